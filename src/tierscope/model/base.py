@@ -1,0 +1,9 @@
+"""What every model here has in common."""
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Model(BaseModel):
+    """A value that refuses unknown keys, implicit conversions and, once made, changes."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)

@@ -1,0 +1,21 @@
+"""Errors that end a command in one line, and the exit codes that every command shares."""
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """What a command's exit status says."""
+
+    ALL_MEASURED = 0
+    SOMETHING_FAILED = 1
+    REQUEST_WRONG = 2
+    NOTHING_MEASURED = 3
+    INTERRUPTED = 130
+
+
+class UserError(Exception):
+    """One line for the user: what was wrong, where, what is allowed, what to do."""
+
+    def __init__(self, message: str, exit_code: ExitCode = ExitCode.REQUEST_WRONG) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code

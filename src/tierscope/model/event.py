@@ -1,0 +1,148 @@
+"""Events: what ``tierscope-engine`` writes, one JSON object a line, in the order it happens."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter
+
+from tierscope.model.base import Model
+from tierscope.model.plan import Id
+
+Unit = Literal["B/s", "ns", "1/s", "B", "count", "ratio"]
+Stop = Literal["precision", "budget", "interrupted"]
+"""precision: the interval is as narrow as asked; budget: time ran out first; interrupted: a
+signal ended it, and what was sampled until then is reported."""
+
+
+class Figure(Model):
+    """A figure beside a result's main one, in the same measurement."""
+
+    metric: str
+    unit: Unit
+    estimate: float
+    ci_low: float | None = None
+    ci_high: float | None = None
+
+
+class Evidence(Model):
+    """What was observed that proves what was measured; a field that does not apply is absent."""
+
+    pages: dict[str, int] | None = None
+    """Pages by node as read back from the kernel after populating: {"0": 262144}."""
+    page_bytes: int | None = None
+    """Size of the pages that ``pages`` counts."""
+    huge_bytes: int | None = None
+    """Bytes that the kernel backs with transparent huge pages."""
+    region_bytes: int | None = None
+    """Bytes of all arrays together."""
+    cpus: list[int] | None = None
+    """CPU that each thread was seen on at the end of the last sample."""
+    isa: str | None = None
+    """Instruction set that ran."""
+    verified: str | None = None
+    """What was compared with what after the clock stopped, and that it agreed."""
+    walked_bytes: int | None = None
+    """Distinct bytes of the region that the samples went over."""
+    address_ns: float | None = None
+    """Time to make one random address alone, per access and thread; inside the figure."""
+    threads: list[float] | None = None
+    """Each thread's own median bandwidth in bytes/s."""
+    sample_ns: float | None = None
+    """How long one sample lasted (median)."""
+    clock: str | None = None
+    """Clock used, its resolution and whether the TSC is invariant."""
+    disturbed: int | None = None
+    """Samples in which a measuring thread was preempted or the hypervisor stole time."""
+    steal_share: float | None = None
+    """Share of the measuring time that the hypervisor gave to others (/proc/stat steal)."""
+    notes: list[str] | None = None
+    """Anything else that a reader of the figure must know."""
+
+
+class Started(Model):
+    """A measurement's set-up begins."""
+
+    event: Literal["started"] = "started"
+    id: Id
+
+
+class Progress(Model):
+    """At most ten a second, while a measurement samples."""
+
+    event: Literal["progress"] = "progress"
+    id: Id
+    elapsed_s: float
+    n: int
+    estimate: float
+
+
+class Result(Model):
+    """A measurement's outcome, as the engine knows it."""
+
+    event: Literal["result"] = "result"
+    id: Id
+    metric: str
+    unit: Unit
+    estimate: float
+    ci_low: float
+    ci_high: float
+    n: int
+    stop: Stop
+    samples: list[float]
+    figures: list[Figure] = []
+    evidence: Evidence
+
+
+class Skipped(Model):
+    """A measurement that cannot be had here; nothing was guessed."""
+
+    event: Literal["skipped"] = "skipped"
+    id: Id
+    reason: str
+    remedy: str = ""
+
+
+class Failed(Model):
+    """A measurement that could be had but went wrong."""
+
+    event: Literal["failed"] = "failed"
+    id: Id
+    reason: str
+
+
+class Finished(Model):
+    """The last event of an engine that ended by itself."""
+
+    event: Literal["finished"] = "finished"
+    interrupted: bool
+
+
+Event = Annotated[
+    Started | Progress | Result | Skipped | Failed | Finished, Field(discriminator="event")
+]
+EventAdapter: TypeAdapter[Event] = TypeAdapter(Event)
+
+
+class Capability(Model):
+    """One thing that the engine can or cannot measure on this machine."""
+
+    name: str
+    available: bool
+    detail: str = ""
+    """Where available: what was found (versions, sizes)."""
+    reason: str = ""
+    """Where not: why."""
+    remedy: str = ""
+    """Where not: what to do about it."""
+
+
+class Capabilities(Model):
+    """What ``tierscope-engine capabilities`` prints."""
+
+    engine: str
+    """Version of the engine."""
+    plan_version: int
+    git_commit: str
+    compiler: str
+    isas: list[str]
+    """Instruction sets that this CPU runs and this build has; the best one first."""
+    capabilities: list[Capability]

@@ -1,0 +1,101 @@
+"""The run file: one header, one record a measurement, one footer, each a line of JSON."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, TypeAdapter
+
+from tierscope.model.base import Model
+from tierscope.model.event import Evidence, Figure, Stop, Unit
+
+RUN_VERSION = 1
+
+
+class Limit(Model):
+    """Theoretical rate of a path's smallest link."""
+
+    value: float
+    unit: Unit
+    link: str
+    """The link that sets it: "PCIe 4.0 x8 at 0000:17:00.0"."""
+    formula: str
+    """How the value is computed, with its numbers."""
+    source: str
+    """Document or register that the formula and the numbers come from."""
+
+
+class Measurement(Model):
+    """What one measurement gave; identity first (kind, endpoints, pattern), then the outcome."""
+
+    record: Literal["measurement"] = "measurement"
+    id: str
+    kind: str
+    initiator: str
+    target: str
+    cpus: list[int]
+    pattern: dict[str, Any]
+    """The spec's pattern, with ``threads`` added where more than one can take part."""
+    status: Literal["measured", "skipped", "failed"]
+    reason: str = ""
+    """Why it was skipped or failed."""
+    remedy: str = ""
+    metric: str | None = None
+    unit: Unit | None = None
+    estimate: float | None = None
+    ci_low: float | None = None
+    ci_high: float | None = None
+    n: int = 0
+    stop: Stop | None = None
+    samples: list[float] = []
+    figures: list[Figure] = []
+    evidence: Evidence | None = None
+    limit: Limit | None = None
+    efficiency: float | None = None
+    """estimate / limit, where a limit is known."""
+
+
+class Header(Model):
+    """Everything about a run that was known before its first measurement."""
+
+    record: Literal["header"] = "header"
+    version: Literal[1] = RUN_VERSION
+    name: str
+    started: str
+    """ISO 8601 with offset."""
+    host: str
+    command: list[str]
+    tierscope: str
+    """Version of tierscope."""
+    git_commit: str
+    emulated: bool
+    """True where the machine is emulated in software, so that its figures mean nothing."""
+    engine: dict[str, Any]
+    """The engine's capabilities, as it printed them."""
+    machine: dict[str, Any]
+    """Summary of the topology: CPU, sockets, nodes with kind and size, caches, GPUs."""
+    environment: dict[str, str]
+    """Settings that change what figures mean: governor, THP, NUMA balancing, kernel, ..."""
+    plan: dict[str, Any]
+
+
+class Footer(Model):
+    """How the run ended; a file without one was cut."""
+
+    record: Literal["footer"] = "footer"
+    finished: str
+    interrupted: bool
+    measured: int
+    skipped: int
+    failed: int
+
+
+Record = Annotated[Header | Measurement | Footer, Field(discriminator="record")]
+RecordAdapter: TypeAdapter[Record] = TypeAdapter(Record)
+
+
+class Run(Model):
+    """A run file as read back."""
+
+    header: Header
+    measurements: list[Measurement]
+    footer: Footer | None
+    """None where the file was cut before its end."""
