@@ -5,13 +5,13 @@ are bytes. The engine adds nothing but what only it can know (the instruction se
 picks, for one, which it reports as evidence). A kind of measurement is one spec class here.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, model_validator
 
 from tierscope.model.base import Model
 
-PLAN_VERSION = 1
+PLAN_VERSION: Final = 1
 CACHE_LINE = 64
 
 Id = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9._:-]+$")]

@@ -1,13 +1,13 @@
 """The run file: one header, one record a measurement, one footer, each a line of JSON."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, TypeAdapter
 
 from tierscope.model.base import Model
 from tierscope.model.event import Evidence, Figure, Stop, Unit
 
-RUN_VERSION = 1
+RUN_VERSION: Final = 1
 
 
 class Limit(Model):
