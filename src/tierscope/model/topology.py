@@ -1,0 +1,294 @@
+"""The topology: what a machine is made of and how its parts hang together.
+
+One type for every source (this machine's sysfs, an hwloc XML file of another machine). What a
+source does not say is ``None`` or an empty list, never a guess; why it is missing stands in
+``Topology.unreadable``. Sizes are bytes, rates bytes/s, latencies ns, PCIe speeds GT/s.
+"""
+
+from enum import StrEnum
+from typing import Literal
+
+from tierscope.model.base import Model
+
+
+class NodeKind(StrEnum):
+    """What a NUMA node's memory is."""
+
+    DRAM = "DRAM"
+    HBM = "HBM"
+    CXL = "CXL"
+    PMEM = "PMem"
+    GPU = "GPU"
+    UNKNOWN = "unknown"
+
+
+class Performance(Model):
+    """What firmware (ACPI HMAT) claims for accesses of one initiator to one node's memory."""
+
+    initiators: list[int]
+    """Nodes whose CPUs, or CPU-less agents, the claim is for."""
+    read_latency_ns: float | None = None
+    write_latency_ns: float | None = None
+    read_bandwidth: float | None = None
+    write_bandwidth: float | None = None
+
+
+class Node(Model):
+    """One NUMA node."""
+
+    number: int
+    kind: NodeKind
+    inferred_from: str
+    """What the kind was concluded from, in words."""
+    cpus: list[int] = []
+    """Online CPUs of the node itself; empty where it is CPU-less."""
+    total_bytes: int
+    free_bytes: int | None = None
+    """Unused when read; None for another machine's file."""
+    online: bool = True
+    """False where the kernel knows the node but none of its memory is in use."""
+    package: int | None = None
+    """Package that the node is local to, where exactly one is."""
+    tier: int | None = None
+    """Memory tier that the kernel put it in (memory_tierN); smaller is faster."""
+    distances: dict[int, int] = {}
+    """SLIT distance from this node to each other node."""
+    performance: list[Performance] = []
+    backed_by: list[str] = []
+    """Devices that hold the memory: a CXL memdev, a GPU's address, a dax device."""
+
+
+class Cache(Model):
+    """One cache and the CPUs that share it."""
+
+    level: int
+    type: Literal["data", "instruction", "unified"]
+    size_bytes: int
+    cpus: list[int]
+
+
+class Package(Model):
+    """One socket."""
+
+    number: int
+    cpus: list[int]
+    cores: int
+    cpu_model: str = ""
+
+
+class PcieLink(Model):
+    """Speed and width of a PCIe link, as negotiated or as the port is able to."""
+
+    speed: float
+    """GT/s a lane: 2.5, 5, 8, 16, 32 or 64."""
+    width: int
+    """Lanes."""
+
+
+class PciDevice(Model):
+    """One PCI function; bridges and switch ports too."""
+
+    address: str
+    """Domain, bus, device and function: 0000:17:00.0."""
+    parent: str | None
+    """Address of the bridge that it hangs off; None directly under a host bridge."""
+    root: str
+    """The host bridge above it: 0000:2b (domain and its first bus)."""
+    class_code: int
+    """Base class and subclass: 0x0302 is a 3D controller."""
+    bridge: bool = False
+    vendor: int = 0
+    device: int = 0
+    name: str = ""
+    driver: str = ""
+    node: int | None = None
+    """NUMA node that it is local to."""
+    package: int | None = None
+    """Package that it is local to, where exactly one is."""
+    link: PcieLink | None = None
+    """The link to the port above, as it runs now."""
+    link_max: PcieLink | None = None
+    """What the device itself is able to."""
+    link_rate: float | None = None
+    """Rate of the link in bytes/s where the source gives only that (hwloc)."""
+    max_payload: int | None = None
+    """Negotiated MaxPayload in bytes."""
+    acs_redirect: bool | None = None
+    """Whether ACS sends peer traffic up to the root complex; None: no ACS or not readable."""
+    iommu_group: str | None = None
+    iommu_type: str | None = None
+    """The group's domain: identity (passthrough), DMA or DMA-FQ (translated)."""
+
+
+class NvLink(Model):
+    """The NVLinks from one GPU to one peer."""
+
+    version: int | None
+    """NVLink generation, where known."""
+    links: int
+    """Active links to that peer."""
+    peer: Literal["gpu", "switch", "cpu"]
+    peer_address: str | None = None
+    """PCI address of the peer GPU or switch; None where the driver hides it."""
+    rate_per_link: float | None = None
+    """bytes/s each way, where the driver reports it."""
+
+
+class Gpu(Model):
+    """One GPU."""
+
+    index: int
+    """As the driver counts them; in PCI order where no driver was asked."""
+    name: str
+    address: str
+    """PCI address; empty where the source gives none."""
+    uuid: str = ""
+    memory_bytes: int | None = None
+    node: int | None = None
+    """NUMA node that its memory is, on coherent machines."""
+    memory_clock_hz: float | None = None
+    memory_bus_bits: int | None = None
+    bar1_bytes: int | None = None
+    mig: bool | None = None
+    pcie_replays: int | None = None
+    nvlinks: list[NvLink] = []
+    c2c_links: int | None = None
+    """NVLink-C2C links to the CPU."""
+    c2c_rate: float | None = None
+    """bytes/s each way over all C2C links, where the driver reports it."""
+
+
+class Block(Model):
+    """One block device."""
+
+    name: str
+    kind: Literal["nvme", "disk", "md", "dm", "partition", "pmem", "virtual"]
+    size_bytes: int | None = None
+    address: str | None = None
+    """PCI address of the controller."""
+    members: list[str] = []
+    """Devices below it: of an md or dm device its members, of a partition its disk."""
+    level: str = ""
+    """Of an md array: raid0, raid1, ..."""
+    name_model: str = ""
+    """The drive's model, as it says itself."""
+    controller: str = ""
+    """Name of the NVMe controller, where it differs from the device's: nvme0."""
+    mounts: list[str] = []
+
+
+class Port(Model):
+    """One network port."""
+
+    name: str
+    """Network interface, or RDMA device and port (mlx5_0/1)."""
+    kind: Literal["ethernet", "infiniband", "virtual"]
+    address: str | None = None
+    """PCI address."""
+    rdma: str = ""
+    """RDMA device on the same function."""
+    speed: float | None = None
+    """bits/s each way as negotiated; None where the link is down or hidden."""
+    state: str = ""
+
+
+class CxlMemory(Model):
+    """One CXL memory device."""
+
+    name: str
+    """mem0"""
+    address: str | None
+    ram_bytes: int
+    pmem_bytes: int
+    node: int | None = None
+    """NUMA node that its proximity domain gives it."""
+    serial: str = ""
+
+
+class CxlRegion(Model):
+    """One CXL region: a range of addresses over one or more memory devices."""
+
+    name: str
+    mode: str
+    size_bytes: int
+    memories: list[str]
+    """Memory devices, in interleave order."""
+    granularity: int | None = None
+    node: int | None = None
+    """NUMA node that its memory is, once it is system RAM."""
+
+
+class Dax(Model):
+    """One device-dax instance."""
+
+    name: str
+    size_bytes: int
+    node: int | None
+    """Node that the memory is, or would become as system RAM."""
+    mode: Literal["system-ram", "devdax", "unknown"]
+    parent: str = ""
+    """What provides it: a CXL region, a pmem namespace or firmware's soft reservation (hmem)."""
+
+
+class Dimm(Model):
+    """One populated memory slot."""
+
+    slot: str
+    type: str
+    """DDR4, DDR5, HBM, ..."""
+    size_bytes: int
+    speed: float | None
+    """Configured transfer rate in transfers/s."""
+    bits: int | None = None
+    """Data width without ECC."""
+    package: int | None = None
+
+
+class Topology(Model):
+    """One machine."""
+
+    host: str
+    source: str
+    """"this machine", or the file it was read from."""
+    product: str = ""
+    """Vendor and name of the machine, as firmware says."""
+    cpu_model: str
+    architecture: str
+    kernel: str = ""
+    virtual: str = ""
+    """Hypervisor, where the machine is virtual: kvm, qemu (tcg), ..."""
+    emulated: bool = False
+    """True where CPUs are emulated in software, so that figures mean nothing."""
+    packages: list[Package]
+    cpus: list[int]
+    """CPUs that this process may run on (affinity and cgroup); of a file: the allowed ones."""
+    siblings: list[list[int]]
+    """CPUs of each core; one each without SMT."""
+    nodes: list[Node]
+    caches: list[Cache]
+    base_page_bytes: int
+    huge_page_bytes: list[int] = []
+    """Sizes of hugetlb pages that the kernel offers."""
+    pci: list[PciDevice] = []
+    """Parents come before children."""
+    gpus: list[Gpu] = []
+    blocks: list[Block] = []
+    ports: list[Port] = []
+    cxl_memories: list[CxlMemory] = []
+    cxl_regions: list[CxlRegion] = []
+    dax: list[Dax] = []
+    dimms: list[Dimm] = []
+    unreadable: list[str] = []
+    """What could not be read, each with the reason and, where there is one, the remedy."""
+
+    def node(self, number: int) -> Node | None:
+        """The node with that number, if there is one."""
+        return next((node for node in self.nodes if node.number == number), None)
+
+    def gpu(self, index: int) -> Gpu | None:
+        """The GPU with that index, if there is one."""
+        return next((gpu for gpu in self.gpus if gpu.index == index), None)
+
+    def pci_device(self, address: str | None) -> PciDevice | None:
+        """The PCI function at that address, if there is one."""
+        return next((device for device in self.pci if device.address == address), None)

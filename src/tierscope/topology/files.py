@@ -1,0 +1,94 @@
+"""Read sysfs and procfs below a root, so that a test's tree reads like a machine."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from tierscope.model.endpoint import parse_ranges
+
+
+class Files:
+    """Files below one root; what exists but could not be read is kept in ``unreadable``."""
+
+    def __init__(self, root: str | Path = "/") -> None:
+        self.root = str(root).rstrip("/")
+        self.live = self.root == ""
+        self.unreadable: dict[str, str] = {}
+
+    def text(self, path: str) -> str | None:
+        """The file's text without surrounding blanks; None where it is absent or unreadable."""
+        try:
+            with open(self.root + path, "rb") as file:  # noqa: PTH123 - thousands of these
+                return file.read().decode(errors="replace").strip(" \t\n\0")
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            # Many attributes answer EINVAL or ENODEV where they do not apply; only a refusal
+            # hides something.
+            if isinstance(error, PermissionError):
+                self.unreadable[path] = error.strerror or "permission denied"
+            return None
+
+    def data(self, path: str, size: int) -> bytes:
+        """The file's first bytes; empty where it cannot be read."""
+        try:
+            with open(self.root + path, "rb") as file:  # noqa: PTH123
+                return file.read(size)
+        except OSError as error:
+            if isinstance(error, PermissionError):
+                self.unreadable[path] = error.strerror or "permission denied"
+            return b""
+
+    def number(self, path: str) -> int | None:
+        """The file's text as a decimal or 0x number; None where it is neither."""
+        text = self.text(path)
+        try:
+            return int(text, 0) if text else None
+        except ValueError:
+            return None
+
+    def ranges(self, path: str) -> list[int]:
+        """The file's text as a list such as 0-3,8; empty where it is absent or empty."""
+        text = self.text(path)
+        try:
+            return parse_ranges(text) if text else []
+        except ValueError:
+            return []
+
+    def names(self, path: str, prefix: str = "") -> list[str]:
+        """Names in a directory that start with ``prefix``, numbers in numeric order."""
+        try:
+            entries = os.listdir(self.root + path)  # noqa: PTH208
+        except OSError:
+            return []
+        return sorted((name for name in entries if name.startswith(prefix)), key=_natural)
+
+    def numbered(self, path: str, prefix: str) -> Iterator[tuple[int, str]]:
+        """(N, path) of each entry ``prefixN`` in a directory, ascending."""
+        for name in self.names(path, prefix):
+            if name[len(prefix) :].isdigit():
+                yield int(name[len(prefix) :]), f"{path}/{name}"
+
+    def exists(self, path: str) -> bool:
+        """Whether there is such a file or directory."""
+        return os.path.exists(self.root + path)  # noqa: PTH110
+
+    def target(self, path: str) -> str:
+        """The path, below the root, that a symbolic link leads to; empty where it is none."""
+        if not os.path.islink(self.root + path):  # noqa: PTH114
+            return ""
+        return os.path.realpath(self.root + path).removeprefix(os.path.realpath(self.root or "/"))
+
+
+def _natural(name: str) -> tuple[tuple[int, int | str], ...]:
+    parts: list[tuple[int, int | str]] = []
+    digits = ""
+    for character in name + "\0":
+        if character.isdigit():
+            digits += character
+            continue
+        if digits:
+            parts.append((0, int(digits)))
+            digits = ""
+        parts.append((1, character))
+    return tuple(parts)

@@ -1,0 +1,107 @@
+"""NUMA nodes of this machine, from /sys/devices/system/node."""
+
+from collections.abc import Sequence
+
+from tierscope.model.topology import Node, NodeKind, Package, Performance
+from tierscope.topology.files import Files
+
+_NODE = "/sys/devices/system/node"
+_TIERS = "/sys/devices/virtual/memory_tiering"
+
+
+def read_nodes(files: Files, packages: Sequence[Package], cpus: list[int]) -> list[Node]:
+    """Every node that the kernel knows; one node 0 where it was built without NUMA."""
+    numbers = [number for number, _ in files.numbered(_NODE, "node")]
+    if not numbers:
+        total, free = _memory(files.text("/proc/meminfo"))
+        return [
+            Node(
+                number=0,
+                kind=NodeKind.DRAM,
+                inferred_from="the only memory; the kernel shows no NUMA nodes",
+                cpus=cpus,
+                total_bytes=total or 0,
+                free_bytes=free,
+            )
+        ]
+    online = files.ranges(f"{_NODE}/online") or numbers
+    tiers = _tiers(files)
+    return [_read_node(files, number, online, packages, tiers) for number in numbers]
+
+
+def _read_node(
+    files: Files,
+    number: int,
+    online: list[int],
+    packages: Sequence[Package],
+    tiers: dict[int, int],
+) -> Node:
+    directory = f"{_NODE}/node{number}"
+    cpus = files.ranges(f"{directory}/cpulist")
+    total, free = _memory(files.text(f"{directory}/meminfo"))
+    homes = [package.number for package in packages if set(package.cpus) & set(cpus)]
+    distances = [int(value) for value in (files.text(f"{directory}/distance") or "").split()]
+    kind, why = (
+        (NodeKind.DRAM, "it has CPUs of its own")
+        if cpus
+        else (NodeKind.UNKNOWN, "CPU-less, and nothing says what it is")
+    )
+    return Node(
+        number=number,
+        kind=kind,
+        inferred_from=why,
+        cpus=cpus,
+        total_bytes=total or 0,
+        free_bytes=free,
+        online=bool(total),
+        package=homes[0] if len(homes) == 1 else None,
+        tier=tiers.get(number),
+        # The kernel lists distances to online nodes only, in ascending order.
+        distances=dict(zip(online, distances, strict=False)),
+        performance=_performance(files, directory),
+    )
+
+
+def _memory(text: str | None) -> tuple[int | None, int | None]:
+    """Total and free bytes of a meminfo file."""
+    values: dict[str, int] = {}
+    for line in (text or "").splitlines():
+        key, _, rest = line.partition(":")
+        words = rest.split()
+        if words and words[0].isdigit():
+            values[key.split()[-1]] = int(words[0]) << 10
+    return values.get("MemTotal"), values.get("MemFree")
+
+
+def _performance(files: Files, directory: str) -> list[Performance]:
+    """What firmware claims, nearest initiators first (access0: any, access1: CPUs only)."""
+    found: list[Performance] = []
+    for _, access in files.numbered(directory, "access"):
+        initiators = f"{access}/initiators"
+        nodes = [number for number, _ in files.numbered(initiators, "node")]
+        values = {
+            name: files.number(f"{initiators}/{name}")
+            for name in ("read_latency", "write_latency", "read_bandwidth", "write_bandwidth")
+        }
+        if not any(values.values()):
+            continue
+        performance = Performance(
+            initiators=nodes,
+            read_latency_ns=values["read_latency"] or None,
+            write_latency_ns=values["write_latency"] or None,
+            # sysfs counts MB/s
+            read_bandwidth=(values["read_bandwidth"] or 0) * 1e6 or None,
+            write_bandwidth=(values["write_bandwidth"] or 0) * 1e6 or None,
+        )
+        if performance not in found:
+            found.append(performance)
+    return found
+
+
+def _tiers(files: Files) -> dict[int, int]:
+    """Memory tier of each node that the kernel put in one."""
+    return {
+        node: tier
+        for tier, directory in files.numbered(_TIERS, "memory_tier")
+        for node in files.ranges(f"{directory}/nodelist")
+    }
