@@ -1,0 +1,86 @@
+#include "access/kernel.h"
+
+#include "access/targets.h"
+// targets.h comes before Highway's headers, which it configures.
+#include <hwy/targets.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "access/target_table.h"
+
+namespace tierscope {
+#if HWY_ARCH_X86
+namespace N_SSE4 {
+const TargetTable& target_table();
+}
+namespace N_AVX2 {
+const TargetTable& target_table();
+}
+namespace N_AVX3 {
+const TargetTable& target_table();
+}
+#else
+namespace N_NEON {
+const TargetTable& target_table();
+}
+namespace N_SVE {
+const TargetTable& target_table();
+}
+#endif
+
+namespace {
+
+struct NamedTarget {
+  std::string_view isa;
+  const TargetTable& (*table)();
+};
+
+// The widest first.
+constexpr NamedTarget kTargets[] = {
+#if HWY_ARCH_X86
+    {"avx512", N_AVX3::target_table}, {"avx2", N_AVX2::target_table}, {"sse4", N_SSE4::target_table}
+#else
+    {"sve", N_SVE::target_table}, {"neon", N_NEON::target_table}
+#endif
+};
+
+const TargetTable& table_of(std::string_view isa) {
+  return std::ranges::find(kTargets, isa, &NamedTarget::isa)->table();
+}
+
+}  // namespace
+
+const OperationTraits& traits_of(Operation operation) {
+  return kOperations[static_cast<std::size_t>(operation)];
+}
+
+std::span<const std::string_view> supported_isas() {
+  static const std::vector<std::string_view> supported = [] {
+    std::vector<std::string_view> found;
+    for (const NamedTarget& target : kTargets) {
+      if ((hwy::SupportedTargets() & target.table().target) != 0) found.push_back(target.isa);
+    }
+    return found;
+  }();
+  return supported;
+}
+
+Kernel find_kernel(std::string_view isa, Operation operation, Order order) {
+  const KernelRow& row = table_of(isa).operations[static_cast<std::size_t>(operation)];
+  switch (order) {
+    case Order::kSequential:
+      return row.sequential;
+    case Order::kReverse:
+      return row.reverse;
+    case Order::kStrided:
+      return row.strided;
+    case Order::kRandom:
+      return row.random;
+  }
+  return nullptr;
+}
+
+Kernel find_address_kernel(std::string_view isa) { return table_of(isa).addresses; }
+
+}  // namespace tierscope

@@ -1,0 +1,70 @@
+// The CPU access kernels: one table row for each operation, order and instruction set.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace tierscope {
+
+enum class Operation { kRead, kWrite, kWriteNt, kCopy, kCopyNt, kScale, kAdd, kTriad, kRmw };
+enum class Order { kSequential, kReverse, kStrided, kRandom };
+
+// What one element of an operation moves; everything counted about an operation comes from here.
+struct OperationTraits {
+  Operation operation;
+  std::string_view name;
+  std::string_view formula;  // Over elements of the arrays a, b, c and the scalar s.
+  int arrays;                // Arrays used: a alone, a and b, or a, b and c.
+  int program_bytes;         // Bytes asked to move, per byte of one array (STREAM's count).
+  int bus_bytes;             // The same with a write-allocate read before each ordinary store.
+};
+
+inline constexpr OperationTraits kOperations[] = {
+    {Operation::kRead, "read", "load a", 1, 1, 1},
+    {Operation::kWrite, "write", "a = s", 1, 1, 2},
+    {Operation::kWriteNt, "write-nt", "a = s, non-temporal", 1, 1, 1},
+    {Operation::kCopy, "copy", "a = b", 2, 2, 3},
+    {Operation::kCopyNt, "copy-nt", "a = b, non-temporal", 2, 2, 2},
+    {Operation::kScale, "scale", "a = s * b", 2, 2, 3},
+    {Operation::kAdd, "add", "a = b + c", 3, 3, 4},
+    {Operation::kTriad, "triad", "a = b + s * c", 3, 3, 4},
+    {Operation::kRmw, "rmw", "a = a + s", 1, 2, 2},
+};
+
+const OperationTraits& traits_of(Operation operation);
+
+// A thread's share of the arrays and how it goes through it. Sizes are multiples of 64 bytes.
+struct Walk {
+  double* a = nullptr;
+  double* b = nullptr;
+  double* c = nullptr;
+  double scalar = 0;
+  std::size_t bytes = 0;        // Of each array; a multiple of `access_size`.
+  std::size_t access_size = 0;  // Contiguous bytes of one access.
+  std::size_t stride = 0;       // Order strided: bytes from one access to the next.
+
+  std::uint64_t accesses() const { return bytes / access_size; }
+};
+
+// Where a walk stands; zero-initialised at its beginning, carried from call to call.
+struct Position {
+  std::uint64_t offset = 0;  // Sequential, reverse, strided: bytes from the array's beginning.
+  std::uint64_t phase = 0;   // Strided: offset that the current pass began at.
+  std::uint64_t state = 0;   // Random: the generator's state.
+};
+
+// Makes `count` accesses from `position` on and moves it; wraps at the end of the arrays.
+using Kernel = void (*)(const Walk& walk, Position& position, std::uint64_t count);
+
+// Instruction sets that this build has and this CPU runs, the widest first.
+std::span<const std::string_view> supported_isas();
+
+// The kernel for an instruction set out of supported_isas().
+Kernel find_kernel(std::string_view isa, Operation operation, Order order);
+
+// The cost of order random: makes `count` random offsets and does nothing with them.
+Kernel find_address_kernel(std::string_view isa);
+
+}  // namespace tierscope

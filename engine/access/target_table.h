@@ -1,0 +1,26 @@
+// What one instruction set's compilation of kernel_simd.cpp offers.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+
+#include "access/kernel.h"
+
+namespace tierscope {
+
+struct KernelRow {
+  Kernel sequential;
+  Kernel reverse;
+  Kernel strided;
+  Kernel random;
+};
+
+struct TargetTable {
+  std::int64_t target;  // Highway's bit for it (HWY_AVX2, ...).
+  std::array<KernelRow, std::size(kOperations)> operations;  // In the order of kOperations.
+  Kernel addresses;
+};
+
+}  // namespace tierscope

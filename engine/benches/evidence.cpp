@@ -1,0 +1,56 @@
+#include "benches/evidence.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+
+#include "interrupt.h"
+#include "sampling/clock.h"
+
+namespace tierscope {
+
+Surroundings real_surroundings(const Progress& progress) {
+  return {.now = now_seconds, .interrupted = interrupted, .progress = progress};
+}
+
+nlohmann::ordered_json region_evidence(const std::vector<Region*>& regions) {
+  std::map<int, std::size_t> pages;
+  std::size_t page_bytes = 0;
+  std::size_t huge_bytes = 0;
+  std::size_t bytes = 0;
+  for (const Region* region : regions) {
+    const RegionReport report = region->report();
+    for (const auto& [node, count] : report.pages) pages[node] += count;
+    page_bytes = report.page_bytes;
+    huge_bytes += report.huge_bytes;
+    bytes += region->size();
+  }
+  nlohmann::ordered_json by_node = nlohmann::ordered_json::object();
+  for (const auto& [node, count] : pages) by_node[std::to_string(node)] = count;
+  return {{"pages", by_node},
+          {"page_bytes", page_bytes},
+          {"huge_bytes", huge_bytes},
+          {"region_bytes", bytes}};
+}
+
+void add_sampling_evidence(nlohmann::ordered_json& evidence, const Sampled& sampled,
+                           int disturbed_samples, double steal_share) {
+  evidence["clock"] = describe_clock();
+  evidence["disturbed"] = disturbed_samples;
+  evidence["steal_share"] = steal_share;
+  nlohmann::ordered_json notes = nlohmann::ordered_json::array();
+  const Estimate& estimate = sampled.estimate;
+  if (estimate.coverage < 0.95) {
+    notes.push_back(fmt::format("too few independent samples for 95%: the interval is the range of "
+                                "the samples and covers {:.0f}%",
+                                estimate.coverage * 100));
+  }
+  if (!sampled.settled) {
+    notes.push_back(fmt::format("no two successive samples of {} in the warm-up agreed",
+                                sampled.warm_up));
+  }
+  if (!notes.empty()) evidence["notes"] = notes;
+}
+
+}  // namespace tierscope

@@ -1,0 +1,28 @@
+// The part of a plan that measurements of CPU-reached memory share: placement and sampling.
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "memory/placement.h"
+#include "protocol/object_reader.h"
+#include "sampling/sampler.h"
+
+namespace tierscope {
+
+inline constexpr std::array<std::pair<std::string_view, Pages>, 4> kPagesNames{
+    {{"base", Pages::kBase},
+     {"thp", Pages::kThp},
+     {"2m", Pages::kHuge2M},
+     {"1g", Pages::kHuge1G}}};
+
+inline constexpr int kHighestCpu = 65535;
+inline constexpr int kHighestNode = 1023;
+
+Placement read_placement(ObjectReader& measurement);
+
+// The rule of the key "sampling", each part of which has a default, as has the whole.
+SamplingRule read_sampling(ObjectReader& measurement);
+
+}  // namespace tierscope

@@ -1,0 +1,110 @@
+#include "protocol/capabilities.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "access/kernel.h"
+#include "benches/bench.h"
+#include "gpu/devices.h"
+#include "protocol/plan.h"
+#include "sampling/clock.h"
+#include "threads/affinity.h"
+
+namespace tierscope {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json present(const std::string& name, const std::string& detail) {
+  return {{"name", name}, {"available", true}, {"detail", detail}};
+}
+
+ordered_json absent(const std::string& name, const std::string& reason, const std::string& remedy) {
+  return {{"name", name}, {"available", false}, {"reason", reason}, {"remedy", remedy}};
+}
+
+std::string first_line(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+ordered_json transparent_huge_pages() {
+  const std::string setting = first_line("/sys/kernel/mm/transparent_hugepage/enabled");
+  if (setting.empty()) {
+    return absent("pages:thp", "this kernel has no transparent huge pages",
+                  "measure with ordinary pages");
+  }
+  if (setting.find("[never]") != std::string::npos) {
+    return absent("pages:thp", "transparent huge pages are switched off",
+                  "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled (as root)");
+  }
+  return present("pages:thp", setting);
+}
+
+ordered_json hugetlb(const std::string& name, int kibibytes) {
+  const std::string pool = fmt::format("/sys/kernel/mm/hugepages/hugepages-{}kB/", kibibytes);
+  const std::string free = first_line(pool + "free_hugepages");
+  if (free.empty()) {
+    return absent(name, fmt::format("this CPU or kernel has no pages of {} KiB", kibibytes),
+                  "measure with transparent huge pages");
+  }
+  if (free == "0") {
+    return absent(name, "the pool has no free page",
+                  fmt::format("echo N > {}nr_hugepages (as root)", pool));
+  }
+  return present(name, free + " pages free");
+}
+
+ordered_json kernel_weighted_interleave() {
+  const std::string weights = "/sys/kernel/mm/mempolicy/weighted_interleave";
+  if (std::ifstream(weights + "/node0")) {
+    return present("placement:weighted by kernel", weights);
+  }
+  return absent("placement:weighted by kernel", "this kernel has no weighted interleave policy",
+                "boot Linux 6.9 or newer; the engine places page by page meanwhile");
+}
+
+ordered_json gpu() {
+  const GpuRuntime found = gpu_runtime();
+  const auto version = [](int number) {
+    return fmt::format("{}.{}", number / 1000, number % 1000 / 10);
+  };
+  if (found.devices > 0) {
+    return present("gpu", fmt::format("{} GPUs, CUDA runtime {}, driver takes CUDA {}",
+                                      found.devices, version(found.runtime), version(found.driver)));
+  }
+  if (!found.built) return absent("gpu", found.error, "build without TIERSCOPE_CUDA=0");
+  return absent("gpu", found.error,
+                fmt::format("install an NVIDIA driver for CUDA {} or newer, and in a container "
+                            "pass the GPU on",
+                            version(found.runtime)));
+}
+
+}  // namespace
+
+ordered_json capabilities() {
+  ordered_json list = ordered_json::array();
+  for (const Kind& kind : kinds()) {
+    if (kind.name.starts_with("gpu")) continue;  // One line for all of them, below.
+    list.push_back(present(std::string(kind.name),
+                           fmt::format("{} CPUs may be used", allowed_cpus().size())));
+  }
+  list.push_back(present("clock", describe_clock()));
+  list.push_back(transparent_huge_pages());
+  list.push_back(hugetlb("pages:2m", 2048));
+  list.push_back(hugetlb("pages:1g", 1048576));
+  list.push_back(kernel_weighted_interleave());
+  list.push_back(gpu());
+  return {{"engine", TIERSCOPE_VERSION},
+          {"plan_version", kPlanVersion},
+          {"git_commit", TIERSCOPE_GIT_COMMIT},
+          {"compiler", TIERSCOPE_COMPILER},
+          {"isas", supported_isas()},
+          {"capabilities", list}};
+}
+
+}  // namespace tierscope

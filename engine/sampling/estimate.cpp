@@ -1,0 +1,81 @@
+#include "sampling/estimate.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+namespace tierscope {
+namespace {
+
+double median_of_sorted(std::span<const double> sorted) {
+  const std::size_t middle = sorted.size() / 2;
+  return sorted.size() % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
+// Integrated autocorrelation time, at least 1, of whether each sample is above the median.
+double autocorrelation_time(std::span<const double> samples, double median) {
+  const std::size_t n = samples.size();
+  std::vector<double> sign(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    // Ties with the median carry no information on which side the series is.
+    sign[i] = samples[i] > median ? 1.0 : (samples[i] < median ? -1.0 : 0.0);
+  }
+  const auto covariance = [&](std::size_t lag) {
+    double sum = 0;
+    for (std::size_t i = 0; i + lag < n; ++i) sum += sign[i] * sign[i + lag];
+    return sum / static_cast<double>(n);
+  };
+  const double variance = covariance(0);
+  if (variance <= 0) return 1.0;
+  double tau = -1.0;
+  for (std::size_t lag = 0; lag + 1 < n; lag += 2) {
+    const double pair = (covariance(lag) + covariance(lag + 1)) / variance;
+    if (pair <= 0) break;
+    tau += 2 * pair;
+  }
+  return std::clamp(tau, 1.0, static_cast<double>(n));
+}
+
+// How many of n fair coin tosses at most come up heads with probability <= 2.5%; -1 for none.
+int lower_rank(int n) {
+  double cumulative = 0;
+  int rank = -1;
+  for (int heads = 0; heads <= n; ++heads) {
+    const double log_ways = std::lgamma(n + 1.0) - std::lgamma(heads + 1.0) -
+                            std::lgamma(static_cast<double>(n - heads) + 1.0);
+    cumulative += std::exp(log_ways - n * std::log(2.0));
+    if (cumulative > 0.025) break;
+    rank = heads;
+  }
+  return rank;
+}
+
+}  // namespace
+
+double Estimate::relative_half_width() const {
+  return median == 0 ? std::numeric_limits<double>::infinity()
+                     : (high - low) / 2 / std::abs(median);
+}
+
+Estimate estimate_median(std::span<const double> samples) {
+  assert(!samples.empty());
+  std::vector<double> sorted(samples.begin(), samples.end());
+  std::sort(sorted.begin(), sorted.end());
+  const double median = median_of_sorted(sorted);
+  const double n = static_cast<double>(samples.size());
+  const double effective = n / autocorrelation_time(samples, median);
+  const int whole = std::max(1, static_cast<int>(effective));
+  const int rank = lower_rank(whole);
+  // The same share of the series is cut off on each side as would be of `whole` independent ones.
+  const auto cut = static_cast<std::size_t>(rank < 0 ? 0 : n * rank / whole);
+  return {.median = median,
+          .low = sorted[cut],
+          .high = sorted[sorted.size() - 1 - cut],
+          .effective_n = effective,
+          .coverage = rank < 0 ? 1 - std::pow(0.5, whole - 1) : 0.95};
+}
+
+}  // namespace tierscope

@@ -1,0 +1,32 @@
+// The median of a series of samples, and how sure it is.
+#pragma once
+
+#include <span>
+
+namespace tierscope {
+
+struct Estimate {
+  double median;
+  double low;   // 95% confidence interval of the median: low..high.
+  double high;
+  double effective_n;  // Independent samples that the series is worth, 1..n.
+  double coverage;     // What the interval covers: >= 0.95, or less where n is too small for it.
+
+  // Half of the interval as a share of the median; infinite for a median of zero.
+  double relative_half_width() const;
+};
+
+// Samples in the order they were taken, at least one.
+//
+// The interval goes from one order statistic to another and so holds for any distribution
+// (Conover, Practical Nonparametric Statistics, 3.2). Samples that follow each other on a shared
+// machine depend on each other, and a drifting series would look far too sure; so the ranks are
+// chosen for the effective number of samples n / tau, tau being the integrated autocorrelation
+// time of the series "is above the median" (initial positive sequence: Geyer, Statistical
+// Science 7, 1992), which is what the median's variance depends on.
+//
+// Fewer than six effective samples cannot give 95%: the interval is then smallest..largest, and
+// `coverage` says what that is worth.
+Estimate estimate_median(std::span<const double> samples);
+
+}  // namespace tierscope

@@ -1,0 +1,45 @@
+// Takes samples until the estimate is as sure as asked, or time is up.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "sampling/estimate.h"
+
+namespace tierscope {
+
+struct SamplingRule {
+  double precision;  // Asked half-width of the 95% interval, as a share of the median.
+  double budget_s;   // Wall-clock seconds, warm-up included.
+  double sample_s;   // Seconds that one sample should last.
+};
+
+enum class Stop { kPrecision, kBudget, kInterrupted };
+
+struct Sampled {
+  std::vector<double> samples;
+  Estimate estimate;
+  Stop stop;
+  int warm_up;   // Samples that were dropped before `samples`.
+  bool settled;  // The last two of the warm-up agreed.
+};
+
+// What the sampler asks of its surroundings; tests give it a made-up clock.
+struct Surroundings {
+  std::function<double()> now;                                    // Seconds.
+  std::function<bool()> interrupted;                              // A signal came.
+  std::function<void(double elapsed_s, const std::vector<double>&)> progress;  // After each one.
+};
+
+// Warm-up: samples are dropped until two in a row agree within twice the precision, for a fifth
+// of the budget at most. Then samples are taken until the interval's half-width is within the
+// precision (looked at only when their number has grown by a tenth, so that one lucky look does
+// not end it; never before kFewest samples and kShortest of the budget have passed), or until the
+// budget is spent. At least one sample is taken whatever the budget; an interruption before the
+// first gives none and `samples` is empty.
+inline constexpr int kFewest = 15;
+inline constexpr double kShortest = 0.1;
+Sampled take_samples(const SamplingRule& rule, const std::function<double()>& sample,
+                     const Surroundings& surroundings);
+
+}  // namespace tierscope

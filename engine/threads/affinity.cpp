@@ -1,0 +1,28 @@
+#include "threads/affinity.h"
+
+#include <sched.h>
+
+#include <memory>
+
+namespace tierscope {
+
+const std::vector<int>& allowed_cpus() {
+  static const std::vector<int> cpus = [] {
+    constexpr int kMostCpus = 65536;  // A mask smaller than the kernel's own is refused.
+    struct FreeCpuSet {
+      void operator()(cpu_set_t* set) const { CPU_FREE(set); }
+    };
+    const std::unique_ptr<cpu_set_t, FreeCpuSet> set(CPU_ALLOC(kMostCpus));
+    const std::size_t bytes = CPU_ALLOC_SIZE(kMostCpus);
+    CPU_ZERO_S(bytes, set.get());
+    std::vector<int> found;
+    if (sched_getaffinity(0, bytes, set.get()) != 0) return found;
+    for (int cpu = 0; cpu < kMostCpus; ++cpu) {
+      if (CPU_ISSET_S(static_cast<std::size_t>(cpu), bytes, set.get())) found.push_back(cpu);
+    }
+    return found;
+  }();
+  return cpus;
+}
+
+}  // namespace tierscope

@@ -1,0 +1,11 @@
+// The CPUs that this process may run on.
+#pragma once
+
+#include <vector>
+
+namespace tierscope {
+
+// Ascending; what taskset and the cgroup's cpuset leave (sched_getaffinity). Read once.
+const std::vector<int>& allowed_cpus();
+
+}  // namespace tierscope
