@@ -151,6 +151,8 @@ class Gpu(Model):
     bar1_bytes: int | None = None
     mig: bool | None = None
     pcie_replays: int | None = None
+    link_max: PcieLink | None = None
+    """What the GPU and its slot are able to, as the driver says; idle GPUs run slower."""
     nvlinks: list[NvLink] = []
     c2c_links: int | None = None
     """NVLink-C2C links to the CPU."""
@@ -170,11 +172,22 @@ class Block(Model):
     """Devices below it: of an md or dm device its members, of a partition its disk."""
     level: str = ""
     """Of an md array: raid0, raid1, ..."""
-    name_model: str = ""
+    product: str = ""
     """The drive's model, as it says itself."""
     controller: str = ""
     """Name of the NVMe controller, where it differs from the device's: nvme0."""
-    mounts: list[str] = []
+    number: str = ""
+    """major:minor"""
+
+
+class Mount(Model):
+    """One mounted file system."""
+
+    path: str
+    type: str
+    """ext4, xfs, nfs4, tmpfs, overlay, ..."""
+    block: str | None
+    """Block device that it is on; None for those of memory, of the network, of other mounts."""
 
 
 class Port(Model):
@@ -186,7 +199,9 @@ class Port(Model):
     address: str | None = None
     """PCI address."""
     rdma: str = ""
-    """RDMA device on the same function."""
+    """RDMA device: mlx5_0."""
+    interface: str = ""
+    """Network interface: eth0, ib0."""
     speed: float | None = None
     """bits/s each way as negotiated; None where the link is down or hidden."""
     state: str = ""
@@ -201,7 +216,7 @@ class CxlMemory(Model):
     ram_bytes: int
     pmem_bytes: int
     node: int | None = None
-    """NUMA node that its proximity domain gives it."""
+    """NUMA node that the device itself is local to; not the node that its memory is."""
     serial: str = ""
 
 
@@ -273,6 +288,7 @@ class Topology(Model):
     """Parents come before children."""
     gpus: list[Gpu] = []
     blocks: list[Block] = []
+    mounts: list[Mount] = []
     ports: list[Port] = []
     cxl_memories: list[CxlMemory] = []
     cxl_regions: list[CxlRegion] = []

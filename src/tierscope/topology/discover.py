@@ -4,18 +4,30 @@ import os
 import platform
 from pathlib import Path
 
-from tierscope.model.topology import Topology
-from tierscope.topology import nodes, processors
+from tierscope.model.topology import Gpu, PciDevice, Topology
+from tierscope.topology import cxl, dimms, network, nodes, nvidia, pci, processors, storage
 from tierscope.topology.files import Files
+from tierscope.topology.kinds import infer_kinds
 
 
-def discover(root: str | Path = "/") -> Topology:
-    """The machine whose /sys and /proc lie below ``root``; needs no privilege and no GPU."""
+def discover(root: str | Path = "/", nvml: nvidia.Nvml | None = None) -> Topology:
+    """The machine whose /sys and /proc lie below ``root``; needs no privilege and no GPU.
+
+    ``nvml`` stands in for NVIDIA's library, which is otherwise opened where its driver is loaded.
+    """
     files = Files(root)
     model = processors.cpu_model(files)
     online = processors.online_cpus(files)
     cores = processors.siblings(files, online)
     packages = processors.packages(files, online, cores, model)
+    plain_nodes = nodes.read_nodes(files, packages, online)
+    devices, hidden_pci = pci.read_pci(files, plain_nodes, packages)
+    gpus, hidden_gpus = _gpus(files, nvml, devices)
+    dax = cxl.read_dax(files)
+    memories = cxl.read_cxl_memories(files)
+    regions = cxl.read_cxl_regions(files, dax)
+    modules, hidden_dimms = dimms.read_dimms(files, packages)
+    blocks = storage.read_blocks(files)
     hypervisor, emulated = _virtual(files)
     return Topology(
         host=files.text("/proc/sys/kernel/hostname") or platform.node(),
@@ -29,14 +41,68 @@ def discover(root: str | Path = "/") -> Topology:
         packages=packages,
         cpus=processors.allowed_cpus(files),
         siblings=cores,
-        nodes=nodes.read_nodes(files, packages, online),
+        nodes=infer_kinds(
+            plain_nodes,
+            cpu_model=model,
+            packages=len(packages),
+            gpu_nodes=nvidia.gpu_nodes(files, gpus),
+            gpus=gpus,
+            regions=regions,
+            memories=memories,
+            dax=dax,
+        ),
         caches=processors.caches(files, online),
         base_page_bytes=os.sysconf("SC_PAGE_SIZE") if files.live else 4096,
         huge_page_bytes=sorted(
             int(name.removeprefix("hugepages-").removesuffix("kB")) << 10
             for name in files.names("/sys/kernel/mm/hugepages", "hugepages-")
         ),
+        pci=devices,
+        gpus=gpus,
+        blocks=blocks,
+        mounts=storage.read_mounts(files, blocks),
+        ports=network.read_ports(files),
+        cxl_memories=memories,
+        cxl_regions=regions,
+        dax=dax,
+        dimms=modules,
+        unreadable=[*hidden_pci, *hidden_gpus, *hidden_dimms, *_refused(files)],
     )
+
+
+def _gpus(
+    files: Files, nvml: nvidia.Nvml | None, devices: list[PciDevice]
+) -> tuple[list[Gpu], list[str]]:
+    """GPUs that NVML counts; those on the PCI bus where there is no NVML."""
+    hidden: list[str] = []
+    close = None
+    if nvml is None:
+        nvml, hidden, close = nvidia.open_nvml(files)
+    found = nvidia.read_gpus(nvml) if nvml is not None else []
+    if close is not None:
+        close()
+    if found:
+        return found, hidden
+    bare = [device for device in devices if pci.is_gpu(device.class_code, device.vendor)]
+    gpus = [
+        Gpu(index=index, name=device.name, address=device.address)
+        for index, device in enumerate(sorted(bare, key=lambda device: device.address))
+    ]
+    if gpus and not hidden:
+        hidden = [
+            "GPUs' names, memory and NVLinks: no NVIDIA driver is loaded, so there is no NVML"
+        ]
+    return gpus, hidden
+
+
+def _refused(files: Files) -> list[str]:
+    """One line for all files that permissions kept from us and that no other line speaks of."""
+    spoken_of = ("/config", "/dmi/")
+    paths = [path for path in files.unreadable if not any(word in path for word in spoken_of)]
+    if not paths:
+        return []
+    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+    return [f"{paths[0]}{more}: {files.unreadable[paths[0]]}; run as root to read them"]
 
 
 def _product(files: Files) -> str:

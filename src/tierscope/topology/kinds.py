@@ -1,0 +1,156 @@
+"""What each NUMA node's memory is, concluded from evidence that is named; never from its number."""
+
+from collections.abc import Sequence
+
+from tierscope.model.topology import (
+    CxlMemory,
+    CxlRegion,
+    Dax,
+    Gpu,
+    Node,
+    NodeKind,
+    Performance,
+)
+
+_GIB = 1 << 30
+_XEON_MAX_HBM_BYTES = 64 * _GIB  # on package: four stacks of 16 GiB
+_HBM_ADVANTAGE = 1.5
+"""A CPU-less node that firmware claims to be this many times faster than its CPUs' own is HBM."""
+
+
+def infer_kinds(
+    nodes: Sequence[Node],
+    *,
+    cpu_model: str,
+    packages: int,
+    gpu_nodes: dict[int, str],
+    gpus: Sequence[Gpu] = (),
+    regions: Sequence[CxlRegion] = (),
+    memories: Sequence[CxlMemory] = (),
+    dax: Sequence[Dax] = (),
+) -> list[Node]:
+    """The nodes with kind, reason and backing devices filled in.
+
+    ``gpu_nodes`` maps a node to the PCI address of the GPU that the driver says it belongs to.
+    """
+    decided: list[Node] = []
+    for node in nodes:
+        if node.number in gpu_nodes:
+            address = gpu_nodes[node.number]
+            kind, why, backed = NodeKind.GPU, "the GPU driver says so", [address] * bool(address)
+        elif not node.total_bytes:
+            kind, why, backed = NodeKind.UNKNOWN, "it has no memory online", []
+        elif node.cpus:
+            kind, why, backed = _with_cpus(nodes, cpu_model, packages)
+        else:
+            kind, why, backed = _without_cpus(
+                node, nodes, cpu_model, regions=regions, memories=memories, dax=dax, gpus=gpus
+            )
+        decided.append(
+            node.model_copy(update={"kind": kind, "inferred_from": why, "backed_by": backed})
+        )
+    return decided
+
+
+_Conclusion = tuple[NodeKind, str, list[str]]
+
+
+def _with_cpus(nodes: Sequence[Node], cpu_model: str, packages: int) -> _Conclusion:
+    if "A64FX" in cpu_model:
+        return NodeKind.HBM, "an A64FX has no other memory than its HBM2", []
+    if "CPU Max 94" in cpu_model:
+        total = sum(entry.total_bytes for entry in nodes)
+        if all(entry.cpus for entry in nodes) and total <= packages * _XEON_MAX_HBM_BYTES:
+            return NodeKind.HBM, "a Xeon Max with no more memory than its own HBM2e", []
+    return NodeKind.DRAM, "it has CPUs of its own", []
+
+
+def _without_cpus(
+    node: Node,
+    nodes: Sequence[Node],
+    cpu_model: str,
+    *,
+    regions: Sequence[CxlRegion],
+    memories: Sequence[CxlMemory],
+    dax: Sequence[Dax],
+    gpus: Sequence[Gpu],
+) -> _Conclusion:
+    for region in regions:
+        if region.node == node.number:
+            devices = ", ".join(region.memories)
+            return NodeKind.CXL, f"CXL region {region.name} over {devices}", region.memories
+    own_dax = [device for device in dax if device.node == node.number]
+    for device in own_dax:
+        if device.parent.startswith("ndbus"):
+            reason = f"{device.name} of NVDIMM {device.parent}, in use as system RAM"
+            return NodeKind.PMEM, reason, [device.name]
+    found = _by_size(node, nodes, regions, memories) or _by_machine(node, cpu_model, gpus)
+    if found is not None:
+        return found
+    faster = _times_faster(node, nodes)
+    backed = [device.name for device in own_dax]
+    if faster is not None and faster >= _HBM_ADVANTAGE:
+        return NodeKind.HBM, f"CPU-less; HMAT claims {faster:.1f}x the bandwidth of DRAM", backed
+    if faster is not None:
+        claim = f"HMAT claims {faster:.2g}x the bandwidth of DRAM"
+        return NodeKind.UNKNOWN, f"CPU-less, {claim}, and no device says it is its own", backed
+    return NodeKind.UNKNOWN, "CPU-less, and nothing says what it is", backed
+
+
+def _by_size(
+    node: Node,
+    nodes: Sequence[Node],
+    regions: Sequence[CxlRegion],
+    memories: Sequence[CxlMemory],
+) -> _Conclusion | None:
+    """Firmware that sets CXL memory up itself leaves no dax device, but the sizes tell.
+
+    Only where one node alone can be meant; the kernel keeps up to 2% for page structures.
+    """
+    others = [entry for entry in nodes if not entry.cpus and entry.total_bytes]
+    if len(others) != 1:
+        return None
+    for region in regions:
+        if region.mode == "ram" and 0.95 <= node.total_bytes / region.size_bytes <= 1:
+            reason = f"CPU-less, and of the size of CXL region {region.name}"
+            return NodeKind.CXL, reason, region.memories
+    ram = sum(memory.ram_bytes for memory in memories)
+    if ram and not regions and 0.95 <= node.total_bytes / ram <= 1:
+        names = [memory.name for memory in memories if memory.ram_bytes]
+        return NodeKind.CXL, f"CPU-less, and of the size of {', '.join(names)}", names
+    return None
+
+
+def _by_machine(node: Node, cpu_model: str, gpus: Sequence[Gpu]) -> _Conclusion | None:
+    """Parts that are known to hold one kind of CPU-less memory and no other."""
+    if "CPU Max 94" in cpu_model and node.total_bytes <= _XEON_MAX_HBM_BYTES:
+        return NodeKind.HBM, "CPU-less node of a Xeon Max, no larger than its HBM2e", []
+    if "Xeon Phi" in cpu_model and node.total_bytes <= 16 * _GIB:
+        return NodeKind.HBM, "CPU-less node of a Xeon Phi, no larger than its MCDRAM", []
+    same = [
+        gpu
+        for gpu in gpus
+        if gpu.memory_bytes and 0.9 <= node.total_bytes / gpu.memory_bytes <= 1.02
+    ]
+    if any(name in cpu_model for name in ("Grace", "Neoverse-V2", "Neoverse V2")) and same:
+        where = [same[0].address] if len(same) == 1 and same[0].address else []
+        return NodeKind.GPU, "CPU-less node of a Grace machine, of its GPU's memory size", where
+    return None
+
+
+def _times_faster(node: Node, nodes: Sequence[Node]) -> float | None:
+    """Claimed read bandwidth over that of the DRAM of the same initiators."""
+    own = _best(node.performance)
+    if own is None:
+        return None
+    for other in nodes:
+        if other.cpus and other.number in own.initiators:
+            local = _best(other.performance)
+            if local is not None and local.read_bandwidth and own.read_bandwidth:
+                return own.read_bandwidth / local.read_bandwidth
+    return None
+
+
+def _best(performance: Sequence[Performance]) -> Performance | None:
+    claims = [entry for entry in performance if entry.read_bandwidth]
+    return max(claims, key=lambda entry: entry.read_bandwidth or 0) if claims else None

@@ -1,0 +1,166 @@
+"""GPUs as NVIDIA's driver tells them: NVML, and the NUMA node of a coherent GPU's memory."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, Literal, Protocol
+
+from tierscope.model.topology import Gpu, NvLink, PcieLink
+from tierscope.topology.files import Files
+
+_PROC = "/proc/driver/nvidia/gpus"
+MAX_LINKS = 18  # NVLink 4 and 5; asking for a link that a GPU lacks answers "not supported"
+_NVLINK_OF_ARCHITECTURE = {4: 1, 5: 2, 6: 2, 7: 3, 9: 4, 10: 5}  # NVML_DEVICE_ARCH_*: Pascal is 4
+_SPEEDS = {1: 2.5, 2: 5.0, 3: 8.0, 4: 16.0, 5: 32.0, 6: 64.0}  # GT/s by PCIe generation
+
+
+class Nvml(Protocol):
+    """The narrow part of NVML that we use; a test puts a table in its place."""
+
+    def count(self) -> int:
+        """GPUs that the driver counts."""
+
+    def ask(self, function: str, gpu: int, *arguments: object) -> Any:
+        """``nvmlDeviceGet<function>``'s answer; None where the GPU or driver has none."""
+
+    def field(self, name: str, gpu: int, scope: int = 0) -> float | None:
+        """The value of field ``NVML_FI_DEV_<name>``; None where there is none."""
+
+
+class NvmlLibrary:
+    """NVML itself, found by the dynamic linker at run time."""
+
+    def __init__(self, module: Any) -> None:
+        self._module = module
+        self._handles = [
+            module.nvmlDeviceGetHandleByIndex(index) for index in range(module.nvmlDeviceGetCount())
+        ]
+
+    def count(self) -> int:
+        """GPUs that the driver counts."""
+        return len(self._handles)
+
+    def ask(self, function: str, gpu: int, *arguments: object) -> Any:
+        """``nvmlDeviceGet<function>``'s answer; None where the GPU or driver has none."""
+        try:
+            return getattr(self._module, f"nvmlDeviceGet{function}")(self._handles[gpu], *arguments)
+        except (AttributeError, self._module.NVMLError):
+            return None
+
+    def field(self, name: str, gpu: int, scope: int = 0) -> float | None:
+        """The value of field ``NVML_FI_DEV_<name>``; None where there is none."""
+        identifier = getattr(self._module, f"NVML_FI_DEV_{name}", None)
+        values = self.ask("FieldValues", gpu, [(identifier, scope)]) if identifier else None
+        if not values or values[0].nvmlReturn != self._module.NVML_SUCCESS:
+            return None
+        members = {0: "dVal", 1: "uiVal", 2: "ulVal", 3: "ullVal", 4: "sllVal", 5: "siVal"}
+        member = members.get(values[0].valueType)
+        return float(getattr(values[0].value, member)) if member else None
+
+
+def open_nvml(files: Files) -> tuple[Nvml | None, list[str], Callable[[], None]]:
+    """NVML, why there is none where there should be, and what closes it again."""
+    if not files.live or not files.exists("/proc/driver/nvidia/version"):
+        return None, [], lambda: None
+    # It takes 20 ms to import, so only where there is a driver.
+    import pynvml  # type: ignore[import-untyped]
+
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError as error:
+        reason = f"GPUs' NVLinks, memory and clocks: NVML did not start: {error}"
+        return None, [reason], lambda: None
+    return NvmlLibrary(pynvml), [], pynvml.nvmlShutdown
+
+
+def read_gpus(nvml: Nvml) -> list[Gpu]:
+    """Every GPU that NVML counts."""
+    return [_read_gpu(nvml, index) for index in range(nvml.count())]
+
+
+def _read_gpu(nvml: Nvml, index: int) -> Gpu:
+    pci = nvml.ask("PciInfo", index)
+    memory = nvml.ask("MemoryInfo", index)
+    bar1 = nvml.ask("BAR1MemoryInfo", index)
+    mig = nvml.ask("MigMode", index)
+    megahertz = nvml.ask("MaxClockInfo", index, 2)  # NVML_CLOCK_MEM
+    c2c_links = nvml.field("C2C_LINK_COUNT", index)
+    c2c_rates = [
+        nvml.field("C2C_LINK_GET_MAX_BW", index, link) for link in range(int(c2c_links or 0))
+    ]
+    return Gpu(
+        index=index,
+        name=_text(nvml.ask("Name", index)),
+        address=pci_address(_text(pci.busId)) if pci is not None else "",
+        uuid=_text(nvml.ask("UUID", index)),
+        memory_bytes=memory.total if memory is not None else None,
+        node=nvml.ask("NumaNodeId", index),
+        memory_clock_hz=megahertz * 1e6 if megahertz else None,
+        memory_bus_bits=nvml.ask("MemoryBusWidth", index),
+        bar1_bytes=bar1.bar1Total if bar1 is not None else None,
+        mig=bool(mig[0]) if mig is not None else None,
+        pcie_replays=nvml.ask("PcieReplayCounter", index),
+        link_max=_gpu_link(
+            nvml.ask("MaxPcieLinkGeneration", index), nvml.ask("MaxPcieLinkWidth", index)
+        ),
+        nvlinks=_nvlinks(nvml, index),
+        c2c_links=int(c2c_links) if c2c_links else None,
+        # MB/s a link
+        c2c_rate=sum(rate or 0 for rate in c2c_rates) * 1e6 or None,
+    )
+
+
+def _gpu_link(generation: int | None, width: int | None) -> PcieLink | None:
+    speed = _SPEEDS.get(generation or 0)
+    return PcieLink(speed=speed, width=width) if speed and width else None
+
+
+def _nvlinks(nvml: Nvml, index: int) -> list[NvLink]:
+    """Active links, those to the same peer together."""
+    # NvLinkVersion counts revisions, and not the same way in every driver; the chip's is certain.
+    version = _NVLINK_OF_ARCHITECTURE.get(nvml.ask("Architecture", index) or 0)
+    peers: Counter[tuple[Literal["gpu", "switch", "cpu"], str | None]] = Counter()
+    for link in range(MAX_LINKS):
+        if nvml.ask("NvLinkState", index, link) != 1:
+            continue
+        kinds: dict[int, Literal["gpu", "switch", "cpu"]] = {0: "gpu", 1: "cpu", 2: "switch"}
+        kind = kinds.get(nvml.ask("NvLinkRemoteDeviceType", index, link), "gpu")
+        remote = nvml.ask("NvLinkRemotePciInfo", index, link)
+        address = pci_address(_text(remote.busId)) if remote is not None else ""
+        # Hopper's driver gives every link of a switch the address 0: nothing to tell apart.
+        peers[(kind, address if address.strip("0:.") else None)] += 1
+    speed = nvml.field("NVLINK_SPEED_MBPS_COMMON", index) if peers else None
+    return [
+        NvLink(
+            version=version,
+            links=links,
+            peer=kind,
+            peer_address=address,
+            rate_per_link=speed * 1e6 if speed else None,
+        )
+        for (kind, address), links in peers.items()
+    ]
+
+
+def pci_address(text: str) -> str:
+    """NVML writes 00000000:17:00.0 in capitals, the kernel 0000:17:00.0."""
+    domain, colon, rest = text.lower().partition(":")
+    return f"{domain[-4:] if domain[:-4].strip('0') == '' else domain}{colon}{rest}"
+
+
+def _text(value: object) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value or "")
+
+
+def gpu_nodes(files: Files, gpus: list[Gpu]) -> dict[int, str]:
+    """NUMA nodes that are a GPU's memory, with the GPU's address (POWER9, Grace Hopper)."""
+    found: dict[int, str] = {}
+    for address in files.names(_PROC):
+        fields = {}
+        for line in (files.text(f"{_PROC}/{address}/numa_status") or "").splitlines():
+            key, _, value = line.partition(":")
+            fields[key.strip().lower()] = value.strip()
+        node = fields.get("node", "")
+        if node.isdigit():
+            found[int(node)] = address
+    found.update({gpu.node: gpu.address for gpu in gpus if gpu.node is not None})
+    return found

@@ -1,0 +1,151 @@
+"""PCI functions of this machine, from /sys/bus/pci; capability registers where we may read them."""
+
+import re
+from collections.abc import Sequence
+
+from tierscope.model.topology import Node, Package, PciDevice, PcieLink
+from tierscope.topology.files import Files
+
+_DEVICES = "/sys/bus/pci/devices"
+_ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+_ROOT = re.compile(r"pci([0-9a-f]{4,8}:[0-9a-f]{2})")
+_BRIDGE_CLASS = 0x0604
+_CAPABILITY_PCIE = 0x10
+_EXTENDED_ACS = 0x000D
+_ACS_REQUEST_REDIRECT = 1 << 2
+
+CONFIG_UNREADABLE = (
+    "PCIe MaxPayload and ACS state: configuration space beyond 64 bytes is readable by root only; "
+    "run as root to see them"
+)
+
+
+def read_pci(
+    files: Files, nodes: Sequence[Node], packages: Sequence[Package]
+) -> tuple[list[PciDevice], list[str]]:
+    """Every PCI function, parents first, and what could not be read."""
+    devices: list[PciDevice] = []
+    hidden = False
+    for address in files.names(_DEVICES):
+        config = files.data(f"{_DEVICES}/{address}/config", 4096)
+        device = _read_device(files, address, config, nodes, packages)
+        hidden |= device.link is not None and len(config) <= 64
+        devices.append(device)
+    parents = {device.address: device.parent for device in devices}
+    devices.sort(
+        key=lambda device: (device.root.rjust(16), _depth(device, parents), device.address)
+    )
+    return devices, [CONFIG_UNREADABLE] if hidden else []
+
+
+def is_gpu(class_code: int, vendor: int) -> bool:
+    """Whether a PCI class and vendor mean a GPU that computes, not a server's console."""
+    base, sub = class_code >> 8, class_code & 0xFF
+    if vendor == 0x10DE:
+        return base == 0x03
+    return (base == 0x03 and sub in (0x02, 0x80)) or (base == 0x12 and vendor == 0x1002)
+
+
+def local_package(
+    node: int | None, nodes: Sequence[Node], packages: Sequence[Package]
+) -> int | None:
+    """Package that a node's devices are local to: the node's own, or the machine's only one."""
+    home = next((entry.package for entry in nodes if entry.number == node), None)
+    if home is None and len(packages) == 1:
+        return packages[0].number
+    return home
+
+
+def _read_device(
+    files: Files,
+    address: str,
+    config: bytes,
+    nodes: Sequence[Node],
+    packages: Sequence[Package],
+) -> PciDevice:
+    directory = f"{_DEVICES}/{address}"
+    place = files.target(directory).split("/")
+    above = [part for part in place if _ADDRESS.fullmatch(part) and part != address]
+    roots = [match[1] for part in place if (match := _ROOT.fullmatch(part))]
+    node = files.number(f"{directory}/numa_node")
+    if node is None or node < 0:
+        with_cpus = [entry.number for entry in nodes if entry.cpus]
+        node = with_cpus[0] if len(with_cpus) == 1 else None
+    class_code = (files.number(f"{directory}/class") or 0) >> 8
+    group = files.target(f"{directory}/iommu_group")
+    return PciDevice(
+        address=address,
+        parent=above[-1] if above else None,
+        root=roots[0] if roots else address.rpartition(":")[0],
+        class_code=class_code,
+        bridge=class_code == _BRIDGE_CLASS,
+        vendor=files.number(f"{directory}/vendor") or 0,
+        device=files.number(f"{directory}/device") or 0,
+        driver=files.target(f"{directory}/driver").rpartition("/")[2],
+        node=node,
+        package=local_package(node, nodes, packages),
+        link=_link(files, directory, "current"),
+        link_max=_link(files, directory, "max"),
+        max_payload=max_payload(config),
+        acs_redirect=acs_redirect(config),
+        iommu_group=group.rpartition("/")[2] or None,
+        iommu_type=files.text(f"{directory}/iommu_group/type") if group else None,
+    )
+
+
+def _depth(device: PciDevice, parents: dict[str, str | None]) -> int:
+    """Bridges above a device."""
+    depth, above = 0, device.parent
+    while above is not None and depth < 64:
+        depth, above = depth + 1, parents.get(above)
+    return depth
+
+
+def _link(files: Files, directory: str, which: str) -> PcieLink | None:
+    """sysfs says ``16.0 GT/s PCIe`` and ``16``; 0 or 255 lanes and ``Unknown`` where it hides."""
+    speed = (files.text(f"{directory}/{which}_link_speed") or "").partition(" ")[0]
+    width = files.number(f"{directory}/{which}_link_width")
+    try:
+        value = float(speed)
+    except ValueError:
+        return None
+    return PcieLink(speed=value, width=width) if value and width and width <= 32 else None
+
+
+def max_payload(config: bytes) -> int | None:
+    """Negotiated MaxPayload in bytes: PCI Express capability, Device Control, bits 7:5."""
+    offset = _capability(config, _CAPABILITY_PCIE)
+    if offset is None or offset + 10 > len(config):
+        return None
+    control = int.from_bytes(config[offset + 8 : offset + 10], "little")
+    return 128 << (control >> 5 & 7)
+
+
+def acs_redirect(config: bytes) -> bool | None:
+    """Whether ACS P2P Request Redirect is on; None without an ACS capability that we can read."""
+    offset = 256
+    for _ in range(96):
+        if offset + 8 > len(config):
+            return None
+        header = int.from_bytes(config[offset : offset + 4], "little")
+        if header & 0xFFFF == _EXTENDED_ACS:
+            control = int.from_bytes(config[offset + 6 : offset + 8], "little")
+            return bool(control & _ACS_REQUEST_REDIRECT)
+        offset = header >> 20
+        if offset < 256:
+            return None
+    return None
+
+
+def _capability(config: bytes, wanted: int) -> int | None:
+    """Offset of a capability in the list that starts at 0x34; None where it is not readable."""
+    if len(config) <= 64 or not config[6] & 0x10:
+        return None
+    offset = config[0x34] & 0xFC
+    for _ in range(48):
+        if offset < 64 or offset + 2 > len(config):
+            return None
+        if config[offset] == wanted:
+            return offset
+        offset = config[offset + 1] & 0xFC
+    return None

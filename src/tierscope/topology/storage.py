@@ -1,0 +1,117 @@
+"""Block devices of this machine and what is mounted: /sys/class/block, /proc/self/mountinfo."""
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+from tierscope.model.topology import Block, Mount
+from tierscope.topology.files import Files
+
+_BLOCK = "/sys/class/block"
+_ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+_SECTOR = 512  # sysfs counts these whatever the drive's own size
+_CONTROLLER = re.compile(r"nvme\d+")
+_PSEUDO = frozenset(
+    {"autofs", "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts"}
+    | {"devtmpfs", "efivarfs", "fusectl", "mqueue", "proc", "pstore", "rpc_pipefs", "securityfs"}
+    | {"sysfs", "tracefs"}
+)
+
+Kind = Literal["nvme", "disk", "md", "dm", "partition", "pmem", "virtual"]
+
+
+def read_blocks(files: Files) -> list[Block]:
+    """Every block device of a size above zero; loop and RAM disks are left out."""
+    blocks: list[Block] = []
+    for name in files.names(_BLOCK):
+        if re.fullmatch(r"(loop|ram|zram|sr|fd|nbd)\d+", name):
+            continue
+        block = _read_block(files, name)
+        if block.size_bytes:
+            blocks.append(block)
+    return blocks
+
+
+def _read_block(files: Files, name: str) -> Block:
+    directory = f"{_BLOCK}/{name}"
+    place = files.target(directory)
+    addresses = [part for part in place.split("/") if _ADDRESS.fullmatch(part)]
+    controllers = [part for part in place.split("/") if _CONTROLLER.fullmatch(part)]
+    if "nvme-subsystem" in place and not addresses:
+        # A multipath namespace hangs off its subsystem; its controllers are the subsystem's links.
+        controllers = [
+            entry
+            for entry in files.names(place.rpartition("/")[0], "nvme")
+            if _CONTROLLER.fullmatch(entry)
+        ]
+        devices = [files.target(f"/sys/class/nvme/{entry}").split("/") for entry in controllers]
+        addresses = [part for path in devices for part in path if _ADDRESS.fullmatch(part)][-1:]
+    members = files.names(f"{directory}/slaves")
+    sectors = files.number(f"{directory}/size")
+    if files.exists(f"{directory}/partition"):
+        members = [place.split("/")[-2]]
+    return Block(
+        name=name,
+        kind=_kind(files, name, directory, place),
+        size_bytes=sectors * _SECTOR if sectors else None,
+        address=addresses[-1] if addresses else None,
+        members=members,
+        level=files.text(f"{directory}/md/level") or "",
+        product=" ".join((files.text(f"{directory}/device/model") or "").split()),
+        controller=controllers[0] if controllers else "",
+        number=files.text(f"{directory}/dev") or "",
+    )
+
+
+def _kind(files: Files, name: str, directory: str, place: str) -> Kind:
+    if files.exists(f"{directory}/partition"):
+        return "partition"
+    prefixes: list[tuple[str, Kind]] = [
+        ("md", "md"),
+        ("dm-", "dm"),
+        ("pmem", "pmem"),
+        ("nvme", "nvme"),
+    ]
+    for prefix, kind in prefixes:
+        if name.startswith(prefix):
+            return kind
+    return "virtual" if "/virtual/" in place or "/virtio" in place else "disk"
+
+
+def read_mounts(files: Files, blocks: Sequence[Block]) -> list[Mount]:
+    """What is mounted where, the kernel's own pseudo file systems left out."""
+    by_number = {block.number: block.name for block in blocks}
+    by_path = {f"/dev/{block.name}": block.name for block in blocks}
+    mounts: list[Mount] = []
+    for line in (files.text("/proc/self/mountinfo") or "").splitlines():
+        before, _, after = line.partition(" - ")
+        fields, source = before.split(), after.split()
+        if len(fields) < 5 or len(source) < 2 or source[0] in _PSEUDO:
+            continue
+        # btrfs and its like mount under a number of their own, so the source names the device.
+        block = by_number.get(fields[2]) or by_path.get(source[1])
+        mounts.append(Mount(path=_unescape(fields[4]), type=source[0], block=block))
+    return mounts
+
+
+def _unescape(path: str) -> str:
+    """The kernel writes blanks in paths as octal escapes."""
+    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), path)
+
+
+def drives(name: str, blocks: Sequence[Block]) -> list[Block]:
+    """The drives that a device's data lies on: itself, or those below its md, dm and partitions."""
+    by_name = {block.name: block for block in blocks}
+    found: dict[str, Block] = {}
+    pending, seen = [name], set()
+    while pending:
+        current = pending.pop(0)
+        block = by_name.get(current)
+        if block is None or current in seen:
+            continue
+        seen.add(current)
+        if block.members:
+            pending.extend(block.members)
+        else:
+            found[current] = block
+    return list(found.values())
