@@ -1,4 +1,4 @@
-// The two ways in which a measurement ends without a result.
+// The ways in which a measurement ends without a result.
 #pragma once
 
 #include <stdexcept>
@@ -25,6 +25,12 @@ class Unavailable : public std::runtime_error {
 class Failure : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
+};
+
+// A signal came while the measurement was being set up: it has no samples to report.
+class Interrupted : public std::runtime_error {
+ public:
+  Interrupted() : std::runtime_error("interrupted") {}
 };
 
 }  // namespace tierscope

@@ -1,0 +1,85 @@
+// Where the pages of a memory region are to go, and whether they went there. Pure: no system call.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <vector>
+
+namespace tierscope {
+
+// base: the kernel's ordinary page; thp: transparent huge pages; 2m, 1g: hugetlb pages.
+enum class Pages { kBase, kThp, kHuge2M, kHuge1G };
+
+enum class Policy {
+  kBind,        // All pages on one node.
+  kPreferred,   // One node while it has room, then wherever the kernel goes.
+  kInterleave,  // Pages round robin over the nodes.
+  kWeighted,    // `weight` pages on each node in turn.
+  kPartition,   // One contiguous range for each node, sized by weight.
+};
+
+// Who spreads interleaved pages: the engine, page by page, or the kernel's own policy.
+// Bind, preferred and partition come out the same either way.
+enum class Mechanism { kUser, kKernel };
+
+struct NodeShare {
+  int node;        // 0..1023
+  int weight = 1;  // 1..255; without meaning for bind, preferred and interleave
+
+  bool operator==(const NodeShare&) const = default;
+};
+
+struct Placement {
+  Policy policy;
+  std::vector<NodeShare> nodes;  // Bind and preferred: one. No node twice.
+  Mechanism mechanism = Mechanism::kUser;
+
+  bool operator==(const Placement&) const = default;
+};
+
+// Pages [first, last) of a region, counted from its start.
+struct PageRange {
+  std::size_t first;
+  std::size_t last;
+
+  bool operator==(const PageRange&) const = default;
+};
+
+// Fewest and most pages that a node may hold for the placement to count as done.
+struct PageBounds {
+  std::size_t least;
+  std::size_t most;
+
+  bool operator==(const PageBounds&) const = default;
+};
+
+// What was read back of a region's pages.
+struct RegionReport {
+  std::map<int, std::size_t> pages{};  // By node; nodes without a page are absent.
+  std::size_t absent_pages = 0;        // Not in memory: swapped out, or lost to a hardware error.
+  std::size_t page_bytes = 0;          // Size of the pages that are counted here.
+  std::size_t huge_bytes = 0;          // Backed by transparent huge pages; 0 for other kinds.
+  const char* source = "";             // How the nodes were found out.
+};
+
+// Partition: the range of each node, in the order of placement.nodes; together they are [0, pages).
+// A border lies where the weights say, rounded to the page below.
+std::vector<PageRange> partition_ranges(const Placement& placement, std::size_t pages);
+
+// Interleave and weighted, by user: calls visit with each run of pages of placement.nodes[share]
+// that lies in slice, ascending. Rounds start at page 0 and take the nodes in their given order.
+void for_each_run(const Placement& placement, std::size_t share, PageRange slice,
+                  const std::function<void(PageRange)>& visit);
+
+// Bounds for each of placement.nodes in a region of so many pages. They are exact but for preferred
+// (anything goes) and the kernel's interleaving, which may begin its round at any page.
+std::vector<PageBounds> allowed_pages(const Placement& placement, std::size_t pages);
+
+// Throws Failure, with the numbers, where the report is not what the placement asked for.
+// unit_bytes is the page size that was placed; the report counts in that size or in one that
+// divides it (huge pages of which the kernel gave only a part).
+void verify_placement(const Placement& placement, std::size_t unit_bytes,
+                      const RegionReport& report);
+
+}  // namespace tierscope

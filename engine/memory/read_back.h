@@ -1,0 +1,21 @@
+// On which nodes pages are, asked from the kernel after they were populated.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "memory/placement.h"
+
+namespace tierscope {
+
+// Counts the pages of [start, start + bytes) by node with move_pages, one query every page_bytes.
+// Where that call is forbidden or missing and one node has all the memory, resident pages are
+// counted with mincore instead. About 13 ms for 262144 pages. Throws Failure for other errors.
+RegionReport count_pages(std::byte* start, std::size_t bytes, std::size_t page_bytes);
+
+// Bytes of [first, last) that transparent huge pages back, from the text of /proc/PID/smaps.
+// Counts mappings that lie in the range as a whole. Pure.
+std::size_t huge_bytes_in(std::string_view smaps, std::uintptr_t first, std::uintptr_t last);
+
+}  // namespace tierscope

@@ -1,0 +1,217 @@
+#include "memory/requirements.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "errors.h"
+#include "memory/system_memory.h"
+
+namespace tierscope {
+namespace {
+
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+constexpr std::size_t kGiB = std::size_t{1} << 30;
+const std::string kKernelWeights = "/sys/kernel/mm/mempolicy/weighted_interleave";
+const std::string kThp = "/sys/kernel/mm/transparent_hugepage";
+
+std::string size_text(std::size_t bytes) {
+  if (bytes >= kGiB) return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / kGiB);
+  if (bytes >= kMiB) return fmt::format("{:.2f} MiB", static_cast<double>(bytes) / kMiB);
+  return fmt::format("{} bytes", bytes);
+}
+
+bool contains(const std::vector<int>& numbers, int number) {
+  return std::find(numbers.begin(), numbers.end(), number) != numbers.end();
+}
+
+void require_nodes(const Placement& placement) {
+  const std::vector<int> online = online_nodes();
+  const std::vector<int> with_memory = nodes_with_memory();
+  const std::vector<int> allowed = allowed_nodes();
+  const std::string choose =
+      fmt::format("choose among the nodes with memory: {}", fmt::join(with_memory, ","));
+  for (const NodeShare& share : placement.nodes) {
+    if (!contains(online, share.node)) {
+      throw Unavailable(fmt::format("node {} does not exist or is offline", share.node), choose);
+    }
+    if (!contains(with_memory, share.node)) {
+      throw Unavailable(fmt::format("node {} has no memory", share.node), choose);
+    }
+    if (!contains(allowed, share.node)) {
+      throw Unavailable(
+          fmt::format("node {} is outside this process's cpuset, which allows memory of node {}",
+                      share.node, fmt::join(allowed, ",")),
+          fmt::format("add {} to the cgroup's cpuset.mems", share.node));
+    }
+  }
+}
+
+void require_thp() {
+  // The size's own switch, where the kernel has one, goes before the general one.
+  const std::string own =
+      fmt::format("{}/hugepages-{}kB/enabled", kThp, page_bytes(Pages::kThp) / 1024);
+  const std::string own_text = read_text(own);
+  const bool inherits = own_text.empty() || own_text.find("[inherit]") != std::string::npos;
+  const std::string path = inherits ? kThp + "/enabled" : own;
+  if (read_text(path).find("[never]") != std::string::npos) {
+    throw Unavailable(fmt::format("transparent huge pages are switched off ({} says never)", path),
+                      fmt::format("echo madvise | sudo tee {}", path));
+  }
+  if (prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) == 1) {
+    throw Unavailable(
+        "transparent huge pages are switched off for this process (prctl PR_SET_THP_DISABLE)",
+        "start tierscope outside the service or container that sets it, or use base pages");
+  }
+}
+
+void require_kernel_weights(const Placement& placement) {
+  if (access(kKernelWeights.c_str(), F_OK) != 0) {
+    throw Unavailable("this kernel has no weighted interleave (Linux 6.9 and later have it)",
+                      "use mechanism user, which works on every kernel");
+  }
+  std::vector<std::string> differences;
+  std::vector<std::string> commands;
+  for (const NodeShare& share : placement.nodes) {
+    const std::string path = fmt::format("{}/node{}", kKernelWeights, share.node);
+    const std::string text = read_text(path);
+    if (text == std::to_string(share.weight)) continue;
+    differences.push_back(fmt::format("node {} has {}, asked {}", share.node,
+                                      text.empty() ? "none" : text, share.weight));
+    commands.push_back(fmt::format("echo {} | sudo tee {}", share.weight, path));
+  }
+  if (differences.empty()) return;
+  throw Unavailable(fmt::format("the kernel's interleave weights, which are machine-wide, are not "
+                                "those asked for: {}",
+                                fmt::join(differences, "; ")),
+                    fmt::format("{}; or use mechanism user", fmt::join(commands, " && ")));
+}
+
+void require_cgroup(const std::string& resource, std::size_t bytes) {
+  // Page tables and the like are charged too, and charges are made in batches by each CPU.
+  const std::size_t needed = resource == "memory" ? bytes + bytes / 256 + 4 * kMiB : bytes;
+  const auto room = cgroup_room(resource);
+  if (!room || needed <= room->available) return;
+  throw Unavailable(
+      fmt::format("the cgroup's limit of {} leaves {}; {} are needed ({})", size_text(room->limit),
+                  size_text(room->available), size_text(needed), room->file),
+      "ask for a smaller size, or raise the limit");
+}
+
+std::size_t free_bytes(int node) {
+  const NodeMemory memory = node_memory(node);
+  const std::size_t margin = std::max(32 * kMiB, memory.total / 64);
+  return memory.available > margin ? memory.available - margin : 0;
+}
+
+void require_free(const std::string& where, std::size_t free, std::size_t needed) {
+  if (needed <= free) return;
+  throw Unavailable(fmt::format("{} can give {} beyond its reserve; {} are needed", where,
+                                size_text(free), size_text(needed)),
+                    "ask for a smaller size, or free memory there");
+}
+
+struct Pool {
+  std::string file;  // Where its size is set.
+  std::size_t pages;
+  std::size_t free;  // Pages that nobody uses or has reserved.
+};
+
+Pool read_pool(int node, std::size_t page_bytes) {
+  const std::string directory = hugetlb_pool(node, page_bytes);
+  if (access(directory.c_str(), F_OK) != 0) {
+    throw Unavailable(fmt::format("this kernel has no hugetlb pages of {}", size_text(page_bytes)),
+                      "use another kind of pages");
+  }
+  const auto number = [](const std::string& path) {
+    return static_cast<std::size_t>(std::strtoull(read_text(path).c_str(), nullptr, 10));
+  };
+  const std::size_t free = number(directory + "/free_hugepages");
+  // Reservations of others are known for the machine only: assume that they fall on this node.
+  const std::size_t reserved = number(
+      fmt::format("/sys/kernel/mm/hugepages/hugepages-{}kB/resv_hugepages", page_bytes / 1024));
+  return {directory + "/nr_hugepages", number(directory + "/nr_hugepages"),
+          free > reserved ? free - reserved : 0};
+}
+
+void require_pool(const std::string& where, const Pool& pool, std::size_t needed,
+                  std::size_t page_bytes) {
+  if (needed <= pool.free) return;
+  throw Unavailable(
+      fmt::format("{} has {} free hugetlb pages of {}; {} are needed", where, pool.free,
+                  size_text(page_bytes), needed),
+      fmt::format("echo {} | sudo tee {}", pool.pages + needed - pool.free, pool.file));
+}
+
+// Nodes that pages may come to: those named, or for preferred, all that are allowed.
+std::vector<int> reachable_nodes(const Placement& placement) {
+  std::vector<int> nodes;
+  if (placement.policy != Policy::kPreferred) {
+    for (const NodeShare& share : placement.nodes) nodes.push_back(share.node);
+    return nodes;
+  }
+  const std::vector<int> allowed = allowed_nodes();
+  for (const int node : nodes_with_memory()) {
+    if (contains(allowed, node)) nodes.push_back(node);
+  }
+  return nodes;
+}
+
+void require_hugetlb(std::size_t count, std::size_t unit, const Placement& placement) {
+  if (placement.policy == Policy::kPreferred) {
+    Pool all = read_pool(placement.nodes.front().node, unit);
+    all.free = 0;
+    for (const int node : reachable_nodes(placement)) all.free += read_pool(node, unit).free;
+    require_pool("the machine", all, count, unit);
+  } else {
+    const std::vector<PageBounds> bounds = allowed_pages(placement, count);
+    for (std::size_t i = 0; i < bounds.size(); ++i) {
+      const int node = placement.nodes[i].node;
+      require_pool(fmt::format("node {}", node), read_pool(node, unit), bounds[i].most, unit);
+    }
+  }
+  require_cgroup(unit >= kGiB ? "hugetlb.1GB" : "hugetlb.2MB", count * unit);
+}
+
+void require_ordinary(std::size_t count, std::size_t unit, const Placement& placement) {
+  if (placement.policy == Policy::kPreferred) {
+    std::size_t free = 0;
+    for (const int node : reachable_nodes(placement)) free += free_bytes(node);
+    require_free("the machine", free, count * unit);
+  } else {
+    const std::vector<PageBounds> bounds = allowed_pages(placement, count);
+    for (std::size_t i = 0; i < bounds.size(); ++i) {
+      const int node = placement.nodes[i].node;
+      require_free(fmt::format("node {}", node), free_bytes(node), bounds[i].most * unit);
+    }
+  }
+  require_cgroup("memory", count * unit);
+}
+
+}  // namespace
+
+void require_memory(std::size_t bytes, Pages pages, const Placement& placement) {
+  if (bytes == 0) throw std::invalid_argument("a region of 0 bytes");
+  if (placement.nodes.empty()) throw std::invalid_argument("a placement on no node");
+  require_nodes(placement);
+  if (pages == Pages::kThp) require_thp();
+  if (placement.policy == Policy::kWeighted && placement.mechanism == Mechanism::kKernel) {
+    require_kernel_weights(placement);
+  }
+  const std::size_t unit = page_bytes(pages);
+  const std::size_t count = (bytes + unit - 1) / unit;
+  if (pages == Pages::kHuge2M || pages == Pages::kHuge1G) {
+    require_hugetlb(count, unit, placement);
+  } else {
+    require_ordinary(count, unit, placement);
+  }
+}
+
+}  // namespace tierscope

@@ -1,0 +1,90 @@
+// What is read from the kernel's text files.
+#include <gtest/gtest.h>
+
+#include "memory/read_back.h"
+#include "memory/system_memory.h"
+
+namespace tierscope {
+namespace {
+
+TEST(NumberList, RangesAndSingleNumbers) {
+  EXPECT_EQ(parse_number_list("0-2,5,1022-1023"), (std::vector<int>{0, 1, 2, 5, 1022, 1023}));
+  EXPECT_EQ(parse_number_list("0"), (std::vector<int>{0}));
+  EXPECT_EQ(parse_number_list(""), (std::vector<int>{}));
+}
+
+TEST(Meminfo, ReadsTheNodesFormAndTheMachines) {
+  EXPECT_EQ(meminfo_bytes("Node 3 MemTotal:       16 kB\nNode 3 MemFree:    4 kB\n", "MemFree"),
+            4096U);
+  EXPECT_EQ(meminfo_bytes("MemTotal:       16 kB\nMemFree:    4 kB\n", "MemTotal"), 16384U);
+}
+
+TEST(Meminfo, AFieldIsNotFoundInsideALongerOne) {
+  const char* text = "Node 0 Inactive(file):   1 kB\nNode 0 Active(file):   2 kB\n";
+  EXPECT_EQ(meminfo_bytes(text, "Active(file)"), 2048U);
+  EXPECT_EQ(meminfo_bytes(text, "Free"), std::nullopt);
+}
+
+constexpr const char* kSmaps =
+    "7f0000000000-7f0000200000 rw-p 00000000 00:00 0 \n"
+    "Size:               2048 kB\n"
+    "AnonHugePages:      2048 kB\n"
+    "ShmemPmdMapped:        0 kB\n"
+    "7f0000400000-7f0000800000 rw-p 00000000 00:00 0                          [anon: x]\n"
+    "AnonHugePages:      4096 kB\n"
+    "VmFlags: rd wr mr mw me ac hg \n"
+    "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]\n"
+    "AnonHugePages:         0 kB";
+
+TEST(Smaps, CountsTheMappingsOfTheRange) {
+  EXPECT_EQ(huge_bytes_in(kSmaps, 0x7f0000000000, 0x7f0000200000), std::size_t{2} << 20);
+  EXPECT_EQ(huge_bytes_in(kSmaps, 0x7f0000000000, 0x7f0000800000), std::size_t{6} << 20);
+}
+
+TEST(Smaps, AMappingThatReachesBeyondTheRangeDoesNotCount) {
+  EXPECT_EQ(huge_bytes_in(kSmaps, 0x7f0000400000, 0x7f0000600000), 0U);
+}
+
+TEST(Smaps, CutTextIsReadUpToTheCut) {
+  const std::string_view text(kSmaps);
+  for (std::size_t length = 0; length < text.size(); ++length) {
+    EXPECT_LE(huge_bytes_in(text.substr(0, length), 0, UINTPTR_MAX), std::size_t{6} << 20);
+  }
+}
+
+constexpr const char* kV2Mount =
+    "31 23 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n";
+
+TEST(Cgroup, V2OwnAndAllAncestors) {
+  EXPECT_EQ(cgroup_directories("0::/user.slice/session-1.scope\n", kV2Mount, "memory"),
+            (std::vector<std::string>{"/sys/fs/cgroup/user.slice/session-1.scope",
+                                      "/sys/fs/cgroup/user.slice", "/sys/fs/cgroup"}));
+}
+
+TEST(Cgroup, AContainersOwnNamespaceShowsItAtTheTop) {
+  EXPECT_EQ(cgroup_directories("0::/\n", kV2Mount, "memory"),
+            (std::vector<std::string>{"/sys/fs/cgroup"}));
+  EXPECT_EQ(cgroup_directories("0::/../other\n", kV2Mount, "memory"),
+            (std::vector<std::string>{"/sys/fs/cgroup"}));
+}
+
+TEST(Cgroup, V1TakesTheControllersOwnMountAndStripsItsRoot) {
+  const char* mounts =
+      "30 23 0:25 /docker/ab /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n"
+      "31 23 0:26 /docker/ab /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n";
+  EXPECT_EQ(
+      cgroup_directories("5:memory:/docker/ab/in\n4:cpu,cpuacct:/docker/ab\n", mounts, "memory"),
+      (std::vector<std::string>{"/sys/fs/cgroup/memory/in", "/sys/fs/cgroup/memory"}));
+}
+
+TEST(Cgroup, BothVersionsAtOnce) {
+  const std::string mounts =
+      "32 23 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+      "33 23 0:28 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
+  EXPECT_EQ(cgroup_directories("4:memory:/a\n0::/\n", mounts, "memory"),
+            (std::vector<std::string>{"/sys/fs/cgroup/memory/a", "/sys/fs/cgroup/memory",
+                                      "/sys/fs/cgroup/unified"}));
+}
+
+}  // namespace
+}  // namespace tierscope
