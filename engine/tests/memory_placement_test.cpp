@@ -51,7 +51,7 @@ TEST(Runs, InterleaveIgnoresWeights) {
 
 TEST(Runs, CountsAreThoseThatAllowedPagesStates) {
   const Placement placement{Policy::kWeighted, {{0, 5}, {1, 3}, {700, 255}, {1023, 1}}};
-  for (const std::size_t pages : {1, 5, 8, 263, 264, 265, 4096}) {
+  for (const std::size_t pages : {1U, 5U, 8U, 263U, 264U, 265U, 4096U}) {
     const std::vector<int> nodes = nodes_of_pages(placement, {0, pages});
     const std::vector<PageBounds> bounds = allowed_pages(placement, pages);
     for (std::size_t i = 0; i < bounds.size(); ++i) {
