@@ -1,0 +1,1 @@
+"""What measurements say together: knees, plateaus, comparisons."""

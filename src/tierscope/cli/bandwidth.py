@@ -1,0 +1,78 @@
+"""``tierscope bandwidth``."""
+
+from typing import Annotated
+
+import typer
+
+from tierscope.cli import options
+
+
+def bandwidth(
+    from_: options.From = None,
+    to: options.To = None,
+    op: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIST",
+            help="read, write, write-nt, copy, copy-nt, scale, add, triad, rmw  [default: read]",
+        ),
+    ] = None,
+    threads: Annotated[
+        str | None,
+        typer.Option(metavar="COUNTS", help="Such as 1..8 or 1..all*2  [default: all]"),
+    ] = None,
+    access_size: Annotated[
+        str | None,
+        typer.Option(metavar="SIZES", help="Bytes an access touches at once  [default: 64]"),
+    ] = None,
+    order: Annotated[
+        str | None,
+        typer.Option(metavar="LIST", help="sequential, reverse, strided, random"),
+    ] = None,
+    stride: options.Stride = None,
+    size: options.Size = None,
+    pages: options.Pages = None,
+    isa: Annotated[
+        str | None, typer.Option(metavar="LIST", help="auto, sse4, avx2, avx512, neon, sve")
+    ] = None,
+    policy: options.Policy = None,
+    mechanism: options.Mechanism = None,
+    precision: options.Precision = None,
+    budget: options.Budget = None,
+    sample: options.Sample = None,
+    json: options.Json = False,
+    dry_run: options.DryRun = False,
+    out: options.Out = None,
+) -> None:
+    """Measure the bandwidth of CPUs to memory.
+
+    Every option takes a value, a list or a range, so that one command is a sweep: sizes double
+    (64..64k), counts go up by one (1..8), and *N or +N sets another step (1..64*2).
+
+    \b
+    Examples:
+      tierscope bandwidth --op read,write,copy,triad --threads 1..all
+      tierscope bandwidth --from node:0 --to node:1 --op read
+      tierscope bandwidth --order random --access-size 64..64k --threads 1..8
+      tierscope bandwidth --to node:0,1@3:1 --policy weighted,interleave --json
+    """
+    from tierscope.cli.flow import measure_options
+
+    given = {
+        "from": from_,
+        "to": to,
+        "op": op,
+        "threads": threads,
+        "access-size": access_size,
+        "order": order,
+        "stride": stride,
+        "size": size,
+        "pages": pages,
+        "isa": isa,
+        "policy": policy,
+        "mechanism": mechanism,
+        "precision": precision,
+        "budget": budget,
+        "sample": sample,
+    }
+    measure_options("bandwidth", given, options.Output(json, dry_run, out))

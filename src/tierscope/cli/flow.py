@@ -1,0 +1,120 @@
+"""From requests to tables: what the measuring commands share."""
+
+import json
+import sys
+from pathlib import Path
+
+import typer
+
+from tierscope.cli.options import Output
+from tierscope.model.errors import UserError
+from tierscope.model.plan import Plan
+from tierscope.model.topology import Topology
+from tierscope.plans import (
+    Request,
+    check_memory,
+    expand,
+    fit_time,
+    longest_seconds,
+    peak_bytes,
+    profile_named,
+    profile_requests,
+    read_plan,
+)
+from tierscope.plans.grammar import parse_number
+from tierscope.runs import find_run, measure, read_run, to_csv, to_json
+from tierscope.topology import discover
+from tierscope.topology.available import with_available
+from tierscope.topology.cgroup import memory_limit
+from tierscope.topology.settings import thp_available
+
+
+def measure_options(kind: str, given: dict[str, str | None], output: Output) -> None:
+    """Measure one request made of a command's options."""
+    options = {name: value for name, value in given.items() if value is not None}
+    request = Request.model_validate({"kind": kind, "options": options})
+    topology = with_available(discover())
+    _carry_out(kind, _planned([request], topology), topology, output)
+
+
+def measure_plan_file(path: Path, budget: str | None, output: Output) -> None:
+    """Measure what a YAML plan asks for."""
+    requests = read_plan(path)
+    topology = with_available(discover())
+    plan = _planned(requests, topology)
+    if budget is not None:
+        plan = fit_time(plan, _seconds(budget))
+    _carry_out(path.stem, plan, topology, output)
+
+
+def measure_profile(name: str, budget: str | None, output: Output) -> None:
+    """Measure what a profile makes of this machine."""
+    profile = profile_named(name)
+    seconds = profile.seconds if budget is None else _seconds(budget)
+    topology = with_available(discover())
+    plan = _planned(profile_requests(profile, topology), topology)
+    if seconds is not None:
+        plan = fit_time(plan, seconds)
+    _carry_out(name, plan, topology, output)
+
+
+def show_file(name: str, form: str) -> None:
+    """Print a run file as tables, JSON or CSV."""
+    path = find_run(name)
+    run = read_run(path)
+    if form == "json":
+        typer.echo(to_json(run))
+    elif form == "csv":
+        typer.echo(to_csv(run), nl=False)
+    else:
+        from tierscope.report.console import make_console
+        from tierscope.report.run import show_run
+
+        show_run(make_console(), run, path)
+
+
+def _seconds(budget: str) -> float:
+    try:
+        return parse_number(budget, 0, 1e6)
+    except UserError as error:
+        raise UserError(f"--budget: {error}") from None
+
+
+def _planned(requests: list[Request], topology: Topology) -> Plan:
+    plan = expand(requests, topology, thp_available())
+    limit = memory_limit()
+    check_memory(plan, topology, limit.left_bytes if limit else None)
+    return plan
+
+
+def _carry_out(label: str, plan: Plan, topology: Topology, output: Output) -> None:
+    if output.dry_run:
+        _print_plan(plan, output)
+        return
+    from tierscope.report.progress import live_progress
+
+    seconds = {spec.id: longest_seconds(spec) for spec in plan.measurements}
+    with live_progress(plan, seconds.__getitem__) as watch:
+        outcome = measure(plan, label, topology, sys.argv, output.directory, watch)
+    if output.json:
+        typer.echo(to_json(outcome.run))
+    else:
+        from tierscope.report.console import make_console
+        from tierscope.report.run import show_run
+
+        show_run(make_console(), outcome.run, outcome.path)
+    if outcome.error:
+        raise outcome.error
+    raise typer.Exit(int(outcome.exit_code))
+
+
+def _print_plan(plan: Plan, output: Output) -> None:
+    seconds = sum(map(longest_seconds, plan.measurements))
+    if output.json:
+        estimate = {"seconds": round(seconds, 1), "peak_bytes": peak_bytes(plan)}
+        typer.echo(json.dumps({"plan": plan.model_dump(mode="json"), "estimate": estimate}))
+        return
+    from tierscope.report.console import make_console
+    from tierscope.report.plan import show_plan
+
+    show_plan(make_console(), plan, seconds, peak_bytes(plan))

@@ -1,0 +1,60 @@
+"""Options that several commands have, each written once.
+
+An option's value is text in the grammar of ``tierscope.plans.grammar``: a value, a list, a range.
+"""
+
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import typer
+
+From = Annotated[
+    str | None,
+    typer.Option("--from", metavar="ENDPOINTS", help="Initiators: node:0, cpus:0-7,16 or node:*"),
+]
+To = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ENDPOINTS", help="Targets: node:1, node:0,2@3:1 (interleaved by weight) or node:*"
+    ),
+]
+Size = Annotated[
+    str | None,
+    typer.Option(metavar="SIZES", help="Working set; of bandwidth each array's. Such as 64k..1g"),
+]
+Pages = Annotated[str | None, typer.Option(metavar="LIST", help="base (or 4k), thp, 2m, 1g")]
+Stride = Annotated[
+    str | None, typer.Option(metavar="SIZES", help="Bytes from one access to the next")
+]
+Policy = Annotated[
+    str | None,
+    typer.Option(metavar="LIST", help="bind, preferred, interleave, weighted, partition"),
+]
+Mechanism = Annotated[
+    str | None, typer.Option(metavar="LIST", help="Who places pages: user, kernel")
+]
+Precision = Annotated[
+    str | None, typer.Option(metavar="SHARE", help="Interval's half-width to reach  [default: 1%]")
+]
+Budget = Annotated[
+    str | None, typer.Option(metavar="SECONDS", help="Most for one measurement  [default: 2]")
+]
+Sample = Annotated[
+    str | None, typer.Option(metavar="SECONDS", help="Length of one sample  [default: 0.01]")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Print the expanded plan with time and memory; end there")
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Where the run file goes  [default: the data directory]"),
+]
+
+
+class Output(NamedTuple):
+    """What a measuring command prints and keeps, and where."""
+
+    json: bool
+    dry_run: bool
+    directory: Path | None

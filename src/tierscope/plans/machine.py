@@ -1,0 +1,169 @@
+"""What a plan asks of the machine: CPUs for initiators, nodes for targets, memory, defaults."""
+
+from tierscope.model.endpoint import Endpoint, EndpointKind, format_ranges
+from tierscope.model.errors import UserError
+from tierscope.model.plan import NodeShare, Placement
+from tierscope.model.topology import Node, Topology
+
+GIB = 1 << 30
+MIB = 1 << 20
+_EMULATED_SIZE = 2 * MIB
+"""Working set on an emulated machine: its memory may move 5 MB/s, and its figures mean nothing."""
+_LEAST_SIZE = 256 * MIB
+_MOST_SIZE = 1 * GIB
+
+
+def initiator_cpus(topology: Topology, endpoint: Endpoint) -> list[int]:
+    """Return the CPUs of an initiator in the order in which threads take them.
+
+    Order: compact, one CPU of each core first, then the cores' SMT siblings. Raises UserError for
+    CPUs that do not exist or that this process may not use.
+    """
+    if endpoint.kind is EndpointKind.CPUS:
+        wanted = list(endpoint.numbers)
+        _refuse_foreign_cpus(topology, endpoint, wanted)
+    elif endpoint.kind is EndpointKind.NODE and not endpoint.weights:
+        wanted = []
+        for number in endpoint.numbers:
+            wanted += _cpus_of(topology, endpoint, number)
+    else:
+        raise UserError(f"initiator '{endpoint}' has no CPUs; name a node or CPUs, as in cpus:0-7")
+    return one_per_core_first(wanted, topology.siblings)
+
+
+def one_per_core_first(cpus: list[int], siblings: list[list[int]]) -> list[int]:
+    """Order CPUs: the first of each core, then the second of each, and so on."""
+    core_of = {cpu: index for index, core in enumerate(siblings) for cpu in core}
+    seen: dict[int, int] = {}
+    ranked = []
+    for cpu in sorted(cpus):
+        core = core_of.get(cpu, -1 - cpu)
+        rank = seen.get(core, 0)
+        seen[core] = rank + 1
+        ranked.append((rank, cpu))
+    return [cpu for _, cpu in sorted(ranked)]
+
+
+def _refuse_foreign_cpus(topology: Topology, endpoint: Endpoint, wanted: list[int]) -> None:
+    foreign = sorted(set(wanted) - set(topology.cpus))
+    if not foreign:
+        return
+    online = {cpu for core in topology.siblings for cpu in core}
+    absent = [cpu for cpu in foreign if cpu not in online]
+    if absent:
+        raise UserError(
+            f"initiator '{endpoint}': CPU {format_ranges(tuple(absent))} is not online; "
+            f"this machine's CPUs are {format_ranges(tuple(sorted(online)))}"
+        )
+    raise UserError(
+        f"initiator '{endpoint}': CPU {format_ranges(tuple(foreign))} is outside the CPUs that "
+        f"this process may use, {format_ranges(tuple(topology.cpus))} (cgroup or CPU affinity)"
+    )
+
+
+def _cpus_of(topology: Topology, endpoint: Endpoint, number: int) -> list[int]:
+    node = _node(topology, endpoint, number)
+    if not node.cpus:
+        raise UserError(
+            f"initiator '{endpoint}': node {number} has no CPUs; "
+            f"nodes with CPUs: {_numbers(cpu_nodes(topology))}"
+        )
+    usable = [cpu for cpu in node.cpus if cpu in topology.cpus]
+    if not usable:
+        raise UserError(
+            f"initiator '{endpoint}': none of node {number}'s CPUs "
+            f"({format_ranges(tuple(node.cpus))}) is among those that this process may use, "
+            f"{format_ranges(tuple(topology.cpus))} (cgroup or CPU affinity)"
+        )
+    return usable
+
+
+def check_target(topology: Topology, endpoint: Endpoint) -> None:
+    """Raise UserError where a target is not nodes with memory in use."""
+    if endpoint.kind is not EndpointKind.NODE:
+        raise UserError(
+            f"target '{endpoint}' is not memory that CPUs reach as a node, as in node:0"
+        )
+    for number in endpoint.numbers:
+        node = _node(topology, endpoint, number)
+        if not node.online or node.total_bytes == 0:
+            raise UserError(
+                f"target '{endpoint}': node {number} has no memory online; "
+                f"nodes with memory: {_numbers(memory_nodes(topology))}"
+            )
+
+
+def placement(endpoint: Endpoint, policy: str | None, mechanism: str) -> Placement:
+    """Return where a target's pages go; raises UserError where the policy does not suit it."""
+    chosen = policy or _policy_of(endpoint)
+    if endpoint.weights and chosen not in ("weighted", "partition"):
+        raise UserError(f"target '{endpoint}' has weights, which policy {chosen} does not take")
+    weights = endpoint.weights or (1,) * len(endpoint.numbers)
+    shares = [NodeShare(node=n, weight=w) for n, w in zip(endpoint.numbers, weights, strict=True)]
+    return Placement.model_validate({"policy": chosen, "nodes": shares, "mechanism": mechanism})
+
+
+def _policy_of(endpoint: Endpoint) -> str:
+    if endpoint.weights:
+        return "weighted"
+    return "bind" if len(endpoint.numbers) == 1 else "interleave"
+
+
+def _node(topology: Topology, endpoint: Endpoint, number: int) -> Node:
+    node = topology.node(number)
+    if node is None:
+        raise UserError(
+            f"endpoint '{endpoint}': there is no node {number}; "
+            f"this machine's nodes are {_numbers(topology.nodes)}"
+        )
+    return node
+
+
+def _numbers(nodes: list[Node]) -> str:
+    return format_ranges(tuple(sorted(node.number for node in nodes))) or "none"
+
+
+def memory_nodes(topology: Topology) -> list[Node]:
+    """Nodes that have memory in use."""
+    return [node for node in topology.nodes if node.online and node.total_bytes > 0]
+
+
+def cpu_nodes(topology: Topology) -> list[Node]:
+    """Nodes that have CPUs which this process may use."""
+    allowed = set(topology.cpus)
+    return [node for node in topology.nodes if allowed.intersection(node.cpus)]
+
+
+def best_initiator(topology: Topology, target: Node) -> Node:
+    """Return the node with CPUs that is nearest to a target: itself, else by SLIT distance."""
+    nodes = cpu_nodes(topology)
+    if not nodes:
+        raise UserError("no node has CPUs that this process may use")
+    if target in nodes:
+        return target
+    return min(nodes, key=lambda node: (target.distances.get(node.number, 1 << 30), node.number))
+
+
+def last_level_cache(topology: Topology) -> int:
+    """Bytes of the largest cache as the system names it; 0 where it names none.
+
+    A virtual machine's may be far larger than what its cores ever see.
+    """
+    return max((cache.size_bytes for cache in topology.caches), default=0)
+
+
+def default_size(topology: Topology, nodes: list[int], arrays: int) -> int:
+    """Bytes of an array that caches cannot hold and that the nodes can.
+
+    Four times the last-level cache as the system names it, at least 256 MiB and at most 1 GiB,
+    and never more than half of what the emptiest of the nodes has free, over ``arrays`` arrays;
+    a power of two, so that a little more or less free memory changes nothing.
+    """
+    if topology.emulated:
+        return _EMULATED_SIZE
+    size = min(max(4 * last_level_cache(topology), _LEAST_SIZE), _MOST_SIZE)
+    found = (topology.node(number) for number in nodes)
+    free = [node.free_bytes for node in found if node and node.free_bytes is not None]
+    if free:
+        size = min(size, min(free) // 2 // arrays)
+    return max(MIB, 1 << (size.bit_length() - 1))

@@ -1,0 +1,157 @@
+"""The profiles of ``tierscope run``: what to measure on a machine that nobody described.
+
+A profile is a list of requests in the same grammar as a plan of the user's own; only the nodes
+and the largest working set come from the machine.
+"""
+
+from dataclasses import dataclass
+
+from tierscope.model.errors import UserError
+from tierscope.model.topology import Node, Topology
+from tierscope.plans import machine
+from tierscope.plans.grammar import did_you_mean, format_size
+from tierscope.plans.request import Kind, Request
+
+
+@dataclass(frozen=True)
+class Profile:
+    """How much of the machine to measure, and how long."""
+
+    seconds: float | None
+    """Time that the whole run is fitted into; None: as long as it takes."""
+    operations: str
+    threads: str
+    """Thread counts of the path from a node's CPUs to the node's own memory, or the nearest."""
+    other_operations: str
+    """Operations of every further pair of initiator and target, with all threads."""
+    bandwidth_budget: str
+    latency_budget: str
+    latency_steps: str
+    """How the working sets of the latency sweep go up."""
+    precision: str
+    orders: str = ""
+    """Random-order bandwidth's access sizes, where it is measured."""
+
+
+PROFILES = {
+    "quick": Profile(
+        seconds=50,
+        operations="read,write,write-nt,copy,triad",
+        threads="1..all*2",
+        other_operations="read,write",
+        bandwidth_budget="1.5",
+        latency_budget="1",
+        latency_steps="*2",
+        precision="1%",
+    ),
+    "standard": Profile(
+        seconds=300,
+        operations="read,write,write-nt,copy,copy-nt,scale,add,triad,rmw",
+        threads="1..all*2",
+        other_operations="read,write,copy,triad",
+        bandwidth_budget="4",
+        latency_budget="3",
+        latency_steps="*2",
+        precision="0.5%",
+        orders="64,256,4k",
+    ),
+    "full": Profile(
+        seconds=None,
+        operations="read,write,write-nt,copy,copy-nt,scale,add,triad,rmw",
+        threads="1..all",
+        other_operations="read,write,write-nt,copy,triad",
+        bandwidth_budget="10",
+        latency_budget="10",
+        latency_steps="*2",
+        precision="0.5%",
+        orders="64..64k",
+    ),
+}
+
+_LARGEST = 1 << 30
+_LEAST_LATENCY = 256 << 20
+
+
+def profile_named(name: str) -> Profile:
+    """Return a profile; raises UserError that names them all."""
+    if name not in PROFILES:
+        known = tuple(PROFILES)
+        raise UserError(
+            f"--profile: '{name}' is not one of {', '.join(known)}{did_you_mean(name, known)}"
+        )
+    return PROFILES[name]
+
+
+def profile_requests(profile: Profile, topology: Topology) -> list[Request]:
+    """Return what a profile measures on this machine, the main path first.
+
+    Each node with memory is measured from the node with CPUs nearest to it and from every other;
+    the sweeps over threads, operations and working sets are made once for each kind of memory,
+    the other pairs get their bandwidth at all threads and their latency.
+    """
+    targets = machine.memory_nodes(topology)
+    if not targets:
+        raise UserError("no node with memory was found on this machine")
+    requests: list[Request] = []
+    others: list[Request] = []
+    kinds = set()
+    for target in targets:
+        nearest = machine.best_initiator(topology, target)
+        for initiator in machine.cpu_nodes(topology):
+            in_full = initiator == nearest and target.kind not in kinds
+            if in_full:
+                kinds.add(target.kind)
+                requests += _in_full(profile, topology, initiator, target)
+            else:
+                others += _in_short(profile, topology, initiator, target)
+    return requests + others
+
+
+def _in_full(profile: Profile, topology: Topology, initiator: Node, target: Node) -> list[Request]:
+    ends = {"from": f"node:{initiator.number}", "to": f"node:{target.number}"}
+    largest = _largest_latency(topology, target)
+    requests = [
+        _bandwidth(profile, ends, profile.operations, threads=profile.threads),
+        _latency(profile, ends, size=f"4k..{format_size(largest)}{profile.latency_steps}"),
+        _latency(
+            profile, ends, size=format_size(largest), pages="base", order="random,page-random"
+        ),
+    ]
+    if profile.orders:
+        requests.append(
+            _bandwidth(
+                profile, ends, "read,write", order="random", **{"access-size": profile.orders}
+            )
+        )
+    return requests
+
+
+def _in_short(profile: Profile, topology: Topology, initiator: Node, target: Node) -> list[Request]:
+    ends = {"from": f"node:{initiator.number}", "to": f"node:{target.number}"}
+    return [
+        _bandwidth(profile, ends, profile.other_operations, threads="all"),
+        _latency(profile, ends, size=format_size(_largest_latency(topology, target))),
+    ]
+
+
+def _bandwidth(profile: Profile, ends: dict[str, str], op: str, **options: str) -> Request:
+    return _request("bandwidth", profile, profile.bandwidth_budget, {**ends, "op": op, **options})
+
+
+def _latency(profile: Profile, ends: dict[str, str], **options: str) -> Request:
+    return _request("latency", profile, profile.latency_budget, {**ends, **options})
+
+
+def _request(kind: Kind, profile: Profile, budget: str, options: dict[str, str]) -> Request:
+    return Request(kind=kind, options={**options, "budget": budget, "precision": profile.precision})
+
+
+def _largest_latency(topology: Topology, target: Node) -> int:
+    """Bytes of the largest chase: past every cache, and small beside what the node has free."""
+    if topology.emulated:
+        return machine.default_size(topology, [target.number], 1)
+    size = max(4 * machine.last_level_cache(topology), _LEAST_LATENCY)
+    size = min(size, _LARGEST)
+    if target.free_bytes is not None:
+        size = min(size, target.free_bytes // 4)
+    return max(1 << 20, 1 << (size.bit_length() - 1))

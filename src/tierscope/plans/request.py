@@ -1,0 +1,67 @@
+"""A request: measurements as a person asks for them, before they are held against a machine.
+
+Flags, YAML plans and profiles all become requests; ``expand`` makes specs of them.
+"""
+
+from typing import Literal
+
+from tierscope.model.base import Model
+from tierscope.model.errors import UserError
+from tierscope.model.plan import Isa, Operation
+
+Kind = Literal["bandwidth", "latency"]
+
+_COMMON = {
+    "from": "initiators: node:0, cpus:0-7,16 or node:*, every node with CPUs",
+    "to": "targets: node:0, node:0,2 interleaved, node:0,2@3:1 weighted, or node:*",
+    "size": "working set; of bandwidth, each array's bytes over all threads",
+    "pages": "base (or 4k), thp, 2m, 1g",
+    "stride": "bytes from one access to the next",
+    "policy": "bind, preferred, interleave, weighted, partition",
+    "mechanism": "user (the engine places each page) or kernel (the kernel's policy does)",
+    "precision": "half-width of the 95% confidence interval to reach, such as 1%",
+    "budget": "seconds after which a measurement stops whatever its interval",
+    "sample": "seconds that one sample lasts",
+}
+OPTIONS: dict[str, dict[str, str]] = {
+    "bandwidth": {
+        **_COMMON,
+        "op": "read, write, write-nt, copy, copy-nt, scale, add, triad, rmw",
+        "order": "sequential, reverse, strided, random",
+        "access-size": "bytes that one access touches contiguously",
+        "threads": "number of threads; all is every CPU of the initiator",
+        "isa": "auto, sse4, avx2, avx512, neon, sve",
+    },
+    "latency": {**_COMMON, "order": "random, page-random"},
+}
+"""Options of each kind of measurement and what they take; keys of a plan and flags alike."""
+
+OPERATIONS: tuple[str, ...] = Operation.__args__  # type: ignore[attr-defined]
+ISAS: tuple[str, ...] = Isa.__args__  # type: ignore[attr-defined]
+PAGES = ("base", "4k", "thp", "2m", "1g")
+POLICIES = ("bind", "preferred", "interleave", "weighted", "partition")
+MECHANISMS = ("user", "kernel")
+ORDERS = {
+    "bandwidth": ("sequential", "reverse", "strided", "random"),
+    "latency": ("random", "page-random"),
+}
+
+
+class Request(Model):
+    """One cartesian product of option values."""
+
+    kind: Kind
+    name: str = ""
+    """Names the request in its measurements' ids."""
+    options: dict[str, str]
+    """Text in the grammar of ``plans.grammar``, by option; an absent one has its default."""
+    origins: dict[str, str] = {}  # noqa: RUF012 - pydantic copies it
+    """Where each option was written ("plan.yaml:7: key 'size'"), else it is a flag."""
+
+    def origin(self, option: str) -> str:
+        """Say where an option was given, to begin an error line with."""
+        return self.origins.get(option, f"--{option}")
+
+    def wrong(self, option: str, what: object) -> UserError:
+        """Return the error that says what is wrong with an option, and where it stands."""
+        return UserError(f"{self.origin(option)}: {what}")

@@ -1,0 +1,50 @@
+"""Where tables go: a terminal, a pipe, with or without colour and UTF-8."""
+
+import codecs
+import contextlib
+import io
+import sys
+from typing import IO
+
+from rich.console import Console
+
+WIDEST = 100
+_PIPED = 100
+_PLAIN = {
+    "±": "+-", "µ": "u", "×": "x", "–": "-", "≥": ">=", "≤": "<=", "…": "...", "→": "->",
+    "█": "#", "▉": "#", "▊": "#", "▋": "#", "▌": "#", "▍": "-", "▎": "-", "▏": "-", "·": ".",
+}  # fmt: skip
+
+
+def make_console(file: IO[str] | None = None) -> Console:
+    """Return a console at most 100 columns wide; rich itself honours NO_COLOR and pipes."""
+    target = file or sys.stdout
+    _make_safe(target)
+    console = Console(file=target, highlight=False, soft_wrap=False)
+    if not console.is_terminal:
+        console.width = _PIPED
+    console.width = min(console.width, WIDEST)
+    return console
+
+
+def _make_safe(file: IO[str]) -> None:
+    """Let signs that the output's encoding lacks come out as their ASCII likeness."""
+    codecs.register_error("tierscope", _likeness)
+    if isinstance(file, io.TextIOWrapper):
+        with contextlib.suppress(ValueError, io.UnsupportedOperation):
+            file.reconfigure(errors="tierscope")
+
+
+def _likeness(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)
+    signs = error.object[error.start : error.end]
+    return "".join(_PLAIN.get(sign, "?") for sign in signs), error.end
+
+
+def bar(value: float, most: float, width: int) -> str:
+    """Return a bar of blocks, an eighth of a column fine."""
+    if most <= 0:
+        return ""
+    eighths = round(max(0.0, min(1.0, value / most)) * width * 8)
+    rest = " ▏▎▍▌▋▊▉"[eighths % 8].strip()
+    return "█" * (eighths // 8) + rest

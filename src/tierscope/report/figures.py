@@ -1,0 +1,78 @@
+"""Figures as text: units for people, and no more digits than the interval bears out."""
+
+import math
+
+from tierscope.model.run import Measurement
+
+_SCALES = {"B/s": (("TB/s", 1e12), ("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3), ("B/s", 1.0))}
+_TIMES = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
+_MOST_DIGITS = 4
+
+
+def scale_of(unit: str, values: list[float]) -> tuple[str, float]:
+    """Return the unit to show values in and what to divide them by, by their median."""
+    middle = sorted(values)[len(values) // 2] if values else 0.0
+    if unit == "B/s":
+        # GB/s is what the field reads; only a far slower tier leaves it.
+        return ("GB/s", 1e9) if middle >= 1e8 else _first_below(_SCALES["B/s"], middle)
+    if unit == "ns":
+        return ("ns", 1.0) if middle < 1e5 else _first_below(_TIMES, middle)
+    return unit, 1.0
+
+
+def _first_below(scales: tuple[tuple[str, float], ...], value: float) -> tuple[str, float]:
+    return next(((name, factor) for name, factor in scales if value >= factor), scales[-1])
+
+
+def decimals_of(value: float, half: float) -> int:
+    """Return the decimals that a value with an interval of ± ``half`` is worth."""
+    if value == 0 or not math.isfinite(value):
+        return 0
+    most = _MOST_DIGITS - 1 - math.floor(math.log10(abs(value)))
+    if half <= 0 or not math.isfinite(half):
+        return max(0, most)
+    return max(0, min(most, -math.floor(math.log10(half))))
+
+
+def with_interval(measurement: Measurement, factor: float) -> str:
+    """Return ``28.1 ±0.2``, the larger side of the interval standing for both."""
+    value, half = value_and_half(measurement)
+    decimals = decimals_of(value / factor, half / factor)
+    if half <= 0:
+        return f"{value / factor:.{decimals}f}"
+    # An interval narrower than the digits shown is rounded up to the last of them, not to none.
+    step = 10.0**-decimals
+    shown = max(step, math.ceil(half / factor / step - 1e-9) * step)
+    return f"{value / factor:.{decimals}f} ±{shown:.{decimals}f}"
+
+
+def plain(measurement: Measurement, factor: float) -> str:
+    """Return the estimate alone, with the digits that its interval bears out."""
+    value, half = value_and_half(measurement)
+    return f"{value / factor:.{decimals_of(value / factor, half / factor)}f}"
+
+
+def value_and_half(measurement: Measurement) -> tuple[float, float]:
+    """Return a measured estimate and the larger side of its interval."""
+    value = measurement.estimate or 0.0
+    low = value if measurement.ci_low is None else measurement.ci_low
+    high = value if measurement.ci_high is None else measurement.ci_high
+    return value, max(value - low, high - value, 0.0)
+
+
+def relative_half(measurement: Measurement) -> float:
+    """Return half the interval as a share of the estimate."""
+    value, half = value_and_half(measurement)
+    return half / abs(value) if value else 0.0
+
+
+def size_text(size: float) -> str:
+    """Return bytes as people write them: 48 KiB, 1 GiB, 1.5 GiB."""
+    for name, factor in (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if size >= factor:
+            return (
+                f"{size / factor:.3g} {name}"
+                if size / factor < 1000
+                else f"{size / factor:.0f} {name}"
+            )
+    return f"{size:.0f} B"

@@ -1,0 +1,115 @@
+"""A whole run in the terminal: the machine, a table for each kind, what was not measured, why."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from tierscope.model.endpoint import format_ranges
+from tierscope.model.run import Measurement, Run
+from tierscope.report.bandwidth import show_bandwidth
+from tierscope.report.figures import size_text
+from tierscope.report.latency import show_latency
+from tierscope.report.style import new_table, note, title
+
+KINDS: dict[str, Callable[[Console, list[Measurement], Run], None]] = {
+    "bandwidth": lambda console, measurements, _run: show_bandwidth(console, measurements),
+    "latency": show_latency,
+}
+"""The table of each kind of measurement, in the order shown."""
+_MOST_REASONS = 12
+
+
+def show_run(console: Console, run: Run, path: Path) -> None:
+    """Print everything about a run that fits a terminal."""
+    _show_machine(console, run)
+    for kind, show in KINDS.items():
+        show(console, [m for m in run.measurements if m.kind == kind], run)
+    _show_missing(console, run)
+    _show_end(console, run, path)
+
+
+def _show_machine(console: Console, run: Run) -> None:
+    header, machine = run.header, run.header.machine
+    title(console, f"{header.host}: {machine['cpu']}")
+    if header.emulated:
+        console.print(
+            Text(
+                "This machine is emulated in software: its figures show that measuring works, "
+                "not how fast anything is.",
+                style="bold red",
+            )
+        )
+    for line in _machine_lines(machine):
+        console.print(Text(line))
+    settings = ", ".join(
+        f"{name} {header.environment[name]}"
+        for name in ("governor", "turbo", "thp", "numa-balancing", "load", "cpu-limit")
+        if name in header.environment
+    )
+    note(console, f"{header.environment.get('kernel', '')}; {settings}")
+    note(console, f"measured {header.started} by tierscope {header.tierscope}")
+
+
+def _machine_lines(machine: dict[str, Any]) -> list[str]:
+    usable = format_ranges(tuple(machine["usable_cpus"]))
+    hypervisor = f", virtual ({machine['hypervisor']})" if machine["hypervisor"] else ""
+    first = (
+        f"{_count(machine['packages'], 'socket')}, {_count(machine['cores'], 'core')}, "
+        f"{_count(machine['cpus'], 'CPU')} (usable: {usable}){hypervisor}"
+    )
+    caches = ", ".join(
+        f"{cache['count']} x L{cache['level']} {size_text(cache['size_bytes'])}"
+        for cache in machine["caches"]
+    )
+    lines = [first, f"caches as the system names them: {caches}"] if caches else [first]
+    for node in machine["nodes"]:
+        cpus = f"CPUs {format_ranges(tuple(node['cpus']))}" if node["cpus"] else "no CPUs"
+        free = f", {size_text(node['free_bytes'])} free" if node["free_bytes"] is not None else ""
+        lines.append(
+            f"node {node['node']}: {node['kind']}, {size_text(node['total_bytes'])}{free}, {cpus}"
+        )
+    return lines + [f"gpu {gpu['index']}: {gpu['name']}" for gpu in machine["gpus"]]
+
+
+def _count(number: int, name: str) -> str:
+    return f"{number} {name}{'' if number == 1 else 's'}"
+
+
+def _show_missing(console: Console, run: Run) -> None:
+    missing = [m for m in run.measurements if m.status != "measured"]
+    if not missing:
+        return
+    title(console, "Not measured")
+    table = new_table()
+    table.add_column("measurement")
+    table.add_column("")
+    table.add_column("why, and what to do", overflow="fold")
+    for measurement in missing[:_MOST_REASONS]:
+        style = "bold red" if measurement.status == "failed" else "yellow"
+        why = "; ".join(filter(None, (measurement.reason, measurement.remedy)))
+        table.add_row(Text(measurement.id), Text(measurement.status, style=style), Text(why))
+    console.print(table)
+    if len(missing) > _MOST_REASONS:
+        note(console, f"and {len(missing) - _MOST_REASONS} more in the run file")
+
+
+def _show_end(console: Console, run: Run, path: Path) -> None:
+    planned = len(run.header.plan.get("measurements", []))
+    done = len(run.measurements)
+    console.print()
+    if run.footer is None:
+        _say(console, f"The run was cut after {done} of {planned} measurements.", "bold yellow")
+    elif run.footer.interrupted:
+        _say(console, f"Interrupted after {done} of {planned} measurements.", "bold yellow")
+    counts = [
+        sum(m.status == s for m in run.measurements) for s in ("measured", "skipped", "failed")
+    ]
+    text = "{} measured, {} skipped, {} failed".format(*counts)
+    console.print(Text(f"{text}; run file: {path}"), soft_wrap=True)
+
+
+def _say(console: Console, text: str, style: str) -> None:
+    console.print(Text(text, style=style))

@@ -1,0 +1,23 @@
+"""The look that all tables share."""
+
+from rich import box
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+
+def new_table() -> Table:
+    """Return an empty table in the common style."""
+    return Table(box=box.SIMPLE_HEAD, header_style="bold cyan", pad_edge=False, padding=(0, 1))
+
+
+def title(console: Console, text: str) -> None:
+    """Print a section's title."""
+    console.print()
+    console.print(Text(text, style="bold reverse" if console.is_terminal else "bold"))
+
+
+def note(console: Console, text: str) -> None:
+    """Print a line below a table, wrapped with a hanging indent."""
+    console.print(Padding(Text(text, style="dim"), (0, 0, 0, 2), expand=False))

@@ -1,0 +1,59 @@
+"""A run as one JSON object or as CSV."""
+
+import csv
+import io
+import json
+from typing import Any
+
+from tierscope.model.run import Measurement, Run
+
+_RESULT_KEYS = (
+    "id", "kind", "initiator", "target", "cpus", "pattern", "metric", "unit", "estimate", "ci_low",
+    "ci_high", "samples", "n", "stop", "status", "reason", "remedy", "evidence", "figures",
+    "limit", "efficiency",
+)  # fmt: skip
+_CSV_PATTERN = (
+    "operation", "order", "access_size", "stride", "size", "pages", "isa", "threads", "policy",
+    "mechanism",
+)  # fmt: skip
+_CSV_KEYS = (
+    "metric", "unit", "estimate", "ci_low", "ci_high", "n", "stop", "status", "reason", "efficiency"
+)  # fmt: skip
+
+
+def to_json(run: Run) -> str:
+    """Return ``{"run": {...}, "results": [...]}``, bytes/s and ns; see docs/file-formats.md."""
+    header = run.header.model_dump(mode="json", exclude={"record"})
+    footer = run.footer.model_dump(mode="json", exclude={"record"}) if run.footer else None
+    return json.dumps(
+        {
+            "run": {**header, "complete": footer is not None, "footer": footer},
+            "results": [_result(measurement) for measurement in run.measurements],
+        },
+        ensure_ascii=False,
+    )
+
+
+def _result(measurement: Measurement) -> dict[str, Any]:
+    values = measurement.model_dump(mode="json")
+    if measurement.evidence:
+        values["evidence"] = measurement.evidence.model_dump(mode="json", exclude_none=True)
+    return {key: values[key] for key in _RESULT_KEYS}
+
+
+def to_csv(run: Run) -> str:
+    """Return one line a measurement, with a heading line; without samples and evidence."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    identity = ("id", "kind", "initiator", "target")
+    writer.writerow([*identity, *_CSV_PATTERN, *_CSV_KEYS])
+    for measurement in run.measurements:
+        values = measurement.model_dump(mode="json")
+        writer.writerow(
+            [
+                *(values[key] for key in identity),
+                *(measurement.pattern.get(key, "") for key in _CSV_PATTERN),
+                *("" if values[key] is None else values[key] for key in _CSV_KEYS),
+            ]
+        )
+    return text.getvalue()

@@ -1,0 +1,137 @@
+"""Make the records of a run file from the plan, the machine and the engine's events."""
+
+import os
+import platform
+from datetime import datetime
+from importlib import metadata
+from typing import Any
+
+from tierscope.model.endpoint import parse_endpoint
+from tierscope.model.event import Capabilities, Failed, Result, Skipped
+from tierscope.model.plan import Plan, Spec
+from tierscope.model.run import Header, Limit, Measurement
+from tierscope.model.topology import Topology
+
+
+def make_header(
+    name: str,
+    started: datetime,
+    command: list[str],
+    plan: Plan,
+    topology: Topology,
+    environment: dict[str, str],
+    engine: Capabilities,
+) -> Header:
+    """Return what is known of a run before its first measurement."""
+    return Header(
+        name=name,
+        started=started.isoformat(timespec="seconds"),
+        host=topology.host,
+        command=command,
+        tierscope=version(),
+        git_commit=engine.git_commit,
+        emulated=topology.emulated,
+        engine=engine.model_dump(mode="json"),
+        machine=summarize(topology),
+        environment=environment,
+        plan=plan.model_dump(mode="json"),
+    )
+
+
+def version() -> str:
+    """Return the installed tierscope's version."""
+    try:
+        return metadata.version("tierscope")
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def summarize(topology: Topology) -> dict[str, Any]:
+    """Return the topology in short: what a reader of the figures has to know of the machine."""
+    return {
+        "product": topology.product,
+        "cpu": topology.cpu_model,
+        "architecture": topology.architecture or platform.machine(),
+        "hypervisor": topology.virtual,
+        "packages": len(topology.packages),
+        "cores": len(topology.siblings),
+        "cpus": len([cpu for core in topology.siblings for cpu in core]),
+        "usable_cpus": topology.cpus,
+        "page_bytes": topology.base_page_bytes or os.sysconf("SC_PAGE_SIZE"),
+        "nodes": [
+            {
+                "node": node.number,
+                "kind": node.kind,
+                "inferred_from": node.inferred_from,
+                "cpus": node.cpus,
+                "total_bytes": node.total_bytes,
+                "free_bytes": node.free_bytes,
+            }
+            for node in topology.nodes
+        ],
+        "caches": _caches(topology),
+        "gpus": [{"index": gpu.index, "name": gpu.name} for gpu in topology.gpus],
+    }
+
+
+def _caches(topology: Topology) -> list[dict[str, Any]]:
+    """Caches that hold data, one line for each kind of them."""
+    found: dict[tuple[int, str, int, int], int] = {}
+    for cache in topology.caches:
+        if cache.type != "instruction":
+            key = (cache.level, cache.type, cache.size_bytes, len(cache.cpus))
+            found[key] = found.get(key, 0) + 1
+    return [
+        {"level": level, "type": type_, "size_bytes": size, "cpus_each": cpus, "count": count}
+        for (level, type_, size, cpus), count in sorted(found.items())
+    ]
+
+
+def measurement_of(
+    spec: Spec, outcome: Result | Skipped | Failed, limit: Limit | None
+) -> Measurement:
+    """Return the record of a measurement that has its outcome."""
+    pattern = spec.pattern.model_dump(mode="json", exclude_none=True)
+    if spec.kind == "bandwidth":
+        pattern["threads"] = len(spec.cpus)
+    if spec.placement.mechanism != "user" or len(spec.placement.nodes) > 1:
+        pattern["policy"] = spec.placement.policy
+        pattern["mechanism"] = spec.placement.mechanism
+    identity: dict[str, Any] = {
+        "id": spec.id,
+        "kind": spec.kind,
+        "initiator": spec.initiator,
+        "target": spec.target,
+        "cpus": spec.cpus if spec.kind == "bandwidth" else [spec.cpu],
+        "pattern": pattern,
+    }
+    if isinstance(outcome, Skipped):
+        return Measurement(
+            **identity, status="skipped", reason=outcome.reason, remedy=outcome.remedy
+        )
+    if isinstance(outcome, Failed):
+        return Measurement(**identity, status="failed", reason=outcome.reason)
+    comparable = limit is not None and limit.unit == outcome.unit and limit.value > 0
+    return Measurement(
+        **identity,
+        status="measured",
+        metric=outcome.metric,
+        unit=outcome.unit,
+        estimate=outcome.estimate,
+        ci_low=outcome.ci_low,
+        ci_high=outcome.ci_high,
+        n=outcome.n,
+        stop=outcome.stop,
+        samples=outcome.samples,
+        figures=outcome.figures,
+        evidence=outcome.evidence,
+        limit=limit if comparable else None,
+        efficiency=outcome.estimate / limit.value if limit and comparable else None,
+    )
+
+
+def limit_of(topology: Topology, spec: Spec) -> Limit | None:
+    """Return the limit of a measurement's path, where it is known."""
+    from tierscope.topology import path_limit
+
+    return path_limit(topology, parse_endpoint(spec.initiator), parse_endpoint(spec.target))
