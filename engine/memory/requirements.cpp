@@ -19,8 +19,8 @@ namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 constexpr std::size_t kGiB = std::size_t{1} << 30;
-const std::string kKernelWeights = "/sys/kernel/mm/mempolicy/weighted_interleave";
-const std::string kThp = "/sys/kernel/mm/transparent_hugepage";
+constexpr const char* kKernelWeights = "/sys/kernel/mm/mempolicy/weighted_interleave";
+constexpr const char* kThp = "/sys/kernel/mm/transparent_hugepage";
 
 std::string size_text(std::size_t bytes) {
   if (bytes >= kGiB) return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / kGiB);
@@ -60,7 +60,7 @@ void require_thp() {
       fmt::format("{}/hugepages-{}kB/enabled", kThp, page_bytes(Pages::kThp) / 1024);
   const std::string own_text = read_text(own);
   const bool inherits = own_text.empty() || own_text.find("[inherit]") != std::string::npos;
-  const std::string path = inherits ? kThp + "/enabled" : own;
+  const std::string path = inherits ? fmt::format("{}/enabled", kThp) : own;
   if (read_text(path).find("[never]") != std::string::npos) {
     throw Unavailable(fmt::format("transparent huge pages are switched off ({} says never)", path),
                       fmt::format("echo madvise | sudo tee {}", path));
@@ -73,7 +73,7 @@ void require_thp() {
 }
 
 void require_kernel_weights(const Placement& placement) {
-  if (access(kKernelWeights.c_str(), F_OK) != 0) {
+  if (access(kKernelWeights, F_OK) != 0) {
     throw Unavailable("this kernel has no weighted interleave (Linux 6.9 and later have it)",
                       "use mechanism user, which works on every kernel");
   }

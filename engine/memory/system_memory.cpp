@@ -12,8 +12,7 @@
 namespace tierscope {
 namespace {
 
-const std::string kNodes = "/sys/devices/system/node";
-const std::string kThp = "/sys/kernel/mm/transparent_hugepage";
+constexpr const char* kNodes = "/sys/devices/system/node";
 
 // The number at the start of a text, after blanks.
 std::optional<std::size_t> leading_number(std::string_view text) {
@@ -26,7 +25,7 @@ std::optional<std::size_t> leading_number(std::string_view text) {
 }
 
 std::vector<int> node_list(const std::string& name) {
-  const std::string text = read_text(kNodes + "/" + name);
+  const std::string text = read_text(fmt::format("{}/{}", kNodes, name));
   return text.empty() ? std::vector<int>{0} : parse_number_list(text);
 }
 
@@ -69,7 +68,8 @@ std::size_t page_bytes(Pages pages) {
     case Pages::kBase:
       break;
     case Pages::kThp: {
-      const auto size = leading_number(read_text(kThp + "/hpage_pmd_size"));
+      const auto size =
+          leading_number(read_text("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size"));
       if (!size) throw Unavailable("this kernel has no transparent huge pages", "use base pages");
       return *size;
     }
@@ -96,7 +96,7 @@ std::vector<int> allowed_nodes() {
 
 std::string hugetlb_pool(int node, std::size_t page_bytes) {
   const std::string pool = fmt::format("/hugepages/hugepages-{}kB", page_bytes / 1024);
-  const bool numa = access(kNodes.c_str(), F_OK) == 0;
+  const bool numa = access(kNodes, F_OK) == 0;
   return numa ? fmt::format("{}/node{}{}", kNodes, node, pool) : "/sys/kernel/mm" + pool;
 }
 
