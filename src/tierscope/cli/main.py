@@ -8,9 +8,11 @@ import typer
 
 from tierscope.cli import bandwidth, doctor, latency, run, show
 
+_INTERRUPTED = 130
+
 app = typer.Typer(
     name="tierscope",
-    no_args_is_help=True,
+    invoke_without_command=True,
     rich_markup_mode=None,  # rich's help costs more time than all else that --help does
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -27,6 +29,7 @@ def _print_version(asked: bool) -> None:
 
 @app.callback()
 def _tierscope(
+    context: typer.Context,
     _version: Annotated[
         bool,
         typer.Option(
@@ -46,6 +49,8 @@ def _tierscope(
     Exit status: 0 measured, 1 something failed, 2 the request was wrong, 3 nothing could be
     measured, 130 interrupted.
     """
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 app.command("run")(run.run)
@@ -58,28 +63,40 @@ app.command("doctor")(doctor.doctor)
 def main() -> None:
     """Run the command line; never shows a traceback unless TIERSCOPE_DEBUG asks for it."""
     try:
-        app()
+        status = app(standalone_mode=False)
     except BrokenPipeError:
         # The reader of our output left (as head does); what we still hold goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except KeyboardInterrupt:
-        _end("interrupted before anything was measured", 130)
+        status = _INTERRUPTED
     except Exception as error:
-        from tierscope.model.errors import UserError
-
-        if isinstance(error, UserError):
-            _end(str(error), int(error.exit_code))
-        if os.environ.get("TIERSCOPE_DEBUG"):
-            raise
-        _end(
-            f"internal error, please report it: {type(error).__name__}: {error} "
-            "(TIERSCOPE_DEBUG=1 shows where)",
-            1,
-        )
+        status = _explain(error)
+    if status == _INTERRUPTED:
+        _say("interrupted")
+    sys.exit(status if isinstance(status, int) else 0)
 
 
-def _end(message: str, status: int) -> None:
-    one_line = " ".join(message.split())
-    sys.stderr.write(f"tierscope: {one_line}\n")
-    sys.exit(status)
+def _explain(error: Exception) -> int:
+    """Say in one line what went wrong, and return the exit status that goes with it."""
+    from tierscope.model.errors import UserError
+
+    if isinstance(error, UserError):
+        _say(str(error))
+        return int(error.exit_code)
+    if hasattr(error, "format_message"):  # typer's own, about the command line's form
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context else "tierscope"
+        _say(f"{error.format_message()} (see '{command} --help')")
+        return int(getattr(error, "exit_code", 2))
+    if os.environ.get("TIERSCOPE_DEBUG"):
+        raise error
+    _say(
+        f"internal error, please report it: {type(error).__name__}: {error} "
+        "(TIERSCOPE_DEBUG=1 shows where)"
+    )
+    return 1
+
+
+def _say(message: str) -> None:
+    sys.stderr.write(f"tierscope: {' '.join(message.split())}\n")

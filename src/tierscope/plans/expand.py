@@ -117,8 +117,11 @@ def _points(
     axes["size"] = _sizes(request, "size") or [None]
     if request.kind == "bandwidth":
         axes["threads"] = _checked(request, "threads", _threads, request, path)
-    if axes["stride"] != [None] and request.kind == "bandwidth" and "strided" not in axes["order"]:
-        raise request.wrong("stride", "goes with order strided only; add --order strided")
+    if request.kind == "bandwidth":
+        if axes["stride"] != [None] and "strided" not in axes["order"]:
+            raise request.wrong("stride", "a stride goes with order strided only")
+        if axes["stride"] == [None] and "strided" in axes["order"]:
+            raise request.wrong("order", "order strided needs a stride, such as 4k")
     seen = set()
     for combination in itertools.product(*axes.values()):
         values = dict(zip(axes, combination, strict=True))
@@ -203,7 +206,8 @@ def _spec(request: Request, path: _Path, values: dict[str, Any]) -> Spec:
     except ValidationError as error:
         name = str(error.errors()[0]["loc"][-1:] and error.errors()[0]["loc"][-1]).replace("_", "-")
         option = name if name in request.options else "size"
-        raise request.wrong(option, _reason(error)) from None
+        given = request.options.get(option, "default")
+        raise request.wrong(option, f"'{given}': {_reason(error)}") from None
 
 
 def _sampling(request: Request) -> dict[str, float]:

@@ -31,7 +31,9 @@ def show_bandwidth(console: Console, measurements: list[Measurement]) -> None:
     title(console, f"Bandwidth, {unit}")
     grids: list[Grid] = []
     for group in _groups(measured):
-        rows = [_OPERATION, _THREADS, _SIZE, _STRIDE, *_OTHERS, _PATH]
+        rows = [_OPERATION, _THREADS, _ACCESS, _SIZE, _STRIDE, *_OTHERS, _PATH]
+        if all(len({axis.of(m) for m in group}) > 1 for axis in (_THREADS, _ACCESS)):
+            rows = [_ACCESS, *rows]  # the field's heatmap, one for each operation
         columns = [_THREADS, _ACCESS, _SIZE, _STRIDE, _PATH, *_OTHERS]
         grids += make_grids(group, rows, columns, _MOST_COLUMNS)
     for grid in grids:

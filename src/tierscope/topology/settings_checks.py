@@ -1,0 +1,247 @@
+"""Settings of a machine that spoil figures, or that a reader of the figures has to know."""
+
+from collections.abc import Callable, Iterator
+
+from tierscope.model.endpoint import format_ranges
+from tierscope.model.finding import Finding
+from tierscope.model.topology import Topology
+from tierscope.topology.files import Files
+
+_BUSY = 0.05
+"""Share of the machine's CPU time that others may use before figures suffer visibly."""
+_STOLEN = 0.01
+_SLOW_CLOCKS = ("hpet", "acpi_pm", "refined-jiffies", "jiffies")
+
+Settings = dict[str, str]
+
+
+def settings_findings(
+    topology: Topology, settings: Settings, load: tuple[float, float] | None, root: str = "/"
+) -> list[Finding]:
+    """Judge what ``read_settings`` and ``foreign_load`` gave; problems first."""
+    checks: tuple[Callable[[Topology, Settings], Iterator[Finding]], ...] = (
+        _machine, _frequency, _pages, _balancing, _threads, _limits,
+    )  # fmt: skip
+    findings = [finding for check in checks for finding in check(topology, settings)]
+    findings += [
+        *_neighbours(load),
+        *_clock(settings, Files(root)),
+        *_counters(settings, Files(root)),
+    ]
+    order = ("problem", "note", "good")
+    return sorted(findings, key=lambda finding: order.index(finding.severity))
+
+
+def _machine(topology: Topology, _settings: Settings) -> Iterator[Finding]:
+    if topology.emulated:
+        yield Finding(
+            severity="problem",
+            subject="emulation",
+            found="this machine's CPUs are emulated in software",
+            meaning="figures show that measuring works, not how fast anything is",
+            remedy="measure on real hardware, or in a virtual machine with hardware support",
+        )
+    elif topology.virtual:
+        yield Finding(
+            severity="note",
+            subject="virtual machine",
+            found=f"this machine is virtual ({topology.virtual})",
+            meaning="cache sizes and nodes that it names need not be what its cores get, and the "
+            "host's other guests share its memory bandwidth",
+        )
+
+
+def _frequency(_topology: Topology, settings: Settings) -> Iterator[Finding]:
+    governor = settings.get("governor")
+    if governor is None:
+        yield Finding(
+            severity="note",
+            subject="frequency governor",
+            found="not visible",
+            meaning="whether CPU frequency moves during measurements is not known here",
+        )
+    elif governor == "performance":
+        yield Finding(severity="good", subject="frequency governor", found=governor)
+    else:
+        yield Finding(
+            severity="problem",
+            subject="frequency governor",
+            found=governor,
+            meaning="CPU frequency follows load, so latencies depend on what ran before",
+            remedy="sudo cpupower frequency-set -g performance",
+        )
+    if settings.get("turbo") == "on":
+        yield Finding(
+            severity="note",
+            subject="turbo",
+            found="on",
+            meaning="frequency depends on temperature and on how many cores are busy; in caches "
+            "figures follow it",
+            remedy="for repeatability: echo 1 | sudo tee "
+            "/sys/devices/system/cpu/intel_pstate/no_turbo (or 0 to cpufreq/boost)",
+        )
+
+
+def _pages(topology: Topology, settings: Settings) -> Iterator[Finding]:
+    thp = settings.get("thp")
+    if thp in ("always", "madvise"):
+        yield Finding(severity="good", subject="transparent huge pages", found=thp)
+    else:
+        yield Finding(
+            severity="problem",
+            subject="transparent huge pages",
+            found=thp or "not in this kernel",
+            meaning="measurements fall back to base pages, so TLB misses are in every figure",
+            remedy="echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled"
+            if thp
+            else "",
+        )
+    for size in topology.huge_page_bytes:
+        pool = settings.get(f"hugetlb-{size >> 20}m", "")
+        if pool.startswith("0 of"):
+            name = "2m" if size == 2 << 20 else "1g" if size == 1 << 30 else f"{size >> 10}k"
+            yield Finding(
+                severity="note",
+                subject=f"hugetlb pages of {name}",
+                found=pool,
+                meaning=f"--pages {name} cannot be had",
+                remedy=f"echo N | sudo tee /sys/kernel/mm/hugepages/hugepages-{size >> 10}kB/"
+                "nr_hugepages",
+            )
+
+
+def _balancing(topology: Topology, settings: Settings) -> Iterator[Finding]:
+    several = sum(node.total_bytes > 0 for node in topology.nodes) > 1
+    if several and settings.get("numa-balancing", "0") != "0":
+        yield Finding(
+            severity="note",
+            subject="NUMA balancing",
+            found=f"numa_balancing = {settings['numa-balancing']}",
+            meaning="the kernel unmaps and moves pages while programs run; measured regions are "
+            "bound and read back, yet its scans cost time",
+            remedy="echo 0 | sudo tee /proc/sys/kernel/numa_balancing",
+        )
+    if several and settings.get("zone-reclaim", "0") != "0":
+        yield Finding(
+            severity="note",
+            subject="zone reclaim",
+            found=f"zone_reclaim_mode = {settings['zone-reclaim']}",
+            meaning="filling a node evicts its page cache first, which slows set-up",
+            remedy="echo 0 | sudo tee /proc/sys/vm/zone_reclaim_mode",
+        )
+
+
+def _threads(topology: Topology, settings: Settings) -> Iterator[Finding]:
+    if settings.get("smt") == "on":
+        yield Finding(
+            severity="note",
+            subject="SMT siblings",
+            found="cores have more than one CPU",
+            meaning="threads take one CPU of each core first, so counts above "
+            f"{len(topology.siblings)} share cores",
+        )
+    online = sorted(cpu for core in topology.siblings for cpu in core)
+    missing = [cpu for cpu in online if cpu not in topology.cpus]
+    if missing:
+        yield Finding(
+            severity="note",
+            subject="CPU affinity",
+            found=f"CPUs {format_ranges(tuple(missing))} are closed to this process",
+            meaning="initiators have only the others",
+            remedy="start it without taskset, or outside the cpuset",
+        )
+
+
+def _limits(topology: Topology, settings: Settings) -> Iterator[Finding]:
+    quota = settings.get("cpu-limit")
+    if quota is not None and float(quota.split()[0]) < len(topology.cpus):
+        yield Finding(
+            severity="problem",
+            subject="CPU limit",
+            found=f"the cgroup allows {quota} of {len(topology.cpus)}",
+            meaning="threads are stopped in the middle of samples",
+            remedy="use fewer threads, or raise the limit",
+        )
+    if "memory-limit" in settings:
+        yield Finding(
+            severity="note",
+            subject="memory limit",
+            found=f"the cgroup allows {settings['memory-limit']}",
+            meaning="larger working sets are refused before anything is touched",
+        )
+
+
+def _neighbours(load: tuple[float, float] | None) -> Iterator[Finding]:
+    if load is None:
+        return
+    busy, stolen = load
+    if busy > _BUSY:
+        yield Finding(
+            severity="problem",
+            subject="load of others",
+            found=f"{busy:.0%} of all CPU time went to other programs just now",
+            meaning="they take bandwidth and CPUs; disturbed samples are flagged, not mended",
+            remedy="measure when the machine is idle",
+        )
+    else:
+        yield Finding(
+            severity="good", subject="load of others", found=f"{busy:.1%} of all CPU time"
+        )
+    if stolen > _STOLEN:
+        yield Finding(
+            severity="problem",
+            subject="stolen time",
+            found=f"the hypervisor gave {stolen:.1%} of CPU time to other guests just now",
+            meaning="samples last longer than they should",
+            remedy="measure on a host that is not overcommitted",
+        )
+
+
+def _clock(settings: Settings, files: Files) -> Iterator[Finding]:
+    source = settings.get("clocksource", "")
+    if source in _SLOW_CLOCKS:
+        yield Finding(
+            severity="problem",
+            subject="clock",
+            found=f"the kernel's clock is {source}",
+            meaning="reading it costs microseconds, and the TSC was found unreliable",
+            remedy="look for 'clocksource' in the kernel's log",
+        )
+    flags = next(
+        (
+            line.split()
+            for line in (files.text("/proc/cpuinfo") or "").splitlines()
+            if line.startswith("flags")
+        ),
+        [],
+    )
+    if flags and not {"constant_tsc", "nonstop_tsc"} <= set(flags):
+        yield Finding(
+            severity="note",
+            subject="TSC",
+            found="not stated to be invariant",
+            meaning="the engine times with the kernel's clock instead",
+        )
+
+
+def _counters(settings: Settings, files: Files) -> Iterator[Finding]:
+    has_unit = any(
+        files.exists(f"/sys/bus/event_source/devices/{name}")
+        for name in ("cpu", "cpu_core", "armv8_pmuv3_0")
+    )
+    paranoid = settings.get("perf-paranoid", "")
+    if not has_unit:
+        yield Finding(
+            severity="note",
+            subject="hardware counters",
+            found="this kernel shows no performance monitoring unit",
+            meaning="counters cannot cross-check figures; no measurement needs them",
+        )
+    elif paranoid.lstrip("-").isdigit() and int(paranoid) > 0:
+        yield Finding(
+            severity="note",
+            subject="hardware counters",
+            found=f"perf_event_paranoid = {paranoid}",
+            meaning="memory controllers' counters cannot cross-check figures",
+            remedy="sudo sysctl kernel.perf_event_paranoid=0",
+        )
