@@ -3,8 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-
-#include "access/random_order.h"
+#include <bit>
 
 namespace tierscope {
 namespace {
@@ -12,14 +11,44 @@ namespace {
 constexpr std::size_t kLine = 64;
 constexpr std::size_t kPagesInGroup = 64;
 
+// A one-to-one shuffle of the numbers below a power of two: rounds of xor-shift and odd multiply,
+// each of which can be undone (the finaliser of MurmurHash3, cut to `bits` bits).
+//
+// A linear congruential generator would not do here: taken modulo a power of two, its every 64th
+// number differs by nearly the same amount, so each load instruction of the unrolled chase would
+// see a constant stride inside a group of pages, and stride prefetchers would follow it.
+class Shuffle {
+ public:
+  Shuffle(std::uint64_t count, std::uint64_t seed)
+      : bits_(std::max(1U, static_cast<unsigned>(std::bit_width(count - 1)))),
+        mask_((std::uint64_t{1} << bits_) - 1),
+        seed_((seed + 1) * 0x9e3779b97f4a7c15ULL) {}
+
+  std::uint64_t size() const { return mask_ + 1; }
+
+  std::uint64_t at(std::uint64_t number) const {
+    const unsigned shift = (bits_ + 1) / 2;
+    for (const std::uint64_t odd : {kMixer1, kMixer2, seed_ | 1}) {
+      number = ((number + seed_) * odd) & mask_;
+      number ^= number >> shift;
+    }
+    return number;
+  }
+
+ private:
+  static constexpr std::uint64_t kMixer1 = 0xff51afd7ed558ccdULL;
+  static constexpr std::uint64_t kMixer2 = 0xc4ceb9fe1a85ec53ULL;
+  unsigned bits_;
+  std::uint64_t mask_;
+  std::uint64_t seed_;
+};
+
 // Calls visit(number) for each of 0..count-1 once, in a random order that `seed` picks.
 template <typename Visit>
 void visit_all(std::uint64_t count, std::uint64_t seed, const Visit& visit) {
-  // In a power-of-two range the generator gives every number once; those past `count` are skipped.
-  const RandomOrder order(std::bit_ceil(count), seed);
-  std::uint64_t state = 0;
-  for (std::uint64_t step = 0; step < order.blocks; ++step) {
-    const std::uint64_t number = order.next(state);
+  const Shuffle shuffle(count, seed);
+  for (std::uint64_t step = 0; step < shuffle.size(); ++step) {
+    const std::uint64_t number = shuffle.at(step);
     if (number < count) visit(number);
   }
 }

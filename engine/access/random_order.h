@@ -15,12 +15,9 @@ namespace tierscope {
 // result is scaled to `blocks` by a multiplication. In one period of 2^bits steps, 2^bits being
 // the smallest power of two >= blocks, every block comes once or twice (exactly once where
 // `blocks` is a power of two).
-//
-// Another `seed` gives another order.
 struct RandomOrder {
-  explicit RandomOrder(std::uint64_t blocks_, std::uint64_t seed = 0)
+  explicit RandomOrder(std::uint64_t blocks_)
       : blocks(blocks_),
-        increment(0x9e3779b97f4a7c15ULL + 2 * seed),
         bits(std::max(1U, static_cast<unsigned>(std::bit_width(blocks_ - 1)))),
         mask((std::uint64_t{1} << bits) - 1) {}
 
@@ -29,14 +26,13 @@ struct RandomOrder {
   // Block number for the state, which moves on by one step.
   std::uint64_t next(std::uint64_t& state) const {
     // Multiplier: Steele and Vigna, "Computationally easy, spectrally good multipliers", 2021.
-    state = (state * 0xd1342543de82ef95ULL + increment) & mask;
+    state = (state * 0xd1342543de82ef95ULL + 0x9e3779b97f4a7c15ULL) & mask;
     const std::uint64_t mixed = state ^ (state >> ((bits + 1) / 2));
     return static_cast<std::uint64_t>(
         (static_cast<unsigned __int128>(mixed << (64 - bits)) * blocks) >> 64);
   }
 
   std::uint64_t blocks;
-  std::uint64_t increment;
   unsigned bits;
   std::uint64_t mask;
 };
