@@ -45,7 +45,7 @@ def discover(root: str | Path = "/", nvml: nvidia.Nvml | None = None) -> Topolog
             plain_nodes,
             cpu_model=model,
             packages=len(packages),
-            gpu_nodes=nvidia.gpu_nodes(files, gpus),
+            told=nvidia.gpu_nodes(files, gpus),
             gpus=gpus,
             regions=regions,
             memories=memories,

@@ -18,12 +18,16 @@ _HBM_ADVANTAGE = 1.5
 """A CPU-less node that firmware claims to be this many times faster than its CPUs' own is HBM."""
 
 
+Conclusion = tuple[NodeKind, str, list[str]]
+"""Kind, what it was concluded from, and the devices that hold the memory."""
+
+
 def infer_kinds(
     nodes: Sequence[Node],
     *,
     cpu_model: str,
     packages: int,
-    gpu_nodes: dict[int, str],
+    told: dict[int, Conclusion],
     gpus: Sequence[Gpu] = (),
     regions: Sequence[CxlRegion] = (),
     memories: Sequence[CxlMemory] = (),
@@ -31,13 +35,12 @@ def infer_kinds(
 ) -> list[Node]:
     """The nodes with kind, reason and backing devices filled in.
 
-    ``gpu_nodes`` maps a node to the PCI address of the GPU that the driver says it belongs to.
+    ``told`` holds nodes whose kind the source states: the GPU driver, or an hwloc file's label.
     """
     decided: list[Node] = []
     for node in nodes:
-        if node.number in gpu_nodes:
-            address = gpu_nodes[node.number]
-            kind, why, backed = NodeKind.GPU, "the GPU driver says so", [address] * bool(address)
+        if node.number in told:
+            kind, why, backed = told[node.number]
         elif not node.total_bytes:
             kind, why, backed = NodeKind.UNKNOWN, "it has no memory online", []
         elif node.cpus:
@@ -52,10 +55,7 @@ def infer_kinds(
     return decided
 
 
-_Conclusion = tuple[NodeKind, str, list[str]]
-
-
-def _with_cpus(nodes: Sequence[Node], cpu_model: str, packages: int) -> _Conclusion:
+def _with_cpus(nodes: Sequence[Node], cpu_model: str, packages: int) -> Conclusion:
     if "A64FX" in cpu_model:
         return NodeKind.HBM, "an A64FX has no other memory than its HBM2", []
     if "CPU Max 94" in cpu_model:
@@ -74,7 +74,7 @@ def _without_cpus(
     memories: Sequence[CxlMemory],
     dax: Sequence[Dax],
     gpus: Sequence[Gpu],
-) -> _Conclusion:
+) -> Conclusion:
     for region in regions:
         if region.node == node.number:
             devices = ", ".join(region.memories)
@@ -102,7 +102,7 @@ def _by_size(
     nodes: Sequence[Node],
     regions: Sequence[CxlRegion],
     memories: Sequence[CxlMemory],
-) -> _Conclusion | None:
+) -> Conclusion | None:
     """Firmware that sets CXL memory up itself leaves no dax device, but the sizes tell.
 
     Only where one node alone can be meant; the kernel keeps up to 2% for page structures.
@@ -121,7 +121,7 @@ def _by_size(
     return None
 
 
-def _by_machine(node: Node, cpu_model: str, gpus: Sequence[Gpu]) -> _Conclusion | None:
+def _by_machine(node: Node, cpu_model: str, gpus: Sequence[Gpu]) -> Conclusion | None:
     """Parts that are known to hold one kind of CPU-less memory and no other."""
     if "CPU Max 94" in cpu_model and node.total_bytes <= _XEON_MAX_HBM_BYTES:
         return NodeKind.HBM, "CPU-less node of a Xeon Max, no larger than its HBM2e", []

@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
-from tierscope.model.topology import Gpu, NvLink, PcieLink
+from tierscope.model.topology import Gpu, NodeKind, NvLink, PcieLink
 from tierscope.topology.files import Files
+from tierscope.topology.kinds import Conclusion
 
 _PROC = "/proc/driver/nvidia/gpus"
 MAX_LINKS = 18  # NVLink 4 and 5; asking for a link that a GPU lacks answers "not supported"
@@ -151,8 +152,8 @@ def _text(value: object) -> str:
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value or "")
 
 
-def gpu_nodes(files: Files, gpus: list[Gpu]) -> dict[int, str]:
-    """NUMA nodes that are a GPU's memory, with the GPU's address (POWER9, Grace Hopper)."""
+def gpu_nodes(files: Files, gpus: list[Gpu]) -> dict[int, Conclusion]:
+    """NUMA nodes that the driver says are a GPU's memory (POWER9, Grace Hopper)."""
     found: dict[int, str] = {}
     for address in files.names(_PROC):
         fields = {}
@@ -163,4 +164,7 @@ def gpu_nodes(files: Files, gpus: list[Gpu]) -> dict[int, str]:
         if node.isdigit():
             found[int(node)] = address
     found.update({gpu.node: gpu.address for gpu in gpus if gpu.node is not None})
-    return found
+    return {
+        node: (NodeKind.GPU, "the GPU driver says so", [address] if address else [])
+        for node, address in found.items()
+    }

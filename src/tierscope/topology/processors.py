@@ -103,8 +103,13 @@ def cpu_model(files: Files) -> str:
     for key in _MODEL_KEYS:
         if fields.get(key) and not fields[key].isdigit():
             return " ".join(fields[key].split())
+    return arm_name(fields.get("CPU implementer"), fields.get("CPU part"))
+
+
+def arm_name(implementer: str | None, part: str | None) -> str:
+    """Name of an Arm core by its MIDR fields; the fields themselves where we know no name."""
     try:
-        part = (int(fields["CPU implementer"], 16), int(fields["CPU part"], 16))
-    except (KeyError, ValueError):
+        identity = (int(implementer or "", 16), int(part or "", 16))
+    except ValueError:
         return ""
-    return _ARM_PARTS.get(part, f"Arm implementer {part[0]:#04x}, part {part[1]:#05x}")
+    return _ARM_PARTS.get(identity, f"Arm implementer {identity[0]:#04x}, part {identity[1]:#05x}")

@@ -132,7 +132,8 @@ def _hugetlb(files: Files, topology: Topology) -> dict[str, str]:
         total = files.text(f"{folder}/nr_hugepages")
         free = files.text(f"{folder}/free_hugepages")
         if total is not None and free is not None:
-            found[f"hugetlb-{size >> 20}m"] = f"{free} of {total} pages free"
+            name = f"{size >> 30}g" if size >= 1 << 30 else f"{size >> 20}m"
+            found[f"hugetlb-{name}"] = f"{free} of {total} pages free"
     return found
 
 

@@ -82,7 +82,7 @@ def _frequency(_topology: Topology, settings: Settings) -> Iterator[Finding]:
         )
 
 
-def _pages(topology: Topology, settings: Settings) -> Iterator[Finding]:
+def _pages(_topology: Topology, settings: Settings) -> Iterator[Finding]:
     thp = settings.get("thp")
     if thp in ("always", "madvise"):
         yield Finding(severity="good", subject="transparent huge pages", found=thp)
@@ -96,18 +96,6 @@ def _pages(topology: Topology, settings: Settings) -> Iterator[Finding]:
             if thp
             else "",
         )
-    for size in topology.huge_page_bytes:
-        pool = settings.get(f"hugetlb-{size >> 20}m", "")
-        if pool.startswith("0 of"):
-            name = "2m" if size == 2 << 20 else "1g" if size == 1 << 30 else f"{size >> 10}k"
-            yield Finding(
-                severity="note",
-                subject=f"hugetlb pages of {name}",
-                found=pool,
-                meaning=f"--pages {name} cannot be had",
-                remedy=f"echo N | sudo tee /sys/kernel/mm/hugepages/hugepages-{size >> 10}kB/"
-                "nr_hugepages",
-            )
 
 
 def _balancing(topology: Topology, settings: Settings) -> Iterator[Finding]:

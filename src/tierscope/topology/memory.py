@@ -1,0 +1,71 @@
+"""The limit of a node's own memory: by its modules, by its part, or by firmware's claim."""
+
+from tierscope.model.run import Limit
+from tierscope.model.topology import Node, NodeKind, Topology
+from tierscope.topology.dimms import channels
+from tierscope.topology.links import dram_limit, firmware_limit, memory_on_package_limit
+
+_ON_PACKAGE = {  # CPU: (memory, transfers/s, data bits a package, source)
+    "CPU Max 94": ("HBM2e", 3.2e9, 4096, "Intel Xeon CPU Max Series: 4 stacks of 1024 bits"),
+    "A64FX": ("HBM2", 2.0e9, 4096, "Fujitsu A64FX data sheet: 4 stacks, 1024 GB/s"),
+}
+
+
+def memory_limit(topology: Topology, node: Node, initiators: list[int]) -> tuple[Limit | None, str]:
+    """The limit of a DRAM or HBM node's memory, or why it is not known."""
+    where = f" of node {node.number}"
+    if node.kind is NodeKind.HBM:
+        for name, (memory, transfers, bits, source) in _ON_PACKAGE.items():
+            if name in topology.cpu_model:
+                share = _nodes_in_package(topology, node)
+                limit = memory_on_package_limit(memory, transfers, bits, share, where, source)
+                return limit, ""
+    if node.kind is NodeKind.DRAM:
+        limit = _by_modules(topology, node, where)
+        if limit is not None:
+            return limit, ""
+    claims = [
+        claim
+        for claim in node.performance
+        if claim.read_bandwidth and (set(claim.initiators) & set(initiators) or not initiators)
+    ]
+    if claims:
+        return firmware_limit(max(claim.read_bandwidth or 0 for claim in claims), where), ""
+    return None, _why_unknown(topology, node)
+
+
+def _by_modules(topology: Topology, node: Node, where: str) -> Limit | None:
+    dimms = [dimm for dimm in topology.dimms if dimm.package == node.package is not None]
+    speeds = [dimm.speed for dimm in dimms if dimm.speed]
+    count = channels(dimms)
+    if not dimms or len(speeds) < len(dimms) or count is None:
+        return None
+    share = _nodes_in_package(topology, node)
+    if count % share:
+        return None
+    kinds = "/".join(sorted({dimm.type for dimm in dimms}))
+    bits = min(dimm.bits or 64 for dimm in dimms)
+    source = "SMBIOS type 17: configured speed and populated slots"
+    return dram_limit(kinds, min(speeds), count // share, bits, where, source)
+
+
+def _nodes_in_package(topology: Topology, node: Node) -> int:
+    """Nodes of the same kind that share a package's memory (SNC, NPS)."""
+    if node.package is None:
+        same = [entry for entry in topology.nodes if entry.kind is node.kind]
+        return max(1, len(same) // max(1, len(topology.packages)))
+    return sum(
+        1
+        for entry in topology.nodes
+        if entry.package == node.package and entry.kind is node.kind and entry.total_bytes
+    )
+
+
+def _why_unknown(topology: Topology, node: Node) -> str:
+    if topology.source != "this machine":
+        return "the file tells no memory speed"
+    if node.kind is NodeKind.DRAM and topology.dimms:
+        return "slot names or speeds do not tell how many channels are populated"
+    if topology.virtual:
+        return "a virtual machine shows neither memory modules nor HMAT"
+    return "memory modules are readable by root only, and firmware claims nothing (HMAT)"

@@ -1,0 +1,138 @@
+"""PCIe links on a way: which there are, how they run now and at best, and their limits."""
+
+from tierscope.model.path import Hop
+from tierscope.model.run import Limit
+from tierscope.model.topology import PciDevice, PcieLink
+from tierscope.topology.affinity import Tree
+from tierscope.topology.links import PCIE, cxl_limit, pcie_limit, pcie_name, pcie_rate
+from tierscope.topology.pci import is_gpu
+
+_QEMU = 0x1B36
+"""QEMU's root and switch ports make up their speed and width; what they say limits nothing."""
+_LINK_RATE_SOURCE = "hwloc's report of the link (PCI Express capability, Link Status)"
+
+
+def has_link(tree: Tree, device: PciDevice) -> bool:
+    """Whether a function has a link above it: endpoints and switches' upstream ports have.
+
+    Root ports and switches' downstream ports hang off the inside of their chip.
+    """
+    return not device.bridge or tree.is_switch(device)
+
+
+def best_link(tree: Tree, device: PciDevice) -> PcieLink | None:
+    """What both ends of the link above a function are able to."""
+    port = tree.device(device.parent)
+    own = device.link_max
+    if own is None or port is None or port.link_max is None or port.vendor == _QEMU:
+        return own
+    return PcieLink(
+        speed=min(own.speed, port.link_max.speed), width=min(own.width, port.link_max.width)
+    )
+
+
+def sleeps(device: PciDevice, now: PcieLink, best: PcieLink | None) -> bool:
+    """Whether a link only runs slow because its GPU idles; it speeds up under load."""
+    saves_power = is_gpu(device.class_code, device.vendor)
+    return saves_power and best is not None and now.speed < best.speed
+
+
+def shortfall(tree: Tree, device: PciDevice) -> str:
+    """How a link falls short of what its device is able to, in words; empty where it does not.
+
+    A GPU that idles does not fall short by its speed.
+    """
+    now, own = device.link, device.link_max
+    if now is None or own is None:
+        return ""
+    running = _loaded(tree, device, now)
+    rate, full = pcie_rate(running), pcie_rate(own)
+    if rate is None or full is None or rate >= full:
+        return ""
+    port = tree.device(device.parent)
+    text = ""
+    if port is not None and port.link_max is not None and port.vendor != _QEMU:
+        if running.width < port.link_max.width:
+            text = f", slot is x{port.link_max.width}"
+        elif running.speed == port.link_max.speed < own.speed:
+            text = f", slot is {pcie_name(port.link_max)}"
+    kind = "GPU" if is_gpu(device.class_code, device.vendor) else "device"
+    return f"{text}: {_fraction(rate / full)} of what the {kind} can do"
+
+
+def pcie_hop(tree: Tree, device: PciDevice, what: str) -> Hop:
+    """The link above a function; ``what`` names the function."""
+    if device.link is None:
+        return Hop(name=what, limit=_reported(device), note=_missing(device))
+    now, best = device.link, best_link(tree, device)
+    running = _loaded(tree, device, now)
+    where = f" at {device.address}{shortfall(tree, device)}"
+    note = ""
+    if sleeps(device, now, best):
+        note = f"idles at {now.speed:g} GT/s; limit as under load, check it there"
+    return Hop(
+        name=what,
+        limit=pcie_limit(running, where, device.max_payload),
+        now=now,
+        best=best,
+        note=note,
+    )
+
+
+def cxl_hop(tree: Tree, device: PciDevice, what: str) -> Hop:
+    """The link of a CXL memory device."""
+    if device.link is None:
+        return Hop(name=what, note=_missing(device))
+    limit = cxl_limit(device.link, f" at {device.address}{shortfall(tree, device)}")
+    return Hop(name=what, limit=limit, now=device.link, best=best_link(tree, device))
+
+
+def chain(tree: Tree, address: str, below: str | None = None) -> list[PciDevice]:
+    """The functions with a link from one up to the CPU, or up to the bridge ``below``."""
+    device = tree.device(address)
+    above = [device] if device is not None else []
+    for bridge in tree.bridges(address):
+        if bridge.address == below:
+            break
+        above.append(bridge)
+    return [entry for entry in above if has_link(tree, entry)]
+
+
+def _loaded(tree: Tree, device: PciDevice, now: PcieLink) -> PcieLink:
+    """The link as it runs under load."""
+    best = best_link(tree, device)
+    if best is not None and sleeps(device, now, best):
+        return PcieLink(speed=best.speed, width=now.width)
+    return now
+
+
+def _reported(device: PciDevice) -> Limit | None:
+    """Limit where the source gives a rate and no width (hwloc)."""
+    if device.link_rate is None:
+        return None
+    fits = [
+        f"{generation.name} x{width}"
+        for speed, generation in PCIE.items()
+        for width in (1, 2, 4, 8, 16, 32)
+        if abs((pcie_rate(PcieLink(speed=speed, width=width)) or 0) / device.link_rate - 1) < 0.001
+    ]
+    return Limit(
+        value=device.link_rate,
+        unit="B/s",
+        link=f"PCIe link at {device.address}",
+        formula=f"{device.link_rate / 1e9:.2f} GB/s"
+        + (f", as {' or '.join(fits)}" if fits else ""),
+        source=_LINK_RATE_SOURCE,
+    )
+
+
+def _missing(device: PciDevice) -> str:
+    if device.link_rate is not None:
+        return "the file gives the rate now, not what the link is able to"
+    return f"{device.address} shows no link: a virtual or integrated device, or hidden by the host"
+
+
+def _fraction(share: float) -> str:
+    words = {0.5: "half", 0.25: "a quarter", 0.125: "an eighth"}
+    near = next((text for value, text in words.items() if abs(share / value - 1) < 0.03), None)
+    return near or f"{share:.0%}"
