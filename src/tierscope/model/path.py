@@ -16,6 +16,8 @@ class Hop(Model):
     """Of a PCIe link: as it runs at the moment."""
     best: PcieLink | None = None
     """Of a PCIe link: what both of its ends are able to."""
+    parallel: bool = False
+    """One of several that carry data side by side: shown, and no limit to the path by itself."""
     note: str = ""
 
 

@@ -32,6 +32,11 @@ class Tree:
                 above.append(device)
         return above
 
+    def common(self, one: str | None, other: str | None) -> str | None:
+        """The lowest bridge that two functions both hang off; None where there is none."""
+        across = {bridge.address for bridge in self.bridges(other)}
+        return next((entry.address for entry in self.bridges(one) if entry.address in across), None)
+
     def is_switch(self, bridge: PciDevice) -> bool:
         """Whether a bridge is a switch's upstream port, which stands for the whole switch.
 
@@ -176,8 +181,7 @@ def _pci_relation(
     if first is None or second is None:
         return None
     above, across = tree.bridges(one), tree.bridges(other)
-    shared = {bridge.address for bridge in across}
-    common = next((bridge for bridge in above if bridge.address in shared), None)
+    common = tree.device(tree.common(one, other))
     if common is None:
         if first.root != second.root:
             return None

@@ -18,8 +18,8 @@ def memory_limit(topology: Topology, node: Node, initiators: list[int]) -> tuple
         for name, (memory, transfers, bits, source) in _ON_PACKAGE.items():
             if name in topology.cpu_model:
                 share = _nodes_in_package(topology, node)
-                limit = memory_on_package_limit(memory, transfers, bits, share, where, source)
-                return limit, ""
+                known = memory_on_package_limit(memory, transfers, bits, share, where, source)
+                return known, ""
     if node.kind is NodeKind.DRAM:
         limit = _by_modules(topology, node, where)
         if limit is not None:

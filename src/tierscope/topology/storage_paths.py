@@ -1,0 +1,119 @@
+"""The way to a file: file system, block device, the drives below it, and their links."""
+
+import os
+from collections.abc import Callable
+
+from tierscope.model.path import Hop
+from tierscope.model.run import Limit
+from tierscope.model.topology import Block, Mount, Topology
+from tierscope.topology.affinity import Tree
+from tierscope.topology.pcie import chain, pcie_hop
+from tierscope.topology.storage import drives
+
+
+def find_mount(topology: Topology, path: str) -> Mount | None:
+    """The mount that a path is on; symbolic links are followed on this machine only."""
+    if topology.source == "this machine":
+        path = os.path.realpath(path)
+    holding = [
+        mount
+        for mount in topology.mounts
+        if path == mount.path or path.startswith(mount.path.rstrip("/") + "/")
+    ]
+    # The later of two mounts on one directory hides the other.
+    return max(reversed(holding), key=lambda mount: len(mount.path)) if holding else None
+
+
+def only_drive(topology: Topology, path: str) -> str | None:
+    """PCI address of the drive that a file lies on, where it is one drive."""
+    mount = find_mount(topology, path)
+    found = drives(mount.block, topology.blocks) if mount is not None and mount.block else []
+    return found[0].address if len(found) == 1 else None
+
+
+def file_hops(
+    topology: Topology,
+    tree: Tree,
+    path: str,
+    crossing: Callable[[int | None], list[Hop]],
+    other: str | None = None,
+) -> list[Hop]:
+    """Hops from the CPU, or from the PCI function ``other``, down to the drives of a file.
+
+    ``crossing`` gives the hop over to the node that a drive is local to, where there is one.
+    """
+    mount = find_mount(topology, path)
+    if mount is None:
+        return [Hop(name=path, note="the source tells no mounts" if not topology.mounts else "")]
+    if mount.block is None:
+        return [Hop(name=f"{mount.type} on {mount.path}", note=_no_device(mount))]
+    found = drives(mount.block, topology.blocks)
+    if not found:
+        return [Hop(name=mount.block, note="the drive below it is not visible")]
+    if len(found) == 1:
+        return _drive_hops(tree, found[0], crossing, other)
+    return _array_hops(tree, mount.block, found)
+
+
+def _no_device(mount: Mount) -> str:
+    if mount.type in ("tmpfs", "ramfs"):
+        return "held in memory, not on a drive"
+    if mount.type == "overlay":
+        return "an overlay, as in containers: the drive below it is not visible from inside"
+    return "not on a drive of this machine"
+
+
+def _drive_hops(
+    tree: Tree, drive: Block, crossing: Callable[[int | None], list[Hop]], other: str | None
+) -> list[Hop]:
+    device = tree.device(drive.address)
+    if device is None:
+        return [Hop(name=drive.name, note="its controller is not on a PCI bus that we see")]
+    common = tree.common(device.address, other) if other else None
+    links = chain(tree, device.address, common)[::-1]
+    hops = [
+        pcie_hop(tree, link, f"switch {link.address}" if link.bridge else drive.name)
+        for link in links
+    ]
+    return hops if common is not None else [*crossing(device.node), *hops]
+
+
+def _array_hops(tree: Tree, name: str, found: list[Block]) -> list[Hop]:
+    """Members carry data side by side; a switch that several hang off carries all of theirs."""
+    member_hops: list[Hop] = []
+    behind: dict[str, list[float]] = {}
+    for drive in found:
+        device = tree.device(drive.address)
+        if device is None:
+            return [Hop(name=name, note=f"member {drive.name} is not on a PCI bus that we see")]
+        own = pcie_hop(tree, device, drive.name)
+        member_hops.append(own)
+        rate = own.limit.value if own.limit is not None else 0.0
+        for bridge in chain(tree, device.address)[1:]:
+            behind.setdefault(bridge.address, []).append(rate)
+    if any(hop.limit is None for hop in member_hops):
+        return [
+            Hop(name=name, note="not every member's link is known"),
+            *_side_by_side(member_hops),
+        ]
+    total, parts = 0.0, []
+    tops = {tree.top_switch(drive.address): 0.0 for drive in found}
+    for drive, hop in zip(found, member_hops, strict=True):
+        tops[tree.top_switch(drive.address)] += hop.limit.value if hop.limit is not None else 0.0
+    for top, rate in tops.items():
+        switch = tree.device(top)
+        uplink = pcie_hop(tree, switch, top).limit if switch is not None and switch.bridge else None
+        carried = min(rate, uplink.value) if uplink is not None and top in behind else rate
+        total += carried
+        parts.append(f"{carried / 1e9:.2f}")
+    limit = Limit(
+        value=total,
+        unit="B/s",
+        link=f"links of {len(found)} drives of {name}",
+        formula=f"{' + '.join(parts)} = {total / 1e9:.2f} GB/s",
+        source="sum of the members' PCIe links, each group no more than its switch's own",
+    )
+    return [
+        Hop(name=name, limit=limit),
+        *(hop.model_copy(update={"limit": None}) for hop in member_hops),
+    ]
