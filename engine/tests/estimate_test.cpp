@@ -1,0 +1,110 @@
+#include "sampling/estimate.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <random>
+#include <vector>
+
+namespace tierscope {
+namespace {
+
+using Draw = std::function<double(std::mt19937&)>;
+
+// Share of intervals, out of many series of n draws, that hold the distribution's median.
+double coverage(int n, double true_median, const Draw& draw) {
+  constexpr int kSeries = 2000;
+  std::mt19937 random(20261121);
+  int holds = 0;
+  for (int series = 0; series < kSeries; ++series) {
+    std::vector<double> samples(static_cast<std::size_t>(n));
+    std::generate(samples.begin(), samples.end(), [&] { return draw(random); });
+    const Estimate estimate = estimate_median(samples);
+    holds += estimate.low <= true_median && true_median <= estimate.high ? 1 : 0;
+  }
+  return static_cast<double>(holds) / kSeries;
+}
+
+TEST(EstimateMedian, OfOneSampleIsThatSampleAndCoversNothing) {
+  const Estimate estimate = estimate_median(std::vector{7.0});
+  EXPECT_EQ(estimate.median, 7.0);
+  EXPECT_EQ(estimate.low, 7.0);
+  EXPECT_EQ(estimate.high, 7.0);
+  EXPECT_EQ(estimate.coverage, 0.0);
+}
+
+TEST(EstimateMedian, OfAnEvenNumberLiesHalfwayBetweenTheMiddleTwo) {
+  EXPECT_EQ(estimate_median(std::vector{1.0, 4.0, 2.0, 3.0}).median, 2.5);
+}
+
+TEST(EstimateMedian, OfFiveSaysThatTheRangeCoversLessThanAsked) {
+  // 1 - 2 * 0.5^5: all five on one side of the median.
+  const Estimate estimate = estimate_median(std::vector{3.0, 1.0, 5.0, 2.0, 4.0});
+  EXPECT_EQ(estimate.low, 1.0);
+  EXPECT_EQ(estimate.high, 5.0);
+  EXPECT_DOUBLE_EQ(estimate.coverage, 0.9375);
+}
+
+TEST(EstimateMedian, TakesTheRanksOfTheBinomialDistribution) {
+  // For n = 20 the interval goes from the 6th to the 15th value (Conover, table A3). The order
+  // alternates around the median, so that nothing looks like drift.
+  std::vector<double> samples;
+  for (int i = 0; i < 10; ++i) {
+    samples.push_back(1.0 + i);
+    samples.push_back(20.0 - i);
+  }
+  const Estimate estimate = estimate_median(samples);
+  EXPECT_EQ(estimate.low, 6.0);
+  EXPECT_EQ(estimate.high, 15.0);
+  EXPECT_EQ(estimate.coverage, 0.95);
+}
+
+TEST(EstimateMedian, HoldsForNormalSamples) {
+  EXPECT_GE(coverage(40, 10.0, [](std::mt19937& r) { return std::normal_distribution(10.0)(r); }),
+            0.94);
+}
+
+TEST(EstimateMedian, HoldsForHeavyTails) {
+  EXPECT_GE(coverage(40, 0.0, [](std::mt19937& r) { return std::cauchy_distribution<>()(r); }),
+            0.94);
+}
+
+TEST(EstimateMedian, HoldsForTwoModes) {
+  // Three quarters near 10, a quarter near 20: the median is the 2/3 quantile of the lower mode.
+  const auto draw = [](std::mt19937& r) {
+    const bool upper = std::bernoulli_distribution(0.25)(r);
+    return std::normal_distribution(upper ? 20.0 : 10.0, 0.5)(r);
+  };
+  EXPECT_GE(coverage(60, 10.0 + 0.5 * 0.4307, draw), 0.94);
+}
+
+TEST(EstimateMedian, HoldsWhereSamplesDependOnTheOnesBefore) {
+  // An autoregressive series with correlation 0.8 from one sample to the next: taken as
+  // independent, the interval would be three times too narrow and hold about half the time.
+  double state = 0;
+  const auto draw = [&state](std::mt19937& r) {
+    return state = 0.8 * state + std::normal_distribution(0.0)(r);
+  };
+  EXPECT_GE(coverage(200, 0.0, draw), 0.90);
+}
+
+TEST(EstimateMedian, OfADriftingSeriesSpansTheDrift) {
+  std::mt19937 random(1);
+  std::vector<double> samples;
+  for (int i = 0; i < 200; ++i) {
+    samples.push_back(100.0 + 0.05 * i + std::normal_distribution(0.0, 0.1)(random));
+  }
+  const Estimate estimate = estimate_median(samples);
+  EXPECT_LT(estimate.effective_n, 10);
+  EXPECT_LT(estimate.low, 102.0);
+  EXPECT_GT(estimate.high, 108.0);
+}
+
+TEST(RelativeHalfWidth, OfAZeroMedianIsInfinite) {
+  EXPECT_TRUE(std::isinf(estimate_median(std::vector{0.0, 0.0, 0.0}).relative_half_width()));
+}
+
+}  // namespace
+}  // namespace tierscope
