@@ -12,7 +12,7 @@ static_assert(std::atomic<bool>::is_always_lock_free, "a handler may only touch 
 }  // namespace
 
 void watch_signals() {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = [](int) { signal_came.store(true, std::memory_order_relaxed); };
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);

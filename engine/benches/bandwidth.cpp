@@ -193,7 +193,8 @@ std::uint64_t walked_bytes(const BandwidthSpec& spec, const Worker& worker) {
   if (spec.order == Order::kRandom) {
     const std::uint64_t period = RandomOrder(blocks).period();
     // Until the period is over, two states may have led to one block.
-    if (period != blocks && worker.accesses < period) reached = std::min(reached, worker.accesses / 2);
+    if (period != blocks && worker.accesses < period)
+      reached = std::min(reached, worker.accesses / 2);
   }
   return reached * spec.access_size;
 }
@@ -231,9 +232,8 @@ nlohmann::ordered_json evidence_of(const BandwidthSpec& spec, const std::vector<
   evidence["cpus"] = cpus;
   evidence["isa"] = spec.isa;
   if (spec.operation != Operation::kRead) {
-    evidence["verified"] =
-        fmt::format("{} bytes written, each element equal to {}", written,
-                    traits_of(spec.operation).formula);
+    evidence["verified"] = fmt::format("{} bytes written, each element equal to {}", written,
+                                       traits_of(spec.operation).formula);
   }
   evidence["walked_bytes"] = walked;
   if (spec.order == Order::kRandom) {
@@ -297,7 +297,8 @@ Outcome measure(const BandwidthSpec& spec, Workspace& workspace, const Progress&
 
 Operation read_operation(ObjectReader& pattern) {
   std::vector<std::pair<std::string_view, Operation>> names;
-  for (const OperationTraits& traits : kOperations) names.emplace_back(traits.name, traits.operation);
+  for (const OperationTraits& traits : kOperations)
+    names.emplace_back(traits.name, traits.operation);
   return pattern.choice("operation", names);
 }
 

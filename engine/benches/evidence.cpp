@@ -42,13 +42,14 @@ void add_sampling_evidence(nlohmann::ordered_json& evidence, const Sampled& samp
   nlohmann::ordered_json notes = nlohmann::ordered_json::array();
   const Estimate& estimate = sampled.estimate;
   if (estimate.coverage < 0.95) {
-    notes.push_back(fmt::format("too few independent samples for 95%: the interval is the range of "
-                                "the samples and covers {:.0f}%",
-                                estimate.coverage * 100));
+    notes.push_back(
+        fmt::format("too few independent samples for 95%: the interval is the range of "
+                    "the samples and covers {:.0f}%",
+                    estimate.coverage * 100));
   }
   if (!sampled.settled) {
-    notes.push_back(fmt::format("no two successive samples of {} in the warm-up agreed",
-                                sampled.warm_up));
+    notes.push_back(
+        fmt::format("no two successive samples of {} in the warm-up agreed", sampled.warm_up));
   }
   if (!notes.empty()) evidence["notes"] = notes;
 }

@@ -20,9 +20,8 @@ Placement read_placement(ObjectReader& measurement) {
   ObjectReader reader = measurement.object("placement");
   Placement placement{.policy = reader.choice("policy", kPolicies),
                       .nodes = {},
-                      .mechanism = reader.has("mechanism")
-                                       ? reader.choice("mechanism", kMechanisms)
-                                       : Mechanism::kUser};
+                      .mechanism = reader.has("mechanism") ? reader.choice("mechanism", kMechanisms)
+                                                           : Mechanism::kUser};
   std::set<int> seen;
   for (const auto& value : reader.array("nodes", kHighestNode + 1)) {
     ObjectReader share(value, fmt::format("{}.nodes[{}]", reader.where(), placement.nodes.size()));
@@ -32,8 +31,7 @@ Placement read_placement(ObjectReader& measurement) {
     if (!seen.insert(node).second) throw reader.error("nodes", fmt::format("names {} twice", node));
     placement.nodes.push_back({.node = node, .weight = weight});
   }
-  const bool one_node =
-      placement.policy == Policy::kBind || placement.policy == Policy::kPreferred;
+  const bool one_node = placement.policy == Policy::kBind || placement.policy == Policy::kPreferred;
   if (one_node && placement.nodes.size() != 1) {
     throw reader.error("nodes", "policies bind and preferred take exactly one node");
   }

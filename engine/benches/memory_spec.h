@@ -12,10 +12,7 @@
 namespace tierscope {
 
 inline constexpr std::array<std::pair<std::string_view, Pages>, 4> kPagesNames{
-    {{"base", Pages::kBase},
-     {"thp", Pages::kThp},
-     {"2m", Pages::kHuge2M},
-     {"1g", Pages::kHuge1G}}};
+    {{"base", Pages::kBase}, {"thp", Pages::kThp}, {"2m", Pages::kHuge2M}, {"1g", Pages::kHuge1G}}};
 
 inline constexpr int kHighestCpu = 65535;
 inline constexpr int kHighestNode = 1023;

@@ -5,7 +5,8 @@
 namespace tierscope {
 
 GpuRuntime gpu_runtime() {
-  GpuRuntime found{.built = true, .runtime = CUDART_VERSION, .driver = 0, .devices = 0, .error = {}};
+  GpuRuntime found{
+      .built = true, .runtime = CUDART_VERSION, .driver = 0, .devices = 0, .error = {}};
   cudaDriverGetVersion(&found.driver);  // Gives 0, and no error, where there is no driver.
   if (found.driver == 0) {
     found.error = "no NVIDIA driver (libcuda.so.1) was found";

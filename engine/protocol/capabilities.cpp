@@ -74,8 +74,9 @@ ordered_json gpu() {
     return fmt::format("{}.{}", number / 1000, number % 1000 / 10);
   };
   if (found.devices > 0) {
-    return present("gpu", fmt::format("{} GPUs, CUDA runtime {}, driver takes CUDA {}",
-                                      found.devices, version(found.runtime), version(found.driver)));
+    return present("gpu",
+                   fmt::format("{} GPUs, CUDA runtime {}, driver takes CUDA {}", found.devices,
+                               version(found.runtime), version(found.driver)));
   }
   if (!found.built) return absent("gpu", found.error, "build without TIERSCOPE_CUDA=0");
   return absent("gpu", found.error,
@@ -90,8 +91,8 @@ ordered_json capabilities() {
   ordered_json list = ordered_json::array();
   for (const Kind& kind : kinds()) {
     if (kind.name.starts_with("gpu")) continue;  // One line for all of them, below.
-    list.push_back(present(std::string(kind.name),
-                           fmt::format("{} CPUs may be used", allowed_cpus().size())));
+    list.push_back(
+        present(std::string(kind.name), fmt::format("{} CPUs may be used", allowed_cpus().size())));
   }
   list.push_back(present("clock", describe_clock()));
   list.push_back(transparent_huge_pages());
@@ -99,12 +100,9 @@ ordered_json capabilities() {
   list.push_back(hugetlb("pages:1g", 1048576));
   list.push_back(kernel_weighted_interleave());
   list.push_back(gpu());
-  return {{"engine", TIERSCOPE_VERSION},
-          {"plan_version", kPlanVersion},
-          {"git_commit", TIERSCOPE_GIT_COMMIT},
-          {"compiler", TIERSCOPE_COMPILER},
-          {"isas", supported_isas()},
-          {"capabilities", list}};
+  return {{"engine", TIERSCOPE_VERSION},        {"plan_version", kPlanVersion},
+          {"git_commit", TIERSCOPE_GIT_COMMIT}, {"compiler", TIERSCOPE_COMPILER},
+          {"isas", supported_isas()},           {"capabilities", list}};
 }
 
 }  // namespace tierscope

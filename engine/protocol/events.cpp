@@ -73,8 +73,6 @@ void failed(const std::string& id, const std::string& reason) {
   write({{"event", "failed"}, {"id", id}, {"reason", reason}});
 }
 
-void finished(bool interrupted) {
-  write({{"event", "finished"}, {"interrupted", interrupted}});
-}
+void finished(bool interrupted) { write({{"event", "finished"}, {"interrupted", interrupted}}); }
 
 }  // namespace tierscope::events

@@ -9,10 +9,10 @@ namespace tierscope {
 double now_seconds();
 
 struct ClockCheck {
-  double cost_s;          // Time that one reading takes (median of many).
-  double resolution_s;    // Smallest difference seen between two readings that differ.
-  std::string source;     // The kernel's current clocksource ("tsc", "kvm-clock", "hpet", ...).
-  bool invariant_tsc;     // The CPU says that its TSC ticks at one rate always (x86; Arm: true).
+  double cost_s;        // Time that one reading takes (median of many).
+  double resolution_s;  // Smallest difference seen between two readings that differ.
+  std::string source;   // The kernel's current clocksource ("tsc", "kvm-clock", "hpet", ...).
+  bool invariant_tsc;   // The CPU says that its TSC ticks at one rate always (x86; Arm: true).
 };
 
 // Measures the clock once per process and remembers the answer.

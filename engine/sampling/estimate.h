@@ -7,7 +7,7 @@ namespace tierscope {
 
 struct Estimate {
   double median;
-  double low;   // 95% confidence interval of the median: low..high.
+  double low;  // 95% confidence interval of the median: low..high.
   double high;
   double effective_n;  // Independent samples that the series is worth, 1..n.
   double coverage;     // What the interval covers: >= 0.95, or less where n is too small for it.

@@ -15,11 +15,8 @@ bool agree(double first, double second, double tolerance) {
 
 Sampled take_samples(const SamplingRule& rule, const std::function<double()>& sample,
                      const Surroundings& surroundings) {
-  Sampled result{.samples = {},
-                 .estimate = {},
-                 .stop = Stop::kBudget,
-                 .warm_up = 0,
-                 .settled = false};
+  Sampled result{
+      .samples = {}, .estimate = {}, .stop = Stop::kBudget, .warm_up = 0, .settled = false};
   const double start = surroundings.now();
   const auto elapsed = [&] { return surroundings.now() - start; };
 

@@ -26,8 +26,8 @@ struct Sampled {
 
 // What the sampler asks of its surroundings; tests give it a made-up clock.
 struct Surroundings {
-  std::function<double()> now;                                    // Seconds.
-  std::function<bool()> interrupted;                              // A signal came.
+  std::function<double()> now;                                                 // Seconds.
+  std::function<bool()> interrupted;                                           // A signal came.
   std::function<void(double elapsed_s, const std::vector<double>&)> progress;  // After each one.
 };
 

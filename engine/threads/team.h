@@ -40,8 +40,8 @@ class Team {
   std::mutex mutex_;
   std::condition_variable changed_;
   const std::function<void(int)>* work_ = nullptr;
-  unsigned round_ = 0;    // Counts calls of run().
-  int running_ = 0;       // Threads that have not finished this round.
+  unsigned round_ = 0;  // Counts calls of run().
+  int running_ = 0;     // Threads that have not finished this round.
   bool stopping_ = false;
   std::exception_ptr error_;
 

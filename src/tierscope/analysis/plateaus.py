@@ -3,11 +3,15 @@
 A plateau is a run of successive sizes whose latencies differ by at most a quarter. Of all ways to
 cover the curve with such runs, the one is taken that leaves the fewest sizes uncovered with the
 fewest runs (dynamic programming, exact for the costs below). What lies between two plateaus is
-the transition in which a working set fits a level only in part.
+the transition in which a working set fits a level only in part; the level's end is put where the
+latency crosses the geometric mean of the two plateaus.
+
+A larger working set is never faster, and disturbances only ever add time, so each size counts
+with the least latency of itself and all larger ones.
 """
 
 from dataclasses import dataclass
-from itertools import pairwise
+from math import sqrt
 from statistics import median
 
 SPREAD = 1.25
@@ -29,15 +33,35 @@ class Plateau:
     first_size: int
     last_size: int
     """Bytes; the next size measured is no longer on it."""
-    next_size: int | None
-    """The next size measured; None where the curve ends on this plateau."""
+    ends_by: int | None
+    """First size whose latency is nearer to the next plateau's; None on the last plateau."""
     latency: float
     """Median of its sizes' latencies, ns."""
 
 
 def plateaus(curve: list[tuple[int, float]]) -> list[Plateau]:
     """Return the plateaus of a curve of (bytes, ns), sizes ascending and latencies positive."""
-    return [_plateau(curve, *run) for run in _joined(curve, _best_runs(curve))]
+    calm = _least_from_here(curve)
+    runs = _joined(calm, _best_runs(calm))
+    levels = [_latency(calm, run) for run in runs]
+    found = []
+    for index, (begin, end) in enumerate(runs):
+        ends_by = None
+        if index + 1 < len(runs):
+            middle = sqrt(levels[index] * levels[index + 1])
+            beyond = (size for size, latency in calm[end:] if latency > middle)
+            ends_by = next(beyond, calm[runs[index + 1][0]][0])
+        found.append(Plateau(calm[begin][0], calm[end - 1][0], ends_by, levels[index]))
+    return found
+
+
+def _least_from_here(curve: list[tuple[int, float]]) -> list[tuple[int, float]]:
+    least = float("inf")
+    calm = []
+    for size, latency in reversed(curve):
+        least = min(least, latency)
+        calm.append((size, least))
+    return calm[::-1]
 
 
 def _best_runs(curve: list[tuple[int, float]]) -> list[tuple[int, int]]:
@@ -68,22 +92,20 @@ def _joined(curve: list[tuple[int, float]], runs: list[tuple[int, int]]) -> list
     """Join neighbouring runs whose latencies are nearly the same."""
     joined: list[tuple[int, int]] = []
     for run in runs:
-        if joined and joined[-1][1] == run[0]:
-            before = _plateau(curve, *joined[-1]).latency
-            if _plateau(curve, *run).latency < _SAME * before:
-                joined[-1] = (joined[-1][0], run[1])
-                continue
-        joined.append(run)
+        before = joined[-1] if joined else None
+        if (
+            before
+            and before[1] == run[0]
+            and _latency(curve, run) < _SAME * _latency(curve, before)
+        ):
+            joined[-1] = (before[0], run[1])
+        else:
+            joined.append(run)
     return joined
 
 
-def _plateau(curve: list[tuple[int, float]], begin: int, end: int) -> Plateau:
-    return Plateau(
-        first_size=curve[begin][0],
-        last_size=curve[end - 1][0],
-        next_size=curve[end][0] if end < len(curve) else None,
-        latency=median(latency for _, latency in curve[begin:end]),
-    )
+def _latency(curve: list[tuple[int, float]], run: tuple[int, int]) -> float:
+    return median(latency for _, latency in curve[slice(*run)])
 
 
 @dataclass(frozen=True)
@@ -104,18 +126,19 @@ def check_levels(
     """Hold the caches that the system names, (level, bytes), against the plateaus found.
 
     A plateau belongs to a cache if the cache's size lies between the last size on the plateau and
-    the next plateau's first size, give or take half as much again.
+    the size that it ends by, give or take half as much again.
     """
     checks: list[LevelCheck] = []
     for level, size in caches:
-        match = None
-        for plateau, after in pairwise(found):
-            if plateau.last_size / _NEAR <= size <= after.first_size * _NEAR and not any(
-                check.plateau == plateau for check in checks
-            ):
-                match = plateau
-                break
+        taken = {check.plateau for check in checks}
+        match = next((p for p in found if p not in taken and _ends_near(p, size)), None)
         missed = "unseen" if largest_size >= 2 * size else "beyond"
         verdict = "seen" if match else missed
         checks.append(LevelCheck(level, size, verdict, match))
     return checks
+
+
+def _ends_near(plateau: Plateau, size: int) -> bool:
+    if plateau.ends_by is None:
+        return False
+    return plateau.last_size / _NEAR <= size <= plateau.ends_by * _NEAR

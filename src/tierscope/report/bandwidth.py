@@ -6,7 +6,7 @@ from rich.text import Text
 from tierscope.analysis.knee import SHARE, knee
 from tierscope.model.run import Measurement
 from tierscope.report import figures
-from tierscope.report.evidence import evidence_lines, warnings
+from tierscope.report.evidence import evidence_line, warnings
 from tierscope.report.grid import Axis, Grid, make_grids
 from tierscope.report.style import new_table, note, title
 
@@ -38,8 +38,13 @@ def show_bandwidth(console: Console, measurements: list[Measurement]) -> None:
         grids += make_grids(group, rows, columns, _MOST_COLUMNS)
     for grid in grids:
         _show_grid(console, grid, factor)
-    for line in (*warnings(measured), *evidence_lines(measured)):
+    for line in filter(None, (*warnings(measured), evidence_line(measured))):
         note(console, line)
+    if any(_bus(m) for m in measured):
+        note(
+            console,
+            "on the bus: with the lines that ordinary stores fetch before they write them",
+        )
     if any(grid.column.key == "threads" and len(grid.columns) > 1 for grid in grids):
         note(console, f"knee: the fewest threads that reach {SHARE:.0%} of the best")
 
@@ -68,6 +73,9 @@ def _show_grid(console: Console, grid: Grid, factor: float) -> None:
         table.add_column(_heading(grid, column), justify="right", no_wrap=True)
     with_knee = grid.column == _THREADS and len(grid.columns) > 1
     with_limit = any(m.efficiency is not None for m in grid.cells.values())
+    with_bus = any(_bus(m) for m in grid.cells.values())
+    if with_bus:
+        table.add_column("best, on the bus", justify="right")
     if with_knee:
         table.add_column("knee", justify="right")
     if with_limit:
@@ -79,6 +87,9 @@ def _show_grid(console: Console, grid: Grid, factor: float) -> None:
         texts = [
             _cell(cell, factor, wide, best=cell is best and len(present) > 1) for cell in cells
         ]
+        if with_bus:
+            bus = _bus(best)
+            texts.append(Text(f"{bus / factor:.3g}" if bus else "=", style="dim"))
         if with_knee:
             texts.append(Text(_knee(present)))
         if with_limit:
@@ -110,6 +121,12 @@ def _cell(cell: Measurement | None, factor: float, wide: bool, best: bool) -> Te
 def _knee(cells: list[Measurement]) -> str:
     found = knee({int(cell.pattern["threads"]): cell.estimate or 0.0 for cell in cells})
     return f"{found} thread{'s' if found > 1 else ''}"
+
+
+def _bus(cell: Measurement) -> float | None:
+    """Return bytes/s with the lines that stores fetch first, where hardware does that."""
+    figures_of = {figure.metric: figure.estimate for figure in cell.figures}
+    return figures_of.get("bandwidth_with_write_allocate")
 
 
 def _heading(grid: Grid, value: str | int) -> str:

@@ -1,58 +1,77 @@
-"""Evidence in one line: where the pages were, which CPUs ran, what else proves a figure."""
+"""Evidence in a few lines: where the pages were, which CPUs ran, what else proves a figure."""
+
+from collections import Counter
+from collections.abc import Callable
 
 from tierscope.model.endpoint import format_ranges
 from tierscope.model.event import Evidence
 from tierscope.model.run import Measurement
 
-
-def evidence_lines(measurements: list[Measurement]) -> list[str]:
-    """Return what was observed, once for all measurements that share it."""
-    lines: dict[str, int] = {}
-    for measurement in measurements:
-        if measurement.evidence:
-            text = _summary(measurement.evidence)
-            lines[text] = lines.get(text, 0) + 1
-    if len(lines) <= 1:
-        return list(lines)
-    return [f"{text} ({count} of {sum(lines.values())})" for text, count in lines.items()]
+_MOST_NOTES = 4
 
 
-def _summary(evidence: Evidence) -> str:
+def evidence_line(measurements: list[Measurement]) -> str:
+    """Return what was observed in a group, each thing once, with counts where it differs."""
+    observed = [m.evidence for m in measurements if m.evidence]
     parts = []
-    if evidence.pages:
-        total = sum(evidence.pages.values())
-        nodes = ", ".join(
-            f"node {node} {100 * count / total:.4g}%" for node, count in evidence.pages.items()
-        )
-        parts.append(f"pages on {nodes}" if total else "no pages found")
-    if evidence.huge_bytes is not None and evidence.region_bytes:
-        parts.append(f"{100 * evidence.huge_bytes / evidence.region_bytes:.0f}% in huge pages")
-    if evidence.cpus:
-        parts.append(f"CPUs {format_ranges(tuple(sorted(set(evidence.cpus))))}")
-    if evidence.isa:
-        parts.append(evidence.isa)
-    if evidence.verified:
-        parts.append("data verified")
-    return ", ".join(parts)
+    for facet in (_pages, _huge, _cpus, _instructions, _verified):
+        counts = Counter(text for text in map(facet, observed) if text)
+        if len(counts) == 1 and counts.total() == len(observed):
+            parts.append(next(iter(counts)))
+        elif counts:
+            parts.append(", ".join(f"{text} ({count})" for text, count in counts.items()))
+    return f"observed: {'; '.join(parts)}" if parts else ""
+
+
+def _pages(evidence: Evidence) -> str:
+    total = sum((evidence.pages or {}).values())
+    if not evidence.pages or not total:
+        return ""
+    shares = (f"{100 * count / total:.3g}% on node {n}" for n, count in evidence.pages.items())
+    return "pages " + ", ".join(shares)
+
+
+def _huge(evidence: Evidence) -> str:
+    if evidence.huge_bytes is None or not evidence.region_bytes:
+        return ""
+    # A small region lies in one huge page that is larger than it.
+    share = min(1.0, evidence.huge_bytes / evidence.region_bytes)
+    return "huge pages" if share == 1 else "base pages" if share == 0 else f"{share:.0%} huge pages"
+
+
+def _cpus(evidence: Evidence) -> str:
+    return f"CPU {format_ranges(tuple(sorted(set(evidence.cpus))))}" if evidence.cpus else ""
+
+
+def _instructions(evidence: Evidence) -> str:
+    return evidence.isa or ""
+
+
+def _verified(evidence: Evidence) -> str:
+    return "written data verified" if evidence.verified else ""
 
 
 def warnings(measurements: list[Measurement]) -> list[str]:
-    """Return what a reader must know of a group's figures, with how many it touches."""
+    """Return what a reader must know of a group's figures, with how many each line touches."""
     measured = [m for m in measurements if m.status == "measured"]
-    unsure = [m for m in measured if m.stop == "budget"]
-    lines = []
-    if unsure:
-        lines.append(
-            f"{len(unsure)} of {len(measured)} stopped at their time budget, wider than the "
-            "precision asked for; a longer --budget narrows them"
-        )
-    cut = sum(m.stop == "interrupted" for m in measured)
-    if cut:
-        lines.append(f"{cut} of {len(measured)} were interrupted")
-    disturbed = [m for m in measured if m.evidence and m.evidence.disturbed]
-    if disturbed:
-        lines.append(
-            f"in {len(disturbed)} of {len(measured)} a neighbour took CPU time from some samples"
-        )
-    notes = {note for m in measured if m.evidence for note in m.evidence.notes or []}
-    return lines + sorted(notes)
+    checks: tuple[tuple[Callable[[Measurement], bool], str], ...] = (
+        (
+            lambda m: m.stop == "budget",
+            "stopped at the time budget, less sure than asked; a longer --budget helps",
+        ),
+        (lambda m: m.stop == "interrupted", "were interrupted"),
+        (
+            lambda m: bool(m.evidence and m.evidence.disturbed),
+            "have samples in which others took CPU time",
+        ),
+    )
+    lines = [
+        f"{sum(map(applies, measured))} of {len(measured)} {text}"
+        for applies, text in checks
+        if any(map(applies, measured))
+    ]
+    notes = Counter(note for m in measured if m.evidence for note in m.evidence.notes or [])
+    lines += [f"{note} ({count})" for note, count in notes.most_common(_MOST_NOTES)]
+    if len(notes) > _MOST_NOTES:
+        lines.append(f"and {len(notes) - _MOST_NOTES} more remarks in the run file")
+    return lines

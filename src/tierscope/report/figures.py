@@ -31,7 +31,10 @@ def decimals_of(value: float, half: float) -> int:
     most = _MOST_DIGITS - 1 - math.floor(math.log10(abs(value)))
     if half <= 0 or not math.isfinite(half):
         return max(0, most)
-    return max(0, min(most, -math.floor(math.log10(half))))
+    exponent = math.floor(math.log10(half))
+    # An interval that begins with 1 gets a second digit: ±1.4 and ±1.9 are not the same.
+    second = 1 if half / 10.0**exponent < 2 else 0
+    return max(0, min(most, second - exponent))
 
 
 def with_interval(measurement: Measurement, factor: float) -> str:

@@ -7,12 +7,14 @@ from tierscope.analysis.plateaus import LevelCheck, Plateau, check_levels, plate
 from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
 from tierscope.report.console import bar
-from tierscope.report.evidence import evidence_lines, warnings
+from tierscope.report.evidence import evidence_line, warnings
 from tierscope.report.grid import Axis
 from tierscope.report.style import new_table, note, title
 
 _BAR = 24
 _LEAST_SWEEP = 4
+_UNSURE = 0.1
+"""Half-width, as a share, from which on an interval says too little to find levels by."""
 _PATH = Axis("path")
 
 
@@ -31,7 +33,7 @@ def show_latency(console: Console, measurements: list[Measurement], run: Run) ->
     others = [m for path, group in paths.items() if path not in sweeps for m in group]
     if others:
         _show_list(console, others)
-    for line in (*warnings(measured), *evidence_lines(measured)):
+    for line in filter(None, (*warnings(measured), evidence_line(measured))):
         note(console, line)
 
 
@@ -63,7 +65,8 @@ def _show_sweep(console: Console, path: str, group: list[Measurement], run: Run)
 
 def _show_curve(console: Console, curve: list[Measurement], run: Run) -> None:
     points = [(int(m.pattern["size"]), m.estimate or 0.0) for m in curve]
-    found = plateaus(points)
+    unsure = sum(figures.relative_half(m) > _UNSURE for m in curve)
+    found = [] if unsure > len(curve) // 4 else plateaus(points)
     ends = {plateau.last_size: plateau for plateau in found}
     most = max(latency for _, latency in points)
     table = new_table()
@@ -81,20 +84,27 @@ def _show_curve(console: Console, curve: list[Measurement], run: Run) -> None:
             label,
         )
     console.print(table)
-    for line in _level_lines(found, points[-1][0], run):
-        note(console, line)
+    if found:
+        for line in _level_lines(found, points[-1][0], run):
+            note(console, line)
+    else:
+        note(
+            console,
+            f"no cache levels are told from this: {unsure} of {len(curve)} intervals are wider "
+            f"than ±{_UNSURE:.0%}",
+        )
 
 
 def _name(found: list[Plateau], plateau: Plateau) -> str:
-    if plateau.next_size is None:
+    if plateau.ends_by is None:
         return "memory" if len(found) > 1 else "flat"
     return f"level {found.index(plateau) + 1}, to {_between(plateau)}"
 
 
 def _between(plateau: Plateau) -> str:
-    if plateau.next_size is None:
+    if plateau.ends_by is None:
         return f"{figures.size_text(plateau.last_size)} or more"
-    return f"{figures.size_text(plateau.last_size)}–{figures.size_text(plateau.next_size)}"
+    return f"{figures.size_text(plateau.last_size)}–{figures.size_text(plateau.ends_by)}"
 
 
 def _level_lines(found: list[Plateau], largest: int, run: Run) -> list[str]:
