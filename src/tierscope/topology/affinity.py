@@ -276,3 +276,19 @@ def _nearest(relations: Sequence[Affinity]) -> Nearest | None:
         level=chosen[0].level,
         switches=chosen[0].switches,
     )
+
+
+def array_switches(topology: Topology) -> dict[str, dict[str, list[str]]]:
+    """Each md array's drives by the switch (or root port) nearest the CPU that they hang off."""
+    tree = Tree(topology.pci)
+    found: dict[str, dict[str, list[str]]] = {}
+    for array in topology.blocks:
+        below = drives(array.name, topology.blocks) if array.level else []
+        switches: dict[str, list[str]] = {}
+        for drive in below:
+            if drive.address:
+                name = drive.controller or drive.name
+                switches.setdefault(tree.top_switch(drive.address), []).append(name)
+        if switches:
+            found[array.name] = switches
+    return found

@@ -113,7 +113,8 @@ def _array_hops(tree: Tree, name: str, found: list[Block]) -> list[Hop]:
         formula=f"{' + '.join(parts)} = {total / 1e9:.2f} GB/s",
         source="sum of the members' PCIe links, each group no more than its switch's own",
     )
-    return [
-        Hop(name=name, limit=limit),
-        *(hop.model_copy(update={"limit": None}) for hop in member_hops),
-    ]
+    return [Hop(name=name, limit=limit), *_side_by_side(member_hops)]
+
+
+def _side_by_side(hops: list[Hop]) -> list[Hop]:
+    return [hop.model_copy(update={"parallel": True}) for hop in hops]
