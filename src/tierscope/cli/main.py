@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tierscope.cli import bandwidth, doctor, latency, run, show
+from tierscope.cli import bandwidth, doctor, latency, run, show, topo
 
 _INTERRUPTED = 130
 
@@ -58,6 +58,7 @@ app.command("bandwidth")(bandwidth.bandwidth)
 app.command("latency")(latency.latency)
 app.command("show")(show.show)
 app.command("doctor")(doctor.doctor)
+app.command("topo")(topo.topo)
 
 
 def main() -> None:

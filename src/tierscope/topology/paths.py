@@ -17,9 +17,12 @@ from tierscope.topology.storage_paths import file_hops, only_drive
 def path_limit(topology: Topology, initiator: Endpoint, target: Endpoint) -> Limit | None:
     """The path's smallest link's theoretical rate; None where no link's rate is known.
 
-    Raises UserError where the machine has no such endpoint.
+    An endpoint that the machine has not gives None too: a result is never lost over its limit.
     """
-    return find_path(topology, initiator, target).limit
+    try:
+        return find_path(topology, initiator, target).limit
+    except UserError:
+        return None
 
 
 def find_path(topology: Topology, initiator: Endpoint, target: Endpoint) -> Path:

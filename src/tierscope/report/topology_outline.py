@@ -1,0 +1,191 @@
+"""A machine as an outline: packages, their nodes, the PCIe switches and what hangs off them.
+
+The terminal's tree and the drawing both show this one outline.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tierscope.model.endpoint import format_ranges
+from tierscope.model.path import Hop
+from tierscope.model.topology import Node, PciDevice, Topology
+from tierscope.topology.affinity import Tree, home
+from tierscope.topology.memory import memory_limit
+from tierscope.topology.pcie import cxl_hop, has_link, pcie_hop
+
+Kind = Literal["group", "node", "root", "switch", "gpu", "nvswitch", "drive", "port", "cxl"]
+
+
+@dataclass
+class Item:
+    """One thing of the machine and what hangs off it."""
+
+    kind: Kind
+    name: str
+    """What it is called: gpu:0, nvme2, node 1."""
+    detail: str = ""
+    """What it is: a product's name, a size."""
+    address: str = ""
+    hop: Hop | None = None
+    """The link to what it hangs off."""
+    children: list["Item"] = field(default_factory=list)
+
+
+def outline(topology: Topology) -> list[Item]:
+    """Packages with all that is local to them; last what is local to no one of them."""
+    tree = Tree(topology.pci)
+    groups = _groups(topology)
+    for node in topology.nodes:
+        owner = home(topology, node)
+        group = groups.get(_group_of(topology, node.package, owner)) or groups[None]
+        if node.total_bytes or node.cpus:
+            group.children.append(_node_item(topology, node))
+    leaves = _leaves(topology)
+    for root in dict.fromkeys(device.root for device in topology.pci):
+        members = [device for device in topology.pci if device.root == root]
+        children = _below(tree, members, None, leaves)
+        if children:
+            first = members[0]
+            group = groups.get(_group_of(topology, first.package, first.node)) or groups[None]
+            group.children.append(Item("root", f"PCIe {root}", children=children))
+    return [group for group in groups.values() if group.children]
+
+
+def human_bytes(count: int) -> str:
+    """``755 GiB``: three digits are enough to know a part by."""
+    for unit, size in (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if count >= size:
+            value = count / size
+            return (
+                f"{value:.0f} {unit}"
+                if value >= 10 or value == int(value)
+                else (f"{value:.1f} {unit}")
+            )
+    return f"{count} B"
+
+
+def _groups(topology: Topology) -> dict[int | None, Item]:
+    """One group a package; one a node, where packages share nodes."""
+    groups: dict[int | None, Item] = {}
+    if _by_package(topology):
+        for package in topology.packages:
+            nodes = [node for node in topology.nodes if node.package == package.number]
+            text = f"{package.cores} cores, {len(package.cpus)} CPUs"
+            cpus = f" ({format_ranges(tuple(package.cpus))})" if package.cpus else ""
+            detail = text + (cpus if len(cpus) <= 24 or len(nodes) < 2 else "")
+            groups[package.number] = Item("group", f"package {package.number}", detail)
+    else:
+        for node in topology.nodes:
+            if node.cpus:
+                inside = [
+                    str(package.number)
+                    for package in topology.packages
+                    if set(package.cpus) & set(node.cpus)
+                ]
+                detail = f"packages {', '.join(inside)}; {len(node.cpus)} CPUs"
+                groups[node.number] = Item("group", f"around node {node.number}", detail)
+    groups[None] = Item("group", "local to no one package", "")
+    return groups
+
+
+def _by_package(topology: Topology) -> bool:
+    return all(node.package is not None for node in topology.nodes if node.cpus)
+
+
+def _group_of(topology: Topology, package: int | None, node: int | None) -> int | None:
+    if not _by_package(topology):
+        return node
+    if package is None and node is not None:
+        own = topology.node(node)
+        return own.package if own is not None else None
+    return package
+
+
+def _node_item(topology: Topology, node: Node) -> Item:
+    cpus = f", CPUs {format_ranges(tuple(node.cpus))}" if node.cpus else ", CPU-less"
+    if len(cpus) > 30:
+        cpus = f", {len(node.cpus)} CPUs"
+    size = human_bytes(node.total_bytes) if node.total_bytes else "no memory"
+    limit, note = memory_limit(topology, node, [])
+    return Item(
+        "node",
+        f"node {node.number}",
+        f"{node.kind} {size}{cpus}",
+        hop=Hop(name="memory", limit=limit, note=note if limit is None else ""),
+    )
+
+
+@dataclass
+class _Leaf:
+    kind: Kind
+    name: str
+    detail: str
+
+
+def _leaves(topology: Topology) -> dict[str, list[_Leaf]]:
+    """What people look for on the PCI bus, by address."""
+    found: dict[str, list[_Leaf]] = {}
+
+    def add(address: str | None, kind: Kind, name: str, detail: str) -> None:
+        if address:
+            found.setdefault(address, []).append(_Leaf(kind, name, detail))
+
+    for gpu in topology.gpus:
+        memory = human_bytes(gpu.memory_bytes) if gpu.memory_bytes else ""
+        add(gpu.address, "gpu", f"gpu:{gpu.index}", " ".join([gpu.name, memory]).strip())
+    for block in topology.blocks:
+        if block.kind in ("nvme", "disk", "virtual") and not block.members:
+            size = human_bytes(block.size_bytes) if block.size_bytes else ""
+            add(block.address, "drive", block.name, " ".join([size, block.product]).strip())
+    for port in topology.ports:
+        speed = f"{port.speed / 1e9:g} Gb/s" if port.speed else port.state
+        name = port.rdma or port.name
+        names = f"{name} {port.interface}" if port.interface not in ("", name) else name
+        add(port.address, "port", names, " ".join([speed, port.kind]).strip())
+    for card in topology.cxl_memories:
+        size = human_bytes(card.ram_bytes + card.pmem_bytes)
+        add(card.address, "cxl", card.name, f"CXL memory {size}")
+    for device in topology.pci:
+        if (device.vendor == 0x10DE and device.class_code == 0x0680) or device.name == "NVSwitch":
+            add(device.address, "nvswitch", "NVSwitch", "")
+    return found
+
+
+def _below(
+    tree: Tree,
+    members: Sequence[PciDevice],
+    parent: str | None,
+    leaves: dict[str, list[_Leaf]],
+) -> list[Item]:
+    """Items under a bridge; ports without a link of their own are passed through."""
+    items: list[Item] = []
+    inside = {device.address for device in members}
+    for device in members:
+        above = device.parent if device.parent in inside else None
+        if above != parent:
+            continue
+        if device.address in leaves:
+            items.append(_leaf_item(tree, device, leaves[device.address]))
+            continue
+        children = _below(tree, members, device.address, leaves)
+        if not children:
+            continue
+        if device.bridge and has_link(tree, device):
+            hop = pcie_hop(tree, device, "switch")
+            items.append(Item("switch", "switch", "", device.address, hop, children))
+        else:
+            items.extend(children)
+    return items
+
+
+def _leaf_item(tree: Tree, device: PciDevice, found: list[_Leaf]) -> Item:
+    first = found[0]
+    names = [leaf.name for leaf in found]
+    name = " ".join(names) if len(names) <= 3 else f"{names[0]}..{names[-1]} ({len(names)})"
+    hop = (
+        cxl_hop(tree, device, first.name)
+        if first.kind == "cxl"
+        else pcie_hop(tree, device, first.name)
+    )
+    return Item(first.kind, name, first.detail, device.address, hop)

@@ -1,0 +1,76 @@
+"""``tierscope topo``: read a machine, show it, draw it, keep it."""
+
+import json
+from pathlib import Path as FilePath
+
+from tierscope.model.endpoint import parse_endpoint
+from tierscope.model.errors import UserError
+from tierscope.model.path import Path
+from tierscope.model.topology import Topology
+from tierscope.report.console import make_console
+from tierscope.topology import discover
+from tierscope.topology.affinity import advice, devices, matrix
+from tierscope.topology.hwloc import read_hwloc
+from tierscope.topology.paths import find_path
+
+
+def show(
+    endpoints: list[str],
+    *,
+    source: str | None,
+    save: str | None,
+    svg: str | None,
+    as_json: bool,
+    nvlink: bool,
+) -> None:
+    """Do what ``tierscope topo``'s options ask; UserError of one line where that cannot be."""
+    if len(endpoints) not in (0, 2):
+        raise UserError("name two endpoints for a path, as in `tierscope topo gpu:0 file:/data`")
+    if save and source:
+        raise UserError("--save writes this machine's topology; it does not go with --from")
+    if save:
+        from tierscope.engine import topology_xml
+
+        write(save, topology_xml())
+    topology = read_hwloc(source) if source else discover()
+    path = find_path(topology, *map(parse_endpoint, endpoints)) if endpoints else None
+    if svg:
+        from tierscope.report.topology_svg import draw
+
+        write(svg, draw(topology))
+    if as_json:
+        print(json.dumps(_path_json(path) if path else machine_json(topology), ensure_ascii=False))
+    elif path is not None:
+        from tierscope.report.topology_tables import show_path
+
+        show_path(make_console(), path)
+    elif not (save or svg):
+        from tierscope.report.topology_tables import show_machine
+
+        show_machine(make_console(), topology, nvlink=nvlink)
+
+
+def machine_json(topology: Topology) -> dict[str, object]:
+    """The machine, every pair of devices, and what to pair with each GPU."""
+    return {
+        "topology": topology.model_dump(mode="json"),
+        "devices": [device.model_dump(mode="json") for device in devices(topology)],
+        "affinity": [
+            [pair.model_dump(mode="json") | {"label": str(pair)} for pair in row]
+            for row in matrix(topology)
+        ],
+        "pcie_affinity": [[str(pair) for pair in row] for row in matrix(topology, nvlink=False)],
+        "nearest": [entry.model_dump(mode="json") for entry in advice(topology)],
+    }
+
+
+def _path_json(path: Path) -> dict[str, object]:
+    return path.model_dump(mode="json")
+
+
+def write(path: str, text: str) -> None:
+    """Write a file; UserError where that fails."""
+    try:
+        FilePath(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written: {error.strerror}") from None

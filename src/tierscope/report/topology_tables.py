@@ -1,0 +1,263 @@
+"""The topology on a terminal: tree, nodes, affinity matrix, what to pair, a path's hops."""
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from tierscope.model.affinity import Advice, Affinity, Level, Nearest
+from tierscope.model.endpoint import format_ranges
+from tierscope.model.path import Hop, Path
+from tierscope.model.topology import Topology
+from tierscope.report.style import new_table, note, title
+from tierscope.report.topology_outline import Item, human_bytes, outline
+from tierscope.topology.affinity import advice, devices, matrix
+from tierscope.topology.links import pcie_name
+from tierscope.topology.memory import memory_limit
+
+_STYLES = {
+    "group": "bold",
+    "gpu": "bold green",
+    "nvswitch": "green",
+    "drive": "magenta",
+    "port": "blue",
+    "cxl": "yellow",
+    "node": "cyan",
+}
+_LEVEL_STYLES = {
+    Level.SELF: "dim",
+    Level.NVLINK: "bold green",
+    Level.PIX: "green",
+    Level.PXB: "cyan",
+    Level.PHB: "yellow",
+    Level.NODE: "yellow",
+    Level.SYS: "red",
+    Level.UNKNOWN: "dim",
+}
+_CELL = 5
+_LEGEND = (
+    "NVn: n NVLinks; PIX: at most one PCIe switch; PXB: several switches; PHB: a PCIe host bridge; "
+    "NODE: between host bridges of one NUMA node; SYS: between NUMA nodes; ?: nothing tells"
+)
+
+
+def show_machine(console: Console, topology: Topology, *, nvlink: bool) -> None:
+    """The whole machine: tree, nodes, matrix, pairing."""
+    _show_head(console, topology)
+    _show_tree(console, topology)
+    _show_nodes(console, topology)
+    _show_matrix(console, topology, nvlink=nvlink)
+    _show_advice(console, advice(topology))
+    if topology.unreadable:
+        title(console, "Not readable")
+        for line in topology.unreadable:
+            note(console, line)
+
+
+def _show_head(console: Console, topology: Topology) -> None:
+    console.print(Text(topology.host, style="bold").append(f"  {topology.product}", style="none"))
+    cores = sum(package.cores for package in topology.packages)
+    allowed = f"; this process may use {len(topology.cpus)}"
+    total = sum(len(package.cpus) for package in topology.packages)
+    sizes = [node.total_bytes for node in topology.nodes if node.total_bytes]
+    words = [
+        f"{len(topology.packages)} x {topology.cpu_model or 'unnamed CPU'}",
+        f"{cores} cores, {total} CPUs{allowed if len(topology.cpus) != total else ''}",
+        f"{human_bytes(sum(sizes))} in {len(sizes)} NUMA node{'s' * (len(sizes) != 1)}",
+    ]
+    note(console, "; ".join(words))
+    if topology.emulated:
+        note(console, "CPUs are emulated in software: no figure of this machine means anything")
+    elif topology.virtual:
+        note(console, f"a virtual machine ({topology.virtual}): what its host hides is not shown")
+    caches = _cache_words(topology)
+    if caches:
+        note(console, caches)
+
+
+def _cache_words(topology: Topology) -> str:
+    words: dict[str, None] = {}
+    for cache in topology.caches:
+        if cache.type != "instruction":
+            letter = "d" if cache.type == "data" else ""
+            shared = f" per {len(cache.cpus)} CPUs" if len(cache.cpus) > 1 else " per CPU"
+            words[f"L{cache.level}{letter} {human_bytes(cache.size_bytes)}{shared}"] = None
+    return ", ".join(words)
+
+
+def _show_tree(console: Console, topology: Topology) -> None:
+    title(console, "Tree, with each link's limit one way")
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True, overflow="ellipsis")
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True, justify="right")
+    table.add_column(overflow="fold")
+    items = outline(topology)
+    for position, item in enumerate(items):
+        _add_rows(table, item, "", last=position == len(items) - 1)
+    console.print(table)
+    for line in _arrays(topology):
+        note(console, line)
+
+
+def _add_rows(table: Table, item: Item, indent: str, *, last: bool) -> None:
+    branch = Text(indent + ("└─ " if last else "├─ "), style="dim")
+    branch.append(item.name, style=_STYLES.get(item.kind, "none"))
+    if item.address:
+        branch.append(f" {item.address}", style="dim")
+    if item.detail:
+        branch.append(f"  {item.detail}", style="none")
+    table.add_row(branch, *link_cells(item.hop))
+    for position, child in enumerate(item.children):
+        inner = indent + ("   " if last else "│  ")
+        _add_rows(table, child, inner, last=position == len(item.children) - 1)
+
+
+def link_cells(hop: Hop | None) -> tuple[str, str, Text]:
+    """Link as it runs, its limit in GB/s, and what is to be said of it."""
+    if hop is None:
+        return "", "", Text()
+    rate = f"{hop.limit.value / 1e9:.1f} GB/s" if hop.limit is not None else ""
+    link = pcie_name(hop.now) if hop.now is not None else ""
+    remark = ""
+    if hop.limit is not None and ": " in hop.limit.link:
+        remark = hop.limit.link.partition(": ")[2]  # half of what the GPU can do
+        return link, rate, Text(remark, style="yellow")
+    if hop.now is not None and hop.best is not None and hop.now != hop.best:
+        remark = f"best {pcie_name(hop.best)}"
+    return link, rate, Text(remark, style="dim")
+
+
+def _arrays(topology: Topology) -> list[str]:
+    lines: list[str] = []
+    for block in topology.blocks:
+        if block.kind == "md" or (block.kind == "dm" and block.members):
+            places = [mount.path for mount in topology.mounts if mount.block == block.name]
+            where = f", on {', '.join(places[:3])}" if places else ""
+            level = f"{block.level} " if block.level else ""
+            lines.append(f"{block.name}: {level}of {', '.join(block.members)}{where}")
+    return lines
+
+
+def _show_nodes(console: Console, topology: Topology) -> None:
+    title(console, "NUMA nodes")
+    table = new_table()
+    for name in ("node", "kind", "CPUs", "total", "free", "tier", "limit", "kind known from"):
+        right = name in ("node", "total", "free", "tier", "limit")
+        fold = name in ("CPUs", "kind known from")
+        table.add_column(
+            name,
+            justify="right" if right else "left",
+            overflow="fold",
+            no_wrap=not fold,
+            max_width=20 if name == "CPUs" else None,
+        )
+    for node in topology.nodes:
+        limit, _ = memory_limit(topology, node, [])
+        table.add_row(
+            str(node.number),
+            str(node.kind),
+            format_ranges(tuple(node.cpus)) or "none",
+            human_bytes(node.total_bytes),
+            human_bytes(node.free_bytes) if node.free_bytes is not None else "-",
+            str(node.tier) if node.tier is not None else "-",
+            f"{limit.value / 1e9:.1f} GB/s" if limit else "-",
+            node.inferred_from,
+        )
+    console.print(table)
+    notes = {note_ for node in topology.nodes if (note_ := memory_limit(topology, node, [])[1])}
+    for line in sorted(notes):
+        note(console, f"limit unknown: {line}")
+
+
+def _show_matrix(console: Console, topology: Topology, *, nvlink: bool) -> None:
+    rows = devices(topology)
+    if len(rows) < 2:
+        return
+    title(console, "Affinity" if nvlink else "Affinity over PCIe alone")
+    pairs = matrix(topology, nvlink=nvlink)
+    # GPUs and nodes are what people look things up for; without GPUs every column counts.
+    wanted = [
+        index for index, row in enumerate(rows) if row.kind in ("gpu", "node") or not topology.gpus
+    ]
+    first = max(len(row.name) for row in rows) + 1
+    widths = [max(len(rows[index].name), 4) + 1 for index in wanted]
+    for part in _columns(wanted, widths, console.width - first):
+        line = Text(" " * first)
+        for index in part:
+            line.append(rows[index].name.ljust(max(len(rows[index].name), 4) + 1), style="bold")
+        console.print(line, no_wrap=True)
+        for row, name in zip(pairs, (row.name for row in rows), strict=True):
+            line = Text(name.ljust(first), style="bold")
+            for index in part:
+                line.append_text(_cell(row[index], max(len(rows[index].name), 4) + 1))
+            console.print(line, no_wrap=True)
+        console.print()
+    note(console, _LEGEND)
+
+
+def _columns(wanted: list[int], widths: list[int], room: int) -> list[list[int]]:
+    """Columns in as many parts as the screen's width takes."""
+    parts: list[list[int]] = [[]]
+    used = 0
+    for index, width in zip(wanted, widths, strict=True):
+        if used + width > room and parts[-1]:
+            parts.append([])
+            used = 0
+        parts[-1].append(index)
+        used += width
+    return parts
+
+
+def _cell(pair: Affinity, width: int) -> Text:
+    return Text(str(pair).ljust(width), style=_LEVEL_STYLES[pair.level])
+
+
+def _show_advice(console: Console, found: list[Advice]) -> None:
+    if not any(entry.nvme or entry.nics or entry.arrays for entry in found):
+        return
+    title(console, "Nearest to each GPU")
+    table = new_table()
+    for name in ("GPU", "NVMe", "arrays", "NICs"):
+        table.add_column(name, overflow="fold")
+    for entry in found:
+        table.add_row(
+            entry.gpu, *(_nearest(part) for part in (entry.nvme, entry.arrays, entry.nics))
+        )
+    console.print(table)
+
+
+def _nearest(found: Nearest | None) -> str:
+    if found is None:
+        return "-"
+    return f"{', '.join(found.names)} ({found.level})"
+
+
+def show_path(console: Console, path: Path) -> None:
+    """A path hop by hop, then its limit with formula and source."""
+    console.print(Text(f"{path.initiator} to {path.target}", style="bold"))
+    table = new_table()
+    for name in ("hop", "now", "best", "limit", "remark"):
+        right = name == "limit"
+        table.add_column(name, justify="right" if right else "left", overflow="fold")
+    for hop in path.hops:
+        smallest = path.limit is not None and hop.limit == path.limit
+        table.add_row(
+            ("  " if hop.parallel else "") + hop.name,
+            pcie_name(hop.now) if hop.now else "-",
+            pcie_name(hop.best) if hop.best else "-",
+            f"{hop.limit.value / 1e9:.2f} GB/s" if hop.limit else "unknown",
+            hop.note or ("the smallest" if smallest else ""),
+            style="bold" if smallest else None,
+        )
+    console.print(table)
+    if path.limit is None:
+        console.print(Padding(Text(f"limit unknown: {path.note}"), (0, 0, 0, 2)))
+        return
+    limit = path.limit
+    line = Text("limit ", style="bold").append(f"{limit.value / 1e9:.2f} GB/s each way: ")
+    console.print(Padding(line.append(limit.link), (0, 0, 0, 2)))
+    note(console, f"{limit.formula}")
+    note(console, f"source: {limit.source}")
+    if path.note:
+        note(console, f"an upper bound, since not every hop is known: {path.note}")
