@@ -9,8 +9,9 @@ from typing import Literal
 
 from tierscope.model.endpoint import format_ranges
 from tierscope.model.path import Hop
-from tierscope.model.topology import Node, PciDevice, Topology
+from tierscope.model.topology import Gpu, Node, PciDevice, Topology
 from tierscope.topology.affinity import Tree, home
+from tierscope.topology.links import NVLINK
 from tierscope.topology.memory import memory_limit
 from tierscope.topology.pcie import cxl_hop, has_link, pcie_hop
 
@@ -29,6 +30,8 @@ class Item:
     address: str = ""
     hop: Hop | None = None
     """The link to what it hangs off."""
+    remark: str = ""
+    """What else is to be known of it: its NVLinks, say."""
     children: list["Item"] = field(default_factory=list)
 
 
@@ -50,6 +53,17 @@ def outline(topology: Topology) -> list[Item]:
             group = groups.get(_group_of(topology, first.package, first.node)) or groups[None]
             group.children.append(Item("root", f"PCIe {root}", children=children))
     return [group for group in groups.values() if group.children]
+
+
+def nvlinks(gpu: Gpu) -> str:
+    """``NVLink 4 x18, 450 GB/s``: all of a GPU's links together; empty where it has none."""
+    links = sum(link.links for link in gpu.nvlinks)
+    if not links:
+        return ""
+    version = gpu.nvlinks[0].version
+    if version not in NVLINK:
+        return f"NVLink x{links}"
+    return f"NVLink {version} x{links}, {links * NVLINK[version][0] / 1e9:g} GB/s"
 
 
 def human_bytes(count: int) -> str:
@@ -121,19 +135,26 @@ class _Leaf:
     kind: Kind
     name: str
     detail: str
+    remark: str = ""
 
 
 def _leaves(topology: Topology) -> dict[str, list[_Leaf]]:
     """What people look for on the PCI bus, by address."""
     found: dict[str, list[_Leaf]] = {}
 
-    def add(address: str | None, kind: Kind, name: str, detail: str) -> None:
+    def add(address: str | None, kind: Kind, name: str, detail: str, remark: str = "") -> None:
         if address:
-            found.setdefault(address, []).append(_Leaf(kind, name, detail))
+            found.setdefault(address, []).append(_Leaf(kind, name, detail, remark))
 
     for gpu in topology.gpus:
         memory = human_bytes(gpu.memory_bytes) if gpu.memory_bytes else ""
-        add(gpu.address, "gpu", f"gpu:{gpu.index}", " ".join([gpu.name, memory]).strip())
+        add(
+            gpu.address,
+            "gpu",
+            f"gpu:{gpu.index}",
+            " ".join([gpu.name, memory]).strip(),
+            nvlinks(gpu),
+        )
     for block in topology.blocks:
         if block.kind in ("nvme", "disk", "virtual") and not block.members:
             size = human_bytes(block.size_bytes) if block.size_bytes else ""
@@ -173,7 +194,7 @@ def _below(
             continue
         if device.bridge and has_link(tree, device):
             hop = pcie_hop(tree, device, "switch")
-            items.append(Item("switch", "switch", "", device.address, hop, children))
+            items.append(Item("switch", "switch", "", device.address, hop, children=children))
         else:
             items.extend(children)
     return items
@@ -188,4 +209,4 @@ def _leaf_item(tree: Tree, device: PciDevice, found: list[_Leaf]) -> Item:
         if first.kind == "cxl"
         else pcie_hop(tree, device, first.name)
     )
-    return Item(first.kind, name, first.detail, device.address, hop)
+    return Item(first.kind, name, first.detail, device.address, hop, remark=first.remark)

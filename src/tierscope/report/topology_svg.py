@@ -192,19 +192,18 @@ def _card(place: Place, fabric: bool) -> list[str]:
     rate = _rate(item.hop)
     short = item.hop is not None and item.hop.limit is not None and ": " in item.hop.limit.link
     parts = [_rect(place, item.kind if item.kind in _COLOURS else "unknown", 7, _tip(item))]
-    parts.append(_text(place.x + 10, place.y + 17, _fit(item.name, room, 7), "name"))
+    name = _fit(item.name, room, 7.2)
+    right = place.x + place.width - 10
+    parts.append(_text(place.x + 10, place.y + 17, name, "name"))
+    detail = _fit(_short_name(item.detail), room - len(name) * 7.2 - 8, 5.9)
+    parts.append(_text(right, place.y + 17, detail, "small muted", "end"))
     link = pcie_name(item.hop.now) if item.hop is not None and item.hop.now else ""
-    right = place.x + place.width - 9
-    parts.append(_text(right, place.y + 17, link.removeprefix("PCIe "), "small muted", "end"))
-    detail = _fit(_short_name(item.detail), room - len(rate) * 6.4 - 4, 5.7)
-    parts.append(_text(place.x + 10, place.y + 32, detail, "muted small"))
-    if rate:
-        style = "rate short" if short else "rate"
-        parts.append(_text(place.x + place.width - 9, place.y + 32, rate, style, "end"))
+    parts.append(_text(place.x + 10, place.y + 32, link, "small muted"))
+    parts.append(_text(right, place.y + 32, rate, "rate short" if short else "rate", "end"))
     if item.kind == "gpu" and fabric:
         parts.append(
-            f'<rect class="fabric" x="{place.x + place.width - 2:.1f}" y="{place.y + 6:.1f}" '
-            f'width="5" height="{place.height - 12:.1f}" rx="2.5"/>'
+            f'<rect class="fabric" x="{place.x + place.width - 3:.1f}" y="{place.y + 6:.1f}" '
+            f'width="6" height="{place.height - 12:.1f}" rx="3"/>'
         )
     return parts
 

@@ -5,7 +5,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from tierscope.model.affinity import Advice, Affinity, Level, Nearest
+from tierscope.model.affinity import Advice, Affinity, Device, Level, Nearest
 from tierscope.model.endpoint import format_ranges
 from tierscope.model.path import Hop, Path
 from tierscope.model.topology import Topology
@@ -34,7 +34,6 @@ _LEVEL_STYLES = {
     Level.SYS: "red",
     Level.UNKNOWN: "dim",
 }
-_CELL = 5
 _LEGEND = (
     "NVn: n NVLinks; PIX: at most one PCIe switch; PXB: several switches; PHB: a PCIe host bridge; "
     "NODE: between host bridges of one NUMA node; SYS: between NUMA nodes; ?: nothing tells"
@@ -107,7 +106,10 @@ def _add_rows(table: Table, item: Item, indent: str, *, last: bool) -> None:
         branch.append(f" {item.address}", style="dim")
     if item.detail:
         branch.append(f"  {item.detail}", style="none")
-    table.add_row(branch, *link_cells(item.hop))
+    link, rate, remark = link_cells(item.hop)
+    if item.remark:
+        remark = Text(item.remark).append("; " if remark else "").append_text(remark)
+    table.add_row(branch, link, rate, remark)
     for position, child in enumerate(item.children):
         inner = indent + ("   " if last else "│  ")
         _add_rows(table, child, inner, last=position == len(item.children) - 1)
@@ -129,7 +131,17 @@ def link_cells(hop: Hop | None) -> tuple[str, str, Text]:
 
 
 def _arrays(topology: Topology) -> list[str]:
+    """What lies over several devices, or over none on the PCI bus."""
     lines: list[str] = []
+    for region in topology.cxl_regions:
+        node = f"node {region.node}" if region.node is not None else "no node"
+        size, over = human_bytes(region.size_bytes), ", ".join(region.memories)
+        lines.append(f"{region.name}: {region.mode} {size} over {over}, {node}")
+    for device in topology.dax:
+        use = "in use as system RAM" if device.mode == "system-ram" else "not system RAM"
+        where = f", node {device.node}" if device.node is not None else ""
+        size = human_bytes(device.size_bytes)
+        lines.append(f"{device.name}: {size} from {device.parent or 'unknown'}{where}, {use}")
     for block in topology.blocks:
         if block.kind == "md" or (block.kind == "dm" and block.members):
             places = [mount.path for mount in topology.mounts if mount.block == block.name]
@@ -181,19 +193,38 @@ def _show_matrix(console: Console, topology: Topology, *, nvlink: bool) -> None:
         index for index, row in enumerate(rows) if row.kind in ("gpu", "node") or not topology.gpus
     ]
     first = max(len(row.name) for row in rows) + 1
-    widths = [max(len(rows[index].name), 4) + 1 for index in wanted]
+    # gpu:12 heads its column as 12 below "gpu": 16 GPUs and their nodes fit 100 columns.
+    heads = [_head(row) for row in rows]
+    widths = [max(len(heads[index][1]), 4) + 1 for index in wanted]
     for part in _columns(wanted, widths, console.width - first):
-        line = Text(" " * first)
-        for index in part:
-            line.append(rows[index].name.ljust(max(len(rows[index].name), 4) + 1), style="bold")
-        console.print(line, no_wrap=True)
+        for line in _matrix_head(part, heads, first):
+            console.print(line, no_wrap=True)
         for row, name in zip(pairs, (row.name for row in rows), strict=True):
             line = Text(name.ljust(first), style="bold")
             for index in part:
-                line.append_text(_cell(row[index], max(len(rows[index].name), 4) + 1))
+                line.append_text(_cell(row[index], max(len(heads[index][1]), 4) + 1))
             console.print(line, no_wrap=True)
         console.print()
     note(console, _LEGEND)
+
+
+def _head(row: Device) -> tuple[str, str]:
+    """Group and name of a column."""
+    if row.kind in ("gpu", "node"):
+        kind, _, number = row.name.partition(":")
+        return kind, number
+    return "", row.name
+
+
+def _matrix_head(part: list[int], heads: list[tuple[str, str]], first: int) -> list[Text]:
+    groups, names, before = " " * first, " " * first, ""
+    for index in part:
+        group, name = heads[index]
+        width = max(len(name), 4) + 1
+        groups += (group if group != before else "").ljust(width)
+        names += name.ljust(width)
+        before = group
+    return [Text(line, style="bold") for line in (groups, names) if line.strip()]
 
 
 def _columns(wanted: list[int], widths: list[int], room: int) -> list[list[int]]:

@@ -82,7 +82,7 @@ def pcie_hop(tree: Tree, device: PciDevice, what: str) -> Hop:
 def cxl_hop(tree: Tree, device: PciDevice, what: str) -> Hop:
     """The link of a CXL memory device."""
     if device.link is None:
-        return Hop(name=what, note=_missing(device))
+        return Hop(name=what, limit=_reported_cxl(device), note=_missing(device))
     limit = cxl_limit(device.link, f" at {device.address}{shortfall(tree, device)}")
     return Hop(name=what, limit=limit, now=device.link, best=best_link(tree, device))
 
@@ -123,6 +123,21 @@ def _reported(device: PciDevice) -> Limit | None:
         formula=f"{device.link_rate / 1e9:.2f} GB/s"
         + (f", as {' or '.join(fits)}" if fits else ""),
         source=_LINK_RATE_SOURCE,
+    )
+
+
+def _reported_cxl(device: PciDevice) -> Limit | None:
+    """The same of CXL.mem in 68-byte flits, which every CXL link below 64 GT/s has."""
+    link = _reported(device)
+    if link is None:
+        return None
+    value = link.value * 64 / 68
+    return link.model_copy(
+        update={
+            "value": value,
+            "link": f"CXL on {link.link}",
+            "formula": f"{link.value / 1e9:.2f} GB/s x 64/68 (flit) = {value / 1e9:.2f} GB/s",
+        }
     )
 
 
