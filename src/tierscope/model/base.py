@@ -4,6 +4,6 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Model(BaseModel):
-    """A value that refuses unknown keys, implicit conversions and, once made, changes."""
+    """A value that refuses unknown keys, conversions, NaN and, once made, changes."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)

@@ -154,7 +154,8 @@ Spec = Annotated[BandwidthSpec | LatencySpec, Field(discriminator="kind")]
 class Plan(Model):
     """What the engine reads on stdin."""
 
-    version: Literal[1] = PLAN_VERSION
+    version: Annotated[int, Field(ge=PLAN_VERSION, le=PLAN_VERSION)]
+    """Never assumed; a number and not a Literal, which would take ``true`` for 1."""
     measurements: Annotated[list[Spec], Field(min_length=1, max_length=100_000)]
 
     @model_validator(mode="after")

@@ -11,7 +11,14 @@ from pydantic import ValidationError
 
 from tierscope.model.endpoint import Endpoint, EndpointKind, parse_endpoint
 from tierscope.model.errors import UserError
-from tierscope.model.plan import BandwidthSpec, LatencySpec, Placement, Plan, Spec
+from tierscope.model.plan import (
+    PLAN_VERSION,
+    BandwidthSpec,
+    LatencySpec,
+    Placement,
+    Plan,
+    Spec,
+)
 from tierscope.model.topology import Topology
 from tierscope.plans import grammar, machine
 from tierscope.plans.request import ISAS, MECHANISMS, OPERATIONS, ORDERS, PAGES, POLICIES, Request
@@ -49,7 +56,7 @@ def expand(requests: list[Request], topology: Topology, thp: bool) -> Plan:
                 raise UserError(
                     f"the plan has more than {MAX_MEASUREMENTS} measurements; ask for less"
                 )
-    return Plan(measurements=specs)
+    return Plan(version=PLAN_VERSION, measurements=specs)
 
 
 def _specs(request: Request, topology: Topology, thp: bool) -> Iterator[Spec]:

@@ -1,7 +1,7 @@
 """What a plan will take: memory, held against what the nodes have free, and time."""
 
 from tierscope.model.errors import UserError
-from tierscope.model.plan import Plan, Spec
+from tierscope.model.plan import PLAN_VERSION, Plan, Spec
 from tierscope.model.topology import Node, Topology
 from tierscope.plans.machine import GIB, MIB
 
@@ -98,7 +98,7 @@ def fit_time(plan: Plan, seconds: float) -> Plan:
     share = min(1.0, (seconds - set_up) / wanted)
     if share == 1.0:
         return plan
-    return Plan(measurements=[_with_budget(spec, share) for spec in specs])
+    return Plan(version=PLAN_VERSION, measurements=[_with_budget(spec, share) for spec in specs])
 
 
 def _with_budget(spec: Spec, share: float) -> Spec:

@@ -30,7 +30,7 @@ from tierscope.model.event import (
     Skipped,
     Started,
 )
-from tierscope.model.plan import Plan, Spec
+from tierscope.model.plan import PLAN_VERSION, Plan, Spec
 
 _REFUSED = 2
 _LONGEST_LINE = 256 << 20
@@ -101,7 +101,7 @@ def stream(plan: Plan) -> Generator[Event, None, None]:
 
 def _run_engine(session: _Session) -> Iterator[Event]:
     """Yield one engine process's events, less ``Finished``; raises _BrokenError where it breaks."""
-    plan = Plan(measurements=session.pending)
+    plan = Plan(version=PLAN_VERSION, measurements=session.pending)
     engine = find_engine()
     with _memory_file(plan.model_dump_json().encode()) as stdin, _memory_file(b"") as stderr:
         try:

@@ -1,0 +1,57 @@
+"""``tierscope``: the commands, gathered."""
+
+from typing import Annotated
+
+import typer
+
+from tierscope.cli import bandwidth, doctor, latency, run, show, topo
+
+app = typer.Typer(
+    name="tierscope",
+    invoke_without_command=True,
+    rich_markup_mode=None,  # rich's help costs more time than all else that --help does
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        from tierscope.runs.record import version
+
+        typer.echo(f"tierscope {version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def _tierscope(
+    context: typer.Context,
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    """Measure every tier of memory a machine has, and say how sure each figure is.
+
+    \b
+    Start with:
+      tierscope run                    this machine's memory, in a minute
+      tierscope doctor                 what can be measured here, what spoils figures
+      tierscope bandwidth --op read,copy --threads 1..all
+      tierscope latency --size 4k..1g
+
+    Exit status: 0 measured, 1 something failed, 2 the request was wrong, 3 nothing could be
+    measured, 130 interrupted.
+    """
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+app.command("run")(run.run)
+app.command("bandwidth")(bandwidth.bandwidth)
+app.command("latency")(latency.latency)
+app.command("show")(show.show)
+app.command("doctor")(doctor.doctor)
+app.command("topo")(topo.topo)

@@ -1,0 +1,76 @@
+"""What several tests need: an engine that misbehaves on demand, and a machine to plan for."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tierscope.model.topology import Cache, Node, NodeKind, Package, Topology
+
+FAKE_ENGINE = Path(__file__).parent / "fake_engine.py"
+GIB = 1 << 30
+
+
+@pytest.fixture
+def fake_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], None]:
+    """Let the fake engine stand in for the real one; call it with the faults to make."""
+
+    def use(faults: str = "") -> None:
+        monkeypatch.setenv("TIERSCOPE_ENGINE", str(FAKE_ENGINE))
+        monkeypatch.setenv("FAKE_ENGINE", faults)
+        monkeypatch.setenv("FAKE_ENGINE_STATE", str(tmp_path / "fake-engine-state"))
+
+    use()
+    return use
+
+
+@pytest.fixture(autouse=True)
+def _own_data_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    for name in ("TIERSCOPE_ENGINE", "TIERSCOPE_DEBUG"):
+        monkeypatch.delenv(name, raising=False)
+    assert "FAKE_ENGINE" not in os.environ
+
+
+def node(number: int, cpus: list[int], total: int, **more: object) -> Node:
+    values = {
+        "number": number,
+        "kind": NodeKind.DRAM if cpus else NodeKind.CXL,
+        "inferred_from": "a test says so",
+        "cpus": cpus,
+        "total_bytes": total,
+        "free_bytes": total,
+        **more,
+    }
+    return Node.model_validate(values)
+
+
+@pytest.fixture
+def machine() -> Topology:
+    """Two sockets of four cores with SMT, a CPU-less node 2 near node 1, an empty node 3."""
+    siblings = [[core, core + 8] for core in range(8)]
+    return Topology(
+        host="test",
+        source="a test",
+        cpu_model="Test CPU",
+        architecture="x86_64",
+        packages=[
+            Package(number=0, cpus=[0, 1, 2, 3, 8, 9, 10, 11], cores=4),
+            Package(number=1, cpus=[4, 5, 6, 7, 12, 13, 14, 15], cores=4),
+        ],
+        cpus=list(range(16)),
+        siblings=siblings,
+        nodes=[
+            node(0, [0, 1, 2, 3, 8, 9, 10, 11], 64 * GIB, distances={0: 10, 1: 21, 2: 31}),
+            node(1, [4, 5, 6, 7, 12, 13, 14, 15], 64 * GIB, distances={0: 21, 1: 10, 2: 14}),
+            node(2, [], 8 * GIB, distances={0: 31, 1: 14, 2: 10}),
+            node(3, [], 0, online=False),
+        ],
+        caches=[
+            Cache(level=1, type="data", size_bytes=48 << 10, cpus=[0, 8]),
+            Cache(level=3, type="unified", size_bytes=32 << 20, cpus=[0, 1, 2, 3, 8, 9, 10, 11]),
+        ],
+        base_page_bytes=4096,
+        huge_page_bytes=[2 << 20, 1 << 30],
+    )

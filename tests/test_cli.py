@@ -1,0 +1,356 @@
+"""The command line as a user meets it: the fake engine behind the real program."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tierscope.runs import read_run
+
+Fake = Callable[[str], None]
+PROGRAM = [sys.executable, "-c", "from tierscope.cli.main import main; main()"]
+SMALL = ["bandwidth", "--op", "read,copy", "--threads", "1", "--size", "1m"]
+
+
+def tierscope(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [*PROGRAM, *arguments],
+        capture_output=True,
+        encoding="utf-8",
+        env={**os.environ, **environment},
+        timeout=120,
+        check=False,
+    )
+
+
+def refusal(*arguments: str) -> str:
+    """Return the one line of a refused request."""
+    answer = tierscope(*arguments)
+    assert answer.returncode == 2
+    assert answer.stdout == ""
+    (line,) = answer.stderr.splitlines()
+    return line
+
+
+def run_file(directory: Path) -> Path:
+    (path,) = directory.glob("*.jsonl")
+    return path
+
+
+def test_bandwidth_measures_prints_and_keeps(tmp_path: Path, fake_engine: Fake) -> None:
+    answer = tierscope(*SMALL, "--out", str(tmp_path / "out"))
+    assert answer.returncode == 0
+    assert answer.stderr == ""
+    assert "14.0" in answer.stdout
+    assert str(run_file(tmp_path / "out")) in answer.stdout
+    assert len(read_run(run_file(tmp_path / "out")).measurements) == 2
+
+
+def test_latency_prints_one_json_object(fake_engine: Fake) -> None:
+    answer = tierscope("latency", "--size", "4k..16k", "--json")
+    assert answer.returncode == 0
+    assert [r["unit"] for r in json.loads(answer.stdout)["results"]] == ["ns"] * 3
+
+
+def test_run_takes_a_plan(tmp_path: Path, fake_engine: Fake) -> None:
+    plan = tmp_path / "mine.yaml"
+    plan.write_text("measurements: [{kind: latency, name: idle, args: {size: 1m}}]")
+    answer = tierscope("run", str(plan), "--json")
+    assert answer.returncode == 0
+    assert json.loads(answer.stdout)["results"][0]["id"].startswith("idle.")
+
+
+def test_the_quick_profile_runs(fake_engine: Fake) -> None:
+    answer = tierscope("run")
+    assert answer.returncode == 0
+    assert "working set" in answer.stdout
+
+
+def test_a_dry_run_measures_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TIERSCOPE_ENGINE", "/nonexistent")
+    out = tmp_path / "out"
+    answer = tierscope(*SMALL, "--dry-run", "--out", str(out))
+    assert answer.returncode == 0
+    assert "2 measurements, at most about" in answer.stdout
+    assert not out.exists()
+
+
+def test_a_dry_run_s_json_is_the_plan(fake_engine: Fake) -> None:
+    document = json.loads(tierscope(*SMALL, "--dry-run", "--json").stdout)
+    assert len(document["plan"]["measurements"]) == 2
+    assert document["estimate"]["peak_bytes"] == 2 << 20
+
+
+def test_show_repeats_a_run(tmp_path: Path, fake_engine: Fake) -> None:
+    measured = tierscope(*SMALL)
+    shown = tierscope("show")
+    assert shown.returncode == 0
+    assert shown.stdout == measured.stdout
+
+
+def test_show_reads_a_cut_run(tmp_path: Path, fake_engine: Fake) -> None:
+    tierscope(*SMALL, "--out", str(tmp_path))
+    path = run_file(tmp_path)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:2]) + lines[2][:40])
+    answer = tierscope("show", str(path))
+    assert answer.returncode == 0
+    assert "cut after 1 of 2 measurements" in answer.stdout
+
+
+def test_show_gives_csv(fake_engine: Fake) -> None:
+    tierscope(*SMALL)
+    assert len(tierscope("show", "last", "--csv").stdout.splitlines()) == 3
+
+
+def test_doctor_lists_what_cannot_be_measured_with_its_remedy(fake_engine: Fake) -> None:
+    answer = tierscope("doctor")
+    assert answer.returncode == 0
+    assert "gpu: no driver" in answer.stdout
+    assert "install the NVIDIA driver" in answer.stdout
+
+
+def test_doctor_s_json_has_findings(fake_engine: Fake) -> None:
+    document = json.loads(tierscope("doctor", "--json").stdout)
+    assert {"engine", "settings", "findings"} <= set(document)
+    assert all(
+        finding["severity"] in ("problem", "note", "good") for finding in document["findings"]
+    )
+
+
+def test_doctor_without_an_engine_says_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TIERSCOPE_ENGINE", "/nonexistent")
+    answer = tierscope("doctor")
+    assert answer.returncode == 2
+    assert "spoils figures" in answer.stdout
+    assert "/nonexistent" in answer.stderr
+
+
+@pytest.mark.parametrize("command", ["run", "bandwidth", "latency", "show", "doctor"])
+def test_every_command_s_help_has_an_example(command: str) -> None:
+    answer = tierscope(command, "--help", _TYPER_COMPLETE="")
+    assert answer.returncode == 0
+    assert f"  tierscope {command}" in answer.stdout
+
+
+def test_help_imports_no_model() -> None:
+    code = (
+        "import sys; from tierscope.cli.app import app; "
+        "print([m for m in sys.modules if m.split('.')[0] in ('pydantic', 'rich', 'ruamel')])"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert answer.stdout.strip() == "[]"
+
+
+def test_no_command_prints_help() -> None:
+    answer = tierscope()
+    assert answer.returncode == 0
+    assert "tierscope doctor" in answer.stdout
+
+
+def test_piped_output_has_no_colour_and_fits(fake_engine: Fake) -> None:
+    text = tierscope("run").stdout
+    assert "\x1b" not in text
+    assert max(map(len, text.splitlines()[:-1])) <= 100
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_other_encodings_print_too(fake_engine: Fake, encoding: str) -> None:
+    answer = subprocess.run(
+        [*PROGRAM, "run"],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+        check=False,
+    )
+    assert answer.returncode == 0
+    assert b"node:0 -> node:0" in answer.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["bandwidth", "--to", "node:99"], "there is no node 99"),
+        (["bandwidth", "--to", "nodes:0"], "endpoint 'nodes:0' is not one of the forms"),
+        (["bandwidth", "--from", "cpus:4096"], "CPU 4096 is not online"),
+        (["bandwidth", "--size", "900t"], "which can give"),
+        (["bandwidth", "--threads", "0"], "--threads: 0 is too few"),
+        (["latency", "--size", "1q"], "--size: '1q' is not a size"),
+        (["latency", "--sise", "1k"], "--sise"),
+        (["run", "none.yaml"], "plan 'none.yaml' cannot be read"),
+        (["run", "x.yaml", "--profile", "quick"], "not both"),
+        (["run", "--profile", "fast"], "'fast' is not one of quick, standard, full"),
+        (["run", "--budget", "1"], "need at least"),
+        (["run", "--budget", "-1"], "--budget: '-1' is out of range"),
+        (["show", "nothing"], "neither a file nor the name of a run"),
+        (["show", "--json", "--csv"], "not both"),
+        (["mesure"], "No such command 'mesure'"),
+        ([*SMALL, "--out", "/proc/tierscope"], "cannot be written to /proc/tierscope"),
+    ],
+)
+def test_a_wrong_request_gets_one_line(fake_engine: Fake, arguments: list[str], says: str) -> None:
+    assert says in refusal(*arguments)
+
+
+def test_a_malformed_plan_gets_one_line(tmp_path: Path, fake_engine: Fake) -> None:
+    plan = tmp_path / "bad.yaml"
+    plan.write_text("measurements:\n- kind: bandwidth\n  args: {opp: read}\n")
+    assert f"{plan}:3: unknown key 'opp'" in refusal("run", str(plan))
+
+
+def test_a_missing_engine_gets_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TIERSCOPE_ENGINE", "/nonexistent")
+    assert "TIERSCOPE_ENGINE names '/nonexistent'" in refusal(*SMALL)
+
+
+def test_a_crash_is_reported_and_the_rest_measured(tmp_path: Path, fake_engine: Fake) -> None:
+    fake_engine("kill@1")
+    answer = tierscope(*SMALL, "--out", str(tmp_path))
+    assert answer.returncode == 1
+    assert "SIGKILL" in answer.stdout
+    assert [m.status for m in read_run(run_file(tmp_path)).measurements] == ["failed", "measured"]
+
+
+def test_nothing_measured_is_exit_3(fake_engine: Fake) -> None:
+    fake_engine("skip")
+    assert tierscope(*SMALL).returncode == 3
+
+
+def test_an_internal_error_is_one_line(fake_engine: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = (
+        "import tierscope.cli.flow as flow; flow.discover = lambda: 1 / 0;"
+        "from tierscope.cli.main import main; main()"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", code, "latency"], capture_output=True, text=True, check=False
+    )
+    assert answer.returncode == 1
+    (line,) = answer.stderr.splitlines()
+    assert "internal error, please report it: ZeroDivisionError" in line
+
+
+def test_a_reader_that_leaves_is_no_error(fake_engine: Fake) -> None:
+    answer = subprocess.run(
+        ["sh", "-c", '"$@" | head -n 1', "sh", *PROGRAM, "run"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert answer.stderr == ""
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.05, 0.15, 0.3, 0.5, 0.8, 1.2, 1.6, 2.0])
+def test_ctrl_c_at_any_moment_keeps_what_was_measured(
+    tmp_path: Path, fake_engine: Fake, delay: float
+) -> None:
+    fake_engine("slow")
+    process = subprocess.Popen(
+        [*PROGRAM, "latency", "--size", "4k..64m", "--out", str(tmp_path / "out")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        process_group=0,
+    )
+    _wait_for_main(process)
+    time.sleep(delay)
+    os.killpg(process.pid, signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert stderr == "tierscope: interrupted\n"
+    assert "Traceback" not in stdout
+    for path in (tmp_path / "out").glob("*.jsonl"):
+        run = read_run(path)
+        assert run.footer is not None
+        assert run.footer.interrupted
+
+
+def _wait_for_main(process: "subprocess.Popen[str]") -> None:
+    """Wait until the interpreter runs our code: before, Ctrl-C is Python's own affair."""
+    maps = Path(f"/proc/{process.pid}/fd")
+    deadline = time.monotonic() + 30
+    signal_state = Path(f"/proc/{process.pid}/status")
+    while time.monotonic() < deadline and maps.exists():
+        caught = next(
+            (line for line in signal_state.read_text().splitlines() if line.startswith("SigCgt")),
+            "",
+        )
+        if int(caught.split()[1], 16) >> (signal.SIGINT - 1) & 1:
+            time.sleep(0.1)  # past the imports of main itself
+            return
+        time.sleep(0.01)
+
+
+def test_a_killed_tierscope_leaves_a_readable_run(tmp_path: Path, fake_engine: Fake) -> None:
+    fake_engine("slow")
+    process = subprocess.Popen(
+        [*PROGRAM, "latency", "--size", "4k..64m", "--out", str(tmp_path)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and _lines(tmp_path) < 3:
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    assert len(read_run(run_file(tmp_path)).measurements) >= 2
+
+
+def _lines(directory: Path) -> int:
+    return sum(path.read_bytes().count(b"\n") for path in directory.glob("*.jsonl"))
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 64 KiB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(folder)]
+    answer = subprocess.run(mount, capture_output=True, text=True, check=False)
+    if answer.returncode != 0:
+        pytest.skip(f"mounting a tmpfs needs root: {answer.stderr.strip()}")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_full_disk_is_refused_before_anything_is_measured(
+    small_disk: Path, fake_engine: Fake
+) -> None:
+    (small_disk / "ballast").write_bytes(b"x" * (60 << 10))
+    assert "No space left on device" in refusal(*SMALL, "--out", str(small_disk))
+    assert not list(small_disk.glob("*.jsonl"))
+
+
+def test_a_disk_that_fills_up_keeps_what_was_measured(small_disk: Path, fake_engine: Fake) -> None:
+    # The plan in the header takes about 20 KiB of the 64, each result half a KiB.
+    answer = tierscope("latency", "--size", "4k..256k+4k", "--out", str(small_disk))
+    assert answer.returncode == 1
+    (line,) = answer.stderr.splitlines()
+    assert "No space left on device; measurements finished before are kept" in line
+    run = read_run(run_file(small_disk))
+    assert run.footer is None
+    assert 0 < len(run.measurements) < 64
+
+
+@pytest.fixture
+def read_only_directory(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "read-only"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "ro,size=64k", "none", str(folder)]
+    answer = subprocess.run(mount, capture_output=True, text=True, check=False)
+    if answer.returncode != 0:
+        pytest.skip(f"mounting a tmpfs needs root: {answer.stderr.strip()}")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_read_only_directory_is_refused_before_anything_is_measured(
+    read_only_directory: Path, fake_engine: Fake
+) -> None:
+    assert "Read-only file system" in refusal(*SMALL, "--out", str(read_only_directory))

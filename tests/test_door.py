@@ -1,0 +1,367 @@
+"""The door, held to one schema from both sides: the models, the JSON Schema and the real engine."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from tierscope.engine import capabilities, check, find_engine, stream, topology_xml
+from tierscope.model.errors import UserError
+from tierscope.model.event import EventAdapter, Failed, Finished, Result, Started
+from tierscope.model.plan import Plan
+from tierscope.model.schema import DIRECTORY, schemas
+
+PLAN_SCHEMA = jsonschema.Draft202012Validator(schemas()["plan.schema.json"])
+EVENT_SCHEMA = jsonschema.Draft202012Validator(schemas()["event.schema.json"])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _engine() -> None:
+    try:
+        find_engine()
+    except UserError as error:
+        pytest.fail(f"these tests need the engine: {error}")
+
+
+@pytest.mark.parametrize("name", schemas())
+def test_the_committed_schema_is_the_models(name: str) -> None:
+    committed = json.loads((DIRECTORY / name).read_text())
+    assert committed == schemas()[name], "run: python -m tierscope.model.schema"
+
+
+_LINES = st.integers(1, 1 << 20).map(lambda lines: 64 * lines)
+_SHARE = st.fixed_dictionaries({"node": st.integers(0, 1023), "weight": st.integers(1, 255)})
+_NODES = st.lists(_SHARE, min_size=1, max_size=4, unique_by=lambda share: share["node"])
+_PLACEMENT = st.one_of(
+    st.fixed_dictionaries(
+        {
+            "policy": st.sampled_from(["bind", "preferred"]),
+            "nodes": st.tuples(_SHARE).map(list),
+            "mechanism": st.sampled_from(["user", "kernel"]),
+        }
+    ),
+    st.fixed_dictionaries(
+        {"policy": st.sampled_from(["interleave", "weighted", "partition"]), "nodes": _NODES}
+    ),
+)
+_SAMPLING = st.fixed_dictionaries(
+    {},
+    optional={
+        "precision": st.floats(0.0001, 0.5),
+        "budget_s": st.floats(0.001, 86400),
+        "sample_s": st.floats(0.0001, 60),
+    },
+)
+_COMMON: dict[str, Any] = {
+    "id": st.from_regex(r"[A-Za-z0-9._:-]{1,64}", fullmatch=True),
+    "initiator": st.text(max_size=20),
+    "target": st.text(max_size=20),
+    "placement": _PLACEMENT,
+    "sampling": _SAMPLING,
+}
+_BANDWIDTH = st.fixed_dictionaries(
+    {
+        **_COMMON,
+        "kind": st.just("bandwidth"),
+        "cpus": st.lists(st.integers(0, 65535), min_size=1, max_size=8, unique=True),
+        "pattern": st.fixed_dictionaries(
+            {
+                "operation": st.sampled_from(
+                    ["read", "write", "write-nt", "copy", "copy-nt", "scale", "add", "triad", "rmw"]
+                ),
+                "size": _LINES.map(lambda size: size * 64 * 8),
+            },
+            optional={
+                "order": st.sampled_from(["sequential", "reverse", "random"]),
+                "access_size": st.sampled_from([64, 128, 4096]),
+                "pages": st.sampled_from(["base", "thp", "2m", "1g"]),
+                "isa": st.sampled_from(["auto", "sse4", "avx2", "avx512", "neon", "sve"]),
+            },
+        ),
+    }
+)
+_LATENCY = st.fixed_dictionaries(
+    {
+        **_COMMON,
+        "kind": st.just("latency"),
+        "cpu": st.integers(0, 65535),
+        "pattern": st.fixed_dictionaries(
+            {"size": _LINES.map(lambda size: size * 8)},
+            optional={
+                "order": st.sampled_from(["random", "page-random"]),
+                "stride": st.sampled_from([64, 128, 256]),
+                "pages": st.sampled_from(["base", "thp", "2m", "1g"]),
+            },
+        ),
+    }
+)
+_PLANS = st.fixed_dictionaries(
+    {
+        "version": st.just(1),
+        "measurements": st.lists(
+            _BANDWIDTH | _LATENCY, min_size=1, max_size=3, unique_by=lambda spec: spec["id"]
+        ),
+    }
+)
+
+
+def engine_accepts(text: str) -> bool:
+    answer = subprocess.run(
+        [find_engine(), "check"],
+        input=text,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert answer.returncode in (0, 2), (answer.returncode, answer.stderr, text)
+    if answer.returncode == 2:
+        assert len(answer.stderr.splitlines()) == 1, answer.stderr
+    return answer.returncode == 0
+
+
+def models_accept(text: str) -> bool:
+    try:
+        Plan.model_validate_json(text)
+    except ValidationError:
+        return False
+    return True
+
+
+_SLOW = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@_SLOW
+@given(_PLANS)
+def test_what_the_models_allow_the_engine_and_the_schema_accept(plan: dict[str, Any]) -> None:
+    text = json.dumps(plan)
+    assert models_accept(text)
+    assert PLAN_SCHEMA.is_valid(plan)
+    assert engine_accepts(text)
+
+
+Path_ = tuple[str | int, ...]
+
+
+def _paths(value: Any, here: Path_ = ()) -> list[Path_]:
+    """Return the path of every value inside a plan."""
+    items = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
+    return [here, *(path for key, inner in items for path in _paths(inner, (*here, key)))]
+
+
+def _changed(plan: Any, path: Path_, change: Callable[[Any, Any], None]) -> Any:
+    copy = json.loads(json.dumps(plan))
+    parent = copy
+    for key in path[:-1]:
+        parent = parent[key]
+    change(parent, path[-1])
+    return copy
+
+
+_JUNK: list[Any] = [
+    None, True, "", "read", "random", "x", -1, 0, 1, 3, 63, 64, 65, 255, 256, 1024, 65536, 1.5, -0.1,
+    0.7, 1e300, 1 << 51, 1 << 70, [], [0], [0, 0], {}, {"node": 0},
+]  # fmt: skip
+
+
+@_SLOW
+@given(data=st.data(), plan=_PLANS)
+def test_a_changed_plan_gets_one_verdict(data: st.DataObject, plan: dict[str, Any]) -> None:
+    """Change, drop or add a value: models and engine agree, and the schema where it can tell."""
+    path = data.draw(st.sampled_from([path for path in _paths(plan) if path]))
+    how = data.draw(st.sampled_from(["change", "drop", "add"]))
+
+    def change(parent: Any, key: Any) -> None:
+        if how == "drop":
+            del parent[key]
+        elif how == "add" and isinstance(parent, dict):
+            parent["surprise"] = 1
+        else:
+            parent[key] = data.draw(st.sampled_from(_JUNK))
+
+    changed = _changed(plan, path, change)
+    text = json.dumps(changed)
+    verdict = models_accept(text)
+    assert engine_accepts(text) == verdict, text
+    if not PLAN_SCHEMA.is_valid(changed):
+        assert not verdict, "the schema refuses what the models accept"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "{", "null", "[]", "{}", '{"version": 1}', '{"version": 1, "measurements": []}',
+        '{"version": 2, "measurements": [{}]}', '{"version": 1, "version": 1, "measurements": []}',
+        "\x00", "NaN", '{"version": 1e0, "measurements": []}', "[" * 100_000,
+    ],
+)  # fmt: skip
+def test_what_is_no_plan_is_refused_by_both(text: str) -> None:
+    assert not models_accept(text)
+    assert not engine_accepts(text)
+
+
+def small_plan(count: int = 1, seconds: float = 0.05, **pattern: Any) -> Plan:
+    cpu = min(os.sched_getaffinity(0))
+    return Plan.model_validate(
+        {
+            "version": 1,
+            "measurements": [
+                {
+                    "kind": "bandwidth", "id": f"m{number}", "initiator": "x", "target": "x",
+                    "cpus": [cpu], "placement": {"policy": "bind", "nodes": [{"node": 0}]},
+                    "sampling": {"budget_s": seconds, "sample_s": 0.001, "precision": 1e-9 + 1e-6},
+                    "pattern": {
+                        "operation": "read", "size": 1 << 20, "pages": "base", **pattern
+                    },
+                }
+                for number in range(count)
+            ]
+        }
+    )  # fmt: skip
+
+
+def raw_events(plan: Plan) -> list[dict[str, Any]]:
+    answer = subprocess.run(
+        [find_engine(), "run"],
+        input=plan.model_dump_json(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert answer.returncode == 0, answer.stderr
+    return [json.loads(line) for line in answer.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("operation", ["read", "copy", "triad", "write-nt", "rmw"])
+def test_the_engine_s_events_keep_the_schema(operation: str) -> None:
+    events = raw_events(small_plan(2, operation=operation))
+    assert [event["event"] for event in events if event["event"] != "progress"] == [
+        "started", "result", "started", "result", "finished",
+    ]  # fmt: skip
+    for event in events:
+        EVENT_SCHEMA.validate(event)
+        EventAdapter.validate_json(json.dumps(event))
+
+
+def test_a_result_s_interval_holds_its_estimate_and_samples_are_all_kept() -> None:
+    (result,) = [e for e in stream(small_plan(1)) if isinstance(e, Result)]
+    assert result.ci_low <= result.estimate <= result.ci_high
+    assert result.n == len(result.samples)
+    assert result.evidence.pages is not None
+    assert result.evidence.cpus == [min(os.sched_getaffinity(0))]
+
+
+def test_what_cannot_be_had_is_skipped_with_a_reason() -> None:
+    plan = small_plan(1, isa="sve" if os.uname().machine == "x86_64" else "avx512")
+    (event,) = [e for e in raw_events(plan) if e["event"] == "skipped"]
+    assert event["reason"]
+
+
+def test_capabilities_keep_the_models() -> None:
+    found = capabilities()
+    assert {"bandwidth", "latency"} <= {c.name for c in found.capabilities}
+    assert all(c.reason for c in found.capabilities if not c.available)
+
+
+def test_the_topology_is_hwloc_s_xml() -> None:
+    assert "<topology" in topology_xml()
+
+
+def test_check_says_why_in_one_line() -> None:
+    assert check(small_plan()) is None
+    valid = small_plan().model_dump_json()
+    answer = subprocess.run(
+        [find_engine(), "check"],
+        input=valid.replace('"read"', '"reed"'),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert answer.returncode == 2
+    (line,) = answer.stderr.splitlines()
+    assert "reed" in line
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_engine_with_finished_interrupted(number: int) -> None:
+    process = subprocess.Popen(
+        [find_engine(), "run"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(small_plan(1, seconds=60).model_dump_json())
+    process.stdin.close()
+    lines = iter(process.stdout.readline, "")
+    while EventAdapter.validate_json(next(lines)).event != "progress":
+        pass
+    process.send_signal(number)
+    events = [EventAdapter.validate_json(line) for line in lines]
+    assert process.wait(timeout=30) == 130
+    assert [e.stop for e in events if isinstance(e, Result)] in ([], ["interrupted"])
+    assert events[-1] == Finished(interrupted=True)
+
+
+def test_a_killed_engine_costs_one_measurement() -> None:
+    events = stream(small_plan(3, seconds=0.3))
+    seen: list[str] = []
+    for event in events:
+        if isinstance(event, Started) and event.id == "m1":
+            _kill_child()
+        if isinstance(event, Result | Failed):
+            seen.append(f"{event.id} {event.event}")
+    assert seen == ["m0 result", "m1 failed", "m2 result"]
+
+
+def _kill_child() -> None:
+    children = f"/proc/{os.getpid()}/task/{os.getpid()}/children"
+    with open(children) as file:  # noqa: PTH123
+        for child in file.read().split():
+            os.kill(int(child), signal.SIGKILL)
+
+
+_ORPHAN_MAKER = """
+import os, sys
+from tierscope.engine import stream
+from tierscope.model.plan import Plan
+events = stream(Plan.model_validate_json(sys.argv[1]))
+next(events)
+print(open(f"/proc/self/task/{os.getpid()}/children").read().split()[0], flush=True)
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_an_engine_whose_parent_died_ends() -> None:
+    plan = small_plan(1, seconds=60).model_dump_json()
+    answer = subprocess.run(
+        [sys.executable, "-c", _ORPHAN_MAKER, plan], capture_output=True, text=True, check=False
+    )
+    engine = int(answer.stdout)
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline and _is_alive(engine):
+        time.sleep(0.1)
+    assert not _is_alive(engine)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        with open(f"/proc/{process}/stat") as file:  # noqa: PTH123
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

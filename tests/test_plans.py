@@ -1,0 +1,216 @@
+import pytest
+
+from tierscope.model.errors import UserError
+from tierscope.model.plan import BandwidthSpec, Plan
+from tierscope.model.topology import Topology
+from tierscope.plans import (
+    Request,
+    check_memory,
+    expand,
+    fit_time,
+    longest_seconds,
+    profile_named,
+    profile_requests,
+)
+from tierscope.plans.fit import bytes_by_node, region_bytes
+from tierscope.plans.machine import one_per_core_first
+
+GIB = 1 << 30
+
+
+def ask(machine: Topology, kind: str = "bandwidth", **options: str) -> Plan:
+    named = {name.rstrip("_").replace("_", "-"): value for name, value in options.items()}
+    request = Request.model_validate({"kind": kind, "options": named})
+    return expand([request], machine, thp=True)
+
+
+def test_options_multiply(machine: Topology) -> None:
+    plan = ask(machine, op="read,copy", threads="1..3", access_size="64,4k", order="random")
+    assert len(plan.measurements) == 2 * 3 * 2
+    assert len({spec.id for spec in plan.measurements}) == 12
+
+
+def test_threads_take_one_cpu_of_each_core_first() -> None:
+    assert one_per_core_first([0, 1, 2, 3], [[0, 2], [1, 3]]) == [0, 1, 2, 3]
+    assert one_per_core_first([0, 1, 2, 3], [[0, 1], [2, 3]]) == [0, 2, 1, 3]
+
+
+def test_a_node_s_threads_stay_on_the_node(machine: Topology) -> None:
+    (spec,) = ask(machine, from_="node:1", to="node:0", threads="5").measurements
+    assert isinstance(spec, BandwidthSpec)
+    assert spec.cpus == [4, 5, 6, 7, 12]
+    assert [share.node for share in spec.placement.nodes] == [0]
+
+
+def test_defaults_are_the_first_node_with_cpus_and_its_own_memory(machine: Topology) -> None:
+    (spec,) = ask(machine).measurements
+    assert (spec.initiator, spec.target, spec.pattern.pages) == ("node:0", "node:0", "thp")
+
+
+def test_without_thp_the_default_is_base_pages(machine: Topology) -> None:
+    plan = expand([Request(kind="latency", options={})], machine, thp=False)
+    assert plan.measurements[0].pattern.pages == "base"
+
+
+def test_all_nodes_are_those_that_can_play_the_part(machine: Topology) -> None:
+    plan = ask(machine, "latency", from_="node:*", to="node:*", size="1m")
+    pairs = [(spec.initiator, spec.target) for spec in plan.measurements]
+    assert pairs == [(f"node:{i}", f"node:{t}") for i in (0, 1) for t in (0, 1, 2)]
+
+
+def test_weights_make_a_weighted_placement(machine: Topology) -> None:
+    (spec,) = ask(machine, to="node:0,2@3:1", size="64m").measurements
+    assert spec.placement.policy == "weighted"
+    assert bytes_by_node(spec) == {0: 48 << 20, 2: 16 << 20}
+
+
+def test_several_nodes_without_weights_interleave(machine: Topology) -> None:
+    (spec,) = ask(machine, to="node:0,1", size="64m").measurements
+    assert spec.placement.policy == "interleave"
+
+
+def test_a_stride_multiplies_only_the_strided_order(machine: Topology) -> None:
+    plan = ask(machine, order="sequential,strided", stride="4k,8k")
+    patterns = [(s.pattern.order, s.pattern.stride) for s in plan.measurements]
+    assert sorted(patterns, key=str) == [
+        ("sequential", None),
+        ("strided", 4096),
+        ("strided", 8192),
+    ]
+
+
+def test_the_same_measurement_twice_gets_two_ids(machine: Topology) -> None:
+    request = Request(kind="latency", options={"size": "1m"})
+    plan = expand([request, request], machine, thp=True)
+    assert len({spec.id for spec in plan.measurements}) == 2
+
+
+def test_ids_are_the_same_whatever_else_is_in_the_plan(machine: Topology) -> None:
+    alone = ask(machine, op="copy", size="1m").measurements[0].id
+    among = [spec.id for spec in ask(machine, op="read,copy,triad", size="1m").measurements]
+    assert alone in among
+
+
+def test_a_long_endpoint_still_gives_a_valid_id(machine: Topology) -> None:
+    plan = ask(machine, from_="cpus:0,2,4,6,8,10,12,14", op="read,write", size="1m", pages="2m")
+    ids = [spec.id for spec in plan.measurements]
+    assert len(set(ids)) == 2
+    assert all(len(identity) <= 64 for identity in ids)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"to": "node:7"}, "--to: .*there is no node 7.*nodes are 0-3"),
+        ({"to": "node:3"}, "--to: .*node 3 has no memory online; nodes with memory: 0-2"),
+        ({"from_": "node:2"}, "--from: .*node 2 has no CPUs; nodes with CPUs: 0-1"),
+        ({"from_": "cpus:99"}, "--from: .*CPU 99 is not online"),
+        ({"from_": "gpu:0"}, "--from: .*has no CPUs"),
+        ({"to": "file:/x"}, "--to: .*not memory"),
+        ({"threads": "9"}, "--threads: 9 threads, but node:0 has 8 usable CPUs"),
+        ({"threads": "0"}, "--threads: 0 is too few"),
+        ({"op": "reed"}, "--op: 'reed' .*did you mean 'read'"),
+        ({"order": "strided"}, "--order: .*needs a stride"),
+        ({"stride": "4k"}, "--stride: .*order strided only"),
+        ({"order": "strided", "stride": "100"}, "--stride: '100': .*multiple of 64"),
+        ({"size": "100"}, "--size: '100': .*multiple of 64"),
+        ({"size": "64"}, "--size: '64': .*fewer accesses than there are threads"),
+        ({"to": "node:0,1", "policy": "bind"}, "--policy: .*exactly one node"),
+        ({"to": "node:0,1@2:1", "policy": "interleave"}, "--policy: .*weights"),
+        ({"precision": "90%"}, "--precision: .*out of range"),
+        ({"budget": "soon"}, "--budget: 'soon' is not a number"),
+        (
+            {"to": "node:0,1", "policy": "partition", "mechanism": "kernel"},
+            "--policy: .*user space",
+        ),
+    ],
+)
+def test_what_the_machine_or_the_grammar_refuses(
+    machine: Topology, options: dict[str, str], says: str
+) -> None:
+    with pytest.raises(UserError, match=says):
+        ask(machine, **options)
+
+
+def test_a_cpu_outside_the_cgroup_is_told_from_one_that_does_not_exist(machine: Topology) -> None:
+    confined = machine.model_copy(update={"cpus": [0, 1]})
+    with pytest.raises(UserError, match="CPU 5 is outside the CPUs that this process may use, 0-1"):
+        ask(confined, from_="cpus:5")
+
+
+def test_a_node_without_usable_cpus_says_so(machine: Topology) -> None:
+    confined = machine.model_copy(update={"cpus": [0, 1]})
+    with pytest.raises(UserError, match="none of node 1's CPUs"):
+        ask(confined, from_="node:1")
+
+
+def test_4k_pages_are_refused_where_the_base_page_is_larger(machine: Topology) -> None:
+    arm = machine.model_copy(update={"base_page_bytes": 65536})
+    with pytest.raises(UserError, match="base page is 64k"):
+        ask(arm, pages="4k")
+
+
+def test_memory_is_counted_over_all_arrays(machine: Topology) -> None:
+    specs = ask(machine, op="read,copy,triad", size="1g").measurements
+    assert [region_bytes(spec) for spec in specs] == [GIB, 2 * GIB, 3 * GIB]
+
+
+def test_a_region_larger_than_its_node_is_refused_with_the_numbers(machine: Topology) -> None:
+    plan = ask(machine, to="node:2", op="triad", size="3g")
+    with pytest.raises(UserError, match=r"needs 9.00 GiB on node 2, which can give 7.88 GiB"):
+        check_memory(plan, machine, None)
+
+
+def test_a_region_larger_than_the_cgroup_allows_is_refused(machine: Topology) -> None:
+    plan = ask(machine, size="2g")
+    with pytest.raises(UserError, match=r"memory limit leaves 1.00 GiB"):
+        check_memory(plan, machine, GIB)
+
+
+def test_what_fits_is_let_through(machine: Topology) -> None:
+    check_memory(ask(machine, op="triad", size="1g"), machine, 4 * GIB)
+
+
+def test_fit_time_shrinks_budgets_to_the_time_given(machine: Topology) -> None:
+    plan = ask(machine, op="read,write,copy", threads="1..8", size="64m", budget="10")
+    fitted = fit_time(plan, 20)
+    assert sum(map(longest_seconds, fitted.measurements)) == pytest.approx(20, rel=0.01)
+    assert {s.sampling.budget_s for s in fitted.measurements} != {10.0}
+
+
+def test_fit_time_leaves_a_plan_that_fits_alone(machine: Topology) -> None:
+    plan = ask(machine, size="64m", budget="1")
+    assert fit_time(plan, 60) is plan
+
+
+def test_fit_time_refuses_what_cannot_be_done_in_time(machine: Topology) -> None:
+    plan = ask(machine, threads="1..8", size="1g")
+    with pytest.raises(UserError, match="8 measurements need at least"):
+        fit_time(plan, 1)
+
+
+def test_quick_fits_a_minute_and_this_machine(machine: Topology) -> None:
+    profile = profile_named("quick")
+    assert profile.seconds is not None
+    plan = fit_time(expand(profile_requests(profile, machine), machine, True), profile.seconds)
+    check_memory(plan, machine, None)
+    assert sum(map(longest_seconds, plan.measurements)) < 60
+
+
+@pytest.mark.parametrize("name", ["quick", "standard", "full"])
+def test_a_profile_covers_every_pair_of_cpus_and_memory(machine: Topology, name: str) -> None:
+    plan = expand(profile_requests(profile_named(name), machine), machine, True)
+    for kind in ("bandwidth", "latency"):
+        pairs = {(s.initiator, s.target) for s in plan.measurements if s.kind == kind}
+        assert pairs == {(f"node:{i}", f"node:{t}") for i in (0, 1) for t in (0, 1, 2)}
+
+
+def test_an_emulated_machine_gets_small_working_sets(machine: Topology) -> None:
+    emulated = machine.model_copy(update={"emulated": True})
+    plan = expand(profile_requests(profile_named("quick"), emulated), emulated, True)
+    assert max(map(region_bytes, plan.measurements)) <= 8 << 20
+
+
+def test_an_unknown_profile_names_the_known_ones() -> None:
+    with pytest.raises(UserError, match="quick, standard, full; did you mean 'quick'"):
+        profile_named("quik")

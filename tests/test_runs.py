@@ -1,0 +1,258 @@
+import csv
+import io
+import json
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tierscope.engine import stream
+from tierscope.model.errors import ExitCode, UserError
+from tierscope.model.event import Capabilities, Failed, Result, Skipped
+from tierscope.model.plan import Plan
+from tierscope.model.run import Footer, Header, Limit, Measurement, Run
+from tierscope.model.topology import Topology
+from tierscope.plans import Request, expand
+from tierscope.runs import (
+    RunWriter,
+    exit_code,
+    find_run,
+    make_header,
+    measurement_of,
+    new_run_path,
+    read_run,
+    to_csv,
+    to_json,
+)
+from tierscope.runs.read import parse_run
+
+NOW = datetime(2026, 1, 5, 14, 3, 7, tzinfo=UTC)
+ENGINE = Capabilities(
+    engine="0", plan_version=1, git_commit="abc", compiler="c", isas=["sse4"], capabilities=[]
+)
+
+
+@pytest.fixture
+def plan(machine: Topology) -> Plan:
+    request = Request(
+        kind="bandwidth", options={"op": "read,copy", "size": "64m", "threads": "1,2"}
+    )
+    return expand([request], machine, thp=True)
+
+
+@pytest.fixture
+def header(machine: Topology, plan: Plan) -> Header:
+    return make_header("a-run", NOW, ["tierscope", "run"], plan, machine, {"thp": "always"}, ENGINE)
+
+
+@pytest.fixture
+def records(plan: Plan, fake_engine: object) -> list[Measurement]:
+    specs = {spec.id: spec for spec in plan.measurements}
+    return [
+        measurement_of(specs[event.id], event, None)
+        for event in stream(plan)
+        if isinstance(event, Result | Skipped | Failed)
+    ]
+
+
+@pytest.fixture
+def whole(tmp_path: Path, header: Header, records: list[Measurement]) -> Path:
+    path = tmp_path / "whole.jsonl"
+    writer = RunWriter(path, header)
+    for record in records:
+        writer.add(record)
+    writer.add(Footer(finished="later", interrupted=False, measured=4, skipped=0, failed=0))
+    writer.close()
+    return path
+
+
+def test_what_is_written_is_read_back(
+    whole: Path, header: Header, records: list[Measurement]
+) -> None:
+    run = read_run(whole)
+    assert (run.header, run.measurements) == (header, records)
+    assert run.footer is not None
+
+
+def test_a_file_cut_anywhere_reads_up_to_the_cut(whole: Path, header: Header) -> None:
+    content = whole.read_bytes()
+    ends = [index for index, byte in enumerate(content) if byte == ord("\n")]
+    for cut in range(ends[0], len(content), 7):
+        run = parse_run(content[:cut], "cut")
+        # A record is whole as soon as its last brace is there, with its newline or without.
+        assert len(run.measurements) == min(4, sum(end <= cut for end in ends) - 1)
+        assert run.header == header
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
+@given(cut=st.integers(min_value=0), junk=st.binary(max_size=20))
+def test_a_torn_and_overwritten_end_reads_or_is_refused_in_one_line(
+    whole: Path, cut: int, junk: bytes
+) -> None:
+    content = whole.read_bytes()
+    said = "torn"
+    try:
+        parse_run(content[: cut % len(content)] + junk, "torn")
+    except UserError as error:
+        said = str(error)
+    assert said.startswith("torn")
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "is empty"),
+        (b"hello\nworld\n", "is not a tierscope run file"),
+        (b'{"a": 1}', "is not a tierscope run file"),
+        (b"\x00\xff", "is not a tierscope run file"),
+    ],
+)
+def test_what_is_no_run_file_is_refused(content: bytes, says: str) -> None:
+    with pytest.raises(UserError, match=says):
+        parse_run(content, "x.jsonl")
+
+
+def test_a_cut_inside_the_header_says_so(whole: Path) -> None:
+    with pytest.raises(UserError, match="cut inside its header"):
+        parse_run(whole.read_bytes()[:300], "x")
+
+
+def test_a_newer_file_names_both_versions(whole: Path) -> None:
+    newer = whole.read_bytes().replace(b'"version":1', b'"version":9', 1)
+    with pytest.raises(UserError, match="reads run files of version 1"):
+        parse_run(newer, "x")
+
+
+def test_damage_before_the_end_names_the_line(whole: Path) -> None:
+    lines = whole.read_bytes().split(b"\n")
+    lines[2] = lines[2][:50]
+    with pytest.raises(UserError, match="x:3: the run file is damaged here"):
+        parse_run(b"\n".join(lines), "x")
+
+
+def test_a_record_after_the_footer_is_refused(whole: Path) -> None:
+    content = whole.read_bytes()
+    with pytest.raises(UserError, match="x:7: a measurement record cannot stand here"):
+        parse_run(content + content.split(b"\n")[1] + b"\n", "x")
+
+
+def test_a_limit_gives_an_efficiency(plan: Plan, records: list[Measurement]) -> None:
+    result = Result(
+        id=plan.measurements[0].id, metric="bandwidth", unit="B/s", estimate=50e9, ci_low=49e9,
+        ci_high=51e9, n=3, stop="precision", samples=[49e9, 50e9, 51e9],
+        evidence=records[0].evidence or pytest.fail("no evidence"),
+    )  # fmt: skip
+    limit = Limit(value=100e9, unit="B/s", link="a link", formula="f", source="s")
+    assert measurement_of(plan.measurements[0], result, limit).efficiency == 0.5
+    latency_limit = limit.model_copy(update={"unit": "ns"})
+    assert measurement_of(plan.measurements[0], result, latency_limit).efficiency is None
+
+
+def test_json_has_the_documented_keys(whole: Path) -> None:
+    document = json.loads(to_json(read_run(whole)))
+    assert set(document) == {"run", "results"}
+    asked = {
+        "kind", "initiator", "target", "pattern", "metric", "unit", "estimate", "ci_low", "ci_high",
+        "samples", "n", "stop", "status", "reason", "evidence", "limit", "efficiency",
+    }  # fmt: skip
+    assert all(asked <= set(result) for result in document["results"])
+    assert document["run"]["complete"] is True
+
+
+def test_csv_has_a_line_for_each_measurement(whole: Path) -> None:
+    rows = list(csv.DictReader(io.StringIO(to_csv(read_run(whole)))))
+    assert [row["operation"] for row in rows] == ["read", "read", "copy", "copy"]
+    assert [row["threads"] for row in rows] == ["1", "2", "1", "2"]
+    assert float(rows[0]["estimate"]) == 14e9
+
+
+def test_two_runs_in_one_second_do_not_meet(tmp_path: Path) -> None:
+    first = new_run_path("quick", tmp_path, NOW)
+    first.touch()
+    assert first.name == "20260105-140307-quick.jsonl"
+    assert new_run_path("quick", tmp_path, NOW).name == "20260105-140307-quick-2.jsonl"
+
+
+def test_a_label_cannot_leave_the_directory(tmp_path: Path) -> None:
+    assert new_run_path("../../etc/x", tmp_path, NOW).parent == tmp_path
+
+
+def test_runs_are_found_by_name_and_as_last(tmp_path: Path) -> None:
+    path = new_run_path("quick", None, NOW)
+    assert tmp_path in path.parents
+    path.parent.mkdir(parents=True)
+    path.touch()
+    assert find_run("last") == find_run(path.stem) == find_run(path.name) == path
+
+
+def test_an_unknown_run_names_the_directory() -> None:
+    with pytest.raises(
+        UserError, match=r"neither a file nor the name of a run in .*/tierscope/runs"
+    ):
+        find_run("nothing")
+
+
+@pytest.mark.parametrize("directory", ["/proc/tierscope", "/sys/kernel/tierscope"])
+def test_a_directory_that_cannot_be_written_is_refused(header: Header, directory: str) -> None:
+    with pytest.raises(UserError, match=f"cannot be written to {directory}: .*--out") as caught:
+        RunWriter(Path(directory) / "run.jsonl", header)
+    assert caught.value.exit_code is ExitCode.REQUEST_WRONG
+
+
+def test_an_existing_file_is_never_overwritten(tmp_path: Path, header: Header) -> None:
+    path = tmp_path / "mine.jsonl"
+    path.write_text("mine")
+    with pytest.raises(UserError, match="File exists"):
+        RunWriter(path, header)
+    assert path.read_text() == "mine"
+
+
+def test_a_record_that_does_not_fit_leaves_those_before_it(
+    tmp_path: Path, header: Header, records: list[Measurement], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "full.jsonl"
+    writer = RunWriter(path, header)
+    writer.add(records[0])
+    write = os.write
+
+    def half_then_full(descriptor: int, data: bytes) -> int:
+        if len(data) < 100:
+            raise OSError(28, "No space left on device")
+        return write(descriptor, data[: len(data) - 50])
+
+    monkeypatch.setattr(os, "write", half_then_full)
+    with pytest.raises(UserError, match="No space left") as caught:
+        writer.add(records[1])
+    monkeypatch.undo()
+    writer.close()
+    assert caught.value.exit_code is ExitCode.SOMETHING_FAILED
+    assert read_run(path).measurements == records[:1]
+    assert path.read_bytes().endswith(b"\n")
+
+
+@pytest.mark.parametrize(
+    ("statuses", "interrupted", "code"),
+    [
+        (["measured"], False, ExitCode.ALL_MEASURED),
+        (["measured", "skipped"], False, ExitCode.ALL_MEASURED),
+        (["measured", "failed"], False, ExitCode.SOMETHING_FAILED),
+        (["skipped", "failed"], False, ExitCode.SOMETHING_FAILED),
+        (["skipped"], False, ExitCode.NOTHING_MEASURED),
+        (["measured"], True, ExitCode.INTERRUPTED),
+    ],
+)
+def test_exit_codes(header: Header, statuses: list[str], interrupted: bool, code: ExitCode) -> None:
+    measurements = [
+        Measurement.model_validate(
+            {
+                "id": "x", "kind": "latency", "initiator": "node:0", "target": "node:0",
+                "cpus": [0], "pattern": {}, "status": status,
+            }
+        )
+        for status in statuses
+    ]  # fmt: skip
+    footer = Footer(finished="", interrupted=interrupted, measured=0, skipped=0, failed=0)
+    assert exit_code(Run(header=header, measurements=measurements, footer=footer)) is code
