@@ -322,7 +322,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 def test_a_full_disk_is_refused_before_anything_is_measured(
     small_disk: Path, fake_engine: Fake
 ) -> None:
-    (small_disk / "ballast").write_bytes(b"x" * (60 << 10))
+    (small_disk / "ballast").write_bytes(b"x" * (64 << 10))
     assert "No space left on device" in refusal(*SMALL, "--out", str(small_disk))
     assert not list(small_disk.glob("*.jsonl"))
 

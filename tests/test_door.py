@@ -155,13 +155,11 @@ Path_ = tuple[str | int, ...]
 
 def _paths(value: Any, here: Path_ = ()) -> list[Path_]:
     """Return the path of every value inside a plan."""
-    items = (
-        value.items()
-        if isinstance(value, dict)
-        else enumerate(value)
-        if isinstance(value, list)
-        else ()
-    )
+    items: Iterable[tuple[str | int, Any]] = ()
+    if isinstance(value, dict):
+        items = value.items()
+    elif isinstance(value, list):
+        items = enumerate(value)
     return [here, *(path for key, inner in items for path in _paths(inner, (*here, key)))]
 
 
@@ -175,8 +173,8 @@ def _changed(plan: Any, path: Path_, change: Callable[[Any, Any], None]) -> Any:
 
 
 _JUNK: list[Any] = [
-    None, True, "", "read", "random", "x", -1, 0, 1, 3, 63, 64, 65, 255, 256, 1024, 65536, 1.5, -0.1,
-    0.7, 1e300, 1 << 51, 1 << 70, [], [0], [0, 0], {}, {"node": 0},
+    None, True, "", "read", "random", "x", -1, 0, 1, 3, 63, 64, 65, 255, 256, 1024, 65536, 1.5,
+    -0.1, 0.7, 1e300, 1 << 51, 1 << 70, [], [0], [0, 0], {}, {"node": 0},
 ]  # fmt: skip
 
 
