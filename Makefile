@@ -58,7 +58,7 @@ lint: $(BUILD)/.environment ## Complain precisely; `make format` mends what can 
 	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run --Werror $(shell git ls-files '*.h' '*.cpp' '*.cu' '*.cuh' '*.c')
 	$(call cmake_build,tests,-DTIERSCOPE_TESTS=ON)
-	$(BIN)/python tools/tidy.py $(BUILD)/tests
+	$(BIN)/python $(BIN)/run-clang-tidy.py -clang-tidy-binary $(BIN)/clang-tidy -p $(BUILD)/tests -quiet -j 2 '/engine/(?!tests/).*\.cpp$$' > $(BUILD)/tidy.log 2>&1 || { grep -E 'error|warning|note' $(BUILD)/tidy.log; exit 1; }
 
 format: $(BUILD)/.environment
 	$(BIN)/ruff check --fix-only --quiet .

@@ -66,8 +66,8 @@ void** link_chase(std::span<std::byte> region, std::size_t stride, ChaseOrder or
       order == ChaseOrder::kRandom ? slots : std::max<std::size_t>(1, group_bytes / stride);
   const std::size_t groups = (slots + slots_in_group - 1) / slots_in_group;
 
-  void** first = nullptr;
-  void** previous = nullptr;
+  void* first = nullptr;
+  void** previous = &first;  // The link that has yet to be told where to go on.
   for (std::size_t line = 0; line < stride / kLine; ++line) {
     visit_all(groups, line, [&](std::uint64_t group) {
       const std::size_t begin = group * slots_in_group;
@@ -75,17 +75,13 @@ void** link_chase(std::span<std::byte> region, std::size_t stride, ChaseOrder or
       visit_all(here, line * groups + group, [&](std::uint64_t slot) {
         auto* const link =
             reinterpret_cast<void**>(region.data() + (begin + slot) * stride + line * kLine);
-        if (previous == nullptr) {
-          first = link;
-        } else {
-          *previous = static_cast<void*>(link);
-        }
+        *previous = static_cast<void*>(link);
         previous = link;
       });
     });
   }
-  *previous = static_cast<void*>(first);
-  return first;
+  *previous = first;
+  return static_cast<void**>(first);
 }
 
 void** follow_chase(void** start, std::uint64_t loads) {

@@ -4,7 +4,8 @@
 // targets.h comes before Highway's headers, which it configures.
 #include <hwy/targets.h>
 
-#include <algorithm>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "access/target_table.h"
@@ -46,7 +47,10 @@ constexpr NamedTarget kTargets[] = {
 };
 
 const TargetTable& table_of(std::string_view isa) {
-  return std::ranges::find(kTargets, isa, &NamedTarget::isa)->table();
+  for (const NamedTarget& target : kTargets) {
+    if (target.isa == isa) return target.table();
+  }
+  throw std::invalid_argument("no such instruction set: " + std::string(isa));
 }
 
 }  // namespace
@@ -79,6 +83,11 @@ Kernel find_kernel(std::string_view isa, Operation operation, Order order) {
       return row.random;
   }
   return nullptr;
+}
+
+MixedKernel find_mixed_kernel(std::string_view isa, Order order, bool streaming) {
+  const std::size_t random = order == Order::kRandom ? 1 : 0;
+  return table_of(isa).mixed[random + (streaming ? 2 : 0)];
 }
 
 Kernel find_address_kernel(std::string_view isa) { return table_of(isa).addresses; }

@@ -16,9 +16,9 @@ namespace tierscope {
 // the smallest power of two >= blocks, every block comes once or twice (exactly once where
 // `blocks` is a power of two).
 struct RandomOrder {
-  explicit RandomOrder(std::uint64_t blocks_)
-      : blocks(blocks_),
-        bits(std::max(1U, static_cast<unsigned>(std::bit_width(blocks_ - 1)))),
+  explicit RandomOrder(std::uint64_t block_count)
+      : blocks(block_count),
+        bits(std::max(1U, static_cast<unsigned>(std::bit_width(block_count - 1)))),
         mask((std::uint64_t{1} << bits) - 1) {}
 
   std::uint64_t period() const { return mask + 1; }

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <sstream>
 
@@ -100,7 +102,7 @@ std::optional<CgroupRoom> cgroup_room(const std::string& resource) {
   const std::string controller = resource.substr(0, resource.find('.'));
   for (const std::string& directory : cgroup_directories(
            read_text("/proc/self/cgroup"), read_text("/proc/self/mountinfo"), controller)) {
-    const std::string stem = directory + "/" + resource;
+    const std::string stem = fmt::format("{}/{}", directory, resource);
     // Above memory.high nothing is refused, but the process is slowed down: no place to measure.
     for (const char* name : {".max", ".high", ".limit_in_bytes"}) {
       const auto limit = read_number(stem + name);

@@ -18,7 +18,7 @@ std::size_t weight_in_round(const Placement& placement, const NodeShare& share) 
 std::size_t round_pages(const Placement& placement) {
   std::size_t sum = 0;
   for (const NodeShare& share : placement.nodes) sum += weight_in_round(placement, share);
-  return sum;
+  return std::max<std::size_t>(sum, 1);  // A placement names a node, so this changes nothing.
 }
 
 // What one node holds of any window of so many consecutive pages in an endless row of rounds.
