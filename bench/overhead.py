@@ -1,0 +1,78 @@
+"""What tierscope itself costs: start-up, and set-up around very short measurements."""
+
+import json
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from pairs import bandwidth
+from tierscope.engine import find_engine, stream
+from tierscope.model.plan import PLAN_VERSION, BandwidthPattern, Plan, Sampling
+
+COUNT = 1000
+BUDGET_S = 0.001
+REPEATS = 20
+
+
+def report() -> list[str]:
+    """One line a cost."""
+    tierscope = Path(sys.executable).with_name("tierscope")
+    return [
+        f"tierscope --help: {timed([str(tierscope), '--help']) * 1e3:.0f} ms (asked: < 250)",
+        f"engine, start to first event: {first_event_s() * 1e3:.1f} ms (asked: < 20)",
+        f"{COUNT} measurements of {BUDGET_S * 1e3:.0f} ms: {overhead_s() * 1e3:.2f} ms more each (asked: < 2)",
+    ]
+
+
+def timed(command: list[str]) -> float:
+    """Median wall-clock seconds of a command."""
+    times = []
+    for _ in range(REPEATS):
+        start = time.perf_counter()
+        subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def short_plan(count: int) -> Plan:
+    """Measurements of one millisecond each, on a working set that takes no time to set up."""
+    spec = bandwidth(
+        BandwidthPattern(operation="read", size=1 << 20),
+        [0],
+        Sampling(budget_s=BUDGET_S, sample_s=BUDGET_S / 10),
+    )
+    return Plan(
+        version=PLAN_VERSION,
+        measurements=[spec.model_copy(update={"id": f"m{i}"}) for i in range(count)],
+    )
+
+
+def first_event_s() -> float:
+    """Median seconds from starting the engine to its first line."""
+    plan = short_plan(1).model_dump_json().encode()
+    times = []
+    for _ in range(REPEATS):
+        start = time.perf_counter()
+        with subprocess.Popen(
+            [find_engine(), "run"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as engine:
+            assert engine.stdin is not None
+            assert engine.stdout is not None
+            engine.stdin.write(plan)
+            engine.stdin.close()
+            json.loads(engine.stdout.readline())
+            times.append(time.perf_counter() - start)
+            engine.stdout.read()
+    return statistics.median(times)
+
+
+def overhead_s() -> float:
+    """Seconds a measurement costs beyond its budget, through the whole way that a run takes."""
+    plan = short_plan(COUNT)
+    start = time.perf_counter()
+    results = sum(event.event == "result" for event in stream(plan))
+    elapsed = time.perf_counter() - start
+    assert results == COUNT
+    return elapsed / COUNT - BUDGET_S
