@@ -14,6 +14,7 @@ from tierscope.report.console import make_console
 from tierscope.report.style import title
 from tierscope.topology import discover
 from tierscope.topology.available import with_available
+from tierscope.topology.checks import link_findings
 from tierscope.topology.settings import foreign_load, read_settings
 from tierscope.topology.settings_checks import settings_findings
 
@@ -26,7 +27,7 @@ def examine(as_json: bool) -> None:
     topology = with_available(discover())
     load = foreign_load(_LOOK_S)  # first, before anything of ours makes load
     settings = read_settings(topology)
-    findings = settings_findings(topology, settings, load)
+    findings = settings_findings(topology, settings, load) + link_findings(topology)
     engine: Capabilities | None = None
     error: UserError | None = None
     try:

@@ -89,9 +89,7 @@ def _gpus(
         for index, device in enumerate(sorted(bare, key=lambda device: device.address))
     ]
     if gpus and not hidden:
-        hidden = [
-            "GPUs' names, memory and NVLinks: no NVIDIA driver is loaded, so there is no NVML"
-        ]
+        hidden = ["GPUs' names, memory and NVLinks: NVIDIA's driver is not loaded"]
     return gpus, hidden
 
 
