@@ -40,9 +40,10 @@ class Comparison:
     def __str__(self) -> str:
         ratios = sorted(a / b for a, b in zip(self.ours, self.theirs, strict=True))
         ours, theirs = statistics.median(self.ours), statistics.median(self.theirs)
+        spread = f"({ratios[0]:.3f}..{ratios[-1]:.3f}, {len(ratios)} pairs)"
         return (
-            f"{self.name:34} {ours:9.4g} {theirs:9.4g} {self.unit:5} ratio {self.ratio:.3f} ({ratios[0]:.3f}..{ratios[-1]:.3f},"
-            f" {len(ratios)} pairs)"
+            f"{self.name:34} {ours:9.4g} {theirs:9.4g} {self.unit:5} "
+            f"ratio {self.ratio:.3f} {spread}"
         )
 
 
