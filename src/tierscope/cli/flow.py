@@ -50,11 +50,13 @@ def measure_plan_file(path: Path, budget: str | None, output: Output) -> None:
 def measure_profile(name: str, budget: str | None, output: Output) -> None:
     """Measure what a profile makes of this machine."""
     profile = profile_named(name)
-    seconds = profile.seconds if budget is None else _seconds(budget)
     topology = with_available(discover())
     plan = _planned(profile_requests(profile, topology), topology)
-    if seconds is not None:
-        plan = fit_time(plan, seconds)
+    if budget is not None:
+        plan = fit_time(plan, _seconds(budget))
+    elif profile.seconds is not None:
+        # A machine of very many nodes takes the profile longer rather than not at all.
+        plan = fit_time(plan, profile.seconds, strictly=False)
     _carry_out(name, plan, topology, output)
 
 
@@ -93,7 +95,8 @@ def _carry_out(label: str, plan: Plan, topology: Topology, output: Output) -> No
         return
     from tierscope.report.progress import live_progress
 
-    seconds = {spec.id: longest_seconds(spec) for spec in plan.measurements}
+    ids = [spec.id for spec in plan.measurements]
+    seconds = dict(zip(ids, longest_seconds(plan), strict=True))
     with live_progress(plan, seconds.__getitem__) as watch:
         outcome = measure(plan, label, topology, sys.argv, output.directory, watch)
     if output.json:
@@ -109,7 +112,7 @@ def _carry_out(label: str, plan: Plan, topology: Topology, output: Output) -> No
 
 
 def _print_plan(plan: Plan, output: Output) -> None:
-    seconds = sum(map(longest_seconds, plan.measurements))
+    seconds = sum(longest_seconds(plan))
     if output.json:
         estimate = {"seconds": round(seconds, 1), "peak_bytes": peak_bytes(plan)}
         typer.echo(json.dumps({"plan": plan.model_dump(mode="json"), "estimate": estimate}))

@@ -138,8 +138,10 @@ def _points(
             # Room for three arrays whatever the operation, so that a sweep over operations has
             # one size.
             nodes = [share.node for share in path.placement.nodes]
-            arrays = 3 if request.kind == "bandwidth" else 1
-            values["size"] = machine.default_size(topology, nodes, arrays)
+            wide = request.kind == "bandwidth"
+            values["size"] = machine.default_size(
+                topology, path.cpus if wide else path.cpus[:1], nodes, 3 if wide else 1
+            )
         if tuple(values.items()) not in seen:
             seen.add(tuple(values.items()))
             yield values

@@ -10,7 +10,8 @@ MIB = 1 << 20
 _EMULATED_SIZE = 2 * MIB
 """Working set on an emulated machine: its memory may move 5 MB/s, and its figures mean nothing."""
 _LEAST_SIZE = 256 * MIB
-_MOST_SIZE = 1 * GIB
+_MOST_SIZE = 4 * GIB
+_MOST_SIZE_VIRTUAL = 1 * GIB
 
 
 def initiator_cpus(topology: Topology, endpoint: Endpoint) -> list[int]:
@@ -144,26 +145,32 @@ def best_initiator(topology: Topology, target: Node) -> Node:
     return min(nodes, key=lambda node: (target.distances.get(node.number, 1 << 30), node.number))
 
 
-def last_level_cache(topology: Topology) -> int:
-    """Bytes of the largest cache as the system names it; 0 where it names none.
+def last_level_caches(topology: Topology, cpus: list[int]) -> int:
+    """Bytes of all last-level caches of these CPUs together, as the system names them."""
+    last = max((cache.level for cache in topology.caches), default=0)
+    return sum(
+        cache.size_bytes
+        for cache in topology.caches
+        if cache.level == last and set(cache.cpus) & set(cpus)
+    )
 
-    A virtual machine's may be far larger than what its cores ever see.
-    """
-    return max((cache.size_bytes for cache in topology.caches), default=0)
 
+def default_size(topology: Topology, cpus: list[int], nodes: list[int], arrays: int) -> int:
+    """Bytes of an array that the CPUs' caches cannot hold and that the nodes can.
 
-def default_size(topology: Topology, nodes: list[int], arrays: int) -> int:
-    """Bytes of an array that caches cannot hold and that the nodes can.
-
-    Four times the last-level cache as the system names it, at least 256 MiB and at most 1 GiB,
-    and never more than half of what the emptiest of the nodes has free, over ``arrays`` arrays;
-    a power of two, so that a little more or less free memory changes nothing.
+    Four times those CPUs' last-level caches as the system names them, rounded up to a power of
+    two, from 256 MiB to 4 GiB; in a virtual machine, whose system names caches that its CPUs need
+    not get, to 1 GiB. Never more than half of what the emptiest of the nodes has free, over
+    ``arrays`` arrays, rounded down so that a little more or less free memory changes nothing.
     """
     if topology.emulated:
         return _EMULATED_SIZE
-    size = min(max(4 * last_level_cache(topology), _LEAST_SIZE), _MOST_SIZE)
+    wanted = max(4 * last_level_caches(topology, cpus), _LEAST_SIZE)
+    most = _MOST_SIZE_VIRTUAL if topology.virtual else _MOST_SIZE
+    size = min(1 << (wanted - 1).bit_length(), most)
     found = (topology.node(number) for number in nodes)
     free = [node.free_bytes for node in found if node and node.free_bytes is not None]
     if free:
-        size = min(size, min(free) // 2 // arrays)
-    return max(MIB, 1 << (size.bit_length() - 1))
+        room = max(MIB, min(free) // 2 // arrays)
+        size = min(size, 1 << (room.bit_length() - 1))
+    return size

@@ -68,9 +68,6 @@ PROFILES = {
     ),
 }
 
-_LARGEST = 1 << 30
-_LEAST_LATENCY = 256 << 20
-
 
 def profile_named(name: str) -> Profile:
     """Return a profile; raises UserError that names them all."""
@@ -109,7 +106,7 @@ def profile_requests(profile: Profile, topology: Topology) -> list[Request]:
 
 def _in_full(profile: Profile, topology: Topology, initiator: Node, target: Node) -> list[Request]:
     ends = {"from": f"node:{initiator.number}", "to": f"node:{target.number}"}
-    largest = _largest_latency(topology, target)
+    largest = _largest(topology, initiator, target)
     requests = [
         _bandwidth(profile, ends, profile.operations, threads=profile.threads),
         _latency(profile, ends, size=f"4k..{format_size(largest)}{profile.latency_steps}"),
@@ -130,7 +127,7 @@ def _in_short(profile: Profile, topology: Topology, initiator: Node, target: Nod
     ends = {"from": f"node:{initiator.number}", "to": f"node:{target.number}"}
     return [
         _bandwidth(profile, ends, profile.other_operations, threads="all"),
-        _latency(profile, ends, size=format_size(_largest_latency(topology, target))),
+        _latency(profile, ends, size=format_size(_largest(topology, initiator, target))),
     ]
 
 
@@ -146,12 +143,7 @@ def _request(kind: Kind, profile: Profile, budget: str, options: dict[str, str])
     return Request(kind=kind, options={**options, "budget": budget, "precision": profile.precision})
 
 
-def _largest_latency(topology: Topology, target: Node) -> int:
-    """Bytes of the largest chase: past every cache, and small beside what the node has free."""
-    if topology.emulated:
-        return machine.default_size(topology, [target.number], 1)
-    size = max(4 * machine.last_level_cache(topology), _LEAST_LATENCY)
-    size = min(size, _LARGEST)
-    if target.free_bytes is not None:
-        size = min(size, target.free_bytes // 4)
-    return max(1 << 20, 1 << (size.bit_length() - 1))
+def _largest(topology: Topology, initiator: Node, target: Node) -> int:
+    """Bytes of the largest chase: past every cache that the chasing CPU has."""
+    first = [cpu for cpu in initiator.cpus if cpu in topology.cpus][:1]
+    return machine.default_size(topology, first, [target.number], 1)

@@ -18,8 +18,10 @@ _SIZE = Axis("size", numeric=True)
 _STRIDE = Axis("stride", numeric=True)
 _OTHERS = [Axis(key) for key in ("order", "pages", "isa", "policy", "mechanism")]
 _SIZES = ("access_size", "size", "stride")
-_MOST_COLUMNS = 11
-_MOST_WITH_INTERVAL = 5
+_BESIDE_CELLS = 30
+"""Columns of the screen that row names, knee and bus figures take."""
+_CELL = 7
+_CELL_WITH_INTERVAL = 12
 
 
 def show_bandwidth(console: Console, measurements: list[Measurement]) -> None:
@@ -31,11 +33,8 @@ def show_bandwidth(console: Console, measurements: list[Measurement]) -> None:
     title(console, f"Bandwidth, {unit}")
     grids: list[Grid] = []
     for group in _groups(measured):
-        rows = [_OPERATION, _THREADS, _ACCESS, _SIZE, _STRIDE, *_OTHERS, _PATH]
-        if all(len({axis.of(m) for m in group}) > 1 for axis in (_THREADS, _ACCESS)):
-            rows = [_ACCESS, *rows]  # the field's heatmap, one for each operation
-        columns = [_THREADS, _ACCESS, _SIZE, _STRIDE, _PATH, *_OTHERS]
-        grids += make_grids(group, rows, columns, _MOST_COLUMNS)
+        rows, columns = _axes(group)
+        grids += make_grids(group, rows, columns, (console.width - _BESIDE_CELLS) // _CELL)
     for grid in grids:
         _show_grid(console, grid, factor)
     for line in filter(None, (*warnings(measured), evidence_line(measured))):
@@ -50,7 +49,7 @@ def show_bandwidth(console: Console, measurements: list[Measurement]) -> None:
 
 
 def _groups(measured: list[Measurement]) -> list[list[Measurement]]:
-    """Keep sweeps of a path together; gather what paths have only singly in a group of its own."""
+    """Keep each path's sweeps together, and gather paths that have none in a last group."""
     paths: dict[str, list[Measurement]] = {}
     for measurement in measured:
         order = str(measurement.pattern.get("order"))
@@ -61,11 +60,26 @@ def _groups(measured: list[Measurement]) -> list[list[Measurement]]:
 
 
 def _sweeps(group: list[Measurement]) -> bool:
-    return any(len({axis.of(m) for m in group}) > 1 for axis in (_THREADS, _ACCESS, _SIZE, _STRIDE))
+    return any(_varies(axis, group) for axis in (_THREADS, _ACCESS, _SIZE, _STRIDE))
+
+
+def _varies(axis: Axis, group: list[Measurement]) -> bool:
+    return len({axis.of(measurement) for measurement in group}) > 1
+
+
+def _axes(group: list[Measurement]) -> tuple[list[Axis], list[Axis]]:
+    """Return what may become rows and columns of a group's grids, the likeliest first."""
+    sizes = [_THREADS, _ACCESS, _SIZE, _STRIDE]
+    if _varies(_PATH, group):
+        return [_PATH, *sizes, *_OTHERS], [_OPERATION, *sizes, *_OTHERS]
+    if _varies(_THREADS, group) and _varies(_ACCESS, group):
+        # The field's heatmap, one for each operation.
+        return [_ACCESS, _SIZE, _STRIDE, *_OTHERS, _OPERATION, _PATH], [_THREADS]
+    return [_OPERATION, *_OTHERS, *sizes, _PATH], [*sizes, _PATH, *_OTHERS]
 
 
 def _show_grid(console: Console, grid: Grid, factor: float) -> None:
-    wide = len(grid.columns) > _MOST_WITH_INTERVAL
+    wide = len(grid.columns) > (console.width - _BESIDE_CELLS) // _CELL_WITH_INTERVAL
     console.print(Text(_caption(grid), style="bold"))
     table = new_table()
     table.add_column(grid.row.name, no_wrap=True)
@@ -75,7 +89,7 @@ def _show_grid(console: Console, grid: Grid, factor: float) -> None:
     with_limit = any(m.efficiency is not None for m in grid.cells.values())
     with_bus = any(_bus(m) for m in grid.cells.values())
     if with_bus:
-        table.add_column("best, on the bus", justify="right")
+        table.add_column("best,\non bus", justify="right", no_wrap=True)
     if with_knee:
         table.add_column("knee", justify="right")
     if with_limit:

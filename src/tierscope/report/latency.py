@@ -11,7 +11,9 @@ from tierscope.report.evidence import evidence_line, warnings
 from tierscope.report.grid import Axis
 from tierscope.report.style import new_table, note, title
 
-_BAR = 24
+_WIDEST_BAR = 24
+_BESIDE_BAR = 68
+"""Columns that the table takes beside its bars."""
 _LEAST_SWEEP = 4
 _UNSURE = 0.1
 """Half-width, as a share, from which on an interval says too little to find levels by."""
@@ -72,7 +74,8 @@ def _show_curve(console: Console, curve: list[Measurement], run: Run) -> None:
     table = new_table()
     table.add_column("working set", justify="right", no_wrap=True)
     table.add_column("ns", justify="right", no_wrap=True)
-    table.add_column("", width=_BAR, no_wrap=True)
+    width = max(4, min(_WIDEST_BAR, console.width - _BESIDE_BAR))
+    table.add_column("", width=width, no_wrap=True)
     table.add_column("level found", no_wrap=True)
     for measurement, (size, latency) in zip(curve, points, strict=True):
         plateau = ends.get(size)
@@ -80,7 +83,7 @@ def _show_curve(console: Console, curve: list[Measurement], run: Run) -> None:
         table.add_row(
             figures.size_text(size),
             figures.with_interval(measurement, 1.0),
-            Text(bar(latency, most, _BAR), style="cyan"),
+            Text(bar(latency, most, width), style="cyan"),
             label,
         )
     console.print(table)
@@ -110,7 +113,16 @@ def _between(plateau: Plateau) -> str:
 def _level_lines(found: list[Plateau], largest: int, run: Run) -> list[str]:
     """Set the caches that the system names beside the levels found."""
     caches = sorted({(int(c["level"]), int(c["size_bytes"])) for c in run.header.machine["caches"]})
-    return [_level_line(check, largest) for check in check_levels(found, largest, caches)]
+    checks = check_levels(found, largest, caches)
+    taken = [check.plateau for check in checks]
+    lines = [_level_line(check, largest) for check in checks]
+    for plateau in found[:-1]:
+        if plateau not in taken:
+            lines.append(
+                f"{_name(found, plateau)}: {plateau.latency:.3g} ns, is no cache of a size that "
+                "the system names"
+            )
+    return lines
 
 
 def _level_line(check: LevelCheck, largest: int) -> str:

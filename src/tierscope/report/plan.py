@@ -17,13 +17,13 @@ def show_plan(console: Console, plan: Plan, seconds: float, peak: int) -> None:
     table.add_column("CPUs")
     table.add_column("memory", justify="right", no_wrap=True)
     table.add_column("at most", justify="right", no_wrap=True)
-    for spec in plan.measurements:
+    for spec, longest in zip(plan.measurements, longest_seconds(plan), strict=True):
         cpus = spec.cpus if spec.kind == "bandwidth" else [spec.cpu]
         table.add_row(
             Text(spec.id),
             format_ranges(tuple(sorted(cpus))),
             size_text(region_bytes(spec)),
-            f"{longest_seconds(spec):.2f} s",
+            f"{longest:.2f} s",
         )
     console.print(table)
     console.print(

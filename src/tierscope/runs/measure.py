@@ -7,14 +7,16 @@ from datetime import datetime
 from pathlib import Path
 
 from tierscope.engine import capabilities, stream
+from tierscope.model.endpoint import parse_endpoint
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.event import Event, Failed, Finished, Result, Skipped
 from tierscope.model.plan import Plan
-from tierscope.model.run import Footer, Measurement, Run
+from tierscope.model.run import Footer, Limit, Measurement, Run
 from tierscope.model.topology import Topology
-from tierscope.runs.record import limit_of, make_header, measurement_of
+from tierscope.runs.record import make_header, measurement_of
 from tierscope.runs.store import new_run_path
 from tierscope.runs.write import RunWriter
+from tierscope.topology import path_limit
 from tierscope.topology.settings import read_settings
 
 
@@ -64,6 +66,7 @@ def measure(
     environment = read_settings(topology)
     header = make_header(path.stem, started, command, plan, topology, environment, engine)
     specs = {spec.id: spec for spec in plan.measurements}
+    limits = _limits(plan, topology)
     measurements: list[Measurement] = []
     footer: Footer | None = None
     error: UserError | None = None
@@ -74,7 +77,8 @@ def measure(
             for event in events:
                 if isinstance(event, Result | Skipped | Failed):
                     spec = specs[event.id]
-                    record = measurement_of(spec, event, limit_of(topology, spec))
+                    limit = limits[spec.initiator, spec.target]
+                    record = measurement_of(spec, event, limit)
                     measurements.append(record)
                     writer.add(record)
                 elif isinstance(event, Finished):
@@ -87,6 +91,15 @@ def measure(
         writer.close()
     run = Run(header=header, measurements=measurements, footer=footer)
     return Outcome(run, path, error)
+
+
+def _limits(plan: Plan, topology: Topology) -> dict[tuple[str, str], Limit | None]:
+    """Return the limit of each pair of endpoints, worked out before anything is measured."""
+    pairs = {(spec.initiator, spec.target) for spec in plan.measurements}
+    return {
+        pair: path_limit(topology, parse_endpoint(pair[0]), parse_endpoint(pair[1]))
+        for pair in pairs
+    }
 
 
 def _footer(measurements: list[Measurement], interrupted: bool) -> Footer:

@@ -6,7 +6,6 @@ from datetime import datetime
 from importlib import metadata
 from typing import Any
 
-from tierscope.model.endpoint import parse_endpoint
 from tierscope.model.event import Capabilities, Failed, Result, Skipped
 from tierscope.model.plan import Plan, Spec
 from tierscope.model.run import Header, Limit, Measurement
@@ -128,10 +127,3 @@ def measurement_of(
         limit=limit if comparable else None,
         efficiency=outcome.estimate / limit.value if limit and comparable else None,
     )
-
-
-def limit_of(topology: Topology, spec: Spec) -> Limit | None:
-    """Return the limit of a measurement's path, where it is known."""
-    from tierscope.topology import path_limit
-
-    return path_limit(topology, parse_endpoint(spec.initiator), parse_endpoint(spec.target))
