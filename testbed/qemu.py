@@ -1,0 +1,154 @@
+"""QEMU's command line for a machine."""
+
+from pathlib import Path
+
+from machine import Machine, Node
+
+PROGRAM = "qemu-system-x86_64"
+# hypervisor=off: else Linux refuses to commit CXL regions in a guest.
+# erms, fsrm off: string moves to emulated CXL memory go a byte at a time.
+CPU = "max,la57=off,hypervisor=off,erms=off,fsrm=off"
+# DMA to and from CXL memory goes through bounce buffers; the default 4 KiB stalls virtio.
+BOUNCE = "bus=pcie.0,x-max-bounce-buffer-size=256M"
+VIRTIO = f"{BOUNCE},disable-legacy=on,iommu_platform=on"
+KERNEL_ARGUMENTS = (
+    "console=ttyS0 loglevel=5 panic=-1 mitigations=off tsc=reliable "
+    # The sign by which tierscope knows that figures mean nothing here.
+    "tierscope.emulated=1"
+)
+
+
+def arguments(machine: Machine, accelerator: str, kernel: Path) -> list[str]:
+    """All that describes the machine itself; what it shares and talks through is left out."""
+    boot_memory = sum(node.memory for node in machine.nodes if not node.offline_memory)
+    sockets = sum(node.socket is not None for node in machine.nodes)
+    return [
+        *("-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
+        *("-accel", accelerator, "-cpu", CPU),
+        *("-smp", f"{sockets * machine.cores},sockets={sockets},cores={machine.cores},threads=1"),
+        *("-m", f"size={boot_memory}B,slots=4,maxmem=16G"),
+        *("-M", chipset(machine)),
+        *("-kernel", str(kernel / "vmlinuz"), "-initrd", str(kernel / "initrd.gz")),
+        *("-append", f"{KERNEL_ARGUMENTS} {machine.kernel_arguments}"),
+        *nodes(machine),
+        *firmware_tables(machine),
+        *cxl(machine),
+        *pmem(machine),
+    ]
+
+
+def chipset(machine: Machine) -> str:
+    """The value of -M."""
+    options = ["q35", f"hmat={'on' if machine.paths else 'off'}"]
+    if machine.pmem:
+        options.append("nvdimm=on")
+    if machine.cxl:
+        options += ["cxl=on", "cxl-fmw.0.targets.0=cxl.0", "cxl-fmw.0.size=1G"]
+    return ",".join(options)
+
+
+def nodes(machine: Machine) -> list[str]:
+    """Every node with its memory and its socket."""
+    result = []
+    for number, node in enumerate(machine.nodes):
+        result += node_arguments(number, node, bool(machine.paths))
+    return result
+
+
+def node_arguments(number: int, node: Node, hmat: bool) -> list[str]:
+    """One node."""
+    result = []
+    numa = f"node,nodeid={number}"
+    if node.memory:
+        result += ["-object", f"memory-backend-ram,id=m{number},size={node.memory}"]
+    if node.memory and not node.offline_memory:
+        numa += f",memdev=m{number}"
+    near = number if node.socket is not None else node.near
+    if hmat and near is not None:
+        numa += f",initiator={near}"
+    result += ["-numa", numa]
+    if node.socket is not None:
+        result += ["-numa", f"cpu,node-id={number},socket-id={node.socket}"]
+    if node.offline_memory:
+        result += ["-device", f"pc-dimm,memdev=m{number},node={number}"]
+    if node.accelerator:
+        result += ["-device", f"pci-testdev,id=accelerator{number},bus=pcie.0"]
+        result += [
+            "-object",
+            f"acpi-generic-initiator,id=gi{number},pci-dev=accelerator{number},node={number}",
+        ]
+    return result
+
+
+def firmware_tables(machine: Machine) -> list[str]:
+    """SLIT and HMAT."""
+    result = []
+    for source, row in enumerate(machine.distances):
+        for target, distance in enumerate(row):
+            result += ["-numa", f"dist,src={source},dst={target},val={distance}"]
+    for path in machine.paths:
+        ends = f"hmat-lb,initiator={path.source},target={path.target},hierarchy=memory"
+        result += ["-numa", f"{ends},data-type=access-latency,latency={path.ns}"]
+        result += ["-numa", f"{ends},data-type=access-bandwidth,bandwidth={path.mb_s}M"]
+    return result
+
+
+def cxl(machine: Machine) -> list[str]:
+    """A host bridge, a root port and a type-3 device with volatile memory."""
+    if machine.cxl is None:
+        return []
+    return [
+        # Only for its ACPI table: QEMU pads the table loader's script to 4 KiB (32 commands), and
+        # where MCFG, which appears after PCI set-up, makes it cross a multiple, SeaBIOS falls back
+        # to its own tables, without SRAT, HMAT, CEDT and NFIT. 34 commands fail, 38 do not.
+        *("-device", "vmgenid,guid=auto"),
+        *("-device", "pxb-cxl,bus_nr=12,bus=pcie.0,id=cxl.0"),
+        *("-object", f"acpi-generic-port,id=gp0,pci-bus=cxl.0,node={machine.cxl.port}"),
+        *("-device", "cxl-rp,port=0,bus=cxl.0,id=rp0,chassis=0,slot=2"),
+        *("-object", f"memory-backend-ram,id=cxlmem,share=on,size={machine.cxl.memory}"),
+        *("-device", "cxl-type3,bus=rp0,volatile-memdev=cxlmem,sn=1"),
+    ]
+
+
+def pmem(machine: Machine) -> list[str]:
+    """An NVDIMM, forgotten when the machine goes."""
+    if machine.pmem is None:
+        return []
+    return [
+        *("-object", f"memory-backend-ram,id=pmem,share=on,size={machine.pmem.memory}"),
+        *("-device", f"nvdimm,memdev=pmem,node={machine.pmem.node}"),
+    ]
+
+
+def drive(descriptor: int) -> list[str]:
+    """An NVMe drive on a file that is open as this descriptor."""
+    return [
+        *("-add-fd", f"fd={descriptor},set=1"),
+        *("-blockdev", "driver=raw,node-name=nvme,file.driver=file,file.filename=/dev/fdset/1"),
+        *("-device", f"nvme,{BOUNCE},serial=testbed,drive=nvme"),
+    ]
+
+
+def shares(project: Path) -> list[str]:
+    """This machine's root file system, read-only, and the project's folder."""
+    result = []
+    for tag, path, options in (("root", Path("/"), ",readonly=on"), ("project", project, "")):
+        escaped = str(path).replace(",", ",,")
+        share = f"local,id={tag},path={escaped},security_model=none,multidevs=remap{options}"
+        result += [
+            "-fsdev",
+            share,
+            "-device",
+            f"virtio-9p-pci,{VIRTIO},fsdev={tag},mount_tag={tag}",
+        ]
+    return result
+
+
+def channels(control: int, output: int, errors: int, console: int) -> list[str]:
+    """The guest's console and its three ports, each on a socket open as this descriptor."""
+    result = ["-chardev", f"socket,id=console,fd={console}", "-serial", "chardev:console"]
+    result += ["-device", f"virtio-serial-pci,{VIRTIO}"]
+    for port, descriptor in enumerate((control, output, errors), start=1):
+        result += ["-chardev", f"socket,id=port{port},fd={descriptor}"]
+        result += ["-device", f"virtserialport,chardev=port{port},nr={port}"]
+    return result
