@@ -79,7 +79,8 @@ class Sysfs:
         for depth in range(2, len(parts)):
             above = "/".join(parts[:depth])
             if not (self.root / f"sys/bus/pci/devices/{parts[depth - 1]}").exists():
-                self.pci(above, BRIDGE_CLASS, node=node, now=now, best=best)
+                wide = (now[0], 16) if now else None
+                self.pci(above, BRIDGE_CLASS, node=node, now=wide, best=wide)
         self.write(f"{directory}/class", f"{class_code:#08x}")
         self.write(f"{directory}/vendor", f"{vendor:#06x}")
         self.write(f"{directory}/device", "0x1234")

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from tierscope.report.topology_outline import Item
 
-CARD = 158
+CARD = 186
 """Width of a card: wide enough for a GPU's name."""
 CARD_HEIGHT = 40
 GAP = 14
@@ -17,7 +17,7 @@ NODE_HEIGHT = 40
 GROUP_HEAD = 44
 _IN_STACK = 8
 """Cards on top of each other before another column starts."""
-_ROW_WIDTH = 2300
+_ROW_WIDTH = 1900
 """Packages beyond this width go into another row."""
 
 
@@ -128,7 +128,7 @@ def _width(item: Item) -> float:
 def _place_branch(item: Item, x: float, y: float) -> Place:
     """A host bridge or switch over its leaves' stacks and its own switches."""
     width = _width(item)
-    box = min(width, 150.0)
+    box = min(width, 156.0)
     place = Place(item, x + (width - box) / 2, y, box, BOX_HEIGHT)
     at, below = x, y + LEVEL
     leaves = _leaves(item)

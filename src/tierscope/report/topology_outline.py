@@ -56,14 +56,12 @@ def outline(topology: Topology) -> list[Item]:
 
 
 def nvlinks(gpu: Gpu) -> str:
-    """``NVLink 4 x18, 450 GB/s``: all of a GPU's links together; empty where it has none."""
+    """``NV18 450 GB/s``: all of a GPU's NVLinks together; empty where it has none."""
     links = sum(link.links for link in gpu.nvlinks)
     if not links:
         return ""
-    version = gpu.nvlinks[0].version
-    if version not in NVLINK:
-        return f"NVLink x{links}"
-    return f"NVLink {version} x{links}, {links * NVLINK[version][0] / 1e9:g} GB/s"
+    rate = NVLINK.get(gpu.nvlinks[0].version or 0)
+    return f"NV{links} {links * rate[0] / 1e9:g} GB/s" if rate else f"NV{links}"
 
 
 def human_bytes(count: int) -> str:
@@ -161,9 +159,10 @@ def _leaves(topology: Topology) -> dict[str, list[_Leaf]]:
             add(block.address, "drive", block.name, " ".join([size, block.product]).strip())
     for port in topology.ports:
         speed = f"{port.speed / 1e9:g} Gb/s" if port.speed else port.state
+        kind = "IB" if port.kind == "infiniband" else port.kind
         name = port.rdma or port.name
         names = f"{name} {port.interface}" if port.interface not in ("", name) else name
-        add(port.address, "port", names, " ".join([speed, port.kind]).strip())
+        add(port.address, "port", names, " ".join([speed, kind]).strip())
     for card in topology.cxl_memories:
         size = human_bytes(card.ram_bytes + card.pmem_bytes)
         add(card.address, "cxl", card.name, f"CXL memory {size}")

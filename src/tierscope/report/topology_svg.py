@@ -16,6 +16,8 @@ from tierscope.topology.links import NVLINK, pcie_name
 
 _FONT = "Inter, 'Segoe UI', 'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif"
 _HEAD = 104
+_DROP = 16
+"""From a box down to where its lines part."""
 _COLOURS = {  # class: (light fill, light stroke, dark fill, dark stroke)
     "group": ("#f6f8fb", "#c3ccd9", "#171d27", "#3a475a"),
     "root": ("#ffffff", "#94a3b8", "#0f141b", "#64748b"),
@@ -115,15 +117,19 @@ def _header(topology: Topology, width: float) -> list[str]:
     total = sum(node.total_bytes for node in topology.nodes)
     words = [
         f"{len(packages)} x {topology.cpu_model}" if topology.cpu_model else "",
-        f"{cores} cores",
-        f"{human_bytes(total)} of memory in {len(topology.nodes)} NUMA nodes",
-        f"{len(topology.gpus)} GPUs" if topology.gpus else "",
+        _count(cores, "core"),
+        f"{human_bytes(total)} of memory in {_count(len(topology.nodes), 'NUMA node')}",
+        _count(len(topology.gpus), "GPU") if topology.gpus else "",
     ]
     name = topology.host if not topology.product else f"{topology.host} · {topology.product}"
     return [
         _text(MARGIN, 46, _fit(name, width - 2 * MARGIN, 14.5), "title"),
         _text(MARGIN, 72, _fit(" · ".join(w for w in words if w), width - 80, 7.4), "lead muted"),
     ]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def _group(place: Place, fabric: bool) -> list[str]:
@@ -159,7 +165,7 @@ def _branch(place: Place, fabric: bool) -> list[str]:
     stacks: dict[float, list[Place]] = {}
     for child in place.children:
         if child.children:
-            middle = bottom + (child.y - bottom) * 0.4
+            middle = bottom + _DROP
             weight = _weight(child.item.hop)
             way = _elbow(place.centre, bottom, middle, child.centre, child.y)
             parts.append(f'<path class="line" d="{way}" stroke-width="{weight:.1f}"/>')
@@ -171,7 +177,7 @@ def _branch(place: Place, fabric: bool) -> list[str]:
             stacks.setdefault(child.x, []).append(child)
     for x, cards in stacks.items():
         trunk = x - GAP + 3
-        middle = bottom + (cards[0].y - bottom) * 0.5
+        middle = bottom + _DROP
         end = cards[-1].y + cards[-1].height / 2
         way = _elbow(place.centre, bottom, middle, trunk, end)
         weight = max(_weight(card.item.hop) for card in cards)
@@ -192,10 +198,10 @@ def _card(place: Place, fabric: bool) -> list[str]:
     rate = _rate(item.hop)
     short = item.hop is not None and item.hop.limit is not None and ": " in item.hop.limit.link
     parts = [_rect(place, item.kind if item.kind in _COLOURS else "unknown", 7, _tip(item))]
-    name = _fit(item.name, room, 7.2)
+    name = _fit(item.name, room, 7.6)
     right = place.x + place.width - 10
     parts.append(_text(place.x + 10, place.y + 17, name, "name"))
-    detail = _fit(_short_name(item.detail), room - len(name) * 7.2 - 8, 5.9)
+    detail = _fit(_short_name(item.detail), room - len(name) * 7.6 - 8, 6.3)
     parts.append(_text(right, place.y + 17, detail, "small muted", "end"))
     link = pcie_name(item.hop.now) if item.hop is not None and item.hop.now else ""
     parts.append(_text(place.x + 10, place.y + 32, link, "small muted"))
@@ -248,18 +254,22 @@ def _fabric_bar(text: str, drawing: Drawing) -> list[str]:
 
 
 def _interconnects(topology: Topology, drawing: Drawing) -> list[str]:
-    """A line between neighbouring packages."""
+    """A line between neighbouring packages, down the margin where they are in different rows."""
     names = {"Intel": "UPI", "AMD": "xGMI", "POWER": "X-bus", "Grace": "NVLink-C2C"}
     name = next((kind for vendor, kind in names.items() if vendor in topology.cpu_model), "")
     parts: list[str] = []
-    for row in drawing.rows:
-        for left, right in pairwise(row):
-            if "no one package" in right.item.name:
-                continue
-            y = left.y + 30
-            start, end = left.x + left.width, right.x
-            parts.append(_line(start, y, end, y, 5.0))
-            parts.append(_text((start + end) / 2, y - 8, name, "small muted", "middle"))
+    for left, right in pairwise(drawing.groups):
+        if "no one package" in right.item.name:
+            continue
+        y, far = left.y + 30, right.y + 30
+        if right.y == left.y:
+            parts.append(_line(left.x + left.width, y, right.x, y, 5.0))
+            middle = (left.x + left.width + right.x) / 2
+            parts.append(_text(middle, y - 8, name, "small muted", "middle"))
+        else:
+            way = f"M{left.x:.1f},{y:.1f} H16 V{far:.1f} H{right.x:.1f}"
+            parts.append(f'<path class="line" d="{way}" stroke-width="5"/>')
+            parts.append(_text(6, y - 8, name, "small muted"))
     return parts
 
 
