@@ -19,6 +19,7 @@ from tierscope.topology.settings import foreign_load, read_settings
 from tierscope.topology.settings_checks import settings_findings
 
 _LOOK_S = 0.5
+_ORDER = ("problem", "note", "good")
 _MARKS = {"problem": ("!", "bold red"), "note": ("·", "yellow"), "good": ("+", "green")}
 
 
@@ -28,6 +29,7 @@ def examine(as_json: bool) -> None:
     load = foreign_load(_LOOK_S)  # first, before anything of ours makes load
     settings = read_settings(topology)
     findings = settings_findings(topology, settings, load) + link_findings(topology)
+    findings.sort(key=lambda finding: _ORDER.index(finding.severity))
     engine: Capabilities | None = None
     error: UserError | None = None
     try:

@@ -1,5 +1,6 @@
 """Evidence in a few lines: where the pages were, which CPUs ran, what else proves a figure."""
 
+import re
 from collections import Counter
 from collections.abc import Callable
 
@@ -70,8 +71,21 @@ def warnings(measurements: list[Measurement]) -> list[str]:
         for applies, text in checks
         if any(map(applies, measured))
     ]
-    notes = Counter(note for m in measured if m.evidence for note in m.evidence.notes or [])
-    lines += [f"{note} ({count})" for note, count in notes.most_common(_MOST_NOTES)]
-    if len(notes) > _MOST_NOTES:
-        lines.append(f"and {len(notes) - _MOST_NOTES} more remarks in the run file")
+    return lines + _remarks(
+        [note for m in measured if m.evidence for note in m.evidence.notes or []]
+    )
+
+
+def _remarks(notes: list[str]) -> list[str]:
+    """Return the engine's own remarks, those that differ in their numbers only gathered in one."""
+    alike: dict[str, list[str]] = {}
+    for note in notes:
+        alike.setdefault(re.sub(r"\d+", "0", note), []).append(note)
+    groups = sorted(alike.values(), key=len, reverse=True)
+    lines = [
+        f"{group[0]} ({len(group)}{'' if len(set(group)) == 1 else ', such as this'})"
+        for group in groups[:_MOST_NOTES]
+    ]
+    if len(groups) > _MOST_NOTES:
+        lines.append(f"and {len(groups) - _MOST_NOTES} more remarks in the run file")
     return lines

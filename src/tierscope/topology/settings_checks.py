@@ -18,7 +18,7 @@ Settings = dict[str, str]
 def settings_findings(
     topology: Topology, settings: Settings, load: tuple[float, float] | None, root: str = "/"
 ) -> list[Finding]:
-    """Judge what ``read_settings`` and ``foreign_load`` gave; problems first."""
+    """Judge what ``read_settings`` and ``foreign_load`` gave."""
     checks: tuple[Callable[[Topology, Settings], Iterator[Finding]], ...] = (
         _machine, _frequency, _pages, _balancing, _threads, _limits,
     )  # fmt: skip
@@ -28,8 +28,7 @@ def settings_findings(
         *_clock(settings, Files(root)),
         *_counters(settings, Files(root)),
     ]
-    order = ("problem", "note", "good")
-    return sorted(findings, key=lambda finding: order.index(finding.severity))
+    return findings
 
 
 def _machine(topology: Topology, _settings: Settings) -> Iterator[Finding]:
