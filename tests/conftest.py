@@ -5,8 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tierscope.model.topology import Cache, Node, NodeKind, Package, Topology
+
+# How long an example takes says nothing here: machines that test are busy.
+settings.register_profile("tierscope", deadline=None)
+settings.load_profile("tierscope")
 
 FAKE_ENGINE = Path(__file__).parent / "fake_engine.py"
 GIB = 1 << 30

@@ -246,19 +246,35 @@ def test_a_reader_that_leaves_is_no_error(fake_engine: Fake) -> None:
     assert answer.stderr == ""
 
 
+def test_output_that_cannot_be_written_is_one_line(fake_engine: Fake) -> None:
+    command = ["sh", "-c", '"$@" > /dev/full', "sh", *PROGRAM, "doctor"]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert answer.returncode == 1
+    (line,) = answer.stderr.splitlines()
+    assert "the output could not be written: No space left on device" in line
+
+
+def test_a_closed_output_is_no_error(fake_engine: Fake) -> None:
+    command = ["sh", "-c", '"$@" >&- 2>&-', "sh", *PROGRAM, *SMALL]
+    assert subprocess.run(command, check=False).returncode == 0
+
+
 @pytest.mark.parametrize("delay", [0.0, 0.05, 0.15, 0.3, 0.5, 0.8, 1.2, 1.6, 2.0])
 def test_ctrl_c_at_any_moment_keeps_what_was_measured(
     tmp_path: Path, fake_engine: Fake, delay: float
 ) -> None:
     fake_engine("slow")
+    # Before main is there, Ctrl-C is the interpreter's own affair.
+    code = "from tierscope.cli.main import main; print('here', flush=True); main()"
     process = subprocess.Popen(
-        [*PROGRAM, "latency", "--size", "4k..64m", "--out", str(tmp_path / "out")],
+        [sys.executable, "-c", code, "latency", "--size", "4k..64m", "--out", f"{tmp_path}/out"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         process_group=0,
     )
-    _wait_for_main(process)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "here\n"
     time.sleep(delay)
     os.killpg(process.pid, signal.SIGINT)
     stdout, stderr = process.communicate(timeout=60)
@@ -269,22 +285,6 @@ def test_ctrl_c_at_any_moment_keeps_what_was_measured(
         run = read_run(path)
         assert run.footer is not None
         assert run.footer.interrupted
-
-
-def _wait_for_main(process: "subprocess.Popen[str]") -> None:
-    """Wait until the interpreter runs our code: before, Ctrl-C is Python's own affair."""
-    maps = Path(f"/proc/{process.pid}/fd")
-    deadline = time.monotonic() + 30
-    signal_state = Path(f"/proc/{process.pid}/status")
-    while time.monotonic() < deadline and maps.exists():
-        caught = next(
-            (line for line in signal_state.read_text().splitlines() if line.startswith("SigCgt")),
-            "",
-        )
-        if int(caught.split()[1], 16) >> (signal.SIGINT - 1) & 1:
-            time.sleep(0.1)  # past the imports of main itself
-            return
-        time.sleep(0.01)
 
 
 def test_a_killed_tierscope_leaves_a_readable_run(tmp_path: Path, fake_engine: Fake) -> None:

@@ -317,7 +317,7 @@ def test_a_signal_ends_the_engine_with_finished_interrupted(number: int) -> None
 
 
 def test_a_killed_engine_costs_one_measurement() -> None:
-    events = stream(small_plan(3, seconds=0.3))
+    events = stream(small_plan(3, seconds=1.5))
     seen: list[str] = []
     for event in events:
         if isinstance(event, Started) and event.id == "m1":

@@ -1,7 +1,5 @@
 import os
 import signal
-import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +8,7 @@ import pytest
 from tierscope.engine import capabilities, check, find_engine, stream
 from tierscope.engine import events as events_module
 from tierscope.model.errors import ExitCode, UserError
-from tierscope.model.event import Event, Failed, Finished, Result, Skipped, Started
+from tierscope.model.event import Event, Failed, Finished, Progress, Result, Skipped, Started
 from tierscope.model.plan import Plan
 from tierscope.model.topology import Topology
 from tierscope.plans import Request, expand
@@ -81,8 +79,7 @@ def test_skipped_and_failed_pass_through(plan: Plan, fake_engine: Fake) -> None:
 def test_a_hanging_engine_is_killed(
     plan: Plan, fake_engine: Fake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(events_module, "_START_S", 1.0)
-    monkeypatch.setattr(events_module, "_BUDGETS", 1)
+    monkeypatch.setattr(events_module, "_longest", lambda _spec: 3.0)
     fake_engine("hang@2")
     events = list(stream(plan))
     assert outcomes(events) == "mfmmm"
@@ -103,13 +100,20 @@ def test_a_refused_plan_is_the_users_error(plan: Plan, fake_engine: Fake) -> Non
     assert caught.value.exit_code is ExitCode.REQUEST_WRONG
 
 
-def _signal_later(seconds: float, *numbers: int) -> None:
-    def send() -> None:
-        for number in numbers:
-            time.sleep(seconds)
-            os.kill(os.getpid(), number)
+def with_signals(plan: Plan, when: Callable[[Event], bool], *numbers: int) -> list[Event]:
+    """Run a plan, sending this process signals at the first event that ``when`` picks."""
+    events = []
+    waiting = list(numbers)
+    for event in stream(plan):
+        events.append(event)
+        if when(event):
+            while waiting:
+                os.kill(os.getpid(), waiting.pop(0))
+    return events
 
-    threading.Thread(target=send, daemon=True).start()
+
+def is_second_start(plan: Plan) -> Callable[[Event], bool]:
+    return lambda event: isinstance(event, Started) and event.id == plan.measurements[1].id
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -117,8 +121,7 @@ def test_a_signal_lets_the_engine_end_its_sample(
     plan: Plan, fake_engine: Fake, number: int
 ) -> None:
     fake_engine("slow")
-    _signal_later(0.5, number)
-    events = list(stream(plan))
+    events = with_signals(plan, lambda event: isinstance(event, Progress), number)
     assert outcomes(events) == "m"
     assert next(e.stop for e in events if isinstance(e, Result)) == "interrupted"
     assert events[-1] == Finished(interrupted=True)
@@ -126,8 +129,7 @@ def test_a_signal_lets_the_engine_end_its_sample(
 
 def test_a_second_signal_kills_an_engine_that_does_not_end(plan: Plan, fake_engine: Fake) -> None:
     fake_engine("hang@2")
-    _signal_later(0.5, signal.SIGINT, signal.SIGINT)
-    events = list(stream(plan))
+    events = with_signals(plan, is_second_start(plan), signal.SIGINT, signal.SIGINT)
     assert outcomes(events) == "m"
     assert events[-1] == Finished(interrupted=True)
 
@@ -137,8 +139,8 @@ def test_an_interrupted_engine_that_hangs_is_killed(
 ) -> None:
     monkeypatch.setattr(events_module, "_INTERRUPT_S", 0.5)
     fake_engine("hang@2")
-    _signal_later(0.5, signal.SIGINT)
-    assert list(stream(plan))[-1] == Finished(interrupted=True)
+    events = with_signals(plan, is_second_start(plan), signal.SIGINT)
+    assert events[-1] == Finished(interrupted=True)
 
 
 def test_signals_are_ours_again_afterwards(plan: Plan, fake_engine: Fake) -> None:

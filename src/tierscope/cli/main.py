@@ -1,5 +1,6 @@
 """The entry point: turn every error into one line and an exit status."""
 
+import errno
 import os
 import sys
 
@@ -8,13 +9,14 @@ _INTERRUPTED = 130
 
 def main() -> None:
     """Run the command line; never shows a traceback unless TIERSCOPE_DEBUG asks for it."""
+    _replace_closed_streams()
     try:
         from tierscope.cli.app import app  # in here, so that Ctrl-C while it loads is quiet too
 
         status = app(standalone_mode=False)
-    except BrokenPipeError:
-        # The reader of our output left (as head does); what we still hold goes nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader of our output left, as head does
+        _drop_output()
         sys.exit(1)
     except KeyboardInterrupt:
         status = _INTERRUPTED
@@ -22,6 +24,10 @@ def main() -> None:
         status = _explain(error)
     if status == _INTERRUPTED:
         _say("interrupted")
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _drop_output()
     sys.exit(status if isinstance(status, int) else 0)
 
 
@@ -39,11 +45,26 @@ def _explain(error: Exception) -> int:
         return int(getattr(error, "exit_code", 2))
     if os.environ.get("TIERSCOPE_DEBUG"):
         raise error
+    if isinstance(error, OSError) and error.filename is None and error.errno == errno.ENOSPC:
+        _say(f"the output could not be written: {error.strerror}")
+        return 1
     _say(
         f"internal error, please report it: {type(error).__name__}: {error} "
         "(TIERSCOPE_DEBUG=1 shows where)"
     )
     return 1
+
+
+def _replace_closed_streams() -> None:
+    """Give a process that was started without stdout or stderr (``>&-``) ones that go nowhere."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, PTH123 - open to the end
+
+
+def _drop_output() -> None:
+    """Let what stdout still holds go nowhere, so that nothing complains at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _say(message: str) -> None:
