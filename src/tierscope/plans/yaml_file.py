@@ -1,0 +1,103 @@
+"""YAML files of ours: read as nodes, so that every error names its file, line and key.
+
+Scalars stay the text that was written, so that values have the grammar of the command line's and
+no YAML type rule (``1e3``, ``0o7``, ``no``) can change them on the way.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from tierscope.model.errors import UserError
+from tierscope.plans.grammar import did_you_mean
+
+MAX_BYTES = 4 << 20
+
+
+class Place:
+    """A file and a line, to begin an error with."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def error(self, node: Any, what: str) -> UserError:
+        """Return an error that begins with the node's file and line."""
+        return UserError(f"{self.path}:{node.start_mark.line + 1}: {what}")
+
+
+def read_text(path: Path, what: str) -> str:
+    """Return a file's text; ``what`` is what to call it: "plan". Raises UserError."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise UserError(f"{what} '{path}' cannot be read: {error.strerror}") from None
+    if len(content) > MAX_BYTES:
+        raise UserError(
+            f"{what} '{path}' is larger than {MAX_BYTES >> 20} MiB, the most for a {what}"
+        )
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise UserError(f"{path}:{line}: the {what} is not UTF-8 text") from None
+
+
+def compose(text: str, path: str) -> Any:
+    """Return the root node of YAML text, None where there is nothing; raises UserError."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+    try:
+        return YAML(typ="safe", pure=True).compose(text)
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = mark.line + 1 if mark else 1
+        problem = " ".join(str(error.problem or error.context or "malformed").split())
+        raise UserError(f"{path}:{line}: not valid YAML: {problem}") from None
+    except (YAMLError, ValueError) as error:
+        problem = " ".join(str(error).split())
+        raise UserError(f"{path}:1: not valid YAML: {problem}") from None
+    except RecursionError:
+        raise UserError(f"{path}:1: not valid YAML: nested too deeply") from None
+
+
+def mapping(place: Place, node: Any, what: str, allowed: tuple[str, ...]) -> dict[str, Any]:
+    """Return a mapping's values by key; raises UserError for a key that is not allowed."""
+    from ruamel.yaml.nodes import MappingNode
+
+    if not isinstance(node, MappingNode):
+        raise place.error(node, f"{what} has to be a mapping with the keys {', '.join(allowed)}")
+    found: dict[str, Any] = {}
+    for key_node, value in node.value:
+        key = scalar(place, key_node, "key")
+        if key not in allowed:
+            raise place.error(
+                key_node,
+                f"unknown key '{key}' in {what}{did_you_mean(key, allowed)}; "
+                f"allowed: {', '.join(allowed)}",
+            )
+        if key in found:
+            raise place.error(key_node, f"key '{key}' is given twice")
+        found[key] = value
+    return found
+
+
+def sequence(place: Place, node: Any, key: str) -> list[Any]:
+    """Return a list's items, at least one."""
+    from ruamel.yaml.nodes import SequenceNode
+
+    if not isinstance(node, SequenceNode) or not node.value:
+        raise place.error(node, f"key '{key}' has to be a list with at least one item")
+    return list(node.value)
+
+
+def scalar(place: Place, node: Any, key: str) -> str:
+    """Return a value's text as it was written."""
+    from ruamel.yaml.nodes import ScalarNode
+
+    if not isinstance(node, ScalarNode):
+        raise place.error(node, f"key '{key}' has to be one plain value")
+    text = str(node.value).strip()
+    if not text or (text in ("~", "null") and not node.style):
+        raise place.error(node, f"key '{key}' has no value")
+    return text
