@@ -54,7 +54,7 @@ def bandwidth(
       tierscope bandwidth --op read,write,copy,triad --threads 1..all
       tierscope bandwidth --from node:0 --to node:1 --op read
       tierscope bandwidth --order random --access-size 64..64k --threads 1..8
-      tierscope bandwidth --to node:0,1@3:1 --policy weighted,interleave --json
+      tierscope bandwidth --to node:0,1@3:1,node:0,1 --op read,triad --json
     """
     from tierscope.cli.flow import measure_options
 

@@ -155,9 +155,10 @@ def _explain_end(session: _Session, returncode: int) -> None:
         return
     if returncode == _REFUSED and session.current is None:
         raise UserError(f"the engine refuses the plan: {said}")
-    raise _BrokenError(
-        f"the engine ended with {ending(returncode)}" + (f": {said}" if said else "")
-    )
+    how = ending(returncode)
+    if returncode == -signal.SIGKILL:
+        how += ", perhaps by the kernel for want of memory (dmesg says so if it did)"
+    raise _BrokenError(f"the engine ended with {how}{': ' if said else ''}{said}")
 
 
 def _settle(session: _Session, event: Event) -> None:
