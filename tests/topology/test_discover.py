@@ -6,8 +6,11 @@ from pathlib import Path
 import pytest
 from topology_machines import CXL_CLASS, GPU_CLASS, NVIDIA, NVME_CLASS, FakeNvml, Sysfs, fake_gpu
 
+from tierscope.engine import topology_xml
 from tierscope.model.topology import NodeKind, PcieLink, Topology
 from tierscope.topology import discover
+from tierscope.topology.files import Files
+from tierscope.topology.hwloc import read_hwloc
 
 
 @pytest.fixture
@@ -237,3 +240,53 @@ def test_this_machine_is_discovered_without_privilege() -> None:
     found = discover()
     assert set(found.cpus) == os.sched_getaffinity(0)
     assert sum(node.total_bytes for node in found.nodes) > 0
+
+
+def test_links_of_the_live_tree_keep_their_leading_slash() -> None:
+    assert Files("/").target("/proc/self") == f"/proc/{os.getpid()}"
+
+
+def test_firmware_set_up_cxl_memory_is_known_by_its_size(sysfs: Sysfs) -> None:
+    directory = sysfs.pci("0000:0c/0000:0c:00.0/0000:0d:00.0", CXL_CLASS, 0x8086, now=(32.0, 8))
+    sysfs.write(f"{directory}/mem0/ram/size", "0x20000000")
+    sysfs.link("/sys/bus/cxl/devices/mem0", f"{directory}/mem0")
+    sysfs.node(2, [], 438)
+    sysfs.node(4, [], 510)
+    found = kinds(discover(sysfs.root))
+    assert (found[2], found[4]) == (NodeKind.UNKNOWN, NodeKind.CXL)
+
+
+def test_two_nodes_of_a_cxl_devices_size_are_not_guessed_between(sysfs: Sysfs) -> None:
+    directory = sysfs.pci("0000:0c/0000:0c:00.0/0000:0d:00.0", CXL_CLASS, 0x8086, now=(32.0, 8))
+    sysfs.write(f"{directory}/mem0/ram/size", "0x20000000")
+    sysfs.link("/sys/bus/cxl/devices/mem0", f"{directory}/mem0")
+    sysfs.node(2, [], 510)
+    sysfs.node(4, [], 512)
+    found = kinds(discover(sysfs.root))
+    assert (found[2], found[4]) == (NodeKind.UNKNOWN, NodeKind.UNKNOWN)
+
+
+def test_a_path_of_a_multipath_drive_is_not_a_drive_of_its_own(sysfs: Sysfs) -> None:
+    made = sysfs.pci("0000:16/0000:16:00.0/0000:17:00.0", NVME_CLASS)
+    sysfs.write(f"{made}/nvme/nvme0/nvme0c0n1/size", 1 << 20)
+    sysfs.link("/sys/class/block/nvme0c0n1", f"{made}/nvme/nvme0/nvme0c0n1")
+    sysfs.link("/sys/class/nvme/nvme0", f"{made}/nvme/nvme0")
+    head = "/sys/devices/virtual/nvme-subsystem/nvme-subsys0"
+    sysfs.write(f"{head}/nvme0n1/size", 1 << 20)
+    sysfs.link(f"{head}/nvme0", f"{made}/nvme/nvme0")
+    sysfs.link("/sys/class/block/nvme0n1", f"{head}/nvme0n1")
+    found = discover(sysfs.root).blocks
+    assert [(block.name, block.address, block.controller) for block in found] == [
+        ("nvme0n1", "0000:17:00.0", "nvme0")
+    ]
+
+
+def test_hwloc_and_sysfs_agree_on_this_machine(tmp_path: Path) -> None:
+    file = tmp_path / "here.xml"
+    file.write_text(topology_xml())
+    ours, theirs = discover(), read_hwloc(file)
+    assert theirs.packages == ours.packages
+    assert theirs.siblings == ours.siblings
+    assert [node.cpus for node in theirs.nodes] == [node.cpus for node in ours.nodes]
+    assert kinds(theirs) == kinds(ours)
+    assert theirs.caches == ours.caches

@@ -110,11 +110,14 @@ def _product(files: Files) -> str:
 
 
 def _virtual(files: Files) -> tuple[str, bool]:
-    """Hypervisor, as far as it shows, and whether CPUs are emulated in software."""
+    """Hypervisor, as far as it shows, and whether CPUs or memories are emulated in software."""
     cpuinfo = files.text("/proc/cpuinfo") or ""
     vendor = files.text("/sys/class/dmi/id/sys_vendor") or ""
     if "QEMU TCG" in cpuinfo:
         return "qemu (tcg)", True
+    # The testbed says so itself: under KVM its CPUs are real, and its memories are not.
+    if "tierscope.emulated=1" in (files.text("/proc/cmdline") or "").split():
+        return vendor, True
     flags = next((line for line in cpuinfo.splitlines() if line.startswith("flags")), "")
     if "hypervisor" in flags.split() or vendor == "QEMU":
         return files.text("/sys/hypervisor/type") or vendor or "unnamed hypervisor", False

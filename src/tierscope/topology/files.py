@@ -23,10 +23,7 @@ class Files:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            # Many attributes answer EINVAL or ENODEV where they do not apply; only a refusal
-            # hides something.
-            if isinstance(error, PermissionError):
-                self.unreadable[path] = error.strerror or "permission denied"
+            self._note(path, error)
             return None
 
     def data(self, path: str, size: int) -> bytes:
@@ -35,9 +32,21 @@ class Files:
             with open(self.root + path, "rb") as file:  # noqa: PTH123
                 return file.read(size)
         except OSError as error:
-            if isinstance(error, PermissionError):
-                self.unreadable[path] = error.strerror or "permission denied"
+            self._note(path, error)
             return b""
+
+    def descriptor(self, path: str) -> int | None:
+        """An open descriptor for reads at offsets, for the caller to close; None if refused."""
+        try:
+            return os.open(self.root + path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            self._note(path, error)
+            return None
+
+    def _note(self, path: str, error: OSError) -> None:
+        """Many attributes answer EINVAL or ENODEV where they do not apply; a refusal hides."""
+        if isinstance(error, PermissionError):
+            self.unreadable[path] = error.strerror or "permission denied"
 
     def number(self, path: str) -> int | None:
         """The file's text as a decimal or 0x number; None where it is neither."""
@@ -77,7 +86,8 @@ class Files:
         """The path, below the root, that a symbolic link leads to; empty where it is none."""
         if not os.path.islink(self.root + path):  # noqa: PTH114
             return ""
-        return os.path.realpath(self.root + path).removeprefix(os.path.realpath(self.root or "/"))
+        real = os.path.realpath(self.root + path)
+        return real if self.live else real.removeprefix(os.path.realpath(self.root))
 
 
 def _natural(name: str) -> tuple[tuple[int, int | str], ...]:

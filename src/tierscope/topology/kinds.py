@@ -107,18 +107,24 @@ def _by_size(
 
     Only where one node alone can be meant; the kernel keeps up to 2% for page structures.
     """
-    others = [entry for entry in nodes if not entry.cpus and entry.total_bytes]
-    if len(others) != 1:
-        return None
-    for region in regions:
-        if region.mode == "ram" and 0.95 <= node.total_bytes / region.size_bytes <= 1:
-            reason = f"CPU-less, and of the size of CXL region {region.name}"
-            return NodeKind.CXL, reason, region.memories
-    ram = sum(memory.ram_bytes for memory in memories)
-    if ram and not regions and 0.95 <= node.total_bytes / ram <= 1:
-        names = [memory.name for memory in memories if memory.ram_bytes]
-        return NodeKind.CXL, f"CPU-less, and of the size of {', '.join(names)}", names
+    amounts = {
+        f"CXL region {region.name}": (region.size_bytes, region.memories)
+        for region in regions
+        if region.mode == "ram" and region.node is None
+    }
+    if not regions:
+        amounts |= {card.name: (card.ram_bytes, [card.name]) for card in memories if card.ram_bytes}
+        names = [card.name for card in memories if card.ram_bytes]
+        amounts["all CXL memory"] = (sum(card.ram_bytes for card in memories), names)
+    for what, (size, backed) in amounts.items():
+        like = [entry.number for entry in nodes if not entry.cpus and _fits(entry, size)]
+        if like == [node.number]:
+            return NodeKind.CXL, f"CPU-less, and of the size of {what}", backed
     return None
+
+
+def _fits(node: Node, size: int) -> bool:
+    return size > 0 and 0.97 <= node.total_bytes / size <= 1
 
 
 def _by_machine(node: Node, cpu_model: str, gpus: Sequence[Gpu]) -> Conclusion | None:

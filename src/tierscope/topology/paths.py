@@ -93,7 +93,9 @@ def _to_node(topology: Topology, tree: Tree, homes: list[int], node: Node) -> li
         if gpu is not None:
             return [*_cpu_to_gpu(topology, tree, homes, gpu), *_gpu_memory(gpu)]
     if node.kind is NodeKind.CXL and addresses:
-        return [*crossing, *_cxl_hops(tree, addresses, node), Hop(name="media", note=_MEDIA)]
+        claim, _ = memory_limit(topology, node, homes)
+        media = Hop(name="media", limit=claim, note="" if claim else _MEDIA)
+        return [*crossing, *_cxl_hops(tree, addresses, node), media]
     limit, why = memory_limit(topology, node, homes)
     return [*crossing, Hop(name=f"memory of node {node.number}", limit=limit, note=why)]
 

@@ -1,5 +1,6 @@
 """PCI functions of this machine, from /sys/bus/pci; capability registers where we may read them."""
 
+import os
 import re
 from collections.abc import Sequence
 
@@ -27,9 +28,13 @@ def read_pci(
     devices: list[PciDevice] = []
     hidden = False
     for address in files.names(_DEVICES):
-        config = files.data(f"{_DEVICES}/{address}/config", 4096)
-        device = _read_device(files, address, config, nodes, packages)
-        hidden |= device.link is not None and len(config) <= 64
+        device = _read_device(files, address, nodes, packages)
+        if device.link is not None:
+            config = Config(files.descriptor(f"{_DEVICES}/{address}/config"))
+            hidden |= config.short
+            payload, redirect = max_payload(config), acs_redirect(config)
+            config.close()
+            device = device.model_copy(update={"max_payload": payload, "acs_redirect": redirect})
         devices.append(device)
     parents = {device.address: device.parent for device in devices}
     devices.sort(
@@ -59,7 +64,6 @@ def local_package(
 def _read_device(
     files: Files,
     address: str,
-    config: bytes,
     nodes: Sequence[Node],
     packages: Sequence[Package],
 ) -> PciDevice:
@@ -86,8 +90,6 @@ def _read_device(
         package=local_package(node, nodes, packages),
         link=_link(files, directory, "current"),
         link_max=_link(files, directory, "max"),
-        max_payload=max_payload(config),
-        acs_redirect=acs_redirect(config),
         iommu_group=group.rpartition("/")[2] or None,
         iommu_type=files.text(f"{directory}/iommu_group/type") if group else None,
     )
@@ -112,40 +114,68 @@ def _link(files: Files, directory: str, which: str) -> PcieLink | None:
     return PcieLink(speed=value, width=width) if value and width and width <= 32 else None
 
 
-def max_payload(config: bytes) -> int | None:
+class Config:
+    """A function's configuration space, read in the few places that are looked at.
+
+    Each read goes to the device; reading all 4 KiB of every function takes longer than all else.
+    """
+
+    def __init__(self, descriptor: int | None) -> None:
+        self._descriptor = descriptor
+        self.short = descriptor is not None and len(self._bytes(64, 4)) < 4
+        """Whether we may read the first 64 bytes only."""
+
+    def number(self, offset: int, size: int) -> int | None:
+        """Little-endian number; None where it is not readable."""
+        data = self._bytes(offset, size)
+        return int.from_bytes(data, "little") if len(data) == size else None
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def _bytes(self, offset: int, size: int) -> bytes:
+        if self._descriptor is None:
+            return b""
+        try:
+            return os.pread(self._descriptor, size, offset)
+        except OSError:
+            return b""
+
+
+def max_payload(config: Config) -> int | None:
     """Negotiated MaxPayload in bytes: PCI Express capability, Device Control, bits 7:5."""
     offset = _capability(config, _CAPABILITY_PCIE)
-    if offset is None or offset + 10 > len(config):
-        return None
-    control = int.from_bytes(config[offset + 8 : offset + 10], "little")
-    return 128 << (control >> 5 & 7)
+    control = config.number(offset + 8, 2) if offset is not None else None
+    return None if control is None else 128 << (control >> 5 & 7)
 
 
-def acs_redirect(config: bytes) -> bool | None:
+def acs_redirect(config: Config) -> bool | None:
     """Whether ACS P2P Request Redirect is on; None without an ACS capability that we can read."""
     offset = 256
     for _ in range(96):
-        if offset + 8 > len(config):
+        header = config.number(offset, 4)
+        if header is None:
             return None
-        header = int.from_bytes(config[offset : offset + 4], "little")
         if header & 0xFFFF == _EXTENDED_ACS:
-            control = int.from_bytes(config[offset + 6 : offset + 8], "little")
-            return bool(control & _ACS_REQUEST_REDIRECT)
+            control = config.number(offset + 6, 2)
+            return None if control is None else bool(control & _ACS_REQUEST_REDIRECT)
         offset = header >> 20
         if offset < 256:
             return None
     return None
 
 
-def _capability(config: bytes, wanted: int) -> int | None:
+def _capability(config: Config, wanted: int) -> int | None:
     """Offset of a capability in the list that starts at 0x34; None where it is not readable."""
-    if len(config) <= 64 or not config[6] & 0x10:
-        return None
-    offset = config[0x34] & 0xFC
+    offset = config.number(0x34, 1)
     for _ in range(48):
-        if offset < 64 or offset + 2 > len(config):
+        if offset is None or offset < 64:
             return None
-        if config[offset] == wanted:
-            return offset
-        offset = config[offset + 1] & 0xFC
+        entry = config.number(offset & 0xFC, 2)
+        if entry is None or entry & 0xFF == wanted:
+            return None if entry is None else offset & 0xFC
+        offset = entry >> 8
     return None

@@ -24,8 +24,8 @@ def read_blocks(files: Files) -> list[Block]:
     """Every block device of a size above zero; loop and RAM disks are left out."""
     blocks: list[Block] = []
     for name in files.names(_BLOCK):
-        if re.fullmatch(r"(loop|ram|zram|sr|fd|nbd)\d+", name):
-            continue
+        if re.fullmatch(r"(loop|ram|zram|sr|fd|nbd)\d+|nvme\d+c\d+n\d+", name):
+            continue  # the last is one path of a multipath namespace, which has its own entry
         block = _read_block(files, name)
         if block.size_bytes:
             blocks.append(block)

@@ -67,6 +67,8 @@ def _drive_hops(
     tree: Tree, drive: Block, crossing: Callable[[int | None], list[Hop]], other: str | None
 ) -> list[Hop]:
     device = tree.device(drive.address)
+    if drive.kind == "pmem":
+        return [Hop(name=drive.name, note="persistent memory; its rate is not readable")]
     if device is None:
         return [Hop(name=drive.name, note="its controller is not on a PCI bus that we see")]
     common = tree.common(device.address, other) if other else None
