@@ -4,7 +4,8 @@ import os
 import platform
 from pathlib import Path
 
-from tierscope.model.topology import Gpu, PciDevice, Topology
+from tierscope.model.errors import UserError
+from tierscope.model.topology import Cache, Gpu, PciDevice, Topology
 from tierscope.topology import cxl, dimms, network, nodes, nvidia, pci, processors, storage
 from tierscope.topology.files import Files
 from tierscope.topology.kinds import infer_kinds
@@ -51,7 +52,8 @@ def discover(root: str | Path = "/", nvml: nvidia.Nvml | None = None) -> Topolog
             memories=memories,
             dax=dax,
         ),
-        caches=processors.caches(files, online),
+        offline_nodes=nodes.offline_nodes(files),
+        caches=processors.caches(files, online) or _caches_by_cpuid(files),
         base_page_bytes=os.sysconf("SC_PAGE_SIZE") if files.live else 4096,
         huge_page_bytes=sorted(
             int(name.removeprefix("hugepages-").removesuffix("kB")) << 10
@@ -91,6 +93,19 @@ def _gpus(
     if gpus and not hidden:
         hidden = ["GPUs' names, memory and NVLinks: NVIDIA's driver is not loaded"]
     return gpus, hidden
+
+
+def _caches_by_cpuid(files: Files) -> list[Cache]:
+    """Some hypervisors leave sysfs without caches; hwloc asks the CPU itself."""
+    from tierscope.engine import topology_xml
+    from tierscope.topology.hwloc import parse_hwloc
+
+    if not files.live:
+        return []
+    try:
+        return parse_hwloc(topology_xml().encode(), "hwloc").caches
+    except UserError:
+        return []
 
 
 def _refused(files: Files) -> list[str]:

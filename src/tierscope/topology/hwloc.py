@@ -7,7 +7,7 @@ from typing import Literal
 from tierscope.model.errors import UserError
 from tierscope.model.topology import Cache, Node, NodeKind, Package, Performance, Topology
 from tierscope.topology.hwloc_devices import Devices, Locality
-from tierscope.topology.hwloc_file import Element, bits, infos, integer, load, objects
+from tierscope.topology.hwloc_file import Element, bits, infos, integer, load, objects, parse
 from tierscope.topology.kinds import Conclusion, infer_kinds
 from tierscope.topology.processors import arm_name
 
@@ -33,7 +33,15 @@ NOT_IN_FILE = (
 
 def read_hwloc(path: str | Path) -> Topology:
     """The machine that an hwloc 2 XML file describes; UserError of one line where it is none."""
-    root = load(path)
+    return _convert(load(path), str(path))
+
+
+def parse_hwloc(data: bytes, name: str) -> Topology:
+    """The same of XML that is no file's; ``name`` is what errors call it."""
+    return _convert(parse(data, name), name)
+
+
+def _convert(root: Element, path: str) -> Topology:
     found = list(objects(root))
     machine = next((element for element, _ in found if element.get("type") == "Machine"), None)
     if machine is None:
@@ -52,7 +60,7 @@ def read_hwloc(path: str | Path) -> Topology:
     model = packages[0].cpu_model if packages else _cpu_model(about)
     return Topology(
         host=about.get("HostName", Path(path).stem),
-        source=str(path),
+        source=path,
         product=_product(about),
         cpu_model=model,
         architecture=about.get("Architecture", ""),

@@ -37,7 +37,11 @@ class _BoundedBuilder(ElementTree.TreeBuilder):
 
 def load(path: str | Path) -> Element:
     """The file's <topology> element; raises UserError of one line for whatever else it holds."""
-    data = _read(path)
+    return parse(_read(path), str(path))
+
+
+def parse(data: bytes, path: str) -> Element:
+    """The same of a file's content; ``path`` names it in errors."""
     head = data[:256].lstrip(b"\xef\xbb\xbf \t\r\n")
     if b"\0" in data or not head.startswith(b"<"):
         raise UserError(f"{path}: not an hwloc XML file: its content is no XML text; {_HOW}")

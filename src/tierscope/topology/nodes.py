@@ -29,6 +29,12 @@ def read_nodes(files: Files, packages: Sequence[Package], cpus: list[int]) -> li
     return [_read_node(files, number, online, packages, tiers) for number in numbers]
 
 
+def offline_nodes(files: Files) -> list[int]:
+    """Return nodes that the kernel is prepared for and that are not online."""
+    online = set(files.ranges(f"{_NODE}/online"))
+    return [number for number in files.ranges(f"{_NODE}/possible") if number not in online]
+
+
 def _read_node(
     files: Files,
     number: int,
