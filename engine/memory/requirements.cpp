@@ -40,7 +40,8 @@ void require_nodes(const Placement& placement) {
       fmt::format("choose among the nodes with memory: {}", fmt::join(with_memory, ","));
   for (const NodeShare& share : placement.nodes) {
     if (!contains(online, share.node)) {
-      throw Unavailable(fmt::format("node {} does not exist or is offline", share.node), choose);
+      const char* state = contains(possible_nodes(), share.node) ? "is offline" : "does not exist";
+      throw Unavailable(fmt::format("node {} {}", share.node, state), choose);
     }
     if (!contains(with_memory, share.node)) {
       throw Unavailable(fmt::format("node {} has no memory", share.node), choose);

@@ -85,6 +85,8 @@ std::vector<int> nodes_with_memory() { return node_list("has_memory"); }
 
 std::vector<int> online_nodes() { return node_list("online"); }
 
+std::vector<int> possible_nodes() { return node_list("possible"); }
+
 std::vector<int> allowed_nodes() {
   constexpr std::string_view kField = "Mems_allowed_list:\t";
   const std::string status = read_text("/proc/self/status");

@@ -31,6 +31,9 @@ std::vector<int> nodes_with_memory();
 // Nodes that are online, with or without memory.
 std::vector<int> online_nodes();
 
+// Nodes that the kernel is prepared for, online or not.
+std::vector<int> possible_nodes();
+
 // Nodes that this process may take memory from (cgroup cpuset).
 std::vector<int> allowed_nodes();
 

@@ -151,7 +151,7 @@ TEST(Requirements, EachNodesShareIsWhatCounts) {
 
 TEST(Requirements, NoSuchNode) {
   EXPECT_EQ(refusal(kMiB, Pages::kBase, {Policy::kBind, {{1023}}}).reason,
-            "node 1023 does not exist or is offline");
+            "node 1023 does not exist");
 }
 
 TEST(Requirements, AnEmptyHugetlbPoolNamesTheCommand) {

@@ -273,13 +273,15 @@ class Topology(Model):
     virtual: str = ""
     """Hypervisor, where the machine is virtual: kvm, qemu (tcg), ..."""
     emulated: bool = False
-    """True where CPUs are emulated in software, so that figures mean nothing."""
+    """True where CPUs or memories are emulated in software, so that figures mean nothing."""
     packages: list[Package]
     cpus: list[int]
     """CPUs that this process may run on (affinity and cgroup); of a file: the allowed ones."""
     siblings: list[list[int]]
     """CPUs of each core; one each without SMT."""
     nodes: list[Node]
+    offline_nodes: list[int] = []
+    """Nodes that the kernel is prepared for and that are not online."""
     caches: list[Cache]
     base_page_bytes: int
     huge_page_bytes: list[int] = []

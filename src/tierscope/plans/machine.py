@@ -113,8 +113,10 @@ def _policy_of(endpoint: Endpoint) -> str:
 def _node(topology: Topology, endpoint: Endpoint, number: int) -> Node:
     node = topology.node(number)
     if node is None:
+        offline = number in topology.offline_nodes
         raise UserError(
-            f"endpoint '{endpoint}': there is no node {number}; "
+            f"endpoint '{endpoint}': "
+            f"{f'node {number} is offline' if offline else f'there is no node {number}'}; "
             f"this machine's nodes are {_numbers(topology.nodes)}"
         )
     return node
