@@ -76,7 +76,7 @@ def _read_device(
         with_cpus = [entry.number for entry in nodes if entry.cpus]
         node = with_cpus[0] if len(with_cpus) == 1 else None
     class_code = (files.number(f"{directory}/class") or 0) >> 8
-    group = files.target(f"{directory}/iommu_group")
+    group = files.link_name(f"{directory}/iommu_group")
     return PciDevice(
         address=address,
         parent=above[-1] if above else None,
@@ -85,12 +85,12 @@ def _read_device(
         bridge=class_code == _BRIDGE_CLASS,
         vendor=files.number(f"{directory}/vendor") or 0,
         device=files.number(f"{directory}/device") or 0,
-        driver=files.target(f"{directory}/driver").rpartition("/")[2],
+        driver=files.link_name(f"{directory}/driver"),
         node=node,
         package=local_package(node, nodes, packages),
         link=_link(files, directory, "current"),
         link_max=_link(files, directory, "max"),
-        iommu_group=group.rpartition("/")[2] or None,
+        iommu_group=group or None,
         iommu_type=files.text(f"{directory}/iommu_group/type") if group else None,
     )
 

@@ -70,19 +70,21 @@ def packages(files: Files, cpus: list[int], cores: list[list[int]], model: str) 
 
 def caches(files: Files, cpus: list[int]) -> list[Cache]:
     """Every cache once, by level."""
-    found: dict[tuple[int, str, tuple[int, ...]], Cache] = {}
+    found: list[Cache] = []
+    covered: dict[int, set[int]] = {}
     for cpu in cpus:
         directory = f"{_CPU}/cpu{cpu}/cache"
-        for _, index in files.numbered(directory, "index"):
+        for number, index in files.numbered(directory, "index"):
+            if cpu in covered.setdefault(number, set()):
+                continue  # a neighbour's entry listed it; on 256 CPUs that saves thousands of reads
             level = files.number(f"{index}/level")
             kind = _CACHE_TYPES.get(files.text(f"{index}/type"))
             size = parse_size(files.text(f"{index}/size"))
             shared = files.ranges(f"{index}/shared_cpu_list") or [cpu]
-            if level is None or kind is None or size is None:
-                continue
-            key = (level, kind, tuple(shared))
-            found.setdefault(key, Cache(level=level, type=kind, size_bytes=size, cpus=shared))
-    return sorted(found.values(), key=lambda cache: (cache.level, cache.type, cache.cpus))
+            covered[number].update(shared)
+            if level is not None and kind is not None and size is not None:
+                found.append(Cache(level=level, type=kind, size_bytes=size, cpus=shared))
+    return sorted(found, key=lambda cache: (cache.level, cache.type, cache.cpus))
 
 
 def parse_size(text: str | None) -> int | None:
