@@ -76,9 +76,9 @@ def test_a_bar_is_an_eighth_fine() -> None:
 def test_evidence_is_said_once_where_it_is_the_same() -> None:
     same = Evidence(pages={"0": 3, "1": 1}, cpus=[0, 1], isa="avx2")
     other = same.model_copy(update={"isa": "sse4"})
-    measurements = [measured(1, 1, 1, evidence=e) for e in (same, same, other)]
+    measurements = [measured(1, 1, 1, evidence=e, cpus=[0, 1]) for e in (same, same, other)]
     assert evidence_line(measurements) == (
-        "observed: pages 75% on node 0, 25% on node 1; CPU 0-1; avx2 (2), sse4 (1)"
+        "observed: pages 75% on node 0, 25% on node 1; each thread on its CPU; avx2 (2), sse4 (1)"
     )
 
 
@@ -117,7 +117,7 @@ def shown(run: Run, width: int = 100) -> str:
 def test_a_run_shows_machine_bandwidth_knee_limit_latency_and_file(run: Run) -> None:
     text = shown(run)
     for part in (
-        "Test CPU", "node 2: CXL, 8 GiB", "Bandwidth, GB/s", "4 threads", "knee", "of limit",
+        "Test CPU", "node 2: CXL, 8 GiB", "Bandwidth, GB/s", "4 thr.", "knee", "of limit",
         "8 x DDR5-4800", "working set", "level 1, to 32 KiB–64 KiB: 2 ns", "/x/r.jsonl",
     ):  # fmt: skip
         assert part in text
@@ -135,6 +135,22 @@ def test_a_heatmap_of_many_threads_and_access_sizes_fits(
     lines = shown(run_of(plan, machine)).splitlines()
     assert max(map(len, lines)) <= 100
     assert sum(" KiB " in line for line in lines) >= 7
+
+
+def test_a_heatmap_too_wide_for_the_screen_comes_in_pieces(
+    machine: Topology, fake_engine: object
+) -> None:
+    options = {"access-size": "64..64k", "threads": "1..16", "order": "random", "size": "64m"}
+    request = Request(kind="bandwidth", options={**options, "from": "cpus:0-15"})
+    text = shown(run_of(expand([request], machine, thp=True), machine), width=50)
+    assert max(map(len, text.splitlines()[:-1])) <= 50
+    assert "…" not in text
+    assert sum(line.startswith(" 16 ") for line in text.splitlines()) > 1
+
+
+def test_threads_that_ran_elsewhere_are_told() -> None:
+    measurement = measured(1, 1, 1, cpus=[0, 1], evidence=Evidence(cpus=[0, 7]))
+    assert evidence_line([measurement]) == "observed: threads on CPUs 0,7 instead"
 
 
 def test_what_was_not_measured_says_why(machine: Topology, fake_engine: object) -> None:

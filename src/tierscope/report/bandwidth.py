@@ -1,6 +1,10 @@
 """The bandwidth tables."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from tierscope.analysis.knee import SHARE, knee
@@ -8,7 +12,7 @@ from tierscope.model.run import Measurement
 from tierscope.report import figures
 from tierscope.report.evidence import evidence_line, warnings
 from tierscope.report.grid import Axis, Grid, make_grids
-from tierscope.report.style import new_table, note, title
+from tierscope.report.style import fits, new_table, note, title
 
 _PATH = Axis("path")
 _OPERATION = Axis("operation")
@@ -18,10 +22,8 @@ _SIZE = Axis("size", numeric=True)
 _STRIDE = Axis("stride", numeric=True)
 _OTHERS = [Axis(key) for key in ("order", "pages", "isa", "policy", "mechanism")]
 _SIZES = ("access_size", "size", "stride")
-_BESIDE_CELLS = 30
-"""Columns of the screen that row names, knee and bus figures take."""
-_CELL = 7
-_CELL_WITH_INTERVAL = 12
+_CROWDED = 8
+"""Columns from which on rows and columns change places where that makes fewer."""
 
 
 def show_bandwidth(console: Console, measurements: list[Measurement]) -> None:
@@ -34,7 +36,7 @@ def show_bandwidth(console: Console, measurements: list[Measurement]) -> None:
     grids: list[Grid] = []
     for group in _groups(measured):
         rows, columns = _axes(group)
-        grids += make_grids(group, rows, columns, (console.width - _BESIDE_CELLS) // _CELL)
+        grids += make_grids(group, rows, columns, _CROWDED)
     for grid in grids:
         _show_grid(console, grid, factor)
     for line in filter(None, (*warnings(measured), evidence_line(measured))):
@@ -79,44 +81,54 @@ def _axes(group: list[Measurement]) -> tuple[list[Axis], list[Axis]]:
 
 
 def _show_grid(console: Console, grid: Grid, factor: float) -> None:
-    wide = len(grid.columns) > (console.width - _BESIDE_CELLS) // _CELL_WITH_INTERVAL
+    """Print a grid with intervals where they fit, else without, else in pieces side by side."""
     console.print(Text(_caption(grid), style="bold"))
+    table = _table(grid, grid.columns, factor, with_intervals=True)
+    with_intervals = fits(console, table)
+    columns = grid.columns
+    while not with_intervals and columns:
+        for count in range(len(columns), 0, -1):
+            table = _table(grid, columns[:count], factor, with_intervals=False)
+            if fits(console, table) or count == 1:
+                break
+        columns = columns[count:]
+        if columns:
+            console.print(table)
+    console.print(table)
+    _after(console, grid, with_intervals)
+
+
+def _table(grid: Grid, columns: list[str | int], factor: float, with_intervals: bool) -> Table:
     table = new_table()
     table.add_column(grid.row.name, no_wrap=True)
-    for column in grid.columns:
+    for column in columns:
         table.add_column(_heading(grid, column), justify="right", no_wrap=True)
-    with_knee = grid.column == _THREADS and len(grid.columns) > 1
-    with_limit = any(m.efficiency is not None for m in grid.cells.values())
-    with_bus = any(_bus(m) for m in grid.cells.values())
-    if with_bus:
-        table.add_column("best,\non bus", justify="right", no_wrap=True)
-    if with_knee:
-        table.add_column("knee", justify="right")
-    if with_limit:
-        table.add_column("of limit", justify="right")
+    whole = columns == grid.columns
+    extras = [extra for extra in _EXTRAS if whole and extra.applies(grid)]
+    for extra in extras:
+        table.add_column(extra.heading, justify="right", no_wrap=True)
     for row in grid.rows:
-        cells = [grid.cells.get((row, column)) for column in grid.columns]
-        present = [cell for cell in cells if cell]
-        best = max(present, key=lambda cell: cell.estimate or 0.0)
-        texts = [
-            _cell(cell, factor, wide, best=cell is best and len(present) > 1) for cell in cells
-        ]
-        if with_bus:
-            bus = _bus(best)
-            texts.append(Text(f"{bus / factor:.3g}" if bus else "=", style="dim"))
-        if with_knee:
-            texts.append(Text(_knee(present)))
-        if with_limit:
-            texts.append(Text("" if best.efficiency is None else f"{best.efficiency:.0%}"))
-        table.add_row(Text(_label(grid.row.key, row)), *texts)
-    console.print(table)
-    _after(console, grid, wide)
+        in_row = [cell for cell in (grid.cells.get((row, c)) for c in grid.columns) if cell]
+        best = max(in_row, key=lambda cell: cell.estimate or 0.0)
+        cells = [grid.cells.get((row, column)) for column in columns]
+        mark = best if len(in_row) > 1 else None
+        table.add_row(
+            Text(_label(grid.row.key, row)),
+            *(_cell(cell, factor, with_intervals, cell is mark) for cell in cells),
+            *(Text(extra.text(best, in_row, factor), style="dim") for extra in extras),
+        )
+    return table
 
 
-def _after(console: Console, grid: Grid, wide: bool) -> None:
-    if wide:
-        widest = max(map(figures.relative_half, grid.cells.values()))
-        note(console, f"95% intervals are at most ±{100 * widest:.2g}% of each figure")
+def _after(console: Console, grid: Grid, with_intervals: bool) -> None:
+    if not with_intervals:
+        widths = sorted(map(figures.relative_half, grid.cells.values()))
+        note(
+            console,
+            f"95% intervals: half of the figures are within "
+            f"±{100 * widths[len(widths) // 2]:.2g}%, "
+            f"all within ±{100 * widths[-1]:.2g}%",
+        )
     for text in {
         f"limit: {m.limit.value / 1e9:.4g} GB/s, {m.limit.link} ({m.limit.formula})"
         for m in grid.cells.values()
@@ -125,16 +137,26 @@ def _after(console: Console, grid: Grid, wide: bool) -> None:
         note(console, text)
 
 
-def _cell(cell: Measurement | None, factor: float, wide: bool, best: bool) -> Text:
+def _cell(cell: Measurement | None, factor: float, with_interval: bool, best: bool) -> Text:
     if cell is None:
         return Text("·", style="dim")
-    text = figures.plain(cell, factor) if wide else figures.with_interval(cell, factor)
+    text = figures.with_interval(cell, factor) if with_interval else figures.plain(cell, factor, 3)
     return Text(text, style="bold green" if best else "")
+
+
+@dataclass(frozen=True)
+class _Extra:
+    """A column beside a grid's own, about each row's best figure."""
+
+    heading: str
+    applies: Callable[[Grid], bool]
+    text: Callable[[Measurement, list[Measurement], float], str]
+    """Of the row's best, all of the row, and the unit's factor."""
 
 
 def _knee(cells: list[Measurement]) -> str:
     found = knee({int(cell.pattern["threads"]): cell.estimate or 0.0 for cell in cells})
-    return f"{found} thread{'s' if found > 1 else ''}"
+    return f"{found} thr."
 
 
 def _bus(cell: Measurement) -> float | None:
@@ -143,13 +165,35 @@ def _bus(cell: Measurement) -> float | None:
     return figures_of.get("bandwidth_with_write_allocate")
 
 
+def _bus_text(best: Measurement, factor: float) -> str:
+    bus = _bus(best)
+    return f"{bus / factor:.3g}" if bus else "="
+
+
+_EXTRAS = (
+    _Extra(
+        "best,\non bus",
+        lambda grid: any(map(_bus, grid.cells.values())),
+        lambda best, _row, factor: _bus_text(best, factor),
+    ),
+    _Extra(
+        "knee",
+        lambda grid: grid.column == _THREADS and len(grid.columns) > 1,
+        lambda _best, row, _factor: _knee(row),
+    ),
+    _Extra(
+        "of limit",
+        lambda grid: any(m.efficiency is not None for m in grid.cells.values()),
+        lambda best, _row, _factor: "" if best.efficiency is None else f"{best.efficiency:.0%}",
+    ),
+)
+
+
 def _heading(grid: Grid, value: str | int) -> str:
     text = _label(grid.column.key, value)
     if grid.column == _THREADS:
-        return (
-            f"{text} thread{'s' if value != 1 else ''}" if len(grid.columns) <= 4 else f"{text} t"
-        )
-    return text
+        return f"{text} thr."
+    return text.replace(" ", "\n") if len(grid.columns) > _CROWDED else text
 
 
 def _label(key: str, value: str | int) -> str:

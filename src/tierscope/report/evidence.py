@@ -13,10 +13,10 @@ _MOST_NOTES = 4
 
 def evidence_line(measurements: list[Measurement]) -> str:
     """Return what was observed in a group, each thing once, with counts where it differs."""
-    observed = [m.evidence for m in measurements if m.evidence]
+    observed = [m for m in measurements if m.evidence]
     parts = []
     for facet in (_pages, _huge, _cpus, _instructions, _verified):
-        counts = Counter(text for text in map(facet, observed) if text)
+        counts = Counter(text for m in observed if m.evidence and (text := facet(m, m.evidence)))
         if len(counts) == 1 and counts.total() == len(observed):
             parts.append(next(iter(counts)))
         elif counts:
@@ -24,7 +24,7 @@ def evidence_line(measurements: list[Measurement]) -> str:
     return f"observed: {'; '.join(parts)}" if parts else ""
 
 
-def _pages(evidence: Evidence) -> str:
+def _pages(_measurement: Measurement, evidence: Evidence) -> str:
     total = sum((evidence.pages or {}).values())
     if not evidence.pages or not total:
         return ""
@@ -32,7 +32,7 @@ def _pages(evidence: Evidence) -> str:
     return "pages " + ", ".join(shares)
 
 
-def _huge(evidence: Evidence) -> str:
+def _huge(_measurement: Measurement, evidence: Evidence) -> str:
     if evidence.huge_bytes is None or not evidence.region_bytes:
         return ""
     # A small region lies in one huge page that is larger than it.
@@ -40,15 +40,19 @@ def _huge(evidence: Evidence) -> str:
     return "huge pages" if share == 1 else "base pages" if share == 0 else f"{share:.0%} huge pages"
 
 
-def _cpus(evidence: Evidence) -> str:
-    return f"CPU {format_ranges(tuple(sorted(set(evidence.cpus))))}" if evidence.cpus else ""
+def _cpus(measurement: Measurement, evidence: Evidence) -> str:
+    if not evidence.cpus:
+        return ""
+    if evidence.cpus == measurement.cpus:
+        return "each thread on its CPU"
+    return f"threads on CPUs {format_ranges(tuple(sorted(set(evidence.cpus))))} instead"
 
 
-def _instructions(evidence: Evidence) -> str:
+def _instructions(_measurement: Measurement, evidence: Evidence) -> str:
     return evidence.isa or ""
 
 
-def _verified(evidence: Evidence) -> str:
+def _verified(_measurement: Measurement, evidence: Evidence) -> str:
     return "written data verified" if evidence.verified else ""
 
 

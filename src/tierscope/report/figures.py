@@ -49,10 +49,12 @@ def with_interval(measurement: Measurement, factor: float) -> str:
     return f"{value / factor:.{decimals}f} ±{shown:.{decimals}f}"
 
 
-def plain(measurement: Measurement, factor: float) -> str:
-    """Return the estimate alone, with the digits that its interval bears out."""
+def plain(measurement: Measurement, factor: float, digits: int) -> str:
+    """Return the estimate alone, with the digits that its interval bears out, at most so many."""
     value, half = value_and_half(measurement)
-    return f"{value / factor:.{decimals_of(value / factor, half / factor)}f}"
+    shown = value / factor
+    most = digits - 1 - math.floor(math.log10(abs(shown))) if shown else 0
+    return f"{shown:.{max(0, min(most, decimals_of(shown, half / factor)))}f}"
 
 
 def value_and_half(measurement: Measurement) -> tuple[float, float]:

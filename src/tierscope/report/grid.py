@@ -61,7 +61,7 @@ def make_grids(
     row = next((axis for axis in rows if axis in varying and axis != column), None)
     if row is None:
         row = next(axis for axis in rows if axis != column)
-    if _count(column, measurements) > most_columns and _count(row, measurements) <= most_columns:
+    if most_columns < _count(column, measurements) > _count(row, measurements):
         row, column = column, row
     rest = [axis for axis in axes if axis not in (row, column)]
     grids: dict[tuple[str | int, ...], list[Measurement]] = {}

@@ -17,6 +17,8 @@ _BESIDE_BAR = 68
 _LEAST_SWEEP = 4
 _UNSURE = 0.1
 """Half-width, as a share, from which on an interval says too little to find levels by."""
+_LEAST_SURE = 0.6
+"""Share of a sweep's sizes that has to be sure for levels to be told."""
 _PATH = Axis("path")
 
 
@@ -67,8 +69,12 @@ def _show_sweep(console: Console, path: str, group: list[Measurement], run: Run)
 
 def _show_curve(console: Console, curve: list[Measurement], run: Run) -> None:
     points = [(int(m.pattern["size"]), m.estimate or 0.0) for m in curve]
-    unsure = sum(figures.relative_half(m) > _UNSURE for m in curve)
-    found = [] if unsure > len(curve) // 4 else plateaus(points)
+    sure = [
+        point
+        for point, measurement in zip(points, curve, strict=True)
+        if figures.relative_half(measurement) <= _UNSURE
+    ]
+    found = plateaus(sure) if len(sure) >= _LEAST_SURE * len(curve) else []
     ends = {plateau.last_size: plateau for plateau in found}
     most = max(latency for _, latency in points)
     table = new_table()
@@ -87,14 +93,14 @@ def _show_curve(console: Console, curve: list[Measurement], run: Run) -> None:
             label,
         )
     console.print(table)
-    if found:
-        for line in _level_lines(found, points[-1][0], run):
-            note(console, line)
-    else:
+    for line in _level_lines(found, points[-1][0], run) if found else []:
+        note(console, line)
+    left_out = len(curve) - len(sure)
+    if left_out:
+        what = "left out of the levels" if found else "too many to tell cache levels"
         note(
             console,
-            f"no cache levels are told from this: {unsure} of {len(curve)} intervals are wider "
-            f"than ±{_UNSURE:.0%}",
+            f"{left_out} of {len(curve)} intervals are wider than ±{_UNSURE:.0%}: {what}",
         )
 
 

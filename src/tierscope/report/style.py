@@ -2,6 +2,7 @@
 
 from rich import box
 from rich.console import Console
+from rich.measure import Measurement
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -10,6 +11,12 @@ from rich.text import Text
 def new_table() -> Table:
     """Return an empty table in the common style."""
     return Table(box=box.SIMPLE_HEAD, header_style="bold cyan", pad_edge=False, padding=(0, 1))
+
+
+def fits(console: Console, table: Table) -> bool:
+    """Whether the console is wide enough to print a table without cutting anything."""
+    boundless = console.options.update(max_width=10_000)
+    return Measurement.get(console, boundless, table).maximum <= console.width
 
 
 def title(console: Console, text: str) -> None:
