@@ -4,7 +4,20 @@ from typing import Annotated
 
 import typer
 
-from tierscope.cli import bandwidth, doctor, latency, run, show, topo
+from tierscope.cli import (
+    bandwidth,
+    check,
+    compare,
+    doctor,
+    export,
+    latency,
+    query,
+    report,
+    run,
+    show,
+    topo,
+)
+from tierscope.cli import list as runs_list
 
 app = typer.Typer(
     name="tierscope",
@@ -55,3 +68,10 @@ app.command("latency")(latency.latency)
 app.command("show")(show.show)
 app.command("doctor")(doctor.doctor)
 app.command("topo")(topo.topo)
+app.command("report")(report.report)
+app.command("compare")(compare.compare)
+app.command("check")(check.check)
+app.command("list")(runs_list.list_)
+app.command("tag")(runs_list.tag)
+app.command("query")(query.query)
+app.command("export")(export.export)

@@ -40,7 +40,9 @@ def new_run_path(label: str, directory: Path | None, now: datetime) -> Path:
 
 
 def find_run(name: str) -> Path:
-    """Return the run file of a path, a name in the data directory, or ``last``.
+    """Return the run file of a path, a name or a tag in the data directory, or ``last``.
+
+    A tag that several runs have names the newest of them.
 
     Raises UserError that says where it was looked for.
     """
@@ -55,4 +57,16 @@ def find_run(name: str) -> Path:
     path = folder / (name if name.endswith(SUFFIX) else name + SUFFIX)
     if path.is_file():
         return path
-    raise UserError(f"run '{name}' is neither a file nor the name of a run in {folder}")
+    tagged = [path for path in folder.glob(f"*{SUFFIX}") if name in tags_of(path)]
+    if tagged:
+        return max(tagged, key=lambda path: path.stat().st_mtime)
+    raise UserError(f"run '{name}' is neither a file nor the name of a run in {folder}, nor a tag")
+
+
+def tags_of(path: Path) -> list[str]:
+    """Return the tags of a run file: the lines of NAME.tags beside NAME.jsonl."""
+    try:
+        lines = path.with_suffix(".tags").read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return []
+    return [line.strip() for line in lines if line.strip()]

@@ -1,0 +1,89 @@
+"""What keeps two runs, or two measurements, from being compared: machine, link, settings."""
+
+from typing import Any
+
+from tierscope.model.errors import UserError
+from tierscope.model.run import Measurement, Run
+
+_SETTINGS = (
+    "kernel", "governor", "frequency-driver", "turbo", "smt", "thp", "numa-balancing",
+)  # fmt: skip
+ALLOWABLE = ("host", "machine", *_SETTINGS, "link", "isa", "emulated")
+"""What ``--allow`` takes; the words that obstacles begin with."""
+_MACHINE = ("cpu", "architecture", "hypervisor", "packages", "cores", "cpus")
+
+
+def check_allowed(words: list[str]) -> None:
+    """Raise UserError for a word that names no obstacle."""
+    from tierscope.plans.grammar import did_you_mean
+
+    for word in words:
+        if word not in ALLOWABLE:
+            raise UserError(
+                f"--allow: '{word}' is not one of {', '.join(ALLOWABLE)}"
+                f"{did_you_mean(word, ALLOWABLE)}"
+            )
+
+
+def run_obstacles(base: Run, new: Run, allow: frozenset[str]) -> tuple[list[str], list[str]]:
+    """Return what keeps two runs from being compared at all, and what was allowed to differ."""
+    found = _differing(base, new)
+    obstacles = [text for word, text in found if word not in allow]
+    remarks = [text for word, text in found if word in allow]
+    return obstacles, remarks
+
+
+def _differing(base: Run, new: Run) -> list[tuple[str, str]]:
+    found = []
+    for which, run in (("base", base), ("new", new)):
+        if run.header.emulated:
+            found.append(
+                ("emulated", f"emulated: the {which} run's machine is, so its figures mean nothing")
+            )
+    old, fresh = base.header, new.header
+    if old.host != fresh.host:
+        found.append(("host", _text("host", old.host, fresh.host)))
+    for key in _MACHINE:
+        values = old.machine.get(key), fresh.machine.get(key)
+        if values[0] != values[1]:
+            found.append(("machine", _text(f"machine: {key}", *values)))
+    nodes = _nodes(old.machine), _nodes(fresh.machine)
+    if nodes[0] != nodes[1]:
+        found.append(("machine", _text("machine: nodes", *nodes)))
+    gpus = _gpus(old.machine), _gpus(fresh.machine)
+    if gpus[0] != gpus[1]:
+        found.append(("machine", _text("machine: GPUs", *gpus)))
+    for key in _SETTINGS:
+        values = old.environment.get(key), fresh.environment.get(key)
+        if values[0] != values[1]:
+            found.append((key, _text(key, *values)))
+    return found
+
+
+def _text(name: str, base: Any, new: Any) -> str:
+    said = ["not there" if value in (None, "") else str(value) for value in (base, new)]
+    return f"{name}: {said[0]} in the base run, {said[1]} in the new one"
+
+
+def _nodes(machine: dict[str, Any]) -> str:
+    """Return the nodes in words; memory to a GiB, since firmware takes a little more or less."""
+    return ", ".join(
+        f"{node['node']} {node['kind']} {round(node['total_bytes'] / 2**30)} GiB"
+        for node in machine.get("nodes", [])
+    )
+
+
+def _gpus(machine: dict[str, Any]) -> str:
+    return ", ".join(str(gpu.get("name", "")) for gpu in machine.get("gpus", []))
+
+
+def measurement_obstacle(base: Measurement, new: Measurement, allow: frozenset[str]) -> str:
+    """Return what keeps two measured figures of one identity from being compared, or nothing."""
+    old = base.limit.link if base.limit else ""
+    fresh = new.limit.link if new.limit else ""
+    if old != fresh and "link" not in allow:
+        return _text("link", old, fresh)
+    ran = [m.evidence.isa if m.evidence else None for m in (base, new)]
+    if ran[0] != ran[1] and "isa" not in allow:
+        return _text("isa", *ran)
+    return ""

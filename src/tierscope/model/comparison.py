@@ -1,0 +1,49 @@
+"""What comparing two runs finds."""
+
+from typing import Any, Literal
+
+from tierscope.model.base import Model
+from tierscope.model.event import Unit
+
+Verdict = Literal["same", "faster", "slower", "not comparable"]
+
+
+class Difference(Model):
+    """One measurement in two runs, joined on its identity: kind, endpoints, pattern."""
+
+    kind: str
+    initiator: str
+    target: str
+    pattern: dict[str, Any]
+    metric: str
+    unit: Unit | None
+    verdict: Verdict
+    reason: str = ""
+    """Why it is not comparable."""
+    base: float | None = None
+    new: float | None = None
+    ratio: float | None = None
+    """new / base; of a latency more than 1 is slower."""
+    low: float | None = None
+    high: float | None = None
+    """Interval of the ratio that holds for all measurements of the comparison at once, with 95%."""
+
+
+class Comparison(Model):
+    """Two runs, side by side."""
+
+    base: str
+    new: str
+    tolerance: float
+    """Change, as a share, up to which a measurement counts as the same."""
+    obstacles: list[str]
+    """What differs between the runs' machines or settings, so that nothing is comparable."""
+    remarks: list[str] = []
+    """What differs and was allowed to, or does not matter."""
+    wander: float | None = None
+    """How far medians wander from run to run beyond their intervals, as a share; None: unknown."""
+    differences: list[Difference]
+
+    def count(self, verdict: Verdict) -> int:
+        """How many differences have that verdict."""
+        return sum(difference.verdict == verdict for difference in self.differences)

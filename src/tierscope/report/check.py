@@ -1,0 +1,83 @@
+"""The outcome of holding a run against its golden values: a table, and JUnit XML."""
+
+import xml.etree.ElementTree as ElementTree
+from datetime import datetime
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from tierscope.analysis.expect import Finding
+from tierscope.model.errors import UserError
+from tierscope.model.run import Run
+from tierscope.report.style import new_table
+
+
+def show_findings(console: Console, findings: list[Finding]) -> None:
+    """Print the findings, those that failed first."""
+    table = new_table()
+    table.add_column("", no_wrap=True)
+    table.add_column("rule", overflow="fold")
+    table.add_column("path", overflow="fold")
+    table.add_column("found", overflow="fold")
+    for finding in sorted(findings, key=lambda finding: finding.passed):
+        verdict = Text("pass", style="green") if finding.passed else Text("FAIL", style="bold red")
+        table.add_row(verdict, Text(finding.name), Text(finding.path), Text(finding.said))
+    console.print(table)
+    failed = sum(not finding.passed for finding in findings)
+    console.print(f"{len(findings) - failed} passed, {failed} failed")
+
+
+def junit_xml(run: Run, findings: list[Finding]) -> str:
+    """Return JUnit XML, as CI systems read it: a test case for each finding."""
+    failed = sum(not finding.passed for finding in findings)
+    counts = {"tests": str(len(findings)), "failures": str(failed), "errors": "0"}
+    root = ElementTree.Element("testsuites", counts)
+    suite = ElementTree.SubElement(
+        root,
+        "testsuite",
+        {
+            **counts,
+            "name": _legal(f"tierscope {run.header.name}"),
+            "hostname": _legal(run.header.host),
+            "timestamp": datetime.fromisoformat(run.header.started).isoformat(timespec="seconds"),
+            "skipped": "0",
+            "time": "0",
+        },
+    )
+    for finding in findings:
+        case = ElementTree.SubElement(
+            suite,
+            "testcase",
+            {
+                "classname": _legal(finding.name),
+                "name": _legal(f"{finding.path} {finding.id}".strip() or finding.rule),
+                "time": "0",
+            },
+        )
+        if not finding.passed:
+            failure = ElementTree.SubElement(case, "failure", {"message": _legal(finding.said)})
+            failure.text = _legal(f"{finding.where}: {finding.rule}\n{finding.said}")
+        else:
+            ElementTree.SubElement(case, "system-out").text = _legal(finding.said)
+    ElementTree.indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, "unicode")}\n'
+
+
+def write_junit(run: Run, findings: list[Finding], path: Path) -> None:
+    """Write JUnit XML; raises UserError where that cannot be."""
+    try:
+        path.write_text(junit_xml(run, findings), encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def _legal(text: str) -> str:
+    """Replace the signs that XML 1.0 cannot hold at all."""
+    return "".join(
+        sign
+        if sign in "\t\n\r" or "\x20" <= sign <= "\ud7ff" or "\ue000" <= sign <= "\ufffd"
+        or sign >= "\U00010000"
+        else "\ufffd"
+        for sign in text
+    )  # fmt: skip

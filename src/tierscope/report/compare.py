@@ -1,0 +1,236 @@
+"""A comparison in the terminal: what changed first, then how much could have been seen."""
+
+from math import log
+from statistics import median
+
+from rich.console import Console
+from rich.text import Text
+
+from tierscope.analysis.compare import identities, percent
+from tierscope.model.comparison import Comparison, Difference
+from tierscope.model.run import Run
+from tierscope.report import figures
+from tierscope.report.pictures.picture import label_of
+from tierscope.report.style import new_table, note, title
+
+_STYLES = {"slower": "bold red", "faster": "bold green", "same": "", "not comparable": "yellow"}
+_MOST_ROWS = 40
+_MOST_SAME = 10
+"""Lines shown where nothing changed."""
+_NOISY = "too noisy"  # begins reasons that differ only in their figure
+_SPARKS = "▁▂▃▄▅▆▇█"
+
+
+def show_comparison(console: Console, comparison: Comparison) -> None:
+    """Print a comparison of two runs."""
+    title(console, f"{comparison.base} → {comparison.new}")
+    console.print(Text(headline(comparison), style="bold"))
+    for obstacle in comparison.obstacles:
+        note(console, f"differs: {obstacle}")
+    for remark in comparison.remarks:
+        note(console, f"differs, and allowed to: {remark}")
+    rows = sorted_by_change(comparison)
+    changed = [d for d in rows if d.verdict != "same"]
+    if rows:
+        _show_rows(console, rows[: max(len(changed), _MOST_SAME)], len(rows))
+    if not comparison.obstacles:
+        _show_refused(console, comparison)
+    for line in foot_lines(comparison):
+        note(console, line)
+
+
+def headline(comparison: Comparison) -> str:
+    """Return the verdicts in one line."""
+    counts = {
+        verdict: comparison.count(verdict)
+        for verdict in ("slower", "faster", "same", "not comparable")
+    }
+    if comparison.obstacles:
+        return "Not comparable; --allow lets these differ."
+    parts = [f"{number} {verdict}" for verdict, number in counts.items() if number]
+    return (
+        f"{', '.join(parts)}, of {len(comparison.differences)}" if parts else "nothing to compare"
+    )
+
+
+def sorted_by_change(comparison: Comparison) -> list[Difference]:
+    """Return what got slower, then faster, then stayed the same, each by size of change."""
+    order = {"slower": 0, "faster": 1, "same": 2}
+    judged = [d for d in comparison.differences if d.verdict in order]
+    return sorted(judged, key=lambda d: (order[d.verdict], -_factor(d)))
+
+
+def _factor(difference: Difference) -> float:
+    ratio = difference.ratio or 1.0
+    return max(ratio, 1 / ratio)
+
+
+def name_of(difference: Difference) -> str:
+    """Return the identity of a difference in words."""
+    pattern = difference.pattern
+    keys = [key for key in pattern if pattern[key] not in ("auto", "sequential", "", None)]
+    words = [
+        label_of(key, pattern[key])
+        for key in keys
+        if (key, pattern[key]) not in (("access_size", 64), ("stride", 256))
+    ]
+    return ", ".join(words)
+
+
+def change_text(difference: Difference) -> str:
+    """Return the change with its interval: "-5.1% (-6.0 to -4.2)"."""
+    if difference.ratio is None:
+        return ""
+    if difference.low is None or difference.high is None:
+        return f"{100 * (difference.ratio - 1):+.1f}%"
+    low, high = 100 * (difference.low - 1), 100 * (difference.high - 1)
+    decimals = 1 if high - low < 20 else 0
+    value = 100 * (difference.ratio - 1)
+    return f"{value:+.{decimals}f}% ({low:+.{decimals}f} to {high:+.{decimals}f})"
+
+
+def value_text(difference: Difference, value: float | None) -> str:
+    """Return one run's figure with its unit."""
+    if value is None:
+        return "–"
+    unit, factor = figures.scale_of(difference.unit or "count", [value])
+    return f"{value / factor:.4g} {unit}"
+
+
+def foot_lines(comparison: Comparison) -> list[str]:
+    """Say how small a change this comparison could have seen, and what its intervals are."""
+    judged = [d for d in comparison.differences if d.low is not None and d.ratio]
+    if not judged:
+        return []
+    seen = [d.ratio / d.low for d in judged if d.ratio and d.low]
+    smallest = f"{percent(log(median(seen)))} on (from {percent(log(min(seen)))} for the best)"
+    tolerated = f"{100 * comparison.tolerance:.2g}%"
+    lines = [
+        f"changes from {smallest} could have been seen; up to {tolerated} counts as the same",
+        "intervals of new / base hold for all of them at once with 95%",
+    ]
+    if comparison.wander is None:
+        lines.append("too few measurements to tell how far medians wander between runs: wide")
+    elif comparison.wander > 0:
+        lines.append(
+            f"medians wander by about {100 * comparison.wander:.2g}% between these runs, more than "
+            "their own intervals say; that is allowed for"
+        )
+    return lines
+
+
+def _show_rows(console: Console, rows: list[Difference], count: int) -> None:
+    table = new_table()
+    table.add_column("path", overflow="fold")
+    table.add_column("measurement", overflow="fold")
+    for name in ("base", "new", "change"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    for d in rows[:_MOST_ROWS]:
+        table.add_row(
+            Text(f"{d.initiator} → {d.target}"),
+            Text(f"{d.kind} {name_of(d)}"),
+            value_text(d, d.base),
+            value_text(d, d.new),
+            change_text(d),
+            Text(d.verdict, style=_STYLES[d.verdict]),
+        )
+    console.print(table)
+    left_out = count - min(len(rows), _MOST_ROWS)
+    if left_out:
+        note(console, f"and {left_out} more, --json or -o have all")
+
+
+def _show_refused(console: Console, comparison: Comparison) -> None:
+    reasons: dict[str, int] = {}
+    for d in comparison.differences:
+        if d.verdict == "not comparable":
+            reason = _NOISY if d.reason.startswith(_NOISY) else d.reason
+            reasons[reason] = reasons.get(reason, 0) + 1
+    for reason, count in list(reasons.items())[:_MOST_ROWS]:
+        note(console, f"not comparable ({count}): {reason}")
+
+
+def show_trend(
+    console: Console, runs: list[tuple[str, Run]], comparisons: list[Comparison]
+) -> None:
+    """Print several runs as a trend, each against the first."""
+    title(console, f"{len(runs)} runs, each against {runs[0][0]}")
+    table = new_table()
+    table.add_column("run", overflow="fold")
+    for verdict in ("slower", "faster", "same", "not comparable"):
+        table.add_column(verdict, justify="right")
+    for comparison in comparisons:
+        counts = [str(comparison.count(v)) for v in ("slower", "faster", "same", "not comparable")]
+        table.add_row(Text(comparison.new), *counts)
+    console.print(table)
+    for obstacle in dict.fromkeys(text for c in comparisons for text in c.obstacles):
+        note(console, f"differs: {obstacle}")
+    _show_courses(console, runs, comparisons)
+    for line in foot_lines(comparisons[-1]):
+        note(console, f"last run: {line}")
+
+
+def _show_courses(
+    console: Console, runs: list[tuple[str, Run]], comparisons: list[Comparison]
+) -> None:
+    courses = courses_of([run for _, run in runs])
+    last = {key_of(d): d for d in comparisons[-1].differences}
+    table = new_table()
+    table.add_column("path", overflow="fold")
+    table.add_column("measurement", overflow="fold")
+    table.add_column("first", justify="right", no_wrap=True)
+    table.add_column("course", no_wrap=True)
+    table.add_column("last", justify="right", no_wrap=True)
+    table.add_column("change of the last", justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    ordered = sorted_by_change(comparisons[-1])
+    for d in ordered[:_MOST_ROWS]:
+        known = last[key_of(d)]
+        table.add_row(
+            Text(f"{d.initiator} → {d.target}"),
+            Text(f"{d.kind} {name_of(d)}"),
+            value_text(d, known.base),
+            spark(courses.get(key_of(d), [])),
+            value_text(d, known.new),
+            change_text(known),
+            Text(known.verdict, style=_STYLES[known.verdict]),
+        )
+    if ordered:
+        console.print(table)
+
+
+def key_of(difference: Difference) -> str:
+    """Return what joins a difference with its course."""
+    pattern = sorted(difference.pattern.items())
+    return f"{difference.kind} {difference.initiator} {difference.target} {pattern}"
+
+
+def courses_of(runs: list[Run]) -> dict[str, list[float | None]]:
+    """Return each measurement's estimates over runs, None where a run has none."""
+    found = [identities(run) for run in runs]
+    courses = {}
+    for key in dict.fromkeys(key for known in found for key in known):
+        members = [known.get(key) for known in found]
+        first = next(m for m in members if m is not None)
+        name = f"{first.kind} {first.initiator} {first.target} {sorted(first.pattern.items())}"
+        courses[name] = [m.estimate if m is not None else None for m in members]
+    return courses
+
+
+def spark(values: list[float | None]) -> str:
+    """Return values as a line of blocks, from their least to their most; a gap is a space."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return ""
+    low, span = min(known), max(known) - min(known)
+    # A span under 2% is drawn flat: noise blown up to full height would look like a trend.
+    flat = span < 0.02 * max(known)
+    most = len(_SPARKS) - 1
+    steps = []
+    for value in values:
+        if value is None:
+            steps.append(" ")
+        else:
+            steps.append(_SPARKS[3 if flat else round((value - low) / span * most)])
+    return "".join(steps)

@@ -1,0 +1,58 @@
+"""The list of kept runs, and the outcome of a query, in the terminal."""
+
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from tierscope.report.style import new_table, note
+from tierscope.runs.history import Entry
+
+_MOST_ROWS = 1000
+
+
+def show_entries(console: Console, found: list[Entry]) -> None:
+    """Print runs, oldest first, so that the newest stands where a terminal ends."""
+    if not found:
+        console.print("no runs; make one with 'tierscope run'")
+        return
+    table = new_table()
+    table.add_column("run", overflow="fold")
+    table.add_column("started", no_wrap=True)
+    table.add_column("host", overflow="fold")
+    table.add_column("measured", justify="right", no_wrap=True)
+    table.add_column("state", no_wrap=True)
+    table.add_column("tags", overflow="fold")
+    for entry in found:
+        measured = f"{entry.measured} of {entry.planned}" if entry.measured is not None else "–"
+        state = f"{entry.state}, emulated" if entry.emulated else entry.state
+        table.add_row(
+            Text(entry.name),
+            entry.started[:16].replace("T", " "),
+            Text(entry.host),
+            measured,
+            Text(state, style="" if entry.state == "complete" else "yellow"),
+            Text(", ".join(entry.tags)),
+        )
+    console.print(table)
+
+
+def show_rows(console: Console, names: list[str], rows: list[tuple[Any, ...]]) -> None:
+    """Print a query's rows."""
+    table = new_table()
+    for name in names:
+        table.add_column(Text(name), overflow="fold")
+    for row in rows[:_MOST_ROWS]:
+        table.add_row(*(Text(_cell(value)) for value in row))
+    console.print(table)
+    if len(rows) > _MOST_ROWS:
+        note(console, f"and {len(rows) - _MOST_ROWS} more; --json or --csv print all")
+    console.print(f"{len(rows)} row{'' if len(rows) == 1 else 's'}")
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return str(value)

@@ -1,0 +1,137 @@
+"""The page of a comparison: two runs side by side, or several as a trend."""
+
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from tierscope.model.comparison import Comparison, Difference
+from tierscope.model.run import Run
+from tierscope.report.compare import (
+    change_text,
+    courses_of,
+    foot_lines,
+    headline,
+    name_of,
+    sorted_by_change,
+    value_text,
+)
+from tierscope.report.compare import (
+    key_of as course_key,
+)
+from tierscope.report.html.page import csv_line, packed, template
+from tierscope.report.pictures import svg_for_page
+from tierscope.report.pictures.changes import changes_picture, trend_picture
+
+_MOST_ROWS = 400
+_MOST_TRENDS = 24
+
+
+@dataclass(frozen=True)
+class Row:
+    """One difference on the page."""
+
+    path: str
+    what: str
+    base: str
+    new: str
+    change: str
+    verdict: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Side:
+    """One comparison on the page."""
+
+    id: str
+    comparison: Comparison
+    headline: str
+    rows: list[Row]
+    left_out: int
+    refused: list[tuple[str, int]]
+    notes: list[str]
+    svg: Markup | None
+    alt: str
+    data: str
+
+
+@dataclass(frozen=True)
+class Trend:
+    """One measurement over all runs."""
+
+    id: str
+    title: str
+    alt: str
+    svg: Markup
+
+
+def render_comparison(runs: list[tuple[str, Run]], comparisons: list[Comparison]) -> str:
+    """Return the page of comparisons with the first run."""
+    sides = [_side(f"side{number}", c) for number, c in enumerate(comparisons, 1)]
+    trends = _trends(runs, comparisons[-1]) if len(runs) > 2 else []
+    settings = [
+        (name, [run.header.environment.get(name, "–") for _, run in runs])
+        for name in dict.fromkeys(key for _, run in runs for key in run.header.environment)
+    ]
+    return str(
+        template("compare.html").render(runs=runs, sides=sides, trends=trends, settings=settings)
+    )
+
+
+def _side(prefix: str, comparison: Comparison) -> Side:
+    ordered = sorted_by_change(comparison)
+    refused: dict[str, int] = {}
+    for difference in comparison.differences:
+        if difference.verdict == "not comparable":
+            refused[difference.reason] = refused.get(difference.reason, 0) + 1
+    picture = changes_picture(ordered) if ordered else None
+    labels = f"{prefix}-picture {prefix}-alt"
+    return Side(
+        id=prefix,
+        comparison=comparison,
+        headline=headline(comparison),
+        rows=[_row(d) for d in ordered[:_MOST_ROWS]],
+        left_out=max(0, len(ordered) - _MOST_ROWS),
+        refused=list(refused.items()),
+        notes=foot_lines(comparison),
+        svg=Markup(svg_for_page(picture, prefix, labels)) if picture else None,  # noqa: S704
+        alt=picture.alt if picture else "",
+        data=packed(_csv(comparison)),
+    )
+
+
+def _row(difference: Difference) -> Row:
+    return Row(
+        path=f"{difference.initiator} → {difference.target}",
+        what=f"{difference.kind} {name_of(difference)}",
+        base=value_text(difference, difference.base),
+        new=value_text(difference, difference.new),
+        change=change_text(difference),
+        verdict=difference.verdict,
+        reason=difference.reason,
+    )
+
+
+def _csv(comparison: Comparison) -> list[str]:
+    names = ("kind", "initiator", "target", "pattern", "metric", "unit", "base", "new", "ratio",
+             "low", "high", "verdict", "reason")  # fmt: skip
+    lines = [csv_line(list(names))]
+    for difference in comparison.differences:
+        values = difference.model_dump(mode="json")
+        values["pattern"] = name_of(difference)
+        lines.append(csv_line(["" if values[key] is None else str(values[key]) for key in names]))
+    return lines
+
+
+def _trends(runs: list[tuple[str, Run]], last: Comparison) -> list[Trend]:
+    """Draw the courses of what changed most."""
+    courses = courses_of([run for _, run in runs])
+    found = []
+    for number, difference in enumerate(sorted_by_change(last)[:_MOST_TRENDS], 1):
+        values = courses.get(course_key(difference), [])
+        picture = trend_picture(difference, values, [name for name, _ in runs])
+        id_ = f"trend{number}"
+        svg = svg_for_page(picture, id_, f"{id_}-title {id_}-alt")
+        title = f"{difference.initiator} → {difference.target}, {difference.kind}"
+        found.append(Trend(id_, f"{title} {name_of(difference)}", picture.alt, Markup(svg)))  # noqa: S704
+    return found

@@ -1,0 +1,220 @@
+"""Put a report's page together; everything that it needs is inside it."""
+
+import base64
+import csv
+import gzip
+import hashlib
+import io
+import json
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup
+
+from tierscope.model.endpoint import format_ranges
+from tierscope.model.errors import UserError
+from tierscope.model.run import Measurement, Run
+from tierscope.report.evidence import evidence_line, warnings
+from tierscope.report.figures import size_text
+from tierscope.report.html.rows import MOST_PATHS, FigureTable, PathRow, figure_table, path_rows
+from tierscope.report.pictures import Picture, kind_of, kinds_in, pictures_of, svg_for_page
+from tierscope.report.pictures.draw import DARK, LIGHT
+from tierscope.report.sentences import sentences
+from tierscope.runs.export import to_csv
+
+MOST_PICTURES = 30
+"""Pictures on one page; --svg and --png draw all."""
+_MOST_MISSING = 100
+
+
+@dataclass(frozen=True)
+class Card:
+    """One picture on the page with all that belongs to it."""
+
+    id: str
+    picture: Picture
+    svg: Markup
+    table: FigureTable
+    rows: str
+    """Numbers of its lines in the page's CSV, as ranges."""
+    observed: str
+    warnings: list[str]
+
+
+@dataclass(frozen=True)
+class Section:
+    """One kind of measurement."""
+
+    id: str
+    title: str
+    method: str
+    cards: list[Card]
+
+
+@dataclass(frozen=True)
+class RunPage:
+    """One run on the page."""
+
+    id: str
+    name: str
+    run: Run
+    sentences: list[str]
+    paths: list[PathRow]
+    paths_left_out: int
+    topology: Markup | None
+    """The machine as a drawing, where the run knows its topology."""
+    sections: list[Section]
+    pictures_left_out: int
+    missing: list[Measurement]
+    missing_left_out: int
+    data: str
+    """The run's CSV for the buttons: lines as JSON, gzip, base64."""
+    planned: int
+
+
+def render_report(runs: list[tuple[str, Run]]) -> str:
+    """Return the page of one or more runs, each with the name to show."""
+    pages = [_run_page(f"run{number}", name, run) for number, (name, run) in enumerate(runs, 1)]
+    hosts = ", ".join(dict.fromkeys(page.run.header.host for page in pages))
+    return str(template("report.html").render(pages=pages, title=hosts))
+
+
+def write_page(text: str, path: Path) -> None:
+    """Write a page; raises UserError where that cannot be."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UserError(
+            f"{path} cannot be written: {error.strerror}; name another file with -o"
+        ) from None
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("tierscope.report.html"),
+        autoescape=select_autoescape(default=True, default_for_string=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["size"] = size_text
+    environment.filters["cpus"] = lambda cpus: format_ranges(tuple(sorted(cpus))) or "none"
+    environment.filters["count"] = lambda number, name: f"{number} {name}" + "s" * (number != 1)
+    environment.globals["asset"] = _asset
+    environment.globals["script_hash"] = _script_hash
+    environment.globals["colours"] = {"light": LIGHT, "dark": DARK}
+    return environment
+
+
+def template(name: str) -> Any:
+    """Return a template by name, with everything that the pages share."""
+    return _environment().get_template(name)
+
+
+def _asset(name: str) -> Markup:
+    """Return a style sheet or script of ours as it is."""
+    folder = resources.files("tierscope.report.html") / "templates"
+    return Markup((folder / name).read_text(encoding="utf-8"))  # noqa: S704  # our own file
+
+
+def _script_hash(name: str) -> str:
+    """Return what the page's own policy lets run: this script and nothing else."""
+    digest = hashlib.sha256(str(_asset(name)).encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
+
+
+def _run_page(prefix: str, name: str, run: Run) -> RunPage:
+    lines, numbers = _csv_lines(run)
+    kept, left_out = _pictures(run)
+    sections = [
+        Section(
+            id=f"{prefix}-{kind}",
+            title=kind_of(kind).title,
+            method=kind_of(kind).method,
+            cards=[_card(prefix, picture, numbers) for picture in pictures],
+        )
+        for kind, pictures in kept.items()
+    ]
+    paths = path_rows(run.measurements)
+    missing = [m for m in run.measurements if m.status != "measured"]
+    missing.sort(key=lambda m: m.status != "failed")
+    return RunPage(
+        id=prefix,
+        name=name,
+        run=run,
+        sentences=sentences(run),
+        paths=paths[:MOST_PATHS],
+        paths_left_out=max(0, len(paths) - MOST_PATHS),
+        topology=None,
+        sections=sections,
+        pictures_left_out=left_out,
+        missing=missing[:_MOST_MISSING],
+        missing_left_out=max(0, len(missing) - _MOST_MISSING),
+        data=packed(lines),
+        planned=len(run.header.plan.get("measurements", [])),
+    )
+
+
+def _pictures(run: Run) -> tuple[dict[str, list[Picture]], int]:
+    """Return each kind's pictures, as many as a page bears, shared out in turns; and the rest."""
+    found = {kind: pictures_of(run, kind) for kind in kinds_in(run)}
+    room = MOST_PICTURES
+    kept: dict[str, int] = dict.fromkeys(found, 0)
+    while room and any(kept[kind] < len(pictures) for kind, pictures in found.items()):
+        for kind, pictures in found.items():
+            if room and kept[kind] < len(pictures):
+                kept[kind] += 1
+                room -= 1
+    left_out = sum(len(pictures) - kept[kind] for kind, pictures in found.items())
+    return {kind: found[kind][:number] for kind, number in kept.items() if number}, left_out
+
+
+def _card(prefix: str, picture: Picture, numbers: dict[str, int]) -> Card:
+    id_ = f"{prefix}-{picture.key}"
+    labels = f"{id_}-title {id_}-alt"
+    lines = sorted({numbers[m.id] for m in picture.measurements if m.id in numbers})
+    return Card(
+        id=id_,
+        picture=picture,
+        svg=Markup(svg_for_page(picture, id_, labels)),  # noqa: S704  # Vega escapes text in its SVG
+        table=figure_table(picture.measurements),
+        rows=format_ranges(tuple(lines)),
+        observed=evidence_line(picture.measurements),
+        warnings=warnings(picture.measurements),
+    )
+
+
+def _csv_lines(run: Run) -> tuple[list[str], dict[str, int]]:
+    """Return the run's CSV line by line, heading first, and each measurement's line number."""
+    records = list(csv.reader(io.StringIO(to_csv(run))))
+    lines = [csv_line(record) for record in records]
+    return lines, {m.id: number for number, m in enumerate(run.measurements, start=1)}
+
+
+def csv_line(record: list[str]) -> str:
+    """Return one line of CSV, safe in a spreadsheet."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(map(harmless, record))
+    return text.getvalue()
+
+
+def harmless(cell: str) -> str:
+    """Keep spreadsheets from taking text for a formula; numbers stay numbers."""
+    if not cell.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return f"'{cell}"
+    return cell
+
+
+def packed(lines: list[str]) -> str:
+    """Return lines for the page's script: JSON, gzip, base64; nothing in it can end the script."""
+    content = json.dumps(lines, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    return base64.b64encode(gzip.compress(content, mtime=0)).decode("ascii")

@@ -1,0 +1,171 @@
+"""What the page's tables show: paths beside their limits, figures with their evidence."""
+
+from dataclasses import dataclass
+
+from tierscope.model.endpoint import format_ranges
+from tierscope.model.event import Evidence
+from tierscope.model.run import Measurement
+from tierscope.report import figures
+from tierscope.report.pictures.picture import (
+    best_of,
+    groups_by,
+    label_of,
+    path_of,
+    varying,
+    words_of,
+)
+
+MOST_PATHS = 200
+MOST_FIGURES = 60
+
+
+@dataclass(frozen=True)
+class PathRow:
+    """One line of the table of paths."""
+
+    path: str
+    what: str
+    estimate: str
+    interval: str
+    unit: str
+    limit: str
+    link: str
+    formula: str
+    efficiency: float | None
+
+
+def path_rows(measurements: list[Measurement]) -> list[PathRow]:
+    """Return the best of each path, kind and operation; paths in order of appearance.
+
+    Of latencies the one of the largest working set stands for its path: it is the memory's.
+    """
+    measured = [m for m in measurements if m.status == "measured"]
+    rows = []
+    for (_, kind, *_), group in _grouped(measured).items():
+        if group[0].unit == "ns":
+            size = max(float(m.pattern.get("size", 0)) for m in group)
+            group = [m for m in group if float(m.pattern.get("size", 0)) == size]
+        rows.append(_path_row(best_of(group), kind))
+    return rows
+
+
+def _grouped(measured: list[Measurement]) -> dict[tuple[str, ...], list[Measurement]]:
+    groups: dict[tuple[str, ...], list[Measurement]] = {}
+    paths = groups_by(measured, "path")
+    for (path,), members in paths.items():
+        for m in members:
+            key = (path, m.kind, str(m.metric), str(m.pattern.get("operation", "")))
+            groups.setdefault(key, []).append(m)
+    return groups
+
+
+def _path_row(best: Measurement, kind: str) -> PathRow:
+    unit, factor = figures.scale_of(best.unit or "count", [best.estimate or 0.0])
+    estimate, _, interval = figures.with_interval(best, factor).partition(" ")
+    keys = ("operation", "order", "size", "threads", "streams", "pages")
+    details = [
+        label_of(key, best.pattern[key])
+        for key in keys
+        if best.pattern.get(key) not in (None, "", "sequential")
+        and (key != "size" or best.unit == "ns")
+    ]
+    limit = f"{best.limit.value / factor:.4g} {unit}" if best.limit else ""
+    return PathRow(
+        path=path_of(best),
+        what=", ".join([kind, *details]),
+        estimate=estimate,
+        interval=interval,
+        unit=unit,
+        limit=limit,
+        link=best.limit.link if best.limit else "",
+        formula=f"{best.limit.formula} ({best.limit.source})" if best.limit else "",
+        efficiency=best.efficiency,
+    )
+
+
+@dataclass(frozen=True)
+class FigureRow:
+    """One measurement in a picture's table."""
+
+    what: str
+    estimate: str
+    interval: str
+    samples: str
+    cpus: str
+    pages: str
+    more: str
+
+
+@dataclass(frozen=True)
+class FigureTable:
+    """A picture's figures with what was observed."""
+
+    unit: str
+    rows: list[FigureRow]
+    left_out: int
+
+
+def figure_table(measurements: list[Measurement]) -> FigureTable:
+    """Return a picture's figures and their evidence, at most MOST_FIGURES of them."""
+    names = varying(measurements)
+    unit, factor = figures.scale_of(
+        measurements[0].unit or "count", [m.estimate or 0.0 for m in measurements]
+    )
+    shown = measurements[:MOST_FIGURES]
+    rows = [_figure_row(m, names, factor) for m in shown]
+    return FigureTable(unit, rows, len(measurements) - len(shown))
+
+
+_STOPS = {"precision": "as sure as asked", "budget": "time was up", "interrupted": "interrupted"}
+
+
+def _figure_row(measurement: Measurement, names: list[str], factor: float) -> FigureRow:
+    value, half = figures.value_and_half(measurement)
+    decimals = figures.decimals_of(value / factor, half / factor)
+    low = measurement.ci_low if measurement.ci_low is not None else value
+    high = measurement.ci_high if measurement.ci_high is not None else value
+    evidence = measurement.evidence or Evidence()
+    return FigureRow(
+        what=words_of(measurement, names) or path_of(measurement),
+        estimate=f"{value / factor:.{decimals}f}",
+        interval=f"{low / factor:.{decimals}f} to {high / factor:.{decimals}f}",
+        samples=f"{measurement.n}, {_STOPS.get(measurement.stop or '', '')}",
+        cpus=format_ranges(tuple(sorted(set(evidence.cpus)))) if evidence.cpus else "–",
+        pages=_pages(evidence),
+        more="; ".join(_more(evidence)) or "–",
+    )
+
+
+def _pages(evidence: Evidence) -> str:
+    total = sum((evidence.pages or {}).values())
+    if not evidence.pages or not total:
+        return "–"
+    return ", ".join(
+        f"{100 * count / total:.3g}% on node {node}" for node, count in evidence.pages.items()
+    )
+
+
+_SHOWN = {"pages", "cpus", "page_bytes", "threads", "clock", "notes", "region_bytes"}
+
+
+def _more(evidence: Evidence) -> list[str]:
+    """Everything else that was observed, whichever fields a kind has."""
+    values = evidence.model_dump(mode="json", exclude_none=True)
+    parts = []
+    for key, value in values.items():
+        if key in _SHOWN or value in (0, "", [], {}):
+            continue
+        name = key.replace("_", " ")
+        if key.endswith("_bytes") and isinstance(value, int | float):
+            parts.append(f"{name.removesuffix(' bytes')} {figures.size_text(value)}")
+        elif isinstance(value, float):
+            parts.append(f"{name} {value:.4g}")
+        elif isinstance(value, str | int):
+            parts.append(f"{name} {value}")
+        else:
+            parts.append(f"{name} {_short(str(value))}")
+    return parts + [str(note) for note in evidence.notes or []]
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 160 else f"{text[:157]}..."

@@ -1,0 +1,146 @@
+"""The pictures of any kind: bars of what differs, sweeps over sizes, matrices of paths."""
+
+from itertools import pairwise
+
+from tierscope.model.run import Measurement
+from tierscope.report import figures
+from tierscope.report.pictures import shapes
+from tierscope.report.pictures.bandwidth import matrix_of
+from tierscope.report.pictures.picture import (
+    Gathered,
+    Picture,
+    Spec,
+    best_of,
+    constants,
+    distinct,
+    groups_by,
+    label_of,
+    path_of,
+    row_of,
+    scale_of,
+    slug,
+    varying,
+    words_of,
+)
+
+_MOST_BARS = 24
+_SWEEPS = ("size", "access_size", "threads", "streams")
+
+
+def bars(gathered: Gathered) -> list[Picture]:
+    """Bars of all measurements, a picture a metric, the best ones where there are too many."""
+    pictures: list[Picture] = []
+    for (metric,), group in groups_by(gathered.measured, "metric").items():
+        names = varying(group)
+        lower = group[0].unit == "ns"
+        shown = sorted(group, key=lambda m: m.estimate or 0.0, reverse=not lower)[:_MOST_BARS]
+        left_out = len(group) - len(shown)
+        unit, factor = scale_of(shown)
+        best = shown[0]
+        pictures.append(
+            Picture(
+                key=slug(f"{gathered.kind} {metric}"),
+                title=f"{gathered.kind}: {metric}",
+                subtitle="; ".join(
+                    filter(
+                        None,
+                        (
+                            constants(group),
+                            f"the best {_MOST_BARS} of {len(group)}" if left_out else "",
+                        ),
+                    )
+                ),
+                alt=f"{len(group)} measurements; the best is {_name(best, names)} with "
+                f"{figures.with_interval(best, factor)} {unit}.",
+                spec=shapes.bars(shown, lambda m, names=names: _name(m, names)),  # type: ignore[misc]
+                measurements=shown,
+            )
+        )
+    return pictures
+
+
+def _name(measurement: Measurement, names: list[str]) -> str:
+    return words_of(measurement, names) or path_of(measurement)
+
+
+def matrices(gathered: Gathered) -> list[Picture]:
+    """Initiator by target for each pattern, where at least three paths share it."""
+    pictures: list[Picture] = []
+    alike = [key for key in varying(gathered.measured, "path") if key not in _SWEEPS]
+    for group in groups_by(gathered.measured, "metric", *alike).values():
+        best = [best_of(members) for members in groups_by(group, "path").values()]
+        if len(best) >= 3:
+            what = words_of(best[0], alike) or gathered.kind
+            pictures.append(matrix_of(best, what))
+    return pictures
+
+
+def size_sweeps(gathered: Gathered) -> list[Picture]:
+    """A metric over size for each path; of bandwidth with the size that reaches half the peak."""
+    pictures: list[Picture] = []
+    for (path, metric), group in groups_by(gathered.measured, "path", "metric").items():
+        if len(distinct(group, "size")) < 4 or None in distinct(group, "size"):
+            continue
+        names = varying(group, "size", "path")
+        unit, factor = scale_of(group)
+        rows = [
+            row_of(m, factor, unit, x=m.pattern["size"], series=words_of(m, names) or str(metric),
+                   what=", ".join(filter(None, (words_of(m, names),
+                                                label_of("size", m.pattern["size"])))))
+            for m in group
+        ]  # fmt: skip
+        rising = group[0].unit == "B/s"
+        halves = _halves(group, names) if rising else {}
+        y = {
+            "field": "value",
+            "type": "quantitative",
+            "title": unit,
+            "scale": {"zero": True} if rising else {"type": "log"},
+        }
+        x = shapes.size_axis("size", [row["x"] for row in rows])
+        pictures.append(
+            Picture(
+                key=slug(f"{gathered.kind} size {path} {metric}"),
+                title=f"{str(metric).capitalize()} over size, {path}",
+                subtitle=constants(group, "size"),
+                alt="; ".join(f"half the peak is reached by {text}" for text in halves.values())
+                or f"{len(group)} sizes.",
+                spec=shapes.curves(rows, x, y, _half_marks(halves)),
+                measurements=group,
+            )
+        )
+    return pictures
+
+
+def _halves(group: list[Measurement], names: list[str]) -> dict[float, str]:
+    """Return n1/2 of each curve, on the straight line between its neighbours, with its text."""
+    found: dict[float, str] = {}
+    for members in groups_by(group, *names).values():
+        curve = sorted((float(m.pattern["size"]), m.estimate or 0.0) for m in members)
+        half = max(value for _, value in curve) / 2
+        for (size, value), (next_size, next_value) in pairwise(curve):
+            if value < half <= next_value:
+                at = size + (next_size - size) * (half - value) / (next_value - value)
+                found[at] = f"{figures.size_text(at)} ({words_of(members[0], names) or 'n1/2'})"
+                break
+    return found
+
+
+def _half_marks(halves: dict[float, str]) -> list[Spec]:
+    if not halves:
+        return []
+    rows = [{"x": size, "text": f"n½ {figures.size_text(size)}"} for size in halves]
+    place = {"x": {"field": "x", "type": "quantitative"}}
+    return [
+        {
+            "data": {"values": rows},
+            "mark": {"type": "rule", "strokeDash": [3, 4], "color": "role:soft", "aria": False},
+            "encoding": place,
+        },
+        {
+            "data": {"values": rows[:1]},
+            "mark": {"type": "text", "y": 4, "dx": 4, "align": "left", "baseline": "top",
+                     "color": "role:soft", "aria": False},
+            "encoding": {**place, "text": {"field": "text"}},
+        },
+    ]  # fmt: skip

@@ -1,0 +1,105 @@
+"""The runs that are kept: what there is, and the tags that people give them.
+
+Tags of NAME.jsonl stand in NAME.tags beside it, one a line, so that the run file itself is never
+written to again and tags move with it.
+"""
+
+import re
+from pathlib import Path
+from typing import Literal
+
+from pydantic import ValidationError
+
+from tierscope.model.base import Model
+from tierscope.model.errors import UserError
+from tierscope.model.run import Footer, Header, RecordAdapter
+from tierscope.runs.store import SUFFIX, runs_directory, tags_of
+
+_TAG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
+_TAIL = 4096
+"""Bytes at a file's end in which its footer stands, if it has one."""
+
+
+class Entry(Model):
+    """One kept run, as its file's two ends tell."""
+
+    name: str
+    path: str
+    tags: list[str]
+    host: str = ""
+    cpu: str = ""
+    started: str = ""
+    emulated: bool = False
+    planned: int = 0
+    measured: int | None = None
+    """None where the run was cut, so that only reading all of it would tell."""
+    state: Literal["complete", "interrupted", "cut", "unreadable"]
+
+
+def entries(directory: Path | None = None) -> list[Entry]:
+    """Return the runs of a directory, by default the user's, oldest first."""
+    folder = directory or runs_directory()
+    if directory is not None and not folder.is_dir():
+        raise UserError(f"{folder} is no directory")
+    found = [_entry(path) for path in folder.glob(f"*{SUFFIX}") if path.is_file()]
+    return sorted(found, key=lambda entry: (entry.started, entry.name))
+
+
+def _entry(path: Path) -> Entry:
+    try:
+        with path.open("rb") as file:
+            header = RecordAdapter.validate_json(file.readline())
+            size = file.seek(0, 2)
+            file.seek(max(0, size - _TAIL))
+            last = file.read().rstrip(b"\n").rpartition(b"\n")[2]
+    except (OSError, ValidationError):
+        header = None
+        last = b""
+    tags = tags_of(path)
+    if not isinstance(header, Header):
+        return Entry(name=path.stem, path=str(path), tags=tags, state="unreadable")
+    footer = _footer(last)
+    return Entry(
+        name=path.stem,
+        path=str(path),
+        tags=tags,
+        host=header.host,
+        cpu=str(header.machine.get("cpu", "")),
+        started=header.started,
+        emulated=header.emulated,
+        planned=len(header.plan.get("measurements", [])),
+        measured=footer.measured if footer else None,
+        state="cut" if footer is None else "interrupted" if footer.interrupted else "complete",
+    )
+
+
+def _footer(line: bytes) -> Footer | None:
+    try:
+        record = RecordAdapter.validate_json(line)
+    except ValidationError:
+        return None
+    return record if isinstance(record, Footer) else None
+
+
+def set_tags(path: Path, add: list[str], remove: list[str]) -> list[str]:
+    """Give a run tags and take tags from it; return those that it has then."""
+    for tag in add:
+        if not _TAG.fullmatch(tag) or tag == "last":
+            raise UserError(
+                f"tag '{tag}': letters, digits, '.', '-' and '_' only, at most 40, and not 'last'"
+            )
+    known = tags_of(path)
+    for tag in remove:
+        if tag not in known:
+            has = f"it has {', '.join(known)}" if known else "it has none"
+            raise UserError(f"run '{path.stem}' has no tag '{tag}'; {has}")
+    tags = [tag for tag in dict.fromkeys([*known, *add]) if tag not in remove]
+    file = path.with_suffix(".tags")
+    try:
+        if tags:
+            file.write_text("".join(f"{tag}\n" for tag in tags), encoding="utf-8")
+        else:
+            file.unlink(missing_ok=True)
+    except OSError as error:
+        raise UserError(f"{file} cannot be written: {error.strerror}") from None
+    return tags

@@ -1,0 +1,141 @@
+"""SQL over run files, through DuckDB: two tables in memory, made from the files as they are.
+
+``runs``: name (its path where another run has the same name), path, tags, host, started,
+finished, interrupted, complete, emulated, cpu, hypervisor, kernel, governor, tierscope,
+planned, machine (JSON), environment (JSON); times are UTC.
+
+``measurements``: run, number, id, kind, initiator, target, operation, access_order, threads,
+size, access_size, pages, pattern (JSON), status, reason, metric, unit, estimate, ci_low, ci_high,
+n, stop, samples, limit_value, limit_link, efficiency, evidence (JSON).
+"""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tierscope.model.errors import UserError
+from tierscope.model.run import Measurement, Run
+from tierscope.runs.read import read_run
+from tierscope.runs.store import tags_of
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_RUNS = {
+    "name": "VARCHAR", "path": "VARCHAR", "tags": "VARCHAR[]", "host": "VARCHAR",
+    "started": "TIMESTAMP", "finished": "TIMESTAMP", "interrupted": "BOOLEAN",
+    "complete": "BOOLEAN", "emulated": "BOOLEAN", "cpu": "VARCHAR", "hypervisor": "VARCHAR",
+    "kernel": "VARCHAR", "governor": "VARCHAR", "tierscope": "VARCHAR", "planned": "INTEGER",
+    "machine": "JSON", "environment": "JSON",
+}  # fmt: skip
+_MEASUREMENTS = {
+    "run": "VARCHAR", "number": "INTEGER", "id": "VARCHAR", "kind": "VARCHAR",
+    "initiator": "VARCHAR", "target": "VARCHAR", "operation": "VARCHAR",
+    "access_order": "VARCHAR", "threads": "INTEGER", "size": "BIGINT", "access_size": "BIGINT",
+    "pages": "VARCHAR", "pattern": "JSON", "status": "VARCHAR", "reason": "VARCHAR",
+    "metric": "VARCHAR", "unit": "VARCHAR", "estimate": "DOUBLE", "ci_low": "DOUBLE",
+    "ci_high": "DOUBLE", "n": "INTEGER", "stop": "VARCHAR", "samples": "DOUBLE[]",
+    "limit_value": "DOUBLE", "limit_link": "VARCHAR", "efficiency": "DOUBLE", "evidence": "JSON",
+}  # fmt: skip
+TABLES = {"runs": _RUNS, "measurements": _MEASUREMENTS}
+
+
+def open_runs(paths: list[Path]) -> "tuple[DuckDBPyConnection, list[str]]":
+    """Return a database of these run files, and why some of them were left out.
+
+    The database cannot reach files or the network once it is made.
+    """
+    import tempfile
+
+    import duckdb
+
+    database = duckdb.connect(":memory:", config={"autoinstall_known_extensions": "false"})
+    problems: list[str] = []
+    names: set[str] = set()
+    with tempfile.TemporaryDirectory(prefix="tierscope-") as folder:
+        files = {name: Path(folder) / f"{name}.jsonl" for name in TABLES}
+        with files["runs"].open("w") as runs, files["measurements"].open("w") as measurements:
+            for path in paths:
+                try:
+                    run = read_run(path)
+                except UserError as error:
+                    problems.append(str(error))
+                    continue
+                name = path.stem if path.stem not in names else str(path)
+                names.add(name)
+                runs.write(json.dumps(_run_row(name, path, run)) + "\n")
+                measurements.writelines(json.dumps(row) + "\n" for row in _rows(name, run))
+        for name, columns in TABLES.items():
+            database.execute(
+                f"CREATE TABLE {name} AS SELECT * FROM read_json($file, "  # noqa: S608  # constants
+                "format = 'newline_delimited', columns = $columns, "
+                "maximum_object_size = 268435456)",
+                {"file": str(files[name]), "columns": columns},
+            )
+    return database, problems
+
+
+def query(paths: list[Path], sql: str) -> tuple[list[str], list[tuple[Any, ...]], list[str]]:
+    """Return column names, rows and what was left out; raises UserError for SQL that fails."""
+    import duckdb
+
+    database, problems = open_runs(paths)
+    database.execute("SET enable_external_access = false")
+    database.execute("SET lock_configuration = true")
+    try:
+        result = database.execute(sql)
+        names = [str(column[0]) for column in result.description or []]
+        return names, result.fetchall() if names else [], problems
+    except duckdb.Error as error:
+        raise UserError(f"the query failed: {' '.join(str(error).split())}") from None
+
+
+def _run_row(name: str, path: Path, run: Run) -> dict[str, Any]:
+    header, footer = run.header, run.footer
+    return {
+        "name": name,
+        "path": str(path),
+        "tags": tags_of(path),
+        "host": header.host,
+        "started": _utc(header.started),
+        "finished": _utc(footer.finished) if footer else None,
+        "interrupted": footer.interrupted if footer else None,
+        "complete": footer is not None and not footer.interrupted,
+        "emulated": header.emulated,
+        "cpu": header.machine.get("cpu"),
+        "hypervisor": header.machine.get("hypervisor"),
+        "kernel": header.environment.get("kernel"),
+        "governor": header.environment.get("governor"),
+        "tierscope": header.tierscope,
+        "planned": len(header.plan.get("measurements", [])),
+        "machine": header.machine,
+        "environment": header.environment,
+    }
+
+
+def _utc(text: str) -> str:
+    return datetime.fromisoformat(text).astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _rows(name: str, run: Run) -> Iterator[dict[str, Any]]:
+    for number, m in enumerate(run.measurements):
+        yield _row(name, number, m)
+
+
+def _row(name: str, number: int, m: Measurement) -> dict[str, Any]:
+    same = {key: getattr(m, key) for key in _MEASUREMENTS if key in Measurement.model_fields}
+    pattern = {key: m.pattern.get(key) for key in ("operation", "threads", "size", "access_size")}
+    evidence = m.evidence.model_dump(mode="json", exclude_none=True) if m.evidence else None
+    return {
+        **same,
+        **pattern,
+        "run": name,
+        "number": number,
+        "access_order": m.pattern.get("order"),
+        "pages": m.pattern.get("pages"),
+        "limit_value": m.limit.value if m.limit else None,
+        "limit_link": m.limit.link if m.limit else None,
+        "evidence": evidence,
+    }
