@@ -101,12 +101,9 @@ class Files:
 
 
 def _read_all(descriptor: int) -> bytes:
-    """A whole file; nearly all that we read fits the first read, and a buffered one is slower."""
-    data = os.read(descriptor, 4096)
-    if len(data) < 4096:
-        return data
-    parts = [data]
-    while part := os.read(descriptor, 1 << 16):
+    """A whole file, without a buffered file's cost; procfs gives long ones in short pieces."""
+    parts: list[bytes] = []
+    while part := os.read(descriptor, 1 << 14):
         parts.append(part)
     return b"".join(parts)
 

@@ -1,0 +1,70 @@
+"""``tierscope topo`` as a user runs it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+XML = Path(__file__).parent / "xml"
+
+
+def topo(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    code = "from tierscope.cli.main import main; main()"
+    return subprocess.run(
+        [sys.executable, "-c", code, "topo", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def test_this_machine_is_shown() -> None:
+    done = topo()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "NUMA nodes" in done.stdout
+
+
+def test_json_of_another_machine_holds_its_matrix() -> None:
+    done = topo("--from", str(XML / "nvidia-dgx2.xml"), "--json")
+    found = json.loads(done.stdout)
+    assert [row[0]["label"] for row in found["affinity"]][:2] == ["X", "NV6"]
+    assert found["pcie_affinity"][0][:5] == ["X", "PIX", "PXB", "PXB", "NODE"]
+
+
+def test_path_between_two_endpoints_names_its_limit() -> None:
+    done = topo("--from", str(XML / "nvidia-dgx2.xml"), "gpu:0", "gpu:1", "--json")
+    assert json.loads(done.stdout)["limit"]["value"] == 150e9
+
+
+def test_saved_topology_reads_back(tmp_path: Path) -> None:
+    file = tmp_path / "here.xml"
+    assert topo("--save", str(file)).returncode == 0
+    assert topo("--from", str(file)).returncode == 0
+
+
+def test_drawing_is_written(tmp_path: Path) -> None:
+    file = tmp_path / "machine.svg"
+    assert topo("--svg", str(file)).returncode == 0
+    assert file.read_text().startswith("<svg ")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["gpu:0"],
+        ["node:0", "node:99"],
+        ["nonsense", "node:0"],
+        ["--from", "/nonexistent.xml"],
+        ["--from", str(XML / "README.md")],
+        ["--from", str(XML / "nvidia-dgx2.xml"), "--save", "/tmp/never.xml"],
+        ["--svg", "/nonexistent/directory/machine.svg"],
+    ],
+)
+def test_wrong_requests_are_one_line_and_exit_2(arguments: list[str]) -> None:
+    done = topo(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("tierscope: ")
+    assert done.stderr.count("\n") == 1
