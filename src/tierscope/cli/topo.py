@@ -10,7 +10,7 @@ from tierscope.cli import options
 def topo(
     endpoints: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[INITIATOR TARGET]", help="Show the path between these two only"),
+        typer.Argument(metavar="INITIATOR TARGET", help="Show the path between these two only"),
     ] = None,
     source: Annotated[
         str | None,
