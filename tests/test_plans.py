@@ -1,6 +1,7 @@
 import pytest
 
 from tierscope.model.errors import UserError
+from tierscope.model.needs import host_bytes, regions
 from tierscope.model.plan import BandwidthSpec, Plan
 from tierscope.model.topology import Cache, Topology
 from tierscope.plans import (
@@ -12,7 +13,6 @@ from tierscope.plans import (
     profile_named,
     profile_requests,
 )
-from tierscope.plans.fit import bytes_by_node, region_bytes
 from tierscope.plans.machine import default_size, one_per_core_first
 
 GIB = 1 << 30
@@ -61,7 +61,7 @@ def test_all_nodes_are_those_that_can_play_the_part(machine: Topology) -> None:
 def test_weights_make_a_weighted_placement(machine: Topology) -> None:
     (spec,) = ask(machine, to="node:0,2@3:1", size="64m").measurements
     assert spec.placement.policy == "weighted"
-    assert bytes_by_node(spec) == {0: 48 << 20, 2: 16 << 20}
+    assert regions(spec)[0].bytes_by_node() == {0: 48 << 20, 2: 16 << 20}
 
 
 def test_several_nodes_without_weights_interleave(machine: Topology) -> None:
@@ -152,7 +152,7 @@ def test_4k_pages_are_refused_where_the_base_page_is_larger(machine: Topology) -
 
 def test_memory_is_counted_over_all_arrays(machine: Topology) -> None:
     specs = ask(machine, op="read,copy,triad", size="1g").measurements
-    assert [region_bytes(spec) for spec in specs] == [GIB, 2 * GIB, 3 * GIB]
+    assert [host_bytes(spec) for spec in specs] == [GIB, 2 * GIB, 3 * GIB]
 
 
 def test_a_region_larger_than_its_node_is_refused_with_the_numbers(machine: Topology) -> None:
@@ -213,7 +213,7 @@ def test_a_profile_covers_every_pair_of_cpus_and_memory(machine: Topology, name:
 def test_an_emulated_machine_gets_small_working_sets(machine: Topology) -> None:
     emulated = machine.model_copy(update={"emulated": True})
     plan = expand(profile_requests(profile_named("quick"), emulated), emulated, True)
-    assert max(map(region_bytes, plan.measurements)) <= 8 << 20
+    assert max(map(host_bytes, plan.measurements)) <= 8 << 20
 
 
 def test_an_unknown_profile_names_the_known_ones() -> None:

@@ -30,6 +30,7 @@ from tierscope.model.event import (
     Skipped,
     Started,
 )
+from tierscope.model.needs import host_bytes
 from tierscope.model.plan import PLAN_VERSION, Plan, Spec
 
 _REFUSED = 2
@@ -214,8 +215,7 @@ def _lines(session: _Session, process: "subprocess.Popen[bytes]") -> Iterator[by
 
 def _longest(spec: Spec) -> float:
     """Return seconds after which a measurement without an outcome is taken to hang."""
-    arrays = 3  # no operation uses more
-    set_up = arrays * spec.pattern.size / _SLOWEST_BYTES_PER_S
+    set_up = 3 * host_bytes(spec) / _SLOWEST_BYTES_PER_S  # populate, write, verify
     return _START_S + set_up + _BUDGETS * spec.sampling.budget_s
 
 

@@ -47,7 +47,7 @@ def expand(requests: list[Request], topology: Topology, thp: bool) -> Plan:
     specs: list[Spec] = []
     names: dict[str, int] = {}
     for request in requests:
-        for spec in _specs(request, topology, thp):
+        for spec in EXPANDERS[request.kind](request, topology, thp):
             uses = names[spec.id] = names.get(spec.id, 0) + 1
             if uses > 1:
                 spec = spec.model_copy(update={"id": f"{spec.id[: _ID_LENGTH - 6]}.{uses}"})
@@ -260,3 +260,11 @@ def _identity(request: Request, path: _Path, values: dict[str, Any], threads: in
         return text
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
     return f"{text[: _ID_LENGTH - 9]}-{digest}"
+
+
+EXPANDERS: dict[str, Callable[[Request, Topology, bool], Iterator[Spec]]] = {
+    "bandwidth": _specs,
+    "latency": _specs,
+}
+"""What makes specs of each kind's requests; a new kind adds its row here and its options to
+``request.OPTIONS``."""

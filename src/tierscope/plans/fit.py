@@ -1,12 +1,13 @@
 """What a plan will take: memory, held against what the nodes have free, and time."""
 
+from collections import Counter
+
 from tierscope.model.errors import UserError
+from tierscope.model.needs import cpus_of, host_bytes, regions
 from tierscope.model.plan import PLAN_VERSION, Plan, Spec
 from tierscope.model.topology import Node, Topology
 from tierscope.plans.machine import GIB, MIB
 
-ARRAYS = {"copy": 2, "copy-nt": 2, "scale": 2, "add": 3, "triad": 3}
-"""Arrays that an operation goes over; one where it is not named."""
 LEAST_BUDGET_S = 0.05
 
 _SPARED_BYTES = 32 * MIB
@@ -19,23 +20,6 @@ _MOST_THREADS = 16
 """Threads beyond which populating is taken to get no faster."""
 
 
-def region_bytes(spec: Spec) -> int:
-    """Bytes of all arrays of a measurement together."""
-    operation = spec.pattern.operation if spec.kind == "bandwidth" else ""
-    return ARRAYS.get(operation, 1) * spec.pattern.size
-
-
-def bytes_by_node(spec: Spec) -> dict[int, int]:
-    """Bytes that a measurement takes of each node."""
-    shares = spec.placement.nodes
-    weights = [share.weight for share in shares]
-    total = region_bytes(spec)
-    return {
-        share.node: -(-total * weight // sum(weights))
-        for share, weight in zip(shares, weights, strict=True)
-    }
-
-
 def check_memory(plan: Plan, topology: Topology, limit: int | None) -> None:
     """Refuse a plan of which a measurement cannot fit, with the numbers.
 
@@ -43,18 +27,21 @@ def check_memory(plan: Plan, topology: Topology, limit: int | None) -> None:
     pools that the engine looks at.
     """
     for spec in plan.measurements:
-        if spec.pattern.pages in ("2m", "1g"):
-            continue
-        total = region_bytes(spec)
+        ordinary = [region for region in regions(spec) if region.pages not in ("2m", "1g")]
+        total = sum(region.total_bytes for region in ordinary)
         if limit is not None and total > limit:
             raise UserError(
                 f"{spec.id} needs {_gib(total)}, but the cgroup's memory limit leaves "
                 f"{_gib(limit)}; ask for a smaller --size"
             )
-        for number, needed in bytes_by_node(spec).items():
+        needed: Counter[int] = Counter()
+        for region in ordinary:
+            if region.placement.policy != "preferred":
+                needed.update(region.bytes_by_node())
+        for number, size in needed.items():
             node = topology.node(number)
-            if spec.placement.policy != "preferred" and node:
-                _check_node(spec, node, needed)
+            if node:
+                _check_node(spec, node, size)
 
 
 def _check_node(spec: Spec, node: Node, needed: int) -> None:
@@ -71,7 +58,7 @@ def _check_node(spec: Spec, node: Node, needed: int) -> None:
 
 def peak_bytes(plan: Plan) -> int:
     """Most memory that the plan holds at once; measurements come one after the other."""
-    return max(region_bytes(spec) for spec in plan.measurements)
+    return max(host_bytes(spec) for spec in plan.measurements)
 
 
 def longest_seconds(plan: Plan) -> list[float]:
@@ -86,18 +73,19 @@ def longest_seconds(plan: Plan) -> list[float]:
 def _set_up_seconds(plan: Plan) -> list[float]:
     """Rough seconds of set-up; the engine keeps the arrays that the next measurement can use."""
     seconds = []
-    kept: tuple[object, ...] = ()
-    kept_bytes = 0
+    kept: set[tuple[str, str, int, int]] = set()
     for spec in plan.measurements:
-        kind = (spec.placement, spec.pattern.size, spec.pattern.pages)
-        if kind != kept:
-            kept, kept_bytes = kind, 0
-        region = region_bytes(spec)
-        work = max(0, region - kept_bytes)
-        kept_bytes = max(kept_bytes, region)
-        threads = min(len(spec.cpus), _MOST_THREADS) if spec.kind == "bandwidth" else 1
-        if spec.kind == "latency" or spec.pattern.operation != "read":
-            work += spec.pattern.size  # to lay out the chase, or to verify what was written
+        arrays = {
+            (region.placement.model_dump_json(), region.pages, region.array_bytes, number)
+            for region in regions(spec)
+            for number in range(region.arrays)
+        }
+        new_bytes = sum(region_bytes for _, _, region_bytes, _ in arrays - kept)
+        same_kind = {array[:3] for array in kept} == {array[:3] for array in arrays}
+        kept = arrays | kept if same_kind else arrays
+        # Beside new arrays, one is gone through to lay out a chase or to verify what was written.
+        work = new_bytes + max((region.array_bytes for region in regions(spec)), default=0)
+        threads = min(len(cpus_of(spec)), _MOST_THREADS)
         seconds.append(_SET_UP_S + work / threads / _BYTES_PER_S)
     return seconds
 

@@ -4,8 +4,9 @@ from rich.console import Console
 from rich.text import Text
 
 from tierscope.model.endpoint import format_ranges
+from tierscope.model.needs import cpus_of, host_bytes
 from tierscope.model.plan import Plan
-from tierscope.plans.fit import longest_seconds, region_bytes
+from tierscope.plans.fit import longest_seconds
 from tierscope.report.figures import size_text
 from tierscope.report.style import new_table
 
@@ -18,11 +19,10 @@ def show_plan(console: Console, plan: Plan, seconds: float, peak: int) -> None:
     table.add_column("memory", justify="right", no_wrap=True)
     table.add_column("at most", justify="right", no_wrap=True)
     for spec, longest in zip(plan.measurements, longest_seconds(plan), strict=True):
-        cpus = spec.cpus if spec.kind == "bandwidth" else [spec.cpu]
         table.add_row(
             Text(spec.id),
-            format_ranges(tuple(sorted(cpus))),
-            size_text(region_bytes(spec)),
+            format_ranges(tuple(sorted(cpus_of(spec)))),
+            size_text(host_bytes(spec)),
             f"{longest:.2f} s",
         )
     console.print(table)

@@ -7,7 +7,8 @@ from importlib import metadata
 from typing import Any
 
 from tierscope.model.event import Capabilities, Failed, Result, Skipped
-from tierscope.model.plan import Plan, Spec
+from tierscope.model.needs import cpus_of
+from tierscope.model.plan import MemorySpec, Plan, Spec
 from tierscope.model.run import Header, Limit, Measurement
 from tierscope.model.topology import Topology
 
@@ -34,6 +35,7 @@ def make_header(
         machine=summarize(topology),
         environment=environment,
         plan=plan.model_dump(mode="json"),
+        topology=topology,
     )
 
 
@@ -93,15 +95,17 @@ def measurement_of(
     pattern = spec.pattern.model_dump(mode="json", exclude_none=True)
     if spec.kind == "bandwidth":
         pattern["threads"] = len(spec.cpus)
-    if spec.placement.mechanism != "user" or len(spec.placement.nodes) > 1:
-        pattern["policy"] = spec.placement.policy
-        pattern["mechanism"] = spec.placement.mechanism
+    if isinstance(spec, MemorySpec):
+        placement = spec.placement
+        if placement.mechanism != "user" or len(placement.nodes) > 1:
+            pattern["policy"] = placement.policy
+            pattern["mechanism"] = placement.mechanism
     identity: dict[str, Any] = {
         "id": spec.id,
         "kind": spec.kind,
         "initiator": spec.initiator,
         "target": spec.target,
-        "cpus": spec.cpus if spec.kind == "bandwidth" else [spec.cpu],
+        "cpus": cpus_of(spec),
         "pattern": pattern,
     }
     if isinstance(outcome, Skipped):

@@ -1,0 +1,54 @@
+"""What a spec takes of the machine: CPUs and host memory.
+
+The one place that plans, run files and the engine's watchdog ask; a kind of measurement whose
+memory is placed by a plan has its lines in ``regions``.
+"""
+
+from dataclasses import dataclass
+
+from tierscope.model.plan import BandwidthSpec, LatencySpec, Placement, Spec
+
+ARRAYS = {"copy": 2, "copy-nt": 2, "scale": 2, "add": 3, "triad": 3}
+"""Arrays that an operation goes over; one where it is not named."""
+
+
+@dataclass(frozen=True)
+class Region:
+    """Host memory: so many arrays of so many bytes each, placed alike."""
+
+    placement: Placement
+    pages: str
+    array_bytes: int
+    arrays: int = 1
+
+    @property
+    def total_bytes(self) -> int:
+        """Bytes of all arrays together."""
+        return self.array_bytes * self.arrays
+
+    def bytes_by_node(self) -> dict[int, int]:
+        """Bytes that it takes of each node."""
+        shares = self.placement.nodes
+        whole = sum(share.weight for share in shares)
+        return {share.node: -(-self.total_bytes * share.weight // whole) for share in shares}
+
+
+def regions(spec: Spec) -> list[Region]:
+    """Host memory that a measurement places; none for kinds that leave that to a driver."""
+    if isinstance(spec, BandwidthSpec):
+        pattern = spec.pattern
+        arrays = ARRAYS.get(pattern.operation, 1)
+        return [Region(spec.placement, pattern.pages, pattern.size, arrays)]
+    if isinstance(spec, LatencySpec):
+        return [Region(spec.placement, spec.pattern.pages, spec.pattern.size)]
+    return []
+
+
+def host_bytes(spec: Spec) -> int:
+    """Bytes of all regions of a measurement together."""
+    return sum(region.total_bytes for region in regions(spec))
+
+
+def cpus_of(spec: Spec) -> list[int]:
+    """CPUs that a measurement's threads are pinned to, in the order of threads."""
+    return [spec.cpu] if isinstance(spec, LatencySpec) else spec.cpus
