@@ -27,6 +27,13 @@ class Failure : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// A failure after which this process can measure no more (a GPU's context that an error spoilt);
+// its parent starts another for the measurements that remain.
+class ProcessSpoilt : public Failure {
+ public:
+  using Failure::Failure;
+};
+
 // A signal came while the measurement was being set up: it has no samples to report.
 class Interrupted : public std::runtime_error {
  public:

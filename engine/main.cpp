@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <iostream>
 #include <iterator>
@@ -11,6 +12,7 @@
 
 #include "benches/workspace.h"
 #include "errors.h"
+#include "gpu/measure.h"
 #include "interrupt.h"
 #include "protocol/capabilities.h"
 #include "protocol/events.h"
@@ -24,6 +26,7 @@ namespace {
 
 constexpr int kDone = 0;
 constexpr int kWrong = 2;
+constexpr int kSpoilt = 70;  // EX_SOFTWARE of sysexits.h: start another process for the rest.
 constexpr int kInterrupted = 130;
 
 const std::string kInterruptedEarly = "interrupted before its first sample";
@@ -32,7 +35,8 @@ constexpr std::string_view kUsage =
     "usage: tierscope-engine run           measure the plan on stdin, write events to stdout\n"
     "       tierscope-engine check         say whether the plan on stdin is a valid one\n"
     "       tierscope-engine capabilities  what can be measured on this machine, as JSON\n"
-    "       tierscope-engine topology      this machine as hwloc XML\n";
+    "       tierscope-engine topology      this machine as hwloc XML\n"
+    "       tierscope-engine check-gpu     compare the GPU kernels' results with the CPU's\n";
 
 std::string read_stdin() {
   return {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
@@ -58,6 +62,10 @@ void measure(const Measurement& measurement, Workspace& workspace) {
     events::skipped(measurement.id, kInterruptedEarly, "");
   } catch (const Unavailable& unavailable) {
     events::skipped(measurement.id, unavailable.what(), unavailable.remedy());
+  } catch (const ProcessSpoilt& error) {
+    events::failed(measurement.id, error.what());
+    // No destructor may touch what is spoilt, and what it holds would go with the process anyway.
+    std::_Exit(kSpoilt);
   } catch (const std::bad_alloc&) {
     events::failed(measurement.id, "the engine's own memory ran out");
   } catch (const std::exception& error) {
@@ -89,6 +97,10 @@ int command(std::string_view name) {
   }
   if (name == "topology") {
     std::cout << hwloc_xml();
+    return kDone;
+  }
+  if (name == "check-gpu") {
+    std::cout << check_gpu_kernels();
     return kDone;
   }
   std::cerr << kUsage;

@@ -32,6 +32,12 @@ std::string ObjectReader::text(std::string_view key) {
   return value.get<std::string>();
 }
 
+bool ObjectReader::boolean(std::string_view key) {
+  const json& value = any(key);
+  if (!value.is_boolean()) throw error(key, "is neither true nor false");
+  return value.get<bool>();
+}
+
 namespace {
 
 std::int64_t checked_integer(const ObjectReader& reader, std::string_view key, const json& value,
@@ -47,6 +53,12 @@ std::int64_t checked_integer(const ObjectReader& reader, std::string_view key, c
 }
 
 }  // namespace
+
+bool ObjectReader::truth(std::string_view key) {
+  const json& value = any(key);
+  if (!value.is_boolean()) throw error(key, "is neither true nor false");
+  return value.get<bool>();
+}
 
 std::int64_t ObjectReader::integer(std::string_view key, std::int64_t low, std::int64_t high) {
   return checked_integer(*this, key, any(key), low, high);

@@ -27,6 +27,8 @@ class ObjectReader {
   bool has(std::string_view key) const;
   const nlohmann::json& any(std::string_view key);
   std::string text(std::string_view key);
+  bool truth(std::string_view key);
+  bool boolean(std::string_view key);
   std::int64_t integer(std::string_view key, std::int64_t low, std::int64_t high);
   // A size in bytes: 64..2^50, a multiple of 64.
   std::size_t bytes(std::string_view key);

@@ -1,10 +1,24 @@
-#include <cuda_runtime_api.h>
-
 #include "gpu/devices.h"
 
+#include <cuda_runtime_api.h>
+
+#include <cstdlib>
+
 namespace tierscope {
+namespace {
+
+// Sets what CUDA reads from the environment when it starts.
+void prepare_cuda() {
+  // Numbers GPUs as NVML and the bus do.
+  setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 0);
+  // A kernel that is loaded at its first launch would wait for streams that wait at the gate.
+  setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+}
+
+}  // namespace
 
 GpuRuntime gpu_runtime() {
+  prepare_cuda();
   GpuRuntime found{
       .built = true, .runtime = CUDART_VERSION, .driver = 0, .devices = 0, .error = {}};
   cudaDriverGetVersion(&found.driver);  // Gives 0, and no error, where there is no driver.

@@ -1,0 +1,47 @@
+// Latency of a GPU's dependent loads: what a plan says of it.
+#include "benches/gpu_spec.h"
+#include "benches/kinds.h"
+#include "gpu/measure.h"
+
+namespace tierscope {
+namespace {
+
+GpuLatencySpec read_spec(ObjectReader& measurement) {
+  constexpr std::int64_t kLeastStride = 8;
+  constexpr std::int64_t kMostStride = 1 << 20;
+  constexpr std::size_t kMostSlots = std::size_t{1} << 28;
+  GpuLatencySpec spec{
+      .common = read_gpu_common(measurement),
+      .gpu = static_cast<int>(measurement.integer("gpu", 0, kHighestGpu)),
+      .memory = read_memory_place(measurement, "memory"),
+      .size = 0,
+      .stride = 0,
+      .per_multiprocessor = measurement.has("per_sm") && measurement.boolean("per_sm")};
+  ObjectReader pattern = measurement.object("pattern");
+  spec.size = pattern.bytes("size");
+  spec.stride = static_cast<std::size_t>(
+      pattern.has("stride") ? pattern.integer("stride", kLeastStride, kMostStride) : 128);
+  pattern.finish();
+  if (spec.stride % sizeof(std::uint64_t) != 0) {
+    throw pattern.error("stride", "is not a multiple of 8");
+  }
+  if (spec.size / spec.stride < 2 || spec.size / spec.stride > kMostSlots) {
+    throw pattern.error("size", "has to hold 2 to 2^28 strides");
+  }
+  if (spec.memory.on_host() && spec.memory.kind != HostKind::kPinned &&
+      spec.memory.kind != HostKind::kRegistered && spec.memory.kind != HostKind::kPageable &&
+      spec.memory.kind != HostKind::kWriteCombined) {
+    throw measurement.error("memory", "a chase goes through memory that stays where it is");
+  }
+  return spec;
+}
+
+}  // namespace
+
+Job parse_gpu_latency(ObjectReader& measurement) {
+  return [spec = read_spec(measurement)](Workspace& workspace, const Progress& progress) {
+    return measure_gpu_latency(spec, workspace, progress);
+  };
+}
+
+}  // namespace tierscope

@@ -1,0 +1,210 @@
+#include "gpu/buffer.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "errors.h"
+#include "gpu/check.h"
+#include "memory/numa_policy.h"
+#include "memory/read_back.h"
+#include "memory/requirements.h"
+#include "memory/system_memory.h"
+
+namespace tierscope {
+namespace {
+
+cudaMemLocation location_of_node(int node) {
+  return {.type = cudaMemLocationTypeHostNuma, .id = node};
+}
+
+cudaMemLocation location_of_gpu(int gpu) { return {.type = cudaMemLocationTypeDevice, .id = gpu}; }
+
+void prefetch(std::byte* data, std::size_t bytes, cudaMemLocation to, cudaStream_t stream) {
+#if CUDART_VERSION >= 13000
+  check_cuda(cudaMemPrefetchAsync(data, bytes, to, 0, stream), "prefetching managed memory");
+#else
+  check_cuda(cudaMemPrefetchAsync_v2(data, bytes, to, 0, stream), "prefetching managed memory");
+#endif
+}
+
+void advise(std::byte* data, std::size_t bytes, cudaMemoryAdvise advice, cudaMemLocation where) {
+#if CUDART_VERSION >= 13000
+  check_cuda(cudaMemAdvise(data, bytes, advice, where), "advising on managed memory");
+#else
+  check_cuda(cudaMemAdvise_v2(data, bytes, advice, where), "advising on managed memory");
+#endif
+}
+
+bool is_region(HostKind kind) {
+  return kind == HostKind::kPageable || kind == HostKind::kRegistered;
+}
+
+std::byte* pin(std::size_t bytes, int node, HostKind kind) {
+  const ThreadOnNode policy(node);  // The driver takes pages as the calling thread would.
+  void* memory = nullptr;
+  const unsigned flags =
+      cudaHostAllocPortable | cudaHostAllocMapped |
+      (kind == HostKind::kWriteCombined ? static_cast<unsigned>(cudaHostAllocWriteCombined) : 0U);
+  check_cuda(cudaHostAlloc(&memory, bytes, flags), "allocating pinned host memory");
+  return static_cast<std::byte*>(memory);
+}
+
+// Managed memory past what the GPU has free would be swapped to and fro, and measures nothing.
+std::byte* make_managed(std::size_t bytes, int gpu) {
+  if (attribute_of(gpu, cudaDevAttrConcurrentManagedAccess) == 0) {
+    throw Unavailable(fmt::format("GPU {} cannot migrate managed memory on demand", gpu),
+                      "measure pinned memory");
+  }
+  const OnGpu on(gpu);
+  std::size_t free = 0;
+  std::size_t total = 0;
+  check_cuda(cudaMemGetInfo(&free, &total), "asking for a GPU's free memory");
+  if (bytes > free / 2) {
+    throw Unavailable(
+        fmt::format("{} bytes of managed memory are more than half of what GPU {} has "
+                    "free",
+                    bytes, gpu),
+        "ask for a smaller size");
+  }
+  void* memory = nullptr;
+  check_cuda(cudaMallocManaged(&memory, bytes), "allocating managed memory");
+  return static_cast<std::byte*>(memory);
+}
+
+}  // namespace
+
+Buffer::Buffer(const MemoryPlace& place, std::size_t bytes, int gpu, Team& team)
+    : place_(place), bytes_(bytes), gpu_(gpu) {
+  if (!place.on_host()) {
+    on_gpu_ = make_gpu_bytes(place.gpu, bytes);
+    data_ = on_gpu_.get();
+  } else if (is_region(place.kind)) {
+    region_ = std::make_unique<Region>(bytes, place.pages, place.placement, team);
+    data_ = region_->data();
+    if (place.kind == HostKind::kRegistered) {
+      check_cuda(cudaHostRegister(data_, bytes, cudaHostRegisterPortable | cudaHostRegisterMapped),
+                 "registering host memory");
+    }
+  } else {
+    require_memory(bytes, Pages::kBase, place.placement);
+    if (managed()) {
+      data_ = make_managed(bytes, gpu);
+      if (place.kind == HostKind::kManagedAdvised) {
+        advise(data_, bytes, cudaMemAdviseSetPreferredLocation, location_of_node(node()));
+        advise(data_, bytes, cudaMemAdviseSetAccessedBy, location_of_gpu(gpu));
+      }
+      move_home();
+    } else {
+      data_ = pin(bytes, node(), place.kind);
+    }
+  }
+}
+
+Buffer::~Buffer() {
+  if (!place_.on_host()) return;
+  if (managed()) {
+    cudaFree(data_);
+  } else if (place_.kind == HostKind::kRegistered) {
+    cudaHostUnregister(data_);
+  } else if (!region_) {
+    cudaFreeHost(data_);
+  }
+}
+
+bool Buffer::managed() const {
+  return place_.on_host() &&
+         (place_.kind == HostKind::kManaged || place_.kind == HostKind::kManagedPrefetch ||
+          place_.kind == HostKind::kManagedAdvised);
+}
+
+void Buffer::move_home() const {
+  const Stream stream = make_stream(gpu_);
+  prefetch_home(stream.get());
+  check_cuda(cudaStreamSynchronize(stream.get()), "moving managed memory to the host");
+}
+
+void Buffer::prefetch_to_gpu(int gpu, cudaStream_t stream) const {
+  prefetch(data_, bytes_, location_of_gpu(gpu), stream);
+}
+
+void Buffer::prefetch_home(cudaStream_t stream) const {
+  const OnGpu on(gpu_);
+  prefetch(data_, bytes_, location_of_node(node()), stream);
+}
+
+std::optional<RegionReport> Buffer::report() const {
+  if (region_) return region_->report();
+  if (!place_.on_host() || managed()) return std::nullopt;
+  const std::size_t page = base_page_bytes();
+  RegionReport report = count_pages(data_, bytes_ / page * page, page);
+  if (report.pages.empty()) return std::nullopt;
+  verify_placement(place_.placement, page, report);
+  return report;
+}
+
+std::vector<Buffer*> take_buffers(const std::vector<BufferWish>& wishes, Team& team) {
+  // Never freed at exit: by then the driver may be gone, and the process takes it all along.
+  static auto& kept = *new std::vector<std::unique_ptr<Buffer>>;
+  std::vector<std::unique_ptr<Buffer>> chosen(wishes.size());
+  for (std::size_t i = 0; i < wishes.size(); ++i) {
+    for (auto& old : kept) {
+      if (old && old->place() == wishes[i].place && old->size() == wishes[i].bytes) {
+        chosen[i] = std::move(old);
+        break;
+      }
+    }
+  }
+  kept.clear();  // Before the new ones ask for memory.
+  for (std::size_t i = 0; i < wishes.size(); ++i) {
+    if (!chosen[i]) {
+      const BufferWish& wish = wishes[i];
+      chosen[i] = std::make_unique<Buffer>(wish.place, wish.bytes, wish.gpu, team);
+    }
+  }
+  kept = std::move(chosen);
+  std::vector<Buffer*> buffers;
+  for (const auto& buffer : kept) buffers.push_back(buffer.get());
+  return buffers;
+}
+
+void add_buffer_evidence(nlohmann::ordered_json& evidence, std::vector<std::string>& notes,
+                         const std::vector<Buffer*>& buffers) {
+  std::map<int, std::size_t> pages;
+  std::size_t page_bytes = 0;
+  std::size_t huge_bytes = 0;
+  std::size_t bytes = 0;
+  bool unknown = false;
+  bool moving = false;
+  bool advised = false;
+  for (const Buffer* buffer : buffers) {
+    bytes += buffer->size();
+    if (!buffer->place().on_host()) continue;
+    const std::optional<RegionReport> report = buffer->report();
+    const bool stays = buffer->place().kind == HostKind::kManagedAdvised;
+    moving = moving || (buffer->managed() && !stays);
+    advised = advised || stays;
+    unknown = unknown || (!report && !buffer->managed());
+    if (!report) continue;
+    for (const auto& [node, count] : report->pages) pages[node] += count;
+    page_bytes = report->page_bytes;
+    huge_bytes += report->huge_bytes;
+  }
+  evidence["region_bytes"] = bytes;
+  if (!pages.empty()) {
+    nlohmann::ordered_json by_node = nlohmann::ordered_json::object();
+    for (const auto& [node, count] : pages) by_node[std::to_string(node)] = count;
+    evidence["pages"] = by_node;
+    evidence["page_bytes"] = page_bytes;
+    evidence["huge_bytes"] = huge_bytes;
+  }
+  if (unknown) {
+    notes.emplace_back(
+        "the kernel cannot say on which node CUDA's own host memory is; it was allocated by a "
+        "thread that may take pages of the node asked for only");
+  }
+  if (moving) notes.emplace_back("managed memory, brought back before each sample");
+  if (advised) notes.emplace_back("managed memory, advised to stay on the host");
+}
+
+}  // namespace tierscope

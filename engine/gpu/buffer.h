@@ -1,0 +1,66 @@
+// Memory of every kind that a transfer can come from or go to.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gpu/device.h"
+#include "gpu/specs.h"
+#include "memory/region.h"
+#include "threads/team.h"
+
+namespace tierscope {
+
+class Buffer {
+ public:
+  // Populated and placed, contents undefined. Throws Unavailable where it cannot be had.
+  // `gpu` is one that will use it; every other can, too.
+  Buffer(const MemoryPlace& place, std::size_t bytes, int gpu, Team& team);
+  ~Buffer();
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  const MemoryPlace& place() const { return place_; }
+  std::size_t size() const { return bytes_; }
+  std::byte* data() const { return data_; }  // The same address for CPUs and GPUs.
+
+  bool managed() const;
+  // Managed memory: moves all of it, and waits; to the host's node, or to a GPU.
+  void move_home() const;
+  void prefetch_to_gpu(int gpu, cudaStream_t stream) const;
+  void prefetch_home(cudaStream_t stream) const;
+
+  // Host memory: where its pages are, read back now; none where the kernel cannot say, as of
+  // memory that the driver maps itself. Throws Failure where they are not as placed.
+  std::optional<RegionReport> report() const;
+
+ private:
+  int node() const { return place_.placement.nodes.front().node; }
+
+  MemoryPlace place_;
+  std::size_t bytes_;
+  int gpu_;
+  std::byte* data_ = nullptr;
+  GpuBytes on_gpu_;
+  std::unique_ptr<Region> region_;
+};
+
+struct BufferWish {
+  MemoryPlace place;
+  std::size_t bytes;
+  int gpu;
+};
+
+// Buffers for these wishes, in their order; valid until the next call, which keeps those that it
+// can use again (pinning half a gigabyte takes longer than measuring it) and frees the others.
+std::vector<Buffer*> take_buffers(const std::vector<BufferWish>& wishes, Team& team);
+
+// pages, page_bytes, huge_bytes, region_bytes of the host buffers, with notes of what is unknown.
+void add_buffer_evidence(nlohmann::ordered_json& evidence, std::vector<std::string>& notes,
+                         const std::vector<Buffer*>& buffers);
+
+}  // namespace tierscope

@@ -1,0 +1,220 @@
+// Latency of dependent loads by one thread of a GPU.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+
+#include "benches/evidence.h"
+#include "benches/workspace.h"
+#include "errors.h"
+#include "gpu/buffer.h"
+#include "gpu/chase_kernels.h"
+#include "gpu/check.h"
+#include "gpu/measure.h"
+#include "gpu/monitor.h"
+#include "gpu/range.h"
+#include "gpu/trace.h"
+#include "interrupt.h"
+#include "sampling/clock.h"
+
+namespace tierscope {
+namespace {
+
+constexpr std::uint32_t kMostLoads = 1U << 26;
+constexpr std::uint32_t kLoadsPerMultiprocessor = 4096;
+
+// A single cycle through all slots in random order (Sattolo 1986): next[i] follows i.
+std::vector<std::uint32_t> make_cycle(std::uint32_t slots) {
+  std::vector<std::uint32_t> order(slots);
+  std::iota(order.begin(), order.end(), 0U);
+  std::mt19937_64 random(1);  // The same cycle each time, so that runs compare.
+  for (std::uint32_t i = slots - 1; i > 0; --i) {
+    const auto other = static_cast<std::uint32_t>((static_cast<unsigned __int128>(random()) * i) >>
+                                                  64);  // 0..i-1, never i itself
+    std::swap(order[i], order[other]);
+  }
+  return order;
+}
+
+// Walks the cycle; throws Failure unless it comes home after visiting every slot, and not before.
+void prove_cycle(const std::vector<std::uint32_t>& next) {
+  std::uint32_t at = 0;
+  std::size_t steps = 0;
+  do {
+    at = next[at];
+    ++steps;
+  } while (at != 0 && steps <= next.size());
+  if (steps != next.size()) {
+    throw Failure(fmt::format("the chase comes home after {} of {} slots", steps, next.size()));
+  }
+}
+
+struct ChaseRun {
+  const GpuLatencySpec& spec;
+  std::vector<std::uint32_t> next;
+  GpuBytes results;  // Where a chase ended, and whether it ran.
+  Stream stream;
+  Event start;
+  Event end;
+  Chase chase{};
+  std::uint64_t loads = 0;  // So far.
+  std::uint32_t expected = 0;
+  std::vector<double> seconds{};
+};
+
+ChaseRun set_up(const GpuLatencySpec& spec, const Buffer& buffer) {
+  ChaseRun run{.spec = spec,
+               .next = make_cycle(static_cast<std::uint32_t>(spec.size / spec.stride)),
+               .results = make_gpu_bytes(spec.gpu, 2 * sizeof(std::uint32_t)),
+               .stream = make_stream(spec.gpu),
+               .start = make_event(spec.gpu),
+               .end = make_event(spec.gpu)};
+  prove_cycle(run.next);
+  const std::size_t bytes = run.next.size() * sizeof(std::uint32_t);
+  const GpuBytes next = make_gpu_bytes(spec.gpu, bytes);
+  check_cuda(cudaMemcpy(next.get(), run.next.data(), bytes, cudaMemcpyDefault), "laying the chase");
+  lay_chain(buffer.data(), spec.stride, reinterpret_cast<const std::uint32_t*>(next.get()),
+            static_cast<std::uint32_t>(run.next.size()), run.stream.get());
+  check_cuda(cudaStreamSynchronize(run.stream.get()), "laying the chase");
+  run.chase = {.start = buffer.data(),
+               .stride = spec.stride,
+               .first = 0,
+               .loads = 256,
+               .last = reinterpret_cast<std::uint32_t*>(run.results.get())};
+  return run;
+}
+
+// Follows the same links on the CPU, so that no load can have been skipped.
+std::uint32_t follow(const ChaseRun& run) {
+  std::uint32_t at = run.chase.first;
+  for (std::uint32_t i = 0; i < run.chase.loads % run.next.size(); ++i) at = run.next[at];
+  return at;
+}
+
+template <typename Launch>
+double timed(ChaseRun& run, const Launch& launch) {
+  check_cuda(cudaEventRecord(run.start.get(), run.stream.get()), "recording an event");
+  launch();
+  check_cuda(cudaEventRecord(run.end.get(), run.stream.get()), "recording an event");
+  check_cuda(cudaStreamSynchronize(run.stream.get()), "waiting for the chase");
+  run.seconds.push_back(seconds_between(run.start, run.end));
+  return run.seconds.back() * 1e9 / run.chase.loads;
+}
+
+std::uint32_t result(const ChaseRun& run, std::size_t which) {
+  std::uint32_t value = 0;
+  check_cuda(
+      cudaMemcpy(&value, run.results.get() + which * sizeof value, sizeof value, cudaMemcpyDefault),
+      "reading the chase's end");
+  return value;
+}
+
+double sample(ChaseRun& run) {
+  const double ns = timed(run, [&] { launch_chase(run.chase, run.stream.get()); });
+  const std::uint32_t last = result(run, 0);
+  const std::uint32_t expected = follow(run);
+  if (last != expected) {
+    throw Failure(fmt::format("the chase ended at slot {}, not at {}", last, expected));
+  }
+  run.chase.first = last;  // Go on from there: the whole cycle is walked before any slot again.
+  run.loads += run.chase.loads;
+  return ns;
+}
+
+void size_chase(ChaseRun& run, double sample_s) {
+  while (run.chase.loads < kMostLoads && !interrupted()) {
+    sample(run);
+    if (run.seconds.back() >= sample_s) return;
+    run.chase.loads *= 2;
+  }
+}
+
+// The chase on each multiprocessor in turn; percentiles over those where it ran.
+void add_by_multiprocessor(ChaseRun& run, Outcome& outcome) {
+  const int count = attribute_of(run.spec.gpu, cudaDevAttrMultiProcessorCount);
+  auto* ran = reinterpret_cast<unsigned*>(run.results.get() + sizeof(std::uint32_t));
+  run.chase.loads = kLoadsPerMultiprocessor;
+  std::vector<std::pair<double, int>> found;
+  for (int multiprocessor = 0; multiprocessor < count && !interrupted(); ++multiprocessor) {
+    check_cuda(cudaMemsetAsync(ran, 0, sizeof(unsigned), run.stream.get()), "clearing a mark");
+    const double ns = timed(
+        run, [&] { launch_chase_on(run.chase, multiprocessor, count, ran, run.stream.get()); });
+    if (result(run, 1) != 1) continue;
+    found.emplace_back(ns, multiprocessor);
+    run.chase.first = result(run, 0);  // The next one goes on, past what this one left in the L2.
+  }
+  if (found.empty()) return;
+  std::sort(found.begin(), found.end());
+  const auto add = [&](const char* name, double share) {
+    const auto at = static_cast<std::size_t>(share * static_cast<double>(found.size() - 1) + 0.5);
+    const double ns = found[at].first;
+    outcome.figures.push_back(
+        {.metric = name, .unit = "ns", .estimate = ns, .low = ns, .high = ns});
+  };
+  add("latency of the fastest SM", 0);
+  add("latency of SMs, 5th percentile", 0.05);
+  add("latency of SMs, median", 0.5);
+  add("latency of SMs, 95th percentile", 0.95);
+  add("latency of the slowest SM", 1);
+  outcome.evidence["notes"].push_back(fmt::format(
+      "by SM: {} loads on each of {} of {}; fastest SM {}, slowest SM {}", kLoadsPerMultiprocessor,
+      found.size(), count, found.front().second, found.back().second));
+}
+
+void require_memory_of(const GpuLatencySpec& spec) {
+  require_gpu(spec.gpu);
+  if (!spec.memory.on_host()) {
+    require_gpu(spec.memory.gpu);
+    require_peer(spec.gpu, spec.memory.gpu);
+  } else if (spec.memory.kind == HostKind::kPageable &&
+             attribute_of(spec.gpu, cudaDevAttrPageableMemoryAccess) == 0) {
+    throw Unavailable(fmt::format("GPU {} cannot reach pageable memory by itself", spec.gpu),
+                      "it takes a coherent link (ATS) or the kernel's HMM; chase pinned memory");
+  }
+}
+
+}  // namespace
+
+Outcome measure_gpu_latency(const GpuLatencySpec& spec, Workspace& workspace,
+                            const Progress& progress) {
+  require_memory_of(spec);
+  const NamedRange range(fmt::format("gpu:{} latency {} bytes", spec.gpu, spec.size));
+  Trace trace(spec.common.trace);
+  const int cpu = spec.common.cpus.front();
+  const OnCpu on_cpu(cpu);
+  const OnGpu on(spec.gpu);
+  Monitor monitor({spec.gpu}, cpu);
+  const std::vector<Buffer*> buffers =
+      take_buffers({{spec.memory, spec.size, spec.gpu}}, workspace.team(spec.common.cpus));
+  ChaseRun run = set_up(spec, *buffers.front());
+  size_chase(run, std::max(spec.common.sampling.sample_s, shortest_sample()));
+  run.seconds.clear();
+  monitor.restart();
+  const DisturbanceWatch watch({cpu});
+  Outcome outcome{
+      .metric = "latency",
+      .unit = "ns",
+      .sampled = take_samples(
+          spec.common.sampling, [&] { return sample(run); }, real_surroundings(progress)),
+      .figures = {},
+      .evidence = {}};
+  std::vector<std::string> notes;
+  nlohmann::ordered_json gpus = monitor.report(notes);
+  if (outcome.sampled.samples.empty()) return outcome;
+  add_sampling_evidence(outcome.evidence, outcome.sampled, watch);
+  constexpr std::uint64_t kSector = 32;
+  outcome.evidence["walked_bytes"] = std::min<std::uint64_t>(run.loads, run.next.size()) * kSector;
+  outcome.evidence["verified"] =
+      "the cycle's length, and where each sample of the chase ended, against the CPU's own walk";
+  outcome.evidence["sample_ns"] = estimate_median(run.seconds).median * 1e9;
+  outcome.evidence["clock"] = "CUDA events, about 0.5 us steps";
+  outcome.evidence["gpus"] = std::move(gpus);
+  add_buffer_evidence(outcome.evidence, notes, buffers);
+  for (const std::string& note : notes) outcome.evidence["notes"].push_back(note);
+  if (spec.per_multiprocessor) add_by_multiprocessor(run, outcome);
+  if (spec.common.trace) outcome.evidence["trace"] = trace.report();
+  return outcome;
+}
+
+}  // namespace tierscope

@@ -1,0 +1,69 @@
+#include "gpu/chase_kernels.h"
+#include "gpu/check.h"
+
+namespace tierscope {
+namespace {
+
+constexpr int kUnroll = 16;
+
+__global__ void lay(std::byte* start, std::size_t stride, const std::uint32_t* next,
+                    std::uint32_t slots) {
+  const std::size_t step = std::size_t{gridDim.x} * blockDim.x;
+  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < slots; i += step) {
+    *reinterpret_cast<std::uint64_t*>(start + i * stride) = next[i] * stride;
+  }
+}
+
+// Slots hold byte offsets, so that nothing but an addition stands between two loads.
+__device__ void walk(const Chase& chase) {
+  std::uint64_t at = std::uint64_t{chase.first} * chase.stride;
+  const auto load = [&] {
+    std::uint64_t value;
+    // Cached at every level the memory can be cached at; volatile keeps each load.
+    asm volatile("ld.global.ca.u64 %0, [%1];" : "=l"(value) : "l"(chase.start + at) : "memory");
+    at = value;
+  };
+  std::uint32_t i = 0;
+  for (; i + kUnroll <= chase.loads; i += kUnroll) {
+#pragma unroll
+    for (int k = 0; k < kUnroll; ++k) load();
+  }
+  for (; i < chase.loads; ++i) load();
+  *chase.last = static_cast<std::uint32_t>(at / chase.stride);
+}
+
+__global__ void chase_once(Chase chase) { walk(chase); }
+
+__device__ int current_multiprocessor() {
+  int id;
+  asm volatile("mov.u32 %0, %%smid;" : "=r"(id));
+  return id;
+}
+
+__global__ void chase_on(Chase chase, int multiprocessor, unsigned* ran) {
+  if (current_multiprocessor() != multiprocessor) return;
+  if (atomicExch(ran, 1U) != 0) return;  // Another block came here first.
+  walk(chase);
+}
+
+}  // namespace
+
+void lay_chain(std::byte* start, std::size_t stride, const std::uint32_t* next, std::uint32_t slots,
+               cudaStream_t stream) {
+  lay<<<512, 256, 0, stream>>>(start, stride, next, slots);
+  check_cuda(cudaGetLastError(), "laying out the chase");
+}
+
+void launch_chase(const Chase& chase, cudaStream_t stream) {
+  chase_once<<<1, 1, 0, stream>>>(chase);
+  check_cuda(cudaGetLastError(), "launching the chase");
+}
+
+void launch_chase_on(const Chase& chase, int multiprocessor, int multiprocessors, unsigned* ran,
+                     cudaStream_t stream) {
+  // Blocks spread over all multiprocessors before any takes a second one.
+  chase_on<<<static_cast<unsigned>(multiprocessors), 1, 0, stream>>>(chase, multiprocessor, ran);
+  check_cuda(cudaGetLastError(), "launching the chase");
+}
+
+}  // namespace tierscope

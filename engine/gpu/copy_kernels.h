@@ -1,0 +1,26 @@
+// Copies by a GPU's multiprocessors.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+
+namespace tierscope {
+
+// All of these are about the current GPU.
+
+// Blocks of the copy kernel that the GPU holds at once.
+int most_copy_blocks();
+
+// Copies `bytes` `passes` times, in 16-byte vectors where both ends are aligned alike (the odd
+// bytes before and after one by one), else byte by byte.
+void launch_copy(std::byte* destination, const std::byte* source, std::size_t bytes, int passes,
+                 int blocks, cudaStream_t stream);
+
+// The same with the bulk copy unit (TMA) through shared memory. Both ends are aligned to 16 bytes.
+bool has_bulk_copy(int compute_capability_major);
+int most_bulk_blocks();
+void launch_bulk_copy(std::byte* destination, const std::byte* source, std::size_t bytes,
+                      int passes, int blocks, cudaStream_t stream);
+
+}  // namespace tierscope

@@ -1,0 +1,139 @@
+#include "gpu/device.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <sched.h>
+
+#include <array>
+
+#include "errors.h"
+#include "gpu/check.h"
+#include "gpu/devices.h"
+#include "threads/affinity.h"
+
+namespace tierscope {
+namespace {
+
+// Left free on a GPU: what contexts and other programs need while we measure.
+constexpr std::size_t kSpared = std::size_t{256} << 20;
+
+void run_on(const std::vector<int>& cpus) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int cpu : cpus) {
+    if (cpu < CPU_SETSIZE) CPU_SET(static_cast<unsigned>(cpu), &set);
+  }
+  if (pthread_setaffinity_np(pthread_self(), sizeof set, &set) != 0) {
+    throw Unavailable(fmt::format("this process may not run on CPU {}", cpus.front()),
+                      "name a CPU out of `taskset -cp $$`");
+  }
+}
+
+}  // namespace
+
+void require_gpu(int gpu) {
+  const GpuRuntime runtime = gpu_runtime();
+  if (runtime.devices == 0) {
+    throw Unavailable(runtime.error.empty() ? "no GPU was found" : runtime.error,
+                      "run on a machine with an NVIDIA GPU and its driver");
+  }
+  if (gpu >= runtime.devices) {
+    throw Unavailable(
+        fmt::format("there is no GPU {}; GPUs 0 to {} can be used", gpu, runtime.devices - 1),
+        "name one of those, or widen CUDA_VISIBLE_DEVICES");
+  }
+  const OnGpu on(gpu);
+  check_cuda(cudaFree(nullptr), fmt::format("starting GPU {}", gpu));
+}
+
+void require_peer(int gpu, int peer) {
+  if (gpu == peer) return;
+  int can = 0;
+  check_cuda(cudaDeviceCanAccessPeer(&can, gpu, peer), "asking for peer access");
+  if (can == 0) {
+    throw Unavailable(
+        fmt::format("GPU {} cannot reach GPU {}'s memory directly", gpu, peer),
+        "`nvidia-smi topo -p2p r` shows why; over PCIe, ACS or an IOMMU may forbid it");
+  }
+  const OnGpu on(gpu);
+  const cudaError_t error = cudaDeviceEnablePeerAccess(peer, 0);
+  if (error == cudaErrorPeerAccessAlreadyEnabled) {
+    cudaGetLastError();
+    return;
+  }
+  check_cuda(error, fmt::format("letting GPU {} reach GPU {}'s memory", gpu, peer));
+}
+
+int attribute_of(int gpu, cudaDeviceAttr attribute) {
+  int value = 0;
+  check_cuda(cudaDeviceGetAttribute(&value, attribute, gpu), "asking for a GPU's attribute");
+  return value;
+}
+
+std::string name_of(int gpu) {
+  cudaDeviceProp properties{};
+  check_cuda(cudaGetDeviceProperties(&properties, gpu), "asking for a GPU's properties");
+  return properties.name;
+}
+
+std::string pci_address_of(int gpu) {
+  std::array<char, 32> address{};
+  check_cuda(cudaDeviceGetPCIBusId(address.data(), address.size(), gpu),
+             "asking for a GPU's PCI address");
+  return address.data();
+}
+
+OnGpu::OnGpu(int gpu) {
+  check_cuda(cudaGetDevice(&before_), "asking for the current GPU");
+  check_cuda(cudaSetDevice(gpu), fmt::format("turning to GPU {}", gpu));
+}
+
+Stream make_stream(int gpu) {
+  const OnGpu on(gpu);
+  cudaStream_t stream = nullptr;
+  check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a stream");
+  return Stream(stream);
+}
+
+Event make_event(int gpu) {
+  const OnGpu on(gpu);
+  cudaEvent_t event = nullptr;
+  check_cuda(cudaEventCreate(&event), "making an event");
+  return Event(event);
+}
+
+double seconds_between(const Event& from, const Event& to) {
+  float milliseconds = 0;
+  check_cuda(cudaEventElapsedTime(&milliseconds, from.get(), to.get()), "reading the GPU's clock");
+  return static_cast<double>(milliseconds) / 1e3;
+}
+
+GpuBytes make_gpu_bytes(int gpu, std::size_t bytes) {
+  const OnGpu on(gpu);
+  std::size_t free = 0;
+  std::size_t total = 0;
+  check_cuda(cudaMemGetInfo(&free, &total), "asking for a GPU's free memory");
+  if (bytes + kSpared > free && bytes > (std::size_t{1} << 20)) {
+    throw Unavailable(
+        fmt::format(
+            "GPU {} has {:.1f} GiB of memory free; another {:.1f} GiB are needed and {:.2f} "
+            "GiB stay free",
+            gpu, static_cast<double>(free) / 0x1p30, static_cast<double>(bytes) / 0x1p30,
+            static_cast<double>(kSpared) / 0x1p30),
+        "ask for a smaller size, or end what else uses the GPU");
+  }
+  void* memory = nullptr;
+  check_cuda(cudaMalloc(&memory, bytes), fmt::format("allocating memory of GPU {}", gpu));
+  return GpuBytes(static_cast<std::byte*>(memory));
+}
+
+OnCpu::OnCpu(int cpu) { run_on({cpu}); }
+
+OnCpu::~OnCpu() {
+  try {
+    run_on(allowed_cpus());  // Where the process may run did not change.
+  } catch (const std::exception&) {
+  }
+}
+
+}  // namespace tierscope

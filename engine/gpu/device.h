@@ -1,0 +1,66 @@
+// GPUs as CUDA shows them, and what is held on them while it is needed.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <type_traits>
+
+namespace tierscope {
+
+// Throws Unavailable where there is no such GPU; else it has a context from here on.
+void require_gpu(int gpu);
+
+// Lets `gpu` reach `peer`'s memory directly; throws Unavailable where it cannot.
+void require_peer(int gpu, int peer);
+
+int attribute_of(int gpu, cudaDeviceAttr attribute);
+std::string name_of(int gpu);
+std::string pci_address_of(int gpu);  // 00000000:17:00.0, as NVML takes it.
+
+// While it lives, `gpu` is the calling thread's current one.
+class OnGpu {
+ public:
+  explicit OnGpu(int gpu);
+  ~OnGpu() { cudaSetDevice(before_); }
+  OnGpu(const OnGpu&) = delete;
+  OnGpu& operator=(const OnGpu&) = delete;
+
+ private:
+  int before_ = 0;
+};
+
+struct DestroyStream {
+  void operator()(cudaStream_t stream) const { cudaStreamDestroy(stream); }
+};
+using Stream = std::unique_ptr<std::remove_pointer_t<cudaStream_t>, DestroyStream>;
+Stream make_stream(int gpu);
+
+struct DestroyEvent {
+  void operator()(cudaEvent_t event) const { cudaEventDestroy(event); }
+};
+using Event = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, DestroyEvent>;
+Event make_event(int gpu);
+
+// Seconds from one event to a later one of the same GPU, both past; resolution about 0.5 us.
+double seconds_between(const Event& from, const Event& to);
+
+struct FreeOnGpu {
+  void operator()(std::byte* memory) const { cudaFree(memory); }
+};
+using GpuBytes = std::unique_ptr<std::byte, FreeOnGpu>;
+// Throws Unavailable, with the numbers, where the GPU has too little free.
+GpuBytes make_gpu_bytes(int gpu, std::size_t bytes);
+
+// While it lives, the calling thread runs on one CPU. Throws Unavailable where it may not.
+class OnCpu {
+ public:
+  explicit OnCpu(int cpu);
+  ~OnCpu();
+  OnCpu(const OnCpu&) = delete;
+  OnCpu& operator=(const OnCpu&) = delete;
+};
+
+}  // namespace tierscope

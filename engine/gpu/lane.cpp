@@ -1,0 +1,48 @@
+#include "gpu/lane.h"
+
+#include "gpu/check.h"
+#include "gpu/copy_kernels.h"
+
+namespace tierscope {
+
+void Lane::queue_copies(int done) const {
+  std::byte* destination = to->data() + first;
+  const std::byte* source = from->data() + first;
+  if (from == to) {  // Managed memory that changes sides.
+    if (transfer->source.on_host()) {
+      from->prefetch_to_gpu(transfer->gpu, stream.get());
+    } else {
+      from->prefetch_home(stream.get());
+    }
+    return;
+  }
+  switch (transfer->engine) {
+    case CopyEngine::kCopyEngine:
+      for (int i = 0; i < copies; ++i) {
+        if (row_bytes == 0) {
+          const std::size_t piece = bytes / static_cast<std::size_t>(pieces);
+          const std::size_t at = piece * static_cast<std::size_t>((done + i) % pieces);
+          check_cuda(cudaMemcpyAsync(destination + at, source + at, piece, cudaMemcpyDefault,
+                                     stream.get()),
+                     "copying");
+        } else {
+          check_cuda(cudaMemcpy2DAsync(destination, pitch, source, pitch, row_bytes,
+                                       bytes / row_bytes, cudaMemcpyDefault, stream.get()),
+                     "copying rows");
+        }
+      }
+      return;
+    case CopyEngine::kMultiprocessors:
+      return launch_copy(destination, source, bytes, copies, blocks, stream.get());
+    case CopyEngine::kBulk:
+      return launch_bulk_copy(destination, source, bytes, copies, blocks, stream.get());
+  }
+}
+
+std::vector<double> Lane::times(const Event& reference) const {
+  std::vector<double> seconds{seconds_between(reference, start)};
+  for (const Event& mark : marks) seconds.push_back(seconds_between(reference, mark));
+  return seconds;
+}
+
+}  // namespace tierscope

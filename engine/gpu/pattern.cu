@@ -1,0 +1,85 @@
+#include "gpu/check.h"
+#include "gpu/pattern.h"
+
+namespace tierscope {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kBlocks = 1024;
+constexpr std::size_t kWord = sizeof(std::uint64_t);
+
+// SplitMix64's mixer (Steele, Lea and Flood, OOPSLA 2014): neighbouring words share no bytes.
+__device__ std::uint64_t word_of(std::uint64_t index, std::uint64_t seed) {
+  std::uint64_t z = (index + 1) * 0x9e3779b97f4a7c15ULL ^ seed * 0xd1342543de82ef95ULL;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+  return z ^ (z >> 31);
+}
+
+__device__ unsigned char byte_of(std::uint64_t word, std::size_t at) {
+  return static_cast<unsigned char>(word >> (8 * (at % kWord)));
+}
+
+__device__ unsigned char expected_byte(std::size_t at, const Pattern& pattern) {
+  const bool inside =
+      at >= pattern.offset && (at - pattern.offset) % pattern.pitch < pattern.row_bytes;
+  return byte_of(word_of(at / kWord, inside ? pattern.seed : pattern.other), at);
+}
+
+__device__ std::uint64_t expected_word(std::size_t at, const Pattern& pattern) {
+  if (pattern.row_bytes == pattern.pitch && at >= pattern.offset) {
+    return word_of(at / kWord, pattern.seed);
+  }
+  std::uint64_t word = 0;
+  for (std::size_t i = 0; i < kWord; ++i) {
+    word |= static_cast<std::uint64_t>(expected_byte(at + i, pattern)) << (8 * i);
+  }
+  return word;
+}
+
+__global__ void fill(std::byte* data, std::size_t first, std::size_t bytes, Pattern pattern) {
+  const std::size_t step = std::size_t{gridDim.x} * blockDim.x * kWord;
+  std::size_t at = (std::size_t{blockIdx.x} * blockDim.x + threadIdx.x) * kWord;
+  for (; at < bytes; at += step) {
+    const std::uint64_t word = expected_word(first + at, pattern);
+    if (at + kWord <= bytes) {
+      *reinterpret_cast<std::uint64_t*>(data + at) = word;
+    } else {
+      for (std::size_t i = at; i < bytes; ++i) {
+        data[i] = static_cast<std::byte>(byte_of(word, first + i));
+      }
+    }
+  }
+}
+
+__global__ void compare(const std::byte* data, std::size_t first, std::size_t bytes,
+                        Pattern pattern, Mismatch* found) {
+  const std::size_t step = std::size_t{gridDim.x} * blockDim.x * kWord;
+  std::size_t at = (std::size_t{blockIdx.x} * blockDim.x + threadIdx.x) * kWord;
+  for (; at < bytes; at += step) {
+    const std::uint64_t word = expected_word(first + at, pattern);
+    const bool whole = at + kWord <= bytes;
+    if (whole && *reinterpret_cast<const std::uint64_t*>(data + at) == word) continue;
+    for (std::size_t i = at; i < at + kWord && i < bytes; ++i) {
+      if (static_cast<unsigned char>(data[i]) == byte_of(word, first + i)) continue;
+      atomicAdd(&found->bytes, 1ULL);
+      atomicMin(&found->first, static_cast<unsigned long long>(first + i));
+    }
+  }
+}
+
+}  // namespace
+
+void fill_pattern(std::byte* data, std::size_t first, std::size_t bytes, const Pattern& pattern,
+                  cudaStream_t stream) {
+  fill<<<kBlocks, kThreads, 0, stream>>>(data, first, bytes, pattern);
+  check_cuda(cudaGetLastError(), "filling a buffer");
+}
+
+void compare_pattern(const std::byte* data, std::size_t first, std::size_t bytes,
+                     const Pattern& pattern, Mismatch* found, cudaStream_t stream) {
+  compare<<<kBlocks, kThreads, 0, stream>>>(data, first, bytes, pattern, found);
+  check_cuda(cudaGetLastError(), "verifying a buffer");
+}
+
+}  // namespace tierscope

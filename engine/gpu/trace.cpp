@@ -1,0 +1,187 @@
+#include "gpu/trace.h"
+
+#include <cxxabi.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "errors.h"
+#include "gpu/cupti.h"
+
+namespace tierscope {
+namespace {
+
+constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
+constexpr CUpti_ActivityKind kKinds[] = {CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_MEMCPY,
+                                         CUPTI_ACTIVITY_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMSET,
+                                         CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL};
+
+struct Series {
+  std::vector<double> ns;
+  double bytes = 0;
+};
+using Key = std::pair<std::string, std::string>;  // Group and name.
+
+// CUPTI calls back from threads of its own.
+std::mutex mutex;
+std::map<Key, Series> all;
+
+void add(const char* group, const std::string& name, std::uint64_t start, std::uint64_t end,
+         std::uint64_t bytes) {
+  const std::lock_guard lock(mutex);
+  Series& series = all[{group, name}];
+  series.ns.push_back(static_cast<double>(end - start));
+  series.bytes += static_cast<double>(bytes);
+}
+
+const char* name_of_copy(unsigned char kind) {
+  switch (kind) {
+    case CUPTI_ACTIVITY_MEMCPY_KIND_HTOD:
+      return "memcpy host to GPU";
+    case CUPTI_ACTIVITY_MEMCPY_KIND_DTOH:
+      return "memcpy GPU to host";
+    case CUPTI_ACTIVITY_MEMCPY_KIND_DTOD:
+      return "memcpy inside a GPU";
+    case CUPTI_ACTIVITY_MEMCPY_KIND_HTOH:
+      return "memcpy host to host";
+    case CUPTI_ACTIVITY_MEMCPY_KIND_PTOP:
+      return "memcpy GPU to GPU";
+    default:
+      return "memcpy";
+  }
+}
+
+std::string name_of_kernel(const char* mangled) {
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> plain(
+      abi::__cxa_demangle(mangled, nullptr, nullptr, &status), &std::free);
+  const std::string name = status == 0 ? plain.get() : mangled;
+  const std::string ours = "tierscope::(anonymous namespace)::";
+  const std::size_t start = name.find(ours);
+  if (start == std::string::npos) return name;
+  const std::size_t first = start + ours.size();
+  return name.substr(first, name.find('(', first) - first);
+}
+
+// cudaMemcpyAsync_v3020: the version is of no use to a reader.
+std::string name_of_call(const char* name) {
+  const std::string text = name == nullptr ? "unknown" : name;
+  return text.substr(0, text.rfind("_v"));
+}
+
+void take(const CUpti_Activity* record) {
+  switch (record->kind) {
+    case CUPTI_ACTIVITY_KIND_RUNTIME: {
+      const auto* call = reinterpret_cast<const CUpti_ActivityAPI*>(record);
+      const char* name = nullptr;
+      cupti().callback_name(CUPTI_CB_DOMAIN_RUNTIME_API, call->cbid, &name);
+      add("call", name_of_call(name), call->start, call->end, 0);
+      break;
+    }
+    case CUPTI_ACTIVITY_KIND_MEMCPY: {
+      const auto* copy = reinterpret_cast<const CUpti_ActivityMemcpy6*>(record);
+      add("operation", name_of_copy(copy->copyKind), copy->start, copy->end, copy->bytes);
+      break;
+    }
+    case CUPTI_ACTIVITY_KIND_MEMCPY2: {
+      const auto* copy = reinterpret_cast<const CUpti_ActivityMemcpyPtoP4*>(record);
+      add("operation", "memcpy GPU to GPU", copy->start, copy->end, copy->bytes);
+      break;
+    }
+    case CUPTI_ACTIVITY_KIND_MEMSET: {
+      const auto* set = reinterpret_cast<const CUpti_ActivityMemset4*>(record);
+      add("operation", "memset", set->start, set->end, set->bytes);
+      break;
+    }
+    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: {
+      const auto* kernel = reinterpret_cast<const CUpti_ActivityKernel10*>(record);
+      add("kernel", name_of_kernel(kernel->name), kernel->start, kernel->end, 0);
+      break;
+    }
+    default:
+      break;
+  }
+}
+
+void CUPTIAPI give_buffer(std::uint8_t** buffer, std::size_t* bytes, std::size_t* most_records) {
+  *buffer = static_cast<std::uint8_t*>(std::aligned_alloc(8, kBufferBytes));
+  *bytes = *buffer == nullptr ? 0 : kBufferBytes;
+  *most_records = 0;
+}
+
+void CUPTIAPI take_buffer(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t,
+                          std::size_t valid) {
+  CUpti_Activity* record = nullptr;
+  while (valid > 0 && cupti().next_record(buffer, valid, &record) == CUPTI_SUCCESS) take(record);
+  std::free(buffer);
+}
+
+nlohmann::ordered_json describe(const Key& key, Series& series) {
+  std::vector<double>& ns = series.ns;
+  std::sort(ns.begin(), ns.end());
+  const auto n = static_cast<double>(ns.size());
+  const double total = std::accumulate(ns.begin(), ns.end(), 0.0);
+  const double mean = total / n;
+  double squares = 0;
+  for (const double value : ns) squares += (value - mean) * (value - mean);
+  const std::size_t middle = ns.size() / 2;
+  const double median = ns.size() % 2 == 1 ? ns[middle] : (ns[middle - 1] + ns[middle]) / 2;
+  return {{"group", key.first},  {"name", key.second},
+          {"count", ns.size()},  {"bytes", series.bytes},
+          {"total_ns", total},   {"mean_ns", mean},
+          {"median_ns", median}, {"min_ns", ns.front()},
+          {"max_ns", ns.back()}, {"stddev_ns", ns.size() > 1 ? std::sqrt(squares / (n - 1)) : 0.0}};
+}
+
+}  // namespace
+
+Trace::Trace(bool wanted) {
+  if (!wanted) return;
+  if (!cupti().missing.empty()) {
+    throw Unavailable("no trace without CUPTI: " + cupti().missing,
+                      "install the CUDA toolkit, or name the library's folder in TIERSCOPE_CUPTI");
+  }
+  {
+    const std::lock_guard lock(mutex);
+    all.clear();
+  }
+  static const bool registered =
+      cupti().register_callbacks(give_buffer, take_buffer) == CUPTI_SUCCESS;
+  if (!registered) throw Failure("CUPTI took no callbacks");
+  for (const CUpti_ActivityKind kind : kKinds) {
+    if (cupti().enable(kind) != CUPTI_SUCCESS) {
+      throw Unavailable("CUPTI refuses to trace",
+                        "end other profilers; in a container, allow tracing");
+    }
+  }
+  recording_ = true;
+}
+
+Trace::~Trace() {
+  if (!recording_) return;
+  for (const CUpti_ActivityKind kind : kKinds) cupti().disable(kind);
+}
+
+nlohmann::ordered_json Trace::report() {
+  if (!recording_) return nullptr;
+  for (const CUpti_ActivityKind kind : kKinds) cupti().disable(kind);
+  recording_ = false;
+  cupti().flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+  const std::lock_guard lock(mutex);
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (auto& [key, series] : all) list.push_back(describe(key, series));
+  std::stable_sort(list.begin(), list.end(), [](const auto& one, const auto& other) {
+    return one["total_ns"].template get<double>() > other["total_ns"].template get<double>();
+  });
+  return list;
+}
+
+}  // namespace tierscope

@@ -1,0 +1,92 @@
+#include "gpu/verify.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "errors.h"
+#include "gpu/check.h"
+
+namespace tierscope {
+namespace {
+
+// Whatever the memory's kind, its bytes go through a piece of the GPU's own memory: one way for
+// all, and the comparison always runs on the GPU.
+constexpr std::size_t kScratch = std::size_t{64} << 20;
+constexpr std::size_t kScratchAndResult = kScratch + sizeof(Mismatch);
+constexpr std::uint64_t kSpoilt = 0xdead;  // Seed of what must not be there.
+
+}  // namespace
+
+Verifier::Verifier(const GpuCopySpec& spec, const std::vector<Buffer*>& buffers)
+    : spec_(spec), buffers_(buffers) {}
+
+std::byte* Verifier::scratch_on(int gpu) {
+  const auto known = std::find_if(scratch_.begin(), scratch_.end(),
+                                  [gpu](const auto& entry) { return entry.first == gpu; });
+  if (known != scratch_.end()) return known->second.get();
+  scratch_.emplace_back(gpu, make_gpu_bytes(gpu, kScratchAndResult));
+  return scratch_.back().second.get();
+}
+
+void Verifier::fill(const Buffer& buffer, const Transfer& transfer, const Pattern& pattern) {
+  const OnGpu on(transfer.gpu);
+  std::byte* scratch = scratch_on(transfer.gpu);
+  for (std::size_t at = 0; at < buffer.size(); at += kScratch) {
+    const std::size_t bytes = std::min(kScratch, buffer.size() - at);
+    fill_pattern(scratch, at, bytes, pattern, nullptr);
+    check_cuda(cudaMemcpy(buffer.data() + at, scratch, bytes, cudaMemcpyDefault),
+               "filling a buffer");
+  }
+  check_cuda(cudaDeviceSynchronize(), "filling a buffer");
+}
+
+Mismatch Verifier::compare(const Buffer& buffer, const Transfer& transfer, const Pattern& pattern) {
+  const OnGpu on(transfer.gpu);
+  std::byte* scratch = scratch_on(transfer.gpu);
+  auto* found = reinterpret_cast<Mismatch*>(scratch + kScratch);
+  Mismatch mismatch{};
+  check_cuda(cudaMemcpy(found, &mismatch, sizeof mismatch, cudaMemcpyDefault), "verifying");
+  for (std::size_t at = 0; at < buffer.size(); at += kScratch) {
+    const std::size_t bytes = std::min(kScratch, buffer.size() - at);
+    check_cuda(cudaMemcpy(scratch, buffer.data() + at, bytes, cudaMemcpyDefault), "verifying");
+    compare_pattern(scratch, at, bytes, pattern, found, nullptr);
+  }
+  check_cuda(cudaMemcpy(&mismatch, found, sizeof mismatch, cudaMemcpyDefault), "verifying");
+  return mismatch;
+}
+
+Pattern Verifier::expected(std::size_t transfer) const {
+  Pattern pattern{.seed = transfer + 1, .other = kSpoilt, .offset = spec_.offset};
+  if (spec_.row_bytes != 0) {
+    pattern.row_bytes = spec_.row_bytes;
+    pattern.pitch = spec_.pitch;
+  }
+  return pattern;
+}
+
+void Verifier::fill() {
+  for (std::size_t i = 0; i < spec_.transfers.size(); ++i) {
+    fill(*buffers_[2 * i], spec_.transfers[i], {.seed = i + 1});
+    if (buffers_[2 * i] == buffers_[2 * i + 1]) continue;
+    fill(*buffers_[2 * i + 1], spec_.transfers[i], {.seed = kSpoilt});
+  }
+}
+
+std::string Verifier::verify() {
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < spec_.transfers.size(); ++i) {
+    const Buffer& destination = *buffers_[2 * i + 1];
+    const Mismatch mismatch = compare(destination, spec_.transfers[i], expected(i));
+    if (mismatch.bytes != 0) {
+      throw Failure(fmt::format(
+          "{} of {} bytes that {} brought to its destination are wrong, the first {} bytes in",
+          mismatch.bytes, destination.size(), spec_.transfers[i].name, mismatch.first));
+    }
+    bytes += destination.size();
+  }
+  return fmt::format("{} bytes at {} destinations, compared with the source's pattern on the GPU",
+                     bytes, spec_.transfers.size());
+}
+
+}  // namespace tierscope
