@@ -6,6 +6,7 @@ from pydantic import Field, TypeAdapter
 
 from tierscope.model.base import Model
 from tierscope.model.event import Evidence, Figure, Stop, Unit
+from tierscope.model.topology import Topology
 
 RUN_VERSION: Final = 1
 
@@ -75,6 +76,8 @@ class Header(Model):
     environment: dict[str, str]
     """Settings that change what figures mean: governor, THP, NUMA balancing, kernel, ..."""
     plan: dict[str, Any]
+    topology: Topology | None = None
+    """The whole machine, as it was when the run began; None in files of others' making."""
 
 
 class Footer(Model):

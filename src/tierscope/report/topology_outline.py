@@ -32,6 +32,8 @@ class Item:
     """The link to what it hangs off."""
     remark: str = ""
     """What else is to be known of it: its NVLinks, say."""
+    measured: str = ""
+    """What was measured to it: "22.1 GB/s"."""
     children: list["Item"] = field(default_factory=list)
 
 
@@ -52,6 +54,15 @@ def outline(topology: Topology) -> list[Item]:
             first = members[0]
             group = groups.get(_group_of(topology, first.package, first.node)) or groups[None]
             group.children.append(Item("root", f"PCIe {root}", children=children))
+    for gpu in topology.gpus:
+        if tree.device(gpu.address) is None:
+            memory = topology.node(gpu.node) if gpu.node is not None else None
+            owner = home(topology, memory) if memory is not None else None
+            group = groups.get(_group_of(topology, None, owner)) or groups[None]
+            detail = f"{gpu.name}, its PCI bus is hidden".lstrip(", ")
+            group.children.append(
+                Item("gpu", f"gpu:{gpu.index}", detail, gpu.address, remark=nvlinks(gpu))
+            )
     return [group for group in groups.values() if group.children]
 
 

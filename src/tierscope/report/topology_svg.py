@@ -5,6 +5,7 @@ with a dark scheme gets dark colours.
 """
 
 import math
+from collections.abc import Mapping
 from html import escape
 from itertools import pairwise
 
@@ -46,9 +47,14 @@ _LEGEND = [
 ]
 
 
-def draw(topology: Topology) -> str:
-    """The drawing as SVG text."""
+def draw(topology: Topology, measured: Mapping[str, str] | None = None) -> str:
+    """The drawing as SVG text.
+
+    ``measured`` has figures by what they were measured to ("node 0", "gpu:1"), which then stand
+    beside the links' theoretical rates.
+    """
     items = outline(topology)
+    _set_measured(items, measured or {})
     for item in items:
         item.children = [child for child in map(_without_fabric, item.children) if child]
     drawing = lay_out([item for item in items if item.children], _HEAD)
@@ -67,9 +73,20 @@ def draw(topology: Topology) -> str:
         parts += _group(group, bool(fabric))
     if fabric:
         parts += _fabric_bar(fabric, drawing)
-    parts += _footer(drawing, height, _used(items))
+    parts += _footer(drawing, height, _used(items), bool(measured))
     parts.append("</svg>")
     return "\n".join(parts) + "\n"
+
+
+def _set_measured(items: list[Item], measured: Mapping[str, str]) -> None:
+    for item in items:
+        item.measured = measured.get(item.name, "")
+        _set_measured(item.children, measured)
+
+
+def _beside(item: Item, rate: str) -> str:
+    """The measured figure beside the theoretical rate, whichever there are."""
+    return " of ".join(text for text in (item.measured, rate) if text)
 
 
 def _without_fabric(item: Item) -> Item | None:
@@ -137,7 +154,7 @@ def _group(place: Place, fabric: bool) -> list[str]:
     nodes = [child for child in place.children if child.item.kind == "node"]
     roots = [child for child in place.children if child.item.kind != "node"]
     for root in roots:
-        parts += _branch(root, fabric)
+        parts += _branch(root, fabric) if root.children else _card(root, fabric)
         parts.append(_line(root.centre, place.y + place.height, root.centre, root.y, 2.0))
     parts.append(_rect(place, "group", 12))
     room = place.width - 2 * GAP
@@ -148,7 +165,7 @@ def _group(place: Place, fabric: bool) -> list[str]:
     parts.append(_text(place.x + GAP + offset, place.y + 27, detail, "muted"))
     for node in nodes:
         kind = node.item.detail.partition(" ")[0]
-        rate = _rate(node.item.hop)
+        rate = _beside(node.item, _rate(node.item.hop))
         parts.append(_rect(node, kind if kind in _COLOURS else "unknown", 7, _tip(node.item)))
         parts.append(_text(node.x + 10, node.y + 17, f"{node.item.name} · {kind}", "name"))
         size = node.item.detail.partition(" ")[2].partition(",")[0]
@@ -195,7 +212,7 @@ def _branch(place: Place, fabric: bool) -> list[str]:
 def _card(place: Place, fabric: bool) -> list[str]:
     item = place.item
     room = place.width - 20
-    rate = _rate(item.hop)
+    rate = _beside(item, _rate(item.hop))
     short = item.hop is not None and item.hop.limit is not None and ": " in item.hop.limit.link
     parts = [_rect(place, item.kind if item.kind in _COLOURS else "unknown", 7, _tip(item))]
     name = _fit(item.name, room, 7.6)
@@ -273,7 +290,7 @@ def _interconnects(topology: Topology, drawing: Drawing) -> list[str]:
     return parts
 
 
-def _footer(drawing: Drawing, height: float, used: set[str]) -> list[str]:
+def _footer(drawing: Drawing, height: float, used: set[str], measured: bool) -> list[str]:
     y = height - 28
     x = float(MARGIN)
     parts: list[str] = []
@@ -284,7 +301,8 @@ def _footer(drawing: Drawing, height: float, used: set[str]) -> list[str]:
             )
             parts.append(_text(x + 23, y, label, "small"))
             x += 40 + len(label) * 7
-    note = "rates: theoretical, one way, before packet headers"
+    what = "measured of theoretical" if measured else "theoretical"
+    note = f"rates: {what}, one way, before packet headers"
     parts.append(_text(drawing.width - MARGIN, y, note, "small muted", "end"))
     return parts
 

@@ -20,6 +20,7 @@ from tierscope.model.errors import UserError
 from tierscope.model.run import Measurement, Run
 from tierscope.report.evidence import evidence_line, warnings
 from tierscope.report.figures import size_text
+from tierscope.report.html.machine import machine_drawing
 from tierscope.report.html.rows import MOST_PATHS, FigureTable, PathRow, figure_table, path_rows
 from tierscope.report.pictures import Picture, kind_of, kinds_in, pictures_of, svg_for_page
 from tierscope.report.pictures.draw import DARK, LIGHT
@@ -150,7 +151,7 @@ def _run_page(prefix: str, name: str, run: Run) -> RunPage:
         sentences=sentences(run),
         paths=paths[:MOST_PATHS],
         paths_left_out=max(0, len(paths) - MOST_PATHS),
-        topology=None,
+        topology=machine_drawing(run),
         sections=sections,
         pictures_left_out=left_out,
         missing=missing[:_MOST_MISSING],

@@ -1,0 +1,67 @@
+"""The machine of a run as a drawing, with what was measured to each part of it."""
+
+import base64
+
+from markupsafe import Markup, escape
+
+from tierscope.model.endpoint import EndpointKind, parse_endpoint
+from tierscope.model.errors import UserError
+from tierscope.model.run import Measurement, Run
+from tierscope.report import figures
+from tierscope.report.topology_svg import draw
+
+
+def machine_drawing(run: Run) -> Markup | None:
+    """Return the drawing as an image; None where the run does not know its topology.
+
+    An image of its own, since the drawing's style rules would otherwise hold for the whole page;
+    it follows the page's light or dark look by itself.
+    """
+    topology = run.header.topology
+    if topology is None:
+        return None
+    measured = best_to(run)
+    svg = base64.b64encode(draw(topology, measured).encode()).decode("ascii")
+    said = "; ".join(f"{name}: {text}" for name, text in measured.items()) or "nothing measured"
+    return Markup(
+        '<img class="machine-drawing" alt="{}" src="data:image/svg+xml;base64,{}">'
+    ).format(
+        escape(
+            f"The machine's packages, nodes and devices, with the best bandwidth to each. {said}"
+        ),
+        svg,
+    )
+
+
+def best_to(run: Run) -> dict[str, str]:
+    """Return the best bandwidth to each node and GPU, as the drawing names them."""
+    best: dict[str, Measurement] = {}
+    for m in run.measurements:
+        name = _part(m) if m.status == "measured" and m.unit == "B/s" else None
+        if name is None:
+            continue
+        known = best.get(name)
+        if known is None or (m.estimate or 0.0) > (known.estimate or 0.0):
+            best[name] = m
+    return {name: f"{_short((m.estimate or 0.0) / 1e9)} GB/s" for name, m in sorted(best.items())}
+
+
+def _part(measurement: Measurement) -> str | None:
+    """Return the node or GPU whose link a path crosses; a path inside a GPU crosses none."""
+    if measurement.kind == "gpu-memory":
+        return None
+    try:
+        ends = [parse_endpoint(measurement.initiator), parse_endpoint(measurement.target)]
+    except UserError:
+        return None
+    gpus = [end for end in ends if end.kind is EndpointKind.GPU]
+    if len(gpus) == 1:
+        return f"gpu:{gpus[0].numbers[0]}"
+    target = ends[1]
+    if not gpus and target.kind is EndpointKind.NODE and len(target.numbers) == 1:
+        return f"node {target.numbers[0]}"
+    return None
+
+
+def _short(value: float) -> str:
+    return f"{value:.{figures.decimals_of(value, value * 0.01)}f}"
