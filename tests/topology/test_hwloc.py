@@ -8,8 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tierscope.model.endpoint import parse_endpoint
 from tierscope.model.errors import UserError
 from tierscope.model.topology import NodeKind, Topology
+from tierscope.topology import path_limit
+from tierscope.topology.affinity import home
 from tierscope.topology.hwloc import read_hwloc
 from tierscope.topology.hwloc_file import MAX_BYTES, bits
 
@@ -250,3 +253,33 @@ def test_bits_reads_what_hwloc_writes(members: set[int]) -> None:
 @pytest.mark.parametrize("text", [None, "", "zebra", "0x0", "-1", "0xfffffffff"])
 def test_bits_of_nonsense_are_none(text: str | None) -> None:
     assert bits(text) == []
+
+
+def test_cpu_less_node_is_local_to_the_node_whose_cpus_the_file_gives_it(tmp_path: Path) -> None:
+    nodes = "".join(
+        node(number, cpus, gib)
+        for number, cpus, gib in (
+            (0, "0x00000001", 128),
+            (1, "0x00000002", 128),
+            (2, "0x00000001", 16),
+            (3, "0x00000002", 16),
+        )
+    )
+    found = machine(tmp_path, package(0, "0x00000003", nodes, "Intel(R) Xeon(R) CPU Max 9480"))
+    assert [home(found, entry) for entry in found.nodes] == [0, 1, 0, 1]
+
+
+def test_grace_hopper_is_reached_over_c2c_and_not_its_idle_pcie_link(tmp_path: Path) -> None:
+    gpu = (
+        '<object type="Bridge" bridge_type="0-1" bridge_pci="0009:[00-01]">'
+        '<object type="PCIDev" pci_busid="0009:01:00.0" pci_type="0302 [10de:2342] [10de:16eb] a1"'
+        ' pci_link_speed="3.938462"><object type="OSDev" name="cuda0" osdev_type="5">'
+        + info("GPUModel", "NVIDIA GH200 480GB")
+        + "</object></object></object>"
+    )
+    memory = node(1, "0x0000000f", 95, info("PCIBusID", "0009:01:00.0"), subtype="GPUMemory")
+    nodes = node(0, "0x0000000f", 478) + memory
+    found = machine(tmp_path, package(0, "0x0000000f", nodes + gpu))
+    limit = path_limit(found, parse_endpoint("node:0"), parse_endpoint("gpu:0"))
+    assert limit is not None
+    assert limit.value == 450e9

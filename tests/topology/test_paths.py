@@ -164,3 +164,19 @@ def test_endpoints_that_cannot_be_are_named(
 def test_a_wrong_endpoint_costs_a_result_only_its_limit(sysfs: Sysfs) -> None:
     topology = discover(sysfs.root)
     assert path_limit(topology, parse_endpoint("node:7"), parse_endpoint("node:0")) is None
+
+
+def test_gpu_whose_bus_is_hidden_is_limited_by_what_nvml_tells(sysfs: Sysfs) -> None:
+    answers = fake_gpu("17", MaxPcieLinkGeneration=5, MaxPcieLinkWidth=16)
+    found = way(discover(sysfs.root, FakeNvml([answers])), "node:0", "gpu:0")
+    assert found.limit is not None
+    assert found.limit.link == "PCIe 5.0 x16 of gpu:0"
+    assert "NVML" in found.hops[0].note
+
+
+def test_coherent_gpu_is_reached_over_c2c(sysfs: Sysfs) -> None:
+    sysfs.node(2, [], 96_000, "40 40 10")
+    fields = {"C2C_LINK_COUNT": 2.0, "C2C_LINK_GET_MAX_BW": 225_000.0}
+    answers = fake_gpu("17", NumaNodeId=2)
+    found = limit(discover(sysfs.root, FakeNvml([answers], [fields])), "node:0", "node:2")
+    assert (found.value, found.link) == (450e9, "NVLink-C2C of gpu:0")

@@ -42,6 +42,8 @@ class Node(Model):
     """What the kind was concluded from, in words."""
     cpus: list[int] = []
     """Online CPUs of the node itself; empty where it is CPU-less."""
+    local_cpus: list[int] = []
+    """CPUs that the source calls nearest, for a CPU-less node too; empty where it tells none."""
     total_bytes: int
     free_bytes: int | None = None
     """Unused when read; None for another machine's file."""

@@ -128,6 +128,8 @@ def _width(item: Item) -> float:
 def _place_branch(item: Item, x: float, y: float) -> Place:
     """A host bridge or switch over its leaves' stacks and its own switches."""
     width = _width(item)
+    if not item.children:  # a device whose place on the bus is hidden
+        return Place(item, x, y, CARD, CARD_HEIGHT)
     box = min(width, 156.0)
     place = Place(item, x + (width - box) / 2, y, box, BOX_HEIGHT)
     at, below = x, y + LEVEL

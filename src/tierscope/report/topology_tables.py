@@ -143,9 +143,13 @@ def _arrays(topology: Topology) -> list[str]:
         size = human_bytes(device.size_bytes)
         lines.append(f"{device.name}: {size} from {device.parent or 'unknown'}{where}, {use}")
     for block in topology.blocks:
+        places = [mount.path for mount in topology.mounts if mount.block == block.name]
+        where = f", on {', '.join(places[:3])}" if places else ""
+        if block.kind == "pmem":
+            lines.append(
+                f"{block.name}: persistent memory {human_bytes(block.size_bytes or 0)}{where}"
+            )
         if block.kind == "md" or (block.kind == "dm" and block.members):
-            places = [mount.path for mount in topology.mounts if mount.block == block.name]
-            where = f", on {', '.join(places[:3])}" if places else ""
             level = f"{block.level} " if block.level else ""
             lines.append(f"{block.name}: {level}of {', '.join(block.members)}{where}")
     return lines

@@ -123,6 +123,9 @@ def home(topology: Topology, node: Node) -> int | None:
     if node.cpus:
         return node.number
     with_cpus = [entry for entry in topology.nodes if entry.cpus]
+    around = [entry.number for entry in with_cpus if set(entry.cpus) & set(node.local_cpus)]
+    if len(around) == 1:
+        return around[0]
     for claim in node.performance:
         near = [entry.number for entry in with_cpus if entry.number in claim.initiators]
         if len(near) == 1:

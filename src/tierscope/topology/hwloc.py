@@ -154,6 +154,7 @@ def _nodes(root: Element, elements: list[Element], packages: list[Package]) -> l
                 kind=NodeKind.UNKNOWN,
                 inferred_from="",
                 cpus=owners.get(number, []),
+                local_cpus=sorted(local),
                 total_bytes=total,
                 online=bool(total),
                 package=homes[0] if len(homes) == 1 else None,

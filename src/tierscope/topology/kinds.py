@@ -39,8 +39,9 @@ def infer_kinds(
     """
     decided: list[Node] = []
     for node in nodes:
-        if node.number in told:
-            kind, why, backed = told[node.number]
+        stated = told.get(node.number)
+        if stated is not None and not (stated[0] is NodeKind.GPU and node.cpus):
+            kind, why, backed = stated
         elif not node.total_bytes:
             kind, why, backed = NodeKind.UNKNOWN, "it has no memory online", []
         elif node.cpus:

@@ -8,7 +8,13 @@ from tierscope.model.path import Hop, Path
 from tierscope.model.run import Limit
 from tierscope.model.topology import Gpu, Node, NodeKind, Topology
 from tierscope.topology.affinity import Tree, backing_addresses, home
-from tierscope.topology.links import c2c_limit, gpu_memory_limit, nvlink_limit, pcie_name
+from tierscope.topology.links import (
+    c2c_limit,
+    gpu_memory_limit,
+    nvlink_limit,
+    pcie_limit,
+    pcie_name,
+)
 from tierscope.topology.memory import memory_limit
 from tierscope.topology.pcie import chain, cxl_hop, pcie_hop
 from tierscope.topology.storage_paths import file_hops, only_drive
@@ -73,7 +79,7 @@ def _from_gpu(topology: Topology, tree: Tree, gpu: Gpu, target: Endpoint) -> lis
         return [*up, *_to_node(topology, tree, near, node)]
     common = tree.common(gpu.address, only_drive(topology, target.path))
     return [
-        *_pci_hops(tree, gpu.address, f"gpu:{gpu.index}", common),
+        *_gpu_links(tree, gpu, common),
         *file_hops(
             topology,
             tree,
@@ -100,6 +106,7 @@ def _to_node(topology: Topology, tree: Tree, homes: list[int], node: Node) -> li
     return [*crossing, Hop(name=f"memory of node {node.number}", limit=limit, note=why)]
 
 
+_WITH_C2C = ("GH200", "GB200", "GB300")
 _MEDIA = "the DRAM behind a CXL controller tells its speed to nobody"
 
 
@@ -145,7 +152,18 @@ def _cpu_to_gpu(topology: Topology, tree: Tree, homes: list[int], gpu: Gpu) -> l
         links = sum(link.links for link in to_cpu)
         limit = nvlink_limit(to_cpu[0].version or 0, links, f" CPU - {name}")
         return [*crossing, Hop(name=f"CPU - {name}", limit=limit)]
-    return [*crossing, *_pci_hops(tree, gpu.address, name)[::-1]]
+    if any(_is_memory_of(node, gpu) for node in topology.nodes):
+        # Its memory is a node, so CPUs reach it coherently, and not over PCIe.
+        known = any(part in gpu.name for part in _WITH_C2C)
+        return [
+            *crossing,
+            Hop(
+                name=f"CPU - {name}",
+                limit=c2c_limit(None, f" of {name}") if known else None,
+                note="" if known else "a coherent link that nothing here tells the rate of",
+            ),
+        ]
+    return [*crossing, *_gpu_links(tree, gpu)[::-1]]
 
 
 def _gpu_to_gpu(topology: Topology, tree: Tree, first: Gpu, second: Gpu) -> list[Hop]:
@@ -163,8 +181,8 @@ def _gpu_to_gpu(topology: Topology, tree: Tree, first: Gpu, second: Gpu) -> list
         where = f" {names}" + ("" if direct else " through NVSwitch")
         return [Hop(name=names, limit=nvlink_limit(links[0].version, count, where))]
     common = tree.common(first.address, second.address)
-    up = _pci_hops(tree, first.address, f"gpu:{first.index}", common)
-    down = _pci_hops(tree, second.address, f"gpu:{second.index}", common)[::-1]
+    up = _gpu_links(tree, first, common)
+    down = _gpu_links(tree, second, common)[::-1]
     if common is not None:
         return [*up, *down]
     far = _gpu_home(topology, tree, second)
@@ -172,9 +190,16 @@ def _gpu_to_gpu(topology: Topology, tree: Tree, first: Gpu, second: Gpu) -> list
     return [*up, *crossing, *down]
 
 
-def _pci_hops(tree: Tree, address: str, name: str, below: str | None = None) -> list[Hop]:
-    """PCIe links from a function up to the CPU, or to the bridge ``below``."""
-    links = chain(tree, address, below)
+def _gpu_links(tree: Tree, gpu: Gpu, below: str | None = None) -> list[Hop]:
+    """PCIe links from a GPU up to the CPU, or to the bridge ``below``."""
+    name = f"gpu:{gpu.index}"
+    links = chain(tree, gpu.address, below)
+    device = tree.device(gpu.address)
+    shown = device is not None and (device.link or device.link_rate)
+    if gpu.link_max is not None and not shown:
+        limit = pcie_limit(gpu.link_max, f" of {name}")
+        note = "sysfs hides the link; NVML tells what card and slot are able to"
+        return [Hop(name=name, limit=limit, best=gpu.link_max, note=note)]
     if not links:
         return [Hop(name=name, note="its place on the PCI bus is not known")]
     return [
