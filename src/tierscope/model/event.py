@@ -23,6 +23,41 @@ class Figure(Model):
     ci_high: float | None = None
 
 
+class GpuState(Model):
+    """What a GPU's clocks, power and link did while a measurement ran; [lowest, highest]."""
+
+    gpu: int
+    name: str
+    samples: int
+    """Looks at it; 0 where NVML is missing."""
+    sm_clock_hz: list[float] | None = None
+    memory_clock_hz: list[float] | None = None
+    power_w: list[float] | None = None
+    temperature_c: list[float] | None = None
+    pcie_generation: list[float] | None = None
+    pcie_width: list[float] | None = None
+    pcie_replays: int | None = None
+    """Packets that the PCIe link had to send again meanwhile."""
+    throttle: list[str] | None = None
+    """Reasons seen that kept its clocks down; empty: none."""
+
+
+class TraceRow(Model):
+    """All records of one name in a trace."""
+
+    group: Literal["call", "operation", "kernel"]
+    """call: of the CUDA runtime, on the host; operation: a copy or memset; kernel."""
+    name: str
+    count: int
+    bytes: float
+    total_ns: float
+    mean_ns: float
+    median_ns: float
+    min_ns: float
+    max_ns: float
+    stddev_ns: float
+
+
 class Evidence(Model):
     """What was observed that proves what was measured; a field that does not apply is absent."""
 
@@ -54,6 +89,10 @@ class Evidence(Model):
     """Samples in which a measuring thread was preempted or the hypervisor stole time."""
     steal_share: float | None = None
     """Share of the measuring time that the hypervisor gave to others (/proc/stat steal)."""
+    gpus: list[GpuState] | None = None
+    """Every GPU that took part."""
+    trace: list[TraceRow] | None = None
+    """Where the time of the whole measurement went, its set-up included."""
     notes: list[str] | None = None
     """Anything else that a reader of the figure must know."""
 

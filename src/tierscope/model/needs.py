@@ -6,6 +6,7 @@ memory is placed by a plan has its lines in ``regions``.
 
 from dataclasses import dataclass
 
+from tierscope.model.gpu import GpuCopySpec, GpuLatencySpec, HostPlace
 from tierscope.model.plan import BandwidthSpec, LatencySpec, Placement, Spec
 
 ARRAYS = {"copy": 2, "copy-nt": 2, "scale": 2, "add": 3, "triad": 3}
@@ -41,7 +42,17 @@ def regions(spec: Spec) -> list[Region]:
         return [Region(spec.placement, pattern.pages, pattern.size, arrays)]
     if isinstance(spec, LatencySpec):
         return [Region(spec.placement, spec.pattern.pages, spec.pattern.size)]
-    return []
+    size = spec.pattern.size
+    if isinstance(spec, GpuCopySpec):
+        size = spec.pattern.buffer_bytes
+        ends = [end for transfer in spec.transfers for end in (transfer.source, transfer.destination)]
+    else:
+        ends = [spec.memory] if isinstance(spec, GpuLatencySpec) else []
+    return [
+        Region(end.placement, end.pages, size)
+        for end in ends
+        if isinstance(end, HostPlace)
+    ]
 
 
 def host_bytes(spec: Spec) -> int:

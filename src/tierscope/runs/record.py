@@ -7,6 +7,7 @@ from importlib import metadata
 from typing import Any
 
 from tierscope.model.event import Capabilities, Failed, Result, Skipped
+from tierscope.model.gpu import GpuCopySpec, GpuLatencySpec
 from tierscope.model.needs import cpus_of
 from tierscope.model.plan import MemorySpec, Plan, Spec
 from tierscope.model.run import Header, Limit, Measurement
@@ -100,6 +101,10 @@ def measurement_of(
         if placement.mechanism != "user" or len(placement.nodes) > 1:
             pattern["policy"] = placement.policy
             pattern["mechanism"] = placement.mechanism
+    if isinstance(spec, GpuCopySpec):
+        pattern["transfers"] = [transfer.model_dump(mode="json") for transfer in spec.transfers]
+    if isinstance(spec, GpuLatencySpec):
+        pattern["memory"] = spec.memory.model_dump(mode="json")
     identity: dict[str, Any] = {
         "id": spec.id,
         "kind": spec.kind,
