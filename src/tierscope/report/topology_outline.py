@@ -9,9 +9,9 @@ from typing import Literal
 
 from tierscope.model.endpoint import format_ranges
 from tierscope.model.path import Hop
-from tierscope.model.topology import Gpu, Node, PciDevice, Topology
+from tierscope.model.topology import Gpu, Node, PciDevice, Port, Topology
 from tierscope.topology.affinity import Tree, home
-from tierscope.topology.links import NVLINK
+from tierscope.topology.links import NVLINK, c2c_limit, network_limit
 from tierscope.topology.memory import memory_limit
 from tierscope.topology.pcie import cxl_hop, has_link, pcie_hop
 
@@ -67,12 +67,19 @@ def outline(topology: Topology) -> list[Item]:
 
 
 def nvlinks(gpu: Gpu) -> str:
-    """``NV18 450 GB/s``: all of a GPU's NVLinks together; empty where it has none."""
+    """``NV18 450 GB/s``: a GPU's NVLinks and C2C links together; empty where it has none."""
     links = sum(link.links for link in gpu.nvlinks)
-    if not links:
-        return ""
-    rate = NVLINK.get(gpu.nvlinks[0].version or 0)
-    return f"NV{links} {links * rate[0] / 1e9:g} GB/s" if rate else f"NV{links}"
+    words: list[str] = []
+    if links:
+        rate = NVLINK.get(gpu.nvlinks[0].version or 0)
+        words.append(f"NV{links} {links * rate[0] / 1e9:g} GB/s" if rate else f"NV{links}")
+    if gpu.c2c_links:
+        words.append(f"C2C {c2c_limit(gpu.c2c_rate, '').value / 1e9:g} GB/s")
+    return ", ".join(words)
+
+
+def _port_rate(port: Port) -> str:
+    return f"port {network_limit(port.speed, '').value / 1e9:g} GB/s" if port.speed else ""
 
 
 def human_bytes(count: int) -> str:
@@ -173,7 +180,7 @@ def _leaves(topology: Topology) -> dict[str, list[_Leaf]]:
         kind = "IB" if port.kind == "infiniband" else port.kind
         name = port.rdma or port.name
         names = f"{name} {port.interface}" if port.interface not in ("", name) else name
-        add(port.address, "port", names, " ".join([speed, kind]).strip())
+        add(port.address, "port", names, " ".join([speed, kind]).strip(), _port_rate(port))
     for card in topology.cxl_memories:
         size = human_bytes(card.ram_bytes + card.pmem_bytes)
         add(card.address, "cxl", card.name, f"CXL memory {size}")

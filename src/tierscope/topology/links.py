@@ -190,17 +190,6 @@ def network_limit(bits_per_second: float, where: str) -> Limit:
     )
 
 
-def upi_limit(transfers: float, links: int, where: str) -> Limit:
-    """Limit of UPI between two packages: 16 data lanes, 2 bytes a transfer, each way."""
-    value = transfers * 2 * links
-    return _limit(
-        value,
-        f"UPI x{links}{where}",
-        f"{links} links x {transfers / 1e9:g} GT/s x 2 bytes = {value / 1e9:g} GB/s",
-        "Intel Xeon Scalable technical overview: UPI carries 2 bytes a transfer each way",
-    )
-
-
 def firmware_limit(bandwidth: float, where: str) -> Limit:
     """What firmware claims in ACPI HMAT, where nothing says how the memory is built."""
     return _limit(
