@@ -53,6 +53,7 @@ struct Position {
   std::uint64_t offset = 0;  // Sequential, reverse, strided: bytes from the array's beginning.
   std::uint64_t phase = 0;   // Strided: offset that the current pass began at.
   std::uint64_t state = 0;   // Random: the generator's state.
+  int owed = 0;              // Mixed: hundredths of a written line that are owed.
 };
 
 // Makes `count` accesses from `position` on and moves it; wraps at the end of the arrays.
@@ -63,6 +64,28 @@ std::span<const std::string_view> supported_isas();
 
 // The kernel for an instruction set out of supported_isas().
 Kernel find_kernel(std::string_view isa, Operation operation, Order order);
+
+// Reads and writes of whole lines of one array, spread evenly over each other, at a held-back rate.
+struct Mix {
+  int writes = 0;           // Of 100 lines; the others are read.
+  std::uint64_t delay = 0;  // Steps of `spin` after each access.
+};
+
+// Makes `count` accesses of walk.access_size bytes in array a, a line after the other.
+using MixedKernel = void (*)(const Walk& walk, Position& position, std::uint64_t count,
+                             const Mix& mix);
+
+// `streaming`: writes are non-temporal. Orders sequential and random only.
+MixedKernel find_mixed_kernel(std::string_view isa, Order order, bool streaming);
+
+// Waits without touching memory: a chain of so many dependent multiplications.
+inline void spin(std::uint64_t steps) {
+  std::uint64_t value = steps;
+  for (; steps > 0; --steps) {
+    value *= 0xd1342543de82ef95ULL;
+    asm volatile("" : "+r"(value));
+  }
+}
 
 // The cost of order random: makes `count` random offsets and does nothing with them.
 Kernel find_address_kernel(std::string_view isa);

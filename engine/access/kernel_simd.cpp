@@ -147,6 +147,44 @@ void walk_scattered(const Walk& shared, Position& position, std::uint64_t count)
   position = at;
 }
 
+// Which line is written is decided by error diffusion, so that writes come as evenly as they can:
+// every fourth of a 75:25 mix, never a run of them.
+template <Operation kWrite, Order kOrder>
+void walk_mixed(const Walk& shared, Position& position, std::uint64_t count,
+                const Mix& shared_mix) {
+  const Walk walk = shared;
+  const Mix mix = shared_mix;
+  const RandomOrder random(walk.accesses());
+  const Vector scalar = hn::Set(Tag(), walk.scalar);
+  const std::size_t lanes = hn::Lanes(Tag());
+  const std::size_t doubles = walk.access_size / sizeof(double);
+  Position at = position;
+  for (; count > 0; --count) {
+    std::uint64_t offset = at.offset;
+    if constexpr (kOrder == Order::kRandom) {
+      offset = next_offset<kOrder>(walk, random, at);
+    } else {
+      at.offset = offset + walk.access_size == walk.bytes ? 0 : offset + walk.access_size;
+    }
+    const std::size_t begin = offset / sizeof(double);
+    for (std::size_t line = begin; line != begin + doubles; line += kLineDoubles) {
+      at.owed += mix.writes;
+      const bool write = at.owed >= 100;
+      if (write) at.owed -= 100;
+#pragma GCC unroll 4
+      for (std::size_t step = 0; step < kLineDoubles; step += lanes) {
+        if (write) {
+          operate<kWrite>(walk, scalar, line + step);
+        } else {
+          operate<Operation::kRead>(walk, scalar, line + step);
+        }
+      }
+    }
+    spin(mix.delay);
+  }
+  position = at;
+}
+
 void make_addresses(const Walk& shared, Position& position, std::uint64_t count) {
   const Walk walk = shared;
   const RandomOrder random(walk.accesses());
@@ -172,7 +210,11 @@ const TargetTable& target_table() {
       {row<Operation::kRead>(), row<Operation::kWrite>(), row<Operation::kWriteNt>(),
        row<Operation::kCopy>(), row<Operation::kCopyNt>(), row<Operation::kScale>(),
        row<Operation::kAdd>(), row<Operation::kTriad>(), row<Operation::kRmw>()},
-      make_addresses};
+      make_addresses,
+      {walk_mixed<Operation::kWrite, Order::kSequential>,
+       walk_mixed<Operation::kWrite, Order::kRandom>,
+       walk_mixed<Operation::kWriteNt, Order::kSequential>,
+       walk_mixed<Operation::kWriteNt, Order::kRandom>}};
   return table;
 }
 

@@ -1,7 +1,5 @@
 // Bandwidth of a team of CPUs to placed memory.
 #include <fmt/format.h>
-#include <hwy/cache_control.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <optional>
@@ -11,9 +9,9 @@
 #include "benches/evidence.h"
 #include "benches/kinds.h"
 #include "benches/memory_spec.h"
+#include "benches/window.h"
 #include "benches/workspace.h"
 #include "errors.h"
-#include "interrupt.h"
 #include "memory/placement.h"
 #include "protocol/object_reader.h"
 #include "sampling/clock.h"
@@ -42,26 +40,21 @@ constexpr double kBefore = -1.0;  // What array a holds before it is written.
 double b_at(std::size_t i) { return static_cast<double>(i % 1024 + 1); }
 double c_at(std::size_t i) { return static_cast<double>(i % 512 + 2); }
 
-// What one thread works on and what came of it.
-struct Worker {
+// A thread's part of the arrays, and its rate in each sample.
+struct Share {
   Walk walk;
   Position position;
-  std::uint64_t chunk = 1;  // Accesses between two looks at the clock.
-  std::uint64_t accesses = 0;
-  int last_cpu = -1;
-  long switches = 0;              // Involuntary ones during the last sample.
-  double accesses_in_window = 0;  // Of the last sample.
-  std::vector<double> rates;      // Program bytes/s, one for each sample.
+  std::vector<double> rates;  // Program bytes/s.
 };
 
 double bytes_per_access(const BandwidthSpec& spec) {
   return static_cast<double>(spec.access_size) * traits_of(spec.operation).program_bytes;
 }
 
-std::vector<Worker> divide(const BandwidthSpec& spec, const std::vector<Region*>& arrays) {
+std::vector<Share> divide(const BandwidthSpec& spec, const std::vector<Region*>& arrays) {
   const std::uint64_t accesses = spec.size / spec.access_size;
   const std::uint64_t threads = spec.cpus.size();
-  std::vector<Worker> workers(threads);
+  std::vector<Share> shares(threads);
   std::uint64_t first = 0;
   for (std::uint64_t thread = 0; thread < threads; ++thread) {
     const std::uint64_t share = accesses / threads + (thread < accesses % threads ? 1 : 0);
@@ -70,17 +63,17 @@ std::vector<Worker> divide(const BandwidthSpec& spec, const std::vector<Region*>
                  ? reinterpret_cast<double*>(arrays[array]->data() + first * spec.access_size)
                  : nullptr;
     };
-    workers[thread].walk = {.a = at(0),
-                            .b = at(1),
-                            .c = at(2),
-                            .scalar = kScalar,
-                            .bytes = share * spec.access_size,
-                            .access_size = spec.access_size,
-                            .stride = spec.stride};
-    workers[thread].position.state = thread * 0x9e3779b97f4a7c15ULL;  // Not in step with another.
+    shares[thread].walk = {.a = at(0),
+                           .b = at(1),
+                           .c = at(2),
+                           .scalar = kScalar,
+                           .bytes = share * spec.access_size,
+                           .access_size = spec.access_size,
+                           .stride = spec.stride};
+    shares[thread].position.state = thread * 0x9e3779b97f4a7c15ULL;  // Not in step with another.
     first += share;
   }
-  return workers;
+  return shares;
 }
 
 void fill(const Walk& walk) {
@@ -90,54 +83,9 @@ void fill(const Walk& walk) {
   for (std::size_t i = 0; walk.c != nullptr && i < n; ++i) walk.c[i] = c_at(i);
 }
 
-// Lets `worker` work from the gate on for `seconds`. All threads share the gate and its start, and
-// each goes on past the end with the chunk it is in; only the part of that chunk that lies before
-// the end counts. So all threads are active for the whole of what is counted.
-void work_for(double seconds, Kernel kernel, Team& team, Worker& worker) {
-  const long switches = involuntary_switches();
-  const double start = team.pass_gate();
-  const double end = start + seconds;
-  double before = start;
-  std::uint64_t done = 0;
-  while (true) {
-    kernel(worker.walk, worker.position, worker.chunk);
-    const double after = now_seconds();
-    if (after >= end || interrupted()) {
-      const double share = std::clamp((end - before) / (after - before), 0.0, 1.0);
-      worker.accesses_in_window =
-          static_cast<double>(done) + share * static_cast<double>(worker.chunk);
-      worker.accesses += done + worker.chunk;
-      break;
-    }
-    done += worker.chunk;
-    before = after;
-  }
-  hwy::FlushStream();  // Non-temporal stores are done before anybody looks at the data.
-  worker.last_cpu = sched_getcpu();
-  worker.switches = involuntary_switches() - switches;
-}
-
-// Grows each thread's chunk until it lasts for a thousand clock readings, while the whole team
-// runs. Longer chunks would only make the uncounted end of a sample longer.
-void size_chunks(double sample_s, Kernel kernel, Team& team, std::vector<Worker>& workers) {
-  const double wanted = std::min(shortest_sample(), sample_s / 10);
-  team.run([&](int thread) {
-    Worker& worker = workers[static_cast<std::size_t>(thread)];
-    team.pass_gate();
-    while (!interrupted()) {
-      const double start = now_seconds();
-      kernel(worker.walk, worker.position, worker.chunk);
-      worker.accesses += worker.chunk;
-      if (now_seconds() - start >= wanted) break;
-      worker.chunk *= 2;
-    }
-  });
-}
-
 // Counts how much of what a thread wrote is as it should be; throws Failure at the first wrong
 // element. Returns the bytes of the array that were written at least once.
-std::uint64_t verify_written(const BandwidthSpec& spec, const Worker& worker) {
-  const Walk& walk = worker.walk;
+std::uint64_t verify_written(const BandwidthSpec& spec, const Walk& walk, std::uint64_t accesses) {
   const std::size_t n = walk.bytes / sizeof(double);
   const auto count = [&](auto expected) {
     std::size_t written = 0;
@@ -177,8 +125,7 @@ std::uint64_t verify_written(const BandwidthSpec& spec, const Worker& worker) {
     updates += (walk.a[i] - kBefore) / kScalar;
     written += walk.a[i] != kBefore ? 1U : 0U;
   }
-  const double expected =
-      static_cast<double>(worker.accesses * (spec.access_size / sizeof(double)));
+  const double expected = static_cast<double>(accesses * (spec.access_size / sizeof(double)));
   if (updates != expected) {
     throw Failure(fmt::format("rmw left the traces of {} updates of an element where {} were made",
                               updates, expected));
@@ -187,14 +134,13 @@ std::uint64_t verify_written(const BandwidthSpec& spec, const Worker& worker) {
 }
 
 // Bytes of a thread's share that its accesses reached at least.
-std::uint64_t walked_bytes(const BandwidthSpec& spec, const Worker& worker) {
-  const std::uint64_t blocks = worker.walk.accesses();
-  std::uint64_t reached = std::min(worker.accesses, blocks);
+std::uint64_t walked_bytes(const BandwidthSpec& spec, const Walk& walk, std::uint64_t accesses) {
+  const std::uint64_t blocks = walk.accesses();
+  std::uint64_t reached = std::min(accesses, blocks);
   if (spec.order == Order::kRandom) {
     const std::uint64_t period = RandomOrder(blocks).period();
     // Until the period is over, two states may have led to one block.
-    if (period != blocks && worker.accesses < period)
-      reached = std::min(reached, worker.accesses / 2);
+    if (period != blocks && accesses < period) reached = std::min(reached, accesses / 2);
   }
   return reached * spec.access_size;
 }
@@ -210,24 +156,20 @@ double address_cost_ns(const BandwidthSpec& spec, const Walk& walk) {
   return (now_seconds() - start) * 1e9 / static_cast<double>(kAddresses);
 }
 
-struct Disturbance {
-  int samples = 0;
-  double steal_share = 0;
-};
-
 nlohmann::ordered_json evidence_of(const BandwidthSpec& spec, const std::vector<Region*>& arrays,
+                                   const std::vector<Share>& shares,
                                    const std::vector<Worker>& workers, const Sampled& sampled,
-                                   const Disturbance& disturbance) {
+                                   const DisturbanceWatch& watch) {
   nlohmann::ordered_json evidence = region_evidence(arrays);
   std::vector<int> cpus;
   std::vector<double> threads;
   std::uint64_t walked = 0;
   std::uint64_t written = 0;
-  for (const Worker& worker : workers) {
-    cpus.push_back(worker.last_cpu);
-    if (!worker.rates.empty()) threads.push_back(estimate_median(worker.rates).median);
-    walked += walked_bytes(spec, worker);
-    written += verify_written(spec, worker);
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    cpus.push_back(workers[i].last_cpu);
+    threads.push_back(estimate_median(shares[i].rates).median);
+    walked += walked_bytes(spec, shares[i].walk, workers[i].done);
+    written += verify_written(spec, shares[i].walk, workers[i].done);
   }
   evidence["cpus"] = cpus;
   evidence["isa"] = spec.isa;
@@ -237,11 +179,11 @@ nlohmann::ordered_json evidence_of(const BandwidthSpec& spec, const std::vector<
   }
   evidence["walked_bytes"] = walked;
   if (spec.order == Order::kRandom) {
-    evidence["address_ns"] = address_cost_ns(spec, workers.front().walk);
+    evidence["address_ns"] = address_cost_ns(spec, shares.front().walk);
   }
   evidence["threads"] = threads;
   evidence["sample_ns"] = std::max(spec.sampling.sample_s, shortest_sample()) * 1e9;
-  add_sampling_evidence(evidence, sampled, disturbance.samples, disturbance.steal_share);
+  add_sampling_evidence(evidence, sampled, watch);
   return evidence;
 }
 
@@ -251,37 +193,35 @@ Outcome measure(const BandwidthSpec& spec, Workspace& workspace, const Progress&
   Team& team = workspace.team(spec.cpus);
   const std::vector<Region*> arrays = workspace.regions(
       static_cast<std::size_t>(traits.arrays), spec.size, spec.pages, spec.placement, team);
-  std::vector<Worker> workers = divide(spec, arrays);
-  const auto worker_of = [&](int thread) -> Worker& {
-    return workers[static_cast<std::size_t>(thread)];
-  };
-  team.run([&](int thread) { fill(worker_of(thread).walk); });
+  std::vector<Share> shares = divide(spec, arrays);
+  team.run([&](int thread) { fill(shares[static_cast<std::size_t>(thread)].walk); });
+  std::vector<Worker> workers;
+  for (Share& share : shares) {
+    workers.push_back({.work = [kernel, &share](std::uint64_t accesses) {
+      kernel(share.walk, share.position, accesses);
+    }});
+  }
 
   const double sample_s = std::max(spec.sampling.sample_s, shortest_sample());
-  size_chunks(sample_s, kernel, team, workers);
-  Disturbance disturbance;
+  size_chunks(team, workers, sample_s);
+  DisturbanceWatch watch(spec.cpus);
   const auto sample = [&] {
-    team.run([&](int thread) { work_for(sample_s, kernel, team, worker_of(thread)); });
+    work_for(team, workers, sample_s);
     double total = 0;
-    long switches = 0;
-    for (Worker& worker : workers) {
-      worker.rates.push_back(worker.accesses_in_window * bytes_per_access(spec) / sample_s);
-      total += worker.rates.back();
-      switches += worker.switches;
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      shares[i].rates.push_back(workers[i].units_in_window * bytes_per_access(spec) / sample_s);
+      total += shares[i].rates.back();
     }
-    disturbance.samples += switches > 0 ? 1 : 0;
+    watch.note(most_lost(workers));
     return total;
   };
-  const double stolen_before = stolen_seconds(spec.cpus);
-  const double start = now_seconds();
-  Outcome outcome{.metric = "bandwidth",
-                  .unit = "B/s",
-                  .sampled = take_samples(spec.sampling, sample, real_surroundings(progress)),
-                  .figures = {},
-                  .evidence = {}};
+  Outcome outcome{
+      .metric = "bandwidth",
+      .unit = "B/s",
+      .sampled = take_samples(spec.sampling, sample, real_surroundings(progress, &watch)),
+      .figures = {},
+      .evidence = {}};
   if (outcome.sampled.samples.empty()) return outcome;
-  disturbance.steal_share = (stolen_seconds(spec.cpus) - stolen_before) /
-                            ((now_seconds() - start) * static_cast<double>(spec.cpus.size()));
   if (traits.bus_bytes != traits.program_bytes) {
     const double ratio = static_cast<double>(traits.bus_bytes) / traits.program_bytes;
     const Estimate& estimate = outcome.sampled.estimate;
@@ -291,7 +231,7 @@ Outcome measure(const BandwidthSpec& spec, Workspace& workspace, const Progress&
                                .low = estimate.low * ratio,
                                .high = estimate.high * ratio});
   }
-  outcome.evidence = evidence_of(spec, arrays, workers, outcome.sampled, disturbance);
+  outcome.evidence = evidence_of(spec, arrays, shares, workers, outcome.sampled, watch);
   return outcome;
 }
 
@@ -302,23 +242,12 @@ Operation read_operation(ObjectReader& pattern) {
   return pattern.choice("operation", names);
 }
 
-std::string resolve_isa(const std::string& asked) {
-  const std::span<const std::string_view> supported = supported_isas();
-  if (asked == "auto") return std::string(supported.front());
-  if (std::ranges::find(supported, asked) != supported.end()) return asked;
-  throw Unavailable(fmt::format("this CPU or this build has no {} kernels; it has {}", asked,
-                                fmt::join(supported, ", ")),
-                    "name one of those, or auto");
-}
-
 BandwidthSpec read_spec(ObjectReader& measurement) {
   static constexpr std::array<std::pair<std::string_view, Order>, 4> kOrders{
       {{"sequential", Order::kSequential},
        {"reverse", Order::kReverse},
        {"strided", Order::kStrided},
        {"random", Order::kRandom}}};
-  static constexpr std::array<std::pair<std::string_view, int>, 6> kIsas{
-      {{"auto", 0}, {"sse4", 0}, {"avx2", 0}, {"avx512", 0}, {"neon", 0}, {"sve", 0}}};
   constexpr std::size_t kMostThreads = 4096;
   constexpr std::size_t kDefaultAccess = 64;
 
@@ -334,11 +263,7 @@ BandwidthSpec read_spec(ObjectReader& measurement) {
   if (has_stride) spec.stride = pattern.bytes("stride");
   spec.size = pattern.bytes("size");
   spec.pages = pattern.has("pages") ? pattern.choice("pages", kPagesNames) : Pages::kThp;
-  spec.isa = "auto";
-  if (pattern.has("isa")) {
-    pattern.choice("isa", kIsas);
-    spec.isa = pattern.text("isa");
-  }
+  spec.isa = pattern.has("isa") ? read_isa(pattern) : "auto";
   pattern.finish();
   if ((spec.order == Order::kStrided) != has_stride) {
     throw pattern.error("stride", "goes with order strided, and only with it");

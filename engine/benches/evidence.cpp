@@ -10,8 +10,10 @@
 
 namespace tierscope {
 
-Surroundings real_surroundings(const Progress& progress) {
-  return {.now = now_seconds, .interrupted = interrupted, .progress = progress};
+Surroundings real_surroundings(const Progress& progress, const DisturbanceWatch* watch) {
+  Surroundings surroundings{.now = now_seconds, .interrupted = interrupted, .progress = progress};
+  if (watch != nullptr) surroundings.disturbed = [watch] { return watch->last_disturbed(); };
+  return surroundings;
 }
 
 nlohmann::ordered_json region_evidence(const std::vector<Region*>& regions) {
@@ -35,10 +37,11 @@ nlohmann::ordered_json region_evidence(const std::vector<Region*>& regions) {
 }
 
 void add_sampling_evidence(nlohmann::ordered_json& evidence, const Sampled& sampled,
-                           int disturbed_samples, double steal_share) {
+                           const DisturbanceWatch& watch) {
   evidence["clock"] = describe_clock();
-  evidence["disturbed"] = disturbed_samples;
-  evidence["steal_share"] = steal_share;
+  evidence["disturbed"] = sampled.disturbed;
+  evidence["replaced"] = sampled.replaced;
+  evidence["steal_share"] = watch.steal_share();
   nlohmann::ordered_json notes = nlohmann::ordered_json::array();
   const Estimate& estimate = sampled.estimate;
   if (estimate.coverage < 0.95) {

@@ -6,6 +6,10 @@ std::span<const Kind> kinds() {
   static constexpr Kind kKinds[] = {
       {"bandwidth", parse_bandwidth},
       {"latency", parse_latency},
+      {"loaded-latency", parse_loaded_latency},
+      {"gpu-copy", parse_gpu_copy},
+      {"gpu-memory", parse_gpu_memory},
+      {"gpu-latency", parse_gpu_latency},
   };
   return kKinds;
 }

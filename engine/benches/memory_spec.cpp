@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <set>
 
+#include "access/kernel.h"
+#include "errors.h"
+
 namespace tierscope {
 
 Placement read_placement(ObjectReader& measurement) {
@@ -40,6 +43,22 @@ Placement read_placement(ObjectReader& measurement) {
   }
   reader.finish();
   return placement;
+}
+
+std::string read_isa(ObjectReader& pattern) {
+  static constexpr std::array<std::pair<std::string_view, int>, 6> kIsas{
+      {{"auto", 0}, {"sse4", 0}, {"avx2", 0}, {"avx512", 0}, {"neon", 0}, {"sve", 0}}};
+  pattern.choice("isa", kIsas);
+  return pattern.text("isa");
+}
+
+std::string resolve_isa(const std::string& asked) {
+  const std::span<const std::string_view> supported = supported_isas();
+  if (asked == "auto") return std::string(supported.front());
+  if (std::ranges::find(supported, asked) != supported.end()) return asked;
+  throw Unavailable(fmt::format("this CPU or this build has no {} kernels; it has {}", asked,
+                                fmt::join(supported, ", ")),
+                    "name one of those, or auto");
 }
 
 SamplingRule read_sampling(ObjectReader& measurement) {

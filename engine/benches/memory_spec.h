@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -18,6 +19,12 @@ inline constexpr int kHighestCpu = 65535;
 inline constexpr int kHighestNode = 1023;
 
 Placement read_placement(ObjectReader& measurement);
+
+// The key "isa": auto, or an instruction set that some build has.
+std::string read_isa(ObjectReader& pattern);
+
+// The instruction set to use where `asked` was asked for; throws Unavailable where it can't be had.
+std::string resolve_isa(const std::string& asked);
 
 // The rule of the key "sampling", each part of which has a default, as has the whole.
 SamplingRule read_sampling(ObjectReader& measurement);

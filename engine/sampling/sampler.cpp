@@ -29,6 +29,7 @@ Sampled take_samples(const SamplingRule& rule, const std::function<double()>& sa
     ++result.warm_up;
   }
 
+  std::vector<double> calm;
   std::size_t next_look = kFewest;
   while (true) {
     const double value = surroundings.interrupted() ? 0 : sample();
@@ -37,16 +38,24 @@ Sampled take_samples(const SamplingRule& rule, const std::function<double()>& sa
       break;
     }
     result.samples.push_back(value);
+    if (!surroundings.disturbed || !surroundings.disturbed()) calm.push_back(value);
     const double spent = elapsed();
     surroundings.progress(spent, result.samples);
-    if (result.samples.size() >= next_look && spent >= kShortest * rule.budget_s) {
-      if (estimate_median(result.samples).relative_half_width() <= rule.precision) {
+    if (calm.size() >= next_look && spent >= kShortest * rule.budget_s) {
+      if (estimate_median(calm).relative_half_width() <= rule.precision) {
         result.stop = Stop::kPrecision;
         break;
       }
-      next_look = result.samples.size() + 1 + result.samples.size() / 10;
+      next_look = calm.size() + 1 + calm.size() / 10;
     }
     if (spent >= rule.budget_s) break;
+  }
+  const int disturbed = static_cast<int>(result.samples.size() - calm.size());
+  if (calm.size() >= kFewest) {
+    result.samples = std::move(calm);
+    result.replaced = disturbed;
+  } else {
+    result.disturbed = disturbed;
   }
   if (!result.samples.empty()) result.estimate = estimate_median(result.samples);
   return result;

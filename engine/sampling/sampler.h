@@ -20,8 +20,10 @@ struct Sampled {
   std::vector<double> samples;
   Estimate estimate;
   Stop stop;
-  int warm_up;   // Samples that were dropped before `samples`.
-  bool settled;  // The last two of the warm-up agreed.
+  int warm_up;        // Samples that were dropped before `samples`.
+  bool settled;       // The last two of the warm-up agreed.
+  int disturbed = 0;  // Of `samples`, kept for want of enough calm ones.
+  int replaced = 0;   // Disturbed ones that were dropped, since calm ones took their place.
 };
 
 // What the sampler asks of its surroundings; tests give it a made-up clock.
@@ -29,6 +31,7 @@ struct Surroundings {
   std::function<double()> now;                                                 // Seconds.
   std::function<bool()> interrupted;                                           // A signal came.
   std::function<void(double elapsed_s, const std::vector<double>&)> progress;  // After each one.
+  std::function<bool()> disturbed = nullptr;  // Others disturbed the last sample; none: never.
 };
 
 // Warm-up: samples are dropped until two in a row agree within twice the precision, for a fifth
@@ -37,6 +40,9 @@ struct Surroundings {
 // not end it; never before kFewest samples and kShortest of the budget have passed), or until the
 // budget is spent. At least one sample is taken whatever the budget; an interruption before the
 // first gives none and `samples` is empty.
+//
+// A disturbed sample is taken again within the budget: once there are kFewest calm ones, they are
+// the samples and the others are only counted. Where the budget brings fewer, all are kept.
 inline constexpr int kFewest = 15;
 inline constexpr double kShortest = 0.1;
 Sampled take_samples(const SamplingRule& rule, const std::function<double()>& sample,

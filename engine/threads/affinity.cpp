@@ -1,7 +1,9 @@
 #include "threads/affinity.h"
 
+#include <fmt/format.h>
 #include <sched.h>
 
+#include <fstream>
 #include <memory>
 
 namespace tierscope {
@@ -23,6 +25,24 @@ const std::vector<int>& allowed_cpus() {
     return found;
   }();
   return cpus;
+}
+
+std::vector<int> core_siblings(int cpu) {
+  // Ranges and single numbers separated by commas: "3,35" or "6-7".
+  std::ifstream file(
+      fmt::format("/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", cpu));
+  std::vector<int> siblings;
+  int first = 0;
+  while (file >> first) {
+    int last = first;
+    char separator = static_cast<char>(file.get());
+    if (separator == '-' && file >> last) separator = static_cast<char>(file.get());
+    for (int number = first; number <= last; ++number) {
+      if (number != cpu) siblings.push_back(number);
+    }
+    if (separator != ',') break;
+  }
+  return siblings;
 }
 
 }  // namespace tierscope

@@ -1,6 +1,6 @@
 #include "threads/disturbance.h"
 
-#include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,12 +8,24 @@
 #include <sstream>
 #include <string>
 
-namespace tierscope {
+#include "sampling/clock.h"
 
-long involuntary_switches() {
-  rusage usage{};
-  getrusage(RUSAGE_THREAD, &usage);
-  return usage.ru_nivcsw;
+namespace tierscope {
+namespace {
+
+double cpu_seconds() {
+  timespec used{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
+}
+
+}  // namespace
+
+LostTime::LostTime() : wall_(now_seconds()), used_(cpu_seconds()) {}
+
+double LostTime::share() const {
+  const double wall = now_seconds() - wall_;
+  return wall > 0 ? std::max(0.0, 1 - (cpu_seconds() - used_) / wall) : 0;
 }
 
 double stolen_seconds(std::span<const int> cpus) {
@@ -31,6 +43,23 @@ double stolen_seconds(std::span<const int> cpus) {
     if (fields) ticks += value;
   }
   return ticks / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+DisturbanceWatch::DisturbanceWatch(std::vector<int> cpus)
+    : cpus_(std::move(cpus)),
+      start_(now_seconds()),
+      stolen_at_start_(stolen_seconds(cpus_)),
+      stolen_(stolen_at_start_) {}
+
+void DisturbanceWatch::note(double lost_share) {
+  const double stolen = stolen_seconds(cpus_);
+  last_disturbed_ = lost_share > kDisturbedShare || stolen > stolen_;
+  stolen_ = stolen;
+}
+
+double DisturbanceWatch::steal_share() const {
+  return (stolen_ - stolen_at_start_) /
+         ((now_seconds() - start_) * static_cast<double>(cpus_.size()));
 }
 
 }  // namespace tierscope

@@ -1,0 +1,29 @@
+// A pointer chase over placed memory, as measurements of latency use it.
+#pragma once
+
+#include <cstdint>
+
+#include "access/chase.h"
+#include "benches/workspace.h"
+#include "protocol/object_reader.h"
+
+namespace tierscope {
+
+struct ChasePattern {
+  ChaseOrder order;
+  std::size_t stride;
+  std::size_t size;
+  Pages pages;
+};
+
+// Reads the key "pattern" of a measurement or workload.
+ChasePattern read_chase_pattern(ObjectReader& measurement);
+
+// Where the cycle through the region starts; links it unless its last borrower did so already.
+// Call it on the CPU that will chase.
+void** linked_chase(const ChasePattern& pattern, const Lent& lent);
+
+// Bytes that `loads` loads of the cycle reach.
+std::uint64_t chased_bytes(const ChasePattern& pattern, std::uint64_t loads);
+
+}  // namespace tierscope
