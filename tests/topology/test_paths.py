@@ -85,7 +85,10 @@ def test_dram_limit_by_modules_of_the_nodes_own_package(sysfs: Sysfs) -> None:
 def test_firmwares_claim_stands_in_and_says_so(sysfs: Sysfs) -> None:
     sysfs.claim(0, 0, 80, 100_000)
     found = limit(discover(sysfs.root), "cpus:0", "node:0")
-    assert (found.value, found.source) == (100e9, "ACPI HMAT, access bandwidth")
+    assert (found.value, found.source) == (
+        100e9,
+        "ACPI HMAT or CXL CDAT, as the kernel shows it",
+    )
 
 
 def test_interleaving_is_limited_by_the_node_that_is_first_busy(sysfs: Sysfs) -> None:

@@ -191,12 +191,12 @@ def network_limit(bits_per_second: float, where: str) -> Limit:
 
 
 def firmware_limit(bandwidth: float, where: str) -> Limit:
-    """What firmware claims in ACPI HMAT, where nothing says how the memory is built."""
+    """What firmware or a device claims (HMAT, CDAT), where nothing says how memory is built."""
     return _limit(
         bandwidth,
         f"memory{where}, as firmware claims",
         f"{bandwidth / 1e6:.0f} MB/s = {bandwidth / 1e9:g} GB/s",
-        "ACPI HMAT, access bandwidth",
+        "ACPI HMAT or CXL CDAT, as the kernel shows it",
     )
 
 

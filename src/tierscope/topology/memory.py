@@ -24,10 +24,12 @@ def memory_limit(topology: Topology, node: Node, initiators: list[int]) -> tuple
         limit = _by_modules(topology, node, where)
         if limit is not None:
             return limit, ""
+    # The kernel computes a CXL node's figures from its device and path, for no one initiator.
     claims = [
         claim
         for claim in node.performance
-        if claim.read_bandwidth and (set(claim.initiators) & set(initiators) or not initiators)
+        if claim.read_bandwidth
+        and (not claim.initiators or not initiators or set(claim.initiators) & set(initiators))
     ]
     if claims:
         return firmware_limit(max(claim.read_bandwidth or 0 for claim in claims), where), ""

@@ -119,7 +119,8 @@ def _cxl_hops(tree: Tree, addresses: list[str], node: Node) -> list[Hop]:
     hops: list[Hop] = []
     for address in addresses:
         for device in chain(tree, address)[::-1]:
-            hops.append(cxl_hop(tree, device, f"{_named(device.address)} of node {node.number}"))
+            what = f"switch {device.address}" if device.bridge else f"CXL {device.address}"
+            hops.append(cxl_hop(tree, device, f"{what} of node {node.number}"))
     if len(addresses) < 2:
         return hops
     limits = [hop.limit for hop in hops]
