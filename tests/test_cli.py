@@ -282,9 +282,10 @@ def test_ctrl_c_at_any_moment_keeps_what_was_measured(
     assert stderr == "tierscope: interrupted\n"
     assert "Traceback" not in stdout
     for path in (tmp_path / "out").glob("*.jsonl"):
+        if path.stat().st_size == 0:
+            continue  # nothing had begun
         run = read_run(path)
-        assert run.footer is not None
-        assert run.footer.interrupted
+        assert run.footer.interrupted if run.footer else not run.measurements
 
 
 def test_a_killed_tierscope_leaves_a_readable_run(tmp_path: Path, fake_engine: Fake) -> None:

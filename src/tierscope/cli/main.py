@@ -2,14 +2,19 @@
 
 import errno
 import os
+import signal
 import sys
+from types import FrameType
 
 _INTERRUPTED = 130
+_SHOW_CURSOR = "\x1b[?25h"
+"""Undoes what a progress display does to a terminal."""
 
 
 def main() -> None:
     """Run the command line; never shows a traceback unless TIERSCOPE_DEBUG asks for it."""
     _replace_closed_streams()
+    signal.signal(signal.SIGINT, _leave)
     try:
         from tierscope.cli.app import app  # in here, so that Ctrl-C while it loads is quiet too
 
@@ -18,8 +23,6 @@ def main() -> None:
     except BrokenPipeError:  # the reader of our output left, as head does
         _drop_output()
         sys.exit(1)
-    except KeyboardInterrupt:
-        status = _INTERRUPTED
     except Exception as error:
         status = _explain(error)
     if status == _INTERRUPTED:
@@ -29,6 +32,19 @@ def main() -> None:
     except OSError:
         _drop_output()
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _leave(_number: int, _frame: FrameType | None) -> None:
+    """End at once on Ctrl-C, except while measuring, when the engine's events take it over.
+
+    A KeyboardInterrupt would get lost where Python ignores exceptions, as in the callbacks that
+    imports leave behind; and outside measuring there is nothing to put in order.
+    """
+    if sys.stderr.isatty():
+        sys.stderr.write(_SHOW_CURSOR)
+    _say("interrupted")
+    sys.stderr.flush()
+    os._exit(_INTERRUPTED)
 
 
 def _explain(error: Exception) -> int:
