@@ -85,14 +85,23 @@ class Evidence(Model):
     """How long one sample lasted (median)."""
     clock: str | None = None
     """Clock used, its resolution and whether the TSC is invariant."""
+    timer_ns: float | None = None
+    """What reading the timer around a single load takes; inside the percentiles."""
+    settled: bool | None = None
+    """The warm-up came to an end, and the halves of the samples agree within 3%."""
     disturbed: int | None = None
-    """Samples in which a measuring thread was preempted or the hypervisor stole time."""
+    """Samples kept although others took over 1% of a measuring thread's time, or the hypervisor
+    stole some."""
+    replaced: int | None = None
+    """Such samples that were taken again."""
     steal_share: float | None = None
     """Share of the measuring time that the hypervisor gave to others (/proc/stat steal)."""
     gpus: list[GpuState] | None = None
     """Every GPU that took part."""
     trace: list[TraceRow] | None = None
     """Where the time of the whole measurement went, its set-up included."""
+    workloads: "dict[str, Evidence] | None" = None
+    """Of measurements in which several workloads run at once, what was observed of each."""
     notes: list[str] | None = None
     """Anything else that a reader of the figure must know."""
 

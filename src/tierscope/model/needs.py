@@ -7,7 +7,7 @@ memory is placed by a plan has its lines in ``regions``.
 from dataclasses import dataclass
 
 from tierscope.model.gpu import GpuCopySpec, GpuLatencySpec, HostPlace
-from tierscope.model.plan import BandwidthSpec, LatencySpec, Placement, Spec
+from tierscope.model.plan import BandwidthSpec, LatencySpec, LoadedLatencySpec, Placement, Spec
 
 ARRAYS = {"copy": 2, "copy-nt": 2, "scale": 2, "add": 3, "triad": 3}
 """Arrays that an operation goes over; one where it is not named."""
@@ -42,17 +42,21 @@ def regions(spec: Spec) -> list[Region]:
         return [Region(spec.placement, pattern.pages, pattern.size, arrays)]
     if isinstance(spec, LatencySpec):
         return [Region(spec.placement, spec.pattern.pages, spec.pattern.size)]
+    if isinstance(spec, LoadedLatencySpec):
+        load = spec.load
+        return [
+            Region(spec.placement, spec.pattern.pages, spec.pattern.size),
+            Region(load.placement, load.pattern.pages, load.pattern.size),
+        ]
     size = spec.pattern.size
     if isinstance(spec, GpuCopySpec):
         size = spec.pattern.buffer_bytes
-        ends = [end for transfer in spec.transfers for end in (transfer.source, transfer.destination)]
+        ends = [
+            end for transfer in spec.transfers for end in (transfer.source, transfer.destination)
+        ]
     else:
         ends = [spec.memory] if isinstance(spec, GpuLatencySpec) else []
-    return [
-        Region(end.placement, end.pages, size)
-        for end in ends
-        if isinstance(end, HostPlace)
-    ]
+    return [Region(end.placement, end.pages, size) for end in ends if isinstance(end, HostPlace)]
 
 
 def host_bytes(spec: Spec) -> int:
@@ -62,4 +66,6 @@ def host_bytes(spec: Spec) -> int:
 
 def cpus_of(spec: Spec) -> list[int]:
     """CPUs that a measurement's threads are pinned to, in the order of threads."""
+    if isinstance(spec, LoadedLatencySpec):
+        return [spec.cpu, *spec.load.cpus]
     return [spec.cpu] if isinstance(spec, LatencySpec) else spec.cpus

@@ -11,7 +11,20 @@ from pydantic import Field, model_validator
 
 from tierscope.model.base import Model
 from tierscope.model.gpu import GpuCopySpec, GpuLatencySpec, GpuMemorySpec
-from tierscope.model.spec import CACHE_LINE, Bytes, Cpu, Id, NodeShare, Pages, Placement, Sampling
+from tierscope.model.loaded_latency import LoadedLatencySpec
+from tierscope.model.spec import (
+    CACHE_LINE,
+    Bytes,
+    Cpu,
+    Id,
+    Isa,
+    LatencyPattern,
+    MemorySpec,
+    NodeShare,
+    Pages,
+    Placement,
+    Sampling,
+)
 
 __all__ = [
     "CACHE_LINE",
@@ -24,6 +37,7 @@ __all__ = [
     "Isa",
     "LatencyPattern",
     "LatencySpec",
+    "LoadedLatencySpec",
     "MemorySpec",
     "NodeShare",
     "Operation",
@@ -37,20 +51,6 @@ __all__ = [
 PLAN_VERSION: Final = 1
 Operation = Literal["read", "write", "write-nt", "copy", "copy-nt", "scale", "add", "triad", "rmw"]
 """rmw reads each element and writes a new value back to the same place."""
-Isa = Literal["auto", "sse4", "avx2", "avx512", "neon", "sve"]
-
-
-class MemorySpec(Model):
-    """What the measurements of CPU-reached memory share."""
-
-    id: Id
-    """Names the measurement in events; unique in its plan."""
-    initiator: str
-    """The endpoint as asked for; the engine goes by ``cpus``."""
-    target: str
-    """The endpoint as asked for; the engine goes by ``placement``."""
-    placement: Placement
-    sampling: Sampling = Sampling()
 
 
 class BandwidthPattern(Model):
@@ -93,25 +93,6 @@ class BandwidthSpec(MemorySpec):
         return self
 
 
-class LatencyPattern(Model):
-    """Access pattern of a pointer chase."""
-
-    order: Literal["random", "page-random"] = "random"
-    """random: one cycle through the whole region in random order; page-random: random inside a
-    group of pages, one group after the other, so that each TLB fill serves many loads."""
-    stride: Bytes = 256
-    """Bytes from one chased line's slot to the next; 256 keeps adjacent-line prefetchers out."""
-    size: Bytes
-    """Bytes of the region that the cycle goes through."""
-    pages: Pages = "thp"
-
-    @model_validator(mode="after")
-    def _check(self) -> "LatencyPattern":
-        if self.size < 2 * self.stride:
-            raise ValueError("size has to hold at least two strides")
-        return self
-
-
 class LatencySpec(MemorySpec):
     """Idle latency of one CPU's dependent loads."""
 
@@ -121,7 +102,7 @@ class LatencySpec(MemorySpec):
 
 
 Spec = Annotated[
-    BandwidthSpec | LatencySpec | GpuCopySpec | GpuMemorySpec | GpuLatencySpec,
+    BandwidthSpec | LatencySpec | LoadedLatencySpec | GpuCopySpec | GpuMemorySpec | GpuLatencySpec,
     Field(discriminator="kind"),
 ]
 

@@ -14,6 +14,8 @@ Bytes = Annotated[int, Field(ge=CACHE_LINE, le=1 << 50, multiple_of=CACHE_LINE)]
 Pages = Literal["base", "thp", "2m", "1g"]
 """base: the kernel's ordinary page; thp: transparent huge pages; 2m, 1g: hugetlb pages."""
 
+Isa = Literal["auto", "sse4", "avx2", "avx512", "neon", "sve"]
+
 
 class Sampling(Model):
     """When a measurement has enough samples; see docs/method.md."""
@@ -53,4 +55,36 @@ class Placement(Model):
             raise ValueError(f"policy {self.policy} takes exactly one node")
         if self.policy == "partition" and self.mechanism == "kernel":
             raise ValueError("policy partition is done in user space only")
+        return self
+
+
+class MemorySpec(Model):
+    """What the measurements of CPU-reached memory share."""
+
+    id: Id
+    """Names the measurement in events; unique in its plan."""
+    initiator: str
+    """The endpoint as asked for; the engine goes by ``cpus``."""
+    target: str
+    """The endpoint as asked for; the engine goes by ``placement``."""
+    placement: Placement
+    sampling: Sampling = Sampling()
+
+
+class LatencyPattern(Model):
+    """Access pattern of a pointer chase."""
+
+    order: Literal["random", "page-random"] = "random"
+    """random: one cycle through the whole region in random order; page-random: random inside a
+    group of pages, one group after the other, so that each TLB fill serves many loads."""
+    stride: Bytes = 256
+    """Bytes from one chased line's slot to the next; 256 keeps adjacent-line prefetchers out."""
+    size: Bytes
+    """Bytes of the region that the cycle goes through."""
+    pages: Pages = "thp"
+
+    @model_validator(mode="after")
+    def _check(self) -> "LatencyPattern":
+        if self.size < 2 * self.stride:
+            raise ValueError("size has to hold at least two strides")
         return self

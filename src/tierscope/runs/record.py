@@ -8,8 +8,9 @@ from typing import Any
 
 from tierscope.model.event import Capabilities, Failed, Result, Skipped
 from tierscope.model.gpu import GpuCopySpec, GpuLatencySpec
+from tierscope.model.loaded_latency import Load
 from tierscope.model.needs import cpus_of
-from tierscope.model.plan import MemorySpec, Plan, Spec
+from tierscope.model.plan import LoadedLatencySpec, MemorySpec, Plan, Spec
 from tierscope.model.run import Header, Limit, Measurement
 from tierscope.model.topology import Topology
 
@@ -89,6 +90,21 @@ def _caches(topology: Topology) -> list[dict[str, Any]]:
     ]
 
 
+def _load_pattern(load: Load) -> dict[str, Any]:
+    """What loads a chase, flat, so that a load is one more thing that points may differ in."""
+    writes = load.pattern.writes
+    return {
+        "load_from": load.initiator,
+        "load_to": load.target,
+        "mix": f"{100 - writes}:{writes}" + ("nt" if load.pattern.stores == "nt" else ""),
+        "load_order": load.pattern.order,
+        "load_access_size": load.pattern.access_size,
+        "load_size": load.pattern.size,
+        "load_threads": 0 if load.idle else len(load.cpus),
+        "delay_ns": None if load.idle else load.pattern.delay_ns,
+    }
+
+
 def measurement_of(
     spec: Spec, outcome: Result | Skipped | Failed, limit: Limit | None
 ) -> Measurement:
@@ -101,6 +117,8 @@ def measurement_of(
         if placement.mechanism != "user" or len(placement.nodes) > 1:
             pattern["policy"] = placement.policy
             pattern["mechanism"] = placement.mechanism
+    if isinstance(spec, LoadedLatencySpec):
+        pattern.update(_load_pattern(spec.load))
     if isinstance(spec, GpuCopySpec):
         pattern["transfers"] = [transfer.model_dump(mode="json") for transfer in spec.transfers]
     if isinstance(spec, GpuLatencySpec):
