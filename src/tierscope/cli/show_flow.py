@@ -54,6 +54,11 @@ def compare_runs(
     runs = runs_named(names)
     others = len(runs) - 1
     comparisons = [compare(runs[0], run, share, allowed, others) for run in runs[1:]]
+    if output is not None:
+        from tierscope.report.html import write_page
+        from tierscope.report.html.compare import render_comparison
+
+        write_page(render_comparison(runs, comparisons), output)
     if as_json:
         typer.echo(json.dumps({"comparisons": [c.model_dump(mode="json") for c in comparisons]}))
     else:
@@ -65,10 +70,6 @@ def compare_runs(
         else:
             show_trend(make_console(), runs, comparisons)
     if output is not None:
-        from tierscope.report.html import write_page
-        from tierscope.report.html.compare import render_comparison
-
-        write_page(render_comparison(runs, comparisons), output)
         typer.echo(f"page: {output}", err=as_json)
     slower = any(c.count("slower") for c in comparisons)
     judged = any(d.verdict != "not comparable" for c in comparisons for d in c.differences)

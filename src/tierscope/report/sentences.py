@@ -104,7 +104,8 @@ def looks_wrong(run: Run) -> str:
         found.append(f"the run was interrupted at {len(run.measurements)} of {planned}")
     statuses = [m.status for m in run.measurements]
     if "failed" in statuses:
-        found.append(f"{statuses.count('failed')} measurements failed")
+        number = statuses.count("failed")
+        found.append(f"{number} measurement{'s' if number > 1 else ''} failed")
     measured = [m for m in run.measurements if m.status == "measured"]
     wide = [m for m in measured if figures.relative_half(m) > _WIDE]
     if wide:

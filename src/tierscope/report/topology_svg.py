@@ -86,7 +86,8 @@ def _set_measured(items: list[Item], measured: Mapping[str, str]) -> None:
 
 def _beside(item: Item, rate: str) -> str:
     """The measured figure beside the theoretical rate, whichever there are."""
-    return " of ".join(text for text in (item.measured, rate) if text)
+    measured = item.measured.removesuffix(" GB/s") if rate else item.measured
+    return " of ".join(text for text in (measured, rate) if text)
 
 
 def _without_fabric(item: Item) -> Item | None:
@@ -221,6 +222,8 @@ def _card(place: Place, fabric: bool) -> list[str]:
     detail = _fit(_short_name(item.detail), room - len(name) * 7.6 - 8, 6.3)
     parts.append(_text(right, place.y + 17, detail, "small muted", "end"))
     link = pcie_name(item.hop.now) if item.hop is not None and item.hop.now else ""
+    if item.measured:
+        link = link.removeprefix("PCIe ")
     parts.append(_text(place.x + 10, place.y + 32, link, "small muted"))
     parts.append(_text(right, place.y + 32, rate, "rate short" if short else "rate", "end"))
     if item.kind == "gpu" and fabric:

@@ -22,8 +22,8 @@ from tierscope.report.html.page import csv_line, packed, template
 from tierscope.report.pictures import svg_for_page
 from tierscope.report.pictures.changes import changes_picture, trend_picture
 
-_MOST_ROWS = 400
-_MOST_TRENDS = 24
+_MOST_ROWS = 120
+_MOST_TRENDS = 12
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,8 @@ class Trend:
 
 def render_comparison(runs: list[tuple[str, Run]], comparisons: list[Comparison]) -> str:
     """Return the page of comparisons with the first run."""
-    sides = [_side(f"side{number}", c) for number, c in enumerate(comparisons, 1)]
+    most = _MOST_ROWS // len(comparisons)
+    sides = [_side(f"side{number}", c, most) for number, c in enumerate(comparisons, 1)]
     trends = _trends(runs, comparisons[-1]) if len(runs) > 2 else []
     settings = [
         (name, [run.header.environment.get(name, "–") for _, run in runs])
@@ -78,7 +79,7 @@ def render_comparison(runs: list[tuple[str, Run]], comparisons: list[Comparison]
     )
 
 
-def _side(prefix: str, comparison: Comparison) -> Side:
+def _side(prefix: str, comparison: Comparison, most: int) -> Side:
     ordered = sorted_by_change(comparison)
     refused: dict[str, int] = {}
     for difference in comparison.differences:
@@ -90,8 +91,8 @@ def _side(prefix: str, comparison: Comparison) -> Side:
         id=prefix,
         comparison=comparison,
         headline=headline(comparison),
-        rows=[_row(d) for d in ordered[:_MOST_ROWS]],
-        left_out=max(0, len(ordered) - _MOST_ROWS),
+        rows=[_row(d) for d in ordered[:most]],
+        left_out=max(0, len(ordered) - most),
         refused=list(refused.items()),
         notes=foot_lines(comparison),
         svg=Markup(svg_for_page(picture, prefix, labels)) if picture else None,  # noqa: S704

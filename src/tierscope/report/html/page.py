@@ -29,6 +29,8 @@ from tierscope.runs.export import to_csv
 
 MOST_PICTURES = 30
 """Pictures on one page; --svg and --png draw all."""
+_SVG_BYTES = 1_300_000
+"""All pictures of a run together, so that its page stays under 3 MB."""
 _MOST_MISSING = 100
 
 
@@ -131,16 +133,21 @@ def _script_hash(name: str) -> str:
 
 def _run_page(prefix: str, name: str, run: Run) -> RunPage:
     lines, numbers = _csv_lines(run)
-    kept, left_out = _pictures(run)
-    sections = [
-        Section(
-            id=f"{prefix}-{kind}",
-            title=kind_of(kind).title,
-            method=kind_of(kind).method,
-            cards=[_card(prefix, picture, numbers) for picture in pictures],
-        )
-        for kind, pictures in kept.items()
-    ]
+    pictures, left_out = _pictures(run)
+    sections: list[Section] = []
+    room = _SVG_BYTES
+    for kind, members in pictures.items():
+        cards = []
+        for picture in members:
+            card = _card(prefix, picture, numbers)
+            if len(card.svg) > room:
+                left_out += 1
+                continue
+            room -= len(card.svg)
+            cards.append(card)
+        row = kind_of(kind)
+        if cards:
+            sections.append(Section(f"{prefix}-{kind}", row.title, row.method, cards))
     paths = path_rows(run.measurements)
     missing = [m for m in run.measurements if m.status != "measured"]
     missing.sort(key=lambda m: m.status != "failed")

@@ -16,7 +16,7 @@ from tierscope.report.pictures.picture import (
 )
 
 MOST_PATHS = 200
-MOST_FIGURES = 60
+MOST_FIGURES = 40
 
 
 @dataclass(frozen=True)

@@ -57,9 +57,10 @@ def over_threads(gathered: Gathered) -> list[Picture]:
     """Bandwidth over threads, a curve an operation."""
     pictures: list[Picture] = []
     keys = ("path", "order", "pages", "access_size", "size")
+    mapped = _mapped(gathered.measured)
     for (path, order, *_), group in groups_by(gathered.measured, *keys).items():
         counts = distinct(group, "threads")
-        if len(counts) < 2:
+        if len(counts) < 2 or (path, order) in mapped:
             continue
         unit, factor = scale_of(group)
         rows = [
@@ -78,6 +79,16 @@ def over_threads(gathered: Gathered) -> list[Picture]:
             )
         )
     return pictures
+
+
+def _mapped(measured: list[Measurement]) -> set[tuple[Any, ...]]:
+    """Return the paths and orders that ``access_sizes`` draws as maps, threads and all."""
+    random = [m for m in measured if m.pattern.get("order") != "sequential"]
+    return {
+        key
+        for key, group in groups_by(random, "path", "order").items()
+        if len(distinct(group, "access_size")) > 1
+    }
 
 
 def _said(group: list[Measurement], order: str) -> str:
@@ -103,11 +114,15 @@ def _best(group: list[Measurement]) -> str:
 
 
 def _knees(group: list[Measurement]) -> str:
-    parts = []
+    knees: dict[int, list[str]] = {}
     for (operation,), members in groups_by(group, "operation").items():
         found = knee({int(m.pattern["threads"]): m.estimate or 0.0 for m in members})
-        parts.append(f"{operation} by {label_of('threads', found)}")
-    return "95% of the best is reached for " + ", ".join(parts)
+        knees.setdefault(found, []).append(str(operation))
+    parts = [
+        f"{label_of('threads', count)} ({', '.join(names)})"
+        for count, names in sorted(knees.items())
+    ]
+    return "95% of the best is reached by " + ", ".join(parts)
 
 
 def access_sizes(gathered: Gathered) -> list[Picture]:
@@ -223,10 +238,43 @@ def matrix(gathered: Gathered) -> list[Picture]:
     """Initiator by target: the best of each operation, where there are several paths."""
     pictures: list[Picture] = []
     single = [m for m in gathered.measured if "," not in m.target]
+    if len(distinct(single, "initiator")) == 1:
+        return _one_initiator(single)
     for (operation, order), group in groups_by(single, "operation", "order").items():
         best = [best_of(list(members)) for members in groups_by(group, "path").values()]
         if len(best) >= 2:
             pictures.append(matrix_of(best, f"{operation}, {order}" if order else f"{operation}"))
+    return pictures
+
+
+def _one_initiator(measured: list[Measurement]) -> list[Picture]:
+    """Operation by target: of a single initiator that says more than a matrix of one row."""
+    pictures: list[Picture] = []
+    for (initiator, order), group in groups_by(measured, "initiator", "order").items():
+        best = [best_of(members) for members in groups_by(group, "operation", "target").values()]
+        if len(distinct(best, "target")) < 2:
+            continue
+        unit, factor = scale_of(best)
+        rows = [
+            row_of(m, factor, unit, row=str(m.pattern["operation"]), column=m.target,
+                   text=figures.plain(m, factor, 4), what=f"{m.target}, {m.pattern['operation']}")
+            for m in best
+        ]  # fmt: skip
+        fastest, slowest = best_of(best), min(best, key=lambda m: m.estimate or 0.0)
+        pictures.append(
+            Picture(
+                key=slug(f"targets {initiator} {order}"),
+                title=f"Bandwidth by target, {initiator}",
+                subtitle=f"{unit}, lighter is faster; {order} order; "
+                f"{constants(best, 'operation', 'order')}",
+                alt=f"Fastest: {fastest.pattern['operation']} of {fastest.target} with "
+                f"{figures.with_interval(fastest, factor)} {unit}; slowest: "
+                f"{slowest.pattern['operation']} of {slowest.target} with "
+                f"{figures.with_interval(slowest, factor)} {unit}.",
+                spec=shapes.heatmap(rows, "target", "operation", unit, "high"),
+                measurements=best,
+            )
+        )
     return pictures
 
 

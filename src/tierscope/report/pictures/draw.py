@@ -60,7 +60,7 @@ _CONFIG: Spec = {
         "titleFontWeight": "normal",
         "orient": "top",
         "columnPadding": 14,
-        "symbolStrokeWidth": 2,
+        "symbolStrokeWidth": 0,
         "symbolSize": 70,
         "symbolOpacity": 1,
         "labelLimit": 380,
@@ -103,7 +103,7 @@ def _coloured(spec: Spec, colour: Any) -> str:
     whole = {
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
         "config": _CONFIG,
-        "padding": 4,
+        "padding": {"left": 10, "right": 14, "top": 4, "bottom": 4},
         "autosize": {"type": "pad", "contains": "padding"},
         **spec,
     }

@@ -28,10 +28,14 @@ _SWEEPS = ("size", "access_size", "threads", "streams")
 
 
 def bars(gathered: Gathered) -> list[Picture]:
-    """Bars of all measurements, a picture a metric, the best ones where there are too many."""
+    """Bars, a picture a metric: of each sweep over sizes its best, of too many the best ones."""
     pictures: list[Picture] = []
-    for (metric,), group in groups_by(gathered.measured, "metric").items():
-        names = varying(group)
+    for (metric,), members in groups_by(gathered.measured, "metric").items():
+        apart = varying(members, "size")
+        group = [best_of(list(alike)) for alike in groups_by(members, *apart).values()]
+        if len(group) < 2 and len(members) > 1:
+            continue
+        names = varying(group, "size")
         lower = group[0].unit == "ns"
         shown = sorted(group, key=lambda m: m.estimate or 0.0, reverse=not lower)[:_MOST_BARS]
         left_out = len(group) - len(shown)
@@ -40,7 +44,7 @@ def bars(gathered: Gathered) -> list[Picture]:
         pictures.append(
             Picture(
                 key=slug(f"{gathered.kind} {metric}"),
-                title=f"{gathered.kind}: {metric}",
+                title=f"{gathered.title}: {metric}",
                 subtitle="; ".join(
                     filter(
                         None,
@@ -50,7 +54,7 @@ def bars(gathered: Gathered) -> list[Picture]:
                         ),
                     )
                 ),
-                alt=f"{len(group)} measurements; the best is {_name(best, names)} with "
+                alt=f"{len(group)} of them; the best is {_name(best, names)} with "
                 f"{figures.with_interval(best, factor)} {unit}.",
                 spec=shapes.bars(shown, lambda m, names=names: _name(m, names)),  # type: ignore[misc]
                 measurements=shown,
@@ -82,6 +86,10 @@ def size_sweeps(gathered: Gathered) -> list[Picture]:
         if len(distinct(group, "size")) < 4 or None in distinct(group, "size"):
             continue
         names = varying(group, "size", "path")
+        sweeps = groups_by(group, *names).values()
+        group = [m for sweep in sweeps if len(distinct(sweep, "size")) >= 4 for m in sweep]
+        if not group:
+            continue
         unit, factor = scale_of(group)
         rows = [
             row_of(m, factor, unit, x=m.pattern["size"], series=words_of(m, names) or str(metric),
@@ -103,8 +111,9 @@ def size_sweeps(gathered: Gathered) -> list[Picture]:
                 key=slug(f"{gathered.kind} size {path} {metric}"),
                 title=f"{str(metric).capitalize()} over size, {path}",
                 subtitle=constants(group, "size"),
-                alt="; ".join(f"half the peak is reached by {text}" for text in halves.values())
-                or f"{len(group)} sizes.",
+                alt=f"Half the peak is reached by {', '.join(halves.values())}."
+                if halves
+                else f"{len(group)} sizes.",
                 spec=shapes.curves(rows, x, y, _half_marks(halves)),
                 measurements=group,
             )

@@ -90,7 +90,7 @@ def pictures_of(run: Run, kind: str) -> list[Picture]:
     measured = [m for m in run.measurements if m.kind == kind and m.status == "measured"]
     if not measured:
         return []
-    gathered = Gathered(kind, measured, run)
+    gathered = Gathered(kind, kind_of(kind).title, measured, run)
     found = [picture for draw in kind_of(kind).draw for picture in draw(gathered)]
     used: dict[str, int] = {}
     unique = []

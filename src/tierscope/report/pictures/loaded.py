@@ -53,8 +53,8 @@ def curves(gathered: Gathered) -> list[Picture]:
                 key=slug(f"loaded {path}"),
                 title=f"Latency under load, {path}",
                 subtitle=constants(group, *_INJECTED),
-                alt=f"From {lowest['value']:.3g} ns at {lowest['x']:.3g} GB/s to "
-                f"{most['value']:.3g} ns at {most['x']:.3g} GB/s.",
+                alt=f"From {lowest['value']:.4g} ns at {lowest['x']:.3g} GB/s to "
+                f"{most['value']:.4g} ns at {most['x']:.3g} GB/s.",
                 spec=shapes.curves(rows, x, y),
                 measurements=group,
             )

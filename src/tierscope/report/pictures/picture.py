@@ -30,6 +30,8 @@ class Gathered:
     """The measured results of one kind in a run, as the picture functions get them."""
 
     kind: str
+    title: str
+    """What people call the kind: "GPU copies"."""
     measured: list[Measurement]
     run: Run
 
@@ -126,7 +128,9 @@ def constants(measurements: list[Measurement], *without: str) -> str:
     for key in measurements[0].pattern:
         values = {str(m.pattern.get(key)) for m in measurements}
         value = measurements[0].pattern[key]
-        if key in without or len(values) > 1 or value in (None, "", False):
+        if key in without or len(values) > 1 or value in (None, "", False, [], {}):
+            continue
+        if isinstance(value, list | dict):
             continue
         if isinstance(value, str | int) and (key, value) in _UNSAID:
             continue
@@ -153,6 +157,7 @@ def words_of(measurement: Measurement, keys: list[str]) -> str:
         label_of(key, value_of(measurement, key))
         for key in keys
         if value_of(measurement, key) not in (None, "")
+        and not isinstance(measurement.pattern.get(key), list | dict)
     )
 
 

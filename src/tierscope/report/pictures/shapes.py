@@ -39,7 +39,7 @@ def bars(measurements: list[Measurement], name: Name) -> Spec:
         "field": "value",
         "type": "quantitative",
         "title": unit,
-        "scale": {"domain": [0, most * 1.28], "nice": False},
+        "scale": {"domain": [0, most * 1.36], "nice": False},
         "axis": {"tickCount": 5},
     }
     layers: list[Spec] = [
@@ -52,11 +52,8 @@ def bars(measurements: list[Measurement], name: Name) -> Spec:
             "encoding": {"x": {"field": "low", "type": "quantitative"}, "x2": {"field": "high"}},
         },
         {
-            "mark": {"type": "text", "align": "left", "dx": 8, "aria": False},
-            "encoding": {
-                "x": {"field": "high", "type": "quantitative"},
-                "text": {"field": "text"},
-            },
+            "mark": {"type": "text", "align": "right", "x": "width", "aria": False},
+            "encoding": {"text": {"field": "text"}},
         },
     ]
     if any(row["limit"] for row in rows):
@@ -114,7 +111,7 @@ def curves(rows: list[dict[str, Any]], x: Spec, y: Spec, more: list[Spec] | None
     legend: Any = {"title": None, "columns": _legend_columns(names)} if len(names) > 1 else None
     series: Spec = {"field": "series", "type": "nominal", "sort": None}
     colour = {**series, "scale": {"domain": names, "range": SERIES[: len(names)]}, "legend": legend}
-    dash = {**series, "scale": {"domain": names, "range": DASHES[: len(names)]}, "legend": legend}
+    dash = {**series, "scale": {"domain": names, "range": DASHES[: len(names)]}, "legend": None}
     shape = {**series, "scale": {"domain": names, "range": SHAPES[: len(names)]}, "legend": legend}
     order: Spec = {"field": "order" if "order" in rows[0] else "x", "type": "quantitative"}
     point = {"type": "point", "filled": True, "size": 42, "opacity": 1}
@@ -149,7 +146,7 @@ def curves(rows: list[dict[str, Any]], x: Spec, y: Spec, more: list[Spec] | None
 
 def _legend_columns(names: list[str]) -> int:
     longest = max(map(len, names))
-    return max(1, min(len(names), 64 // (longest + 6)))
+    return max(1, min(len(names), 72 // (longest + 6)))
 
 
 def series_left_out(rows: list[dict[str, Any]]) -> int:
