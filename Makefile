@@ -42,7 +42,12 @@ $(BUILD)/.sanitized: $(BUILD)/.environment $(ENGINE_SOURCES)
 test-sanitized: $(BUILD)/.sanitized ## The engine's tests under ASan and UBSan
 	$(BUILD)/sanitized/engine-tests --gtest_brief=1
 
-test-python: $(BUILD)/.installed
+# Reports are opened in a real browser.
+$(BUILD)/.browser: tools/bootstrap
+	tools/bootstrap --browser
+	@mkdir -p $(BUILD) && touch $@
+
+test-python: $(BUILD)/.installed $(BUILD)/.browser
 	$(PYTEST) -m "not gpu and not testbed" tests
 
 FUZZ_SECONDS ?= 20

@@ -161,9 +161,7 @@ def memory_measurements(maker: Maker) -> list[Measurement]:
                 value = top * share * (1 - math.exp(-threads / 7))
                 pattern = {"operation": operation, **base, "threads": threads}
                 limit = DDR if target == "node:0" else None
-                found.append(
-                    maker.make("bandwidth", "node:0", target, pattern, value, limit=limit)
-                )
+                found.append(maker.make("bandwidth", "node:0", target, pattern, value, limit=limit))
     for size in (64, 128, 256, 512, 1024, 4096, 16384, 65536):
         for threads in (1, 2, 4, 8, 16, 24, 32):
             value = 280e9 * (1 - math.exp(-threads / 9)) * size / (size + 700)
@@ -212,9 +210,7 @@ def gpu_measurements(maker: Maker) -> list[Measurement]:
         for memory, top in (("pinned", 26.2e9), ("pageable", 11e9)):
             value = top * size / (size + 300e3)
             pattern = {"size": size, "engine": "ce", "memory": memory}
-            found.append(
-                maker.make("gpu-copy", "node:0", "gpu:0", pattern, value, limit=PCIE)
-            )
+            found.append(maker.make("gpu-copy", "node:0", "gpu:0", pattern, value, limit=PCIE))
     ends = ("node:0", "node:1", "gpu:0", "gpu:1")
     for source in ends:
         for destination in ends:

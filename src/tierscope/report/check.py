@@ -10,6 +10,7 @@ from rich.text import Text
 from tierscope.analysis.expect import Finding
 from tierscope.model.errors import UserError
 from tierscope.model.run import Run
+from tierscope.report.legal import legal_text
 from tierscope.report.style import new_table
 
 
@@ -38,8 +39,8 @@ def junit_xml(run: Run, findings: list[Finding]) -> str:
         "testsuite",
         {
             **counts,
-            "name": _legal(f"tierscope {run.header.name}"),
-            "hostname": _legal(run.header.host),
+            "name": legal_text(f"tierscope {run.header.name}"),
+            "hostname": legal_text(run.header.host),
             "timestamp": datetime.fromisoformat(run.header.started).isoformat(timespec="seconds"),
             "skipped": "0",
             "time": "0",
@@ -50,16 +51,16 @@ def junit_xml(run: Run, findings: list[Finding]) -> str:
             suite,
             "testcase",
             {
-                "classname": _legal(finding.name),
-                "name": _legal(f"{finding.path} {finding.id}".strip() or finding.rule),
+                "classname": legal_text(finding.name),
+                "name": legal_text(f"{finding.path} {finding.id}".strip() or finding.rule),
                 "time": "0",
             },
         )
         if not finding.passed:
-            failure = ElementTree.SubElement(case, "failure", {"message": _legal(finding.said)})
-            failure.text = _legal(f"{finding.where}: {finding.rule}\n{finding.said}")
+            failure = ElementTree.SubElement(case, "failure", {"message": legal_text(finding.said)})
+            failure.text = legal_text(f"{finding.where}: {finding.rule}\n{finding.said}")
         else:
-            ElementTree.SubElement(case, "system-out").text = _legal(finding.said)
+            ElementTree.SubElement(case, "system-out").text = legal_text(finding.said)
     ElementTree.indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, "unicode")}\n'
 
@@ -70,14 +71,3 @@ def write_junit(run: Run, findings: list[Finding], path: Path) -> None:
         path.write_text(junit_xml(run, findings), encoding="utf-8")
     except OSError as error:
         raise UserError(f"{path} cannot be written: {error.strerror}") from None
-
-
-def _legal(text: str) -> str:
-    """Replace the signs that XML 1.0 cannot hold at all."""
-    return "".join(
-        sign
-        if sign in "\t\n\r" or "\x20" <= sign <= "\ud7ff" or "\ue000" <= sign <= "\ufffd"
-        or sign >= "\U00010000"
-        else "\ufffd"
-        for sign in text
-    )  # fmt: skip

@@ -8,6 +8,7 @@ from tierscope.model.endpoint import EndpointKind, parse_endpoint
 from tierscope.model.errors import UserError
 from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
+from tierscope.report.legal import legal_text
 from tierscope.report.topology_svg import draw
 
 
@@ -21,7 +22,7 @@ def machine_drawing(run: Run) -> Markup | None:
     if topology is None:
         return None
     measured = best_to(run)
-    svg = base64.b64encode(draw(topology, measured).encode()).decode("ascii")
+    svg = base64.b64encode(legal_text(draw(topology, measured)).encode()).decode("ascii")
     said = "; ".join(f"{name}: {text}" for name, text in measured.items()) or "nothing measured"
     return Markup(
         '<img class="machine-drawing" alt="{}" src="data:image/svg+xml;base64,{}">'

@@ -126,7 +126,7 @@ def trend_picture(difference: Difference, values: list[float | None], names: lis
         "type": "quantitative",
         "title": "run",
         "scale": {"domain": [1, max(2, len(names))]},
-        "axis": {"tickMinStep": 1, "format": "d"},
+        "axis": {"values": list(range(1, len(names) + 1)), "labelOverlap": True},
     }
     spec = {
         "width": shapes.WIDTH,

@@ -10,6 +10,7 @@ import re
 import xml.etree.ElementTree as ElementTree
 from typing import Any
 
+from tierscope.report.legal import legal_values
 from tierscope.report.pictures.picture import Picture, Spec
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif"
@@ -109,7 +110,9 @@ def _coloured(spec: Spec, colour: Any) -> str:
     }
     # Text of the user's that happens to be a role's name would merely be shown as that colour's.
     roles = "|".join(LIGHT)
-    return re.sub(f'"role:({roles})"', lambda m: json.dumps(colour(m[1])), json.dumps(whole))
+    return re.sub(
+        f'"role:({roles})"', lambda m: json.dumps(colour(m[1])), json.dumps(legal_values(whole))
+    )
 
 
 def _with_title(picture: Picture) -> Spec:

@@ -16,7 +16,17 @@ from tierscope.report.pictures.picture import (
     words_of,
 )
 
-_INJECTED = ("load", "rate", "delay", "injected", "target_rate", "load_rate", "point")
+_INJECTED = (
+    "load_threads",
+    "delay_ns",
+    "load",
+    "rate",
+    "delay",
+    "injected",
+    "target_rate",
+    "load_rate",
+    "point",
+)
 """Keys of a pattern that say how hard a point was loaded; points of one curve differ in them."""
 
 
