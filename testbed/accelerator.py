@@ -11,6 +11,7 @@ import subprocess
 from pathlib import Path
 
 import qemu
+from lifetime import die_with_parent
 from machine import Machine, MachineError
 
 # thread=single: parallel CPUs (thread=multi) lost about 4% of boots.
@@ -73,7 +74,12 @@ def probe(kernel: Path) -> bool:
     ]
     try:
         result = subprocess.run(
-            arguments, stdin=subprocess.DEVNULL, capture_output=True, timeout=PROBE_S, check=False
+            arguments,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=PROBE_S,
+            check=False,
+            preexec_fn=die_with_parent,
         )
     except subprocess.TimeoutExpired:
         return False

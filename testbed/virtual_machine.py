@@ -4,11 +4,9 @@ Everything that passes between this process and the guest goes through sockets a
 a name, and QEMU dies with this process: however it ends, there is nothing to clean up.
 """
 
-import ctypes
 import os
 import selectors
 import shlex
-import signal
 import socket
 import subprocess
 import sys
@@ -19,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import qemu
+from lifetime import die_with_parent
 from machine import Machine
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -73,18 +72,6 @@ def write(descriptor: int, data: bytes) -> None:
     """Write all of it."""
     while data:
         data = data[os.write(descriptor, data) :]
-
-
-def die_with_parent() -> None:
-    """Ask the kernel, in the child, to kill it when this process ends, however that happens."""
-    pr_set_pdeathsig = 1
-    LIBC.prctl(pr_set_pdeathsig, signal.SIGKILL)
-    if os.getppid() != PARENT:  # it ended before the kernel was asked
-        os._exit(1)
-
-
-LIBC = ctypes.CDLL(None)  # loaded before the fork: after it only simple calls are safe
-PARENT = os.getpid()
 
 
 def settings(kernel: Path, directory: Path, command: str) -> bytes:

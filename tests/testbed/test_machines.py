@@ -1,0 +1,72 @@
+"""Each of the other machines: it boots, is what its file says, and tierscope copes with it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.testbed
+
+PROJECT = Path(__file__).resolve().parents[2]
+TIERSCOPE = Path(sys.executable).with_name("tierscope")
+NODES = "/sys/devices/system/node"
+
+
+def inside(machine: str, line: str) -> str:
+    """What a shell line prints on stdout in that machine."""
+    return subprocess.run(
+        [PROJECT / "testbed" / "run", "-m", machine, line],
+        cwd=PROJECT,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    ).stdout
+
+
+def topology(machine: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(inside(machine, f"{TIERSCOPE} topo --json"))["topology"]
+    return found
+
+
+def measured(machine: str, *options: str) -> list[dict[str, Any]]:
+    """Outcomes of a bandwidth command."""
+    line = f"{TIERSCOPE} bandwidth --budget 0.3 --json {' '.join(options)} || true"
+    outcomes: list[dict[str, Any]] = json.loads(inside(machine, line))["measurements"]
+    return outcomes
+
+
+def test_one_node_is_all_that_is_seen_and_measured() -> None:
+    (outcome,) = measured("one-node")
+    assert (outcome["target"], outcome["status"]) == ("node:0", "measured")
+
+
+def test_without_transparent_huge_pages_they_are_skipped_with_the_remedy() -> None:
+    base, huge = measured("no-thp", "--from", "node:0", "--to", "node:1", "--pages", "base,thp")
+    assert base["status"] == "measured"
+    assert huge["status"] == "skipped"
+    assert "transparent huge pages are switched off" in huge["reason"]
+    assert huge["remedy"].startswith("echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage")
+
+
+def test_an_old_kernel_weighs_in_user_space_only() -> None:
+    user, kernel = measured(
+        "old-kernel",
+        *("--from", "node:0", "--to", "node:0,2@3:1", "--policy", "weighted"),
+        *("--mechanism", "user,kernel", "--pages", "base"),
+    )
+    assert user["status"] == "measured"
+    assert kernel["status"] == "skipped"
+    assert "weighted" in kernel["reason"]
+
+
+def test_sixteen_nodes_of_which_eleven_have_memory() -> None:
+    seen = topology("sixteen-nodes")
+    assert seen["offline_nodes"] == [14]
+    with_memory = [node["number"] for node in seen["nodes"] if node["total_bytes"]]
+    with_cpus = [node["number"] for node in seen["nodes"] if node["cpus"]]
+    assert [node["number"] for node in seen["nodes"]] == [*range(14), 15]
+    assert with_memory == [0, 1, 2, 3, 7, 8, 9, 10, 11, 12, 13]
+    assert with_cpus == [0, 1, 2, 3, 4, 5]
