@@ -129,7 +129,9 @@ nlohmann::ordered_json evidence_of(const LoadedLatencySpec& spec, const Set& set
                                    double window_s, const DisturbanceWatch& watch) {
   nlohmann::ordered_json evidence = region_evidence({set.chase.region});
   const Worker& chaser = set.workers.front();
-  evidence["cpus"] = {chaser.last_cpu};
+  std::vector<int> cpus;
+  for (const Worker& worker : set.workers) cpus.push_back(worker.last_cpu);
+  evidence["cpus"] = cpus;
   evidence["walked_bytes"] = chased_bytes(spec.pattern, chaser.done * kChaseUnroll);
   evidence["sample_ns"] = window_s * 1e9;
   evidence["timer_ns"] = timer_cost_ticks() * timer_tick_ns();

@@ -11,6 +11,7 @@ from tierscope.cli import (
     doctor,
     export,
     latency,
+    loaded_latency,
     query,
     report,
     run,
@@ -65,6 +66,7 @@ def _tierscope(
 app.command("run")(run.run)
 app.command("bandwidth")(bandwidth.bandwidth)
 app.command("latency")(latency.latency)
+app.command("loaded-latency")(loaded_latency.loaded_latency)
 app.command("show")(show.show)
 app.command("doctor")(doctor.doctor)
 app.command("topo")(topo.topo)

@@ -2,13 +2,16 @@
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import typer
 
 from tierscope.cli.options import Output
 from tierscope.model.errors import UserError
 from tierscope.model.plan import Plan
+from tierscope.model.run import Run
 from tierscope.model.topology import Topology
 from tierscope.plans import (
     Request,
@@ -22,11 +25,16 @@ from tierscope.plans import (
     read_plan,
 )
 from tierscope.plans.grammar import parse_number
+from tierscope.plans.loaded_latency import most_points
 from tierscope.runs import find_run, measure, read_run, to_csv, to_json
+from tierscope.runs.refine import Refine, refinement
 from tierscope.topology import discover
 from tierscope.topology.available import with_available
 from tierscope.topology.cgroup import memory_limit
 from tierscope.topology.settings import thp_available
+
+Show = Callable[[Any, Run, Path], None]
+"""Prints a run to a console; the path is the run file's."""
 
 
 def measure_options(kind: str, given: dict[str, str | None], output: Output) -> None:
@@ -34,7 +42,8 @@ def measure_options(kind: str, given: dict[str, str | None], output: Output) -> 
     options = {name: value for name, value in given.items() if value is not None}
     request = Request.model_validate({"kind": kind, "options": options})
     topology = with_available(discover())
-    _carry_out(kind, _planned([request], topology), topology, output)
+    plan = _planned([request], topology)
+    carry_out(kind, plan, topology, output, refine=refinement(plan, most_points([request])))
 
 
 def measure_plan_file(path: Path, budget: str | None, output: Output) -> None:
@@ -44,7 +53,8 @@ def measure_plan_file(path: Path, budget: str | None, output: Output) -> None:
     plan = _planned(requests, topology)
     if budget is not None:
         plan = fit_time(plan, _seconds(budget))
-    _carry_out(path.stem, plan, topology, output)
+    refine = refinement(plan, most_points(requests))
+    carry_out(path.stem, plan, topology, output, refine=refine)
 
 
 def measure_profile(name: str, budget: str | None, output: Output) -> None:
@@ -57,7 +67,7 @@ def measure_profile(name: str, budget: str | None, output: Output) -> None:
     elif profile.seconds is not None:
         # A machine of very many nodes takes the profile longer rather than not at all.
         plan = fit_time(plan, profile.seconds, strictly=False)
-    _carry_out(name, plan, topology, output)
+    carry_out(name, plan, topology, output)
 
 
 def show_file(name: str, form: str) -> None:
@@ -89,23 +99,41 @@ def _planned(requests: list[Request], topology: Topology) -> Plan:
     return plan
 
 
-def _carry_out(label: str, plan: Plan, topology: Topology, output: Output) -> None:
+def carry_out(
+    label: str,
+    plan: Plan,
+    topology: Topology,
+    output: Output,
+    show: Show | None = None,
+    refine: Refine | None = None,
+) -> None:
+    """Measure a plan and print its run, by ``show`` where the command has a view of its own.
+
+    ``refine`` adds points to curves that the plan begins.
+    """
     if output.dry_run:
         _print_plan(plan, output)
+        if refine and not output.json:
+            typer.echo("  and further points of each curve, where it turns out to bend")
         return
     from tierscope.report.progress import live_progress
 
     ids = [spec.id for spec in plan.measurements]
     seconds = dict(zip(ids, longest_seconds(plan), strict=True))
-    with live_progress(plan, seconds.__getitem__) as watch:
-        outcome = measure(plan, label, topology, sys.argv, output.directory, watch)
+    longest = max(seconds.values())
+    with live_progress(plan, lambda name: seconds.get(name, longest)) as watch:
+        outcome = measure(plan, label, topology, sys.argv, output.directory, watch, refine)
     if output.json:
         typer.echo(to_json(outcome.run))
     else:
         from tierscope.report.console import make_console
         from tierscope.report.run import show_run
 
-        show_run(make_console(), outcome.run, outcome.path)
+        console = make_console()
+        if show is None:
+            show_run(console, outcome.run, outcome.path)
+        else:
+            show(console, outcome.run, outcome.path)
     if outcome.error:
         raise outcome.error
     raise typer.Exit(int(outcome.exit_code))

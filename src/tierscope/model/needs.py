@@ -67,5 +67,5 @@ def host_bytes(spec: Spec) -> int:
 def cpus_of(spec: Spec) -> list[int]:
     """CPUs that a measurement's threads are pinned to, in the order of threads."""
     if isinstance(spec, LoadedLatencySpec):
-        return [spec.cpu, *spec.load.cpus]
+        return [spec.cpu] if spec.load.idle else [spec.cpu, *spec.load.cpus]
     return [spec.cpu] if isinstance(spec, LatencySpec) else spec.cpus

@@ -9,7 +9,7 @@ from tierscope.model.base import Model
 from tierscope.model.errors import UserError
 from tierscope.model.plan import Isa, Operation
 
-Kind = Literal["bandwidth", "latency"]
+Kind = Literal["bandwidth", "latency", "loaded-latency"]
 
 _COMMON = {
     "from": "initiators: node:0, cpus:0-7,16 or node:*, every node with CPUs",
@@ -33,6 +33,17 @@ OPTIONS: dict[str, dict[str, str]] = {
         "isa": "auto, sse4, avx2, avx512, neon, sve",
     },
     "latency": {**_COMMON, "order": "random, page-random"},
+    "loaded-latency": {
+        **_COMMON,
+        "order": "of the chase: random, page-random",
+        "mix": "reads to writes of the load: 100:0, 67:33, 50:50nt (non-temporal stores)",
+        "load-from": "CPUs that load the memory; those of from, less the chase's core",
+        "load-to": "memory that they load; that of to",
+        "load-threads": "number of CPUs that load the memory",
+        "load-order": "sequential, random",
+        "load-size": "bytes of the load's array, over all its threads",
+        "points": "loaded points of each curve",
+    },
 }
 """Options of each kind of measurement and what they take; keys of a plan and flags alike."""
 
@@ -44,6 +55,7 @@ MECHANISMS = ("user", "kernel")
 ORDERS = {
     "bandwidth": ("sequential", "reverse", "strided", "random"),
     "latency": ("random", "page-random"),
+    "loaded-latency": ("random", "page-random"),
 }
 
 

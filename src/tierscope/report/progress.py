@@ -30,23 +30,30 @@ def live_progress(plan: Plan, seconds: Callable[[str], float]) -> Iterator[Calla
         refresh_per_second=4,
     )
     total = sum(seconds(spec.id) for spec in plan.measurements)
+    known = {spec.id for spec in plan.measurements}
     task = bar.add_task("", total=total, counter=f"0/{len(plan.measurements)}", now="starting")
     done_seconds = 0.0
     done = 0
-    units = {spec.id: "ns" if spec.kind == "latency" else "B/s" for spec in plan.measurements}
+    units = {
+        spec.id: "ns" if spec.kind.endswith("latency") else "B/s" for spec in plan.measurements
+    }
 
     def watch(event: Event) -> None:
-        nonlocal done, done_seconds
+        nonlocal done, done_seconds, total
         if isinstance(event, Started):
-            bar.update(task, now=event.id)
+            if event.id not in known:  # a point that refines a curve
+                known.add(event.id)
+                total += seconds(event.id)
+            bar.update(task, now=event.id, total=total)
         elif isinstance(event, Progress):
             share = min(event.elapsed_s, seconds(event.id))
-            now = f"{event.id}  {_estimate(units[event.id], event.estimate)}"
+            unit = units.get(event.id, "ns")
+            now = f"{event.id}  {_estimate(unit, event.estimate)}"
             bar.update(task, completed=done_seconds + share, now=now)
         elif isinstance(event, Result | Skipped | Failed):
             done += 1
             done_seconds += seconds(event.id)
-            counter = f"{done}/{len(plan.measurements)}"
+            counter = f"{done}/{len(known)}"
             bar.update(task, completed=done_seconds, counter=counter)
 
     with bar:

@@ -11,12 +11,22 @@ from tierscope.model.endpoint import format_ranges
 from tierscope.model.run import Measurement, Run
 from tierscope.report.bandwidth import show_bandwidth
 from tierscope.report.figures import size_text
+from tierscope.report.gpu_tables import show_copies
+from tierscope.report.gpu_tables import show_latency as show_gpu_latency
+from tierscope.report.gpu_tables import show_memory as show_gpu_memory
 from tierscope.report.latency import show_latency
+from tierscope.report.loaded_latency import show_loaded_latency
 from tierscope.report.style import new_table, note, title
 
 KINDS: dict[str, Callable[[Console, list[Measurement], Run], None]] = {
     "bandwidth": lambda console, measurements, _run: show_bandwidth(console, measurements),
     "latency": show_latency,
+    "loaded-latency": lambda console, measurements, _run: show_loaded_latency(
+        console, measurements
+    ),
+    "gpu-copy": show_copies,
+    "gpu-memory": show_gpu_memory,
+    "gpu-latency": show_gpu_latency,
 }
 """The table of each kind of measurement, in the order shown."""
 _MOST_REASONS = 12

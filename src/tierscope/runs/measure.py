@@ -1,22 +1,23 @@
 """Measure a plan into a run file: plan -> engine -> run file."""
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from tierscope.engine import capabilities, stream
-from tierscope.model.endpoint import parse_endpoint
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.event import Event, Failed, Finished, Result, Skipped
+from tierscope.model.gpu import GpuSpec
 from tierscope.model.plan import Plan
 from tierscope.model.run import Footer, Limit, Measurement, Run
 from tierscope.model.topology import Topology
+from tierscope.plans.gpu_limits import limit_of
 from tierscope.runs.record import make_header, measurement_of
+from tierscope.runs.refine import Refine
 from tierscope.runs.store import new_run_path
 from tierscope.runs.write import RunWriter
-from tierscope.topology import path_limit
 from tierscope.topology.settings import read_settings
 
 
@@ -54,8 +55,11 @@ def measure(
     command: list[str],
     directory: Path | None,
     watch: Callable[[Event], None],
+    refine: Refine | None = None,
 ) -> Outcome:
     """Run a plan, writing each measurement as it ends; ``watch`` sees every event.
+
+    ``refine`` is asked for another plan after each; all go into the same run.
 
     Raises UserError where nothing could be begun; what goes wrong later is in the outcome, beside
     all that was measured before.
@@ -65,26 +69,24 @@ def measure(
     engine = capabilities()
     environment = read_settings(topology)
     header = make_header(path.stem, started, command, plan, topology, environment, engine)
-    specs = {spec.id: spec for spec in plan.measurements}
-    limits = _limits(plan, topology)
     measurements: list[Measurement] = []
     footer: Footer | None = None
     error: UserError | None = None
     writer = RunWriter(path, header)
-    events = stream(plan)
     try:
-        with contextlib.closing(events):
-            for event in events:
-                if isinstance(event, Result | Skipped | Failed):
-                    spec = specs[event.id]
-                    limit = limits[spec.initiator, spec.target]
-                    record = measurement_of(spec, event, limit)
-                    measurements.append(record)
-                    writer.add(record)
-                elif isinstance(event, Finished):
-                    footer = _footer(measurements, event.interrupted)
-                    writer.add(footer)
-                watch(event)
+        interrupted = False
+        pending: Plan | None = plan
+        while pending is not None:
+            with contextlib.closing(_measured(pending, topology, watch)) as records:
+                for record in records:
+                    if isinstance(record, Measurement):
+                        measurements.append(record)
+                        writer.add(record)
+                    else:
+                        interrupted = record.interrupted
+            pending = refine(measurements) if refine and not interrupted else None
+        footer = _footer(measurements, interrupted)
+        writer.add(footer)
     except UserError as caught:
         error = caught
     finally:
@@ -93,13 +95,32 @@ def measure(
     return Outcome(run, path, error)
 
 
-def _limits(plan: Plan, topology: Topology) -> dict[tuple[str, str], Limit | None]:
-    """Return the limit of each pair of endpoints, worked out before anything is measured."""
-    pairs = {(spec.initiator, spec.target) for spec in plan.measurements}
-    return {
-        pair: path_limit(topology, parse_endpoint(pair[0]), parse_endpoint(pair[1]))
-        for pair in pairs
-    }
+def _measured(
+    plan: Plan, topology: Topology, watch: Callable[[Event], None]
+) -> Generator[Measurement | Finished, None, None]:
+    """Run one plan through the engine; yield each record, then how it ended."""
+    specs = {spec.id: spec for spec in plan.measurements}
+    limits = _limits(plan, topology)
+    with contextlib.closing(stream(plan)) as events:
+        for event in events:
+            if isinstance(event, Result | Skipped | Failed):
+                spec = specs[event.id]
+                yield measurement_of(spec, event, limits[spec.id])
+            elif isinstance(event, Finished):
+                yield event
+            watch(event)
+
+
+def _limits(plan: Plan, topology: Topology) -> dict[str, Limit | None]:
+    """Return the limit of each measurement, worked out before anything is measured."""
+    known: dict[str, Limit | None] = {}
+    limits: dict[str, Limit | None] = {}
+    for spec in plan.measurements:
+        key = spec.id if isinstance(spec, GpuSpec) else f"{spec.initiator} {spec.target}"
+        if key not in known:
+            known[key] = limit_of(topology, spec)
+        limits[spec.id] = known[key]
+    return limits
 
 
 def _footer(measurements: list[Measurement], interrupted: bool) -> Footer:

@@ -1,0 +1,97 @@
+"""``tierscope loaded-latency``."""
+
+from typing import Annotated
+
+import typer
+
+from tierscope.cli import options
+
+
+def loaded_latency(
+    from_: options.From = None,
+    to: options.To = None,
+    mix: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIST",
+            help="Reads:writes of the load, nt for non-temporal stores  [default: 100:0]",
+        ),
+    ] = None,
+    load_from: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ENDPOINTS", help="CPUs that load  [default: --from, less the chase's core]"
+        ),
+    ] = None,
+    load_to: Annotated[
+        str | None, typer.Option(metavar="ENDPOINTS", help="Memory loaded  [default: --to]")
+    ] = None,
+    load_threads: Annotated[
+        str | None, typer.Option(metavar="COUNT", help="CPUs that load  [default: all]")
+    ] = None,
+    load_order: Annotated[
+        str | None, typer.Option(metavar="LIST", help="sequential, random  [default: sequential]")
+    ] = None,
+    points: Annotated[
+        str | None,
+        typer.Option(metavar="COUNT", help="Loaded points of each curve, 6 to 200  [default: 12]"),
+    ] = None,
+    size: Annotated[
+        str | None, typer.Option(metavar="SIZES", help="Bytes that the chase goes through")
+    ] = None,
+    load_size: Annotated[
+        str | None, typer.Option(metavar="SIZES", help="Bytes that the load goes through")
+    ] = None,
+    order: Annotated[
+        str | None, typer.Option(metavar="LIST", help="Of the chase: random, page-random")
+    ] = None,
+    stride: options.Stride = None,
+    pages: options.Pages = None,
+    policy: options.Policy = None,
+    mechanism: options.Mechanism = None,
+    precision: Annotated[
+        str | None,
+        typer.Option(metavar="SHARE", help="Interval's half-width to reach  [default: 2%]"),
+    ] = None,
+    budget: options.Budget = None,
+    sample: options.Sample = None,
+    json: options.Json = False,
+    dry_run: options.DryRun = False,
+    out: options.Out = None,
+) -> None:
+    """Measure latency under load: a curve over the bandwidth that others move meanwhile.
+
+    The first CPU of each initiator chases pointers while the other CPUs read and write at a rate
+    that goes up from point to point. Points gather where the curve bends; idle controls stand
+    between them. Another initiator or target for the load shows what tiers do to each other.
+
+    \b
+    Examples:
+      tierscope loaded-latency
+      tierscope loaded-latency --mix 100:0,75:25,67:33,50:50,67:33nt
+      tierscope loaded-latency --from node:0 --to node:2 --load-to node:0
+      tierscope loaded-latency --to node:* --points 20 --json
+    """
+    from tierscope.cli.flow import measure_options
+
+    given = {
+        "from": from_,
+        "to": to,
+        "mix": mix,
+        "load-from": load_from,
+        "load-to": load_to,
+        "load-threads": load_threads,
+        "load-order": load_order,
+        "points": points,
+        "size": size,
+        "load-size": load_size,
+        "order": order,
+        "stride": stride,
+        "pages": pages,
+        "policy": policy,
+        "mechanism": mechanism,
+        "precision": precision,
+        "budget": budget,
+        "sample": sample,
+    }
+    measure_options("loaded-latency", given, options.Output(json, dry_run, out))
