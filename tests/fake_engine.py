@@ -65,6 +65,16 @@ def misbehave(number):
     return ""
 
 
+def loaded(load):
+    """A path of 30 GB/s and 100 ns idle that queues up as it fills."""
+    if load["idle"]:
+        return 100.0, []
+    rate = len(load["cpus"]) * 512 / (40 + load["pattern"]["delay_ns"]) * 1e9
+    use = min(0.95, rate / 30e9)
+    figures = [{"metric": "bandwidth", "unit": "B/s", "estimate": min(rate, 30e9)}]
+    return 100 + 20 * use / (1 - use), figures
+
+
 def measure(spec):
     emit(event="started", id=spec["id"])
     fault = misbehave(count())
@@ -74,9 +84,12 @@ def measure(spec):
     if fault == "fail":
         emit(event="failed", id=spec["id"], reason="told to fail")
         return
-    latency = spec["kind"] == "latency"
+    latency = spec["kind"].endswith("latency")
+    figures = []
     size = spec["pattern"]["size"]
-    if latency:
+    if spec["kind"] == "loaded-latency":
+        estimate, figures = loaded(spec["load"])
+    elif latency:
         estimate = 2.0 if size <= 32 << 10 else 7.0 if size <= 2 << 20 else 140.0
     else:
         estimate = 14e9 * len(spec["cpus"]) ** 0.9
@@ -98,6 +111,7 @@ def measure(spec):
         n=3,
         stop="interrupted" if interrupted else "precision",
         samples=[estimate * 0.995, estimate, estimate * 1.004],
+        figures=figures,
         evidence={"pages": {"0": size // 4096}, "page_bytes": 4096, "cpus": spec.get("cpus", [0])},
         **extra,
     )

@@ -101,26 +101,41 @@ def next_delays(points: Sequence[Point], idle: float, count: int) -> list[int]:
     """Return up to ``count`` delays at which one more point tells most about a curve.
 
     Stretches between two points are ranked by how much the curve bends at their ends, times their
-    length, both axes as shares of their range; so points gather where it bends. Fewer come back
-    where all that is left is short or straight.
+    length, both axes as shares of their range; so points gather where it bends. A stretch that got
+    a point counts as two straight ones from then on. Fewer come back where all that is left is
+    short.
     """
     loaded = by_load(points)
+    delays: list[int] = []
+    for _ in range(count):
+        new = _worth_most(loaded, idle)
+        if new is None:
+            break
+        delays.append(new.delay_ns)
+        loaded = by_load([*loaded, new])
+    return delays
+
+
+def _worth_most(loaded: list[Point], idle: float) -> Point | None:
+    """Return a point to come, put where a straight line would have it, or None."""
     peak = max(point.bandwidth for point in loaded)
     top = max(point.latency for point in loaded)
     if peak <= 0 or top <= idle:
-        return []
-    places = [(0.0, 0.0)] + [
-        (point.bandwidth / peak, (point.latency - idle) / (top - idle)) for point in loaded
-    ]
+        return None
+    ends = [Point(-1, 0.0, idle), *loaded]
+    places = [(point.bandwidth / peak, (point.latency - idle) / (top - idle)) for point in ends]
     bends = [0.0, *map(_bend, places, places[1:], places[2:]), 0.0]
-    ranked = []
+    best: tuple[float, Point | None] = (0.0, None)
     for number, (first, second) in enumerate(pairwise(places)):
         length = dist(first, second)
         score = length * (max(bends[number], bends[number + 1]) + _LENGTH_SHARE * length)
-        delay = _between(loaded[number - 1] if number else None, loaded[number])
-        if length >= _LEAST_STEP and delay is not None:
-            ranked.append((score, delay))
-    return [delay for _, delay in sorted(ranked, reverse=True)[:count]]
+        before, after = ends[number], ends[number + 1]
+        delay = _between(before if number else None, after)
+        if length >= _LEAST_STEP and delay is not None and score > best[0]:
+            bandwidth = (before.bandwidth + after.bandwidth) / 2
+            latency = (before.latency + after.latency) / 2
+            best = score, Point(delay, bandwidth, latency)
+    return best[1]
 
 
 def _bend(

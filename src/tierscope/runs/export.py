@@ -14,7 +14,7 @@ _RESULT_KEYS = (
 )  # fmt: skip
 _CSV_PATTERN = (
     "operation", "order", "access_size", "stride", "size", "pages", "isa", "threads", "policy",
-    "mechanism",
+    "mechanism", "mix", "load_from", "load_to", "load_threads", "delay_ns",
 )  # fmt: skip
 _CSV_KEYS = (
     "metric", "unit", "estimate", "ci_low", "ci_high", "n", "stop", "status", "reason", "efficiency"

@@ -1,0 +1,190 @@
+"""Loaded latency: from options to points, from points to a curve, and where it needs more."""
+
+import json
+import os
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tierscope.analysis.curve import Point, delay_for, latency_at, next_delays, summarize
+from tierscope.model.errors import UserError
+from tierscope.model.plan import LoadedLatencySpec
+from tierscope.model.topology import Topology
+from tierscope.plans import Request, expand
+from tierscope.plans.loaded_latency import COARSE_DELAYS_NS, parse_mix
+
+PEAK = 100e9
+IDLE = 90.0
+
+
+def point(delay_ns: int, threads: int = 15) -> Point:
+    """A made-up path of 100 GB/s that queues up as it fills; each access of 512 B takes 40 ns."""
+    asked = threads * 512e9 / (delay_ns + 40)
+    use = min(0.97, asked / PEAK)
+    return Point(delay_ns, min(asked, PEAK), IDLE + 10 * use / (1 - use))
+
+
+def coarse() -> list[Point]:
+    return [point(delay) for delay in COARSE_DELAYS_NS]
+
+
+def ask(machine: Topology, **options: str) -> list[LoadedLatencySpec]:
+    named = {name.rstrip("_").replace("_", "-"): value for name, value in options.items()}
+    request = Request.model_validate({"kind": "loaded-latency", "options": named})
+    plan = expand([request], machine, thp=True)
+    return [spec for spec in plan.measurements if isinstance(spec, LoadedLatencySpec)]
+
+
+def test_a_full_path_has_a_knee_and_is_saturated() -> None:
+    points = [point(delay) for delay in (4000, 1000, 400, 200, 120, 90, 60, 45, 37, 30, 10, 0)]
+    summary = summarize(points, [90.0, 91.0, 90.5])
+    assert summary.saturated
+    assert summary.peak.bandwidth == PEAK
+    assert summary.knee is not None
+    assert 0.5 * PEAK < summary.knee.bandwidth < 0.95 * PEAK
+    assert summary.idle == 90.5
+    assert summary.drift == pytest.approx(91 / 90 - 1)
+
+
+def test_twice_the_idle_latency_lies_between_the_points_around_it() -> None:
+    points = [Point(100, 10e9, 100.0), Point(0, 20e9, 300.0)]
+    assert summarize(points, [100.0]).doubled == pytest.approx(15e9)
+    assert summarize(points[:1], [100.0]).doubled is None
+
+
+def test_a_straight_curve_has_no_knee() -> None:
+    points = [Point(400 - 100 * i, i * 1e9 + 1e9, 100.0 + 10 * i) for i in range(5)]
+    assert summarize(points, [90.0]).knee is None
+
+
+def test_a_weak_load_is_not_called_saturation() -> None:
+    summary = summarize([point(delay, threads=1) for delay in COARSE_DELAYS_NS], [IDLE])
+    assert not summary.saturated
+
+
+def test_points_gather_where_the_curve_bends() -> None:
+    points = coarse()
+    while len(points) < 12:
+        added = next_delays(points, IDLE, min(3, 12 - len(points)))
+        assert added
+        points += [point(delay) for delay in added]
+    refined = points[len(COARSE_DELAYS_NS) :]
+    bent = [p for p in refined if p.bandwidth > 0.7 * PEAK]
+    assert len(bent) >= len(refined) / 2
+    # The gap that the coarse points leave around the knee is closed.
+    rates = sorted(p.bandwidth for p in points if p.bandwidth > 0.5 * PEAK)
+    assert max(b - a for a, b in pairwise(rates)) < 0.25 * PEAK
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 10_000), st.floats(1e6, 1e12), st.floats(1, 1e5)),
+        min_size=1,
+        max_size=30,
+        unique_by=lambda entry: entry[0],
+    ),
+    st.floats(1, 1e5),
+)
+def test_new_delays_are_new_and_lie_in_range(
+    raw: list[tuple[int, float, float]], idle: float
+) -> None:
+    points = [Point(*entry) for entry in raw]
+    taken = {p.delay_ns for p in points}
+    for delay in next_delays(points, idle, 3):
+        assert delay not in taken
+        assert 0 <= delay <= 2**3 * max(taken)
+
+
+def test_a_bandwidth_asked_for_is_reached_by_steps() -> None:
+    points = coarse()
+    for _ in range(5):
+        delay = delay_for(points, 55e9)
+        if delay is None:
+            break
+        points.append(point(delay))
+    assert min(abs(p.bandwidth / 55e9 - 1) for p in points) < 0.03
+    exact = IDLE + 10 * 0.55 / 0.45
+    assert latency_at(points, IDLE, 55e9) == pytest.approx(exact, rel=0.05)
+
+
+def test_a_bandwidth_past_the_peak_is_not_made_up() -> None:
+    assert delay_for(coarse(), 2 * PEAK) is None
+    assert latency_at(coarse(), IDLE, 2 * PEAK) is None
+
+
+def test_the_load_leaves_the_chase_its_core(machine: Topology) -> None:
+    specs = ask(machine)
+    assert specs[0].cpu == 0
+    assert 8 not in specs[0].load.cpus  # CPU 0's sibling
+    assert specs[0].load.cpus == [1, 2, 3, 9, 10, 11]
+
+
+def test_idle_controls_stand_between_loaded_points(machine: Topology) -> None:
+    kinds = [spec.load.idle for spec in ask(machine)]
+    assert kinds == [True, False, False, False, True, False, False, False, True]
+
+
+def test_the_load_may_come_from_and_go_elsewhere(machine: Topology) -> None:
+    spec = ask(machine, from_="node:0", to="node:0", load_from="node:1", load_to="node:2")[1]
+    assert spec.load.cpus == [4, 5, 6, 7, 12, 13, 14, 15]
+    assert [share.node for share in spec.load.placement.nodes] == [2]
+    assert [share.node for share in spec.placement.nodes] == [0]
+
+
+def test_every_mix_is_a_curve_of_its_own(machine: Topology) -> None:
+    specs = ask(machine, mix="100:0,67:33,67:33nt")
+    assert len({spec.id for spec in specs}) == 27
+    patterns = {(spec.load.pattern.writes, spec.load.pattern.stores) for spec in specs}
+    assert patterns == {(0, "ordinary"), (33, "ordinary"), (33, "nt")}
+
+
+@pytest.mark.parametrize("text", ["", "67", "60:30", "100:0nt", "-1:101", "67:33NT", "0x43:33"])
+def test_a_mix_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(UserError, match=r"'"):
+        parse_mix(text)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"points": "5"}, "--points: 5 is out of range: 6 to 200 points"),
+        ({"from_": "cpus:0"}, "--from: cpus:0 has no CPU beside CPU 0"),
+        ({"load_threads": "7"}, "--load-threads: 7, but node:0 has 6 CPUs to load"),
+        ({"load_to": "node:3"}, "--load-to: target 'node:3'"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(
+    machine: Topology, options: dict[str, str], message: str
+) -> None:
+    with pytest.raises(UserError) as refused:
+        ask(machine, **options)
+    assert message in str(refused.value)
+
+
+def test_a_run_refines_its_curve_to_the_points_asked_for(tmp_path: Path) -> None:
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("a load beside the chase needs two CPUs")
+    fake = Path(__file__).with_name("fake_engine.py")
+    answer = subprocess.run(
+        [
+            *(sys.executable, "-c", "from tierscope.cli.main import main; main()"),
+            *("loaded-latency", "--points", "9", "--size", "1m", "--load-size", "1m", "--json"),
+            *("--out", str(tmp_path)),
+        ],
+        capture_output=True,
+        encoding="utf-8",
+        env={**os.environ, "TIERSCOPE_ENGINE": str(fake)},
+        timeout=120,
+        check=False,
+    )
+    assert answer.returncode == 0, answer.stderr
+    results = json.loads(answer.stdout)["results"]
+    loaded = [r for r in results if r["pattern"].get("load_threads")]
+    assert len(loaded) == 9
+    assert len({r["id"] for r in results}) == len(results)
+    assert all(r["status"] == "measured" for r in results)
