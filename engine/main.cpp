@@ -1,6 +1,8 @@
 // tierscope-engine: measures. A plan comes in on stdin, events go out on stdout.
 #include <fmt/format.h>
+#include <sys/prctl.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -76,6 +78,7 @@ void measure(const Measurement& measurement, Workspace& workspace) {
 int run() {
   const std::vector<Measurement> plan = parse_plan(read_stdin());
   watch_signals();
+  prctl(PR_SET_PDEATHSIG, SIGTERM);  // Nobody would read what an orphan measures.
   Workspace workspace;
   for (const Measurement& measurement : plan) {
     if (interrupted()) break;
