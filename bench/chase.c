@@ -15,19 +15,20 @@ static double now(void) {
   return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static int ascending(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
+static int ascending(const void* a, const void* b) {
+  const double x = *(const double*)a, y = *(const double*)b;
   return (x > y) - (x < y);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   if (argc != 4) return 2;
-  const size_t bytes = strtoull(argv[1], NULL, 10), slots = bytes / 256, step = 256 / sizeof(size_t);
+  const size_t bytes = strtoull(argv[1], NULL, 10), slots = bytes / 256,
+               step = 256 / sizeof(size_t);
   cpu_set_t set;
   CPU_ZERO(&set);
   CPU_SET((size_t)atoi(argv[2]), &set);
   if (sched_setaffinity(0, sizeof set, &set)) return 1;
-  size_t *next = aligned_alloc(1 << 21, bytes);
+  size_t* next = aligned_alloc(1 << 21, bytes);
   madvise(next, bytes, MADV_HUGEPAGE);
   for (size_t i = 0; i < slots; i++) next[i * step] = i;
   uint64_t random = 88172645463325252ULL;  // xorshift64 (Marsaglia 2003)
