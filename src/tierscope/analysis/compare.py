@@ -5,7 +5,8 @@ two reasons why medians of one machine differ between runs:
 
 - **Sampling.** Each run's interval says it. The engine makes that interval for the number of
   *independent* samples that a series is worth, so that it already holds for autocorrelation; a
-  bootstrap over single samples would be far too sure. Their widths are added in squares.
+  bootstrap over single samples would be far too sure. Their widths are added in squares,
+  and none counts as narrower than is usual for its kind.
 - **Wandering.** Neighbours, frequencies and where pages came to lie change between runs and stay
   as they are during one, so no interval of one run shows them. The comparison itself does: its
   differences scatter around their path's own median difference, and whatever they scatter more
@@ -82,11 +83,12 @@ def compare(
     ]
     pairs = [_pair(old, fresh) for old, fresh in joined if _measured(old) and _measured(fresh)]
     wander = _wander(pairs)
+    usual = _usual_sampling(pairs)
     judged = sum(not reason for reason in reasons) * comparisons
     differences = [
         _refused(old, fresh, reason)
         if reason
-        else _difference(_pair(old, fresh), wander, judged, tolerance)
+        else _difference(_pair(old, fresh), usual, wander, judged, tolerance)
         for (old, fresh), reason in zip(joined, reasons, strict=True)
     ]
     return Comparison(
@@ -185,7 +187,21 @@ def _wander(pairs: list[_Pair]) -> float | None:
         return None
     seen = 1.4826 * median(abs(residual) for residual, _ in residuals)
     explained = median(sampling**2 for _, sampling in residuals)
-    return math.sqrt(max(0.0, seen**2 - explained))
+    # The upper end of its own interval: two standard errors, of 1.17 / sqrt(n) each.
+    unsure = 1 + 2 * 1.17 / math.sqrt(len(residuals))
+    return math.sqrt(max(0.0, seen**2 - explained)) * unsure
+
+
+def _usual_sampling(pairs: list[_Pair]) -> dict[str, float]:
+    """Return the median sampling error of each kind.
+
+    Among many intervals of few independent samples some are narrow by luck; none is trusted to be
+    narrower than its kind's usual one.
+    """
+    kinds = dict.fromkeys(pair.base.kind for pair in pairs)
+    return {
+        kind: median(pair.sampling for pair in pairs if pair.base.kind == kind) for kind in kinds
+    }
 
 
 def _residuals(
@@ -205,15 +221,13 @@ def _residuals(
     return found
 
 
-def _bound(pair: _Pair, wander: float | None, judged: int) -> float:
+def _bound(pair: _Pair, sampling: float, wander: float | None, judged: int) -> float:
     """Return the half-width of the interval of a pair's logarithm, one of ``judged``."""
     tail = (1 - _CONFIDENCE) / 2 / judged
     # Where nothing tells how far medians wander, it is at worst as far as single samples do.
     own = pair.spread if pair.disturbed or wander is None else 0.0
     wandering = math.hypot(wander or 0.0, own)
-    return math.hypot(
-        NormalDist().inv_cdf(1 - tail) * pair.sampling, student4(1 - tail) * wandering
-    )
+    return math.hypot(NormalDist().inv_cdf(1 - tail) * sampling, student4(1 - tail) * wandering)
 
 
 def student4(probability: float) -> float:
@@ -223,8 +237,10 @@ def student4(probability: float) -> float:
     return 2 * math.sqrt(max(0.0, math.cos(math.acos(root) / 3) / root - 1))
 
 
-def _difference(pair: _Pair, wander: float | None, judged: int, tolerance: float) -> Difference:
-    bound = _bound(pair, wander, judged)
+def _difference(
+    pair: _Pair, usual: dict[str, float], wander: float | None, judged: int, tolerance: float
+) -> Difference:
+    bound = _bound(pair, max(pair.sampling, usual[pair.base.kind]), wander, judged)
     ratio = math.exp(pair.change)
     sure = abs(pair.change) > bound
     # The same factor up or down, so that it does not matter which run is called the base.

@@ -1,0 +1,219 @@
+"""What a comparison of two runs finds, and refuses to."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests import made_up
+from typer.testing import CliRunner
+
+from tierscope.analysis.compare import compare, student4
+from tierscope.analysis.obstacles import check_allowed
+from tierscope.cli.app import app
+from tierscope.model.comparison import Comparison
+from tierscope.model.errors import UserError
+from tierscope.model.run import Measurement, Run
+
+
+def changed(run: Run, factor: float, which: Callable[[Measurement], bool]) -> Run:
+    """Return a run in which some measurements came out otherwise by a factor."""
+
+    def other(m: Measurement) -> Measurement:
+        if not which(m) or m.estimate is None or m.ci_low is None or m.ci_high is None:
+            return m
+        return m.model_copy(
+            update={
+                "estimate": m.estimate * factor,
+                "ci_low": m.ci_low * factor,
+                "ci_high": m.ci_high * factor,
+                "samples": [sample * factor for sample in m.samples],
+            }
+        )
+
+    return run.model_copy(update={"measurements": [other(m) for m in run.measurements]})
+
+
+def lost(m: Measurement) -> bool:
+    """The bandwidth of one path."""
+    return m.kind == "bandwidth" and m.target == "node:1"
+
+
+def against(base: Run, new: Run, tolerance: float = 0.02, **more: object) -> Comparison:
+    return compare(("base", base), ("new", new), tolerance, **more)  # type: ignore[arg-type]
+
+
+def test_a_run_is_the_same_as_itself() -> None:
+    run = made_up.full()
+    found = against(run, run)
+    assert found.count("same") == 301
+    assert found.count("slower") == found.count("faster") == 0
+
+
+def test_five_percent_taken_from_one_path_are_found_and_nothing_else() -> None:
+    base = made_up.full(1)
+    new = changed(made_up.full(2), 0.95, lost)
+    found = against(base, new)
+    slower = [d for d in found.differences if d.verdict == "slower"]
+    assert {d.target for d in slower} == {"node:1"}
+    assert len(slower) == 30
+    assert found.count("faster") == 0
+    assert all(d.low < 0.95 < d.high for d in slower if d.low and d.high)
+
+
+def test_five_percent_taken_from_one_measurement_are_found_and_nothing_else() -> None:
+    base = made_up.full(1)
+    new = changed(made_up.full(2), 0.95, lambda m: m.id == "bandwidth.7")
+    found = [d for d in against(base, new).differences if d.verdict in ("slower", "faster")]
+    assert [d.verdict for d in found] == ["slower"]
+
+
+def test_everything_slower_is_found_although_all_differences_agree() -> None:
+    found = against(made_up.full(1), changed(made_up.full(2), 0.95, lambda m: m.unit == "B/s"))
+    rates = [d for d in found.differences if d.unit == "B/s" and d.ratio]
+    assert {d.verdict for d in rates} == {"slower"}
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1.1, "slower"), (0.9, "faster")])
+def test_more_latency_is_slower(factor: float, verdict: str) -> None:
+    base = made_up.full(1)
+    new = changed(made_up.full(2), factor, lambda m: m.kind == "latency" and m.target == "node:2")
+    found = {d.verdict for d in against(base, new).differences
+             if d.kind == "latency" and d.target == "node:2"}  # fmt: skip
+    assert found == {verdict}
+
+
+def test_swapping_the_runs_swaps_the_verdict() -> None:
+    base, new = made_up.full(1), changed(made_up.full(2), 0.9, lost)
+    forth, back = against(base, new), against(new, base)
+    assert forth.count("slower") == back.count("faster") > 0
+
+
+def test_changes_up_to_the_tolerance_are_the_same() -> None:
+    base, new = made_up.full(1), changed(made_up.full(2), 0.95, lost)
+    assert against(base, new, tolerance=0.08).count("slower") == 0
+
+
+def test_measurements_are_joined_on_identity_not_on_order_or_id() -> None:
+    base = made_up.full(1)
+    shuffled = list(made_up.full(2).measurements)
+    random.Random(4).shuffle(shuffled)
+    renamed = [m.model_copy(update={"id": f"x{i}"}) for i, m in enumerate(shuffled)]
+    found = against(base, base.model_copy(update={"measurements": renamed}))
+    assert found.count("same") == 301
+
+
+def test_what_only_one_run_has_is_said() -> None:
+    base = made_up.full(1)
+    new = base.model_copy(update={"measurements": base.measurements[1:]})
+    reasons = [d.reason for d in against(base, new).differences]
+    assert reasons.count("only in the base run") == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"host": "other"}, "host: node017 in the base run, other in the new one"),
+        ({"emulated": True}, "emulated"),
+        ({"environment": {"kernel": "Linux 6.13.0", "governor": "performance",
+                          "thp": "madvise"}}, "kernel: Linux 6.12.0"),
+        ({"environment": {"kernel": "Linux 6.12.0", "governor": "powersave",
+                          "thp": "madvise"}}, "governor: performance"),
+        ({"machine": {**made_up.header().machine, "cpu": "Example 9100"}}, "machine: cpu"),
+        ({"machine": {**made_up.header().machine, "nodes": []}}, "machine: nodes"),
+        ({"machine": {**made_up.header().machine, "gpus": []}}, "machine: GPUs"),
+    ],
+)  # fmt: skip
+def test_another_machine_or_setting_is_not_comparable_unless_allowed(
+    change: dict[str, object], said: str
+) -> None:
+    base = made_up.full(1)
+    new = base.model_copy(update={"header": base.header.model_copy(update=change)})
+    found = against(base, new)
+    assert found.count("not comparable") == len(found.differences)
+    assert found.obstacles[0].startswith(said)
+    allowed = against(base, new, allow=[said.partition(":")[0]])
+    assert allowed.count("same") == 301
+    assert allowed.remarks
+
+
+def test_another_link_is_not_comparable() -> None:
+    base = made_up.full(1)
+    slow = made_up.PCIE.model_copy(update={"link": "PCIe 3.0 x16 at 0000:17:00.0"})
+    measurements = [
+        m.model_copy(update={"limit": slow}) if m.limit == made_up.PCIE else m
+        for m in base.measurements
+    ]
+    found = against(base, base.model_copy(update={"measurements": measurements}))
+    refused = [d for d in found.differences if d.reason.startswith("link: ")]
+    assert {d.kind for d in refused} == {"gpu-copy"}
+    assert "PCIe 4.0 x16" in refused[0].reason
+    assert "PCIe 3.0 x16" in refused[0].reason
+
+
+def test_too_few_samples_or_too_much_noise_is_not_comparable() -> None:
+    few = [made_up.run(made_up.memory_measurements(made_up.Maker(s, n=4))) for s in (1, 2)]
+    assert all("too few samples" in d.reason for d in against(*few).differences)
+    wild = [made_up.run(made_up.memory_measurements(made_up.Maker(s, noise=1.5, n=12)))
+            for s in (1, 2)]  # fmt: skip
+    found = against(*wild)
+    assert found.count("slower") == found.count("faster") == 0
+    assert any("too noisy" in d.reason for d in found.differences)
+
+
+def test_one_measurement_alone_is_held_to_its_samples() -> None:
+    maker = made_up.Maker()
+    runs = [made_up.run([maker.make("latency", "node:0", "node:0", {}, value, "ns")])
+            for value in (100.0, 101.0, 120.0)]  # fmt: skip
+    assert against(runs[0], runs[1], 0.0).count("same") == 1
+    assert against(runs[0], runs[2]).count("slower") == 1
+
+
+def test_the_quantile_of_student_with_four_degrees_of_freedom() -> None:
+    # Table values of any statistics book.
+    for probability, value in ((0.95, 2.1318), (0.975, 2.7764), (0.995, 4.6041), (0.9995, 8.6103)):
+        assert student4(probability) == pytest.approx(value, abs=1e-4)
+
+
+def test_a_word_that_may_not_differ_is_named_with_its_likeness() -> None:
+    with pytest.raises(UserError, match="did you mean 'governor'"):
+        check_allowed(["govenor"])
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, str]:
+    base = made_up.full(1)
+    slow = changed(made_up.full(2), 0.9, lost)
+    other = base.model_copy(update={"header": made_up.header(host="other")})
+    runs = {"base": base, "same": made_up.full(3), "slow": slow, "other": other}
+    return {name: str(made_up.write(run, tmp_path / f"{name}.jsonl")) for name, run in runs.items()}
+
+
+@pytest.mark.parametrize(
+    ("names", "status"),
+    [(["base", "same"], 0), (["base", "slow"], 1), (["base", "other"], 3),
+     (["base", "same", "slow"], 1), (["slow", "base"], 0)],
+)  # fmt: skip
+def test_the_exit_status(files: dict[str, str], names: list[str], status: int) -> None:
+    done = CliRunner().invoke(app, ["compare", *(files[name] for name in names)])
+    assert done.exit_code == status, done.output
+    assert all(len(line) <= 100 for line in done.output.splitlines())
+
+
+def test_a_page_and_json(files: dict[str, str], tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    done = CliRunner().invoke(
+        app, ["compare", files["base"], files["slow"], "--json", "-o", str(page)]
+    )
+    found = Comparison.model_validate_json(done.stdout.removeprefix('{"comparisons": [')[:-3])
+    assert found.count("slower") == 30
+    assert "30 slower" in page.read_text()
+
+
+@pytest.mark.parametrize("tolerance", ["-1%", "many", "100%"])
+def test_a_tolerance_that_is_none(files: dict[str, str], tolerance: str) -> None:
+    done = CliRunner().invoke(
+        app, ["compare", files["base"], files["same"], "--tolerance", tolerance]
+    )
+    assert isinstance(done.exception, UserError)
+    assert "--tolerance" in str(done.exception)
