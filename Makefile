@@ -7,7 +7,7 @@ PYTEST := $(BIN)/python -m pytest
 ENGINE_SOURCES := $(shell find engine cmake -type f) CMakeLists.txt
 
 .DEFAULT_GOAL := run
-.PHONY: run build test test-python test-engine test-sanitized fuzz test-gpu lint format bench schema clean
+.PHONY: run build test test-python test-engine test-sanitized fuzz test-gpu lint format bench schema clean testbed test-testbed test-testbed-inside
 
 run: $(BUILD)/.installed ## Measure this machine's memory and show it
 	$(BIN)/tierscope run --profile quick
@@ -56,6 +56,15 @@ fuzz: $(BUILD)/.sanitized ## Feed the engine's plan parser malformed plans
 	$(BUILD)/sanitized/fuzz-plan -max_total_time=$(FUZZ_SECONDS) -verbosity=0 -print_final_stats=1 \
 	  $(BUILD)/corpus engine/tests/plans
 
+testbed: $(BUILD)/.installed ## What the virtual machines need: packages and kernels, once
+	testbed/setup
+
+test-testbed-inside: testbed ## One boot, and all tests that run inside it
+	testbed/run -- $(PYTEST) -m testbed tests/testbed/inside
+
+test-testbed: test-testbed-inside ## Those, the other machines, and testbed/run itself
+	$(PYTEST) -m testbed --ignore tests/testbed/inside tests/testbed
+
 test-gpu: $(BUILD)/.installed ## On a machine with NVIDIA GPUs
 	$(PYTEST) -m gpu tests
 
@@ -63,6 +72,7 @@ lint: $(BUILD)/.installed ## Complain precisely; `make format` mends what can be
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy testbed/run testbed/*.py
 	$(BIN)/clang-format --dry-run --Werror $(shell git ls-files '*.h' '*.cpp' '*.cu' '*.cuh' '*.c')
 	$(BIN)/python $(BIN)/run-clang-tidy.py -clang-tidy-binary $(BIN)/clang-tidy -p $(BUILD)/engine -quiet -j 2 '/engine/(?!tests/).*\.cpp$$' > $(BUILD)/tidy.log 2>&1 || { grep -E 'error|warning|note' $(BUILD)/tidy.log; exit 1; }
 

@@ -34,7 +34,7 @@ def topology(machine: str) -> dict[str, Any]:
 def measured(machine: str, *options: str) -> list[dict[str, Any]]:
     """Outcomes of a bandwidth command."""
     line = f"{TIERSCOPE} bandwidth --budget 0.3 --json {' '.join(options)} || true"
-    outcomes: list[dict[str, Any]] = json.loads(inside(machine, line))["measurements"]
+    outcomes: list[dict[str, Any]] = json.loads(inside(machine, line))["results"]
     return outcomes
 
 
