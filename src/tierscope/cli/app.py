@@ -10,8 +10,11 @@ from tierscope.cli import (
     compare,
     doctor,
     export,
+    gpu,
     latency,
     loaded_latency,
+    matrix,
+    nvbandwidth,
     query,
     report,
     run,
@@ -67,6 +70,7 @@ app.command("run")(run.run)
 app.command("bandwidth")(bandwidth.bandwidth)
 app.command("latency")(latency.latency)
 app.command("loaded-latency")(loaded_latency.loaded_latency)
+app.command("matrix")(matrix.matrix)
 app.command("show")(show.show)
 app.command("doctor")(doctor.doctor)
 app.command("topo")(topo.topo)
@@ -77,3 +81,9 @@ app.command("list")(runs_list.list_)
 app.command("tag")(runs_list.tag)
 app.command("query")(query.query)
 app.command("export")(export.export)
+app.add_typer(gpu.app, name="gpu")
+app.command(
+    "nvbandwidth",
+    add_help_option=False,
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+)(nvbandwidth.nvbandwidth)

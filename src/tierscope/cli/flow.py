@@ -42,7 +42,7 @@ def measure_options(kind: str, given: dict[str, str | None], output: Output) -> 
     options = {name: value for name, value in given.items() if value is not None}
     request = Request.model_validate({"kind": kind, "options": options})
     topology = with_available(discover())
-    plan = _planned([request], topology)
+    plan = planned([request], topology)
     carry_out(kind, plan, topology, output, refine=refinement(plan, most_points([request])))
 
 
@@ -50,7 +50,7 @@ def measure_plan_file(path: Path, budget: str | None, output: Output) -> None:
     """Measure what a YAML plan asks for."""
     requests = read_plan(path)
     topology = with_available(discover())
-    plan = _planned(requests, topology)
+    plan = planned(requests, topology)
     if budget is not None:
         plan = fit_time(plan, _seconds(budget))
     refine = refinement(plan, most_points(requests))
@@ -61,7 +61,7 @@ def measure_profile(name: str, budget: str | None, output: Output) -> None:
     """Measure what a profile makes of this machine."""
     profile = profile_named(name)
     topology = with_available(discover())
-    plan = _planned(profile_requests(profile, topology), topology)
+    plan = planned(profile_requests(profile, topology), topology)
     if budget is not None:
         plan = fit_time(plan, _seconds(budget))
     elif profile.seconds is not None:
@@ -92,7 +92,8 @@ def _seconds(budget: str) -> float:
         raise UserError(f"--budget: {error}") from None
 
 
-def _planned(requests: list[Request], topology: Topology) -> Plan:
+def planned(requests: list[Request], topology: Topology) -> Plan:
+    """Return the plan that requests make on this machine, checked against its memory."""
     plan = expand(requests, topology, thp_available())
     limit = memory_limit()
     check_memory(plan, topology, limit.left_bytes if limit else None)
@@ -106,10 +107,12 @@ def carry_out(
     output: Output,
     show: Show | None = None,
     refine: Refine | None = None,
+    keep: Callable[[Run], None] | None = None,
 ) -> None:
     """Measure a plan and print its run, by ``show`` where the command has a view of its own.
 
-    ``refine`` adds points to curves that the plan begins.
+    ``refine`` adds points to curves that the plan begins; ``keep`` gets the run before it is
+    printed.
     """
     if output.dry_run:
         _print_plan(plan, output)
@@ -123,6 +126,8 @@ def carry_out(
     longest = max(seconds.values())
     with live_progress(plan, lambda name: seconds.get(name, longest)) as watch:
         outcome = measure(plan, label, topology, sys.argv, output.directory, watch, refine)
+    if keep:
+        keep(outcome.run)
     if output.json:
         typer.echo(to_json(outcome.run))
     else:

@@ -34,14 +34,15 @@ _MOST_REASONS = 12
 
 def show_run(console: Console, run: Run, path: Path) -> None:
     """Print everything about a run that fits a terminal."""
-    _show_machine(console, run)
+    show_machine(console, run)
     for kind, show in KINDS.items():
         show(console, [m for m in run.measurements if m.kind == kind], run)
-    _show_missing(console, run)
-    _show_end(console, run, path)
+    show_missing(console, run)
+    show_end(console, run, path)
 
 
-def _show_machine(console: Console, run: Run) -> None:
+def show_machine(console: Console, run: Run) -> None:
+    """Print what was measured on: the machine and the settings that figures depend on."""
     header, machine = run.header, run.header.machine
     title(console, f"{header.host}: {machine['cpu']}")
     if header.emulated:
@@ -88,7 +89,8 @@ def _count(number: int, name: str) -> str:
     return f"{number} {name}{'' if number == 1 else 's'}"
 
 
-def _show_missing(console: Console, run: Run) -> None:
+def show_missing(console: Console, run: Run) -> None:
+    """Print what was skipped or failed, why, and what to do."""
     missing = [m for m in run.measurements if m.status != "measured"]
     if not missing:
         return
@@ -106,7 +108,8 @@ def _show_missing(console: Console, run: Run) -> None:
         note(console, f"and {len(missing) - _MOST_REASONS} more in the run file")
 
 
-def _show_end(console: Console, run: Run, path: Path) -> None:
+def show_end(console: Console, run: Run, path: Path) -> None:
+    """Print how the run ended and where its file is."""
     planned = len(run.header.plan.get("measurements", []))
     done = len(run.measurements)
     console.print()

@@ -69,6 +69,10 @@ def summarize(topology: Topology) -> dict[str, Any]:
                 "cpus": node.cpus,
                 "total_bytes": node.total_bytes,
                 "free_bytes": node.free_bytes,
+                "distances": {str(to): distance for to, distance in node.distances.items()},
+                "performance": [
+                    claim.model_dump(mode="json", exclude_none=True) for claim in node.performance
+                ],
             }
             for node in topology.nodes
         ],

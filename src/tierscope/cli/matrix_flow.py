@@ -1,0 +1,46 @@
+"""From the options of ``tierscope matrix`` to its tables."""
+
+from pathlib import Path
+
+from tierscope.cli.flow import carry_out, planned
+from tierscope.cli.options import Output
+from tierscope.model.run import Run
+from tierscope.plans.matrix import MATRIX_POINTS, matrix_requests, parse_rates
+from tierscope.runs.refine import refinement
+from tierscope.topology import discover
+from tierscope.topology.available import with_available
+
+
+def measure_matrix(
+    given: dict[str, str | None], at: str | None, hwloc_xml: Path | None, output: Output
+) -> None:
+    """Measure each pair of initiator and target, print matrices, write the hwloc XML asked for."""
+    rates = parse_rates(at) if at is not None else []
+    options = {name: value for name, value in given.items() if value is not None}
+    topology = with_available(discover())
+    plan = planned(matrix_requests(options, loaded=bool(rates)), topology)
+
+    def keep(run: Run) -> None:
+        if hwloc_xml:
+            from tierscope.engine.query import topology_xml
+            from tierscope.report.hwloc_xml import write_hwloc_xml
+
+            write_hwloc_xml(topology_xml(), run, hwloc_xml)
+
+    def show(console: object, run: Run, path: Path) -> None:
+        from rich.console import Console
+
+        from tierscope.report.matrix import show_matrix
+
+        assert isinstance(console, Console)
+        show_matrix(console, run, path, rates)
+
+    carry_out(
+        "matrix",
+        plan,
+        topology,
+        output,
+        show=show,
+        refine=refinement(plan, MATRIX_POINTS, rates),
+        keep=keep,
+    )
