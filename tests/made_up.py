@@ -196,7 +196,10 @@ def latency_measurements(maker: Maker) -> list[Measurement]:
         for step in range(12):
             rate = most * (step + 0.2) / 11.5
             value = 110 + 60 * (rate / most) ** 2 / max(0.06, 1.02 - rate / most)
-            pattern = {"mix": mix, "rate": step, "size": 1 << 30, "pages": "thp"}
+            pattern = {"mix": mix, "delay_ns": 11 - step, "size": 1 << 30, "pages": "thp",
+                       "order": "random", "stride": 256, "load_from": "node:0",
+                       "load_to": "node:0", "load_order": "sequential", "load_threads": 31,
+                       "load_access_size": 64, "load_size": 1 << 26}  # fmt: skip
             side = [Figure(metric="bandwidth", unit="B/s", estimate=rate)]
             found.append(
                 maker.make("loaded-latency", "node:0", "node:0", pattern, value, "ns", figures=side)

@@ -8,9 +8,10 @@ A rule is one line::
     node:0 -> node:* read: >= 20 GB/s
     every node:0 -> node:0 latency pages=thp: <= 130 ns
 
-``A <- B`` is ``B -> A``: B is the initiator, A the target, as tables name them. An end is an
-endpoint, a pattern of one (``gpu:*``), a kind of endpoint alone (``node``) or ``*``. Words narrow
-a rule: a kind (``latency``), an operation (``read``) or a property (``threads=2``, ``size=1g``).
+``A <- B`` is ``B -> A``, and means the path that tables call so: of GPU copies from B's memory to
+A's, of all other kinds B is the initiator and A the target. An end is an endpoint, a pattern of
+one (``gpu:*``), a kind of endpoint alone (``node``) or ``*``. Words narrow a rule: a kind
+(``latency``), an operation (``read``) or a property (``threads=2``, ``size=1g``).
 
 Without ``every`` the best figure of each path has to meet the rule: its highest rate, or the
 latency of its largest working set, which is the memory's and no cache's. A rule that no
@@ -44,7 +45,7 @@ _OPERATIONS = ("read", "write", "write-nt", "copy", "copy-nt", "scale", "add", "
 _KINDS = ("bandwidth", "latency", "loaded-latency", "gpu-copy", "gpu-memory", "gpu-latency")
 _KEYS = (
     "operation", "order", "threads", "size", "access_size", "stride", "pages", "isa", "policy",
-    "mechanism", "streams", "engine", "memory", "direction", "metric", "id",
+    "mechanism", "streams", "engine", "memory", "way", "issued", "mix", "metric", "id",
 )  # fmt: skip
 _SIZES = ("size", "access_size", "stride")
 

@@ -75,6 +75,7 @@ def export_runs(
     paths = _all_paths(None) if every else [find_run(name) for name in names or ["last"]]
     if prometheus is not None and len(paths) != 1:
         raise UserError(f"--prometheus takes one run, not {len(paths)}: it says how things are now")
+    from tierscope.analysis.flat import flat_run
     from tierscope.runs.export_tables import export_table, write_prometheus
 
     targets: tuple[tuple[Path | None, str], ...] = ((parquet, "parquet"), (csv_file, "csv"))
@@ -84,16 +85,19 @@ def export_runs(
             _warn(problems)
             typer.echo(f"{count} measurements of {len(paths) - len(problems)} runs: {target}")
     if prometheus is not None:
-        typer.echo(f"{write_prometheus(read_run(paths[0]), prometheus)} figures: {prometheus}")
+        typer.echo(
+            f"{write_prometheus(flat_run(read_run(paths[0])), prometheus)} figures: {prometheus}"
+        )
 
 
 def check_run(name: str, expect: Path, junit: Path | None, as_json: bool) -> None:
     """Hold a run against its golden values and exit with what was found."""
     from tierscope.analysis.expect import check, read_rules
+    from tierscope.analysis.flat import flat_run
     from tierscope.report.check import show_findings, write_junit
 
     rules = read_rules(expect)
-    run = read_run(find_run(name))
+    run = flat_run(read_run(find_run(name)))
     findings = check(run, rules)
     if junit is not None:
         write_junit(run, findings, junit)

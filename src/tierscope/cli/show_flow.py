@@ -5,6 +5,7 @@ from pathlib import Path
 
 import typer
 
+from tierscope.analysis.flat import flat_run
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.run import Run
 from tierscope.plans.grammar import parse_number
@@ -14,7 +15,7 @@ from tierscope.runs import find_run, read_run
 def runs_named(names: list[str]) -> list[tuple[str, Run]]:
     """Read runs by file, name, tag or ``last``; each with the name to call it by."""
     found = [find_run(name) for name in names]
-    return [(path.stem, read_run(path)) for path in found]
+    return [(path.stem, flat_run(read_run(path))) for path in found]
 
 
 def report_runs(names: list[str], output: Path | None, png: Path | None, svg: Path | None) -> None:

@@ -1,7 +1,6 @@
 """The pictures of any kind: bars of what differs, sweeps over sizes, matrices of paths."""
 
-from itertools import pairwise
-
+from tierscope.analysis.half_size import half_size
 from tierscope.model.run import Measurement
 from tierscope.report import figures
 from tierscope.report.pictures import shapes
@@ -122,16 +121,13 @@ def size_sweeps(gathered: Gathered) -> list[Picture]:
 
 
 def _halves(group: list[Measurement], names: list[str]) -> dict[float, str]:
-    """Return n1/2 of each curve, on the straight line between its neighbours, with its text."""
+    """Return n1/2 of each curve with its text."""
     found: dict[float, str] = {}
     for members in groups_by(group, *names).values():
-        curve = sorted((float(m.pattern["size"]), m.estimate or 0.0) for m in members)
-        half = max(value for _, value in curve) / 2
-        for (size, value), (next_size, next_value) in pairwise(curve):
-            if value < half <= next_value:
-                at = size + (next_size - size) * (half - value) / (next_value - value)
-                found[at] = f"{figures.size_text(at)} ({words_of(members[0], names) or 'n1/2'})"
-                break
+        half = half_size([(float(m.pattern["size"]), m.estimate or 0.0) for m in members])
+        if half is not None:
+            text = figures.size_text(half.size)
+            found[half.size] = f"{text} ({words_of(members[0], names) or 'n½'})"
     return found
 
 

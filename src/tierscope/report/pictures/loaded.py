@@ -2,102 +2,126 @@
 
 from typing import Any
 
+from tierscope.analysis.curve import Summary, summarize
 from tierscope.model.run import Measurement
 from tierscope.report import figures
 from tierscope.report.pictures import shapes
 from tierscope.report.pictures.picture import (
     Gathered,
     Picture,
+    Spec,
     constants,
     groups_by,
-    path_of,
+    label_of,
     slug,
+    value_of,
     varying,
-    words_of,
 )
+from tierscope.runs.refine import idle_latencies, loaded_points
 
-_INJECTED = (
-    "load_threads",
-    "delay_ns",
-    "load",
-    "rate",
-    "delay",
-    "injected",
-    "target_rate",
-    "load_rate",
-    "point",
-)
-"""Keys of a pattern that say how hard a point was loaded; points of one curve differ in them."""
+_INJECTED = ("delay_ns", "load_threads")
+"""What says how hard a point was loaded; points of one curve differ in it."""
+_SAME = ("load_from", "load_to", "load_order", "load_access_size", "load_size", "stride")
+"""Said only where curves differ in it."""
+_GB = 1e9
 
 
 def curves(gathered: Gathered) -> list[Picture]:
-    """Latency over measured bandwidth, a curve for each mix of load."""
-    points = [(m, _both(m)) for m in gathered.measured]
-    usable = [m for m, both in points if both is not None]
+    """Latency over measured bandwidth, a curve for each mix of load, from light load to heavy."""
     pictures = []
-    for (path,), group in groups_by(usable, "path").items():
+    for (path,), group in groups_by(gathered.measured, "path").items():
         names = [key for key in varying(group, "path") if key not in _INJECTED]
-        rows = [
-            _row(both, words_of(m, names) or path)
-            for m, both in points
-            if both is not None and path_of(m) == path
-        ]
-        x = {
-            "field": "x",
-            "type": "quantitative",
-            "title": "bandwidth measured during the chase, GB/s",
-            "scale": {"zero": True},
-            "axis": {"tickCount": 6},
-        }
-        y = {
-            "field": "value",
-            "type": "quantitative",
-            "title": "latency, ns",
-            "scale": {"zero": True},
-            "axis": {"tickCount": 6},
-        }
-        lowest = min(rows, key=lambda row: row["value"])
-        most = max(rows, key=lambda row: row["x"])
-        pictures.append(
-            Picture(
-                key=slug(f"loaded {path}"),
-                title=f"Latency under load, {path}",
-                subtitle=constants(group, *_INJECTED),
-                alt=f"From {lowest['value']:.4g} ns at {lowest['x']:.3g} GB/s to "
-                f"{most['value']:.4g} ns at {most['x']:.3g} GB/s.",
-                spec=shapes.curves(rows, x, y),
-                measurements=group,
+        rows: list[dict[str, Any]] = []
+        knees: list[dict[str, Any]] = []
+        said = []
+        for members in groups_by(group, *names).values():
+            points = loaded_points(members)
+            if not points:
+                continue
+            words = [label_of(key, value_of(members[0], key)) for key in names]
+            series = ", ".join(words) or "latency"
+            rows += [row for m in members if (row := _row(m, series))]
+            summary = summarize(points, idle_latencies(members))
+            knees += _knee(summary)
+            said.append(_said(series if words else "", summary))
+        if rows:
+            pictures.append(
+                Picture(
+                    key=slug(f"loaded {path}"),
+                    title=f"Latency under load, {path}",
+                    subtitle=constants(group, *_INJECTED, *_SAME),
+                    alt=" ".join(said),
+                    spec=shapes.curves(rows, _BANDWIDTH, _LATENCY, _knee_marks(knees)),
+                    measurements=group,
+                )
             )
-        )
     return pictures
 
 
-def _both(measurement: Measurement) -> tuple[float, float, float, float] | None:
-    """Return bandwidth, latency and the latency's interval, whichever of them is the main one."""
-    rates = [f.estimate for f in measurement.figures if f.unit == "B/s"]
-    times = [f for f in measurement.figures if f.unit == "ns"]
+_BANDWIDTH: Spec = {
+    "field": "x",
+    "type": "quantitative",
+    "title": "bandwidth measured during the chase, GB/s",
+    "scale": {"zero": True},
+    "axis": {"tickCount": 6},
+}
+_LATENCY: Spec = {
+    "field": "value",
+    "type": "quantitative",
+    "title": "latency, ns",
+    "scale": {"zero": True},
+    "axis": {"tickCount": 6},
+}
+
+
+def _row(measurement: Measurement, series: str) -> dict[str, Any] | None:
+    rates = [f.estimate for f in measurement.figures if f.metric == "bandwidth"]
+    delay = measurement.pattern.get("delay_ns")
     value = measurement.estimate
-    if value is None:
+    if value is None or not rates or delay is None:
         return None
-    if measurement.unit == "ns" and rates:
-        low, high = measurement.ci_low or value, measurement.ci_high or value
-        return rates[0], value, low, high
-    if measurement.unit == "B/s" and times:
-        time = times[0]
-        return value, time.estimate, time.ci_low or time.estimate, time.ci_high or time.estimate
-    return None
-
-
-def _row(both: tuple[float, float, float, float], series: str) -> dict[str, Any]:
-    rate, value, low, high = both
-    half = max(value - low, high - value)
-    decimals = figures.decimals_of(value, half)
     return {
-        "x": rate / 1e9,
+        "x": rates[0] / _GB,
         "value": value,
-        "low": low,
-        "high": high,
-        "order": rate,
+        "low": measurement.ci_low if measurement.ci_low is not None else value,
+        "high": measurement.ci_high if measurement.ci_high is not None else value,
+        "order": -int(delay),
         "series": series,
-        "tip": f"{series}: {value:.{decimals}f} ns at {rate / 1e9:.3g} GB/s",
+        "tip": f"{series}: {figures.with_interval(measurement, 1.0)} ns at {rates[0] / _GB:.3g} "
+        "GB/s",
     }
+
+
+def _knee(summary: Summary) -> list[dict[str, Any]]:
+    if summary.knee is None:
+        return []
+    return [{"x": summary.knee.bandwidth / _GB, "value": summary.knee.latency, "text": "knee"}]
+
+
+def _knee_marks(knees: list[dict[str, Any]]) -> list[Spec]:
+    if not knees:
+        return []
+    place = {"x": {"field": "x", "type": "quantitative"}, "y": _LATENCY}
+    return [
+        {
+            "data": {"values": knees},
+            "mark": {"type": "point", "size": 220, "color": "role:soft", "aria": False},
+            "encoding": place,
+        },
+        {
+            "data": {"values": sorted(knees, key=lambda knee: knee["x"])[:1]},
+            "mark": {"type": "text", "dy": -16, "dx": -6, "align": "right", "aria": False},
+            "encoding": {**place, "text": {"field": "text"}},
+        },
+    ]
+
+
+def _said(series: str, summary: Summary) -> str:
+    name = f"{series}: idle" if series else "Idle"
+    knee = (
+        f"knee at {summary.knee.bandwidth / _GB:.3g} GB/s, {summary.knee.latency:.4g} ns"
+        if summary.knee
+        else "no knee"
+    )
+    top = "saturation" if summary.saturated else "most reached"
+    return f"{name} {summary.idle:.4g} ns, {knee}, {top} {summary.peak.bandwidth / _GB:.3g} GB/s."

@@ -104,9 +104,17 @@ _WORDS = {
     "stride": "stride {}",
     "threads": "{} threads",
     "streams": "{} streams",
+    "mix": "{} read:write",
 }
+_LONGEST = 60
 _SIZES = ("size", "access_size", "stride", "chunk", "block_size")
-_UNSAID = {("order", "sequential"), ("isa", "auto"), ("access_size", 64), ("stride", 256)}
+_UNSAID = {
+    ("order", "sequential"),
+    ("isa", "auto"),
+    ("access_size", 64),
+    ("stride", 256),
+    ("streams", 1),
+}
 
 
 def label_of(key: str, value: Any) -> str:
@@ -119,7 +127,8 @@ def label_of(key: str, value: Any) -> str:
         return _WORDS[key].format(value)
     if isinstance(value, bool | int | float):
         return f"{key.replace('_', ' ')} {value}"
-    return str(value)
+    text = str(value)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 def constants(measurements: list[Measurement], *without: str) -> str:

@@ -1,0 +1,56 @@
+"""Measurements with the ends and the properties that people name them by.
+
+A GPU's copies are recorded as they were asked for: the GPU that issues them, the memory it
+reaches, and the transfers in full. People speak of where bytes come from and go to, by which engine
+and from what kind of host memory; that is what is shown, compared and checked.
+"""
+
+from typing import Any
+
+from tierscope.model.run import Measurement, Run
+
+
+def flat_run(run: Run) -> Run:
+    """Return a run whose measurements are all flat."""
+    return run.model_copy(update={"measurements": [flat(m) for m in run.measurements]})
+
+
+def flat(measurement: Measurement) -> Measurement:
+    """Return a measurement with source and destination as ends and a pattern of plain values."""
+    pattern = dict(measurement.pattern)
+    transfers = pattern.pop("transfers", None)
+    place = pattern.get("memory")
+    if isinstance(place, dict):
+        pattern["memory"] = place.get("memory", "")
+    if not isinstance(transfers, list) or not transfers:
+        return measurement.model_copy(update={"pattern": pattern})
+    source, _, destination = str(transfers[0]["name"]).partition(" -> ")
+    pattern |= _properties(transfers)
+    many = len(transfers) > 2 or (len(transfers) == 2 and "way" not in pattern)
+    ends = {} if many else {"initiator": source, "target": destination}
+    return measurement.model_copy(update={"pattern": pattern, **ends})
+
+
+def _properties(transfers: list[dict[str, Any]]) -> dict[str, Any]:
+    first = transfers[0]
+    ends = [end for one in transfers for end in (one["source"], one["destination"])]
+    kinds = dict.fromkeys(str(end["memory"]) for end in ends if "memory" in end)
+    found: dict[str, Any] = {
+        "engine": ", ".join(dict.fromkeys(str(one["engine"]) for one in transfers)),
+        "memory": ", ".join(kinds),
+        "streams": first["streams"],
+    }
+    if len(transfers) == 2 and transfers[1]["source"] == first["destination"]:
+        found["way"] = "both ways at once"
+    elif len(transfers) > 1:
+        found["transfers"] = ", ".join(str(one["name"]) for one in transfers)
+    elif _between_gpus(first):
+        reads = first["gpu"] == first["destination"]["gpu"]
+        found["issued"] = "by a read" if reads else "by a write"
+    return found
+
+
+def _between_gpus(transfer: dict[str, Any]) -> bool:
+    """Whether a transfer goes from one GPU to another one."""
+    source, destination = transfer["source"], transfer["destination"]
+    return source["where"] == destination["where"] == "gpu" and source != destination

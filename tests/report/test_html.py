@@ -1,0 +1,140 @@
+"""The report as a file: complete in itself, of bearable size, honest about what a run is."""
+
+import base64
+import gzip
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from tests import made_up
+from tests.report.hostile import STRINGS, hostile_run
+from typer.testing import CliRunner
+
+from tierscope.cli.app import app
+from tierscope.model.errors import UserError
+from tierscope.model.run import Run
+from tierscope.report.html import render_report
+from tierscope.report.html.machine import best_to
+from tierscope.report.html.page import harmless
+from tierscope.report.sentences import sentences
+
+MEGABYTE = 1_000_000
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    return render_report([("made-up", made_up.full())])
+
+
+def test_it_names_no_address_to_load_anything_from(page: str) -> None:
+    addresses = set(re.findall(r"""(?:src|href|url)\s*[=(]\s*["']?([^"'\s>)]+)""", page))
+    assert {a for a in addresses if not a.startswith(("#", "data:", "URL."))} == set()
+
+
+def test_it_forbids_itself_to_run_or_load_anything_else(page: str) -> None:
+    assert re.search(r"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-", page)
+
+
+def test_every_picture_has_its_method_and_a_button_for_its_data(page: str) -> None:
+    figures = re.findall(r'<figure class="card".*?</figure>', page, re.DOTALL)
+    assert len(figures) >= 15
+    assert all('<p class="method">' in f and 'class="csv"' in f and "<svg" in f for f in figures)
+
+
+def test_the_page_s_csv_has_every_measurement(page: str) -> None:
+    packed = json.loads(re.findall(r'id="run1-data">(.*?)</script>', page)[0])
+    lines = json.loads(gzip.decompress(base64.b64decode(packed)))
+    assert len(lines) == 1 + len(made_up.full().measurements)
+
+
+def test_ten_thousand_results_stay_under_three_megabytes() -> None:
+    maker = made_up.Maker(n=12)
+    made = [
+        maker.make(
+            "bandwidth", f"node:{k % 25}", f"node:{k // 25 % 25}",
+            {"operation": "read", "order": "random", "access_size": 64 << (k // 2500),
+             "size": 1 << 30, "pages": "thp", "threads": 1 + k // 625},
+            5e10 + 1e6 * (k % 977),
+        )
+        for k in range(10_000)
+    ]  # fmt: skip
+    assert len(render_report([("big", made_up.run(made))]).encode()) < 3 * MEGABYTE
+
+
+class _Elements(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.scripts = 0
+        self.handlers: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.scripts += tag == "script"
+        self.handlers += [name for name, _ in attrs if name.startswith("on")]
+
+
+def test_hostile_names_make_no_element_and_no_handler() -> None:
+    found = _Elements()
+    found.feed(render_report([(STRINGS[0], hostile_run())]))
+    assert found.scripts == 2
+    assert found.handlers == []
+
+
+@pytest.mark.parametrize("cell", ["=1+1", "+x", "-x", "@SUM(A1)", "\tx"])
+def test_a_spreadsheet_takes_no_text_for_a_formula(cell: str) -> None:
+    assert harmless(cell) == f"'{cell}"
+
+
+@pytest.mark.parametrize("cell", ["-1.5", "+3", "1e-9", "node:0", ""])
+def test_numbers_and_plain_text_stay_as_they_are(cell: str) -> None:
+    assert harmless(cell) == cell
+
+
+def test_the_drawing_gets_the_best_figure_of_each_part() -> None:
+    found = best_to(made_up.full())
+    assert found["node 0"].startswith("277")
+    assert found["gpu:0"] == "26.2 GB/s"
+
+
+def test_three_sentences_say_best_left_over_and_wrong() -> None:
+    first, second, third = sentences(made_up.full())
+    assert "fastest path is gpu:0 → gpu:0" in first
+    assert "from node:1 to gpu:0" in second
+    assert "67% of the 31.5 GB/s of PCIe 4.0 x16" in second
+    assert "1 measurement failed" in third
+
+
+def test_a_run_that_is_all_right_has_nothing_wrong() -> None:
+    run = made_up.run(made_up.memory_measurements(made_up.Maker()))
+    assert sentences(run)[2].startswith("Nothing looks wrong")
+
+
+@pytest.mark.parametrize(
+    ("run", "said"),
+    [
+        (made_up.run([], finished=False), "was cut after 0"),
+        (made_up.run([], emulated=True), "emulated in software"),
+        (made_up.run([], environment={"governor": "powersave"}), "governor is powersave"),
+    ],
+)
+def test_what_looks_wrong(run: Run, said: str) -> None:
+    assert said in sentences(run)[2]
+    assert "Nothing was measured" in render_report([("run", run)])
+
+
+def test_a_torn_file_is_reported_as_far_as_it_goes(tmp_path: Path) -> None:
+    file = made_up.write(made_up.full(), tmp_path / "torn.jsonl")
+    content = file.read_bytes()
+    file.write_bytes(content[: len(content) // 2])
+    out = tmp_path / "torn.html"
+    done = CliRunner().invoke(app, ["report", str(file), "-o", str(out)])
+    assert done.exit_code == 0, done.output
+    assert "This run was cut." in out.read_text()
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    file = made_up.write(made_up.run([]), tmp_path / "run.jsonl")
+    done = CliRunner().invoke(app, ["report", str(file), "-o", str(tmp_path / "no" / "x.html")])
+    assert isinstance(done.exception, UserError)
+    assert "cannot be written" in str(done.exception)

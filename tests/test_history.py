@@ -1,0 +1,181 @@
+"""Kept runs: listed, tagged, asked in SQL, exported."""
+
+import csv
+import json
+import os
+import re
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests import made_up
+from typer.testing import CliRunner
+
+from tierscope.cli.app import app
+from tierscope.model.errors import UserError
+from tierscope.runs.export_tables import prometheus_text
+from tierscope.runs.query import TABLES
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Three runs in the user's data directory: whole, cut, and no run at all."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    folder = tmp_path / "tierscope/runs"
+    folder.mkdir(parents=True)
+    maker = made_up.Maker()
+    whole = made_up.run(made_up.memory_measurements(maker)[:30])
+    made_up.write(whole, folder / "20260105-140307-quick.jsonl")
+    later = made_up.run(
+        made_up.latency_measurements(maker)[:7], finished=False,
+        started="2026-01-06T09:00:00+01:00", host="node018",
+    )  # fmt: skip
+    file = made_up.write(later, folder / "20260106-090000-quick.jsonl")
+    with file.open("a") as torn:
+        torn.write('{"record":"measur')
+    (folder / "20260107-000000-broken.jsonl").write_text("no run\n")
+    os.utime(folder / "20260107-000000-broken.jsonl", (0, 0))
+    return folder
+
+
+def do(*arguments: str) -> Any:
+    return CliRunner().invoke(app, list(arguments))
+
+
+def test_the_list_says_which_runs_came_to_their_end(kept: Path) -> None:
+    done = do("list", "--json")
+    found = {entry["name"]: entry for entry in json.loads(done.stdout)["runs"]}
+    assert [entry["state"] for entry in found.values()] == ["unreadable", "complete", "cut"]
+    assert found["20260105-140307-quick"]["measured"] == 30
+    assert found["20260106-090000-quick"]["measured"] is None
+    text = do("list").stdout
+    assert "30 of 30" in text
+    assert all(len(line) <= 100 for line in text.splitlines())
+
+
+def test_tags_name_runs(kept: Path) -> None:
+    assert do("tag", "20260105-140307-quick", "golden", "idle").exit_code == 0
+    assert "20260105-140307-quick" in do("show", "golden").stdout
+    assert [
+        e["name"] for e in json.loads(do("list", "--tag", "idle", "--json").stdout)["runs"]
+    ] == ["20260105-140307-quick"]
+    assert do("tag", "golden", "--remove", "idle").stdout == "20260105-140307-quick: golden\n"
+    assert (kept / "20260105-140307-quick.tags").read_text() == "golden\n"
+
+
+@pytest.mark.parametrize("tag", ["a b", "last", "../x", "", "x" * 41])
+def test_a_tag_that_is_none(kept: Path, tag: str) -> None:
+    assert isinstance(do("tag", "last", tag).exception, UserError)
+
+
+def test_a_tag_that_is_not_there_cannot_go(kept: Path) -> None:
+    assert "has no tag 'x'" in str(do("tag", "last", "--remove", "x").exception)
+
+
+def test_sql_over_all_runs(kept: Path) -> None:
+    done = do(
+        "query",
+        "select r.host, m.kind, count(*) as n, max(m.estimate) > 1e9 as fast from measurements m "
+        "join runs r on m.run = r.name group by all order by host",
+        "--json",
+    )
+    assert json.loads(done.stdout)["rows"] == [
+        {"host": "node017", "kind": "bandwidth", "n": 30, "fast": True},
+        {"host": "node018", "kind": "latency", "n": 7, "fast": False},
+    ]
+    assert "20260107-000000-broken" in done.stderr
+
+
+def test_properties_that_have_no_column_are_asked_as_json(kept: Path) -> None:
+    done = do("query", "select distinct pattern->>'stride' as stride from measurements "
+                       "where kind = 'latency'", "--csv")  # fmt: skip
+    assert done.stdout == "stride\n256\n"
+
+
+def test_times_are_utc(kept: Path) -> None:
+    done = do("query", "select started from runs where host = 'node018'", "--csv")
+    assert done.stdout == "started\n2026-01-06 08:00:00\n"
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_the_help_s_columns_are_there(kept: Path, table: str) -> None:
+    rows = json.loads(do("query", f"describe {table}", "--json").stdout)["rows"]
+    assert {row["column_name"] for row in rows} == set(TABLES[table])
+
+
+@pytest.mark.parametrize(
+    "sql", ["selec", "select nothing from runs", "copy runs to '{}/x.csv'",
+            "select * from read_text('/etc/passwd')", "install httpfs"],
+)  # fmt: skip
+def test_a_query_that_fails_is_one_line_and_reaches_no_file(
+    kept: Path, tmp_path: Path, sql: str
+) -> None:
+    done = do("query", sql.format(tmp_path))
+    assert isinstance(done.exception, UserError)
+    assert "the query failed" in str(done.exception)
+    assert "\n" not in str(done.exception)
+    assert not (tmp_path / "x.csv").exists()
+
+
+def test_no_runs_at_all(tmp_path: Path) -> None:
+    assert "no runs" in do("list").stdout
+    assert do("query", "select count(*) as n from runs", "--csv").stdout == "n\n0\n"
+
+
+def test_parquet_and_csv_have_every_measurement(kept: Path, tmp_path: Path) -> None:
+    import duckdb
+
+    table, text = tmp_path / "all.parquet", tmp_path / "all.csv"
+    done = do("export", "--all", "--parquet", str(table), "--csv", str(text))
+    assert done.exit_code == 0, done.output
+    found = duckdb.connect().execute(
+        f"select count(*), sum(len(samples)), count(distinct host) from '{table}'"
+    )
+    assert found.fetchone() == (37, 37 * 40, 2)
+    rows = list(csv.DictReader(text.open()))
+    assert len(rows) == 37
+    assert len(rows[0]["samples"].split()) == 40
+
+
+def test_an_apostrophe_in_a_file_s_name_is_only_that(kept: Path, tmp_path: Path) -> None:
+    target = tmp_path / "it's.parquet"
+    assert do("export", "20260105-140307-quick", "--parquet", str(target)).exit_code == 0
+    assert target.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "say what to write"),
+        (["--all", "last", "--csv", "x"], "not both"),
+        (["--all", "--prometheus", "x"], "takes one run"),
+        (["--parquet", "/no/such/place/x"], "cannot be written"),
+        (["--prometheus", "/no/such/place/x"], "cannot be written"),
+    ],
+)
+def test_an_export_that_cannot_be(kept: Path, arguments: list[str], said: str) -> None:
+    assert said in str(do("export", *arguments).exception)
+
+
+SAMPLE = re.compile(r'[a-z_]+(\{([a-zA-Z_][a-zA-Z0-9_]*="([^"\\\n]|\\["\\n])*",?)*\})? [-+0-9.e]+')
+
+
+def test_prometheus_text_is_what_the_collector_reads(kept: Path, tmp_path: Path) -> None:
+    target = tmp_path / "tierscope.prom"
+    assert do("export", "20260106-090000-quick", "--prometheus", str(target)).exit_code == 0
+    lines = target.read_text().splitlines()
+    assert all(line.startswith("# ") or SAMPLE.fullmatch(line) for line in lines)
+    assert any(line.startswith("tierscope_latency_seconds{") for line in lines)
+    assert "tierscope_run_complete 0" in lines
+    helped = [line.split()[2] for line in lines if line.startswith("# HELP")]
+    assert len(helped) == len(set(helped))
+    assert stat.S_IMODE(target.stat().st_mode) == 0o644
+    assert list(tmp_path.glob(".tierscope-*")) == []
+
+
+def test_prometheus_labels_hold_any_text() -> None:
+    nasty = 'a"b\\c\nd'
+    made = made_up.Maker().make("bandwidth", nasty, nasty, {"x-y": nasty}, 1e9)
+    lines = prometheus_text(made_up.run([made])).splitlines()
+    assert all(line.startswith("# ") or SAMPLE.fullmatch(line) for line in lines)
