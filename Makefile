@@ -7,7 +7,7 @@ PYTEST := $(BIN)/python -m pytest
 ENGINE_SOURCES := $(shell find engine cmake -type f) CMakeLists.txt
 
 .DEFAULT_GOAL := run
-.PHONY: run build test test-python test-engine test-sanitized fuzz test-gpu lint format bench schema clean testbed test-testbed test-testbed-inside
+.PHONY: run build test test-python test-engine test-sanitized fuzz test-gpu test-arm lint format bench schema clean testbed test-testbed test-testbed-inside
 
 run: $(BUILD)/.installed ## Measure this machine's memory and show it
 	$(BIN)/tierscope run --profile quick
@@ -64,6 +64,13 @@ test-testbed-inside: testbed ## One boot, and all tests that run inside it
 
 test-testbed: test-testbed-inside ## Those, the other machines, and testbed/run itself
 	$(PYTEST) -m testbed --ignore tests/testbed/inside tests/testbed
+
+# The kernels and what they rest on, on two kinds of Arm CPU: with SVE and without.
+test-arm: $(BUILD)/.environment ## Cross-build for aarch64, test under qemu's user emulation
+	@$(BIN)/cmake -G Ninja -S engine/tests/arm -B $(BUILD)/arm -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja > $(BUILD)/arm.log || { cat $(BUILD)/arm.log; exit 1; }
+	$(BIN)/cmake --build $(BUILD)/arm
+	qemu-aarch64 -cpu max $(BUILD)/arm/kernel-tests --gtest_brief=1
+	qemu-aarch64 -cpu cortex-a57 $(BUILD)/arm/kernel-tests --gtest_brief=1
 
 test-gpu: $(BUILD)/.installed ## On a machine with NVIDIA GPUs
 	$(PYTEST) -m gpu tests

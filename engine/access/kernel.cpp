@@ -3,6 +3,9 @@
 #include "access/targets.h"
 // targets.h comes before Highway's headers, which it configures.
 #include <hwy/targets.h>
+#if !HWY_ARCH_X86
+#include <sys/auxv.h>
+#endif
 
 #include <stdexcept>
 #include <string>
@@ -53,6 +56,15 @@ const TargetTable& table_of(std::string_view isa) {
   throw std::invalid_argument("no such instruction set: " + std::string(isa));
 }
 
+// Highway's bits of what this CPU runs.
+std::int64_t targets_of_cpu() {
+#if HWY_ARCH_X86
+  return hwy::SupportedTargets();
+#else
+  return HWY_NEON | ((getauxval(AT_HWCAP) & HWCAP_SVE) != 0 ? HWY_SVE : 0);
+#endif
+}
+
 }  // namespace
 
 const OperationTraits& traits_of(Operation operation) {
@@ -63,7 +75,7 @@ std::span<const std::string_view> supported_isas() {
   static const std::vector<std::string_view> supported = [] {
     std::vector<std::string_view> found;
     for (const NamedTarget& target : kTargets) {
-      if ((hwy::SupportedTargets() & target.table().target) != 0) found.push_back(target.isa);
+      if ((targets_of_cpu() & target.table().target) != 0) found.push_back(target.isa);
     }
     return found;
   }();
