@@ -201,6 +201,8 @@ class GpuLatencySpec(GpuSpec):
     kind: Literal["gpu-latency"] = "gpu-latency"
     gpu: GpuIndex
     memory: MemoryPlace
+    engine: Literal["sm", "tma"] = "sm"
+    """sm: plain loads; tma: bulk copies of 16 bytes, each waited for."""
     per_sm: bool = False
     """Chase on each multiprocessor in turn, too, and report percentiles over them."""
     pattern: GpuLatencyPattern

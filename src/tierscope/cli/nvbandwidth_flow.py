@@ -1,0 +1,263 @@
+"""nvbandwidth's command line, and its run from test cases to output."""
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from tierscope.engine import capabilities
+from tierscope.model.errors import UserError
+from tierscope.model.event import Event, Failed, Result, Skipped
+from tierscope.model.plan import PLAN_VERSION, Plan
+from tierscope.model.topology import Topology
+from tierscope.plans.gpu_nvbandwidth import TESTS, Settings, Test, make_cells, waived
+from tierscope.plans.gpu_specs import require_gpus
+from tierscope.plans.grammar import did_you_mean
+from tierscope.plans.machine import MIB
+from tierscope.report.gpu_nvbandwidth import Outcome, json_of, perf_of, text_of
+from tierscope.runs import measure
+from tierscope.runs.record import measurement_of, version
+from tierscope.topology import discover
+from tierscope.topology.available import with_available
+
+LIKE = "v0.8"
+_DRIVER = Path("/proc/driver/nvidia/version")
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what was wrong in one line, and ends as nvbandwidth does."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UserError(f"{message} (see 'tierscope nvbandwidth --help')")
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Carry out one command line; returns 0, or 1 for bad arguments and any failure."""
+    as_json = "-j" in arguments or "--json" in arguments or "json" in arguments
+    try:
+        options = _parser().parse_args(arguments)
+        as_json = _format(options) == "json"
+        if options.version:
+            print(f"nvbandwidth {LIKE} (tierscope {version()})")
+            return 0
+        if options.list:
+            print(_listing(), end="")
+            return 0
+        return _measure(options)
+    except UserError as error:
+        if as_json:
+            print(json.dumps({"nvbandwidth": {"error": str(error)}}, indent=2))
+        sys.stderr.write(f"tierscope: nvbandwidth: {error}\n")
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="tierscope nvbandwidth",
+        description="nvbandwidth's test cases, measured by tierscope: same names, indices, "
+        "options and output. Samples are taken until the 95%% interval is within 1%.",
+        epilog="example: tierscope nvbandwidth -t host_to_device_memcpy_ce 4 -b 256 --json",
+    )
+    add = parser.add_argument
+    add("-b", "--bufferSize", type=int, default=512, metavar="MIB", help="default: 512")
+    add("-l", "--list", action="store_true", help="list the test cases and end")
+    add("-t", "--testcase", nargs="+", default=[], metavar="NAME", help="names or indices")
+    add("-p", "--testcasePrefixes", nargs="+", default=[], metavar="PREFIX", help="all that begin")
+    add("-v", "--verbose", action="store_true", help="minimum, maximum and average of each matrix")
+    add("-s", "--skipVerification", action="store_true", help="do not compare what was copied")
+    add("-d", "--disableAffinity", action="store_true", help="issue from any CPU, not a near one")
+    add("-i", "--testSamples", type=int, default=3, metavar="N", help="accepted; 15 are the least")
+    add("-m", "--useMean", action="store_true", help="the mean of the samples, not the median")
+    add("-j", "--json", action="store_true", help="one JSON document at the end")
+    add("-F", "--format", choices=("text", "json", "perf"), help="text, json or perf lines")
+    add("-P", "--targetNumPairs", type=int, metavar="N", help="no more than N pairs of GPUs")
+    add("-H", "--useHugePages", action="store_true", help="host memory in transparent huge pages")
+    add("--pair", nargs=2, metavar="UUID", help="only these two GPUs as a pair, both ways")
+    add("--version", action="store_true", help="print the version and end")
+    return parser
+
+
+def _format(options: argparse.Namespace) -> str:
+    return options.format or ("json" if options.json else "text")
+
+
+def _listing() -> str:
+    lines = ["Index, Name:", "\tDescription", "======================="]
+    for index, test in enumerate(TESTS):
+        lines += [f"{index}, {test.name}:", f"\t{test.description}", ""]
+    return "\n".join(lines) + "\n"
+
+
+def chosen_tests(names: Sequence[str], prefixes: Sequence[str]) -> list[Test]:
+    """Return the test cases asked for, by default all; raises UserError for unknown ones."""
+    if names and prefixes:
+        raise UserError("give --testcase or --testcasePrefixes, not both")
+    if prefixes:
+        chosen = [test for test in TESTS if test.name.startswith(tuple(prefixes))]
+        if not chosen:
+            raise UserError(f"no test case begins with {' or '.join(prefixes)}")
+        return chosen
+    return list(dict.fromkeys(map(_test, names))) if names else list(TESTS)
+
+
+def _test(name: str) -> Test:
+    if name.isdecimal():
+        if int(name) >= len(TESTS):
+            raise UserError(f"there is no test case {name}; indices go from 0 to {len(TESTS) - 1}")
+        return TESTS[int(name)]
+    found = next((test for test in TESTS if test.name == name), None)
+    if found is None:
+        known = tuple(test.name for test in TESTS)
+        raise UserError(f"there is no test case '{name}'{did_you_mean(name, known)}; see --list")
+    return found
+
+
+def _settings(options: argparse.Namespace, topology: Topology) -> Settings:
+    if options.bufferSize < 1:
+        raise UserError(f"--bufferSize: {options.bufferSize} is not a positive number of MiB")
+    gpus = require_gpus(topology)
+    pairs: list[tuple[int, int]] | None = None
+    if options.pair:
+        known = {gpu.uuid: number for number, gpu in enumerate(gpus)}
+        missing = [uuid for uuid in options.pair if uuid not in known]
+        if missing:
+            raise UserError(
+                f"--pair: no GPU has the UUID {missing[0]}; there are {', '.join(known)}"
+            )
+        one, other = (known[uuid] for uuid in options.pair)
+        pairs = [(one, other), (other, one)]
+    elif options.targetNumPairs is not None:
+        count = len(gpus)
+        every = [(one, other) for one in range(count) for other in range(count) if one != other]
+        pairs = every[: max(0, options.targetNumPairs)]
+    return Settings(
+        topology=topology,
+        gpus=gpus,
+        buffer_bytes=options.bufferSize * MIB,
+        verify=not options.skipVerification,
+        affinity=not options.disableAffinity,
+        huge_pages=options.useHugePages,
+        pairs=pairs,
+    )
+
+
+def _measure(options: argparse.Namespace) -> int:
+    tests = chosen_tests(options.testcase, options.testcasePrefixes)
+    gpu = next(entry for entry in capabilities().capabilities if entry.name == "gpu")
+    if not gpu.available:
+        raise UserError(f"no GPU can be used: {gpu.reason}; {gpu.remedy}")
+    topology = with_available(discover())
+    settings = _settings(options, topology)
+    outcomes = []
+    for test in tests:
+        reason = waived(test, settings)
+        cells = [] if reason else make_cells(test, settings)
+        outcomes.append(Outcome(test, len(settings.gpus), cells, reason))
+    printer = _Printer(options, outcomes)
+    if printer.text:
+        print(_banner(topology, gpu.detail), end="", flush=True)
+    specs = [cell.spec for outcome in outcomes for cell in outcome.cells]
+    path: Path | None = None
+    if specs:
+        printer.print_due()
+        done = measure(
+            Plan(version=PLAN_VERSION, measurements=specs),
+            "nvbandwidth",
+            topology,
+            sys.argv,
+            None,
+            printer.watch,
+        )
+        path = done.path
+        if done.error:
+            raise done.error
+    printer.finish(_document(topology, gpu.detail, path))
+    return 1 if any(outcome.status == "Error" for outcome in outcomes) else 0
+
+
+class _Printer:
+    """Prints each test case as soon as its last cell is there, in order."""
+
+    def __init__(self, options: argparse.Namespace, outcomes: list[Outcome]) -> None:
+        self._options = options
+        self._waiting = list(outcomes)
+        self._all = outcomes
+        self._by_id = {
+            cell.spec.id: (cell.spec, outcome) for outcome in outcomes for cell in outcome.cells
+        }
+        self.text = _format(options) == "text"
+
+    def watch(self, event: Event) -> None:
+        """Take note of a measurement that ended."""
+        if isinstance(event, Result | Skipped | Failed):
+            spec, outcome = self._by_id[event.id]
+            outcome.found[event.id] = measurement_of(spec, event, None)
+            self.print_due()
+
+    def print_due(self) -> None:
+        """Print what is complete, in order."""
+        while self._waiting and self._waiting[0].complete:
+            outcome = self._waiting.pop(0)
+            if self.text:
+                text = text_of(outcome, self._options.verbose, self._options.useMean)
+                print(text, flush=True)
+            elif _format(self._options) == "perf":
+                print(perf_of(outcome, self._options.useMean), end="", flush=True)
+
+    def finish(self, document: dict[str, Any]) -> None:
+        """Print what an interruption left, and the document where JSON is asked for."""
+        self._waiting = [outcome for outcome in self._waiting if outcome.found]
+        self.print_due()
+        if _format(self._options) == "json":
+            mean, verbose = self._options.useMean, self._options.verbose
+            document["testcases"] = [json_of(outcome, verbose, mean) for outcome in self._all]
+            print(json.dumps({"nvbandwidth": document}, indent=2))
+
+
+def _cuda_version(detail: str) -> int:
+    """13000 of a capability's "CUDA runtime 13.0"."""
+    match = re.search(r"CUDA runtime (\d+)\.(\d+)", detail)
+    return int(match[1]) * 1000 + int(match[2]) * 10 if match else 0
+
+
+def _driver_version() -> str:
+    try:
+        match = re.search(r"\b(\d+\.\d+(?:\.\d+)*)\b", _DRIVER.read_text())
+    except OSError:
+        match = None
+    return match[1] if match else "unknown"
+
+
+def _devices(topology: Topology) -> list[str]:
+    return [
+        f"{gpu.index}: {gpu.name} ({gpu.address.removeprefix('0000').rjust(8, '0')})"
+        if not gpu.address.startswith("0000:")
+        else f"{gpu.index}: {gpu.name} (0000{gpu.address.rsplit('.', 1)[0]})"
+        for gpu in topology.gpus
+    ]
+
+
+def _banner(topology: Topology, detail: str) -> str:
+    cuda = _cuda_version(detail)
+    devices = "".join(f"Device {line}\n" for line in _devices(topology))
+    return (
+        f"nvbandwidth Version: {LIKE}\nBuilt from Git version: tierscope {version()}\n\n"
+        "NOTE: measured by tierscope; each figure's interval, samples and evidence are in the run "
+        "file ('tierscope show last').\n\n"
+        f"CUDA Runtime Version: {cuda}\nCUDA Driver Version: {cuda}\n"
+        f"Driver Version: {_driver_version()}\n\n{devices}\n"
+    )
+
+
+def _document(topology: Topology, detail: str, path: Path | None) -> dict[str, Any]:
+    return {
+        "CUDA Runtime Version": _cuda_version(detail),
+        "Driver Version": _driver_version(),
+        "GPU Device list": [f"{line}: ({topology.host})" for line in _devices(topology)],
+        "git_version": f"tierscope {version()}",
+        "version": LIKE,
+        "run_file": str(path) if path else None,
+    }

@@ -1,0 +1,64 @@
+"""Sets of transfers that contend for the same links, all of them counted."""
+
+from collections.abc import Callable, Iterator
+
+from tierscope.model.gpu import CopyEngine, Transfer
+from tierscope.model.topology import Topology
+from tierscope.plans.gpu_specs import gpu_place, home_node, host_place, require_gpus, transfer
+
+Sets = Iterator[tuple[str, list[Transfer]]]
+
+
+def _with_host(to_gpus: bool, both: bool = False) -> Callable[[Topology, CopyEngine], Sets]:
+    def make(topology: Topology, engine: CopyEngine) -> Sets:
+        transfers = []
+        for gpu in require_gpus(topology):
+            host, own = host_place(home_node(topology, gpu)), gpu_place(gpu.index)
+            if to_gpus or both:
+                transfers.append(transfer(host, own, engine))
+            if both or not to_gpus:
+                transfers.append(transfer(own, host, engine))
+        name = "all-and-host" if both else ("host-to-all" if to_gpus else "all-to-host")
+        yield name, transfers
+
+    return make
+
+
+def _with_one(to_one: bool) -> Callable[[Topology, CopyEngine], Sets]:
+    """All others write to one GPU, or it writes to all others."""
+
+    def make(topology: Topology, engine: CopyEngine) -> Sets:
+        gpus = [gpu.index for gpu in require_gpus(topology)]
+        for one in gpus:
+            ends = [(gpu, one) if to_one else (one, gpu) for gpu in gpus if gpu != one]
+            transfers = [
+                transfer(gpu_place(source), gpu_place(destination), engine, writes=True)
+                for source, destination in ends
+            ]
+            if transfers:
+                yield f"{'all-to-one' if to_one else 'one-to-all'}.gpu{one}", transfers
+
+    return make
+
+
+def _all_to_all(topology: Topology, engine: CopyEngine) -> Sets:
+    gpus = [gpu.index for gpu in require_gpus(topology)]
+    transfers = [
+        transfer(gpu_place(source), gpu_place(destination), engine, writes=True)
+        for source in gpus
+        for destination in gpus
+        if source != destination
+    ]
+    if transfers:
+        yield "all-to-all", transfers
+
+
+SETS: dict[str, Callable[[Topology, CopyEngine], Sets]] = {
+    "host-to-all": _with_host(to_gpus=True),
+    "all-to-host": _with_host(to_gpus=False),
+    "all-and-host": _with_host(to_gpus=True, both=True),
+    "one-to-all": _with_one(to_one=False),
+    "all-to-one": _with_one(to_one=True),
+    "all-to-all": _all_to_all,
+}
+"""Each set by its name; it yields a label and the transfers of each measurement it takes."""

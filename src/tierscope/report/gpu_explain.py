@@ -1,0 +1,136 @@
+"""One sentence why a figure of a GPU is what it is."""
+
+from typing import Any
+
+from tierscope.model.event import GpuState
+from tierscope.model.run import Measurement
+from tierscope.model.topology import NodeKind, Topology
+from tierscope.report.figures import size_text
+
+_GOOD = 0.80
+"""Efficiency from which a PCIe copy is as good as packet headers and flow control leave."""
+_SPEEDS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
+_SMALL = 32 << 20
+
+
+def explain(measurement: Measurement, topology: Topology | None) -> str:
+    """The most telling thing about a measured copy or memory figure; empty where there is none."""
+    if measurement.status != "measured":
+        return ""
+    transfers: list[dict[str, Any]] = measurement.pattern.get("transfers", [])
+    for reason in (
+        _slow_link(measurement, topology),
+        _throttled(measurement),
+        _by_memory(transfers),
+        _by_distance(transfers, topology),
+        _by_shape(measurement, transfers),
+    ):
+        if reason:
+            return reason
+    return ""
+
+
+def _states(measurement: Measurement) -> list[GpuState]:
+    return (measurement.evidence and measurement.evidence.gpus) or []
+
+
+def _slow_link(measurement: Measurement, topology: Topology | None) -> str:
+    """The link's generation or width during the run, where GPU and slot are able to more."""
+    for state in _states(measurement):
+        gpu = topology.gpu(state.gpu) if topology else None
+        best = gpu.link_max if gpu else None
+        if best is None or not state.pcie_generation or not state.pcie_width:
+            continue
+        generation, width = int(state.pcie_generation[-1]), int(state.pcie_width[-1])
+        able = _SPEEDS.get(best.speed, generation)
+        if generation < able or width < best.width:
+            return (
+                f"the link ran at Gen{generation} x{width}, although GPU and slot are able to "
+                f"Gen{able} x{best.width}"
+            )
+    return ""
+
+
+def _throttled(measurement: Measurement) -> str:
+    reasons = {reason for state in _states(measurement) for reason in state.throttle or []}
+    return f"the GPU's clocks were held down: {', '.join(sorted(reasons))}" if reasons else ""
+
+
+def _by_memory(transfers: list[dict[str, Any]]) -> str:
+    kinds = {
+        end["memory"]
+        for transfer in transfers
+        for end in (transfer["source"], transfer["destination"])
+        if end["where"] == "host"
+    }
+    if "pageable" in kinds:
+        return "pageable memory: the driver stages every byte through a pinned buffer of its own"
+    if "managed" in kinds:
+        return "managed memory: the GPU faults on each page, and it comes over piece by piece"
+    if "managed-prefetch" in kinds:
+        return "managed memory, prefetched: the driver moves and remaps pages"
+    return ""
+
+
+def _by_distance(transfers: list[dict[str, Any]], topology: Topology | None) -> str:
+    if topology is None or not transfers:
+        return ""
+    nodes = {
+        share["node"]
+        for end in (transfers[0]["source"], transfers[0]["destination"])
+        if end["where"] == "host"
+        for share in end["placement"]["nodes"]
+    }
+    gpu = topology.gpu(transfers[0]["gpu"])
+    device = topology.pci_device(gpu.address if gpu else None)
+    for number in sorted(nodes):
+        node = topology.node(number)
+        if node is not None and node.kind is NodeKind.CXL:
+            return f"node {number} is CXL memory: its own link and controller are on the way"
+        if node is not None and device is not None and device.node not in (None, number):
+            return f"node {number} is not the GPU's: the way leads over the sockets' interconnect"
+    return ""
+
+
+def _by_shape(measurement: Measurement, transfers: list[dict[str, Any]]) -> str:
+    efficiency = measurement.efficiency or 0.0
+    size = int(measurement.pattern.get("size", 0))
+    if not transfers:
+        return _of_memory(measurement)
+    reported = [transfer for transfer in transfers if transfer["reported"]]
+    if len(transfers) > 1 and len(reported) < len(transfers):
+        return "the others contend for the same way to the end; only this one is counted"
+    if len(transfers) > 1:
+        return _both_ways(measurement, transfers)
+    if transfers[0]["source"] == transfers[0]["destination"]:
+        return "inside one GPU each byte is read and written: half of its memory's rate at best"
+    if size < _SMALL and efficiency < 0.95 * _GOOD:
+        return f"copies of {size_text(size)} end before the time to start one is made up for"
+    if transfers[0]["engine"] != "ce":
+        return "moved by a kernel's loads and stores: smaller packets than a copy engine's"
+    if efficiency >= _GOOD:
+        return "as much as the link gives: the rest is packet headers and flow control"
+    if measurement.limit is not None:
+        return f"below what the smallest link, {measurement.limit.link}, should give"
+    return ""
+
+
+def _both_ways(measurement: Measurement, transfers: list[dict[str, Any]]) -> str:
+    rates = [f"{figure.estimate / 1e9:.1f}" for figure in measurement.figures[: len(transfers)]]
+    if len(transfers) == 2 and transfers[0]["source"] == transfers[1]["destination"]:
+        names = [transfer["name"] for transfer in transfers]
+        return (
+            f"{names[0]} {rates[0]} and {names[1]} {rates[1]} GB/s at once: each way's "
+            "acknowledgements and read requests go the other way"
+        )
+    return f"{len(transfers)} at once, each contested to the end"
+
+
+def _of_memory(measurement: Measurement) -> str:
+    if measurement.limit is None:
+        return "small enough for the L2"
+    if measurement.pattern.get("operation") == "random":
+        return "random accesses: each opens a row of its own"
+    if (measurement.efficiency or 0.0) >= 0.9:
+        return "as much as its memory gives: the rest goes into refresh and turning the bus around"
+    return ""

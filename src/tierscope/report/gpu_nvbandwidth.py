@@ -1,0 +1,193 @@
+"""Results in nvbandwidth's text and JSON, so that what reads its output reads ours."""
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from tierscope.model.run import Measurement
+from tierscope.plans.gpu_nvbandwidth import Cell, Test
+
+Format = Literal["text", "json", "perf"]
+Matrix = list[list[float | None]]
+_ROW_WIDTH = 2
+_CELL_WIDTH = 10
+
+
+@dataclass
+class Outcome:
+    """One test case on its way: its cells, and what they came to so far."""
+
+    test: Test
+    size: int
+    """GPUs: columns of the matrix, and rows where it is square."""
+    cells: list[Cell]
+    waived: str = ""
+    found: dict[str, Measurement] = field(default_factory=dict)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every cell has its outcome."""
+        return len(self.found) == len(self.cells)
+
+    @property
+    def error(self) -> str:
+        """Why a cell has no value although it could have; empty where all is well."""
+        failed = [entry for entry in self.found.values() if entry.status == "failed"]
+        return failed[0].reason if failed else ""
+
+    @property
+    def status(self) -> Literal["Passed", "Waived", "Error"]:
+        """As nvbandwidth calls it."""
+        if self.waived or (self.cells and self.complete and not self._measured()):
+            return "Error" if self.error else "Waived"
+        return "Error" if self.error else "Passed"
+
+    @property
+    def reason(self) -> str:
+        """Why it was waived."""
+        skipped = [entry for entry in self.found.values() if entry.status == "skipped"]
+        return self.waived or (skipped[0].reason if skipped else "")
+
+    def _measured(self) -> list[Measurement]:
+        return [entry for entry in self.found.values() if entry.status == "measured"]
+
+    def matrices(self, mean: bool) -> list[tuple[str, str, Matrix]]:
+        """Key, title and values of each matrix."""
+        parts = self.test.parts or ("",)
+        found = []
+        for number, part in enumerate(parts):
+            key = self.test.name + (f"_{part.lower()}" if part else "")
+            title = self.test.title.format(part)
+            which = number if part and part != "Total" else None
+            found.append((key, title, self._matrix(which, mean)))
+        return found
+
+    def _matrix(self, figure: int | None, mean: bool) -> Matrix:
+        rows = self.size if self.test.square else 1
+        matrix: Matrix = [[None] * self.size for _ in range(rows)]
+        for cell in self.cells:
+            entry = self.found.get(cell.spec.id)
+            if entry is not None and entry.status == "measured":
+                matrix[cell.row][cell.column] = self._value(entry, figure, mean)
+        return matrix
+
+    def _value(self, entry: Measurement, figure: int | None, mean: bool) -> float:
+        value = statistics.fmean(entry.samples) if mean else (entry.estimate or 0.0)
+        if figure is not None:
+            value = entry.figures[figure].estimate
+        return value if self.test.latency else value / 1e9
+
+
+def values_of(matrix: Matrix) -> list[float]:
+    """The values that are there."""
+    return [value for row in matrix for value in row if value is not None]
+
+
+def text_of(outcome: Outcome, verbose: bool, mean: bool) -> str:
+    """A test case in text, from ``Running`` to its sum; waived and failed ones say why."""
+    name = outcome.test.name
+    if outcome.status == "Waived":
+        return f"Waived: {name}: {outcome.reason}\n"
+    lines = [f"Running {name}."]
+    for key, title, matrix in outcome.matrices(mean):
+        lines += [title, *_table(matrix), "", *_sums(key, values_of(matrix), verbose), ""]
+    if outcome.error:
+        lines += [f"Error: {name}: {outcome.error}", ""]
+    return "\n".join(lines) + "\n"
+
+
+def _table(matrix: Matrix) -> list[str]:
+    columns = len(matrix[0])
+    head = " " * _ROW_WIDTH + "".join(f"{number:>{_CELL_WIDTH}}" for number in range(columns))
+    return [
+        head,
+        *(
+            f"{number:>{_ROW_WIDTH}}" + "".join(f"{_cell(value):>{_CELL_WIDTH}}" for value in row)
+            for number, row in enumerate(matrix)
+        ),
+    ]
+
+
+def _cell(value: float | None) -> str:
+    return "N/A" if value is None else f"{value:.2f}"
+
+
+def _sums(key: str, values: Sequence[float], verbose: bool) -> list[str]:
+    lines = [f"SUM {key} {sum(values):.2f}"]
+    if values:
+        lines.append(f"COEFFICIENT_OF_VARIATION {key} {_variation(values):.2f}")
+    if verbose and values:
+        lines += [
+            f"MIN {key} {min(values):.2f}",
+            f"MAX {key} {max(values):.2f}",
+            f"AVG {key} {statistics.fmean(values):.2f}",
+        ]
+    return lines
+
+
+def _variation(values: Sequence[float]) -> float:
+    mean = statistics.fmean(values)
+    return statistics.pstdev(values) / mean if mean else 0.0
+
+
+def perf_of(outcome: Outcome, mean: bool) -> str:
+    """One line a matrix: ``&&&& PERF KEY_sum VALUE +GB/s``; a minus where less is better."""
+    unit = "-ns" if outcome.test.latency else "+GB/s"
+    lines = [
+        f"&&&& PERF {key}_sum {sum(values_of(matrix)):.2f} {unit}\n"
+        for key, _title, matrix in outcome.matrices(mean)
+        if values_of(matrix)
+    ]
+    return "".join(lines)
+
+
+def json_of(outcome: Outcome, verbose: bool, mean: bool) -> dict[str, Any]:
+    """The entry of ``testcases``; of several matrices the sum is the last's.
+
+    Beside nvbandwidth's own keys it has ``unit``, ``reason`` where there is no value, and
+    ``cells`` with sizes, samples and intervals.
+    """
+    head: dict[str, Any] = {"name": outcome.test.name, "status": outcome.status}
+    if outcome.status == "Waived":
+        return {**head, "reason": outcome.reason}
+    matrices = outcome.matrices(mean)
+    _key, title, last = matrices[-1]
+    values = values_of(last)
+    entry = {
+        **head,
+        "bandwidth_description": title,
+        "bandwidth_matrix": [
+            [_number(value) for value in row] for _, _, matrix in matrices for row in matrix
+        ],
+        "sum": sum(values),
+        "unit": "ns" if outcome.test.latency else "GB/s",
+        "cells": [_cell_json(outcome, cell) for cell in outcome.cells],
+    }
+    if verbose and values:
+        entry |= {"min": min(values), "max": max(values), "average": statistics.fmean(values)}
+    if outcome.error:
+        entry["error"] = outcome.error
+    return entry
+
+
+def _number(value: float | None) -> str:
+    return "N/A" if value is None else f"{value:.6g}"
+
+
+def _cell_json(outcome: Outcome, cell: Cell) -> dict[str, Any]:
+    entry = outcome.found.get(cell.spec.id)
+    place: dict[str, Any] = {"row": cell.row, "column": cell.column}
+    if entry is None or entry.status != "measured":
+        reason = entry.reason if entry else "not measured"
+        return {**place, "status": entry.status if entry else "skipped", "reason": reason}
+    return {
+        **place,
+        "status": "measured",
+        "size_bytes": entry.pattern["size"],
+        "estimate": entry.estimate,
+        "ci_low": entry.ci_low,
+        "ci_high": entry.ci_high,
+        "unit": entry.unit,
+        "samples": entry.n,
+    }
