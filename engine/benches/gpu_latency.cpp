@@ -8,12 +8,16 @@ namespace {
 
 GpuLatencySpec read_spec(ObjectReader& measurement) {
   constexpr std::int64_t kLeastStride = 8;
+  constexpr std::size_t kBulkUnit = 16;
   constexpr std::int64_t kMostStride = 1 << 20;
   constexpr std::size_t kMostSlots = std::size_t{1} << 28;
+  static constexpr std::array<std::pair<std::string_view, bool>, 2> kEngines{
+      {{"sm", false}, {"tma", true}}};
   GpuLatencySpec spec{
       .common = read_gpu_common(measurement),
       .gpu = static_cast<int>(measurement.integer("gpu", 0, kHighestGpu)),
       .memory = read_memory_place(measurement, "memory"),
+      .bulk = measurement.has("engine") && measurement.choice("engine", kEngines),
       .size = 0,
       .stride = 0,
       .per_multiprocessor = measurement.has("per_sm") && measurement.boolean("per_sm")};
@@ -22,6 +26,9 @@ GpuLatencySpec read_spec(ObjectReader& measurement) {
   spec.stride = static_cast<std::size_t>(
       pattern.has("stride") ? pattern.integer("stride", kLeastStride, kMostStride) : 128);
   pattern.finish();
+  if (spec.bulk && (spec.per_multiprocessor || spec.stride % kBulkUnit != 0)) {
+    throw pattern.error("stride", "engine tma takes multiples of 16, and no per_sm");
+  }
   if (spec.stride % sizeof(std::uint64_t) != 0) {
     throw pattern.error("stride", "is not a multiple of 8");
   }

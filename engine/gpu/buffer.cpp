@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "errors.h"
@@ -13,6 +15,8 @@
 
 namespace tierscope {
 namespace {
+
+constexpr std::size_t kMostSpare = std::size_t{4} << 30;
 
 cudaMemLocation location_of_node(int node) {
   return {.type = cudaMemLocationTypeHostNuma, .id = node};
@@ -143,10 +147,40 @@ std::optional<RegionReport> Buffer::report() const {
   return report;
 }
 
+namespace {
+
+using Kept = std::vector<std::unique_ptr<Buffer>>;
+
+// The newest of those that nobody uses, up to kMostSpare.
+Kept spare_of(Kept kept) {
+  Kept spare;
+  std::size_t bytes = 0;
+  for (auto& buffer : kept) {
+    if (!buffer || bytes + buffer->size() > kMostSpare) continue;
+    bytes += buffer->size();
+    spare.push_back(std::move(buffer));
+  }
+  return spare;
+}
+
+// Memory that is only kept in case gives way to memory that is needed.
+std::unique_ptr<Buffer> make_buffer(const BufferWish& wish, Team& team, Kept& spare) {
+  if (!spare.empty()) {
+    try {
+      return std::make_unique<Buffer>(wish.place, wish.bytes, wish.gpu, team);
+    } catch (const Unavailable&) {
+      spare.clear();
+    }
+  }
+  return std::make_unique<Buffer>(wish.place, wish.bytes, wish.gpu, team);
+}
+
+}  // namespace
+
 std::vector<Buffer*> take_buffers(const std::vector<BufferWish>& wishes, Team& team) {
   // Never freed at exit: by then the driver may be gone, and the process takes it all along.
-  static auto& kept = *new std::vector<std::unique_ptr<Buffer>>;
-  std::vector<std::unique_ptr<Buffer>> chosen(wishes.size());
+  static auto& kept = *new Kept;  // Those in use first.
+  Kept chosen(wishes.size());
   for (std::size_t i = 0; i < wishes.size(); ++i) {
     for (auto& old : kept) {
       if (old && old->place() == wishes[i].place && old->size() == wishes[i].bytes) {
@@ -155,16 +189,15 @@ std::vector<Buffer*> take_buffers(const std::vector<BufferWish>& wishes, Team& t
       }
     }
   }
-  kept.clear();  // Before the new ones ask for memory.
+  Kept spare = spare_of(std::move(kept));
+  kept.clear();
   for (std::size_t i = 0; i < wishes.size(); ++i) {
-    if (!chosen[i]) {
-      const BufferWish& wish = wishes[i];
-      chosen[i] = std::make_unique<Buffer>(wish.place, wish.bytes, wish.gpu, team);
-    }
+    if (!chosen[i]) chosen[i] = make_buffer(wishes[i], team, spare);
   }
   kept = std::move(chosen);
   std::vector<Buffer*> buffers;
   for (const auto& buffer : kept) buffers.push_back(buffer.get());
+  std::move(spare.begin(), spare.end(), std::back_inserter(kept));
   return buffers;
 }
 

@@ -55,8 +55,9 @@ struct BufferWish {
   int gpu;
 };
 
-// Buffers for these wishes, in their order; valid until the next call, which keeps those that it
-// can use again (pinning half a gigabyte takes longer than measuring it) and frees the others.
+// Buffers for these wishes, in their order; valid until the next call, which uses those again that
+// it can: pinning half a gigabyte takes longer than measuring it. A few gigabytes that the next
+// call has no use for stay, too, for the ones after it.
 std::vector<Buffer*> take_buffers(const std::vector<BufferWish>& wishes, Team& team);
 
 // pages, page_bytes, huge_bytes, region_bytes of the host buffers, with notes of what is unknown.

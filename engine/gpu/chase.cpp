@@ -11,6 +11,7 @@
 #include "gpu/buffer.h"
 #include "gpu/chase_kernels.h"
 #include "gpu/check.h"
+#include "gpu/copy_kernels.h"
 #include "gpu/measure.h"
 #include "gpu/monitor.h"
 #include "gpu/range.h"
@@ -111,7 +112,10 @@ std::uint32_t result(const ChaseRun& run, std::size_t which) {
 }
 
 double sample(ChaseRun& run) {
-  const double ns = timed(run, [&] { launch_chase(run.chase, run.stream.get()); });
+  const double ns = timed(run, [&] {
+    run.spec.bulk ? launch_bulk_chase(run.chase, run.stream.get())
+                  : launch_chase(run.chase, run.stream.get());
+  });
   const std::uint32_t last = result(run, 0);
   const std::uint32_t expected = follow(run);
   if (last != expected) {
@@ -164,6 +168,10 @@ void add_by_multiprocessor(ChaseRun& run, Outcome& outcome) {
 
 void require_memory_of(const GpuLatencySpec& spec) {
   require_gpu(spec.gpu);
+  if (spec.bulk && !has_bulk_copy(attribute_of(spec.gpu, cudaDevAttrComputeCapabilityMajor))) {
+    throw Unavailable(fmt::format("GPU {} has no bulk copies (TMA)", spec.gpu),
+                      "it takes compute capability 9.0; use the engine sm");
+  }
   if (!spec.memory.on_host()) {
     require_gpu(spec.memory.gpu);
     require_peer(spec.gpu, spec.memory.gpu);

@@ -34,6 +34,43 @@ __device__ void walk(const Chase& chase) {
 
 __global__ void chase_once(Chase chase) { walk(chase); }
 
+__global__ void chase_bulk(Chase chase) {
+#if __CUDA_ARCH__ >= 900
+  __shared__ __align__(16) std::uint64_t link[2];
+  __shared__ __align__(8) std::uint64_t arrived;
+  const auto to = static_cast<unsigned>(__cvta_generic_to_shared(link));
+  const auto barrier = static_cast<unsigned>(__cvta_generic_to_shared(&arrived));
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barrier) : "memory");
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  std::uint64_t at = std::uint64_t{chase.first} * chase.stride;
+  for (std::uint32_t i = 0; i < chase.loads; ++i) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 16;" ::"r"(barrier)
+                 : "memory");
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 16, [%2];" ::
+            "r"(to),
+        "l"(chase.start + at), "r"(barrier)
+        : "memory");
+    unsigned done = 0;
+    while (done == 0) {
+      asm volatile(
+          "{\n"
+          ".reg .pred arrived;\n"
+          "mbarrier.try_wait.parity.shared::cta.b64 arrived, [%1], %2;\n"
+          "selp.u32 %0, 1, 0, arrived;\n"
+          "}\n"
+          : "=r"(done)
+          : "r"(barrier), "r"(i % 2)
+          : "memory");
+    }
+    at = *static_cast<volatile std::uint64_t*>(link);
+  }
+  *chase.last = static_cast<std::uint32_t>(at / chase.stride);
+#else
+  __trap();  // The caller has looked at the compute capability.
+#endif
+}
+
 __device__ int current_multiprocessor() {
   int id;
   asm volatile("mov.u32 %0, %%smid;" : "=r"(id));
@@ -56,6 +93,11 @@ void lay_chain(std::byte* start, std::size_t stride, const std::uint32_t* next, 
 
 void launch_chase(const Chase& chase, cudaStream_t stream) {
   chase_once<<<1, 1, 0, stream>>>(chase);
+  check_cuda(cudaGetLastError(), "launching the chase");
+}
+
+void launch_bulk_chase(const Chase& chase, cudaStream_t stream) {
+  chase_bulk<<<1, 1, 0, stream>>>(chase);
   check_cuda(cudaGetLastError(), "launching the chase");
 }
 

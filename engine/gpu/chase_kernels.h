@@ -22,6 +22,8 @@ struct Chase {
   std::uint32_t* last;
 };
 void launch_chase(const Chase& chase, cudaStream_t stream);
+// The same with a bulk copy (TMA) of 16 bytes for each link; start and stride are multiples of 16.
+void launch_bulk_chase(const Chase& chase, cudaStream_t stream);
 // The same on one of the multiprocessors; *ran, 0 before, becomes 1 if a block got there.
 void launch_chase_on(const Chase& chase, int multiprocessor, int multiprocessors, unsigned* ran,
                      cudaStream_t stream);

@@ -20,8 +20,8 @@
 #include "gpu/range.h"
 #include "gpu/trace.h"
 #include "gpu/verify.h"
-#include "gpu/window.h"
 #include "sampling/clock.h"
+#include "sampling/common_window.h"
 #include "threads/disturbance.h"
 
 namespace tierscope {
@@ -32,13 +32,17 @@ constexpr int kMostQueued = 256;
 // Marks of a lane among several transfers; a transfer alone needs none but its end. Copy engines
 // may serve lanes in turn, so marks are close there; kernels share the GPU evenly, and each launch
 // costs a little.
-constexpr std::size_t kCopyMarks = 24;
+constexpr std::size_t kCopyMarks = 16;
 constexpr std::size_t kKernelMarks = 4;
-// From one mark of a copy engine to the next, so that its event costs under 0.3%.
-constexpr double kMarkSeconds = 1e-3;
+// From one mark of a copy engine to the next, so that its event costs about 0.1%.
+constexpr double kMarkSeconds = 2e-3;
 // What kernels' grids are tried at, as divisors of what the GPU holds: over a link, fewer loads in
 // flight can be faster than more.
 constexpr std::array<int, 4> kDivisors{1, 2, 4, 8};
+// Beside those, a grid in which each thread works once; for parts that outlast a launch by far.
+constexpr int kSinglePass = 0;
+constexpr double kTrialSeconds = 4e-3;
+constexpr std::size_t kLargePart = std::size_t{256} << 20;
 
 struct Run {
   const GpuCopySpec& spec;
@@ -275,9 +279,10 @@ void size_lane(Lane& lane, double took, double sample_s) {
   const auto marks = static_cast<double>(lane.marks.size());
   const double part_s = took / marks / lane.copies * lane.pieces;
   lane.pieces = pieces_of(lane, part_s);
-  const bool queued = lane.transfer->engine == CopyEngine::kCopyEngine;
-  const double mark_s =
-      queued && marks > 1 ? std::max(kMarkSeconds, sample_s / marks) : sample_s / marks;
+  const bool queued = lane.transfer->engine == CopyEngine::kCopyEngine || lane.single_pass;
+  const double mark_s = lane.transfer->engine == CopyEngine::kCopyEngine && marks > 1
+                            ? std::max(kMarkSeconds, sample_s / marks)
+                            : sample_s / marks;
   const double most = queued ? kMostQueued / marks : 1e6;
   lane.copies =
       static_cast<int>(std::clamp(mark_s / part_s * lane.pieces + 0.5, 1.0, std::max(1.0, most)));
@@ -313,24 +318,43 @@ void set_blocks(Run& run, int divisor) {
   for (Lane& lane : run.lanes) {
     if (!is_kernel(lane)) continue;
     const OnGpu on(lane.transfer->gpu);
+    lane.single_pass = divisor == kSinglePass;
+    if (lane.single_pass) {
+      lane.blocks = single_pass_copy_blocks(lane.bytes);
+      continue;
+    }
     const int most =
         lane.transfer->engine == CopyEngine::kBulk ? most_bulk_blocks() : most_copy_blocks();
     lane.blocks = std::max(1, most / sharing[lane.transfer->gpu] / divisor);
   }
 }
 
-// Tries grids of several sizes and keeps the one that moves most; returns what to say of it.
+// Bytes/s of one sample over all transfers, so that no grid wins by starving those not reported.
+double rate_of_all(Run& run) {
+  sample(run);
+  double total = 0;
+  for (const std::vector<double>& rates : run.rates) total += rates.back();
+  return total;
+}
+
+// Tries grids of several sizes, for a short while each, and keeps the one that moves most; returns
+// what to say of it.
 std::optional<std::string> tune(Run& run, double sample_s) {
   if (std::none_of(run.lanes.begin(), run.lanes.end(), is_kernel)) {
     size_lanes(run, sample_s);
     return std::nullopt;
   }
-  int best = kDivisors.front();
+  std::vector<int> divisors(kDivisors.begin(), kDivisors.end());
+  if (run.lanes.size() == 1 && run.lanes.front().bytes >= kLargePart &&
+      run.lanes.front().transfer->engine == CopyEngine::kMultiprocessors) {
+    divisors.push_back(kSinglePass);
+  }
+  int best = divisors.front();
   double most = 0;
-  for (const int divisor : kDivisors) {
+  for (const int divisor : divisors) {
     set_blocks(run, divisor);
-    size_lanes(run, sample_s);
-    const double rate = std::max(sample(run), sample(run));
+    size_lanes(run, std::min(sample_s, kTrialSeconds));
+    const double rate = std::max(rate_of_all(run), rate_of_all(run));
     if (rate > most) {
       most = rate;
       best = divisor;
@@ -340,7 +364,7 @@ std::optional<std::string> tune(Run& run, double sample_s) {
   size_lanes(run, sample_s);
   const auto kernel = std::find_if(run.lanes.begin(), run.lanes.end(), is_kernel);
   return fmt::format("grid of {} blocks, the fastest of {} sizes tried", kernel->blocks,
-                     kDivisors.size());
+                     divisors.size());
 }
 
 Figure figure_of(const Transfer& transfer, const std::vector<double>& rates,

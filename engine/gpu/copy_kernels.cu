@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 
 #include "gpu/check.h"
@@ -155,6 +156,11 @@ void allow_shared_memory() {
 }  // namespace
 
 int most_copy_blocks() { return blocks_at_once(reinterpret_cast<const void*>(copy), kThreads, 0); }
+
+int single_pass_copy_blocks(std::size_t bytes) {
+  constexpr std::size_t kEach = std::size_t{kThreads} * kUnroll * sizeof(uint4);
+  return static_cast<int>(std::clamp<std::size_t>((bytes + kEach - 1) / kEach, 1, 1U << 30));
+}
 
 void launch_copy(std::byte* destination, const std::byte* source, std::size_t bytes, int passes,
                  int blocks, cudaStream_t stream) {

@@ -12,6 +12,9 @@ namespace tierscope {
 // Blocks of the copy kernel that the GPU holds at once.
 int most_copy_blocks();
 
+// Blocks with which each thread works but once.
+int single_pass_copy_blocks(std::size_t bytes);
+
 // Copies `bytes` `passes` times, in 16-byte vectors where both ends are aligned alike (the odd
 // bytes before and after one by one), else byte by byte.
 void launch_copy(std::byte* destination, const std::byte* source, std::size_t bytes, int passes,

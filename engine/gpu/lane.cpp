@@ -33,7 +33,11 @@ void Lane::queue_copies(int done) const {
       }
       return;
     case CopyEngine::kMultiprocessors:
-      return launch_copy(destination, source, bytes, copies, blocks, stream.get());
+      // A grid that does not fit the GPU at once gets a launch for each pass: see streaming.cpp.
+      for (int i = 0; i < (single_pass ? copies : 1); ++i) {
+        launch_copy(destination, source, bytes, single_pass ? 1 : copies, blocks, stream.get());
+      }
+      return;
     case CopyEngine::kBulk:
       return launch_bulk_copy(destination, source, bytes, copies, blocks, stream.get());
   }

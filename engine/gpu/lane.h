@@ -19,9 +19,10 @@ struct Lane {
   std::size_t bytes;      // Of that part.
   std::size_t row_bytes;  // 2D copies, else 0.
   std::size_t pitch;
-  int blocks = 1;  // Of a kernel.
-  int pieces = 1;  // Copies that the part is cut into.
-  int copies = 1;  // Of a piece each, queued from one mark to the next.
+  int blocks = 1;            // Of a kernel.
+  bool single_pass = false;  // Its grid is so large that each thread works once.
+  int pieces = 1;            // Copies that the part is cut into.
+  int copies = 1;            // Of a piece each, queued from one mark to the next.
   Stream stream;
   Event start;
   std::vector<Event> marks;

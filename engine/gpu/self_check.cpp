@@ -205,6 +205,7 @@ int check_streams(int gpu) {
 }
 
 int check_chases(int gpu) {
+  const bool bulk = has_bulk_copy(attribute_of(gpu, cudaDevAttrComputeCapabilityMajor));
   int count = 0;
   for (const std::uint32_t slots : {2, 3, 17, 1000}) {
     for (const std::size_t stride : {8, 32, 264}) {
@@ -228,7 +229,16 @@ int check_chases(int gpu) {
       std::uint32_t at = 1;
       for (std::uint32_t i = 0; i < kLoads; ++i) at = next[at];
       const auto found = download<std::uint32_t>(last.get(), 1).front();
-      if (found != at) {
+      if (bulk && stride % 16 == 0) {
+        check_cuda(cudaMemset(last.get(), 0xff, sizeof(std::uint32_t)), "clearing");
+        launch_bulk_chase({.start = memory.get(),
+                           .stride = stride,
+                           .first = 1,
+                           .loads = kLoads,
+                           .last = reinterpret_cast<std::uint32_t*>(last.get())},
+                          nullptr);
+      }
+      if (found != at || download<std::uint32_t>(last.get(), 1).front() != at) {
         throw Failure(fmt::format("GPU {}: a chase over {} slots ended at {}, not at {}", gpu,
                                   slots, found, at));
       }

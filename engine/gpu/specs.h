@@ -76,12 +76,10 @@ struct GpuLatencySpec {
   GpuCommon common;
   int gpu;
   MemoryPlace memory;
+  bool bulk;  // Each link is fetched by a bulk copy, not by a load.
   std::size_t size;
   std::size_t stride;
   bool per_multiprocessor;
 };
-
-// How many arrays an operation goes over, and the bytes it asks to move for each byte of one.
-int arrays_of(GpuOperation operation);
 
 }  // namespace tierscope

@@ -20,6 +20,7 @@ namespace tierscope {
 namespace {
 
 constexpr int kMostPasses = 1 << 20;
+constexpr double kTrialSeconds = 4e-3;  // Of each grid that is tried.
 // From here on a pass outlasts a launch by so much that passes can be launches.
 constexpr std::size_t kLargeArray = std::size_t{256} << 20;
 
@@ -36,6 +37,23 @@ struct Streaming {
   unsigned long long expected_sum = 0;  // Of all reads so far.
   std::vector<double> seconds{};
 };
+
+// Arrays that an operation goes over, each once.
+int arrays_of(GpuOperation operation) {
+  switch (operation) {
+    case GpuOperation::kRead:
+    case GpuOperation::kWrite:
+    case GpuOperation::kRandom:
+      return 1;
+    case GpuOperation::kCopy:
+    case GpuOperation::kScale:
+      return 2;
+    case GpuOperation::kAdd:
+    case GpuOperation::kTriad:
+      return 3;
+  }
+  return 1;
+}
 
 double bytes_per_pass(const GpuMemorySpec& spec, const StreamArrays& arrays) {
   if (spec.operation == GpuOperation::kRandom) {
@@ -118,7 +136,7 @@ std::string tune(Streaming& run, double sample_s) {
   int chosen = most;
   for (const int grid : grids) {
     run.blocks = grid;
-    size_passes(run, sample_s);
+    size_passes(run, std::min(sample_s, kTrialSeconds));
     const double rate = std::max(sample(run), sample(run));
     if (rate > best) {
       best = rate;
@@ -161,22 +179,6 @@ std::string verify(Streaming& run) {
 }
 
 }  // namespace
-
-int arrays_of(GpuOperation operation) {
-  switch (operation) {
-    case GpuOperation::kRead:
-    case GpuOperation::kWrite:
-    case GpuOperation::kRandom:
-      return 1;
-    case GpuOperation::kCopy:
-    case GpuOperation::kScale:
-      return 2;
-    case GpuOperation::kAdd:
-    case GpuOperation::kTriad:
-      return 3;
-  }
-  return 1;
-}
 
 Outcome measure_gpu_memory(const GpuMemorySpec& spec, Workspace&, const Progress& progress) {
   require_gpu(spec.gpu);

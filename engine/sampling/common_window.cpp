@@ -1,4 +1,4 @@
-#include "gpu/window.h"
+#include "sampling/common_window.h"
 
 #include <algorithm>
 #include <limits>
