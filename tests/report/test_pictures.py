@@ -36,7 +36,7 @@ def pictures() -> list[Picture]:
         "Latency over working set, node:0 → node:1",
         "Latency by kind of access, node:0 → node:0",
         "Latency under load, node:0 → node:0",
-        "Bandwidth from initiator to target: sm, pinned",
+        "Bandwidth from source to destination: sm, pinned",
         "Bandwidth over size, node:0 → gpu:0",
         "GPU memory: bandwidth",
         "Latency over working set, gpu:0 → gpu:0",

@@ -17,7 +17,7 @@ def flat_run(run: Run) -> Run:
 
 def flat(measurement: Measurement) -> Measurement:
     """Return a measurement with source and destination as ends and a pattern of plain values."""
-    pattern = dict(measurement.pattern)
+    pattern: dict[str, Any] = dict(measurement.pattern)
     transfers = pattern.pop("transfers", None)
     place = pattern.get("memory")
     if isinstance(place, dict):
@@ -50,7 +50,12 @@ def _properties(transfers: list[dict[str, Any]]) -> dict[str, Any]:
     return found
 
 
+def shared(measurement: Measurement) -> bool:
+    """Whether several transfers made a figure together, so that it is no single path's."""
+    return "way" in measurement.pattern or "transfers" in measurement.pattern
+
+
 def _between_gpus(transfer: dict[str, Any]) -> bool:
     """Whether a transfer goes from one GPU to another one."""
     source, destination = transfer["source"], transfer["destination"]
-    return source["where"] == destination["where"] == "gpu" and source != destination
+    return bool(source["where"] == destination["where"] == "gpu" and source != destination)

@@ -1,5 +1,6 @@
 """The three sentences that matter first: best and worst, what is left over, what looks wrong."""
 
+from tierscope.analysis.flat import shared
 from tierscope.analysis.knee import SHARE
 from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
@@ -12,7 +13,7 @@ _WIDE = 0.05
 
 def sentences(run: Run) -> list[str]:
     """Return three sentences, in this order; each says so where it has nothing to say."""
-    measured = [m for m in run.measurements if m.status == "measured"]
+    measured = [m for m in run.measurements if m.status == "measured" and not shared(m)]
     if not measured:
         return [
             "Nothing was measured.",

@@ -4,6 +4,7 @@ import base64
 
 from markupsafe import Markup, escape
 
+from tierscope.analysis.flat import shared
 from tierscope.model.endpoint import EndpointKind, parse_endpoint
 from tierscope.model.errors import UserError
 from tierscope.model.run import Measurement, Run
@@ -38,7 +39,7 @@ def best_to(run: Run) -> dict[str, str]:
     """Return the best bandwidth to each node and GPU, as the drawing names them."""
     best: dict[str, Measurement] = {}
     for m in run.measurements:
-        name = _part(m) if m.status == "measured" and m.unit == "B/s" else None
+        name = _part(m) if m.status == "measured" and m.unit == "B/s" and not shared(m) else None
         if name is None:
             continue
         known = best.get(name)

@@ -54,7 +54,8 @@ def _grouped(measured: list[Measurement]) -> dict[tuple[str, ...], list[Measurem
     paths = groups_by(measured, "path")
     for (path,), members in paths.items():
         for m in members:
-            key = (path, m.kind, str(m.metric), str(m.pattern.get("operation", "")))
+            apart = (str(m.pattern.get(key, "")) for key in ("operation", "way", "transfers"))
+            key = (path, m.kind, str(m.metric), *apart)
             groups.setdefault(key, []).append(m)
     return groups
 
@@ -62,7 +63,17 @@ def _grouped(measured: list[Measurement]) -> dict[tuple[str, ...], list[Measurem
 def _path_row(best: Measurement, kind: str) -> PathRow:
     unit, factor = figures.scale_of(best.unit or "count", [best.estimate or 0.0])
     estimate, _, interval = figures.with_interval(best, factor).partition(" ")
-    keys = ("operation", "order", "size", "threads", "streams", "pages")
+    keys = (
+        "operation",
+        "order",
+        "engine",
+        "memory",
+        "way",
+        "size",
+        "threads",
+        "pages",
+        "transfers",
+    )
     details = [
         label_of(key, best.pattern[key])
         for key in keys

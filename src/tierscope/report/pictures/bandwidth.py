@@ -291,13 +291,15 @@ def matrix_of(best: list[Measurement], what: str) -> Picture:
     fastest = best_of(best)
     slowest = (max if lower else min)(best, key=lambda m: m.estimate or 0.0)
     name = "Latency" if lower else "Bandwidth"
+    copies = best[0].kind == "gpu-copy"
+    start, end = ("source", "destination") if copies else ("initiator", "target")
     return Picture(
         key=slug(f"matrix {best[0].kind} {what}"),
-        title=f"{name} from initiator to target: {what}",
+        title=f"{name} from {start} to {end}: {what}",
         subtitle=f"{unit}, lighter is {'sooner' if lower else 'faster'}; {constants(best)}",
         alt=f"Fastest: {path_of(fastest)} with {figures.with_interval(fastest, factor)} {unit}; "
         f"slowest: {path_of(slowest)} with {figures.with_interval(slowest, factor)} {unit}.",
-        spec=shapes.heatmap(rows, "target", "initiator", unit, "low" if lower else "high"),
+        spec=shapes.heatmap(rows, end, start, unit, "low" if lower else "high"),
         measurements=ordered,
     )
 

@@ -69,12 +69,17 @@ def _name(measurement: Measurement, names: list[str]) -> str:
 def matrices(gathered: Gathered) -> list[Picture]:
     """Initiator by target for each pattern, where at least three paths share it."""
     pictures: list[Picture] = []
-    alike = [key for key in varying(gathered.measured, "path") if key not in _SWEEPS]
-    for group in groups_by(gathered.measured, "metric", *alike).values():
-        best = [best_of(members) for members in groups_by(group, "path").values()]
-        if len(best) >= 3:
-            what = words_of(best[0], alike) or gathered.kind
-            pictures.append(matrix_of(best, what))
+    single = [m for m in gathered.measured if "transfers" not in m.pattern]
+    apart = (*_SWEEPS, "memory", "issued")
+    alike = [key for key in varying(single, "path") if key not in apart]
+    for group in groups_by(single, "metric", *alike).values():
+        # Copies between GPUs touch no host memory and belong to each kind of it.
+        for memory in [kind for kind in distinct(group, "memory") if kind] or [None]:
+            members = [m for m in group if m.pattern.get("memory") in (memory, "", None)]
+            best = [best_of(path) for path in groups_by(members, "path").values()]
+            if len(best) >= 3:
+                said = [words_of(best[0], alike), str(memory or "")]
+                pictures.append(matrix_of(best, ", ".join(filter(None, said)) or gathered.kind))
     return pictures
 
 

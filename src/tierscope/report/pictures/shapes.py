@@ -118,7 +118,7 @@ def curves(rows: list[dict[str, Any]], x: Spec, y: Spec, more: list[Spec] | None
     layers: list[Spec] = [
         *(more or []),
         {
-            "mark": {"type": "rule", "strokeWidth": 5, "opacity": 0.3, "aria": False},
+            "mark": {"type": "rule", "strokeWidth": 5, "opacity": 0.3, "aria": False, "clip": True},
             "encoding": {"y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": colour},
         },
         {
