@@ -25,6 +25,7 @@ PASSED_ON = ("TERM", "LANG", "LC_ALL", "NO_COLOR", "COLUMNS")
 CONSOLE_TAIL = 40  # lines
 TIMED_OUT = 124
 DIED = 125
+ORPHANED = 129  # as after SIGHUP
 
 
 @dataclass
@@ -156,6 +157,7 @@ def follow(
 ) -> tuple[int, str] | None:
     """Hand on all that arrives until QEMU ends; else the status and why it was given up."""
     start = time.monotonic()
+    parent = os.getppid()
     with selectors.DefaultSelector() as selector:
         for channel, handler in handlers.items():
             selector.register(channel, selectors.EVENT_READ, (channel, handler))
@@ -166,7 +168,9 @@ def follow(
                 if limit == timeout:
                     return TIMED_OUT, f"the command had not ended after {timeout:g} s"
                 return DIED, f"the guest was not up after {boot_timeout:g} s"
-            for key, _ in selector.select(remaining):
+            if os.getppid() != parent:  # a killed make tells nobody
+                return ORPHANED, "what started this has ended, and so does the machine"
+            for key, _ in selector.select(min(remaining, 1)):
                 channel, handler = key.data
                 data = receive(channel)
                 if data:

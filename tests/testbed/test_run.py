@@ -108,6 +108,21 @@ def test_2_before_the_set_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     assert done.stderr == f"testbed/run: no kernel 6.12 in {tmp_path}; run `make testbed` once\n"
 
 
+def test_it_ends_when_what_started_it_is_killed(tmp_path: Path) -> None:
+    mark = f"{tmp_path}/mark"
+    with subprocess.Popen(
+        ["sh", "-c", f"{RUN} -m one-node 'echo running; sleep 1000'; true"],
+        cwd=PROJECT,
+        env={**os.environ, "TESTBED_TEST": mark},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as shell:
+        assert shell.stdout is not None
+        assert shell.stdout.readline() == b"running\n"
+        shell.kill()
+    wait_for(lambda: not started_with(mark), "every process to end")
+
+
 @pytest.mark.parametrize("moment", ["at once", "booting", "running"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 def test_killed_at_any_moment_it_leaves_nothing_behind(
