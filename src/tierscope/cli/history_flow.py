@@ -9,6 +9,7 @@ from typing import Any
 import typer
 
 from tierscope.model.errors import ExitCode, UserError
+from tierscope.report.waiting import waiting
 from tierscope.runs import find_run, read_run
 
 
@@ -44,7 +45,8 @@ def query_runs(sql: str, directory: Path | None, form: str) -> None:
     """Print what a query finds."""
     from tierscope.runs.query import query
 
-    names, rows, problems = query(_all_paths(directory), sql)
+    with waiting("reading runs"):
+        names, rows, problems = query(_all_paths(directory), sql)
     _warn(problems)
     if form == "json":
         records = [dict(zip(names, row, strict=True)) for row in rows]
@@ -81,7 +83,8 @@ def export_runs(
     targets: tuple[tuple[Path | None, str], ...] = ((parquet, "parquet"), (csv_file, "csv"))
     for target, form in targets:
         if target is not None:
-            count, problems = export_table(paths, target, form)
+            with waiting("exporting"):
+                count, problems = export_table(paths, target, form)
             _warn(problems)
             typer.echo(f"{count} measurements of {len(paths) - len(problems)} runs: {target}")
     if prometheus is not None:

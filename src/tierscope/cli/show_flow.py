@@ -9,13 +9,15 @@ from tierscope.analysis.flat import flat_run
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.run import Run
 from tierscope.plans.grammar import parse_number
+from tierscope.report.waiting import waiting
 from tierscope.runs import find_run, read_run
 
 
 def runs_named(names: list[str]) -> list[tuple[str, Run]]:
     """Read runs by file, name, tag or ``last``; each with the name to call it by."""
     found = [find_run(name) for name in names]
-    return [(path.stem, flat_run(read_run(path))) for path in found]
+    with waiting("reading runs"):
+        return [(path.stem, flat_run(read_run(path))) for path in found]
 
 
 def report_runs(names: list[str], output: Path | None, png: Path | None, svg: Path | None) -> None:
@@ -26,12 +28,14 @@ def report_runs(names: list[str], output: Path | None, png: Path | None, svg: Pa
     runs = runs_named(names or ["last"])
     for folder, form in ((png, "png"), (svg, "svg")):
         if folder is not None:
-            count = write_pictures(runs, folder, form)
+            with waiting("drawing pictures"):
+                count = write_pictures(runs, folder, form)
             typer.echo(f"{count} pictures in {folder}")
     if output is None and (png or svg):
         return
     path = output or Path(f"{runs[0][0]}.html")
-    write_page(render_report(runs), path)
+    with waiting("drawing the report"):
+        write_page(render_report(runs), path)
     typer.echo(f"report: {path}")
 
 
@@ -54,7 +58,8 @@ def compare_runs(
     check_allowed(allowed)
     runs = runs_named(names)
     others = len(runs) - 1
-    comparisons = [compare(runs[0], run, share, allowed, others) for run in runs[1:]]
+    with waiting("comparing"):
+        comparisons = [compare(runs[0], run, share, allowed, others) for run in runs[1:]]
     if output is not None:
         from tierscope.report.html import write_page
         from tierscope.report.html.compare import render_comparison
