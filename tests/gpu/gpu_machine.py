@@ -143,7 +143,5 @@ def run_of(plan: Plan, topology: Topology) -> Run:
         measurement_of(spec, result_of(spec), limit_of(topology, spec))
         for spec in plan.measurements
     ]
-    footer = Footer(
-        finished="", interrupted=False, measured=len(measurements), skipped=0, failed=0
-    )
+    footer = Footer(finished="", interrupted=False, measured=len(measurements), skipped=0, failed=0)
     return Run(header=header, measurements=measurements, footer=footer)

@@ -53,6 +53,7 @@ MEMORIES = (
 OPERATIONS = ("read", "write", "copy", "scale", "add", "triad", "random")
 PAGES = ("base", "thp", "2m", "1g")
 SIDES = ("read", "write")
+MOST_STREAMS = 64
 
 Given = Mapping[str, str | None]
 Value = TypeVar("Value")
@@ -257,7 +258,10 @@ def _sizes(given: Given, option: str, default: int) -> list[int]:
 
 def _counts(given: Given, option: str) -> list[int]:
     text = given.get(option)
-    return [1] if text is None else _checked(option, grammar.expand_counts, text, 64)
+    counts = [1] if text is None else _checked(option, grammar.expand_counts, text, MOST_STREAMS)
+    if max(counts) > MOST_STREAMS:
+        raise UserError(f"--{option}: {max(counts)} is too many; the most is {MOST_STREAMS}")
+    return counts
 
 
 def _rows(given: Given) -> tuple[int, int] | None:

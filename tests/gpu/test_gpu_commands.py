@@ -1,0 +1,75 @@
+"""``tierscope gpu`` and ``tierscope nvbandwidth`` on a machine without a GPU."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tierscope.engine import capabilities
+from tierscope.plans.gpu_nvbandwidth import TESTS
+
+
+def tierscope(*arguments):
+    code = "from tierscope.cli.main import main; main()"
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def without_gpu():
+    gpu = next(entry for entry in capabilities().capabilities if entry.name == "gpu")
+    if gpu.available:
+        pytest.skip("this machine has a GPU; tests/gpu/test_on_gpu.py is for it")
+
+
+@pytest.mark.parametrize("command", ["", "copy", "matrix", "together", "memory", "latency"])
+@pytest.mark.usefixtures("without_gpu")
+def test_without_a_gpu_one_line_says_so_and_the_exit_code_is_3(command):
+    ran = tierscope("gpu", *filter(None, [command]))
+    assert ran.returncode == 3
+    assert ran.stdout == ""
+    assert ran.stderr.count("\n") == 1
+    assert "no GPU can be used" in ran.stderr
+
+
+@pytest.mark.usefixtures("without_gpu")
+def test_nvbandwidth_without_a_gpu_is_a_failure():
+    ran = tierscope("nvbandwidth", "--json")
+    assert ran.returncode == 1
+    assert "no GPU can be used" in json.loads(ran.stdout)["nvbandwidth"]["error"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["-t", "host_to_device_memcpy_cee"], "did you mean 'host_to_device_memcpy_ce'?"),
+        (["-t", "44"], "indices go from 0 to 43"),
+        (["-p", "nothing"], "no test case begins with nothing"),
+        (["-p", "host", "-t", "0"], "not both"),
+        (["-b", "x"], "invalid int value"),
+        (["--colour"], "unrecognized arguments"),
+    ],
+)
+def test_nvbandwidth_refuses_what_it_does_not_know_with_exit_code_1(arguments, said):
+    ran = tierscope("nvbandwidth", *arguments)
+    assert ran.returncode == 1
+    assert ran.stdout == ""
+    assert ran.stderr.count("\n") == 1
+    assert said in ran.stderr
+
+
+def test_nvbandwidth_lists_names_with_their_indices():
+    ran = tierscope("nvbandwidth", "--list")
+    assert ran.returncode == 0
+    for index, test in enumerate(TESTS):
+        assert f"{index}, {test.name}:\n" in ran.stdout
+
+
+@pytest.mark.parametrize("option", ["-h", "--help"])
+def test_nvbandwidth_explains_its_options(option):
+    ran = tierscope("nvbandwidth", option)
+    assert ran.returncode == 0
+    for word in ("--bufferSize", "--testcasePrefixes", "--pair", "example:"):
+        assert word in ran.stdout

@@ -1,0 +1,214 @@
+"""What is printed of GPUs: nvbandwidth's text, JSON and perf lines; tables and explanations."""
+
+import io
+import json
+import re
+from pathlib import Path
+
+import pytest
+from gpu_machine import machine, result_of, run_of
+from rich.console import Console
+
+from tierscope.model.event import Failed, Skipped, TraceRow
+from tierscope.model.topology import PcieLink
+from tierscope.plans import gpu_expand
+from tierscope.plans.gpu_nvbandwidth import TESTS, Settings, make_cells, waived
+from tierscope.plans.gpu_story import story
+from tierscope.report.gpu_explain import explain
+from tierscope.report.gpu_nvbandwidth import Outcome, json_of, perf_of, text_of
+from tierscope.report.gpu_story import show_story
+from tierscope.report.gpu_tables import show_traces
+from tierscope.report.run import show_run
+from tierscope.runs.record import measurement_of
+
+
+def outcome(name, gpus=2, estimates=(55.588e9, 55.604e9)):
+    topology = machine(gpus=gpus)
+    settings = Settings(topology=topology, gpus=topology.gpus)
+    test = next(entry for entry in TESTS if entry.name == name)
+    reason = waived(test, settings)
+    made = Outcome(test, gpus, [] if reason else make_cells(test, settings), reason)
+    for cell, estimate in zip(made.cells, estimates, strict=False):
+        record = measurement_of(cell.spec, result_of(cell.spec, estimate), None)
+        made.found[cell.spec.id] = record
+    return made
+
+
+def test_text_is_nvbandwidths_to_the_column():
+    assert text_of(outcome("host_to_device_memcpy_ce"), verbose=True, mean=False) == (
+        "Running host_to_device_memcpy_ce.\n"
+        "memcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)\n"
+        "           0         1\n"
+        " 0     55.59     55.60\n"
+        "\n"
+        "SUM host_to_device_memcpy_ce 111.19\n"
+        "COEFFICIENT_OF_VARIATION host_to_device_memcpy_ce 0.00\n"
+        "MIN host_to_device_memcpy_ce 55.59\n"
+        "MAX host_to_device_memcpy_ce 55.60\n"
+        "AVG host_to_device_memcpy_ce 55.60\n"
+        "\n"
+    )
+
+
+def test_gaps_are_n_a():
+    lines = text_of(outcome("device_to_device_memcpy_read_ce"), False, False).splitlines()
+    assert lines[3:5] == [" 0       N/A     55.59", " 1     55.60       N/A"]
+
+
+def test_both_ways_between_gpus_print_three_matrices():
+    text = text_of(outcome("device_to_device_bidirectional_memcpy_write_ce"), False, False)
+    keys = re.findall(r"^SUM (\S+) ([\d.]+)$", text, re.MULTILINE)
+    name = "device_to_device_bidirectional_memcpy_write_ce"
+    assert [key for key, _ in keys] == [f"{name}_write1", f"{name}_write2", f"{name}_total"]
+    assert [float(value) for _, value in keys] == [55.6, 55.6, 111.19]
+
+
+def test_the_mean_of_the_samples_where_it_is_asked_for():
+    text = text_of(outcome("host_to_device_memcpy_ce", 1, (100e9,)), False, mean=True)
+    assert " 0    100.33\n" in text
+
+
+def test_waived_ones_say_why():
+    made = outcome("device_to_device_memcpy_read_ce", gpus=1)
+    assert text_of(made, False, False) == (
+        "Waived: device_to_device_memcpy_read_ce: takes 2 GPUs, and there is 1\n"
+    )
+    assert json_of(made, False, False) == {
+        "name": "device_to_device_memcpy_read_ce",
+        "status": "Waived",
+        "reason": "takes 2 GPUs, and there is 1",
+    }
+
+
+def with_outcome(event_type, **fields):
+    made = outcome("host_to_device_memcpy_ce")
+    spec = made.cells[1].spec
+    made.found[spec.id] = measurement_of(spec, event_type(id=spec.id, **fields), None)
+    return made
+
+
+def test_a_failed_cell_costs_that_cell_and_is_named():
+    made = with_outcome(Failed, reason="7 of 8 bytes are wrong")
+    text = text_of(made, False, False)
+    assert " 0     55.59       N/A\n" in text
+    assert "Error: host_to_device_memcpy_ce: 7 of 8 bytes are wrong" in text
+    entry = json_of(made, False, False)
+    assert entry["status"] == "Error"
+    assert entry["error"] == "7 of 8 bytes are wrong"
+
+
+def test_a_skipped_cell_is_no_error():
+    made = with_outcome(Skipped, reason="no peer access")
+    assert made.status == "Passed"
+    assert json_of(made, False, False)["cells"][1]["reason"] == "no peer access"
+
+
+def test_json_has_nvbandwidths_keys_and_our_intervals():
+    entry = json_of(outcome("host_to_device_memcpy_ce"), verbose=True, mean=False)
+    json.dumps(entry)
+    assert entry["bandwidth_matrix"] == [["55.588", "55.604"]]
+    assert entry["bandwidth_description"] == "memcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)"
+    assert entry["sum"] == pytest.approx(111.192)
+    assert {"min", "max", "average"} <= set(entry)
+    assert entry["cells"][0]["ci_low"] < entry["cells"][0]["estimate"]
+
+
+def test_perf_lines_say_which_way_is_better():
+    assert perf_of(outcome("host_to_device_memcpy_ce"), False) == (
+        "&&&& PERF host_to_device_memcpy_ce_sum 111.19 +GB/s\n"
+    )
+    assert perf_of(outcome("host_device_latency_sm"), False).endswith(" -ns\n")
+
+
+def screen(show, *given):
+    console = Console(file=io.StringIO(), width=100, highlight=False)
+    show(console, *given)
+    return console.file.getvalue()
+
+
+def test_the_story_names_every_step_and_what_is_left():
+    topology = machine(gpus=2, cxl=True)
+    text = screen(show_story, run_of(story(topology, topology.gpus), topology))
+    for words in ("naive (pageable)", "4 streams", "node 1", "node 2", "by a kernel", "both ways"):
+        assert words in text
+    assert text.count("Left on the table") == 2
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_a_faster_way_than_the_plain_one_is_left_on_the_table():
+    topology = machine(gpus=1)
+    run = run_of(story(topology, topology.gpus), topology)
+    faster = [
+        entry.model_copy(update={"estimate": 60e9}) if ".streams." in entry.id else entry
+        for entry in run.measurements
+    ]
+    text = screen(show_story, run.model_copy(update={"measurements": faster}))
+    assert "4 streams is 20% faster" in " ".join(text.split())
+
+
+@pytest.mark.parametrize("both_ways", [False, True])
+def test_all_pairs_become_a_matrix(both_ways):
+    topology = machine(gpus=4, nodes=2)
+    given = {"from": "all", "to": "all"}
+    plan = gpu_expand.copies(topology, given, both_ways=both_ways, trace=False)
+    text = screen(show_run, run_of(plan, topology), Path("run"))
+    assert "from \\ to" in text
+    for end in ("gpu:0", "gpu:3", "node:1"):
+        assert re.search(rf"^ {end} .*50\.00", text, re.MULTILINE)
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def first(topology, **given):
+    plan = gpu_expand.copies(topology, given, both_ways=False, trace=False)
+    return run_of(plan, topology).measurements[0]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"from": "node:0", "memory": "pageable"}, "stages every byte"),
+        ({"from": "node:1"}, "sockets' interconnect"),
+        ({"from": "node:2"}, "CXL memory"),
+        ({"from": "gpu:0"}, "half of its memory's rate"),
+    ],
+)
+def test_each_figure_gets_its_reason(given, said):
+    topology = machine(gpus=1, nodes=2, cxl=True)
+    assert said in explain(first(topology, **given), topology)
+
+
+def test_a_link_below_its_best_is_the_first_thing_to_say():
+    topology = machine(gpus=1)
+    able = topology.gpus[0].model_copy(update={"link_max": PcieLink(speed=64.0, width=16)})
+    topology = topology.model_copy(update={"gpus": [able]})
+    text = explain(first(topology, **{"from": "node:0", "memory": "pageable"}), topology)
+    assert text.startswith("the link ran at Gen5 x16, although GPU and slot are able to Gen6")
+
+
+def test_a_trace_shows_calls_operations_and_kernels():
+    topology = machine(gpus=1)
+    entry = first(topology)
+    rows = [
+        TraceRow(
+            group=group,
+            name=name,
+            count=3,
+            bytes=0,
+            total_ns=3e6,
+            mean_ns=1e6,
+            median_ns=1e6,
+            min_ns=9e5,
+            max_ns=2e6,
+            stddev_ns=1e5,
+        )
+        for group, name in (
+            ("call", "cudaMemcpyAsync"),
+            ("operation", "memcpy host to GPU"),
+            ("kernel", "wait_for"),
+        )
+    ]
+    assert entry.evidence is not None
+    evidence = entry.evidence.model_copy(update={"trace": rows})
+    text = screen(show_traces, [entry.model_copy(update={"evidence": evidence})])
+    for word in ("cudaMemcpyAsync", "memcpy host to", "wait_for", "100.0%"):
+        assert word in text

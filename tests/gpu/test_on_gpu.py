@@ -1,0 +1,229 @@
+"""On a machine with NVIDIA GPUs: `make test-gpu`. Nothing here asserts how long anything takes."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tierscope.engine import find_engine, stream
+from tierscope.model.event import Failed, Result, Skipped
+from tierscope.model.gpu import GpuCopyPattern, GpuCopySpec
+from tierscope.model.plan import Plan
+from tierscope.model.spec import Sampling
+from tierscope.plans import gpu_expand
+from tierscope.plans.gpu_limits import limit_of
+from tierscope.plans.gpu_specs import copy_spec, gpu_place, home_node, host_place, transfer
+from tierscope.topology import discover
+from tierscope.topology.available import with_available
+
+pytestmark = pytest.mark.gpu
+
+QUICK = Sampling(budget_s=0.1, sample_s=0.002, precision=0.05)
+MIB = 1 << 20
+HOST_KINDS = gpu_expand.MEMORIES
+ABOVE_LIMIT = 1.01
+"""Clocks differ by parts in a million; a figure above its link's rate by more is wrong."""
+
+
+@pytest.fixture(scope="module")
+def topology():
+    found = with_available(discover())
+    assert found.gpus, "these tests are for a machine with GPUs"
+    return found
+
+
+def run(specs):
+    """Outcome of each spec, by id."""
+    events = stream(Plan(version=1, measurements=specs))
+    return {event.id: event for event in events if isinstance(event, Result | Skipped | Failed)}
+
+
+def measured(spec):
+    outcome = run([spec])[spec.id]
+    assert isinstance(outcome, Result), outcome
+    return outcome
+
+
+def one_copy(topology, source, destination, engine="ce", size=8 * MIB, offset=0, **more):
+    entry = transfer(source, destination, engine, **more)
+    spec = copy_spec("copy", [entry], topology, size=size, sampling=QUICK)
+    pattern = GpuCopyPattern(size=size, offset=offset)
+    return GpuCopySpec.model_validate({**dict(spec), "pattern": pattern})
+
+
+def test_every_kernel_computes_what_the_cpu_does():
+    ran = subprocess.run([find_engine(), "check-gpu"], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert "are as the CPU has them" in ran.stdout
+
+
+@pytest.mark.parametrize("tool", ["memcheck", "racecheck"])
+def test_the_kernels_are_clean_under_compute_sanitizer(tool):
+    sanitizer = shutil.which("compute-sanitizer", path="/usr/local/cuda/bin") or shutil.which(
+        "compute-sanitizer"
+    )
+    assert sanitizer, "compute-sanitizer, a part of the CUDA toolkit, is not installed"
+    ran = subprocess.run(
+        [sanitizer, "--tool", tool, "--error-exitcode", "9", find_engine(), "check-gpu"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize("kind", HOST_KINDS)
+@pytest.mark.parametrize("to_gpu", [True, False])
+def test_every_kind_of_host_memory_is_verified(topology, kind, to_gpu):
+    if kind == "managed" and not to_gpu:
+        pytest.skip("managed memory comes over on demand as a source only")
+    node = home_node(topology, topology.gpus[0])
+    ends = (host_place(node, kind), gpu_place(0))
+    engine = "sm" if kind in ("managed", "managed-advised") else "ce"
+    spec = one_copy(topology, *(ends if to_gpu else ends[::-1]), engine)
+    result = measured(spec)
+    assert result.evidence.verified
+    if not kind.startswith("managed"):
+        assert set(result.evidence.pages or {}) == {str(node)}
+
+
+@pytest.mark.parametrize("engine", ["ce", "sm", "tma"])
+@pytest.mark.parametrize(("size", "offset"), [(4, 0), (1, 0), (4097, 0), (1000003, 48)])
+def test_odd_sizes_and_offsets_are_verified(topology, engine, size, offset):
+    node = home_node(topology, topology.gpus[0])
+    spec = one_copy(topology, host_place(node), gpu_place(0), engine, size, offset)
+    outcome = run([spec])[spec.id]
+    if engine == "tma" and isinstance(outcome, Skipped):
+        assert "compute capability" in outcome.reason
+        return
+    assert isinstance(outcome, Result), outcome
+    assert outcome.evidence.verified
+
+
+def test_rows_leave_the_padding_alone(topology):
+    node = home_node(topology, topology.gpus[0])
+    entry = transfer(gpu_place(0), host_place(node), "ce")
+    spec = copy_spec("rows", [entry], topology, size=3000 * 64, rows=(3000, 4096), sampling=QUICK)
+    assert measured(spec).evidence.verified
+
+
+def test_no_copy_is_faster_than_its_link(topology):
+    node = home_node(topology, topology.gpus[0])
+    host, own = host_place(node), gpu_place(0)
+    for engine in ("ce", "sm"):
+        for transfers in (
+            [transfer(host, own, engine)],
+            [transfer(own, host, engine, streams=4)],
+            [transfer(host, own, engine), transfer(own, host, engine)],
+            [transfer(host, own, engine), transfer(host, own, engine)],
+            [transfer(own, own, engine)],
+        ):
+            spec = copy_spec("copy", transfers, topology, size=256 * MIB, sampling=QUICK)
+            limit = limit_of(topology, spec)
+            assert limit is not None
+            assert measured(spec).estimate <= ABOVE_LIMIT * limit.value
+
+
+def test_no_operation_on_large_arrays_is_faster_than_the_memory(topology):
+    plan = gpu_expand.memory(topology, {"from": "gpu:0", "size": "1g"}, trace=False)
+    for spec in plan.measurements:
+        limit = limit_of(topology, spec)
+        assert limit is not None
+        result = measured(spec.model_copy(update={"sampling": QUICK}))
+        assert result.estimate <= ABOVE_LIMIT * limit.value, spec.id
+        assert result.evidence.verified
+
+
+def test_small_host_copies_by_a_kernel_cross_the_link_every_time(topology):
+    node = home_node(topology, topology.gpus[0])
+    spec = one_copy(topology, host_place(node), gpu_place(0), "sm", size=MIB)
+    limit = limit_of(topology, spec)
+    assert limit is not None
+    assert measured(spec).estimate <= ABOVE_LIMIT * limit.value
+
+
+def test_both_ways_report_both_directions(topology):
+    node = home_node(topology, topology.gpus[0])
+    host, own = host_place(node), gpu_place(0)
+    transfers = [transfer(host, own, "ce"), transfer(own, host, "ce")]
+    spec = copy_spec("both", transfers, topology, size=64 * MIB, sampling=QUICK)
+    result = measured(spec)
+    assert [figure.metric for figure in result.figures] == [
+        f"bandwidth node:{node} -> gpu:0",
+        f"bandwidth gpu:0 -> node:{node}",
+    ]
+
+
+def test_a_gpu_that_is_not_there_is_skipped_and_the_rest_goes_on(topology):
+    node = home_node(topology, topology.gpus[0])
+    good = one_copy(topology, host_place(node), gpu_place(0))
+    absent = good.model_copy(
+        update={"id": "absent", "transfers": [transfer(host_place(node), gpu_place(99), "ce")]}
+    )
+    outcomes = run([absent, good])
+    assert isinstance(outcomes["absent"], Skipped)
+    assert "there is no GPU 99" in outcomes["absent"].reason
+    assert isinstance(outcomes[good.id], Result)
+
+
+def test_more_memory_than_the_gpu_has_is_skipped_with_the_numbers(topology):
+    huge = (topology.gpus[0].memory_bytes or 0) * 2
+    spec = one_copy(topology, gpu_place(0), gpu_place(0), size=huge)
+    outcome = run([spec])[spec.id]
+    assert isinstance(outcome, Skipped)
+    assert "GiB of memory free" in outcome.reason
+
+
+def test_evidence_has_clocks_and_the_link(topology):
+    node = home_node(topology, topology.gpus[0])
+    (state,) = measured(one_copy(topology, host_place(node), gpu_place(0))).evidence.gpus or []
+    assert state.gpu == 0
+    assert state.samples > 0
+    assert state.sm_clock_hz
+    assert state.pcie_generation
+    assert state.throttle is not None
+
+
+def test_latency_proves_its_chase(topology):
+    plan = gpu_expand.latency(
+        topology, {"from": "gpu:0", "size": "1m", "engine": "sm"}, per_sm=True, trace=False
+    )
+    for spec in plan.measurements:
+        result = measured(spec.model_copy(update={"sampling": QUICK}))
+        assert "cycle's length" in (result.evidence.verified or "")
+        assert len(result.figures) == 5
+
+
+def tierscope(*arguments):
+    code = "from tierscope.cli.main import main; main()"
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False
+    )
+
+
+def test_a_trace_counts_the_copies():
+    ran = tierscope("gpu", "copy", "--to", "gpu:0", "--size", "1m", "--trace", "--json")
+    assert ran.returncode == 0, ran.stderr
+    rows = json.loads(ran.stdout)["measurements"][0]["evidence"]["trace"]
+    counts = {row["name"]: row["count"] for row in rows}
+    assert counts["cudaMemcpyAsync"] > 0
+    assert counts["memcpy host to GPU"] >= counts["cudaMemcpyAsync"]
+
+
+def test_the_story_measures_everything_on_every_gpu(topology, tmp_path):
+    ran = tierscope("gpu", "--out", str(tmp_path))
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.count("Left on the table") == len(topology.gpus)
+    assert len(list(Path(tmp_path).glob("*.jsonl"))) == 1
+
+
+def test_nvbandwidths_list_ends_without_an_error():
+    ran = tierscope("nvbandwidth", "-b", "64", "--json")
+    assert ran.returncode == 0, ran.stderr
+    cases = json.loads(ran.stdout)["nvbandwidth"]["testcases"]
+    assert len(cases) == 44
+    assert {case["status"] for case in cases} <= {"Passed", "Waived"}
+    assert all(case["reason"] for case in cases if case["status"] == "Waived")
