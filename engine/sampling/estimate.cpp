@@ -15,7 +15,8 @@ double median_of_sorted(std::span<const double> sorted) {
   return sorted.size() % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
-// Integrated autocorrelation time, at least 1, of whether each sample is above the median.
+// Upper end of the integrated autocorrelation time, 1..n, of whether each sample is above the
+// median.
 double autocorrelation_time(std::span<const double> samples, double median) {
   const std::size_t n = samples.size();
   std::vector<double> sign(n);
@@ -29,14 +30,18 @@ double autocorrelation_time(std::span<const double> samples, double median) {
     return sum / static_cast<double>(n);
   };
   const double variance = covariance(0);
-  if (variance <= 0) return 1.0;
+  if (variance <= 0) return 1.0;  // All samples are equal.
   double tau = -1.0;
-  for (std::size_t lag = 0; lag + 1 < n; lag += 2) {
+  std::size_t lag = 0;
+  for (; lag + 1 < n; lag += 2) {
     const double pair = (covariance(lag) + covariance(lag + 1)) / variance;
     if (pair <= 0) break;
     tau += 2 * pair;
   }
-  return std::clamp(tau, 1.0, static_cast<double>(n));
+  // A series that does not cling to one side of its median has no window to be unsure about.
+  const double window = tau > 1 ? static_cast<double>(lag) : 0;
+  const double relative_error = std::sqrt(2 * (2 * window + 1) / static_cast<double>(n));
+  return std::min(std::max(tau, 1.0) * (1 + relative_error), static_cast<double>(n));
 }
 
 // How many of n fair coin tosses at most come up heads with probability <= 2.5%; -1 for none.

@@ -23,7 +23,9 @@ struct Estimate {
 // machine depend on each other, and a drifting series would look far too sure; so the ranks are
 // chosen for the effective number of samples n / tau, tau being the integrated autocorrelation
 // time of the series "is above the median" (initial positive sequence: Geyer, Statistical
-// Science 7, 1992), which is what the median's variance depends on.
+// Science 7, 1992), which is what the median's variance depends on. A short series tells little of
+// tau, and most often too little: it counts with one standard error on top (Madras and Sokal,
+// Journal of Statistical Physics 50, 1988).
 //
 // Fewer than six effective samples cannot give 95%: the interval is then smallest..largest, and
 // `coverage` says what that is worth.

@@ -44,7 +44,7 @@ struct Surroundings {
 // A disturbed sample is taken again within the budget: once there are kFewest calm ones, they are
 // the samples and the others are only counted. Where the budget brings fewer, all are kept.
 inline constexpr int kFewest = 15;
-inline constexpr double kShortest = 0.1;
+inline constexpr double kShortest = 0.25;
 Sampled take_samples(const SamplingRule& rule, const std::function<double()>& sample,
                      const Surroundings& surroundings);
 
