@@ -207,7 +207,7 @@ def tierscope(*arguments):
 def test_a_trace_counts_the_copies():
     ran = tierscope("gpu", "copy", "--to", "gpu:0", "--size", "1m", "--trace", "--json")
     assert ran.returncode == 0, ran.stderr
-    rows = json.loads(ran.stdout)["measurements"][0]["evidence"]["trace"]
+    rows = json.loads(ran.stdout)["results"][0]["evidence"]["trace"]
     counts = {row["name"]: row["count"] for row in rows}
     assert counts["cudaMemcpyAsync"] > 0
     assert counts["memcpy host to GPU"] >= counts["cudaMemcpyAsync"]
