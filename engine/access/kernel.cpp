@@ -93,13 +93,15 @@ Kernel find_kernel(std::string_view isa, Operation operation, Order order) {
       return row.strided;
     case Order::kRandom:
       return row.random;
+    case Order::kZipf:
+      break;
   }
   return nullptr;
 }
 
-MixedKernel find_mixed_kernel(std::string_view isa, Order order, bool streaming) {
-  const std::size_t random = order == Order::kRandom ? 1 : 0;
-  return table_of(isa).mixed[random + (streaming ? 2 : 0)];
+MixedKernel find_mixed_kernel(std::string_view isa, Order order, Stores stores) {
+  const std::size_t place = order == Order::kSequential ? 0 : order == Order::kRandom ? 1 : 2;
+  return table_of(isa).mixed[static_cast<std::size_t>(stores)][place];
 }
 
 Kernel find_address_kernel(std::string_view isa) { return table_of(isa).addresses; }

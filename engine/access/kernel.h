@@ -8,8 +8,10 @@
 
 namespace tierscope {
 
+class ZipfOrder;
+
 enum class Operation { kRead, kWrite, kWriteNt, kCopy, kCopyNt, kScale, kAdd, kTriad, kRmw };
-enum class Order { kSequential, kReverse, kStrided, kRandom };
+enum class Order { kSequential, kReverse, kStrided, kRandom, kZipf };
 
 // What one element of an operation moves; everything counted about an operation comes from here.
 struct OperationTraits {
@@ -67,16 +69,22 @@ Kernel find_kernel(std::string_view isa, Operation operation, Order order);
 
 // Reads and writes of whole lines of one array, spread evenly over each other, at a held-back rate.
 struct Mix {
-  int writes = 0;           // Of 100 lines; the others are read.
-  std::uint64_t delay = 0;  // Steps of `spin` after each access.
+  int writes = 0;                   // Of 100 lines; the others are read.
+  std::uint64_t delay = 0;          // Steps of `spin` after each access.
+  std::size_t prefetch = 0;         // Bytes from a line to the one that is prefetched; 0: none.
+  const ZipfOrder* zipf = nullptr;  // Of order zipf.
 };
+
+// How lines are written: by ordinary stores, non-temporal ones, or ordinary ones after each access
+// of which the lines are written back, kept or dropped, and waited for.
+enum class Stores { kOrdinary, kStreaming, kWriteBack, kFlush };
 
 // Makes `count` accesses of walk.access_size bytes in array a, a line after the other.
 using MixedKernel = void (*)(const Walk& walk, Position& position, std::uint64_t count,
                              const Mix& mix);
 
-// `streaming`: writes are non-temporal. Orders sequential and random only.
-MixedKernel find_mixed_kernel(std::string_view isa, Order order, bool streaming);
+// Orders sequential, random and zipf only.
+MixedKernel find_mixed_kernel(std::string_view isa, Order order, Stores stores);
 
 // Waits without touching memory: a chain of so many dependent multiplications.
 inline void spin(std::uint64_t steps) {

@@ -7,12 +7,15 @@
 #define HWY_TARGET_INCLUDE "access/kernel_simd.cpp"
 #include "access/targets.h"
 // Keep this order: foreach_target re-includes this file before highway.h is seen.
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
 #include "access/kernel.h"
 #include "access/random_order.h"
 #include "access/target_table.h"
+#include "access/write_back.h"
+#include "access/zipf_order.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tierscope::HWY_NAMESPACE {
@@ -147,42 +150,72 @@ void walk_scattered(const Walk& shared, Position& position, std::uint64_t count)
   position = at;
 }
 
-// Which line is written is decided by error diffusion, so that writes come as evenly as they can:
-// every fourth of a 75:25 mix, never a run of them.
-template <Operation kWrite, Order kOrder>
+constexpr WriteBack write_back_of(Stores stores) {
+  return stores == Stores::kWriteBack ? WriteBack::kKeep
+         : stores == Stores::kFlush   ? WriteBack::kDrop
+                                      : WriteBack::kNone;
+}
+
+// One access. Which line is written is decided by error diffusion, so that writes come as evenly as
+// they can: every fourth of a 75:25 mix, never a run of them.
+template <Stores kStores>
+HWY_INLINE void touch_lines(const Walk& walk, const Mix& mix, Vector scalar, std::uint64_t offset,
+                            int& owed) {
+  constexpr WriteBack kBack = write_back_of(kStores);
+  constexpr Operation kWrite =
+      kStores == Stores::kStreaming ? Operation::kWriteNt : Operation::kWrite;
+  const std::size_t lanes = hn::Lanes(Tag());
+  const std::size_t begin = offset / sizeof(double);
+  const std::size_t end = begin + walk.access_size / sizeof(double);
+  bool wrote = false;
+  for (std::size_t line = begin; line != end; line += kLineDoubles) {
+    if (mix.prefetch != 0) hwy::Prefetch(walk.a + line + mix.prefetch / sizeof(double));
+    owed += mix.writes;
+    const bool write = owed >= 100;
+    if (write) owed -= 100;
+#pragma GCC unroll 4
+    for (std::size_t step = 0; step < kLineDoubles; step += lanes) {
+      if (write) {
+        operate<kWrite>(walk, scalar, line + step);
+      } else {
+        operate<Operation::kRead>(walk, scalar, line + step);
+      }
+    }
+    if (kBack != WriteBack::kNone && write) {
+      write_back<kBack>(walk.a + line);
+      wrote = true;
+    }
+  }
+  if (kBack != WriteBack::kNone && wrote) write_back_fence();
+}
+
+template <Stores kStores, Order kOrder>
 void walk_mixed(const Walk& shared, Position& position, std::uint64_t count,
                 const Mix& shared_mix) {
   const Walk walk = shared;
   const Mix mix = shared_mix;
   const RandomOrder random(walk.accesses());
   const Vector scalar = hn::Set(Tag(), walk.scalar);
-  const std::size_t lanes = hn::Lanes(Tag());
-  const std::size_t doubles = walk.access_size / sizeof(double);
   Position at = position;
   for (; count > 0; --count) {
     std::uint64_t offset = at.offset;
     if constexpr (kOrder == Order::kRandom) {
       offset = next_offset<kOrder>(walk, random, at);
+    } else if constexpr (kOrder == Order::kZipf) {
+      offset = mix.zipf->next(at.state) * walk.access_size;
     } else {
       at.offset = offset + walk.access_size == walk.bytes ? 0 : offset + walk.access_size;
     }
-    const std::size_t begin = offset / sizeof(double);
-    for (std::size_t line = begin; line != begin + doubles; line += kLineDoubles) {
-      at.owed += mix.writes;
-      const bool write = at.owed >= 100;
-      if (write) at.owed -= 100;
-#pragma GCC unroll 4
-      for (std::size_t step = 0; step < kLineDoubles; step += lanes) {
-        if (write) {
-          operate<kWrite>(walk, scalar, line + step);
-        } else {
-          operate<Operation::kRead>(walk, scalar, line + step);
-        }
-      }
-    }
+    touch_lines<kStores>(walk, mix, scalar, offset, at.owed);
     spin(mix.delay);
   }
   position = at;
+}
+
+template <Stores kStores>
+constexpr std::array<MixedKernel, 3> mixed_row() {
+  return {walk_mixed<kStores, Order::kSequential>, walk_mixed<kStores, Order::kRandom>,
+          walk_mixed<kStores, Order::kZipf>};
 }
 
 void make_addresses(const Walk& shared, Position& position, std::uint64_t count) {
@@ -211,10 +244,8 @@ const TargetTable& target_table() {
        row<Operation::kCopy>(), row<Operation::kCopyNt>(), row<Operation::kScale>(),
        row<Operation::kAdd>(), row<Operation::kTriad>(), row<Operation::kRmw>()},
       make_addresses,
-      {walk_mixed<Operation::kWrite, Order::kSequential>,
-       walk_mixed<Operation::kWrite, Order::kRandom>,
-       walk_mixed<Operation::kWriteNt, Order::kSequential>,
-       walk_mixed<Operation::kWriteNt, Order::kRandom>}};
+      {mixed_row<Stores::kOrdinary>(), mixed_row<Stores::kStreaming>(),
+       mixed_row<Stores::kWriteBack>(), mixed_row<Stores::kFlush>()}};
   return table;
 }
 

@@ -21,7 +21,7 @@ struct TargetTable {
   std::int64_t target;  // Highway's bit for it (HWY_AVX2, ...).
   std::array<KernelRow, std::size(kOperations)> operations;  // In the order of kOperations.
   Kernel addresses;
-  std::array<MixedKernel, 4> mixed;  // Sequential, random; the same two with streaming writes.
+  std::array<std::array<MixedKernel, 3>, 4> mixed;  // By stores, then sequential, random, zipf.
 };
 
 }  // namespace tierscope

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "access/kernel.h"
+#include "access/zipf_order.h"
 #include "benches/window.h"
 #include "benches/workspace.h"
 #include "memory/placement.h"
@@ -20,8 +21,10 @@ struct StreamSpec {
   std::vector<int> cpus;
   Placement placement;
   int writes;  // Of 100 lines.
-  bool streaming;
-  Order order;  // Sequential or random.
+  Stores stores;
+  Order order;        // Sequential, random or zipf.
+  double zipf_alpha;  // Of order zipf.
+  std::size_t prefetch;
   std::size_t access_size;
   std::size_t size;  // Bytes of the array, over all threads.
   Pages pages;
@@ -45,7 +48,9 @@ class Stream {
 
   double bytes_per_unit() const { return static_cast<double>(spec_.access_size); }
   // Bytes on the bus for each byte asked for: ordinary stores fetch their line first.
-  double bus_bytes_per_byte() const { return spec_.streaming ? 1 : 1 + spec_.writes / 100.0; }
+  double bus_bytes_per_byte() const {
+    return spec_.stores == Stores::kStreaming ? 1 : 1 + spec_.writes / 100.0;
+  }
 
   // Checks what was written, throws Failure at the first wrong line. `workers` are those that ran.
   nlohmann::ordered_json evidence(std::span<const Worker> workers) const;
@@ -54,8 +59,11 @@ class Stream {
   struct Share {
     Walk walk;
     Position position;
+    std::uint64_t seed;  // The position's first state.
+    std::optional<ZipfOrder> zipf;
   };
   std::uint64_t verify(const Share& share, std::uint64_t accesses) const;
+  std::uint64_t reached(const Share& share, std::uint64_t accesses) const;
 
   StreamSpec spec_;
   Region& region_;

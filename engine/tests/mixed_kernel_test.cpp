@@ -1,12 +1,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <memory>
 #include <vector>
 
 #include "access/kernel.h"
 #include "access/random_order.h"
+#include "access/write_back.h"
+#include "access/zipf_order.h"
 
 namespace tierscope {
 namespace {
@@ -20,7 +23,7 @@ struct Free {
 
 struct Case {
   std::string_view isa;
-  bool streaming;
+  Stores stores;
 };
 
 class MixedKernels : public testing::TestWithParam<Case> {
@@ -34,7 +37,7 @@ class MixedKernels : public testing::TestWithParam<Case> {
     std::fill_n(memory.get(), bytes / sizeof(double) + 2 * kLineDoubles, 0.0);
     const Walk walk{
         .a = memory.get() + kLineDoubles, .scalar = 3, .bytes = bytes, .access_size = access_size};
-    const MixedKernel kernel = find_mixed_kernel(GetParam().isa, order, GetParam().streaming);
+    const MixedKernel kernel = find_mixed_kernel(GetParam().isa, order, GetParam().stores);
     Position position;
     for (std::uint64_t i = 0; i < accesses; ++i) kernel(walk, position, 1, {.writes = writes});
     std::vector<bool> found;
@@ -80,19 +83,52 @@ TEST_P(MixedKernels, ReachEveryBlockInRandomOrder) {
   EXPECT_EQ(std::ranges::count(lines, false), 0);
 }
 
+TEST(ZipfOrder, FollowsZipfsLaw) {
+  constexpr std::uint64_t kBlocks = 1 << 20;
+  constexpr int kDraws = 1'000'000;
+  for (const double alpha : {0.5, 0.9, 1.0, 1.2}) {
+    const ZipfOrder order(kBlocks, alpha);
+    // Share of draws below a rank, beside that of the continuous law.
+    for (const std::uint64_t rank : {10U, 1000U, 100'000U}) {
+      std::uint64_t state = 1;
+      int below = 0;
+      for (int i = 0; i < kDraws; ++i) below += order.next_rank(state) < rank ? 1 : 0;
+      const auto integral = [alpha](double x) {
+        return alpha == 1.0 ? std::log(x) : (std::pow(x, 1 - alpha) - 1) / (1 - alpha);
+      };
+      const double expected = integral(static_cast<double>(rank) + 1) / integral(kBlocks + 1.0);
+      EXPECT_NEAR(static_cast<double>(below) / kDraws, expected, 0.01) << alpha << " " << rank;
+    }
+  }
+}
+
+TEST(ZipfOrder, StaysInsideAndScattersHotBlocks) {
+  for (const std::uint64_t blocks : {1U, 2U, 3U, 1000U, 12345U}) {
+    const ZipfOrder order(blocks, 0.9);
+    std::uint64_t state = 7;
+    for (int i = 0; i < 10'000; ++i) ASSERT_LT(order.next(state), blocks);
+  }
+}
+
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
   for (const std::string_view isa : supported_isas()) {
-    for (const bool streaming : {false, true}) cases.push_back({isa, streaming});
+    for (const Stores stores :
+         {Stores::kOrdinary, Stores::kStreaming, Stores::kWriteBack, Stores::kFlush}) {
+      if (stores == Stores::kWriteBack && !has_write_back(WriteBack::kKeep)) continue;
+      if (stores == Stores::kFlush && !has_write_back(WriteBack::kDrop)) continue;
+      cases.push_back({isa, stores});
+    }
   }
   return cases;
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, MixedKernels, testing::ValuesIn(all_cases()),
-                         [](const testing::TestParamInfo<Case>& info) {
-                           return std::string(info.param.isa) +
-                                  (info.param.streaming ? "_streaming" : "");
-                         });
+std::string name_of(const testing::TestParamInfo<Case>& info) {
+  static constexpr const char* kNames[] = {"", "_nt", "_clwb", "_clflushopt"};
+  return std::string(info.param.isa) + kNames[static_cast<std::size_t>(info.param.stores)];
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, MixedKernels, testing::ValuesIn(all_cases()), name_of);
 
 }  // namespace
 }  // namespace tierscope

@@ -15,6 +15,7 @@ from tierscope.cli import (
     loaded_latency,
     matrix,
     nvbandwidth,
+    patterns,
     query,
     report,
     run,
@@ -71,6 +72,9 @@ app.command("bandwidth")(bandwidth.bandwidth)
 app.command("latency")(latency.latency)
 app.command("loaded-latency")(loaded_latency.loaded_latency)
 app.command("matrix")(matrix.matrix)
+app.command("streams")(patterns.streams)
+app.command("atomics")(patterns.atomics)
+app.command("mapping")(patterns.mapping)
 app.command("show")(show.show)
 app.command("doctor")(doctor.doctor)
 app.command("topo")(topo.topo)

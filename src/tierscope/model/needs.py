@@ -7,7 +7,16 @@ memory is placed by a plan has its lines in ``regions``.
 from dataclasses import dataclass
 
 from tierscope.model.gpu import GpuCopySpec, GpuLatencySpec, HostPlace
-from tierscope.model.plan import BandwidthSpec, LatencySpec, LoadedLatencySpec, Placement, Spec
+from tierscope.model.plan import (
+    AtomicsSpec,
+    BandwidthSpec,
+    LatencySpec,
+    LoadedLatencySpec,
+    MappingSpec,
+    Placement,
+    Spec,
+    StreamsSpec,
+)
 
 ARRAYS = {"copy": 2, "copy-nt": 2, "scale": 2, "add": 3, "triad": 3}
 """Arrays that an operation goes over; one where it is not named."""
@@ -40,8 +49,11 @@ def regions(spec: Spec) -> list[Region]:
         pattern = spec.pattern
         arrays = ARRAYS.get(pattern.operation, 1)
         return [Region(spec.placement, pattern.pages, pattern.size, arrays)]
-    if isinstance(spec, LatencySpec):
+    if isinstance(spec, LatencySpec | AtomicsSpec | MappingSpec):
         return [Region(spec.placement, spec.pattern.pages, spec.pattern.size)]
+    if isinstance(spec, StreamsSpec):
+        placed = [(spec.placement, spec.pattern), *((s.placement, s.pattern) for s in spec.beside)]
+        return [Region(placement, pattern.pages, pattern.size) for placement, pattern in placed]
     if isinstance(spec, LoadedLatencySpec):
         load = spec.load
         return [
@@ -68,4 +80,6 @@ def cpus_of(spec: Spec) -> list[int]:
     """CPUs that a measurement's threads are pinned to, in the order of threads."""
     if isinstance(spec, LoadedLatencySpec):
         return [spec.cpu] if spec.load.idle else [spec.cpu, *spec.load.cpus]
-    return [spec.cpu] if isinstance(spec, LatencySpec) else spec.cpus
+    if isinstance(spec, StreamsSpec):
+        return [*spec.cpus, *(cpu for stream in spec.beside for cpu in stream.cpus)]
+    return [spec.cpu] if isinstance(spec, LatencySpec | MappingSpec) else spec.cpus

@@ -25,10 +25,12 @@ from tierscope.model.spec import (
     Placement,
     Sampling,
 )
+from tierscope.model.streams import AtomicsSpec, MappingSpec, StreamsSpec
 
 __all__ = [
     "CACHE_LINE",
     "PLAN_VERSION",
+    "AtomicsSpec",
     "BandwidthPattern",
     "BandwidthSpec",
     "Bytes",
@@ -38,6 +40,7 @@ __all__ = [
     "LatencyPattern",
     "LatencySpec",
     "LoadedLatencySpec",
+    "MappingSpec",
     "MemorySpec",
     "NodeShare",
     "Operation",
@@ -46,6 +49,7 @@ __all__ = [
     "Plan",
     "Sampling",
     "Spec",
+    "StreamsSpec",
 ]
 
 PLAN_VERSION: Final = 1
@@ -102,7 +106,15 @@ class LatencySpec(MemorySpec):
 
 
 Spec = Annotated[
-    BandwidthSpec | LatencySpec | LoadedLatencySpec | GpuCopySpec | GpuMemorySpec | GpuLatencySpec,
+    BandwidthSpec
+    | LatencySpec
+    | LoadedLatencySpec
+    | StreamsSpec
+    | AtomicsSpec
+    | MappingSpec
+    | GpuCopySpec
+    | GpuMemorySpec
+    | GpuLatencySpec,
     Field(discriminator="kind"),
 ]
 

@@ -29,7 +29,9 @@ from tierscope.plans.axes import (
     sizes,
 )
 from tierscope.plans.loaded_latency import loaded_latency_specs
+from tierscope.plans.patterns import atomics_specs, mapping_specs
 from tierscope.plans.request import ISAS, OPERATIONS, ORDERS, Request
+from tierscope.plans.streams import streams_specs
 
 MAX_MEASUREMENTS = 100_000
 
@@ -157,6 +159,9 @@ EXPANDERS: dict[str, Callable[[Request, Topology, bool], Iterator[Spec]]] = {
     "bandwidth": _specs,
     "latency": _specs,
     "loaded-latency": loaded_latency_specs,
+    "streams": streams_specs,
+    "atomics": atomics_specs,
+    "mapping": mapping_specs,
 }
 """What makes specs of each kind's requests; a new kind adds its row here and its options to
 ``request.OPTIONS``."""

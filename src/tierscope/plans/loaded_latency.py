@@ -8,8 +8,9 @@ from pydantic import ValidationError
 
 from tierscope.model.endpoint import Endpoint, parse_endpoint
 from tierscope.model.errors import UserError
-from tierscope.model.loaded_latency import Load, LoadedLatencySpec, StreamPattern
+from tierscope.model.loaded_latency import Load, LoadedLatencySpec
 from tierscope.model.plan import LatencyPattern, Sampling
+from tierscope.model.streams import StreamPattern
 from tierscope.model.topology import Topology
 from tierscope.plans import grammar, machine
 from tierscope.plans.axes import (
@@ -35,7 +36,7 @@ LEAST_POINTS = len(COARSE_DELAYS_NS)
 MOST_POINTS = 200
 
 _LOAD_ORDERS = ("sequential", "random")
-_MIX = re.compile(r"(\d{1,3}):(\d{1,3})(nt)?", re.ASCII)
+_MIX = re.compile(r"(\d{1,3}):(\d{1,3})(nt|clwb|clflushopt)?", re.ASCII)
 _ID_TAIL = 10
 """Characters of an id that are left to tell the points of a curve apart."""
 
@@ -144,15 +145,16 @@ def most_points(requests: list[Request]) -> int:
 
 
 def parse_mix(text: str) -> tuple[int, str]:
-    """Parse ``67:33`` or ``67:33nt`` into writes of 100 lines and the kind of stores."""
+    """Parse ``67:33`` or ``0:100clwb`` into writes of 100 lines and the kind of stores."""
     match = _MIX.fullmatch(text)
     if not match or int(match[1]) + int(match[2]) != 100:
         raise UserError(
-            f"'{text}' is not reads:writes that add up to 100, such as 100:0, 67:33 or 50:50nt"
+            f"'{text}' is not reads:writes that add up to 100, such as 100:0, 67:33 or 50:50nt "
+            "(nt, clwb or clflushopt)"
         )
     if match[3] and match[2] == "0":
-        raise UserError(f"'{text}': without writes, none can be non-temporal")
-    return int(match[2]), "nt" if match[3] else "ordinary"
+        raise UserError(f"'{text}': without writes, none can be {match[3]}")
+    return int(match[2]), match[3] or "ordinary"
 
 
 def _mixes(request: Request) -> list[tuple[int, str]]:
@@ -221,7 +223,7 @@ def _base(
         parts.append(f"by_{source}")
     if target != path.target:
         parts.append(f"at_{target}")
-    parts += [f"w{mix[0]}{'nt' if mix[1] == 'nt' else ''}", grammar.format_size(size), kind]
+    parts += [f"w{mix[0]}{mix[1] if mix[1] != 'ordinary' else ''}", grammar.format_size(size), kind]
     parts += ["page-random"] if order == "page-random" else []
     parts += ["load-random"] if load_order == "random" else []
     return identity(parts, ID_LENGTH - _ID_TAIL)

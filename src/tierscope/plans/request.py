@@ -9,7 +9,7 @@ from tierscope.model.base import Model
 from tierscope.model.errors import UserError
 from tierscope.model.plan import Isa, Operation
 
-Kind = Literal["bandwidth", "latency", "loaded-latency"]
+Kind = Literal["bandwidth", "latency", "loaded-latency", "streams", "atomics", "mapping"]
 
 _COMMON = {
     "from": "initiators: node:0, cpus:0-7,16 or node:*, every node with CPUs",
@@ -44,6 +44,28 @@ OPTIONS: dict[str, dict[str, str]] = {
         "load-size": "bytes of the load's array, over all its threads",
         "points": "loaded points of each curve",
     },
+    "streams": {
+        **{name: text for name, text in _COMMON.items() if name != "stride"},
+        "mix": "reads to writes: 100:0, 67:33, 50:50nt, 0:100clwb, 0:100clflushopt",
+        "order": "sequential, random, zipf",
+        "zipf-alpha": "how much hot blocks are preferred, of order zipf",
+        "access-size": "bytes that one access touches contiguously",
+        "prefetch": "bytes that a software prefetch runs ahead",
+        "delay": "least nanoseconds from one access of a thread to its next",
+        "threads": "number of threads; all is every CPU of the initiator that nobody else takes",
+        "isa": "auto, sse4, avx2, avx512, neon, sve",
+        "beside": "other streams at the same time: 'from=node:0 to=node:2 mix=0:100nt threads=4'",
+    },
+    "atomics": {
+        **{name: text for name, text in _COMMON.items() if name != "stride"},
+        "op": "fetch-and-add, compare-and-swap",
+        "shared": "no: each thread its own counters; yes: all the same ones",
+        "threads": "number of threads; all is every CPU of the initiator",
+    },
+    "mapping": {
+        **{name: text for name, text in _COMMON.items() if name != "stride"},
+        "sharing": "private, shared",
+    },
 }
 """Options of each kind of measurement and what they take; keys of a plan and flags alike."""
 
@@ -56,6 +78,7 @@ ORDERS = {
     "bandwidth": ("sequential", "reverse", "strided", "random"),
     "latency": ("random", "page-random"),
     "loaded-latency": ("random", "page-random"),
+    "streams": ("sequential", "random", "zipf"),
 }
 
 

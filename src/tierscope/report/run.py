@@ -16,11 +16,15 @@ from tierscope.report.gpu_tables import show_latency as show_gpu_latency
 from tierscope.report.gpu_tables import show_memory as show_gpu_memory
 from tierscope.report.latency import show_latency
 from tierscope.report.loaded_latency import show_loaded_latency
+from tierscope.report.patterns import show_atomics, show_mapping, show_streams
 from tierscope.report.style import new_table, note, title
 
 KINDS: dict[str, Callable[[Console, list[Measurement], Run], None]] = {
     "bandwidth": lambda console, measurements, _run: show_bandwidth(console, measurements),
     "latency": show_latency,
+    "streams": lambda console, measurements, _run: show_streams(console, measurements),
+    "atomics": lambda console, measurements, _run: show_atomics(console, measurements),
+    "mapping": lambda console, measurements, _run: show_mapping(console, measurements),
     "loaded-latency": lambda console, measurements, _run: show_loaded_latency(
         console, measurements
     ),

@@ -10,8 +10,9 @@ from tierscope.model.event import Capabilities, Failed, Result, Skipped
 from tierscope.model.gpu import GpuCopySpec, GpuLatencySpec
 from tierscope.model.loaded_latency import Load
 from tierscope.model.needs import cpus_of
-from tierscope.model.plan import LoadedLatencySpec, MemorySpec, Plan, Spec
+from tierscope.model.plan import AtomicsSpec, LoadedLatencySpec, MemorySpec, Plan, Spec, StreamsSpec
 from tierscope.model.run import Header, Limit, Measurement
+from tierscope.model.streams import StreamPattern
 from tierscope.model.topology import Topology
 
 
@@ -94,13 +95,29 @@ def _caches(topology: Topology) -> list[dict[str, Any]]:
     ]
 
 
+def mix_text(pattern: StreamPattern) -> str:
+    """Write a mix as the command line takes it: 67:33, 50:50nt."""
+    stores = "" if pattern.stores == "ordinary" else pattern.stores
+    return f"{100 - pattern.writes}:{pattern.writes}{stores}"
+
+
+def _stream_pattern(spec: StreamsSpec) -> dict[str, Any]:
+    """What a stream adds to its pattern: its threads, its mix, and what runs beside it."""
+    beside = [
+        f"{stream.name}: {stream.initiator} → {stream.target}, {mix_text(stream.pattern)} "
+        f"by {len(stream.cpus)}, {stream.pattern.order}"
+        for stream in spec.beside
+    ]
+    added: dict[str, Any] = {"threads": len(spec.cpus), "mix": mix_text(spec.pattern)}
+    return {**added, "beside": "; ".join(beside)} if beside else added
+
+
 def _load_pattern(load: Load) -> dict[str, Any]:
     """What loads a chase, flat, so that a load is one more thing that points may differ in."""
-    writes = load.pattern.writes
     return {
         "load_from": load.initiator,
         "load_to": load.target,
-        "mix": f"{100 - writes}:{writes}" + ("nt" if load.pattern.stores == "nt" else ""),
+        "mix": mix_text(load.pattern),
         "load_order": load.pattern.order,
         "load_access_size": load.pattern.access_size,
         "load_size": load.pattern.size,
@@ -121,6 +138,10 @@ def measurement_of(
         if placement.mechanism != "user" or len(placement.nodes) > 1:
             pattern["policy"] = placement.policy
             pattern["mechanism"] = placement.mechanism
+    if isinstance(spec, StreamsSpec):
+        pattern.update(_stream_pattern(spec))
+    if isinstance(spec, AtomicsSpec):
+        pattern["threads"] = len(spec.cpus)
     if isinstance(spec, LoadedLatencySpec):
         pattern.update(_load_pattern(spec.load))
     if isinstance(spec, GpuCopySpec):

@@ -1,0 +1,181 @@
+"""``tierscope streams``, ``tierscope atomics`` and ``tierscope mapping``."""
+
+from typing import Annotated
+
+import typer
+
+from tierscope.cli import options
+
+Threads = Annotated[
+    str | None, typer.Option(metavar="COUNTS", help="Such as 1..8 or 1..all*2  [default: all]")
+]
+
+
+def streams(
+    from_: options.From = None,
+    to: options.To = None,
+    mix: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIST",
+            help="Reads:writes, with nt, clwb or clflushopt  [default: 100:0]",
+        ),
+    ] = None,
+    beside: Annotated[
+        str | None,
+        typer.Option(
+            metavar="STREAMS",
+            help="Others at the same time: 'to=node:2 mix=0:100nt; from=node:1 threads=2'",
+        ),
+    ] = None,
+    threads: Threads = None,
+    order: Annotated[
+        str | None, typer.Option(metavar="LIST", help="sequential, random, zipf")
+    ] = None,
+    zipf_alpha: Annotated[
+        str | None, typer.Option(metavar="LIST", help="Of order zipf  [default: 0.9]")
+    ] = None,
+    access_size: Annotated[
+        str | None,
+        typer.Option(metavar="SIZES", help="Bytes an access touches at once  [default: 512]"),
+    ] = None,
+    prefetch: Annotated[
+        str | None,
+        typer.Option(metavar="SIZES", help="Bytes that a software prefetch runs ahead"),
+    ] = None,
+    delay: Annotated[
+        str | None, typer.Option(metavar="NS", help="Least time between accesses of a thread")
+    ] = None,
+    size: options.Size = None,
+    pages: options.Pages = None,
+    isa: Annotated[
+        str | None, typer.Option(metavar="LIST", help="auto, sse4, avx2, avx512, neon, sve")
+    ] = None,
+    policy: options.Policy = None,
+    mechanism: options.Mechanism = None,
+    precision: options.Precision = None,
+    budget: options.Budget = None,
+    sample: options.Sample = None,
+    json: options.Json = False,
+    dry_run: options.DryRun = False,
+    out: options.Out = None,
+) -> None:
+    """Measure streams of mixed reads and writes, several different ones at once if asked.
+
+    All pass one gate and stop together; each has its own figure.
+
+    \b
+    Examples:
+      tierscope streams --mix 100:0,67:33,50:50,0:100,0:100nt,0:100clwb
+      tierscope streams --mix 100:0 --beside "mix=0:100nt"
+      tierscope streams --order random,zipf --access-size 64..4k --threads 1..all*2
+      tierscope streams --prefetch 64,256,1k,4k --threads 1
+      tierscope streams --to node:0 --beside "name=cxl to=node:2 threads=4"
+    """
+    from tierscope.cli.flow import measure_options
+
+    given = {
+        "from": from_,
+        "to": to,
+        "mix": mix,
+        "beside": beside,
+        "threads": threads,
+        "order": order,
+        "zipf-alpha": zipf_alpha,
+        "access-size": access_size,
+        "prefetch": prefetch,
+        "delay": delay,
+        "size": size,
+        "pages": pages,
+        "isa": isa,
+        "policy": policy,
+        "mechanism": mechanism,
+        "precision": precision,
+        "budget": budget,
+        "sample": sample,
+    }
+    measure_options("streams", given, options.Output(json, dry_run, out))
+
+
+def atomics(
+    from_: options.From = None,
+    to: options.To = None,
+    op: Annotated[
+        str | None, typer.Option(metavar="LIST", help="fetch-and-add, compare-and-swap")
+    ] = None,
+    shared: Annotated[
+        str | None,
+        typer.Option(metavar="LIST", help="no: each thread its own counters; yes: all the same"),
+    ] = None,
+    threads: Threads = None,
+    size: options.Size = None,
+    pages: options.Pages = None,
+    policy: options.Policy = None,
+    mechanism: options.Mechanism = None,
+    precision: options.Precision = None,
+    budget: options.Budget = None,
+    sample: options.Sample = None,
+    json: options.Json = False,
+    dry_run: options.DryRun = False,
+    out: options.Out = None,
+) -> None:
+    """Measure atomic updates a second, contended or not.
+
+    \b
+    Examples:
+      tierscope atomics --op fetch-and-add,compare-and-swap --shared no,yes
+      tierscope atomics --shared yes --threads 1..all*2
+      tierscope atomics --to node:2 --size 64m
+    """
+    from tierscope.cli.flow import measure_options
+
+    given = {
+        "from": from_,
+        "to": to,
+        "op": op,
+        "shared": shared,
+        "threads": threads,
+        "size": size,
+        "pages": pages,
+        "policy": policy,
+        "mechanism": mechanism,
+        "precision": precision,
+        "budget": budget,
+        "sample": sample,
+    }
+    measure_options("atomics", given, options.Output(json, dry_run, out))
+
+
+def mapping(
+    from_: options.From = None,
+    to: options.To = None,
+    sharing: Annotated[str | None, typer.Option(metavar="LIST", help="private, shared")] = None,
+    size: options.Size = None,
+    pages: options.Pages = None,
+    policy: options.Policy = None,
+    precision: options.Precision = None,
+    budget: options.Budget = None,
+    json: options.Json = False,
+    dry_run: options.DryRun = False,
+    out: options.Out = None,
+) -> None:
+    """Measure what it costs to map, populate and unmap memory.
+
+    \b
+    Examples:
+      tierscope mapping --pages base,thp --sharing private,shared
+      tierscope mapping --to node:* --pages base --size 1g
+    """
+    from tierscope.cli.flow import measure_options
+
+    given = {
+        "from": from_,
+        "to": to,
+        "sharing": sharing,
+        "size": size,
+        "pages": pages,
+        "policy": policy,
+        "precision": precision,
+        "budget": budget,
+    }
+    measure_options("mapping", given, options.Output(json, dry_run, out))
