@@ -161,6 +161,20 @@ def test_too_few_samples_or_too_much_noise_is_not_comparable() -> None:
     assert any("too noisy" in d.reason for d in found.differences)
 
 
+def test_what_earlier_runs_showed_is_no_change() -> None:
+    first = made_up.full(1)
+    once = changed(made_up.full(2), 0.8, lambda m: m.id == "bandwidth.7")
+    again = changed(made_up.full(3), 0.8, lambda m: m.id == "bandwidth.7")
+    worse = changed(made_up.full(3), 0.7, lambda m: m.id == "bandwidth.7")
+    assert against(first, again).count("slower") == 1
+    assert against(first, again, also=[once]).count("slower") == 0
+    found = against(first, worse, also=[once])
+    assert found.count("slower") == 1
+    slower = next(d for d in found.differences if d.verdict == "slower")
+    assert slower.high is not None
+    assert slower.high < 0.9
+
+
 def test_one_measurement_alone_is_held_to_its_samples() -> None:
     maker = made_up.Maker()
     runs = [made_up.run([maker.make("latency", "node:0", "node:0", {}, value, "ns")])

@@ -60,6 +60,15 @@ class _Pair:
     """Standard deviation of a single sample, both runs together."""
     disturbed: bool
     """Neighbours took CPU time during much of it, in either run."""
+    before: tuple[float, float] = (0.0, 0.0)
+    """Least and most change from the base that was there before: in the base itself, 0, and in
+    further earlier runs."""
+
+    @property
+    def beyond(self) -> float:
+        """How far the change goes beyond what was there before."""
+        low, high = self.before
+        return self.change - min(max(self.change, low), high)
 
 
 def compare(
@@ -68,12 +77,14 @@ def compare(
     tolerance: float,
     allow: Iterable[str] = (),
     comparisons: int = 1,
+    also: Iterable[Run] = (),
 ) -> Comparison:
     """Compare two runs, each given with the name to call it by.
 
     ``tolerance`` is the share of change that counts as the same. ``allow`` names what may differ
     nevertheless (see ``obstacles``). ``comparisons`` is how many such comparisons are read
-    together: the error of 5% is shared between them.
+    together: the error of 5% is shared between them. ``also`` are further runs from before: what
+    they differ in from the base counts as no change.
     """
     obstacles, remarks = run_obstacles(base[1], new[1], frozenset(allow))
     joined = join(base[1], new[1])
@@ -84,11 +95,14 @@ def compare(
     pairs = [_pair(old, fresh) for old, fresh in joined if _measured(old) and _measured(fresh)]
     wander = _wander(pairs)
     usual = _usual_sampling(pairs)
+    earlier = [identities(run) for run in also]
     judged = sum(not reason for reason in reasons) * comparisons
     differences = [
         _refused(old, fresh, reason)
         if reason
-        else _difference(_pair(old, fresh), usual, wander, judged, tolerance)
+        else _difference(
+            _pair(old, fresh, _changes(old, earlier)), usual, wander, judged, tolerance
+        )
         for (old, fresh), reason in zip(joined, reasons, strict=True)
     ]
     return Comparison(
@@ -110,7 +124,7 @@ def identities(run: Run) -> dict[Identity, Measurement]:
     found: dict[Identity, Measurement] = {}
     seen: dict[tuple[str, str, str, str], int] = {}
     for m in run.measurements:
-        key = (m.kind, m.initiator, m.target, json.dumps(m.pattern, sort_keys=True))
+        key = (m.kind, m.initiator, m.target, _pattern(m))
         seen[key] = seen.get(key, 0) + 1
         found[*key, seen[key]] = m
     return found
@@ -142,7 +156,27 @@ def _measured(m: Measurement | None) -> bool:
     return m is not None and m.status == "measured" and bool(m.estimate) and bool(m.ci_low)
 
 
-def _pair(base: Measurement | None, new: Measurement | None) -> _Pair:
+def _changes(
+    base: Measurement | None, earlier: list[dict[Identity, Measurement]]
+) -> tuple[float, float]:
+    """Return the least and the most change from the base to itself and to the earlier runs."""
+    if base is None or not base.estimate:
+        return 0.0, 0.0
+    key = (base.kind, base.initiator, base.target, _pattern(base), 1)
+    others = [other for found in earlier if _measured(other := found.get(key)) and other]
+    changes = [0.0] + [math.log((other.estimate or 1.0) / base.estimate) for other in others]
+    return min(changes), max(changes)
+
+
+def _pattern(m: Measurement) -> str:
+    return json.dumps(m.pattern, sort_keys=True)
+
+
+def _pair(
+    base: Measurement | None,
+    new: Measurement | None,
+    before: tuple[float, float] = (0.0, 0.0),
+) -> _Pair:
     assert base is not None
     assert new is not None
     assert base.estimate is not None
@@ -154,6 +188,7 @@ def _pair(base: Measurement | None, new: Measurement | None) -> _Pair:
         sampling=math.hypot(_sampling(base), _sampling(new)),
         spread=math.hypot(_spread(base), _spread(new)),
         disturbed=any(_disturbed_share(m) > _MUCH_DISTURBED for m in (base, new)),
+        before=before,
     )
 
 
@@ -242,9 +277,9 @@ def _difference(
 ) -> Difference:
     bound = _bound(pair, max(pair.sampling, usual[pair.base.kind]), wander, judged)
     ratio = math.exp(pair.change)
-    sure = abs(pair.change) > bound
+    sure = abs(pair.beyond) > bound
     # The same factor up or down, so that it does not matter which run is called the base.
-    large = abs(pair.change) > -math.log1p(-tolerance)
+    large = abs(pair.beyond) > -math.log1p(-tolerance)
     if not sure and bound > math.log1p(_MOST_UNSURE):
         return _refused(
             pair.base, pair.new, f"too noisy: no change of less than {percent(bound)} would show"
@@ -257,8 +292,8 @@ def _difference(
         base=pair.base.estimate,
         new=pair.new.estimate,
         ratio=ratio,
-        low=math.exp(pair.change - bound),
-        high=math.exp(pair.change + bound),
+        low=math.exp(pair.change - pair.before[1] - bound),
+        high=math.exp(pair.change - pair.before[0] + bound),
     )
 
 

@@ -26,6 +26,14 @@ def compare(
             "thp, numa-balancing, frequency-driver, link, isa, emulated",
         ),
     ] = None,
+    also: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="RUN",
+            help="A further run from before; what it differs in from BASE counts as no change. "
+            "May be repeated",
+        ),
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write an HTML page too")
     ] = None,
@@ -43,8 +51,9 @@ def compare(
       tierscope compare before last
       tierscope compare base.jsonl new.jsonl --tolerance 3% -o change.html
       tierscope compare monday tuesday wednesday
+      tierscope compare golden last --also earlier.jsonl --also earliest.jsonl
       tierscope compare node017.jsonl node018.jsonl --allow host
     """
     from tierscope.cli.show_flow import compare_runs
 
-    compare_runs(runs, tolerance, allow, output, json)
+    compare_runs(runs, tolerance, allow, also or [], output, json)

@@ -40,7 +40,12 @@ def report_runs(names: list[str], output: Path | None, png: Path | None, svg: Pa
 
 
 def compare_runs(
-    names: list[str], tolerance: str, allow: str | None, output: Path | None, as_json: bool
+    names: list[str],
+    tolerance: str,
+    allow: str | None,
+    also: list[str],
+    output: Path | None,
+    as_json: bool,
 ) -> None:
     """Compare the first run with each other one; exit as ``compare`` documents."""
     from tierscope.analysis.compare import compare
@@ -59,7 +64,8 @@ def compare_runs(
     runs = runs_named(names)
     others = len(runs) - 1
     with waiting("comparing"):
-        comparisons = [compare(runs[0], run, share, allowed, others) for run in runs[1:]]
+        before = [run for _, run in runs_named(also)]
+        comparisons = [compare(runs[0], run, share, allowed, others, before) for run in runs[1:]]
     if output is not None:
         from tierscope.report.html import write_page
         from tierscope.report.html.compare import render_comparison

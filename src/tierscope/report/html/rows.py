@@ -80,7 +80,10 @@ def _path_row(best: Measurement, kind: str) -> PathRow:
         if best.pattern.get(key) not in (None, "", "sequential")
         and (key != "size" or best.unit == "ns")
     ]
-    limit = f"{best.limit.value / factor:.4g} {unit}" if best.limit else ""
+    limit = ""
+    if best.limit:
+        name, divisor = figures.scale_of(best.limit.unit, [best.limit.value])
+        limit = f"{best.limit.value / divisor:.4g} {name}"
     return PathRow(
         path=path_of(best),
         what=", ".join([kind, *details]),
