@@ -75,6 +75,9 @@ def warnings(measurements: list[Measurement]) -> list[str]:
         for applies, text in checks
         if any(map(applies, measured))
     ]
+    again = sum(m.evidence.replaced or 0 for m in measured if m.evidence)
+    if again:
+        lines.append(f"{again} samples in which others took CPU time were taken again")
     return lines + _remarks(
         [note for m in measured if m.evidence for note in m.evidence.notes or []]
     )
