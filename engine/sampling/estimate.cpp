@@ -41,7 +41,7 @@ double autocorrelation_time(std::span<const double> samples, double median) {
   // A series that does not cling to one side of its median has no window to be unsure about.
   const double window = tau > 1 ? static_cast<double>(lag) : 0;
   const double relative_error = std::sqrt(2 * (2 * window + 1) / static_cast<double>(n));
-  return std::min(std::max(tau, 1.0) * (1 + relative_error), static_cast<double>(n));
+  return std::min(std::max(tau, 1.0) * (1 + 2 * relative_error), static_cast<double>(n));
 }
 
 // How many of n fair coin tosses at most come up heads with probability <= 2.5%; -1 for none.

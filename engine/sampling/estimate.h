@@ -24,7 +24,7 @@ struct Estimate {
 // chosen for the effective number of samples n / tau, tau being the integrated autocorrelation
 // time of the series "is above the median" (initial positive sequence: Geyer, Statistical
 // Science 7, 1992), which is what the median's variance depends on. A short series tells little of
-// tau, and most often too little: it counts with one standard error on top (Madras and Sokal,
+// tau, and most often too little: it counts with two standard errors on top (Madras and Sokal,
 // Journal of Statistical Physics 50, 1988).
 //
 // Fewer than six effective samples cannot give 95%: the interval is then smallest..largest, and

@@ -40,25 +40,25 @@ TEST(EstimateMedian, OfAnEvenNumberLiesHalfwayBetweenTheMiddleTwo) {
 }
 
 TEST(EstimateMedian, OfFiveSaysThatTheRangeCoversLessThanAsked) {
-  // Five samples are worth 5 / (1 + sqrt(2 / 5)), three whole ones, whose range covers 1 - 2 / 2^3.
+  // Five samples are worth 5 / (1 + 2 * sqrt(2 / 5)), two whole ones, whose range covers a half.
   const Estimate estimate = estimate_median(std::vector{3.0, 1.0, 5.0, 2.0, 4.0});
   EXPECT_EQ(estimate.low, 1.0);
   EXPECT_EQ(estimate.high, 5.0);
-  EXPECT_DOUBLE_EQ(estimate.coverage, 0.75);
+  EXPECT_DOUBLE_EQ(estimate.coverage, 0.5);
 }
 
 TEST(EstimateMedian, TakesTheRanksOfTheBinomialDistribution) {
   // The order alternates around the median, so that nothing looks like drift: 20 samples are worth
-  // 20 / (1 + sqrt(2 / 20)), 15 whole ones. For n = 15 the interval leaves out 3 on each side
-  // (Conover, table A3), a fifth of them, so 4 of 20.
+  // 20 / (1 + 2 * sqrt(2 / 20)), 12 whole ones. For n = 12 the interval leaves out 2 on each side
+  // (Conover, table A3), a sixth of them, so 3 of 20.
   std::vector<double> samples;
   for (int i = 0; i < 10; ++i) {
     samples.push_back(1.0 + i);
     samples.push_back(20.0 - i);
   }
   const Estimate estimate = estimate_median(samples);
-  EXPECT_EQ(estimate.low, 5.0);
-  EXPECT_EQ(estimate.high, 16.0);
+  EXPECT_EQ(estimate.low, 4.0);
+  EXPECT_EQ(estimate.high, 17.0);
   EXPECT_EQ(estimate.coverage, 0.95);
 }
 
