@@ -32,7 +32,7 @@ test-engine: $(BUILD)/.installed
 	$(BUILD)/engine/engine-tests --gtest_brief=1
 
 # nvcc's host code and the sanitizers do not mix; the GPU part's own tests are `make test-gpu`.
-$(BUILD)/.sanitized: $(BUILD)/.environment $(ENGINE_SOURCES)
+$(BUILD)/.sanitized: $(BUILD)/.environment $(BUILD)/.clang $(ENGINE_SOURCES)
 	@$(BIN)/cmake -G Ninja -S . -B $(BUILD)/sanitized -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja \
 	  -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=RelWithDebInfo -DTIERSCOPE_CUDA=OFF \
 	  -DTIERSCOPE_TESTS=ON -DTIERSCOPE_SANITIZE=ON > $(BUILD)/sanitized.log || { cat $(BUILD)/sanitized.log; exit 1; }
@@ -42,9 +42,9 @@ $(BUILD)/.sanitized: $(BUILD)/.environment $(ENGINE_SOURCES)
 test-sanitized: $(BUILD)/.sanitized ## The engine's tests under ASan and UBSan
 	$(BUILD)/sanitized/engine-tests --gtest_brief=1
 
-# Reports are opened in a real browser.
-$(BUILD)/.browser: tools/bootstrap
-	tools/bootstrap --browser
+# System packages that only some tests need: a browser that opens reports, compilers.
+$(BUILD)/.browser $(BUILD)/.arm $(BUILD)/.clang: $(BUILD)/.%: tools/bootstrap
+	tools/bootstrap --$*
 	@mkdir -p $(BUILD) && touch $@
 
 test-python: $(BUILD)/.installed $(BUILD)/.browser
@@ -66,7 +66,7 @@ test-testbed: test-testbed-inside ## Those, the other machines, and testbed/run 
 	$(PYTEST) -m testbed --ignore tests/testbed/inside tests/testbed
 
 # The kernels and what they rest on, on two kinds of Arm CPU: with SVE and without.
-test-arm: $(BUILD)/.environment ## Cross-build for aarch64, test under qemu's user emulation
+test-arm: $(BUILD)/.environment $(BUILD)/.arm ## Cross-build for aarch64, test under qemu's user emulation
 	@$(BIN)/cmake -G Ninja -S engine/tests/arm -B $(BUILD)/arm -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja > $(BUILD)/arm.log || { cat $(BUILD)/arm.log; exit 1; }
 	$(BIN)/cmake --build $(BUILD)/arm
 	qemu-aarch64 -cpu max $(BUILD)/arm/kernel-tests --gtest_brief=1
