@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tierscope.engine import capabilities
-from tierscope.plans.gpu_nvbandwidth import TESTS
+from tierscope.plans.gpu_nvbandwidth_tests import TESTS
 
 
 def tierscope(*arguments):

@@ -12,7 +12,8 @@ from rich.console import Console
 from tierscope.model.event import Failed, Skipped, TraceRow
 from tierscope.model.topology import PcieLink
 from tierscope.plans import gpu_expand
-from tierscope.plans.gpu_nvbandwidth import TESTS, Settings, make_cells, waived
+from tierscope.plans.gpu_nvbandwidth import Settings, make_cells, waived
+from tierscope.plans.gpu_nvbandwidth_tests import TESTS
 from tierscope.plans.gpu_story import story
 from tierscope.report.gpu_explain import explain
 from tierscope.report.gpu_nvbandwidth import Outcome, json_of, perf_of, text_of

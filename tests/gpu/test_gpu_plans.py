@@ -11,7 +11,8 @@ from tierscope.model.needs import host_bytes
 from tierscope.model.plan import Plan
 from tierscope.plans import gpu_expand
 from tierscope.plans.gpu_limits import limit_of
-from tierscope.plans.gpu_nvbandwidth import TESTS, Settings, make_cells, waived
+from tierscope.plans.gpu_nvbandwidth import Settings, make_cells, waived
+from tierscope.plans.gpu_nvbandwidth_tests import TESTS
 from tierscope.plans.gpu_specs import gpu_place, host_place, require_gpus, transfer
 from tierscope.plans.gpu_story import story
 from tierscope.topology import path_limit

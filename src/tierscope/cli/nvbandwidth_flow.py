@@ -13,7 +13,8 @@ from tierscope.model.errors import UserError
 from tierscope.model.event import Event, Failed, Result, Skipped
 from tierscope.model.plan import PLAN_VERSION, Plan
 from tierscope.model.topology import Topology
-from tierscope.plans.gpu_nvbandwidth import TESTS, Settings, Test, make_cells, waived
+from tierscope.plans.gpu_nvbandwidth import Settings, Test, make_cells, waived
+from tierscope.plans.gpu_nvbandwidth_tests import TESTS
 from tierscope.plans.gpu_specs import require_gpus
 from tierscope.plans.grammar import did_you_mean
 from tierscope.plans.machine import MIB

@@ -1,4 +1,4 @@
-"""nvbandwidth's test cases as measurements: names and indices of v0.8, then what v0.10 adds."""
+"""How nvbandwidth's test cases become measurements: what fills each cell of their matrices."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -31,8 +31,6 @@ from tierscope.plans.machine import MIB
 
 _LATENCY_BYTES = 2 * MIB
 _LATENCY_STRIDE = 128
-_ENGINES: dict[str, CopyEngine] = {"ce": "ce", "sm": "sm", "tma": "tma"}
-_ENGINE_NAMES = {"ce": "a copy engine", "sm": "a kernel", "tma": "the bulk copy unit"}
 
 
 @dataclass(frozen=True)
@@ -134,7 +132,7 @@ def _host(test: Test, settings: Settings, gpu: Gpu, to_gpu: bool, reported: bool
     return transfer(source, destination, test.engine, reported=reported)
 
 
-def _with_host(to_gpu: bool, both: bool, others: bool) -> Cells:
+def with_host(to_gpu: bool, both: bool, others: bool) -> Cells:
     """One GPU and the host; contending: the opposite direction, the other GPUs, or both."""
 
     def cells(test: Test, settings: Settings) -> Iterator[Cell]:
@@ -166,18 +164,22 @@ def _pairs(test: Test, settings: Settings) -> Iterator[tuple[int, int, Gpu, Gpu]
                 yield row, column, *((one, other) if test.writes else (other, one))
 
 
-def _peers(test: Test, settings: Settings) -> Iterator[Cell]:
+def peers(test: Test, settings: Settings) -> Iterator[Cell]:
+    """One GPU and another, one way."""
     for row, column, source, destination in _pairs(test, settings):
         yield _copy(test, settings, row, column, [_peer(test, source, destination)])
 
 
-def _peers_both_ways(test: Test, settings: Settings) -> Iterator[Cell]:
+def peers_both_ways(test: Test, settings: Settings) -> Iterator[Cell]:
+    """One GPU and another, both ways at once."""
     for row, column, source, destination in _pairs(test, settings):
         there, back = _peer(test, source, destination), _peer(test, destination, source)
         yield _copy(test, settings, row, column, [there, back])
 
 
-def _one_and_all(to_one: bool) -> Cells:
+def one_and_all(to_one: bool) -> Cells:
+    """One GPU and all others, all counted together."""
+
     def cells(test: Test, settings: Settings) -> Iterator[Cell]:
         for column, one in enumerate(settings.gpus):
             others = [gpu for gpu in settings.gpus if gpu is not one]
@@ -188,13 +190,16 @@ def _one_and_all(to_one: bool) -> Cells:
     return cells
 
 
-def _local(test: Test, settings: Settings) -> Iterator[Cell]:
+def local(test: Test, settings: Settings) -> Iterator[Cell]:
+    """A copy inside one GPU."""
     for column, gpu in enumerate(settings.gpus):
         place = gpu_place(gpu.index)
         yield _copy(test, settings, 0, column, [transfer(place, place, test.engine)])
 
 
-def _local_memory(operation: GpuOperation) -> Cells:
+def local_memory(operation: GpuOperation) -> Cells:
+    """A kernel on a GPU's own memory."""
+
     def cells(test: Test, settings: Settings) -> Iterator[Cell]:
         for column, gpu in enumerate(settings.gpus):
             yield Cell(
@@ -235,182 +240,15 @@ def _latency(
     return Cell(row, column, spec)
 
 
-def _host_latency(test: Test, settings: Settings) -> Iterator[Cell]:
+def host_latency(test: Test, settings: Settings) -> Iterator[Cell]:
+    """A GPU's chase through host memory."""
     for column, gpu in enumerate(settings.gpus):
         yield _latency(test, settings, (0, column), gpu, settings.host(gpu))
 
 
-def _peer_latency(test: Test, settings: Settings) -> Iterator[Cell]:
+def peer_latency(test: Test, settings: Settings) -> Iterator[Cell]:
+    """A GPU's chase through another's memory."""
     for row, one in enumerate(settings.gpus):
         for column, other in enumerate(settings.gpus):
             if row != column and settings.wants(row, column):
                 yield _latency(test, settings, (row, column), one, gpu_place(other.index))
-
-
-def _tests_of(suffix: str) -> list[Test]:
-    """The sixteen test cases that copy engines and kernels have in common, in their order."""
-    engine, by = _ENGINES[suffix], f"by {_ENGINE_NAMES[suffix]}"
-    head = f"memcpy {suffix.upper()}"
-    to_gpu = f"{head} CPU(row) -> GPU(column) bandwidth (GB/s)"
-    to_host = f"{head} CPU(row) <- GPU(column) bandwidth (GB/s)"
-    both = f"{head} CPU(row) <-> GPU(column) bandwidth (GB/s)"
-    read = f"{head} GPU(row) -> GPU(column) bandwidth (GB/s)"
-    write = f"{head} GPU(row) <- GPU(column) bandwidth (GB/s)"
-
-    def host(name: str, what: str, title: str, cells: Cells) -> Test:
-        return Test(f"{name}_{suffix}", f"{what}, {by}", cells, engine, title)
-
-    def one_all(name: str, what: str, title: str, to_one: bool, writes: bool) -> Test:
-        return Test(
-            f"{name}_{suffix}",
-            f"{what}, {by}; all together",
-            _one_and_all(to_one),
-            engine,
-            title,
-            writes=writes,
-            least_gpus=2,
-        )
-
-    return [
-        host("host_to_device_memcpy", "Host to each GPU", to_gpu, _with_host(True, False, False)),
-        host("device_to_host_memcpy", "Each GPU to host", to_host, _with_host(False, False, False)),
-        host(
-            "host_to_device_bidirectional_memcpy",
-            "Host to each GPU while the other direction is as busy",
-            both,
-            _with_host(True, True, False),
-        ),
-        host(
-            "device_to_host_bidirectional_memcpy",
-            "Each GPU to host while the other direction is as busy",
-            both,
-            _with_host(False, True, False),
-        ),
-        *_peer_tests(suffix),
-        host(
-            "all_to_host_memcpy",
-            "Each GPU to host while all others do the same",
-            to_host,
-            _with_host(False, False, True),
-        ),
-        host(
-            "all_to_host_bidirectional_memcpy",
-            "Each GPU to host while all others and all opposite directions are busy",
-            both,
-            _with_host(False, True, True),
-        ),
-        host(
-            "host_to_all_memcpy",
-            "Host to each GPU while all others do the same",
-            to_gpu,
-            _with_host(True, False, True),
-        ),
-        host(
-            "host_to_all_bidirectional_memcpy",
-            "Host to each GPU while all others and all opposite directions are busy",
-            both,
-            _with_host(True, True, True),
-        ),
-        one_all("all_to_one_write", "All GPUs write to one", write, True, True),
-        one_all("all_to_one_read", "One GPU reads from all", read, True, False),
-        one_all("one_to_all_write", "One GPU writes to all", read, False, True),
-        one_all("one_to_all_read", "All GPUs read from one", write, False, False),
-    ]
-
-
-def _peer_tests(suffix: str) -> list[Test]:
-    """GPU to GPU: one way and both ways, read and written."""
-    tests = []
-    for way in ("", "bidirectional_"):
-        for side, arrow in (("read", "->"), ("write", "<-")):
-            head = f"memcpy {suffix.upper()}"
-            title = f"{head} GPU(row) {arrow} GPU(column) bandwidth (GB/s)"
-            part = side.capitalize()
-            if way:
-                title = f"{head} CPU(row) <-> GPU(column) {{}} bandwidth (GB/s)"
-            tests.append(
-                Test(
-                    f"device_to_device_{way}memcpy_{side}_{suffix}",
-                    f"Each GPU and each other, {'both ways at once, ' if way else ''}"
-                    f"{side} by {_ENGINE_NAMES[suffix]}",
-                    _peers_both_ways if way else _peers,
-                    _ENGINES[suffix],
-                    title,
-                    square=True,
-                    parts=(f"{part}1", f"{part}2", "Total") if way else (),
-                    writes=side == "write",
-                    least_gpus=2,
-                )
-            )
-    return tests
-
-
-TESTS: tuple[Test, ...] = (
-    *_tests_of("ce"),
-    *_tests_of("sm"),
-    Test(
-        "host_device_latency_sm",
-        "A GPU's dependent loads from host memory",
-        _host_latency,
-        "sm",
-        "memory latency SM CPU(row) <-> GPU(column) (ns)",
-        latency=True,
-    ),
-    Test(
-        "device_to_device_latency_sm",
-        "A GPU's dependent loads from another's memory",
-        _peer_latency,
-        "sm",
-        "Device to Device Latency SM GPU(row) <-> GPU(column) (ns)",
-        square=True,
-        latency=True,
-        least_gpus=2,
-    ),
-    Test(
-        "device_local_copy",
-        "A copy inside one GPU; bytes count once",
-        _local,
-        "ce",
-        "memcpy local GPU(column) bandwidth (GB/s)",
-    ),
-    *_peer_tests("tma"),
-    Test(
-        "device_local_copy_sm",
-        "A copy inside one GPU by a kernel; bytes count once",
-        _local,
-        "sm",
-        "memcpy SM local GPU(column) bandwidth (GB/s)",
-    ),
-    Test(
-        "device_local_read_sm",
-        "Reads of a GPU's own memory by a kernel",
-        _local_memory("read"),
-        "sm",
-        "read SM local GPU(column) bandwidth (GB/s)",
-    ),
-    Test(
-        "device_local_write_sm",
-        "Writes of a GPU's own memory by a kernel",
-        _local_memory("write"),
-        "sm",
-        "write SM local GPU(column) bandwidth (GB/s)",
-    ),
-    Test(
-        "device_to_device_latency_tma",
-        "A bulk copy of one line from another GPU's memory",
-        _peer_latency,
-        "tma",
-        "Device to Device Latency TMA GPU(row) <-> GPU(column) (ns)",
-        square=True,
-        latency=True,
-        least_gpus=2,
-    ),
-    Test(
-        "device_local_copy_tma",
-        "A copy inside one GPU by the bulk copy unit; bytes count once",
-        _local,
-        "tma",
-        "memcpy TMA local GPU(column) bandwidth (GB/s)",
-    ),
-)
-"""In index order; the first 35 are v0.8's."""

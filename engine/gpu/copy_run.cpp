@@ -1,0 +1,123 @@
+#include "gpu/copy_run.h"
+
+#include <algorithm>
+#include <set>
+
+#include "errors.h"
+#include "gpu/check.h"
+#include "sampling/clock.h"
+
+namespace tierscope {
+namespace {
+
+// Managed memory is where its transfer begins before each sample.
+void bring_back(const CopyRun& run) {
+  for (const Lane& lane : run.lanes) {
+    if (!lane.from->managed() && !lane.to->managed()) continue;
+    const OnGpu on(lane.transfer->gpu);
+    if (lane.from == lane.to && !lane.transfer->source.on_host()) {
+      lane.from->prefetch_to_gpu(lane.transfer->gpu, lane.stream.get());
+      check_cuda(cudaStreamSynchronize(lane.stream.get()), "moving managed memory");
+    } else {
+      for (const Buffer* buffer : {lane.from, lane.to}) {
+        if (buffer->managed()) buffer->move_home();
+      }
+    }
+  }
+}
+
+void queue(const Lane& lane) {
+  check_cuda(cudaEventRecord(lane.start.get(), lane.stream.get()), "recording an event");
+  int done = 0;
+  for (const Event& mark : lane.marks) {
+    lane.queue_copies(done);
+    done += lane.copies;
+    check_cuda(cudaEventRecord(mark.get(), lane.stream.get()), "recording an event");
+  }
+}
+
+void wait_for_all(const CopyRun& run) {
+  for (const Lane& lane : run.lanes) {
+    check_cuda(cudaStreamSynchronize(lane.stream.get()), "waiting for the transfers");
+  }
+}
+
+}  // namespace
+
+std::vector<Course> run_gated(CopyRun& run) {
+  std::set<int> referred;
+  run.gate.close();
+  try {
+    for (const Lane& lane : run.lanes) {
+      const OnGpu on(lane.transfer->gpu);
+      if (referred.insert(lane.transfer->gpu).second) {
+        check_cuda(cudaEventRecord(run.references.at(lane.transfer->gpu).get(), lane.stream.get()),
+                   "recording an event");
+      }
+      run.gate.hold(lane.stream.get());
+      queue(lane);
+    }
+  } catch (...) {
+    run.gate.open();
+    throw;
+  }
+  run.gate.open();
+  wait_for_all(run);
+
+  std::vector<Course> courses;
+  std::map<int, double> opened;  // When each GPU's first lane passed the gate, by its own clock.
+  for (const Lane& lane : run.lanes) {
+    const int gpu = lane.transfer->gpu;
+    courses.push_back({lane.times(run.references.at(gpu)),
+                       std::vector<double>(lane.marks.size(), lane.bytes_per_mark())});
+    const double start = courses.back().times.front();
+    const auto known = opened.try_emplace(gpu, start).first;
+    known->second = std::min(known->second, start);
+  }
+  // One flag opens the gate for all GPUs within a poll of it, about a microsecond: that moment is
+  // where their clocks are set against each other.
+  for (std::size_t i = 0; i < courses.size(); ++i) {
+    for (double& time : courses[i].times) time -= opened.at(run.lanes[i].transfer->gpu);
+  }
+  return courses;
+}
+
+std::vector<Course> run_ungated(CopyRun& run) {
+  bring_back(run);
+  wait_for_all(run);
+  const double start = now_seconds();
+  for (const Lane& lane : run.lanes) {
+    const OnGpu on(lane.transfer->gpu);
+    lane.queue_copies(0);
+  }
+  wait_for_all(run);
+  const double end = now_seconds();
+  std::vector<Course> courses;
+  for (const Lane& lane : run.lanes) {
+    courses.push_back({{start, end}, {lane.bytes_per_mark()}});
+  }
+  return courses;
+}
+
+double sample(CopyRun& run) {
+  const std::vector<Course> lanes = run.gated ? run_gated(run) : run_ungated(run);
+  std::vector<std::vector<Course>> streams(run.spec.transfers.size());
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    streams[run.lanes[i].transfer_index].push_back(lanes[i]);
+  }
+  std::vector<Course> transfers;
+  for (const std::vector<Course>& courses : streams) transfers.push_back(merge(courses));
+  const Window window = common_window(transfers);
+  if (window.end <= window.start) {
+    throw Failure("the transfers were never all under way at once; ask for a larger size");
+  }
+  double total = 0;
+  for (std::size_t i = 0; i < transfers.size(); ++i) {
+    run.rates[i].push_back(bytes_in(transfers[i], window) / (window.end - window.start));
+    if (run.spec.transfers[i].reported) total += run.rates[i].back();
+  }
+  run.seconds.push_back(window.end - window.start);
+  return total;
+}
+
+}  // namespace tierscope

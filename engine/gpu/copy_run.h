@@ -1,0 +1,39 @@
+// Transfers under way at once: their lanes, the gate that lets them go, and one sample of them.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "gpu/gate.h"
+#include "gpu/lane.h"
+#include "sampling/common_window.h"
+
+namespace tierscope {
+
+// Marks of a lane among several transfers; a transfer alone needs none but its end. Copy engines
+// may serve lanes in turn, so marks are close there; kernels share the GPU evenly, and each launch
+// costs a little.
+constexpr std::size_t kCopyMarks = 16;
+constexpr std::size_t kKernelMarks = 4;
+struct CopyRun {
+  const GpuCopySpec& spec;
+  std::vector<Buffer*> buffers;  // The source and the destination of each transfer in turn.
+  std::vector<Lane> lanes;
+  std::map<int, Event> references;  // By GPU.
+  bool gated;
+  Gate& gate;
+  std::vector<std::vector<double>> rates{};  // By transfer, a sample each.
+  std::vector<double> seconds{};             // Of each sample.
+};
+
+// Every lane is held at the gate until all of them have all their work; how far each was when.
+std::vector<Course> run_gated(CopyRun& run);
+
+// One transfer on its own, timed by the host's clock from the first call to the last byte.
+std::vector<Course> run_ungated(CopyRun& run);
+
+// One sample, gated or not: appends to run.rates and run.seconds, and returns the bytes/s of all
+// transfers that are reported. Throws Failure where they were never all under way at once.
+double sample(CopyRun& run);
+
+}  // namespace tierscope

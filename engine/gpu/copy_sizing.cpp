@@ -1,0 +1,129 @@
+#include "gpu/copy_sizing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "gpu/copy_kernels.h"
+
+namespace tierscope {
+namespace {
+
+// Copies that a stream takes while the gate holds it; a full queue would block us before we open.
+constexpr int kMostQueued = 256;
+// From one mark of a copy engine to the next, so that its event costs about 0.1%.
+constexpr double kMarkSeconds = 2e-3;
+// What kernels' grids are tried at, as divisors of what the GPU holds: over a link, fewer loads in
+// flight can be faster than more.
+constexpr std::array<int, 4> kDivisors{1, 2, 4, 8};
+// Beside those, a grid in which each thread works once; for parts that outlast a launch by far.
+constexpr int kSinglePass = 0;
+constexpr double kTrialSeconds = 4e-3;
+constexpr std::size_t kLargePart = std::size_t{256} << 20;
+
+// Cuts a lane's part so that a piece lasts a mark's time at least; 16-byte vectors stay whole.
+int pieces_of(const Lane& lane, double part_s) {
+  int pieces = 1;
+  if (lane.row_bytes != 0 || lane.marks.size() != kCopyMarks) return pieces;
+  while (part_s / pieces >= 2 * kMarkSeconds &&
+         lane.bytes % (static_cast<std::size_t>(pieces) * 32) == 0) {
+    pieces *= 2;
+  }
+  return pieces;
+}
+
+// Sizes a lane that took `took` seconds so that it lasts for about `sample_s`.
+void size_lane(Lane& lane, double took, double sample_s) {
+  const auto marks = static_cast<double>(lane.marks.size());
+  const double part_s = took / marks / lane.copies * lane.pieces;
+  lane.pieces = pieces_of(lane, part_s);
+  const bool queued = lane.transfer->engine == CopyEngine::kCopyEngine || lane.single_pass;
+  const double mark_s = lane.transfer->engine == CopyEngine::kCopyEngine && marks > 1
+                            ? std::max(kMarkSeconds, sample_s / marks)
+                            : sample_s / marks;
+  const double most = queued ? kMostQueued / marks : 1e6;
+  lane.copies =
+      static_cast<int>(std::clamp(mark_s / part_s * lane.pieces + 0.5, 1.0, std::max(1.0, most)));
+}
+
+// Sizes all lanes to last alike, so that they end at about the same time.
+void size_lanes(CopyRun& run, double sample_s) {
+  constexpr int kRounds = 2;  // The first is too short for a good guess.
+  for (int round = 0; round < kRounds && run.gated; ++round) {
+    const std::vector<Course> courses = run_gated(run);
+    for (std::size_t i = 0; i < run.lanes.size(); ++i) {
+      size_lane(run.lanes[i], courses[i].times.back() - courses[i].times.front(), sample_s);
+    }
+  }
+}
+
+bool is_kernel(const Lane& lane) { return lane.transfer->engine != CopyEngine::kCopyEngine; }
+
+void set_blocks(CopyRun& run, int divisor) {
+  std::map<int, int> sharing;
+  for (const Lane& lane : run.lanes) sharing[lane.transfer->gpu] += is_kernel(lane) ? 1 : 0;
+  for (Lane& lane : run.lanes) {
+    if (!is_kernel(lane)) continue;
+    const OnGpu on(lane.transfer->gpu);
+    lane.single_pass = divisor == kSinglePass;
+    if (lane.single_pass) {
+      lane.blocks = single_pass_copy_blocks(lane.bytes);
+      continue;
+    }
+    const int most =
+        lane.transfer->engine == CopyEngine::kBulk ? most_bulk_blocks() : most_copy_blocks();
+    lane.blocks = std::max(1, most / sharing[lane.transfer->gpu] / divisor);
+  }
+}
+
+// Bytes/s of one sample over all transfers, so that no grid wins by starving those not reported.
+double rate_of_all(CopyRun& run) {
+  sample(run);
+  double total = 0;
+  for (const std::vector<double>& rates : run.rates) total += rates.back();
+  return total;
+}
+
+}  // namespace
+
+void size_ungated(CopyRun& run, double sample_s) {
+  for (Lane& lane : run.lanes) {
+    const bool moves = lane.from->managed() || lane.to->managed();
+    while (!moves && lane.copies < kMostQueued) {
+      const Course course = run_ungated(run).front();
+      if (course.times.back() - course.times.front() >= sample_s / 2) break;
+      lane.copies *= 2;
+    }
+  }
+}
+
+std::optional<std::string> tune(CopyRun& run, double sample_s) {
+  if (std::none_of(run.lanes.begin(), run.lanes.end(), is_kernel)) {
+    size_lanes(run, sample_s);
+    return std::nullopt;
+  }
+  std::vector<int> divisors(kDivisors.begin(), kDivisors.end());
+  if (run.lanes.size() == 1 && run.lanes.front().bytes >= kLargePart &&
+      run.lanes.front().transfer->engine == CopyEngine::kMultiprocessors) {
+    divisors.push_back(kSinglePass);
+  }
+  int best = divisors.front();
+  double most = 0;
+  for (const int divisor : divisors) {
+    set_blocks(run, divisor);
+    size_lanes(run, std::min(sample_s, kTrialSeconds));
+    const double rate = std::max(rate_of_all(run), rate_of_all(run));
+    if (rate > most) {
+      most = rate;
+      best = divisor;
+    }
+  }
+  set_blocks(run, best);
+  size_lanes(run, sample_s);
+  const auto kernel = std::find_if(run.lanes.begin(), run.lanes.end(), is_kernel);
+  return fmt::format("grid of {} blocks, the fastest of {} sizes tried", kernel->blocks,
+                     divisors.size());
+}
+
+}  // namespace tierscope
