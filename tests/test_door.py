@@ -105,11 +105,83 @@ _LATENCY = st.fixed_dictionaries(
         ),
     }
 )
+_PAGES = st.sampled_from(["base", "thp", "2m", "1g"])
+_CPUS = st.lists(st.integers(0, 200), min_size=1, max_size=4, unique=True)
+_STREAM_PATTERN = st.fixed_dictionaries(
+    {"size": _LINES.map(lambda size: size * 64)},
+    optional={
+        "writes": st.integers(0, 100),
+        "stores": st.sampled_from(["ordinary", "nt", "clwb", "clflushopt"]),
+        "order": st.sampled_from(["sequential", "random", "zipf"]),
+        "zipf_alpha": st.floats(0.01, 10),
+        "access_size": st.sampled_from([64, 512, 1024]),
+        "delay_ns": st.integers(0, 10**9),
+        "pages": _PAGES,
+        "isa": st.sampled_from(["auto", "sse4", "avx2", "avx512", "neon", "sve"]),
+    },
+)
+_STREAM = {"initiator": st.text(max_size=9), "target": st.text(max_size=9), "placement": _PLACEMENT}
+_LOADED = st.fixed_dictionaries(
+    {
+        **_COMMON,
+        "kind": st.just("loaded-latency"),
+        "cpu": st.integers(201, 65535),
+        "pattern": st.fixed_dictionaries({"size": _LINES.map(lambda size: size * 8)}),
+        "load": st.fixed_dictionaries(
+            {**_STREAM, "cpus": _CPUS, "pattern": _STREAM_PATTERN},
+            optional={"idle": st.booleans()},
+        ),
+    }
+)
+_BESIDE = st.lists(
+    st.fixed_dictionaries(
+        {
+            **_STREAM,
+            "name": st.from_regex(r"[A-Za-z0-9_-]{4,24}", fullmatch=True),
+            "cpus": st.lists(st.integers(300, 301), min_size=1, max_size=1),
+            "pattern": _STREAM_PATTERN,
+        }
+    ),
+    max_size=1,
+).filter(lambda beside: all(stream["name"] != "main" for stream in beside))
+_STREAMS = st.fixed_dictionaries(
+    {**_COMMON, "kind": st.just("streams"), "cpus": _CPUS, "pattern": _STREAM_PATTERN},
+    optional={"beside": _BESIDE},
+)
+_ATOMICS = st.fixed_dictionaries(
+    {
+        **_COMMON,
+        "kind": st.just("atomics"),
+        "cpus": _CPUS,
+        "pattern": st.fixed_dictionaries(
+            {
+                "operation": st.sampled_from(["fetch-and-add", "compare-and-swap"]),
+                "size": _LINES.map(lambda size: size * 4),
+            },
+            optional={"shared": st.booleans(), "pages": _PAGES},
+        ),
+    }
+)
+_MAPPING = st.fixed_dictionaries(
+    {
+        **_COMMON,
+        "kind": st.just("mapping"),
+        "cpu": st.integers(0, 65535),
+        "placement": st.fixed_dictionaries({"policy": st.just("interleave"), "nodes": _NODES}),
+        "pattern": st.fixed_dictionaries(
+            {"size": _LINES},
+            optional={"sharing": st.sampled_from(["private", "shared"]), "pages": _PAGES},
+        ),
+    }
+)
 _PLANS = st.fixed_dictionaries(
     {
         "version": st.just(1),
         "measurements": st.lists(
-            _BANDWIDTH | _LATENCY, min_size=1, max_size=3, unique_by=lambda spec: spec["id"]
+            _BANDWIDTH | _LATENCY | _LOADED | _STREAMS | _ATOMICS | _MAPPING,
+            min_size=1,
+            max_size=3,
+            unique_by=lambda spec: spec["id"],
         ),
     }
 )
@@ -174,7 +246,8 @@ def _changed(plan: Any, path: Path_, change: Callable[[Any, Any], None]) -> Any:
 
 _JUNK: list[Any] = [
     None, True, "", "read", "random", "x", -1, 0, 1, 3, 63, 64, 65, 255, 256, 1024, 65536, 1.5,
-    -0.1, 0.7, 1e300, 1 << 51, 1 << 70, [], [0], [0, 0], {}, {"node": 0},
+    -0.1, 0.7, 1e300, "main", "zipf", "nt", 100, 101, 1 << 51, 1 << 70, [],
+    [0], [0, 0], {}, {"node": 0},
 ]  # fmt: skip
 
 

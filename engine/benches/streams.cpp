@@ -121,6 +121,14 @@ Outcome measure(const StreamsSpec& spec, Workspace& workspace, const Progress& p
   return outcome;
 }
 
+bool is_name(std::string_view name) {
+  constexpr std::size_t kLongest = 24;
+  return !name.empty() && name.size() <= kLongest && std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-';
+  });
+}
+
 }  // namespace
 
 Job parse_streams(ObjectReader& measurement) {
@@ -128,11 +136,17 @@ Job parse_streams(ObjectReader& measurement) {
   StreamsSpec spec{};
   spec.sampling = read_sampling(measurement);
   spec.streams.emplace_back("main", read_stream(measurement));
+  if (measurement.has("beside") && !measurement.any("beside").is_array()) {
+    throw measurement.error("beside", "is not an array");
+  }
   if (measurement.has("beside") && !measurement.any("beside").empty()) {
     for (const auto& value : measurement.array("beside", kMostBeside)) {
       ObjectReader stream(
           value, fmt::format("{}.beside[{}]", measurement.where(), spec.streams.size() - 1));
       const std::string name = stream.text("name");
+      if (!is_name(name)) {
+        throw stream.error("name", "is not 1 to 24 letters, digits, '_' and '-'");
+      }
       stream.text("initiator");
       stream.text("target");
       spec.streams.emplace_back(name, read_stream(stream));
