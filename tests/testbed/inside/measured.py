@@ -55,7 +55,8 @@ def spec(placement: Placement, size: int = REGION, pages: str = "base") -> Bandw
         initiator="node:0",
         target="as placed",
         placement=placement,
-        sampling=Sampling(budget_s=1.0),
+        # A precision that is never reached: it samples for the whole budget, time enough to look.
+        sampling=Sampling(precision=1e-9, budget_s=1.0),
         cpus=[0, 1],
         pattern=BandwidthPattern.model_validate(
             {"operation": "read", "size": size, "pages": pages}
@@ -82,6 +83,7 @@ def measure(placement: Placement, size: int = REGION, pages: str = "base") -> Me
             elif isinstance(event, Result | Skipped | Failed):
                 outcome = event
     assert outcome is not None, "the engine ended without an outcome"
+    assert found or not isinstance(outcome, Result), "it ended before numa_maps could be read"
     return Measured(outcome, found)
 
 
