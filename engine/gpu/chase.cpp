@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <random>
 
@@ -151,7 +152,8 @@ void add_by_multiprocessor(ChaseRun& run, Outcome& outcome) {
   if (found.empty()) return;
   std::sort(found.begin(), found.end());
   const auto add = [&](const char* name, double share) {
-    const auto at = static_cast<std::size_t>(share * static_cast<double>(found.size() - 1) + 0.5);
+    const auto at =
+        static_cast<std::size_t>(std::lround(share * static_cast<double>(found.size() - 1)));
     const double ns = found[at].first;
     outcome.figures.push_back(
         {.metric = name, .unit = "ns", .estimate = ns, .low = ns, .high = ns});

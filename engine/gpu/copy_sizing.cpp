@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "gpu/copy_kernels.h"
 
@@ -43,8 +44,8 @@ void size_lane(Lane& lane, double took, double sample_s) {
                             ? std::max(kMarkSeconds, sample_s / marks)
                             : sample_s / marks;
   const double most = queued ? kMostQueued / marks : 1e6;
-  lane.copies =
-      static_cast<int>(std::clamp(mark_s / part_s * lane.pieces + 0.5, 1.0, std::max(1.0, most)));
+  const double wanted = mark_s / part_s * lane.pieces;
+  lane.copies = static_cast<int>(std::lround(std::clamp(wanted, 1.0, std::max(1.0, most))));
 }
 
 // Sizes all lanes to last alike, so that they end at about the same time.

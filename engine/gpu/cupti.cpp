@@ -11,16 +11,16 @@ namespace tierscope {
 namespace {
 
 // Records are laid out by CUPTI's major version, so only the one of our headers will do.
-const std::string kLibrary = fmt::format("libcupti.so.{}", CUDA_VERSION / 1000);
+std::string library_name() { return fmt::format("libcupti.so.{}", CUDA_VERSION / 1000); }
 
 void* open_library() {
-  std::vector<std::string> places{kLibrary};
+  std::vector<std::string> places{library_name()};
   if (const char* folder = std::getenv("TIERSCOPE_CUPTI")) {
-    places.insert(places.begin(), fmt::format("{}/{}", folder, kLibrary));
+    places.insert(places.begin(), fmt::format("{}/{}", folder, library_name()));
   }
   for (const char* folder :
        {"extras/CUPTI/lib64", "lib64", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"}) {
-    places.push_back(fmt::format("/usr/local/cuda/{}/{}", folder, kLibrary));
+    places.push_back(fmt::format("/usr/local/cuda/{}/{}", folder, library_name()));
   }
   for (const std::string& place : places) {
     if (void* library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
@@ -31,14 +31,14 @@ void* open_library() {
 template <typename Function>
 void resolve(void* library, const char* name, Function& function, std::string& missing) {
   function = reinterpret_cast<Function>(dlsym(library, name));
-  if (function == nullptr) missing = fmt::format("this {} has no {}", kLibrary, name);
+  if (function == nullptr) missing = fmt::format("this {} has no {}", library_name(), name);
 }
 
 Cupti load() {
   Cupti found;
   void* library = open_library();
   if (library == nullptr) {
-    found.missing = kLibrary + " was not found";
+    found.missing = library_name() + " was not found";
     return found;
   }
   resolve(library, "cuptiActivityRegisterCallbacks", found.register_callbacks, found.missing);

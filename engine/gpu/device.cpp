@@ -17,16 +17,13 @@ namespace {
 // Left free on a GPU: what contexts and other programs need while we measure.
 constexpr std::size_t kSpared = std::size_t{256} << 20;
 
-void run_on(const std::vector<int>& cpus) {
+bool run_on(const std::vector<int>& cpus) {
   cpu_set_t set;
   CPU_ZERO(&set);
   for (const int cpu : cpus) {
     if (cpu < CPU_SETSIZE) CPU_SET(static_cast<unsigned>(cpu), &set);
   }
-  if (pthread_setaffinity_np(pthread_self(), sizeof set, &set) != 0) {
-    throw Unavailable(fmt::format("this process may not run on CPU {}", cpus.front()),
-                      "name a CPU out of `taskset -cp $$`");
-  }
+  return pthread_setaffinity_np(pthread_self(), sizeof set, &set) == 0;
 }
 
 }  // namespace
@@ -127,13 +124,13 @@ GpuBytes make_gpu_bytes(int gpu, std::size_t bytes) {
   return GpuBytes(static_cast<std::byte*>(memory));
 }
 
-OnCpu::OnCpu(int cpu) { run_on({cpu}); }
-
-OnCpu::~OnCpu() {
-  try {
-    run_on(allowed_cpus());  // Where the process may run did not change.
-  } catch (const std::exception&) {
+OnCpu::OnCpu(int cpu) {
+  if (!run_on({cpu})) {
+    throw Unavailable(fmt::format("this process may not run on CPU {}", cpu),
+                      "name a CPU out of `taskset -cp $$`");
   }
 }
+
+OnCpu::~OnCpu() { run_on(allowed_cpus()); }
 
 }  // namespace tierscope

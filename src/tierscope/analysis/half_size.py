@@ -1,4 +1,4 @@
-"""From a sweep over sizes: the peak, and the size at which half of it is reached (Hockney's n1/2)."""
+"""From a sweep over sizes: the peak, and the size that reaches half of it (Hockney's n1/2)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
