@@ -31,7 +31,7 @@ constexpr int kWrong = 2;
 constexpr int kSpoilt = 70;  // EX_SOFTWARE of sysexits.h: start another process for the rest.
 constexpr int kInterrupted = 130;
 
-const std::string kInterruptedEarly = "interrupted before its first sample";
+constexpr const char* kInterruptedEarly = "interrupted before its first sample";
 
 constexpr std::string_view kUsage =
     "usage: tierscope-engine run           measure the plan on stdin, write events to stdout\n"

@@ -125,7 +125,8 @@ std::uint64_t verify_written(const BandwidthSpec& spec, const Walk& walk, std::u
     updates += (walk.a[i] - kBefore) / kScalar;
     written += walk.a[i] != kBefore ? 1U : 0U;
   }
-  const double expected = static_cast<double>(accesses * (spec.access_size / sizeof(double)));
+  const std::uint64_t elements = accesses * (spec.access_size / sizeof(double));
+  const auto expected = static_cast<double>(elements);
   if (updates != expected) {
     throw Failure(fmt::format("rmw left the traces of {} updates of an element where {} were made",
                               updates, expected));
