@@ -69,7 +69,7 @@ def loaded(load):
     """A path of 30 GB/s and 100 ns idle that queues up as it fills."""
     if load["idle"]:
         return 100.0, []
-    rate = len(load["cpus"]) * 512 / (40 + load["pattern"]["delay_ns"]) * 1e9
+    rate = len(load["cpus"]) * 1024 / (80 + load["pattern"]["delay_ns"]) * 1e9
     use = min(0.95, rate / 30e9)
     figures = [{"metric": "bandwidth", "unit": "B/s", "estimate": min(rate, 30e9)}]
     return 100 + 20 * use / (1 - use), figures

@@ -23,8 +23,8 @@ IDLE = 90.0
 
 
 def point(delay_ns: int, threads: int = 15) -> Point:
-    """A made-up path of 100 GB/s that queues up as it fills; each access of 512 B takes 40 ns."""
-    asked = threads * 512e9 / (delay_ns + 40)
+    """A made-up path of 100 GB/s that queues up as it fills; each access of 1 KiB takes 80 ns."""
+    asked = threads * 1024e9 / (delay_ns + 80)
     use = min(0.97, asked / PEAK)
     return Point(delay_ns, min(asked, PEAK), IDLE + 10 * use / (1 - use))
 
@@ -41,7 +41,7 @@ def ask(machine: Topology, **options: str) -> list[LoadedLatencySpec]:
 
 
 def test_a_full_path_has_a_knee_and_is_saturated() -> None:
-    points = [point(delay) for delay in (4000, 1000, 400, 200, 120, 90, 60, 45, 37, 30, 10, 0)]
+    points = [point(delay) for delay in (8000, 2000, 800, 400, 240, 180, 120, 90, 74, 60, 20, 0)]
     summary = summarize(points, [90.0, 91.0, 90.5])
     assert summary.saturated
     assert summary.peak.bandwidth == PEAK

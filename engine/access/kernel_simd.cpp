@@ -167,6 +167,16 @@ HWY_INLINE void touch_lines(const Walk& walk, const Mix& mix, Vector scalar, std
   const std::size_t lanes = hn::Lanes(Tag());
   const std::size_t begin = offset / sizeof(double);
   const std::size_t end = begin + walk.access_size / sizeof(double);
+  if (kBack == WriteBack::kNone && mix.prefetch == 0 && mix.writes % 100 == 0) {
+    // Nothing to mix: the same loop as that of the plain operations.
+    const std::size_t lines = walk.access_size / kLine;
+    if (mix.writes == 0) {
+      stream_lines<Operation::kRead>(walk, scalar, offset, lines);
+    } else {
+      stream_lines<kWrite>(walk, scalar, offset, lines);
+    }
+    return;
+  }
   bool wrote = false;
   for (std::size_t line = begin; line != end; line += kLineDoubles) {
     if (mix.prefetch != 0) hwy::Prefetch(walk.a + line + mix.prefetch / sizeof(double));

@@ -51,7 +51,7 @@ StreamSpec read_stream(ObjectReader& workload) {
   constexpr double kSteepest = 10;
   constexpr std::int64_t kFurthest = 1 << 20;
   constexpr std::size_t kMostThreads = 4096;
-  constexpr std::size_t kDefaultAccess = 512;
+  constexpr std::size_t kDefaultAccess = 1024;
   constexpr std::int64_t kLongestDelay = 1'000'000'000;
 
   StreamSpec spec{};

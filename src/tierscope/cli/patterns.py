@@ -37,7 +37,7 @@ def streams(
     ] = None,
     access_size: Annotated[
         str | None,
-        typer.Option(metavar="SIZES", help="Bytes an access touches at once  [default: 512]"),
+        typer.Option(metavar="SIZES", help="Bytes an access touches at once  [default: 1k]"),
     ] = None,
     prefetch: Annotated[
         str | None,

@@ -23,7 +23,7 @@ class StreamPattern(Model):
     """How much hot blocks are preferred; of order zipf."""
     prefetch: Annotated[int, Field(ge=0, le=1 << 20, multiple_of=CACHE_LINE)] = 0
     """Bytes from a line to the one that a software prefetch asks for meanwhile; 0: none."""
-    access_size: Bytes = 512
+    access_size: Bytes = 1024
     """Bytes that are touched without a pause."""
     delay_ns: Annotated[int, Field(ge=0, le=1_000_000_000)] = 0
     """Least time from one such access of a thread to its next; spent without touching memory."""

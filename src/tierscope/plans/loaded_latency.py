@@ -27,7 +27,7 @@ from tierscope.plans.axes import (
 )
 from tierscope.plans.request import ORDERS, Request
 
-COARSE_DELAYS_NS = (4000, 1200, 500, 200, 80, 0)
+COARSE_DELAYS_NS = (8000, 2400, 1000, 400, 160, 0)
 """Delays that every curve begins with, from light load to full; refinement adds others."""
 IDLE_BEFORE = (0, 3, 6)
 """Places among them of the idle controls."""
