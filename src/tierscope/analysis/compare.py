@@ -7,14 +7,13 @@ two reasons why medians of one machine differ between runs:
   *independent* samples that a series is worth, so that it already holds for autocorrelation; a
   bootstrap over single samples would be far too sure. Their widths are added in squares,
   and none counts as narrower than is usual for its kind.
-- **Wandering.** Neighbours, frequencies and where pages came to lie change between runs and stay
-  as they are during one, so no interval of one run shows them. The comparison itself does: its
-  differences scatter around their path's own median difference, and whatever they scatter more
-  than their intervals explain is wandering. The path's median is taken off first so that a path
-  that changed as a whole is not mistaken for noise; a median absolute deviation keeps the few
-  measurements that changed on their own from counting. Where neighbours took CPU time during more
-  than a quarter of a measurement's samples (its evidence says so), a whole path may wander with
-  them; such a measurement is trusted no further than its single samples.
+- **Wandering.** Neighbours, clocks and where pages came to lie change between runs and stay as they
+  are during one, so no interval of one run shows them. The comparison itself does: what its
+  differences scatter more than their intervals explain is wandering, measured by medians so that
+  the few that changed on their own do not count. Where all measurements of a path changed alike,
+  by far more than they differ among themselves, the path changed as a whole and its median is
+  taken off first. Where neighbours took CPU time during more than a quarter of a measurement's
+  samples (its evidence says so), it is trusted no further than its single samples.
 
 Wandering has heavy tails, so its share is held to a Student t with 4 degrees of freedom, sampling
 to a normal. Both quantiles are those of 5% over *all* measurements of the comparison (Bonferroni),
@@ -24,7 +23,7 @@ docs/compare.md has the figures that this was tried on.
 
 import json
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import NormalDist, median, stdev
 from typing import Any
@@ -43,8 +42,13 @@ _FEWEST_RESIDUALS = 8
 _MUCH_DISTURBED = 0.25
 _MOST_UNSURE = 0.25
 """A figure that can only be compared more coarsely than this cannot be called the same."""
-_SMALLEST_GROUP = 3
-"""A path with fewer measurements has no median of its own to scatter around."""
+_FEWEST_OF_KIND = 6
+_SMALLEST_PATH = 5
+"""Of fewer measurements none can say that a path changed as a whole."""
+_ALIKE = 4.0
+"""Times that a path's change has to be larger than what its measurements differ in."""
+_NORMAL = NormalDist().inv_cdf(0.75)
+"""Median of the absolute value of a standard normal variable."""
 
 
 @dataclass(frozen=True)
@@ -210,23 +214,6 @@ def _spread(m: Measurement) -> float:
     return stdev(logs) if len(logs) > 1 else _sampling(m) * math.sqrt(m.n)
 
 
-def _wander(pairs: list[_Pair]) -> float | None:
-    """Return the scatter of differences that their intervals do not explain, robustly.
-
-    None where there are too few differences to tell.
-    """
-    residuals = _residuals(pairs, lambda m: (m.kind, m.initiator, m.target))
-    if len(residuals) < _FEWEST_RESIDUALS:
-        residuals = _residuals(pairs, lambda m: (m.kind,))
-    if len(residuals) < _FEWEST_RESIDUALS:
-        return None
-    seen = 1.4826 * median(abs(residual) for residual, _ in residuals)
-    explained = median(sampling**2 for _, sampling in residuals)
-    # The upper end of its own interval: two standard errors, of 1.17 / sqrt(n) each.
-    unsure = 1 + 2 * 1.17 / math.sqrt(len(residuals))
-    return math.sqrt(max(0.0, seen**2 - explained)) * unsure
-
-
 def _usual_sampling(pairs: list[_Pair]) -> dict[str, float]:
     """Return the median sampling error of each kind.
 
@@ -239,21 +226,67 @@ def _usual_sampling(pairs: list[_Pair]) -> dict[str, float]:
     }
 
 
-def _residuals(
-    pairs: list[_Pair], group_of: Callable[[Measurement], tuple[str, ...]]
-) -> list[tuple[float, float]]:
-    """Return each difference less its group's median, with its sampling error."""
-    groups: dict[tuple[str, ...], list[_Pair]] = {}
+def _wander(pairs: list[_Pair]) -> float | None:
+    """Return how far medians wander: the larger of all pairs' scatter and of any one kind's.
+
+    None where there are too few differences to tell.
+    """
+    if len(pairs) < _FEWEST_RESIDUALS:
+        return None
+    kinds: dict[str, list[_Pair]] = {}
     for pair in pairs:
-        groups.setdefault(group_of(pair.base), []).append(pair)
+        kinds.setdefault(pair.base.kind, []).append(pair)
+    groups = [pairs, *(members for members in kinds.values() if len(members) >= _FEWEST_OF_KIND)]
+    return max(_scatter(_residuals(members)) for members in groups)
+
+
+def _scatter(residuals: list[tuple[float, float]]) -> float:
+    """Return the scatter of residuals that their sampling errors do not explain, robustly.
+
+    Of residuals over their whole standard deviation the median is that of a normal distribution;
+    that gives the part of it that sampling is not, whose uncertainty of two standard errors of
+    1.17 / sqrt(n) is added.
+    """
+
+    def excess(wander: float) -> float:
+        return median(abs(r) / max(1e-9, math.hypot(s, wander)) for r, s in residuals) - _NORMAL
+
+    if excess(0.0) <= 0:
+        return 0.0
+    low, high = 0.0, max(abs(residual) for residual, _ in residuals) / _NORMAL
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if excess(middle) > 0 else (low, middle)
+    return high * (1 + 2 * 1.17 / math.sqrt(len(residuals)))
+
+
+def _residuals(pairs: list[_Pair]) -> list[tuple[float, float]]:
+    """Return each difference, less its path's if that changed as a whole, with its error."""
+    paths: dict[tuple[str, ...], list[_Pair]] = {}
+    for pair in pairs:
+        m = pair.base
+        paths.setdefault((m.kind, m.initiator, m.target), []).append(pair)
     found = []
-    for members in groups.values():
-        if len(members) >= _SMALLEST_GROUP:
-            centre = median(pair.change for pair in members)
-            # A group's own median lies nearer to its members than the true one does.
-            grow = math.sqrt(len(members) / (len(members) - 1))
-            found += [((pair.change - centre) * grow, pair.sampling) for pair in members]
+    for members in paths.values():
+        common = _common_change(members)
+        # A path's own median lies nearer to its members than the true change does.
+        grow = math.sqrt(len(members) / (len(members) - 1)) if common else 1.0
+        found += [((pair.change - common) * grow, pair.sampling) for pair in members]
     return found
+
+
+def _common_change(members: list[_Pair]) -> float:
+    """Return the median change of a path's measurements where they changed alike, else nothing.
+
+    Alike: the change is far larger than what they differ in among themselves. A clock that went
+    down, or a neighbour, changes some of a path's measurements more than others.
+    """
+    if len(members) < _SMALLEST_PATH:
+        return 0.0
+    middle = median(pair.change for pair in members)
+    apart = 1.4826 * median(abs(pair.change - middle) for pair in members)
+    apart = max(apart, median(pair.sampling for pair in members))
+    return middle if abs(middle) > _ALIKE * apart else 0.0
 
 
 def _bound(pair: _Pair, sampling: float, wander: float | None, judged: int) -> float:
