@@ -84,7 +84,7 @@ void Monitor::restart() {
 
 void Monitor::look(Seen& seen) {
   if (seen.device == nullptr) return;
-  const auto note = [&](const char* key, auto ask, double scale) {
+  const auto note = [&](const char* key, const auto& ask, double scale) {
     unsigned value = 0;
     if (ask(&value) != NVML_SUCCESS) return;
     const double scaled = value * scale;
@@ -127,7 +127,9 @@ nlohmann::ordered_json Monitor::describe(const Seen& seen) {
   nlohmann::ordered_json state{{"gpu", seen.gpu}, {"name", seen.name}, {"samples", seen.samples}};
   for (const auto& [key, range] : seen.ranges) state[key] = {range.low, range.high};
   if (seen.samples > 0) state["throttle"] = seen.throttle;
-  if (seen.first_replays) state["pcie_replays"] = *seen.last_replays - *seen.first_replays;
+  if (seen.first_replays && seen.last_replays) {
+    state["pcie_replays"] = *seen.last_replays - *seen.first_replays;
+  }
   return state;
 }
 

@@ -57,7 +57,8 @@ int arrays_of(GpuOperation operation) {
 
 double bytes_per_pass(const GpuMemorySpec& spec, const StreamArrays& arrays) {
   if (spec.operation == GpuOperation::kRandom) {
-    return static_cast<double>(arrays.count * sizeof(double) / spec.access_size * spec.access_size);
+    const std::size_t accesses = arrays.count * sizeof(double) / spec.access_size;
+    return static_cast<double>(accesses * spec.access_size);
   }
   return static_cast<double>(arrays.count * sizeof(double)) * arrays_of(spec.operation);
 }

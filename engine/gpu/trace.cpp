@@ -66,8 +66,7 @@ std::string name_of_kernel(const char* mangled) {
   const std::string name = status == 0 ? plain.get() : mangled;
   const std::string ours = "tierscope::(anonymous namespace)::";
   const std::size_t start = name.find(ours);
-  if (start == std::string::npos) return name;
-  const std::size_t first = start + ours.size();
+  const std::size_t first = start == std::string::npos ? 0 : start + ours.size();
   return name.substr(first, name.find('(', first) - first);
 }
 
@@ -176,11 +175,15 @@ nlohmann::ordered_json Trace::report() {
   recording_ = false;
   cupti().flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
   const std::lock_guard lock(mutex);
+  std::vector<std::pair<double, nlohmann::ordered_json>> rows;
+  for (auto& [key, series] : all) {
+    const double total = std::accumulate(series.ns.begin(), series.ns.end(), 0.0);
+    rows.emplace_back(total, describe(key, series));
+  }
+  std::sort(rows.begin(), rows.end(),
+            [](const auto& one, const auto& other) { return one.first > other.first; });
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (auto& [key, series] : all) list.push_back(describe(key, series));
-  std::stable_sort(list.begin(), list.end(), [](const auto& one, const auto& other) {
-    return one["total_ns"].template get<double>() > other["total_ns"].template get<double>();
-  });
+  for (const auto& row : rows) list.push_back(row.second);
   return list;
 }
 
