@@ -35,6 +35,28 @@ def test_threads_take_one_cpu_of_each_core_first() -> None:
     assert one_per_core_first([0, 1, 2, 3], [[0, 1], [2, 3]]) == [0, 2, 1, 3]
 
 
+@pytest.mark.parametrize(
+    ("pin", "cpus"),
+    [
+        ("cores", [0, 1, 2, 3, 4, 5]),
+        ("one-a-core", [0, 1, 2, 3, 4, 5]),
+        ("compact", [0, 8, 1, 9, 2, 10]),
+        ("spread", [0, 4, 1, 5, 2, 6]),
+    ],
+)
+def test_threads_are_pinned_as_asked(machine: Topology, pin: str, cpus: list[int]) -> None:
+    (spec,) = ask(machine, from_="cpus:0-15", to="node:0", threads="6", pin=pin).measurements
+    assert isinstance(spec, BandwidthSpec)
+    assert spec.cpus == cpus
+    assert pin in spec.id
+
+
+def test_one_a_core_leaves_siblings_out(machine: Topology) -> None:
+    (spec,) = ask(machine, from_="cpus:0-15", to="node:0", pin="one-a-core").measurements
+    assert isinstance(spec, BandwidthSpec)
+    assert spec.cpus == [0, 1, 2, 3, 4, 5, 6, 7]
+
+
 def test_a_node_s_threads_stay_on_the_node(machine: Topology) -> None:
     (spec,) = ask(machine, from_="node:1", to="node:0", threads="5").measurements
     assert isinstance(spec, BandwidthSpec)

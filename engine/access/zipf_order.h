@@ -1,4 +1,4 @@
-// Skewed random order: few blocks get most of the accesses, made in registers and 2 KiB of table.
+// Skewed random order: few blocks get most of the accesses, made in registers and 1 KiB of table.
 #pragma once
 
 #include <array>

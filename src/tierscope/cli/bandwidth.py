@@ -17,6 +17,7 @@ def bandwidth(
             help="read, write, write-nt, copy, copy-nt, scale, add, triad, rmw  [default: read]",
         ),
     ] = None,
+    pin: options.Pin = None,
     threads: Annotated[
         str | None,
         typer.Option(metavar="COUNTS", help="Such as 1..8 or 1..all*2  [default: all]"),
@@ -63,6 +64,7 @@ def bandwidth(
         "to": to,
         "op": op,
         "threads": threads,
+        "pin": pin,
         "access-size": access_size,
         "order": order,
         "stride": stride,

@@ -42,6 +42,12 @@ Budget = Annotated[
 Sample = Annotated[
     str | None, typer.Option(metavar="SECONDS", help="Length of one sample  [default: 0.01]")
 ]
+Pin = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOW", help="cores (siblings last), one-a-core, compact, spread  [default: cores]"
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables")]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Print the expanded plan with time and memory; end there")

@@ -29,6 +29,7 @@ def streams(
         ),
     ] = None,
     threads: Threads = None,
+    pin: options.Pin = None,
     order: Annotated[
         str | None, typer.Option(metavar="LIST", help="sequential, random, zipf")
     ] = None,
@@ -80,6 +81,7 @@ def streams(
         "mix": mix,
         "beside": beside,
         "threads": threads,
+        "pin": pin,
         "order": order,
         "zipf-alpha": zipf_alpha,
         "access-size": access_size,
@@ -108,6 +110,7 @@ def atomics(
         typer.Option(metavar="LIST", help="no: each thread its own counters; yes: all the same"),
     ] = None,
     threads: Threads = None,
+    pin: options.Pin = None,
     size: options.Size = None,
     pages: options.Pages = None,
     policy: options.Policy = None,
@@ -135,6 +138,7 @@ def atomics(
         "op": op,
         "shared": shared,
         "threads": threads,
+        "pin": pin,
         "size": size,
         "pages": pages,
         "policy": policy,

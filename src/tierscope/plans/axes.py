@@ -14,7 +14,7 @@ from tierscope.model.errors import UserError
 from tierscope.model.plan import Placement
 from tierscope.model.topology import Topology
 from tierscope.plans import grammar, machine
-from tierscope.plans.request import MECHANISMS, PAGES, POLICIES, Request
+from tierscope.plans.request import MECHANISMS, PAGES, PINS, POLICIES, Request
 
 ID_LENGTH = 64
 Value = TypeVar("Value")
@@ -36,12 +36,20 @@ def memory_paths(request: Request, topology: Topology) -> Iterator[MemoryPath]:
     mechanisms = choices(request, "mechanism", MECHANISMS) or ["user"]
     for initiator in _initiators(request, topology):
         cpus = checked(request, "from", machine.initiator_cpus, topology, initiator)
+        cpus = machine.pinned(topology, cpus, _pin(request))
         for target in _targets(request, topology, cpus):
             checked(request, "to", machine.check_target, topology, target)
             for policy, mechanism in itertools.product(policies, mechanisms):
                 option = "policy" if policy else "mechanism"
                 placement = checked(request, option, machine.placement, target, policy, mechanism)
                 yield MemoryPath(initiator, target, cpus, placement)
+
+
+def _pin(request: Request) -> str:
+    pins = choices(request, "pin", PINS) or ["cores"]
+    if len(pins) > 1:
+        raise request.wrong("pin", "a request has one way of pinning")
+    return pins[0]
 
 
 def _initiators(request: Request, topology: Topology) -> list[Endpoint]:

@@ -149,6 +149,8 @@ def _identity(request: Request, path: MemoryPath, values: dict[str, Any], thread
         pattern.append(values["isa"])
     if "policy" in request.options:
         pattern.append(path.placement.policy)
+    if "pin" in request.options:
+        pattern.append(request.options["pin"])
     if path.placement.mechanism != "user":
         pattern.append(path.placement.mechanism)
     parts = [request.name or request.kind, *filter(None, pattern)]

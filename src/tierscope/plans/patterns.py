@@ -47,6 +47,7 @@ def atomics_specs(request: Request, topology: Topology, thp: bool) -> Iterator[A
             for size in sizes(request, "size") or unasked:
                 parts = [request.name or operation, str(path.initiator), str(path.target)]
                 parts += ["shared"] if shared == "yes" else []
+                parts += [request.options["pin"]] if "pin" in request.options else []
                 parts += [f"t{threads}", grammar.format_size(size), kind]
                 try:
                     yield AtomicsSpec.model_validate(

@@ -26,6 +26,7 @@ _COMMON = {
 OPTIONS: dict[str, dict[str, str]] = {
     "bandwidth": {
         **_COMMON,
+        "pin": "cores (siblings last), one-a-core (none), compact, spread over sockets",
         "op": "read, write, write-nt, copy, copy-nt, scale, add, triad, rmw",
         "order": "sequential, reverse, strided, random",
         "access-size": "bytes that one access touches contiguously",
@@ -46,6 +47,7 @@ OPTIONS: dict[str, dict[str, str]] = {
     },
     "streams": {
         **{name: text for name, text in _COMMON.items() if name != "stride"},
+        "pin": "cores (siblings last), one-a-core (none), compact, spread over sockets",
         "mix": "reads to writes: 100:0, 67:33, 50:50nt, 0:100clwb, 0:100clflushopt",
         "order": "sequential, random, zipf",
         "zipf-alpha": "how much hot blocks are preferred, of order zipf",
@@ -58,6 +60,7 @@ OPTIONS: dict[str, dict[str, str]] = {
     },
     "atomics": {
         **{name: text for name, text in _COMMON.items() if name != "stride"},
+        "pin": "cores (siblings last), one-a-core (none), compact, spread over sockets",
         "op": "fetch-and-add, compare-and-swap",
         "shared": "no: each thread its own counters; yes: all the same ones",
         "threads": "number of threads; all is every CPU of the initiator",
@@ -71,6 +74,7 @@ OPTIONS: dict[str, dict[str, str]] = {
 
 OPERATIONS: tuple[str, ...] = Operation.__args__  # type: ignore[attr-defined]
 ISAS: tuple[str, ...] = Isa.__args__  # type: ignore[attr-defined]
+PINS = ("cores", "one-a-core", "compact", "spread")
 PAGES = ("base", "4k", "thp", "2m", "1g")
 POLICIES = ("bind", "preferred", "interleave", "weighted", "partition")
 MECHANISMS = ("user", "kernel")

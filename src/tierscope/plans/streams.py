@@ -129,6 +129,7 @@ def _identity(
     parts += [f"p{pattern['prefetch']}"] if pattern["prefetch"] else []
     parts += [f"d{pattern['delay_ns']}"] if pattern["delay_ns"] else []
     parts += [pattern["isa"]] if pattern["isa"] != "auto" else []
+    parts += [request.options["pin"]] if "pin" in request.options else []
     parts += [f"with-{stream.name}" for stream in beside]
     return identity(parts)
 
