@@ -128,7 +128,7 @@ def _both_ways(measurement: Measurement, transfers: list[dict[str, Any]]) -> str
 
 def _of_memory(measurement: Measurement) -> str:
     if measurement.limit is None:
-        return "small enough for the L2"
+        return "arrays this small may come out of the L2, whose rate nothing tells"
     if measurement.pattern.get("operation") == "random":
         return "random accesses: each opens a row of its own"
     if (measurement.efficiency or 0.0) >= 0.9:
