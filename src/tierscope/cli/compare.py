@@ -51,7 +51,7 @@ def compare(
       tierscope compare before last
       tierscope compare base.jsonl new.jsonl --tolerance 3% -o change.html
       tierscope compare monday tuesday wednesday
-      tierscope compare golden last --also earlier.jsonl --also earliest.jsonl
+      tierscope compare golden last --also monday --also tuesday
       tierscope compare node017.jsonl node018.jsonl --allow host
     """
     from tierscope.cli.show_flow import compare_runs
