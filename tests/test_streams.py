@@ -52,6 +52,7 @@ def test_three_streams_have_each_their_own_cpus(machine: Topology) -> None:
     (spec,) = streams(machine, beside="mix=0:100; mix=50:50")
     cpus = cpus_of(spec)
     assert len(cpus) == len(set(cpus)) == 8
+    assert len(spec.cpus) == 4  # what cannot be divided
     assert [stream.name for stream in spec.beside] == ["stream2", "stream3"]
 
 
@@ -69,9 +70,9 @@ def test_the_record_says_what_ran_beside(machine: Topology) -> None:
         ({"beside": "mixx=1"}, "did you mean 'mix'?"),
         ({"beside": "mix=1:2"}, "--beside: '1:2' is not reads:writes"),
         ({"beside": "mix=0:100 mix=100:0"}, "gives mix twice"),
-        ({"beside": "threads=5"}, "--beside: 5 threads, but each of 2 streams gets 4 CPUs"),
-        ({"from_": "cpus:0", "beside": "mix=0:100"}, "too few CPUs for 2 streams"),
-        ({"beside": "from=node:1; from=node:1"}, "two streams want the same CPUs"),
+        ({"beside": "threads=5"}, "--beside: 5 threads, but 4 CPUs of node:0 are its share"),
+        ({"from_": "cpus:0", "beside": "mix=0:100"}, "2 streams are to share 1 CPUs; name others"),
+        ({"beside": "from=cpus:0-1"}, "streams overlap in some of their CPUs"),
         ({"prefetch": "256", "order": "random"}, "--prefetch: a prefetch distance goes with"),
         ({"zipf_alpha": "0.9"}, "--zipf-alpha: an alpha goes with order zipf only"),
         ({"zipf_alpha": "0", "order": "zipf"}, "--zipf-alpha: '0' is out of range"),

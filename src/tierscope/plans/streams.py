@@ -36,21 +36,53 @@ def streams_specs(request: Request, topology: Topology, thp: bool) -> Iterator[S
     others = checked(request, "beside", _parse_beside, request.options.get("beside", ""))
     kinds = pages(request, topology, thp)
     for path in memory_paths(request, topology):
+        sources = checked(request, "beside", _sources, others, topology, path)
+        shares = checked(request, "beside", _shares, [path.cpus, *(cpus for _, cpus in sources)])
         for kind in kinds:
-            free = list(path.cpus)
-            beside = []
-            for number, other in enumerate(others, start=1):
-                stream = checked(
-                    request, "beside", _beside, other, number, len(others), topology, path, kind
+            beside = [
+                checked(
+                    request,
+                    "beside",
+                    _beside,
+                    other,
+                    number,
+                    topology,
+                    (source, cpus, path.target),
+                    kind,
                 )
-                beside.append(stream)
-                free = [cpu for cpu in free if cpu not in stream.cpus]
-            used = {cpu for stream in beside for cpu in stream.cpus}
-            if len(used) < sum(len(stream.cpus) for stream in beside):
-                raise request.wrong("beside", "two streams want the same CPUs; give each its own")
-            if not free:
-                raise request.wrong("beside", f"no CPU of {path.initiator} is left for the stream")
-            yield from _swept(request, topology, path, kind, (free, beside))
+                for number, (other, (source, _), cpus) in enumerate(
+                    zip(others, sources, shares[1:], strict=True), start=2
+                )
+            ]
+            yield from _swept(request, topology, path, kind, (shares[0], beside))
+
+
+def _sources(
+    others: list[dict[str, str]], topology: Topology, main: MemoryPath
+) -> list[tuple[Endpoint, list[int]]]:
+    """Return the initiator of each other stream and its CPUs; main's where none is given."""
+    found = []
+    for other in others:
+        source = parse_endpoint(other["from"]) if "from" in other else main.initiator
+        cpus = machine.initiator_cpus(topology, source) if "from" in other else main.cpus
+        found.append((source, cpus))
+    return found
+
+
+def _shares(wanted: list[list[int]]) -> list[list[int]]:
+    """Divide CPUs that several streams want evenly among them; the first gets what is over."""
+    shares = []
+    for number, cpus in enumerate(wanted):
+        users = [other for other, theirs in enumerate(wanted) if set(theirs) & set(cpus)]
+        each, over = divmod(len(cpus), len(users))
+        if each == 0:
+            raise UserError(f"{len(users)} streams are to share {len(cpus)} CPUs; name others")
+        place = users.index(number)
+        begin = place * each + (over if place else 0)
+        shares.append(cpus[begin : begin + each + (0 if place else over)])
+    if len({cpu for share in shares for cpu in share}) < sum(map(len, shares)):
+        raise UserError("streams overlap in some of their CPUs; give each its own, or all the same")
+    return shares
 
 
 def _swept(
@@ -154,33 +186,30 @@ def _parse_beside(text: str) -> list[dict[str, str]]:
 
 
 def _beside(
-    given: dict[str, str], number: int, count: int, topology: Topology, main: MemoryPath, kind: str
+    given: dict[str, str],
+    number: int,
+    topology: Topology,
+    ends: tuple[Endpoint, list[int], Endpoint],
+    kind: str,
 ) -> NamedStream:
-    """Return one of ``count`` other streams; from main's CPUs it takes an equal share, the last."""
-    source = parse_endpoint(given["from"]) if "from" in given else main.initiator
-    target: Endpoint = parse_endpoint(given["to"]) if "to" in given else main.target
+    """Return one of the other streams; ``ends``: its initiator, its share of the initiator's CPUs,
+    and the main stream's target, which it has where it names none."""
+    source, cpus, main_target = ends
+    target = parse_endpoint(given["to"]) if "to" in given else main_target
     machine.check_target(topology, target)
-    cpus = machine.initiator_cpus(topology, source)
     wanted = grammar.parse_count(given.get("threads", "all"), len(cpus))
-    if set(cpus) & set(main.cpus):
-        shared = [cpu for cpu in cpus if cpu in main.cpus]
-        share = len(shared) // (count + 1)
-        if share == 0:
-            raise UserError(f"{source} has too few CPUs for {count + 1} streams; name others")
-        if "threads" in given and wanted > share:
-            raise UserError(f"{wanted} threads, but each of {count + 1} streams gets {share} CPUs")
-        end = len(shared) - (count - number) * share
-        cpus = shared[end - share : end]
+    if wanted > len(cpus):
+        raise UserError(f"{wanted} threads, but {len(cpus)} CPUs of {source} are its share")
     writes, stores = parse_mix(given.get("mix", "100:0"))
     nodes = list(target.numbers)
     size = (
         grammar.parse_size(given["size"])
         if "size" in given
-        else machine.default_size(topology, cpus, nodes, count + 1)
+        else machine.default_size(topology, cpus, nodes, 2)
     )
     return NamedStream.model_validate(
         {
-            "name": given.get("name", f"stream{number + 1}"),
+            "name": given.get("name", f"stream{number}"),
             "initiator": str(source),
             "target": str(target),
             "cpus": cpus[:wanted],
