@@ -72,8 +72,10 @@ test-arm: $(BUILD)/.environment $(BUILD)/.arm ## Cross-build for aarch64, test u
 	qemu-aarch64 -cpu max $(BUILD)/arm/kernel-tests --gtest_brief=1
 	qemu-aarch64 -cpu cortex-a57 $(BUILD)/arm/kernel-tests --gtest_brief=1
 
-test-gpu: $(BUILD)/.installed ## On a machine with NVIDIA GPUs
-	$(PYTEST) -m gpu tests
+# On a GPU machine without internet: install the wheel there, then `make test-gpu PYTHON=python3`.
+PYTHON ?= $(BIN)/python
+test-gpu: $(if $(filter $(BIN)/python,$(PYTHON)),$(BUILD)/.installed) ## On a machine with NVIDIA GPUs
+	$(PYTHON) -m pytest -m gpu tests/gpu
 
 lint: $(BUILD)/.installed ## Complain precisely; `make format` mends what can be mended
 	$(BIN)/ruff check .
