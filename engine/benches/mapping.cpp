@@ -100,7 +100,7 @@ Figure figure_of(const char* metric, const std::vector<double>& seconds, double 
 void verify_nodes(const MappingSpec& spec, const RegionReport& report) {
   for (const auto& [node, count] : report.pages) {
     const bool asked = std::ranges::any_of(
-        spec.placement.nodes, [node](const NodeShare& share) { return share.node == node; });
+        spec.placement.nodes, [node = node](const NodeShare& share) { return share.node == node; });
     if (!asked) throw Failure(fmt::format("{} pages came to node {}, not asked for", count, node));
   }
 }

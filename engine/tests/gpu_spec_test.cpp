@@ -58,7 +58,7 @@ json latency() {
 }
 
 void parse(const json& measurement) {
-  parse_plan(json{{"version", 1}, {"measurements", {measurement}}}.dump());
+  parse_plan(json{{"version", 1}, {"measurements", json::array({measurement})}}.dump());
 }
 
 void refuse(const json& measurement, const std::string& where) {
@@ -93,16 +93,16 @@ TEST(GpuSpec, RefusesACopyFromHostToHost) {
 
 TEST(GpuSpec, RefusesPageableMemoryBesideOthers) {
   json plan = copy();
-  plan["transfers"] = {transfer(host("pageable"), gpu(0)), transfer(gpu(0), host())};
+  plan["transfers"] = json::array({transfer(host("pageable"), gpu(0)), transfer(gpu(0), host())});
   refuse(plan, "transfers");
-  plan["transfers"] = {transfer(host("pageable"), gpu(0))};
+  plan["transfers"] = json::array({transfer(host("pageable"), gpu(0))});
   plan["transfers"][0]["streams"] = 2;
   refuse(plan, "transfers");
 }
 
 TEST(GpuSpec, RefusesManagedMemoryAsADestinationOnDemand) {
   json plan = copy();
-  plan["transfers"] = {transfer(gpu(0), host("managed"), "sm")};
+  plan["transfers"] = json::array({transfer(gpu(0), host("managed"), "sm")});
   refuse(plan, "destination");
 }
 

@@ -103,5 +103,37 @@ TEST(TakeSamples, HasNothingWhenInterruptedWhileWarmingUp) {
   EXPECT_TRUE(machine.sample(kRule).samples.empty());
 }
 
+// Of the made-up samples each `every`-th is disturbed and comes out twice as high.
+Sampled with_disturbed(const SamplingRule& rule, int every) {
+  double clock = 0;
+  int taken = 0;
+  const Surroundings surroundings{.now = [&] { return clock; },
+                                  .interrupted = [] { return false; },
+                                  .progress = [](double, const std::vector<double>&) {},
+                                  .disturbed = [&] { return taken % every == 0; }};
+  return take_samples(
+      rule,
+      [&] {
+        clock += 0.01;
+        ++taken;
+        return taken % every == 0 ? 200.0 : 100.0;
+      },
+      surroundings);
+}
+
+TEST(TakeSamples, TakesDisturbedOnesAgainAndSaysHowMany) {
+  const Sampled sampled = with_disturbed(kRule, 3);
+  EXPECT_EQ(sampled.estimate.high, 100.0);
+  EXPECT_EQ(sampled.disturbed, 0);
+  EXPECT_GT(sampled.replaced, 0);
+}
+
+TEST(TakeSamples, KeepsDisturbedOnesWhereTheBudgetBringsNoCalmOnes) {
+  const Sampled sampled = with_disturbed({.precision = 0.01, .budget_s = 1, .sample_s = 0.01}, 1);
+  EXPECT_EQ(sampled.stop, Stop::kBudget);
+  EXPECT_EQ(sampled.disturbed, static_cast<int>(sampled.samples.size()));
+  EXPECT_EQ(sampled.replaced, 0);
+}
+
 }  // namespace
 }  // namespace tierscope
