@@ -33,9 +33,7 @@ def bandwidth(
     stride: options.Stride = None,
     size: options.Size = None,
     pages: options.Pages = None,
-    isa: Annotated[
-        str | None, typer.Option(metavar="LIST", help="auto, sse4, avx2, avx512, neon, sve")
-    ] = None,
+    isa: options.Isa = None,
     policy: options.Policy = None,
     mechanism: options.Mechanism = None,
     precision: options.Precision = None,

@@ -26,6 +26,9 @@ Pages = Annotated[str | None, typer.Option(metavar="LIST", help="base (or 4k), t
 Stride = Annotated[
     str | None, typer.Option(metavar="SIZES", help="Bytes from one access to the next")
 ]
+Isa = Annotated[
+    str | None, typer.Option(metavar="LIST", help="auto, sse4, avx2, avx512, neon, sve")
+]
 Policy = Annotated[
     str | None,
     typer.Option(metavar="LIST", help="bind, preferred, interleave, weighted, partition"),
