@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
 
 from pairs import Comparison, alternate, bandwidth, measure
 from tierscope.engine import capabilities
@@ -27,22 +28,20 @@ KERNELS: list[tuple[Operation, str, int]] = [
 ]
 
 
-def compare() -> list[Comparison]:
+def compare() -> Iterator[Comparison]:
     """One comparison an operation, with all CPUs and the widest instruction set."""
     if shutil.which("likwid-bench") is None:
         raise SystemExit("likwid-bench is missing: apt-get install likwid")
     isa: Isa = capabilities().isas[0]  # type: ignore[assignment]
     cpus = sorted(os.sched_getaffinity(0))
-    return [
-        alternate(
+    for operation, kernel, arrays in KERNELS:
+        yield alternate(
             f"{operation} {isa} {len(cpus)} threads",
             "GB/s",
             PAIRS,
             lambda operation=operation: ours(operation, isa, cpus),
             lambda kernel=kernel, arrays=arrays: theirs(f"{kernel}_{PEER[isa]}", arrays, cpus),
         )
-        for operation, kernel, arrays in KERNELS
-    ]
 
 
 def ours(operation: Operation, isa: Isa, cpus: list[int]) -> float:
