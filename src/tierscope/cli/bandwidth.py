@@ -57,22 +57,4 @@ def bandwidth(
     """
     from tierscope.cli.flow import measure_options
 
-    given = {
-        "from": from_,
-        "to": to,
-        "op": op,
-        "threads": threads,
-        "pin": pin,
-        "access-size": access_size,
-        "order": order,
-        "stride": stride,
-        "size": size,
-        "pages": pages,
-        "isa": isa,
-        "policy": policy,
-        "mechanism": mechanism,
-        "precision": precision,
-        "budget": budget,
-        "sample": sample,
-    }
-    measure_options("bandwidth", given, options.Output(json, dry_run, out))
+    measure_options("bandwidth", options.given(locals()), options.Output(json, dry_run, out))

@@ -37,10 +37,9 @@ Show = Callable[[Any, Run, Path], None]
 """Prints a run to a console; the path is the run file's."""
 
 
-def measure_options(kind: str, given: dict[str, str | None], output: Output) -> None:
+def measure_options(kind: str, given: dict[str, str], output: Output) -> None:
     """Measure one request made of a command's options."""
-    options = {name: value for name, value in given.items() if value is not None}
-    request = Request.model_validate({"kind": kind, "options": options})
+    request = Request.model_validate({"kind": kind, "options": given})
     topology = with_available(discover())
     plan = planned([request], topology)
     carry_out(kind, plan, topology, output, refine=refinement(plan, most_points([request])))

@@ -107,21 +107,9 @@ def copy(
     """
     from tierscope.cli.gpu_flow import measure_copies
 
-    given = {
-        "from": from_,
-        "to": to,
-        "engine": engine,
-        "memory": memory,
-        "pages": pages,
-        "size": size,
-        "streams": streams,
-        "side": side,
-        "rows": rows,
-        "precision": precision,
-        "budget": budget,
-        "sample": sample,
-    }
-    measure_copies("gpu-copy", given, both_ways, trace, options.Output(json, dry_run, out))
+    measure_copies(
+        "gpu-copy", options.given(locals()), both_ways, trace, options.Output(json, dry_run, out)
+    )
 
 
 @app.command()
@@ -148,17 +136,7 @@ def matrix(
     """
     from tierscope.cli.gpu_flow import measure_copies
 
-    given = {
-        "from": "all",
-        "to": "all",
-        "engine": engine,
-        "memory": memory,
-        "size": size,
-        "side": side,
-        "precision": precision,
-        "budget": budget,
-        "sample": sample,
-    }
+    given = options.given(locals()) | {"from": "all", "to": "all"}
     measure_copies("gpu-matrix", given, both_ways, False, options.Output(json, dry_run, out))
 
 
@@ -192,15 +170,7 @@ def together(
     """
     from tierscope.cli.gpu_flow import measure_sets
 
-    given = {
-        "set": set_,
-        "engine": engine,
-        "size": size,
-        "precision": precision,
-        "budget": budget,
-        "sample": sample,
-    }
-    measure_sets(given, trace, options.Output(json, dry_run, out))
+    measure_sets(options.given(locals()), trace, options.Output(json, dry_run, out))
 
 
 @app.command()
@@ -237,16 +207,7 @@ def memory(
     """
     from tierscope.cli.gpu_flow import measure_memory
 
-    given = {
-        "from": from_,
-        "op": op,
-        "size": size,
-        "access-size": access_size,
-        "precision": precision,
-        "budget": budget,
-        "sample": sample,
-    }
-    measure_memory(given, trace, options.Output(json, dry_run, out))
+    measure_memory(options.given(locals()), trace, options.Output(json, dry_run, out))
 
 
 @app.command()
@@ -287,15 +248,4 @@ def latency(
     """
     from tierscope.cli.gpu_flow import measure_latency
 
-    given = {
-        "from": from_,
-        "to": to,
-        "engine": engine,
-        "memory": memory,
-        "size": size,
-        "stride": stride,
-        "precision": precision,
-        "budget": budget,
-        "sample": sample,
-    }
-    measure_latency(given, per_sm, trace, options.Output(json, dry_run, out))
+    measure_latency(options.given(locals()), per_sm, trace, options.Output(json, dry_run, out))

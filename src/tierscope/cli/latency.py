@@ -39,17 +39,4 @@ def latency(
     """
     from tierscope.cli.flow import measure_options
 
-    given = {
-        "from": from_,
-        "to": to,
-        "size": size,
-        "order": order,
-        "stride": stride,
-        "pages": pages,
-        "policy": policy,
-        "mechanism": mechanism,
-        "precision": precision,
-        "budget": budget,
-        "sample": sample,
-    }
-    measure_options("latency", given, options.Output(json, dry_run, out))
+    measure_options("latency", options.given(locals()), options.Output(json, dry_run, out))

@@ -74,24 +74,4 @@ def loaded_latency(
     """
     from tierscope.cli.flow import measure_options
 
-    given = {
-        "from": from_,
-        "to": to,
-        "mix": mix,
-        "load-from": load_from,
-        "load-to": load_to,
-        "load-threads": load_threads,
-        "load-order": load_order,
-        "points": points,
-        "size": size,
-        "load-size": load_size,
-        "order": order,
-        "stride": stride,
-        "pages": pages,
-        "policy": policy,
-        "mechanism": mechanism,
-        "precision": precision,
-        "budget": budget,
-        "sample": sample,
-    }
-    measure_options("loaded-latency", given, options.Output(json, dry_run, out))
+    measure_options("loaded-latency", options.given(locals()), options.Output(json, dry_run, out))

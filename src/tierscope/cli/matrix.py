@@ -63,15 +63,4 @@ def matrix(
     """
     from tierscope.cli.matrix_flow import measure_matrix
 
-    given = {
-        "from": from_,
-        "to": to,
-        "op": op,
-        "threads": threads,
-        "mix": mix,
-        "size": size,
-        "pages": pages,
-        "precision": precision,
-        "budget": budget,
-    }
-    measure_matrix(given, at, hwloc_xml, options.Output(json, dry_run, out))
+    measure_matrix(options.given(locals()), hwloc_xml, options.Output(json, dry_run, out))

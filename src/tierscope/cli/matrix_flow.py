@@ -11,12 +11,11 @@ from tierscope.topology import discover
 from tierscope.topology.available import with_available
 
 
-def measure_matrix(
-    given: dict[str, str | None], at: str | None, hwloc_xml: Path | None, output: Output
-) -> None:
+def measure_matrix(given: dict[str, str], hwloc_xml: Path | None, output: Output) -> None:
     """Measure each pair of initiator and target, print matrices, write the hwloc XML asked for."""
+    at = given.get("at")
     rates = parse_rates(at) if at is not None else []
-    options = {name: value for name, value in given.items() if value is not None}
+    options = {name: value for name, value in given.items() if name != "at"}
     topology = with_available(discover())
     plan = planned(matrix_requests(options, loaded=bool(rates)), topology)
 

@@ -1,8 +1,10 @@
 """Options that several commands have, each written once.
 
-An option's value is text in the grammar of ``tierscope.plans.grammar``: a value, a list, a range.
+The value of an option that goes into a request is text in the grammar of
+``tierscope.plans.grammar``: a value, a list, a range.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -67,3 +69,15 @@ class Output(NamedTuple):
     json: bool
     dry_run: bool
     directory: Path | None
+
+
+def given(arguments: Mapping[str, object]) -> dict[str, str]:
+    """Return a command's text options that were given, by their names: ``access-size``.
+
+    Of the command's ``locals()``, so that its signature alone lists them.
+    """
+    return {
+        name.rstrip("_").replace("_", "-"): value
+        for name, value in arguments.items()
+        if isinstance(value, str)
+    }

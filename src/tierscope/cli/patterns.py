@@ -73,28 +73,7 @@ def streams(
     """
     from tierscope.cli.flow import measure_options
 
-    given = {
-        "from": from_,
-        "to": to,
-        "mix": mix,
-        "beside": beside,
-        "threads": threads,
-        "pin": pin,
-        "order": order,
-        "zipf-alpha": zipf_alpha,
-        "access-size": access_size,
-        "prefetch": prefetch,
-        "delay": delay,
-        "size": size,
-        "pages": pages,
-        "isa": isa,
-        "policy": policy,
-        "mechanism": mechanism,
-        "precision": precision,
-        "budget": budget,
-        "sample": sample,
-    }
-    measure_options("streams", given, options.Output(json, dry_run, out))
+    measure_options("streams", options.given(locals()), options.Output(json, dry_run, out))
 
 
 def atomics(
@@ -130,22 +109,7 @@ def atomics(
     """
     from tierscope.cli.flow import measure_options
 
-    given = {
-        "from": from_,
-        "to": to,
-        "op": op,
-        "shared": shared,
-        "threads": threads,
-        "pin": pin,
-        "size": size,
-        "pages": pages,
-        "policy": policy,
-        "mechanism": mechanism,
-        "precision": precision,
-        "budget": budget,
-        "sample": sample,
-    }
-    measure_options("atomics", given, options.Output(json, dry_run, out))
+    measure_options("atomics", options.given(locals()), options.Output(json, dry_run, out))
 
 
 def mapping(
@@ -170,14 +134,4 @@ def mapping(
     """
     from tierscope.cli.flow import measure_options
 
-    given = {
-        "from": from_,
-        "to": to,
-        "sharing": sharing,
-        "size": size,
-        "pages": pages,
-        "policy": policy,
-        "precision": precision,
-        "budget": budget,
-    }
-    measure_options("mapping", given, options.Output(json, dry_run, out))
+    measure_options("mapping", options.given(locals()), options.Output(json, dry_run, out))
