@@ -4,6 +4,8 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cmath>
+#include <vector>
 
 #include "interrupt.h"
 #include "sampling/clock.h"
@@ -12,50 +14,57 @@
 namespace tierscope {
 namespace {
 
+// Chunks are to last for this many seconds at least, so that the clock takes a thousandth of the
+// time; longer ones would only make the interpolated end of a window longer.
+double shortest_chunk(double window_s) { return std::min(shortest_sample(), window_s / 10); }
+
+// Judged by whole windows: a disturbance makes a single chunk look long, and to believe one would
+// leave the clock most of the time of all windows to come.
+void lengthen_chunk(Worker& worker, std::uint64_t chunks, double window_s) {
+  const double excess = static_cast<double>(chunks) * shortest_chunk(window_s) / window_s;
+  if (excess <= 1) return;
+  worker.chunk =
+      static_cast<std::uint64_t>(std::ceil(2 * excess * static_cast<double>(worker.chunk)));
+}
+
 void work_one(Team& team, Worker& worker, double window_s) {
   const double start = team.pass_gate();
   const LostTime lost;
   const double end = start + window_s;
   double before = start;
-  std::uint64_t done = 0;
+  std::uint64_t chunks = 0;  // Whole ones.
   while (true) {
     worker.work(worker.chunk);
     const double after = now_seconds();
     if (after >= end || interrupted()) {
       const double share = std::clamp((end - before) / (after - before), 0.0, 1.0);
-      worker.units_in_window =
-          static_cast<double>(done) + share * static_cast<double>(worker.chunk);
-      worker.done += done + worker.chunk;
+      const auto chunk = static_cast<double>(worker.chunk);
+      worker.units_in_window = (static_cast<double>(chunks) + share) * chunk;
+      worker.done += (chunks + 1) * worker.chunk;
       break;
     }
-    done += worker.chunk;
+    ++chunks;
     before = after;
   }
   hwy::FlushStream();  // Non-temporal stores are done before anybody looks at the data.
   worker.last_cpu = sched_getcpu();
   worker.lost_share = lost.share();
+  lengthen_chunk(worker, chunks, window_s);
 }
 
 }  // namespace
 
-void size_chunks(Team& team, std::span<Worker> workers, double window_s) {
-  const double wanted = std::min(shortest_sample(), window_s / 10);
-  team.run([&](int thread) {
-    Worker& worker = workers[static_cast<std::size_t>(thread)];
-    team.pass_gate();
-    while (!interrupted()) {
-      const double start = now_seconds();
-      worker.work(worker.chunk);
-      worker.done += worker.chunk;
-      if (now_seconds() - start >= wanted) break;
-      worker.chunk *= 2;
-    }
-  });
-}
-
 void work_for(Team& team, std::span<Worker> workers, double window_s) {
   team.run(
       [&](int thread) { work_one(team, workers[static_cast<std::size_t>(thread)], window_s); });
+}
+
+void size_chunks(Team& team, std::span<Worker> workers, double window_s) {
+  std::vector<std::uint64_t> before(workers.size());
+  do {
+    std::ranges::transform(workers, before.begin(), &Worker::chunk);
+    work_for(team, workers, std::min(window_s, 10 * shortest_chunk(window_s)));
+  } while (!std::ranges::equal(workers, before, {}, &Worker::chunk) && !interrupted());
 }
 
 double most_lost(std::span<const Worker> workers) {

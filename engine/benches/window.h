@@ -20,15 +20,15 @@ struct Worker {
   double lost_share = 0;  // Of the last window, what others took of its CPU.
 };
 
-// Grows each worker's chunk until it lasts for a thousand clock readings, while the whole team
-// runs. Longer chunks would only make the uncounted end of a window longer.
-// workers[i] belongs to thread i of the team, here and below.
-void size_chunks(Team& team, std::span<Worker> workers, double window_s);
-
 // Lets all work from one gate on for `window_s` seconds. Each goes on past the end with the chunk
 // it is in; only the part of that chunk that lies before the end counts. So all threads are active
-// for the whole of what is counted.
+// for the whole of what is counted. A worker whose chunks were too short for the clock gets longer
+// ones for the next window.
+// workers[i] belongs to thread i of the team, here and below.
 void work_for(Team& team, std::span<Worker> workers, double window_s);
+
+// Works through short windows until no worker's chunk grows any more: call it before measuring.
+void size_chunks(Team& team, std::span<Worker> workers, double window_s);
 
 // The largest share of the last window that any of them lost.
 double most_lost(std::span<const Worker> workers);
