@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from tierscope.engine import stream
-from tierscope.model.event import Capabilities, Evidence, Failed, Result, Skipped
+from tierscope.model.event import Capabilities, CountedTraffic, Evidence, Failed, Result, Skipped
 from tierscope.model.plan import Plan
 from tierscope.model.run import Footer, Limit, Measurement, Run
 from tierscope.model.topology import Topology
@@ -71,6 +71,19 @@ def test_sizes_are_binary(size: int, text: str) -> None:
 
 def test_a_bar_is_an_eighth_fine() -> None:
     assert [bar(value, 8.0, 1) for value in (0.0, 1.0, 4.0, 8.0, 9.0)] == ["", "▏", "▌", "█", "█"]
+
+
+def test_counters_stand_beside_what_the_bus_should_have_seen() -> None:
+    source = "uncore_imc: cas_count_read, cas_count_write"
+    seen = [
+        Evidence(
+            counters=[CountedTraffic(source=source, bytes=count, program_bytes=100, bus_bytes=200)]
+        )
+        for count in (196, 204)
+    ]
+    assert evidence_line([measured(1, 1, 1, evidence=e) for e in seen]) == (
+        f"observed: {source} counted 98% to 102% of the bytes expected on the bus"
+    )
 
 
 def test_evidence_is_said_once_where_it_is_the_same() -> None:

@@ -205,6 +205,12 @@ Outcome measure(const BandwidthSpec& spec, Workspace& workspace, const Progress&
 
   const double sample_s = std::max(spec.sampling.sample_s, shortest_sample());
   size_chunks(team, workers, sample_s);
+  const auto moved = [&] {
+    double accesses = 0;
+    for (const Worker& worker : workers) accesses += static_cast<double>(worker.done);
+    const double program_bytes = accesses * bytes_per_access(spec);
+    return Moved{program_bytes, program_bytes * traits.bus_bytes / traits.program_bytes};
+  };
   DisturbanceWatch watch(spec.cpus);
   const auto sample = [&] {
     work_for(team, workers, sample_s);
@@ -216,12 +222,14 @@ Outcome measure(const BandwidthSpec& spec, Workspace& workspace, const Progress&
     watch.note(most_lost(workers));
     return total;
   };
+  const TrafficCheck traffic(moved());
   Outcome outcome{
       .metric = "bandwidth",
       .unit = "B/s",
       .sampled = take_samples(spec.sampling, sample, real_surroundings(progress, &watch)),
       .figures = {},
       .evidence = {}};
+  const nlohmann::ordered_json counted = traffic.counted(moved());
   if (outcome.sampled.samples.empty()) return outcome;
   if (traits.bus_bytes != traits.program_bytes) {
     const double ratio = static_cast<double>(traits.bus_bytes) / traits.program_bytes;
@@ -233,6 +241,7 @@ Outcome measure(const BandwidthSpec& spec, Workspace& workspace, const Progress&
                                .high = estimate.high * ratio});
   }
   outcome.evidence = evidence_of(spec, arrays, shares, workers, outcome.sampled, watch);
+  if (!counted.empty()) outcome.evidence["counters"] = counted;
   return outcome;
 }
 

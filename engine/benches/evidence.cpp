@@ -6,6 +6,7 @@
 #include <map>
 
 #include "interrupt.h"
+#include "memory/traffic_counters.h"
 #include "sampling/clock.h"
 
 namespace tierscope {
@@ -34,6 +35,22 @@ nlohmann::ordered_json region_evidence(const std::vector<Region*>& regions) {
           {"page_bytes", page_bytes},
           {"huge_bytes", huge_bytes},
           {"region_bytes", bytes}};
+}
+
+TrafficCheck::TrafficCheck(const Moved& so_far)
+    : moved_(so_far), counted_(traffic_counters().read()) {}
+
+nlohmann::ordered_json TrafficCheck::counted(const Moved& so_far) const {
+  nlohmann::ordered_json entries = nlohmann::ordered_json::array();
+  for (const auto& [source, bytes] : traffic_counters().read()) {
+    const auto before = counted_.find(source);
+    if (before == counted_.end()) continue;
+    entries.push_back({{"source", source},
+                       {"bytes", bytes - before->second},
+                       {"program_bytes", so_far.program_bytes - moved_.program_bytes},
+                       {"bus_bytes", so_far.bus_bytes - moved_.bus_bytes}});
+  }
+  return entries;
 }
 
 void add_sampling_evidence(nlohmann::ordered_json& evidence, const Sampled& sampled,

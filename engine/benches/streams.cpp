@@ -83,6 +83,16 @@ Outcome measure(const StreamsSpec& spec, Workspace& workspace, const Progress& p
   const double window_s = std::max(spec.sampling.sample_s, shortest_sample());
   size_chunks(team, workers, window_s);
 
+  const auto moved = [&] {
+    Moved sum{};
+    for (const Part& part : parts) {
+      double accesses = 0;
+      for (const Worker& worker : part.of(workers)) accesses += static_cast<double>(worker.done);
+      sum.program_bytes += accesses * part.stream.bytes_per_unit();
+      sum.bus_bytes += accesses * part.stream.bytes_per_unit() * part.stream.bus_bytes_per_byte();
+    }
+    return sum;
+  };
   DisturbanceWatch watch(cpus);
   const auto sample = [&] {
     work_for(team, workers, window_s);
@@ -94,12 +104,14 @@ Outcome measure(const StreamsSpec& spec, Workspace& workspace, const Progress& p
     }
     return parts.front().rates.back();
   };
+  const TrafficCheck traffic(moved());
   Outcome outcome{
       .metric = "bandwidth",
       .unit = "B/s",
       .sampled = take_samples(spec.sampling, sample, real_surroundings(progress, &watch)),
       .figures = {},
       .evidence = {}};
+  const nlohmann::ordered_json counted = traffic.counted(moved());
   if (outcome.sampled.samples.empty()) return outcome;
   for (Part& part : parts) {
     part.rates.erase(part.rates.begin(), part.rates.begin() + outcome.sampled.warm_up);
@@ -117,6 +129,7 @@ Outcome measure(const StreamsSpec& spec, Workspace& workspace, const Progress& p
     }
   }
   outcome.evidence["sample_ns"] = window_s * 1e9;
+  if (!counted.empty()) outcome.evidence["counters"] = counted;
   add_sampling_evidence(outcome.evidence, outcome.sampled, watch);
   return outcome;
 }

@@ -8,6 +8,7 @@
 #include "access/kernel.h"
 #include "benches/bench.h"
 #include "gpu/devices.h"
+#include "memory/traffic_counters.h"
 #include "protocol/plan.h"
 #include "sampling/clock.h"
 #include "threads/affinity.h"
@@ -68,6 +69,23 @@ ordered_json kernel_weighted_interleave() {
                 "boot Linux 6.9 or newer; the engine places page by page meanwhile");
 }
 
+ordered_json hardware_counters() {
+  std::string details;
+  std::string reasons;
+  std::string remedies;
+  for (const CounterSource& source : traffic_counters().sources()) {
+    const auto add = [](std::string& list, const std::string& text) {
+      if (!text.empty()) list += (list.empty() ? "" : "; ") + text;
+    };
+    if (source.available) add(details, source.detail);
+    add(reasons, source.reason);
+    add(remedies, source.remedy);
+  }
+  constexpr const char* kName = "cross-check by hardware counters";
+  return details.empty() ? absent(kName, reasons + "; no measurement needs them", remedies)
+                         : present(kName, details);
+}
+
 ordered_json gpu() {
   const GpuRuntime found = gpu_runtime();
   const auto version = [](int number) {
@@ -99,6 +117,7 @@ ordered_json capabilities() {
   list.push_back(hugetlb("pages:2m", 2048));
   list.push_back(hugetlb("pages:1g", 1048576));
   list.push_back(kernel_weighted_interleave());
+  list.push_back(hardware_counters());
   list.push_back(gpu());
   return {{"engine", TIERSCOPE_VERSION},        {"plan_version", kPlanVersion},
           {"git_commit", TIERSCOPE_GIT_COMMIT}, {"compiler", TIERSCOPE_COMPILER},

@@ -42,6 +42,19 @@ class GpuState(Model):
     """Reasons seen that kept its clocks down; empty: none."""
 
 
+class CountedTraffic(Model):
+    """What a hardware counter saw of the whole machine's memory traffic, from the first sample to
+    the last, beside what the measurement's own threads moved meanwhile."""
+
+    source: str
+    """Where it was read: "uncore_imc: cas_count_read, cas_count_write"."""
+    bytes: float
+    program_bytes: float
+    """Bytes that the program asked to move."""
+    bus_bytes: float
+    """Those with a write-allocate read before each ordinary store."""
+
+
 class TraceRow(Model):
     """All records of one name in a trace."""
 
@@ -96,6 +109,8 @@ class Evidence(Model):
     """Such samples that were taken again."""
     steal_share: float | None = None
     """Share of the measuring time that the hypervisor gave to others (/proc/stat steal)."""
+    counters: list[CountedTraffic] | None = None
+    """Cross-checks of bandwidth; absent where no counter can be read."""
     gpus: list[GpuState] | None = None
     """Every GPU that took part."""
     trace: list[TraceRow] | None = None

@@ -21,6 +21,7 @@ def evidence_line(measurements: list[Measurement]) -> str:
             parts.append(next(iter(counts)))
         elif counts:
             parts.append(", ".join(f"{text} ({count})" for text, count in counts.items()))
+    parts += counted([m.evidence for m in observed if m.evidence])
     return f"observed: {'; '.join(parts)}" if parts else ""
 
 
@@ -54,6 +55,25 @@ def _instructions(_measurement: Measurement, evidence: Evidence) -> str:
 
 def _verified(_measurement: Measurement, evidence: Evidence) -> str:
     return "written data verified" if evidence.verified else ""
+
+
+def counted(observed: list[Evidence]) -> list[str]:
+    """Say what each hardware counter saw beside what the bus should have, over a group."""
+    ratios: dict[str, list[float]] = {}
+    for evidence in observed:
+        for counter in evidence.counters or []:
+            if counter.bus_bytes > 0:
+                ratio = counter.bytes / counter.bus_bytes
+                ratios.setdefault(counter.source, []).append(ratio)
+    return [
+        f"{source} counted {_span(found)} of the bytes expected on the bus"
+        for source, found in ratios.items()
+    ]
+
+
+def _span(values: list[float]) -> str:
+    low, high = f"{min(values):.0%}", f"{max(values):.0%}"
+    return low if low == high else f"{low} to {high}"
 
 
 def warnings(measurements: list[Measurement]) -> list[str]:

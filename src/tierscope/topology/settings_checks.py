@@ -26,7 +26,6 @@ def settings_findings(
     findings += [
         *_neighbours(load),
         *_clock(settings, Files(root)),
-        *_counters(settings, Files(root)),
     ]
     return findings
 
@@ -208,27 +207,4 @@ def _clock(settings: Settings, files: Files) -> Iterator[Finding]:
             subject="TSC",
             found="not stated to be invariant",
             meaning="the engine times with the kernel's clock instead",
-        )
-
-
-def _counters(settings: Settings, files: Files) -> Iterator[Finding]:
-    has_unit = any(
-        files.exists(f"/sys/bus/event_source/devices/{name}")
-        for name in ("cpu", "cpu_core", "armv8_pmuv3_0")
-    )
-    paranoid = settings.get("perf-paranoid", "")
-    if not has_unit:
-        yield Finding(
-            severity="note",
-            subject="hardware counters",
-            found="this kernel shows no performance monitoring unit",
-            meaning="counters cannot cross-check figures; no measurement needs them",
-        )
-    elif paranoid.lstrip("-").isdigit() and int(paranoid) > 0:
-        yield Finding(
-            severity="note",
-            subject="hardware counters",
-            found=f"perf_event_paranoid = {paranoid}",
-            meaning="memory controllers' counters cannot cross-check figures",
-            remedy="sudo sysctl kernel.perf_event_paranoid=0",
         )

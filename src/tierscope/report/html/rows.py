@@ -6,6 +6,7 @@ from tierscope.model.endpoint import format_ranges
 from tierscope.model.event import Evidence
 from tierscope.model.run import Measurement
 from tierscope.report import figures
+from tierscope.report.evidence import counted
 from tierscope.report.pictures.picture import (
     best_of,
     groups_by,
@@ -159,7 +160,7 @@ def _pages(evidence: Evidence) -> str:
     )
 
 
-_SHOWN = {"pages", "cpus", "page_bytes", "threads", "clock", "notes", "region_bytes"}
+_SHOWN = {"pages", "cpus", "page_bytes", "threads", "clock", "notes", "region_bytes", "counters"}
 
 
 def _more(evidence: Evidence) -> list[str]:
@@ -178,7 +179,7 @@ def _more(evidence: Evidence) -> list[str]:
             parts.append(f"{name} {value}")
         else:
             parts.append(f"{name} {_short(str(value))}")
-    return parts + [str(note) for note in evidence.notes or []]
+    return [*parts, *counted([evidence]), *map(str, evidence.notes or [])]
 
 
 def _short(text: str) -> str:
