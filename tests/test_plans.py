@@ -2,7 +2,7 @@ import pytest
 
 from tierscope.model.errors import UserError
 from tierscope.model.needs import host_bytes, regions
-from tierscope.model.plan import BandwidthSpec, Plan
+from tierscope.model.plan import BandwidthSpec, Plan, StreamsSpec
 from tierscope.model.topology import Cache, Topology
 from tierscope.plans import (
     Request,
@@ -230,6 +230,25 @@ def test_a_profile_covers_every_pair_of_cpus_and_memory(machine: Topology, name:
     for kind in ("bandwidth", "latency"):
         pairs = {(s.initiator, s.target) for s in plan.measurements if s.kind == kind}
         assert pairs == {(f"node:{i}", f"node:{t}") for i in (0, 1) for t in (0, 1, 2)}
+
+
+@pytest.mark.parametrize("name", ["standard", "full"])
+def test_longer_profiles_measure_every_kind_on_each_kind_of_memory(
+    machine: Topology, name: str
+) -> None:
+    plan = expand(profile_requests(profile_named(name), machine), machine, True)
+    for kind in ("loaded-latency", "streams", "atomics", "mapping"):
+        targets = {s.target for s in plan.measurements if s.kind == kind}
+        assert {"node:0", "node:2"} <= targets
+    together = [s for s in plan.measurements if isinstance(s, StreamsSpec) and s.beside]
+    assert {(s.target, s.beside[0].target) for s in together} == {("node:1", "node:2")}
+
+
+def test_a_profile_loads_no_memory_where_the_only_cpu_chases(machine: Topology) -> None:
+    single = machine.model_copy(update={"cpus": [0]})
+    plan = expand(profile_requests(profile_named("full"), single), single, True)
+    assert "loaded-latency" not in {spec.kind for spec in plan.measurements}
+    assert "mapping" in {spec.kind for spec in plan.measurements}
 
 
 def test_an_emulated_machine_gets_small_working_sets(machine: Topology) -> None:

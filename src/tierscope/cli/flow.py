@@ -27,7 +27,7 @@ from tierscope.plans import (
 from tierscope.plans.grammar import parse_number
 from tierscope.plans.loaded_latency import most_points
 from tierscope.runs import find_run, measure, read_run, to_csv, to_json
-from tierscope.runs.refine import Refine, refinement
+from tierscope.runs.refine import Refine, further_seconds, refinement
 from tierscope.topology import discover
 from tierscope.topology.available import with_available
 from tierscope.topology.cgroup import memory_limit
@@ -41,8 +41,7 @@ def measure_options(kind: str, given: dict[str, str], output: Output) -> None:
     """Measure one request made of a command's options."""
     request = Request.model_validate({"kind": kind, "options": given})
     topology = with_available(discover())
-    plan = planned([request], topology)
-    carry_out(kind, plan, topology, output, refine=refinement(plan, most_points([request])))
+    carry_out_refined(kind, planned([request], topology), [request], topology, output)
 
 
 def measure_plan_file(path: Path, budget: str | None, output: Output) -> None:
@@ -52,21 +51,24 @@ def measure_plan_file(path: Path, budget: str | None, output: Output) -> None:
     plan = planned(requests, topology)
     if budget is not None:
         plan = fit_time(plan, _seconds(budget))
-    refine = refinement(plan, most_points(requests))
-    carry_out(path.stem, plan, topology, output, refine=refine)
+    carry_out_refined(path.stem, plan, requests, topology, output)
 
 
 def measure_profile(name: str, budget: str | None, output: Output) -> None:
     """Measure what a profile makes of this machine."""
     profile = profile_named(name)
     topology = with_available(discover())
-    plan = planned(profile_requests(profile, topology), topology)
+    requests = profile_requests(profile, topology)
+    plan = planned(requests, topology)
     if budget is not None:
         plan = fit_time(plan, _seconds(budget))
     elif profile.seconds is not None:
         # A machine of very many nodes takes the profile longer rather than not at all.
         plan = fit_time(plan, profile.seconds, strictly=False)
-    carry_out(name, plan, topology, output)
+    if profile.refined and budget is None:
+        carry_out_refined(name, plan, requests, topology, output)
+    else:
+        carry_out(name, plan, topology, output)
 
 
 def show_file(name: str, form: str) -> None:
@@ -99,6 +101,15 @@ def planned(requests: list[Request], topology: Topology) -> Plan:
     return plan
 
 
+def carry_out_refined(
+    label: str, plan: Plan, requests: list[Request], topology: Topology, output: Output
+) -> None:
+    """Measure a plan and the further points of the curves that it begins; print its run."""
+    points = most_points(requests)
+    refine = refinement(plan, points)
+    carry_out(label, plan, topology, output, refine=refine, further_s=further_seconds(plan, points))
+
+
 def carry_out(
     label: str,
     plan: Plan,
@@ -106,17 +117,16 @@ def carry_out(
     output: Output,
     show: Show | None = None,
     refine: Refine | None = None,
+    further_s: float = 0.0,
     keep: Callable[[Run], None] | None = None,
 ) -> None:
     """Measure a plan and print its run, by ``show`` where the command has a view of its own.
 
-    ``refine`` adds points to curves that the plan begins; ``keep`` gets the run before it is
-    printed.
+    ``refine`` adds points to curves that the plan begins, for ``further_s`` at most; ``keep`` gets
+    the run before it is printed.
     """
     if output.dry_run:
-        _print_plan(plan, output)
-        if refine and not output.json:
-            typer.echo("  and further points of each curve, where it turns out to bend")
+        _print_plan(plan, further_s, output)
         return
     from tierscope.report.progress import live_progress
 
@@ -143,13 +153,19 @@ def carry_out(
     raise typer.Exit(int(outcome.exit_code))
 
 
-def _print_plan(plan: Plan, output: Output) -> None:
+def _print_plan(plan: Plan, further_s: float, output: Output) -> None:
     seconds = sum(longest_seconds(plan))
     if output.json:
-        estimate = {"seconds": round(seconds, 1), "peak_bytes": peak_bytes(plan)}
+        estimate = {
+            "seconds": round(seconds, 1),
+            "further_seconds": round(further_s, 1),
+            "peak_bytes": peak_bytes(plan),
+        }
         typer.echo(json.dumps({"plan": plan.model_dump(mode="json"), "estimate": estimate}))
         return
     from tierscope.report.console import make_console
     from tierscope.report.plan import show_plan
 
     show_plan(make_console(), plan, seconds, peak_bytes(plan))
+    if further_s:
+        typer.echo(f"and points of each curve where it bends, at most about {further_s:.0f} s more")

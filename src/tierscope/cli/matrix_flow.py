@@ -6,7 +6,7 @@ from tierscope.cli.flow import carry_out, planned
 from tierscope.cli.options import Output
 from tierscope.model.run import Run
 from tierscope.plans.matrix import MATRIX_POINTS, matrix_requests, parse_rates
-from tierscope.runs.refine import refinement
+from tierscope.runs.refine import further_seconds, refinement
 from tierscope.topology import discover
 from tierscope.topology.available import with_available
 
@@ -41,5 +41,6 @@ def measure_matrix(given: dict[str, str], hwloc_xml: Path | None, output: Output
         output,
         show=show,
         refine=refinement(plan, MATRIX_POINTS, rates),
+        further_s=further_seconds(plan, MATRIX_POINTS),
         keep=keep,
     )

@@ -31,6 +31,15 @@ class Profile:
     precision: str
     orders: str = ""
     """Random-order bandwidth's access sizes, where it is measured."""
+    load_mixes: str = ""
+    """Mixes of load that latency is measured under, of the main paths, where it is measured."""
+    other_load_mixes: str = ""
+    """The same of every further pair."""
+    refined: bool = False
+    """Those curves get further points where they bend, beyond their first ones."""
+    stream_mixes: str = ""
+    """Mixes of reads and writes, where streams, atomics and mapping are measured."""
+    atomic_threads: str = "all"
 
 
 PROFILES = {
@@ -54,6 +63,8 @@ PROFILES = {
         latency_steps="*2",
         precision="0.5%",
         orders="64,256,4k",
+        load_mixes="100:0,67:33",
+        stream_mixes="75:25,67:33,50:50,67:33nt",
     ),
     "full": Profile(
         seconds=None,
@@ -65,6 +76,11 @@ PROFILES = {
         latency_steps="*2",
         precision="0.5%",
         orders="64..64k",
+        load_mixes="100:0,75:25,67:33,50:50,67:33nt",
+        other_load_mixes="100:0,67:33",
+        refined=True,
+        stream_mixes="100:0,75:25,67:33,50:50,75:25nt,67:33nt,50:50nt,0:100nt",
+        atomic_threads="1..all*2",
     ),
 }
 
@@ -120,7 +136,7 @@ def _in_full(profile: Profile, topology: Topology, initiator: Node, target: Node
                 profile, ends, "read,write", order="random", **{"access-size": profile.orders}
             )
         )
-    return requests
+    return requests + _beyond_plain(profile, topology, initiator, target)
 
 
 def _in_short(profile: Profile, topology: Topology, initiator: Node, target: Node) -> list[Request]:
@@ -128,7 +144,52 @@ def _in_short(profile: Profile, topology: Topology, initiator: Node, target: Nod
     return [
         _bandwidth(profile, ends, profile.other_operations, threads="all"),
         _latency(profile, ends, size=format_size(_largest(topology, initiator, target))),
+        *_under_load(profile, topology, initiator, target, profile.other_load_mixes),
     ]
+
+
+def _beyond_plain(
+    profile: Profile, topology: Topology, initiator: Node, target: Node
+) -> list[Request]:
+    """Latency under load, mixed streams, the tier beside local memory, atomics, mapping."""
+    requests = _under_load(profile, topology, initiator, target, profile.load_mixes)
+    if not profile.stream_mixes:
+        return requests
+    ends = {"from": f"node:{initiator.number}", "to": f"node:{target.number}"}
+    swept: list[tuple[Kind, dict[str, str]]] = [
+        ("streams", {"mix": profile.stream_mixes}),
+        (
+            "atomics",
+            {
+                "op": "fetch-and-add,compare-and-swap",
+                "shared": "no,yes",
+                "threads": profile.atomic_threads,
+            },
+        ),
+        ("mapping", {"sharing": "private,shared", "pages": "base,thp"}),
+    ]
+    has_memory = initiator in machine.memory_nodes(topology)
+    if not target.cpus and has_memory and len(_usable(topology, initiator)) > 1:
+        local = {"to": f"node:{initiator.number}", "beside": f"to=node:{target.number}"}
+        swept.append(("streams", {"mix": "100:0,67:33", **local}))
+    return requests + [
+        _request(kind, profile, profile.bandwidth_budget, {**ends, **options})
+        for kind, options in swept
+    ]
+
+
+def _under_load(
+    profile: Profile, topology: Topology, initiator: Node, target: Node, mixes: str
+) -> list[Request]:
+    if not mixes or len(_usable(topology, initiator)) < 2:  # One CPU chases, the others load.
+        return []
+    options = {"from": f"node:{initiator.number}", "to": f"node:{target.number}", "mix": mixes}
+    options["budget"] = profile.latency_budget  # Of each point; to the curve's usual precision.
+    return [Request(kind="loaded-latency", options=options)]
+
+
+def _usable(topology: Topology, node: Node) -> set[int]:
+    return set(node.cpus) & set(topology.cpus)
 
 
 def _bandwidth(profile: Profile, ends: dict[str, str], op: str, **options: str) -> Request:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from tierscope.analysis.curve import Point, delay_for, next_delays, summarize
 from tierscope.model.plan import PLAN_VERSION, LoadedLatencySpec, Plan, Spec
 from tierscope.model.run import Measurement
-from tierscope.plans.loaded_latency import idle_control, loaded_point
+from tierscope.plans.loaded_latency import LEAST_POINTS, idle_control, loaded_point
 
 Refine = Callable[[Sequence[Measurement]], Plan | None]
 """Returns the next round's plan from all measurements so far; None ends the run."""
@@ -47,6 +47,18 @@ def refinement(plan: Plan, points: int, at: Sequence[float] = ()) -> Refine | No
         return Plan(version=PLAN_VERSION, measurements=specs)
 
     return refine
+
+
+def further_seconds(plan: Plan, points: int) -> float:
+    """Return the most seconds that ``refinement`` adds to a plan by its rounds of points."""
+    further = points - LEAST_POINTS
+    rounds = -(-further // _ROUND)
+    budgets = {
+        spec.id.rpartition(".")[0]: spec.sampling.budget_s
+        for spec in plan.measurements
+        if isinstance(spec, LoadedLatencySpec)
+    }
+    return (further + rounds) * sum(budgets.values())
 
 
 def _round(
