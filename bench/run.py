@@ -1,6 +1,8 @@
 """tierscope and its peers side by side in one run: `make bench`, or one part by its name.
 
-python bench/run.py [likwid] [latency] [repeatability] [overhead]
+python bench/run.py [likwid] [latency] [repeatability] [overhead] [nvbandwidth]
+
+Without a name: all but nvbandwidth, which needs a GPU.
 """
 
 import sys
@@ -8,6 +10,7 @@ from collections.abc import Callable, Iterable
 
 import idle_latency
 import likwid
+import nvbandwidth
 import overhead
 import repeatability
 
@@ -16,15 +19,16 @@ PARTS: dict[str, Callable[[], Iterable[object]]] = {
     "latency": idle_latency.compare,
     "repeatability": lambda: [repeatability.report()],
     "overhead": overhead.report,
+    "nvbandwidth": nvbandwidth.compare,
 }
 
 
 def main(names: list[str]) -> None:
-    """Run the named parts, or all of them."""
+    """Run the named parts, or all that need no GPU."""
     unknown = set(names) - set(PARTS)
     if unknown:
         raise SystemExit(f"no part {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
-    for name in names or PARTS:
+    for name in names or [part for part in PARTS if part != "nvbandwidth"]:
         print(f"{name}:", flush=True)
         for line in PARTS[name]():
             print(f"  {line}", flush=True)

@@ -13,6 +13,8 @@ GpuLatencySpec read_spec(ObjectReader& measurement) {
   constexpr std::size_t kMostSlots = std::size_t{1} << 28;
   static constexpr std::array<std::pair<std::string_view, bool>, 2> kEngines{
       {{"sm", false}, {"tma", true}}};
+  static constexpr std::array<std::pair<std::string_view, bool>, 2> kOrders{
+      {{"random", false}, {"linear", true}}};
   GpuLatencySpec spec{
       .common = read_gpu_common(measurement),
       .gpu = static_cast<int>(measurement.integer("gpu", 0, kHighestGpu)),
@@ -20,14 +22,19 @@ GpuLatencySpec read_spec(ObjectReader& measurement) {
       .bulk = measurement.has("engine") && measurement.choice("engine", kEngines),
       .size = 0,
       .stride = 0,
-      .per_multiprocessor = measurement.has("per_sm") && measurement.boolean("per_sm")};
+      .linear = false,
+      .per_multiprocessor = measurement.has("per_sm") && measurement.boolean("per_sm"),
+      .every_multiprocessor = measurement.has("every_sm") && measurement.boolean("every_sm")};
   ObjectReader pattern = measurement.object("pattern");
   spec.size = pattern.bytes("size");
   spec.stride = static_cast<std::size_t>(
       pattern.has("stride") ? pattern.integer("stride", kLeastStride, kMostStride) : 128);
+  spec.linear = pattern.has("order") && pattern.choice("order", kOrders);
   pattern.finish();
-  if (spec.bulk && (spec.per_multiprocessor || spec.stride % kBulkUnit != 0)) {
-    throw pattern.error("stride", "engine tma takes multiples of 16, and no per_sm");
+  const bool by_multiprocessor = spec.per_multiprocessor || spec.every_multiprocessor;
+  if (spec.bulk && (by_multiprocessor || spec.stride % kBulkUnit != 0)) {
+    throw pattern.error("stride",
+                        "engine tma takes multiples of 16, and neither per_sm nor every_sm");
   }
   if (spec.stride % sizeof(std::uint64_t) != 0) {
     throw pattern.error("stride", "is not a multiple of 8");

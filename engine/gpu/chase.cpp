@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <numeric>
 #include <random>
 
@@ -13,6 +14,7 @@
 #include "gpu/chase_kernels.h"
 #include "gpu/check.h"
 #include "gpu/copy_kernels.h"
+#include "gpu/gate.h"
 #include "gpu/measure.h"
 #include "gpu/monitor.h"
 #include "gpu/range.h"
@@ -25,6 +27,8 @@ namespace {
 
 constexpr std::uint32_t kMostLoads = 1U << 26;
 constexpr std::uint32_t kLoadsPerMultiprocessor = 4096;
+// Of each multiprocessor in a sample of all of them: about half a millisecond over a link.
+constexpr std::uint32_t kLoadsOfRound = 512;
 
 // A single cycle through all slots in random order (Sattolo 1986): next[i] follows i.
 std::vector<std::uint32_t> make_cycle(std::uint32_t slots) {
@@ -37,6 +41,12 @@ std::vector<std::uint32_t> make_cycle(std::uint32_t slots) {
     std::swap(order[i], order[other]);
   }
   return order;
+}
+
+std::vector<std::uint32_t> make_line(std::uint32_t slots) {
+  std::vector<std::uint32_t> next(slots);
+  for (std::uint32_t i = 0; i < slots; ++i) next[i] = (i + 1) % slots;
+  return next;
 }
 
 // Walks the cycle; throws Failure unless it comes home after visiting every slot, and not before.
@@ -54,8 +64,10 @@ void prove_cycle(const std::vector<std::uint32_t>& next) {
 
 struct ChaseRun {
   const GpuLatencySpec& spec;
+  Gate& gate;
   std::vector<std::uint32_t> next;
-  GpuBytes results;  // Where a chase ended, and whether it ran.
+  int multiprocessors;
+  GpuBytes results;  // Of each multiprocessor where its chase ended, then whether it ran.
   Stream stream;
   Event start;
   Event end;
@@ -63,34 +75,56 @@ struct ChaseRun {
   std::uint64_t loads = 0;  // So far.
   std::uint32_t expected = 0;
   std::vector<double> seconds{};
+  double launches_s = 0;  // What the launches of a round take without any load.
+  int ran = 0;            // Multiprocessors that took part in the last round.
+
+  std::uint32_t* last(int multiprocessor) const {
+    return reinterpret_cast<std::uint32_t*>(results.get()) + multiprocessor;
+  }
+  std::uint32_t* has_run(int multiprocessor) const {
+    return last(multiprocessors) + multiprocessor;
+  }
 };
 
-ChaseRun set_up(const GpuLatencySpec& spec, const Buffer& buffer) {
+// As a program on the CPU would, so that lines of host memory may still be in its caches.
+void lay_by_cpu(const ChaseRun& run, const Buffer& buffer) {
+  for (std::size_t i = 0; i < run.next.size(); ++i) {
+    const std::uint64_t to = run.next[i] * run.spec.stride;
+    std::memcpy(buffer.data() + i * run.spec.stride, &to, sizeof to);
+  }
+}
+
+void lay_by_gpu(const ChaseRun& run, const Buffer& buffer) {
+  const std::size_t bytes = run.next.size() * sizeof(std::uint32_t);
+  const GpuBytes next = make_gpu_bytes(run.spec.gpu, bytes);
+  check_cuda(cudaMemcpy(next.get(), run.next.data(), bytes, cudaMemcpyDefault), "laying the chase");
+  lay_chain(buffer.data(), run.spec.stride, reinterpret_cast<const std::uint32_t*>(next.get()),
+            static_cast<std::uint32_t>(run.next.size()), run.stream.get());
+  check_cuda(cudaStreamSynchronize(run.stream.get()), "laying the chase");
+}
+
+ChaseRun set_up(const GpuLatencySpec& spec, const Buffer& buffer, Gate& gate) {
+  const auto slots = static_cast<std::uint32_t>(spec.size / spec.stride);
+  const int multiprocessors = attribute_of(spec.gpu, cudaDevAttrMultiProcessorCount);
+  const auto results = static_cast<std::size_t>(2 * multiprocessors) * sizeof(std::uint32_t);
   ChaseRun run{.spec = spec,
-               .next = make_cycle(static_cast<std::uint32_t>(spec.size / spec.stride)),
-               .results = make_gpu_bytes(spec.gpu, 2 * sizeof(std::uint32_t)),
+               .gate = gate,
+               .next = spec.linear ? make_line(slots) : make_cycle(slots),
+               .multiprocessors = multiprocessors,
+               .results = make_gpu_bytes(spec.gpu, results),
                .stream = make_stream(spec.gpu),
                .start = make_event(spec.gpu),
                .end = make_event(spec.gpu)};
   prove_cycle(run.next);
-  const std::size_t bytes = run.next.size() * sizeof(std::uint32_t);
-  const GpuBytes next = make_gpu_bytes(spec.gpu, bytes);
-  check_cuda(cudaMemcpy(next.get(), run.next.data(), bytes, cudaMemcpyDefault), "laying the chase");
-  lay_chain(buffer.data(), spec.stride, reinterpret_cast<const std::uint32_t*>(next.get()),
-            static_cast<std::uint32_t>(run.next.size()), run.stream.get());
-  check_cuda(cudaStreamSynchronize(run.stream.get()), "laying the chase");
-  run.chase = {.start = buffer.data(),
-               .stride = spec.stride,
-               .first = 0,
-               .loads = 256,
-               .last = reinterpret_cast<std::uint32_t*>(run.results.get())};
+  spec.linear&& spec.memory.on_host() ? lay_by_cpu(run, buffer) : lay_by_gpu(run, buffer);
+  run.chase = {
+      .start = buffer.data(), .stride = spec.stride, .first = 0, .loads = 256, .last = run.last(0)};
   return run;
 }
 
 // Follows the same links on the CPU, so that no load can have been skipped.
-std::uint32_t follow(const ChaseRun& run) {
-  std::uint32_t at = run.chase.first;
-  for (std::uint32_t i = 0; i < run.chase.loads % run.next.size(); ++i) at = run.next[at];
+std::uint32_t follow(const ChaseRun& run, std::uint32_t at, std::uint32_t loads) {
+  for (std::uint32_t i = 0; i < loads % run.next.size(); ++i) at = run.next[at];
   return at;
 }
 
@@ -104,12 +138,16 @@ double timed(ChaseRun& run, const Launch& launch) {
   return run.seconds.back() * 1e9 / run.chase.loads;
 }
 
-std::uint32_t result(const ChaseRun& run, std::size_t which) {
+std::uint32_t read_back(const std::uint32_t* from) {
   std::uint32_t value = 0;
-  check_cuda(
-      cudaMemcpy(&value, run.results.get() + which * sizeof value, sizeof value, cudaMemcpyDefault),
-      "reading the chase's end");
+  check_cuda(cudaMemcpy(&value, from, sizeof value, cudaMemcpyDefault), "reading the chase's end");
   return value;
+}
+
+void require_end(std::uint32_t last, std::uint32_t expected) {
+  if (last != expected) {
+    throw Failure(fmt::format("the chase ended at slot {}, not at {}", last, expected));
+  }
 }
 
 double sample(ChaseRun& run) {
@@ -117,14 +155,64 @@ double sample(ChaseRun& run) {
     run.spec.bulk ? launch_bulk_chase(run.chase, run.stream.get())
                   : launch_chase(run.chase, run.stream.get());
   });
-  const std::uint32_t last = result(run, 0);
-  const std::uint32_t expected = follow(run);
-  if (last != expected) {
-    throw Failure(fmt::format("the chase ended at slot {}, not at {}", last, expected));
-  }
+  const std::uint32_t last = read_back(run.last(0));
+  require_end(last, follow(run, run.chase.first, run.chase.loads));
   run.chase.first = last;  // Go on from there: the whole cycle is walked before any slot again.
   run.loads += run.chase.loads;
   return ns;
+}
+
+// Chases of `loads` on one multiprocessor after the other, each from where the one before ended;
+// returns the seconds of all of them.
+double round(ChaseRun& run, std::uint32_t loads) {
+  run.gate.close();
+  try {
+    run.gate.hold(run.stream.get());
+    const auto flags = static_cast<std::size_t>(run.multiprocessors) * sizeof(std::uint32_t);
+    check_cuda(cudaMemsetAsync(run.has_run(0), 0, flags, run.stream.get()), "clearing marks");
+    check_cuda(cudaEventRecord(run.start.get(), run.stream.get()), "recording an event");
+    Chase chase = run.chase;
+    chase.loads = loads;
+    for (int i = 0; i < run.multiprocessors; ++i) {
+      chase.last = run.last(i);
+      launch_chase_on(chase, i, run.multiprocessors, run.has_run(i), run.stream.get());
+      chase.first = follow(run, chase.first, loads);
+    }
+    check_cuda(cudaEventRecord(run.end.get(), run.stream.get()), "recording an event");
+  } catch (...) {
+    run.gate.open();
+    throw;
+  }
+  run.gate.open();
+  check_cuda(cudaStreamSynchronize(run.stream.get()), "waiting for the chase");
+  return seconds_between(run.start, run.end);
+}
+
+// ns a load, the mean over all multiprocessors; what the launches take is taken off.
+double sample_everywhere(ChaseRun& run) {
+  const double seconds = round(run, run.chase.loads);
+  run.ran = 0;
+  for (int i = 0; i < run.multiprocessors; ++i) {
+    const std::uint32_t next = follow(run, run.chase.first, run.chase.loads);
+    if (read_back(run.has_run(i)) == 1) {
+      require_end(read_back(run.last(i)), next);
+      ++run.ran;
+    }
+    run.chase.first = next;
+  }
+  const std::uint64_t loads = std::uint64_t{run.chase.loads} * static_cast<unsigned>(run.ran);
+  if (loads == 0) throw Failure("the chase ran on no multiprocessor");
+  run.loads += loads;
+  run.seconds.push_back(seconds);
+  return (seconds - run.launches_s) * 1e9 / static_cast<double>(loads);
+}
+
+void time_launches(ChaseRun& run) {
+  constexpr int kTimes = 5;
+  std::vector<double> seconds;
+  for (int i = 0; i < kTimes; ++i) seconds.push_back(round(run, 0));
+  run.launches_s = *std::min_element(seconds.begin(), seconds.end());
+  run.chase.loads = kLoadsOfRound;
 }
 
 void size_chase(ChaseRun& run, double sample_s) {
@@ -137,17 +225,18 @@ void size_chase(ChaseRun& run, double sample_s) {
 
 // The chase on each multiprocessor in turn; percentiles over those where it ran.
 void add_by_multiprocessor(ChaseRun& run, Outcome& outcome) {
-  const int count = attribute_of(run.spec.gpu, cudaDevAttrMultiProcessorCount);
-  auto* ran = reinterpret_cast<unsigned*>(run.results.get() + sizeof(std::uint32_t));
+  const int count = run.multiprocessors;
+  std::uint32_t* const ran = run.has_run(0);
   run.chase.loads = kLoadsPerMultiprocessor;
   std::vector<std::pair<double, int>> found;
   for (int multiprocessor = 0; multiprocessor < count && !interrupted(); ++multiprocessor) {
     check_cuda(cudaMemsetAsync(ran, 0, sizeof(unsigned), run.stream.get()), "clearing a mark");
     const double ns = timed(
         run, [&] { launch_chase_on(run.chase, multiprocessor, count, ran, run.stream.get()); });
-    if (result(run, 1) != 1) continue;
+    if (read_back(ran) != 1) continue;
     found.emplace_back(ns, multiprocessor);
-    run.chase.first = result(run, 0);  // The next one goes on, past what this one left in the L2.
+    run.chase.first =
+        read_back(run.last(0));  // The next one goes on, past what this one left in the L2.
   }
   if (found.empty()) return;
   std::sort(found.begin(), found.end());
@@ -197,8 +286,13 @@ Outcome measure_gpu_latency(const GpuLatencySpec& spec, Workspace& workspace,
   Monitor monitor({spec.gpu}, cpu);
   const std::vector<Buffer*> buffers =
       take_buffers({{spec.memory, spec.size, spec.gpu}}, workspace.team(spec.common.cpus));
-  ChaseRun run = set_up(spec, *buffers.front());
-  size_chase(run, std::max(spec.common.sampling.sample_s, shortest_sample()));
+  Gate gate;
+  ChaseRun run = set_up(spec, *buffers.front(), gate);
+  if (spec.every_multiprocessor) {
+    time_launches(run);
+  } else {
+    size_chase(run, std::max(spec.common.sampling.sample_s, shortest_sample()));
+  }
   run.seconds.clear();
   monitor.restart();
   const DisturbanceWatch watch({cpu});
@@ -206,7 +300,9 @@ Outcome measure_gpu_latency(const GpuLatencySpec& spec, Workspace& workspace,
       .metric = "latency",
       .unit = "ns",
       .sampled = take_samples(
-          spec.common.sampling, [&] { return sample(run); }, real_surroundings(progress)),
+          spec.common.sampling,
+          [&] { return spec.every_multiprocessor ? sample_everywhere(run) : sample(run); },
+          real_surroundings(progress)),
       .figures = {},
       .evidence = {}};
   std::vector<std::string> notes;
@@ -221,6 +317,12 @@ Outcome measure_gpu_latency(const GpuLatencySpec& spec, Workspace& workspace,
   outcome.evidence["clock"] = "CUDA events, about 0.5 us steps";
   outcome.evidence["gpus"] = std::move(gpus);
   add_buffer_evidence(outcome.evidence, notes, buffers);
+  if (spec.every_multiprocessor) {
+    notes.push_back(fmt::format(
+        "each sample is the mean over {} of {} SMs, {} loads on each; the launches, {:.2f} us for "
+        "each SM, are taken off",
+        run.ran, run.multiprocessors, run.chase.loads, run.launches_s * 1e6 / run.multiprocessors));
+  }
   for (const std::string& note : notes) outcome.evidence["notes"].push_back(note);
   if (spec.per_multiprocessor) add_by_multiprocessor(run, outcome);
   if (spec.common.trace) outcome.evidence["trace"] = trace.report();

@@ -86,11 +86,32 @@ std::vector<Buffer*> take_buffers(const GpuCopySpec& spec, Team& team) {
   return ends;
 }
 
+// The later transfer that one kernel makes together with this one: the way back between the same
+// GPU and the host. Two kernels would share the GPU by chance, not evenly.
+std::optional<std::size_t> opposite_of(const GpuCopySpec& spec, std::size_t index) {
+  constexpr std::size_t kVector = 16;
+  const Transfer& one = spec.transfers[index];
+  for (std::size_t i = index + 1; i < spec.transfers.size(); ++i) {
+    const Transfer& other = spec.transfers[i];
+    const bool back = one.source == other.destination && one.destination == other.source &&
+                      one.source.on_host() != one.destination.on_host();
+    const auto plain = [](const Transfer& transfer) {
+      return transfer.engine == CopyEngine::kMultiprocessors && transfer.streams == 1;
+    };
+    if (back && plain(one) && plain(other) && spec.offset % kVector == 0) return i;
+  }
+  return std::nullopt;
+}
+
 std::vector<Lane> make_lanes(const GpuCopySpec& spec, const std::vector<Buffer*>& buffers) {
-  const bool alone = spec.transfers.size() == 1;
+  std::set<std::size_t> made;  // Together with an earlier one.
   std::vector<Lane> lanes;
   for (std::size_t i = 0; i < spec.transfers.size(); ++i) {
+    if (made.contains(i)) continue;
     const Transfer& transfer = spec.transfers[i];
+    const std::optional<std::size_t> back = opposite_of(spec, i);
+    if (back) made.insert(*back);
+    const bool alone = spec.transfers.size() == (back ? 2 : 1);
     const auto streams = static_cast<std::size_t>(transfer.streams);
     // Whole rows, or 16-byte vectors, so that each stream keeps the buffer's alignment.
     const std::size_t unit = spec.row_bytes == 0 ? 16 : spec.row_bytes;
@@ -111,6 +132,7 @@ std::vector<Lane> make_lanes(const GpuCopySpec& spec, const std::vector<Buffer*>
                 .stream = make_stream(transfer.gpu),
                 .start = make_event(transfer.gpu),
                 .marks = {}};
+      if (back) lane.opposite = {*back, buffers[2 * *back], buffers[2 * *back + 1]};
       const bool kernel = transfer.engine != CopyEngine::kCopyEngine;
       const std::size_t marks = alone ? 1 : (kernel ? kKernelMarks : kCopyMarks);
       for (std::size_t mark = 0; mark < marks; ++mark) {

@@ -54,6 +54,40 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+// Of each block every other warp copies one way, the rest the other way. A block waits for both
+// ways before its next chunk, so that neither gets ahead of the other by more than that.
+__global__ void __launch_bounds__(kThreads)
+    exchange(CopyEnds there, CopyEnds back, std::size_t bytes, int passes) {
+  constexpr unsigned kWarp = 32;
+  constexpr std::size_t kMembers = kThreads / 2;
+  constexpr std::size_t kChunk = kMembers * kUnroll;
+  const bool odd = threadIdx.x / kWarp % 2 == 1;
+  const CopyEnds ends = odd ? back : there;
+  auto* to = reinterpret_cast<uint4*>(ends.to);
+  const auto* from = reinterpret_cast<const uint4*>(ends.from);
+  const std::size_t member = threadIdx.x / (2 * kWarp) * kWarp + threadIdx.x % kWarp;
+  const std::size_t vectors = bytes / sizeof(uint4);
+  for (int pass = 0; pass < passes; ++pass) {
+    for (std::size_t chunk = blockIdx.x * kChunk; chunk < vectors; chunk += gridDim.x * kChunk) {
+      uint4 held[kUnroll];
+#pragma unroll
+      for (int k = 0; k < kUnroll; ++k) {
+        const std::size_t i = chunk + k * kMembers + member;
+        if (i < vectors) held[k] = __ldcg(from + i);
+      }
+#pragma unroll
+      for (int k = 0; k < kUnroll; ++k) {
+        const std::size_t i = chunk + k * kMembers + member;
+        if (i < vectors) to[i] = held[k];
+      }
+      __syncthreads();
+    }
+    const std::size_t rest = vectors * sizeof(uint4) + member;
+    if (blockIdx.x == 0 && rest < bytes) ends.to[rest] = ends.from[rest];
+    asm volatile("" ::: "memory");  // Each pass loads and stores anew.
+  }
+}
+
 #if __CUDA_ARCH__ >= 900
 __device__ void wait_until_loaded(unsigned barrier, unsigned parity) {
   asm volatile(
@@ -166,6 +200,16 @@ void launch_copy(std::byte* destination, const std::byte* source, std::size_t by
                  int blocks, cudaStream_t stream) {
   copy<<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(destination, source, bytes, passes);
   check_cuda(cudaGetLastError(), "launching the copy kernel");
+}
+
+int most_exchange_blocks() {
+  return blocks_at_once(reinterpret_cast<const void*>(exchange), kThreads, 0);
+}
+
+void launch_exchange(const CopyEnds& there, const CopyEnds& back, std::size_t bytes, int passes,
+                     int blocks, cudaStream_t stream) {
+  exchange<<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(there, back, bytes, passes);
+  check_cuda(cudaGetLastError(), "launching the kernel that copies both ways");
 }
 
 bool has_bulk_copy(int compute_capability_major) { return compute_capability_major >= 9; }

@@ -20,7 +20,19 @@ int single_pass_copy_blocks(std::size_t bytes);
 void launch_copy(std::byte* destination, const std::byte* source, std::size_t bytes, int passes,
                  int blocks, cudaStream_t stream);
 
-// The same with the bulk copy unit (TMA) through shared memory. Both ends are aligned to 16 bytes.
+struct CopyEnds {
+  std::byte* to;
+  const std::byte* from;
+};
+
+// Two copies of `bytes` each by one kernel, in step: neither is ahead of the other by more than
+// what the GPU holds at once, so that both are contested to their end. All ends are aligned to
+// 16 bytes.
+int most_exchange_blocks();
+void launch_exchange(const CopyEnds& there, const CopyEnds& back, std::size_t bytes, int passes,
+                     int blocks, cudaStream_t stream);
+
+// The copy with the bulk copy unit (TMA), through shared memory. Both ends are aligned to 16 bytes.
 bool has_bulk_copy(int compute_capability_major);
 int most_bulk_blocks();
 void launch_bulk_copy(std::byte* destination, const std::byte* source, std::size_t bytes,

@@ -104,6 +104,8 @@ double sample(CopyRun& run) {
   std::vector<std::vector<Course>> streams(run.spec.transfers.size());
   for (std::size_t i = 0; i < lanes.size(); ++i) {
     streams[run.lanes[i].transfer_index].push_back(lanes[i]);
+    const std::optional<Opposite>& opposite = run.lanes[i].opposite;
+    if (opposite) streams[opposite->transfer_index].push_back(lanes[i]);
   }
   std::vector<Course> transfers;
   for (const std::vector<Course>& courses : streams) transfers.push_back(merge(courses));

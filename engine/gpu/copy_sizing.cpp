@@ -17,7 +17,7 @@ constexpr int kMostQueued = 256;
 constexpr double kMarkSeconds = 2e-3;
 // What kernels' grids are tried at, as divisors of what the GPU holds: over a link, fewer loads in
 // flight can be faster than more.
-constexpr std::array<int, 4> kDivisors{1, 2, 4, 8};
+constexpr std::array<int, 5> kDivisors{1, 2, 4, 8, 16};
 // Beside those, a grid in which each thread works once; for parts that outlast a launch by far.
 constexpr int kSinglePass = 0;
 constexpr double kTrialSeconds = 4e-3;
@@ -72,8 +72,9 @@ void set_blocks(CopyRun& run, int divisor) {
       lane.blocks = single_pass_copy_blocks(lane.bytes);
       continue;
     }
-    const int most =
-        lane.transfer->engine == CopyEngine::kBulk ? most_bulk_blocks() : most_copy_blocks();
+    const int most = lane.opposite                                ? most_exchange_blocks()
+                     : lane.transfer->engine == CopyEngine::kBulk ? most_bulk_blocks()
+                                                                  : most_copy_blocks();
     lane.blocks = std::max(1, most / sharing[lane.transfer->gpu] / divisor);
   }
 }
@@ -105,7 +106,8 @@ std::optional<std::string> tune(CopyRun& run, double sample_s) {
     return std::nullopt;
   }
   std::vector<int> divisors(kDivisors.begin(), kDivisors.end());
-  if (run.lanes.size() == 1 && run.lanes.front().bytes >= kLargePart &&
+  if (run.lanes.size() == 1 && !run.lanes.front().opposite &&
+      run.lanes.front().bytes >= kLargePart &&
       run.lanes.front().transfer->engine == CopyEngine::kMultiprocessors) {
     divisors.push_back(kSinglePass);
   }

@@ -33,6 +33,11 @@ void Lane::queue_copies(int done) const {
       }
       return;
     case CopyEngine::kMultiprocessors:
+      if (opposite) {
+        return launch_exchange({destination, source},
+                               {opposite->to->data() + first, opposite->from->data() + first},
+                               bytes, copies, blocks, stream.get());
+      }
       // A grid that does not fit the GPU at once gets a launch for each pass: see streaming.cpp.
       for (int i = 0; i < (single_pass ? copies : 1); ++i) {
         launch_copy(destination, source, bytes, single_pass ? 1 : copies, blocks, stream.get());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "gpu/buffer.h"
@@ -9,6 +10,13 @@
 #include "gpu/specs.h"
 
 namespace tierscope {
+
+// The opposite transfer, where one kernel makes both.
+struct Opposite {
+  std::size_t transfer_index;
+  const Buffer* from;
+  const Buffer* to;
+};
 
 struct Lane {
   const Transfer* transfer;
@@ -19,10 +27,11 @@ struct Lane {
   std::size_t bytes;      // Of that part.
   std::size_t row_bytes;  // 2D copies, else 0.
   std::size_t pitch;
-  int blocks = 1;            // Of a kernel.
-  bool single_pass = false;  // Its grid is so large that each thread works once.
-  int pieces = 1;            // Copies that the part is cut into.
-  int copies = 1;            // Of a piece each, queued from one mark to the next.
+  std::optional<Opposite> opposite{};  // Moves the same bytes in the same time.
+  int blocks = 1;                      // Of a kernel.
+  bool single_pass = false;            // Its grid is so large that each thread works once.
+  int pieces = 1;                      // Copies that the part is cut into.
+  int copies = 1;                      // Of a piece each, queued from one mark to the next.
   Stream stream;
   Event start;
   std::vector<Event> marks;

@@ -84,6 +84,39 @@ int check_copies(int gpu) {
   return count;
 }
 
+void check_exchange(int gpu, std::size_t size, int passes, int blocks) {
+  const std::size_t room = size + kGuard;
+  const GpuBytes from = make_gpu_bytes(gpu, 2 * room);
+  const GpuBytes to = make_gpu_bytes(gpu, 2 * room);
+  const std::size_t second = (room + 15) / 16 * 16;  // Of two, in the same memory.
+  const std::vector<std::byte> pattern = numbered(2 * room);
+  upload(from.get(), pattern);
+  check_cuda(cudaMemset(to.get(), 0xa5, 2 * room), "clearing");
+  launch_exchange({to.get(), from.get()}, {to.get() + second, from.get() + second}, size, passes,
+                  blocks, nullptr);
+  check_cuda(cudaDeviceSynchronize(), "copying both ways");
+  std::vector<std::byte> expected(2 * room, std::byte{0xa5});
+  for (const std::size_t at : {std::size_t{0}, second}) {
+    std::copy_n(pattern.begin() + static_cast<std::ptrdiff_t>(at), size,
+                expected.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+  if (download<std::byte>(to.get(), 2 * room) != expected) {
+    throw Failure(fmt::format("GPU {}: copying {} bytes both ways, {} passes, {} blocks is wrong",
+                              gpu, size, passes, blocks));
+  }
+}
+
+int check_exchanges(int gpu) {
+  int count = 0;
+  for (const std::size_t size : {1, 15, 16, 17, 16383, 16384, 16385, 100003, 1048581}) {
+    for (const int blocks : {1, 7, most_exchange_blocks()}) {
+      check_exchange(gpu, size, 1 + blocks % 3, blocks);
+      ++count;
+    }
+  }
+  return count;
+}
+
 int check_bulk_copies(int gpu) {
   if (!has_bulk_copy(attribute_of(gpu, cudaDevAttrComputeCapabilityMajor))) return 0;
   int count = 0;
@@ -256,10 +289,11 @@ std::string check_gpu_kernels() {
   for (int gpu = 0; gpu < gpu_runtime().devices; ++gpu) {
     const OnGpu on(gpu);
     done += fmt::format(
-        "GPU {}, {}: {} copies, {} bulk copies, {} patterns, {} memory operations and {} chases "
+        "GPU {}, {}: {} copies, {} both ways, {} bulk copies, {} patterns, {} memory operations "
+        "and {} chases "
         "are as the CPU has them\n",
-        gpu, name_of(gpu), check_copies(gpu), check_bulk_copies(gpu), check_patterns(gpu),
-        check_streams(gpu), check_chases(gpu));
+        gpu, name_of(gpu), check_copies(gpu), check_exchanges(gpu), check_bulk_copies(gpu),
+        check_patterns(gpu), check_streams(gpu), check_chases(gpu));
   }
   return done;
 }

@@ -79,7 +79,9 @@ struct GpuLatencySpec {
   bool bulk;  // Each link is fetched by a bulk copy, not by a load.
   std::size_t size;
   std::size_t stride;
-  bool per_multiprocessor;
+  bool linear;                // From slot to slot in order; else a random cycle.
+  bool per_multiprocessor;    // Percentiles over the multiprocessors, too.
+  bool every_multiprocessor;  // Each sample is the mean over all of them.
 };
 
 }  // namespace tierscope

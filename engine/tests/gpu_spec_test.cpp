@@ -145,5 +145,17 @@ TEST(GpuSpec, RefusesAChaseOfFewerThanTwoSlots) {
   refuse(plan, "memory");
 }
 
+TEST(GpuSpec, TakesAChaseInOrderOnEveryMultiprocessor) {
+  json plan = latency();
+  plan["pattern"]["order"] = "linear";
+  plan["every_sm"] = true;
+  parse(plan);
+  plan["engine"] = "tma";
+  refuse(plan, "stride");
+  plan = latency();
+  plan["pattern"]["order"] = "sideways";
+  refuse(plan, "order");
+}
+
 }  // namespace
 }  // namespace tierscope

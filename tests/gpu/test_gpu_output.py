@@ -64,6 +64,19 @@ def test_both_ways_between_gpus_print_three_matrices():
     assert [float(value) for _, value in keys] == [55.6, 55.6, 111.19]
 
 
+def test_only_totals_have_a_coefficient_of_variation():
+    text = text_of(outcome("device_to_device_bidirectional_memcpy_read_ce"), False, False)
+    keys = re.findall(r"^COEFFICIENT_OF_VARIATION (\S+)", text, re.MULTILINE)
+    assert keys == ["device_to_device_bidirectional_memcpy_read_ce_total"]
+    assert "memcpy CE GPU(row) <-> GPU(column) Read1 bandwidth (GB/s)\n" in text
+
+
+def test_the_perf_formatter_takes_the_sums_place():
+    text = text_of(outcome("host_to_device_memcpy_ce"), False, False, perf=True)
+    assert "\n&&&& PERF host_to_device_memcpy_ce 111.19 +GB/s\n" in text
+    assert "SUM" not in text
+
+
 def test_the_mean_of_the_samples_where_it_is_asked_for():
     text = text_of(outcome("host_to_device_memcpy_ce", 1, (100e9,)), False, mean=True)
     assert " 0    100.33\n" in text

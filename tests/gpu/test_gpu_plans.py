@@ -313,13 +313,27 @@ def test_read_and_write_go_the_way_that_nvbandwidths_rows_and_columns_say():
     ]
 
 
-def test_reads_of_the_one_and_all_family_are_reads():
+def test_reads_of_the_one_and_all_family_are_reads_the_way_that_nvbandwidths_bytes_go():
     for one in cell("all_to_one_read_sm", 0, 1).transfers:
-        assert ends(one)[1:] == (1, 1)
-    for one in cell("one_to_all_read_sm", 0, 1).transfers:
         source, destination, worker = ends(one)
         assert source == 1
         assert worker == destination
+    for one in cell("one_to_all_read_sm", 0, 1).transfers:
+        assert ends(one)[1:] == (1, 1)
+
+
+@pytest.mark.parametrize(("side", "worker"), [("read", 1), ("write", 2)])
+def test_both_ways_between_gpus_begin_with_the_way_to_the_row(side, worker):
+    spec = cell(f"device_to_device_bidirectional_memcpy_{side}_ce", 1, 2)
+    assert ends(spec.transfers[0]) == (2, 1, worker)
+    assert ends(spec.transfers[1])[:2] == (1, 2)
+
+
+def test_latency_is_chased_as_nvbandwidth_does():
+    spec = cell("host_device_latency_sm", 0, 0)
+    assert spec.pattern.order == "linear"
+    assert spec.every_sm
+    assert (spec.pattern.size, spec.pattern.stride) == (2 << 20, 128)
 
 
 def test_host_tests_report_one_gpu_and_let_the_others_contend():

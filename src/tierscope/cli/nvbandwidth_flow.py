@@ -22,7 +22,6 @@ from tierscope.report.gpu_nvbandwidth import Outcome, json_of, perf_of, text_of
 from tierscope.runs import measure
 from tierscope.runs.record import measurement_of, version
 from tierscope.topology import discover
-from tierscope.topology.available import with_available
 
 LIKE = "v0.8"
 _DRIVER = Path("/proc/driver/nvidia/version")
@@ -65,8 +64,24 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("-b", "--bufferSize", type=int, default=512, metavar="MIB", help="default: 512")
     add("-l", "--list", action="store_true", help="list the test cases and end")
-    add("-t", "--testcase", nargs="+", default=[], metavar="NAME", help="names or indices")
-    add("-p", "--testcasePrefixes", nargs="+", default=[], metavar="PREFIX", help="all that begin")
+    add(
+        "-t",
+        "--testcase",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME",
+        help="names or indices",
+    )
+    add(
+        "-p",
+        "--testcasePrefixes",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="PREFIX",
+        help="all that begin so",
+    )
     add("-v", "--verbose", action="store_true", help="minimum, maximum and average of each matrix")
     add("-s", "--skipVerification", action="store_true", help="do not compare what was copied")
     add("-d", "--disableAffinity", action="store_true", help="issue from any CPU, not a near one")
@@ -74,9 +89,11 @@ def _parser() -> argparse.ArgumentParser:
     add("-m", "--useMean", action="store_true", help="the mean of the samples, not the median")
     add("-j", "--json", action="store_true", help="one JSON document at the end")
     add("-F", "--format", choices=("text", "json", "perf"), help="text, json or perf lines")
-    add("-P", "--targetNumPairs", type=int, metavar="N", help="no more than N pairs of GPUs")
+    add("-P", "--targetNumPairs", type=int, default=-1, metavar="N", help="of multinode tests")
     add("-H", "--useHugePages", action="store_true", help="host memory in transparent huge pages")
     add("--pair", nargs=2, metavar="UUID", help="only these two GPUs as a pair, both ways")
+    add("--loopCount", type=int, metavar="N", help="accepted; samples are sized by time")
+    add("--perfFormatter", action="store_true", help="&&&& PERF in place of SUM")
     add("--version", action="store_true", help="print the version and end")
     return parser
 
@@ -130,10 +147,8 @@ def _settings(options: argparse.Namespace, topology: Topology) -> Settings:
             )
         one, other = (known[uuid] for uuid in options.pair)
         pairs = [(one, other), (other, one)]
-    elif options.targetNumPairs is not None:
-        count = len(gpus)
-        every = [(one, other) for one in range(count) for other in range(count) if one != other]
-        pairs = every[: max(0, options.targetNumPairs)]
+    if options.targetNumPairs > 0:
+        sys.stderr.write("--targetNumPairs is for multinode test cases and has no effect here\n")
     return Settings(
         topology=topology,
         gpus=gpus,
@@ -150,7 +165,7 @@ def _measure(options: argparse.Namespace) -> int:
     gpu = next(entry for entry in capabilities().capabilities if entry.name == "gpu")
     if not gpu.available:
         raise UserError(f"no GPU can be used: {gpu.reason}; {gpu.remedy}")
-    topology = with_available(discover())
+    topology = discover()
     settings = _settings(options, topology)
     outcomes = []
     for test in tests:
@@ -203,8 +218,9 @@ class _Printer:
         while self._waiting and self._waiting[0].complete:
             outcome = self._waiting.pop(0)
             if self.text:
-                text = text_of(outcome, self._options.verbose, self._options.useMean)
-                print(text, flush=True)
+                given = self._options
+                text = text_of(outcome, given.verbose, given.useMean, given.perfFormatter)
+                print(text, end="", flush=True)
             elif _format(self._options) == "perf":
                 print(perf_of(outcome, self._options.useMean), end="", flush=True)
 
@@ -249,7 +265,7 @@ def _banner(topology: Topology, detail: str) -> str:
         "NOTE: measured by tierscope; each figure's interval, samples and evidence are in the run "
         "file ('tierscope show last').\n\n"
         f"CUDA Runtime Version: {cuda}\nCUDA Driver Version: {cuda}\n"
-        f"Driver Version: {_driver_version()}\n\n{devices}\n"
+        f"Driver Version: {_driver_version()}\n\n{topology.host}\n{devices}\n"
     )
 
 

@@ -187,6 +187,9 @@ class GpuLatencyPattern(Model):
     size: Bytes
     stride: Annotated[int, Field(ge=8, le=1 << 20, multiple_of=8)] = 128
     """Bytes from one chased slot to the next."""
+    order: Literal["random", "linear"] = "random"
+    """random: a single cycle through all slots; linear: slot after slot, which spares the GPU's
+    address translation, laid by the CPU where it is host memory."""
 
     @model_validator(mode="after")
     def _check(self) -> "GpuLatencyPattern":
@@ -205,10 +208,14 @@ class GpuLatencySpec(GpuSpec):
     """sm: plain loads; tma: bulk copies of 16 bytes, each waited for."""
     per_sm: bool = False
     """Chase on each multiprocessor in turn, too, and report percentiles over them."""
+    every_sm: bool = False
+    """Each sample is the mean over all multiprocessors, not the latency of one."""
     pattern: GpuLatencyPattern
 
     @model_validator(mode="after")
     def _check(self) -> "GpuLatencySpec":
         if isinstance(self.memory, HostPlace) and self.memory.memory.startswith("managed"):
             raise ValueError("a chase goes through memory that stays where it is")
+        if self.engine == "tma" and (self.per_sm or self.every_sm):
+            raise ValueError("per_sm and every_sm go with engine sm")
         return self

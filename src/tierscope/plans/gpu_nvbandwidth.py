@@ -45,7 +45,10 @@ class Settings:
     huge_pages: bool = False
     pairs: list[tuple[int, int]] | None = None
     """Ordered pairs of GPUs to measure; None: all of them."""
-    sampling: Sampling = field(default_factory=lambda: Sampling(budget_s=1.0, sample_s=0.01))
+    sampling: Sampling = field(default_factory=lambda: Sampling(budget_s=1.0, sample_s=0.02))
+    contended: Sampling = field(default_factory=lambda: Sampling(budget_s=3.0, sample_s=0.02))
+    """Of both ways at once with the host, which is unsteady, and of latency, whose samples are
+    long."""
 
     def wants(self, one: int, other: int) -> bool:
         """Whether a pair of GPUs is to be measured."""
@@ -112,6 +115,7 @@ def _copy(
     row: int,
     column: int,
     transfers: list[Transfer],
+    sampling: Sampling | None = None,
 ) -> Cell:
     gpu = settings.topology.gpu(transfers[0].gpu) or settings.gpus[0]
     spec: GpuCopySpec = copy_spec(
@@ -119,7 +123,7 @@ def _copy(
         transfers,
         settings.topology,
         size=settings.buffer_bytes,
-        sampling=settings.sampling,
+        sampling=sampling or settings.sampling,
         verify=settings.verify,
         cpus=settings.cpus(gpu),
     )
@@ -145,7 +149,8 @@ def with_host(to_gpu: bool, both: bool, others: bool) -> Cells:
                     transfers.append(_host(test, settings, other, to_gpu, False))
                     if both:
                         transfers.append(_host(test, settings, other, not to_gpu, False))
-            yield _copy(test, settings, 0, column, transfers)
+            sampling = settings.contended if both else settings.sampling
+            yield _copy(test, settings, 0, column, transfers, sampling)
 
     return cells
 
@@ -171,14 +176,19 @@ def peers(test: Test, settings: Settings) -> Iterator[Cell]:
 
 
 def peers_both_ways(test: Test, settings: Settings) -> Iterator[Cell]:
-    """One GPU and another, both ways at once."""
-    for row, column, source, destination in _pairs(test, settings):
-        there, back = _peer(test, source, destination), _peer(test, destination, source)
-        yield _copy(test, settings, row, column, [there, back])
+    """One GPU and another, both ways at once; first the way from the column to the row."""
+    for row, column, *_ in _pairs(test, settings):
+        one, other = settings.gpus[row], settings.gpus[column]
+        ways = [_peer(test, other, one), _peer(test, one, other)]
+        yield _copy(test, settings, row, column, ways)
 
 
 def one_and_all(to_one: bool) -> Cells:
-    """One GPU and all others, all counted together."""
+    """One GPU and all others, all counted together.
+
+    Between writes and reads of the same name nvbandwidth turns the bytes' way: of
+    ``all_to_one_read`` all others read from the one.
+    """
 
     def cells(test: Test, settings: Settings) -> Iterator[Cell]:
         for column, one in enumerate(settings.gpus):
@@ -231,11 +241,12 @@ def _latency(
         initiator=f"gpu:{gpu.index}",
         target=target,
         cpus=settings.cpus(gpu),
-        sampling=settings.sampling,
+        sampling=settings.contended,
         gpu=gpu.index,
         memory=memory,
         engine="tma" if test.engine == "tma" else "sm",
-        pattern=GpuLatencyPattern(size=_LATENCY_BYTES, stride=_LATENCY_STRIDE),
+        every_sm=test.engine == "sm",
+        pattern=GpuLatencyPattern(size=_LATENCY_BYTES, stride=_LATENCY_STRIDE, order="linear"),
     )
     return Cell(row, column, spec)
 

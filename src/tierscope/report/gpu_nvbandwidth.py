@@ -84,14 +84,22 @@ def values_of(matrix: Matrix) -> list[float]:
     return [value for row in matrix for value in row if value is not None]
 
 
-def text_of(outcome: Outcome, verbose: bool, mean: bool) -> str:
-    """A test case in text, from ``Running`` to its sum; waived and failed ones say why."""
+def text_of(outcome: Outcome, verbose: bool, mean: bool, perf: bool = False) -> str:
+    """A test case in text, from ``Running`` to its sum; waived and failed ones say why.
+
+    ``perf`` has ``&&&& PERF`` in place of ``SUM``, as v0.8's ``--perfFormatter``.
+    """
     name = outcome.test.name
     if outcome.status == "Waived":
         return f"Waived: {name}: {outcome.reason}\n"
     lines = [f"Running {name}."]
     for key, title, matrix in outcome.matrices(mean):
-        lines += [title, *_table(matrix), "", *_sums(key, values_of(matrix), verbose), ""]
+        values = values_of(matrix)
+        total = f"{sum(values):.2f}"
+        head = f"&&&& PERF {key} {total} {_unit(outcome)}" if perf else f"SUM {key} {total}"
+        single = not key.endswith(("read1", "read2", "write1", "write2"))
+        more = _statistics(key, values, verbose, single) if values else []
+        lines += [title, *_table(matrix), "", head, *more, ""]
     if outcome.error:
         lines += [f"Error: {name}: {outcome.error}", ""]
     return "\n".join(lines) + "\n"
@@ -113,17 +121,20 @@ def _cell(value: float | None) -> str:
     return "N/A" if value is None else f"{value:.2f}"
 
 
-def _sums(key: str, values: Sequence[float], verbose: bool) -> list[str]:
-    lines = [f"SUM {key} {sum(values):.2f}"]
-    if values:
-        lines.append(f"COEFFICIENT_OF_VARIATION {key} {_variation(values):.2f}")
-    if verbose and values:
+def _statistics(key: str, values: Sequence[float], verbose: bool, variation: bool) -> list[str]:
+    lines = [f"COEFFICIENT_OF_VARIATION {key} {_variation(values):.2f}"] if variation else []
+    if verbose:
         lines += [
             f"MIN {key} {min(values):.2f}",
             f"MAX {key} {max(values):.2f}",
             f"AVG {key} {statistics.fmean(values):.2f}",
         ]
     return lines
+
+
+def _unit(outcome: Outcome) -> str:
+    """Of perf lines: a minus where less is better."""
+    return "-ns" if outcome.test.latency else "+GB/s"
 
 
 def _variation(values: Sequence[float]) -> float:
@@ -133,9 +144,8 @@ def _variation(values: Sequence[float]) -> float:
 
 def perf_of(outcome: Outcome, mean: bool) -> str:
     """One line a matrix: ``&&&& PERF KEY_sum VALUE +GB/s``; a minus where less is better."""
-    unit = "-ns" if outcome.test.latency else "+GB/s"
     lines = [
-        f"&&&& PERF {key}_sum {sum(values_of(matrix)):.2f} {unit}\n"
+        f"&&&& PERF {key}_sum {sum(values_of(matrix)):.2f} {_unit(outcome)}\n"
         for key, _title, matrix in outcome.matrices(mean)
         if values_of(matrix)
     ]
