@@ -207,6 +207,52 @@ def latency_measurements(maker: Maker) -> list[Measurement]:
     return found
 
 
+def pattern_measurements(maker: Maker) -> list[Measurement]:
+    """Streams alone and together, atomics, mapping, orders and strides."""
+    found = []
+    base = {"order": "sequential", "zipf_alpha": 0.9, "access_size": 1024, "prefetch": 0,
+            "delay_ns": 0, "size": 1 << 30, "pages": "thp", "isa": "auto"}  # fmt: skip
+    for mix, writes, share in (("100:0", 0, 1.0), ("67:33", 33, 0.8), ("67:33nt", 33, 0.75)):
+        for threads in (8, 32):
+            rate = 270e9 * share * (1 - math.exp(-threads / 9))
+            pattern = {"writes": writes, "stores": "nt" if "nt" in mix else "ordinary", **base,
+                       "threads": threads, "mix": mix}  # fmt: skip
+            bus = Figure(metric="bandwidth_with_write_allocate", unit="B/s",
+                         estimate=rate * (1 + writes / 100))  # fmt: skip
+            figures = [bus] if mix == "67:33" else []
+            found.append(maker.make("streams", "node:0", "node:0", pattern, rate, figures=figures))
+    for prefetch in (0, 512, 1024, 4096):
+        pattern = {"writes": 0, "stores": "ordinary", **base, "prefetch": prefetch, "threads": 1,
+                   "mix": "100:0"}  # fmt: skip
+        found.append(maker.make("streams", "node:0", "node:0", pattern, 12e9 + prefetch * 1e6))
+    pattern = {"writes": 0, "stores": "ordinary", **base, "threads": 16, "mix": "100:0",
+               "beside": "stream2: node:0 → node:2, 0:100nt by 16, sequential"}  # fmt: skip
+    beside = [Figure(metric="stream2.bandwidth", unit="B/s", estimate=20e9),
+              Figure(metric="total_bandwidth", unit="B/s", estimate=250e9)]  # fmt: skip
+    found.append(maker.make("streams", "node:0", "node:0", pattern, 230e9, figures=beside))
+    for operation, cost in (("fetch-and-add", 1.0), ("compare-and-swap", 1.6)):
+        for shared in (False, True):
+            for threads in (1, 2, 4, 8):
+                pattern = {"operation": operation, "shared": shared,
+                           "size": 64 if shared else 1 << 30, "pages": "thp",
+                           "threads": threads}  # fmt: skip
+                rate = (2e8 / threads if shared else 2e7 * threads) / cost
+                found.append(maker.make("atomics", "node:0", "node:0", pattern, rate, "1/s",
+                                        metric="updates"))  # fmt: skip
+    for pages, populate, unmap in (("base", 350.0, 60.0), ("thp", 90e3, 4e3)):
+        pattern = {"sharing": "private", "size": 64 << 20, "pages": pages}
+        parts = [Figure(metric="map", unit="ns", estimate=6000.0),
+                 Figure(metric="populate_per_page", unit="ns", estimate=populate),
+                 Figure(metric="unmap_per_page", unit="ns", estimate=unmap)]  # fmt: skip
+        found.append(maker.make("mapping", "node:0", "node:0", pattern, populate + unmap, "ns",
+                                metric="time_per_page", figures=parts))  # fmt: skip
+    for stride in (128, 512, 2048, 8192):
+        pattern = {"operation": "read", "order": "strided", "access_size": 64, "stride": stride,
+                   "size": 1 << 30, "pages": "thp", "isa": "auto", "threads": 32}  # fmt: skip
+        found.append(maker.make("bandwidth", "node:0", "node:0", pattern, 8e12 / stride))
+    return found
+
+
 def gpu_measurements(maker: Maker) -> list[Measurement]:
     found = []
     for size in (1 << power for power in range(10, 31, 2)):
@@ -269,6 +315,7 @@ def full(seed: int = 1) -> Run:
     return run(
         memory_measurements(maker),
         latency_measurements(maker),
+        pattern_measurements(maker),
         gpu_measurements(maker),
         [skipped, failed],
     )

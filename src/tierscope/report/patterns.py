@@ -31,8 +31,12 @@ _FIGURES = {
 
 
 def show_streams(console: Console, measurements: list[Measurement]) -> None:
-    """Print streams and those beside them."""
-    _show(console, measurements, "Streams, GB/s", "bandwidth", 1e9)
+    """Print streams, a table for each order and for what runs beside them."""
+    groups: dict[tuple[object, ...], list[Measurement]] = {}
+    for m in measurements:
+        groups.setdefault((m.pattern.get("order"), m.pattern.get("beside")), []).append(m)
+    for members in groups.values():
+        _show(console, members, "Streams, GB/s", "bandwidth", 1e9)
 
 
 def show_atomics(console: Console, measurements: list[Measurement]) -> None:

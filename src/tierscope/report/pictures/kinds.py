@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tierscope.model.run import Run
-from tierscope.report.pictures import bandwidth, generic, latency, loaded
+from tierscope.report.pictures import bandwidth, generic, latency, loaded, patterns, streams
 from tierscope.report.pictures.picture import Gathered, Picture
 
 Draw = Callable[[Gathered], list[Picture]]
@@ -34,6 +34,8 @@ KINDS = {
             bandwidth.over_threads,
             bandwidth.access_sizes,
             bandwidth.expansion,
+            patterns.orders,
+            patterns.strides,
         ),
     ),
     "latency": Kind(
@@ -47,6 +49,24 @@ KINDS = {
         "A pointer chase on its own CPU while other threads load the memory at a set rate; "
         "bandwidth is what ran during the chase; medians with 95% intervals.",
         (loaded.curves,),
+    ),
+    "streams": Kind(
+        "Streams",
+        "Threads of all streams pass one gate and stop together; reads and writes are mixed line "
+        "by line; bytes are those the program asked to move; medians with 95% intervals.",
+        (streams.mixes, streams.over_threads, streams.sweeps, streams.together),
+    ),
+    "atomics": Kind(
+        "Atomic updates",
+        "Pinned threads update 64-bit counters, one a cache line, in random order; the counters' "
+        "sum has to be the number of updates; median and its 95% interval.",
+        (patterns.updates,),
+    ),
+    "mapping": Kind(
+        "Mapping",
+        "One thread maps, writes to each page and unmaps, each timed by itself; the pages' nodes "
+        "are read back before they go; medians of the parts, scaled to a MiB.",
+        (patterns.mapping,),
     ),
     "gpu-copy": Kind(
         "GPU copies",

@@ -1,0 +1,50 @@
+"""Pictures of streams, atomics, mapping, orders and strides."""
+
+import pytest
+from tests import made_up
+
+from tierscope.report.pictures import Picture, kinds_in, pictures_of
+
+
+@pytest.fixture(scope="module")
+def pictures() -> list[Picture]:
+    run = made_up.run(made_up.pattern_measurements(made_up.Maker()),
+                      made_up.memory_measurements(made_up.Maker()))  # fmt: skip
+    return [picture for kind in kinds_in(run) for picture in pictures_of(run, kind)]
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "Bandwidth by mix of reads and writes, node:0 → node:0",
+        "Bandwidth of streams over threads, node:0 → node:0",
+        "Bandwidth of streams over prefetch distance, node:0 → node:0",
+        "Streams at the same time, node:0 → node:0 beside others",
+        "Atomic updates of all threads, node:0 → node:0",
+        "Cost of mapping memory, node:0 → node:0",
+        "Read bandwidth by order of access, node:0 → node:0",
+        "Bandwidth over stride, node:0 → node:0",
+    ],
+)
+def test_each_has_one_picture_of_its_own(pictures: list[Picture], title: str) -> None:
+    assert sum(picture.title == title for picture in pictures) == 1
+
+
+def test_what_mapping_costs_is_the_sum_of_its_parts(pictures: list[Picture]) -> None:
+    picture = next(p for p in pictures if p.title.startswith("Cost of mapping memory"))
+    rows = picture.spec["data"]["values"]
+    base = {row["series"]: row["value"] for row in rows if row["name"] == "base pages"}
+    # 64 MiB mapped in 6 us; 256 pages a MiB.
+    assert base == pytest.approx({"map": 6 / 64, "populate": 0.35 * 256, "unmap": 0.06 * 256})
+    huge = {row["series"]: row["value"] for row in rows if row["name"] == "thp pages"}
+    assert huge == pytest.approx({"map": 6 / 64, "populate": 45.0, "unmap": 2.0})
+
+
+def test_a_mix_s_bar_ends_at_what_the_bus_carries(pictures: list[Picture]) -> None:
+    picture = next(p for p in pictures if p.title.startswith("Bandwidth by mix"))
+    found: dict[str, list[float]] = {}
+    for row in picture.spec["data"]["values"]:
+        found.setdefault(row["name"], []).append(row["value"])
+    ordinary = found["67:33 read:write"]
+    assert sum(ordinary) / ordinary[0] == pytest.approx(1.33, rel=0.01)
+    assert len(found["67:33nt read:write"]) == len(found["100:0 read:write"]) == 1
