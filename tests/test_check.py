@@ -117,7 +117,8 @@ def test_the_exit_status_and_the_table(
     run_file: str, tmp_path: Path, bound: int, status: int
 ) -> None:
     rules = tmp_path / "expect.yaml"
-    rules.write_text(f'rules:\n  - name: memory\n    rule: "node:0 -> node:0: >= {bound} GB/s"\n')
+    rule = f"node:0 -> node:0 bandwidth: >= {bound} GB/s"
+    rules.write_text(f'rules:\n  - name: memory\n    rule: "{rule}"\n')
     junit = tmp_path / "junit.xml"
     done = CliRunner().invoke(
         app, ["check", run_file, "--expect", str(rules), "--junit", str(junit)]

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from tierscope.cli.app import app
 from tierscope.model.errors import UserError
-from tierscope.model.run import Run
+from tierscope.model.run import Measurement, Run
 from tierscope.report.html import render_report
 from tierscope.report.html.machine import best_to
 from tierscope.report.html.page import harmless
@@ -99,15 +99,70 @@ def test_the_drawing_gets_the_best_figure_of_each_part() -> None:
 
 def test_three_sentences_say_best_left_over_and_wrong() -> None:
     first, second, third = sentences(made_up.full())
-    assert "fastest path is gpu:0 → gpu:0" in first
-    assert "from node:1 to gpu:0" in second
+    assert "fastest path is gpu:0's own memory" in first
+    assert "on node:1 → gpu:0" in second
     assert "67% of the 31.5 GB/s of PCIe 4.0 x16" in second
     assert "1 measurement failed" in third
+
+
+def _rough(maker: made_up.Maker, **pattern: object) -> Measurement:
+    """A measurement whose median is twice what its interval is sure of."""
+    made = maker.make("bandwidth", "node:0", "node:0", pattern, 40e9)
+    return made.model_copy(update={"ci_low": 15e9, "ci_high": 45e9})
+
+
+def test_a_rough_figure_is_no_best_one() -> None:
+    maker = made_up.Maker()
+    sure = maker.make("bandwidth", "node:0", "node:0", {"operation": "read"}, 30e9)
+    run = made_up.run([_rough(maker, operation="rmw"), sure])
+    assert "30" in sentences(run)[0]
+    assert "read" in sentences(run)[0]
+    assert best_to(run)["node 0"].startswith("30")
+
+
+def test_the_latency_said_is_memory_s_and_of_one_kind_for_all_paths() -> None:
+    maker = made_up.Maker()
+    chases = [
+        ("node:0", "page-random", 1 << 30, 80.0),
+        ("node:0", "random", 1 << 30, 110.0),
+        ("node:0", "random", 1 << 20, 4.0),
+        ("node:1", "random", 1 << 30, 190.0),
+    ]
+    run = made_up.run(
+        [
+            maker.make("latency", "node:0", target, {"order": order, "size": size, "pages": "thp"},
+                       value, "ns")
+            for target, order, size, value in chases
+        ]
+    )  # fmt: skip
+    first = sentences(run)[0]
+    assert "from node:0 → node:0, 110" in first
+    assert "to node:0 → node:1, 190" in first
+
+
+def test_a_cache_s_latency_is_not_called_memory_s() -> None:
+    made = made_up.Maker().make("latency", "node:0", "node:0", {"size": 1 << 20}, 4.0, "ns")
+    assert "latency is" not in sentences(made_up.run([made]))[0].lower()
+
+
+def test_an_emulated_machine_leaves_nothing_on_the_table() -> None:
+    run = made_up.run(made_up.memory_measurements(made_up.Maker()), emulated=True)
+    assert "cannot be said" in sentences(run)[1]
 
 
 def test_a_run_that_is_all_right_has_nothing_wrong() -> None:
     run = made_up.run(made_up.memory_measurements(made_up.Maker()))
     assert sentences(run)[2].startswith("Nothing looks wrong")
+
+
+def _impossible() -> Measurement:
+    return made_up.Maker().make("bandwidth", "node:0", "node:0", {}, 1.3 * made_up.DDR.value,
+                                limit=made_up.DDR)  # fmt: skip
+
+
+def _short() -> Measurement:
+    link = made_up.PCIE.model_copy(update={"link": "PCIe 4.0 x8 at 0000:17:00.0: able to x16"})
+    return made_up.Maker().make("gpu-copy", "node:0", "gpu:0", {}, 12e9, limit=link)
 
 
 @pytest.mark.parametrize(
@@ -116,11 +171,16 @@ def test_a_run_that_is_all_right_has_nothing_wrong() -> None:
         (made_up.run([], finished=False), "was cut after 0"),
         (made_up.run([], emulated=True), "emulated in software"),
         (made_up.run([], environment={"governor": "powersave"}), "governor is powersave"),
+        (made_up.run([], [_impossible()]), "reaches 130% of its limit"),
+        (made_up.run([], [_short()]), "runs below what it is able to"),
     ],
 )
 def test_what_looks_wrong(run: Run, said: str) -> None:
     assert said in sentences(run)[2]
-    assert "Nothing was measured" in render_report([("run", run)])
+
+
+def test_a_run_without_figures_says_so() -> None:
+    assert "Nothing was measured" in render_report([("run", made_up.run([]))])
 
 
 def test_a_torn_file_is_reported_as_far_as_it_goes(tmp_path: Path) -> None:

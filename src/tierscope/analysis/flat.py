@@ -24,15 +24,18 @@ def flat(measurement: Measurement) -> Measurement:
         pattern["memory"] = place.get("memory", "")
     if not isinstance(transfers, list) or not transfers:
         return measurement.model_copy(update={"pattern": pattern})
-    source, _, destination = str(transfers[0]["name"]).partition(" -> ")
-    pattern |= _properties(transfers)
-    many = len(transfers) > 2 or (len(transfers) == 2 and "way" not in pattern)
-    ends = {} if many else {"initiator": source, "target": destination}
+    counted = [one for one in transfers if one["reported"]] or transfers
+    pattern |= _properties(transfers, counted)
+    ends = {}
+    if len(counted) == 1 or "way" in pattern:
+        source, _, destination = str(counted[0]["name"]).partition(" -> ")
+        ends = {"initiator": source, "target": destination}
     return measurement.model_copy(update={"pattern": pattern, **ends})
 
 
-def _properties(transfers: list[dict[str, Any]]) -> dict[str, Any]:
-    first = transfers[0]
+def _properties(transfers: list[dict[str, Any]], counted: list[dict[str, Any]]) -> dict[str, Any]:
+    """Say how a copy went; the figure is that of ``counted``, all of them together."""
+    first = counted[0]
     ends = [end for one in transfers for end in (one["source"], one["destination"])]
     kinds = dict.fromkeys(str(end["memory"]) for end in ends if "memory" in end)
     found: dict[str, Any] = {
@@ -40,18 +43,25 @@ def _properties(transfers: list[dict[str, Any]]) -> dict[str, Any]:
         "memory": ", ".join(kinds),
         "streams": first["streams"],
     }
-    if len(transfers) == 2 and transfers[1]["source"] == first["destination"]:
-        found["way"] = "both ways at once"
-    elif len(transfers) > 1:
-        found["transfers"] = ", ".join(str(one["name"]) for one in transfers)
+    others = [one for one in transfers if one is not first]
+    if len(others) == 1 and others[0]["source"] == first["destination"]:
+        found["way"] = "both ways summed" if len(counted) == 2 else "beside the way back"
+    elif len(counted) > 1:
+        found["transfers"] = f"sum of {_names(counted)}"
+    elif others:
+        found["transfers"] = f"beside {_names(others)}"
     elif _between_gpus(first):
         reads = first["gpu"] == first["destination"]["gpu"]
         found["issued"] = "by a read" if reads else "by a write"
     return found
 
 
+def _names(transfers: list[dict[str, Any]]) -> str:
+    return ", ".join(str(one["name"]).replace("->", "→") for one in transfers)
+
+
 def shared(measurement: Measurement) -> bool:
-    """Whether several transfers made a figure together, so that it is no single path's."""
+    """Whether other transfers ran at the same time, so that a figure is no path's by itself."""
     return "way" in measurement.pattern or "transfers" in measurement.pattern
 
 

@@ -17,6 +17,8 @@ def scale_of(unit: str, values: list[float]) -> tuple[str, float]:
         return ("GB/s", 1e9) if middle >= 1e8 else _first_below(_SCALES["B/s"], middle)
     if unit == "ns":
         return ("ns", 1.0) if middle < 1e5 else _first_below(_TIMES, middle)
+    if unit == "1/s" and middle >= 1e6:
+        return "million/s", 1e6
     return unit, 1.0
 
 
@@ -63,6 +65,24 @@ def value_and_half(measurement: Measurement) -> tuple[float, float]:
     low = value if measurement.ci_low is None else measurement.ci_low
     high = value if measurement.ci_high is None else measurement.ci_high
     return value, max(value - low, high - value, 0.0)
+
+
+def sure_rank(measurement: Measurement) -> float:
+    """Return what to compare figures by, higher is better: the interval's worse end.
+
+    A rough figure whose median happens to be high is no best one.
+    """
+    value = measurement.estimate or 0.0
+    if measurement.unit == "ns":
+        return -(value if measurement.ci_high is None else measurement.ci_high)
+    return value if measurement.ci_low is None else measurement.ci_low
+
+
+def share_text(share: float) -> str:
+    """Return a share in percent, with enough digits not to say 0% of something."""
+    if share <= 0 or share >= 0.0995:
+        return f"{share:.0%}"
+    return f"{share:.1%}" if share >= 0.001 else "under 0.1%"
 
 
 def relative_half(measurement: Measurement) -> float:

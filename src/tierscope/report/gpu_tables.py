@@ -127,6 +127,9 @@ def _show_list(console: Console, measured: list[Measurement], run: Run) -> None:
     table.add_column("size", justify="right")
     table.add_column("GB/s", justify="right", no_wrap=True)
     table.add_column("a copy", justify="right", no_wrap=True)
+    calls = {entry.id: _call_text(entry) for entry in measured}
+    if any(calls.values()):
+        table.add_column("a call", justify="right", no_wrap=True)
     table.add_column("of limit", justify="right")
     table.add_column("why", overflow="fold")
     last = ""
@@ -138,11 +141,25 @@ def _show_list(console: Console, measured: list[Measurement], run: Run) -> None:
             figures.size_text(entry.pattern["size"]),
             figures.with_interval(entry, 1e9),
             _time_text(entry.pattern["size"] / (entry.estimate or 1)) if each else "",
+            *([calls[entry.id]] if any(calls.values()) else []),
             efficiency_text(entry),
             Text("" if why == last else why),
         )
         last = why
     console.print(table)
+    if any(calls.values()):
+        note(
+            console,
+            "a copy: many queued back to back, by the GPU's clock; a call: one copy and the wait "
+            "for it, by the host's",
+        )
+
+
+def _call_text(entry: Measurement) -> str:
+    """What a program waits for one copy; empty where it was not measured."""
+    found = {figure.metric: figure.estimate for figure in entry.figures}
+    ns = found.get("latency of one call")
+    return "" if ns is None else _time_text(ns / 1e9)
 
 
 def describe(entry: Measurement) -> str:
@@ -178,7 +195,11 @@ def _show_matrices(console: Console, measured: list[Measurement]) -> list[Measur
             issuer = first["gpu"] == first["destination"].get("gpu")
             peer = first["source"]["where"] == first["destination"]["where"]
             side = ("reads" if issuer else "writes") if peer else "reads"
-            key = (first["engine"], side, both, entry.pattern["size"], first["streams"])
+            way = "one way"
+            if both:
+                summed = all(one["reported"] for one in transfers)
+                way = "both ways at once, their sum" if summed else "one way, beside the way back"
+            key = (first["engine"], side, way, entry.pattern["size"], first["streams"])
             groups.setdefault(key, []).append(entry)
     shown: set[str] = set()
     for key, members in groups.items():
@@ -205,8 +226,7 @@ def _show_matrix(
     sources: list[str],
     destinations: list[str],
 ) -> None:
-    engine, side, both, size, _streams = key
-    way = "both ways at once, the sum of both" if both else "one way"
+    engine, side, way, size, _streams = key
     note(
         console, f"engine {engine}, {side} by the GPU that works, {way}, {figures.size_text(size)}"
     )

@@ -1,5 +1,7 @@
 """The three sentences that matter first: best and worst, what is left over, what looks wrong."""
 
+from collections import Counter
+
 from tierscope.analysis.flat import shared
 from tierscope.analysis.knee import SHARE
 from tierscope.model.run import Measurement, Run
@@ -7,70 +9,132 @@ from tierscope.report import figures
 
 _GOOD = 0.85
 """Share of its limit from which on a path leaves little on the table."""
+_IMPOSSIBLE = 1.02
+"""Share of a limit from which on a figure cannot be true of that link."""
 _WIDE = 0.05
 """Half-width of an interval, as a share of its estimate, from which on a figure is a rough one."""
 
 
 def sentences(run: Run) -> list[str]:
-    """Return three sentences, in this order; each says so where it has nothing to say."""
-    measured = [m for m in run.measurements if m.status == "measured" and not shared(m)]
-    if not measured:
+    """Return three sentences, in this order; each says so where it has nothing to say.
+
+    ``run`` is flat, see ``analysis.flat``.
+    """
+    measured = [m for m in run.measurements if m.status == "measured"]
+    alone = [m for m in measured if not shared(m)]
+    if not alone:
         return [
-            "Nothing was measured.",
+            "No path was measured by itself." if measured else "Nothing was measured.",
             "So nothing can be said about what is left on the table.",
             looks_wrong(run),
         ]
-    return [best_and_worst(measured), left_over(measured), looks_wrong(run)]
+    return [best_and_worst(run, alone), left_over(run, measured), looks_wrong(run)]
 
 
-def best_and_worst(measured: list[Measurement]) -> str:
-    """Name the fastest and the slowest path, by efficiency where limits are known."""
+def best_and_worst(run: Run, measured: list[Measurement]) -> str:
+    """Name the fastest and the slowest path."""
     rates = _best_by_path([m for m in measured if m.unit == "B/s"])
-    times = _best_by_path([m for m in measured if m.metric == "latency"], furthest=True)
+    times = _memory_latencies(run, measured)
     parts = []
-    if rates:
+    if len(rates) > 1:
         by = sorted(rates, key=lambda m: m.estimate or 0.0)
-        parts.append(f"The fastest path is {_said(by[-1])}")
-        if len(by) > 1:
-            parts.append(f"the slowest is {_said(by[0])}")
+        parts.append(f"the fastest path is {_said(by[-1])}; the slowest is {_said(by[0])}")
+    elif rates:
+        parts.append(f"the most that {_path(rates[0])} gives is {_said(rates[0], path=False)}")
     if times:
         by = sorted(times, key=lambda m: m.estimate or 0.0)
         if len(by) > 1:
             parts.append(f"latency goes from {_said(by[0])} to {_said(by[-1])}")
         else:
-            parts.append(f"latency is {_said(by[0])}")
+            where = _said(by[0], path=not rates or _path(by[0]) != _path(rates[0]))
+            parts.append(f"its latency is {where}" if len(rates) == 1 else f"latency is {where}")
+    elif loaded := [m for m in measured if m.kind == "loaded-latency"]:
+        by = sorted(loaded, key=lambda m: m.estimate or 0.0)
+        parts.append(f"latency under load goes from {_under_load(by[0])} to {_under_load(by[-1])}")
     if not parts:
-        best = measured[0]
-        parts.append(f"{best.kind} of {_said(best)}")
+        parts.append(f"{measured[0].kind} of {_said(measured[0])}")
     text = "; ".join(parts)
     return f"{text[0].upper()}{text[1:]}."
 
 
-def left_over(measured: list[Measurement]) -> str:
-    """Say how far the best figure of each path with a limit is from it, worst first."""
-    limited = _best_by_path([m for m in measured if m.efficiency is not None and m.limit])
+def _memory_latencies(run: Run, measured: list[Measurement]) -> list[Measurement]:
+    """Return one latency a path: of the largest working set, chased in the same way for all.
+
+    What fits a CPU's caches is no latency of memory and left out.
+    """
+    caches = [int(cache["size_bytes"]) for cache in run.header.machine.get("caches", [])]
+    idle = [
+        m
+        for m in measured
+        if m.metric == "latency"
+        and m.kind != "loaded-latency"
+        and (m.kind != "latency" or float(m.pattern.get("size", 0)) > max(caches, default=0))
+    ]
+    paths: dict[str, dict[tuple[str, str], Measurement]] = {}
+    for m in sorted(idle, key=lambda m: float(m.pattern.get("size", 0))):
+        way = (str(m.pattern.get("order", "")), str(m.pattern.get("pages", "")))
+        known = paths.setdefault(_path(m), {}).get(way)
+        larger = known is None or known.pattern.get("size") != m.pattern.get("size")
+        if known is None or larger or figures.sure_rank(m) > figures.sure_rank(known):
+            paths[_path(m)][way] = m
+    ways = [set(found) for found in paths.values()]
+    common = set.intersection(*ways) if ways else set()
+    chosen = []
+    for found in paths.values():
+        alike = [m for way, m in found.items() if way in common] or list(found.values())
+        largest = max(float(m.pattern.get("size", 0)) for m in alike)
+        alike = [m for m in alike if float(m.pattern.get("size", 0)) == largest]
+        chosen.append(max(alike, key=figures.sure_rank))
+    return chosen
+
+
+def left_over(run: Run, measured: list[Measurement]) -> str:
+    """Say how far the best figure of each path is from its limit, the furthest first."""
+    if run.header.emulated:
+        return "What is left on the table cannot be said: an emulated machine has no limits."
+    alone = [m for m in measured if not shared(m)]
+    limited = _best_by_path([m for m in alone if m.efficiency is not None and m.limit])
     if not limited:
-        scaling = _still_scaling(measured)
+        hidden = " in this virtual machine" if run.header.machine.get("hypervisor") else ""
         return (
-            "What is left on the table cannot be said: no link's rate is known for these paths"
-            f"{scaling}."
+            f"What is left on the table cannot be said: no link's rate is known{hidden}"
+            f"{_still_scaling(alone)}."
         )
-    worst = min(limited, key=lambda m: m.efficiency or 0.0)
-    assert worst.limit is not None
-    assert worst.efficiency is not None
-    unit, factor = figures.scale_of("B/s", [worst.limit.value])
-    left = (worst.limit.value - (worst.estimate or 0.0)) / factor
-    limit = f"{worst.limit.value / factor:.4g} {unit} of {worst.limit.link}"
-    if worst.efficiency >= _GOOD:
-        return (
-            f"Little is left on the table: every path with a known limit reaches {_GOOD:.0%} of "
-            f"it, the least {worst.initiator} → {worst.target} with {worst.efficiency:.0%} of "
-            f"{limit}."
-        )
+    worst = min(limited, key=_efficiency)
+    low = [m for m in limited if _efficiency(m) < _GOOD]
+    if not low:
+        text = f"Little is left on the table: the least, {_reached(worst)}"
+    else:
+        assert worst.limit is not None
+        unit, factor = figures.scale_of("B/s", [worst.limit.value])
+        left = (worst.limit.value - (worst.estimate or 0.0)) / factor
+        text = f"Most is left on the table on {_reached(worst)}, so {left:.3g} {unit} are unused"
+        if len(low) > 1:
+            text += f"; {len(low)} of {len(limited)} paths stay below {_GOOD:.0%} of their limits"
+    crowded = [m for m in measured if shared(m) and m.efficiency is not None]
+    slowed = min(crowded, key=_efficiency, default=None)
+    if slowed is not None and _efficiency(slowed) < min(_GOOD, _efficiency(worst)):
+        share = figures.share_text(_efficiency(slowed))
+        text += f"; beside other copies {_said(slowed)} is {share} of its limit"
+    return f"{text}."
+
+
+def _under_load(measurement: Measurement) -> str:
+    rates = [f.estimate for f in measurement.figures if f.metric == "bandwidth"]
+    beside = f"beside {rates[0] / 1e9:.3g} GB/s" if rates else "idle"
+    return f"{_said(measurement)} {beside}"
+
+
+def _efficiency(measurement: Measurement) -> float:
+    return measurement.efficiency or 0.0
+
+
+def _reached(measurement: Measurement) -> str:
+    assert measurement.limit is not None
+    unit, factor = figures.scale_of("B/s", [measurement.limit.value])
     return (
-        f"Most is left on the table from {worst.initiator} to {worst.target}: its best, "
-        f"{_said(worst, path=False)}, is {worst.efficiency:.0%} of the {limit}, so {left:.3g} "
-        f"{unit} are unused."
+        f"{_said(measurement)}, {figures.share_text(_efficiency(measurement))} of the "
+        f"{measurement.limit.value / factor:.4g} {unit} of {measurement.limit.link}"
     )
 
 
@@ -85,10 +149,10 @@ def _still_scaling(measured: list[Measurement]) -> str:
         if len(curve) < 2:
             continue
         *_, before, last = sorted(curve, key=lambda m: int(m.pattern["threads"]))
-        if (before.estimate or 0.0) < SHARE * (last.estimate or 0.0):
+        if (before.ci_high or 0.0) < SHARE * (last.ci_low or 0.0):
             return (
-                f"; {last.initiator} → {last.target} still got faster with its "
-                f"{last.pattern['threads']} threads, all that were measured"
+                f"; {_path(last)} still got faster with its {last.pattern['threads']} threads, "
+                "the most that were measured"
             )
     return ""
 
@@ -103,56 +167,111 @@ def looks_wrong(run: Run) -> str:
         found.append(f"the run was cut after {len(run.measurements)} of {planned} measurements")
     elif run.footer.interrupted:
         found.append(f"the run was interrupted at {len(run.measurements)} of {planned}")
-    statuses = [m.status for m in run.measurements]
-    if "failed" in statuses:
-        number = statuses.count("failed")
-        found.append(f"{number} measurement{'s' if number > 1 else ''} failed")
+    failed = [m for m in run.measurements if m.status == "failed"]
+    if failed:
+        found.append(f"{_counted(len(failed), 'measurement')} failed, {failed[0].id} first")
     measured = [m for m in run.measurements if m.status == "measured"]
-    wide = [m for m in measured if figures.relative_half(m) > _WIDE]
-    if wide:
-        found.append(
-            f"{len(wide)} of {len(measured)} figures are rough, with intervals wider than "
-            f"±{_WIDE:.0%}"
-        )
-    disturbed = [m for m in measured if m.evidence and m.evidence.disturbed]
-    if disturbed:
-        found.append(f"neighbours took CPU time during {len(disturbed)} of {len(measured)}")
+    found += [text for check in _CHECKS if (text := check(measured))]
     governor = run.header.environment.get("governor", "")
     if governor and governor != "performance":
         found.append(f"the frequency governor is {governor}, not performance")
     if not found:
-        return "Nothing looks wrong: all was measured, and every interval is narrow."
+        return (
+            "Nothing looks wrong: all was measured, and every interval is narrow."
+            if measured
+            else "Nothing else looks wrong."
+        )
     text = "; ".join(found)
     return f"What looks wrong: {text}."
 
 
-def _best_by_path(measured: list[Measurement], furthest: bool = False) -> list[Measurement]:
-    """Return one measurement a path: the best rate, or the latency of the largest working set."""
-    paths: dict[tuple[str, str], Measurement] = {}
+def _beyond(measured: list[Measurement]) -> str:
+    """Name what is faster than it can be."""
+    beyond = [m for m in measured if m.limit and (m.ci_low or 0.0) > _IMPOSSIBLE * m.limit.value]
+    if not beyond:
+        return ""
+    most = max(beyond, key=_efficiency)
+    return (
+        f"{_path(most)} reaches {_efficiency(most):.0%} of its limit, so a cache answered or the "
+        "limit is not what it is taken for"
+    )
+
+
+def _short_links(measured: list[Measurement]) -> str:
+    """Name a link that runs below what it is able to; its name says so behind a colon."""
+    short = dict.fromkeys(m.limit.link for m in measured if m.limit and ": " in m.limit.link)
+    return f"a link runs below what it is able to, {next(iter(short))}" if short else ""
+
+
+def _throttled(measured: list[Measurement]) -> str:
+    why = Counter(
+        f"gpu:{state.gpu} was throttled ({', '.join(state.throttle)})"
+        for m in measured
+        for state in (m.evidence and m.evidence.gpus) or []
+        if state.throttle
+    )
+    if not why:
+        return ""
+    text, count = why.most_common(1)[0]
+    return f"{text} during {count} of {len(measured)} measurements"
+
+
+def _rough(measured: list[Measurement]) -> str:
+    wide = [m for m in measured if figures.relative_half(m) > _WIDE]
+    if not wide:
+        return ""
+    worst = max(wide, key=figures.relative_half)
+    return (
+        f"{len(wide)} of {len(measured)} figures are rough, with intervals wider than ±{_WIDE:.0%} "
+        f"(the widest, {worst.id}, ±{figures.relative_half(worst):.0%})"
+    )
+
+
+def _disturbed(measured: list[Measurement]) -> str:
+    disturbed = [m for m in measured if m.evidence and m.evidence.disturbed]
+    if not disturbed:
+        return ""
+    return f"neighbours took CPU time during {len(disturbed)} of {len(measured)} measurements"
+
+
+_CHECKS = (_beyond, _short_links, _throttled, _rough, _disturbed)
+"""What may spoil figures, the worst first."""
+
+
+def _counted(number: int, name: str) -> str:
+    return f"{number} {name}{'' if number == 1 else 's'}"
+
+
+def _best_by_path(measured: list[Measurement]) -> list[Measurement]:
+    """Return the best rate of each path."""
+    paths: dict[str, Measurement] = {}
     for m in measured:
-        key = (m.initiator, m.target)
-        known = paths.get(key)
-        if known is None or _rank(m, furthest) > _rank(known, furthest):
-            paths[key] = m
+        known = paths.get(_path(m))
+        if known is None or figures.sure_rank(m) > figures.sure_rank(known):
+            paths[_path(m)] = m
     return list(paths.values())
 
 
-def _rank(measurement: Measurement, furthest: bool) -> tuple[float, float]:
-    if furthest:
-        # Of the chases of the largest working set, the one that gets to memory soonest.
-        return float(measurement.pattern.get("size", 0)), -(measurement.estimate or 0.0)
-    return measurement.estimate or 0.0, 0.0
+def _path(measurement: Measurement) -> str:
+    start, end = measurement.initiator, measurement.target
+    return f"{start}'s own memory" if start == end and "gpu" in start else f"{start} → {end}"
 
 
 def _said(measurement: Measurement, path: bool = True) -> str:
     unit, factor = figures.scale_of(measurement.unit or "count", [measurement.estimate or 0.0])
-    what = str(measurement.pattern.get("operation", ""))
-    threads = measurement.pattern.get("threads")
-    parts = [what, f"by {threads} thread{'s' if threads != 1 else ''}" if threads else ""]
-    size = measurement.pattern.get("size")
-    if measurement.unit == "ns" and size:
-        parts.append(f"over {figures.size_text(size)}")
+    pattern = measurement.pattern
+    threads = pattern.get("threads")
+    order = pattern.get("order")
+    parts = [
+        str(order) if order not in (None, "sequential") else "",
+        str(pattern.get("operation", "")),
+        f"by {threads} thread{'s' if threads != 1 else ''}" if threads else "",
+    ]
+    if measurement.unit == "ns" and pattern.get("size"):
+        parts.append(f"over {figures.size_text(pattern['size'])}")
+    elif order not in (None, "sequential") and pattern.get("access_size"):
+        parts.append(f"in accesses of {figures.size_text(pattern['access_size'])}")
     detail = " ".join(filter(None, parts))
     value = f"{figures.with_interval(measurement, factor)} {unit}"
-    ends = f"{measurement.initiator} → {measurement.target}, " if path else ""
+    ends = f"{_path(measurement)}, " if path else ""
     return f"{ends}{value}{f' ({detail})' if detail else ''}"

@@ -48,8 +48,11 @@ class Drawing:
     height: float
 
 
-def lay_out(items: list[Item], top: float) -> Drawing:
-    """Place packages side by side from ``top`` down, in as many rows as their width takes."""
+def lay_out(items: list[Item], top: float, least: float = 0.0) -> Drawing:
+    """Place packages side by side from ``top`` down, in as many rows as their width takes.
+
+    The drawing is at least ``least`` wide.
+    """
     rows: list[list[Place]] = [[]]
     x, y, bottom, widest = float(MARGIN), top, top, 0.0
     for item in items:
@@ -63,7 +66,7 @@ def lay_out(items: list[Item], top: float) -> Drawing:
         x += width + GAP * 4
         widest = max(widest, x - GAP * 4 + MARGIN)
     groups = [place for row in rows for place in row]
-    return Drawing(groups=groups, rows=rows, width=max(widest, 900), height=bottom)
+    return Drawing(groups=groups, rows=rows, width=max(widest, least), height=bottom)
 
 
 def lowest(place: Place) -> float:

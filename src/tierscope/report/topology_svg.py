@@ -17,6 +17,9 @@ from tierscope.topology.links import NVLINK, pcie_name
 
 _FONT = "Inter, 'Segoe UI', 'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif"
 _HEAD = 104
+_LEAST = 900.0
+_LEAST_BARE = 700.0
+"""Width that the lines above and below the machine take."""
 _DROP = 16
 """From a box down to where its lines part."""
 _COLOURS = {  # class: (light fill, light stroke, dark fill, dark stroke)
@@ -47,8 +50,8 @@ _LEGEND = [
 ]
 
 
-def draw(topology: Topology, measured: Mapping[str, str] | None = None) -> str:
-    """The drawing as SVG text.
+def draw(topology: Topology, measured: Mapping[str, str] | None = None, headed: bool = True) -> str:
+    """The drawing as SVG text; with its machine's name above it where it stands alone.
 
     ``measured`` has figures by what they were measured to ("node 0", "gpu:1"), which then stand
     beside the links' theoretical rates.
@@ -57,7 +60,8 @@ def draw(topology: Topology, measured: Mapping[str, str] | None = None) -> str:
     _set_measured(items, measured or {})
     for item in items:
         item.children = [child for child in map(_without_fabric, item.children) if child]
-    drawing = lay_out([item for item in items if item.children], _HEAD)
+    shown = [item for item in items if item.children]
+    drawing = lay_out(shown, _HEAD, _LEAST) if headed else lay_out(shown, MARGIN / 2, _LEAST_BARE)
     fabric = _fabric(topology)
     height = drawing.height + (64 if fabric else 0) + 84
     size = f"{drawing.width:.0f} {height:.0f}"
@@ -65,8 +69,7 @@ def draw(topology: Topology, measured: Mapping[str, str] | None = None) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" font-family="{_FONT}">',
         f"<title>{escape(topology.host)}</title>",
         f"<style>{_style()}</style>",
-        f'<rect class="paper" width="{drawing.width:.0f}" height="{height:.0f}"/>',
-        *_header(topology, drawing.width),
+        *(_header(topology, drawing.width, height) if headed else []),
         *_interconnects(topology, drawing),
     ]
     for group in drawing.groups:
@@ -129,7 +132,8 @@ def _style() -> str:
     return "".join(light) + "@media (prefers-color-scheme: dark){" + "".join(dark) + "}"
 
 
-def _header(topology: Topology, width: float) -> list[str]:
+def _header(topology: Topology, width: float, height: float) -> list[str]:
+    """Paper and the machine's name; what stands inside a page has the page's."""
     packages = topology.packages
     cores = sum(package.cores for package in packages)
     total = sum(node.total_bytes for node in topology.nodes)
@@ -141,6 +145,7 @@ def _header(topology: Topology, width: float) -> list[str]:
     ]
     name = topology.host if not topology.product else f"{topology.host} · {topology.product}"
     return [
+        f'<rect class="paper" width="{width:.0f}" height="{height:.0f}"/>',
         _text(MARGIN, 46, _fit(name, width - 2 * MARGIN, 14.5), "title"),
         _text(MARGIN, 72, _fit(" · ".join(w for w in words if w), width - 80, 7.4), "lead muted"),
     ]

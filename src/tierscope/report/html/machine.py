@@ -1,6 +1,7 @@
 """The machine of a run as a drawing, with what was measured to each part of it."""
 
 import base64
+from functools import cache
 
 from markupsafe import Markup, escape
 
@@ -11,6 +12,10 @@ from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
 from tierscope.report.legal import legal_text
 from tierscope.report.topology_svg import draw
+
+_DIGITS = 3
+_SMALLEST, _LARGEST = 0.75, 1.35
+"""How far the drawing may shrink before it scrolls, its text still being legible, and grow."""
 
 
 def machine_drawing(run: Run) -> Markup | None:
@@ -23,11 +28,16 @@ def machine_drawing(run: Run) -> Markup | None:
     if topology is None:
         return None
     measured = best_to(run)
-    svg = base64.b64encode(legal_text(draw(topology, measured)).encode()).decode("ascii")
+    text = legal_text(draw(topology, measured, headed=False))
+    width = float(text.partition('viewBox="0 0 ')[2].partition(" ")[0])
+    svg = base64.b64encode(text.encode()).decode("ascii")
     said = "; ".join(f"{name}: {text}" for name, text in measured.items()) or "nothing measured"
     return Markup(
-        '<img class="machine-drawing" alt="{}" src="data:image/svg+xml;base64,{}">'
+        '<img class="machine-drawing" style="min-width: {:.0f}px; max-width: {:.0f}px" alt="{}" '
+        'src="data:image/svg+xml;base64,{}">'
     ).format(
+        width * _SMALLEST,
+        width * _LARGEST,
         escape(
             f"The machine's packages, nodes and devices, with the best bandwidth to each. {said}"
         ),
@@ -43,27 +53,28 @@ def best_to(run: Run) -> dict[str, str]:
         if name is None:
             continue
         known = best.get(name)
-        if known is None or (m.estimate or 0.0) > (known.estimate or 0.0):
+        if known is None or figures.sure_rank(m) > figures.sure_rank(known):
             best[name] = m
-    return {name: f"{_short((m.estimate or 0.0) / 1e9)} GB/s" for name, m in sorted(best.items())}
+    return {name: f"{figures.plain(m, 1e9, _DIGITS)} GB/s" for name, m in sorted(best.items())}
 
 
 def _part(measurement: Measurement) -> str | None:
     """Return the node or GPU whose link a path crosses; a path inside a GPU crosses none."""
     if measurement.kind == "gpu-memory":
         return None
+    return _crossed(measurement.initiator, measurement.target)
+
+
+@cache
+def _crossed(initiator: str, target: str) -> str | None:
     try:
-        ends = [parse_endpoint(measurement.initiator), parse_endpoint(measurement.target)]
+        ends = [parse_endpoint(initiator), parse_endpoint(target)]
     except UserError:
         return None
     gpus = [end for end in ends if end.kind is EndpointKind.GPU]
     if len(gpus) == 1:
         return f"gpu:{gpus[0].numbers[0]}"
-    target = ends[1]
-    if not gpus and target.kind is EndpointKind.NODE and len(target.numbers) == 1:
-        return f"node {target.numbers[0]}"
+    end = ends[1]
+    if not gpus and end.kind is EndpointKind.NODE and len(end.numbers) == 1:
+        return f"node {end.numbers[0]}"
     return None
-
-
-def _short(value: float) -> str:
-    return f"{value:.{figures.decimals_of(value, value * 0.01)}f}"

@@ -33,6 +33,8 @@ class PathRow:
     link: str
     formula: str
     efficiency: float | None
+    rate: bool
+    """Whether it has a limit at all; a time has none."""
 
 
 def path_rows(measurements: list[Measurement]) -> list[PathRow]:
@@ -40,7 +42,8 @@ def path_rows(measurements: list[Measurement]) -> list[PathRow]:
 
     Of latencies the one of the largest working set stands for its path: it is the memory's.
     """
-    measured = [m for m in measurements if m.status == "measured"]
+    # Of latency under load the best is the idle one; its curves are pictures.
+    measured = [m for m in measurements if m.status == "measured" and m.kind != "loaded-latency"]
     rows = []
     for (_, kind, *_), group in _grouped(measured).items():
         if group[0].unit == "ns":
@@ -50,12 +53,16 @@ def path_rows(measurements: list[Measurement]) -> list[PathRow]:
     return rows
 
 
+_APART = {False: ("operation", "way", "transfers"), True: ("order", "pages", "way", "transfers")}
+"""Properties that have rows of their own, of rates and of times."""
+
+
 def _grouped(measured: list[Measurement]) -> dict[tuple[str, ...], list[Measurement]]:
     groups: dict[tuple[str, ...], list[Measurement]] = {}
     paths = groups_by(measured, "path")
     for (path,), members in paths.items():
         for m in members:
-            apart = (str(m.pattern.get(key, "")) for key in ("operation", "way", "transfers"))
+            apart = (str(m.pattern.get(key, "")) for key in _APART[m.unit == "ns"])
             key = (path, m.kind, str(m.metric), *apart)
             groups.setdefault(key, []).append(m)
     return groups
@@ -71,6 +78,7 @@ def _path_row(best: Measurement, kind: str) -> PathRow:
         "memory",
         "way",
         "size",
+        "access_size",
         "threads",
         "pages",
         "transfers",
@@ -80,6 +88,7 @@ def _path_row(best: Measurement, kind: str) -> PathRow:
         for key in keys
         if best.pattern.get(key) not in (None, "", "sequential")
         and (key != "size" or best.unit == "ns")
+        and (key != "access_size" or best.pattern.get("order") not in (None, "sequential"))
     ]
     limit = ""
     if best.limit:
@@ -95,6 +104,7 @@ def _path_row(best: Measurement, kind: str) -> PathRow:
         link=best.limit.link if best.limit else "",
         formula=f"{best.limit.formula} ({best.limit.source})" if best.limit else "",
         efficiency=best.efficiency,
+        rate=best.unit == "B/s",
     )
 
 

@@ -26,6 +26,7 @@ from tierscope.report.pictures.picture import (
 )
 
 _SWEPT = ("threads", "access_size", "size", "stride", "operation", "order")
+_ORDERED = ("operation", "order", "threads", "access_size", "size", "stride")
 
 
 def operations(gathered: Gathered) -> list[Picture]:
@@ -109,8 +110,8 @@ def _rate(unit: str) -> dict[str, Any]:
 def _best(group: list[Measurement]) -> str:
     best = best_of(group)
     unit, factor = scale_of(group)
-    what = words_of(best, [key for key in _SWEPT if len(distinct(group, key)) > 1])
-    return f"{what} with {figures.with_interval(best, factor)} {unit}"
+    what = words_of(best, [key for key in _ORDERED if len(distinct(group, key)) > 1])
+    return f"{what}: {figures.with_interval(best, factor)} {unit}"
 
 
 def _knees(group: list[Measurement]) -> str:
@@ -238,13 +239,14 @@ def matrix(gathered: Gathered) -> list[Picture]:
     """Initiator by target: the best of each operation, where there are several paths."""
     pictures: list[Picture] = []
     single = [m for m in gathered.measured if "," not in m.target]
-    if len(distinct(single, "initiator")) == 1:
-        return _one_initiator(single)
+    of_one: list[Measurement] = []
     for (operation, order), group in groups_by(single, "operation", "order").items():
+        if len(distinct(group, "initiator")) == 1:
+            of_one += group
+            continue
         best = [best_of(list(members)) for members in groups_by(group, "path").values()]
-        if len(best) >= 2:
-            pictures.append(matrix_of(best, f"{operation}, {order}" if order else f"{operation}"))
-    return pictures
+        pictures.append(matrix_of(best, f"{operation}, {order}" if order else f"{operation}"))
+    return pictures + _one_initiator(of_one)
 
 
 def _one_initiator(measured: list[Measurement]) -> list[Picture]:
@@ -293,13 +295,16 @@ def matrix_of(best: list[Measurement], what: str) -> Picture:
     name = "Latency" if lower else "Bandwidth"
     copies = best[0].kind == "gpu-copy"
     start, end = ("source", "destination") if copies else ("initiator", "target")
+    said = [part for part in constants(best).split(", ") if part not in what.split(", ")]
+    better = f"{unit}, lighter is {'sooner' if lower else 'faster'}"
+    columns = sorted({m.target for m in best}, key=_natural)
     return Picture(
         key=slug(f"matrix {best[0].kind} {what}"),
         title=f"{name} from {start} to {end}: {what}",
-        subtitle=f"{unit}, lighter is {'sooner' if lower else 'faster'}; {constants(best)}",
+        subtitle="; ".join(filter(None, (better, ", ".join(said)))),
         alt=f"Fastest: {path_of(fastest)} with {figures.with_interval(fastest, factor)} {unit}; "
         f"slowest: {path_of(slowest)} with {figures.with_interval(slowest, factor)} {unit}.",
-        spec=shapes.heatmap(rows, end, start, unit, "low" if lower else "high"),
+        spec=shapes.heatmap(rows, end, start, unit, "low" if lower else "high", columns),
         measurements=ordered,
     )
 

@@ -13,7 +13,8 @@ from typing import Any
 from tierscope.report.legal import legal_values
 from tierscope.report.pictures.picture import Picture, Spec
 
-FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif"
+# Vega leaves room for text as wide as Liberation Sans, so pictures ask for it and its metric twins.
+FONT = "'Liberation Sans', Arial, Arimo, Helvetica, sans-serif"
 _SVG = "http://www.w3.org/2000/svg"
 
 # Okabe and Ito's colours, which people with any kind of colour blindness tell apart, darkened for
@@ -28,11 +29,15 @@ DARK = {
     "series-1": "#56b4e9", "series-2": "#f09a4a", "series-3": "#2fc49a", "series-4": "#e08fbd",
     "series-5": "#f0e442", "series-6": "#8fd0f5", "series-7": "#b7a3e3", "series-8": "#c4c9d0",
 }  # fmt: skip
-SERIES = [f"role:series-{number}" for number in range(1, 9)]
-DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 4], [10, 4], [1, 3], [6, 2, 1, 2]]
+# From the ninth on colours come again, with other dashes and shapes.
+SERIES = [f"role:series-{number}" for number in (*range(1, 9), 2, 3, 4, 1)]
+DASHES = [
+    [1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 4], [10, 4], [1, 3], [6, 2, 1, 2],
+    [12, 3], [3, 5], [1, 0], [9, 2, 3, 2],
+]  # fmt: skip
 SHAPES = [
     "circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right",
-    "triangle-left",
+    "triangle-left", "circle", "square", "triangle-down", "diamond",
 ]  # fmt: skip
 
 _CONFIG: Spec = {
@@ -45,19 +50,19 @@ _CONFIG: Spec = {
         "gridColor": "role:grid",
         "domainColor": "role:grid",
         "tickColor": "role:grid",
-        "labelFontSize": 12,
-        "titleFontSize": 12,
+        "labelFontSize": 13,
+        "titleFontSize": 13,
         "titleFontWeight": "normal",
         "titlePadding": 8,
         "labelPadding": 6,
         "ticks": False,
-        "labelLimit": 220,
+        "labelLimit": 300,
     },
     "legend": {
         "labelColor": "role:ink",
         "titleColor": "role:soft",
-        "labelFontSize": 12,
-        "titleFontSize": 12,
+        "labelFontSize": 13,
+        "titleFontSize": 13,
         "titleFontWeight": "normal",
         "orient": "top",
         "columnPadding": 14,
@@ -66,7 +71,7 @@ _CONFIG: Spec = {
         "symbolOpacity": 1,
         "labelLimit": 380,
     },
-    "text": {"fill": "role:ink", "fontSize": 12},
+    "text": {"fill": "role:ink", "fontSize": 13},
     "range": {"category": SERIES},
 }
 

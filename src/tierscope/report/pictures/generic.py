@@ -27,9 +27,16 @@ _SWEEPS = ("size", "access_size", "threads", "streams")
 
 
 def bars(gathered: Gathered) -> list[Picture]:
-    """Bars, a picture a metric: of each sweep over sizes its best, of too many the best ones."""
+    """Bars of what stands in no matrix, a picture a metric: of each sweep over sizes its best."""
+    drawn = {_sweep(m) for picture in matrices(gathered) for m in picture.measurements}
+    rest = [m for m in gathered.measured if _sweep(m) not in drawn]
     pictures: list[Picture] = []
-    for (metric,), members in groups_by(gathered.measured, "metric").items():
+    groups: dict[tuple[str, str], list[Measurement]] = {}
+    for m in rest:
+        # Bars of a fast link would leave nothing to see of a slow one's.
+        limit = f"limit {m.limit.value / 1e9:.4g} GB/s" if m.limit else ""
+        groups.setdefault((str(m.metric), limit), []).append(m)
+    for (metric, limit), members in groups.items():
         apart = varying(members, "size")
         group = [best_of(list(alike)) for alike in groups_by(members, *apart).values()]
         if len(group) < 2 and len(members) > 1:
@@ -42,24 +49,31 @@ def bars(gathered: Gathered) -> list[Picture]:
         best = shown[0]
         pictures.append(
             Picture(
-                key=slug(f"{gathered.kind} {metric}"),
+                key=slug(f"{gathered.kind} {metric} {limit}"),
                 title=f"{gathered.title}: {metric}",
                 subtitle="; ".join(
                     filter(
                         None,
                         (
                             constants(group),
+                            limit,
                             f"the best {_MOST_BARS} of {len(group)}" if left_out else "",
                         ),
                     )
                 ),
-                alt=f"{len(group)} of them; the best is {_name(best, names)} with "
+                alt=f"The best of {len(group)} is {_name(best, names)}: "
                 f"{figures.with_interval(best, factor)} {unit}.",
                 spec=shapes.bars(shown, lambda m, names=names: _name(m, names)),  # type: ignore[misc]
                 measurements=shown,
             )
         )
     return pictures
+
+
+def _sweep(measurement: Measurement) -> str:
+    """Return what measurements have in common of which a matrix shows the best one."""
+    rest = {k: value for k, value in measurement.pattern.items() if k not in ("size", "issued")}
+    return f"{path_of(measurement)} {measurement.metric} {sorted(rest.items())}"
 
 
 def _name(measurement: Measurement, names: list[str]) -> str:
@@ -115,7 +129,7 @@ def size_sweeps(gathered: Gathered) -> list[Picture]:
                 key=slug(f"{gathered.kind} size {path} {metric}"),
                 title=f"{str(metric).capitalize()} over size, {path}",
                 subtitle=constants(group, "size"),
-                alt=f"Half the peak is reached by {', '.join(halves.values())}."
+                alt=f"Half the peak is reached at {', '.join(halves.values())}."
                 if halves
                 else f"{len(group)} sizes.",
                 spec=shapes.curves(rows, x, y, _half_marks(halves)),

@@ -63,7 +63,7 @@ def over_working_set(gathered: Gathered) -> list[Picture]:
 
 
 def _log_time(unit: str, values: list[float]) -> Spec:
-    low, high = min(values) / 1.6, max(values) * 1.3
+    low, high = min(values) / 2.2, max(values) * 1.3
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     ticks = [digit * 10.0**decade for decade in decades for digit in (1, 2, 5)]
     return {

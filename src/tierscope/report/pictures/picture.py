@@ -70,9 +70,8 @@ def distinct(measurements: list[Measurement], key: str) -> list[Any]:
 
 
 def best_of(measurements: list[Measurement]) -> Measurement:
-    """Return the fastest: the highest rate, the lowest time."""
-    lower = measurements[0].unit == "ns"
-    return (min if lower else max)(measurements, key=lambda m: m.estimate or 0.0)
+    """Return the fastest, the highest rate or the lowest time, as far as its interval is sure."""
+    return max(measurements, key=figures.sure_rank)
 
 
 def row_of(measurement: Measurement, factor: float, unit: str, **more: Any) -> dict[str, Any]:
@@ -107,6 +106,8 @@ _WORDS = {
     "mix": "{} read:write",
 }
 _LONGEST = 60
+_MOST_NAMED = 30
+"""Signs from which on transfers beside a copy are only counted."""
 _SIZES = ("size", "access_size", "stride", "chunk", "block_size")
 _UNSAID = {
     ("order", "sequential"),
@@ -123,6 +124,10 @@ def label_of(key: str, value: Any) -> str:
         return _WORDS.get(key, key.replace("_", " ") + " {}").format(figures.size_text(value))
     if value == 1 and key in ("threads", "streams"):
         return f"1 {key[:-1]}"
+    if key == "mix" and ":" not in str(value):
+        return str(value)
+    if key == "transfers" and len(str(value)) > _MOST_NAMED:
+        return f"{str(value).partition(' ')[0]} {str(value).count('→')} copies at once"
     if key in _WORDS:
         return _WORDS[key].format(value)
     if isinstance(value, bool | int | float):

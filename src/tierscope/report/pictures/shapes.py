@@ -1,5 +1,6 @@
 """The forms that pictures have: bars, curves, heat maps; what they show comes from the kinds."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -8,10 +9,20 @@ from tierscope.report import figures
 from tierscope.report.pictures.draw import DASHES, SERIES, SHAPES
 from tierscope.report.pictures.picture import Spec, row_of, scale_of
 
-WIDTH = 430
-HEIGHT = 270
-_BAR = 26
-_MOST_SERIES = 8
+WIDTH = 390
+HEIGHT = 260
+_BAR = 28
+_MOST_SERIES = len(SERIES)
+_LETTER = 6.0
+"""Width of a letter, about."""
+_LEAST_BARS = 190
+_FEW = 4
+_OFF_AXIS = 3.0
+"""A limit this many times the longest bar is told in words: drawn, it would shrink all bars."""
+_MOST_LABELLED = 16
+"""Columns of a heat map up to which its cells have room for their figures."""
+_WIDE_RANGE = 20.0
+"""Ratio of a heat map's values from which on its colours are logarithmic."""
 _BYTES = (
     "datum.value >= 1099511627776 ? format(datum.value / 1099511627776, '~g') + ' TiB' : "
     "datum.value >= 1073741824 ? format(datum.value / 1073741824, '~g') + ' GiB' : "
@@ -32,7 +43,12 @@ def bars(measurements: list[Measurement], name: Name) -> Spec:
             row_of(measurement, factor, unit, name=name(measurement), limit=limit,
                    what=name(measurement), text=figures.with_interval(measurement, factor))
         )  # fmt: skip
-    most = max(max(row["high"], row["limit"] or 0.0) for row in rows)
+    longest = max(row["high"] for row in rows)
+    limits = [row["limit"] for row in rows if row["limit"]]
+    beyond = [limit for limit in limits if limit > _OFF_AXIS * longest]
+    for row in rows:
+        row["limit"] = None if row["limit"] in beyond else row["limit"]
+    most = max([longest, *(limit for limit in limits if limit not in beyond)])
     y = {"field": "name", "type": "nominal", "sort": None, "title": None,
          "axis": {"labelColor": "role:ink", "domain": False, "grid": False}}  # fmt: skip
     x: Spec = {
@@ -40,11 +56,11 @@ def bars(measurements: list[Measurement], name: Name) -> Spec:
         "type": "quantitative",
         "title": unit,
         "scale": {"domain": [0, most * 1.36], "nice": False},
-        "axis": {"tickCount": 5},
+        "axis": {"values": _ticks(most)},
     }
     layers: list[Spec] = [
         {
-            "mark": {"type": "bar", "height": 14, "color": "role:series-1", "cornerRadiusEnd": 2},
+            "mark": {"type": "bar", "height": 15, "color": "role:series-1", "cornerRadiusEnd": 2},
             "encoding": {"x": x, "description": {"field": "tip"}},
         },
         {
@@ -64,13 +80,38 @@ def bars(measurements: list[Measurement], name: Name) -> Spec:
                 "encoding": {"x": {"field": "limit", "type": "quantitative"}},
             }
         )
+    if beyond:
+        text = f"limits from {min(beyond):.4g} {unit} on lie beyond this axis"
+        layers.append(_remark(f"limit {beyond[0]:.4g} {unit}, beyond this axis"
+                              if len(set(beyond)) == 1 else text))  # fmt: skip
+    longest_name = max(len(row["name"]) for row in rows)
+    room = max(_LEAST_BARS, WIDTH - max(110, longest_name * _LETTER - 60))
     return {
-        "width": WIDTH - 110,
+        "width": room,
         "height": {"step": _BAR},
         "data": {"values": rows},
         "encoding": {"y": y},
         "layer": layers,
     }
+
+
+def _ticks(most: float) -> list[float]:
+    """Return round values from zero up to ``most``, about five."""
+    if most <= 0:
+        return [0.0]
+    decade = 10.0 ** math.floor(math.log10(most / 5))
+    step = next(decade * digit for digit in (1, 2, 5, 10) if most / (decade * digit) <= 5.5)
+    return [number * step for number in range(int(most / step) + 1)]
+
+
+def _remark(text: str) -> Spec:
+    """A line of text above a picture's right end."""
+    return {
+        "data": {"values": [{"text": text}]},
+        "mark": {"type": "text", "x": "width", "y": -9, "align": "right", "color": "role:soft",
+                 "aria": False},
+        "encoding": {"text": {"field": "text", "type": "nominal"}, "y": None},
+    }  # fmt: skip
 
 
 def size_axis(title: str, sizes: list[float]) -> Spec:
@@ -88,15 +129,16 @@ def size_axis(title: str, sizes: list[float]) -> Spec:
 
 
 def count_axis(title: str, counts: list[float]) -> Spec:
-    """An axis of counts, such as threads: whole numbers, from zero on."""
+    """An axis of counts, such as threads: whole numbers, from zero on unless there are few."""
     axis: Spec = {"tickMinStep": 1, "format": "d"}
     if len(set(counts)) <= 8:
         axis["values"] = sorted(set(counts))
+    low = min(counts) - 0.25 if max(counts) <= _FEW else 0
     return {
         "field": "x",
         "type": "quantitative",
         "title": title,
-        "scale": {"domain": [0, max(counts) * 1.04], "nice": False},
+        "scale": {"domain": [low, max(counts) * 1.04], "nice": False},
         "axis": axis,
     }
 
@@ -108,6 +150,9 @@ def curves(rows: list[dict[str, Any]], x: Spec, y: Spec, more: list[Spec] | None
     """
     names = list(dict.fromkeys(row["series"] for row in rows))[:_MOST_SERIES]
     kept = [row for row in rows if row["series"] in names]
+    left_out = len({row["series"] for row in rows}) - len(names)
+    if left_out:
+        x = {**x, "title": f"{x['title']} ({left_out} more curves are in the CSV)"}
     legend: Any = {"title": None, "columns": _legend_columns(names)} if len(names) > 1 else None
     series: Spec = {"field": "series", "type": "nominal", "sort": None}
     colour = {**series, "scale": {"domain": names, "range": SERIES[: len(names)]}, "legend": legend}
@@ -149,59 +194,57 @@ def _legend_columns(names: list[str]) -> int:
     return max(1, min(len(names), 72 // (longest + 6)))
 
 
-def series_left_out(rows: list[dict[str, Any]]) -> int:
-    """How many series ``curves`` leaves out, being more than can be told apart."""
-    return max(0, len({row["series"] for row in rows}) - _MOST_SERIES)
-
-
-def heatmap(rows: list[dict[str, Any]], across: str, down: str, unit: str, better: str) -> Spec:
+def heatmap(
+    rows: list[dict[str, Any]],
+    across: str,
+    down: str,
+    unit: str,
+    better: str,
+    columns: list[str] | None = None,
+) -> Spec:
     """A matrix of cells: rows have column, row, value, text and tip; order as given.
 
-    ``better`` is ``high`` or ``low``; light cells are always the better ones.
+    ``better`` is ``high`` or ``low``; light cells are always the better ones. Colours are
+    logarithmic where the values span decades. Without room for figures in the cells there is a
+    legend instead.
     """
-    columns = list(dict.fromkeys(row["column"] for row in rows))
+    columns = columns or list(dict.fromkeys(row["column"] for row in rows))
     lines = list(dict.fromkeys(row["row"] for row in rows))
-    values = [row["value"] for row in rows]
-    middle = (min(values) + max(values)) / 2
-    darker = f"datum.value {'<' if better == 'high' else '>'} {middle!r}"
-    width = max(34, min(64, 520 // max(1, len(columns))))
+    low, high = min(row["value"] for row in rows), max(row["value"] for row in rows)
+    wide = low > 0 and high / low > _WIDE_RANGE
+    middle = math.sqrt(low * high) if wide else (low + high) / 2
+    labelled = len(columns) <= _MOST_LABELLED
+    width = max(34 if labelled else 14, min(66, 540 // max(1, len(columns))))
     axis = {"labelColor": "role:ink", "domain": False, "grid": False, "labelAngle": 0}
     slanted = max(len(str(column)) for column in columns) * 7 > width
-    x = {"field": "column", "type": "nominal", "sort": None, "title": across,
+    x = {"field": "column", "type": "nominal", "title": across, "sort": columns,
+         "scale": {"paddingInner": 0.04},
          "axis": {**axis, "orient": "top", "labelAngle": -40 if slanted else 0}}  # fmt: skip
-    y = {"field": "row", "type": "nominal", "sort": None, "title": down, "axis": axis}
-    cell_text = max(len(row["text"]) for row in rows)
-    scale = {"scheme": "cividis", "reverse": better == "low"}
+    y = {"field": "row", "type": "nominal", "title": down, "sort": lines, "axis": axis,
+         "scale": {"paddingInner": 0.06}}  # fmt: skip
+    scale = {"scheme": "cividis", "reverse": better == "low", "type": "log" if wide else "linear"}
+    colour = {"field": "value", "type": "quantitative", "title": unit, "scale": scale,
+              "legend": None if labelled else {"orient": "bottom"}}  # fmt: skip
+    cells: list[Spec] = [
+        {
+            "mark": {"type": "rect", "cornerRadius": 2},
+            "encoding": {"color": colour, "description": {"field": "tip"}},
+        }
+    ]
+    if labelled:
+        darker = f"datum.value {'<' if better == 'high' else '>'} {middle!r}"
+        longest = max(len(row["text"]) for row in rows)
+        text = {
+            "type": "text",
+            "aria": False,
+            "fontSize": 12 if longest * 7.5 <= width else 10,
+            "fill": {"expr": f"{darker} ? '#ffffff' : '#111111'"},
+        }
+        cells.append({"mark": text, "encoding": {"text": {"field": "text"}}})
     return {
         "width": {"step": width},
-        "height": {"step": 30},
+        "height": {"step": 30 if labelled else max(14, width)},
         "data": {"values": rows},
-        "encoding": {
-            "x": {**x, "sort": columns, "scale": {"paddingInner": 0.04}},
-            "y": {**y, "sort": lines, "scale": {"paddingInner": 0.06}},
-        },
-        "layer": [
-            {
-                "mark": {"type": "rect", "cornerRadius": 2},
-                "encoding": {
-                    "color": {
-                        "field": "value",
-                        "type": "quantitative",
-                        "title": unit,
-                        "scale": scale,
-                        "legend": None,
-                    },
-                    "description": {"field": "tip"},
-                },
-            },
-            {
-                "mark": {
-                    "type": "text",
-                    "aria": False,
-                    "fontSize": 11 if cell_text * 7 <= width else 9,
-                    "fill": {"expr": f"{darker} ? '#ffffff' : '#111111'"},
-                },
-                "encoding": {"text": {"field": "text"}},
-            },
-        ],
+        "encoding": {"x": x, "y": y},
+        "layer": cells,
     }
