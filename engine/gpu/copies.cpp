@@ -156,6 +156,37 @@ Figure figure_of(const Transfer& transfer, const std::vector<double>& rates,
           .high = estimate.high};
 }
 
+// What a program waits that needs one copy now: from the call to the last byte, by the host's
+// clock. To be asked for after the samples, since it resizes the lane.
+Figure call_latency(CopyRun& run) {
+  constexpr int kWarmUp = 64;
+  constexpr int kCalls = 1000;
+  Lane& lane = run.lanes.front();
+  const OnGpu on(lane.transfer->gpu);
+  lane.copies = 1;
+  lane.pieces = 1;
+  std::vector<double> ns;
+  for (int i = 0; i < kWarmUp + kCalls; ++i) {
+    const double start = now_seconds();
+    lane.queue_copies(0);
+    check_cuda(cudaStreamSynchronize(lane.stream.get()), "waiting for a copy");
+    if (i >= kWarmUp) ns.push_back((now_seconds() - start) * 1e9);
+  }
+  const Estimate estimate = estimate_median(ns);
+  return {.metric = "latency of one call",
+          .unit = "ns",
+          .estimate = estimate.median,
+          .low = estimate.low,
+          .high = estimate.high};
+}
+
+// Of large copies the call is nothing beside the copy.
+bool call_matters(const CopyRun& run) {
+  constexpr std::size_t kLarge = std::size_t{1} << 20;
+  return run.lanes.size() == 1 && !run.lanes.front().opposite && run.spec.size <= kLarge &&
+         !run.lanes.front().from->managed() && !run.lanes.front().to->managed();
+}
+
 std::vector<int> gpus_of(const GpuCopySpec& spec) {
   std::set<int> gpus;
   for (const Transfer& transfer : spec.transfers) {
@@ -228,9 +259,10 @@ Outcome measure_gpu_copy(const GpuCopySpec& spec, Workspace& workspace, const Pr
     }
   }
   outcome.evidence["cpus"] = {sched_getcpu()};
+  outcome.evidence["sample_ns"] = estimate_median(run.seconds).median * 1e9;
+  if (call_matters(run)) outcome.figures.push_back(call_latency(run));
   if (spec.verify) outcome.evidence["verified"] = verifier.verify();
   add_buffer_evidence(outcome.evidence, notes, run.buffers);
-  outcome.evidence["sample_ns"] = estimate_median(run.seconds).median * 1e9;
   if (run.gated) outcome.evidence["clock"] = "CUDA events, about 0.5 us steps";
   outcome.evidence["gpus"] = std::move(gpus);
   if (tuned) notes.push_back(*tuned);

@@ -9,7 +9,7 @@ import pytest
 from gpu_machine import machine, result_of, run_of
 from rich.console import Console
 
-from tierscope.model.event import Failed, Skipped, TraceRow
+from tierscope.model.event import Failed, Figure, Skipped, TraceRow
 from tierscope.model.topology import PcieLink
 from tierscope.plans import gpu_expand
 from tierscope.plans.gpu_nvbandwidth import Settings, make_cells, waived
@@ -170,6 +170,19 @@ def test_all_pairs_become_a_matrix(both_ways):
     for end in ("gpu:0", "gpu:3", "node:1"):
         assert re.search(rf"^ {end} .*50\.00", text, re.MULTILINE)
     assert max(map(len, text.splitlines())) <= 100
+
+
+def test_small_copies_show_what_a_call_takes_beside_a_copy():
+    topology = machine(gpus=1)
+    given = {"from": "node:0", "to": "gpu:0", "size": "4,1m"}
+    plan = gpu_expand.copies(topology, given, both_ways=False, trace=False)
+    run = run_of(plan, topology)
+    small = run.measurements[0]
+    call = Figure(metric="latency of one call", unit="ns", estimate=8200.0)
+    measurements = [small.model_copy(update={"figures": [call]}), run.measurements[1]]
+    text = screen(show_run, run.model_copy(update={"measurements": measurements}), Path("run"))
+    assert re.search(r"4 B .* 8\.2 µs", text)
+    assert "a call: one copy and the wait for it" in text
 
 
 def first(topology, **given):
