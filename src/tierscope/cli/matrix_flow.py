@@ -8,15 +8,18 @@ from tierscope.model.run import Run
 from tierscope.plans.matrix import MATRIX_POINTS, matrix_requests, parse_rates
 from tierscope.runs.refine import further_seconds, refinement
 from tierscope.topology import discover
-from tierscope.topology.available import with_available
 
 
 def measure_matrix(given: dict[str, str], hwloc_xml: Path | None, output: Output) -> None:
     """Measure each pair of initiator and target, print matrices, write the hwloc XML asked for."""
+    if hwloc_xml:
+        from tierscope.report.hwloc_xml import check_hwloc_xml
+
+        check_hwloc_xml(hwloc_xml)
     at = given.get("at")
     rates = parse_rates(at) if at is not None else []
     options = {name: value for name, value in given.items() if name != "at"}
-    topology = with_available(discover())
+    topology = discover()
     plan = planned(matrix_requests(options, loaded=bool(rates)), topology)
 
     def keep(run: Run) -> None:

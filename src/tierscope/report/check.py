@@ -12,6 +12,7 @@ from tierscope.model.errors import UserError
 from tierscope.model.run import Run
 from tierscope.report.legal import legal_text
 from tierscope.report.style import new_table
+from tierscope.runs.replace import replace_file
 
 
 def show_findings(console: Console, findings: list[Finding]) -> None:
@@ -68,6 +69,6 @@ def junit_xml(run: Run, findings: list[Finding]) -> str:
 def write_junit(run: Run, findings: list[Finding], path: Path) -> None:
     """Write JUnit XML; raises UserError where that cannot be."""
     try:
-        path.write_text(junit_xml(run, findings), encoding="utf-8")
+        replace_file(path, junit_xml(run, findings))
     except OSError as error:
         raise UserError(f"{path} cannot be written: {error.strerror}") from None

@@ -6,8 +6,9 @@ from xml.etree import ElementTree
 
 from tierscope.analysis.matrix import idle_latencies, peak_bandwidths
 from tierscope.model.endpoint import EndpointKind, parse_endpoint
-from tierscope.model.errors import UserError
+from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.run import Measurement, Run
+from tierscope.runs.replace import check_replaceable, replace_file
 
 _HIGHER_FIRST, _LOWER_FIRST, _NEED_INITIATOR = 1, 2, 4  # hwloc_memattr_flag_e
 _MIB = 1 << 20
@@ -30,9 +31,21 @@ def write_hwloc_xml(machine: str, run: Run, path: Path) -> None:
     Attributes that are measured replace firmware's, so that no reader compares the two kinds.
     """
     try:
-        path.write_text(with_measured(machine, run), encoding="utf-8")
+        replace_file(path, with_measured(machine, run))
     except OSError as error:
-        raise UserError(f"--hwloc-xml: '{path}' cannot be written: {error.strerror}") from None
+        raise _refusal(path, error, ExitCode.SOMETHING_FAILED) from None
+
+
+def check_hwloc_xml(path: Path) -> None:
+    """Raise UserError where the file could not be written, before anything is measured."""
+    try:
+        check_replaceable(path)
+    except OSError as error:
+        raise _refusal(path, error, ExitCode.REQUEST_WRONG) from None
+
+
+def _refusal(path: Path, error: OSError, code: ExitCode) -> UserError:
+    return UserError(f"--hwloc-xml: '{path}' cannot be written: {error.strerror}", code)
 
 
 def with_measured(machine: str, run: Run) -> str:

@@ -8,6 +8,7 @@ from tierscope.model.errors import UserError
 from tierscope.model.path import Path
 from tierscope.model.topology import Topology
 from tierscope.report.console import make_console
+from tierscope.runs.replace import replace_file
 from tierscope.topology import discover
 from tierscope.topology.affinity import advice, devices, matrix
 from tierscope.topology.hwloc import read_hwloc
@@ -39,7 +40,7 @@ def show(
 
         write(svg, draw(topology))
     if as_json:
-        print(json.dumps(_path_json(path) if path else machine_json(topology), ensure_ascii=False))
+        print(json.dumps(_path_json(path) if path else machine_json(topology)))
     elif path is not None:
         from tierscope.report.topology_tables import show_path
 
@@ -71,6 +72,6 @@ def _path_json(path: Path) -> dict[str, object]:
 def write(path: str, text: str) -> None:
     """Write a file; UserError where that fails."""
     try:
-        FilePath(path).write_text(text, encoding="utf-8")
+        replace_file(FilePath(path), text)
     except OSError as error:
         raise UserError(f"{path}: cannot be written: {error.strerror}") from None

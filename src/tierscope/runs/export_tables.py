@@ -1,13 +1,14 @@
 """Runs as Parquet or CSV tables, and as a Prometheus text file."""
 
+import os
 import re
-import tempfile
 from datetime import datetime
 from pathlib import Path
 
 from tierscope.model.errors import UserError
 from tierscope.model.run import Measurement, Run
 from tierscope.runs.query import open_runs
+from tierscope.runs.replace import replace_file
 
 _SUFFIX = {"B/s": "bytes_per_second", "ns": "seconds", "1/s": "per_second", "B": "bytes",
            "count": "count", "ratio": "ratio"}  # fmt: skip
@@ -35,9 +36,15 @@ def export_table(paths: list[Path], target: Path, form: str) -> tuple[int, list[
     try:
         database.execute(f"COPY exported TO '{quoted}' ({options})")
     except duckdb.Error as error:
-        raise UserError(f"{target} cannot be written: {' '.join(str(error).split())}") from None
+        raise UserError(f"{target} cannot be written: {_cause(error)}") from None
     count = database.execute("SELECT count(*) FROM exported").fetchone()
     return int(count[0]) if count else 0, problems
+
+
+def _cause(error: Exception) -> str:
+    """What the system said, where DuckDB passes its number on; else DuckDB's own words."""
+    number = re.search(r'"errno":"(\d+)"', str(error))
+    return os.strerror(int(number[1])) if number else " ".join(str(error).split())
 
 
 def write_prometheus(run: Run, target: Path) -> int:
@@ -48,12 +55,7 @@ def write_prometheus(run: Run, target: Path) -> int:
     """
     text = prometheus_text(run)
     try:
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=target.parent, prefix=".tierscope-", delete=False
-        ) as file:
-            file.write(text)
-        Path(file.name).chmod(0o644)  # the collector runs as another user
-        Path(file.name).replace(target)
+        replace_file(target, text)
     except OSError as error:
         raise UserError(f"{target} cannot be written: {error.strerror}") from None
     return sum(m.status == "measured" for m in run.measurements)

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from tierscope.model.base import Model
 from tierscope.model.errors import UserError
 from tierscope.model.run import Footer, Header, RecordAdapter
+from tierscope.runs.replace import replace_file
 from tierscope.runs.store import SUFFIX, runs_directory, tags_of
 
 _TAG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
@@ -97,7 +98,7 @@ def set_tags(path: Path, add: list[str], remove: list[str]) -> list[str]:
     file = path.with_suffix(".tags")
     try:
         if tags:
-            file.write_text("".join(f"{tag}\n" for tag in tags), encoding="utf-8")
+            replace_file(file, "".join(f"{tag}\n" for tag in tags))
         else:
             file.unlink(missing_ok=True)
     except OSError as error:

@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import io
 import json
+import re
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -19,13 +20,14 @@ from tierscope.model.endpoint import format_ranges
 from tierscope.model.errors import UserError
 from tierscope.model.run import Measurement, Run
 from tierscope.report.evidence import evidence_line, warnings
-from tierscope.report.figures import size_text
+from tierscope.report.figures import share_text, size_text
 from tierscope.report.html.machine import machine_drawing
 from tierscope.report.html.rows import MOST_PATHS, FigureTable, PathRow, figure_table, path_rows
 from tierscope.report.pictures import Picture, kind_of, kinds_in, pictures_of, svg_for_page
 from tierscope.report.pictures.draw import DARK, LIGHT
 from tierscope.report.sentences import sentences
 from tierscope.runs.export import to_csv
+from tierscope.runs.replace import replace_file
 
 MOST_PICTURES = 30
 """Pictures on one page; --svg and --png draw all."""
@@ -89,7 +91,7 @@ def render_report(runs: list[tuple[str, Run]]) -> str:
 def write_page(text: str, path: Path) -> None:
     """Write a page; raises UserError where that cannot be."""
     try:
-        path.write_text(text, encoding="utf-8")
+        replace_file(path, text)
     except OSError as error:
         raise UserError(
             f"{path} cannot be written: {error.strerror}; name another file with -o"
@@ -107,11 +109,28 @@ def _environment() -> Environment:
     )
     environment.filters["size"] = size_text
     environment.filters["cpus"] = lambda cpus: format_ranges(tuple(sorted(cpus))) or "none"
+    environment.filters["share"] = share_text
+    environment.filters["when"] = _when
+    environment.filters["setting"] = _setting
     environment.filters["count"] = lambda number, name: f"{number} {name}" + "s" * (number != 1)
     environment.globals["asset"] = _asset
     environment.globals["script_hash"] = _script_hash
     environment.globals["colours"] = {"light": LIGHT, "dark": DARK}
     return environment
+
+
+def _when(time: str) -> str:
+    """Return a file's time as people read it: 2026-01-05 14:03:07 UTC."""
+    return time.replace("T", " ").replace("+00:00", " UTC")
+
+
+def _setting(value: str) -> str:
+    """Return a setting's value with its bytes in words: "8388608 bytes" as "8 MiB"."""
+    return (
+        re.sub(r"\b(\d{4,15})( bytes)?(?= left|,|$)", lambda m: size_text(int(m[1])), value)
+        if "bytes" in value
+        else value
+    )
 
 
 def template(name: str) -> Any:

@@ -6,6 +6,7 @@ from tierscope.model.errors import UserError
 from tierscope.model.run import Run
 from tierscope.report.pictures.draw import png_for_file, svg_for_file
 from tierscope.report.pictures.kinds import kinds_in, pictures_of
+from tierscope.runs.replace import replace_file
 
 
 def write_pictures(runs: list[tuple[str, Run]], folder: Path, form: str) -> int:
@@ -21,7 +22,7 @@ def write_pictures(runs: list[tuple[str, Run]], folder: Path, form: str) -> int:
             prefix = f"{name}-" if len(runs) > 1 else ""
             for kind in kinds_in(run):
                 for picture in pictures_of(run, kind):
-                    (folder / f"{prefix}{picture.key}.{form}").write_bytes(draw(picture))
+                    replace_file(folder / f"{prefix}{picture.key}.{form}", draw(picture))
                     count += 1
     except OSError as error:
         raise UserError(f"pictures cannot be written to {folder}: {error.strerror}") from None
