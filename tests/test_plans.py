@@ -180,17 +180,18 @@ def test_memory_is_counted_over_all_arrays(machine: Topology) -> None:
 def test_a_region_larger_than_its_node_is_refused_with_the_numbers(machine: Topology) -> None:
     plan = ask(machine, to="node:2", op="triad", size="3g")
     with pytest.raises(UserError, match=r"needs 9.00 GiB on node 2, which can give 7.88 GiB"):
-        check_memory(plan, machine, None)
+        check_memory(plan, machine)
 
 
 def test_a_region_larger_than_the_cgroup_allows_is_refused(machine: Topology) -> None:
     plan = ask(machine, size="2g")
     with pytest.raises(UserError, match=r"memory limit leaves 1.00 GiB"):
-        check_memory(plan, machine, GIB)
+        check_memory(plan, machine.model_copy(update={"memory_left_bytes": GIB}))
 
 
 def test_what_fits_is_let_through(machine: Topology) -> None:
-    check_memory(ask(machine, op="triad", size="1g"), machine, 4 * GIB)
+    limited = machine.model_copy(update={"memory_left_bytes": 4 * GIB})
+    check_memory(ask(machine, op="triad", size="1g"), limited)
 
 
 def test_fit_time_shrinks_budgets_to_the_time_given(machine: Topology) -> None:
@@ -220,7 +221,7 @@ def test_quick_fits_a_minute_and_this_machine(machine: Topology) -> None:
     profile = profile_named("quick")
     assert profile.seconds is not None
     plan = fit_time(expand(profile_requests(profile, machine), machine, True), profile.seconds)
-    check_memory(plan, machine, None)
+    check_memory(plan, machine)
     assert sum(longest_seconds(plan)) < 60
 
 
@@ -273,6 +274,11 @@ def test_a_virtual_machine_s_word_for_its_caches_is_not_taken(machine: Topology)
     caches = [Cache(level=3, type="unified", size_bytes=4 * GIB, cpus=[0])]
     virtual = machine.model_copy(update={"caches": caches, "virtual": "kvm"})
     assert default_size(virtual, [0], [0], 3) == GIB
+
+
+def test_the_default_size_leaves_half_of_a_cgroup_s_memory(machine: Topology) -> None:
+    limited = machine.model_copy(update={"memory_left_bytes": 600 << 20})
+    assert default_size(limited, [0], [0], 1) == 256 << 20
 
 
 def test_the_default_size_leaves_half_of_a_small_node_free(machine: Topology) -> None:

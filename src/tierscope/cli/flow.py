@@ -29,8 +29,6 @@ from tierscope.plans.loaded_latency import most_points
 from tierscope.runs import find_run, measure, read_run, to_csv, to_json
 from tierscope.runs.refine import Refine, further_seconds, refinement
 from tierscope.topology import discover
-from tierscope.topology.available import with_available
-from tierscope.topology.cgroup import memory_limit
 from tierscope.topology.settings import thp_available
 
 Show = Callable[[Any, Run, Path], None]
@@ -40,14 +38,14 @@ Show = Callable[[Any, Run, Path], None]
 def measure_options(kind: str, given: dict[str, str], output: Output) -> None:
     """Measure one request made of a command's options."""
     request = Request.model_validate({"kind": kind, "options": given})
-    topology = with_available(discover())
+    topology = discover()
     carry_out_refined(kind, planned([request], topology), [request], topology, output)
 
 
 def measure_plan_file(path: Path, budget: str | None, output: Output) -> None:
     """Measure what a YAML plan asks for."""
     requests = read_plan(path)
-    topology = with_available(discover())
+    topology = discover()
     plan = planned(requests, topology)
     if budget is not None:
         plan = fit_time(plan, _seconds(budget))
@@ -57,7 +55,7 @@ def measure_plan_file(path: Path, budget: str | None, output: Output) -> None:
 def measure_profile(name: str, budget: str | None, output: Output) -> None:
     """Measure what a profile makes of this machine."""
     profile = profile_named(name)
-    topology = with_available(discover())
+    topology = discover()
     requests = profile_requests(profile, topology)
     plan = planned(requests, topology)
     if budget is not None:
@@ -96,8 +94,7 @@ def _seconds(budget: str) -> float:
 def planned(requests: list[Request], topology: Topology) -> Plan:
     """Return the plan that requests make on this machine, checked against its memory."""
     plan = expand(requests, topology, thp_available())
-    limit = memory_limit()
-    check_memory(plan, topology, limit.left_bytes if limit else None)
+    check_memory(plan, topology)
     return plan
 
 
@@ -123,7 +120,7 @@ def carry_out(
     """Measure a plan and print its run, by ``show`` where the command has a view of its own.
 
     ``refine`` adds points to curves that the plan begins, for ``further_s`` at most; ``keep`` gets
-    the run before it is printed.
+    the run once it is printed.
     """
     if output.dry_run:
         _print_plan(plan, further_s, output)
@@ -135,8 +132,6 @@ def carry_out(
     longest = max(seconds.values())
     with live_progress(plan, lambda name: seconds.get(name, longest)) as watch:
         outcome = measure(plan, label, topology, sys.argv, output.directory, watch, refine)
-    if keep:
-        keep(outcome.run)
     if output.json:
         typer.echo(to_json(outcome.run))
     else:
@@ -148,6 +143,8 @@ def carry_out(
             show_run(console, outcome.run, outcome.path)
         else:
             show(console, outcome.run, outcome.path)
+    if keep:
+        keep(outcome.run)
     if outcome.error:
         raise outcome.error
     raise typer.Exit(int(outcome.exit_code))

@@ -16,8 +16,6 @@ from tierscope.plans.gpu_specs import gpu_numbered, require_gpus
 from tierscope.plans.gpu_story import story
 from tierscope.plans.grammar import expand_counts
 from tierscope.topology import discover
-from tierscope.topology.available import with_available
-from tierscope.topology.cgroup import memory_limit
 
 
 def measure_story(gpus: str | None, trace: bool, output: Output) -> None:
@@ -72,7 +70,7 @@ def gpu_topology() -> Topology:
         raise UserError(
             f"no GPU can be used: {gpu.reason}; {gpu.remedy}", ExitCode.NOTHING_MEASURED
         )
-    topology = with_available(discover())
+    topology = discover()
     require_gpus(topology)
     return topology
 
@@ -108,6 +106,5 @@ def _indices(text: str) -> list[int]:
 
 
 def _checked(plan: Plan, topology: Topology) -> Plan:
-    limit = memory_limit()
-    check_memory(plan, topology, limit.left_bytes if limit else None)
+    check_memory(plan, topology)
     return plan

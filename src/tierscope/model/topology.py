@@ -46,7 +46,7 @@ class Node(Model):
     """CPUs that the source calls nearest, for a CPU-less node too; empty where it tells none."""
     total_bytes: int
     free_bytes: int | None = None
-    """Unused when read; None for another machine's file."""
+    """What a program could get when it was read; None for another machine's file."""
     online: bool = True
     """False where the kernel knows the node but none of its memory is in use."""
     package: int | None = None
@@ -279,6 +279,8 @@ class Topology(Model):
     packages: list[Package]
     cpus: list[int]
     """CPUs that this process may run on (affinity and cgroup); of a file: the allowed ones."""
+    memory_left_bytes: int | None = None
+    """Bytes that this process's cgroup lets it still take; None without such a limit."""
     siblings: list[list[int]]
     """CPUs of each core; one each without SMT."""
     nodes: list[Node]

@@ -20,12 +20,12 @@ _MOST_THREADS = 16
 """Threads beyond which populating is taken to get no faster."""
 
 
-def check_memory(plan: Plan, topology: Topology, limit: int | None) -> None:
+def check_memory(plan: Plan, topology: Topology) -> None:
     """Refuse a plan of which a measurement cannot fit, with the numbers.
 
-    ``limit`` is what a cgroup lets this process still take, in bytes. hugetlb pages come out of
-    pools that the engine looks at.
+    hugetlb pages come out of pools that the engine looks at.
     """
+    limit = topology.memory_left_bytes
     for spec in plan.measurements:
         ordinary = [region for region in regions(spec) if region.pages not in ("2m", "1g")]
         total = sum(region.total_bytes for region in ordinary)

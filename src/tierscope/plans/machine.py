@@ -188,8 +188,9 @@ def default_size(topology: Topology, cpus: list[int], nodes: list[int], arrays: 
 
     Four times those CPUs' last-level caches as the system names them, rounded up to a power of
     two, from 256 MiB to 4 GiB; in a virtual machine, whose system names caches that its CPUs need
-    not get, to 1 GiB. Never more than half of what the emptiest of the nodes has free, over
-    ``arrays`` arrays, rounded down so that a little more or less free memory changes nothing.
+    not get, to 1 GiB. Never more than half of what the emptiest of the nodes has free, or
+    the cgroup leaves, over ``arrays`` arrays, rounded down so that a little more or less free
+    memory changes nothing.
     """
     if topology.emulated:
         return _EMULATED_SIZE
@@ -198,6 +199,8 @@ def default_size(topology: Topology, cpus: list[int], nodes: list[int], arrays: 
     size = min(1 << (wanted - 1).bit_length(), most)
     found = (topology.node(number) for number in nodes)
     free = [node.free_bytes for node in found if node and node.free_bytes is not None]
+    if topology.memory_left_bytes is not None:
+        free.append(topology.memory_left_bytes)
     if free:
         room = max(MIB, min(free) // 2 // arrays)
         size = min(size, 1 << (room.bit_length() - 1))

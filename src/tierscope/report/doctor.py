@@ -13,7 +13,6 @@ from tierscope.model.finding import Finding
 from tierscope.report.console import make_console
 from tierscope.report.style import title
 from tierscope.topology import discover
-from tierscope.topology.available import with_available
 from tierscope.topology.checks import link_findings
 from tierscope.topology.settings import foreign_load, read_settings
 from tierscope.topology.settings_checks import settings_findings
@@ -25,7 +24,7 @@ _MARKS = {"problem": ("!", "bold red"), "note": ("·", "yellow"), "good": ("+", 
 
 def examine(as_json: bool) -> None:
     """Print what can be measured and what was found; raises UserError without an engine."""
-    topology = with_available(discover())
+    topology = discover()
     load = foreign_load(_LOOK_S)  # first, before anything of ours makes load
     settings = read_settings(topology)
     findings = settings_findings(topology, settings, load) + link_findings(topology)
@@ -43,7 +42,7 @@ def examine(as_json: bool) -> None:
             "findings": [finding.model_dump(mode="json") for finding in findings],
             "unreadable": topology.unreadable,
         }
-        print(json.dumps(found, ensure_ascii=False))
+        print(json.dumps(found))
     else:
         console = make_console()
         if engine:

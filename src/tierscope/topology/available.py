@@ -3,11 +3,13 @@
 The engine reckons the same way, so that a plan that passes here is not refused there.
 """
 
+from pathlib import Path
+
 from tierscope.model.topology import Node, Topology
 from tierscope.topology.files import Files
 
 
-def with_available(topology: Topology, root: str = "/") -> Topology:
+def with_available(topology: Topology, root: str | Path = "/") -> Topology:
     """Return the topology with each ``free_bytes`` counting memory that a program can get."""
     files = Files(root)
     with_memory = [node for node in topology.nodes if node.online and node.total_bytes]

@@ -7,6 +7,8 @@ from pathlib import Path
 from tierscope.model.errors import UserError
 from tierscope.model.topology import Cache, Gpu, PciDevice, Topology
 from tierscope.topology import cxl, dimms, network, nodes, nvidia, pci, processors, storage
+from tierscope.topology.available import with_available
+from tierscope.topology.cgroup import memory_limit
 from tierscope.topology.files import Files
 from tierscope.topology.kinds import infer_kinds
 
@@ -30,7 +32,8 @@ def discover(root: str | Path = "/", nvml: nvidia.Nvml | None = None) -> Topolog
     modules, hidden_dimms = dimms.read_dimms(files, packages)
     blocks = storage.read_blocks(files)
     hypervisor, emulated = _virtual(files)
-    return Topology(
+    limit = memory_limit() if files.live else None
+    topology = Topology(
         host=files.text("/proc/sys/kernel/hostname") or platform.node(),
         source="this machine" if files.live else files.root,
         product=_product(files),
@@ -41,6 +44,7 @@ def discover(root: str | Path = "/", nvml: nvidia.Nvml | None = None) -> Topolog
         emulated=emulated,
         packages=packages,
         cpus=processors.allowed_cpus(files),
+        memory_left_bytes=limit.left_bytes if limit else None,
         siblings=cores,
         nodes=infer_kinds(
             plain_nodes,
@@ -70,6 +74,7 @@ def discover(root: str | Path = "/", nvml: nvidia.Nvml | None = None) -> Topolog
         dimms=modules,
         unreadable=[*hidden_pci, *hidden_gpus, *hidden_dimms, *_refused(files)],
     )
+    return with_available(topology, root)
 
 
 def _gpus(
