@@ -355,3 +355,58 @@ def test_a_read_only_directory_is_refused_before_anything_is_measured(
     read_only_directory: Path, fake_engine: Fake
 ) -> None:
     assert "Read-only file system" in refusal(*SMALL, "--out", str(read_only_directory))
+
+
+def test_a_terminated_command_is_interrupted_too(tmp_path: Path) -> None:
+    # A pipe that nobody writes to holds the command where it reads its plan.
+    os.mkfifo(tmp_path / "plan.yaml")
+    process = subprocess.Popen(
+        [*PROGRAM, "run", str(tmp_path / "plan.yaml")], stderr=subprocess.PIPE, text=True
+    )
+    with (tmp_path / "plan.yaml").open("w"):  # opens once the command reads
+        process.send_signal(signal.SIGTERM)
+        _, stderr = process.communicate(timeout=60)
+    assert (process.returncode, stderr) == (130, "tierscope: interrupted\n")
+
+
+def test_a_file_without_end_is_no_run() -> None:
+    assert "/dev/zero is not a tierscope run file" in refusal("show", "/dev/zero")
+
+
+def test_names_cannot_steer_the_terminal(tmp_path: Path, fake_engine: Fake) -> None:
+    tierscope(*SMALL, "--out", str(tmp_path))
+    path = run_file(tmp_path)
+    hostile = path.read_text().replace('"host":"', '"host":"\\u001b]0;x\\u0007\\u009b31m[/bold]')
+    path.write_text(hostile)
+    answer = tierscope("show", str(path))
+    assert answer.returncode == 0
+    assert "]0;x31m[/bold]" in answer.stdout
+    assert not any(sign in answer.stdout for sign in "\x1b\x07\x9b")
+
+
+def test_json_prints_whatever_the_encoding(tmp_path: Path, fake_engine: Fake) -> None:
+    out = tmp_path / "ö"
+    answer = tierscope(*SMALL, "--out", str(out), "--json", PYTHONIOENCODING="ascii")
+    assert answer.returncode == 0
+    assert str(out) in json.loads(answer.stdout)["run"]["command"]
+
+
+def test_a_hwloc_file_that_cannot_be_is_refused_before_anything_is_measured(
+    tmp_path: Path, fake_engine: Fake
+) -> None:
+    for path in (tmp_path, tmp_path / "none" / "x.xml", tmp_path / "x" / "y"):
+        out = tmp_path / "out"
+        assert "cannot be written" in refusal("matrix", "--hwloc-xml", str(path), "--out", str(out))
+        assert not out.exists()
+
+
+def test_a_full_disk_leaves_the_report_that_was_there(
+    small_disk: Path, tmp_path: Path, fake_engine: Fake
+) -> None:
+    tierscope(*SMALL)
+    page = small_disk / "page.html"
+    page.write_text("the old one")
+    (small_disk / "ballast").write_bytes(b"x" * (56 << 10))
+    assert "No space left on device" in refusal("report", "-o", str(page))
+    assert page.read_text() == "the old one"
+    assert sorted(path.name for path in small_disk.iterdir()) == ["ballast", "page.html"]

@@ -106,7 +106,8 @@ def test_the_help_s_columns_are_there(kept: Path, table: str) -> None:
 
 @pytest.mark.parametrize(
     "sql", ["selec", "select nothing from runs", "copy runs to '{}/x.csv'",
-            "select * from read_text('/etc/passwd')", "install httpfs"],
+            "select * from read_text('/etc/passwd')", "install httpfs", "", "select 1; select 2",
+            "drop table runs", "delete from measurements", "select now()"],
 )  # fmt: skip
 def test_a_query_that_fails_is_one_line_and_reaches_no_file(
     kept: Path, tmp_path: Path, sql: str
@@ -179,3 +180,10 @@ def test_prometheus_labels_hold_any_text() -> None:
     made = made_up.Maker().make("bandwidth", nasty, nasty, {"x-y": nasty}, 1e9)
     lines = prometheus_text(made_up.run([made])).splitlines()
     assert all(line.startswith("# ") or SAMPLE.fullmatch(line) for line in lines)
+
+
+def test_a_query_s_json_has_no_nan_and_loses_no_column(kept: Path) -> None:
+    done = do("query", "select 'nan'::double as x, ['inf'::double] as y", "--json")
+    assert json.loads(done.stdout) == {"rows": [{"x": None, "y": [None]}]}
+    done = do("query", "select 1 as a, 2 as a", "--json")
+    assert "two columns are called 'a'" in str(done.exception)

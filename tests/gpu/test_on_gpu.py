@@ -17,7 +17,6 @@ from tierscope.plans import gpu_expand
 from tierscope.plans.gpu_limits import limit_of
 from tierscope.plans.gpu_specs import copy_spec, gpu_place, home_node, host_place, transfer
 from tierscope.topology import discover
-from tierscope.topology.available import with_available
 
 pytestmark = pytest.mark.gpu
 
@@ -30,7 +29,7 @@ ABOVE_LIMIT = 1.01
 
 @pytest.fixture(scope="module")
 def topology():
-    found = with_available(discover())
+    found = discover()
     assert found.gpus, "these tests are for a machine with GPUs"
     return found
 

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -49,8 +50,11 @@ def query_runs(sql: str, directory: Path | None, form: str) -> None:
         names, rows, problems = query(_all_paths(directory), sql)
     _warn(problems)
     if form == "json":
-        records = [dict(zip(names, row, strict=True)) for row in rows]
-        typer.echo(json.dumps({"rows": records}, default=str, ensure_ascii=False))
+        twins = sorted({name for name in names if names.count(name) > 1})
+        if twins:
+            raise UserError(f"two columns are called '{twins[0]}'; name one of them with AS")
+        records = [dict(zip(names, map(_json_value, row), strict=True)) for row in rows]
+        typer.echo(json.dumps({"rows": records}, default=str))
     elif form == "csv":
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(names)
@@ -60,6 +64,17 @@ def query_runs(sql: str, directory: Path | None, form: str) -> None:
         from tierscope.report.history import show_rows
 
         show_rows(make_console(), names, rows)
+
+
+def _json_value(value: Any) -> Any:
+    """JSON has no NaN and no infinity."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {str(key): _json_value(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_json_value(item) for item in value]
+    return value
 
 
 def export_runs(
@@ -106,7 +121,7 @@ def check_run(name: str, expect: Path, junit: Path | None, as_json: bool) -> Non
         write_junit(run, findings, junit)
     if as_json:
         found: dict[str, Any] = {"findings": [f.model_dump(mode="json") for f in findings]}
-        typer.echo(json.dumps(found, ensure_ascii=False))
+        typer.echo(json.dumps(found))
     else:
         from tierscope.report.console import make_console
 

@@ -13,8 +13,9 @@ _SHOW_CURSOR = "\x1b[?25h"
 
 def main() -> None:
     """Run the command line; never shows a traceback unless TIERSCOPE_DEBUG asks for it."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _leave)
     _replace_closed_streams()
-    signal.signal(signal.SIGINT, _leave)
     try:
         from tierscope.cli.app import app  # in here, so that Ctrl-C while it loads is quiet too
 
@@ -35,15 +36,16 @@ def main() -> None:
 
 
 def _leave(_number: int, _frame: FrameType | None) -> None:
-    """End at once on Ctrl-C, except while measuring, when the engine's events take it over.
+    """End at once on Ctrl-C or SIGTERM, except while measuring, when the engine's events take over.
 
     A KeyboardInterrupt would get lost where Python ignores exceptions, as in the callbacks that
     imports leave behind; and outside measuring there is nothing to put in order.
     """
-    if sys.stderr.isatty():
-        sys.stderr.write(_SHOW_CURSOR)
-    _say("interrupted")
-    sys.stderr.flush()
+    if sys.stderr is not None:
+        if sys.stderr.isatty():
+            sys.stderr.write(_SHOW_CURSOR)
+        _say("interrupted")
+        sys.stderr.flush()
     os._exit(_INTERRUPTED)
 
 
@@ -64,6 +66,9 @@ def _explain(error: Exception) -> int:
     if isinstance(error, OSError) and error.filename is None and error.errno == errno.ENOSPC:
         _say(f"the output could not be written: {error.strerror}")
         return 1
+    if isinstance(error, PermissionError) and error.filename is not None:
+        _say(f"'{error.filename}' cannot be reached: {error.strerror}; name another place")
+        return 2
     _say(
         f"internal error, please report it: {type(error).__name__}: {error} "
         "(TIERSCOPE_DEBUG=1 shows where)"
@@ -84,4 +89,8 @@ def _drop_output() -> None:
 
 
 def _say(message: str) -> None:
-    sys.stderr.write(f"tierscope: {' '.join(message.split())}\n")
+    line = " ".join(message.split())
+    # Names in it may be anyone's; none may steer the terminal.
+    sys.stderr.write(
+        f"tierscope: {''.join(sign if sign.isprintable() else '?' for sign in line)}\n"
+    )

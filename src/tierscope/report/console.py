@@ -4,9 +4,12 @@ import codecs
 import contextlib
 import io
 import sys
+import unicodedata
+from collections.abc import Iterable
 from typing import IO
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 
 WIDEST = 100
 _PIPED = 100
@@ -16,11 +19,28 @@ _PLAIN = {
 }  # fmt: skip
 
 
+class _SafeConsole(Console):
+    """Leaves out signs that would steer the terminal: names in run files and XML are anyone's."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            if segment.control or segment.text.isprintable():
+                yield segment
+            else:
+                yield Segment("".join(filter(_harmless, segment.text)), segment.style)
+
+
+def _harmless(sign: str) -> bool:
+    return sign == "\n" or not unicodedata.category(sign).startswith("C")
+
+
 def make_console(file: IO[str] | None = None) -> Console:
     """Return a console at most 100 columns wide; rich itself honours NO_COLOR and pipes."""
     target = file or sys.stdout
     _make_safe(target)
-    console = Console(file=target, highlight=False, soft_wrap=False)
+    console = _SafeConsole(file=target, highlight=False, soft_wrap=False, markup=False, emoji=False)
     if not console.is_terminal:
         console.width = _PIPED
     console.width = min(console.width, WIDEST)

@@ -29,8 +29,7 @@ def to_json(run: Run) -> str:
         {
             "run": {**header, "complete": footer is not None, "footer": footer},
             "results": [_result(measurement) for measurement in run.measurements],
-        },
-        ensure_ascii=False,
+        }
     )
 
 

@@ -85,11 +85,33 @@ def query(paths: list[Path], sql: str) -> tuple[list[str], list[tuple[Any, ...]]
     database.execute("SET enable_external_access = false")
     database.execute("SET lock_configuration = true")
     try:
+        _check_reading(sql)
         result = database.execute(sql)
         names = [str(column[0]) for column in result.description or []]
         return names, result.fetchall() if names else [], problems
     except duckdb.Error as error:
+        if "pytz" in str(error):
+            raise UserError(
+                "the query failed: times with a time zone cannot be shown; cast them, as in "
+                "now()::timestamp"
+            ) from None
         raise UserError(f"the query failed: {' '.join(str(error).split())}") from None
+
+
+def _check_reading(sql: str) -> None:
+    """Refuse all but one statement that reads: the tables are copies, and changes would be lost."""
+    import duckdb
+
+    statements = duckdb.extract_statements(sql)
+    if len(statements) != 1:
+        raise UserError(f"the query failed: it has to be one statement, not {len(statements)}")
+    kinds = duckdb.StatementType
+    kind = statements[0].type
+    if kind not in (kinds.SELECT, kinds.EXPLAIN, kinds.MULTI):  # PIVOT is a multi
+        raise UserError(
+            "the query failed: it may only read, as SELECT, FROM, DESCRIBE and SUMMARIZE do, not "
+            f"{kind.name}; run files are never changed"
+        )
 
 
 def _run_row(name: str, path: Path, run: Run) -> dict[str, Any]:

@@ -7,6 +7,10 @@ from pydantic import ValidationError
 from tierscope.model.errors import UserError
 from tierscope.model.run import RUN_VERSION, Footer, Header, Measurement, RecordAdapter, Run
 
+_HEAD = 200
+_BEGIN = b'"record":"header"'
+"""What the first bytes of every run file hold."""
+
 
 def read_run(path: Path) -> Run:
     """Return the run; ``footer`` is None where the file was cut, torn last line or not.
@@ -14,7 +18,10 @@ def read_run(path: Path) -> Run:
     Raises UserError, with the line, for a file that is no run file or was damaged before its end.
     """
     try:
-        content = path.read_bytes()
+        with path.open("rb") as file:
+            content = file.read(_HEAD)
+            if _BEGIN in content:  # else it is something else, perhaps without end
+                content += file.read()
     except OSError as error:
         raise UserError(f"run '{path}' cannot be read: {error.strerror}") from None
     return parse_run(content, str(path))
@@ -55,7 +62,7 @@ def _broken(
     where = ".".join(map(str, first["loc"]))
     if header is not None:
         return f"{path}:{number}: the run file is damaged here ({where or 'line'}: {first['msg']})"
-    if b'"record":"header"' not in line[:200]:
+    if _BEGIN not in line[:_HEAD]:
         return f"{path} is not a tierscope run file"
     if first["type"] == "json_invalid":
         return f"{path} holds no run: it was cut inside its header"

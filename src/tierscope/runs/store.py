@@ -46,7 +46,7 @@ def find_run(name: str) -> Path:
 
     Raises UserError that says where it was looked for.
     """
-    if Path(name).is_file() or "/" in name:
+    if "/" in name or Path(name).is_file():
         return Path(name)
     folder = runs_directory()
     if name == "last":
