@@ -63,7 +63,10 @@ std::string verify(const AtomicsSpec& spec, const std::byte* base, std::uint64_t
 
 Outcome measure(const AtomicsSpec& spec, Workspace& workspace, const Progress& progress) {
   Team& team = workspace.team(spec.cpus);
-  Region& region = *workspace.regions(1, spec.size, spec.pages, spec.placement, team).front();
+  const std::array<RegionKind, 1> kind{{{spec.size, spec.pages, spec.placement}}};
+  const Lent lent = workspace.lend(kind, team).front();
+  lent.contents->reset();
+  Region& region = *lent.region;
   std::fill_n(region.data(), spec.size, std::byte{0});
   std::deque<Share> shares = divide(spec, region.data());
   const auto update = spec.operation == Atomic::kFetchAndAdd

@@ -40,6 +40,9 @@ constexpr double kBefore = -1.0;  // What array a holds before it is written.
 double b_at(std::size_t i) { return static_cast<double>(i % 1024 + 1); }
 double c_at(std::size_t i) { return static_cast<double>(i % 512 + 2); }
 
+// What an array holds that was only read since it was filled.
+struct FilledForReads {};
+
 // A thread's part of the arrays, and its rate in each sample.
 struct Share {
   Walk walk;
@@ -192,10 +195,19 @@ Outcome measure(const BandwidthSpec& spec, Workspace& workspace, const Progress&
   const OperationTraits& traits = traits_of(spec.operation);
   const Kernel kernel = find_kernel(spec.isa, spec.operation, spec.order);
   Team& team = workspace.team(spec.cpus);
-  const std::vector<Region*> arrays = workspace.regions(
-      static_cast<std::size_t>(traits.arrays), spec.size, spec.pages, spec.placement, team);
+  const std::vector<RegionKind> kinds(static_cast<std::size_t>(traits.arrays),
+                                      {spec.size, spec.pages, spec.placement});
+  const std::vector<Lent> lent = workspace.lend(kinds, team);
+  std::vector<Region*> arrays;
+  for (const Lent& array : lent) arrays.push_back(array.region);
   std::vector<Share> shares = divide(spec, arrays);
-  team.run([&](int thread) { fill(shares[static_cast<std::size_t>(thread)].walk); });
+  // A sweep of reads leaves its array as it was; filling it anew would take longer than a reading.
+  const bool reads = spec.operation == Operation::kRead;
+  if (!reads || std::any_cast<FilledForReads>(lent.front().contents) == nullptr) {
+    team.run([&](int thread) { fill(shares[static_cast<std::size_t>(thread)].walk); });
+  }
+  for (const Lent& array : lent) array.contents->reset();
+  if (reads) *lent.front().contents = FilledForReads{};
   std::vector<Worker> workers;
   for (Share& share : shares) {
     workers.push_back({.work = [kernel, &share](std::uint64_t accesses) {

@@ -46,15 +46,4 @@ std::vector<Lent> Workspace::lend(std::span<const RegionKind> kinds, Team& popul
   return lent;
 }
 
-std::vector<Region*> Workspace::regions(std::size_t count, std::size_t bytes, Pages pages,
-                                        const Placement& placement, Team& populating) {
-  const std::vector<RegionKind> kinds(count, {bytes, pages, placement});
-  std::vector<Region*> all;
-  for (const Lent& lent : lend(kinds, populating)) {
-    lent.contents->reset();
-    all.push_back(lent.region);
-  }
-  return all;
-}
-
 }  // namespace tierscope

@@ -37,10 +37,6 @@ class Workspace {
   // one kind together would not fit.
   std::vector<Lent> lend(std::span<const RegionKind> kinds, Team& populating);
 
-  // `count` regions of the same kind, contents undefined.
-  std::vector<Region*> regions(std::size_t count, std::size_t bytes, Pages pages,
-                               const Placement& placement, Team& populating);
-
  private:
   struct Kept {
     RegionKind kind;
