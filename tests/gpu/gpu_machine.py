@@ -15,7 +15,9 @@ from tierscope.model.topology import (
     PcieLink,
     Topology,
 )
+from tierscope.plans import Request, expand
 from tierscope.plans.gpu_limits import limit_of
+from tierscope.plans.request import Kind
 from tierscope.runs.record import make_header, measurement_of
 
 GIB = 1 << 30
@@ -129,6 +131,12 @@ def result_of(spec: Spec, estimate: float = 50e9) -> Result:
         figures=figures,
         evidence=Evidence(verified="all of it", gpus=[state]),
     )
+
+
+def plan_of(kind: Kind, topology: Topology, **options: str) -> Plan:
+    """The plan of one request; an option from_ is ``from``, access_size is ``access-size``."""
+    named = {name.rstrip("_").replace("_", "-"): text for name, text in options.items()}
+    return expand([Request(kind=kind, options=named)], topology, thp=False)
 
 
 def run_of(plan: Plan, topology: Topology) -> Run:

@@ -6,12 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
-from gpu_machine import machine, result_of, run_of
+from gpu_machine import machine, plan_of, result_of, run_of
 from rich.console import Console
 
 from tierscope.model.event import Failed, Figure, Skipped, TraceRow
 from tierscope.model.topology import PcieLink
-from tierscope.plans import gpu_expand
 from tierscope.plans.gpu_nvbandwidth import Settings, make_cells, waived
 from tierscope.plans.gpu_nvbandwidth_tests import TESTS
 from tierscope.plans.gpu_story import story
@@ -160,11 +159,10 @@ def test_a_faster_way_than_the_plain_one_is_left_on_the_table():
     assert "4 streams is 20% faster" in " ".join(text.split())
 
 
-@pytest.mark.parametrize("both_ways", [False, True])
+@pytest.mark.parametrize("both_ways", ["no", "yes"])
 def test_all_pairs_become_a_matrix(both_ways):
     topology = machine(gpus=4, nodes=2)
-    given = {"from": "all", "to": "all"}
-    plan = gpu_expand.copies(topology, given, both_ways=both_ways, trace=False)
+    plan = plan_of("gpu-copy", topology, from_="all", to="all", both_ways=both_ways)
     text = screen(show_run, run_of(plan, topology), Path("run"))
     assert "from \\ to" in text
     for end in ("gpu:0", "gpu:3", "node:1"):
@@ -174,8 +172,7 @@ def test_all_pairs_become_a_matrix(both_ways):
 
 def test_small_copies_show_what_a_call_takes_beside_a_copy():
     topology = machine(gpus=1)
-    given = {"from": "node:0", "to": "gpu:0", "size": "4,1m"}
-    plan = gpu_expand.copies(topology, given, both_ways=False, trace=False)
+    plan = plan_of("gpu-copy", topology, from_="node:0", to="gpu:0", size="4,1m")
     run = run_of(plan, topology)
     small = run.measurements[0]
     call = Figure(metric="latency of one call", unit="ns", estimate=8200.0)
@@ -186,7 +183,7 @@ def test_small_copies_show_what_a_call_takes_beside_a_copy():
 
 
 def first(topology, **given):
-    plan = gpu_expand.copies(topology, given, both_ways=False, trace=False)
+    plan = plan_of("gpu-copy", topology, **given)
     return run_of(plan, topology).measurements[0]
 
 

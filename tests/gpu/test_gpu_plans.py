@@ -3,23 +3,26 @@
 import itertools
 
 import pytest
-from gpu_machine import machine, result_of
+from gpu_machine import machine, plan_of, result_of
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tierscope.model.errors import ExitCode, UserError
-from tierscope.model.gpu import GpuCopySpec, GpuPlace, HostPlace
+from tierscope.model.gpu import GpuCopySpec, GpuLatencySpec, GpuPlace, HostPlace
 from tierscope.model.needs import host_bytes
 from tierscope.model.plan import Plan
-from tierscope.plans import gpu_expand
+from tierscope.plans import expand
 from tierscope.plans.gpu_limits import limit_of
 from tierscope.plans.gpu_nvbandwidth import Settings, make_cells, waived
 from tierscope.plans.gpu_nvbandwidth_tests import TESTS
-from tierscope.plans.gpu_specs import gpu_place, host_place, require_gpus, transfer
+from tierscope.plans.gpu_specs import gpu_place, host_place, identity, require_gpus, transfer
 from tierscope.plans.gpu_story import story
+from tierscope.plans.yaml_plan import parse_plan
 from tierscope.topology import path_limit
 
 
-def copies(topology, both_ways=False, **given):
-    plan = gpu_expand.copies(topology, given, both_ways=both_ways, trace=False)
+def copies(topology, **given):
+    plan = plan_of("gpu-copy", topology, **given)
     return [spec for spec in plan.measurements if isinstance(spec, GpuCopySpec)]
 
 
@@ -69,7 +72,7 @@ def test_between_gpus_the_destination_reads_and_the_source_writes():
 
 def test_both_ways_contends_with_the_opposite_direction_and_counts_it():
     topology = machine(gpus=1)
-    (spec,) = copies(topology, both_ways=True, **{"from": "node:0", "to": "gpu:0"})
+    (spec,) = copies(topology, both_ways="yes", **{"from": "node:0", "to": "gpu:0"})
     there, back = spec.transfers
     assert (there.source, there.destination) == (back.destination, back.source)
     assert there.reported
@@ -112,7 +115,7 @@ def test_rows_are_whole_and_count_their_padding_as_memory():
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("options", "said"),
     [
         ({"from": "gpu:9"}, "--from: there is no GPU 9; this machine's GPUs are 0, 1"),
         ({"from": "node:7"}, "--from: 'node:7' is neither a GPU nor one of the nodes"),
@@ -130,16 +133,16 @@ def test_rows_are_whole_and_count_their_padding_as_memory():
         ({"precision": "80%"}, "--precision: "),
     ],
 )
-def test_a_wrong_request_is_refused_by_its_option(given, said):
+def test_a_wrong_request_is_refused_by_its_option(options, said):
     with pytest.raises(UserError) as caught:
-        copies(machine(gpus=2), **given)
+        copies(machine(gpus=2), **options)
     assert said in str(caught.value)
     assert caught.value.exit_code is ExitCode.REQUEST_WRONG
 
 
 def test_pageable_memory_is_refused_both_ways():
     with pytest.raises(UserError, match="one transfer"):
-        copies(machine(gpus=1), both_ways=True, memory="pageable")
+        copies(machine(gpus=1), both_ways="yes", memory="pageable")
 
 
 def test_a_machine_without_gpus_measures_nothing():
@@ -150,7 +153,7 @@ def test_a_machine_without_gpus_measures_nothing():
 
 def test_every_set_of_transfers_takes_all_gpus():
     topology = machine(gpus=4)
-    plan = gpu_expand.together(topology, {}, trace=False)
+    plan = plan_of("gpu-together", topology)
     sizes = {
         spec.id.split(".")[0]: len(spec.transfers)
         for spec in plan.measurements
@@ -213,10 +216,78 @@ def test_a_copy_inside_a_gpu_has_half_its_memorys_rate():
 
 def test_small_arrays_have_no_limit_since_they_may_be_in_the_l2():
     topology = machine(gpus=1)
-    plan = gpu_expand.memory(topology, {"op": "read", "size": "16m,1g"}, trace=False)
+    plan = plan_of("gpu-memory", topology, op="read", size="16m,1g")
     small, large = (limit_of(topology, spec) for spec in plan.measurements)
     assert small is None
     assert large is not None
+
+
+# YAML plans
+
+
+YAML = """\
+measurements:
+  - name: link
+    kind: gpu-copy
+    args: {from: node:0, to: gpu:0}
+    matrix: {size: [4k, 1m], engine: [ce, sm]}
+  - kind: gpu-together
+    args: {set: all-to-host}
+  - kind: gpu-memory
+    matrix: {op: [read, triad]}
+  - kind: gpu-latency
+    args: {from: gpu:0, to: gpu:1, order: linear, every-sm: yes}
+"""
+
+
+def planned(text, topology):
+    return expand(parse_plan(text, "plan.yaml"), topology, thp=False).measurements
+
+
+def test_a_yaml_plan_takes_the_kinds_of_gpus():
+    specs = planned(YAML, machine(gpus=2))
+    assert [spec.kind for spec in specs] == [
+        *["gpu-copy"] * 5,
+        *["gpu-memory"] * 4,
+        "gpu-latency",
+    ]
+    assert all(spec.id.startswith("link.") for spec in specs[:4])
+    assert len({spec.id for spec in specs}) == len(specs)
+    last = specs[-1]
+    assert isinstance(last, GpuLatencySpec)
+    assert last.every_sm
+    assert last.pattern.order == "linear"
+
+
+def test_gpus_and_cpus_go_in_one_plan():
+    text = "measurements: [{kind: latency, args: {size: 4k}}, {kind: gpu-copy}]"
+    kinds = {spec.kind for spec in planned(text, machine(gpus=1))}
+    assert kinds == {"latency", "gpu-copy"}
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ("{kind: gpu-copy, args: {engine: cee}}", "plan.yaml:1: key 'engine': 'cee' is not one of"),
+        ("{kind: gpu-copy, args: {both-ways: maybe}}", "key 'both-ways': 'maybe' is not one of"),
+        ("{kind: gpu-copy, args: {to: gpu:9}}", "key 'to': there is no GPU 9"),
+        ("{kind: gpu-memory, args: {from: node:0}}", "key 'from': name GPUs"),
+        ("{kind: gpu-memory, args: {streams: 4}}", "streams"),
+        ("{kind: gpu-latency, args: {engine: tma, stride: 8}}", "key 'stride'"),
+        ("{kind: gpu-copie}", "did you mean 'gpu-copy'?"),
+    ],
+)
+def test_a_wrong_key_of_a_yaml_plan_is_named_with_its_line(entry, said):
+    with pytest.raises(UserError) as caught:
+        planned(f"measurements: [{entry}]", machine(gpus=2))
+    assert said in str(caught.value)
+
+
+@given(parts=st.lists(st.sampled_from(["gpu0", "node:0", "sm", "x" * 30, "512m"]), min_size=1))
+def test_ids_stay_short_and_apart(parts):
+    text = ".".join(parts)
+    assert len(identity(text)) <= 64
+    assert (identity(text) == identity(text + ".more")) is False
 
 
 # nvbandwidth

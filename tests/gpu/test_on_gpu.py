@@ -1,19 +1,21 @@
 """On a machine with NVIDIA GPUs: `make test-gpu`. Nothing here asserts how long anything takes."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from gpu_machine import plan_of
 
 from tierscope.engine import find_engine, stream
 from tierscope.model.event import Failed, Result, Skipped
 from tierscope.model.gpu import GpuCopyPattern, GpuCopySpec
 from tierscope.model.plan import Plan
 from tierscope.model.spec import Sampling
-from tierscope.plans import gpu_expand
+from tierscope.plans.gpu_expand import MEMORIES
 from tierscope.plans.gpu_limits import limit_of
 from tierscope.plans.gpu_specs import copy_spec, gpu_place, home_node, host_place, transfer
 from tierscope.topology import discover
@@ -22,7 +24,7 @@ pytestmark = pytest.mark.gpu
 
 QUICK = Sampling(budget_s=0.1, sample_s=0.002, precision=0.05)
 MIB = 1 << 20
-HOST_KINDS = gpu_expand.MEMORIES
+HOST_KINDS = MEMORIES
 ABOVE_LIMIT = 1.01
 """Clocks differ by parts in a million; a figure above its link's rate by more is wrong."""
 
@@ -127,7 +129,7 @@ def test_no_copy_is_faster_than_its_link(topology):
 
 
 def test_no_operation_on_large_arrays_is_faster_than_the_memory(topology):
-    plan = gpu_expand.memory(topology, {"from": "gpu:0", "size": "1g"}, trace=False)
+    plan = plan_of("gpu-memory", topology, from_="gpu:0", size="1g")
     for spec in plan.measurements:
         limit = limit_of(topology, spec)
         assert limit is not None
@@ -187,13 +189,43 @@ def test_evidence_has_clocks_and_the_link(topology):
 
 
 def test_latency_proves_its_chase(topology):
-    plan = gpu_expand.latency(
-        topology, {"from": "gpu:0", "size": "1m", "engine": "sm"}, per_sm=True, trace=False
-    )
+    plan = plan_of("gpu-latency", topology, from_="gpu:0", size="1m", per_sm="yes")
     for spec in plan.measurements:
         result = measured(spec.model_copy(update={"sampling": QUICK}))
         assert "cycle's length" in (result.evidence.verified or "")
         assert len(result.figures) == 5
+
+
+def test_every_multiprocessor_takes_part_and_the_chase_is_proven(topology):
+    plan = plan_of(
+        "gpu-latency", topology, from_="gpu:0", size="2m", order="linear", every_sm="yes"
+    )
+    for spec in plan.measurements:
+        result = measured(spec.model_copy(update={"sampling": QUICK}))
+        assert "cycle's length" in (result.evidence.verified or "")
+        (note,) = [text for text in result.evidence.notes or [] if "mean over" in text]
+        found = re.search(r"mean over (\d+) of (\d+) SMs", note)
+        assert found is not None
+        assert found[1] == found[2]
+
+
+@pytest.mark.parametrize("size", [MIB, 4097])
+def test_both_ways_by_a_kernel_move_as_much_each_way(topology, size):
+    node = home_node(topology, topology.gpus[0])
+    host, own = host_place(node), gpu_place(0)
+    transfers = [transfer(host, own, "sm"), transfer(own, host, "sm")]
+    result = measured(copy_spec("both", transfers, topology, size=size, sampling=QUICK))
+    assert result.evidence.verified
+    there, back = result.figures
+    assert there.estimate == pytest.approx(back.estimate)
+
+
+def test_small_copies_have_the_latency_of_a_call(topology):
+    node = home_node(topology, topology.gpus[0])
+    small = measured(one_copy(topology, host_place(node), gpu_place(0), size=4))
+    assert [figure.metric for figure in small.figures] == ["latency of one call"]
+    large = measured(one_copy(topology, host_place(node), gpu_place(0), size=2 * MIB))
+    assert large.figures == []
 
 
 def tierscope(*arguments):

@@ -105,11 +105,10 @@ def copy(
       tierscope gpu copy --from node:0 --to gpu:0 --size 4..4g*4 --engine ce,sm
       tierscope gpu copy --from gpu:0 --to gpu:1 --side read,write --both-ways
     """
-    from tierscope.cli.gpu_flow import measure_copies
+    from tierscope.cli.gpu_flow import measure_request
 
-    measure_copies(
-        "gpu-copy", options.given(locals()), both_ways, trace, options.Output(json, dry_run, out)
-    )
+    given = options.given(locals()) | options.flags(both_ways=both_ways, trace=trace)
+    measure_request("gpu-copy", "gpu-copy", given, options.Output(json, dry_run, out))
 
 
 @app.command()
@@ -134,10 +133,11 @@ def matrix(
       tierscope gpu matrix --engine ce,sm --side read,write
       tierscope gpu matrix --both-ways --json
     """
-    from tierscope.cli.gpu_flow import measure_copies
+    from tierscope.cli.gpu_flow import measure_request
 
     given = options.given(locals()) | {"from": "all", "to": "all"}
-    measure_copies("gpu-matrix", given, both_ways, False, options.Output(json, dry_run, out))
+    given |= options.flags(both_ways=both_ways)
+    measure_request("gpu-copy", "gpu-matrix", given, options.Output(json, dry_run, out))
 
 
 @app.command()
@@ -168,9 +168,10 @@ def together(
       tierscope gpu together
       tierscope gpu together --set all-to-host --engine ce,sm
     """
-    from tierscope.cli.gpu_flow import measure_sets
+    from tierscope.cli.gpu_flow import measure_request
 
-    measure_sets(options.given(locals()), trace, options.Output(json, dry_run, out))
+    given = options.given(locals()) | options.flags(trace=trace)
+    measure_request("gpu-together", "gpu-together", given, options.Output(json, dry_run, out))
 
 
 @app.command()
@@ -205,9 +206,10 @@ def memory(
       tierscope gpu memory --op read --size 1m..4g
       tierscope gpu memory --op random --access-size 32..128 --from gpu:0
     """
-    from tierscope.cli.gpu_flow import measure_memory
+    from tierscope.cli.gpu_flow import measure_request
 
-    measure_memory(options.given(locals()), trace, options.Output(json, dry_run, out))
+    given = options.given(locals()) | options.flags(trace=trace)
+    measure_request("gpu-memory", "gpu-memory", given, options.Output(json, dry_run, out))
 
 
 @app.command()
@@ -227,8 +229,15 @@ def latency(
         str | None, typer.Option(metavar="SIZES", help="Working set, as in 16k..1g  [64m]")
     ] = None,
     stride: options.Stride = None,
+    order: Annotated[
+        str | None,
+        typer.Option(metavar="LIST", help="random (one cycle), linear  [default: random]"),
+    ] = None,
     per_sm: Annotated[
         bool, typer.Option("--per-sm", help="Percentiles over the GPU's multiprocessors")
+    ] = False,
+    every_sm: Annotated[
+        bool, typer.Option("--every-sm", help="The mean over all multiprocessors, not one's")
     ] = False,
     trace: Trace = False,
     precision: options.Precision = None,
@@ -246,6 +255,7 @@ def latency(
       tierscope gpu latency --from gpu:0 --to gpu:0 --size 16k..1g
       tierscope gpu latency --to gpu:0 --size 4m --per-sm
     """
-    from tierscope.cli.gpu_flow import measure_latency
+    from tierscope.cli.gpu_flow import measure_request
 
-    measure_latency(options.given(locals()), per_sm, trace, options.Output(json, dry_run, out))
+    given = options.given(locals()) | options.flags(per_sm=per_sm, every_sm=every_sm, trace=trace)
+    measure_request("gpu-latency", "gpu-latency", given, options.Output(json, dry_run, out))

@@ -4,17 +4,16 @@ import os
 import sys
 from pathlib import Path
 
-from tierscope.cli.flow import carry_out
+from tierscope.cli.flow import carry_out, planned
 from tierscope.cli.options import Output
 from tierscope.engine import capabilities
 from tierscope.model.errors import ExitCode, UserError
-from tierscope.model.plan import Plan
 from tierscope.model.topology import Gpu, Topology
-from tierscope.plans import check_memory, gpu_expand
-from tierscope.plans.gpu_expand import Given
+from tierscope.plans import Request, check_memory
 from tierscope.plans.gpu_specs import gpu_numbered, require_gpus
 from tierscope.plans.gpu_story import story
 from tierscope.plans.grammar import expand_counts
+from tierscope.plans.request import Kind
 from tierscope.topology import discover
 
 
@@ -31,35 +30,16 @@ def measure_story(gpus: str | None, trace: bool, output: Output) -> None:
         show_missing(console, run)  # type: ignore[arg-type]
         show_end(console, run, path)  # type: ignore[arg-type]
 
-    carry_out("gpu", _checked(story(topology, chosen, trace), topology), topology, output, show)
+    plan = story(topology, chosen, trace)
+    check_memory(plan, topology)
+    carry_out("gpu", plan, topology, output, show)
 
 
-def measure_copies(label: str, given: Given, both_ways: bool, trace: bool, output: Output) -> None:
-    """``tierscope gpu copy`` and ``matrix``."""
+def measure_request(kind: Kind, label: str, given: dict[str, str], output: Output) -> None:
+    """``tierscope gpu`` with a command: one request made of its options."""
     topology = gpu_topology()
-    plan = gpu_expand.copies(topology, given, both_ways=both_ways, trace=trace)
-    carry_out(label, _checked(plan, topology), topology, output)
-
-
-def measure_sets(given: Given, trace: bool, output: Output) -> None:
-    """``tierscope gpu together``."""
-    topology = gpu_topology()
-    plan = gpu_expand.together(topology, given, trace=trace)
-    carry_out("gpu-together", _checked(plan, topology), topology, output)
-
-
-def measure_memory(given: Given, trace: bool, output: Output) -> None:
-    """``tierscope gpu memory``."""
-    topology = gpu_topology()
-    plan = gpu_expand.memory(topology, given, trace=trace)
-    carry_out("gpu-memory", plan, topology, output)
-
-
-def measure_latency(given: Given, per_sm: bool, trace: bool, output: Output) -> None:
-    """``tierscope gpu latency``."""
-    topology = gpu_topology()
-    plan = gpu_expand.latency(topology, given, per_sm=per_sm, trace=trace)
-    carry_out("gpu-latency", _checked(plan, topology), topology, output)
+    plan = planned([Request(kind=kind, options=given)], topology)
+    carry_out(label, plan, topology, output)
 
 
 def gpu_topology() -> Topology:
@@ -103,8 +83,3 @@ def _indices(text: str) -> list[int]:
         else:
             found += expand_counts(part, 1024)
     return found
-
-
-def _checked(plan: Plan, topology: Topology) -> Plan:
-    check_memory(plan, topology)
-    return plan

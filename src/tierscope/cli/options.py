@@ -81,3 +81,8 @@ def given(arguments: Mapping[str, object]) -> dict[str, str]:
         for name, value in arguments.items()
         if isinstance(value, str)
     }
+
+
+def flags(**arguments: bool) -> dict[str, str]:
+    """Return a command's switches that were set as options of a request: ``both-ways: yes``."""
+    return {name.replace("_", "-"): "yes" for name, on in arguments.items() if on}

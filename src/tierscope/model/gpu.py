@@ -218,4 +218,6 @@ class GpuLatencySpec(GpuSpec):
             raise ValueError("a chase goes through memory that stays where it is")
         if self.engine == "tma" and (self.per_sm or self.every_sm):
             raise ValueError("per_sm and every_sm go with engine sm")
+        if self.engine == "tma" and self.pattern.stride % 16:
+            raise ValueError("engine tma takes strides that are multiples of 16")
         return self

@@ -15,7 +15,7 @@ from tierscope.model.plan import (
     Spec,
 )
 from tierscope.model.topology import Topology
-from tierscope.plans import grammar, machine
+from tierscope.plans import gpu_expand, grammar, machine
 from tierscope.plans.axes import (
     ID_LENGTH,
     MemoryPath,
@@ -164,6 +164,10 @@ EXPANDERS: dict[str, Callable[[Request, Topology, bool], Iterator[Spec]]] = {
     "streams": streams_specs,
     "atomics": atomics_specs,
     "mapping": mapping_specs,
+    "gpu-copy": gpu_expand.copies,
+    "gpu-together": gpu_expand.together,
+    "gpu-memory": gpu_expand.memory,
+    "gpu-latency": gpu_expand.latency,
 }
 """What makes specs of each kind's requests; a new kind adds its row here and its options to
 ``request.OPTIONS``."""

@@ -1,13 +1,12 @@
-"""Expand the options of ``tierscope gpu``'s commands into plans.
+"""Expand requests for measurements on GPUs into specs.
 
 Options are text in the grammar of ``plans.grammar``: a value, a list, a range.
 """
 
 import itertools
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
-
-from pydantic import ValidationError
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
 
 from tierscope.model.endpoint import EndpointKind, parse_endpoint
 from tierscope.model.errors import UserError
@@ -19,10 +18,11 @@ from tierscope.model.gpu import (
     MemoryPlace,
     Transfer,
 )
-from tierscope.model.plan import PLAN_VERSION, Plan, Spec
+from tierscope.model.plan import Spec
 from tierscope.model.spec import Sampling
 from tierscope.model.topology import Topology
-from tierscope.plans import gpu_sets, grammar
+from tierscope.plans import axes, gpu_sets, grammar
+from tierscope.plans.axes import checked, choices
 from tierscope.plans.gpu_specs import (
     LARGE,
     SAMPLING,
@@ -39,6 +39,7 @@ from tierscope.plans.gpu_specs import (
     transfer,
 )
 from tierscope.plans.machine import GIB, MIB
+from tierscope.plans.request import Request
 
 ENGINES = ("ce", "sm", "tma")
 MEMORIES = (
@@ -55,46 +56,46 @@ PAGES = ("base", "thp", "2m", "1g")
 SIDES = ("read", "write")
 MOST_STREAMS = 64
 
-Given = Mapping[str, str | None]
-Value = TypeVar("Value")
 
-
-def copies(topology: Topology, given: Given, *, both_ways: bool, trace: bool) -> Plan:
-    """Every copy between ``from`` and ``to``, over engines, memories, sizes and streams."""
+def copies(request: Request, topology: Topology, _thp: bool = False) -> Iterator[Spec]:
+    """Yield every copy between ``from`` and ``to``, over engines, memories, sizes and streams."""
     require_gpus(topology)
-    sampling, rows = _sampling(given), _rows(given)
-    axes = itertools.product(
-        _places(topology, given, "from", "node:*"),
-        _places(topology, given, "to", "gpu:*"),
-        _choices(given, "side", SIDES) or ["read"],
-        _choices(given, "engine", ENGINES) or ["ce"],
-        _counts(given, "streams"),
-        _sizes(given, "size", LARGE),
+    rows = checked(request, "rows", _rows, request)
+    both_ways = _flag(request, "both-ways")
+    engines: list[Any] = choices(request, "engine", ENGINES) or ["ce"]
+    points = itertools.product(
+        _places(request, topology, "from", "node:*"),
+        _places(request, topology, "to", "gpu:*"),
+        choices(request, "side", SIDES) or ["read"],
+        engines,
+        _streams(request),
+        axes.sizes(request, "size") or [LARGE],
     )
-    specs: list[Spec] = []
-    for source, destination, side, engine, streams, size in axes:
+    found: list[Spec] = []
+    for source, destination, side, engine, streams, size in points:
         if isinstance(source, HostPlace) and isinstance(destination, HostPlace):
             continue
         ends = [(source, destination)]
         if both_ways and source != destination:
             ends.append((destination, source))
         options: dict[str, Any] = {"writes": side == "write", "streams": streams}
-        transfers = [_checked("from", transfer, *pair, engine, **options) for pair in ends]
-        whole = size // rows[0] * rows[0] if rows else size
-        specs.append(
-            _checked(
-                "size",
-                copy_spec,
-                copy_id(transfers[0], size, *_more_of(transfers, side, rows)),
-                transfers,
-                topology,
-                size=whole,
-                sampling=sampling,
-                trace=trace,
-                rows=rows,
-            )
+        transfers = [
+            checked(request, "from", partial(transfer, *pair, engine, **options)) for pair in ends
+        ]
+        make = partial(
+            copy_spec,
+            _named(request, copy_id(transfers[0], size, *_more_of(transfers, side, rows))),
+            transfers,
+            topology,
+            size=size // rows[0] * rows[0] if rows else size,
+            sampling=_sampling(request),
+            trace=_flag(request, "trace"),
+            rows=rows,
         )
-    return _plan(specs, "from these to those places there is no copy that a GPU takes part in")
+        found.append(checked(request, "size", make))
+    yield from _distinct(
+        found, "from these to those places there is no copy that a GPU takes part in"
+    )
 
 
 def _more_of(transfers: list[Transfer], side: str, rows: tuple[int, int] | None) -> list[str]:
@@ -106,111 +107,128 @@ def _more_of(transfers: list[Transfer], side: str, rows: tuple[int, int] | None)
     return more + ([f"rows{rows[0]}x{rows[1]}"] if rows else [])
 
 
-def together(topology: Topology, given: Given, *, trace: bool) -> Plan:
-    """Sets of transfers that run at once, all of them counted."""
-    sampling = _sampling(given)
-    names = _choices(given, "set", tuple(gpu_sets.SETS)) or list(gpu_sets.SETS)
-    specs: list[Spec] = []
-    for name, engine, size in itertools.product(
-        names, _choices(given, "engine", ENGINES) or ["ce"], _sizes(given, "size", LARGE)
-    ):
-        for label, transfers in gpu_sets.SETS[name](topology, engine):
-            text = f"{label}.{engine}.{grammar.format_size(size)}"
-            specs.append(
-                copy_spec(text, transfers, topology, size=size, sampling=sampling, trace=trace)
-            )
-    return _plan(specs, "these sets take two GPUs or more")
+def together(request: Request, topology: Topology, _thp: bool = False) -> Iterator[Spec]:
+    """Yield sets of transfers that run at once, all of them counted."""
+    names = choices(request, "set", tuple(gpu_sets.SETS)) or list(gpu_sets.SETS)
+    engines: list[Any] = choices(request, "engine", ENGINES) or ["ce"]
+    sizes = axes.sizes(request, "size") or [LARGE]
+    found: list[Spec] = [
+        copy_spec(
+            _named(request, f"{label}.{engine}.{grammar.format_size(size)}"),
+            transfers,
+            topology,
+            size=size,
+            sampling=_sampling(request),
+            trace=_flag(request, "trace"),
+        )
+        for name, engine, size in itertools.product(names, engines, sizes)
+        for label, transfers in gpu_sets.SETS[name](topology, engine)
+    ]
+    yield from _distinct(found, "these sets take two GPUs or more")
 
 
-def memory(topology: Topology, given: Given, *, trace: bool) -> Plan:
-    """Bandwidth of the GPUs' own memory, over operations and working sets."""
-    sampling = _sampling(given)
-    specs: list[Spec] = []
+def memory(request: Request, topology: Topology, _thp: bool = False) -> Iterator[Spec]:
+    """Yield bandwidths of the GPUs' own memory, over operations and working sets."""
+    operations = choices(request, "op", OPERATIONS) or [
+        operation for operation in OPERATIONS if operation != "random"
+    ]
+    access_sizes = axes.sizes(request, "access-size") or [32]
+    sizes = axes.sizes(request, "size") or [GIB]
     for gpu, operation, access, size in itertools.product(
-        _gpus(topology, given, "from"),
-        _choices(given, "op", OPERATIONS) or ["read", "write", "copy", "scale", "add", "triad"],
-        _sizes(given, "access-size", 32),
-        _sizes(given, "size", GIB),
+        _gpus(request, topology), operations, access_sizes, sizes
     ):
-        random = operation == "random"
-        if not random and access != _sizes(given, "access-size", 32)[0]:
+        if operation != "random" and access != access_sizes[0]:
             continue
-        name = f"gpu:{gpu}"
-        text = f"gpu{gpu}.{operation}.{grammar.format_size(size)}"
+        more = f".a{access}" if operation == "random" else ""
         fields = {
-            "id": identity(text + (f".a{access}" if random else "")),
-            "initiator": name,
-            "target": name,
-            "cpus": gpu_cpus(topology, gpu_numbered(topology, gpu)),
-            "sampling": sampling,
-            "trace": trace,
-            "gpu": gpu,
+            **_common(request, topology, gpu),
+            "id": _named(request, f"gpu{gpu}.{operation}.{grammar.format_size(size)}{more}"),
+            "target": f"gpu:{gpu}",
+            "pattern": {"operation": operation, "size": size, "access_size": access},
         }
-        pattern = {"operation": operation, "size": size, "access_size": access}
-        specs.append(_checked("size", GpuMemorySpec.model_validate, {**fields, "pattern": pattern}))
-    return _plan(specs, "nothing to measure")
+        yield checked(request, "size", GpuMemorySpec.model_validate, fields)
 
 
-def latency(topology: Topology, given: Given, *, per_sm: bool, trace: bool) -> Plan:
-    """Latency from GPUs to memory, over places and working sets."""
-    sampling = _sampling(given)
-    specs: list[Spec] = []
-    for gpu, place, engine, stride, size in itertools.product(
-        _gpus(topology, given, "from"),
-        _places(topology, given, "to", "gpu:*,node:*"),
-        _choices(given, "engine", ("sm", "tma")) or ["sm"],
-        _sizes(given, "stride", 128),
-        _sizes(given, "size", 0),
+def latency(request: Request, topology: Topology, _thp: bool = False) -> Iterator[Spec]:
+    """Yield latencies from GPUs to memory, over places and working sets."""
+    for gpu, place, engine, order, stride, size in itertools.product(
+        _gpus(request, topology),
+        _places(request, topology, "to", "gpu:*,node:*"),
+        choices(request, "engine", ("sm", "tma")) or ["sm"],
+        choices(request, "order", ("random", "linear")) or ["random"],
+        axes.sizes(request, "stride") or [128],
+        axes.sizes(request, "size") or [0],
     ):
         # Where no size is asked for: past every L2, and small beside what a host can spare.
         size = size or (64 * MIB if isinstance(place, HostPlace) else GIB)
         target = endpoint_of(place)
+        every_sm = _flag(request, "every-sm")
+        parts = [f"gpu{gpu}", engine, target, grammar.format_size(size), f"s{stride}"]
+        parts += [order] if order != "random" else []
+        parts += ["every-sm"] if every_sm else []
         fields = {
-            "id": identity(f"gpu{gpu}.{engine}.{target}.{grammar.format_size(size)}.s{stride}"),
-            "initiator": f"gpu:{gpu}",
+            **_common(request, topology, gpu),
+            "id": _named(request, ".".join(parts)),
             "target": target,
-            "cpus": gpu_cpus(topology, gpu_numbered(topology, gpu)),
-            "sampling": sampling,
-            "trace": trace,
-            "gpu": gpu,
             "memory": place,
             "engine": engine,
-            "per_sm": per_sm and engine == "sm",
+            "per_sm": _flag(request, "per-sm") and engine == "sm",
+            "every_sm": every_sm and engine == "sm",
+            "pattern": {"size": size, "stride": stride, "order": order},
         }
-        pattern = {"size": size, "stride": stride}
-        specs.append(
-            _checked("size", GpuLatencySpec.model_validate, {**fields, "pattern": pattern})
-        )
-    return _plan(specs, "nothing to measure")
+        option = "stride" if "stride" in request.options else "size"
+        yield checked(request, option, GpuLatencySpec.model_validate, fields)
 
 
-def _plan(specs: list[Spec], empty: str) -> Plan:
-    if not specs:
+def _common(request: Request, topology: Topology, gpu: int) -> dict[str, Any]:
+    """Fields of a spec that is about one GPU."""
+    return {
+        "initiator": f"gpu:{gpu}",
+        "cpus": gpu_cpus(topology, gpu_numbered(topology, gpu)),
+        "sampling": _sampling(request),
+        "trace": _flag(request, "trace"),
+        "gpu": gpu,
+    }
+
+
+def _named(request: Request, parts: str) -> str:
+    return identity(f"{request.name}.{parts}" if request.name else parts)
+
+
+def _distinct(found: list[Spec], empty: str) -> Iterator[Spec]:
+    if not found:
         raise UserError(empty)
-    unique = {spec.id: spec for spec in specs}
-    return Plan(version=PLAN_VERSION, measurements=list(unique.values()))
+    yield from {spec.id: spec for spec in found}.values()
 
 
-def _places(topology: Topology, given: Given, option: str, default: str) -> list[MemoryPlace]:
+def _places(request: Request, topology: Topology, option: str, default: str) -> list[MemoryPlace]:
     """Places of an option, host memory once for each kind and page size asked for."""
-    kinds = _choices(given, "memory", MEMORIES) or ["pinned"]
-    pages: list[Any] = _choices(given, "pages", PAGES) or ["base"]
+    kinds: list[Any] = choices(request, "memory", MEMORIES) or ["pinned"]
+    pages: list[Any] = choices(request, "pages", PAGES) or ["base"]
     if pages != ["base"] and not {"pageable", "registered"} & set(kinds):
-        raise UserError("--pages: only pageable and registered --memory has a choice of pages")
+        raise request.wrong("pages", "only pageable and registered memory has a choice of pages")
     found: list[MemoryPlace] = []
-    for text in _checked(option, grammar.split_endpoints, given.get(option) or default):
-        if text in ("gpu:*", "all"):
+    text = request.options.get(option, default)
+    for word in checked(request, option, grammar.split_endpoints, text):
+        if word in ("gpu:*", "all"):
             found += [gpu_place(gpu.index) for gpu in require_gpus(topology)]
-        if text in ("node:*", "all"):
+        if word in ("node:*", "all"):
             nodes = host_nodes(topology)
-        elif text == "gpu:*":
+        elif word == "gpu:*":
             continue
         else:
-            end = _checked(option, parse_endpoint, text)
+            end = checked(request, option, parse_endpoint, word)
             if end.kind is EndpointKind.GPU:
-                found.append(gpu_place(_checked_gpu(topology, option, end.numbers[0])))
+                index = checked(request, option, gpu_numbered, topology, end.numbers[0]).index
+                found.append(gpu_place(index))
                 continue
-            nodes = _checked_nodes(topology, option, text, end.kind, end.numbers)
+            nodes = list(end.numbers)
+            if end.kind is not EndpointKind.NODE or not set(nodes) <= set(host_nodes(topology)):
+                known = ", ".join(f"node:{node}" for node in host_nodes(topology))
+                raise request.wrong(
+                    option,
+                    f"'{word}' is neither a GPU nor one of the nodes with host memory, {known}",
+                )
         found += [
             host_place(node, kind, page)
             for node, kind in itertools.product(nodes, kinds)
@@ -219,80 +237,39 @@ def _places(topology: Topology, given: Given, option: str, default: str) -> list
     return list({place.model_dump_json(): place for place in found}.values())
 
 
-def _checked_gpu(topology: Topology, option: str, index: int) -> int:
-    return _checked(option, gpu_numbered, topology, index).index
-
-
-def _checked_nodes(
-    topology: Topology, option: str, text: str, kind: EndpointKind, numbers: tuple[int, ...]
-) -> list[int]:
-    known = host_nodes(topology)
-    if kind is not EndpointKind.NODE or not set(numbers) <= set(known):
-        raise UserError(
-            f"--{option}: '{text}' is neither a GPU nor one of the nodes with host memory, "
-            f"{', '.join(f'node:{node}' for node in known)}"
-        )
-    return list(numbers)
-
-
-def _gpus(topology: Topology, given: Given, option: str) -> list[int]:
-    places = _places(topology, given, option, "gpu:*")
-    found = [place for place in places if not isinstance(place, HostPlace)]
+def _gpus(request: Request, topology: Topology) -> list[int]:
+    require_gpus(topology)
+    places = _places(request, topology, "from", "gpu:*")
+    found = [place.gpu for place in places if isinstance(place, GpuPlace)]
     if not found:
-        raise UserError(f"--{option}: name GPUs, as in gpu:0 or gpu:*")
-    return [place.gpu for place in found]
+        raise request.wrong("from", "name GPUs, as in gpu:0 or gpu:*")
+    return found
 
 
-def _choices(given: Given, option: str, allowed: tuple[str, ...]) -> list[Any]:
-    text = given.get(option)
-    if text is None:
-        return []
-    words = _checked(option, grammar.split_words, text)
-    return [_checked(option, grammar.parse_choice, word, allowed) for word in words]
-
-
-def _sizes(given: Given, option: str, default: int) -> list[int]:
-    text = given.get(option)
-    return [default] if text is None else _checked(option, grammar.expand_sizes, text)
-
-
-def _counts(given: Given, option: str) -> list[int]:
-    text = given.get(option)
-    counts = [1] if text is None else _checked(option, grammar.expand_counts, text, MOST_STREAMS)
+def _streams(request: Request) -> list[int]:
+    text = request.options.get("streams", "1")
+    counts = checked(request, "streams", grammar.expand_counts, text, MOST_STREAMS)
     if max(counts) > MOST_STREAMS:
-        raise UserError(f"--{option}: {max(counts)} is too many; the most is {MOST_STREAMS}")
+        raise request.wrong("streams", f"{max(counts)} is too many; the most is {MOST_STREAMS}")
     return counts
 
 
-def _rows(given: Given) -> tuple[int, int] | None:
-    text = given.get("rows")
+def _rows(request: Request) -> tuple[int, int] | None:
+    text = request.options.get("rows")
     if text is None:
         return None
     row, colon, pitch = text.partition(":")
     if not colon:
-        raise UserError(f"--rows: '{text}' is not ROW:PITCH, as in 4k:8k")
-    return _checked("rows", grammar.parse_size, row), _checked("rows", grammar.parse_size, pitch)
+        raise UserError(f"'{text}' is not ROW:PITCH, as in 4k:8k")
+    return grammar.parse_size(row), grammar.parse_size(pitch)
 
 
-def _sampling(given: Given) -> Sampling:
-    limits = {"precision": (0, 0.5), "budget": (0, 86400), "sample": (0, 60)}
-    names = {"precision": "precision", "budget": "budget_s", "sample": "sample_s"}
-    values = {
-        names[option]: _checked(option, grammar.parse_number, given[option], *bounds)
-        for option, bounds in limits.items()
-        if given.get(option) is not None
-    }
-    return SAMPLING.model_copy(update=values)
+def _flag(request: Request, option: str) -> bool:
+    words = choices(request, option, ("yes", "no")) or ["no"]
+    if len(words) > 1:
+        raise request.wrong(option, "is yes or no for the whole request")
+    return words == ["yes"]
 
 
-def _checked(option: str, make: Callable[..., Value], *given: Any, **more: Any) -> Value:
-    """Call ``make``; an error gets the option in front."""
-    try:
-        return make(*given, **more)
-    except ValidationError as error:
-        reason = error.errors()[0]["msg"].removeprefix("Value error, ")
-        raise UserError(f"--{option}: {reason}") from None
-    except UserError as error:
-        text = str(error)
-        prefix = "" if text.startswith("--") else f"--{option}: "
-        raise UserError(f"{prefix}{text}", error.exit_code) from None
+def _sampling(request: Request) -> Sampling:
+    return SAMPLING.model_copy(update=axes.sampling(request))

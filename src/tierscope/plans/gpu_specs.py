@@ -1,6 +1,5 @@
 """Make specs of measurements on GPUs, for this machine: places, transfers, CPUs, ids."""
 
-import re
 from collections.abc import Sequence
 
 from tierscope.model.errors import ExitCode, UserError
@@ -16,6 +15,7 @@ from tierscope.model.gpu import (
 )
 from tierscope.model.spec import NodeShare, Pages, Placement, Sampling
 from tierscope.model.topology import Gpu, NodeKind, Topology
+from tierscope.plans import axes
 from tierscope.plans.grammar import format_size
 from tierscope.plans.machine import MIB, memory_nodes, one_per_core_first
 
@@ -23,7 +23,6 @@ LARGE = 512 * MIB
 """Bytes of one copy where no size is asked for: starting it costs nothing beside moving it."""
 SAMPLING = Sampling(budget_s=1.0, sample_s=0.02)
 _MOST_CPUS = 8
-_ID_LENGTH = 64
 
 
 def require_gpus(topology: Topology) -> list[Gpu]:
@@ -162,5 +161,5 @@ def copy_id(one: Transfer, size: int, *more: str) -> str:
 
 
 def identity(text: str) -> str:
-    """Text as an id: allowed characters only, not too long."""
-    return re.sub(r"[^A-Za-z0-9._:-]", "_", text)[:_ID_LENGTH]
+    """Text as an id: allowed characters only, not too long, and still unlike any other's."""
+    return axes.identity([text])

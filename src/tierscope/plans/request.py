@@ -9,7 +9,18 @@ from tierscope.model.base import Model
 from tierscope.model.errors import UserError
 from tierscope.model.plan import Isa, Operation
 
-Kind = Literal["bandwidth", "latency", "loaded-latency", "streams", "atomics", "mapping"]
+Kind = Literal[
+    "bandwidth",
+    "latency",
+    "loaded-latency",
+    "streams",
+    "atomics",
+    "mapping",
+    "gpu-copy",
+    "gpu-together",
+    "gpu-memory",
+    "gpu-latency",
+]
 
 _COMMON = {
     "from": "initiators: node:0, cpus:0-7,16 or node:*, every node with CPUs",
@@ -23,6 +34,16 @@ _COMMON = {
     "budget": "seconds after which a measurement stops whatever its interval",
     "sample": "seconds that one sample lasts",
 }
+_ON_GPU = {
+    "trace": "yes: record calls, copies and kernels with CUPTI",
+    "precision": _COMMON["precision"],
+    "budget": _COMMON["budget"],
+    "sample": _COMMON["sample"],
+}
+_HOST_MEMORY = (
+    "pinned, write-combined, registered, pageable, managed, managed-prefetch, managed-advised"
+)
+_GPU_ENGINES = "ce (copy engine), sm (kernel), tma (bulk copy unit)"
 OPTIONS: dict[str, dict[str, str]] = {
     "bandwidth": {
         **_COMMON,
@@ -68,6 +89,45 @@ OPTIONS: dict[str, dict[str, str]] = {
     "mapping": {
         **{name: text for name, text in _COMMON.items() if name != "stride"},
         "sharing": "private, shared",
+    },
+    "gpu-copy": {
+        "from": "sources: node:0, gpu:1, node:*, gpu:*, all",
+        "to": "destinations: the same",
+        "engine": _GPU_ENGINES,
+        "memory": f"of the host: {_HOST_MEMORY}",
+        "pages": "of pageable and registered memory: base, thp, 2m, 1g",
+        "size": "bytes of one copy",
+        "streams": "CUDA streams that share a copy",
+        "side": "between GPUs: read (by the destination's GPU), write",
+        "rows": "strided (2D) copies: bytes of a row and from row to row, 4k:8k",
+        "both-ways": "yes: with the opposite direction at the same time",
+        **_ON_GPU,
+    },
+    "gpu-together": {
+        "set": "host-to-all, all-to-host, all-and-host, one-to-all, all-to-one, all-to-all",
+        "engine": _GPU_ENGINES,
+        "size": "bytes of one copy",
+        **_ON_GPU,
+    },
+    "gpu-memory": {
+        "from": "GPUs: gpu:0, gpu:*",
+        "op": "read, write, copy, scale, add, triad, random",
+        "size": "bytes of each array",
+        "access-size": "bytes that one random access reads",
+        **_ON_GPU,
+    },
+    "gpu-latency": {
+        "from": "GPUs: gpu:0, gpu:*",
+        "to": "memory: node:0, gpu:1, node:*, gpu:*, all",
+        "engine": "sm (loads), tma (bulk copies)",
+        "memory": f"of the host: {_HOST_MEMORY}",
+        "pages": "of pageable and registered memory: base, thp, 2m, 1g",
+        "size": "working set",
+        "stride": "bytes from one chased slot to the next",
+        "order": "random, linear",
+        "per-sm": "yes: percentiles over the GPU's multiprocessors, too",
+        "every-sm": "yes: each sample is the mean over all multiprocessors",
+        **_ON_GPU,
     },
 }
 """Options of each kind of measurement and what they take; keys of a plan and flags alike."""

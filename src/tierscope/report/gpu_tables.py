@@ -68,14 +68,16 @@ def show_latency(console: Console, measurements: list[Measurement], _run: Run) -
     table.add_column("to")
     table.add_column("working set", justify="right")
     table.add_column("ns", justify="right")
-    table.add_column("over the multiprocessors: 5th percentile, median, 95th")
+    spread = any(map(_percentiles, measured))
+    if spread:
+        table.add_column("over the multiprocessors: 5th percentile, median, 95th")
     for entry in measured:
         table.add_row(
             entry.initiator,
             entry.target,
             figures.size_text(entry.pattern["size"]),
             figures.with_interval(entry, 1.0),
-            _percentiles(entry),
+            *([_percentiles(entry)] if spread else []),
         )
     console.print(table)
     _show_notes(console, measured)
@@ -169,12 +171,12 @@ def describe(entry: Measurement) -> str:
     memory = [end["memory"] for end in (first["source"], first["destination"]) if "memory" in end]
     streams = [f"{first['streams']} streams"] if first["streams"] > 1 else []
     name = first["name"]
-    label = entry.id.split(".")[0]
+    label = next((part for part in entry.id.split(".") if part in SETS), "")
     if len(transfers) == 2 and transfers[1]["source"] == first["destination"]:
         name = name.replace("->", "<->")
     elif len(transfers) > 1:
         name = f"{len(transfers)} transfers"
-    if label in SETS:
+    if label:
         name = f"{label}: {name}"
     peers = first["source"]["where"] == first["destination"]["where"] and len(transfers) <= 2
     reads = first["gpu"] == first["destination"].get("gpu")
@@ -204,14 +206,20 @@ def _show_matrices(console: Console, measured: list[Measurement]) -> list[Measur
     shown: set[str] = set()
     for key, members in groups.items():
         ends = [_ends(entry) for entry in members]
-        sources = list(dict.fromkeys(source for source, _ in ends))
-        destinations = list(dict.fromkeys(destination for _, destination in ends))
+        sources = sorted({source for source, _ in ends}, key=_natural)
+        destinations = sorted({destination for _, destination in ends}, key=_natural)
         distinct = len(set(ends)) == len(ends)
         if min(len(sources), len(destinations)) < _LEAST_MATRIX or not distinct:
             continue
         _show_matrix(console, key, dict(zip(ends, members, strict=True)), sources, destinations)
         shown |= {entry.id for entry in members}
     return [entry for entry in measured if entry.id not in shown]
+
+
+def _natural(end: str) -> tuple[str, int]:
+    """Order gpu:2 before gpu:10."""
+    kind, _, number = end.partition(":")
+    return kind, int(number) if number.isdigit() else -1
 
 
 def _ends(entry: Measurement) -> tuple[str, str]:
@@ -240,7 +248,8 @@ def _show_matrix(
     console.print(table)
     known = [entry.efficiency for entry in cells.values() if entry.efficiency is not None]
     if known:
-        note(console, f"{min(known):.0%} to {max(known):.0%} of the links' limits")
+        ends = dict.fromkeys(f"{share:.0%}" for share in (min(known), max(known)))
+        note(console, f"{' to '.join(ends)} of the links' limits")
 
 
 def _show_half_sizes(console: Console, measured: list[Measurement]) -> None:
