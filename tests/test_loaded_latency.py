@@ -10,13 +10,17 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests import made_up
 
 from tierscope.analysis.curve import Point, delay_for, latency_at, next_delays, summarize
 from tierscope.model.errors import UserError
+from tierscope.model.event import Evidence
 from tierscope.model.plan import LoadedLatencySpec
+from tierscope.model.run import Measurement
 from tierscope.model.topology import Topology
 from tierscope.plans import Request, expand
 from tierscope.plans.loaded_latency import COARSE_DELAYS_NS, parse_mix
+from tierscope.report.loaded_latency import falls
 
 PEAK = 100e9
 IDLE = 90.0
@@ -115,6 +119,39 @@ def test_a_bandwidth_asked_for_is_reached_by_steps() -> None:
 def test_a_bandwidth_past_the_peak_is_not_made_up() -> None:
     assert delay_for(coarse(), 2 * PEAK) is None
     assert latency_at(coarse(), IDLE, 2 * PEAK) is None
+
+
+def loaded(delay_ns: int, latency: float, **evidence: object) -> Measurement:
+    """A point of a curve with an interval of 2%."""
+    maker = made_up.Maker(noise=0.0)
+    made = maker.make("loaded-latency", "node:0", "node:0", {"delay_ns": delay_ns}, latency, "ns")
+    return made.model_copy(
+        update={
+            "ci_low": 0.98 * latency,
+            "ci_high": 1.02 * latency,
+            "evidence": Evidence.model_validate({"settled": True, **evidence}),
+        }
+    )
+
+
+def test_a_curve_that_rises_says_nothing() -> None:
+    assert falls([loaded(1000, 100), loaded(100, 99), loaded(0, 300)], drift=0.0) == []
+
+
+@pytest.mark.parametrize(
+    ("evidence", "drift", "why"),
+    [
+        ({"disturbed": 3}, 0.2, "the point at delay 1000 disturbed by others"),
+        ({"settled": False}, 0.0, "the point at delay 1000 did not settle"),
+        ({}, 0.2, "idle controls differ by 20%"),
+        ({}, 0.01, "nothing seen here explains it"),
+    ],
+)
+def test_a_curve_that_falls_says_why(evidence: dict[str, object], drift: float, why: str) -> None:
+    lines = falls([loaded(1000, 200, **evidence), loaded(100, 150), loaded(0, 300)], drift)
+    assert len(lines) == 1
+    assert lines[0].startswith("latency falls from 200 to 150 ns although the load rises")
+    assert why in lines[0]
 
 
 def test_the_load_leaves_the_chase_its_core(machine: Topology) -> None:

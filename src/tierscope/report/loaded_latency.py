@@ -73,7 +73,7 @@ def _show_curve(console: Console, members: list[Measurement]) -> None:
         table.add_row(*cells)
     console.print(table)
     if summary:
-        for line in _sentences(summary):
+        for line in [*_sentences(summary), *falls(members, summary.drift)]:
             note(console, line)
 
 
@@ -93,9 +93,52 @@ def _mark(measurement: Measurement, summary: Summary | None) -> Text:
         if delay == summary.peak.delay_ns:
             marks.append("saturation" if summary.saturated else "most")
     text = Text(", ".join(marks), style="bold green")
-    if measurement.evidence and measurement.evidence.settled is False:
-        text.append(", " if marks else "").append("did not settle", style="bold yellow")
+    if doubts := _doubts(measurement):
+        text.append(", " if marks else "").append(doubts, style="bold yellow")
     return text
+
+
+def _doubts(measurement: Measurement) -> str:
+    """Return what the measurement itself says against its figure."""
+    evidence = measurement.evidence
+    doubts = []
+    if evidence and evidence.settled is False:
+        doubts.append("did not settle")
+    if evidence and evidence.disturbed:
+        doubts.append("disturbed")
+    return ", ".join(doubts)
+
+
+def falls(members: list[Measurement], drift: float) -> list[str]:
+    """Say where latency falls although the load rises, beyond both intervals, and why.
+
+    ``members`` are the points of one curve; ``drift`` is the spread of its idle controls.
+    """
+    lines = []
+    highest: Measurement | None = None
+    said: Measurement | None = None
+    for m in _ordered(members):
+        low, high = m.ci_low or 0.0, m.ci_high or 0.0
+        if m.pattern.get("delay_ns") is None or m.estimate is None:
+            continue
+        if highest is not None and highest is not said and high < (highest.ci_low or 0.0):
+            said = highest
+            found = [
+                f"the point at delay {point.pattern['delay_ns']} {doubts.replace(',', ' and was')}"
+                for point in (highest, m)
+                if (doubts := _doubts(point).replace("disturbed", "disturbed by others"))
+            ]
+            if not found and drift > _DRIFT:
+                found = [f"idle controls differ by {drift:.0%}: the machine changed meanwhile"]
+            why = "; ".join(found) or "nothing seen here explains it, measure again"
+            lines.append(
+                f"latency falls from {highest.estimate or 0.0:.4g} to {m.estimate:.4g} ns although "
+                f"the load rises (delays {highest.pattern['delay_ns']} and "
+                f"{m.pattern['delay_ns']} ns): {why}"
+            )
+        if highest is None or low > (highest.ci_low or 0.0):
+            highest = m
+    return lines
 
 
 def _sentences(summary: Summary) -> list[str]:
@@ -116,8 +159,8 @@ def _sentences(summary: Summary) -> list[str]:
         lines[0] += f"; twice the idle latency at {summary.doubled / _GB:.4g} GB/s"
     if not summary.saturated:
         lines.append(
-            "not saturated: the load's last step still brought more; more CPUs in --load-from "
-            "would show the rest of the curve"
+            "not saturated: all load CPUs ran without delay and the last step still brought more; "
+            "this memory takes more CPUs, in --load-from, to fill"
         )
     if summary.drift > _DRIFT:
         lines.append(
