@@ -1,5 +1,6 @@
 """What a comparison of two runs finds, and refuses to."""
 
+import math
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -84,6 +85,49 @@ def test_more_latency_is_slower(factor: float, verdict: str) -> None:
     found = {d.verdict for d in against(base, new).differences
              if d.kind == "latency" and d.target == "node:2"}  # fmt: skip
     assert found == {verdict}
+
+
+def in_caches(m: Measurement) -> bool:
+    return m.kind == "latency" and m.pattern["size"] <= 512 << 10
+
+
+def test_what_stays_in_private_caches_is_compared_finely_although_all_else_wanders() -> None:
+    chance = random.Random(3)
+    wandering = {m.id: math.exp(chance.gauss(0, 0.1)) for m in made_up.full().measurements}
+    new = made_up.full(2)
+    for m in made_up.full().measurements:
+        if not in_caches(m):
+            new = changed(new, wandering[m.id], lambda other, m=m: other.id == m.id)  # type: ignore[misc]
+    slow = next(m.id for m in new.measurements if in_caches(m))
+    found = against(made_up.full(1), changed(new, 1.05, lambda m: m.id == slow)).differences
+    small = [d for d in found if d.kind == "latency" and d.pattern["size"] <= 512 << 10]
+    assert [d.verdict for d in small] == ["slower"] + ["same"] * (len(small) - 1)
+
+
+def latencies(*figures: float) -> Run:
+    """A curve of latency whose samples spread by 20%, twice as many of them as it has sizes."""
+    maker = made_up.Maker()
+    return made_up.run(
+        [
+            made.model_copy(
+                update={"samples": [figure * (0.8 + 0.02 * i) for i in range(21)], "n": 21}
+            )
+            for step, figure in enumerate(figures)
+            if (
+                made := maker.make(
+                    "latency", "node:0", "node:0", {"size": 4096 << step}, figure, "ns"
+                )
+            )
+        ]
+    )
+
+
+def test_between_two_levels_of_cache_a_figure_is_trusted_no_further_than_its_samples() -> None:
+    base = latencies(1.4, 1.4, 1.4, 1.4, 4.5, 4.5, 4.5, 4.5, 15, 90, 90, 90, 90)
+    new = latencies(1.4, 1.4, 1.4, 1.4, 4.5, 4.5, 4.5, 4.5, 19, 90, 90, 90, 110)
+    found = {d.pattern["size"] // 4096: d.verdict for d in against(base, new).differences}
+    assert found[1 << 8] == "not comparable"
+    assert found[1 << 12] == "slower"
 
 
 def test_swapping_the_runs_swaps_the_verdict() -> None:

@@ -10,10 +10,12 @@ two reasons why medians of one machine differ between runs:
 - **Wandering.** Neighbours, clocks and where pages came to lie change between runs and stay as they
   are during one, so no interval of one run shows them. The comparison itself does: what its
   differences scatter more than their intervals explain is wandering, measured by medians so that
-  the few that changed on their own do not count. Where all measurements of a path changed alike,
-  by far more than they differ among themselves, the path changed as a whole and its median is
-  taken off first. Where neighbours took CPU time during more than a quarter of a measurement's
-  samples (its evidence says so), it is trusted no further than its single samples.
+  the few that changed on their own do not count, and apart for each kind and for what stays in
+  caches that no neighbour shares. Where all measurements of a path changed alike, by far more than
+  they differ among themselves, the path changed as a whole and its median is taken off first. A
+  *volatile* figure is trusted no further than its single samples: one that neighbours took CPU
+  time from during more than a quarter of its samples (its evidence says so), and a latency on no
+  plateau, between two levels of cache, which is a matter of how much cache neighbours leave.
 
 Wandering has heavy tails, so its share is held to a Student t with 4 degrees of freedom, sampling
 to a normal. Both quantiles are those of 5% over *all* measurements of the comparison (Bonferroni),
@@ -24,55 +26,18 @@ docs/compare.md has the figures that this was tried on.
 import json
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
-from statistics import NormalDist, median, stdev
 from typing import Any
 
+from tierscope.analysis.change import Change, Traits, change_of
 from tierscope.analysis.obstacles import measurement_obstacle, run_obstacles
+from tierscope.analysis.wander import Wander
 from tierscope.model.comparison import Comparison, Difference, Verdict
 from tierscope.model.run import Measurement, Run
 
-_CONFIDENCE = 0.95
-_Z95 = 1.96
-"""Half-width of a normal 95% interval in standard deviations."""
 _FEWEST_SAMPLES = 6
 """Fewer cannot bear out a 95% interval of a median (2 x 0.5^n > 5%)."""
-_FEWEST_RESIDUALS = 8
-"""Fewer differences than this say too little about wandering."""
-_MUCH_DISTURBED = 0.25
 _MOST_UNSURE = 0.25
 """A figure that can only be compared more coarsely than this cannot be called the same."""
-_FEWEST_OF_KIND = 6
-_SMALLEST_PATH = 5
-"""Of fewer measurements none can say that a path changed as a whole."""
-_ALIKE = 4.0
-"""Times that a path's change has to be larger than what its measurements differ in."""
-_NORMAL = NormalDist().inv_cdf(0.75)
-"""Median of the absolute value of a standard normal variable."""
-
-
-@dataclass(frozen=True)
-class _Pair:
-    """A measurement that both runs have and that can be compared, as natural logarithms."""
-
-    base: Measurement
-    new: Measurement
-    change: float
-    sampling: float
-    """Standard error of ``change`` from both intervals."""
-    spread: float
-    """Standard deviation of a single sample, both runs together."""
-    disturbed: bool
-    """Neighbours took CPU time during much of it, in either run."""
-    before: tuple[float, float] = (0.0, 0.0)
-    """Least and most change from the base that was there before: in the base itself, 0, and in
-    further earlier runs."""
-
-    @property
-    def beyond(self) -> float:
-        """How far the change goes beyond what was there before."""
-        low, high = self.before
-        return self.change - min(max(self.change, low), high)
 
 
 def compare(
@@ -96,18 +61,25 @@ def compare(
         obstacles[0] if obstacles else _obstacle(old, fresh, frozenset(allow))
         for old, fresh in joined
     ]
-    pairs = [_pair(old, fresh) for old, fresh in joined if _measured(old) and _measured(fresh)]
-    wander = _wander(pairs)
-    usual = _usual_sampling(pairs)
+    traits = Traits.of(base[1], new[1])
+    wander = Wander.of(
+        [
+            change_of(old, fresh, traits)
+            for old, fresh in joined
+            if old and fresh and _measured(old) and _measured(fresh)
+        ]
+    )
     earlier = [identities(run) for run in also]
     judged = sum(not reason for reason in reasons) * comparisons
+
+    def difference(old: Measurement | None, fresh: Measurement | None, reason: str) -> Difference:
+        if reason or old is None or fresh is None:
+            return _refused(old, fresh, reason)
+        change = change_of(old, fresh, traits, _changes(old, earlier))
+        return _difference(change, wander.bound(change, judged), tolerance)
+
     differences = [
-        _refused(old, fresh, reason)
-        if reason
-        else _difference(
-            _pair(old, fresh, _changes(old, earlier)), usual, wander, judged, tolerance
-        )
-        for (old, fresh), reason in zip(joined, reasons, strict=True)
+        difference(old, fresh, reason) for (old, fresh), reason in zip(joined, reasons, strict=True)
     ]
     return Comparison(
         base=base[0],
@@ -115,7 +87,7 @@ def compare(
         tolerance=tolerance,
         obstacles=obstacles,
         remarks=remarks,
-        wander=wander,
+        wander=wander.overall,
         differences=differences,
     )
 
@@ -156,18 +128,15 @@ def _obstacle(base: Measurement | None, new: Measurement | None, allow: frozense
     return measurement_obstacle(base, new, allow)
 
 
-def _measured(m: Measurement | None) -> bool:
-    return m is not None and m.status == "measured" and bool(m.estimate) and bool(m.ci_low)
+def _measured(m: Measurement) -> bool:
+    return m.status == "measured" and bool(m.estimate) and bool(m.ci_low)
 
 
-def _changes(
-    base: Measurement | None, earlier: list[dict[Identity, Measurement]]
-) -> tuple[float, float]:
+def _changes(base: Measurement, earlier: list[dict[Identity, Measurement]]) -> tuple[float, float]:
     """Return the least and the most change from the base to itself and to the earlier runs."""
-    if base is None or not base.estimate:
-        return 0.0, 0.0
+    assert base.estimate
     key = (base.kind, base.initiator, base.target, _pattern(base), 1)
-    others = [other for found in earlier if _measured(other := found.get(key)) and other]
+    others = [other for found in earlier if (other := found.get(key)) and _measured(other)]
     changes = [0.0] + [math.log((other.estimate or 1.0) / base.estimate) for other in others]
     return min(changes), max(changes)
 
@@ -176,157 +145,27 @@ def _pattern(m: Measurement) -> str:
     return json.dumps(m.pattern, sort_keys=True)
 
 
-def _pair(
-    base: Measurement | None,
-    new: Measurement | None,
-    before: tuple[float, float] = (0.0, 0.0),
-) -> _Pair:
-    assert base is not None
-    assert new is not None
-    assert base.estimate is not None
-    assert new.estimate is not None
-    return _Pair(
-        base=base,
-        new=new,
-        change=math.log(new.estimate / base.estimate),
-        sampling=math.hypot(_sampling(base), _sampling(new)),
-        spread=math.hypot(_spread(base), _spread(new)),
-        disturbed=any(_disturbed_share(m) > _MUCH_DISTURBED for m in (base, new)),
-        before=before,
-    )
-
-
-def _disturbed_share(m: Measurement) -> float:
-    disturbed = m.evidence.disturbed if m.evidence else None
-    return (disturbed or 0) / max(1, m.n)
-
-
-def _sampling(m: Measurement) -> float:
-    """Standard error of the logarithm of a median, from the wider side of its interval."""
-    assert m.estimate is not None
-    assert m.ci_low is not None
-    assert m.ci_high is not None
-    return max(math.log(m.ci_high / m.estimate), math.log(m.estimate / m.ci_low), 0.0) / _Z95
-
-
-def _spread(m: Measurement) -> float:
-    logs = [math.log(sample) for sample in m.samples if sample > 0]
-    return stdev(logs) if len(logs) > 1 else _sampling(m) * math.sqrt(m.n)
-
-
-def _usual_sampling(pairs: list[_Pair]) -> dict[str, float]:
-    """Return the median sampling error of each kind.
-
-    Among many intervals of few independent samples some are narrow by luck; none is trusted to be
-    narrower than its kind's usual one.
-    """
-    kinds = dict.fromkeys(pair.base.kind for pair in pairs)
-    return {
-        kind: median(pair.sampling for pair in pairs if pair.base.kind == kind) for kind in kinds
-    }
-
-
-def _wander(pairs: list[_Pair]) -> float | None:
-    """Return how far medians wander: the larger of all pairs' scatter and of any one kind's.
-
-    None where there are too few differences to tell.
-    """
-    if len(pairs) < _FEWEST_RESIDUALS:
-        return None
-    kinds: dict[str, list[_Pair]] = {}
-    for pair in pairs:
-        kinds.setdefault(pair.base.kind, []).append(pair)
-    groups = [pairs, *(members for members in kinds.values() if len(members) >= _FEWEST_OF_KIND)]
-    return max(_scatter(_residuals(members)) for members in groups)
-
-
-def _scatter(residuals: list[tuple[float, float]]) -> float:
-    """Return the scatter of residuals that their sampling errors do not explain, robustly.
-
-    Of residuals over their whole standard deviation the median is that of a normal distribution;
-    that gives the part of it that sampling is not, whose uncertainty of two standard errors of
-    1.17 / sqrt(n) is added.
-    """
-
-    def excess(wander: float) -> float:
-        return median(abs(r) / max(1e-9, math.hypot(s, wander)) for r, s in residuals) - _NORMAL
-
-    if excess(0.0) <= 0:
-        return 0.0
-    low, high = 0.0, max(abs(residual) for residual, _ in residuals) / _NORMAL
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (middle, high) if excess(middle) > 0 else (low, middle)
-    return high * (1 + 2 * 1.17 / math.sqrt(len(residuals)))
-
-
-def _residuals(pairs: list[_Pair]) -> list[tuple[float, float]]:
-    """Return each difference, less its path's if that changed as a whole, with its error."""
-    paths: dict[tuple[str, ...], list[_Pair]] = {}
-    for pair in pairs:
-        m = pair.base
-        paths.setdefault((m.kind, m.initiator, m.target), []).append(pair)
-    found = []
-    for members in paths.values():
-        common = _common_change(members)
-        # A path's own median lies nearer to its members than the true change does.
-        grow = math.sqrt(len(members) / (len(members) - 1)) if common else 1.0
-        found += [((pair.change - common) * grow, pair.sampling) for pair in members]
-    return found
-
-
-def _common_change(members: list[_Pair]) -> float:
-    """Return the median change of a path's measurements where they changed alike, else nothing.
-
-    Alike: the change is far larger than what they differ in among themselves. A clock that went
-    down, or a neighbour, changes some of a path's measurements more than others.
-    """
-    if len(members) < _SMALLEST_PATH:
-        return 0.0
-    middle = median(pair.change for pair in members)
-    apart = 1.4826 * median(abs(pair.change - middle) for pair in members)
-    apart = max(apart, median(pair.sampling for pair in members))
-    return middle if abs(middle) > _ALIKE * apart else 0.0
-
-
-def _bound(pair: _Pair, sampling: float, wander: float | None, judged: int) -> float:
-    """Return the half-width of the interval of a pair's logarithm, one of ``judged``."""
-    tail = (1 - _CONFIDENCE) / 2 / judged
-    # Where nothing tells how far medians wander, it is at worst as far as single samples do.
-    own = pair.spread if pair.disturbed or wander is None else 0.0
-    wandering = math.hypot(wander or 0.0, own)
-    return math.hypot(NormalDist().inv_cdf(1 - tail) * sampling, student4(1 - tail) * wandering)
-
-
-def student4(probability: float) -> float:
-    """Quantile of Student's t with 4 degrees of freedom, above 0.5; exact (Shaw, 2006)."""
-    alpha = 4 * probability * (1 - probability)
-    root = math.sqrt(alpha)
-    return 2 * math.sqrt(max(0.0, math.cos(math.acos(root) / 3) / root - 1))
-
-
-def _difference(
-    pair: _Pair, usual: dict[str, float], wander: float | None, judged: int, tolerance: float
-) -> Difference:
-    bound = _bound(pair, max(pair.sampling, usual[pair.base.kind]), wander, judged)
-    ratio = math.exp(pair.change)
-    sure = abs(pair.beyond) > bound
+def _difference(change: Change, bound: float, tolerance: float) -> Difference:
+    ratio = math.exp(change.size)
+    sure = abs(change.beyond) > bound
     # The same factor up or down, so that it does not matter which run is called the base.
-    large = abs(pair.beyond) > -math.log1p(-tolerance)
+    large = abs(change.beyond) > -math.log1p(-tolerance)
     if not sure and bound > math.log1p(_MOST_UNSURE):
         return _refused(
-            pair.base, pair.new, f"too noisy: no change of less than {percent(bound)} would show"
+            change.base,
+            change.new,
+            f"too noisy: no change of less than {percent(bound)} would show",
         )
-    slower = (ratio > 1) == lower_is_better(pair.base)
+    slower = (ratio > 1) == lower_is_better(change.base)
     verdict: Verdict = ("slower" if slower else "faster") if sure and large else "same"
     return Difference(
-        **_identity(pair.base),
+        **_identity(change.base),
         verdict=verdict,
-        base=pair.base.estimate,
-        new=pair.new.estimate,
+        base=change.base.estimate,
+        new=change.new.estimate,
         ratio=ratio,
-        low=math.exp(pair.change - pair.before[1] - bound),
-        high=math.exp(pair.change - pair.before[0] + bound),
+        low=math.exp(change.size - change.before[1] - bound),
+        high=math.exp(change.size - change.before[0] + bound),
     )
 
 

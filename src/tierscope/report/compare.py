@@ -1,5 +1,7 @@
 """A comparison in the terminal: what changed first, then how much could have been seen."""
 
+from collections import Counter
+from collections.abc import Collection
 from math import log
 from statistics import median
 
@@ -8,13 +10,14 @@ from rich.text import Text
 
 from tierscope.analysis.compare import identities, percent
 from tierscope.model.comparison import Comparison, Difference
-from tierscope.model.run import Run
+from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
 from tierscope.report.pictures.picture import label_of
 from tierscope.report.style import new_table, note, title
 
 _STYLES = {"slower": "bold red", "faster": "bold green", "same": "", "not comparable": "yellow"}
-_MOST_ROWS = 40
+_MOST_ROWS = 20
+_MOST_PATHS = 8
 _MOST_SAME = 10
 """Lines shown where nothing changed."""
 _NOISY = "too noisy"  # begins reasons that differ only in their figure
@@ -31,6 +34,8 @@ def show_comparison(console: Console, comparison: Comparison) -> None:
         note(console, f"differs, and allowed to: {remark}")
     rows = sorted_by_change(comparison)
     changed = [d for d in rows if d.verdict != "same"]
+    for line in by_path(comparison)[:_MOST_PATHS] if len(changed) > 1 else []:
+        console.print(Text(line))
     if rows:
         _show_rows(console, rows[: max(len(changed), _MOST_SAME)], len(rows))
     if not comparison.obstacles:
@@ -53,6 +58,39 @@ def headline(comparison: Comparison) -> str:
     )
 
 
+def by_path(comparison: Comparison) -> list[str]:
+    """Say what changed path by path: "node:0 → node:1 bandwidth: 30 of 30 slower, -5% to -4%"."""
+    groups: dict[tuple[str, str], list[Difference]] = {}
+    for d in comparison.differences:
+        if d.ratio is not None:
+            groups.setdefault((_path(d), d.kind), []).append(d)
+    found = []
+    for (path, kind), members in groups.items():
+        for verdict in ("slower", "faster"):
+            changes = sorted(100 * ((d.ratio or 1) - 1) for d in members if d.verdict == verdict)
+            if changes:
+                ends = dict.fromkeys(f"{change:+.1f}%" for change in (changes[0], changes[-1]))
+                text = f"{len(changes)} of {len(members)} {verdict}, {' to '.join(ends)}"
+                found.append((len(changes), f"{path} {kind}: {text}"))
+    return [text for _, text in sorted(found, key=lambda line: -line[0])]
+
+
+def refused(comparison: Comparison) -> list[tuple[str, int]]:
+    """Return why measurements are not comparable, how many each, those of noise in one."""
+    groups: dict[str, list[str]] = {}
+    for d in comparison.differences:
+        if d.verdict == "not comparable":
+            groups.setdefault(_NOISY if d.reason.startswith(_NOISY) else d.reason, []).append(
+                d.reason
+            )
+    return [(_in_one(reasons), len(reasons)) for reasons in groups.values()]
+
+
+def _in_one(reasons: list[str]) -> str:
+    (reason, count), *_ = Counter(reasons).most_common(1)
+    return reason if count == len(reasons) else f"{reason}, or more"
+
+
 def sorted_by_change(comparison: Comparison) -> list[Difference]:
     """Return what got slower, then faster, then stayed the same, each by size of change."""
     order = {"slower": 0, "faster": 1, "same": 2}
@@ -65,10 +103,11 @@ def _factor(difference: Difference) -> float:
     return max(ratio, 1 / ratio)
 
 
-def name_of(difference: Difference) -> str:
-    """Return the identity of a difference in words."""
+def name_of(difference: Difference, without: Collection[str] = ()) -> str:
+    """Return the identity of a difference in words, but for some of its properties."""
     pattern = difference.pattern
-    keys = [key for key in pattern if pattern[key] not in ("auto", "sequential", "", None)]
+    unsaid = ("auto", "sequential", "", None)
+    keys = [key for key in pattern if pattern[key] not in unsaid and key not in without]
     words = [
         label_of(key, pattern[key])
         for key in keys
@@ -77,16 +116,47 @@ def name_of(difference: Difference) -> str:
     return ", ".join(words)
 
 
+def alike(differences: list[Difference]) -> dict[str, list[str]]:
+    """Return, for each kind, the properties that all of its measurements have in common."""
+    kinds: dict[str, list[Difference]] = {}
+    for d in differences:
+        kinds.setdefault(d.kind, []).append(d)
+    return {
+        kind: [key for key in members[0].pattern
+               if len({str(d.pattern.get(key)) for d in members}) == 1]
+        for kind, members in kinds.items()
+        if len(members) > 1
+    }  # fmt: skip
+
+
+def _path(difference: Difference) -> str:
+    return f"{difference.initiator} → {difference.target}"
+
+
+def _show_alike(console: Console, differences: list[Difference]) -> None:
+    if len(set(map(_path, differences))) == 1:
+        note(console, f"all of {_path(differences[0])}")
+    for kind, keys in alike(differences).items():
+        first = next(d for d in differences if d.kind == kind)
+        said = name_of(first, [key for key in first.pattern if key not in keys])
+        if said:
+            note(console, f"{kind}: all {said}")
+
+
 def change_text(difference: Difference) -> str:
     """Return the change with its interval: "-5.1% (-6.0 to -4.2)"."""
     if difference.ratio is None:
         return ""
+    value = 100 * (difference.ratio - 1)
     if difference.low is None or difference.high is None:
-        return f"{100 * (difference.ratio - 1):+.1f}%"
+        return f"{_signed(value, 1)}%"
     low, high = 100 * (difference.low - 1), 100 * (difference.high - 1)
     decimals = 1 if high - low < 20 else 0
-    value = 100 * (difference.ratio - 1)
-    return f"{value:+.{decimals}f}% ({low:+.{decimals}f} to {high:+.{decimals}f})"
+    return f"{_signed(value, decimals)}% ({_signed(low, decimals)} to {_signed(high, decimals)})"
+
+
+def _signed(value: float, decimals: int) -> str:
+    return f"{round(value, decimals) + 0.0:+.{decimals}f}"
 
 
 def value_text(difference: Difference, value: float | None) -> str:
@@ -94,7 +164,8 @@ def value_text(difference: Difference, value: float | None) -> str:
     if value is None:
         return "–"
     unit, factor = figures.scale_of(difference.unit or "count", [value])
-    return f"{value / factor:.4g} {unit}"
+    shown = value / factor
+    return f"{shown:.{figures.decimals_of(shown, 0.0)}f} {unit}"
 
 
 def foot_lines(comparison: Comparison) -> list[str]:
@@ -113,41 +184,40 @@ def foot_lines(comparison: Comparison) -> list[str]:
         lines.append("too few measurements to tell how far medians wander between runs: wide")
     elif comparison.wander > 0:
         lines.append(
-            f"medians wander by about {100 * comparison.wander:.2g}% between these runs, more than "
-            "their own intervals say; that is allowed for"
+            f"medians wander by up to about {100 * comparison.wander:.2g}% between these runs, more "
+            "than their own intervals say; that is allowed for"
         )
     return lines
 
 
 def _show_rows(console: Console, rows: list[Difference], count: int) -> None:
     table = new_table()
-    table.add_column("path", overflow="fold")
+    paths = len(set(map(_path, rows))) > 1
+    if paths:
+        table.add_column("path", overflow="fold")
     table.add_column("measurement", overflow="fold")
     for name in ("base", "new", "change"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
+    same = alike(rows)
     for d in rows[:_MOST_ROWS]:
         table.add_row(
-            Text(f"{d.initiator} → {d.target}"),
-            Text(f"{d.kind} {name_of(d)}"),
+            *([Text(_path(d))] if paths else []),
+            Text(f"{d.kind} {name_of(d, same.get(d.kind, []))}"),
             value_text(d, d.base),
             value_text(d, d.new),
             change_text(d),
             Text(d.verdict, style=_STYLES[d.verdict]),
         )
     console.print(table)
+    _show_alike(console, rows)
     left_out = count - min(len(rows), _MOST_ROWS)
     if left_out:
         note(console, f"and {left_out} more, --json or -o have all")
 
 
 def _show_refused(console: Console, comparison: Comparison) -> None:
-    reasons: dict[str, int] = {}
-    for d in comparison.differences:
-        if d.verdict == "not comparable":
-            reason = _NOISY if d.reason.startswith(_NOISY) else d.reason
-            reasons[reason] = reasons.get(reason, 0) + 1
-    for reason, count in list(reasons.items())[:_MOST_ROWS]:
+    for reason, count in refused(comparison)[:_MOST_ROWS]:
         note(console, f"not comparable ({count}): {reason}")
 
 
@@ -176,28 +246,33 @@ def _show_courses(
 ) -> None:
     courses = courses_of([run for _, run in runs])
     last = {key_of(d): d for d in comparisons[-1].differences}
+    ordered = sorted_by_change(comparisons[-1])
     table = new_table()
-    table.add_column("path", overflow="fold")
+    paths = len(set(map(_path, ordered))) > 1
+    if paths:
+        table.add_column("path", overflow="fold")
     table.add_column("measurement", overflow="fold")
     table.add_column("first", justify="right", no_wrap=True)
     table.add_column("course", no_wrap=True)
     table.add_column("last", justify="right", no_wrap=True)
-    table.add_column("change of the last", justify="right", no_wrap=True)
+    table.add_column("last / first", justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
-    ordered = sorted_by_change(comparisons[-1])
+    same = alike(ordered)
     for d in ordered[:_MOST_ROWS]:
         known = last[key_of(d)]
+        course = [m.estimate if m else None for m in courses.get(key_of(d), [])]
         table.add_row(
-            Text(f"{d.initiator} → {d.target}"),
-            Text(f"{d.kind} {name_of(d)}"),
+            *([Text(_path(d))] if paths else []),
+            Text(f"{d.kind} {name_of(d, same.get(d.kind, []))}"),
             value_text(d, known.base),
-            spark(courses.get(key_of(d), [])),
+            spark(course),
             value_text(d, known.new),
             change_text(known),
             Text(known.verdict, style=_STYLES[known.verdict]),
         )
     if ordered:
         console.print(table)
+        _show_alike(console, ordered)
 
 
 def key_of(difference: Difference) -> str:
@@ -206,15 +281,15 @@ def key_of(difference: Difference) -> str:
     return f"{difference.kind} {difference.initiator} {difference.target} {pattern}"
 
 
-def courses_of(runs: list[Run]) -> dict[str, list[float | None]]:
-    """Return each measurement's estimates over runs, None where a run has none."""
+def courses_of(runs: list[Run]) -> dict[str, list[Measurement | None]]:
+    """Return each measurement over runs, None where a run has it not."""
     found = [identities(run) for run in runs]
     courses = {}
     for key in dict.fromkeys(key for known in found for key in known):
         members = [known.get(key) for known in found]
         first = next(m for m in members if m is not None)
         name = f"{first.kind} {first.initiator} {first.target} {sorted(first.pattern.items())}"
-        courses[name] = [m.estimate if m is not None else None for m in members]
+        courses[name] = [m if m is not None and m.estimate is not None else None for m in members]
     return courses
 
 

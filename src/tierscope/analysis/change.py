@@ -1,0 +1,147 @@
+"""One measurement in two runs: by how much its figure changed, and how sure that is."""
+
+import json
+import math
+from dataclasses import dataclass
+from statistics import stdev
+
+from tierscope.analysis.plateaus import off_plateaus
+from tierscope.model.run import Measurement, Run
+
+_Z95 = 1.96
+"""Half-width of a normal 95% interval in standard deviations."""
+_MUCH_DISTURBED = 0.25
+_SHORTEST_CURVE = 4
+"""Of fewer sizes no levels can be told apart."""
+_PRIVATE_SHARE = 1 / 4
+"""Of a core's own cache: up to three arrays, and room for its other thread and the page tables."""
+
+_Curve = tuple[str, str, str]
+"""Endpoints and all of the pattern but the size."""
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What two runs show of their machine's caches."""
+
+    private_bytes: float
+    """Of a CPU's working set, up to which it surely stays in the core's own caches."""
+    between_levels: set[tuple[_Curve, int]]
+    """Sizes on curves of latency that lie on no plateau in one of the runs."""
+
+    @classmethod
+    def of(cls, base: Run, new: Run) -> "Traits":
+        """Read them from both runs, of the same machine."""
+        return cls(_private_bytes(base), _between_levels(base) | _between_levels(new))
+
+
+@dataclass(frozen=True)
+class Change:
+    """A measurement that both runs have and that can be compared, as natural logarithms."""
+
+    base: Measurement
+    new: Measurement
+    size: float
+    sampling: float
+    """Standard error of ``size`` from both intervals."""
+    spread: float
+    """Standard deviation of a single sample, both runs together."""
+    group: tuple[str, bool]
+    """The kind, and whether the working set stays in the cores' own caches."""
+    volatile: bool
+    """In either run neighbours took CPU time during much of it, or its working set lies between two
+    cache levels, where latency is a matter of how much of the larger one neighbours leave."""
+    before: tuple[float, float] = (0.0, 0.0)
+    """Least and most change from the base that was there before: in the base itself, 0, and in
+    further earlier runs."""
+
+    @property
+    def error(self) -> float:
+        """Standard error of ``size``; a volatile figure is trusted no further than its samples."""
+        return math.hypot(self.sampling, self.spread) if self.volatile else self.sampling
+
+    @property
+    def beyond(self) -> float:
+        """How far the change goes beyond what was there before."""
+        low, high = self.before
+        return self.size - min(max(self.size, low), high)
+
+
+def change_of(
+    base: Measurement,
+    new: Measurement,
+    traits: Traits,
+    before: tuple[float, float] = (0.0, 0.0),
+) -> Change:
+    """Return the change of a measurement that gave a positive figure in both runs."""
+    assert base.estimate
+    assert new.estimate
+    return Change(
+        base=base,
+        new=new,
+        size=math.log(new.estimate / base.estimate),
+        sampling=math.hypot(_sampling(base), _sampling(new)),
+        spread=math.hypot(_spread(base), _spread(new)),
+        group=(base.kind, _bytes_of_a_cpu(base) <= traits.private_bytes),
+        volatile=_latency_size(base) in traits.between_levels
+        or any(_disturbed_share(m) > _MUCH_DISTURBED for m in (base, new)),
+        before=before,
+    )
+
+
+def _disturbed_share(m: Measurement) -> float:
+    disturbed = m.evidence.disturbed if m.evidence else None
+    return (disturbed or 0) / max(1, m.n)
+
+
+def _sampling(m: Measurement) -> float:
+    """Standard error of the logarithm of a median, from the wider side of its interval."""
+    assert m.estimate is not None
+    assert m.ci_low is not None
+    assert m.ci_high is not None
+    return max(math.log(m.ci_high / m.estimate), math.log(m.estimate / m.ci_low), 0.0) / _Z95
+
+
+def _spread(m: Measurement) -> float:
+    logs = [math.log(sample) for sample in m.samples if sample > 0]
+    return stdev(logs) if len(logs) > 1 else _sampling(m) * math.sqrt(m.n)
+
+
+def _latency_size(m: Measurement) -> tuple[_Curve, int] | None:
+    size = m.pattern.get("size")
+    if m.kind != "latency" or not isinstance(size, int):
+        return None
+    others = {key: value for key, value in m.pattern.items() if key != "size"}
+    return (m.initiator, m.target, json.dumps(others, sort_keys=True)), size
+
+
+def _between_levels(run: Run) -> set[tuple[_Curve, int]]:
+    curves: dict[_Curve, list[tuple[int, float]]] = {}
+    for m in run.measurements:
+        if (key := _latency_size(m)) and m.status == "measured" and m.estimate:
+            curves.setdefault(key[0], []).append((key[1], m.estimate))
+    return {
+        (name, size)
+        for name, curve in curves.items()
+        if len(curve) >= _SHORTEST_CURVE
+        for size in off_plateaus(sorted(curve))
+    }
+
+
+def _private_bytes(run: Run) -> float:
+    """Return what of a working set surely stays in a core's own caches, in bytes a CPU."""
+    machine = run.header.machine
+    threads = machine.get("cpus", 1) / max(1, machine.get("cores", 1))
+    own = [
+        cache["size_bytes"] / cache["cpus_each"]
+        for cache in machine.get("caches", [])
+        if cache["type"] != "instruction" and 0 < cache["cpus_each"] <= threads
+    ]
+    return max(own, default=0) * _PRIVATE_SHARE
+
+
+def _bytes_of_a_cpu(m: Measurement) -> float:
+    size = m.pattern.get("size")
+    if m.kind not in ("bandwidth", "latency") or not isinstance(size, int):
+        return math.inf
+    return size / max(1, len(m.cpus))
