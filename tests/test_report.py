@@ -183,7 +183,10 @@ def test_a_cut_run_says_that_it_was_cut(run: Run) -> None:
 
 def test_an_emulated_machine_s_figures_are_disowned(run: Run) -> None:
     header = run.header.model_copy(update={"emulated": True})
-    assert "emulated in software" in shown(run.model_copy(update={"header": header}))
+    text = shown(run.model_copy(update={"header": header}))
+    assert "machine's memories and devices are emulated in software" in text
+    tcg = header.model_copy(update={"machine": {**header.machine, "hypervisor": "qemu (tcg)"}})
+    assert "CPUs, memories and devices" in shown(run.model_copy(update={"header": tcg}))
 
 
 def test_names_with_markup_are_text(run: Run) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests import made_up
 
 from tierscope.engine import stream
 from tierscope.model.errors import ExitCode, UserError
@@ -256,3 +257,27 @@ def test_exit_codes(header: Header, statuses: list[str], interrupted: bool, code
     ]  # fmt: skip
     footer = Footer(finished="", interrupted=interrupted, measured=0, skipped=0, failed=0)
     assert exit_code(Run(header=header, measurements=measurements, footer=footer)) is code
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('"packages":2', '"packages":"two"', "machine"),
+        ('"caches":[', '"caches":[7,', "machine"),
+        ('"measurements":[]', '"measurements":7', "plan"),
+    ],
+)
+def test_a_damaged_run_says_where(tmp_path: Path, old: str, new: str, says: str) -> None:
+    header = made_up.header().model_dump_json()
+    measured = made_up.memory_measurements(made_up.Maker())[0].model_dump_json()
+    content = f"{header}\n{measured}\n{measured}\n"
+    assert old in content
+    with pytest.raises(UserError, match=f"damaged.*{says}"):
+        parse_run(content.replace(old, new, 1).encode(), "x")
+
+
+def test_a_figure_of_zero_is_damage() -> None:
+    measured = made_up.memory_measurements(made_up.Maker())[0].model_copy(update={"ci_low": 0.0})
+    content = f"{made_up.header().model_dump_json()}\n{measured.model_dump_json()}\n"
+    with pytest.raises(UserError, match="x:2: the run file is damaged here .ci_low is 0.0"):
+        parse_run(content.encode(), "x")

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field, TypeAdapter, model_validator
 
 from tierscope.model.base import Model
 from tierscope.model.plan import Id
@@ -138,6 +138,17 @@ class Progress(Model):
     estimate: float
 
 
+_MOST = 1e30
+"""Above any figure there is, in any unit, so that ratios of figures stay finite."""
+
+
+def check_figures(estimate: float | None, low: float | None, high: float | None) -> None:
+    """Raise ValueError unless an estimate and its interval are above 0: a figure is never zero."""
+    for name, value in (("estimate", estimate), ("ci_low", low), ("ci_high", high)):
+        if value is None or not 1 / _MOST < value < _MOST:
+            raise ValueError(f"{name} is {value}, which nothing measured can be")
+
+
 class Result(Model):
     """A measurement's outcome, as the engine knows it."""
 
@@ -153,6 +164,11 @@ class Result(Model):
     samples: list[float]
     figures: list[Figure] = []
     evidence: Evidence
+
+    @model_validator(mode="after")
+    def _check(self) -> "Result":
+        check_figures(self.estimate, self.ci_low, self.ci_high)
+        return self
 
 
 class Skipped(Model):

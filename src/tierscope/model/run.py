@@ -2,7 +2,13 @@
 
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+)
 
 from tierscope.model.base import Model
 from tierscope.model.event import Evidence, Figure, Stop, Unit
@@ -54,6 +60,73 @@ class Measurement(Model):
     """estimate / limit, where a limit is known."""
 
 
+class _Summary(Model):
+    """What every reader of a run file may rely on; more may stand beside it."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class NodeSummary(_Summary):
+    """A node in a run's ``machine``."""
+
+    node: int
+    kind: str
+    cpus: list[int]
+    total_bytes: int
+    free_bytes: int | None
+
+
+class CacheSummary(_Summary):
+    """Caches of one kind in a run's ``machine``."""
+
+    level: int
+    type: str
+    size_bytes: int
+    count: int
+
+
+class GpuSummary(_Summary):
+    """A GPU in a run's ``machine``."""
+
+    index: int
+    name: str
+
+
+class MachineSummary(_Summary):
+    """A run's ``machine``: what a reader of its figures has to know."""
+
+    product: str
+    cpu: str
+    hypervisor: str
+    packages: int
+    cores: int
+    cpus: int
+    usable_cpus: list[int]
+    nodes: list[NodeSummary]
+    caches: list[CacheSummary]
+    gpus: list[GpuSummary]
+
+
+class PlanSummary(_Summary):
+    """A run's ``plan``."""
+
+    measurements: list[dict[str, Any]] = []
+
+
+def _checked_by(model: type[Model]) -> AfterValidator:
+    """Let a mapping through that the model takes, as it is."""
+
+    def check(value: dict[str, Any]) -> dict[str, Any]:
+        try:
+            model.model_validate(value)
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        return value
+
+    return AfterValidator(check)
+
+
 class Header(Model):
     """Everything about a run that was known before its first measurement."""
 
@@ -68,14 +141,14 @@ class Header(Model):
     """Version of tierscope."""
     git_commit: str
     emulated: bool
-    """True where the machine is emulated in software, so that its figures mean nothing."""
+    """True where CPUs or memories are emulated in software, so that figures mean nothing."""
     engine: dict[str, Any]
     """The engine's capabilities, as it printed them."""
-    machine: dict[str, Any]
+    machine: Annotated[dict[str, Any], _checked_by(MachineSummary)]
     """Summary of the topology: CPU, sockets, nodes with kind and size, caches, GPUs."""
     environment: dict[str, str]
     """Settings that change what figures mean: governor, THP, NUMA balancing, kernel, ..."""
-    plan: dict[str, Any]
+    plan: Annotated[dict[str, Any], _checked_by(PlanSummary)]
     topology: Topology | None = None
     """The whole machine, as it was when the run began; None in files of others' making."""
 

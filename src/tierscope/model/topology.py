@@ -261,6 +261,15 @@ class Dimm(Model):
     package: int | None = None
 
 
+TCG = "qemu (tcg)"
+"""``virtual`` of machines whose CPUs are emulated too."""
+
+
+def emulated_parts(hypervisor: str) -> str:
+    """Say which parts of an emulated machine are software, by its ``virtual``."""
+    return "CPUs, memories and devices" if hypervisor == TCG else "memories and devices"
+
+
 class Topology(Model):
     """One machine."""
 

@@ -7,8 +7,10 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from tierscope.analysis.flat import flat_run
 from tierscope.model.endpoint import format_ranges
 from tierscope.model.run import Measurement, Run
+from tierscope.model.topology import emulated_parts
 from tierscope.report.bandwidth import show_bandwidth
 from tierscope.report.figures import size_text
 from tierscope.report.gpu_tables import show_copies
@@ -17,6 +19,7 @@ from tierscope.report.gpu_tables import show_memory as show_gpu_memory
 from tierscope.report.latency import show_latency
 from tierscope.report.loaded_latency import show_loaded_latency
 from tierscope.report.patterns import show_atomics, show_mapping, show_streams
+from tierscope.report.sentences import sentences
 from tierscope.report.style import new_table, note, title
 
 KINDS: dict[str, Callable[[Console, list[Measurement], Run], None]] = {
@@ -42,6 +45,9 @@ def show_run(console: Console, run: Run, path: Path) -> None:
     for kind, show in KINDS.items():
         show(console, [m for m in run.measurements if m.kind == kind], run)
     show_missing(console, run)
+    title(console, "What matters")
+    for sentence in sentences(flat_run(run)):
+        note(console, sentence, style="")
     show_end(console, run, path)
 
 
@@ -52,8 +58,8 @@ def show_machine(console: Console, run: Run) -> None:
     if header.emulated:
         console.print(
             Text(
-                "This machine is emulated in software: its figures show that measuring works, "
-                "not how fast anything is.",
+                f"This machine's {emulated_parts(machine['hypervisor'])} are emulated in software: "
+                "its figures show that measuring works, not how fast anything is.",
                 style="bold red",
             )
         )

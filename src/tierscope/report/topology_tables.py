@@ -8,7 +8,7 @@ from rich.text import Text
 from tierscope.model.affinity import Advice, Affinity, Device, Level, Nearest
 from tierscope.model.endpoint import format_ranges
 from tierscope.model.path import Hop, Path
-from tierscope.model.topology import Topology
+from tierscope.model.topology import Topology, emulated_parts
 from tierscope.report.style import new_table, note, title
 from tierscope.report.topology_outline import Item, human_bytes, outline
 from tierscope.topology.affinity import advice, devices, matrix
@@ -66,7 +66,8 @@ def _show_head(console: Console, topology: Topology) -> None:
     ]
     note(console, "; ".join(words))
     if topology.emulated:
-        note(console, "CPUs are emulated in software: no figure of this machine means anything")
+        parts = emulated_parts(topology.virtual)
+        note(console, f"{parts} are emulated in software: no figure of this machine means anything")
     elif topology.virtual:
         note(console, f"a virtual machine ({topology.virtual}): what its host hides is not shown")
     caches = _cache_words(topology)

@@ -5,6 +5,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from tierscope.model.errors import UserError
+from tierscope.model.event import check_figures
 from tierscope.model.run import RUN_VERSION, Footer, Header, Measurement, RecordAdapter, Run
 
 _HEAD = 200
@@ -49,10 +50,21 @@ def parse_run(content: bytes, path: str) -> Run:
         elif isinstance(record, Footer):
             footer = record
         else:
+            _check_figures(record, f"{path}:{number}")
             measurements.append(record)
     if header is None:
         raise UserError(f"{path} is empty: its run ended before its header was written")
     return Run(header=header, measurements=measurements, footer=footer)
+
+
+def _check_figures(record: Measurement, where: str) -> None:
+    """Refuse a measured figure that no engine gives, on which nothing could be reckoned."""
+    if record.status != "measured":
+        return
+    try:
+        check_figures(record.estimate, record.ci_low, record.ci_high)
+    except ValueError as error:
+        raise UserError(f"{where}: the run file is damaged here ({error})") from None
 
 
 def _broken(

@@ -5,7 +5,7 @@ import platform
 from pathlib import Path
 
 from tierscope.model.errors import UserError
-from tierscope.model.topology import Cache, Gpu, PciDevice, Topology
+from tierscope.model.topology import TCG, Cache, Gpu, PciDevice, Topology
 from tierscope.topology import cxl, dimms, network, nodes, nvidia, pci, processors, storage
 from tierscope.topology.available import with_available
 from tierscope.topology.cgroup import memory_limit
@@ -134,7 +134,7 @@ def _virtual(files: Files) -> tuple[str, bool]:
     cpuinfo = files.text("/proc/cpuinfo") or ""
     vendor = files.text("/sys/class/dmi/id/sys_vendor") or ""
     if "QEMU TCG" in cpuinfo:
-        return "qemu (tcg)", True
+        return TCG, True
     # The testbed says so itself: under KVM its CPUs are real, and its memories are not.
     if "tierscope.emulated=1" in (files.text("/proc/cmdline") or "").split():
         return vendor, True

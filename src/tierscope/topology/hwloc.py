@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 from tierscope.model.errors import UserError
-from tierscope.model.topology import Cache, Node, NodeKind, Package, Performance, Topology
+from tierscope.model.topology import TCG, Cache, Node, NodeKind, Package, Performance, Topology
 from tierscope.topology.hwloc_devices import Devices, Locality
 from tierscope.topology.hwloc_file import Element, bits, infos, integer, load, objects, parse
 from tierscope.topology.kinds import Conclusion, infer_kinds
@@ -58,6 +58,7 @@ def _convert(root: Element, path: str) -> Topology:
     allowed = set(bits(machine.get("allowed_cpuset"))) or set(cpus)
     pages = sorted({size for element in raw_nodes for size in _page_sizes(element)})
     model = packages[0].cpu_model if packages else _cpu_model(about)
+    emulated = "QEMU TCG" in model
     return Topology(
         host=about.get("HostName", Path(path).stem),
         source=path,
@@ -65,8 +66,8 @@ def _convert(root: Element, path: str) -> Topology:
         cpu_model=model,
         architecture=about.get("Architecture", ""),
         kernel=about.get("OSRelease", ""),
-        virtual="QEMU" if "QEMU" in about.get("DMISysVendor", "") else "",
-        emulated="QEMU TCG" in model,
+        virtual=TCG if emulated else "QEMU" if "QEMU" in about.get("DMISysVendor", "") else "",
+        emulated=emulated,
         packages=packages,
         cpus=[cpu for cpu in cpus if cpu in allowed],
         siblings=[bits(element.get("cpuset")) for element in _of_type(found, "Core")],

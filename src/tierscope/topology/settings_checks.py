@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from tierscope.model.endpoint import format_ranges
 from tierscope.model.finding import Finding
-from tierscope.model.topology import Topology
+from tierscope.model.topology import Topology, emulated_parts
 from tierscope.topology.files import Files
 
 _BUSY = 0.05
@@ -35,9 +35,9 @@ def _machine(topology: Topology, _settings: Settings) -> Iterator[Finding]:
         yield Finding(
             severity="problem",
             subject="emulation",
-            found="this machine's CPUs are emulated in software",
+            found=f"this machine's {emulated_parts(topology.virtual)} are emulated in software",
             meaning="figures show that measuring works, not how fast anything is",
-            remedy="measure on real hardware, or in a virtual machine with hardware support",
+            remedy="measure on real hardware",
         )
     elif topology.virtual:
         yield Finding(
