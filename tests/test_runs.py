@@ -279,5 +279,5 @@ def test_a_damaged_run_says_where(tmp_path: Path, old: str, new: str, says: str)
 def test_a_figure_of_zero_is_damage() -> None:
     measured = made_up.memory_measurements(made_up.Maker())[0].model_copy(update={"ci_low": 0.0})
     content = f"{made_up.header().model_dump_json()}\n{measured.model_dump_json()}\n"
-    with pytest.raises(UserError, match="x:2: the run file is damaged here .ci_low is 0.0"):
+    with pytest.raises(UserError, match=r"x:2: .*damaged.*ci_low is 0"):
         parse_run(content.encode(), "x")
