@@ -11,7 +11,7 @@ from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.gpu import GpuCopySpec, GpuLatencySpec, GpuPlace, HostPlace
 from tierscope.model.needs import host_bytes
 from tierscope.model.plan import Plan
-from tierscope.plans import expand
+from tierscope.plans import expand, profile_named, profile_requests
 from tierscope.plans.gpu_limits import limit_of
 from tierscope.plans.gpu_nvbandwidth import Settings, make_cells, waived
 from tierscope.plans.gpu_nvbandwidth_tests import TESTS
@@ -281,6 +281,17 @@ def test_a_wrong_key_of_a_yaml_plan_is_named_with_its_line(entry, said):
     with pytest.raises(UserError) as caught:
         planned(f"measurements: [{entry}]", machine(gpus=2))
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(("name", "some"), [("quick", False), ("standard", True), ("full", True)])
+@pytest.mark.parametrize("gpus", [0, 1, 2])
+def test_longer_profiles_measure_gpus_where_there_are_any(name, some, gpus):
+    topology = machine(gpus=gpus)
+    requests = profile_requests(profile_named(name), topology)
+    specs = expand(requests, topology, thp=False).measurements
+    kinds = {spec.kind for spec in specs if spec.kind.startswith("gpu")}
+    wanted = {"gpu-copy", "gpu-memory", "gpu-latency"} if some and gpus else set()
+    assert kinds == wanted
 
 
 @given(parts=st.lists(st.sampled_from(["gpu0", "node:0", "sm", "x" * 30, "512m"]), min_size=1))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from tierscope.model.errors import UserError
 from tierscope.model.topology import Node, Topology
 from tierscope.plans import machine
+from tierscope.plans.gpu_profiles import gpu_requests
 from tierscope.plans.grammar import did_you_mean, format_size
 from tierscope.plans.request import Kind, Request
 
@@ -40,6 +41,8 @@ class Profile:
     stream_mixes: str = ""
     """Mixes of reads and writes, where streams, atomics and mapping are measured."""
     atomic_threads: str = "all"
+    gpu_budget: str = ""
+    """Seconds of each measurement of a GPU's paths, where they are measured."""
 
 
 PROFILES = {
@@ -65,6 +68,7 @@ PROFILES = {
         orders="64,256,4k",
         load_mixes="100:0,67:33",
         stream_mixes="75:25,67:33,50:50,67:33nt",
+        gpu_budget="0.6",
     ),
     "full": Profile(
         seconds=None,
@@ -81,6 +85,7 @@ PROFILES = {
         refined=True,
         stream_mixes="100:0,75:25,67:33,50:50,75:25nt,67:33nt,50:50nt,0:100nt",
         atomic_threads="1..all*2",
+        gpu_budget="2",
     ),
 }
 
@@ -100,7 +105,7 @@ def profile_requests(profile: Profile, topology: Topology) -> list[Request]:
 
     Each node with memory is measured from the node with CPUs nearest to it and from every other;
     the sweeps over threads, operations and working sets are made once for each kind of memory,
-    the other pairs get their bandwidth at all threads and their latency.
+    the other pairs get their bandwidth at all threads and their latency. GPUs come last.
     """
     targets = machine.memory_nodes(topology)
     if not targets:
@@ -117,6 +122,8 @@ def profile_requests(profile: Profile, topology: Topology) -> list[Request]:
                 requests += _in_full(profile, topology, initiator, target)
             else:
                 others += _in_short(profile, topology, initiator, target)
+    if profile.gpu_budget:
+        others += gpu_requests(topology, profile.gpu_budget, sweeps=profile.seconds is None)
     return requests + others
 
 
