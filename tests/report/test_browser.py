@@ -17,7 +17,7 @@ from tierscope.analysis.compare import compare
 from tierscope.report.html import render_report
 from tierscope.report.html.compare import render_comparison
 
-WIDTHS = (390, 1024, 1600)
+WIDTHS = (360, 800, 1440)
 SCHEMES = ("light", "dark")
 
 

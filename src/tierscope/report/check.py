@@ -5,27 +5,35 @@ from datetime import datetime
 from pathlib import Path
 
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from tierscope.analysis.expect import Finding
 from tierscope.model.errors import UserError
 from tierscope.model.run import Run
 from tierscope.report.legal import legal_text
-from tierscope.report.style import new_table
 from tierscope.runs.replace import replace_file
 
 
 def show_findings(console: Console, findings: list[Finding]) -> None:
-    """Print the findings, those that failed first."""
-    table = new_table()
-    table.add_column("", no_wrap=True)
-    table.add_column("rule", overflow="fold")
-    table.add_column("path", overflow="fold")
-    table.add_column("found", overflow="fold")
-    for finding in sorted(findings, key=lambda finding: finding.passed):
-        verdict = Text("pass", style="green") if finding.passed else Text("FAIL", style="bold red")
-        table.add_row(verdict, Text(finding.name), Text(finding.path), Text(finding.said))
-    console.print(table)
+    """Print the findings rule by rule, the rules first that failed, and in them what failed."""
+    rules: dict[str, list[Finding]] = {}
+    for finding in findings:
+        rules.setdefault(finding.name, []).append(finding)
+    for name, members in sorted(rules.items(), key=lambda rule: all(f.passed for f in rule[1])):
+        rule = members[0].rule
+        console.print()
+        console.print(Text(name if name == rule else f"{name}: {rule}", style="bold"))
+        table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1))
+        table.add_column(no_wrap=True)
+        table.add_column(overflow="fold")
+        table.add_column(overflow="fold")
+        for finding in sorted(members, key=lambda finding: finding.passed):
+            style = "green" if finding.passed else "bold red"
+            verdict = Text("  pass" if finding.passed else "  FAIL", style=style)
+            table.add_row(verdict, Text(finding.path), Text(finding.said))
+        console.print(table)
+    console.print()
     failed = sum(not finding.passed for finding in findings)
     console.print(f"{len(findings) - failed} passed, {failed} failed")
 

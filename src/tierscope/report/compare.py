@@ -184,8 +184,8 @@ def foot_lines(comparison: Comparison) -> list[str]:
         lines.append("too few measurements to tell how far medians wander between runs: wide")
     elif comparison.wander > 0:
         lines.append(
-            f"medians wander by up to about {100 * comparison.wander:.2g}% between these runs, more "
-            "than their own intervals say; that is allowed for"
+            f"medians wander by up to about {100 * comparison.wander:.2g}% between these runs, "
+            "more than their own intervals say; that is allowed for"
         )
     return lines
 

@@ -9,6 +9,8 @@ from tierscope.report.style import new_table, note
 from tierscope.runs.history import Entry
 
 _MOST_ROWS = 1000
+_NAME = 24
+"""Columns that a run's name gets: 20260105-140307-standard."""
 
 
 def show_entries(console: Console, found: list[Entry]) -> None:
@@ -17,24 +19,32 @@ def show_entries(console: Console, found: list[Entry]) -> None:
         console.print("no runs; make one with 'tierscope run'")
         return
     table = new_table()
-    table.add_column("run", overflow="fold")
+    longest = max(len(entry.name) for entry in found)
+    table.add_column("run", overflow="fold", min_width=min(longest, _NAME))
     table.add_column("started", no_wrap=True)
     table.add_column("host", overflow="fold")
     table.add_column("measured", justify="right", no_wrap=True)
-    table.add_column("state", no_wrap=True)
-    table.add_column("tags", overflow="fold")
-    for entry in found:
+    remarks = [_remarks(entry) for entry in found]
+    if any(remarks):
+        table.add_column("tags, state", overflow="fold")
+    for entry, remark in zip(found, remarks, strict=True):
         measured = f"{entry.measured} of {entry.planned}" if entry.measured is not None else "–"
-        state = f"{entry.state}, emulated" if entry.emulated else entry.state
         table.add_row(
             Text(entry.name),
             entry.started[:16].replace("T", " "),
             Text(entry.host),
             measured,
-            Text(state, style="" if entry.state == "complete" else "yellow"),
-            Text(", ".join(entry.tags)),
+            *([remark] if any(remarks) else []),
         )
     console.print(table)
+
+
+def _remarks(entry: Entry) -> Text:
+    """Return a run's tags, and what is not as it should be with it."""
+    state: list[str] = [] if entry.state == "complete" else [entry.state]
+    state += ["emulated"] if entry.emulated else []
+    parts = [Text(", ".join(entry.tags)), Text(", ".join(state), style="yellow")]
+    return Text("; ").join([part for part in parts if part])
 
 
 def show_rows(console: Console, names: list[str], rows: list[tuple[Any, ...]]) -> None:

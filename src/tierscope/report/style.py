@@ -3,7 +3,6 @@
 from rich import box
 from rich.console import Console
 from rich.measure import Measurement
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -25,6 +24,8 @@ def title(console: Console, text: str) -> None:
     console.print(Text(text, style="bold reverse" if console.is_terminal else "bold"))
 
 
-def note(console: Console, text: str) -> None:
-    """Print a line below a table, wrapped with a hanging indent."""
-    console.print(Padding(Text(text, style="dim"), (0, 0, 0, 2), expand=False))
+def note(console: Console, text: str, style: str = "dim") -> None:
+    """Print a line below a table, wrapped and indented."""
+    for line in Text(text, style=style).wrap(console, max(1, console.width - 2)):
+        line.rstrip()
+        console.print(Text("  ").append_text(line), no_wrap=True)

@@ -7,11 +7,13 @@ from markupsafe import Markup
 from tierscope.model.comparison import Comparison, Difference
 from tierscope.model.run import Run
 from tierscope.report.compare import (
+    by_path,
     change_text,
     courses_of,
     foot_lines,
     headline,
     name_of,
+    refused,
     sorted_by_change,
     value_text,
 )
@@ -24,6 +26,7 @@ from tierscope.report.pictures.changes import changes_picture, trend_picture
 
 _MOST_ROWS = 120
 _MOST_TRENDS = 12
+_MOST_PATHS = 12
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,8 @@ class Side:
     headline: str
     rows: list[Row]
     left_out: int
+    paths: list[str]
+    """What changed, path by path."""
     refused: list[tuple[str, int]]
     notes: list[str]
     svg: Markup | None
@@ -74,17 +79,17 @@ def render_comparison(runs: list[tuple[str, Run]], comparisons: list[Comparison]
         (name, [run.header.environment.get(name, "–") for _, run in runs])
         for name in dict.fromkeys(key for _, run in runs for key in run.header.environment)
     ]
+    differing = [(name, values) for name, values in settings if len(set(values)) > 1]
+    common = [(name, values[0]) for name, values in settings if len(set(values)) == 1]
     return str(
-        template("compare.html").render(runs=runs, sides=sides, trends=trends, settings=settings)
+        template("compare.html").render(
+            runs=runs, sides=sides, trends=trends, differing=differing, common=common
+        )
     )
 
 
 def _side(prefix: str, comparison: Comparison, most: int) -> Side:
     ordered = sorted_by_change(comparison)
-    refused: dict[str, int] = {}
-    for difference in comparison.differences:
-        if difference.verdict == "not comparable":
-            refused[difference.reason] = refused.get(difference.reason, 0) + 1
     picture = changes_picture(ordered) if ordered else None
     labels = f"{prefix}-picture {prefix}-alt"
     return Side(
@@ -93,7 +98,8 @@ def _side(prefix: str, comparison: Comparison, most: int) -> Side:
         headline=headline(comparison),
         rows=[_row(d) for d in ordered[:most]],
         left_out=max(0, len(ordered) - most),
-        refused=list(refused.items()),
+        paths=by_path(comparison)[:_MOST_PATHS],
+        refused=refused(comparison),
         notes=foot_lines(comparison),
         svg=Markup(svg_for_page(picture, prefix, labels)) if picture else None,  # noqa: S704
         alt=picture.alt if picture else "",

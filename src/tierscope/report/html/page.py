@@ -19,6 +19,7 @@ from markupsafe import Markup
 from tierscope.model.endpoint import format_ranges
 from tierscope.model.errors import UserError
 from tierscope.model.run import Measurement, Run
+from tierscope.model.topology import emulated_parts
 from tierscope.report.evidence import evidence_line, warnings
 from tierscope.report.figures import share_text, size_text
 from tierscope.report.html.machine import machine_drawing
@@ -108,6 +109,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["size"] = size_text
+    environment.filters["emulated_parts"] = emulated_parts
     environment.filters["cpus"] = lambda cpus: format_ranges(tuple(sorted(cpus))) or "none"
     environment.filters["share"] = share_text
     environment.filters["when"] = _when

@@ -3,96 +3,114 @@
 from typing import Any
 
 from tierscope.model.comparison import Difference
+from tierscope.model.run import Measurement
 from tierscope.report import figures
 from tierscope.report.pictures import shapes
-from tierscope.report.pictures.picture import Picture, label_of
+from tierscope.report.pictures.picture import Picture, Spec, label_of, row_of
 
-_MOST = 40
+_MOST = 16
+_LINE = 38
+"""Height of a change: its name in a line, its interval below."""
+_WIDE = 1.6
+"""Ratio of the axis' ends from which on it counts in factors, not percent."""
 _COLOURS = {"slower": "role:series-2", "faster": "role:series-3", "same": "role:series-8"}
+_MARKS = {"slower": "triangle-down", "faster": "triangle-up", "same": "circle"}
 
 
 def changes_picture(differences: list[Difference]) -> Picture:
-    """Each change as a point on its interval, on a line at no change; the first 40."""
+    """Each change as a point on its interval, on a line at no change; the first 16."""
     rows: list[dict[str, Any]] = []
     for number, d in enumerate(differences[:_MOST]):
-        ratio, low, high = d.ratio or 1.0, d.low or 1.0, d.high or 1.0
         name = _name(d)
         rows.append(
             {
-                "name": f"{number} {name}",
+                "name": f"{number}",
                 "label": name,
-                "value": 100 * (ratio - 1),
-                "low": 100 * (low - 1),
-                "high": 100 * (high - 1),
+                "value": d.ratio or 1.0,
+                "low": d.low or 1.0,
+                "high": d.high or 1.0,
                 "verdict": d.verdict,
-                "tip": f"{name}: {100 * (ratio - 1):+.1f}%, {d.verdict}",
+                "tip": f"{name}: {_percent(d)}, {d.verdict}",
             }
         )
-    verdicts = list(_COLOURS)
-    colour = {
-        "field": "verdict",
-        "type": "nominal",
-        "scale": {"domain": verdicts, "range": [_COLOURS[v] for v in verdicts]},
-        "legend": {"title": None},
-    }
-    shape = {
-        "field": "verdict",
-        "type": "nominal",
-        "scale": {"domain": verdicts, "range": ["triangle-down", "triangle-up", "circle"]},
-        "legend": {"title": None},
-    }
-    spec = {
-        "width": 460,
-        "height": {"step": 20},
-        "data": {"values": rows},
-        "encoding": {
-            "y": {
-                "field": "name",
-                "type": "nominal",
-                "sort": None,
-                "title": None,
-                "axis": {
-                    "labelExpr": "slice(datum.label, indexof(datum.label, ' ') + 1)",
-                    "labelColor": "role:ink",
-                    "labelLimit": 380,
-                    "domain": False,
-                },
-            }
-        },
-        "layer": [
-            {
-                "mark": {"type": "rule", "color": "role:soft", "aria": False},
-                "encoding": {"x": {"datum": 0, "type": "quantitative"}, "y": None},
-            },
-            {
-                "mark": {"type": "rule", "strokeWidth": 3, "aria": False},
-                "encoding": {
-                    "x": {"field": "low", "type": "quantitative", "title": "change, %"},
-                    "x2": {"field": "high"},
-                    "color": colour,
-                },
-            },
-            {
-                "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
-                "encoding": {
-                    "x": {"field": "value", "type": "quantitative"},
-                    "color": colour,
-                    "shape": shape,
-                    "description": {"field": "tip"},
-                },
-            },
-        ],
-    }
     first = differences[0]
+    left_out = len(differences) - len(rows)
+    more = f" {left_out} more are in the CSV." if left_out else ""
     return Picture(
         key="changes",
         title="Changes",
         subtitle="new / base with intervals that hold for all at once",
-        alt=f"{len(rows)} changes with their intervals; the first is {_name(first)}, "
-        f"{100 * ((first.ratio or 1.0) - 1):+.1f}%, {first.verdict}.",
-        spec=spec,
+        alt=f"The first is {_name(first)}: {_percent(first)}, {first.verdict}.{more}",
+        spec={
+            "width": 420,
+            "height": {"step": _LINE},
+            "data": {"values": rows},
+            "encoding": {"y": {"field": "name", "type": "nominal", "sort": None, "axis": None}},
+            "layer": _change_layers(rows),
+        },
         measurements=[],
     )
+
+
+def _change_layers(rows: list[dict[str, Any]]) -> list[Spec]:
+    present = [verdict for verdict in _COLOURS if any(row["verdict"] == verdict for row in rows)]
+    colour = _by_verdict(present, _COLOURS)
+    x = _ratio_axis([row[key] for row in rows for key in ("low", "value", "high")])
+    name = {"type": "text", "x": 0, "dy": -9, "align": "left", "aria": False}
+    return [
+        {
+            "mark": {"type": "rule", "color": "role:soft", "aria": False},
+            "encoding": {"x": {"datum": 1.0, "type": "quantitative"}, "y": None},
+        },
+        # The line of no change stops short of the names.
+        {
+            "mark": {**name, "stroke": "role:paper", "strokeWidth": 5},
+            "encoding": {"text": {"field": "label"}},
+        },
+        {"mark": name, "encoding": {"text": {"field": "label"}}},
+        {
+            "mark": {"type": "rule", "strokeWidth": 3, "yOffset": 7, "aria": False},
+            "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "color": colour},
+        },
+        {
+            "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1, "yOffset": 7},
+            "encoding": {
+                "x": {**x, "field": "value"},
+                "color": colour,
+                "shape": _by_verdict(present, _MARKS),
+                "description": {"field": "tip"},
+            },
+        },
+    ]
+
+
+def _by_verdict(present: list[str], values: dict[str, str]) -> Spec:
+    scale = {"domain": present, "range": [values[verdict] for verdict in present]}
+    return {"field": "verdict", "type": "nominal", "scale": scale, "legend": {"title": None}}
+
+
+def _ratio_axis(values: list[float]) -> Spec:
+    """A logarithmic axis of new / base: half as much lies as far from none as twice as much."""
+    low, high = min([*values, 1.0]) / 1.003, max([*values, 1.0]) * 1.003
+    if high / low < _WIDE:
+        span = 100 * (high - low)
+        step = next(s for s in (0.1, 0.2, 0.5, 1, 2, 5, 10) if span / s <= 8)
+        ticks = [1 + number * step / 100 for number in range(-400, 401)]
+        sign = "+.1f" if step < 1 else "+.0f"
+        label = f"datum.value == 1 ? '0' : format(100 * (datum.value - 1), '{sign}') + '%'"
+    else:
+        ticks = [digit * 10.0**decade for decade in range(-6, 7) for digit in (1, 2, 5)]
+        label = "'×' + format(datum.value, '~g')"
+    return {
+        "type": "quantitative",
+        "title": "new / base",
+        "scale": {"type": "log", "domain": [low, high], "nice": False},
+        "axis": {"values": [tick for tick in ticks if low <= tick <= high], "labelExpr": label},
+    }
+
+
+def _percent(d: Difference) -> str:
+    return f"{100 * ((d.ratio or 1.0) - 1):+.1f}%"
 
 
 def _name(d: Difference) -> str:
@@ -107,39 +125,45 @@ def _name(d: Difference) -> str:
     return f"{d.initiator} → {d.target} {d.kind} {', '.join(words)}"
 
 
-def trend_picture(difference: Difference, values: list[float | None], names: list[str]) -> Picture:
-    """One measurement over the runs, in the order given."""
-    known = [value for value in values if value is not None] or [0.0]
-    unit, factor = figures.scale_of(difference.unit or "count", known)
+def trend_picture(
+    difference: Difference, members: list[Measurement | None], names: list[str]
+) -> Picture:
+    """One measurement over the runs, in the order given, with each run's own interval."""
+    known = [m for m in members if m is not None and m.estimate is not None]
+    unit, factor = figures.scale_of(difference.unit or "count", [m.estimate or 0.0 for m in known])
     rows = [
-        {
-            "x": number,
-            "value": value / factor,
-            "tip": f"{name}: {value / factor:.4g} {unit}",
-        }
-        for number, (name, value) in enumerate(zip(names, values, strict=True), 1)
-        if value is not None
+        row_of(m, factor, unit, x=number, what=name)
+        for number, (name, m) in enumerate(zip(names, members, strict=True), 1)
+        if m is not None
     ]
-    y = {"field": "value", "type": "quantitative", "title": unit, "scale": {"zero": True}}
+    y = {"field": "value", "type": "quantitative", "title": unit, "scale": {"zero": True},
+         "axis": {"tickCount": 4}}  # fmt: skip
     x = {
         "field": "x",
         "type": "quantitative",
         "title": "run",
-        "scale": {"domain": [1, max(2, len(names))]},
-        "axis": {"values": list(range(1, len(names) + 1)), "labelOverlap": True},
-    }
+        "scale": {"domain": [0.8, max(2, len(names)) + 0.2], "nice": False},
+        "axis": {"values": list(range(1, len(names) + 1)), "format": "d", "labelOverlap": True,
+                 "grid": False},
+    }  # fmt: skip
+    colour = "role:series-1"
+    point = {"type": "point", "filled": True, "size": 60, "opacity": 1, "color": colour}
     spec = {
         "width": shapes.WIDTH,
         "height": 150,
         "data": {"values": rows},
-        "encoding": {"x": x, "y": y},
+        "encoding": {"x": x},
         "layer": [
-            {"mark": {"type": "line", "color": "role:series-1", "aria": False}},
             {
-                "mark": {"type": "point", "filled": True, "size": 60, "color": "role:series-1"},
-                "encoding": {"description": {"field": "tip"}},
+                "mark": {"type": "rule", "strokeWidth": 5, "opacity": 0.3, "color": colour,
+                         "aria": False},
+                "encoding": {"y": {**y, "field": "low"}, "y2": {"field": "high"}},
             },
+            {"mark": {"type": "line", "color": colour, "aria": False}, "encoding": {"y": y}},
+            {"mark": point, "encoding": {"y": y, "description": {"field": "tip"}}},
         ],
-    }
-    course = ", ".join("–" if value is None else f"{value / factor:.4g}" for value in values)
-    return Picture("trend", "Trend", "", f"{course} {unit}.", spec, [])
+    }  # fmt: skip
+    course = ", ".join("–" if m is None else figures.with_interval(m, factor) for m in members)
+    change = f"; the last against the first: {_percent(difference)}" if difference.ratio else ""
+    verdict = f", {difference.verdict}" if difference.ratio else ""
+    return Picture("trend", "Trend", "", f"{course} {unit}{change}{verdict}.", spec, [])
