@@ -189,7 +189,7 @@ def _load_cpus(
         request, "load-threads", grammar.parse_count, request.options["load-threads"], len(apart)
     )
     if count > len(apart):
-        raise request.wrong("load-threads", f"{count}, but {source} has {len(apart)} CPUs to load")
+        raise request.wrong("load-threads", f"{count}, but {source} can load with {len(apart)}")
     return apart[:count]
 
 

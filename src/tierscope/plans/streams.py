@@ -101,8 +101,8 @@ def _swept(
         "order": choices(request, "order", ORDERS["streams"]) or ["sequential"],
         "zipf_alpha": _numbers(request, "zipf-alpha") or [None],
         "access_size": sizes(request, "access-size") or [1024],
-        "prefetch": _whole(request, "prefetch", _FARTHEST) or [0],
-        "delay_ns": _whole(request, "delay", _LONGEST_DELAY) or [0],
+        "prefetch": _distances(request) or [0],
+        "delay_ns": checked(request, "delay", _delays, request.options.get("delay", "0")),
         "isa": choices(request, "isa", ISAS) or ["auto"],
         "size": sizes(request, "size") or [machine.default_size(topology, free, nodes, arrays)],
         "threads": checked(
@@ -219,7 +219,7 @@ def _beside(
                 "stores": stores,
                 "order": grammar.parse_choice(given.get("order", "sequential"), ORDERS["streams"]),
                 "access_size": grammar.parse_size(given.get("access-size", "1k")),
-                "delay_ns": grammar.parse_count(given["delay"], 1) if "delay" in given else 0,
+                "delay_ns": _delays(given.get("delay", "0"))[0],
                 "size": size,
                 "pages": kind,
             },
@@ -239,13 +239,26 @@ def _numbers(request: Request, option: str) -> list[float]:
     return checked(request, option, lambda: [grammar.parse_number(word, 0, 10) for word in words])
 
 
-def _whole(request: Request, option: str, most: int) -> list[int]:
-    """Sizes or counts that may also be 0."""
+def _distances(request: Request) -> list[int]:
+    """Bytes that a prefetch runs ahead, 0 for none."""
 
     def parse() -> list[int]:
-        found = grammar.expand_sizes(request.options[option])
-        if max(found) > most:
-            raise UserError(f"{max(found)} is out of range: at most {most}")
+        found = grammar.expand_sizes(request.options["prefetch"])
+        if max(found) > _FARTHEST:
+            raise UserError(f"{max(found)} is out of range: at most {_FARTHEST}")
         return found
 
-    return checked(request, option, parse) if option in request.options else []
+    return checked(request, "prefetch", parse) if "prefetch" in request.options else []
+
+
+def _delays(text: str) -> list[int]:
+    """Whole nanoseconds, 0 for none; lists and ranges as of sizes."""
+    try:
+        found = grammar.expand_sizes(text)
+    except UserError:
+        found = []
+    if not found or max(found) > _LONGEST_DELAY:
+        raise UserError(
+            f"'{text}' is not whole nanoseconds from 0 to {_LONGEST_DELAY}, such as 0,100,2000"
+        )
+    return found
