@@ -86,6 +86,14 @@ def test_counters_stand_beside_what_the_bus_should_have_seen() -> None:
     )
 
 
+def test_pages_of_what_runs_beside_are_said_where_they_are_elsewhere() -> None:
+    beside = {"stream2": Evidence(pages={"4": 512}), "stream3": Evidence(pages={"0": 512})}
+    evidence = Evidence(pages={"0": 262144}, workloads=beside)
+    assert evidence_line([measured(1, 1, 1, evidence=evidence)]) == (
+        "observed: pages 100% on node 0; of stream2 100% on node 4"
+    )
+
+
 def test_evidence_is_said_once_where_it_is_the_same() -> None:
     same = Evidence(pages={"0": 3, "1": 1}, cpus=[0, 1], isa="avx2")
     other = same.model_copy(update={"isa": "sse4"})

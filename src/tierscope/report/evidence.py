@@ -15,7 +15,7 @@ def evidence_line(measurements: list[Measurement]) -> str:
     """Return what was observed in a group, each thing once, with counts where it differs."""
     observed = [m for m in measurements if m.evidence]
     parts = []
-    for facet in (_pages, _huge, _cpus, _instructions, _verified):
+    for facet in (_pages, _elsewhere, _huge, _cpus, _instructions, _verified):
         counts = Counter(text for m in observed if m.evidence and (text := facet(m, m.evidence)))
         if len(counts) == 1 and counts.total() == len(observed):
             parts.append(next(iter(counts)))
@@ -31,6 +31,15 @@ def _pages(_measurement: Measurement, evidence: Evidence) -> str:
         return ""
     shares = (f"{100 * count / total:.3g}% on node {n}" for n, count in evidence.pages.items())
     return "pages " + ", ".join(shares)
+
+
+def _elsewhere(measurement: Measurement, evidence: Evidence) -> str:
+    """Say where the pages of what ran beside were, if not where the measurement's own were."""
+    return ", ".join(
+        f"of {name} {where.removeprefix('pages ')}"
+        for name, workload in (evidence.workloads or {}).items()
+        if (where := _pages(measurement, workload)) and where != _pages(measurement, evidence)
+    )
 
 
 def _huge(_measurement: Measurement, evidence: Evidence) -> str:
