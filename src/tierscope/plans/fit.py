@@ -4,7 +4,7 @@ from collections import Counter
 
 from tierscope.model.errors import UserError
 from tierscope.model.needs import cpus_of, host_bytes, regions
-from tierscope.model.plan import PLAN_VERSION, Plan, Spec
+from tierscope.model.plan import PLAN_VERSION, BandwidthSpec, Plan, Spec
 from tierscope.model.topology import Node, Topology
 from tierscope.plans.machine import GIB, MIB
 
@@ -84,7 +84,10 @@ def _set_up_seconds(plan: Plan) -> list[float]:
         same_kind = {array[:3] for array in kept} == {array[:3] for array in arrays}
         kept = arrays | kept if same_kind else arrays
         # Beside new arrays, one is gone through to lay out a chase or to verify what was written.
-        work = new_bytes + max((region.array_bytes for region in regions(spec)), default=0)
+        gone_through = max((region.array_bytes for region in regions(spec)), default=0)
+        if not new_bytes and isinstance(spec, BandwidthSpec) and spec.pattern.operation == "read":
+            gone_through = 0  # Reads leave the array as it was.
+        work = new_bytes + gone_through
         threads = min(len(cpus_of(spec)), _MOST_THREADS)
         seconds.append(_SET_UP_S + work / threads / _BYTES_PER_S)
     return seconds
