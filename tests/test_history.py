@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from tierscope.cli.app import app
 from tierscope.model.errors import UserError
 from tierscope.runs.export_tables import prometheus_text
-from tierscope.runs.query import TABLES
+from tierscope.runs.query import TABLES, query
 
 
 @pytest.fixture
@@ -173,6 +173,36 @@ def test_prometheus_text_is_what_the_collector_reads(kept: Path, tmp_path: Path)
     assert len(helped) == len(set(helped))
     assert stat.S_IMODE(target.stat().st_mode) == 0o644
     assert list(tmp_path.glob(".tierscope-*")) == []
+
+
+def test_no_two_series_have_the_same_labels() -> None:
+    maker = made_up.Maker()
+    alike = [maker.make("latency", "node:0", "node:0", {"delay_ns": None}, 90.0, "ns")
+             for _ in range(3)]  # fmt: skip
+    lines = prometheus_text(made_up.run(alike, made_up.gpu_measurements(maker))).splitlines()
+    series = [line.rpartition(" ")[0] for line in lines if not line.startswith("#")]
+    assert len(series) == len(set(series))
+    assert sum("repeat=" in line for line in series) == 2 * 3
+    assert not any("None" in line for line in series)
+
+
+def test_units_stand_last_in_names() -> None:
+    lines = prometheus_text(made_up.full()).splitlines()
+    names = {line.split()[2] for line in lines if line.startswith("# TYPE")}
+    assert "tierscope_bandwidth_ci_low_bytes_per_second" in names
+    assert all(name.endswith(("_seconds", "_per_second", "_ratio", "_complete", "_info"))
+               for name in names)  # fmt: skip
+
+
+def test_copies_are_asked_for_by_where_bytes_come_from_and_go_to(tmp_path: Path) -> None:
+    host = {"where": "host", "memory": "pinned"}
+    gpu = {"where": "gpu", "gpu": 0}
+    transfer = {"name": "node:0 -> gpu:0", "source": host, "destination": gpu, "gpu": 0,
+                "engine": "ce", "streams": 1, "reported": True}  # fmt: skip
+    made = made_up.Maker().make("gpu-copy", "gpu:0", "node:0", {"transfers": [transfer]}, 2e10)
+    file = made_up.write(made_up.run([made]), tmp_path / "copy.jsonl")
+    _, rows, _ = query([file], "select initiator, target, cpus from measurements")
+    assert rows == [("node:0", "gpu:0", [0, 1])]
 
 
 def test_prometheus_labels_hold_any_text() -> None:

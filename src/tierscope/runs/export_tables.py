@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections import Counter
 from datetime import datetime
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from tierscope.runs.replace import replace_file
 
 _SUFFIX = {"B/s": "bytes_per_second", "ns": "seconds", "1/s": "per_second", "B": "bytes",
            "count": "count", "ratio": "ratio"}  # fmt: skip
+_JOINED = "REPLACE (array_to_string(samples, ' ') AS samples, array_to_string(cpus, ' ') AS cpus)"
+"""What CSV has no lists for."""
 _FACTOR = {"ns": 1e-9}
 """Prometheus counts in base units."""
 
@@ -25,7 +28,7 @@ def export_table(paths: list[Path], target: Path, form: str) -> tuple[int, list[
     import duckdb
 
     database, problems = open_runs(paths)
-    lists = "" if form == "parquet" else "REPLACE (array_to_string(samples, ' ') AS samples)"
+    lists = "" if form == "parquet" else _JOINED
     database.execute(
         f"CREATE VIEW exported AS SELECT m.* {lists}, r.host, r.started, r.cpu, r.kernel, "  # noqa: S608
         "r.governor, r.emulated, r.complete, r.tierscope "
@@ -62,19 +65,25 @@ def write_prometheus(run: Run, target: Path) -> int:
 
 
 def prometheus_text(run: Run) -> str:
-    """Return a run in Prometheus' text format, one metric a kind of figure, in base units."""
+    """Return a run in Prometheus' text format, one metric a kind of figure, in base units.
+
+    ``run`` is flat, see ``analysis.flat``.
+    """
     families: dict[str, list[str]] = {}
+    seen: Counter[str] = Counter()
     for m in run.measurements:
         if m.status != "measured" or m.estimate is None:
             continue
-        name = _name(m)
-        factor = _FACTOR.get(m.unit or "", 1.0)
         labels = _labels(m)
-        families.setdefault(name, []).append(f"{name}{labels} {m.estimate * factor!r}")
-        for bound, value in (("low", m.ci_low), ("high", m.ci_high)):
+        seen[f"{m.metric} {labels}"] += 1
+        # The collector takes no file in which two series have the same labels.
+        repeat = seen[f"{m.metric} {labels}"]
+        labels = labels if repeat == 1 else f'{labels[:-1]},repeat="{repeat}"}}'
+        factor = _FACTOR.get(m.unit or "", 1.0)
+        for part, value in (("", m.estimate), ("_ci_low", m.ci_low), ("_ci_high", m.ci_high)):
             if value is not None:
-                bounded = f"{name}_ci_{bound}"
-                families.setdefault(bounded, []).append(f"{bounded}{labels} {value * factor!r}")
+                name = _name(m, part)
+                families.setdefault(name, []).append(f"{name}{labels} {value * factor!r}")
         if m.efficiency is not None:
             families.setdefault("tierscope_efficiency_ratio", []).append(
                 f"tierscope_efficiency_ratio{labels} {m.efficiency!r}"
@@ -83,6 +92,8 @@ def prometheus_text(run: Run) -> str:
     families["tierscope_run_start_time_seconds"] = [f"tierscope_run_start_time_seconds {started!r}"]
     complete = int(run.footer is not None and not run.footer.interrupted)
     families["tierscope_run_complete"] = [f"tierscope_run_complete {complete}"]
+    about = {"run": run.header.name, "version": run.header.tierscope}
+    families["tierscope_run_info"] = [f"tierscope_run_info{_braced(about)} 1"]
     lines = []
     for name, samples in families.items():
         lines += [f"# HELP {name} {_help(name)}", f"# TYPE {name} gauge", *samples]
@@ -90,25 +101,32 @@ def prometheus_text(run: Run) -> str:
 
 
 def _help(name: str) -> str:
-    if name.endswith(("_ci_low", "_ci_high")):
-        return "Bound of the 95% confidence interval of the median."
     known = {
         "tierscope_efficiency_ratio": "Estimate over the path's theoretical limit.",
         "tierscope_run_start_time_seconds": "When the run began, Unix time.",
         "tierscope_run_complete": "1 where the run came to its end, 0 where it was cut.",
+        "tierscope_run_info": "Always 1; which run this is, by which version of tierscope.",
     }
-    return known.get(name, "Median as tierscope measured it.")
+    bound = "_ci_low_" in name or "_ci_high_" in name
+    said = "Bound of the 95% confidence interval of the median." if bound else "Median of samples."
+    return known.get(name, said)
 
 
-def _name(m: Measurement) -> str:
+def _name(m: Measurement, part: str) -> str:
+    """Return a metric's name; its unit stands last, as Prometheus asks."""
     metric = re.sub(r"[^a-z0-9_]+", "_", (m.metric or "figure").lower())
-    return f"tierscope_{metric}_{_SUFFIX[m.unit or 'count']}"
+    return f"tierscope_{metric}{part}_{_SUFFIX[m.unit or 'count']}"
 
 
 def _labels(m: Measurement) -> str:
     values = {"kind": m.kind, "initiator": m.initiator, "target": m.target}
     for key, value in m.pattern.items():
-        values[re.sub(r"[^a-zA-Z0-9_]", "_", f"pattern_{key}")] = str(value)
+        if value not in (None, ""):  # an empty label is the same as none
+            values[re.sub(r"[^a-zA-Z0-9_]", "_", f"pattern_{key}")] = str(value)
+    return _braced(values)
+
+
+def _braced(values: dict[str, str]) -> str:
     return "{" + ",".join(f'{key}="{_escaped(value)}"' for key, value in values.items()) + "}"
 
 

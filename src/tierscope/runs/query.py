@@ -6,7 +6,8 @@ planned, machine (JSON), environment (JSON); times are UTC.
 
 ``measurements``: run, number, id, kind, initiator, target, operation, access_order, threads,
 size, access_size, pages, pattern (JSON), status, reason, metric, unit, estimate, ci_low, ci_high,
-n, stop, samples, limit_value, limit_link, efficiency, evidence (JSON).
+n, stop, samples, figures (JSON), cpus, limit_value, limit_link, efficiency, evidence (JSON).
+Copies of GPUs run from where bytes come from to where they go, as tables show them.
 """
 
 import json
@@ -15,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tierscope.analysis.flat import flat_run
 from tierscope.model.errors import UserError
 from tierscope.model.run import Measurement, Run
 from tierscope.runs.read import read_run
@@ -37,6 +39,7 @@ _MEASUREMENTS = {
     "pages": "VARCHAR", "pattern": "JSON", "status": "VARCHAR", "reason": "VARCHAR",
     "metric": "VARCHAR", "unit": "VARCHAR", "estimate": "DOUBLE", "ci_low": "DOUBLE",
     "ci_high": "DOUBLE", "n": "INTEGER", "stop": "VARCHAR", "samples": "DOUBLE[]",
+    "figures": "JSON", "cpus": "INTEGER[]",
     "limit_value": "DOUBLE", "limit_link": "VARCHAR", "efficiency": "DOUBLE", "evidence": "JSON",
 }  # fmt: skip
 TABLES = {"runs": _RUNS, "measurements": _MEASUREMENTS}
@@ -59,7 +62,7 @@ def open_runs(paths: list[Path]) -> "tuple[DuckDBPyConnection, list[str]]":
         with files["runs"].open("w") as runs, files["measurements"].open("w") as measurements:
             for path in paths:
                 try:
-                    run = read_run(path)
+                    run = flat_run(read_run(path))
                 except UserError as error:
                     problems.append(str(error))
                     continue
@@ -159,5 +162,6 @@ def _row(name: str, number: int, m: Measurement) -> dict[str, Any]:
         "pages": m.pattern.get("pages"),
         "limit_value": m.limit.value if m.limit else None,
         "limit_link": m.limit.link if m.limit else None,
+        "figures": [figure.model_dump(mode="json") for figure in m.figures],
         "evidence": evidence,
     }

@@ -13,9 +13,9 @@ WIDTH = 390
 HEIGHT = 260
 _BAR = 28
 _MOST_SERIES = len(SERIES)
-_LETTER = 6.0
+_LETTER = 6.6
 """Width of a letter, about."""
-_LEAST_BARS = 190
+_LEAST_BARS = 210
 _FEW = 4
 _OFF_AXIS = 3.0
 """A limit this many times the longest bar is told in words: drawn, it would shrink all bars."""
@@ -49,13 +49,16 @@ def bars(measurements: list[Measurement], name: Name) -> Spec:
     for row in rows:
         row["limit"] = None if row["limit"] in beyond else row["limit"]
     most = max([longest, *(limit for limit in limits if limit not in beyond)])
+    names = max(len(row["name"]) for row in rows) * _LETTER
+    room = max(_LEAST_BARS, WIDTH - max(110, names - 60))
+    beside = max(len(row["text"]) for row in rows) * _LETTER + 22
     y = {"field": "name", "type": "nominal", "sort": None, "title": None,
          "axis": {"labelColor": "role:ink", "domain": False, "grid": False}}  # fmt: skip
     x: Spec = {
         "field": "value",
         "type": "quantitative",
         "title": unit,
-        "scale": {"domain": [0, most * 1.36], "nice": False},
+        "scale": {"domain": [0, most * room / (room - beside)], "nice": False},
         "axis": {"values": _ticks(most)},
     }
     layers: list[Spec] = [
@@ -84,8 +87,6 @@ def bars(measurements: list[Measurement], name: Name) -> Spec:
         text = f"limits from {min(beyond):.4g} {unit} on lie beyond this axis"
         layers.append(_remark(f"limit {beyond[0]:.4g} {unit}, beyond this axis"
                               if len(set(beyond)) == 1 else text))  # fmt: skip
-    longest_name = max(len(row["name"]) for row in rows)
-    room = max(_LEAST_BARS, WIDTH - max(110, longest_name * _LETTER - 60))
     return {
         "width": room,
         "height": {"step": _BAR},
@@ -212,6 +213,9 @@ def heatmap(
     lines = list(dict.fromkeys(row["row"] for row in rows))
     low, high = min(row["value"] for row in rows), max(row["value"] for row in rows)
     wide = low > 0 and high / low > _WIDE_RANGE
+    if not wide:
+        # Small differences get like colours: only half as good is as dark as can be.
+        low, high = (min(low, high / 2), high) if better == "high" else (low, max(high, 2 * low))
     middle = math.sqrt(low * high) if wide else (low + high) / 2
     labelled = len(columns) <= _MOST_LABELLED
     width = max(34 if labelled else 14, min(66, 540 // max(1, len(columns))))
@@ -222,7 +226,8 @@ def heatmap(
          "axis": {**axis, "orient": "top", "labelAngle": -40 if slanted else 0}}  # fmt: skip
     y = {"field": "row", "type": "nominal", "title": down, "sort": lines, "axis": axis,
          "scale": {"paddingInner": 0.06}}  # fmt: skip
-    scale = {"scheme": "cividis", "reverse": better == "low", "type": "log" if wide else "linear"}
+    scale = {"scheme": "cividis", "reverse": better == "low", "type": "log" if wide else "linear",
+             "domain": [low, high]}  # fmt: skip
     colour = {"field": "value", "type": "quantitative", "title": unit, "scale": scale,
               "legend": None if labelled else {"orient": "bottom"}}  # fmt: skip
     cells: list[Spec] = [
