@@ -42,7 +42,7 @@ class Comparison:
         ours, theirs = statistics.median(self.ours), statistics.median(self.theirs)
         spread = f"({ratios[0]:.3f}..{ratios[-1]:.3f}, {len(ratios)} pairs)"
         return (
-            f"{self.name:34} {ours:9.4g} {theirs:9.4g} {self.unit:5} "
+            f"{self.name:38} {ours:9.4g} {theirs:9.4g} {self.unit:5} "
             f"ratio {self.ratio:.3f} {spread}"
         )
 

@@ -37,6 +37,12 @@ def outcome(name, gpus=2, estimates=(55.588e9, 55.604e9)):
 def test_text_is_nvbandwidths_to_the_column():
     assert text_of(outcome("host_to_device_memcpy_ce"), verbose=True, mean=False) == (
         "Running host_to_device_memcpy_ce.\n"
+        "\tSample 0: Host -> Device 0: 55.03 GB/s\n"
+        "\tSample 1: Host -> Device 0: 55.59 GB/s\n"
+        "\tSample 2: Host -> Device 0: 56.70 GB/s\n"
+        "\tSample 0: Host -> Device 1: 55.05 GB/s\n"
+        "\tSample 1: Host -> Device 1: 55.60 GB/s\n"
+        "\tSample 2: Host -> Device 1: 56.72 GB/s\n"
         "memcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)\n"
         "           0         1\n"
         " 0     55.59     55.60\n"

@@ -82,7 +82,12 @@ def _parser() -> argparse.ArgumentParser:
         metavar="PREFIX",
         help="all that begin so",
     )
-    add("-v", "--verbose", action="store_true", help="minimum, maximum and average of each matrix")
+    add(
+        "-v",
+        "--verbose",
+        action="store_true",
+        help="samples; minimum, maximum and average of each matrix",
+    )
     add("-s", "--skipVerification", action="store_true", help="do not compare what was copied")
     add("-d", "--disableAffinity", action="store_true", help="issue from any CPU, not a near one")
     add("-i", "--testSamples", type=int, default=3, metavar="N", help="accepted; 15 are the least")

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from tierscope.model.gpu import GpuCopySpec, GpuPlace
 from tierscope.model.run import Measurement
 from tierscope.plans.gpu_nvbandwidth import Cell, Test
 
@@ -93,6 +94,8 @@ def text_of(outcome: Outcome, verbose: bool, mean: bool, perf: bool = False) -> 
     if outcome.status == "Waived":
         return f"Waived: {name}: {outcome.reason}\n"
     lines = [f"Running {name}."]
+    if verbose:
+        lines += [line for cell in outcome.cells for line in _samples(outcome, cell)]
     for key, title, matrix in outcome.matrices(mean):
         values = values_of(matrix)
         total = f"{sum(values):.2f}"
@@ -130,6 +133,20 @@ def _statistics(key: str, values: Sequence[float], verbose: bool, variation: boo
             f"AVG {key} {statistics.fmean(values):.2f}",
         ]
     return lines
+
+
+def _samples(outcome: Outcome, cell: Cell) -> list[str]:
+    """``\\tSample 0: Host -> Device 0: 55.59 GB/s``: each sample of a cell of bandwidth."""
+    entry = outcome.found.get(cell.spec.id)
+    if entry is None or entry.status != "measured" or not isinstance(cell.spec, GpuCopySpec):
+        return []
+    first, *others = (transfer for transfer in cell.spec.transfers if transfer.reported)
+    ends = (
+        f"Device {end.gpu}" if isinstance(end, GpuPlace) else "Host"
+        for end in (first.source, first.destination)
+    )
+    way = "Total Bandwidth" if others else " -> ".join(ends)
+    return [f"\tSample {i}: {way}: {value / 1e9:.2f} GB/s" for i, value in enumerate(entry.samples)]
 
 
 def _unit(outcome: Outcome) -> str:
