@@ -13,6 +13,7 @@
 #include "benches/workspace.h"
 #include "errors.h"
 #include "memory/placement.h"
+#include "memory/system_memory.h"
 #include "protocol/object_reader.h"
 #include "sampling/clock.h"
 #include "threads/disturbance.h"
@@ -243,7 +244,8 @@ Outcome measure(const BandwidthSpec& spec, Workspace& workspace, const Progress&
       .evidence = {}};
   const nlohmann::ordered_json counted = traffic.counted(moved());
   if (outcome.sampled.samples.empty()) return outcome;
-  if (traits.bus_bytes != traits.program_bytes) {
+  const std::size_t bytes = spec.size * static_cast<std::size_t>(traits.arrays);
+  if (traits.bus_bytes != traits.program_bytes && bytes > last_level_cache_bytes(spec.cpus)) {
     const double ratio = static_cast<double>(traits.bus_bytes) / traits.program_bytes;
     const Estimate& estimate = outcome.sampled.estimate;
     outcome.figures.push_back({.metric = "bandwidth_with_write_allocate",

@@ -116,6 +116,7 @@ void add_figures(Outcome& outcome, const Set& set, const std::vector<double>& ra
   for (const auto& [metric, factor] :
        {std::pair("bandwidth", 1.0),
         std::pair("bandwidth_with_write_allocate", set.stream->bus_bytes_per_byte())}) {
+    if (factor != 1 && !set.stream->passes_caches()) continue;
     outcome.figures.push_back({.metric = metric,
                                .unit = "B/s",
                                .estimate = estimate.median * factor,

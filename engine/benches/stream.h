@@ -13,6 +13,7 @@
 #include "benches/window.h"
 #include "benches/workspace.h"
 #include "memory/placement.h"
+#include "memory/system_memory.h"
 #include "protocol/object_reader.h"
 
 namespace tierscope {
@@ -51,6 +52,8 @@ class Stream {
   double bus_bytes_per_byte() const {
     return spec_.stores == Stores::kStreaming ? 1 : 1 + spec_.writes / 100.0;
   }
+  // Whether the array is larger than the CPUs' caches, so that accesses go over the bus at all.
+  bool passes_caches() const { return spec_.size > last_level_cache_bytes(spec_.cpus); }
 
   // Checks what was written, throws Failure at the first wrong line. `workers` are those that ran.
   nlohmann::ordered_json evidence(std::span<const Worker> workers) const;

@@ -44,7 +44,7 @@ Figure figure_of(const std::string& metric, const std::vector<double>& rates, do
 
 void add_figures(Outcome& outcome, const std::deque<Part>& parts) {
   const double on_bus = parts.front().stream.bus_bytes_per_byte();
-  if (on_bus != 1) {
+  if (on_bus != 1 && parts.front().stream.passes_caches()) {
     outcome.figures.push_back(
         figure_of("bandwidth_with_write_allocate", parts.front().rates, on_bus));
   }

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <charconv>
+#include <map>
 
 #include "errors.h"
 
@@ -100,6 +101,29 @@ std::string hugetlb_pool(int node, std::size_t page_bytes) {
   const std::string pool = fmt::format("/hugepages/hugepages-{}kB", page_bytes / 1024);
   const bool numa = access(kNodes, F_OK) == 0;
   return numa ? fmt::format("{}/node{}{}", kNodes, node, pool) : "/sys/kernel/mm" + pool;
+}
+
+std::size_t last_level_cache_bytes(std::span<const int> cpus, const std::string& root) {
+  std::map<std::string, std::size_t> caches;  // By the CPUs that share them.
+  for (const int cpu : cpus) {
+    std::size_t last_level = 0;
+    std::string sharing;
+    std::size_t bytes = 0;
+    for (int index = 0;; ++index) {
+      const std::string cache = fmt::format("{}/cpu{}/cache/index{}/", root, cpu, index);
+      const auto level = leading_number(read_text(cache + "level"));
+      if (!level) break;
+      const auto kilobytes = leading_number(read_text(cache + "size"));  // "2048K"
+      if (*level < last_level || !kilobytes) continue;
+      last_level = *level;
+      sharing = read_text(cache + "shared_cpu_list");
+      bytes = *kilobytes * 1024;
+    }
+    if (bytes != 0) caches[sharing] = bytes;
+  }
+  std::size_t total = 0;
+  for (const auto& [sharing, bytes] : caches) total += bytes;
+  return total;
 }
 
 NodeMemory node_memory(int node) {

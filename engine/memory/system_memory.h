@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,6 +41,11 @@ std::vector<int> allowed_nodes();
 // The directory of a node's hugetlb pool; the machine's where the kernel knows no NUMA.
 // page_bytes is the pool's page size; the directory need not exist.
 std::string hugetlb_pool(int node, std::size_t page_bytes);
+
+// Bytes that the last-level caches of some CPUs hold together, each cache counted once, as the
+// kernel names them; 0 where it names none. A virtual machine's may be larger than its share.
+std::size_t last_level_cache_bytes(std::span<const int> cpus,
+                                   const std::string& root = "/sys/devices/system/cpu");
 
 struct NodeMemory {
   std::size_t total;      // Bytes.

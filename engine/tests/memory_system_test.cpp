@@ -1,5 +1,10 @@
 // What is read from the kernel's text files.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
 
 #include "memory/read_back.h"
 #include "memory/system_memory.h"
@@ -23,6 +28,38 @@ TEST(Meminfo, AFieldIsNotFoundInsideALongerOne) {
   const char* text = "Node 0 Inactive(file):   1 kB\nNode 0 Active(file):   2 kB\n";
   EXPECT_EQ(meminfo_bytes(text, "Active(file)"), 2048U);
   EXPECT_EQ(meminfo_bytes(text, "Free"), std::nullopt);
+}
+
+class Caches : public testing::Test {
+ protected:
+  Caches() { std::filesystem::create_directories(root_); }
+  ~Caches() override { std::filesystem::remove_all(root_); }
+
+  void add(int cpu, int index, const char* level, const char* size, const char* sharing) {
+    const auto cache = root_ / fmt::format("cpu{}/cache/index{}", cpu, index);
+    std::filesystem::create_directories(cache);
+    std::ofstream(cache / "level") << level << '\n';
+    std::ofstream(cache / "size") << size << '\n';
+    std::ofstream(cache / "shared_cpu_list") << sharing << '\n';
+  }
+
+  const std::filesystem::path root_ =
+      std::filesystem::temp_directory_path() / fmt::format("tierscope-caches-{}", getpid());
+};
+
+TEST_F(Caches, OfTheLastLevelAreCountedOnceEach) {
+  for (const int cpu : {0, 1, 2}) {
+    add(cpu, 0, "1", "48K", "");
+    add(cpu, 1, "3", "32768K", cpu < 2 ? "0-1" : "2-3");
+    add(cpu, 2, "2", "2048K", "");
+  }
+  EXPECT_EQ(last_level_cache_bytes(std::vector{0}, root_), std::size_t{32} << 20);
+  EXPECT_EQ(last_level_cache_bytes(std::vector{0, 1}, root_), std::size_t{32} << 20);
+  EXPECT_EQ(last_level_cache_bytes(std::vector{0, 1, 2}, root_), std::size_t{64} << 20);
+}
+
+TEST_F(Caches, ThatTheKernelDoesNotNameCountAsNone) {
+  EXPECT_EQ(last_level_cache_bytes(std::vector{0}, root_), 0U);
 }
 
 constexpr const char* kSmaps =

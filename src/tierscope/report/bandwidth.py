@@ -165,9 +165,14 @@ def _bus(cell: Measurement) -> float | None:
     return figures_of.get("bandwidth_with_write_allocate")
 
 
+_FETCH_FIRST = ("write", "copy", "scale", "add", "triad")
+
+
 def _bus_text(best: Measurement, factor: float) -> str:
     bus = _bus(best)
-    return f"{bus / factor:.3g}" if bus else "="
+    if bus:
+        return f"{bus / factor:.3g}"
+    return "in cache" if best.pattern.get("operation") in _FETCH_FIRST else "="
 
 
 _EXTRAS = (
