@@ -180,11 +180,12 @@ Figure call_latency(CopyRun& run) {
           .high = estimate.high};
 }
 
-// Of large copies the call is nothing beside the copy.
+// Of large copies the call is nothing beside the copy; a trace is to show the samples.
 bool call_matters(const CopyRun& run) {
   constexpr std::size_t kLarge = std::size_t{1} << 20;
-  return run.lanes.size() == 1 && !run.lanes.front().opposite && run.spec.size <= kLarge &&
-         !run.lanes.front().from->managed() && !run.lanes.front().to->managed();
+  return run.lanes.size() == 1 && !run.spec.common.trace && !run.lanes.front().opposite &&
+         run.spec.size <= kLarge && !run.lanes.front().from->managed() &&
+         !run.lanes.front().to->managed();
 }
 
 std::vector<int> gpus_of(const GpuCopySpec& spec) {
