@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from tierscope.model.run import Measurement, Run
@@ -43,16 +44,18 @@ def _result(measurement: Measurement) -> dict[str, Any]:
 def to_csv(run: Run) -> str:
     """Return one line a measurement, with a heading line; without samples and evidence."""
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    identity = ("id", "kind", "initiator", "target")
-    writer.writerow([*identity, *_CSV_PATTERN, *_CSV_KEYS])
-    for measurement in run.measurements:
-        values = measurement.model_dump(mode="json")
-        writer.writerow(
-            [
-                *(values[key] for key in identity),
-                *(measurement.pattern.get(key, "") for key in _CSV_PATTERN),
-                *("" if values[key] is None else values[key] for key in _CSV_KEYS),
-            ]
-        )
+    csv.writer(text, lineterminator="\n").writerows(csv_records(run))
     return text.getvalue()
+
+
+def csv_records(run: Run) -> Iterator[list[Any]]:
+    """Yield what stands in each line of a run's CSV, its heading first."""
+    identity = ("id", "kind", "initiator", "target")
+    yield [*identity, *_CSV_PATTERN, *_CSV_KEYS]
+    for m in run.measurements:
+        values = [getattr(m, key) for key in _CSV_KEYS]
+        yield [
+            *(getattr(m, key) for key in identity),
+            *(m.pattern.get(key, "") for key in _CSV_PATTERN),
+            *("" if value is None else value for value in values),
+        ]

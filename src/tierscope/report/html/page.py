@@ -27,7 +27,7 @@ from tierscope.report.html.rows import MOST_PATHS, FigureTable, PathRow, figure_
 from tierscope.report.pictures import Picture, kind_of, kinds_in, pictures_of, svg_for_page
 from tierscope.report.pictures.draw import DARK, LIGHT
 from tierscope.report.sentences import sentences
-from tierscope.runs.export import to_csv
+from tierscope.runs.export import csv_records
 from tierscope.runs.replace import replace_file
 
 MOST_PICTURES = 30
@@ -74,12 +74,15 @@ class RunPage:
     topology: Markup | None
     """The machine as a drawing, where the run knows its topology."""
     sections: list[Section]
-    pictures_left_out: int
+    more_pictures: bool
+    """Whether the run has more pictures than the page."""
     missing: list[Measurement]
     missing_left_out: int
     data: str
     """The run's CSV for the buttons: lines as JSON, gzip, base64."""
     planned: int
+    statuses: dict[str, int]
+    """How many were measured, skipped, failed."""
 
 
 def render_report(runs: list[tuple[str, Run]]) -> str:
@@ -154,7 +157,7 @@ def _script_hash(name: str) -> str:
 
 def _run_page(prefix: str, name: str, run: Run) -> RunPage:
     lines, numbers = _csv_lines(run)
-    pictures, left_out = _pictures(run)
+    pictures, more = _pictures(run)
     sections: list[Section] = []
     room = _SVG_BYTES
     for kind, members in pictures.items():
@@ -162,7 +165,7 @@ def _run_page(prefix: str, name: str, run: Run) -> RunPage:
         for picture in members:
             card = _card(prefix, picture, numbers)
             if len(card.svg) > room:
-                left_out += 1
+                more = True
                 continue
             room -= len(card.svg)
             cards.append(card)
@@ -181,26 +184,37 @@ def _run_page(prefix: str, name: str, run: Run) -> RunPage:
         paths_left_out=max(0, len(paths) - MOST_PATHS),
         topology=machine_drawing(run),
         sections=sections,
-        pictures_left_out=left_out,
+        more_pictures=more,
         missing=missing[:_MOST_MISSING],
         missing_left_out=max(0, len(missing) - _MOST_MISSING),
         data=packed(lines),
         planned=len(run.header.plan.get("measurements", [])),
+        statuses={
+            status: sum(m.status == status for m in run.measurements)
+            for status in ("measured", "skipped", "failed")
+        },
     )
 
 
-def _pictures(run: Run) -> tuple[dict[str, list[Picture]], int]:
-    """Return each kind's pictures, as many as a page bears, shared out in turns; and the rest."""
-    found = {kind: pictures_of(run, kind) for kind in kinds_in(run)}
+def _pictures(run: Run) -> tuple[dict[str, list[Picture]], bool]:
+    """Return each kind's pictures, taken in turns, as many as a page bears; and if there are more.
+
+    Pictures beyond those are not even put together: a long run has thousands.
+    """
+    waiting = {kind: pictures_of(run, kind) for kind in kinds_in(run)}
+    kept: dict[str, list[Picture]] = {kind: [] for kind in waiting}
     room = MOST_PICTURES
-    kept: dict[str, int] = dict.fromkeys(found, 0)
-    while room and any(kept[kind] < len(pictures) for kind, pictures in found.items()):
-        for kind, pictures in found.items():
-            if room and kept[kind] < len(pictures):
-                kept[kind] += 1
+    while waiting:
+        for kind, pictures in list(waiting.items()):
+            picture = next(pictures, None)
+            if picture is None:
+                del waiting[kind]
+            elif not room:
+                return kept, True
+            else:
+                kept[kind].append(picture)
                 room -= 1
-    left_out = sum(len(pictures) - kept[kind] for kind, pictures in found.items())
-    return {kind: found[kind][:number] for kind, number in kept.items() if number}, left_out
+    return kept, False
 
 
 def _card(prefix: str, picture: Picture, numbers: dict[str, int]) -> Card:
@@ -220,8 +234,7 @@ def _card(prefix: str, picture: Picture, numbers: dict[str, int]) -> Card:
 
 def _csv_lines(run: Run) -> tuple[list[str], dict[str, int]]:
     """Return the run's CSV line by line, heading first, and each measurement's line number."""
-    records = list(csv.reader(io.StringIO(to_csv(run))))
-    lines = [csv_line(record) for record in records]
+    lines = [csv_line([str(cell) for cell in record]) for record in csv_records(run)]
     return lines, {m.id: number for number, m in enumerate(run.measurements, start=1)}
 
 

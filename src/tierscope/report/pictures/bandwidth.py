@@ -1,5 +1,6 @@
 """Pictures of CPU bandwidth: operations, threads, access sizes, tiers together, all paths."""
 
+from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
@@ -29,9 +30,8 @@ _SWEPT = ("threads", "access_size", "size", "stride", "operation", "order")
 _ORDERED = ("operation", "order", "threads", "access_size", "size", "stride")
 
 
-def operations(gathered: Gathered) -> list[Picture]:
+def operations(gathered: Gathered) -> Iterator[Picture]:
     """STREAM's bars: each operation's best in sequential order, for each path."""
-    pictures: list[Picture] = []
     sequential = [m for m in gathered.measured if m.pattern.get("order") == "sequential"]
     for (path, pages), group in groups_by(sequential, "path", "pages").items():
         best = [best_of(members) for members in groups_by(group, "operation").values()]
@@ -40,7 +40,7 @@ def operations(gathered: Gathered) -> list[Picture]:
         unit, factor = scale_of(best)
         top = best_of(best)
         names = ["operation", *(["threads"] if len(distinct(best, "threads")) > 1 else [])]
-        pictures.append(
+        yield (
             Picture(
                 key=slug(f"operations {path} {pages}"),
                 title=f"Bandwidth by operation, {path}",
@@ -51,12 +51,10 @@ def operations(gathered: Gathered) -> list[Picture]:
                 measurements=best,
             )
         )
-    return pictures
 
 
-def over_threads(gathered: Gathered) -> list[Picture]:
+def over_threads(gathered: Gathered) -> Iterator[Picture]:
     """Bandwidth over threads, a curve an operation."""
-    pictures: list[Picture] = []
     keys = ("path", "order", "pages", "access_size", "size")
     mapped = _mapped(gathered.measured)
     for (path, order, *_), group in groups_by(gathered.measured, *keys).items():
@@ -69,9 +67,9 @@ def over_threads(gathered: Gathered) -> list[Picture]:
                    what=words_of(m, ["operation", "threads"]))
             for m in group
         ]  # fmt: skip
-        pictures.append(
+        yield (
             Picture(
-                key=slug(f"threads {path} {order} {constants(group, *_SWEPT)} {len(pictures)}"),
+                key=slug(f"threads {path} {order} {constants(group, *_SWEPT)}"),
                 title=f"Bandwidth over threads, {path}",
                 subtitle=_said(group, order),
                 alt=f"{_knees(group)}. The best is {_best(group)}.",
@@ -79,7 +77,6 @@ def over_threads(gathered: Gathered) -> list[Picture]:
                 measurements=group,
             )
         )
-    return pictures
 
 
 def _mapped(measured: list[Measurement]) -> set[tuple[Any, ...]]:
@@ -126,19 +123,17 @@ def _knees(group: list[Measurement]) -> str:
     return "95% of the best is reached by " + ", ".join(parts)
 
 
-def access_sizes(gathered: Gathered) -> list[Picture]:
+def access_sizes(gathered: Gathered) -> Iterator[Picture]:
     """Threads by access size as a heat map; with one thread count, as curves."""
-    pictures: list[Picture] = []
     random = [m for m in gathered.measured if m.pattern.get("order") != "sequential"]
     for key, group in groups_by(random, "path", "order", "pages", "stride").items():
         if len(distinct(group, "access_size")) < 2:
             continue
         if len(distinct(group, "threads")) < 2:
-            pictures.append(_access_curves(str(key[0]), str(key[1]), group))
+            yield _access_curves(str(key[0]), str(key[1]), group)
             continue
         for (operation,), members in groups_by(group, "operation").items():
-            pictures.append(_access_map(str(key[0]), str(operation), str(key[1]), members))
-    return pictures
+            yield _access_map(str(key[0]), str(operation), str(key[1]), members)
 
 
 def _access_map(path: str, operation: str, order: str, group: list[Measurement]) -> Picture:

@@ -3,14 +3,16 @@
 A new kind adds a row. A kind without one gets bars, sweeps and matrices of whatever it measured.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain
 
 from tierscope.model.run import Run
 from tierscope.report.pictures import bandwidth, generic, latency, loaded, patterns, streams
 from tierscope.report.pictures.picture import Gathered, Picture
 
-Draw = Callable[[Gathered], list[Picture]]
+Draw = Callable[[Gathered], Iterable[Picture]]
 
 
 @dataclass(frozen=True)
@@ -105,27 +107,14 @@ def kinds_in(run: Run) -> list[str]:
     return known + [kind for kind in present if kind not in KINDS]
 
 
-def pictures_of(run: Run, kind: str) -> list[Picture]:
-    """Return all pictures of one kind in a run, before they are drawn; their keys are unique."""
+def pictures_of(run: Run, kind: str) -> Iterator[Picture]:
+    """Yield all pictures of one kind in a run, before they are drawn; their keys are unique."""
     measured = [m for m in run.measurements if m.kind == kind and m.status == "measured"]
     if not measured:
-        return []
+        return
     gathered = Gathered(kind, kind_of(kind).title, measured, run)
-    found = [picture for draw in kind_of(kind).draw for picture in draw(gathered)]
-    used: dict[str, int] = {}
-    unique = []
-    for picture in found:
-        used[picture.key] = used.get(picture.key, 0) + 1
+    used: Counter[str] = Counter()
+    for picture in chain.from_iterable(draw(gathered) for draw in kind_of(kind).draw):
+        used[picture.key] += 1
         number = used[picture.key]
-        key = picture.key if number == 1 else f"{picture.key}-{number}"
-        unique.append(
-            Picture(
-                key=key,
-                title=picture.title,
-                subtitle=picture.subtitle,
-                alt=picture.alt,
-                spec=picture.spec,
-                measurements=picture.measurements,
-            )
-        )
-    return unique
+        yield picture if number == 1 else replace(picture, key=f"{picture.key}-{number}")
