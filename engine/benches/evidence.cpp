@@ -6,7 +6,6 @@
 #include <map>
 
 #include "interrupt.h"
-#include "memory/traffic_counters.h"
 #include "sampling/clock.h"
 
 namespace tierscope {
@@ -37,12 +36,12 @@ nlohmann::ordered_json region_evidence(const std::vector<Region*>& regions) {
           {"region_bytes", bytes}};
 }
 
-TrafficCheck::TrafficCheck(const Moved& so_far)
-    : moved_(so_far), counted_(traffic_counters().read()) {}
+TrafficCheck::TrafficCheck(const Moved& so_far, const TrafficCounters& counters)
+    : counters_(counters), moved_(so_far), counted_(counters.read()) {}
 
 nlohmann::ordered_json TrafficCheck::counted(const Moved& so_far) const {
   nlohmann::ordered_json entries = nlohmann::ordered_json::array();
-  for (const auto& [source, bytes] : traffic_counters().read()) {
+  for (const auto& [source, bytes] : counters_.read()) {
     const auto before = counted_.find(source);
     if (before == counted_.end()) continue;
     entries.push_back({{"source", source},
@@ -63,9 +62,9 @@ void add_sampling_evidence(nlohmann::ordered_json& evidence, const Sampled& samp
   const Estimate& estimate = sampled.estimate;
   if (estimate.coverage < 0.95) {
     notes.push_back(
-        fmt::format("too few independent samples for 95%: the interval is the range of "
-                    "the samples and covers {:.0f}%",
-                    estimate.coverage * 100));
+        fmt::format("its samples hang together and count as {:.0f} independent ones, where 95% "
+                    "needs 6: the interval is their whole range",
+                    std::floor(estimate.effective_n)));
   }
   if (!sampled.settled) {
     notes.push_back(
