@@ -8,6 +8,7 @@
 
 #include "benches/bench.h"
 #include "memory/region.h"
+#include "memory/traffic_counters.h"
 #include "threads/disturbance.h"
 
 namespace tierscope {
@@ -30,11 +31,12 @@ struct Moved {
 // before the first sample and asked after the last, so that no clock runs while counters are read.
 class TrafficCheck {
  public:
-  explicit TrafficCheck(const Moved& so_far);
+  explicit TrafficCheck(const Moved& so_far, const TrafficCounters& counters = traffic_counters());
   // The evidence "counters": one entry for each counter that can be read, most often none.
   nlohmann::ordered_json counted(const Moved& so_far) const;
 
  private:
+  const TrafficCounters& counters_;
   Moved moved_;
   std::map<std::string, double> counted_;
 };

@@ -7,6 +7,8 @@
 #include <fstream>
 #include <string>
 
+#include "benches/evidence.h"
+
 namespace tierscope {
 namespace {
 
@@ -148,6 +150,19 @@ TEST(TrafficCounters, AreThoseOfTheGroupThatThisProcessIsMonitoredIn) {
   tree.domain("/batch/mon_groups/benchmarks", "mon_L3_00", "500", "400");
   tree.write("proc/self/cpu_resctrl_groups", "res:/batch\nmon:benchmarks");
   EXPECT_EQ(TrafficCounters(tree.root()).read().at("resctrl: mbm_total_bytes"), 500);
+}
+
+// Keys as in CountedTraffic, src/tierscope/model/event.py.
+TEST(TrafficCheck, SaysWhatWasCountedBesideWhatMovedMeanwhile) {
+  const Tree tree;
+  tree.write("sys/fs/resctrl/schemata", "L3:0=fff");
+  tree.domain("", "mon_L3_00", "1000", "Unavailable");
+  const TrafficCounters counters(tree.root());
+  const TrafficCheck check({.program_bytes = 100, .bus_bytes = 200}, counters);
+  tree.domain("", "mon_L3_00", "4000", "Unavailable");
+  const nlohmann::ordered_json counted = check.counted({.program_bytes = 2100, .bus_bytes = 3200});
+  EXPECT_EQ(counted.dump(), R"([{"source":"resctrl: mbm_total_bytes","bytes":3000.0,)"
+                            R"("program_bytes":2000.0,"bus_bytes":3000.0}])");
 }
 
 TEST(TrafficCounters, SayWhatToDoWhereThereAreNone) {

@@ -9,6 +9,8 @@ from tierscope.report.evidence import evidence_line, warnings
 from tierscope.report.grid import Axis
 from tierscope.report.style import new_table, note, title
 
+_EXPONENTS = 1e4
+"""Value from which on four digits would be written with an exponent."""
 _SIZES = ("size", "access_size", "prefetch")
 _NAMES = {
     "size": "size",
@@ -84,7 +86,8 @@ def _show(
 def _figure(measurement: Measurement, metric: str, factor: float) -> str:
     for figure in measurement.figures:
         if figure.metric == metric:
-            return f"{figure.estimate / (factor if figure.unit == 'B/s' else 1.0):.4g}"
+            value = figure.estimate / (factor if figure.unit == "B/s" else 1.0)
+            return f"{value:.0f}" if value >= _EXPONENTS else f"{value:.4g}"
     return ""
 
 
