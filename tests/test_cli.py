@@ -182,6 +182,13 @@ def test_other_encodings_print_too(fake_engine: Fake, encoding: str) -> None:
         (["bandwidth", "--from", "cpus:4096"], "CPU 4096 is not online"),
         (["bandwidth", "--size", "900t"], "which can give"),
         (["bandwidth", "--threads", "0"], "--threads: 0 is too few"),
+        (["bandwidth", "--access-size", "4g"], "--access-size: '4g': size has fewer accesses"),
+        (["bandwidth", "--from", "cpus:0-99999999"], "neither a number up to 999999"),
+        (["loaded-latency", "--load-size", "0"], "--load-size: it has to be greater"),
+        (["streams", "--beside", ";"], "--beside: ';' names no stream"),
+        (["streams", "--beside", "threads"], "'threads' is not KEY=VALUE"),
+        (["topo", "--from", ""], "--from names no file"),
+        (["compare", "a", "b", "--tolerance", "-1"], "not a share from 0"),
         (["latency", "--size", "1q"], "--size: '1q' is not a size"),
         (["latency", "--sise", "1k"], "--sise"),
         (["run", "none.yaml"], "plan 'none.yaml' cannot be read"),
@@ -203,6 +210,29 @@ def test_a_malformed_plan_gets_one_line(tmp_path: Path, fake_engine: Fake) -> No
     plan = tmp_path / "bad.yaml"
     plan.write_text("measurements:\n- kind: bandwidth\n  args: {opp: read}\n")
     assert f"{plan}:3: unknown key 'opp'" in refusal("run", str(plan))
+
+
+def test_a_sign_that_yaml_forbids_is_told_with_its_line(tmp_path: Path) -> None:
+    plan = tmp_path / "bad.yaml"
+    plan.write_text("measurements:\n- kind: lat\0ency\n")
+    assert f"{plan}:2: not valid YAML" in refusal("run", str(plan))
+
+
+def test_an_anchor_given_twice_warns_nobody(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.yaml"
+    plan.write_text(
+        "measurements:\n- {kind: latency, args: {size: &a 1m}}\n- {kind: latency, name: &a b}\n"
+    )
+    answer = tierscope("run", str(plan), "--dry-run")
+    assert (answer.returncode, answer.stderr) == (0, "")
+
+
+def test_an_engine_without_an_answer_writes_no_topology(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TIERSCOPE_ENGINE", "/bin/true")
+    assert "wrote no XML" in refusal("topo", "--save", str(tmp_path / "x.xml"))
+    assert not list(tmp_path.glob("*.xml"))
 
 
 def test_a_missing_engine_gets_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

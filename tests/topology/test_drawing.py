@@ -13,7 +13,7 @@ from tierscope.report.console import make_console
 from tierscope.report.topology_layout import Place, lay_out
 from tierscope.report.topology_outline import Item, outline
 from tierscope.report.topology_svg import draw
-from tierscope.report.topology_tables import show_machine
+from tierscope.report.topology_tables import rate_text, show_machine
 from tierscope.topology import discover
 from tierscope.topology.hwloc import read_hwloc
 
@@ -89,3 +89,9 @@ def test_tables_fit_100_columns(topology: Topology) -> None:
     out = io.StringIO()
     show_machine(make_console(out), topology, nvlink=True)
     assert max(len(line.rstrip()) for line in out.getvalue().splitlines()) <= 100
+
+
+def test_small_limits_are_not_shown_as_zero() -> None:
+    assert [rate_text(rate) for rate in (1e7, 1.234e8, 15.75e9, 307.2e9)] == [
+        "0.01 GB/s", "0.12 GB/s", "15.8 GB/s", "307.2 GB/s",
+    ]  # fmt: skip

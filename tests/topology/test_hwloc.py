@@ -283,3 +283,14 @@ def test_grace_hopper_is_reached_over_c2c_and_not_its_idle_pcie_link(tmp_path: P
     limit = path_limit(found, parse_endpoint("node:0"), parse_endpoint("gpu:0"))
     assert limit is not None
     assert limit.value == 450e9
+
+
+def test_numbers_below_zero_are_none(tmp_path: Path) -> None:
+    file = tmp_path / "x.xml"
+    file.write_text(
+        '<topology version="2.0"><object type="Machine" os_index="0" cpuset="0x1">'
+        '<object type="NUMANode" os_index="-5" cpuset="0x1" local_memory="1"/>'
+        '<object type="NUMANode" os_index="0" cpuset="0x1" local_memory="-1"/>'
+        "</object></topology>"
+    )
+    assert [(node.number, node.total_bytes) for node in read_hwloc(file).nodes] == [(0, 0)]

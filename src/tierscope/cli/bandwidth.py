@@ -24,13 +24,20 @@ def bandwidth(
     ] = None,
     access_size: Annotated[
         str | None,
-        typer.Option(metavar="SIZES", help="Bytes an access touches at once  [default: 64]"),
+        typer.Option(
+            metavar="SIZES", help="Bytes an access touches at once, a multiple of 64  [default: 64]"
+        ),
     ] = None,
     order: Annotated[
         str | None,
-        typer.Option(metavar="LIST", help="sequential, reverse, strided, random"),
+        typer.Option(
+            metavar="LIST", help="sequential, reverse, strided, random  [default: sequential]"
+        ),
     ] = None,
-    stride: options.Stride = None,
+    stride: Annotated[
+        str | None,
+        typer.Option(metavar="SIZES", help="Bytes between accesses of order strided, as in 4k"),
+    ] = None,
     size: options.Size = None,
     pages: options.Pages = None,
     isa: options.Isa = None,

@@ -228,7 +228,10 @@ def latency(
     size: Annotated[
         str | None, typer.Option(metavar="SIZES", help="Working set, as in 16k..1g  [64m]")
     ] = None,
-    stride: options.Stride = None,
+    stride: Annotated[
+        str | None,
+        typer.Option(metavar="SIZES", help="Bytes from one access to the next  [default: 128]"),
+    ] = None,
     order: Annotated[
         str | None,
         typer.Option(metavar="LIST", help="random (one cycle), linear  [default: random]"),

@@ -13,7 +13,10 @@ def latency(
     size: options.Size = None,
     order: Annotated[
         str | None,
-        typer.Option(metavar="LIST", help="random, or page-random, which holds TLB misses apart"),
+        typer.Option(
+            metavar="LIST",
+            help="random, or page-random, which holds TLB misses apart  [default: random]",
+        ),
     ] = None,
     stride: options.Stride = None,
     pages: options.Pages = None,

@@ -34,7 +34,10 @@ def list_(
 
 def tag(
     run: Annotated[str, typer.Argument(metavar="RUN", help="A run file, name, tag or last")],
-    tags: Annotated[list[str] | None, typer.Argument(metavar="[TAG...]")] = None,
+    tags: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[TAG...]", help="Letters, digits, . - _, at most 40"),
+    ] = None,
     remove: Annotated[
         list[str] | None, typer.Option(metavar="TAG", help="Take this tag away; may be repeated")
     ] = None,

@@ -37,13 +37,18 @@ def loaded_latency(
         typer.Option(metavar="COUNT", help="Loaded points of each curve, 6 to 200  [default: 12]"),
     ] = None,
     size: Annotated[
-        str | None, typer.Option(metavar="SIZES", help="Bytes that the chase goes through")
+        str | None,
+        typer.Option(
+            metavar="SIZES", help="Bytes of the chase, as in 1g  [default: past the caches]"
+        ),
     ] = None,
     load_size: Annotated[
-        str | None, typer.Option(metavar="SIZES", help="Bytes that the load goes through")
+        str | None,
+        typer.Option(metavar="SIZES", help="Bytes of the load's array  [default: past the caches]"),
     ] = None,
     order: Annotated[
-        str | None, typer.Option(metavar="LIST", help="Of the chase: random, page-random")
+        str | None,
+        typer.Option(metavar="LIST", help="Of the chase: random, page-random  [default: random]"),
     ] = None,
     stride: options.Stride = None,
     pages: options.Pages = None,
@@ -51,7 +56,9 @@ def loaded_latency(
     mechanism: options.Mechanism = None,
     precision: Annotated[
         str | None,
-        typer.Option(metavar="SHARE", help="Interval's half-width to reach  [default: 2%]"),
+        typer.Option(
+            metavar="SHARE", help="95% interval's half-width to reach, at most 50%  [default: 2%]"
+        ),
     ] = None,
     budget: options.Budget = None,
     sample: options.Sample = None,

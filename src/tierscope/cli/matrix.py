@@ -28,7 +28,9 @@ def matrix(
     ] = None,
     at: Annotated[
         str | None,
-        typer.Option(metavar="GB/S", help="Also latency while others move that much: 10 or 10,50"),
+        typer.Option(
+            metavar="GB/S", help="Also latency while others move that much: 10,50  [default: none]"
+        ),
     ] = None,
     mix: Annotated[
         str | None, typer.Option(metavar="R:W", help="Of the load for --at  [default: 100:0]")

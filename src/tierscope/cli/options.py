@@ -12,40 +12,69 @@ import typer
 
 From = Annotated[
     str | None,
-    typer.Option("--from", metavar="ENDPOINTS", help="Initiators: node:0, cpus:0-7,16 or node:*"),
+    typer.Option(
+        "--from",
+        metavar="ENDPOINTS",
+        help="Initiators: node:0, cpus:0-7,16 or node:*  [default: the first node with CPUs]",
+    ),
 ]
 To = Annotated[
     str | None,
     typer.Option(
-        metavar="ENDPOINTS", help="Targets: node:1, node:0,2@3:1 (interleaved by weight) or node:*"
+        metavar="ENDPOINTS",
+        help="Targets: node:1, node:0,2@3:1 (interleaved by weight) or node:*  [default: the "
+        "initiator's node]",
     ),
 ]
 Size = Annotated[
     str | None,
-    typer.Option(metavar="SIZES", help="Working set; of bandwidth each array's. Such as 64k..1g"),
+    typer.Option(
+        metavar="SIZES",
+        help="Bytes of the working set, of bandwidth each array's, as in 64k..1g  [default: past "
+        "the caches]",
+    ),
 ]
-Pages = Annotated[str | None, typer.Option(metavar="LIST", help="base (or 4k), thp, 2m, 1g")]
+Pages = Annotated[
+    str | None,
+    typer.Option(
+        metavar="LIST", help="base (or 4k), thp, 2m, 1g  [default: thp where the kernel has it]"
+    ),
+]
 Stride = Annotated[
-    str | None, typer.Option(metavar="SIZES", help="Bytes from one access to the next")
+    str | None,
+    typer.Option(
+        metavar="SIZES",
+        help="Bytes from one access to the next, a multiple of 64  [default: 256]",
+    ),
 ]
 Isa = Annotated[
-    str | None, typer.Option(metavar="LIST", help="auto, sse4, avx2, avx512, neon, sve")
+    str | None,
+    typer.Option(metavar="LIST", help="auto, sse4, avx2, avx512, neon, sve  [default: auto]"),
 ]
 Policy = Annotated[
     str | None,
-    typer.Option(metavar="LIST", help="bind, preferred, interleave, weighted, partition"),
+    typer.Option(
+        metavar="LIST",
+        help="bind, preferred, interleave, weighted, partition  [default: as the target's form "
+        "says]",
+    ),
 ]
 Mechanism = Annotated[
-    str | None, typer.Option(metavar="LIST", help="Who places pages: user, kernel")
+    str | None, typer.Option(metavar="LIST", help="Who places pages: user, kernel  [default: user]")
 ]
 Precision = Annotated[
-    str | None, typer.Option(metavar="SHARE", help="Interval's half-width to reach  [default: 1%]")
+    str | None,
+    typer.Option(
+        metavar="SHARE", help="95% interval's half-width to reach, at most 50%  [default: 1%]"
+    ),
 ]
 Budget = Annotated[
-    str | None, typer.Option(metavar="SECONDS", help="Most for one measurement  [default: 2]")
+    str | None,
+    typer.Option(metavar="SECONDS", help="Most for one measurement, up to 86400  [default: 2]"),
 ]
 Sample = Annotated[
-    str | None, typer.Option(metavar="SECONDS", help="Length of one sample  [default: 0.01]")
+    str | None,
+    typer.Option(metavar="SECONDS", help="Length of one sample, up to 60  [default: 0.01]"),
 ]
 Pin = Annotated[
     str | None,

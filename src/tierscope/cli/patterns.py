@@ -31,10 +31,12 @@ def streams(
     threads: Threads = None,
     pin: options.Pin = None,
     order: Annotated[
-        str | None, typer.Option(metavar="LIST", help="sequential, random, zipf")
+        str | None,
+        typer.Option(metavar="LIST", help="sequential, random, zipf  [default: sequential]"),
     ] = None,
     zipf_alpha: Annotated[
-        str | None, typer.Option(metavar="LIST", help="Of order zipf  [default: 0.9]")
+        str | None,
+        typer.Option(metavar="LIST", help="Of order zipf, above 0, at most 10  [default: 0.9]"),
     ] = None,
     access_size: Annotated[
         str | None,
@@ -42,10 +44,16 @@ def streams(
     ] = None,
     prefetch: Annotated[
         str | None,
-        typer.Option(metavar="SIZES", help="Bytes that a software prefetch runs ahead"),
+        typer.Option(
+            metavar="SIZES",
+            help="Bytes that a software prefetch runs ahead, at most 1m  [default: 0]",
+        ),
     ] = None,
     delay: Annotated[
-        str | None, typer.Option(metavar="NS", help="Least time between accesses of a thread")
+        str | None,
+        typer.Option(
+            metavar="NS", help="Least time from one access of a thread to its next  [default: 0]"
+        ),
     ] = None,
     size: options.Size = None,
     pages: options.Pages = None,
@@ -80,11 +88,17 @@ def atomics(
     from_: options.From = None,
     to: options.To = None,
     op: Annotated[
-        str | None, typer.Option(metavar="LIST", help="fetch-and-add, compare-and-swap")
+        str | None,
+        typer.Option(
+            metavar="LIST", help="fetch-and-add, compare-and-swap  [default: fetch-and-add]"
+        ),
     ] = None,
     shared: Annotated[
         str | None,
-        typer.Option(metavar="LIST", help="no: each thread its own counters; yes: all the same"),
+        typer.Option(
+            metavar="LIST",
+            help="no: each thread its own counters; yes: all the same  [default: no]",
+        ),
     ] = None,
     threads: Threads = None,
     pin: options.Pin = None,

@@ -9,7 +9,7 @@ from tierscope.cli.list import In
 
 
 def query(
-    sql: Annotated[str, typer.Argument(metavar="SQL")],
+    sql: Annotated[str, typer.Argument(metavar="SQL", help="One statement that reads")],
     directory: In = None,
     json: options.Json = False,
     csv: Annotated[bool, typer.Option("--csv", help="Print CSV instead of a table")] = False,

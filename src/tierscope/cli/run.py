@@ -18,7 +18,10 @@ def run(
     ] = None,
     budget: Annotated[
         str | None,
-        typer.Option(metavar="SECONDS", help="Fit the whole run into this time"),
+        typer.Option(
+            metavar="SECONDS",
+            help="Fit the whole run into this time  [default: the profile's or plan's]",
+        ),
     ] = None,
     json: options.Json = False,
     dry_run: options.DryRun = False,

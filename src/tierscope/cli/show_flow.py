@@ -54,11 +54,11 @@ def compare_runs(
     if len(names) < 2:
         raise UserError("compare takes at least two runs: BASE NEW")
     try:
-        share = parse_number(tolerance, -1, 0.99)
-    except UserError as error:
-        raise UserError(f"--tolerance: {error}") from None
-    if share < 0:
-        raise UserError(f"--tolerance: '{tolerance}' is less than nothing; 0 counts every change")
+        share = parse_number(tolerance, -1e-9, 0.99)
+    except UserError:
+        raise UserError(
+            f"--tolerance: '{tolerance}' is not a share from 0, which counts every change, to 99%"
+        ) from None
     allowed = [word.strip() for word in allow.split(",")] if allow else []
     check_allowed(allowed)
     runs = runs_named(names)

@@ -36,7 +36,13 @@ def capabilities() -> Capabilities:
 
 def topology_xml() -> str:
     """Return this machine's topology as hwloc XML; raises UserError where the engine cannot."""
-    return _ask("topology").stdout
+    text = _ask("topology").stdout
+    if not text.lstrip().startswith("<"):
+        raise UserError(
+            f"'{find_engine()} topology' wrote no XML; rebuild it with 'make build' or check "
+            f"{VARIABLE}"
+        )
+    return text
 
 
 def check(plan: Plan) -> str | None:

@@ -92,7 +92,7 @@ def parse_ranges(text: str) -> list[int]:
         low, dash, high = part.partition("-")
         bounds = [low, high] if dash else [low, low]
         if not all(bound.isascii() and bound.isdigit() and len(bound) <= 6 for bound in bounds):
-            raise ValueError(f"'{part}' is neither a number nor a range such as 0-7")
+            raise ValueError(f"'{part}' is neither a number up to 999999 nor a range such as 0-7")
         first, last = int(bounds[0]), int(bounds[1])
         if last < first:
             raise ValueError(f"the range '{part}' runs backwards")

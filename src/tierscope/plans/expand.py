@@ -128,7 +128,8 @@ def _spec(request: Request, path: MemoryPath, values: dict[str, Any]) -> Spec:
         return BandwidthSpec.model_validate({**fields, "cpus": path.cpus[:threads]})
     except ValidationError as error:
         name = str(error.errors()[0]["loc"][-1:] and error.errors()[0]["loc"][-1]).replace("_", "-")
-        option = name if name in request.options else "size"
+        blamed = (name, "size", "access-size", "stride")
+        option = next((o for o in blamed if o in request.options), "size")
         given = request.options.get(option, "default")
         raise request.wrong(option, f"'{given}': {reason(error)}") from None
 

@@ -90,7 +90,8 @@ def loaded_latency_specs(
                         ),
                     )
                 except ValidationError as error:
-                    raise request.wrong("size", reason(error)) from None
+                    option = "size" if error.title == "LatencyPattern" else "load-size"
+                    raise request.wrong(option, reason(error)) from None
                 yield from first_points(curve)
 
 

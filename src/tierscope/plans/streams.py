@@ -33,7 +33,8 @@ _LONGEST_DELAY = 10**9
 
 def streams_specs(request: Request, topology: Topology, thp: bool) -> Iterator[StreamsSpec]:
     """Yield a measurement for each combination of the main stream's options."""
-    others = checked(request, "beside", _parse_beside, request.options.get("beside", ""))
+    text = request.options.get("beside")
+    others = checked(request, "beside", _parse_beside, text) if text is not None else []
     kinds = pages(request, topology, thp)
     for path in memory_paths(request, topology):
         sources = checked(request, "beside", _sources, others, topology, path)
@@ -174,7 +175,7 @@ def _parse_beside(text: str) -> list[dict[str, str]]:
         for word in re.split(r"\s+", part):
             key, equals, value = word.partition("=")
             if not equals or not value or key not in _BESIDE:
-                nearest = grammar.did_you_mean(key, _BESIDE)
+                nearest = "" if key in _BESIDE else grammar.did_you_mean(key, _BESIDE)
                 raise UserError(
                     f"'{word}' is not KEY=VALUE with one of {', '.join(_BESIDE)}{nearest}"
                 )
@@ -182,6 +183,8 @@ def _parse_beside(text: str) -> list[dict[str, str]]:
                 raise UserError(f"'{part}' gives {key} twice")
             stream[key] = value
         streams.append(stream)
+    if not streams:
+        raise UserError(f"'{text}' names no stream; one is such as 'to=node:2 mix=0:100nt'")
     return streams
 
 

@@ -4,6 +4,7 @@ Scalars stay the text that was written, so that values have the grammar of the c
 no YAML type rule (``1e3``, ``0o7``, ``no``) can change them on the way.
 """
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -48,15 +49,18 @@ def compose(text: str, path: str) -> Any:
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
     try:
-        return YAML(typ="safe", pure=True).compose(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an anchor given twice is legal, and the last counts
+            return YAML(typ="safe", pure=True).compose(text)
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
         problem = " ".join(str(error.problem or error.context or "malformed").split())
         raise UserError(f"{path}:{line}: not valid YAML: {problem}") from None
     except (YAMLError, ValueError) as error:
-        problem = " ".join(str(error).split())
-        raise UserError(f"{path}:1: not valid YAML: {problem}") from None
+        problem = " ".join(str(error).partition(' in "')[0].split())
+        line = text.count("\n", 0, getattr(error, "position", 0)) + 1
+        raise UserError(f"{path}:{line}: not valid YAML: {problem}") from None
     except RecursionError:
         raise UserError(f"{path}:1: not valid YAML: nested too deeply") from None
 

@@ -4,6 +4,7 @@ import json
 
 from rich.console import Console
 from rich.padding import Padding
+from rich.table import Table
 from rich.text import Text
 
 from tierscope.engine import capabilities
@@ -82,8 +83,11 @@ def _show_findings(console: Console, findings: list[Finding]) -> None:
 
 def _show_finding(console: Console, finding: Finding) -> None:
     mark, style = _MARKS[finding.severity]
-    line = Text(f"  {mark} ", style=style).append(finding.subject, style="bold")
-    line.append(f": {finding.found}", style="none")
+    line = Table.grid()
+    line.add_column(width=4)
+    line.add_column(overflow="fold")
+    found = Text(finding.subject, style="bold").append(f": {finding.found}", style="none")
+    line.add_row(Text(f"  {mark}", style=style), found)
     console.print(line)
     if finding.meaning:
         console.print(Padding(Text(finding.meaning, style="dim"), (0, 0, 0, 6), expand=False))

@@ -113,7 +113,8 @@ def _groups(topology: Topology) -> dict[int | None, Item]:
                     for package in topology.packages
                     if set(package.cpus) & set(node.cpus)
                 ]
-                detail = f"packages {', '.join(inside)}; {len(node.cpus)} CPUs"
+                part = f"packages {', '.join(inside)}; " if inside else ""
+                detail = f"{part}{len(node.cpus)} CPUs"
                 groups[node.number] = Item("group", f"around node {node.number}", detail)
     groups[None] = Item("group", "local to no one package", "")
     return groups

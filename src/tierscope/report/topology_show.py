@@ -33,6 +33,8 @@ def show(
         from tierscope.engine import topology_xml
 
         write(save, topology_xml())
+    if source == "":
+        raise UserError("--from names no file; a machine's hwloc XML, as in --from other.xml")
     topology = read_hwloc(source) if source else discover()
     path = find_path(topology, *map(parse_endpoint, endpoints)) if endpoints else None
     if svg:

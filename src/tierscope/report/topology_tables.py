@@ -116,11 +116,17 @@ def _add_rows(table: Table, item: Item, indent: str, *, last: bool) -> None:
         _add_rows(table, child, inner, last=position == len(item.children) - 1)
 
 
+def rate_text(rate: float) -> str:
+    """Bytes/s in GB/s; small ones with two digits, so that none is shown as zero."""
+    value = rate / 1e9
+    return f"{value:.1f} GB/s" if value >= 1 else f"{value:.2g} GB/s"
+
+
 def link_cells(hop: Hop | None) -> tuple[str, str, Text]:
     """Link as it runs, its limit in GB/s, and what is to be said of it."""
     if hop is None:
         return "", "", Text()
-    rate = f"{hop.limit.value / 1e9:.1f} GB/s" if hop.limit is not None else ""
+    rate = rate_text(hop.limit.value) if hop.limit is not None else ""
     link = pcie_name(hop.now) if hop.now is not None else ""
     remark = ""
     if hop.limit is not None and ": " in hop.limit.link:
@@ -174,11 +180,11 @@ def _show_nodes(console: Console, topology: Topology) -> None:
         table.add_row(
             str(node.number),
             str(node.kind),
-            format_ranges(tuple(node.cpus)) or "none",
+            format_ranges(tuple(node.cpus)).replace(",", ", ") or "none",  # folds at spaces
             human_bytes(node.total_bytes),
             human_bytes(node.free_bytes) if node.free_bytes is not None else "-",
             str(node.tier) if node.tier is not None else "-",
-            f"{limit.value / 1e9:.1f} GB/s" if limit else "-",
+            rate_text(limit.value) if limit else "-",
             node.inferred_from,
         )
     console.print(table)

@@ -104,11 +104,12 @@ def infos(element: Element) -> dict[str, str]:
 
 
 def integer(text: str | None) -> int | None:
-    """A decimal or 0x number; None for anything else."""
+    """A decimal or 0x number from 0; None for anything else."""
     try:
-        return int(text, 0) if text else None
+        value = int(text, 0) if text else None
     except ValueError:
         return None
+    return value if value is not None and value >= 0 else None
 
 
 def bits(text: str | None) -> list[int]:
