@@ -27,8 +27,8 @@ namespace {
 
 constexpr std::uint32_t kMostLoads = 1U << 26;
 constexpr std::uint32_t kLoadsPerMultiprocessor = 4096;
-// Of each multiprocessor in a sample of all of them: about half a millisecond over a link.
-constexpr std::uint32_t kLoadsOfRound = 512;
+// Of each multiprocessor in a sample of all of them: about a quarter of a millisecond over a link.
+constexpr std::uint32_t kLoadsOfRound = 256;
 
 // A single cycle through all slots in random order (Sattolo 1986): next[i] follows i.
 std::vector<std::uint32_t> make_cycle(std::uint32_t slots) {

@@ -34,8 +34,9 @@ int pieces_of(const Lane& lane, double part_s) {
   return pieces;
 }
 
-// Sizes a lane that took `took` seconds so that it lasts for about `sample_s`.
-void size_lane(Lane& lane, double took, double sample_s) {
+// Sizes a lane that took `took` seconds so that it lasts for about `sample_s`; false where it does.
+bool size_lane(Lane& lane, double took, double sample_s) {
+  const int before = lane.copies * lane.pieces;
   const auto marks = static_cast<double>(lane.marks.size());
   const double part_s = took / marks / lane.copies * lane.pieces;
   lane.pieces = pieces_of(lane, part_s);
@@ -46,15 +47,19 @@ void size_lane(Lane& lane, double took, double sample_s) {
   const double most = queued ? kMostQueued / marks : 1e6;
   const double wanted = mark_s / part_s * lane.pieces;
   lane.copies = static_cast<int>(std::lround(std::clamp(wanted, 1.0, std::max(1.0, most))));
+  return lane.copies * lane.pieces != before;
 }
 
 // Sizes all lanes to last alike, so that they end at about the same time.
 void size_lanes(CopyRun& run, double sample_s) {
   constexpr int kRounds = 2;  // The first is too short for a good guess.
-  for (int round = 0; round < kRounds && run.gated; ++round) {
+  bool changed = run.gated;
+  for (int round = 0; round < kRounds && changed; ++round) {
     const std::vector<Course> courses = run_gated(run);
+    changed = false;
     for (std::size_t i = 0; i < run.lanes.size(); ++i) {
-      size_lane(run.lanes[i], courses[i].times.back() - courses[i].times.front(), sample_s);
+      const double took = courses[i].times.back() - courses[i].times.front();
+      changed |= size_lane(run.lanes[i], took, sample_s);
     }
   }
 }

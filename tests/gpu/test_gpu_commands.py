@@ -5,8 +5,13 @@ import subprocess
 import sys
 
 import pytest
+from gpu_machine import machine
 
-from tierscope.engine import capabilities
+from tierscope.engine import capabilities, stream
+from tierscope.model.event import Failed, Result, Skipped
+from tierscope.model.plan import PLAN_VERSION, Plan
+from tierscope.plans import expand, profile_named, profile_requests
+from tierscope.plans.gpu_nvbandwidth import Settings, make_cells
 from tierscope.plans.gpu_nvbandwidth_tests import TESTS
 
 
@@ -39,6 +44,23 @@ def test_nvbandwidth_without_a_gpu_is_a_failure():
     ran = tierscope("nvbandwidth", "--json")
     assert ran.returncode == 1
     assert "no GPU can be used" in json.loads(ran.stdout)["nvbandwidth"]["error"]
+
+
+@pytest.mark.usefixtures("without_gpu")
+def test_the_engine_reads_every_spec_that_plans_make_and_says_what_is_missing():
+    topology = machine(gpus=2, nodes=1)
+    requests = profile_requests(profile_named("full"), topology)
+    specs = expand(requests, topology, thp=False).measurements
+    settings = Settings(topology=topology, gpus=topology.gpus)
+    cells = [cell for test in TESTS for cell in make_cells(test, settings)]
+    gpu = [spec for spec in specs if spec.kind.startswith("gpu")] + [cell.spec for cell in cells]
+    outcomes = [
+        event
+        for event in stream(Plan(version=PLAN_VERSION, measurements=gpu))
+        if isinstance(event, Result | Skipped | Failed)
+    ]
+    assert len(outcomes) == len(gpu)
+    assert all(isinstance(event, Skipped) and "NVIDIA" in event.reason for event in outcomes)
 
 
 @pytest.mark.parametrize(

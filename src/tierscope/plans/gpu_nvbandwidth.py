@@ -46,9 +46,8 @@ class Settings:
     pairs: list[tuple[int, int]] | None = None
     """Ordered pairs of GPUs to measure; None: all of them."""
     sampling: Sampling = field(default_factory=lambda: Sampling(budget_s=1.0, sample_s=0.02))
-    contended: Sampling = field(default_factory=lambda: Sampling(budget_s=3.0, sample_s=0.02))
-    """Of both ways at once with the host, which is unsteady, and of latency, whose samples are
-    long."""
+    contended: Sampling = field(default_factory=lambda: Sampling(budget_s=2.0, sample_s=0.02))
+    """Of both ways at once with the host, which is unsteady."""
 
     def wants(self, one: int, other: int) -> bool:
         """Whether a pair of GPUs is to be measured."""
@@ -241,7 +240,7 @@ def _latency(
         initiator=f"gpu:{gpu.index}",
         target=target,
         cpus=settings.cpus(gpu),
-        sampling=settings.contended,
+        sampling=settings.sampling,
         gpu=gpu.index,
         memory=memory,
         engine="tma" if test.engine == "tma" else "sm",
