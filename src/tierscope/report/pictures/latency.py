@@ -92,7 +92,14 @@ def _levels(curve: list[Measurement], factor: float, unit: str, y: Spec) -> tupl
     ]
     text: Spec = {
         "data": {"values": rows},
-        "mark": {"type": "text", "dy": 17, "align": "left", "aria": False, "fontWeight": 600},
+        "mark": {
+            "type": "text",
+            "dy": 17,
+            "dx": 4,
+            "align": "left",
+            "aria": False,
+            "fontWeight": 600,
+        },
         "encoding": {
             "x": {"field": "x", "type": "quantitative"},
             "y": y,
