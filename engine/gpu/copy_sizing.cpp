@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "gpu/copy_kernels.h"
 
@@ -36,7 +37,7 @@ int pieces_of(const Lane& lane, double part_s) {
 
 // Sizes a lane that took `took` seconds so that it lasts for about `sample_s`; false where it does.
 bool size_lane(Lane& lane, double took, double sample_s) {
-  const int before = lane.copies * lane.pieces;
+  const std::pair before(lane.copies, lane.pieces);
   const auto marks = static_cast<double>(lane.marks.size());
   const double part_s = took / marks / lane.copies * lane.pieces;
   lane.pieces = pieces_of(lane, part_s);
@@ -47,7 +48,7 @@ bool size_lane(Lane& lane, double took, double sample_s) {
   const double most = queued ? kMostQueued / marks : 1e6;
   const double wanted = mark_s / part_s * lane.pieces;
   lane.copies = static_cast<int>(std::lround(std::clamp(wanted, 1.0, std::max(1.0, most))));
-  return lane.copies * lane.pieces != before;
+  return std::pair(lane.copies, lane.pieces) != before;
 }
 
 // Sizes all lanes to last alike, so that they end at about the same time.
