@@ -141,7 +141,7 @@ def test_a_curve_that_rises_says_nothing() -> None:
 @pytest.mark.parametrize(
     ("evidence", "drift", "why"),
     [
-        ({"disturbed": 3}, 0.2, "the point at delay 1000 disturbed by others"),
+        ({"disturbed": 3}, 0.2, "the point at delay 1000 was disturbed by others"),
         ({"settled": False}, 0.0, "the point at delay 1000 did not settle"),
         ({}, 0.2, "idle controls differ by 20%"),
         ({}, 0.01, "nothing seen here explains it"),

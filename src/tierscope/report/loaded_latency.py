@@ -56,7 +56,7 @@ def _show_curve(console: Console, members: list[Measurement]) -> None:
     for name in _PERCENTILES:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("delay", justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
+    table.add_column("")  # Gives way where the table is too wide.
     for measurement in _ordered(members):
         load = _bandwidth(measurement)
         cells = [Text("idle" if load is None else f"{load / _GB:.4g}")]
@@ -73,8 +73,11 @@ def _show_curve(console: Console, members: list[Measurement]) -> None:
         table.add_row(*cells)
     console.print(table)
     if summary:
-        for line in [*_sentences(summary), *falls(members, summary.drift)]:
+        fallen = falls(members, summary.drift)
+        for line in [*_sentences(summary), *fallen]:
             note(console, line)
+        if fallen and summary.knee:
+            note(console, "do not rely on a knee found in such a curve")
 
 
 def _ordered(members: list[Measurement]) -> list[Measurement]:
@@ -94,19 +97,18 @@ def _mark(measurement: Measurement, summary: Summary | None) -> Text:
             marks.append("saturation" if summary.saturated else "most")
     text = Text(", ".join(marks), style="bold green")
     if doubts := _doubts(measurement):
-        text.append(", " if marks else "").append(doubts, style="bold yellow")
+        text.append(", " if marks else "").append(", ".join(doubts), style="bold yellow")
     return text
 
 
-def _doubts(measurement: Measurement) -> str:
+def _doubts(measurement: Measurement) -> list[str]:
     """Return what the measurement itself says against its figure."""
     evidence = measurement.evidence
-    doubts = []
-    if evidence and evidence.settled is False:
-        doubts.append("did not settle")
-    if evidence and evidence.disturbed:
-        doubts.append("disturbed")
-    return ", ".join(doubts)
+    found = {
+        "did not settle": evidence is not None and evidence.settled is False,
+        "disturbed": evidence is not None and bool(evidence.disturbed),
+    }
+    return [doubt for doubt, applies in found.items() if applies]
 
 
 def falls(members: list[Measurement], drift: float) -> list[str]:
@@ -124,15 +126,16 @@ def falls(members: list[Measurement], drift: float) -> list[str]:
         if highest is not None and highest is not said and high < (highest.ci_low or 0.0):
             said = highest
             found = [
-                f"the point at delay {point.pattern['delay_ns']} {doubts.replace(',', ' and was')}"
+                f"the point at delay {point.pattern['delay_ns']} "
+                + " and ".join(doubts).replace("disturbed", "was disturbed by others")
                 for point in (highest, m)
-                if (doubts := _doubts(point).replace("disturbed", "disturbed by others"))
+                if (doubts := _doubts(point))
             ]
             if not found and drift > _DRIFT:
                 found = [f"idle controls differ by {drift:.0%}: the machine changed meanwhile"]
             why = "; ".join(found) or "nothing seen here explains it, measure again"
             lines.append(
-                f"latency falls from {highest.estimate or 0.0:.4g} to {m.estimate:.4g} ns although "
+                f"latency falls from {highest.estimate or 0.0:.0f} to {m.estimate:.0f} ns although "
                 f"the load rises (delays {highest.pattern['delay_ns']} and "
                 f"{m.pattern['delay_ns']} ns): {why}"
             )

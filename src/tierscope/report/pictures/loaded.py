@@ -51,7 +51,7 @@ def curves(gathered: Gathered) -> list[Picture]:
                     title=f"Latency under load, {path}",
                     subtitle=constants(group, *_INJECTED, *_SAME),
                     alt=" ".join(said),
-                    spec=shapes.curves(rows, _BANDWIDTH, _LATENCY, _knee_marks(knees)),
+                    spec=shapes.curves(rows, _BANDWIDTH, _latency(rows), _knee_marks(knees)),
                     measurements=group,
                 )
             )
@@ -72,6 +72,12 @@ _LATENCY: Spec = {
     "scale": {"zero": True},
     "axis": {"tickCount": 6},
 }
+
+
+def _latency(rows: list[dict[str, Any]]) -> Spec:
+    """From zero to the highest point; a disturbed one's interval may go far beyond and is cut."""
+    most = max(row["value"] for row in rows)
+    return {**_LATENCY, "scale": {"domain": [0, 1.15 * most], "nice": False}}
 
 
 def _row(measurement: Measurement, series: str) -> dict[str, Any] | None:
