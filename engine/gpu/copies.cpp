@@ -88,7 +88,8 @@ std::vector<Buffer*> take_buffers(const GpuCopySpec& spec, Team& team) {
 
 // The later transfer that one kernel makes together with this one: the way back between the same
 // GPU and the host. Two kernels would share the GPU by chance, not evenly.
-std::optional<std::size_t> opposite_of(const GpuCopySpec& spec, std::size_t index) {
+std::optional<std::size_t> opposite_of(const GpuCopySpec& spec, std::size_t index,
+                                       const std::set<std::size_t>& made) {
   constexpr std::size_t kVector = 16;
   const Transfer& one = spec.transfers[index];
   for (std::size_t i = index + 1; i < spec.transfers.size(); ++i) {
@@ -98,7 +99,9 @@ std::optional<std::size_t> opposite_of(const GpuCopySpec& spec, std::size_t inde
     const auto plain = [](const Transfer& transfer) {
       return transfer.engine == CopyEngine::kMultiprocessors && transfer.streams == 1;
     };
-    if (back && plain(one) && plain(other) && spec.offset % kVector == 0) return i;
+    if (back && plain(one) && plain(other) && spec.offset % kVector == 0 && !made.contains(i)) {
+      return i;
+    }
   }
   return std::nullopt;
 }
@@ -109,7 +112,7 @@ std::vector<Lane> make_lanes(const GpuCopySpec& spec, const std::vector<Buffer*>
   for (std::size_t i = 0; i < spec.transfers.size(); ++i) {
     if (made.contains(i)) continue;
     const Transfer& transfer = spec.transfers[i];
-    const std::optional<std::size_t> back = opposite_of(spec, i);
+    const std::optional<std::size_t> back = opposite_of(spec, i, made);
     if (back) made.insert(*back);
     const bool alone = spec.transfers.size() == (back ? 2 : 1);
     const auto streams = static_cast<std::size_t>(transfer.streams);
