@@ -52,6 +52,13 @@ def test_bandwidth_measures_prints_and_keeps(tmp_path: Path, fake_engine: Fake) 
     assert len(read_run(run_file(tmp_path / "out")).measurements) == 2
 
 
+def test_runs_begun_at_once_get_a_file_each(tmp_path: Path, fake_engine: Fake) -> None:
+    command = [*PROGRAM, *SMALL, "--out", str(tmp_path / "out")]
+    runs = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for _ in range(4)]
+    assert [run.wait() for run in runs] == [0] * 4
+    assert len(list((tmp_path / "out").glob("*.jsonl"))) == 4
+
+
 def test_latency_prints_one_json_object(fake_engine: Fake) -> None:
     answer = tierscope("latency", "--size", "4k..16k", "--json")
     assert answer.returncode == 0

@@ -206,7 +206,7 @@ def test_a_directory_that_cannot_be_written_is_refused(header: Header, directory
 def test_an_existing_file_is_never_overwritten(tmp_path: Path, header: Header) -> None:
     path = tmp_path / "mine.jsonl"
     path.write_text("mine")
-    with pytest.raises(UserError, match="File exists"):
+    with pytest.raises(FileExistsError):
         RunWriter(path, header)
     assert path.read_text() == "mine"
 

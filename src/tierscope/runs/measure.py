@@ -11,9 +11,9 @@ from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.event import Event, Failed, Finished, Result, Skipped
 from tierscope.model.gpu import GpuSpec
 from tierscope.model.plan import Plan
-from tierscope.model.run import Footer, Limit, Measurement, Run
+from tierscope.model.run import Footer, Header, Limit, Measurement, Run
 from tierscope.model.topology import Topology
-from tierscope.plans.gpu_limits import limit_of
+from tierscope.plans.gpu_limits import limit_of, may_stay_in_caches
 from tierscope.runs.record import make_header, measurement_of
 from tierscope.runs.refine import Refine
 from tierscope.runs.store import new_run_path
@@ -65,14 +65,21 @@ def measure(
     all that was measured before.
     """
     started = datetime.now().astimezone()
-    path = new_run_path(label, directory, started)
     engine = capabilities()
     environment = read_settings(topology)
-    header = make_header(path.stem, started, command, plan, topology, environment, engine)
+
+    def begin() -> tuple[Header, RunWriter]:
+        path = new_run_path(label, directory, started)
+        header = make_header(path.stem, started, command, plan, topology, environment, engine)
+        try:
+            return header, RunWriter(path, header)
+        except FileExistsError:  # another run of this second was quicker
+            return begin()
+
     measurements: list[Measurement] = []
     footer: Footer | None = None
     error: UserError | None = None
-    writer = RunWriter(path, header)
+    header, writer = begin()
     try:
         interrupted = False
         pending: Plan | None = plan
@@ -92,7 +99,7 @@ def measure(
     finally:
         writer.close()
     run = Run(header=header, measurements=measurements, footer=footer)
-    return Outcome(run, path, error)
+    return Outcome(run, writer.path, error)
 
 
 def _measured(
@@ -116,7 +123,8 @@ def _limits(plan: Plan, topology: Topology) -> dict[str, Limit | None]:
     known: dict[str, Limit | None] = {}
     limits: dict[str, Limit | None] = {}
     for spec in plan.measurements:
-        key = spec.id if isinstance(spec, GpuSpec) else f"{spec.initiator} {spec.target}"
+        own = isinstance(spec, GpuSpec) or may_stay_in_caches(spec, topology)
+        key = spec.id if own else f"{spec.initiator} {spec.target}"
         if key not in known:
             known[key] = limit_of(topology, spec)
         limits[spec.id] = known[key]

@@ -17,19 +17,24 @@ class RunWriter:
     """Appends records to a new file, whole lines or nothing."""
 
     def __init__(self, path: Path, header: Header) -> None:
-        """Create the file, with its directory; raises UserError where that cannot be."""
+        """Create the file, with its directory; raises UserError where that cannot be.
+
+        Raises FileExistsError where the file is there already.
+        """
         self.path = path
         self._length = 0
         self._synced = time.monotonic()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise _refusal(path, error) from None
+        try:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
             self._descriptor = os.open(path, flags, 0o644)
+        except FileExistsError:
+            raise
         except OSError as error:
-            raise UserError(
-                f"the run cannot be written to {path.parent}: {error.strerror}; "
-                "name another directory with --out"
-            ) from None
+            raise _refusal(path, error) from None
         try:
             self._append(header)
         except UserError:
@@ -62,3 +67,10 @@ class RunWriter:
                 ExitCode.REQUEST_WRONG if isinstance(record, Header) else ExitCode.SOMETHING_FAILED,
             ) from None
         self._length += len(line)
+
+
+def _refusal(path: Path, error: OSError) -> UserError:
+    return UserError(
+        f"the run cannot be written to {path.parent}: {error.strerror}; "
+        "name another directory with --out"
+    )
