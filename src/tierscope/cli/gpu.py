@@ -31,7 +31,8 @@ Size = Annotated[str | None, typer.Option(metavar="SIZES", help="Bytes of one co
 Side = Annotated[
     str | None,
     typer.Option(
-        metavar="LIST", help="Between GPUs: read (by the destination's GPU) or write  [read]"
+        metavar="LIST",
+        help="Between GPUs: read (by the destination's GPU) or write  [default: read]",
     ),
 ]
 BothWays = Annotated[
@@ -226,7 +227,7 @@ def latency(
     ] = None,
     memory: Memory = None,
     size: Annotated[
-        str | None, typer.Option(metavar="SIZES", help="Working set, as in 16k..1g  [64m]")
+        str | None, typer.Option(metavar="SIZES", help="Working set, as in 16k..1g  [default: 64m]")
     ] = None,
     stride: Annotated[
         str | None,
