@@ -13,6 +13,7 @@ from tierscope.plans import (
     profile_named,
     profile_requests,
 )
+from tierscope.plans.gpu_limits import may_stay_in_caches
 from tierscope.plans.machine import default_size, one_per_core_first
 
 GIB = 1 << 30
@@ -223,6 +224,15 @@ def test_quick_fits_a_minute_and_this_machine(machine: Topology) -> None:
     plan = fit_time(expand(profile_requests(profile, machine), machine, True), profile.seconds)
     check_memory(plan, machine)
     assert sum(longest_seconds(plan)) < 60
+
+
+@pytest.mark.parametrize(("size", "held"), [("10m", True), ("11m", False)])
+def test_a_working_set_that_the_caches_can_hold_has_no_limit(
+    machine: Topology, size: str, held: bool
+) -> None:
+    options = {"op": "triad", "from": "node:0", "to": "node:0", "threads": "1", "size": size}
+    plan = expand([Request(kind="bandwidth", options=options)], machine, True)
+    assert [may_stay_in_caches(spec, machine) for spec in plan.measurements] == [held]
 
 
 @pytest.mark.parametrize("name", ["quick", "standard", "full"])

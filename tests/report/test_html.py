@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from tierscope.cli.app import app
 from tierscope.model.errors import UserError
+from tierscope.model.event import Evidence
 from tierscope.model.run import Measurement, Run
 from tierscope.report.html import render_report
 from tierscope.report.html.machine import best_to
@@ -143,6 +144,20 @@ def test_the_latency_said_is_memory_s_and_of_one_kind_for_all_paths() -> None:
 def test_a_cache_s_latency_is_not_called_memory_s() -> None:
     made = made_up.Maker().make("latency", "node:0", "node:0", {"size": 1 << 20}, 4.0, "ns")
     assert "latency is" not in sentences(made_up.run([made]))[0].lower()
+
+
+def test_what_the_caches_hold_is_not_called_a_path_s_best() -> None:
+    maker = made_up.Maker()
+    small, large = (
+        maker.make("bandwidth", "node:0", "node:0", {"operation": "read"}, value).model_copy(
+            update={"evidence": Evidence(region_bytes=size)}
+        )
+        for value, size in ((400e9, 16 << 10), (33.5e9, 4 << 30))
+    )
+    run = made_up.run([small, large])
+    assert " 33" in sentences(run)[0]
+    assert best_to(run)["node 0"].startswith("33")
+    assert "the caches can hold" in sentences(made_up.run([small]))[0]
 
 
 def test_an_emulated_machine_leaves_nothing_on_the_table() -> None:

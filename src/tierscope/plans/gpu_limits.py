@@ -5,7 +5,8 @@ from collections.abc import Iterable
 
 from tierscope.model.endpoint import parse_endpoint
 from tierscope.model.gpu import GpuCopySpec, GpuMemorySpec, GpuPlace, MemoryPlace, Transfer
-from tierscope.model.plan import Spec
+from tierscope.model.needs import cpus_of, host_bytes
+from tierscope.model.plan import BandwidthSpec, Spec, StreamsSpec
 from tierscope.model.run import Limit
 from tierscope.model.topology import Topology
 from tierscope.plans.gpu_specs import ends_of
@@ -23,7 +24,23 @@ def limit_of(topology: Topology, spec: Spec) -> Limit | None:
         return _limit_of_set(topology, [entry for entry in spec.transfers if entry.reported])
     if isinstance(spec, GpuMemorySpec) and spec.pattern.size < _SURELY_IN_MEMORY:
         return None  # may come out of the L2, whose rate nothing tells
+    if may_stay_in_caches(spec, topology):
+        return None
     return path_limit(topology, parse_endpoint(spec.initiator), parse_endpoint(spec.target))
+
+
+def may_stay_in_caches(spec: Spec, topology: Topology) -> bool:
+    """Whether the last-level caches of a bandwidth's CPUs can hold all that it walks."""
+    if not isinstance(spec, BandwidthSpec | StreamsSpec) or not topology.caches:
+        return False
+    last = max(cache.level for cache in topology.caches)
+    cpus = set(cpus_of(spec))
+    held = sum(
+        cache.size_bytes
+        for cache in topology.caches
+        if cache.level == last and not cpus.isdisjoint(cache.cpus)
+    )
+    return host_bytes(spec) <= held
 
 
 _SURELY_IN_MEMORY = 256 << 20

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from tierscope.analysis.caches import may_stay_in_caches
 from tierscope.analysis.flat import shared
 from tierscope.analysis.knee import SHARE
 from tierscope.model.run import Measurement, Run
@@ -33,7 +34,8 @@ def sentences(run: Run) -> list[str]:
 
 def best_and_worst(run: Run, measured: list[Measurement]) -> str:
     """Name the fastest and the slowest path."""
-    rates = _best_by_path([m for m in measured if m.unit == "B/s"])
+    moved = [m for m in measured if m.unit == "B/s"]
+    rates = _best_by_path([m for m in moved if not may_stay_in_caches(run, m)] or moved)
     times = _memory_latencies(run, measured)
     parts = []
     if len(rates) > 1:
@@ -41,6 +43,8 @@ def best_and_worst(run: Run, measured: list[Measurement]) -> str:
         parts.append(f"the fastest path is {_said(by[-1])}; the slowest is {_said(by[0])}")
     elif rates:
         parts.append(f"the most that {_path(rates[0])} gives is {_said(rates[0], path=False)}")
+    if rates and all(may_stay_in_caches(run, m) for m in rates):
+        parts[-1] += ", of working sets that the caches can hold"
     if times:
         by = sorted(times, key=lambda m: m.estimate or 0.0)
         if len(by) > 1:

@@ -5,6 +5,7 @@ from functools import cache
 
 from markupsafe import Markup, escape
 
+from tierscope.analysis.caches import may_stay_in_caches
 from tierscope.analysis.flat import shared
 from tierscope.model.endpoint import EndpointKind, parse_endpoint
 from tierscope.model.errors import UserError
@@ -49,7 +50,9 @@ def best_to(run: Run) -> dict[str, str]:
     """Return the best bandwidth to each node and GPU, as the drawing names them."""
     best: dict[str, Measurement] = {}
     for m in run.measurements:
-        name = _part(m) if m.status == "measured" and m.unit == "B/s" and not shared(m) else None
+        if m.status != "measured" or m.unit != "B/s" or shared(m) or may_stay_in_caches(run, m):
+            continue
+        name = _part(m)
         if name is None:
             continue
         known = best.get(name)
