@@ -14,13 +14,14 @@ from tests import made_up
 
 from tierscope.analysis.curve import Point, delay_for, latency_at, next_delays, summarize
 from tierscope.model.errors import UserError
-from tierscope.model.event import Evidence
-from tierscope.model.plan import LoadedLatencySpec
+from tierscope.model.event import Evidence, Figure
+from tierscope.model.plan import LoadedLatencySpec, Plan
 from tierscope.model.run import Measurement
 from tierscope.model.topology import Topology
 from tierscope.plans import Request, expand
 from tierscope.plans.loaded_latency import COARSE_DELAYS_NS, parse_mix
 from tierscope.report.loaded_latency import falls
+from tierscope.runs.refine import loaded_points, refinement
 
 PEAK = 100e9
 IDLE = 90.0
@@ -152,6 +153,38 @@ def test_a_curve_that_falls_says_why(evidence: dict[str, object], drift: float, 
     assert len(lines) == 1
     assert lines[0].startswith("latency falls from 200 to 150 ns although the load rises")
     assert why in lines[0]
+
+
+def with_rate(measurement: Measurement, rate: float) -> Measurement:
+    figures = [Figure(metric="bandwidth", unit="B/s", estimate=rate)]
+    return measurement.model_copy(update={"figures": figures})
+
+
+def test_disturbed_points_are_measured_again_and_count_for_nothing(machine: Topology) -> None:
+    plan = Plan(version=1, measurements=list(ask(machine)))
+    refine = refinement(plan, points=6)
+    assert refine is not None
+    base = plan.measurements[0].id.rpartition(".")[0]
+
+    def measure(delay: int, latency: float, tail: str = "", **evidence: object) -> Measurement:
+        named = {"id": f"{base}.d{delay}{tail}"}
+        return with_rate(loaded(delay, latency, **evidence), 1e12 / (delay + 80)).model_copy(
+            update=named
+        )
+
+    first = [
+        measure(d, 500 if d == 400 else 100, disturbed=9 * (d == 400)) for d in COARSE_DELAYS_NS
+    ]
+    again = refine(first)
+    assert again is not None
+    assert [spec.id for spec in again.measurements] == [f"{base}.d400b"]
+    second = measure(400, 101, "b")
+    assert refine([*first, second]) is None
+    points = {point.delay_ns: point.latency for point in loaded_points([*first, second])}
+    assert points[400] == pytest.approx(101, rel=0.01)
+    still = measure(400, 700, "b", disturbed=5)
+    assert 400 not in {point.delay_ns for point in loaded_points([*first, still])}
+    assert refine([*first, still]) is None
 
 
 def test_the_load_leaves_the_chase_its_core(machine: Topology) -> None:

@@ -8,7 +8,7 @@ from tierscope.model.run import Measurement
 from tierscope.report import figures
 from tierscope.report.evidence import evidence_line, warnings
 from tierscope.report.style import new_table, note, title
-from tierscope.runs.refine import idle_latencies, loaded_points
+from tierscope.runs.refine import idle_latencies, loaded_points, sound
 
 _PERCENTILES = ("p50", "p90", "p99", "p99.9")
 _DRIFT = 0.05
@@ -73,11 +73,23 @@ def _show_curve(console: Console, members: list[Measurement]) -> None:
         table.add_row(*cells)
     console.print(table)
     if summary:
-        fallen = falls(members, summary.drift)
+        fallen = falls(sound(members), summary.drift)
         for line in [*_sentences(summary), *fallen]:
             note(console, line)
         if fallen and summary.knee:
             note(console, "do not rely on a knee found in such a curve")
+        if left_out := _left_out(members):
+            note(console, left_out)
+
+
+def _left_out(members: list[Measurement]) -> str:
+    kept = {m.id for m in sound(members)}
+    dropped = [m for m in members if m.pattern.get("delay_ns") is not None and m.id not in kept]
+    return (
+        f"{len(dropped)} points that others disturbed count for nothing in these lines"
+        if dropped
+        else ""
+    )
 
 
 def _ordered(members: list[Measurement]) -> list[Measurement]:

@@ -16,6 +16,12 @@ Refine = Callable[[Sequence[Measurement]], Plan | None]
 _ROUND = 3
 """Points of a curve that are chosen at once; more would be chosen before the bend is known."""
 _MOST_ROUNDS = 40
+_MOST_AGAIN = 6
+"""Points of a curve that are measured a second time since others disturbed the first."""
+_AGAIN = "b"
+"""Ends the id of a second try."""
+_ENOUGH = 3
+"""Undisturbed points with which a curve can do without its disturbed ones."""
 
 
 def refinement(plan: Plan, points: int, at: Sequence[float] = ()) -> Refine | None:
@@ -53,12 +59,13 @@ def further_seconds(plan: Plan, points: int) -> float:
     """Return the most seconds that ``refinement`` adds to a plan by its rounds of points."""
     further = points - LEAST_POINTS
     rounds = -(-further // _ROUND)
+    again = min(points, _MOST_AGAIN)
     budgets = {
         spec.id.rpartition(".")[0]: spec.sampling.budget_s
         for spec in plan.measurements
         if isinstance(spec, LoadedLatencySpec)
     }
-    return (further + rounds) * sum(budgets.values())
+    return (further + rounds + again) * sum(budgets.values())
 
 
 def _round(
@@ -70,37 +77,78 @@ def _round(
     own = [m for m in measurements if m.id.rpartition(".")[0] == curve.id]
     found = loaded_points(own)
     idle = idle_latencies(own)
-    room = min(_ROUND, points - len(found))
-    if room <= 0 or not found or any(m.status == "failed" for m in own):
+    if not found or any(m.status == "failed" for m in own):
+        return []
+    if again := _again(curve, own):
+        return again
+    taken = {int(m.pattern["delay_ns"]) for m in own if m.pattern.get("delay_ns") is not None}
+    room = min(_ROUND, points - len(taken))
+    if room <= 0:
         return []
     if at:
         wanted = [delay_for(found, bandwidth) for bandwidth in at]
         delays = [delay for delay in wanted if delay is not None][:room]
     else:
         delays = next_delays(found, summarize(found, idle).idle, room)
-    taken = {point.delay_ns for point in found}
     new = [delay for delay in dict.fromkeys(delays) if delay not in taken]
     if not new:
         return []
-    control = idle_control(curve, len(idle) + 1)
+    controls = sum(m.pattern.get("delay_ns") is None for m in own)
+    control = idle_control(curve, controls + 1)
     return [control, *(loaded_point(curve, delay) for delay in sorted(new, reverse=True))]
 
 
-def loaded_points(measurements: Sequence[Measurement]) -> list[Point]:
-    """Return the loaded points among measurements of one curve."""
-    points = []
+def _again(curve: LoadedLatencySpec, own: list[Measurement]) -> list[LoadedLatencySpec]:
+    """Return second tries of points that others disturbed, each at most once."""
+    tried = {m.pattern.get("delay_ns") for m in own if m.id.endswith(_AGAIN)}
+    spoilt = [
+        int(m.pattern["delay_ns"])
+        for m in own
+        if _disturbed(m) and m.pattern.get("delay_ns") not in (None, *tried)
+    ]
+    points = [
+        loaded_point(curve, delay) for delay in spoilt[: min(_ROUND, _MOST_AGAIN - len(tried))]
+    ]
+    return [point.model_copy(update={"id": f"{point.id}{_AGAIN}"}) for point in points]
+
+
+def sound(measurements: Sequence[Measurement]) -> list[Measurement]:
+    """Return the loaded points of one curve that tell something, one for each delay.
+
+    A second try takes the place of a disturbed first one; those that are still disturbed are left
+    out where enough others remain.
+    """
+    chosen: dict[int, Measurement] = {}
     for measurement in measurements:
         delay = measurement.pattern.get("delay_ns")
+        if delay is None or measurement.estimate is None:
+            continue
+        if delay not in chosen or not _disturbed(measurement):
+            chosen[int(delay)] = measurement
+    calm = [m for m in chosen.values() if not _disturbed(m)]
+    return calm if len(calm) >= _ENOUGH else list(chosen.values())
+
+
+def _disturbed(measurement: Measurement) -> bool:
+    return bool(measurement.evidence and measurement.evidence.disturbed)
+
+
+def loaded_points(measurements: Sequence[Measurement]) -> list[Point]:
+    """Return the sound points among measurements of one curve."""
+    points = []
+    for measurement in sound(measurements):
         rates = [f.estimate for f in measurement.figures if f.metric == "bandwidth"]
-        if delay is not None and rates and measurement.estimate is not None:
-            points.append(Point(int(delay), rates[0], measurement.estimate))
+        if rates and measurement.estimate is not None:
+            points.append(
+                Point(int(measurement.pattern["delay_ns"]), rates[0], measurement.estimate)
+            )
     return points
 
 
 def idle_latencies(measurements: Sequence[Measurement]) -> list[float]:
-    """Return the latencies of the idle controls among measurements of one curve."""
-    return [
-        m.estimate
-        for m in measurements
-        if m.pattern.get("delay_ns") is None and m.estimate is not None
+    """Return the latencies of a curve's idle controls, without disturbed ones if others remain."""
+    controls = [
+        m for m in measurements if m.pattern.get("delay_ns") is None and m.estimate is not None
     ]
+    calm = [m for m in controls if not _disturbed(m)]
+    return [m.estimate for m in calm or controls if m.estimate is not None]

@@ -17,7 +17,7 @@ from tierscope.report.pictures.picture import (
     value_of,
     varying,
 )
-from tierscope.runs.refine import idle_latencies, loaded_points
+from tierscope.runs.refine import idle_latencies, loaded_points, sound
 
 _INJECTED = ("delay_ns", "load_threads")
 """What says how hard a point was loaded; points of one curve differ in it."""
@@ -40,7 +40,7 @@ def curves(gathered: Gathered) -> list[Picture]:
                 continue
             words = [label_of(key, value_of(members[0], key)) for key in names]
             series = ", ".join(words) or "latency"
-            rows += [row for m in members if (row := _row(m, series))]
+            rows += [row for m in sound(members) if (row := _row(m, series))]
             summary = summarize(points, idle_latencies(members))
             knees += _knee(summary)
             said.append(_said(series if words else "", summary))
