@@ -57,6 +57,7 @@ def _show_curve(console: Console, members: list[Measurement]) -> None:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("delay", justify="right", no_wrap=True)
     table.add_column("")  # Gives way where the table is too wide.
+    kept = {m.id for m in sound(members)}
     for measurement in _ordered(members):
         load = _bandwidth(measurement)
         cells = [Text("idle" if load is None else f"{load / _GB:.4g}")]
@@ -69,7 +70,7 @@ def _show_curve(console: Console, members: list[Measurement]) -> None:
             cells.append(Text("" if value is None else f"{value:.0f}", style="dim"))
         delay = measurement.pattern.get("delay_ns")
         cells.append(Text("" if delay is None else str(delay), style="dim"))
-        cells.append(_mark(measurement, summary))
+        cells.append(_mark(measurement, summary if measurement.id in kept else None))
         table.add_row(*cells)
     console.print(table)
     if summary:
