@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <map>
 
 #include "interrupt.h"
@@ -60,11 +59,13 @@ void add_sampling_evidence(nlohmann::ordered_json& evidence, const Sampled& samp
   evidence["steal_share"] = watch.steal_share();
   nlohmann::ordered_json notes = nlohmann::ordered_json::array();
   const Estimate& estimate = sampled.estimate;
-  if (estimate.coverage < 0.95) {
-    notes.push_back(
-        fmt::format("its samples hang together and count as {:.0f} independent ones, where 95% "
-                    "needs 6: the interval is their whole range",
-                    std::floor(estimate.effective_n)));
+  const auto whole = static_cast<int>(estimate.effective_n);
+  if (whole < kFewestForRanks) {
+    notes.push_back(fmt::format(
+        "its samples hang together and count as {} independent ones, where an interval by ranks "
+        "needs {}: {}",
+        whole, kFewestForRanks,
+        whole < 2 ? "it is their whole range" : "it is Student's, by their median deviation"));
   }
   if (!sampled.settled) {
     notes.push_back(

@@ -1,6 +1,7 @@
 #include "sampling/estimate.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cmath>
 #include <cstddef>
@@ -44,10 +45,10 @@ double autocorrelation_time(std::span<const double> samples, double median) {
   return std::min(std::max(tau, 1.0) * (1 + 2 * relative_error), static_cast<double>(n));
 }
 
-// How many of n fair coin tosses at most come up heads with probability <= 2.5%; -1 for none.
+// How many of n >= 6 fair coin tosses at most come up heads with probability <= 2.5%.
 int lower_rank(int n) {
   double cumulative = 0;
-  int rank = -1;
+  int rank = 0;
   for (int heads = 0; heads <= n; ++heads) {
     const double log_ways = std::lgamma(n + 1.0) - std::lgamma(heads + 1.0) -
                             std::lgamma(static_cast<double>(n - heads) + 1.0);
@@ -56,6 +57,20 @@ int lower_rank(int n) {
     rank = heads;
   }
   return rank;
+}
+
+// Half of the interval that Student's t gives `whole` independent samples, 2 to 5, by their median
+// absolute deviation; where only the bulk of the samples is normal, too.
+double student_half_width(std::span<const double> sorted, double median, int whole) {
+  constexpr std::array<double, 4> kQuantiles{12.706, 4.303, 3.182,
+                                             2.776};  // 97.5%, 1 to 4 degrees.
+  constexpr double kDeviation = 1.4826;    // Standard over median absolute deviation, if normal.
+  constexpr double kMedianError = 1.2533;  // Of a normal median over the mean's: sqrt(pi / 2).
+  std::vector<double> apart;
+  for (const double sample : sorted) apart.push_back(std::abs(sample - median));
+  std::sort(apart.begin(), apart.end());
+  return kQuantiles[static_cast<std::size_t>(whole - 2)] * kMedianError * kDeviation *
+         median_of_sorted(apart) / std::sqrt(whole);
 }
 
 }  // namespace
@@ -73,14 +88,19 @@ Estimate estimate_median(std::span<const double> samples) {
   const double n = static_cast<double>(samples.size());
   const double effective = n / autocorrelation_time(samples, median);
   const int whole = std::max(1, static_cast<int>(effective));
-  const int rank = lower_rank(whole);
-  // The same share of the series is cut off on each side as would be of `whole` independent ones.
-  const auto cut = static_cast<std::size_t>(rank < 0 ? 0 : n * rank / whole);
-  return {.median = median,
-          .low = sorted[cut],
-          .high = sorted[sorted.size() - 1 - cut],
-          .effective_n = effective,
-          .coverage = rank < 0 ? 1 - std::pow(0.5, whole - 1) : 0.95};
+  Estimate estimate{
+      .median = median, .low = sorted.front(), .high = sorted.back(), .effective_n = effective};
+  if (whole >= kFewestForRanks) {
+    // The same share of the series is cut off on each side as would be of `whole` independent ones.
+    const auto cut = static_cast<std::size_t>(n * lower_rank(whole) / whole);
+    estimate.low = sorted[cut];
+    estimate.high = sorted[sorted.size() - 1 - cut];
+  } else if (whole > 1) {
+    const double half = student_half_width(sorted, median, whole);
+    estimate.low = std::max(estimate.low, median - half);
+    estimate.high = std::min(estimate.high, median + half);
+  }
+  return estimate;
 }
 
 }  // namespace tierscope

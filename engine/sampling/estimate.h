@@ -5,12 +5,14 @@
 
 namespace tierscope {
 
+// Effective samples from which on ranks give a 95% interval: 2 / 2^6 is less than 5%.
+constexpr int kFewestForRanks = 6;
+
 struct Estimate {
   double median;
   double low;  // 95% confidence interval of the median: low..high.
   double high;
   double effective_n;  // Independent samples that the series is worth, 1..n.
-  double coverage;     // What the interval covers: >= 0.95, or less where n is too small for it.
 
   // Half of the interval as a share of the median; infinite for a median of zero.
   double relative_half_width() const;
@@ -27,8 +29,9 @@ struct Estimate {
 // tau, and most often too little: it counts with two standard errors on top (Madras and Sokal,
 // Journal of Statistical Physics 50, 1988).
 //
-// Fewer than six effective samples cannot give 95%: the interval is then smallest..largest, and
-// `coverage` says what that is worth.
+// Fewer than six effective samples cannot give 95% in this way. Two to five get Student's t by
+// their median absolute deviation, cut to smallest..largest: bursts of disturbance far from the
+// median do not widen it, drift and two modes do. One gets smallest..largest, which covers nothing.
 Estimate estimate_median(std::span<const double> samples);
 
 }  // namespace tierscope

@@ -7,6 +7,7 @@ as the series is worth.
 
 import math
 import random
+from statistics import median
 
 import pytest
 from tests import made_up
@@ -34,13 +35,18 @@ def interval(samples: list[float]) -> tuple[float, float, float]:
             break
         tau += 2 * pair
     whole = max(1, int(n / min(max(tau, 1.0), n)))
-    cumulative, rank = 0.0, -1
+    if whole < 6:
+        apart = 1.4826 * median(abs(sample - middle) for sample in ordered)
+        quantile = (math.inf, 12.706, 4.303, 3.182, 2.776)[whole - 1]
+        half = quantile * 1.2533 * apart / math.sqrt(whole)
+        return middle, max(ordered[0], middle - half), min(ordered[-1], middle + half)
+    cumulative, rank = 0.0, 0
     for heads in range(whole + 1):
         cumulative += math.comb(whole, heads) / 2**whole
         if cumulative > 0.025:
             break
         rank = heads
-    cut = 0 if rank < 0 else n * rank // whole
+    cut = n * rank // whole
     return middle, ordered[cut], ordered[-1 - cut]
 
 
