@@ -13,7 +13,7 @@ from tierscope.plans import (
     profile_named,
     profile_requests,
 )
-from tierscope.plans.gpu_limits import may_stay_in_caches
+from tierscope.plans.limits import may_stay_in_caches
 from tierscope.plans.machine import default_size, one_per_core_first
 
 GIB = 1 << 30

@@ -16,7 +16,7 @@ from tierscope.model.topology import (
     Topology,
 )
 from tierscope.plans import Request, expand
-from tierscope.plans.gpu_limits import limit_of
+from tierscope.plans.limits import limit_of
 from tierscope.plans.request import Kind
 from tierscope.runs.record import make_header, measurement_of
 

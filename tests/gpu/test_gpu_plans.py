@@ -12,11 +12,11 @@ from tierscope.model.gpu import GpuCopySpec, GpuLatencySpec, GpuPlace, HostPlace
 from tierscope.model.needs import host_bytes
 from tierscope.model.plan import Plan
 from tierscope.plans import expand, profile_named, profile_requests
-from tierscope.plans.gpu_limits import limit_of
 from tierscope.plans.gpu_nvbandwidth import Settings, make_cells, waived
 from tierscope.plans.gpu_nvbandwidth_tests import TESTS
 from tierscope.plans.gpu_specs import gpu_place, host_place, identity, require_gpus, transfer
 from tierscope.plans.gpu_story import story
+from tierscope.plans.limits import limit_of
 from tierscope.plans.yaml_plan import parse_plan
 from tierscope.topology import path_limit
 

@@ -16,8 +16,8 @@ from tierscope.model.gpu import GpuCopyPattern, GpuCopySpec
 from tierscope.model.plan import Plan
 from tierscope.model.spec import Sampling
 from tierscope.plans.gpu_expand import MEMORIES
-from tierscope.plans.gpu_limits import limit_of
 from tierscope.plans.gpu_specs import copy_spec, gpu_place, home_node, host_place, transfer
+from tierscope.plans.limits import limit_of
 from tierscope.topology import discover
 
 pytestmark = pytest.mark.gpu

@@ -141,6 +141,19 @@ def test_the_latency_said_is_memory_s_and_of_one_kind_for_all_paths() -> None:
     assert "to node:0 → node:1, 190" in first
 
 
+def test_the_latency_said_of_one_path_is_that_of_the_plain_chase() -> None:
+    maker = made_up.Maker()
+    run = made_up.run(
+        [
+            maker.make(
+                "latency", "node:0", "node:0", {"order": order, "size": 1 << 30}, value, "ns"
+            )
+            for order, value in (("page-random", 80.0), ("random", 110.0))
+        ]
+    )
+    assert "110" in sentences(run)[0]
+
+
 def test_a_cache_s_latency_is_not_called_memory_s() -> None:
     made = made_up.Maker().make("latency", "node:0", "node:0", {"size": 1 << 20}, 4.0, "ns")
     assert "latency is" not in sentences(made_up.run([made]))[0].lower()

@@ -5,7 +5,7 @@ import math
 from dataclasses import dataclass
 from statistics import stdev
 
-from tierscope.analysis.plateaus import off_plateaus
+from tierscope.analysis.plateaus import plateaus
 from tierscope.model.run import Measurement, Run
 
 _Z95 = 1.96
@@ -13,6 +13,7 @@ _Z95 = 1.96
 _MUCH_DISTURBED = 0.25
 _SHORTEST_CURVE = 4
 """Of fewer sizes no levels can be told apart."""
+_MOST_PRIVATE_LEVELS = 2
 _PRIVATE_SHARE = 1 / 4
 """Of a core's own cache: up to three arrays, and room for its other thread and the page tables."""
 
@@ -26,13 +27,18 @@ class Traits:
 
     private_bytes: float
     """Of a CPU's working set, up to which it surely stays in the core's own caches."""
-    between_levels: set[tuple[_Curve, int]]
-    """Sizes on curves of latency that lie on no plateau in one of the runs."""
+    shared_caches: dict[tuple[_Curve, int], float]
+    """Sizes on latency's curves between a core's own caches and memory, with the standard deviation
+    to expect of the latency's logarithm."""
 
     @classmethod
     def of(cls, base: Run, new: Run) -> "Traits":
         """Read them from both runs, of the same machine."""
-        return cls(_private_bytes(base), _between_levels(base) | _between_levels(new))
+        private = _private_bytes(base)
+        found = _in_shared_caches(base, private)
+        for key, spread in _in_shared_caches(new, private).items():
+            found[key] = max(spread, found.get(key, 0.0))
+        return cls(private, found)
 
 
 @dataclass(frozen=True)
@@ -49,8 +55,8 @@ class Change:
     group: tuple[str, bool]
     """The kind, and whether the working set stays in the cores' own caches."""
     volatile: bool
-    """In either run neighbours took CPU time during much of it, or its working set lies between two
-    cache levels, where latency is a matter of how much of the larger one neighbours leave."""
+    """In either run neighbours took CPU time during much of it, or its working set lives in caches
+    that neighbours share, where latency is a matter of how much of them they leave."""
     before: tuple[float, float] = (0.0, 0.0)
     """Least and most change from the base that was there before: in the base itself, 0, and in
     further earlier runs."""
@@ -76,14 +82,16 @@ def change_of(
     """Return the change of a measurement that gave a positive figure in both runs."""
     assert base.estimate
     assert new.estimate
+    where = _latency_size(base) if _is_chase(base) else None
+    shared = traits.shared_caches.get(where) if where else None
     return Change(
         base=base,
         new=new,
         size=math.log(new.estimate / base.estimate),
         sampling=math.hypot(_sampling(base), _sampling(new)),
-        spread=math.hypot(_spread(base), _spread(new)),
+        spread=max(math.hypot(_spread(base), _spread(new)), shared or 0.0),
         group=(base.kind, _bytes_of_a_cpu(base) <= traits.private_bytes),
-        volatile=_latency_size(base) in traits.between_levels
+        volatile=shared is not None
         or any(_disturbed_share(m) > _MUCH_DISTURBED for m in (base, new)),
         before=before,
     )
@@ -107,25 +115,39 @@ def _spread(m: Measurement) -> float:
     return stdev(logs) if len(logs) > 1 else _sampling(m) * math.sqrt(m.n)
 
 
-def _latency_size(m: Measurement) -> tuple[_Curve, int] | None:
-    size = m.pattern.get("size")
-    if m.kind != "latency" or not isinstance(size, int):
-        return None
+def _is_chase(m: Measurement) -> bool:
+    return m.kind == "latency" and isinstance(m.pattern.get("size"), int)
+
+
+def _latency_size(m: Measurement) -> tuple[_Curve, int]:
     others = {key: value for key, value in m.pattern.items() if key != "size"}
-    return (m.initiator, m.target, json.dumps(others, sort_keys=True)), size
+    return (m.initiator, m.target, json.dumps(others, sort_keys=True)), m.pattern["size"]
 
 
-def _between_levels(run: Run) -> set[tuple[_Curve, int]]:
+def _in_shared_caches(run: Run, private_bytes: float) -> dict[tuple[_Curve, int], float]:
     curves: dict[_Curve, list[tuple[int, float]]] = {}
     for m in run.measurements:
-        if (key := _latency_size(m)) and m.status == "measured" and m.estimate:
-            curves.setdefault(key[0], []).append((key[1], m.estimate))
-    return {
-        (name, size)
-        for name, curve in curves.items()
-        if len(curve) >= _SHORTEST_CURVE
-        for size in off_plateaus(sorted(curve))
-    }
+        if _is_chase(m) and m.status == "measured" and m.estimate:
+            name, size = _latency_size(m)
+            curves.setdefault(name, []).append((size, m.estimate))
+    found = {}
+    for name, curve in curves.items():
+        curve.sort()
+        levels = plateaus(curve) if len(curve) >= _SHORTEST_CURVE else []
+        for at, (size, _) in enumerate(curve):
+            if levels and private_bytes < size < levels[-1].first_size:
+                on_level = any(level.first_size <= size <= level.last_size for level in levels)
+                found[name, size] = 0.0 if on_level else _steepness(curve, at) / 2
+    return found
+
+
+def _steepness(curve: list[tuple[int, float]], at: int) -> float:
+    """Return the logarithm of the latency's growth from one size to the next, about a point.
+
+    Between two levels, twice the cache gives the latency of half the size.
+    """
+    before, after = max(0, at - 1), min(len(curve) - 1, at + 1)
+    return math.log(curve[after][1] / curve[before][1]) / (after - before)
 
 
 def _private_bytes(run: Run) -> float:
@@ -135,13 +157,15 @@ def _private_bytes(run: Run) -> float:
     own = [
         cache["size_bytes"] / cache["cpus_each"]
         for cache in machine.get("caches", [])
-        if cache["type"] != "instruction" and 0 < cache["cpus_each"] <= threads
+        if cache["type"] != "instruction"
+        and 0 < cache["cpus_each"] <= threads
+        # A virtual machine with one CPU does not see who shares its third level.
+        and cache["level"] <= _MOST_PRIVATE_LEVELS
     ]
     return max(own, default=0) * _PRIVATE_SHARE
 
 
 def _bytes_of_a_cpu(m: Measurement) -> float:
-    size = m.pattern.get("size")
-    if m.kind not in ("bandwidth", "latency") or not isinstance(size, int):
+    if m.kind not in ("bandwidth", "latency") or not isinstance(m.pattern.get("size"), int):
         return math.inf
-    return size / max(1, len(m.cpus))
+    return float(m.pattern["size"]) / max(1, len(m.cpus))

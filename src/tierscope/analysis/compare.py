@@ -14,8 +14,8 @@ two reasons why medians of one machine differ between runs:
   caches that no neighbour shares. Where all measurements of a path changed alike, by far more than
   they differ among themselves, the path changed as a whole and its median is taken off first. A
   *volatile* figure is trusted no further than its single samples: one that neighbours took CPU
-  time from during more than a quarter of its samples (its evidence says so), and a latency on no
-  plateau, between two levels of cache, which is a matter of how much cache neighbours leave.
+  time from during more than a quarter of its samples (its evidence says so), and a latency between
+  a core's own caches and memory's, which is a matter of how much of a cache neighbours leave.
 
 Wandering has heavy tails, so its share is held to a Student t with 4 degrees of freedom, sampling
 to a normal. Both quantiles are those of 5% over *all* measurements of the comparison (Bonferroni),

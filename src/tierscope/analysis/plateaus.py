@@ -55,14 +55,6 @@ def plateaus(curve: list[tuple[int, float]]) -> list[Plateau]:
     return found
 
 
-def off_plateaus(curve: list[tuple[int, float]]) -> list[int]:
-    """Return the sizes that lie on no plateau; curve as for ``plateaus``."""
-    found = plateaus(curve)
-    return [
-        size for size, _ in curve if not any(p.first_size <= size <= p.last_size for p in found)
-    ]
-
-
 def _least_from_here(curve: list[tuple[int, float]]) -> list[tuple[int, float]]:
     least = float("inf")
     calm = []

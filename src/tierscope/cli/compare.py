@@ -17,7 +17,7 @@ def compare(
     ],
     tolerance: Annotated[
         str, typer.Option(metavar="SHARE", help="Change up to which a figure counts as the same")
-    ] = "2%",
+    ] = "3%",
     allow: Annotated[
         str | None,
         typer.Option(
@@ -49,7 +49,7 @@ def compare(
     \b
     Examples:
       tierscope compare before last
-      tierscope compare base.jsonl new.jsonl --tolerance 3% -o change.html
+      tierscope compare base.jsonl new.jsonl --tolerance 5% -o change.html
       tierscope compare monday tuesday wednesday
       tierscope compare golden last --also monday --also tuesday
       tierscope compare node017.jsonl node018.jsonl --allow host

@@ -13,7 +13,7 @@ from tierscope.model.gpu import GpuSpec
 from tierscope.model.plan import Plan
 from tierscope.model.run import Footer, Header, Limit, Measurement, Run
 from tierscope.model.topology import Topology
-from tierscope.plans.gpu_limits import limit_of, may_stay_in_caches
+from tierscope.plans.limits import limit_of, may_stay_in_caches
 from tierscope.runs.record import make_header, measurement_of
 from tierscope.runs.refine import Refine
 from tierscope.runs.store import new_run_path

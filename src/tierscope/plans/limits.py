@@ -1,4 +1,4 @@
-"""Limits of copies that run at once: what the links at their ends let through together."""
+"""Limits of measurements: a path's, or what the links of copies at once let through together."""
 
 from collections import defaultdict
 from collections.abc import Iterable
