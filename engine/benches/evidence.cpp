@@ -62,10 +62,8 @@ void add_sampling_evidence(nlohmann::ordered_json& evidence, const Sampled& samp
   const auto whole = static_cast<int>(estimate.effective_n);
   if (whole < kFewestForRanks) {
     notes.push_back(fmt::format(
-        "its samples hang together and count as {} independent ones, where an interval by ranks "
-        "needs {}: {}",
-        whole, kFewestForRanks,
-        whole < 2 ? "it is their whole range" : "it is Student's, by their median deviation"));
+        "samples that hang together, worth {} independent: {}", whole,
+        whole < 2 ? "the interval is their whole range" : "the interval is by Student's t"));
   }
   if (!sampled.settled) {
     notes.push_back(

@@ -107,10 +107,11 @@ ordered_json gpu() {
 
 ordered_json capabilities() {
   ordered_json list = ordered_json::array();
+  const std::size_t cpus = allowed_cpus().size();
   for (const Kind& kind : kinds()) {
     if (kind.name.starts_with("gpu")) continue;  // One line for all of them, below.
-    list.push_back(
-        present(std::string(kind.name), fmt::format("{} CPUs may be used", allowed_cpus().size())));
+    list.push_back(present(std::string(kind.name),
+                           fmt::format("{} {} may be used", cpus, cpus == 1 ? "CPU" : "CPUs")));
   }
   list.push_back(present("clock", describe_clock()));
   list.push_back(transparent_huge_pages());
