@@ -62,7 +62,7 @@ void add_sampling_evidence(nlohmann::ordered_json& evidence, const Sampled& samp
   const auto whole = static_cast<int>(estimate.effective_n);
   if (whole < kFewestForRanks) {
     notes.push_back(fmt::format(
-        "samples that hang together, worth {} independent: {}", whole,
+        "samples that hang together, worth {} independent ones: {}", whole,
         whole < 2 ? "the interval is their whole range" : "the interval is by Student's t"));
   }
   if (!sampled.settled) {
