@@ -135,7 +135,8 @@ def _in_shared_caches(run: Run, private_bytes: float) -> dict[tuple[_Curve, int]
         curve.sort()
         levels = plateaus(curve) if len(curve) >= _SHORTEST_CURVE else []
         for at, (size, _) in enumerate(curve):
-            if levels and private_bytes < size < levels[-1].first_size:
+            # Of the first size of memory's plateau, too, caches still serve a part.
+            if levels and private_bytes < size <= levels[-1].first_size:
                 on_level = any(level.first_size <= size <= level.last_size for level in levels)
                 found[name, size] = 0.0 if on_level else _steepness(curve, at) / 2
     return found
