@@ -1,8 +1,8 @@
 """`tierscope nvbandwidth` against nvbandwidth itself: the same test cases, in turn, on one machine.
 
 Needs a GPU and nvbandwidth v0.8 or newer, on PATH or named by $NVBANDWIDTH. Both print
-`SUM <test case> <value>`, the sum over the GPUs; with one GPU that is its figure. Some two minutes
-on one GPU.
+`SUM <test case> <value>`, the sum over the GPUs or pairs of GPUs; for latencies, too. Some two
+minutes on one GPU, six on two.
 """
 
 import os
@@ -11,45 +11,50 @@ import shutil
 import subprocess
 import sys
 import time
-from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from pairs import Comparison
 
 PAIRS = 3
-# The test cases that one GPU can run, less those which do the same as another on one GPU. Neither
-# side starts once for each: setting CUDA up would take longer than measuring.
-GROUPS = [
-    [
-        "host_to_device_memcpy_ce",
-        "device_to_host_memcpy_ce",
-        "host_to_device_bidirectional_memcpy_ce",
-        "device_to_host_bidirectional_memcpy_ce",
-    ],
-    [
-        "host_to_device_memcpy_sm",
-        "device_to_host_memcpy_sm",
-        "host_to_device_bidirectional_memcpy_sm",
-        "device_to_host_bidirectional_memcpy_sm",
-    ],
-    ["host_device_latency_sm", "device_local_copy"],
-]
+V08 = [str(index) for index in range(35)]
+"""The single-node test cases of v0.8 by index, which v0.10's follow; v0.8 itself runs no others."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a whole list: what it printed by test case, and the seconds it took."""
+
+    sums: dict[str, float]
+    seconds: float
 
 
 def compare() -> Iterator[Comparison | str]:
-    """One comparison a test case, then the time that each side takes for its whole list."""
-    sides = {"ours": ours(), "theirs": theirs()}
-    for group in GROUPS:
-        found = alternate(group, sides)
-        for name in group:
+    """One comparison a test case that both sides ran, then of the time the whole list takes."""
+    pairs = []
+    for pair in range(PAIRS):
+        runs = {}
+        for side in sorted(SIDES, reverse=pair % 2 == 1):
+            runs[side] = run(SIDES[side]())
+        pairs.append((runs["ours"], runs["theirs"]))
+    ours, theirs = zip(*pairs, strict=True)
+    for name in theirs[0].sums:
+        if all(name in one.sums for one in (*ours, *theirs)):
             unit = "ns" if "latency" in name else "GB/s"
-            yield Comparison(name, unit, *([figures[name] for figures in f] for f in found))
-    yield whole_list(sides)
+            yield Comparison(
+                name, unit, [one.sums[name] for one in ours], [one.sums[name] for one in theirs]
+            )
+        else:
+            yield f"{name}: not in every run of both sides"
+    yield Comparison(
+        "whole list of v0.8", "s", [one.seconds for one in ours], [one.seconds for one in theirs]
+    )
 
 
 def ours() -> list[str]:
     """The drop-in's command."""
-    return [sys.executable, "-c", "from tierscope.cli.main import main; main()", "nvbandwidth"]
+    start = "from tierscope.cli.main import main; main()"
+    return [sys.executable, "-c", start, "nvbandwidth", "-t", *V08]
 
 
 def theirs() -> list[str]:
@@ -60,34 +65,15 @@ def theirs() -> list[str]:
     return [found]
 
 
-def alternate(
-    group: list[str], sides: dict[str, list[str]]
-) -> tuple[list[dict[str, float]], list[dict[str, float]]]:
-    """Figures of ours and of theirs, a pair each time; each side goes first in every other pair."""
-    found: dict[str, list[dict[str, float]]] = {"ours": [], "theirs": []}
-    for pair in range(PAIRS):
-        for side in sorted(sides, reverse=pair % 2 == 1):
-            found[side].append(figures([*sides[side], "-t", *group]))
-    return found["ours"], found["theirs"]
-
-
-def figures(command: list[str]) -> dict[str, float]:
-    """What a command prints, by test case; NaN for what failed."""
+def run(command: list[str]) -> Run:
+    """One run of all test cases; what fails stays out of the sums and is shown."""
+    start = time.perf_counter()
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    seconds = time.perf_counter() - start
     if ran.returncode:
         sys.stderr.write(ran.stdout[-500:] + ran.stderr[-500:])
     found = re.findall(r"^SUM (\S+) (\S+)$", ran.stdout, re.MULTILINE)
-    return defaultdict(lambda: float("nan"), {name: float(value) for name, value in found})
+    return Run({name: float(value) for name, value in found}, seconds)
 
 
-def whole_list(sides: dict[str, list[str]]) -> str:
-    """Seconds that each side takes for all of v0.8's single-node test cases."""
-    seconds = {}
-    for side, more in (("theirs", []), ("ours", ["-t", *map(str, range(35))])):
-        start = time.perf_counter()
-        subprocess.run([*sides[side], *more], capture_output=True, check=False)
-        seconds[side] = time.perf_counter() - start
-    return (
-        f"whole list of v0.8: {seconds['ours']:.1f} s, nvbandwidth {seconds['theirs']:.1f} s, "
-        f"ratio {seconds['ours'] / seconds['theirs']:.2f}"
-    )
+SIDES = {"ours": ours, "theirs": theirs}

@@ -1,6 +1,7 @@
 // Copies between host memory and GPUs, and among GPUs: what a plan says of them.
 #include <fmt/format.h>
 
+#include "benches/between_runs.h"
 #include "benches/gpu_spec.h"
 #include "benches/kinds.h"
 #include "gpu/measure.h"
@@ -95,7 +96,7 @@ GpuCopySpec read_spec(ObjectReader& measurement) {
 
 Job parse_gpu_copy(ObjectReader& measurement) {
   return [spec = read_spec(measurement)](Workspace& workspace, const Progress& progress) {
-    return measure_gpu_copy(spec, workspace, progress);
+    return with_difference_between_runs(measure_gpu_copy(spec, workspace, progress));
   };
 }
 

@@ -1,4 +1,5 @@
 // Latency of a GPU's dependent loads: what a plan says of it.
+#include "benches/between_runs.h"
 #include "benches/gpu_spec.h"
 #include "benches/kinds.h"
 #include "gpu/measure.h"
@@ -54,7 +55,7 @@ GpuLatencySpec read_spec(ObjectReader& measurement) {
 
 Job parse_gpu_latency(ObjectReader& measurement) {
   return [spec = read_spec(measurement)](Workspace& workspace, const Progress& progress) {
-    return measure_gpu_latency(spec, workspace, progress);
+    return with_difference_between_runs(measure_gpu_latency(spec, workspace, progress));
   };
 }
 

@@ -1,4 +1,5 @@
 // Bandwidth of a GPU's own memory: what a plan says of it.
+#include "benches/between_runs.h"
 #include "benches/gpu_spec.h"
 #include "benches/kinds.h"
 #include "gpu/measure.h"
@@ -44,7 +45,7 @@ GpuMemorySpec read_spec(ObjectReader& measurement) {
 
 Job parse_gpu_memory(ObjectReader& measurement) {
   return [spec = read_spec(measurement)](Workspace& workspace, const Progress& progress) {
-    return measure_gpu_memory(spec, workspace, progress);
+    return with_difference_between_runs(measure_gpu_memory(spec, workspace, progress));
   };
 }
 

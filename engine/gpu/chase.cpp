@@ -89,7 +89,7 @@ struct ChaseRun {
 // As a program on the CPU would, so that lines of host memory may still be in its caches.
 void lay_by_cpu(const ChaseRun& run, const Buffer& buffer) {
   for (std::size_t i = 0; i < run.next.size(); ++i) {
-    const std::uint64_t to = run.next[i] * run.spec.stride;
+    const std::byte* const to = buffer.data() + run.next[i] * run.spec.stride;
     std::memcpy(buffer.data() + i * run.spec.stride, &to, sizeof to);
   }
 }

@@ -8,7 +8,7 @@
 
 namespace tierscope {
 
-// Writes at each slot, `stride` bytes apart from `start`, the number of the slot that follows it.
+// Writes at each slot, `stride` bytes apart from `start`, the address of the slot that follows it.
 // `next` is memory of the GPU.
 void lay_chain(std::byte* start, std::size_t stride, const std::uint32_t* next, std::uint32_t slots,
                cudaStream_t stream);

@@ -106,6 +106,21 @@ std::optional<std::size_t> opposite_of(const GpuCopySpec& spec, std::size_t inde
   return std::nullopt;
 }
 
+// A copy engine of one GPU that moves several transfers the same way may serve them in turn.
+bool shares_engine(const GpuCopySpec& spec, const Transfer& transfer) {
+  return std::any_of(spec.transfers.begin(), spec.transfers.end(), [&](const Transfer& other) {
+    return &other != &transfer && other.gpu == transfer.gpu &&
+           other.source.on_host() == transfer.source.on_host() &&
+           other.destination.on_host() == transfer.destination.on_host();
+  });
+}
+
+Marking marking_of(const GpuCopySpec& spec, const Transfer& transfer, bool alone) {
+  if (alone) return kAlone;
+  if (transfer.engine != CopyEngine::kCopyEngine) return kKernelAmongOthers;
+  return shares_engine(spec, transfer) ? kCopyInTurn : kCopyAmongOthers;
+}
+
 std::vector<Lane> make_lanes(const GpuCopySpec& spec, const std::vector<Buffer*>& buffers) {
   std::set<std::size_t> made;  // Together with an earlier one.
   std::vector<Lane> lanes;
@@ -134,11 +149,10 @@ std::vector<Lane> make_lanes(const GpuCopySpec& spec, const std::vector<Buffer*>
                 .pitch = spec.pitch,
                 .stream = make_stream(transfer.gpu),
                 .start = make_event(transfer.gpu),
+                .marking = marking_of(spec, transfer, alone),
                 .marks = {}};
       if (back) lane.opposite = {*back, buffers[2 * *back], buffers[2 * *back + 1]};
-      const bool kernel = transfer.engine != CopyEngine::kCopyEngine;
-      const std::size_t marks = alone ? 1 : (kernel ? kKernelMarks : kCopyMarks);
-      for (std::size_t mark = 0; mark < marks; ++mark) {
+      for (std::size_t mark = 0; mark < lane.marking.marks; ++mark) {
         lane.marks.push_back(make_event(transfer.gpu));
       }
       if (lane.bytes > 0) lanes.push_back(std::move(lane));

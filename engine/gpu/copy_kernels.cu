@@ -9,6 +9,7 @@ namespace {
 
 constexpr int kThreads = 512;
 constexpr int kUnroll = 4;  // Loads in flight a thread before its first store.
+constexpr int kExchangeThreads = 1024;
 
 // Bulk copies: a ring of stages in shared memory, half of them loading while half are storing.
 constexpr int kStages = 8;
@@ -56,11 +57,10 @@ __global__ void __launch_bounds__(kThreads)
 
 // Of each block every other warp copies one way, the rest the other way. A block waits for both
 // ways before its next chunk, so that neither gets ahead of the other by more than that.
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kExchangeThreads)
     exchange(CopyEnds there, CopyEnds back, std::size_t bytes, int passes) {
   constexpr unsigned kWarp = 32;
-  constexpr std::size_t kMembers = kThreads / 2;
-  constexpr std::size_t kChunk = kMembers * kUnroll;
+  constexpr std::size_t kChunk = kExchangeThreads / 2;
   const bool odd = threadIdx.x / kWarp % 2 == 1;
   const CopyEnds ends = odd ? back : there;
   auto* to = reinterpret_cast<uint4*>(ends.to);
@@ -69,17 +69,8 @@ __global__ void __launch_bounds__(kThreads)
   const std::size_t vectors = bytes / sizeof(uint4);
   for (int pass = 0; pass < passes; ++pass) {
     for (std::size_t chunk = blockIdx.x * kChunk; chunk < vectors; chunk += gridDim.x * kChunk) {
-      uint4 held[kUnroll];
-#pragma unroll
-      for (int k = 0; k < kUnroll; ++k) {
-        const std::size_t i = chunk + k * kMembers + member;
-        if (i < vectors) held[k] = __ldcg(from + i);
-      }
-#pragma unroll
-      for (int k = 0; k < kUnroll; ++k) {
-        const std::size_t i = chunk + k * kMembers + member;
-        if (i < vectors) to[i] = held[k];
-      }
+      const std::size_t i = chunk + member;
+      if (i < vectors) to[i] = __ldcg(from + i);
       __syncthreads();
     }
     const std::size_t rest = vectors * sizeof(uint4) + member;
@@ -203,12 +194,13 @@ void launch_copy(std::byte* destination, const std::byte* source, std::size_t by
 }
 
 int most_exchange_blocks() {
-  return blocks_at_once(reinterpret_cast<const void*>(exchange), kThreads, 0);
+  return blocks_at_once(reinterpret_cast<const void*>(exchange), kExchangeThreads, 0);
 }
 
 void launch_exchange(const CopyEnds& there, const CopyEnds& back, std::size_t bytes, int passes,
                      int blocks, cudaStream_t stream) {
-  exchange<<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(there, back, bytes, passes);
+  exchange<<<static_cast<unsigned>(blocks), kExchangeThreads, 0, stream>>>(there, back, bytes,
+                                                                           passes);
   check_cuda(cudaGetLastError(), "launching the kernel that copies both ways");
 }
 

@@ -68,8 +68,7 @@ std::vector<Course> run_gated(CopyRun& run) {
   std::map<int, double> opened;  // When each GPU's first lane passed the gate, by its own clock.
   for (const Lane& lane : run.lanes) {
     const int gpu = lane.transfer->gpu;
-    courses.push_back({lane.times(run.references.at(gpu)),
-                       std::vector<double>(lane.marks.size(), lane.bytes_per_mark())});
+    courses.push_back(lane.course(run.references.at(gpu)));
     const double start = courses.back().times.front();
     const auto known = opened.try_emplace(gpu, start).first;
     known->second = std::min(known->second, start);
@@ -77,7 +76,9 @@ std::vector<Course> run_gated(CopyRun& run) {
   // One flag opens the gate for all GPUs within a poll of it, about a microsecond: that moment is
   // where their clocks are set against each other.
   for (std::size_t i = 0; i < courses.size(); ++i) {
-    for (double& time : courses[i].times) time -= opened.at(run.lanes[i].transfer->gpu);
+    const double open = opened.at(run.lanes[i].transfer->gpu);
+    for (double& time : courses[i].times) time -= open;
+    courses[i].end -= open;
   }
   return courses;
 }

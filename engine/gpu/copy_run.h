@@ -10,11 +10,6 @@
 
 namespace tierscope {
 
-// Marks of a lane among several transfers; a transfer alone needs none but its end. Copy engines
-// may serve lanes in turn, so marks are close there; kernels share the GPU evenly, and each launch
-// costs a little.
-constexpr std::size_t kCopyMarks = 16;
-constexpr std::size_t kKernelMarks = 4;
 struct CopyRun {
   const GpuCopySpec& spec;
   std::vector<Buffer*> buffers;  // The source and the destination of each transfer in turn.

@@ -14,8 +14,6 @@ namespace {
 
 // Copies that a stream takes while the gate holds it; a full queue would block us before we open.
 constexpr int kMostQueued = 256;
-// From one mark of a copy engine to the next, so that its event costs about 0.1%.
-constexpr double kMarkSeconds = 2e-3;
 // What kernels' grids are tried at, as divisors of what the GPU holds: over a link, fewer loads in
 // flight can be faster than more.
 constexpr std::array<int, 5> kDivisors{1, 2, 4, 8, 16};
@@ -27,8 +25,8 @@ constexpr std::size_t kLargePart = std::size_t{256} << 20;
 // Cuts a lane's part so that a piece lasts a mark's time at least; 16-byte vectors stay whole.
 int pieces_of(const Lane& lane, double part_s) {
   int pieces = 1;
-  if (lane.row_bytes != 0 || lane.marks.size() != kCopyMarks) return pieces;
-  while (part_s / pieces >= 2 * kMarkSeconds &&
+  if (lane.row_bytes != 0 || lane.marking.seconds == 0) return pieces;
+  while (part_s / pieces >= 2 * lane.marking.seconds &&
          lane.bytes % (static_cast<std::size_t>(pieces) * 32) == 0) {
     pieces *= 2;
   }
@@ -42,9 +40,8 @@ bool size_lane(Lane& lane, double took, double sample_s) {
   const double part_s = took / marks / lane.copies * lane.pieces;
   lane.pieces = pieces_of(lane, part_s);
   const bool queued = lane.transfer->engine == CopyEngine::kCopyEngine || lane.single_pass;
-  const double mark_s = lane.transfer->engine == CopyEngine::kCopyEngine && marks > 1
-                            ? std::max(kMarkSeconds, sample_s / marks)
-                            : sample_s / marks;
+  const auto counted = static_cast<double>(lane.marking.marks - lane.marking.tail);
+  const double mark_s = std::max(lane.marking.seconds, sample_s / counted);
   const double most = queued ? kMostQueued / marks : 1e6;
   const double wanted = mark_s / part_s * lane.pieces;
   lane.copies = static_cast<int>(std::lround(std::clamp(wanted, 1.0, std::max(1.0, most))));

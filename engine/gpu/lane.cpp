@@ -1,5 +1,7 @@
 #include "gpu/lane.h"
 
+#include <utility>
+
 #include "gpu/check.h"
 #include "gpu/copy_kernels.h"
 
@@ -48,10 +50,13 @@ void Lane::queue_copies(int done) const {
   }
 }
 
-std::vector<double> Lane::times(const Event& reference) const {
-  std::vector<double> seconds{seconds_between(reference, start)};
-  for (const Event& mark : marks) seconds.push_back(seconds_between(reference, mark));
-  return seconds;
+Course Lane::course(const Event& reference) const {
+  std::vector<double> times{seconds_between(reference, start)};
+  for (const Event& mark : marks) times.push_back(seconds_between(reference, mark));
+  const double end = times[marks.size() - marking.tail];
+  return {.times = std::move(times),
+          .bytes = std::vector<double>(marks.size(), bytes_per_mark()),
+          .end = end};
 }
 
 }  // namespace tierscope

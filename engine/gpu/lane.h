@@ -8,6 +8,7 @@
 #include "gpu/buffer.h"
 #include "gpu/device.h"
 #include "gpu/specs.h"
+#include "sampling/common_window.h"
 
 namespace tierscope {
 
@@ -17,6 +18,19 @@ struct Opposite {
   const Buffer* from;
   const Buffer* to;
 };
+
+// Where a lane says how far it is. Each mark is an event, which keeps a copy engine waiting for
+// some 8 us.
+struct Marking {
+  std::size_t marks;  // At even distances; the last is the lane's end.
+  std::size_t tail;   // Of them after what counts: until the end the other lanes are contested.
+  double seconds;     // From mark to mark at least; large copies are cut to twice that at most.
+};
+constexpr Marking kAlone{.marks = 1, .tail = 0, .seconds = 0};
+constexpr Marking kKernelAmongOthers{.marks = 3, .tail = 1, .seconds = 0};
+constexpr Marking kCopyAmongOthers{.marks = 3, .tail = 1, .seconds = 10e-3};
+// One engine serves several lanes, a copy of each in turn: copies must be small beside the sample.
+constexpr Marking kCopyInTurn{.marks = 16, .tail = 3, .seconds = 2e-3};
 
 struct Lane {
   const Transfer* transfer;
@@ -34,6 +48,7 @@ struct Lane {
   int copies = 1;                      // Of a piece each, queued from one mark to the next.
   Stream stream;
   Event start;
+  Marking marking;
   std::vector<Event> marks;
 
   // Queues `copies`; `done` of the lane's were queued before. The lane's GPU is current.
@@ -41,8 +56,8 @@ struct Lane {
   double bytes_per_mark() const {
     return static_cast<double>(bytes) / pieces * static_cast<double>(copies);
   }
-  // Seconds of start and of each mark after `reference`, an event of the same GPU.
-  std::vector<double> times(const Event& reference) const;
+  // What it did, in seconds after `reference`, an event of the same GPU.
+  Course course(const Event& reference) const;
 };
 
 }  // namespace tierscope

@@ -9,14 +9,16 @@ namespace tierscope {
 Course merge(const std::vector<Course>& streams) {
   std::vector<std::pair<double, double>> marks;
   double start = std::numeric_limits<double>::infinity();
+  double end = -start;
   for (const Course& stream : streams) {
     start = std::min(start, stream.times.front());
+    end = std::max(end, stream.end);
     for (std::size_t i = 0; i < stream.bytes.size(); ++i) {
       marks.emplace_back(stream.times[i + 1], stream.bytes[i]);
     }
   }
   std::sort(marks.begin(), marks.end());
-  Course merged{.times = {start}, .bytes = {}};
+  Course merged{.times = {start}, .bytes = {}, .end = end};
   for (const auto& [time, bytes] : marks) {
     merged.times.push_back(time);
     merged.bytes.push_back(bytes);
@@ -29,7 +31,7 @@ Window common_window(const std::vector<Course>& courses) {
                 .end = std::numeric_limits<double>::infinity()};
   for (const Course& course : courses) {
     window.start = std::max(window.start, course.times.front());
-    window.end = std::min(window.end, course.times.back());
+    window.end = std::min(window.end, course.end);
   }
   return window;
 }

@@ -9,6 +9,8 @@ namespace tierscope {
 struct Course {
   std::vector<double> times;  // First the start, then each mark; ascending.
   std::vector<double> bytes;  // Moved up to each mark since the one before; one less than times.
+  // Until here it counts; what it does later keeps the others contested to their own ends.
+  double end = times.back();
 };
 
 // Streams that share the work of one transfer, as one course: from the first start on, each mark of
@@ -16,7 +18,7 @@ struct Course {
 // next, whichever stream's turn it is.
 Course merge(const std::vector<Course>& streams);
 
-// From the last start to the first end; empty (end <= start) where they never met.
+// From the last start to the first of the ends; empty (end <= start) where they never met.
 struct Window {
   double start;
   double end;

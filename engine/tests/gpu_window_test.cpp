@@ -12,6 +12,16 @@ TEST(CommonWindow, GoesFromTheLastStartToTheFirstEnd) {
   EXPECT_EQ(window.end, 3.0);
 }
 
+// What comes after an end is there for the others' sake.
+TEST(CommonWindow, EndsWhereTheFirstOneStopsCounting) {
+  const Course one{.times = {0, 4, 5}, .bytes = {100, 25}, .end = 4};
+  const Course other{.times = {0, 4.5, 6}, .bytes = {90, 30}, .end = 4.5};
+  const Window window = common_window({one, other});
+  EXPECT_EQ(window.end, 4);
+  EXPECT_DOUBLE_EQ(bytes_in(one, window), 100);
+  EXPECT_DOUBLE_EQ(bytes_in(other, window), 80);
+}
+
 TEST(CommonWindow, IsEmptyWhereTheyNeverMet) {
   const Window window = common_window({{{0.0, 1.0}, {100}}, {{2.0, 3.0}, {100}}});
   EXPECT_LE(window.end, window.start);
@@ -39,6 +49,12 @@ TEST(Merge, StreamsServedInTurnAddUpToTheEnginesPace) {
   for (const double end : {1.0, 2.5, 3.0, 4.0}) {
     EXPECT_DOUBLE_EQ(bytes_in(merged, {.start = 0, .end = end}), 100 * end);
   }
+}
+
+TEST(Merge, CountsUntilItsLastStreamDoes) {
+  const Course one{.times = {0, 1, 2}, .bytes = {10, 10}, .end = 1};
+  const Course other{.times = {0, 3, 4}, .bytes = {10, 10}, .end = 3};
+  EXPECT_EQ(merge({one, other}).end, 3);
 }
 
 TEST(Merge, MarksOfTheSameTickLoseNothing) {
