@@ -106,19 +106,9 @@ std::optional<std::size_t> opposite_of(const GpuCopySpec& spec, std::size_t inde
   return std::nullopt;
 }
 
-// A copy engine of one GPU that moves several transfers the same way may serve them in turn.
-bool shares_engine(const GpuCopySpec& spec, const Transfer& transfer) {
-  return std::any_of(spec.transfers.begin(), spec.transfers.end(), [&](const Transfer& other) {
-    return &other != &transfer && other.gpu == transfer.gpu &&
-           other.source.on_host() == transfer.source.on_host() &&
-           other.destination.on_host() == transfer.destination.on_host();
-  });
-}
-
-Marking marking_of(const GpuCopySpec& spec, const Transfer& transfer, bool alone) {
+Marking marking_of(const Transfer& transfer, bool alone) {
   if (alone) return kAlone;
-  if (transfer.engine != CopyEngine::kCopyEngine) return kKernelAmongOthers;
-  return shares_engine(spec, transfer) ? kCopyInTurn : kCopyAmongOthers;
+  return transfer.engine == CopyEngine::kCopyEngine ? kCopyAmongOthers : kKernelAmongOthers;
 }
 
 std::vector<Lane> make_lanes(const GpuCopySpec& spec, const std::vector<Buffer*>& buffers) {
@@ -149,7 +139,7 @@ std::vector<Lane> make_lanes(const GpuCopySpec& spec, const std::vector<Buffer*>
                 .pitch = spec.pitch,
                 .stream = make_stream(transfer.gpu),
                 .start = make_event(transfer.gpu),
-                .marking = marking_of(spec, transfer, alone),
+                .marking = marking_of(transfer, alone),
                 .marks = {}};
       if (back) lane.opposite = {*back, buffers[2 * *back], buffers[2 * *back + 1]};
       for (std::size_t mark = 0; mark < lane.marking.marks; ++mark) {
@@ -282,6 +272,7 @@ Outcome measure_gpu_copy(const GpuCopySpec& spec, Workspace& workspace, const Pr
   if (spec.verify) outcome.evidence["verified"] = verifier.verify();
   add_buffer_evidence(outcome.evidence, notes, run.buffers);
   if (run.gated) outcome.evidence["clock"] = "CUDA events, about 0.5 us steps";
+  if (run.in_turn) outcome.evidence["in_turn"] = true;
   outcome.evidence["gpus"] = std::move(gpus);
   if (tuned) notes.push_back(*tuned);
   for (const std::string& note : notes) outcome.evidence["notes"].push_back(note);

@@ -100,8 +100,7 @@ std::vector<Course> run_ungated(CopyRun& run) {
   return courses;
 }
 
-double sample(CopyRun& run) {
-  const std::vector<Course> lanes = run.gated ? run_gated(run) : run_ungated(run);
+std::vector<Course> by_transfer(const CopyRun& run, const std::vector<Course>& lanes) {
   std::vector<std::vector<Course>> streams(run.spec.transfers.size());
   for (std::size_t i = 0; i < lanes.size(); ++i) {
     streams[run.lanes[i].transfer_index].push_back(lanes[i]);
@@ -110,16 +109,26 @@ double sample(CopyRun& run) {
   }
   std::vector<Course> transfers;
   for (const std::vector<Course>& courses : streams) transfers.push_back(merge(courses));
-  const Window window = common_window(transfers);
-  if (window.end <= window.start) {
-    throw Failure("the transfers were never all under way at once; ask for a larger size");
-  }
+  return transfers;
+}
+
+double sample(CopyRun& run) {
+  const std::vector<Course> transfers =
+      by_transfer(run, run.gated ? run_gated(run) : run_ungated(run));
+  const std::vector<Window> windows =
+      run.in_turn ? std::vector<Window>(transfers.size(), whole(transfers)) : contested(transfers);
   double total = 0;
+  double longest = 0;
   for (std::size_t i = 0; i < transfers.size(); ++i) {
-    run.rates[i].push_back(bytes_in(transfers[i], window) / (window.end - window.start));
+    const double seconds = windows[i].end - windows[i].start;
+    if (seconds <= 0) {
+      throw Failure("the transfers were never all under way at once; ask for a larger size");
+    }
+    run.rates[i].push_back(bytes_in(transfers[i], windows[i]) / seconds);
     if (run.spec.transfers[i].reported) total += run.rates[i].back();
+    longest = std::max(longest, seconds);
   }
-  run.seconds.push_back(window.end - window.start);
+  run.seconds.push_back(longest);
   return total;
 }
 

@@ -6,7 +6,7 @@
 
 #include "gpu/gate.h"
 #include "gpu/lane.h"
-#include "sampling/common_window.h"
+#include "sampling/courses.h"
 
 namespace tierscope {
 
@@ -17,6 +17,8 @@ struct CopyRun {
   std::map<int, Event> references;  // By GPU.
   bool gated;
   Gate& gate;
+  // The GPUs serve the transfers one after the other, although all are queued at once.
+  bool in_turn = false;
   std::vector<std::vector<double>> rates{};  // By transfer, a sample each.
   std::vector<double> seconds{};             // Of each sample.
 };
@@ -27,8 +29,13 @@ std::vector<Course> run_gated(CopyRun& run);
 // One transfer on its own, timed by the host's clock from the first call to the last byte.
 std::vector<Course> run_ungated(CopyRun& run);
 
+// The courses of the lanes, by transfer.
+std::vector<Course> by_transfer(const CopyRun& run, const std::vector<Course>& lanes);
+
 // One sample, gated or not: appends to run.rates and run.seconds, and returns the bytes/s of all
-// transfers that are reported. Throws Failure where they were never all under way at once.
+// transfers that are reported. Each has the rate of its own bytes while all others are under way;
+// those served in turn have their share of the rate at which all bytes were moved. Throws Failure
+// where they were never all under way at once.
 double sample(CopyRun& run);
 
 }  // namespace tierscope

@@ -33,7 +33,8 @@ int pieces_of(const Lane& lane, double part_s) {
   return pieces;
 }
 
-// Sizes a lane that took `took` seconds so that it lasts for about `sample_s`; false where it does.
+// Sizes a lane that took `took` seconds so that what counts lasts for about `sample_s`; false where
+// it does.
 bool size_lane(Lane& lane, double took, double sample_s) {
   const std::pair before(lane.copies, lane.pieces);
   const auto marks = static_cast<double>(lane.marks.size());
@@ -60,6 +61,20 @@ void size_lanes(CopyRun& run, double sample_s) {
       changed |= size_lane(run.lanes[i], took, sample_s);
     }
   }
+}
+
+// Finds out whether the GPUs serve lanes of one size in turn; each then gets an equal part of a
+// sample. Twice, since a stall of the host's can look alike.
+void look_for_turns(CopyRun& run) {
+  constexpr int kLooks = 2;
+  if (!run.gated || run.spec.transfers.size() < 2) return;
+  for (int look = 0; look < kLooks; ++look) {
+    if (!in_turn(by_transfer(run, run_gated(run)))) return;
+  }
+  run.in_turn = true;
+  int fewest = run.lanes.front().copies;
+  for (const Lane& lane : run.lanes) fewest = std::min(fewest, lane.copies);
+  for (Lane& lane : run.lanes) lane.copies = fewest;
 }
 
 bool is_kernel(const Lane& lane) { return lane.transfer->engine != CopyEngine::kCopyEngine; }
@@ -106,6 +121,7 @@ void size_ungated(CopyRun& run, double sample_s) {
 std::optional<std::string> tune(CopyRun& run, double sample_s) {
   if (std::none_of(run.lanes.begin(), run.lanes.end(), is_kernel)) {
     size_lanes(run, sample_s);
+    look_for_turns(run);
     return std::nullopt;
   }
   std::vector<int> divisors(kDivisors.begin(), kDivisors.end());
@@ -127,6 +143,7 @@ std::optional<std::string> tune(CopyRun& run, double sample_s) {
   }
   set_blocks(run, best);
   size_lanes(run, sample_s);
+  look_for_turns(run);
   const auto kernel = std::find_if(run.lanes.begin(), run.lanes.end(), is_kernel);
   return fmt::format("grid of {} blocks, the fastest of {} sizes tried", kernel->blocks,
                      divisors.size());

@@ -9,8 +9,9 @@ namespace {
 
 // Sets what CUDA reads from the environment when it starts.
 void prepare_cuda() {
-  // Numbers GPUs as NVML and the bus do.
-  setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 0);
+  // Numbers GPUs as NVML and the bus do, whatever the user's other programs are told: the topology
+  // is read in this order.
+  setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
   // A kernel that is loaded at its first launch would wait for streams that wait at the gate.
   setenv("CUDA_MODULE_LOADING", "EAGER", 0);
 }

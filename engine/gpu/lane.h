@@ -8,7 +8,7 @@
 #include "gpu/buffer.h"
 #include "gpu/device.h"
 #include "gpu/specs.h"
-#include "sampling/common_window.h"
+#include "sampling/courses.h"
 
 namespace tierscope {
 
@@ -29,8 +29,6 @@ struct Marking {
 constexpr Marking kAlone{.marks = 1, .tail = 0, .seconds = 0};
 constexpr Marking kKernelAmongOthers{.marks = 3, .tail = 1, .seconds = 0};
 constexpr Marking kCopyAmongOthers{.marks = 3, .tail = 1, .seconds = 10e-3};
-// One engine serves several lanes, a copy of each in turn: copies must be small beside the sample.
-constexpr Marking kCopyInTurn{.marks = 16, .tail = 3, .seconds = 2e-3};
 
 struct Lane {
   const Transfer* transfer;

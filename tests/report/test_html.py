@@ -106,6 +106,16 @@ def test_three_sentences_say_best_left_over_and_wrong() -> None:
     assert "1 measurement failed" in third
 
 
+def test_paths_that_are_alike_have_no_slowest() -> None:
+    maker = made_up.Maker()
+    made = [
+        maker.make("bandwidth", "node:0", target, {"operation": "read"}, rate)
+        for target, rate in (("node:0", 30e9), ("node:1", 30.2e9))
+    ]
+    first = sentences(made_up.run(made))[0]
+    assert first.startswith("All 2 paths are within 1% of each other, as node:0 → node:1, 30.19")
+
+
 def _rough(maker: made_up.Maker, **pattern: object) -> Measurement:
     """A measurement whose median is twice what its interval is sure of."""
     made = maker.make("bandwidth", "node:0", "node:0", pattern, 40e9)

@@ -111,6 +111,9 @@ class Evidence(Model):
     """Share of the measuring time that the hypervisor gave to others (/proc/stat steal)."""
     counters: list[CountedTraffic] | None = None
     """Cross-checks of bandwidth; absent where no counter can be read."""
+    in_turn: bool | None = None
+    """True: the GPUs served transfers queued at once one after the other. The total is until all
+    bytes were moved, and each transfer's rate its share of that."""
     gpus: list[GpuState] | None = None
     """Every GPU that took part."""
     trace: list[TraceRow] | None = None

@@ -97,6 +97,8 @@ def _by_shape(measurement: Measurement, transfers: list[dict[str, Any]]) -> str:
     size = int(measurement.pattern.get("size", 0))
     if not transfers:
         return _of_memory(measurement)
+    if measurement.evidence and measurement.evidence.in_turn:
+        return f"{len(transfers)} queued at once, but served in turn: until all had their bytes"
     reported = [transfer for transfer in transfers if transfer["reported"]]
     if len(transfers) > 1 and len(reported) < len(transfers):
         return "the others contend for the same way to the end; only this one is counted"

@@ -12,6 +12,8 @@ _GOOD = 0.85
 """Share of its limit from which on a path leaves little on the table."""
 _IMPOSSIBLE = 1.02
 """Share of a limit from which on a figure cannot be true of that link."""
+_ALIKE = 1.01
+"""Fastest over slowest path up to which neither is worth a name."""
 _WIDE = 0.05
 """Half-width of an interval, as a share of its estimate, from which on a figure is a rough one."""
 
@@ -40,7 +42,10 @@ def best_and_worst(run: Run, measured: list[Measurement]) -> str:
     parts = []
     if len(rates) > 1:
         by = sorted(rates, key=lambda m: m.estimate or 0.0)
-        parts.append(f"the fastest path is {_said(by[-1])}; the slowest is {_said(by[0])}")
+        if (by[-1].estimate or 0.0) <= _ALIKE * (by[0].estimate or 0.0):
+            parts.append(f"all {len(by)} paths are within 1% of each other, as {_said(by[-1])}")
+        else:
+            parts.append(f"the fastest path is {_said(by[-1])}; the slowest is {_said(by[0])}")
     elif rates:
         parts.append(f"the most that {_path(rates[0])} gives is {_said(rates[0], path=False)}")
     if rates and all(may_stay_in_caches(run, m) for m in rates):

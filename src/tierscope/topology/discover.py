@@ -80,15 +80,18 @@ def discover(root: str | Path = "/", nvml: nvidia.Nvml | None = None) -> Topolog
 def _gpus(
     files: Files, nvml: nvidia.Nvml | None, devices: list[PciDevice]
 ) -> tuple[list[Gpu], list[str]]:
-    """GPUs that NVML counts; those on the PCI bus where there is no NVML."""
+    """GPUs that NVML counts and CUDA shows; those on the PCI bus where there is no NVML."""
     hidden: list[str] = []
     close = None
     if nvml is None:
         nvml, hidden, close = nvidia.open_nvml(files)
-    found = nvidia.read_gpus(nvml) if nvml is not None else []
+    found: list[Gpu] = []
+    if nvml is not None:
+        wish = os.environ.get("CUDA_VISIBLE_DEVICES") if files.live else None
+        found, hidden = nvidia.read_gpus(nvml, wish)
     if close is not None:
         close()
-    if found:
+    if found or (nvml is not None and nvml.count()):
         return found, hidden
     bare = [device for device in devices if pci.is_gpu(device.class_code, device.vendor)]
     gpus = [

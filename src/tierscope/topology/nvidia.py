@@ -73,37 +73,65 @@ def open_nvml(files: Files) -> tuple[Nvml | None, list[str], Callable[[], None]]
     return NvmlLibrary(pynvml), [], pynvml.nvmlShutdown
 
 
-def read_gpus(nvml: Nvml) -> list[Gpu]:
-    """Every GPU that NVML counts."""
-    return [_read_gpu(nvml, index) for index in range(nvml.count())]
+def visible_gpus(nvml: Nvml, wish: str | None) -> list[int]:
+    """NVML's numbers of the GPUs that CUDA shows, in the order in which CUDA counts them.
+
+    ``wish`` is the variable CUDA_VISIBLE_DEVICES: numbers, or UUIDs that may be cut short; what
+    follows the first that names no GPU is not shown (CUDA programming guide).
+    """
+    every = list(range(nvml.count()))
+    if wish is None or "MIG-" in wish:  # Parts of a GPU: the GPU itself is what can be described.
+        return every
+    uuids = [_text(nvml.ask("UUID", index)) for index in every]
+    shown: list[int] = []
+    for word in (word.strip() for word in wish.split(",")):
+        if word.isdigit():
+            named = [index for index in every if index == int(word)]
+        else:
+            named = [index for index in every if word and uuids[index].startswith(word)]
+        if len(named) != 1:
+            break
+        shown += named
+    return shown if len(set(shown)) == len(shown) else []
 
 
-def _read_gpu(nvml: Nvml, index: int) -> Gpu:
-    pci = nvml.ask("PciInfo", index)
-    memory = nvml.ask("MemoryInfo", index)
-    bar1 = nvml.ask("BAR1MemoryInfo", index)
-    mig = nvml.ask("MigMode", index)
-    megahertz = nvml.ask("MaxClockInfo", index, 2)  # NVML_CLOCK_MEM
-    c2c_links = nvml.field("C2C_LINK_COUNT", index)
+def read_gpus(nvml: Nvml, wish: str | None = None) -> tuple[list[Gpu], list[str]]:
+    """Every GPU that CUDA shows where CUDA_VISIBLE_DEVICES is ``wish``, and what is not shown."""
+    shown = visible_gpus(nvml, wish)
+    gpus = [_read_gpu(nvml, number, index) for index, number in enumerate(shown)]
+    if shown == list(range(nvml.count())):
+        return gpus, []
+    numbers = ", ".join(f"gpu:{index} is {number}" for index, number in enumerate(shown))
+    hidden = f"CUDA_VISIBLE_DEVICES={wish} shows {len(shown)} of {nvml.count()} GPUs"
+    return gpus, [f"{hidden}; by nvidia-smi's numbers {numbers}" if numbers else hidden]
+
+
+def _read_gpu(nvml: Nvml, number: int, index: int) -> Gpu:
+    pci = nvml.ask("PciInfo", number)
+    memory = nvml.ask("MemoryInfo", number)
+    bar1 = nvml.ask("BAR1MemoryInfo", number)
+    mig = nvml.ask("MigMode", number)
+    megahertz = nvml.ask("MaxClockInfo", number, 2)  # NVML_CLOCK_MEM
+    c2c_links = nvml.field("C2C_LINK_COUNT", number)
     c2c_rates = [
-        nvml.field("C2C_LINK_GET_MAX_BW", index, link) for link in range(int(c2c_links or 0))
+        nvml.field("C2C_LINK_GET_MAX_BW", number, link) for link in range(int(c2c_links or 0))
     ]
     return Gpu(
         index=index,
-        name=_text(nvml.ask("Name", index)),
+        name=_text(nvml.ask("Name", number)),
         address=pci_address(_text(pci.busId)) if pci is not None else "",
-        uuid=_text(nvml.ask("UUID", index)),
+        uuid=_text(nvml.ask("UUID", number)),
         memory_bytes=memory.total if memory is not None else None,
-        node=nvml.ask("NumaNodeId", index),
+        node=nvml.ask("NumaNodeId", number),
         memory_clock_hz=megahertz * 1e6 if megahertz else None,
-        memory_bus_bits=nvml.ask("MemoryBusWidth", index),
+        memory_bus_bits=nvml.ask("MemoryBusWidth", number),
         bar1_bytes=bar1.bar1Total if bar1 is not None else None,
         mig=bool(mig[0]) if mig is not None else None,
-        pcie_replays=nvml.ask("PcieReplayCounter", index),
+        pcie_replays=nvml.ask("PcieReplayCounter", number),
         link_max=_gpu_link(
-            nvml.ask("MaxPcieLinkGeneration", index), nvml.ask("MaxPcieLinkWidth", index)
+            nvml.ask("MaxPcieLinkGeneration", number), nvml.ask("MaxPcieLinkWidth", number)
         ),
-        nvlinks=_nvlinks(nvml, index),
+        nvlinks=_nvlinks(nvml, number),
         c2c_links=int(c2c_links) if c2c_links else None,
         # MB/s a link
         c2c_rate=sum(rate or 0 for rate in c2c_rates) * 1e6 or None,

@@ -1,4 +1,4 @@
-// The time in which several streams of work were all under way, and what each did in it. Pure.
+// Several streams of work at once: how far each was when, and what of it counts. Pure.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@ namespace tierscope {
 
 // When something started and how far it was at each of its marks, in seconds of one clock.
 struct Course {
-  std::vector<double> times;  // First the start, then each mark; ascending.
+  std::vector<double> times;  // First the start, then each mark; ascending. At the last it stops.
   std::vector<double> bytes;  // Moved up to each mark since the one before; one less than times.
   // Until here it counts; what it does later keeps the others contested to their own ends.
   double end = times.back();
@@ -18,12 +18,21 @@ struct Course {
 // next, whichever stream's turn it is.
 Course merge(const std::vector<Course>& streams);
 
-// From the last start to the first of the ends; empty (end <= start) where they never met.
+// Whether one was still before its first mark when another stopped: they were not under way at
+// once, but served one after the other.
+bool in_turn(const std::vector<Course>& courses);
+
 struct Window {
   double start;
   double end;
 };
-Window common_window(const std::vector<Course>& courses);
+
+// Of each course, while it counts and all others are under way: from the last start to its own end,
+// or until the first of them stops. Empty (end <= start) where they never met.
+std::vector<Window> contested(const std::vector<Course>& courses);
+
+// From the first start until the last of them stops.
+Window whole(const std::vector<Course>& courses);
 
 // Bytes moved in the window; from one mark to the next at an even pace.
 double bytes_in(const Course& course, const Window& window);

@@ -1,4 +1,4 @@
-#include "sampling/common_window.h"
+#include "sampling/courses.h"
 
 #include <algorithm>
 #include <limits>
@@ -26,12 +26,36 @@ Course merge(const std::vector<Course>& streams) {
   return merged;
 }
 
-Window common_window(const std::vector<Course>& courses) {
-  Window window{.start = -std::numeric_limits<double>::infinity(),
-                .end = std::numeric_limits<double>::infinity()};
+bool in_turn(const std::vector<Course>& courses) {
+  double last_begun = -std::numeric_limits<double>::infinity();
+  double first_stop = std::numeric_limits<double>::infinity();
   for (const Course& course : courses) {
-    window.start = std::max(window.start, course.times.front());
-    window.end = std::min(window.end, course.end);
+    last_begun = std::max(last_begun, course.times[1]);
+    first_stop = std::min(first_stop, course.times.back());
+  }
+  return courses.size() > 1 && last_begun >= first_stop;
+}
+
+std::vector<Window> contested(const std::vector<Course>& courses) {
+  double last_start = -std::numeric_limits<double>::infinity();
+  double first_stop = std::numeric_limits<double>::infinity();
+  for (const Course& course : courses) {
+    last_start = std::max(last_start, course.times.front());
+    first_stop = std::min(first_stop, course.times.back());
+  }
+  std::vector<Window> windows;
+  for (const Course& course : courses) {
+    windows.push_back({last_start, std::min(course.end, first_stop)});
+  }
+  return windows;
+}
+
+Window whole(const std::vector<Course>& courses) {
+  Window window{.start = std::numeric_limits<double>::infinity(),
+                .end = -std::numeric_limits<double>::infinity()};
+  for (const Course& course : courses) {
+    window.start = std::min(window.start, course.times.front());
+    window.end = std::max(window.end, course.times.back());
   }
   return window;
 }

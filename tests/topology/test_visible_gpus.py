@@ -1,0 +1,48 @@
+"""Which GPUs CUDA shows, and under which number."""
+
+from pathlib import Path
+
+import pytest
+from topology_machines import FakeNvml, Sysfs, fake_gpu
+
+from tierscope.topology import discover
+from tierscope.topology.nvidia import read_gpus, visible_gpus
+
+NVML = FakeNvml([fake_gpu(f"{bus:02x}", UUID=f"GPU-{bus:02x}aa") for bus in (0x17, 0x18, 0x28)])
+
+
+@pytest.mark.parametrize(
+    ("wish", "shown"),
+    [
+        (None, [0, 1, 2]),
+        ("0,1,2", [0, 1, 2]),
+        ("2, 0", [2, 0]),
+        ("GPU-18,0", [1, 0]),
+        ("GPU-1", []),  # Two GPUs begin with that.
+        ("1,7,0", [1]),
+        ("1,-1,0", [1]),
+        ("1,1", []),
+        ("", []),
+        ("MIG-5f1", [0, 1, 2]),
+    ],
+)
+def test_cuda_visible_devices_is_read_as_cuda_reads_it(wish: str | None, shown: list[int]) -> None:
+    assert visible_gpus(NVML, wish) == shown
+
+
+def test_gpus_have_cuda_s_numbers_and_the_rest_is_said() -> None:
+    gpus, hidden = read_gpus(NVML, "2,0")
+    assert [(gpu.index, gpu.address) for gpu in gpus] == [(0, "0000:28:00.0"), (1, "0000:17:00.0")]
+    (said,) = hidden
+    assert said.startswith("CUDA_VISIBLE_DEVICES=2,0 shows 2 of 3 GPUs")
+    assert said.endswith("gpu:0 is 2, gpu:1 is 0")
+
+
+def test_a_copied_tree_knows_nothing_of_this_shell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    tree = Sysfs(tmp_path)
+    tree.cpus([[0]])
+    tree.node(0, [0], 1000, "10")
+    assert len(discover(tmp_path, NVML).gpus) == 3
