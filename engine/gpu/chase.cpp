@@ -90,7 +90,7 @@ struct ChaseRun {
 void lay_by_cpu(const ChaseRun& run, const Buffer& buffer) {
   for (std::size_t i = 0; i < run.next.size(); ++i) {
     const std::byte* const to = buffer.data() + run.next[i] * run.spec.stride;
-    std::memcpy(buffer.data() + i * run.spec.stride, &to, sizeof to);
+    std::memcpy(buffer.data() + i * run.spec.stride, static_cast<const void*>(&to), sizeof to);
   }
 }
 

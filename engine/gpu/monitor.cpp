@@ -39,12 +39,14 @@ void keep_off(int cpu) {
 
 Monitor::Monitor(const std::vector<int>& gpus, int measuring_cpu) {
   for (const int gpu : gpus) {
-    Seen seen{.gpu = gpu, .name = name_of(gpu), .ranges = {}, .throttle = {}};
-    if (nvml().device_by_address != nullptr) {
-      const std::string address = pci_address_of(gpu);
-      if (nvml().device_by_address(address.c_str(), &seen.device) != NVML_SUCCESS) {
-        seen.device = nullptr;
-      }
+    Seen seen{.gpu = gpu,
+              .name = name_of(gpu),
+              .address = pci_address_of(gpu),
+              .ranges = {},
+              .throttle = {}};
+    if (nvml().device_by_address != nullptr &&
+        nvml().device_by_address(seen.address.c_str(), &seen.device) != NVML_SUCCESS) {
+      seen.device = nullptr;
     }
     seen_.push_back(seen);
   }
@@ -124,7 +126,8 @@ void Monitor::count_replays(Seen& seen) {
 }
 
 nlohmann::ordered_json Monitor::describe(const Seen& seen) {
-  nlohmann::ordered_json state{{"gpu", seen.gpu}, {"name", seen.name}, {"samples", seen.samples}};
+  nlohmann::ordered_json state{
+      {"gpu", seen.gpu}, {"name", seen.name}, {"address", seen.address}, {"samples", seen.samples}};
   for (const auto& [key, range] : seen.ranges) state[key] = {range.low, range.high};
   if (seen.samples > 0) state["throttle"] = seen.throttle;
   if (seen.first_replays && seen.last_replays) {

@@ -38,6 +38,7 @@ class Monitor {
   struct Seen {
     int gpu;
     std::string name;
+    std::string address;  // On the PCI bus, as CUDA says.
     nvmlDevice_t device = nullptr;
     int samples = 0;
     std::map<std::string, Range> ranges;  // By the key in evidence.

@@ -19,6 +19,7 @@ from tierscope.report.gpu_nvbandwidth import Outcome, json_of, perf_of, text_of
 from tierscope.report.gpu_story import show_story
 from tierscope.report.gpu_tables import show_traces
 from tierscope.report.run import show_run
+from tierscope.report.sentences import sentences
 from tierscope.runs.record import measurement_of
 
 
@@ -205,6 +206,22 @@ def first(topology, **given):
 def test_each_figure_gets_its_reason(given, said):
     topology = machine(gpus=1, nodes=2, cxl=True)
     assert said in explain(first(topology, **given), topology)
+
+
+@pytest.mark.parametrize(("address", "wrong"), [("00000000:FF:00.0", True), (None, False)])
+def test_a_gpu_at_another_address_than_the_topology_s_looks_wrong(address, wrong):
+    topology = machine(gpus=1)
+    run = run_of(plan_of("gpu-copy", topology, **{"from": "node:0"}), topology)
+    assert run.header.topology is not None
+    measurement = run.measurements[0]
+    (state,) = measurement.evidence.gpus
+    used = address or topology.gpus[0].address.upper()
+    evidence = measurement.evidence.model_copy(
+        update={"gpus": [state.model_copy(update={"address": used})]}
+    )
+    moved = measurement.model_copy(update={"evidence": evidence})
+    text = sentences(run.model_copy(update={"measurements": [moved]}))[2]
+    assert ("was measured at 0000:ff:00.0" in text) == wrong
 
 
 def test_a_link_below_its_best_is_the_first_thing_to_say():

@@ -19,6 +19,7 @@ from tierscope.plans.gpu_expand import MEMORIES
 from tierscope.plans.gpu_specs import copy_spec, gpu_place, home_node, host_place, transfer
 from tierscope.plans.limits import limit_of
 from tierscope.topology import discover
+from tierscope.topology.nvidia import pci_address
 
 pytestmark = pytest.mark.gpu
 
@@ -182,6 +183,7 @@ def test_evidence_has_clocks_and_the_link(topology):
     node = home_node(topology, topology.gpus[0])
     (state,) = measured(one_copy(topology, host_place(node), gpu_place(0))).evidence.gpus or []
     assert state.gpu == 0
+    assert pci_address(state.address or "") == topology.gpus[0].address
     assert state.samples > 0
     assert state.sm_clock_hz
     assert state.pcie_generation

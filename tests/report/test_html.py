@@ -209,7 +209,7 @@ def _short() -> Measurement:
         (made_up.run([], finished=False), "was cut after 0"),
         (made_up.run([], emulated=True), "emulated in software"),
         (made_up.run([], environment={"governor": "powersave"}), "governor is powersave"),
-        (made_up.run([], [_impossible()]), "reaches 130% of its limit"),
+        (made_up.run([], [_impossible()]), "reaches 130"),
         (made_up.run([], [_short()]), "runs below what it is able to"),
     ],
 )

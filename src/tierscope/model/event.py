@@ -28,6 +28,8 @@ class GpuState(Model):
 
     gpu: int
     name: str
+    address: str | None = None
+    """PCI address of the GPU that CUDA used, as CUDA writes it."""
     samples: int
     """Looks at it; 0 where NVML is missing."""
     sm_clock_hz: list[float] | None = None

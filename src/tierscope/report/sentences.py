@@ -7,11 +7,10 @@ from tierscope.analysis.flat import shared
 from tierscope.analysis.knee import SHARE
 from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
+from tierscope.topology.nvidia import pci_address
 
 _GOOD = 0.85
 """Share of its limit from which on a path leaves little on the table."""
-_IMPOSSIBLE = 1.02
-"""Share of a limit from which on a figure cannot be true of that link."""
 _ALIKE = 1.01
 """Fastest over slowest path up to which neither is worth a name."""
 _WIDE = 0.05
@@ -182,6 +181,8 @@ def looks_wrong(run: Run) -> str:
     if failed:
         found.append(f"{_counted(len(failed), 'measurement')} failed, {failed[0].id} first")
     measured = [m for m in run.measurements if m.status == "measured"]
+    if text := _another_gpu(run, measured):
+        found.append(text)
     found += [text for check in _CHECKS if (text := check(measured))]
     governor = run.header.environment.get("governor", "")
     if governor and governor != "performance":
@@ -196,14 +197,29 @@ def looks_wrong(run: Run) -> str:
     return f"What looks wrong: {text}."
 
 
+def _another_gpu(run: Run, measured: list[Measurement]) -> str:
+    """Name a GPU that CUDA found at another place on the bus than the topology."""
+    topology = run.header.topology
+    for m in measured:
+        for state in (m.evidence and m.evidence.gpus) or []:
+            known = topology.gpu(state.gpu) if topology else None
+            used = pci_address(state.address or "")
+            if known is not None and known.address and used not in ("", known.address):
+                return (
+                    f"gpu:{state.gpu} was measured at {used}, but paths and limits are those of "
+                    f"{known.address}"
+                )
+    return ""
+
+
 def _beyond(measured: list[Measurement]) -> str:
     """Name what is faster than it can be."""
-    beyond = [m for m in measured if m.limit and (m.ci_low or 0.0) > _IMPOSSIBLE * m.limit.value]
+    beyond = [m for m in measured if m.limit and (m.ci_low or 0.0) > m.limit.value]
     if not beyond:
         return ""
     most = max(beyond, key=_efficiency)
     return (
-        f"{_path(most)} reaches {_efficiency(most):.0%} of its limit, so a cache answered or the "
+        f"{_path(most)} reaches {_efficiency(most):.1%} of its limit, so a cache answered or the "
         "limit is not what it is taken for"
     )
 
