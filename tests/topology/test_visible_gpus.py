@@ -1,11 +1,14 @@
 """Which GPUs CUDA shows, and under which number."""
 
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from topology_machines import FakeNvml, Sysfs, fake_gpu
 
 from tierscope.topology import discover
+from tierscope.topology.files import Files
 from tierscope.topology.nvidia import read_gpus, visible_gpus
 
 NVML = FakeNvml([fake_gpu(f"{bus:02x}", UUID=f"GPU-{bus:02x}aa") for bus in (0x17, 0x18, 0x28)])
@@ -46,3 +49,34 @@ def test_a_copied_tree_knows_nothing_of_this_shell(
     tree.cpus([[0]])
     tree.node(0, [0], 1000, "10")
     assert len(discover(tmp_path, NVML).gpus) == 3
+
+
+class LostError(Exception):
+    """NVML's error."""
+
+
+@pytest.mark.parametrize(("count", "shown", "left_out"), [(3, 2, [1]), (1, 0, [0])])
+def test_a_lost_gpu_costs_only_itself(
+    monkeypatch: pytest.MonkeyPatch, count: int, shown: int, left_out: list[int]
+) -> None:
+    def handle(index: int) -> int:
+        if index in left_out:
+            raise LostError("GPU is lost")
+        return index
+
+    module = SimpleNamespace(
+        NVMLError=LostError,
+        nvmlInit=lambda: None,
+        nvmlShutdown=lambda: None,
+        nvmlDeviceGetCount=lambda: count,
+        nvmlDeviceGetHandleByIndex=handle,
+        nvmlDeviceGetIndex=lambda index: index,
+    )
+    monkeypatch.setitem(sys.modules, "pynvml", module)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(Files, "exists", lambda _, path: path.startswith("/proc/driver/nvidia"))
+    found = discover()
+    assert [gpu.index for gpu in found.gpus] == list(range(shown))
+    (said,) = [line for line in found.unreadable if "left out" in line]
+    assert said == f"GPU {left_out[0]} by nvidia-smi's numbers is left out: GPU is lost"
+    assert ("by nvidia-smi's numbers gpu:0 is 0, gpu:1 is 2" in found.unreadable) == (shown == 2)

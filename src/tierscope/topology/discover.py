@@ -88,10 +88,11 @@ def _gpus(
     found: list[Gpu] = []
     if nvml is not None:
         wish = os.environ.get("CUDA_VISIBLE_DEVICES") if files.live else None
-        found, hidden = nvidia.read_gpus(nvml, wish)
+        found, not_shown = nvidia.read_gpus(nvml, wish)
+        hidden = [*hidden, *not_shown]
     if close is not None:
         close()
-    if found or (nvml is not None and nvml.count()):
+    if nvml is not None and (nvml.count() or hidden):
         return found, hidden
     bare = [device for device in devices if pci.is_gpu(device.class_code, device.vendor)]
     gpus = [

@@ -18,7 +18,7 @@ class Nvml(Protocol):
     """The narrow part of NVML that we use; a test puts a table in its place."""
 
     def count(self) -> int:
-        """GPUs that the driver counts."""
+        """GPUs that the driver counts and that answer."""
 
     def ask(self, function: str, gpu: int, *arguments: object) -> Any:
         """``nvmlDeviceGet<function>``'s answer; None where the GPU or driver has none."""
@@ -32,12 +32,17 @@ class NvmlLibrary:
 
     def __init__(self, module: Any) -> None:
         self._module = module
-        self._handles = [
-            module.nvmlDeviceGetHandleByIndex(index) for index in range(module.nvmlDeviceGetCount())
-        ]
+        self._handles = []
+        self.left_out: list[str] = []
+        """Each GPU that does not answer (lost, not permitted), and why."""
+        for index in range(module.nvmlDeviceGetCount()):
+            try:
+                self._handles.append(module.nvmlDeviceGetHandleByIndex(index))
+            except module.NVMLError as error:
+                self.left_out.append(f"GPU {index} by nvidia-smi's numbers is left out: {error}")
 
     def count(self) -> int:
-        """GPUs that the driver counts."""
+        """GPUs that answer."""
         return len(self._handles)
 
     def ask(self, function: str, gpu: int, *arguments: object) -> Any:
@@ -59,7 +64,7 @@ class NvmlLibrary:
 
 
 def open_nvml(files: Files) -> tuple[Nvml | None, list[str], Callable[[], None]]:
-    """NVML, why there is none where there should be, and what closes it again."""
+    """NVML, what is missing of it where it should be there, and what closes it again."""
     if not files.live or not files.exists("/proc/driver/nvidia/version"):
         return None, [], lambda: None
     # It takes 20 ms to import, so only where there is a driver.
@@ -67,17 +72,20 @@ def open_nvml(files: Files) -> tuple[Nvml | None, list[str], Callable[[], None]]
 
     try:
         pynvml.nvmlInit()
+        library = NvmlLibrary(pynvml)
     except pynvml.NVMLError as error:
         reason = f"GPUs' NVLinks, memory and clocks: NVML did not start: {error}"
         return None, [reason], lambda: None
-    return NvmlLibrary(pynvml), [], pynvml.nvmlShutdown
+    return library, library.left_out, pynvml.nvmlShutdown
 
 
 def visible_gpus(nvml: Nvml, wish: str | None) -> list[int]:
     """NVML's numbers of the GPUs that CUDA shows, in the order in which CUDA counts them.
 
     ``wish`` is the variable CUDA_VISIBLE_DEVICES: numbers, or UUIDs that may be cut short; what
-    follows the first that names no GPU is not shown (CUDA programming guide).
+    follows the first that names no GPU is not shown (CUDA programming guide). CUDA is assumed not
+    to count GPUs that do not answer: it counts those "available for execution". The evidence of
+    each measurement names the GPU's address, so that a wrong number does not go unseen.
     """
     every = list(range(nvml.count()))
     if wish is None or "MIG-" in wish:  # Parts of a GPU: the GPU itself is what can be described.
@@ -99,11 +107,16 @@ def read_gpus(nvml: Nvml, wish: str | None = None) -> tuple[list[Gpu], list[str]
     """Every GPU that CUDA shows where CUDA_VISIBLE_DEVICES is ``wish``, and what is not shown."""
     shown = visible_gpus(nvml, wish)
     gpus = [_read_gpu(nvml, number, index) for index, number in enumerate(shown)]
-    if shown == list(range(nvml.count())):
+    # nvidia-smi's numbers count GPUs that do not answer, too.
+    known = [nvml.ask("Index", number) for number in shown]
+    smi = [own if own is not None else number for own, number in zip(known, shown, strict=True)]
+    if smi == list(range(nvml.count())):
         return gpus, []
-    numbers = ", ".join(f"gpu:{index} is {number}" for index, number in enumerate(shown))
-    hidden = f"CUDA_VISIBLE_DEVICES={wish} shows {len(shown)} of {nvml.count()} GPUs"
-    return gpus, [f"{hidden}; by nvidia-smi's numbers {numbers}" if numbers else hidden]
+    numbers = ", ".join(f"gpu:{index} is {number}" for index, number in enumerate(smi))
+    said = [f"by nvidia-smi's numbers {numbers}"] if numbers else []
+    if wish is not None:
+        said.insert(0, f"CUDA_VISIBLE_DEVICES={wish} shows {len(shown)} of {nvml.count()} GPUs")
+    return gpus, ["; ".join(said)]
 
 
 def _read_gpu(nvml: Nvml, number: int, index: int) -> Gpu:
