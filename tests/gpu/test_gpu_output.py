@@ -117,10 +117,17 @@ def test_a_failed_cell_costs_that_cell_and_is_named():
     assert entry["error"] == "7 of 8 bytes are wrong"
 
 
-def test_a_skipped_cell_is_no_error():
-    made = with_outcome(Skipped, reason="no peer access")
+def test_a_cell_that_the_hardware_is_not_able_to_have_is_no_error():
+    reason = "GPU 0 cannot reach GPU 1's memory directly"
+    made = with_outcome(Skipped, reason=reason)
     assert made.status == "Passed"
-    assert json_of(made, False, False)["cells"][1]["reason"] == "no peer access"
+    assert json_of(made, False, False)["cells"][1]["reason"] == reason
+
+
+def test_a_cell_skipped_for_another_reason_is_an_error_with_its_remedy():
+    made = with_outcome(Skipped, reason="GPU 1 is full", remedy="end what else uses it")
+    assert made.status == "Error"
+    assert made.error == "GPU 1 is full; end what else uses it"
 
 
 def test_json_has_nvbandwidths_keys_and_our_intervals():

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from tierscope.engine import capabilities
-from tierscope.model.errors import UserError
+from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.event import Event, Failed, Result, Skipped
 from tierscope.model.plan import PLAN_VERSION, Plan
 from tierscope.model.topology import Topology
@@ -35,7 +35,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Carry out one command line; returns 0, or 1 for bad arguments and any failure."""
+    """Carry out one command line; returns 0, 1 for bad arguments and any failure, 130 if cut."""
     as_json = "-j" in arguments or "--json" in arguments or "json" in arguments
     try:
         options = _parser().parse_args(arguments)
@@ -181,7 +181,8 @@ def _measure(options: argparse.Namespace) -> int:
     if printer.text:
         print(_banner(topology, gpu.detail), end="", flush=True)
     specs = [cell.spec for outcome in outcomes for cell in outcome.cells]
-    path: Path | None = None
+    document = _document(topology, gpu.detail)
+    code = ExitCode.ALL_MEASURED
     if specs:
         printer.print_due()
         done = measure(
@@ -192,11 +193,18 @@ def _measure(options: argparse.Namespace) -> int:
             None,
             printer.watch,
         )
-        path = done.path
+        document["run_file"] = str(done.path)
         if done.error:
-            raise done.error
-    printer.finish(_document(topology, gpu.detail, path))
-    return 1 if any(outcome.status == "Error" for outcome in outcomes) else 0
+            document["error"] = str(done.error)
+            sys.stderr.write(f"tierscope: nvbandwidth: {done.error}\n")
+            for outcome in outcomes:
+                outcome.cut = str(done.error)
+        code = done.exit_code
+    printer.finish(document)
+    if code is ExitCode.INTERRUPTED:
+        return int(code)
+    wrong = "error" in document or any(outcome.status == "Error" for outcome in outcomes)
+    return 1 if wrong else 0
 
 
 class _Printer:
@@ -221,18 +229,22 @@ class _Printer:
     def print_due(self) -> None:
         """Print what is complete, in order."""
         while self._waiting and self._waiting[0].complete:
-            outcome = self._waiting.pop(0)
-            if self.text:
-                given = self._options
-                text = text_of(outcome, given.verbose, given.useMean, given.perfFormatter)
-                print(text, end="", flush=True)
-            elif _format(self._options) == "perf":
-                print(perf_of(outcome, self._options.useMean), end="", flush=True)
+            self._print(self._waiting.pop(0))
+
+    def _print(self, outcome: Outcome) -> None:
+        given = self._options
+        if self.text:
+            text = text_of(outcome, given.verbose, given.useMean, given.perfFormatter)
+            print(text, end="", flush=True)
+        elif _format(given) == "perf":
+            print(perf_of(outcome, given.useMean), end="", flush=True)
+            if outcome.error:  # Perf lines have no place for it.
+                sys.stderr.write(f"Error: {outcome.test.name}: {outcome.error}\n")
 
     def finish(self, document: dict[str, Any]) -> None:
-        """Print what an interruption left, and the document where JSON is asked for."""
-        self._waiting = [outcome for outcome in self._waiting if outcome.found]
-        self.print_due()
+        """Print what was cut, and the document where JSON is asked for."""
+        for outcome in self._waiting:
+            self._print(outcome)
         if _format(self._options) == "json":
             mean, verbose = self._options.useMean, self._options.verbose
             document["testcases"] = [json_of(outcome, verbose, mean) for outcome in self._all]
@@ -274,12 +286,12 @@ def _banner(topology: Topology, detail: str) -> str:
     )
 
 
-def _document(topology: Topology, detail: str, path: Path | None) -> dict[str, Any]:
+def _document(topology: Topology, detail: str) -> dict[str, Any]:
     return {
         "CUDA Runtime Version": _cuda_version(detail),
         "Driver Version": _driver_version(),
         "GPU Device list": [f"{line}: ({topology.host})" for line in _devices(topology)],
         "git_version": f"tierscope {version()}",
         "version": LIKE,
-        "run_file": str(path) if path else None,
+        "run_file": None,
     }

@@ -11,6 +11,8 @@ from tierscope.plans.gpu_nvbandwidth import Cell, Test
 
 Format = Literal["text", "json", "perf"]
 Matrix = list[list[float | None]]
+_HARDWARE = ("(TMA)", "memory directly")
+"""In the engine's reason where a GPU is not able to do it: no bulk copies, no peer access."""
 _ROW_WIDTH = 2
 _CELL_WIDTH = 10
 
@@ -25,6 +27,8 @@ class Outcome:
     cells: list[Cell]
     waived: str = ""
     found: dict[str, Measurement] = field(default_factory=dict)
+    cut: str = "interrupted"
+    """Why some cells have no outcome, once nothing more comes."""
 
     @property
     def complete(self) -> bool:
@@ -33,25 +37,34 @@ class Outcome:
 
     @property
     def error(self) -> str:
-        """Why a cell has no value although it could have; empty where all is well."""
-        failed = [entry for entry in self.found.values() if entry.status == "failed"]
-        return failed[0].reason if failed else ""
+        """Why a cell that could have a value has none, or was cut; empty where all is well."""
+        wrong = [
+            "; ".join(filter(None, (entry.reason, entry.remedy)))
+            for entry in self.found.values()
+            if entry.status == "failed" or (entry.status == "skipped" and not _cannot(entry))
+        ]
+        if wrong:
+            return wrong[0]
+        partly = any(entry.stop == "interrupted" for entry in self.found.values())
+        return "" if self.complete and not partly else self.cut
+
+    @property
+    def measured(self) -> bool:
+        """Whether at least one cell has a value."""
+        return any(entry.status == "measured" for entry in self.found.values())
 
     @property
     def status(self) -> Literal["Passed", "Waived", "Error"]:
-        """As nvbandwidth calls it."""
-        if self.waived or (self.cells and self.complete and not self._measured()):
-            return "Error" if self.error else "Waived"
-        return "Error" if self.error else "Passed"
+        """As nvbandwidth calls it: waived is what no cell's hardware is able to do."""
+        if self.error:
+            return "Error"
+        return "Passed" if self.measured else "Waived"
 
     @property
     def reason(self) -> str:
         """Why it was waived."""
         skipped = [entry for entry in self.found.values() if entry.status == "skipped"]
         return self.waived or (skipped[0].reason if skipped else "")
-
-    def _measured(self) -> list[Measurement]:
-        return [entry for entry in self.found.values() if entry.status == "measured"]
 
     def matrices(self, mean: bool) -> list[tuple[str, str, Matrix]]:
         """Key, title and values of each matrix."""
@@ -74,10 +87,17 @@ class Outcome:
         return matrix
 
     def _value(self, entry: Measurement, figure: int | None, mean: bool) -> float:
-        value = statistics.fmean(entry.samples) if mean else (entry.estimate or 0.0)
+        value = entry.estimate or 0.0
         if figure is not None:
             value = entry.figures[figure].estimate
+        elif mean and not self.test.parts:  # Of parts there are no samples, only medians.
+            value = statistics.fmean(entry.samples)
         return value if self.test.latency else value / 1e9
+
+
+def _cannot(entry: Measurement) -> bool:
+    """Whether it was skipped since the hardware is not able to do it."""
+    return any(words in entry.reason for words in _HARDWARE)
 
 
 def values_of(matrix: Matrix) -> list[float]:
@@ -93,6 +113,8 @@ def text_of(outcome: Outcome, verbose: bool, mean: bool, perf: bool = False) -> 
     name = outcome.test.name
     if outcome.status == "Waived":
         return f"Waived: {name}: {outcome.reason}\n"
+    if not outcome.measured:
+        return f"Error: {name}: {outcome.error}\n"
     lines = [f"Running {name}."]
     if verbose:
         lines += [line for cell in outcome.cells for line in _samples(outcome, cell)]
@@ -160,11 +182,15 @@ def _variation(values: Sequence[float]) -> float:
 
 
 def perf_of(outcome: Outcome, mean: bool) -> str:
-    """One line a matrix: ``&&&& PERF KEY_sum VALUE +GB/s``; a minus where less is better."""
+    """One line a matrix: ``&&&& PERF KEY_sum VALUE +GB/s``; a minus where less is better.
+
+    None where cells are missing that could be had: the sum would pass for that of all.
+    """
+    if outcome.status != "Passed":
+        return ""
     lines = [
         f"&&&& PERF {key}_sum {sum(values_of(matrix)):.2f} {_unit(outcome)}\n"
         for key, _title, matrix in outcome.matrices(mean)
-        if values_of(matrix)
     ]
     return "".join(lines)
 
@@ -172,12 +198,17 @@ def perf_of(outcome: Outcome, mean: bool) -> str:
 def json_of(outcome: Outcome, verbose: bool, mean: bool) -> dict[str, Any]:
     """The entry of ``testcases``; of several matrices the sum is the last's.
 
+    Without any value it has no matrix and no sum.
+
     Beside nvbandwidth's own keys it has ``unit``, ``reason`` where there is no value, and
     ``cells`` with sizes, samples and intervals.
     """
     head: dict[str, Any] = {"name": outcome.test.name, "status": outcome.status}
     if outcome.status == "Waived":
         return {**head, "reason": outcome.reason}
+    cells = [_cell_json(outcome, cell) for cell in outcome.cells]
+    if not outcome.measured:
+        return {**head, "error": outcome.error, "cells": cells}
     matrices = outcome.matrices(mean)
     _key, title, last = matrices[-1]
     values = values_of(last)
@@ -189,9 +220,9 @@ def json_of(outcome: Outcome, verbose: bool, mean: bool) -> dict[str, Any]:
         ],
         "sum": sum(values),
         "unit": "ns" if outcome.test.latency else "GB/s",
-        "cells": [_cell_json(outcome, cell) for cell in outcome.cells],
+        "cells": cells,
     }
-    if verbose and values:
+    if verbose:
         entry |= {"min": min(values), "max": max(values), "average": statistics.fmean(values)}
     if outcome.error:
         entry["error"] = outcome.error
@@ -206,7 +237,7 @@ def _cell_json(outcome: Outcome, cell: Cell) -> dict[str, Any]:
     entry = outcome.found.get(cell.spec.id)
     place: dict[str, Any] = {"row": cell.row, "column": cell.column}
     if entry is None or entry.status != "measured":
-        reason = entry.reason if entry else "not measured"
+        reason = entry.reason if entry else outcome.cut
         return {**place, "status": entry.status if entry else "skipped", "reason": reason}
     return {
         **place,
