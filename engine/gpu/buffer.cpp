@@ -163,6 +163,11 @@ Kept spare_of(Kept kept) {
   return spare;
 }
 
+bool fits(const Buffer& buffer, const BufferWish& wish) {
+  return buffer.place() == wish.place && buffer.size() == wish.bytes &&
+         (!buffer.managed() || buffer.gpu() == wish.gpu);  // Advised for one GPU.
+}
+
 // Memory that is only kept in case gives way to memory that is needed.
 std::unique_ptr<Buffer> make_buffer(const BufferWish& wish, Team& team, Kept& spare) {
   if (!spare.empty()) {
@@ -183,7 +188,7 @@ std::vector<Buffer*> take_buffers(const std::vector<BufferWish>& wishes, Team& t
   Kept chosen(wishes.size());
   for (std::size_t i = 0; i < wishes.size(); ++i) {
     for (auto& old : kept) {
-      if (old && old->place() == wishes[i].place && old->size() == wishes[i].bytes) {
+      if (old && fits(*old, wishes[i])) {
         chosen[i] = std::move(old);
         break;
       }

@@ -26,6 +26,7 @@ class Buffer {
 
   const MemoryPlace& place() const { return place_; }
   std::size_t size() const { return bytes_; }
+  int gpu() const { return gpu_; }
   std::byte* data() const { return data_; }  // The same address for CPUs and GPUs.
 
   bool managed() const;

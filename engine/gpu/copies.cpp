@@ -50,10 +50,10 @@ void require_reach(const Transfer& transfer) {
       require_gpu(place->gpu);
       require_peer(transfer.gpu, place->gpu);
     } else if (place->kind == HostKind::kPageable && transfer.engine != CopyEngine::kCopyEngine &&
-               attribute_of(transfer.gpu, cudaDevAttrPageableMemoryAccess) == 0) {
+               !reaches_pageable_memory(transfer.gpu)) {
       throw Unavailable(
-          fmt::format("GPU {} cannot reach pageable memory by itself", transfer.gpu),
-          "it takes a coherent link (ATS) or the kernel's HMM; measure it by the copy engine");
+          fmt::format("GPU {} cannot reach pageable memory where it is", transfer.gpu),
+          "it takes a coherent link (ATS); measure it by the copy engine");
     }
   }
   const int major = attribute_of(transfer.gpu, cudaDevAttrComputeCapabilityMajor);
@@ -175,7 +175,7 @@ Figure call_latency(CopyRun& run) {
   std::vector<double> ns;
   for (int i = 0; i < kWarmUp + kCalls; ++i) {
     const double start = now_seconds();
-    lane.queue_copies(0);
+    lane.queue_copies();
     check_cuda(cudaStreamSynchronize(lane.stream.get()), "waiting for a copy");
     if (i >= kWarmUp) ns.push_back((now_seconds() - start) * 1e9);
   }
@@ -245,8 +245,9 @@ Outcome measure_gpu_copy(const GpuCopySpec& spec, Workspace& workspace, const Pr
   verifier.fill();
 
   const double sample_s = std::max(spec.common.sampling.sample_s, shortest_sample());
-  if (!run.gated) size_ungated(run, sample_s);
-  const std::optional<std::string> tuned = run.gated ? tune(run, sample_s) : std::nullopt;
+  const std::optional<std::string> tuned = tune(run, sample_s);
+  verifier.spoil();  // What was there already proves nothing of the samples.
+  start_anew(run);
   monitor.restart();
   const DisturbanceWatch watch({cpu});
   Outcome outcome{
@@ -268,6 +269,7 @@ Outcome measure_gpu_copy(const GpuCopySpec& spec, Workspace& workspace, const Pr
   }
   outcome.evidence["cpus"] = {sched_getcpu()};
   outcome.evidence["sample_ns"] = estimate_median(run.seconds).median * 1e9;
+  move_the_rest(run);
   if (call_matters(run)) outcome.figures.push_back(call_latency(run));
   if (spec.verify) outcome.evidence["verified"] = verifier.verify();
   add_buffer_evidence(outcome.evidence, notes, run.buffers);

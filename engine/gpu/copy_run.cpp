@@ -26,12 +26,10 @@ void bring_back(const CopyRun& run) {
   }
 }
 
-void queue(const Lane& lane) {
+void queue(Lane& lane) {
   check_cuda(cudaEventRecord(lane.start.get(), lane.stream.get()), "recording an event");
-  int done = 0;
   for (const Event& mark : lane.marks) {
-    lane.queue_copies(done);
-    done += lane.copies;
+    lane.queue_copies();
     check_cuda(cudaEventRecord(mark.get(), lane.stream.get()), "recording an event");
   }
 }
@@ -48,7 +46,7 @@ std::vector<Course> run_gated(CopyRun& run) {
   std::set<int> referred;
   run.gate.close();
   try {
-    for (const Lane& lane : run.lanes) {
+    for (Lane& lane : run.lanes) {
       const OnGpu on(lane.transfer->gpu);
       if (referred.insert(lane.transfer->gpu).second) {
         check_cuda(cudaEventRecord(run.references.at(lane.transfer->gpu).get(), lane.stream.get()),
@@ -87,9 +85,9 @@ std::vector<Course> run_ungated(CopyRun& run) {
   bring_back(run);
   wait_for_all(run);
   const double start = now_seconds();
-  for (const Lane& lane : run.lanes) {
+  for (Lane& lane : run.lanes) {
     const OnGpu on(lane.transfer->gpu);
-    lane.queue_copies(0);
+    lane.queue_copies();
   }
   wait_for_all(run);
   const double end = now_seconds();
@@ -98,6 +96,20 @@ std::vector<Course> run_ungated(CopyRun& run) {
     courses.push_back({{start, end}, {lane.bytes_per_mark()}});
   }
   return courses;
+}
+
+void start_anew(CopyRun& run) {
+  for (Lane& lane : run.lanes) lane.done = 0;
+}
+
+void move_the_rest(CopyRun& run) {
+  for (Lane& lane : run.lanes) {
+    const OnGpu on(lane.transfer->gpu);
+    while (lane.pieces > 1 && lane.done < static_cast<std::size_t>(lane.pieces)) {
+      lane.queue_copies();
+    }
+  }
+  wait_for_all(run);
 }
 
 std::vector<Course> by_transfer(const CopyRun& run, const std::vector<Course>& lanes) {

@@ -29,6 +29,11 @@ std::vector<Course> run_gated(CopyRun& run);
 // One transfer on its own, timed by the host's clock from the first call to the last byte.
 std::vector<Course> run_ungated(CopyRun& run);
 
+// Lanes whose copies are cut into pieces begin with the first one again; and, where the samples
+// since then were too few to go over all of them, the rest is moved.
+void start_anew(CopyRun& run);
+void move_the_rest(CopyRun& run);
+
 // The courses of the lanes, by transfer.
 std::vector<Course> by_transfer(const CopyRun& run, const std::vector<Course>& lanes);
 

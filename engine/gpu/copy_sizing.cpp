@@ -14,6 +14,8 @@ namespace {
 
 // Copies that a stream takes while the gate holds it; a full queue would block us before we open.
 constexpr int kMostQueued = 256;
+// What all streams of a GPU take together: they share its queues, of some thousand entries each.
+constexpr int kMostQueuedOnGpu = 2048;
 // What kernels' grids are tried at, as divisors of what the GPU holds: over a link, fewer loads in
 // flight can be faster than more.
 constexpr std::array<int, 5> kDivisors{1, 2, 4, 8, 16};
@@ -35,7 +37,7 @@ int pieces_of(const Lane& lane, double part_s) {
 
 // Sizes a lane that took `took` seconds so that what counts lasts for about `sample_s`; false where
 // it does.
-bool size_lane(Lane& lane, double took, double sample_s) {
+bool size_lane(Lane& lane, double took, double sample_s, int lanes_on_gpu) {
   const std::pair before(lane.copies, lane.pieces);
   const auto marks = static_cast<double>(lane.marks.size());
   const double part_s = took / marks / lane.copies * lane.pieces;
@@ -43,7 +45,7 @@ bool size_lane(Lane& lane, double took, double sample_s) {
   const bool queued = lane.transfer->engine == CopyEngine::kCopyEngine || lane.single_pass;
   const auto counted = static_cast<double>(lane.marking.marks - lane.marking.tail);
   const double mark_s = std::max(lane.marking.seconds, sample_s / counted);
-  const double most = queued ? kMostQueued / marks : 1e6;
+  const double most = queued ? std::min(kMostQueued, kMostQueuedOnGpu / lanes_on_gpu) / marks : 1e6;
   const double wanted = mark_s / part_s * lane.pieces;
   lane.copies = static_cast<int>(std::lround(std::clamp(wanted, 1.0, std::max(1.0, most))));
   return std::pair(lane.copies, lane.pieces) != before;
@@ -52,13 +54,16 @@ bool size_lane(Lane& lane, double took, double sample_s) {
 // Sizes all lanes to last alike, so that they end at about the same time.
 void size_lanes(CopyRun& run, double sample_s) {
   constexpr int kRounds = 2;  // The first is too short for a good guess.
-  bool changed = run.gated;
+  std::map<int, int> lanes_on;
+  for (const Lane& lane : run.lanes) ++lanes_on[lane.transfer->gpu];
+  bool changed = true;
   for (int round = 0; round < kRounds && changed; ++round) {
     const std::vector<Course> courses = run_gated(run);
     changed = false;
     for (std::size_t i = 0; i < run.lanes.size(); ++i) {
       const double took = courses[i].times.back() - courses[i].times.front();
-      changed |= size_lane(run.lanes[i], took, sample_s);
+      const int lanes = lanes_on.at(run.lanes[i].transfer->gpu);
+      changed |= size_lane(run.lanes[i], took, sample_s, lanes);
     }
   }
 }
@@ -67,14 +72,21 @@ void size_lanes(CopyRun& run, double sample_s) {
 // sample. Twice, since a stall of the host's can look alike.
 void look_for_turns(CopyRun& run) {
   constexpr int kLooks = 2;
-  if (!run.gated || run.spec.transfers.size() < 2) return;
+  if (run.spec.transfers.size() < 2) return;
   for (int look = 0; look < kLooks; ++look) {
     if (!in_turn(by_transfer(run, run_gated(run)))) return;
   }
   run.in_turn = true;
   int fewest = run.lanes.front().copies;
-  for (const Lane& lane : run.lanes) fewest = std::min(fewest, lane.copies);
-  for (Lane& lane : run.lanes) lane.copies = fewest;
+  int pieces = 1;
+  for (const Lane& lane : run.lanes) {
+    fewest = std::min(fewest, lane.copies);
+    pieces = std::max(pieces, lane.pieces);
+  }
+  for (Lane& lane : run.lanes) {
+    lane.copies = fewest;
+    lane.pieces = pieces;
+  }
 }
 
 bool is_kernel(const Lane& lane) { return lane.transfer->engine != CopyEngine::kCopyEngine; }
@@ -105,9 +117,10 @@ double rate_of_all(CopyRun& run) {
   return total;
 }
 
-}  // namespace
-
+// Of lanes that cannot wait at a gate: enough copies to last for about `sample_s`, on all that the
+// GPU holds, since each trial of memory that moves would take a sample's time.
 void size_ungated(CopyRun& run, double sample_s) {
+  set_blocks(run, 1);
   for (Lane& lane : run.lanes) {
     const bool moves = lane.from->managed() || lane.to->managed();
     while (!moves && lane.copies < kMostQueued) {
@@ -118,7 +131,13 @@ void size_ungated(CopyRun& run, double sample_s) {
   }
 }
 
+}  // namespace
+
 std::optional<std::string> tune(CopyRun& run, double sample_s) {
+  if (!run.gated) {
+    size_ungated(run, sample_s);
+    return std::nullopt;
+  }
   if (std::none_of(run.lanes.begin(), run.lanes.end(), is_kernel)) {
     size_lanes(run, sample_s);
     look_for_turns(run);

@@ -9,6 +9,7 @@
 #include "errors.h"
 #include "gpu/check.h"
 #include "gpu/devices.h"
+#include "gpu/gate.h"
 #include "threads/affinity.h"
 
 namespace tierscope {
@@ -41,6 +42,10 @@ void require_gpu(int gpu) {
   }
   const OnGpu on(gpu);
   check_cuda(cudaFree(nullptr), fmt::format("starting GPU {}", gpu));
+  if (!runs_kernels()) {
+    throw Unavailable(fmt::format("this build has no kernels for GPU {}, {}", gpu, name_of(gpu)),
+                      "it takes compute capability 7.5: CUDA 13 builds for nothing older");
+  }
 }
 
 void require_peer(int gpu, int peer) {
@@ -65,6 +70,10 @@ int attribute_of(int gpu, cudaDeviceAttr attribute) {
   int value = 0;
   check_cuda(cudaDeviceGetAttribute(&value, attribute, gpu), "asking for a GPU's attribute");
   return value;
+}
+
+bool reaches_pageable_memory(int gpu) {
+  return attribute_of(gpu, cudaDevAttrPageableMemoryAccessUsesHostPageTables) != 0;
 }
 
 std::string name_of(int gpu) {

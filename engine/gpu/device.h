@@ -17,6 +17,10 @@ void require_gpu(int gpu);
 void require_peer(int gpu, int peer);
 
 int attribute_of(int gpu, cudaDeviceAttr attribute);
+
+// Whether its loads and stores reach memory of the system allocator and leave it there, by the
+// CPU's own page tables (ATS). The kernel's HMM would move pages to the GPU.
+bool reaches_pageable_memory(int gpu);
 std::string name_of(int gpu);
 std::string pci_address_of(int gpu);  // 00000000:17:00.0, as NVML takes it.
 

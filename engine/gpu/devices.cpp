@@ -12,8 +12,11 @@ void prepare_cuda() {
   // Numbers GPUs as NVML and the bus do, whatever the user's other programs are told: the topology
   // is read in this order.
   setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
-  // A kernel that is loaded at its first launch would wait for streams that wait at the gate.
-  setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+  // What other programs may want makes streams wait for each other, and some of them wait at the
+  // gate: kernels that are loaded at their first launch, launches that block, a single queue.
+  setenv("CUDA_MODULE_LOADING", "EAGER", 1);
+  setenv("CUDA_LAUNCH_BLOCKING", "0", 1);
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "8", 1);
 }
 
 }  // namespace

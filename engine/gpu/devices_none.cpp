@@ -1,4 +1,4 @@
-// Stands in for devices.cu in a build without CUDA.
+// Stands in for devices.cpp in a build without CUDA.
 #include "gpu/devices.h"
 
 namespace tierscope {

@@ -12,6 +12,14 @@ __global__ void wait_for(const volatile unsigned* opened, unsigned round) {
 
 }  // namespace
 
+bool runs_kernels() {
+  cudaFuncAttributes attributes{};
+  const cudaError_t error =
+      cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(wait_for));
+  cudaGetLastError();
+  return error != cudaErrorNoKernelImageForDevice && error != cudaErrorInvalidDeviceFunction;
+}
+
 Gate::Gate() {
   void* memory = nullptr;
   check_cuda(cudaHostAlloc(&memory, sizeof(unsigned), cudaHostAllocPortable | cudaHostAllocMapped),

@@ -24,4 +24,7 @@ class Gate {
   unsigned round_ = 0;
 };
 
+// Whether this build holds kernels that the current GPU can run.
+bool runs_kernels();
+
 }  // namespace tierscope

@@ -7,7 +7,7 @@
 
 namespace tierscope {
 
-void Lane::queue_copies(int done) const {
+void Lane::queue_copies() {
   std::byte* destination = to->data() + first;
   const std::byte* source = from->data() + first;
   if (from == to) {  // Managed memory that changes sides.
@@ -23,7 +23,7 @@ void Lane::queue_copies(int done) const {
       for (int i = 0; i < copies; ++i) {
         if (row_bytes == 0) {
           const std::size_t piece = bytes / static_cast<std::size_t>(pieces);
-          const std::size_t at = piece * static_cast<std::size_t>((done + i) % pieces);
+          const std::size_t at = piece * (done++ % static_cast<std::size_t>(pieces));
           check_cuda(cudaMemcpyAsync(destination + at, source + at, piece, cudaMemcpyDefault,
                                      stream.get()),
                      "copying");

@@ -44,13 +44,14 @@ struct Lane {
   bool single_pass = false;            // Its grid is so large that each thread works once.
   int pieces = 1;                      // Copies that the part is cut into.
   int copies = 1;                      // Of a piece each, queued from one mark to the next.
+  std::size_t done = 0;                // Pieces queued so far.
   Stream stream;
   Event start;
   Marking marking;
   std::vector<Event> marks;
 
-  // Queues `copies`; `done` of the lane's were queued before. The lane's GPU is current.
-  void queue_copies(int done) const;
+  // Queues `copies`, each of the piece after the one before. The lane's GPU is current.
+  void queue_copies();
   double bytes_per_mark() const {
     return static_cast<double>(bytes) / pieces * static_cast<double>(copies);
   }

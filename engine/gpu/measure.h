@@ -6,8 +6,9 @@
 
 namespace tierscope {
 
-// Moves bytes in all transfers at once and reports those asked for, over the time in which every
-// one of them was under way. Unit B/s; bytes count once for a copy from one memory to another.
+// Moves bytes in all transfers at once and reports those asked for, each over the time in which all
+// were under way; of those that GPUs serve in turn, until all bytes were moved. Unit B/s; bytes
+// count once for a copy from one memory to another.
 Outcome measure_gpu_copy(const GpuCopySpec& spec, Workspace& workspace, const Progress& progress);
 
 // Bandwidth of a GPU's own memory or L2 under loads and stores of its multiprocessors. Unit B/s;

@@ -68,6 +68,12 @@ Pattern Verifier::expected(std::size_t transfer) const {
 void Verifier::fill() {
   for (std::size_t i = 0; i < spec_.transfers.size(); ++i) {
     fill(*buffers_[2 * i], spec_.transfers[i], {.seed = i + 1});
+  }
+  spoil();
+}
+
+void Verifier::spoil() {
+  for (std::size_t i = 0; i < spec_.transfers.size(); ++i) {
     if (buffers_[2 * i] == buffers_[2 * i + 1]) continue;
     fill(*buffers_[2 * i + 1], spec_.transfers[i], {.seed = kSpoilt});
   }

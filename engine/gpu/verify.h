@@ -17,6 +17,8 @@ class Verifier {
   Verifier(const GpuCopySpec& spec, const std::vector<Buffer*>& buffers);
 
   void fill();
+  // The destinations once more: nothing of what was moved so far is left.
+  void spoil();
 
   // Compares every byte of every destination, those between rows and before the offset too, on the
   // transfer's GPU. Returns what was compared; throws Failure at a difference.

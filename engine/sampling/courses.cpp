@@ -27,13 +27,14 @@ Course merge(const std::vector<Course>& streams) {
 }
 
 bool in_turn(const std::vector<Course>& courses) {
-  double last_begun = -std::numeric_limits<double>::infinity();
+  constexpr double kWaited = 2;
   double first_stop = std::numeric_limits<double>::infinity();
-  for (const Course& course : courses) {
-    last_begun = std::max(last_begun, course.times[1]);
-    first_stop = std::min(first_stop, course.times.back());
-  }
-  return courses.size() > 1 && last_begun >= first_stop;
+  for (const Course& course : courses) first_stop = std::min(first_stop, course.times.back());
+  return std::any_of(courses.begin(), courses.end(), [first_stop](const Course& course) {
+    const std::vector<double>& times = course.times;
+    return times.size() > 2 && times[1] >= first_stop &&
+           times[1] - times[0] > kWaited * (times[2] - times[1]);
+  });
 }
 
 std::vector<Window> contested(const std::vector<Course>& courses) {

@@ -18,8 +18,9 @@ struct Course {
 // next, whichever stream's turn it is.
 Course merge(const std::vector<Course>& streams);
 
-// Whether one was still before its first mark when another stopped: they were not under way at
-// once, but served one after the other.
+// Whether one waited until another had stopped: they were not under way at once, but served one
+// after the other. One that waited took much longer to its first mark than from there to the next;
+// one that is only slower did not.
 bool in_turn(const std::vector<Course>& courses);
 
 struct Window {
