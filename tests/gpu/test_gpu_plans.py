@@ -11,6 +11,7 @@ from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.gpu import GpuCopySpec, GpuLatencySpec, GpuPlace, HostPlace
 from tierscope.model.needs import host_bytes
 from tierscope.model.plan import Plan
+from tierscope.model.topology import NvLink, PciDevice, Performance
 from tierscope.plans import expand, profile_named, profile_requests
 from tierscope.plans.gpu_nvbandwidth import Settings, make_cells, waived
 from tierscope.plans.gpu_nvbandwidth_tests import TESTS
@@ -202,6 +203,87 @@ def test_all_to_one_is_limited_by_the_one():
     out = [transfer(gpu_place(0), gpu_place(gpu), "ce", writes=True) for gpu in (1, 2, 3)]
     assert limit(topology, into) == pytest.approx(limit(topology, into[:1]))
     assert limit(topology, out) == pytest.approx(limit(topology, out[:1]))
+
+
+def meshed():
+    """Four GPUs, each with four NVLinks straight to each other one."""
+    topology = machine(gpus=4)
+    gpus = [
+        gpu.model_copy(
+            update={
+                "nvlinks": [
+                    NvLink(version=3, links=4, peer="gpu", peer_address=peer.address)
+                    for peer in topology.gpus
+                    if peer is not gpu
+                ]
+            }
+        )
+        for gpu in topology.gpus
+    ]
+    return topology.model_copy(update={"gpus": gpus})
+
+
+@pytest.mark.parametrize(
+    ("name", "gigabytes"), [("one-to-all", 300), ("all-to-one", 300), ("all-to-all", 1200)]
+)
+def test_straight_nvlinks_to_several_peers_add_up(name, gigabytes):
+    topology = meshed()
+    for spec in plan_of("gpu-together", topology, set=name).measurements:
+        found = limit_of(topology, spec)
+        assert found is not None
+        assert found.value == gigabytes * 1e9
+
+
+def below_one_switch(topology):
+    """The same GPUs below a PCIe switch whose own link is as wide as each of theirs."""
+    link = topology.pci[0].link
+    port, switch, *down = (
+        PciDevice(address=address, parent=parent, root="0000:00", class_code=0x0604, bridge=True)
+        for address, parent in [
+            ("0000:00:01.0", None),
+            ("0000:01:00.0", "0000:00:01.0"),
+            *((f"0000:02:{gpu.index:02x}.0", "0000:01:00.0") for gpu in topology.gpus),
+        ]
+    )
+    switch = switch.model_copy(update={"link": link, "link_max": link})
+    gpus = [
+        device.model_copy(update={"parent": above.address, "root": "0000:00"})
+        for device, above in zip(topology.pci, down, strict=True)
+    ]
+    return topology.model_copy(update={"pci": [port, switch, *down, *gpus]})
+
+
+@pytest.mark.parametrize(("virtual", "links"), [("", 1), ("kvm", 2)])
+def test_gpus_below_one_switch_share_its_link(virtual, links):
+    topology = below_one_switch(machine(gpus=2, nodes=1)).model_copy(update={"virtual": virtual})
+    (one_way,) = plan_of("gpu-together", topology, set="host-to-all").measurements
+    (both_ways,) = plan_of("gpu-together", topology, set="all-and-host").measurements
+    one_link = 32e9 * 16 * 128 / 130 / 8
+    found = limit_of(topology, one_way)
+    assert found is not None
+    assert found.value == pytest.approx(links * one_link)
+    assert ("0000:01:00.0" in found.link) == (links == 1)
+    assert limit_of(topology, both_ways).value == pytest.approx(2 * links * one_link)
+
+
+def test_gpus_share_the_host_memory_that_they_copy_to():
+    topology = machine(gpus=4, nodes=1)
+    claim = Performance(initiators=[0], read_bandwidth=100e9)
+    nodes = [topology.nodes[0].model_copy(update={"performance": [claim]})]
+    topology = topology.model_copy(update={"nodes": nodes})
+    for name in ("all-to-host", "all-and-host"):
+        (spec,) = plan_of("gpu-together", topology, set=name).measurements
+        found = limit_of(topology, spec)
+        assert found is not None
+        assert found.value == pytest.approx(100e9)
+        assert "node 0" in found.link
+
+
+def test_small_copies_inside_a_gpu_have_no_limit_since_they_may_be_in_the_l2():
+    topology = machine(gpus=1)
+    small, large = copies(topology, **{"from": "gpu:0", "to": "gpu:0", "size": "16m,512m"})
+    assert limit_of(topology, small) is None
+    assert limit_of(topology, large) is not None
 
 
 def test_a_copy_inside_a_gpu_has_half_its_memorys_rate():

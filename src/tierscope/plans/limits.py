@@ -11,16 +11,21 @@ from tierscope.model.run import Limit
 from tierscope.model.topology import Topology
 from tierscope.plans.gpu_specs import ends_of
 from tierscope.topology import path_limit
+from tierscope.topology.paths import find_path
 
 
 def limit_of(topology: Topology, spec: Spec) -> Limit | None:
     """The limit of a measurement; None where no link's rate is known.
 
-    A kind of one path has that path's. Of a set of transfers it is what all sources together can
-    send or all destinations together can take, whichever is less; bytes moved inside one GPU are
-    read and written there, so half of its memory's rate.
+    A kind of one path has that path's. Of a set of transfers between GPUs it is what all sources
+    together can send or all destinations together can take, whichever is less; of those with the
+    host what their links, the switches and the host memory that they share let through. Bytes
+    moved inside one GPU are read and written there, so half of its memory's rate.
     """
     if isinstance(spec, GpuCopySpec):
+        inside = any(entry.source == entry.destination for entry in spec.transfers)
+        if inside and spec.pattern.size < _SURELY_IN_MEMORY:
+            return None
         return _limit_of_set(topology, [entry for entry in spec.transfers if entry.reported])
     if isinstance(spec, GpuMemorySpec) and spec.pattern.size < _SURELY_IN_MEMORY:
         return None  # may come out of the L2, whose rate nothing tells
@@ -70,28 +75,67 @@ def _limit_of_set(topology: Topology, transfers: list[Transfer]) -> Limit | None
     if len(known) == 1:
         return known[0]
     pairs = list(zip(transfers, known, strict=True))
-    out = _through((entry.source, entry.destination, limit.value) for entry, limit in pairs)
-    into = _through((entry.destination, entry.source, limit.value) for entry, limit in pairs)
-    value = min(out, into)
-    links = ", ".join(dict.fromkeys(limit.link for limit in known))
+    peers = [(e.source, e.destination, limit.value) for e, limit in pairs if _of_gpus(e)]
+    out = _through(topology, peers)
+    into = _through(topology, [(there, here, value) for here, there, value in peers])
+    with_host, shared = _with_host(topology, [pair for pair in pairs if not _of_gpus(pair[0])])
+    value = min(out, into) + with_host
+    named = shared or known
     return Limit(
         value=value,
         unit="B/s",
-        link=links,
-        formula=f"what the sources together send or the destinations together take, over "
-        f"{len(known)} transfers = {value / 1e9:.1f} GB/s; {known[0].formula}",
-        source=known[0].source,
+        link=", ".join(dict.fromkeys(limit.link for limit in named)),
+        formula=f"what {'shared links and memory' if shared else 'the links'} let through "
+        f"together, over {len(known)} transfers = {value / 1e9:.1f} GB/s; {named[0].formula}",
+        source=named[0].source,
     )
 
 
-def _through(ends: Iterable[tuple[MemoryPlace, MemoryPlace, float]]) -> float:
-    """bytes/s through one side's ends: a GPU's link counts once each way, the host has no limit."""
-    links: dict[object, float] = defaultdict(float)
+def _of_gpus(one: Transfer) -> bool:
+    return isinstance(one.source, GpuPlace) and isinstance(one.destination, GpuPlace)
+
+
+def _through(topology: Topology, ends: Iterable[tuple[MemoryPlace, MemoryPlace, float]]) -> float:
+    """bytes/s that the first ends of transfers between GPUs send (or take) together.
+
+    A GPU's links to a switch, or its PCIe link, serve all of its peers, so they count once;
+    straight NVLinks serve one peer, so they add up.
+    """
+    links: dict[tuple[int, int | None], float] = defaultdict(float)
     for end, other, value in ends:
-        # The link of a transfer with the host is the GPU's own, whichever side the GPU is on.
-        gpu = end if isinstance(end, GpuPlace) else other
-        assert isinstance(gpu, GpuPlace)
-        toward = "peers" if isinstance(end, GpuPlace) and isinstance(other, GpuPlace) else "host"
-        key = (gpu.gpu, toward, isinstance(end, GpuPlace))
+        assert isinstance(end, GpuPlace)
+        assert isinstance(other, GpuPlace)
+        gpu, peer = topology.gpu(end.gpu), topology.gpu(other.gpu)
+        straight = gpu and peer and any(e.peer_address == peer.address for e in gpu.nvlinks)
+        key = (end.gpu, other.gpu if straight else None)
         links[key] = max(links[key], value)
     return sum(links.values())
+
+
+def _with_host(
+    topology: Topology, pairs: list[tuple[Transfer, Limit]]
+) -> tuple[float, list[Limit]]:
+    """bytes/s of transfers with the host together, and what they share that bounds them."""
+    rates = [limit.value for _, limit in pairs]
+    users: dict[tuple[str, str], list[int]] = defaultdict(list)
+    bounds: dict[tuple[str, str], Limit] = {}
+    for number, (one, _) in enumerate(pairs):
+        initiator, target = ends_of(one)
+        for hop in find_path(topology, parse_endpoint(initiator), parse_endpoint(target)).hops:
+            made_up = topology.virtual and hop.name.startswith("switch")
+            if hop.limit is None or hop.parallel or made_up:
+                continue
+            # A link has its rate each way, memory its rate for both ways together.
+            both_ways = hop.name.startswith(("memory", "media"))
+            way = "both" if both_ways else one.destination.where
+            users[hop.name, way].append(number)
+            bounds[hop.name, way] = hop.limit
+    shared = []
+    # Users of a GPU's link are among its switch's, and those among the memory's: fewest first.
+    for key in sorted(users, key=lambda key: len(users[key])):
+        wanted, most = sum(rates[number] for number in users[key]), bounds[key].value
+        if wanted > most:
+            shared.append(bounds[key])
+            for number in users[key]:
+                rates[number] *= most / wanted
+    return sum(rates), shared
