@@ -88,6 +88,11 @@ def test_the_mean_of_the_samples_where_it_is_asked_for():
     assert " 0    100.33\n" in text
 
 
+def test_matrices_of_a_test_case_are_all_of_medians_where_parts_have_no_samples():
+    made = outcome("device_to_device_bidirectional_memcpy_read_ce", 2, (100e9, 100e9))
+    assert text_of(made, False, mean=True) == text_of(made, False, mean=False)
+
+
 def test_waived_ones_say_why():
     made = outcome("device_to_device_memcpy_read_ce", gpus=1)
     assert text_of(made, False, False) == (

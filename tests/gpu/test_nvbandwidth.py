@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from tierscope.plans.gpu_nvbandwidth_tests import TESTS
 from tierscope.report.gpu_nvbandwidth import Outcome
 from tierscope.runs.record import measurement_of
 
+MEASURE = import_module("tierscope.runs.measure")
 ENGINE = Path(__file__).parents[2] / "engine" / "gpu"
 DETAIL = "2 GPUs, CUDA runtime 13.0, driver takes CUDA 13.1"
 TWO_TESTS = ["-t", "host_to_device_memcpy_ce", "device_to_host_memcpy_ce"]
@@ -101,6 +103,54 @@ def test_an_engine_that_dies_costs_none_of_what_was_measured(fake_engine, capsys
     first, second = cases(capsys.readouterr().out)
     assert (first["status"], second["status"]) == ("Error", "Passed")
     assert first["cells"][0]["status"] == "measured"
+
+
+@pytest.mark.usefixtures("gpus")
+def test_the_banner_has_the_runtime_s_and_the_driver_s_version(capsys):
+    nvbandwidth_flow.run(["-t", "0"])
+    text = capsys.readouterr().out
+    assert "CUDA Runtime Version: 13000\nCUDA Driver Version: 13010\n" in text
+
+
+@pytest.mark.parametrize(
+    ("address", "printed"),
+    [
+        ("0000:18:00.0", "00000000:18:00"),
+        ("0009:01:00.0", "00000009:01:00"),
+        ("10000:e1:00.0", "00010000:e1:00"),
+    ],
+)
+def test_pci_domains_have_eight_digits(address, printed):
+    topology = machine(gpus=1)
+    gpu = topology.gpus[0].model_copy(update={"address": address})
+    named = nvbandwidth_flow._devices(topology.model_copy(update={"gpus": [gpu]}))
+    assert named == [f"0: NVIDIA H100 80GB HBM3 ({printed})"]
+
+
+@pytest.mark.usefixtures("gpus")
+def test_too_large_a_buffer_is_one_line(capsys):
+    assert nvbandwidth_flow.run(["-b", "5000000"]) == 1
+    said = "tierscope: nvbandwidth: --bufferSize: 5000000 MiB are more than 4194304\n"
+    assert capsys.readouterr().err == said
+
+
+@pytest.mark.usefixtures("gpus")
+def test_what_looks_wrong_goes_to_stderr_in_one_line(capsys, monkeypatch):
+    monkeypatch.setattr(MEASURE, "read_settings", lambda _: {"governor": "powersave"})
+    assert nvbandwidth_flow.run(["-t", "0", "--json"]) == 0
+    captured = capsys.readouterr()
+    cases(captured.out)
+    assert captured.err == (
+        "tierscope: nvbandwidth: What looks wrong: the frequency governor is powersave, "
+        "not performance.\n"
+    )
+
+
+@pytest.mark.usefixtures("gpus")
+def test_nothing_is_said_where_nothing_looks_wrong(capsys, monkeypatch):
+    monkeypatch.setattr(MEASURE, "read_settings", lambda _: {})
+    assert nvbandwidth_flow.run(["-t", "0"]) == 0
+    assert capsys.readouterr().err == ""
 
 
 def skipped(reason: str) -> Outcome:

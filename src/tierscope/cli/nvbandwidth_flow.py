@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from tierscope.analysis.flat import flat_run
 from tierscope.engine import capabilities
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.event import Event, Failed, Result, Skipped
@@ -19,11 +20,14 @@ from tierscope.plans.gpu_specs import require_gpus
 from tierscope.plans.grammar import did_you_mean
 from tierscope.plans.machine import MIB
 from tierscope.report.gpu_nvbandwidth import Outcome, json_of, perf_of, text_of
+from tierscope.report.sentences import what_is_wrong
 from tierscope.runs import measure
 from tierscope.runs.record import measurement_of, version
 from tierscope.topology import discover
 
 LIKE = "v0.8"
+_MOST_MIB = 1 << 22
+"""4 TiB, the most that plans take of a copy."""
 _DRIVER = Path("/proc/driver/nvidia/version")
 
 
@@ -141,6 +145,8 @@ def _test(name: str) -> Test:
 def _settings(options: argparse.Namespace, topology: Topology) -> Settings:
     if options.bufferSize < 1:
         raise UserError(f"--bufferSize: {options.bufferSize} is not a positive number of MiB")
+    if options.bufferSize > _MOST_MIB:
+        raise UserError(f"--bufferSize: {options.bufferSize} MiB are more than {_MOST_MIB}")
     gpus = require_gpus(topology)
     pairs: list[tuple[int, int]] | None = None
     if options.pair:
@@ -172,39 +178,38 @@ def _measure(options: argparse.Namespace) -> int:
         raise UserError(f"no GPU can be used: {gpu.reason}; {gpu.remedy}")
     topology = discover()
     settings = _settings(options, topology)
-    outcomes = []
-    for test in tests:
-        reason = waived(test, settings)
-        cells = [] if reason else make_cells(test, settings)
-        outcomes.append(Outcome(test, len(settings.gpus), cells, reason))
+    outcomes = [_outcome(test, settings) for test in tests]
+    if options.useMean and any(test.parts for test in tests):
+        sys.stderr.write("--useMean: test cases of several matrices have medians all the same\n")
     printer = _Printer(options, outcomes)
     if printer.text:
         print(_banner(topology, gpu.detail), end="", flush=True)
-    specs = [cell.spec for outcome in outcomes for cell in outcome.cells]
     document = _document(topology, gpu.detail)
     code = ExitCode.ALL_MEASURED
+    specs = [cell.spec for outcome in outcomes for cell in outcome.cells]
     if specs:
         printer.print_due()
-        done = measure(
-            Plan(version=PLAN_VERSION, measurements=specs),
-            "nvbandwidth",
-            topology,
-            sys.argv,
-            None,
-            printer.watch,
-        )
+        plan = Plan(version=PLAN_VERSION, measurements=specs)
+        done = measure(plan, "nvbandwidth", topology, sys.argv, None, printer.watch)
         document["run_file"] = str(done.path)
         if done.error:
             document["error"] = str(done.error)
-            sys.stderr.write(f"tierscope: nvbandwidth: {done.error}\n")
             for outcome in outcomes:
                 outcome.cut = str(done.error)
+        for said in filter(None, (done.error, what_is_wrong(flat_run(done.run)))):
+            sys.stderr.write(f"tierscope: nvbandwidth: {said}\n")
         code = done.exit_code
     printer.finish(document)
     if code is ExitCode.INTERRUPTED:
         return int(code)
-    wrong = "error" in document or any(outcome.status == "Error" for outcome in outcomes)
-    return 1 if wrong else 0
+    failed = "error" in document or any(outcome.status == "Error" for outcome in outcomes)
+    return 1 if failed else 0
+
+
+def _outcome(test: Test, settings: Settings) -> Outcome:
+    reason = waived(test, settings)
+    cells = [] if reason else make_cells(test, settings)
+    return Outcome(test, len(settings.gpus), cells, reason)
 
 
 class _Printer:
@@ -251,9 +256,9 @@ class _Printer:
             print(json.dumps({"nvbandwidth": document}, indent=2))
 
 
-def _cuda_version(detail: str) -> int:
-    """13000 of a capability's "CUDA runtime 13.0"."""
-    match = re.search(r"CUDA runtime (\d+)\.(\d+)", detail)
+def _cuda_version(detail: str, whose: str) -> int:
+    """13000 of a capability's "CUDA runtime 13.0, driver takes CUDA 13.1"."""
+    match = re.search(rf"{whose} (\d+)\.(\d+)", detail)
     return int(match[1]) * 1000 + int(match[2]) * 10 if match else 0
 
 
@@ -266,29 +271,28 @@ def _driver_version() -> str:
 
 
 def _devices(topology: Topology) -> list[str]:
+    """``0: NVIDIA H100 (00000000:18:00)``: domain of eight digits, bus and device."""
     return [
-        f"{gpu.index}: {gpu.name} ({gpu.address.removeprefix('0000').rjust(8, '0')})"
-        if not gpu.address.startswith("0000:")
-        else f"{gpu.index}: {gpu.name} (0000{gpu.address.rsplit('.', 1)[0]})"
+        f"{gpu.index}: {gpu.name} ({gpu.address.partition('.')[0].rjust(14, '0')})"
         for gpu in topology.gpus
     ]
 
 
 def _banner(topology: Topology, detail: str) -> str:
-    cuda = _cuda_version(detail)
     devices = "".join(f"Device {line}\n" for line in _devices(topology))
     return (
         f"nvbandwidth Version: {LIKE}\nBuilt from Git version: tierscope {version()}\n\n"
         "NOTE: measured by tierscope; each figure's interval, samples and evidence are in the run "
         "file ('tierscope show last').\n\n"
-        f"CUDA Runtime Version: {cuda}\nCUDA Driver Version: {cuda}\n"
+        f"CUDA Runtime Version: {_cuda_version(detail, 'CUDA runtime')}\n"
+        f"CUDA Driver Version: {_cuda_version(detail, 'driver takes CUDA')}\n"
         f"Driver Version: {_driver_version()}\n\n{topology.host}\n{devices}\n"
     )
 
 
 def _document(topology: Topology, detail: str) -> dict[str, Any]:
     return {
-        "CUDA Runtime Version": _cuda_version(detail),
+        "CUDA Runtime Version": _cuda_version(detail, "CUDA runtime"),
         "Driver Version": _driver_version(),
         "GPU Device list": [f"{line}: ({topology.host})" for line in _devices(topology)],
         "git_version": f"tierscope {version()}",

@@ -169,6 +169,15 @@ def _still_scaling(measured: list[Measurement]) -> str:
 
 def looks_wrong(run: Run) -> str:
     """Say what spoils the run's figures, the worst first, or that nothing does."""
+    if text := what_is_wrong(run):
+        return text
+    if any(m.status == "measured" for m in run.measurements):
+        return "Nothing looks wrong: all was measured, and every interval is narrow."
+    return "Nothing else looks wrong."
+
+
+def what_is_wrong(run: Run) -> str:
+    """Say what spoils the run's figures, the worst first; empty where nothing does."""
     found = []
     if run.header.emulated:
         found.append("the machine is emulated in software, so its figures mean nothing")
@@ -187,14 +196,7 @@ def looks_wrong(run: Run) -> str:
     governor = run.header.environment.get("governor", "")
     if governor and governor != "performance":
         found.append(f"the frequency governor is {governor}, not performance")
-    if not found:
-        return (
-            "Nothing looks wrong: all was measured, and every interval is narrow."
-            if measured
-            else "Nothing else looks wrong."
-        )
-    text = "; ".join(found)
-    return f"What looks wrong: {text}."
+    return f"What looks wrong: {'; '.join(found)}." if found else ""
 
 
 def _another_gpu(run: Run, measured: list[Measurement]) -> str:
