@@ -5,9 +5,11 @@ import subprocess
 import sys
 
 import pytest
-from gpu_machine import machine
+from gpu_machine import machine, plan_of
 
+from tierscope.cli.gpu_flow import _chosen
 from tierscope.engine import capabilities, stream
+from tierscope.model.errors import UserError
 from tierscope.model.event import Failed, Result, Skipped
 from tierscope.model.plan import PLAN_VERSION, Plan
 from tierscope.plans import expand, profile_named, profile_requests
@@ -61,6 +63,37 @@ def test_the_engine_reads_every_spec_that_plans_make_and_says_what_is_missing():
     ]
     assert len(outcomes) == len(gpu)
     assert all(isinstance(event, Skipped) and "NVIDIA" in event.reason for event in outcomes)
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        (None, [0, 1, 2, 3]),
+        ("all", [0, 1, 2, 3]),
+        ("0", [0]),
+        ("0..3", [0, 1, 2, 3]),
+        ("3,0..1", [0, 1, 3]),
+        ("1..all", [1, 2, 3]),
+    ],
+)
+def test_the_story_s_gpus_are_numbered_from_0(text, numbers):
+    assert [gpu.index for gpu in _chosen(machine(gpus=4), text)] == numbers
+
+
+@pytest.mark.parametrize(("text", "said"), [("4", "there is no GPU 4"), ("-1", "--gpus: '-1'")])
+def test_a_gpu_that_there_is_not_is_refused(text, said):
+    with pytest.raises(UserError, match=said):
+        _chosen(machine(gpus=4), text)
+
+
+def test_the_help_names_the_sizes_that_are_measured():
+    sizes = {
+        spec.target: spec.pattern.size
+        for spec in plan_of("gpu-latency", machine(gpus=1, nodes=1)).measurements
+    }
+    assert sizes == {"gpu:0": 1 << 30, "node:0": 64 << 20}
+    said = " ".join(tierscope("gpu", "latency", "--help").stdout.split())
+    assert "[default: 1g, 64m of the host]" in said
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,10 @@ Memory = Annotated[
         "managed-prefetch, managed-advised  [default: pinned]",
     ),
 ]
-Size = Annotated[str | None, typer.Option(metavar="SIZES", help="Bytes of one copy, as in 4..4g*4")]
+Size = Annotated[
+    str | None,
+    typer.Option(metavar="SIZES", help="Bytes of one copy, as in 4..4g*4  [default: 512m]"),
+]
 Side = Annotated[
     str | None,
     typer.Option(
@@ -44,7 +47,8 @@ BothWays = Annotated[
 def gpu(
     context: typer.Context,
     gpus: Annotated[
-        str | None, typer.Option(metavar="LIST", help="Indices, as in 0,1  [default: all]")
+        str | None,
+        typer.Option(metavar="LIST", help="Numbers from 0 on, as in 0,2 or 0..3  [default: all]"),
     ] = None,
     trace: Trace = False,
     json: options.Json = False,
@@ -162,7 +166,10 @@ def together(
     dry_run: options.DryRun = False,
     out: options.Out = None,
 ) -> None:
-    """Measure copies that run at once, over the time in which all of them do.
+    """Measure copies that run at once, each contested to its end.
+
+    Each transfer's rate is that of its own bytes, while all others are under way. Sets that GPUs
+    serve in turn are measured until all bytes are moved.
 
     \b
     Examples:
@@ -227,7 +234,10 @@ def latency(
     ] = None,
     memory: Memory = None,
     size: Annotated[
-        str | None, typer.Option(metavar="SIZES", help="Working set, as in 16k..1g  [default: 64m]")
+        str | None,
+        typer.Option(
+            metavar="SIZES", help="Working set, as in 16k..1g  [default: 1g, 64m of the host]"
+        ),
     ] = None,
     stride: Annotated[
         str | None,

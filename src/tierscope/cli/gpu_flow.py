@@ -65,21 +65,10 @@ def _find_cupti() -> None:
 
 
 def _chosen(topology: Topology, gpus: str | None) -> list[Gpu]:
-    if gpus is None:
+    if gpus is None or gpus.strip() == "all":
         return topology.gpus
     try:
-        # expand_counts takes numbers from 1, indices begin at 0
-        numbers = [0] if gpus.strip() == "0" else sorted({*_indices(gpus)})
+        numbers = sorted(expand_counts(gpus, len(topology.gpus) - 1, least=0))
     except UserError as error:
         raise UserError(f"--gpus: {error}") from None
     return [gpu_numbered(topology, number) for number in numbers]
-
-
-def _indices(text: str) -> list[int]:
-    found = []
-    for part in text.split(","):
-        if part.strip() == "0":
-            found.append(0)
-        else:
-            found += expand_counts(part, 1024)
-    return found
