@@ -117,6 +117,32 @@ def test_gpus_joined_by_nvlink_do_not_go_over_pcie(tmp_path: Path) -> None:
     assert (found.value, found.link) == (150e9, "NVLink 2 x6 gpu:0 - gpu:9 through NVSwitch")
 
 
+@pytest.mark.parametrize(
+    ("name", "architecture", "links", "megabytes", "gigabytes"),
+    [
+        ("NVIDIA A40", 7, 4, 14062.0, 56.248),
+        ("NVIDIA A100-SXM4-80GB", 7, 12, 25000.0, 300),
+        ("NVIDIA H200", 9, 18, 26562.0, 450),  # raw, above the data sheet's 25 GB/s
+        ("NVIDIA H200", 9, 18, None, 450),
+    ],
+)
+def test_nvlink_is_no_faster_than_the_driver_reports(
+    sysfs: Sysfs,
+    name: str,
+    architecture: int,
+    links: int,
+    megabytes: float | None,
+    gigabytes: float,
+) -> None:
+    answers = {"Architecture": architecture, "NvLinkRemoteDeviceType": 2}
+    joined = {("NvLinkState", link): 1 for link in range(links)}
+    gpus = [fake_gpu(bus, name, **answers) | joined for bus in ("17", "18")]
+    fields = [{"NVLINK_SPEED_MBPS_COMMON": megabytes}] * 2
+    found = limit(discover(sysfs.root, FakeNvml(gpus, fields)), "gpu:0", "gpu:1")
+    assert found.value == pytest.approx(gigabytes * 1e9)
+    assert ("NVML" in found.source) == (name == "NVIDIA A40")
+
+
 def test_array_over_switches_sums_its_members_links(tmp_path: Path) -> None:
     topology = discover(tmp_path, machines.dgx_a100(tmp_path))
     found = limit(topology, "node:3", "file:/raid/x")

@@ -133,7 +133,7 @@ class NvLink(Model):
     peer_address: str | None = None
     """PCI address of the peer GPU or switch; None where the driver hides it."""
     rate_per_link: float | None = None
-    """bytes/s each way, where the driver reports it."""
+    """bytes/s each way, where the driver reports it: raw, so it may exceed the data sheet's."""
 
 
 class Gpu(Model):
