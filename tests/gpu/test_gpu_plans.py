@@ -15,7 +15,14 @@ from tierscope.model.topology import NvLink, PciDevice, Performance
 from tierscope.plans import expand, profile_named, profile_requests
 from tierscope.plans.gpu_nvbandwidth import Settings, make_cells, waived
 from tierscope.plans.gpu_nvbandwidth_tests import TESTS
-from tierscope.plans.gpu_specs import gpu_place, host_place, identity, require_gpus, transfer
+from tierscope.plans.gpu_specs import (
+    gpu_place,
+    home_node,
+    host_place,
+    identity,
+    require_gpus,
+    transfer,
+)
 from tierscope.plans.gpu_story import story
 from tierscope.plans.limits import limit_of
 from tierscope.plans.yaml_plan import parse_plan
@@ -48,6 +55,44 @@ def test_host_threads_are_pinned_to_the_gpus_own_socket():
         node = topology.node(int(spec.initiator[-1]) % 2)
         assert node is not None
         assert set(spec.cpus) <= set(node.cpus)
+
+
+def without_memory(topology, number):
+    return topology.model_copy(
+        update={
+            "nodes": [
+                node.model_copy(update={"total_bytes": 0} if node.number == number else {})
+                for node in topology.nodes
+            ]
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    "topology",
+    [
+        without_memory(machine(gpus=2, nodes=2), 1),
+        machine(gpus=2, nodes=2).model_copy(update={"memory_nodes": [0]}),
+    ],
+    ids=["one socket populated", "cpuset"],
+)
+def test_a_gpu_whose_node_has_no_usable_memory_copies_with_another_node_s(topology):
+    assert [home_node(topology, gpu) for gpu in topology.gpus] == [0, 0]
+    specs = copies(topology, **{"from": "all", "to": "gpu:1"})
+    assert {spec.transfers[0].name.partition(" ")[0] for spec in specs} == {
+        "node:0",
+        "gpu:0",
+        "gpu:1",
+    }
+    with pytest.raises(UserError, match="nodes with host memory, node:0"):
+        copies(topology, **{"from": "node:1"})
+
+
+def test_no_usable_memory_at_all_is_said():
+    topology = machine(gpus=1).model_copy(update={"memory_nodes": [7]})
+    with pytest.raises(UserError, match="that this process may use") as caught:
+        home_node(topology, topology.gpus[0])
+    assert caught.value.exit_code is ExitCode.NOTHING_MEASURED
 
 
 def test_the_matrix_of_eight_gpus_is_complete():

@@ -162,6 +162,15 @@ def test_node_without_memory_is_offline_and_of_no_kind(sysfs: Sysfs) -> None:
     assert (found.kind, found.online) == (NodeKind.UNKNOWN, False)
 
 
+@pytest.mark.parametrize(
+    ("status", "allowed"),
+    [("Name:\tcat\nMems_allowed_list:\t0-1,4", [0, 1, 4]), ("Name:\tcat", None), ("", None)],
+)
+def test_nodes_of_the_cpuset(sysfs: Sysfs, status: str, allowed: list[int] | None) -> None:
+    sysfs.write("/proc/self/status", status)
+    assert discover(sysfs.root).memory_nodes == allowed
+
+
 def test_memory_tier_of_each_node(sysfs: Sysfs) -> None:
     sysfs.write("/sys/devices/virtual/memory_tiering/memory_tier4/nodelist", "0-1")
     assert [node.tier for node in discover(sysfs.root).nodes] == [4, 4]

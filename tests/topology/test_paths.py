@@ -143,6 +143,16 @@ def test_nvlink_is_no_faster_than_the_driver_reports(
     assert ("NVML" in found.source) == (name == "NVIDIA A40")
 
 
+@pytest.mark.parametrize(("mode", "known"), [([0, 0], True), ([1, 1], False), (None, True)])
+def test_a_gpu_in_parts_has_no_limit_of_its_memory(
+    sysfs: Sysfs, mode: list[int] | None, known: bool
+) -> None:
+    answers = fake_gpu("17", MaxClockInfo=2619, MemoryBusWidth=5120, MigMode=mode)
+    found = way(discover(sysfs.root, FakeNvml([answers])), "gpu:0", "gpu:0")
+    assert (found.limit is not None) == known
+    assert ("partitioned (MIG)" in found.note) != known
+
+
 def test_array_over_switches_sums_its_members_links(tmp_path: Path) -> None:
     topology = discover(tmp_path, machines.dgx_a100(tmp_path))
     found = limit(topology, "node:3", "file:/raid/x")

@@ -288,6 +288,8 @@ class Topology(Model):
     packages: list[Package]
     cpus: list[int]
     """CPUs that this process may run on (affinity and cgroup); of a file: the allowed ones."""
+    memory_nodes: list[int] | None = None
+    """Nodes whose memory this process may use (cgroup's cpuset); None where nothing tells."""
     memory_left_bytes: int | None = None
     """Bytes that this process's cgroup lets it still take; None without such a limit."""
     siblings: list[list[int]]

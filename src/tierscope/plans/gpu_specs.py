@@ -45,19 +45,22 @@ def gpu_numbered(topology: Topology, index: int) -> Gpu:
 
 
 def home_node(topology: Topology, gpu: Gpu) -> int:
-    """The NUMA node that a GPU is local to; the first one with memory where nothing says."""
-    device = topology.pci_device(gpu.address)
-    if device is not None and device.node is not None and topology.node(device.node):
-        return device.node
-    return host_nodes(topology)[0]
+    """The node with host memory that a GPU is local to; the first one where that has none."""
+    device, nodes = topology.pci_device(gpu.address), host_nodes(topology)
+    return device.node if device is not None and device.node in nodes else nodes[0]
 
 
 def host_nodes(topology: Topology) -> list[int]:
-    """Nodes whose memory is the host's: CXL and CPU-less ones too, but no GPU's own."""
-    nodes = [node for node in memory_nodes(topology) if node.kind is not NodeKind.GPU]
-    if not nodes:
-        raise UserError("no node with memory was found on this machine", ExitCode.NOTHING_MEASURED)
-    return [node.number for node in nodes]
+    """Usable nodes whose memory is the host's: CXL and CPU-less ones too, but no GPU's own."""
+    nodes = [node.number for node in memory_nodes(topology) if node.kind is not NodeKind.GPU]
+    allowed = topology.memory_nodes
+    usable = [number for number in nodes if allowed is None or number in allowed]
+    if not usable:
+        raise UserError(
+            "no node with memory that this process may use was found on this machine",
+            ExitCode.NOTHING_MEASURED,
+        )
+    return usable
 
 
 def gpu_cpus(topology: Topology, gpu: Gpu) -> list[int]:

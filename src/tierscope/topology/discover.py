@@ -44,6 +44,7 @@ def discover(root: str | Path = "/", nvml: nvidia.Nvml | None = None) -> Topolog
         emulated=emulated,
         packages=packages,
         cpus=processors.allowed_cpus(files),
+        memory_nodes=nodes.allowed_nodes(files),
         memory_left_bytes=limit.left_bytes if limit else None,
         siblings=cores,
         nodes=infer_kinds(

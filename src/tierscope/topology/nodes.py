@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from tierscope.model.endpoint import parse_ranges
 from tierscope.model.topology import Node, NodeKind, Package, Performance
 from tierscope.topology.files import Files
 
@@ -33,6 +34,15 @@ def offline_nodes(files: Files) -> list[int]:
     """Return nodes that the kernel is prepared for and that are not online."""
     online = set(files.ranges(f"{_NODE}/online"))
     return [number for number in files.ranges(f"{_NODE}/possible") if number not in online]
+
+
+def allowed_nodes(files: Files) -> list[int] | None:
+    """Nodes whose memory this process may use: its cgroup's cpuset."""
+    for line in (files.text("/proc/self/status") or "").splitlines():
+        key, _, value = line.partition(":")
+        if key == "Mems_allowed_list" and value.strip():
+            return parse_ranges(value.strip())
+    return None
 
 
 def _read_node(

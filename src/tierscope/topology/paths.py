@@ -217,6 +217,8 @@ def _named(address: str) -> str:
 
 def _gpu_memory(gpu: Gpu) -> list[Hop]:
     name = f"memory of gpu:{gpu.index}"
+    if gpu.mig:
+        return [Hop(name=name, note="partitioned (MIG): a part's share of its rate is not told")]
     if gpu.memory_clock_hz and gpu.memory_bus_bits:
         limit = gpu_memory_limit(gpu.memory_clock_hz, gpu.memory_bus_bits, f" of gpu:{gpu.index}")
         return [Hop(name=name, limit=limit)]
