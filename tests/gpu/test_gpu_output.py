@@ -14,6 +14,7 @@ from tierscope.model.topology import PcieLink
 from tierscope.plans.gpu_nvbandwidth import Settings, make_cells, waived
 from tierscope.plans.gpu_nvbandwidth_tests import TESTS
 from tierscope.plans.gpu_story import story
+from tierscope.plans.limits import limit_of
 from tierscope.report.gpu_explain import explain
 from tierscope.report.gpu_nvbandwidth import Outcome, json_of, perf_of, text_of
 from tierscope.report.gpu_story import show_story
@@ -176,6 +177,75 @@ def test_a_faster_way_than_the_plain_one_is_left_on_the_table():
     ]
     text = screen(show_story, run.model_copy(update={"measurements": faster}))
     assert "4 streams is 20% faster" in " ".join(text.split())
+
+
+def story_of(topology, rate, **state):
+    """The story's last words on its copies, all of that rate while NVML saw that state."""
+    run = run_of(story(topology, topology.gpus), topology)
+    made = []
+    for spec in story(topology, topology.gpus).measurements:
+        result = result_of(spec, rate)
+        (seen,) = result.evidence.gpus
+        gpus = [seen.model_copy(update=state)]
+        evidence = result.evidence.model_copy(update={"gpus": gpus})
+        result = result.model_copy(update={"evidence": evidence})
+        made.append(measurement_of(spec, result, limit_of(topology, spec)))
+    text = " ".join(screen(show_story, run.model_copy(update={"measurements": made})).split())
+    return text[text.rindex("eft on the table") :]
+
+
+def with_link(link, **gpu):
+    topology = machine(gpus=1)
+    device = topology.pci[0].model_copy(update={"link": link})
+    card = topology.gpus[0].model_copy(update=gpu)
+    return topology.model_copy(update={"pci": [device], "gpus": [card]})
+
+
+def test_a_link_at_its_best_that_copies_fill_leaves_nothing():
+    text = story_of(machine(gpus=1), 55e9)
+    assert text == "eft on the table: nothing. No other way that was measured does better."
+
+
+def test_half_a_link_is_left_on_the_table_however_full_it_is():
+    text = story_of(with_link(PcieLink(speed=32.0, width=8)), 27.4e9)
+    assert "runs at PCIe 5.0 x8, 50% of what it is able to" in text
+    assert "to GPU reaches 43% of the link at its best" in text
+
+
+def test_a_slot_that_is_less_than_its_gpu_leaves_something():
+    topology = with_link(PcieLink(speed=32.0, width=8))
+    port = topology.pci[0].model_copy(
+        update={
+            "address": "0000:00:01.0",
+            "class_code": 0x0604,
+            "link_max": PcieLink(speed=32.0, width=8),
+            "bridge": True,
+        }
+    )
+    card = topology.pci[0].model_copy(update={"parent": port.address})
+    text = story_of(topology.model_copy(update={"pci": [card, port]}), 27.4e9)
+    assert "table: PCIe 5.0 x8 at 0000:10:00.0: half of what the GPU can do." in text
+
+
+def test_a_link_that_stays_slow_under_load_is_left_on_the_table():
+    text = story_of(machine(gpus=1), 13e9, pcie_generation=[1.0, 3.0])
+    assert "runs at PCIe 3.0 x16, 25% of what it is able to" in text
+    assert "to GPU reaches 21% of its limit" in text
+
+
+def test_a_gpu_that_is_not_reached_over_pcie_has_no_slow_link():
+    topology = with_link(PcieLink(speed=2.5, width=1), c2c_links=10, c2c_rate=450e9)
+    assert "runs at" not in story_of(topology, 400e9, pcie_generation=[1.0, 1.0])
+
+
+def test_without_a_known_limit_nothing_can_be_said_of_what_is_left():
+    text = story_of(with_link(None, link_max=None), 27.4e9)
+    assert text.startswith("eft on the table cannot be said: no link's rate is known.")
+
+
+def test_the_story_says_what_looks_wrong():
+    text = story_of(machine(gpus=1), 99e9)
+    assert "What looks wrong: node:0 → gpu:0 reaches 157." in text
 
 
 @pytest.mark.parametrize("both_ways", ["no", "yes"])
