@@ -24,10 +24,10 @@ def limit_of(topology: Topology, spec: Spec) -> Limit | None:
     """
     if isinstance(spec, GpuCopySpec):
         inside = any(entry.source == entry.destination for entry in spec.transfers)
-        if inside and spec.pattern.size < _SURELY_IN_MEMORY:
+        if inside and spec.pattern.size < SURELY_IN_MEMORY:
             return None
         return _limit_of_set(topology, [entry for entry in spec.transfers if entry.reported])
-    if isinstance(spec, GpuMemorySpec) and spec.pattern.size < _SURELY_IN_MEMORY:
+    if isinstance(spec, GpuMemorySpec) and spec.pattern.size < SURELY_IN_MEMORY:
         return None  # may come out of the L2, whose rate nothing tells
     if may_stay_in_caches(spec, topology):
         return None
@@ -48,7 +48,7 @@ def may_stay_in_caches(spec: Spec, topology: Topology) -> bool:
     return host_bytes(spec) <= held
 
 
-_SURELY_IN_MEMORY = 256 << 20
+SURELY_IN_MEMORY = 256 << 20
 """Bytes of an array that no GPU's L2 keeps."""
 
 

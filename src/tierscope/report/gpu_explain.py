@@ -2,15 +2,20 @@
 
 from typing import Any
 
+from tierscope.model.endpoint import parse_endpoint
 from tierscope.model.event import GpuState
 from tierscope.model.run import Measurement
-from tierscope.model.topology import NodeKind, Topology
+from tierscope.model.topology import Node, NodeKind, Topology
+from tierscope.plans.limits import SURELY_IN_MEMORY
 from tierscope.report.figures import size_text
+from tierscope.topology.affinity import home
+from tierscope.topology.paths import find_path
 
 _GOOD = 0.80
 """Efficiency from which a PCIe copy is as good as packet headers and flow control leave."""
 _SPEEDS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
-_SMALL = 32 << 20
+_SMALL = 1 << 20
+"""Bytes up to which starting a copy takes a share of its time that one can see."""
 
 
 def explain(measurement: Measurement, topology: Topology | None) -> str:
@@ -23,7 +28,7 @@ def explain(measurement: Measurement, topology: Topology | None) -> str:
         _throttled(measurement),
         _by_memory(transfers),
         _by_distance(transfers, topology),
-        _by_shape(measurement, transfers),
+        _by_shape(measurement, transfers) if transfers else _of_memory(measurement, topology),
     ):
         if reason:
             return reason
@@ -35,10 +40,13 @@ def _states(measurement: Measurement) -> list[GpuState]:
 
 
 def _slow_link(measurement: Measurement, topology: Topology | None) -> str:
-    """The link's generation or width during the run, where GPU and slot are able to more."""
+    """The PCIe link's generation or width during the run, where GPU and slot are able to more."""
+    if topology is None:
+        return ""
+    over_pcie = _over_pcie(measurement, topology)
     for state in _states(measurement):
-        gpu = topology.gpu(state.gpu) if topology else None
-        best = gpu.link_max if gpu else None
+        gpu = topology.gpu(state.gpu)
+        best = gpu.link_max if gpu and state.gpu in over_pcie else None
         if best is None or not state.pcie_generation or not state.pcie_width:
             continue
         generation, width = int(state.pcie_generation[-1]), int(state.pcie_width[-1])
@@ -49,6 +57,19 @@ def _slow_link(measurement: Measurement, topology: Topology | None) -> str:
                 f"Gen{able} x{best.width}"
             )
     return ""
+
+
+def _over_pcie(measurement: Measurement, topology: Topology) -> set[int]:
+    """GPUs whose PCIe link the measured bytes go over: no NVLink, C2C or memory of their own."""
+    found: set[int] = set()
+    for transfer in measurement.pattern.get("transfers", []):
+        worker = f"gpu:{transfer['gpu']}"
+        ends = transfer["name"].split(" -> ")
+        other = next((end for end in ends if end != worker), worker)
+        way = find_path(topology, parse_endpoint(worker), parse_endpoint(other))
+        if any(hop.now or hop.best for hop in way.hops):
+            found |= {int(end.removeprefix("gpu:")) for end in ends if end.startswith("gpu:")}
+    return found
 
 
 def _throttled(measurement: Measurement) -> str:
@@ -87,16 +108,25 @@ def _by_distance(transfers: list[dict[str, Any]], topology: Topology | None) -> 
         node = topology.node(number)
         if node is not None and node.kind is NodeKind.CXL:
             return f"node {number} is CXL memory: its own link and controller are on the way"
-        if node is not None and device is not None and device.node not in (None, number):
-            return f"node {number} is not the GPU's: the way leads over the sockets' interconnect"
+        if node is not None and device is not None and device.node is not None:
+            return _crossing(topology, node, device.node)
     return ""
+
+
+def _crossing(topology: Topology, node: Node, own: int) -> str:
+    """Why memory of a node is not as near as that of a GPU's own; empty where it is."""
+    near = home(topology, node)
+    if near is None or own in (near, node.number):
+        return ""
+    here, there = topology.node(own), topology.node(near)
+    if here and there and here.package is not None and here.package == there.package:
+        return f"node {node.number} is not the GPU's: the way leads over their package's mesh"
+    return f"node {node.number} is not the GPU's: the way leads over the sockets' interconnect"
 
 
 def _by_shape(measurement: Measurement, transfers: list[dict[str, Any]]) -> str:
     efficiency = measurement.efficiency or 0.0
     size = int(measurement.pattern.get("size", 0))
-    if not transfers:
-        return _of_memory(measurement)
     if measurement.evidence and measurement.evidence.in_turn:
         return f"{len(transfers)} queued at once, but served in turn: until all had their bytes"
     reported = [transfer for transfer in transfers if transfer["reported"]]
@@ -105,8 +135,10 @@ def _by_shape(measurement: Measurement, transfers: list[dict[str, Any]]) -> str:
     if len(transfers) > 1:
         return _both_ways(measurement, transfers)
     if transfers[0]["source"] == transfers[0]["destination"]:
+        if size < SURELY_IN_MEMORY:
+            return "copies this small may stay in the L2, whose rate nothing tells"
         return "inside one GPU each byte is read and written: half of its memory's rate at best"
-    if size < _SMALL and efficiency < 0.95 * _GOOD:
+    if size <= _SMALL and 0.0 < efficiency < 0.95 * _GOOD:
         return f"copies of {size_text(size)} end before the time to start one is made up for"
     if transfers[0]["engine"] != "ce":
         return "moved by a kernel's loads and stores: smaller packets than a copy engine's"
@@ -128,11 +160,14 @@ def _both_ways(measurement: Measurement, transfers: list[dict[str, Any]]) -> str
     return f"{len(transfers)} at once, each contested to the end"
 
 
-def _of_memory(measurement: Measurement) -> str:
-    if measurement.limit is None:
+def _of_memory(measurement: Measurement, topology: Topology | None) -> str:
+    if int(measurement.pattern.get("size", 0)) < SURELY_IN_MEMORY:
         return "arrays this small may come out of the L2, whose rate nothing tells"
     if measurement.pattern.get("operation") == "random":
         return "random accesses: each opens a row of its own"
+    if measurement.limit is None and topology is not None:
+        own = parse_endpoint(measurement.target)
+        return f"no limit is known: {find_path(topology, own, own).note}"
     if (measurement.efficiency or 0.0) >= 0.9:
         return "as much as its memory gives: the rest goes into refresh and turning the bus around"
     return ""
