@@ -165,10 +165,9 @@ def _call_text(entry: Measurement) -> str:
 
 
 def describe(entry: Measurement) -> str:
-    """``node:0 -> gpu:0, ce, pinned``, or how many go at once."""
+    """``node:0 -> gpu:0, ce, pinned``, or how many go at once; all that tells copies apart."""
     transfers: list[dict[str, Any]] = entry.pattern["transfers"]
     first = transfers[0]
-    memory = [end["memory"] for end in (first["source"], first["destination"]) if "memory" in end]
     streams = [f"{first['streams']} streams"] if first["streams"] > 1 else []
     name = first["name"]
     label = next((part for part in entry.id.split(".") if part in SETS), "")
@@ -183,7 +182,23 @@ def describe(entry: Measurement) -> str:
     worker = [f"gpu:{first['gpu']} {'reads' if reads else 'writes'}"] if peers else []
     if first["source"] == first["destination"]:
         worker = []
-    return ", ".join([name, first["engine"], *worker, *memory, *streams])
+    return ", ".join([name, first["engine"], *worker, *_memory(entry), *_rows(entry), *streams])
+
+
+def _memory(entry: Measurement) -> list[str]:
+    """The kind of host memory of a copy: ``pinned``, ``registered in 2m pages``."""
+    first = entry.pattern["transfers"][0]
+    return [
+        end["memory"] + ("" if end["pages"] == "base" else f" in {end['pages']} pages")
+        for end in (first["source"], first["destination"])
+        if "memory" in end
+    ]
+
+
+def _rows(entry: Measurement) -> list[str]:
+    """The rows of a strided copy."""
+    row, pitch = entry.pattern.get("row_bytes"), entry.pattern.get("pitch")
+    return [f"rows of {row} B every {pitch} B"] if row else []
 
 
 def _show_matrices(console: Console, measured: list[Measurement]) -> list[Measurement]:
@@ -201,7 +216,8 @@ def _show_matrices(console: Console, measured: list[Measurement]) -> list[Measur
             if both:
                 summed = all(one["reported"] for one in transfers)
                 way = "both ways at once, their sum" if summed else "one way, beside the way back"
-            key = (first["engine"], side, way, entry.pattern["size"], first["streams"])
+            layout = tuple(_rows(entry))
+            key = (first["engine"], side, way, entry.pattern["size"], layout, first["streams"])
             groups.setdefault(key, []).append(entry)
     shown: set[str] = set()
     for key, members in groups.items():
@@ -234,10 +250,11 @@ def _show_matrix(
     sources: list[str],
     destinations: list[str],
 ) -> None:
-    engine, side, way, size, _streams = key
-    note(
-        console, f"engine {engine}, {side} by the GPU that works, {way}, {figures.size_text(size)}"
-    )
+    engine, side, way, size, layout, _streams = key
+    # Copies between GPUs stand among those with the host, and have no host memory to name.
+    memory = dict.fromkeys(kind for entry in cells.values() for kind in _memory(entry))
+    more = [figures.size_text(size), *layout, *(f"host memory {kind}" for kind in memory)]
+    note(console, f"engine {engine}, {side} by the GPU that works, {way}, {', '.join(more)}")
     table = new_table()
     table.add_column("from \\ to")
     for destination in destinations:

@@ -1,0 +1,57 @@
+"""The tables of copies name all that tells one copy from another."""
+
+import io
+from pathlib import Path
+
+import pytest
+from gpu_machine import machine, plan_of, run_of
+from rich.console import Console
+
+from tierscope.report.gpu_tables import describe
+from tierscope.report.run import show_run
+
+
+def names(**given):
+    topology = machine(gpus=1)
+    run = run_of(plan_of("gpu-copy", topology, from_="node:0", to="gpu:0", **given), topology)
+    return [describe(entry) for entry in run.measurements]
+
+
+def test_a_copy_s_name_tells_rows_memory_and_pages():
+    assert names() == ["node:0 -> gpu:0, ce, pinned"]
+    assert names(rows="4k:8k") == ["node:0 -> gpu:0, ce, pinned, rows of 4096 B every 8192 B"]
+    assert names(memory="registered", pages="base,2m") == [
+        "node:0 -> gpu:0, ce, registered",
+        "node:0 -> gpu:0, ce, registered in 2m pages",
+    ]
+
+
+def shown(**given):
+    """What is printed where starting a copy takes as long as 64 KiB of it."""
+    topology = machine(gpus=2)
+    run = run_of(plan_of("gpu-copy", topology, **given), topology)
+    measurements = [
+        entry.model_copy(update={"estimate": 50e9 * size / (size + (64 << 10))})
+        for entry in run.measurements
+        for size in [entry.pattern["size"]]
+    ]
+    console = Console(file=io.StringIO(), width=100, highlight=False)
+    show_run(console, run.model_copy(update={"measurements": measurements}), Path("run"))
+    return " ".join(console.file.getvalue().split())
+
+
+def test_sweeps_in_pages_of_several_sizes_are_not_taken_for_one():
+    sweep = {"memory": "registered", "pages": "base,2m", "size": "4k..1g*4"}
+    assert shown(from_="node:0", to="gpu:0", **sweep).count("half of it from 64 KiB on") == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"memory": "write-combined"}, "512 MiB, host memory write-combined"),
+        ({"memory": "registered", "pages": "2m"}, "512 MiB, host memory registered in 2m pages"),
+        ({"rows": "4k:8k"}, "512 MiB, rows of 4096 B every 8192 B, host memory pinned"),
+    ],
+)
+def test_a_matrix_says_what_memory_and_rows_it_is_of(given, said):
+    assert said in shown(from_="all", to="all", **given)
