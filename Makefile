@@ -30,6 +30,7 @@ test: test-engine test-sanitized test-python ## Everything that needs no GPU and
 
 test-engine: $(BUILD)/.installed
 	$(BUILD)/engine/engine-tests --gtest_brief=1
+	$(if $(wildcard $(BUILD)/engine/gpu-tests),$(BUILD)/engine/gpu-tests --gtest_brief=1)
 
 # nvcc's host code and the sanitizers do not mix; the GPU part's own tests are `make test-gpu`.
 $(BUILD)/.sanitized: $(BUILD)/.environment $(BUILD)/.clang $(ENGINE_SOURCES)

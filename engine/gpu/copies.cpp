@@ -106,6 +106,33 @@ std::optional<std::size_t> opposite_of(const GpuCopySpec& spec, std::size_t inde
   return std::nullopt;
 }
 
+// Transfers that the same copy engine moves: those of one GPU, the same way.
+bool share_engine(const Transfer& one, const Transfer& other) {
+  const auto own = [](const MemoryPlace& place, const Transfer& transfer) {
+    return !place.on_host() && place.gpu == transfer.gpu;
+  };
+  return one.engine == CopyEngine::kCopyEngine && other.engine == one.engine &&
+         one.gpu == other.gpu && one.source.on_host() == other.source.on_host() &&
+         one.destination.on_host() == other.destination.on_host() &&
+         own(one.source, one) == own(other.source, other) &&
+         own(one.destination, one) == own(other.destination, other);
+}
+
+std::vector<std::vector<std::size_t>> engines_of(const GpuCopySpec& spec) {
+  std::vector<std::vector<std::size_t>> engines;
+  for (std::size_t i = 0; i < spec.transfers.size(); ++i) {
+    const auto shared = std::find_if(engines.begin(), engines.end(), [&](const auto& engine) {
+      return share_engine(spec.transfers[engine.front()], spec.transfers[i]);
+    });
+    if (shared == engines.end()) {
+      engines.push_back({i});
+    } else {
+      shared->push_back(i);
+    }
+  }
+  return engines;
+}
+
 Marking marking_of(const Transfer& transfer, bool alone) {
   if (alone) return kAlone;
   return transfer.engine == CopyEngine::kCopyEngine ? kCopyAmongOthers : kKernelAmongOthers;
@@ -220,7 +247,8 @@ CopyRun make_run(const GpuCopySpec& spec, Gate& gate, Team& team) {
               .lanes = {},
               .references = {},
               .gated = gated,
-              .gate = gate};
+              .gate = gate,
+              .engines = engines_of(spec)};
   run.lanes = make_lanes(spec, run.buffers);
   run.rates.resize(spec.transfers.size());
   for (const Lane& lane : run.lanes) {

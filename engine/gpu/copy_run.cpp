@@ -34,6 +34,22 @@ void queue(Lane& lane) {
   }
 }
 
+bool moves(const Lane& lane, std::size_t transfer) {
+  return lane.transfer_index == transfer ||
+         (lane.opposite && lane.opposite->transfer_index == transfer);
+}
+
+// What a sample moves in it.
+double bytes_of(const CopyRun& run, std::size_t transfer) {
+  double bytes = 0;
+  for (const Lane& lane : run.lanes) {
+    if (moves(lane, transfer)) {
+      bytes += lane.bytes_per_mark() * static_cast<double>(lane.marks.size());
+    }
+  }
+  return bytes;
+}
+
 void wait_for_all(const CopyRun& run) {
   for (const Lane& lane : run.lanes) {
     check_cuda(cudaStreamSynchronize(lane.stream.get()), "waiting for the transfers");
@@ -112,32 +128,39 @@ void move_the_rest(CopyRun& run) {
   wait_for_all(run);
 }
 
-std::vector<Course> by_transfer(const CopyRun& run, const std::vector<Course>& lanes) {
-  std::vector<std::vector<Course>> streams(run.spec.transfers.size());
-  for (std::size_t i = 0; i < lanes.size(); ++i) {
-    streams[run.lanes[i].transfer_index].push_back(lanes[i]);
-    const std::optional<Opposite>& opposite = run.lanes[i].opposite;
-    if (opposite) streams[opposite->transfer_index].push_back(lanes[i]);
+std::vector<Course> by_engine(const CopyRun& run, const std::vector<Course>& lanes) {
+  std::vector<Course> engines;
+  for (const std::vector<std::size_t>& transfers : run.engines) {
+    std::vector<Course> courses;
+    for (std::size_t i = 0; i < lanes.size(); ++i) {
+      if (std::any_of(transfers.begin(), transfers.end(),
+                      [&](std::size_t transfer) { return moves(run.lanes[i], transfer); })) {
+        courses.push_back(lanes[i]);
+      }
+    }
+    engines.push_back(merge(courses));
   }
-  std::vector<Course> transfers;
-  for (const std::vector<Course>& courses : streams) transfers.push_back(merge(courses));
-  return transfers;
+  return engines;
 }
 
 double sample(CopyRun& run) {
-  const std::vector<Course> transfers =
-      by_transfer(run, run.gated ? run_gated(run) : run_ungated(run));
+  const std::vector<Course> courses = by_engine(run, run.gated ? run_gated(run) : run_ungated(run));
   const std::vector<Window> windows =
-      run.in_turn ? std::vector<Window>(transfers.size(), whole(transfers)) : contested(transfers);
+      run.in_turn ? std::vector<Window>(courses.size(), whole(courses)) : contested(courses);
   double total = 0;
   double longest = 0;
-  for (std::size_t i = 0; i < transfers.size(); ++i) {
-    const double seconds = windows[i].end - windows[i].start;
+  for (std::size_t engine = 0; engine < courses.size(); ++engine) {
+    const double seconds = windows[engine].end - windows[engine].start;
     if (seconds <= 0) {
       throw Failure("the transfers were never all under way at once; ask for a larger size");
     }
-    run.rates[i].push_back(bytes_in(transfers[i], windows[i]) / seconds);
-    if (run.spec.transfers[i].reported) total += run.rates[i].back();
+    const double rate = bytes_in(courses[engine], windows[engine]) / seconds;
+    double all = 0;
+    for (const std::size_t transfer : run.engines[engine]) all += bytes_of(run, transfer);
+    for (const std::size_t transfer : run.engines[engine]) {
+      run.rates[transfer].push_back(rate * bytes_of(run, transfer) / all);
+      if (run.spec.transfers[transfer].reported) total += run.rates[transfer].back();
+    }
     longest = std::max(longest, seconds);
   }
   run.seconds.push_back(longest);

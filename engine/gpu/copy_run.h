@@ -17,6 +17,8 @@ struct CopyRun {
   std::map<int, Event> references;  // By GPU.
   bool gated;
   Gate& gate;
+  // Transfers by what moves them: one each, but for those that share a GPU's copy engine.
+  std::vector<std::vector<std::size_t>> engines{};
   // The GPUs serve the transfers one after the other, although all are queued at once.
   bool in_turn = false;
   std::vector<std::vector<double>> rates{};  // By transfer, a sample each.
@@ -34,13 +36,13 @@ std::vector<Course> run_ungated(CopyRun& run);
 void start_anew(CopyRun& run);
 void move_the_rest(CopyRun& run);
 
-// The courses of the lanes, by transfer.
-std::vector<Course> by_transfer(const CopyRun& run, const std::vector<Course>& lanes);
+// The courses of the lanes, by engine.
+std::vector<Course> by_engine(const CopyRun& run, const std::vector<Course>& lanes);
 
 // One sample, gated or not: appends to run.rates and run.seconds, and returns the bytes/s of all
-// transfers that are reported. Each has the rate of its own bytes while all others are under way;
-// those served in turn have their share of the rate at which all bytes were moved. Throws Failure
-// where they were never all under way at once.
+// transfers that are reported. Each has its share of its engine's rate while all other engines are
+// under way; those served in turn, of the rate at which all bytes were moved. Throws Failure where
+// they were never all under way at once.
 double sample(CopyRun& run);
 
 }  // namespace tierscope

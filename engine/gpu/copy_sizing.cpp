@@ -35,12 +35,23 @@ int pieces_of(const Lane& lane, double part_s) {
   return pieces;
 }
 
-// Sizes a lane that took `took` seconds so that what counts lasts for about `sample_s`; false where
-// it does.
-bool size_lane(Lane& lane, double took, double sample_s, int lanes_on_gpu) {
+// The lanes of an engine; of one kernel for both ways, with the way there.
+std::vector<Lane*> lanes_of(CopyRun& run, std::size_t engine) {
+  const std::vector<std::size_t>& transfers = run.engines[engine];
+  std::vector<Lane*> lanes;
+  for (Lane& lane : run.lanes) {
+    if (std::find(transfers.begin(), transfers.end(), lane.transfer_index) != transfers.end()) {
+      lanes.push_back(&lane);
+    }
+  }
+  return lanes;
+}
+
+// Sizes a lane that moves its part in `part_s` seconds so that what counts lasts for about
+// `sample_s`; false where it does.
+bool size_lane(Lane& lane, double part_s, double sample_s, int lanes_on_gpu) {
   const std::pair before(lane.copies, lane.pieces);
   const auto marks = static_cast<double>(lane.marks.size());
-  const double part_s = took / marks / lane.copies * lane.pieces;
   lane.pieces = pieces_of(lane, part_s);
   const bool queued = lane.transfer->engine == CopyEngine::kCopyEngine || lane.single_pass;
   const auto counted = static_cast<double>(lane.marking.marks - lane.marking.tail);
@@ -51,19 +62,25 @@ bool size_lane(Lane& lane, double took, double sample_s, int lanes_on_gpu) {
   return std::pair(lane.copies, lane.pieces) != before;
 }
 
-// Sizes all lanes to last alike, so that they end at about the same time.
+// Sizes all lanes to last alike, so that they end at about the same time; those of one engine have
+// the same to do, however it takes turns.
 void size_lanes(CopyRun& run, double sample_s) {
   constexpr int kRounds = 2;  // The first is too short for a good guess.
   std::map<int, int> lanes_on;
   for (const Lane& lane : run.lanes) ++lanes_on[lane.transfer->gpu];
   bool changed = true;
   for (int round = 0; round < kRounds && changed; ++round) {
-    const std::vector<Course> courses = run_gated(run);
+    const std::vector<Course> courses = by_engine(run, run_gated(run));
     changed = false;
-    for (std::size_t i = 0; i < run.lanes.size(); ++i) {
-      const double took = courses[i].times.back() - courses[i].times.front();
-      const int lanes = lanes_on.at(run.lanes[i].transfer->gpu);
-      changed |= size_lane(run.lanes[i], took, sample_s, lanes);
+    for (std::size_t engine = 0; engine < courses.size(); ++engine) {
+      const Course& course = courses[engine];
+      const double rate =
+          bytes_in(course, whole({course})) / (course.times.back() - course.times[0]);
+      const std::vector<Lane*> lanes = lanes_of(run, engine);
+      for (Lane* lane : lanes) {
+        const double part_s = static_cast<double>(lane->bytes * lanes.size()) / rate;
+        changed |= size_lane(*lane, part_s, sample_s, lanes_on.at(lane->transfer->gpu));
+      }
     }
   }
 }
@@ -72,9 +89,9 @@ void size_lanes(CopyRun& run, double sample_s) {
 // sample. Twice, since a stall of the host's can look alike.
 void look_for_turns(CopyRun& run) {
   constexpr int kLooks = 2;
-  if (run.spec.transfers.size() < 2) return;
+  if (run.engines.size() < 2) return;
   for (int look = 0; look < kLooks; ++look) {
-    if (!in_turn(by_transfer(run, run_gated(run)))) return;
+    if (!in_turn(by_engine(run, run_gated(run)))) return;
   }
   run.in_turn = true;
   int fewest = run.lanes.front().copies;

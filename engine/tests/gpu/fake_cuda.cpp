@@ -1,0 +1,419 @@
+#include "gpu/fake_cuda.h"
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "gpu/chase_kernels.h"
+#include "gpu/copy_kernels.h"
+#include "gpu/gate.h"
+#include "gpu/pattern.h"
+
+namespace tierscope::fake_cuda {
+namespace {
+
+constexpr int kGpus = 4;
+constexpr int kMultiprocessors = 3;
+constexpr int kHost = -1;
+constexpr int kNoEngine = -1;
+
+struct Work {
+  std::function<void(double now)> act;
+  double seconds = 0;
+  int engine = kNoEngine;
+  unsigned gate = 0;  // The round of the gate that it waits for.
+};
+
+struct FakeStream {
+  int gpu;
+  double time = 0;
+  std::deque<Work> work{};
+};
+
+struct FakeEvent {
+  double time = 0;
+};
+
+struct Engine {
+  double free = 0;
+  const FakeStream* last = nullptr;
+};
+
+struct State {
+  Machine machine{};
+  int current_gpu = 0;
+  double now = 0;
+  unsigned opened = 0;
+  double opened_at = 0;
+  std::set<FakeStream*> streams{};
+  std::map<int, Engine> engines{};
+  std::map<const std::byte*, std::pair<std::size_t, int>> memory{};  // Size and place, by start.
+};
+
+State& state() {
+  static State it;
+  return it;
+}
+
+FakeStream& stream_of(cudaStream_t stream) { return *reinterpret_cast<FakeStream*>(stream); }
+FakeEvent& event_of(cudaEvent_t event) { return *reinterpret_cast<FakeEvent*>(event); }
+
+double start_of(const FakeStream& stream) {
+  const Work& work = stream.work.front();
+  double start = stream.time;
+  if (work.gate > 0) start = std::max(start, state().opened_at);
+  if (work.engine != kNoEngine) start = std::max(start, state().engines[work.engine].free);
+  return start;
+}
+
+// Whether `one` comes before `other` although both could start now.
+bool goes_first(const FakeStream& one, const FakeStream& other) {
+  const int engine = one.work.front().engine;
+  if (engine == kNoEngine || other.work.front().engine == kNoEngine) return engine == kNoEngine;
+  const bool is_last = state().engines[engine].last == &one;
+  return is_last == state().machine.stays_with_a_stream;
+}
+
+FakeStream* next() {
+  FakeStream* best = nullptr;
+  for (FakeStream* stream : state().streams) {
+    if (stream->work.empty() || stream->work.front().gate > state().opened) continue;
+    if (best == nullptr || start_of(*stream) < start_of(*best) ||
+        (start_of(*stream) == start_of(*best) && goes_first(*stream, *best))) {
+      best = stream;
+    }
+  }
+  return best;
+}
+
+void run_all() {
+  while (FakeStream* stream = next()) {
+    const double end = start_of(*stream) + stream->work.front().seconds;
+    const Work work = std::move(stream->work.front());
+    stream->work.pop_front();
+    stream->time = end;
+    if (work.engine != kNoEngine) state().engines[work.engine] = {end, stream};
+    state().now = std::max(state().now, end);
+    if (work.act) work.act(end);
+  }
+}
+
+void add(cudaStream_t stream, Work work) {
+  if (stream == nullptr) {
+    run_all();
+    work.act(state().now);
+    return;
+  }
+  FakeStream& to = stream_of(stream);
+  to.time = std::max(to.time, to.work.empty() ? state().now : to.time);
+  to.work.push_back(std::move(work));
+}
+
+int place_of(const void* address) {
+  const auto* at = static_cast<const std::byte*>(address);
+  auto found = state().memory.upper_bound(at);
+  if (found == state().memory.begin()) return kHost;
+  --found;
+  return at < found->first + found->second.first ? found->second.second : kHost;
+}
+
+int engine_of(const FakeStream& stream, const void* to, const void* from) {
+  enum Way { kToHost, kFromHost, kToPeers, kInside, kWays };
+  const int source = place_of(from);
+  const int destination = place_of(to);
+  if (destination == kHost) return stream.gpu * kWays + kToHost;
+  if (source == kHost) return stream.gpu * kWays + kFromHost;
+  return source * kWays + (source == destination ? kInside : kToPeers);
+}
+
+void copy(void* to, const void* from, std::size_t bytes) {
+  if (state().machine.copies()) std::memcpy(to, from, bytes);
+}
+
+void add_kernel(cudaStream_t stream, std::size_t bytes, std::function<void()> act) {
+  const auto& rates = state().machine.kernels;
+  const auto rate = rates.find(stream_of(stream).gpu);
+  add(stream,
+      {.act = [act = std::move(act)](double) { act(); },
+       .seconds = static_cast<double>(bytes) / (rate == rates.end() ? 40e6 : rate->second)});
+}
+
+cudaError_t allocate(void** memory, std::size_t bytes, int place) {
+  constexpr std::size_t kPage = 4096;
+  *memory = std::aligned_alloc(kPage, (bytes + kPage - 1) / kPage * kPage);
+  std::memset(*memory, 1, bytes);
+  state().memory[static_cast<std::byte*>(*memory)] = {bytes, place};
+  return cudaSuccess;
+}
+
+cudaError_t give_back(void* memory) {
+  run_all();
+  state().memory.erase(static_cast<std::byte*>(memory));
+  std::free(memory);
+  return cudaSuccess;
+}
+
+}  // namespace
+
+void set(const Machine& machine) {
+  state().machine = machine;
+  state().now = 0;
+  state().engines.clear();
+}
+
+}  // namespace tierscope::fake_cuda
+
+using namespace tierscope::fake_cuda;  // NOLINT: these functions are CUDA's, in no namespace.
+
+extern "C" {
+
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = 13000;
+  return cudaSuccess;
+}
+cudaError_t cudaGetDeviceCount(int* count) {
+  *count = kGpus;
+  return cudaSuccess;
+}
+cudaError_t cudaGetDevice(int* gpu) {
+  *gpu = state().current_gpu;
+  return cudaSuccess;
+}
+cudaError_t cudaSetDevice(int gpu) {
+  state().current_gpu = gpu;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
+  *can = 1;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) { return cudaSuccess; }
+cudaError_t cudaDeviceGetPCIBusId(char* address, int bytes, int gpu) {
+  std::snprintf(address, static_cast<std::size_t>(bytes), "0000:%02x:00.0", 0x17 + gpu);
+  return cudaSuccess;
+}
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
+  std::strcpy(properties->name, "Fake GPU");
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
+  *value = attribute == cudaDevAttrComputeCapabilityMajor ? 9
+           : attribute == cudaDevAttrMultiProcessorCount  ? kMultiprocessors
+                                                          : 0;
+  return cudaSuccess;
+}
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  *free = *total = std::size_t{16} << 30;
+  return cudaSuccess;
+}
+cudaError_t cudaGetLastError() { return cudaSuccess; }
+const char* cudaGetErrorName(cudaError_t) { return "an error"; }
+const char* cudaGetErrorString(cudaError_t) { return "an error"; }
+
+cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
+  return allocate(memory, bytes, state().current_gpu);
+}
+cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned) {
+  return allocate(memory, bytes, kHost);
+}
+cudaError_t cudaMallocManaged(void**, std::size_t, unsigned) { return cudaErrorNotSupported; }
+cudaError_t cudaFree(void* memory) { return memory == nullptr ? cudaSuccess : give_back(memory); }
+cudaError_t cudaFreeHost(void* memory) { return give_back(memory); }
+cudaError_t cudaHostRegister(void*, std::size_t, unsigned) { return cudaSuccess; }
+cudaError_t cudaHostUnregister(void*) { return cudaSuccess; }
+cudaError_t cudaMemAdvise(const void*, std::size_t, cudaMemoryAdvise, cudaMemLocation) {
+  return cudaErrorNotSupported;
+}
+cudaError_t cudaMemPrefetchAsync(const void*, std::size_t, cudaMemLocation, unsigned,
+                                 cudaStream_t) {
+  return cudaErrorNotSupported;
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  auto* made = new FakeStream{.gpu = state().current_gpu};
+  state().streams.insert(made);
+  *stream = reinterpret_cast<cudaStream_t>(made);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  run_all();
+  state().streams.erase(&stream_of(stream));
+  delete &stream_of(stream);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t) {
+  run_all();
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceSynchronize() {
+  run_all();
+  return cudaSuccess;
+}
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  *event = reinterpret_cast<cudaEvent_t>(new FakeEvent);
+  return cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete &event_of(event);
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  add(stream, {.act = [event](double now) { event_of(event).time = now; }});
+  return cudaSuccess;
+}
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t from, cudaEvent_t to) {
+  *milliseconds = static_cast<float>((event_of(to).time - event_of(from).time) * 1e3);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind) {
+  run_all();
+  std::memcpy(to, from, bytes);
+  return cudaSuccess;
+}
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind,
+                            cudaStream_t stream) {
+  add(stream, {.act = [=](double) { copy(to, from, bytes); },
+               .seconds = static_cast<double>(bytes) / state().machine.copy_engine,
+               .engine = engine_of(stream_of(stream), to, from)});
+  return cudaSuccess;
+}
+cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from,
+                              std::size_t from_pitch, std::size_t row_bytes, std::size_t rows,
+                              cudaMemcpyKind, cudaStream_t stream) {
+  const auto act = [=](double) {
+    for (std::size_t row = 0; row < rows; ++row) {
+      copy(static_cast<std::byte*>(to) + row * to_pitch,
+           static_cast<const std::byte*>(from) + row * from_pitch, row_bytes);
+    }
+  };
+  add(stream, {.act = act,
+               .seconds = static_cast<double>(row_bytes * rows) / state().machine.copy_engine,
+               .engine = engine_of(stream_of(stream), to, from)});
+  return cudaSuccess;
+}
+cudaError_t cudaMemset(void* memory, int value, std::size_t bytes) {
+  run_all();
+  std::memset(memory, value, bytes);
+  return cudaSuccess;
+}
+cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStream_t stream) {
+  add(stream, {.act = [=](double) { std::memset(memory, value, bytes); }});
+  return cudaSuccess;
+}
+
+}  // extern "C"
+
+// What stands in for the kernels, on the CPU.
+namespace tierscope {
+namespace {
+
+unsigned char expected_byte(std::size_t at, const Pattern& pattern) {
+  const bool inside =
+      at >= pattern.offset && (at - pattern.offset) % pattern.pitch < pattern.row_bytes;
+  const std::uint64_t seed = inside ? pattern.seed : pattern.other;
+  return static_cast<unsigned char>((at * 0x9e3779b97f4a7c15ULL + seed * 0xbf58476d1ce4e5b9ULL) >>
+                                    56U);
+}
+
+std::uint32_t walk(const Chase& chase) {
+  const std::byte* at = chase.start + chase.first * chase.stride;
+  for (std::uint32_t i = 0; i < chase.loads; ++i) {
+    std::memcpy(&at, at, sizeof at);
+  }
+  return static_cast<std::uint32_t>(static_cast<std::size_t>(at - chase.start) / chase.stride);
+}
+
+// Of a cycle that an L1 holds: it misses once in each slot.
+void add_chase(const Chase& chase, cudaStream_t stream, std::function<void()> more) {
+  const Machine& machine = state().machine;
+  std::size_t slots = 1;
+  const std::byte* at = chase.start;
+  for (std::memcpy(&at, at, sizeof at); at != chase.start; ++slots) {
+    std::memcpy(&at, at, sizeof at);
+  }
+  const std::size_t misses = std::min<std::size_t>(slots, chase.loads);
+  add(stream, {.act =
+                   [chase, more = std::move(more)](double) {
+                     *chase.last = walk(chase);
+                     more();
+                   },
+               .seconds = machine.launch_s + static_cast<double>(misses) * machine.miss_s +
+                          static_cast<double>(chase.loads - misses) * machine.hit_s});
+}
+
+}  // namespace
+
+Gate::Gate() { opened_ = new unsigned(0); }
+Gate::~Gate() { delete opened_; }
+void Gate::hold(cudaStream_t stream) {
+  // Rounds go on from gate to gate here.
+  add(stream, {.act = [](double) {}, .gate = state().opened + 1});
+}
+void Gate::open() {
+  *opened_ = round_;
+  ++state().opened;
+  state().opened_at = state().now;
+}
+bool runs_kernels() { return true; }
+
+void fill_pattern(std::byte* data, std::size_t first, std::size_t bytes, const Pattern& pattern,
+                  cudaStream_t) {
+  for (std::size_t i = 0; i < bytes; ++i) {
+    data[i] = static_cast<std::byte>(expected_byte(first + i, pattern));
+  }
+}
+void compare_pattern(const std::byte* data, std::size_t first, std::size_t bytes,
+                     const Pattern& pattern, Mismatch* found, cudaStream_t) {
+  for (std::size_t i = 0; i < bytes; ++i) {
+    if (static_cast<unsigned char>(data[i]) == expected_byte(first + i, pattern)) continue;
+    ++found->bytes;
+    found->first = std::min<unsigned long long>(found->first, first + i);
+  }
+}
+
+int most_copy_blocks() { return 64; }
+int single_pass_copy_blocks(std::size_t) { return 1024; }
+int most_exchange_blocks() { return 64; }
+int most_bulk_blocks() { return 64; }
+bool has_bulk_copy(int major) { return major >= 9; }
+void launch_copy(std::byte* to, const std::byte* from, std::size_t bytes, int passes, int,
+                 cudaStream_t stream) {
+  add_kernel(stream, bytes * static_cast<std::size_t>(passes), [=] { copy(to, from, bytes); });
+}
+void launch_exchange(const CopyEnds& there, const CopyEnds& back, std::size_t bytes, int passes,
+                     int, cudaStream_t stream) {
+  add_kernel(stream, bytes * static_cast<std::size_t>(passes), [=] {
+    copy(there.to, there.from, bytes);
+    copy(back.to, back.from, bytes);
+  });
+}
+void launch_bulk_copy(std::byte* to, const std::byte* from, std::size_t bytes, int passes,
+                      int blocks, cudaStream_t stream) {
+  launch_copy(to, from, bytes, passes, blocks, stream);
+}
+
+void lay_chain(std::byte* start, std::size_t stride, const std::uint32_t* next, std::uint32_t slots,
+               cudaStream_t) {
+  for (std::uint32_t i = 0; i < slots; ++i) {
+    const std::byte* const to = start + next[i] * stride;
+    std::memcpy(start + i * stride, static_cast<const void*>(&to), sizeof to);
+  }
+}
+void launch_chase(const Chase& chase, cudaStream_t stream) {
+  add_chase(chase, stream, [] {});
+}
+void launch_bulk_chase(const Chase& chase, cudaStream_t stream) { launch_chase(chase, stream); }
+void launch_chase_on(const Chase& chase, int, int, unsigned* ran, cudaStream_t stream) {
+  add_chase(chase, stream, [ran] { *ran = 1; });
+}
+
+}  // namespace tierscope
