@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from topology_machines import CXL_CLASS, GPU_CLASS, NVIDIA, NVME_CLASS, FakeNvml, Sysfs, fake_gpu
@@ -238,6 +239,14 @@ def test_nvml_tells_memory_links_and_coherence(sysfs: Sysfs) -> None:
     assert (gpu.address, gpu.memory_clock_hz, gpu.memory_bus_bits) == ("0000:17:00.0", 2619e6, 5120)
     assert [(link.version, link.links, link.peer) for link in gpu.nvlinks] == [(4, 18, "switch")]
     assert (gpu.c2c_links, gpu.c2c_rate) == (2, 450e9)
+
+
+@pytest.mark.parametrize("bus", ["00000000:00:00.0", "FFFFFFFF:FF:FF.0"])
+def test_a_switch_without_an_address_has_none(sysfs: Sysfs, bus: str) -> None:
+    answers = {"Architecture": 9, "NvLinkRemoteDeviceType": 2, ("NvLinkState", 0): 1}
+    remote = {"NvLinkRemotePciInfo": SimpleNamespace(busId=bus)}
+    gpu = discover(sysfs.root, FakeNvml([fake_gpu("17") | answers | remote])).gpus[0]
+    assert [link.peer_address for link in gpu.nvlinks] == [None]
 
 
 def test_nvml_that_answers_nothing_gives_a_bare_gpu(sysfs: Sysfs) -> None:

@@ -49,6 +49,9 @@ _NVLINK_GPUS = {
     4: ("H100", "H200", "H800", "H20", "GH200"),
     5: ("B100", "B200", "B300", "GB200", "GB300"),
 }
+_GA102 = ("A40", "RTX A", "RTX 3090")
+GA102_RATE = 14.0625e9
+"""bytes/s each way of a link of these Ampere GPUs (NVIDIA Ampere GA102 GPU Architecture)."""
 C2C_RATE = 450e9
 """bytes/s each way between a Grace CPU and its GPU."""
 
@@ -110,25 +113,30 @@ def cxl_limit(link: PcieLink, where: str) -> Limit | None:
 
 def nvlink_version(gpu_name: str) -> tuple[int, float] | None:
     """NVLink generation of a GPU by its name, and bytes/s a link; None where it has none."""
-    words = gpu_name.replace("-", " ").split()
     for version, names in _NVLINK_GPUS.items():
-        for name in names:
-            if (" " in name and name in gpu_name) or any(word == name for word in words):
-                return version, NVLINK[version][0]
+        if _is_one_of(gpu_name, names):
+            return version, NVLINK[version][0]
     return None
 
 
+def _is_one_of(gpu_name: str, names: tuple[str, ...]) -> bool:
+    words = gpu_name.replace("-", " ").split()
+    return any(name in gpu_name if " " in name else name in words for name in names)
+
+
 def nvlink_limit(
-    version: int, links: int, where: str, reported: float | None = None
+    version: int, links: int, where: str, gpu_name: str = "", reported: float | None = None
 ) -> Limit | None:
     """Limit of several NVLinks taken together; ``reported`` is the driver's bytes/s of one link.
 
-    The driver's figure is the raw rate, in some generations 3% to 6% above the data sheets' (H100:
-    26.562 GB/s for 25), but of links that a GPU runs slower (GA102: 14.062 GB/s) the only one.
+    The driver's figure is the raw rate, in some generations up to 6% above the data sheets' (GB200:
+    53.125 GB/s for 50); where it is below theirs, links run slower.
     """
     if version not in NVLINK:
         return None
     rate, source = NVLINK[version][0], _NVLINK_SOURCE
+    if version == 3 and _is_one_of(gpu_name, _GA102):
+        rate = GA102_RATE
     if reported is not None and reported < rate:
         rate, source = reported, "NVML NVLINK_SPEED_MBPS_COMMON"
     return _limit(

@@ -168,8 +168,10 @@ def _nvlinks(nvml: Nvml, index: int) -> list[NvLink]:
         kind = kinds.get(nvml.ask("NvLinkRemoteDeviceType", index, link), "gpu")
         remote = nvml.ask("NvLinkRemotePciInfo", index, link)
         address = pci_address(_text(remote.busId)) if remote is not None else ""
-        # Hopper's driver gives every link of a switch the address 0: nothing to tell apart.
-        peers[(kind, address if address.strip("0:.") else None)] += 1
+        # Hopper's driver gives every link of a switch the address 0, or ffffffff:ff:ff.0 in virtual
+        # machines: nothing to tell apart.
+        told = address.strip("0:.") and not address.startswith("ffffffff")
+        peers[(kind, address if told else None)] += 1
     speed = nvml.field("NVLINK_SPEED_MBPS_COMMON", index) if peers else None
     return [
         NvLink(

@@ -151,8 +151,8 @@ def _cpu_to_gpu(topology: Topology, tree: Tree, homes: list[int], gpu: Gpu) -> l
     to_cpu = [link for link in gpu.nvlinks if link.peer == "cpu" and link.version]
     if to_cpu:
         links = sum(link.links for link in to_cpu)
-        first = to_cpu[0]
-        limit = nvlink_limit(first.version or 0, links, f" CPU - {name}", first.rate_per_link)
+        version, rate = to_cpu[0].version or 0, to_cpu[0].rate_per_link
+        limit = nvlink_limit(version, links, f" CPU - {name}", gpu.name, rate)
         return [*crossing, Hop(name=f"CPU - {name}", limit=limit)]
     if any(_is_memory_of(node, gpu) for node in topology.nodes):
         # Its memory is a node, so CPUs reach it coherently, and not over PCIe.
@@ -181,7 +181,8 @@ def _gpu_to_gpu(topology: Topology, tree: Tree, first: Gpu, second: Gpu) -> list
         if not direct:
             count = min(count, sum(link.links for link in back))
         where = f" {names}" + ("" if direct else " through NVSwitch")
-        limit = nvlink_limit(links[0].version, count, where, links[0].rate_per_link)
+        rate = links[0].rate_per_link
+        limit = nvlink_limit(links[0].version, count, where, first.name, rate)
         return [Hop(name=names, limit=limit)]
     common = tree.common(first.address, second.address)
     up = _gpu_links(tree, first, common)
