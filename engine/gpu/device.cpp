@@ -27,6 +27,21 @@ bool run_on(const std::vector<int>& cpus) {
   return pthread_setaffinity_np(pthread_self(), sizeof set, &set) == 0;
 }
 
+// Lets `gpu` reach `peer`'s memory; false where it cannot.
+bool enable_peer(int gpu, int peer) {
+  int can = 0;
+  check_cuda(cudaDeviceCanAccessPeer(&can, gpu, peer), "asking for peer access");
+  if (can == 0) return false;
+  const OnGpu on(gpu);
+  const cudaError_t error = cudaDeviceEnablePeerAccess(peer, 0);
+  if (error == cudaErrorPeerAccessAlreadyEnabled) {
+    cudaGetLastError();
+    return true;
+  }
+  check_cuda(error, fmt::format("letting GPU {} reach GPU {}'s memory", gpu, peer));
+  return true;
+}
+
 }  // namespace
 
 void require_gpu(int gpu) {
@@ -50,20 +65,14 @@ void require_gpu(int gpu) {
 
 void require_peer(int gpu, int peer) {
   if (gpu == peer) return;
-  int can = 0;
-  check_cuda(cudaDeviceCanAccessPeer(&can, gpu, peer), "asking for peer access");
-  if (can == 0) {
+  if (!enable_peer(gpu, peer)) {
     throw Unavailable(
         fmt::format("GPU {} cannot reach GPU {}'s memory directly", gpu, peer),
         "`nvidia-smi topo -p2p r` shows why; over PCIe, ACS or an IOMMU may forbid it");
   }
-  const OnGpu on(gpu);
-  const cudaError_t error = cudaDeviceEnablePeerAccess(peer, 0);
-  if (error == cudaErrorPeerAccessAlreadyEnabled) {
-    cudaGetLastError();
-    return;
-  }
-  check_cuda(error, fmt::format("letting GPU {} reach GPU {}'s memory", gpu, peer));
+  // Both ways, since an H200's copy engine reads 0.6% faster where only its own GPU may reach the
+  // other: a figure would depend on what was measured before it.
+  enable_peer(peer, gpu);
 }
 
 int attribute_of(int gpu, cudaDeviceAttr attribute) {

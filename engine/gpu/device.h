@@ -13,7 +13,8 @@ namespace tierscope {
 // Throws Unavailable where there is no such GPU; else it has a context from here on.
 void require_gpu(int gpu);
 
-// Lets `gpu` reach `peer`'s memory directly; throws Unavailable where it cannot.
+// Lets `gpu` reach `peer`'s memory directly, and the other way round where that can be; throws
+// Unavailable where `gpu` cannot.
 void require_peer(int gpu, int peer);
 
 int attribute_of(int gpu, cudaDeviceAttr attribute);

@@ -55,3 +55,18 @@ def test_sweeps_in_pages_of_several_sizes_are_not_taken_for_one():
 )
 def test_a_matrix_says_what_memory_and_rows_it_is_of(given, said):
     assert said in shown(from_="all", to="all", **given)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("host-to-all", ["host-to-all: 3 transfers from node:0, ce, pinned"]),
+        ("all-to-host", ["all-to-host: 3 transfers to node:0, ce, pinned"]),
+        ("one-to-all", [f"one-to-all: 2 transfers from gpu:{one}, ce" for one in range(3)]),
+        ("all-to-all", ["all-to-all: 6 transfers, ce"]),
+    ],
+)
+def test_a_set_s_name_tells_the_end_that_its_transfers_share(name, said):
+    topology = machine(gpus=3, nodes=1)
+    run = run_of(plan_of("gpu-together", topology, set=name), topology)
+    assert [describe(entry).partition(", gpu:")[0] for entry in run.measurements] == said

@@ -174,7 +174,7 @@ def describe(entry: Measurement) -> str:
     if len(transfers) == 2 and transfers[1]["source"] == first["destination"]:
         name = name.replace("->", "<->")
     elif len(transfers) > 1:
-        name = f"{len(transfers)} transfers"
+        name = f"{len(transfers)} transfers{_common_end(transfers)}"
     if label:
         name = f"{label}: {name}"
     peers = first["source"]["where"] == first["destination"]["where"] and len(transfers) <= 2
@@ -183,6 +183,14 @@ def describe(entry: Measurement) -> str:
     if first["source"] == first["destination"]:
         worker = []
     return ", ".join([name, first["engine"], *worker, *_memory(entry), *_rows(entry), *streams])
+
+
+def _common_end(transfers: list[dict[str, Any]]) -> str:
+    names = [transfer["name"].partition(" -> ") for transfer in transfers]
+    start, _, end = names[0]
+    if all(name[0] == start for name in names):
+        return f" from {start}"
+    return f" to {end}" if all(name[2] == end for name in names) else ""
 
 
 def _memory(entry: Measurement) -> list[str]:
