@@ -205,9 +205,19 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
-  *value = attribute == cudaDevAttrComputeCapabilityMajor ? 9
-           : attribute == cudaDevAttrMultiProcessorCount  ? kMultiprocessors
-                                                          : 0;
+  switch (attribute) {
+    case cudaDevAttrComputeCapabilityMajor:
+      *value = 9;
+      break;
+    case cudaDevAttrMultiProcessorCount:
+      *value = kMultiprocessors;
+      break;
+    case cudaDevAttrConcurrentManagedAccess:
+      *value = 1;
+      break;
+    default:
+      *value = 0;
+  }
   return cudaSuccess;
 }
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
@@ -224,17 +234,19 @@ cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
 cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned) {
   return allocate(memory, bytes, kHost);
 }
-cudaError_t cudaMallocManaged(void**, std::size_t, unsigned) { return cudaErrorNotSupported; }
+cudaError_t cudaMallocManaged(void** memory, std::size_t bytes, unsigned) {
+  return allocate(memory, bytes, kHost);
+}
 cudaError_t cudaFree(void* memory) { return memory == nullptr ? cudaSuccess : give_back(memory); }
 cudaError_t cudaFreeHost(void* memory) { return give_back(memory); }
 cudaError_t cudaHostRegister(void*, std::size_t, unsigned) { return cudaSuccess; }
 cudaError_t cudaHostUnregister(void*) { return cudaSuccess; }
 cudaError_t cudaMemAdvise(const void*, std::size_t, cudaMemoryAdvise, cudaMemLocation) {
-  return cudaErrorNotSupported;
+  return cudaSuccess;
 }
 cudaError_t cudaMemPrefetchAsync(const void*, std::size_t, cudaMemLocation, unsigned,
                                  cudaStream_t) {
-  return cudaErrorNotSupported;
+  return cudaSuccess;
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {

@@ -33,17 +33,22 @@ GpuCommon common() {
           .trace = false};
 }
 
-Outcome measure(std::vector<Transfer> transfers, std::size_t size = kSize) {
+Outcome measure(const GpuCopySpec& spec) {
   Workspace workspace;
-  return measure_gpu_copy({.common = common(),
-                           .size = size,
-                           .offset = 0,
-                           .row_bytes = 0,
-                           .pitch = 0,
-                           .verify = true,
-                           .transfers = std::move(transfers)},
-                          workspace, [](double, const std::vector<double>&) {});
+  return measure_gpu_copy(spec, workspace, [](double, const std::vector<double>&) {});
 }
+
+GpuCopySpec copies(std::vector<Transfer> transfers) {
+  return {.common = common(),
+          .size = kSize,
+          .offset = 0,
+          .row_bytes = 0,
+          .pitch = 0,
+          .verify = true,
+          .transfers = std::move(transfers)};
+}
+
+Outcome measure(std::vector<Transfer> transfers) { return measure(copies(std::move(transfers))); }
 
 double rate_of(const Outcome& outcome, std::size_t transfer) {
   return outcome.figures.at(transfer).estimate;
@@ -58,6 +63,40 @@ TEST(FakeGpu, OneCopyHasItsEnginesRate) {
   const Outcome outcome = measure({transfer(kHostMemory, memory_of(0), 0)});
   expect_rate(outcome.sampled.estimate.median, 80e6);
   EXPECT_TRUE(outcome.evidence.contains("verified"));
+}
+
+TEST(FakeGpu, RowsAndOffsetsAreVerifiedAndThePaddingIsLeftAlone) {
+  fake_cuda::set({});
+  GpuCopySpec rows = copies({transfer(kHostMemory, memory_of(0), 0)});
+  rows.row_bytes = 1000;
+  rows.pitch = 1024;
+  expect_rate(measure(rows).sampled.estimate.median, 50e6);
+  GpuCopySpec odd =
+      copies({transfer(memory_of(0), memory_of(1), 0, CopyEngine::kMultiprocessors, 3)});
+  odd.size = 4097;
+  odd.offset = 5;
+  EXPECT_TRUE(measure(odd).evidence.contains("verified"));
+}
+
+TEST(FakeGpu, EveryKindOfHostMemoryIsVerified) {
+  fake_cuda::set({});
+  for (const HostKind kind :
+       {HostKind::kWriteCombined, HostKind::kRegistered, HostKind::kPageable, HostKind::kManaged,
+        HostKind::kManagedPrefetch, HostKind::kManagedAdvised}) {
+    MemoryPlace memory = kHostMemory;
+    memory.kind = kind;
+    EXPECT_TRUE(measure({transfer(memory, memory_of(0), 0)}).evidence.contains("verified"));
+    EXPECT_TRUE(measure({transfer(memory_of(0), memory, 0)}).evidence.contains("verified"));
+  }
+}
+
+// Where no GPU reaches it by the CPU's page tables.
+TEST(FakeGpu, PageableMemoryIsNotForKernels) {
+  fake_cuda::set({});
+  MemoryPlace memory = kHostMemory;
+  memory.kind = HostKind::kPageable;
+  EXPECT_THROW(measure({transfer(memory, memory_of(0), 0, CopyEngine::kMultiprocessors)}),
+               Unavailable);
 }
 
 TEST(FakeGpu, StreamsOfOneTransferShareItsEngine) {
