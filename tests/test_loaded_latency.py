@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests import made_up
 
@@ -86,6 +86,7 @@ def test_points_gather_where_the_curve_bends() -> None:
     assert max(b - a for a, b in pairwise(rates)) < 0.25 * PEAK
 
 
+@example([(0, 1000000.0000000001, 1.0), (2, 1e6, 2.0)], 1.0)  # Alike but for rounding.
 @given(
     st.lists(
         st.tuples(st.integers(0, 10_000), st.floats(1e6, 1e12), st.floats(1, 1e5)),

@@ -163,9 +163,8 @@ def _between(lighter: Point | None, heavier: Point) -> int | None:
         return None
     share = 0.5
     if 0 < lighter.bandwidth < heavier.bandwidth:
-        middle = 2 / (lighter.bandwidth + heavier.bandwidth)
-        fast, slow = 1 / heavier.bandwidth, 1 / lighter.bandwidth
-        share = min(0.9, max(0.1, (middle - fast) / (slow - fast)))
+        # (1/middle - 1/heavier) / (1/lighter - 1/heavier), without a difference to divide by.
+        share = max(0.1, lighter.bandwidth / (lighter.bandwidth + heavier.bandwidth))
     return heavier.delay_ns + min(gap - 1, max(1, round(share * gap)))
 
 
@@ -180,8 +179,8 @@ def delay_for(points: Sequence[Point], bandwidth: float) -> int | None:
         if point.bandwidth > bandwidth:
             if before is None or before.bandwidth <= 0:
                 return round(point.delay_ns * point.bandwidth / bandwidth)
-            fast, slow = 1 / point.bandwidth, 1 / before.bandwidth
-            share = (1 / bandwidth - fast) / (slow - fast)
+            fast, slow = point.bandwidth - bandwidth, point.bandwidth - before.bandwidth
+            share = before.bandwidth * fast / (bandwidth * slow)
             return point.delay_ns + round(share * (before.delay_ns - point.delay_ns))
         before = point
     return None
