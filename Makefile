@@ -32,7 +32,7 @@ test-engine: $(BUILD)/.installed
 	$(BUILD)/engine/engine-tests --gtest_brief=1
 	$(if $(wildcard $(BUILD)/engine/gpu-tests),$(BUILD)/engine/gpu-tests --gtest_brief=1)
 
-# nvcc's host code and the sanitizers do not mix; the GPU part's own tests are `make test-gpu`.
+# nvcc's host code and the sanitizers do not mix; the GPU part is tested by gpu-tests and on GPUs.
 $(BUILD)/.sanitized: $(BUILD)/.environment $(BUILD)/.clang $(ENGINE_SOURCES)
 	@$(BIN)/cmake -G Ninja -S . -B $(BUILD)/sanitized -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja \
 	  -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=RelWithDebInfo -DTIERSCOPE_CUDA=OFF \

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pairs import Comparison
+from pairs import Comparison, take_turns
 
 PAIRS = 3
 V08 = [str(index) for index in range(35)]
@@ -31,24 +31,14 @@ class Run:
 
 def compare() -> Iterator[Comparison | str]:
     """One comparison a test case that both sides ran, then of the time the whole list takes."""
-    pairs = []
-    for pair in range(PAIRS):
-        runs = {}
-        for side in sorted(SIDES, reverse=pair % 2 == 1):
-            runs[side] = run(SIDES[side]())
-        pairs.append((runs["ours"], runs["theirs"]))
-    ours, theirs = zip(*pairs, strict=True)
-    for name in theirs[0].sums:
-        if all(name in one.sums for one in (*ours, *theirs)):
+    sides = take_turns(PAIRS, lambda: run(ours()), lambda: run(theirs()))
+    for name in sides[1][0].sums:
+        if all(name in one.sums for side in sides for one in side):
             unit = "ns" if "latency" in name else "GB/s"
-            yield Comparison(
-                name, unit, [one.sums[name] for one in ours], [one.sums[name] for one in theirs]
-            )
+            yield Comparison(name, unit, *([one.sums[name] for one in side] for side in sides))
         else:
             yield f"{name}: not in every run of both sides"
-    yield Comparison(
-        "whole list of v0.8", "s", [one.seconds for one in ours], [one.seconds for one in theirs]
-    )
+    yield Comparison("whole list of v0.8", "s", *([one.seconds for one in s] for s in sides))
 
 
 def ours() -> list[str]:
@@ -74,6 +64,3 @@ def run(command: list[str]) -> Run:
         sys.stderr.write(ran.stdout[-500:] + ran.stderr[-500:])
     found = re.findall(r"^SUM (\S+) (\S+)$", ran.stdout, re.MULTILINE)
     return Run({name: float(value) for name, value in found}, seconds)
-
-
-SIDES = {"ours": ours, "theirs": theirs}

@@ -3,6 +3,7 @@
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from tierscope.engine import stream
 from tierscope.model.event import Result
@@ -19,6 +20,8 @@ from tierscope.model.plan import (
     Sampling,
     Spec,
 )
+
+Taken = TypeVar("Taken")
 
 NODE = Placement(policy="bind", nodes=[NodeShare(node=0)])
 
@@ -50,13 +53,20 @@ class Comparison:
 def alternate(
     name: str, unit: str, pairs: int, ours: Callable[[], float], theirs: Callable[[], float]
 ) -> Comparison:
-    """Run both sides in turn, each side first in every other pair, and keep all figures."""
-    comparison = Comparison(name, unit, [], [])
+    """Run both sides in turn, and compare all figures."""
+    return Comparison(name, unit, *take_turns(pairs, ours, theirs))
+
+
+def take_turns(
+    pairs: int, ours: Callable[[], Taken], theirs: Callable[[], Taken]
+) -> tuple[list[Taken], list[Taken]]:
+    """What each side gave, a pair each time; each side goes first in every other pair."""
+    taken: tuple[list[Taken], list[Taken]] = ([], [])
     for pair in range(pairs):
-        sides = [(comparison.ours, ours), (comparison.theirs, theirs)]
-        for figures, measure in sides if pair % 2 == 0 else reversed(sides):
-            figures.append(measure())
-    return comparison
+        sides = list(zip(taken, (ours, theirs), strict=True))
+        for kept, run in sides if pair % 2 == 0 else reversed(sides):
+            kept.append(run())
+    return taken
 
 
 def measure(spec: Spec) -> Result:

@@ -364,8 +364,7 @@ Outcome measure_gpu_latency(const GpuLatencySpec& spec, Workspace& workspace,
   if (spec.every_multiprocessor) {
     notes.push_back(fmt::format(
         "each sample is the mean over {} of {} SMs, {} loads on each; launches and cold loads, "
-        "{:.2f} "
-        "us for each SM, are taken off",
+        "{:.2f} us for each SM, are taken off",
         run.ran, run.multiprocessors, run.chase.loads, run.overhead_s * 1e6 / run.multiprocessors));
   }
   for (const std::string& note : notes) outcome.evidence["notes"].push_back(note);

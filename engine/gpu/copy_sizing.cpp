@@ -24,14 +24,16 @@ constexpr int kSinglePass = 0;
 constexpr double kTrialSeconds = 4e-3;
 constexpr std::size_t kLargePart = std::size_t{256} << 20;
 
-// Cuts a lane's part so that a piece lasts a mark's time at least; 16-byte vectors stay whole.
+// Copies of a copy engine in one piece each can be cut; 16-byte vectors stay whole.
+bool can_be_cut(const Lane& lane, int pieces) {
+  return lane.row_bytes == 0 && lane.marking.seconds > 0 &&
+         lane.bytes % (static_cast<std::size_t>(pieces) * 16) == 0;
+}
+
+// Cuts a lane's part so that a piece lasts a mark's time at least.
 int pieces_of(const Lane& lane, double part_s) {
   int pieces = 1;
-  if (lane.row_bytes != 0 || lane.marking.seconds == 0) return pieces;
-  while (part_s / pieces >= 2 * lane.marking.seconds &&
-         lane.bytes % (static_cast<std::size_t>(pieces) * 32) == 0) {
-    pieces *= 2;
-  }
+  while (part_s / pieces >= 2 * lane.marking.seconds && can_be_cut(lane, 2 * pieces)) pieces *= 2;
   return pieces;
 }
 
@@ -102,7 +104,7 @@ void look_for_turns(CopyRun& run) {
   }
   for (Lane& lane : run.lanes) {
     lane.copies = fewest;
-    lane.pieces = pieces;
+    if (can_be_cut(lane, pieces)) lane.pieces = pieces;
   }
 }
 
