@@ -133,12 +133,30 @@ std::vector<std::vector<std::size_t>> engines_of(const GpuCopySpec& spec) {
   return engines;
 }
 
+// Several GPUs with several transfers each, as all to all. From streams of their own, copy engines
+// would take them in an order that chance sets, and GPUs that write to the same one share its
+// links: four H200 made 780 to 1560 GB/s, from one sample to the next.
+bool left_to_chance(const CopyRun& run) {
+  return run.engines.size() > 1 &&
+         std::all_of(run.engines.begin(), run.engines.end(),
+                     [](const std::vector<std::size_t>& engine) { return engine.size() > 1; });
+}
+
+void put_in_turn(CopyRun& run) {
+  for (std::size_t engine = 0; engine < run.engines.size(); ++engine) {
+    const std::vector<Lane*> lanes = lanes_of(run, engine);
+    for (Lane* lane : lanes) lane->stream = lanes.front()->stream;
+  }
+  run.in_turn = true;
+}
+
 Marking marking_of(const Transfer& transfer, bool alone) {
   if (alone) return kAlone;
   return transfer.engine == CopyEngine::kCopyEngine ? kCopyAmongOthers : kKernelAmongOthers;
 }
 
-std::vector<Lane> make_lanes(const GpuCopySpec& spec, const std::vector<Buffer*>& buffers) {
+std::vector<Lane> make_lanes(const CopyRun& run) {
+  const GpuCopySpec& spec = run.spec;
   std::set<std::size_t> made;  // Together with an earlier one.
   std::vector<Lane> lanes;
   for (std::size_t i = 0; i < spec.transfers.size(); ++i) {
@@ -146,7 +164,7 @@ std::vector<Lane> make_lanes(const GpuCopySpec& spec, const std::vector<Buffer*>
     const Transfer& transfer = spec.transfers[i];
     const std::optional<std::size_t> back = opposite_of(spec, i, made);
     if (back) made.insert(*back);
-    const bool alone = spec.transfers.size() == (back ? 2 : 1);
+    const bool alone = run.engines.size() == (back ? 2 : 1);
     const auto streams = static_cast<std::size_t>(transfer.streams);
     // Whole rows, or 16-byte vectors, so that each stream keeps the buffer's alignment.
     const std::size_t unit = spec.row_bytes == 0 ? 16 : spec.row_bytes;
@@ -158,8 +176,8 @@ std::vector<Lane> make_lanes(const GpuCopySpec& spec, const std::vector<Buffer*>
       const std::size_t step = spec.row_bytes == 0 ? unit : spec.pitch;
       Lane lane{.transfer = &transfer,
                 .transfer_index = i,
-                .from = buffers[2 * i],
-                .to = buffers[2 * i + 1],
+                .from = run.buffers[2 * i],
+                .to = run.buffers[2 * i + 1],
                 .first = spec.offset + from * step,
                 .bytes = (to - from) * unit + rest,
                 .row_bytes = spec.row_bytes,
@@ -168,7 +186,7 @@ std::vector<Lane> make_lanes(const GpuCopySpec& spec, const std::vector<Buffer*>
                 .start = make_event(transfer.gpu),
                 .marking = marking_of(transfer, alone),
                 .marks = {}};
-      if (back) lane.opposite = {*back, buffers[2 * *back], buffers[2 * *back + 1]};
+      if (back) lane.opposite = {*back, run.buffers[2 * *back], run.buffers[2 * *back + 1]};
       for (std::size_t mark = 0; mark < lane.marking.marks; ++mark) {
         lane.marks.push_back(make_event(transfer.gpu));
       }
@@ -249,7 +267,8 @@ CopyRun make_run(const GpuCopySpec& spec, Gate& gate, Team& team) {
               .gated = gated,
               .gate = gate,
               .engines = engines_of(spec)};
-  run.lanes = make_lanes(spec, run.buffers);
+  run.lanes = make_lanes(run);
+  if (left_to_chance(run)) put_in_turn(run);
   run.rates.resize(spec.transfers.size());
   for (const Lane& lane : run.lanes) {
     run.references.try_emplace(lane.transfer->gpu, make_event(lane.transfer->gpu));

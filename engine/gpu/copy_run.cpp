@@ -60,6 +60,7 @@ void wait_for_all(const CopyRun& run) {
 
 std::vector<Course> run_gated(CopyRun& run) {
   std::set<int> referred;
+  std::set<cudaStream_t> held;
   run.gate.close();
   try {
     for (Lane& lane : run.lanes) {
@@ -68,7 +69,7 @@ std::vector<Course> run_gated(CopyRun& run) {
         check_cuda(cudaEventRecord(run.references.at(lane.transfer->gpu).get(), lane.stream.get()),
                    "recording an event");
       }
-      run.gate.hold(lane.stream.get());
+      if (held.insert(lane.stream.get()).second) run.gate.hold(lane.stream.get());
       queue(lane);
     }
   } catch (...) {
@@ -126,6 +127,17 @@ void move_the_rest(CopyRun& run) {
     }
   }
   wait_for_all(run);
+}
+
+std::vector<Lane*> lanes_of(CopyRun& run, std::size_t engine) {
+  const std::vector<std::size_t>& transfers = run.engines[engine];
+  std::vector<Lane*> lanes;
+  for (Lane& lane : run.lanes) {
+    if (std::find(transfers.begin(), transfers.end(), lane.transfer_index) != transfers.end()) {
+      lanes.push_back(&lane);
+    }
+  }
+  return lanes;
 }
 
 std::vector<Course> by_engine(const CopyRun& run, const std::vector<Course>& lanes) {

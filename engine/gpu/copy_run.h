@@ -19,7 +19,7 @@ struct CopyRun {
   Gate& gate;
   // Transfers by what moves them: one each, but for those that share a GPU's copy engine.
   std::vector<std::vector<std::size_t>> engines{};
-  // The GPUs serve the transfers one after the other, although all are queued at once.
+  // The transfers go one after the other, although all are queued at once.
   bool in_turn = false;
   std::vector<std::vector<double>> rates{};  // By transfer, a sample each.
   std::vector<double> seconds{};             // Of each sample.
@@ -35,6 +35,9 @@ std::vector<Course> run_ungated(CopyRun& run);
 // since then were too few to go over all of them, the rest is moved.
 void start_anew(CopyRun& run);
 void move_the_rest(CopyRun& run);
+
+// The lanes of one of run.engines; of one kernel for both ways, with the way there.
+std::vector<Lane*> lanes_of(CopyRun& run, std::size_t engine);
 
 // The courses of the lanes, by engine.
 std::vector<Course> by_engine(const CopyRun& run, const std::vector<Course>& lanes);

@@ -37,18 +37,6 @@ int pieces_of(const Lane& lane, double part_s) {
   return pieces;
 }
 
-// The lanes of an engine; of one kernel for both ways, with the way there.
-std::vector<Lane*> lanes_of(CopyRun& run, std::size_t engine) {
-  const std::vector<std::size_t>& transfers = run.engines[engine];
-  std::vector<Lane*> lanes;
-  for (Lane& lane : run.lanes) {
-    if (std::find(transfers.begin(), transfers.end(), lane.transfer_index) != transfers.end()) {
-      lanes.push_back(&lane);
-    }
-  }
-  return lanes;
-}
-
 // Sizes a lane that moves its part in `part_s` seconds so that what counts lasts for about
 // `sample_s`; false where it does.
 bool size_lane(Lane& lane, double part_s, double sample_s, int lanes_on_gpu) {
@@ -87,15 +75,19 @@ void size_lanes(CopyRun& run, double sample_s) {
   }
 }
 
-// Finds out whether the GPUs serve lanes of one size in turn; each then gets an equal part of a
-// sample. Twice, since a stall of the host's can look alike.
-void look_for_turns(CopyRun& run) {
+// Whether the GPUs serve lanes of one size in turn. Twice, since a stall of the host's can look
+// alike.
+bool served_in_turn(CopyRun& run) {
   constexpr int kLooks = 2;
-  if (run.engines.size() < 2) return;
+  if (run.engines.size() < 2) return false;
   for (int look = 0; look < kLooks; ++look) {
-    if (!in_turn(by_engine(run, run_gated(run)))) return;
+    if (!in_turn(by_engine(run, run_gated(run)))) return false;
   }
-  run.in_turn = true;
+  return true;
+}
+
+// Gives lanes that go in turn equal parts of a sample.
+void level(CopyRun& run) {
   int fewest = run.lanes.front().copies;
   int pieces = 1;
   for (const Lane& lane : run.lanes) {
@@ -106,6 +98,12 @@ void look_for_turns(CopyRun& run) {
     lane.copies = fewest;
     if (can_be_cut(lane, pieces)) lane.pieces = pieces;
   }
+}
+
+void size_to_end_together(CopyRun& run, double sample_s) {
+  size_lanes(run, sample_s);
+  run.in_turn = run.in_turn || served_in_turn(run);
+  if (run.in_turn) level(run);
 }
 
 bool is_kernel(const Lane& lane) { return lane.transfer->engine != CopyEngine::kCopyEngine; }
@@ -158,8 +156,7 @@ std::optional<std::string> tune(CopyRun& run, double sample_s) {
     return std::nullopt;
   }
   if (std::none_of(run.lanes.begin(), run.lanes.end(), is_kernel)) {
-    size_lanes(run, sample_s);
-    look_for_turns(run);
+    size_to_end_together(run, sample_s);
     return std::nullopt;
   }
   std::vector<int> divisors(kDivisors.begin(), kDivisors.end());
@@ -180,8 +177,7 @@ std::optional<std::string> tune(CopyRun& run, double sample_s) {
     }
   }
   set_blocks(run, best);
-  size_lanes(run, sample_s);
-  look_for_turns(run);
+  size_to_end_together(run, sample_s);
   const auto kernel = std::find_if(run.lanes.begin(), run.lanes.end(), is_kernel);
   return fmt::format("grid of {} blocks, the fastest of {} sizes tried", kernel->blocks,
                      divisors.size());

@@ -107,7 +107,7 @@ Stream make_stream(int gpu) {
   const OnGpu on(gpu);
   cudaStream_t stream = nullptr;
   check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a stream");
-  return Stream(stream);
+  return {stream, cudaStreamDestroy};
 }
 
 Event make_event(int gpu) {

@@ -37,10 +37,7 @@ class OnGpu {
   int before_ = 0;
 };
 
-struct DestroyStream {
-  void operator()(cudaStream_t stream) const { cudaStreamDestroy(stream); }
-};
-using Stream = std::unique_ptr<std::remove_pointer_t<cudaStream_t>, DestroyStream>;
+using Stream = std::shared_ptr<std::remove_pointer_t<cudaStream_t>>;
 Stream make_stream(int gpu);
 
 struct DestroyEvent {

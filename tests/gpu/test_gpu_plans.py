@@ -215,6 +215,15 @@ def test_every_set_of_transfers_takes_all_gpus():
     }
 
 
+def test_all_to_all_starts_with_another_destination_on_each_gpu():
+    plan = plan_of("gpu-together", machine(gpus=4), set="all-to-all")
+    (spec,) = plan.measurements
+    assert isinstance(spec, GpuCopySpec)
+    ways = [(transfer.source.gpu, transfer.destination.gpu) for transfer in spec.transfers]
+    for turn in range(3):
+        assert sorted(destination for _, destination in ways[turn::3]) == [0, 1, 2, 3]
+
+
 def limit(topology, transfers):
     from tierscope.plans.gpu_specs import copy_spec
 

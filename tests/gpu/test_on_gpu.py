@@ -159,6 +159,30 @@ def test_both_ways_report_both_directions(topology):
     ]
 
 
+def test_sets_of_all_gpus_are_verified_and_no_faster_than_their_links(topology):
+    planned = plan_of("gpu-together", topology).measurements
+    specs = [spec.model_copy(update={"sampling": QUICK}) for spec in planned]
+    outcomes = run(specs)
+    for spec in specs:
+        outcome = outcomes[spec.id]
+        assert isinstance(outcome, Result), outcome
+        assert outcome.evidence.verified, spec.id
+        limit = limit_of(topology, spec)
+        if limit is not None:
+            assert outcome.estimate <= limit.value * ABOVE_LIMIT, spec.id
+
+
+@pytest.mark.parametrize("engine", ["ce", "sm"])
+def test_what_other_cuda_programs_are_told_holds_nothing_up(topology, monkeypatch, engine):
+    monkeypatch.setenv("CUDA_LAUNCH_BLOCKING", "1")
+    monkeypatch.setenv("CUDA_DEVICE_MAX_CONNECTIONS", "1")
+    monkeypatch.setenv("CUDA_MODULE_LOADING", "LAZY")
+    host, own = host_place(home_node(topology, topology.gpus[0])), gpu_place(0)
+    transfers = [transfer(host, own, engine), transfer(own, host, engine)]
+    both = copy_spec("both", transfers, topology, size=8 * MIB, sampling=QUICK)
+    assert measured(both).evidence.verified
+
+
 def test_a_gpu_that_is_not_there_is_skipped_and_the_rest_goes_on(topology):
     node = home_node(topology, topology.gpus[0])
     good = one_copy(topology, host_place(node), gpu_place(0))

@@ -113,7 +113,7 @@ def test_paths_that_are_alike_have_no_slowest() -> None:
         for target, rate in (("node:0", 30e9), ("node:1", 30.2e9))
     ]
     first = sentences(made_up.run(made))[0]
-    assert first.startswith("All 2 paths are within 1% of each other, as node:0 → node:1, 30.19")
+    assert first.startswith("Both paths are within 1% of each other, as node:0 → node:1, 30.19")
 
 
 def _rough(maker: made_up.Maker, **pattern: object) -> Measurement:
@@ -186,6 +186,11 @@ def test_what_the_caches_hold_is_not_called_a_path_s_best() -> None:
 def test_an_emulated_machine_leaves_nothing_on_the_table() -> None:
     run = made_up.run(made_up.memory_measurements(made_up.Maker()), emulated=True)
     assert "cannot be said" in sentences(run)[1]
+
+
+def test_latencies_are_not_said_to_lack_a_link_s_rate() -> None:
+    run = made_up.run(made_up.latency_measurements(made_up.Maker()))
+    assert sentences(run)[1].endswith("latencies have no theoretical limit here.")
 
 
 def test_a_run_that_is_all_right_has_nothing_wrong() -> None:

@@ -375,7 +375,7 @@ void Gate::open() {
   ++state().opened;
   state().opened_at = state().now;
 }
-bool runs_kernels() { return true; }
+bool runs_kernels() { return state().machine.runs_kernels; }
 
 void fill_pattern(std::byte* data, std::size_t first, std::size_t bytes, const Pattern& pattern,
                   cudaStream_t) {

@@ -19,6 +19,7 @@ struct Machine {
   // another after each copy.
   bool stays_with_a_stream = false;
   std::map<int, double> kernels{};  // Bytes/s of a GPU's copy kernels; 40e6 where not named.
+  bool runs_kernels = true;         // Whether the build has kernels for its GPUs.
   // Called before each copy; where it says no, nothing is copied.
   std::function<bool()> copies = [] { return true; };
   // Of chases, in seconds: a launch, a load that the L1 has, and one that it has not; an L1 begins

@@ -3,6 +3,7 @@
 
 #include "benches/workspace.h"
 #include "errors.h"
+#include "gpu/devices.h"
 #include "gpu/fake_cuda.h"
 #include "gpu/measure.h"
 
@@ -99,6 +100,24 @@ TEST(FakeGpu, PageableMemoryIsNotForKernels) {
                Unavailable);
 }
 
+TEST(FakeGpu, GpusThatTheBuildHasNoKernelsForAreNamed) {
+  fake_cuda::set({.runs_kernels = false});
+  EXPECT_THROW(measure({transfer(kHostMemory, memory_of(0), 0)}), Unavailable);
+}
+
+// Each of these would make streams wait for each other, and one of them waits at the gate.
+TEST(FakeGpu, WhatTheUserTellsOtherCudaProgramsIsOverruled) {
+  setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "1", 1);
+  setenv("CUDA_MODULE_LOADING", "LAZY", 1);
+  setenv("CUDA_DEVICE_ORDER", "FASTEST_FIRST", 1);
+  gpu_runtime();
+  EXPECT_STREQ(getenv("CUDA_LAUNCH_BLOCKING"), "0");
+  EXPECT_STREQ(getenv("CUDA_DEVICE_MAX_CONNECTIONS"), "8");
+  EXPECT_STREQ(getenv("CUDA_MODULE_LOADING"), "EAGER");
+  EXPECT_STREQ(getenv("CUDA_DEVICE_ORDER"), "PCI_BUS_ID");
+}
+
 TEST(FakeGpu, StreamsOfOneTransferShareItsEngine) {
   for (const bool stays : {false, true}) {
     fake_cuda::set({.stays_with_a_stream = stays});
@@ -147,6 +166,24 @@ TEST(FakeGpu, GpusServedInTurnHaveEqualParts) {
                  transfer(memory_of(0), memory_of(3), 3)});
     EXPECT_TRUE(in_turn(outcome));
     for (std::size_t i = 0; i < 3; ++i) expect_rate(rate_of(outcome, i), rate / 3);
+  }
+}
+
+// All to all: whatever the engines' own order, each GPU's transfers are in the plan's.
+TEST(FakeGpu, TransfersOfSeveralGpusToSeveralOthersGoInTurn) {
+  for (const bool stays : {false, true}) {
+    fake_cuda::set({.stays_with_a_stream = stays});
+    std::vector<Transfer> all;
+    for (int gpu = 0; gpu < 3; ++gpu) {
+      for (const int next : {1, 2}) {
+        all.push_back(transfer(memory_of(gpu), memory_of((gpu + next) % 3), gpu));
+      }
+    }
+    const Outcome outcome = measure(all);
+    EXPECT_TRUE(in_turn(outcome));
+    EXPECT_TRUE(outcome.evidence.contains("verified"));
+    for (std::size_t i = 0; i < all.size(); ++i) expect_rate(rate_of(outcome, i), 25e6);
+    expect_rate(outcome.sampled.estimate.median, 150e6);
   }
 }
 

@@ -42,12 +42,12 @@ def _with_one(to_one: bool) -> Callable[[Topology, CopyEngine], Sets]:
 
 
 def _all_to_all(topology: Topology, engine: CopyEngine) -> Sets:
+    """Each GPU writes to its next neighbour first, so that no two begin with the same one."""
     gpus = [gpu.index for gpu in require_gpus(topology)]
     transfers = [
         transfer(gpu_place(source), gpu_place(destination), engine, writes=True)
-        for source in gpus
-        for destination in gpus
-        if source != destination
+        for position, source in enumerate(gpus)
+        for destination in gpus[position + 1 :] + gpus[:position]
     ]
     if transfers:
         yield "all-to-all", transfers

@@ -42,7 +42,8 @@ def best_and_worst(run: Run, measured: list[Measurement]) -> str:
     if len(rates) > 1:
         by = sorted(rates, key=lambda m: m.estimate or 0.0)
         if (by[-1].estimate or 0.0) <= _ALIKE * (by[0].estimate or 0.0):
-            parts.append(f"all {len(by)} paths are within 1% of each other, as {_said(by[-1])}")
+            paths = "both paths" if len(by) == 2 else f"all {len(by)} paths"
+            parts.append(f"{paths} are within 1% of each other, as {_said(by[-1])}")
         else:
             parts.append(f"the fastest path is {_said(by[-1])}; the slowest is {_said(by[0])}")
     elif rates:
@@ -104,6 +105,8 @@ def left_over(run: Run, measured: list[Measurement]) -> str:
         return "What is left on the table cannot be said: an emulated machine has no limits."
     alone = [m for m in measured if not shared(m)]
     limited = _best_by_path([m for m in alone if m.efficiency is not None and m.limit])
+    if not limited and all(m.metric == "latency" for m in alone):
+        return "What is left on the table cannot be said: latencies have no theoretical limit here."
     if not limited:
         hidden = " in this virtual machine" if run.header.machine.get("hypervisor") else ""
         return (
