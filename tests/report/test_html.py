@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from tierscope.cli.app import app
 from tierscope.model.errors import UserError
 from tierscope.model.event import Evidence
-from tierscope.model.run import Measurement, Run
+from tierscope.model.run import Limit, Measurement, Run
 from tierscope.report.html import render_report
 from tierscope.report.html.machine import best_to
 from tierscope.report.html.page import harmless
@@ -186,6 +186,19 @@ def test_what_the_caches_hold_is_not_called_a_path_s_best() -> None:
 def test_an_emulated_machine_leaves_nothing_on_the_table() -> None:
     run = made_up.run(made_up.memory_measurements(made_up.Maker()), emulated=True)
     assert "cannot be said" in sentences(run)[1]
+
+
+def test_a_set_is_named_by_its_name_and_has_its_limit() -> None:
+    maker = made_up.Maker()
+    limit = Limit(value=252e9, unit="B/s", link="four links", formula="", source="")
+    pattern = {"transfers": "sum of gpu:0 → node:0, gpu:1 → node:0"}
+    sets = [
+        maker.make("gpu-copy", "gpu:0", "node:0", pattern, rate, id=name, limit=limit)
+        for name, rate in (("all-to-host", 150e9), ("host-to-all", 210e9))
+    ]
+    first, second, _ = sentences(made_up.run(sets))
+    assert "of what ran at once the most is host-to-all, 2" in first
+    assert second.startswith("Furthest below its limit is all-to-host, 1")
 
 
 def test_latencies_are_not_said_to_lack_a_link_s_rate() -> None:

@@ -24,12 +24,13 @@ def sentences(run: Run) -> list[str]:
     """
     measured = [m for m in run.measurements if m.status == "measured"]
     alone = [m for m in measured if not shared(m)]
+    if not measured:
+        nothing = "So nothing can be said about what is left on the table."
+        return ["Nothing was measured.", nothing, looks_wrong(run)]
     if not alone:
-        return [
-            "No path was measured by itself." if measured else "Nothing was measured.",
-            "So nothing can be said about what is left on the table.",
-            looks_wrong(run),
-        ]
+        most = max(measured, key=lambda m: m.estimate or 0.0)
+        first = f"No path was measured by itself; of what ran at once the most is {_said(most)}."
+        return [first, _furthest_below(measured), looks_wrong(run)]
     return [best_and_worst(run, alone), left_over(run, measured), looks_wrong(run)]
 
 
@@ -130,6 +131,13 @@ def left_over(run: Run, measured: list[Measurement]) -> str:
         share = figures.share_text(_efficiency(slowed))
         text += f"; beside other copies {_said(slowed)} is {share} of its limit"
     return f"{text}."
+
+
+def _furthest_below(measured: list[Measurement]) -> str:
+    limited = [m for m in measured if m.efficiency is not None and m.limit]
+    if not limited:
+        return "What is left on the table cannot be said: no link's rate is known."
+    return f"Furthest below its limit is {_reached(min(limited, key=_efficiency))}."
 
 
 def _under_load(measurement: Measurement) -> str:
@@ -253,9 +261,10 @@ def _rough(measured: list[Measurement]) -> str:
     if not wide:
         return ""
     worst = max(wide, key=figures.relative_half)
+    be, intervals = ("is", "an interval") if len(wide) == 1 else ("are", "intervals")
     return (
-        f"{len(wide)} of {len(measured)} figures are rough, with intervals wider than ±{_WIDE:.0%} "
-        f"(the widest, {worst.id}, ±{figures.relative_half(worst):.0%})"
+        f"{len(wide)} of {len(measured)} figures {be} rough, with {intervals} wider than "
+        f"±{_WIDE:.0%} (the widest, {worst.id}, ±{figures.relative_half(worst):.0%})"
     )
 
 
@@ -285,7 +294,12 @@ def _best_by_path(measured: list[Measurement]) -> list[Measurement]:
 
 
 def _path(measurement: Measurement) -> str:
+    """Name what a figure is of; a set of transfers that is summed up, by its name."""
     start, end = measurement.initiator, measurement.target
+    if str(measurement.pattern.get("transfers", "")).startswith("sum of"):
+        return measurement.id
+    if measurement.pattern.get("way") == "both ways summed":
+        return f"{start} ↔ {end}, both ways"
     return f"{start}'s own memory" if start == end and "gpu" in start else f"{start} → {end}"
 
 
