@@ -88,3 +88,10 @@ def test_starting_a_copy_is_blamed_for_small_ones_below_their_limit(size, effici
     topology = machine(gpus=1)
     entry = first(topology, efficiency=efficiency, from_="node:0", to="gpu:0", size=size)
     assert ("time to start one" in explain(entry, topology)) == said
+
+
+def test_transfers_of_another_kind_are_left_unexplained():
+    entry = first(machine(gpus=1), from_="node:0", to="gpu:0")
+    (one,) = entry.pattern["transfers"]
+    pattern = {**entry.pattern, "transfers": [{**one, "engine": "teleport"}]}
+    assert explain(entry.model_copy(update={"pattern": pattern}), machine(gpus=1)) == ""

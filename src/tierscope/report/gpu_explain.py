@@ -1,11 +1,13 @@
 """One sentence why a figure of a GPU is what it is."""
 
-from typing import Any
+from pydantic import ValidationError
 
 from tierscope.model.endpoint import parse_endpoint
 from tierscope.model.event import GpuState
+from tierscope.model.gpu import GpuPlace, HostPlace, Transfer
 from tierscope.model.run import Measurement
 from tierscope.model.topology import Node, NodeKind, Topology
+from tierscope.plans.gpu_specs import ends_of
 from tierscope.plans.limits import SURELY_IN_MEMORY
 from tierscope.report.figures import size_text
 from tierscope.topology.affinity import home
@@ -22,9 +24,13 @@ def explain(measurement: Measurement, topology: Topology | None) -> str:
     """The most telling thing about a measured copy or memory figure; empty where there is none."""
     if measurement.status != "measured":
         return ""
-    transfers: list[dict[str, Any]] = measurement.pattern.get("transfers", [])
+    try:
+        given = measurement.pattern.get("transfers", [])
+        transfers = [Transfer.model_validate(one) for one in given]
+    except ValidationError:  # Of a newer tierscope, say: its figures stand for themselves.
+        return ""
     for reason in (
-        _slow_link(measurement, topology),
+        _slow_link(measurement, transfers, topology),
         _throttled(measurement),
         _by_memory(transfers),
         _by_distance(transfers, topology),
@@ -39,11 +45,13 @@ def _states(measurement: Measurement) -> list[GpuState]:
     return (measurement.evidence and measurement.evidence.gpus) or []
 
 
-def _slow_link(measurement: Measurement, topology: Topology | None) -> str:
+def _slow_link(
+    measurement: Measurement, transfers: list[Transfer], topology: Topology | None
+) -> str:
     """The PCIe link's generation or width during the run, where GPU and slot are able to more."""
     if topology is None:
         return ""
-    over_pcie = _over_pcie(measurement, topology)
+    over_pcie = _over_pcie(transfers, topology)
     for state in _states(measurement):
         gpu = topology.gpu(state.gpu)
         best = gpu.link_max if gpu and state.gpu in over_pcie else None
@@ -59,16 +67,13 @@ def _slow_link(measurement: Measurement, topology: Topology | None) -> str:
     return ""
 
 
-def _over_pcie(measurement: Measurement, topology: Topology) -> set[int]:
+def _over_pcie(transfers: list[Transfer], topology: Topology) -> set[int]:
     """GPUs whose PCIe link the measured bytes go over: no NVLink, C2C or memory of their own."""
     found: set[int] = set()
-    for transfer in measurement.pattern.get("transfers", []):
-        worker = f"gpu:{transfer['gpu']}"
-        ends = transfer["name"].split(" -> ")
-        other = next((end for end in ends if end != worker), worker)
-        way = find_path(topology, parse_endpoint(worker), parse_endpoint(other))
-        if any(hop.now or hop.best for hop in way.hops):
-            found |= {int(end.removeprefix("gpu:")) for end in ends if end.startswith("gpu:")}
+    for one in transfers:
+        worker, other = (parse_endpoint(end) for end in ends_of(one))
+        if any(hop.now or hop.best for hop in find_path(topology, worker, other).hops):
+            found |= {end.gpu for end in (one.source, one.destination) if isinstance(end, GpuPlace)}
     return found
 
 
@@ -77,13 +82,13 @@ def _throttled(measurement: Measurement) -> str:
     return f"the GPU's clocks were held down: {', '.join(sorted(reasons))}" if reasons else ""
 
 
-def _by_memory(transfers: list[dict[str, Any]]) -> str:
-    kinds = {
-        end["memory"]
-        for transfer in transfers
-        for end in (transfer["source"], transfer["destination"])
-        if end["where"] == "host"
-    }
+def _host_ends(transfers: list[Transfer]) -> list[HostPlace]:
+    ends = [end for one in transfers for end in (one.source, one.destination)]
+    return [end for end in ends if isinstance(end, HostPlace)]
+
+
+def _by_memory(transfers: list[Transfer]) -> str:
+    kinds = {end.memory for end in _host_ends(transfers)}
     if "pageable" in kinds:
         return "pageable memory: the driver stages every byte through a pinned buffer of its own"
     if "managed" in kinds:
@@ -93,16 +98,12 @@ def _by_memory(transfers: list[dict[str, Any]]) -> str:
     return ""
 
 
-def _by_distance(transfers: list[dict[str, Any]], topology: Topology | None) -> str:
+def _by_distance(transfers: list[Transfer], topology: Topology | None) -> str:
     if topology is None or not transfers:
         return ""
-    nodes = {
-        share["node"]
-        for end in (transfers[0]["source"], transfers[0]["destination"])
-        if end["where"] == "host"
-        for share in end["placement"]["nodes"]
-    }
-    gpu = topology.gpu(transfers[0]["gpu"])
+    ends = _host_ends(transfers[:1])
+    nodes = {share.node for end in ends for share in end.placement.nodes}
+    gpu = topology.gpu(transfers[0].gpu)
     device = topology.pci_device(gpu.address if gpu else None)
     for number in sorted(nodes):
         node = topology.node(number)
@@ -124,23 +125,23 @@ def _crossing(topology: Topology, node: Node, own: int) -> str:
     return f"node {node.number} is not the GPU's: the way leads over the sockets' interconnect"
 
 
-def _by_shape(measurement: Measurement, transfers: list[dict[str, Any]]) -> str:
+def _by_shape(measurement: Measurement, transfers: list[Transfer]) -> str:
     efficiency = measurement.efficiency or 0.0
     size = int(measurement.pattern.get("size", 0))
     if measurement.evidence and measurement.evidence.in_turn:
         return f"{len(transfers)} queued at once, but served in turn: until all had their bytes"
-    reported = [transfer for transfer in transfers if transfer["reported"]]
+    reported = [one for one in transfers if one.reported]
     if len(transfers) > 1 and len(reported) < len(transfers):
         return "the others contend for the same way to the end; only this one is counted"
     if len(transfers) > 1:
         return _both_ways(measurement, transfers)
-    if transfers[0]["source"] == transfers[0]["destination"]:
+    if transfers[0].source == transfers[0].destination:
         if size < SURELY_IN_MEMORY:
             return "copies this small may stay in the L2, whose rate nothing tells"
         return "inside one GPU each byte is read and written: half of its memory's rate at best"
     if size <= _SMALL and 0.0 < efficiency < 0.95 * _GOOD:
         return f"copies of {size_text(size)} end before the time to start one is made up for"
-    if transfers[0]["engine"] != "ce":
+    if transfers[0].engine != "ce":
         return "moved by a kernel's loads and stores: smaller packets than a copy engine's"
     if efficiency >= _GOOD:
         return "as much as the link gives: the rest is packet headers and flow control"
@@ -149,10 +150,10 @@ def _by_shape(measurement: Measurement, transfers: list[dict[str, Any]]) -> str:
     return ""
 
 
-def _both_ways(measurement: Measurement, transfers: list[dict[str, Any]]) -> str:
+def _both_ways(measurement: Measurement, transfers: list[Transfer]) -> str:
     rates = [f"{figure.estimate / 1e9:.1f}" for figure in measurement.figures[: len(transfers)]]
-    if len(transfers) == 2 and transfers[0]["source"] == transfers[1]["destination"]:
-        names = [transfer["name"] for transfer in transfers]
+    if len(transfers) == 2 and transfers[0].source == transfers[1].destination:
+        names = [one.name for one in transfers]
         return (
             f"{names[0]} {rates[0]} and {names[1]} {rates[1]} GB/s at once: each way's "
             "acknowledgements and read requests go the other way"
