@@ -11,11 +11,12 @@ from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.gpu import GpuCopySpec, GpuLatencySpec, GpuPlace, HostPlace
 from tierscope.model.needs import host_bytes
 from tierscope.model.plan import Plan
-from tierscope.model.topology import NvLink, PciDevice, Performance
+from tierscope.model.topology import NvLink, PciDevice, PcieLink, Performance
 from tierscope.plans import expand, profile_named, profile_requests
 from tierscope.plans.gpu_nvbandwidth import Settings, make_cells, waived
 from tierscope.plans.gpu_nvbandwidth_tests import TESTS
 from tierscope.plans.gpu_specs import (
+    copy_spec,
     gpu_place,
     home_node,
     host_place,
@@ -225,8 +226,6 @@ def test_all_to_all_starts_with_another_destination_on_each_gpu():
 
 
 def limit(topology, transfers):
-    from tierscope.plans.gpu_specs import copy_spec
-
     found = limit_of(topology, copy_spec("x", transfers, topology))
     assert found is not None
     return found.value
@@ -243,6 +242,18 @@ def test_both_ways_have_twice_the_limit_of_one():
     there = transfer(host_place(0), gpu_place(0), "ce")
     back = transfer(gpu_place(0), host_place(0), "ce")
     assert limit(topology, [there, back]) == pytest.approx(2 * limit(topology, [there]))
+
+
+def test_of_many_links_a_slow_one_is_named():
+    topology = machine(gpus=4)
+    third = topology.pci_device(topology.gpus[2].address)
+    narrow = third.model_copy(update={"link": PcieLink(speed=32.0, width=8)})
+    devices = [narrow if device is third else device for device in topology.pci]
+    topology = topology.model_copy(update={"pci": devices})
+    to_host = [transfer(gpu_place(gpu), host_place(0), "ce") for gpu in range(4)]
+    found = limit_of(topology, copy_spec("x", to_host, topology))
+    assert found.link.startswith(f"PCIe 5.0 x8 at {third.address}")
+    assert found.link.endswith("and 3 more links")
 
 
 def test_all_gpus_to_host_have_all_their_links():

@@ -188,17 +188,17 @@ def test_an_emulated_machine_leaves_nothing_on_the_table() -> None:
     assert "cannot be said" in sentences(run)[1]
 
 
-def test_a_set_is_named_by_its_name_and_has_its_limit() -> None:
+def test_a_set_is_named_by_its_ends_and_has_its_limit() -> None:
     maker = made_up.Maker()
     limit = Limit(value=252e9, unit="B/s", link="four links", formula="", source="")
     pattern = {"transfers": "sum of gpu:0 → node:0, gpu:1 → node:0"}
     sets = [
-        maker.make("gpu-copy", "gpu:0", "node:0", pattern, rate, id=name, limit=limit)
-        for name, rate in (("all-to-host", 150e9), ("host-to-all", 210e9))
+        maker.make("gpu-copy", source, destination, pattern, rate, limit=limit)
+        for source, destination, rate in (("gpu:0-1", "node:0", 150e9), ("node:0", "gpu:0-1", 2e11))
     ]
     first, second, _ = sentences(made_up.run(sets))
-    assert "of what ran at once the most is host-to-all, 2" in first
-    assert second.startswith("Furthest below its limit is all-to-host, 1")
+    assert "of what ran at once the most is node:0 → gpu:0-1, " in first
+    assert second.startswith("Furthest below its limit is gpu:0-1 → node:0, 1")
 
 
 def test_latencies_are_not_said_to_lack_a_link_s_rate() -> None:

@@ -5,8 +5,10 @@ reaches, and the transfers in full. People speak of where bytes come from and go
 and from what kind of host memory; that is what is shown, compared and checked.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
+from tierscope.model.endpoint import format_ranges
 from tierscope.model.run import Measurement, Run
 
 
@@ -26,11 +28,22 @@ def flat(measurement: Measurement) -> Measurement:
         return measurement.model_copy(update={"pattern": pattern})
     counted = [one for one in transfers if one["reported"]] or transfers
     pattern |= _properties(transfers, counted)
-    ends = {}
-    if len(counted) == 1 or "way" in pattern:
-        source, _, destination = str(counted[0]["name"]).partition(" -> ")
-        ends = {"initiator": source, "target": destination}
+    ways = [str(one["name"]).partition(" -> ") for one in counted]
+    if "way" in pattern:
+        ways = ways[:1]
+    ends = {
+        "initiator": _together(source for source, _, _ in ways),
+        "target": _together(destination for _, _, destination in ways),
+    }
     return measurement.model_copy(update={"pattern": pattern, **ends})
+
+
+def _together(ends: Iterable[str]) -> str:
+    """Name several ends as one: ``node:0 gpu:0-3``."""
+    found = dict.fromkeys(ends)
+    gpus = sorted(int(end.removeprefix("gpu:")) for end in found if end.startswith("gpu:"))
+    others = [end for end in found if not end.startswith("gpu:")]
+    return " ".join(others + [f"gpu:{format_ranges(tuple(gpus))}"] * bool(gpus))
 
 
 def _properties(transfers: list[dict[str, Any]], counted: list[dict[str, Any]]) -> dict[str, Any]:

@@ -84,11 +84,20 @@ def _limit_of_set(topology: Topology, transfers: list[Transfer]) -> Limit | None
     return Limit(
         value=value,
         unit="B/s",
-        link=", ".join(dict.fromkeys(limit.link for limit in named)),
+        link=_names_of(named),
         formula=f"what {'shared links and memory' if shared else 'the links'} let through "
         f"together, over {len(known)} transfers = {value / 1e9:.1f} GB/s; {named[0].formula}",
         source=named[0].source,
     )
+
+
+def _names_of(limits: list[Limit]) -> str:
+    """Name up to two links; of more, the first, or one that runs below what it is able to."""
+    links = list(dict.fromkeys(limit.link for limit in limits))
+    if len(links) <= 2:
+        return ", ".join(links)
+    below = [link for link in links if ": " in link]
+    return f"{(below or links)[0]} and {len(links) - 1} more links"
 
 
 def _of_gpus(one: Transfer) -> bool:

@@ -294,13 +294,12 @@ def _best_by_path(measured: list[Measurement]) -> list[Measurement]:
 
 
 def _path(measurement: Measurement) -> str:
-    """Name what a figure is of; a set of transfers that is summed up, by its name."""
     start, end = measurement.initiator, measurement.target
-    if str(measurement.pattern.get("transfers", "")).startswith("sum of"):
-        return measurement.id
     if measurement.pattern.get("way") == "both ways summed":
         return f"{start} ↔ {end}, both ways"
-    return f"{start}'s own memory" if start == end and "gpu" in start else f"{start} → {end}"
+    if start == end and "gpu" in start:
+        return f"among {start}" if shared(measurement) else f"{start}'s own memory"
+    return f"{start} → {end}"
 
 
 def _said(measurement: Measurement, path: bool = True) -> str:
