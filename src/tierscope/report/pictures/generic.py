@@ -61,8 +61,8 @@ def bars(gathered: Gathered) -> list[Picture]:
                         ),
                     )
                 ),
-                alt=f"The best of {len(group)} is {_name(best, names)}: "
-                f"{figures.with_interval(best, factor)} {unit}.",
+                alt=(f"The best of {len(group)} is " if len(group) > 1 else "")
+                + f"{_name(best, names)}: {figures.with_interval(best, factor)} {unit}.",
                 spec=shapes.bars(shown, lambda m, names=names: _name(m, names)),  # type: ignore[misc]
                 measurements=shown,
             )
