@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from tierscope.analysis.expect import check, parse_rule, parse_rules
 from tierscope.cli.app import app
 from tierscope.model.errors import UserError
+from tierscope.model.run import Measurement, Run
 from tierscope.report.check import junit_xml
 
 
@@ -45,6 +46,54 @@ def test_a_rule(text: str, passed: bool) -> None:
     findings = check(made_up.full(), [parse_rule(text)])
     assert findings
     assert all(finding.passed for finding in findings) is passed
+
+
+def of_one_path_and_more() -> Run:
+    """A slow path, which sums over copies at once and caches would make look fast."""
+    maker = made_up.Maker()
+
+    def copy(source: str, destination: str, rate: float, **pattern: object) -> Measurement:
+        size = {"size": 1 << 30, **pattern}
+        return maker.make("gpu-copy", source, destination, size, rate, id=f"copy{maker.count}")
+
+    return made_up.run(
+        [
+            copy("node:0", "gpu:0", 30e9),
+            copy("node:0", "gpu:0", 58e9, way="both ways summed"),
+            copy("node:0", "gpu:0", 20e9, transfers="beside node:0 → gpu:1"),
+            copy("node:0", "gpu:0-1", 90e9, transfers="sum of node:0 → gpu:0, node:0 → gpu:1"),
+            copy("gpu:0", "gpu:0", 2000e9),
+            copy("gpu:0", "gpu:0", 7000e9, size=16 << 20),
+            copy("gpu:0", "gpu:1", 700e9, way="both ways summed"),
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "passed"),
+    [
+        ("node:0 -> gpu:0: >= 25 GB/s", True),
+        ("node:0 -> gpu:0: >= 50 GB/s", False),
+        ("node -> gpu: <= 40 GB/s", True),
+        ("every node:0 -> gpu:0: >= 25 GB/s", False),
+        ("node:0 -> gpu:0 way=both-ways-summed: >= 50 GB/s", True),
+        ("node:0 -> gpu:0 id=copy2: <= 25 GB/s", True),
+        ("node:0 -> gpu:0-1: >= 80 GB/s", True),
+        ("node:0 -> gpu:0-1: >= 100 GB/s", False),
+        ("gpu:0 -> gpu:0: >= 5000 GB/s", False),
+        ("gpu:0 -> gpu:0 size=16m: >= 5000 GB/s", True),
+        ("gpu:0 -> gpu:1: >= 1 GB/s", False),  # measured beside the way back only
+    ],
+)
+def test_only_what_a_path_gives_by_itself_meets_its_rule(text: str, passed: bool) -> None:
+    findings = check(of_one_path_and_more(), [parse_rule(text)])
+    assert findings
+    assert all(finding.passed for finding in findings) is passed
+
+
+def test_a_rule_that_only_copies_at_once_match_says_how_to_name_them() -> None:
+    (finding,) = check(of_one_path_and_more(), [parse_rule("gpu:0 -> gpu:1: >= 1 GB/s")])
+    assert "name it by way=, size= or id=, or say 'every'" in finding.said
 
 
 @pytest.mark.parametrize(

@@ -183,6 +183,16 @@ def test_what_the_caches_hold_is_not_called_a_path_s_best() -> None:
     assert "the caches can hold" in sentences(made_up.run([small]))[0]
 
 
+def test_what_an_l2_holds_is_not_called_a_gpu_s_best() -> None:
+    maker = made_up.Maker()
+    made = [
+        maker.make("gpu-memory", "gpu:0", "gpu:0", {"operation": "read", "size": size}, rate)
+        for size, rate in ((16 << 20, 7570e9), (4 << 30, 4330e9))
+    ]
+    assert "memory gives is 43" in sentences(made_up.run(made))[0]
+    assert "the caches can hold" in sentences(made_up.run(made[:1]))[0]
+
+
 def test_an_emulated_machine_leaves_nothing_on_the_table() -> None:
     run = made_up.run(made_up.memory_measurements(made_up.Maker()), emulated=True)
     assert "cannot be said" in sentences(run)[1]

@@ -14,8 +14,10 @@ one (``gpu:*``), a kind of endpoint alone (``node``) or ``*``. Words narrow a ru
 (``latency``), an operation (``read``) or a property (``threads=2``, ``size=1g``).
 
 Without ``every`` the best figure of each path has to meet the rule: its highest rate, or the
-latency of its largest working set, which is the memory's and no cache's. A rule that no
-measurement matches fails, and so does one whose path was skipped or failed.
+latency of its largest working set, which is the memory's and no cache's. Rates of several copies at
+once, and of what caches can hold, are no path's own: they count where the rule names them, by
+``id``, ``way`` (``way=both-ways-summed``), ``size`` or all ends of a set (``gpu:0-3 -> node:0``). A
+rule that no measurement matches fails, and so does one whose path was skipped or failed.
 """
 
 import re
@@ -23,6 +25,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal
 
+from tierscope.analysis.caches import may_stay_in_caches
+from tierscope.analysis.flat import shared
 from tierscope.model.base import Model
 from tierscope.model.endpoint import EndpointKind
 from tierscope.model.errors import UserError
@@ -231,14 +235,16 @@ def check(run: Run, rules: list[Rule]) -> list[Finding]:
 def _check(run: Run, rule: Rule) -> list[Finding]:
     matched = [m for m in run.measurements if _matches(rule, m)]
     measured = [m for m in matched if m.status == "measured" and _comparable(rule, m)]
-    paths = {(m.initiator, m.target) for m in measured}
+    held = (
+        measured if rule.every else _best_by_path([m for m in measured if _is_meant(run, rule, m)])
+    )
+    paths = {(m.initiator, m.target) for m in held}
     missing: dict[tuple[str, str], Measurement] = {}
     for m in matched:
         if m.status != "measured" and (m.initiator, m.target) not in paths:
             missing.setdefault((m.initiator, m.target), m)
-    if not measured and not missing:
-        return [_unmatched(rule, matched)]
-    held = measured if rule.every else _best_by_path(measured)
+    if not held and not missing:
+        return [_unmatched(rule, matched, measured)]
     return [_held(rule, m) for m in held] + [_missing(rule, m) for m in missing.values()]
 
 
@@ -248,7 +254,21 @@ def _matches(rule: Rule, m: Measurement) -> bool:
     if rule.kind and m.kind != rule.kind:
         return False
     values = {**m.pattern, "metric": m.metric, "id": m.id}
-    return all(str(values.get(key)) == value for key, value in rule.properties.items())
+    return all(
+        str(values.get(key)).replace(" ", "-") == value for key, value in rule.properties.items()
+    )
+
+
+def _is_meant(run: Run, rule: Rule, m: Measurement) -> bool:
+    """Whether a figure is of memory and of its path by itself, or the rule names what it is."""
+    if "id" in rule.properties:
+        return True
+    if "way" in m.pattern:
+        return "way" in rule.properties
+    if shared(m):
+        is_sum = str(m.pattern["transfers"]).startswith("sum of")
+        return is_sum and (rule.initiator, rule.target) == (m.initiator, m.target)
+    return "size" in rule.properties or not may_stay_in_caches(run, m)
 
 
 def _comparable(rule: Rule, m: Measurement) -> bool:
@@ -302,8 +322,13 @@ def _missing(rule: Rule, m: Measurement) -> Finding:
     return _finding(rule, m, False, f"{m.status}: {m.reason}")
 
 
-def _unmatched(rule: Rule, matched: list[Measurement]) -> Finding:
-    if matched:
+def _unmatched(rule: Rule, matched: list[Measurement], measured: list[Measurement]) -> Finding:
+    if measured:
+        said = (
+            "what it matches ran beside other copies or may have stayed in caches; name it by "
+            "way=, size= or id=, or say 'every'"
+        )
+    elif matched:
         units = ", ".join(sorted({str(m.unit) for m in matched}))
         said = f"what it matches was measured in {units}, not in {rule.unit}"
     else:
