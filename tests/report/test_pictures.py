@@ -166,6 +166,8 @@ GPU1 = {"where": "gpu", "gpu": 1}
          ("node:0", "gpu:0-1"), {"transfers": "sum of node:0 → gpu:0, node:0 → gpu:1"}),
         ([_transfer(GPU0, GPU1, 0, "gpu:0 -> gpu:1"), _transfer(GPU0, HOST, 0, "gpu:0 -> node:0")],
          ("gpu:0", "node:0 gpu:1"), {"memory": "pinned"}),
+        ([_transfer(GPU0, GPU1, 0, "gpu:0 -> gpu:x"), _transfer(GPU0, GPU1, 0, "gpu:0 -> gpu:1")],
+         ("gpu:0", "gpu:x gpu:1"), {}),
         ([_transfer(HOST, GPU0, 0, "node:0 -> gpu:0"), _beside(GPU0, HOST, 0, "gpu:0 -> node:0")],
          ("node:0", "gpu:0"), {"way": "beside the way back"}),
         ([_transfer(GPU1, HOST, 1, "gpu:1 -> node:0"), _beside(GPU0, HOST, 0, "gpu:0 -> node:0")],

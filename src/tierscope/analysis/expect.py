@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tierscope.analysis.caches import may_stay_in_caches
-from tierscope.analysis.flat import shared
+from tierscope.analysis.flat import is_sum, shared
 from tierscope.model.base import Model
 from tierscope.model.endpoint import EndpointKind
 from tierscope.model.errors import UserError
@@ -235,9 +235,8 @@ def check(run: Run, rules: list[Rule]) -> list[Finding]:
 def _check(run: Run, rule: Rule) -> list[Finding]:
     matched = [m for m in run.measurements if _matches(rule, m)]
     measured = [m for m in matched if m.status == "measured" and _comparable(rule, m)]
-    held = (
-        measured if rule.every else _best_by_path([m for m in measured if _is_meant(run, rule, m)])
-    )
+    meant = [m for m in measured if _is_meant(run, rule, m)]
+    held = meant if rule.every else _best_by_path(meant)
     paths = {(m.initiator, m.target) for m in held}
     missing: dict[tuple[str, str], Measurement] = {}
     for m in matched:
@@ -261,13 +260,12 @@ def _matches(rule: Rule, m: Measurement) -> bool:
 
 def _is_meant(run: Run, rule: Rule, m: Measurement) -> bool:
     """Whether a figure is of memory and of its path by itself, or the rule names what it is."""
-    if "id" in rule.properties:
+    if rule.every or "id" in rule.properties:
         return True
     if "way" in m.pattern:
         return "way" in rule.properties
     if shared(m):
-        is_sum = str(m.pattern["transfers"]).startswith("sum of")
-        return is_sum and (rule.initiator, rule.target) == (m.initiator, m.target)
+        return is_sum(m) and (rule.initiator, rule.target) == (m.initiator, m.target)
     return "size" in rule.properties or not may_stay_in_caches(run, m)
 
 

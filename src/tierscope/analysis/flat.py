@@ -11,6 +11,8 @@ from typing import Any
 from tierscope.model.endpoint import format_ranges
 from tierscope.model.run import Measurement, Run
 
+_SUM = "sum of "
+
 
 def flat_run(run: Run) -> Run:
     """Return a run whose measurements are all flat."""
@@ -41,9 +43,12 @@ def flat(measurement: Measurement) -> Measurement:
 def _together(ends: Iterable[str]) -> str:
     """Name several ends as one: ``node:0 gpu:0-3``."""
     found = dict.fromkeys(ends)
-    gpus = sorted(int(end.removeprefix("gpu:")) for end in found if end.startswith("gpu:"))
-    others = [end for end in found if not end.startswith("gpu:")]
-    return " ".join(others + [f"gpu:{format_ranges(tuple(gpus))}"] * bool(gpus))
+    gpus = {end for end in found if end.startswith("gpu:") and end[len("gpu:") :].isdecimal()}
+    names = [end for end in found if end not in gpus]
+    if gpus:
+        numbers = sorted(int(end.removeprefix("gpu:")) for end in gpus)
+        names.append(f"gpu:{format_ranges(tuple(numbers))}")
+    return " ".join(names)
 
 
 def _properties(transfers: list[dict[str, Any]], counted: list[dict[str, Any]]) -> dict[str, Any]:
@@ -60,7 +65,7 @@ def _properties(transfers: list[dict[str, Any]], counted: list[dict[str, Any]]) 
     if len(others) == 1 and others[0]["source"] == first["destination"]:
         found["way"] = "both ways summed" if len(counted) == 2 else "beside the way back"
     elif len(counted) > 1:
-        found["transfers"] = f"sum of {_names(counted)}"
+        found["transfers"] = f"{_SUM}{_names(counted)}"
     elif others:
         found["transfers"] = f"beside {_names(others)}"
     elif _between_gpus(first):
@@ -76,6 +81,11 @@ def _names(transfers: list[dict[str, Any]]) -> str:
 def shared(measurement: Measurement) -> bool:
     """Whether other transfers ran at the same time, so that a figure is no path's by itself."""
     return "way" in measurement.pattern or "transfers" in measurement.pattern
+
+
+def is_sum(measurement: Measurement) -> bool:
+    """Whether it sums up several transfers, and its ends name all of theirs."""
+    return str(measurement.pattern.get("transfers", "")).startswith(_SUM)
 
 
 def _between_gpus(transfer: dict[str, Any]) -> bool:

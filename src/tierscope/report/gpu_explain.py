@@ -11,11 +11,11 @@ from tierscope.plans.gpu_specs import ends_of
 from tierscope.plans.limits import SURELY_IN_MEMORY
 from tierscope.report.figures import size_text
 from tierscope.topology.affinity import home
+from tierscope.topology.links import PCIE
 from tierscope.topology.paths import find_path
 
 _GOOD = 0.80
 """Efficiency from which a PCIe copy is as good as packet headers and flow control leave."""
-_SPEEDS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
 _SMALL = 1 << 20
 """Bytes up to which starting a copy takes a share of its time that one can see."""
 
@@ -24,8 +24,8 @@ def explain(measurement: Measurement, topology: Topology | None) -> str:
     """The most telling thing about a measured copy or memory figure; empty where there is none."""
     if measurement.status != "measured":
         return ""
+    given = measurement.pattern.get("transfers", [])
     try:
-        given = measurement.pattern.get("transfers", [])
         transfers = [Transfer.model_validate(one) for one in given]
     except ValidationError:  # Of a newer tierscope, say: its figures stand for themselves.
         return ""
@@ -58,7 +58,8 @@ def _slow_link(
         if best is None or not state.pcie_generation or not state.pcie_width:
             continue
         generation, width = int(state.pcie_generation[-1]), int(state.pcie_width[-1])
-        able = _SPEEDS.get(best.speed, generation)
+        known = PCIE.get(best.speed)
+        able = known.number if known else generation
         if generation < able or width < best.width:
             return (
                 f"the link ran at Gen{generation} x{width}, although GPU and slot are able to "

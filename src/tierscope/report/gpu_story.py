@@ -12,7 +12,7 @@ from tierscope.report.gpu_explain import explain
 from tierscope.report.gpu_tables import describe, efficiency_text, show_traces
 from tierscope.report.sentences import what_is_wrong
 from tierscope.report.style import new_table, note, title
-from tierscope.topology.links import PCIE, pcie_name, pcie_rate
+from tierscope.topology.links import pcie_link, pcie_name, pcie_rate
 from tierscope.topology.paths import find_path
 
 _STEPS = {
@@ -30,7 +30,6 @@ _AS_GOOD = 0.98
 """A figure this near to another is as good."""
 _FULL = 0.80
 """Efficiency of a PCIe link that copies can be expected to reach."""
-_SPEEDS = {float(generation.name): speed for speed, generation in PCIE.items()}
 
 
 def show_story(console: Console, run: Run) -> None:
@@ -181,8 +180,9 @@ def _rate_at_best(entry: Measurement, topology: Topology | None) -> float | None
 
 def _links_seen(entry: Measurement) -> list[PcieLink]:
     """The GPU's own link at its fastest while it was measured, as NVML saw it."""
-    return [
-        PcieLink(speed=_SPEEDS[state.pcie_generation[-1]], width=int(state.pcie_width[-1]))
+    links = [
+        pcie_link(int(state.pcie_generation[-1]), int(state.pcie_width[-1]))
         for state in (entry.evidence and entry.evidence.gpus) or []
-        if state.pcie_generation and state.pcie_width and state.pcie_generation[-1] in _SPEEDS
+        if state.pcie_generation and state.pcie_width
     ]
+    return [link for link in links if link is not None]

@@ -27,11 +27,12 @@ def sentences(run: Run) -> list[str]:
     if not measured:
         nothing = "So nothing can be said about what is left on the table."
         return ["Nothing was measured.", nothing, looks_wrong(run)]
-    if not alone:
+    if alone:
+        first = best_and_worst(run, alone)
+    else:
         most = max(measured, key=lambda m: m.estimate or 0.0)
         first = f"No path was measured by itself; of what ran at once the most is {_said(most)}."
-        return [first, _furthest_below(measured), looks_wrong(run)]
-    return [best_and_worst(run, alone), left_over(run, measured), looks_wrong(run)]
+    return [first, left_over(run, measured), looks_wrong(run)]
 
 
 def best_and_worst(run: Run, measured: list[Measurement]) -> str:
@@ -106,7 +107,11 @@ def left_over(run: Run, measured: list[Measurement]) -> str:
         return "What is left on the table cannot be said: an emulated machine has no limits."
     alone = [m for m in measured if not shared(m)]
     limited = _best_by_path([m for m in alone if m.efficiency is not None and m.limit])
-    if not limited and all(m.metric == "latency" for m in alone):
+    crowded = [m for m in measured if shared(m) and m.efficiency is not None and m.limit]
+    slowed = min(crowded, key=_efficiency, default=None)
+    if not alone and slowed is not None:
+        return f"Furthest below its limit is {_reached(slowed)}."
+    if alone and all(m.metric == "latency" for m in alone):
         return "What is left on the table cannot be said: latencies have no theoretical limit here."
     if not limited:
         hidden = " in this virtual machine" if run.header.machine.get("hypervisor") else ""
@@ -125,19 +130,10 @@ def left_over(run: Run, measured: list[Measurement]) -> str:
         text = f"Most is left on the table on {_reached(worst)}, so {left:.3g} {unit} are unused"
         if len(low) > 1:
             text += f"; {len(low)} of {len(limited)} paths stay below {_GOOD:.0%} of their limits"
-    crowded = [m for m in measured if shared(m) and m.efficiency is not None]
-    slowed = min(crowded, key=_efficiency, default=None)
     if slowed is not None and _efficiency(slowed) < min(_GOOD, _efficiency(worst)):
         share = figures.share_text(_efficiency(slowed))
         text += f"; beside other copies {_said(slowed)} is {share} of its limit"
     return f"{text}."
-
-
-def _furthest_below(measured: list[Measurement]) -> str:
-    limited = [m for m in measured if m.efficiency is not None and m.limit]
-    if not limited:
-        return "What is left on the table cannot be said: no link's rate is known."
-    return f"Furthest below its limit is {_reached(min(limited, key=_efficiency))}."
 
 
 def _under_load(measurement: Measurement) -> str:

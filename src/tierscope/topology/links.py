@@ -11,21 +11,25 @@ from tierscope.model.topology import PcieLink
 
 
 class _PcieGeneration(NamedTuple):
-    name: str
+    number: int
     good: int
     """Bytes or bits that carry data ..."""
     total: int
     """... of so many on the wire."""
     code: str
 
+    @property
+    def name(self) -> str:
+        return f"{self.number}.0"
+
 
 PCIE = {  # by GT/s a lane
-    2.5: _PcieGeneration("1.0", 8, 10, "8b/10b"),
-    5.0: _PcieGeneration("2.0", 8, 10, "8b/10b"),
-    8.0: _PcieGeneration("3.0", 128, 130, "128b/130b"),
-    16.0: _PcieGeneration("4.0", 128, 130, "128b/130b"),
-    32.0: _PcieGeneration("5.0", 128, 130, "128b/130b"),
-    64.0: _PcieGeneration("6.0", 236, 256, "236 bytes of packets in a flit of 256"),
+    2.5: _PcieGeneration(1, 8, 10, "8b/10b"),
+    5.0: _PcieGeneration(2, 8, 10, "8b/10b"),
+    8.0: _PcieGeneration(3, 128, 130, "128b/130b"),
+    16.0: _PcieGeneration(4, 128, 130, "128b/130b"),
+    32.0: _PcieGeneration(5, 128, 130, "128b/130b"),
+    64.0: _PcieGeneration(6, 236, 256, "236 bytes of packets in a flit of 256"),
 }
 _PCIE_SOURCE = "PCI Express Base Specification 6.0: line codes and flit layout"
 # Of a packet of up to MaxPayload bytes to a 64-bit address: start and sequence (4), header (16),
@@ -60,6 +64,14 @@ def pcie_name(link: PcieLink) -> str:
     """``PCIe 4.0 x16``; the speed itself where it is of no generation that we know."""
     generation = PCIE.get(link.speed)
     return f"PCIe {generation.name if generation else f'{link.speed:g} GT/s'} x{link.width}"
+
+
+def pcie_link(generation: int, width: int) -> PcieLink | None:
+    """A link by its generation's number, as drivers tell it; None of one that we do not know."""
+    for speed, known in PCIE.items():
+        if known.number == generation and width:
+            return PcieLink(speed=speed, width=width)
+    return None
 
 
 def pcie_rate(link: PcieLink) -> float | None:

@@ -4,14 +4,14 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
-from tierscope.model.topology import Gpu, NodeKind, NvLink, PcieLink
+from tierscope.model.topology import Gpu, NodeKind, NvLink
 from tierscope.topology.files import Files
 from tierscope.topology.kinds import Conclusion
+from tierscope.topology.links import pcie_link
 
 _PROC = "/proc/driver/nvidia/gpus"
 MAX_LINKS = 18  # NVLink 4 and 5; asking for a link that a GPU lacks answers "not supported"
 _NVLINK_OF_ARCHITECTURE = {4: 1, 5: 2, 6: 2, 7: 3, 9: 4, 10: 5}  # NVML_DEVICE_ARCH_*: Pascal is 4
-_SPEEDS = {1: 2.5, 2: 5.0, 3: 8.0, 4: 16.0, 5: 32.0, 6: 64.0}  # GT/s by PCIe generation
 
 
 class Nvml(Protocol):
@@ -141,19 +141,15 @@ def _read_gpu(nvml: Nvml, number: int, index: int) -> Gpu:
         bar1_bytes=bar1.bar1Total if bar1 is not None else None,
         mig=bool(mig[0]) if mig is not None else None,
         pcie_replays=nvml.ask("PcieReplayCounter", number),
-        link_max=_gpu_link(
-            nvml.ask("MaxPcieLinkGeneration", number), nvml.ask("MaxPcieLinkWidth", number)
+        link_max=pcie_link(
+            nvml.ask("MaxPcieLinkGeneration", number) or 0,
+            nvml.ask("MaxPcieLinkWidth", number) or 0,
         ),
         nvlinks=_nvlinks(nvml, number),
         c2c_links=int(c2c_links) if c2c_links else None,
         # MB/s a link
         c2c_rate=sum(rate or 0 for rate in c2c_rates) * 1e6 or None,
     )
-
-
-def _gpu_link(generation: int | None, width: int | None) -> PcieLink | None:
-    speed = _SPEEDS.get(generation or 0)
-    return PcieLink(speed=speed, width=width) if speed and width else None
 
 
 def _nvlinks(nvml: Nvml, index: int) -> list[NvLink]:
