@@ -13,7 +13,8 @@ from collections.abc import Iterator
 
 from pairs import Comparison, alternate, bandwidth, measure
 from tierscope.engine import capabilities
-from tierscope.model.plan import BandwidthPattern, Isa, Operation
+from tierscope.kinds.bandwidth.spec import BandwidthPattern, Operation
+from tierscope.model.spec import Isa
 
 ARRAY_BYTES = 1 << 30
 PAIRS = 7

@@ -9,7 +9,9 @@ from pathlib import Path
 
 from pairs import bandwidth
 from tierscope.engine import find_engine, stream
-from tierscope.model.plan import PLAN_VERSION, BandwidthPattern, Plan, Sampling
+from tierscope.kinds.bandwidth.spec import BandwidthPattern
+from tierscope.kinds.plan import PLAN_VERSION, Plan
+from tierscope.model.spec import Sampling
 
 COUNT = 1000
 BUDGET_S = 0.001

@@ -6,20 +6,12 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from tierscope.engine import stream
+from tierscope.kinds.bandwidth.spec import BandwidthPattern, BandwidthSpec
+from tierscope.kinds.latency.spec import LatencySpec
+from tierscope.kinds.plan import PLAN_VERSION, Plan, Spec
+from tierscope.model.chase import LatencyPattern
 from tierscope.model.event import Result
-from tierscope.model.plan import (
-    PLAN_VERSION,
-    BandwidthPattern,
-    BandwidthSpec,
-    LatencyPattern,
-    LatencySpec,
-    NodeShare,
-    Pages,
-    Placement,
-    Plan,
-    Sampling,
-    Spec,
-)
+from tierscope.model.spec import NodeShare, Pages, Placement, Sampling
 
 Taken = TypeVar("Taken")
 

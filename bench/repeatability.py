@@ -8,8 +8,8 @@ in two seconds can know of; the pairs are back to back, so a drift slower than a
 import os
 
 from pairs import bandwidth, measure
+from tierscope.kinds.bandwidth.spec import BandwidthPattern
 from tierscope.model.event import Result
-from tierscope.model.plan import BandwidthPattern
 
 PAIRS = 40
 

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from tierscope.engine import capabilities, check, find_engine, stream, topology_xml
+from tierscope.kinds.plan import Plan
 from tierscope.model.errors import UserError
 from tierscope.model.event import EventAdapter, Failed, Finished, Result, Started
-from tierscope.model.plan import Plan
 from tierscope.model.schema import DIRECTORY, schemas
 
 PLAN_SCHEMA = jsonschema.Draft202012Validator(schemas()["plan.schema.json"])
@@ -410,7 +410,7 @@ def _kill_child() -> None:
 _ORPHAN_MAKER = """
 import os, sys
 from tierscope.engine import stream
-from tierscope.model.plan import Plan
+from tierscope.kinds.plan import Plan
 events = stream(Plan.model_validate_json(sys.argv[1]))
 next(events)
 print(open(f"/proc/self/task/{os.getpid()}/children").read().split()[0], flush=True)

@@ -7,9 +7,9 @@ import pytest
 
 from tierscope.engine import capabilities, check, find_engine, stream
 from tierscope.engine import events as events_module
+from tierscope.kinds.plan import Plan
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.event import Event, Failed, Finished, Progress, Result, Skipped, Started
-from tierscope.model.plan import Plan
 from tierscope.model.topology import Topology
 from tierscope.plans import Request, expand
 

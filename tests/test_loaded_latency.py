@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from tests import made_up
 
 from tierscope.analysis.curve import Point, delay_for, latency_at, next_delays, summarize
+from tierscope.kinds.loaded_latency.spec import LoadedLatencySpec
+from tierscope.kinds.plan import Plan
 from tierscope.model.errors import UserError
 from tierscope.model.event import Evidence, Figure
-from tierscope.model.plan import LoadedLatencySpec, Plan
 from tierscope.model.run import Measurement
 from tierscope.model.topology import Topology
 from tierscope.plans import Request, expand

@@ -1,8 +1,10 @@
 import pytest
 
+from tierscope.kinds.bandwidth.spec import BandwidthSpec
+from tierscope.kinds.plan import Plan
+from tierscope.kinds.streams.spec import StreamsSpec
 from tierscope.model.errors import UserError
 from tierscope.model.needs import host_bytes, regions
-from tierscope.model.plan import BandwidthSpec, Plan, StreamsSpec
 from tierscope.model.topology import Cache, Topology
 from tierscope.plans import (
     Request,

@@ -6,8 +6,8 @@ import pytest
 from rich.console import Console
 
 from tierscope.engine import stream
+from tierscope.kinds.plan import Plan
 from tierscope.model.event import Capabilities, CountedTraffic, Evidence, Failed, Result, Skipped
-from tierscope.model.plan import Plan
 from tierscope.model.run import Footer, Limit, Measurement, Run
 from tierscope.model.topology import Topology
 from tierscope.plans import Request, expand

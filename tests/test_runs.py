@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests import made_up
 
 from tierscope.engine import stream
+from tierscope.kinds.plan import Plan
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.event import Capabilities, Failed, Result, Skipped
-from tierscope.model.plan import Plan
 from tierscope.model.run import Footer, Header, Limit, Measurement, Run
 from tierscope.model.topology import Topology
 from tierscope.plans import Request, expand

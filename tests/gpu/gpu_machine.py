@@ -2,8 +2,8 @@
 
 from datetime import datetime
 
+from tierscope.kinds.plan import Plan, Spec
 from tierscope.model.event import Capabilities, Evidence, Figure, GpuState, Result
-from tierscope.model.plan import Plan, Spec
 from tierscope.model.run import Footer, Run
 from tierscope.model.topology import (
     Gpu,

@@ -9,9 +9,9 @@ from gpu_machine import machine, plan_of
 
 from tierscope.cli.gpu_flow import _chosen
 from tierscope.engine import capabilities, stream
+from tierscope.kinds.plan import PLAN_VERSION, Plan
 from tierscope.model.errors import UserError
 from tierscope.model.event import Failed, Result, Skipped
-from tierscope.model.plan import PLAN_VERSION, Plan
 from tierscope.plans import expand, profile_named, profile_requests
 from tierscope.plans.gpu_nvbandwidth import Settings, make_cells
 from tierscope.plans.gpu_nvbandwidth_tests import TESTS

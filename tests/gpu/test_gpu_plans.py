@@ -7,10 +7,12 @@ from gpu_machine import machine, plan_of, result_of
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tierscope.kinds.gpu_copy.spec import GpuCopySpec
+from tierscope.kinds.gpu_latency.spec import GpuLatencySpec
+from tierscope.kinds.plan import Plan
 from tierscope.model.errors import ExitCode, UserError
-from tierscope.model.gpu import GpuCopySpec, GpuLatencySpec, GpuPlace, HostPlace
+from tierscope.model.gpu import GpuPlace, HostPlace
 from tierscope.model.needs import host_bytes
-from tierscope.model.plan import Plan
 from tierscope.model.topology import NvLink, PciDevice, PcieLink, Performance
 from tierscope.plans import expand, profile_named, profile_requests
 from tierscope.plans.gpu_nvbandwidth import Settings, make_cells, waived

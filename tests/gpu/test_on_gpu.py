@@ -11,9 +11,9 @@ import pytest
 from gpu_machine import plan_of
 
 from tierscope.engine import find_engine, stream
+from tierscope.kinds.gpu_copy.spec import GpuCopyPattern, GpuCopySpec
+from tierscope.kinds.plan import Plan
 from tierscope.model.event import Failed, Result, Skipped
-from tierscope.model.gpu import GpuCopyPattern, GpuCopySpec
-from tierscope.model.plan import Plan
 from tierscope.model.spec import Sampling
 from tierscope.plans.gpu_expand import MEMORIES
 from tierscope.plans.gpu_specs import copy_spec, gpu_place, home_node, host_place, transfer

@@ -9,8 +9,8 @@ from typing import Any
 import typer
 
 from tierscope.cli.options import Output
+from tierscope.kinds.plan import Plan
 from tierscope.model.errors import UserError
-from tierscope.model.plan import Plan
 from tierscope.model.run import Run
 from tierscope.model.topology import Topology
 from tierscope.plans import (

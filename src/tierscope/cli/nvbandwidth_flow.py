@@ -10,9 +10,9 @@ from typing import Any, NoReturn
 
 from tierscope.analysis.flat import flat_run
 from tierscope.engine import capabilities
+from tierscope.kinds.plan import PLAN_VERSION, Plan
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.event import Event, Failed, Result, Skipped
-from tierscope.model.plan import PLAN_VERSION, Plan
 from tierscope.model.topology import Topology
 from tierscope.plans.gpu_nvbandwidth import Settings, Test, make_cells, waived
 from tierscope.plans.gpu_nvbandwidth_tests import TESTS

@@ -19,6 +19,7 @@ from pydantic import ValidationError
 
 from tierscope.engine.find import find_engine
 from tierscope.engine.query import ending, last_line
+from tierscope.kinds.plan import PLAN_VERSION, Plan, Spec
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.event import (
     Event,
@@ -31,7 +32,6 @@ from tierscope.model.event import (
     Started,
 )
 from tierscope.model.needs import host_bytes
-from tierscope.model.plan import PLAN_VERSION, Plan, Spec
 
 _REFUSED = 2
 _LONGEST_LINE = 256 << 20

@@ -5,9 +5,9 @@ import subprocess
 from pydantic import ValidationError
 
 from tierscope.engine.find import VARIABLE, find_engine
+from tierscope.kinds.plan import PLAN_VERSION, Plan
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.event import Capabilities
-from tierscope.model.plan import PLAN_VERSION, Plan
 
 _TIMEOUT_S = 60
 _REFUSED = 2

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, TypeAdapter, model_validator
 
 from tierscope.model.base import Model
-from tierscope.model.plan import Id
+from tierscope.model.spec import Id
 
 Unit = Literal["B/s", "ns", "1/s", "B", "count", "ratio"]
 Stop = Literal["precision", "budget", "interrupted"]

@@ -6,17 +6,17 @@ memory is placed by a plan has its lines in ``regions``.
 
 from dataclasses import dataclass
 
-from tierscope.model.gpu import GpuCopySpec, GpuLatencySpec, HostPlace
-from tierscope.model.plan import (
-    AtomicsSpec,
-    BandwidthSpec,
-    LatencySpec,
-    LoadedLatencySpec,
-    MappingSpec,
-    Placement,
-    Spec,
-    StreamsSpec,
-)
+from tierscope.kinds.atomics.spec import AtomicsSpec
+from tierscope.kinds.bandwidth.spec import BandwidthSpec
+from tierscope.kinds.gpu_copy.spec import GpuCopySpec
+from tierscope.kinds.gpu_latency.spec import GpuLatencySpec
+from tierscope.kinds.latency.spec import LatencySpec
+from tierscope.kinds.loaded_latency.spec import LoadedLatencySpec
+from tierscope.kinds.mapping.spec import MappingSpec
+from tierscope.kinds.plan import Spec
+from tierscope.kinds.streams.spec import StreamsSpec
+from tierscope.model.gpu import HostPlace
+from tierscope.model.spec import Placement
 
 ARRAYS = {"copy": 2, "copy-nt": 2, "scale": 2, "add": 3, "triad": 3}
 """Arrays that an operation goes over; one where it is not named."""

@@ -6,8 +6,8 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from tierscope.kinds.plan import Plan
 from tierscope.model.event import Capabilities, EventAdapter
-from tierscope.model.plan import Plan
 
 DIRECTORY = Path(__file__).parent / "schema"
 

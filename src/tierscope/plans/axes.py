@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from tierscope.model.endpoint import Endpoint, EndpointKind, parse_endpoint
 from tierscope.model.errors import UserError
-from tierscope.model.plan import Placement
+from tierscope.model.spec import Placement
 from tierscope.model.topology import Topology
 from tierscope.plans import grammar, machine
 from tierscope.plans.request import MECHANISMS, PAGES, PINS, POLICIES, Request

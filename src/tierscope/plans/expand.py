@@ -6,14 +6,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from tierscope.kinds.bandwidth.spec import BandwidthSpec
+from tierscope.kinds.latency.spec import LatencySpec
+from tierscope.kinds.plan import PLAN_VERSION, Plan, Spec
 from tierscope.model.errors import UserError
-from tierscope.model.plan import (
-    PLAN_VERSION,
-    BandwidthSpec,
-    LatencySpec,
-    Plan,
-    Spec,
-)
 from tierscope.model.topology import Topology
 from tierscope.plans import gpu_expand, grammar, machine
 from tierscope.plans.axes import (

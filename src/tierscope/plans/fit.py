@@ -2,9 +2,10 @@
 
 from collections import Counter
 
+from tierscope.kinds.bandwidth.spec import BandwidthSpec
+from tierscope.kinds.plan import PLAN_VERSION, Plan, Spec
 from tierscope.model.errors import UserError
 from tierscope.model.needs import cpus_of, host_bytes, regions
-from tierscope.model.plan import PLAN_VERSION, BandwidthSpec, Plan, Spec
 from tierscope.model.topology import Node, Topology
 from tierscope.plans.machine import GIB, MIB
 

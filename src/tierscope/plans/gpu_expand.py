@@ -8,17 +8,12 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+from tierscope.kinds.gpu_latency.spec import GpuLatencySpec
+from tierscope.kinds.gpu_memory.spec import GpuMemorySpec
+from tierscope.kinds.plan import Spec
 from tierscope.model.endpoint import EndpointKind, parse_endpoint
 from tierscope.model.errors import UserError
-from tierscope.model.gpu import (
-    GpuLatencySpec,
-    GpuMemorySpec,
-    GpuPlace,
-    HostPlace,
-    MemoryPlace,
-    Transfer,
-)
-from tierscope.model.plan import Spec
+from tierscope.model.gpu import GpuPlace, HostPlace, MemoryPlace, Transfer
 from tierscope.model.spec import Sampling
 from tierscope.model.topology import Topology
 from tierscope.plans import axes, gpu_sets, grammar

@@ -3,19 +3,11 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from tierscope.model.gpu import (
-    CopyEngine,
-    GpuCopySpec,
-    GpuLatencyPattern,
-    GpuLatencySpec,
-    GpuMemoryPattern,
-    GpuMemorySpec,
-    GpuOperation,
-    HostPlace,
-    MemoryPlace,
-    Transfer,
-)
-from tierscope.model.plan import Spec
+from tierscope.kinds.gpu_copy.spec import GpuCopySpec
+from tierscope.kinds.gpu_latency.spec import GpuLatencyPattern, GpuLatencySpec
+from tierscope.kinds.gpu_memory.spec import GpuMemoryPattern, GpuMemorySpec, GpuOperation
+from tierscope.kinds.plan import Spec
+from tierscope.model.gpu import CopyEngine, HostPlace, MemoryPlace, Transfer
 from tierscope.model.spec import Sampling
 from tierscope.model.topology import Gpu, Topology
 from tierscope.plans.gpu_specs import (

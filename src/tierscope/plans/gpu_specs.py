@@ -2,17 +2,9 @@
 
 from collections.abc import Sequence
 
+from tierscope.kinds.gpu_copy.spec import GpuCopyPattern, GpuCopySpec
 from tierscope.model.errors import ExitCode, UserError
-from tierscope.model.gpu import (
-    CopyEngine,
-    GpuCopyPattern,
-    GpuCopySpec,
-    GpuPlace,
-    HostKind,
-    HostPlace,
-    MemoryPlace,
-    Transfer,
-)
+from tierscope.model.gpu import CopyEngine, GpuPlace, HostKind, HostPlace, MemoryPlace, Transfer
 from tierscope.model.spec import NodeShare, Pages, Placement, Sampling
 from tierscope.model.topology import Gpu, NodeKind, Topology
 from tierscope.plans import axes

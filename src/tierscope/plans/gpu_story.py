@@ -5,8 +5,9 @@ memory, then larger copies, more streams, other NUMA nodes, kernels instead of c
 directions at once; then the GPU's own memory, to have something to set the link beside.
 """
 
-from tierscope.model.gpu import GpuMemoryPattern, GpuMemorySpec, HostKind, HostPlace
-from tierscope.model.plan import PLAN_VERSION, Plan, Spec
+from tierscope.kinds.gpu_memory.spec import GpuMemoryPattern, GpuMemorySpec
+from tierscope.kinds.plan import PLAN_VERSION, Plan, Spec
+from tierscope.model.gpu import HostKind, HostPlace
 from tierscope.model.spec import Sampling
 from tierscope.model.topology import Gpu, Topology
 from tierscope.plans.gpu_specs import (

@@ -3,10 +3,14 @@
 from collections import defaultdict
 from collections.abc import Iterable
 
+from tierscope.kinds.bandwidth.spec import BandwidthSpec
+from tierscope.kinds.gpu_copy.spec import GpuCopySpec
+from tierscope.kinds.gpu_memory.spec import GpuMemorySpec
+from tierscope.kinds.plan import Spec
+from tierscope.kinds.streams.spec import StreamsSpec
 from tierscope.model.endpoint import parse_endpoint
-from tierscope.model.gpu import GpuCopySpec, GpuMemorySpec, GpuPlace, MemoryPlace, Transfer
+from tierscope.model.gpu import GpuPlace, MemoryPlace, Transfer
 from tierscope.model.needs import cpus_of, host_bytes
-from tierscope.model.plan import BandwidthSpec, Spec, StreamsSpec
 from tierscope.model.run import Limit
 from tierscope.model.topology import Topology
 from tierscope.plans.gpu_specs import ends_of

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 from pydantic import ValidationError
 
+from tierscope.kinds.loaded_latency.spec import Load, LoadedLatencySpec
+from tierscope.model.chase import LatencyPattern
 from tierscope.model.endpoint import Endpoint, parse_endpoint
 from tierscope.model.errors import UserError
-from tierscope.model.loaded_latency import Load, LoadedLatencySpec
-from tierscope.model.plan import LatencyPattern, Sampling
-from tierscope.model.streams import StreamPattern
+from tierscope.model.spec import Sampling
+from tierscope.model.stream import StreamPattern
 from tierscope.model.topology import Topology
 from tierscope.plans import grammar, machine
 from tierscope.plans.axes import (

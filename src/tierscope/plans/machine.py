@@ -2,7 +2,7 @@
 
 from tierscope.model.endpoint import Endpoint, EndpointKind, format_ranges
 from tierscope.model.errors import UserError
-from tierscope.model.plan import NodeShare, Placement
+from tierscope.model.spec import NodeShare, Placement
 from tierscope.model.topology import Node, Topology
 
 GIB = 1 << 30

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 from pydantic import ValidationError
 
+from tierscope.kinds.atomics.spec import AtomicsSpec
+from tierscope.kinds.mapping.spec import MappingSpec
 from tierscope.model.errors import UserError
-from tierscope.model.streams import AtomicsSpec, MappingSpec
 from tierscope.model.topology import Topology
 from tierscope.plans import grammar, machine
 from tierscope.plans.axes import (

@@ -5,9 +5,10 @@ Flags, YAML plans and profiles all become requests; ``expand`` makes specs of th
 
 from typing import Literal
 
+from tierscope.kinds.bandwidth.spec import Operation
 from tierscope.model.base import Model
 from tierscope.model.errors import UserError
-from tierscope.model.plan import Isa, Operation
+from tierscope.model.spec import Isa
 
 Kind = Literal[
     "bandwidth",

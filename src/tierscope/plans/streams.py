@@ -7,9 +7,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from tierscope.kinds.streams.spec import NamedStream, StreamsSpec
 from tierscope.model.endpoint import Endpoint, parse_endpoint
 from tierscope.model.errors import UserError
-from tierscope.model.streams import NamedStream, StreamsSpec
 from tierscope.model.topology import Topology
 from tierscope.plans import grammar, machine
 from tierscope.plans.axes import (

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from tierscope.model.gpu import GpuCopySpec, GpuPlace
+from tierscope.kinds.gpu_copy.spec import GpuCopySpec
+from tierscope.model.gpu import GpuPlace
 from tierscope.model.run import Measurement
 from tierscope.plans.gpu_nvbandwidth import Cell, Test
 

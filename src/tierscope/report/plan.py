@@ -3,9 +3,9 @@
 from rich.console import Console
 from rich.text import Text
 
+from tierscope.kinds.plan import Plan
 from tierscope.model.endpoint import format_ranges
 from tierscope.model.needs import cpus_of, host_bytes
-from tierscope.model.plan import Plan
 from tierscope.plans.fit import longest_seconds
 from tierscope.report.figures import size_text
 from tierscope.report.style import new_table

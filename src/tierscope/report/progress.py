@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
+from tierscope.kinds.plan import Plan
 from tierscope.model.event import Event, Failed, Progress, Result, Skipped, Started
-from tierscope.model.plan import Plan
 from tierscope.report.figures import scale_of
 
 

@@ -7,10 +7,10 @@ from datetime import datetime
 from pathlib import Path
 
 from tierscope.engine import capabilities, stream
+from tierscope.kinds.plan import Plan
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.event import Event, Failed, Finished, Result, Skipped
 from tierscope.model.gpu import GpuSpec
-from tierscope.model.plan import Plan
 from tierscope.model.run import Footer, Header, Limit, Measurement, Run
 from tierscope.model.topology import Topology
 from tierscope.plans.limits import limit_of, may_stay_in_caches

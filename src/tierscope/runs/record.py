@@ -6,13 +6,17 @@ from datetime import datetime
 from importlib import metadata
 from typing import Any
 
+from tierscope.kinds.atomics.spec import AtomicsSpec
+from tierscope.kinds.gpu_copy.spec import GpuCopySpec
+from tierscope.kinds.gpu_latency.spec import GpuLatencySpec
+from tierscope.kinds.loaded_latency.spec import Load, LoadedLatencySpec
+from tierscope.kinds.plan import Plan, Spec
+from tierscope.kinds.streams.spec import StreamsSpec
 from tierscope.model.event import Capabilities, Failed, Result, Skipped
-from tierscope.model.gpu import GpuCopySpec, GpuLatencySpec
-from tierscope.model.loaded_latency import Load
 from tierscope.model.needs import cpus_of
-from tierscope.model.plan import AtomicsSpec, LoadedLatencySpec, MemorySpec, Plan, Spec, StreamsSpec
 from tierscope.model.run import Header, Limit, Measurement
-from tierscope.model.streams import StreamPattern
+from tierscope.model.spec import MemorySpec
+from tierscope.model.stream import StreamPattern
 from tierscope.model.topology import Topology
 
 

@@ -7,7 +7,8 @@ for it, and all rounds go into one run file.
 from collections.abc import Callable, Sequence
 
 from tierscope.analysis.curve import Point, delay_for, next_delays, summarize
-from tierscope.model.plan import PLAN_VERSION, LoadedLatencySpec, Plan, Spec
+from tierscope.kinds.loaded_latency.spec import LoadedLatencySpec
+from tierscope.kinds.plan import PLAN_VERSION, Plan, Spec
 from tierscope.model.run import Measurement
 from tierscope.plans.loaded_latency import LEAST_POINTS, idle_control, loaded_point
 

@@ -14,15 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tierscope.engine import find_engine
+from tierscope.kinds.bandwidth.spec import BandwidthPattern, BandwidthSpec
+from tierscope.kinds.plan import PLAN_VERSION, Plan
 from tierscope.model.event import Event, EventAdapter, Failed, Progress, Result, Skipped
-from tierscope.model.plan import (
-    PLAN_VERSION,
-    BandwidthPattern,
-    BandwidthSpec,
-    Placement,
-    Plan,
-    Sampling,
-)
+from tierscope.model.spec import Placement, Sampling
 
 BASE_PAGE = 4096
 REGION = 1031 * BASE_PAGE  # a prime number of pages: rounds of no placement fit it exactly

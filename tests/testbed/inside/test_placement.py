@@ -8,7 +8,7 @@ import pytest
 from measured import BASE_PAGE, REGION, Measured, Pages, measure
 
 from tierscope.model.event import Skipped
-from tierscope.model.plan import NodeShare, Placement
+from tierscope.model.spec import NodeShare, Placement
 
 pytestmark = pytest.mark.testbed
 

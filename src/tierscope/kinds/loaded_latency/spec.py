@@ -4,8 +4,9 @@ from typing import Literal
 
 from pydantic import model_validator
 
-from tierscope.model.spec import Cpu, LatencyPattern, MemorySpec
-from tierscope.model.streams import Stream
+from tierscope.model.chase import LatencyPattern
+from tierscope.model.spec import Cpu, MemorySpec
+from tierscope.model.stream import Stream
 
 
 class Load(Stream):

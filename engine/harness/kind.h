@@ -1,0 +1,79 @@
+// What a kind of measurement gives the harness: series of rows, and evidence.
+//
+// The harness (visits.h) has the only measuring loop. It opens a measurement's state, takes rows for
+// as long as the visit lasts, and lets the state say what was observed. A kind has no loop over
+// samples, no warm-up, no stopping rule and no statistics.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tierscope {
+
+class Leases;
+class ObjectReader;
+
+// A figure that every row of a series has one value of.
+struct Column {
+  std::string metric;  // As in src/tierscope/model/metric.py, which has its unit.
+  std::string part;    // The stream, thread or transfer that it is of; empty: of the whole.
+};
+
+// One sample: all columns over the same stretch of time. It is kept or dropped whole.
+struct Row {
+  double start_s;              // Seconds of now_seconds().
+  double duration_s;           // Of what is counted.
+  std::vector<double> values;  // One for each column; NaN where there is none.
+  double lost_share = 0;       // Of that time, the most that others took from a watched thread: 0..1.
+};
+
+struct Series {
+  std::string name;
+  std::vector<Column> columns;
+  std::function<Row()> take;  // Throws Interrupted where a signal cut the row.
+  // 0: rows until the visit's time is over. Else so many rows, whatever the visit's time; a
+  // disturbed one is taken again, for twice as many at most.
+  int rows = 0;
+  // CPUs whose users are watched while a row is taken; empty where nobody looks, and then no row is
+  // said to be undisturbed either.
+  std::vector<int> watched_cpus{};
+};
+
+// A measurement between its first visit and its last: where walks stand, what was tuned.
+class State {
+ public:
+  State() = default;
+  virtual ~State() = default;  // Releases what is its own.
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  // Before the rows of every visit, untimed: leases memory, fills what others have overwritten,
+  // sizes samples where that is not known yet. Throws Unavailable, Failure or Interrupted.
+  virtual void open(Leases& leases) = 0;
+
+  // The series of a visit, in the order in which they are taken; valid until the visit ends.
+  virtual std::vector<Series> series() = 0;
+
+  // After the last row: reads back where pages are, verifies what was written, and adds what was
+  // observed to `evidence` (keys of Evidence in src/tierscope/model/event.py). Throws Failure.
+  virtual void observe(nlohmann::ordered_json& evidence) = 0;
+};
+
+// Makes the state of a measurement; nothing of the machine is touched before State::open.
+using MakeState = std::function<std::unique_ptr<State>()>;
+
+struct Kind {
+  std::string_view name;
+  // Reads what the kind adds to a measurement's common keys; throws PlanError.
+  MakeState (*parse)(ObjectReader& measurement);
+};
+
+// All kinds that this build knows. A new kind is one more row in kinds/registry.cpp.
+std::span<const Kind> kinds();
+
+}  // namespace tierscope

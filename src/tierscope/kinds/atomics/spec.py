@@ -1,0 +1,36 @@
+"""The spec of atomic updates, contended or not."""
+
+from typing import Literal
+
+from pydantic import model_validator
+
+from tierscope.model.base import Model
+from tierscope.model.spec import CACHE_LINE, Bytes, MemorySpec, Pages
+from tierscope.model.stream import Cpus
+
+
+class AtomicsPattern(Model):
+    """Atomic updates of counters, one in each cache line, in random order."""
+
+    operation: Literal["fetch-and-add", "compare-and-swap"]
+    shared: bool = False
+    """All threads update all counters, in place of each its own share; with a size of 64, all
+    contend for one line."""
+    size: Bytes
+    pages: Pages = "thp"
+
+
+class AtomicsSpec(MemorySpec):
+    """Atomic updates a second."""
+
+    kind: Literal["atomics"] = "atomics"
+    cpus: Cpus
+    pattern: AtomicsPattern
+
+    @model_validator(mode="after")
+    def _check(self) -> "AtomicsSpec":
+        if len(set(self.cpus)) != len(self.cpus):
+            raise ValueError("a CPU is named twice")
+        if not self.pattern.shared and self.pattern.size // CACHE_LINE < len(self.cpus):
+            raise ValueError("size has fewer lines than there are threads")
+        return self

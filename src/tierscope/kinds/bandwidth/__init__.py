@@ -1,0 +1,1 @@
+"""Bandwidth of CPUs to memory."""

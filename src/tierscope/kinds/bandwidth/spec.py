@@ -1,0 +1,51 @@
+"""The spec of bandwidth: CPUs that read and write memory as fast as they can."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from tierscope.model.base import Model
+from tierscope.model.spec import CACHE_LINE, Bytes, Cpu, Isa, MemorySpec, Pages
+
+Operation = Literal["read", "write", "write-nt", "copy", "copy-nt", "scale", "add", "triad", "rmw"]
+"""rmw reads each element and writes a new value back to the same place."""
+
+
+class BandwidthPattern(Model):
+    """Access pattern of a bandwidth measurement."""
+
+    operation: Operation
+    order: Literal["sequential", "reverse", "strided", "random"] = "sequential"
+    access_size: Bytes = CACHE_LINE
+    """Bytes that one access touches contiguously; matters where order is not sequential."""
+    stride: Bytes | None = None
+    """Bytes from one access to the next; with order strided, and only there."""
+    size: Bytes
+    """Bytes of each array that the operation uses (read 1, copy 2, triad 3), over all threads."""
+    pages: Pages = "thp"
+    isa: Isa = "auto"
+
+    @model_validator(mode="after")
+    def _check(self) -> "BandwidthPattern":
+        if (self.order == "strided") != (self.stride is not None):
+            raise ValueError("stride goes with order strided, and only with it")
+        if self.stride is not None and self.stride < self.access_size:
+            raise ValueError("stride is smaller than access_size")
+        return self
+
+
+class BandwidthSpec(MemorySpec):
+    """Bandwidth of CPUs to memory."""
+
+    kind: Literal["bandwidth"] = "bandwidth"
+    cpus: Annotated[list[Cpu], Field(min_length=1, max_length=4096)]
+    """One thread is pinned to each entry."""
+    pattern: BandwidthPattern
+
+    @model_validator(mode="after")
+    def _check(self) -> "BandwidthSpec":
+        if len(set(self.cpus)) != len(self.cpus):
+            raise ValueError("a CPU is named twice")
+        if self.pattern.size // (self.pattern.stride or self.pattern.access_size) < len(self.cpus):
+            raise ValueError("size has fewer accesses than there are threads")
+        return self

@@ -1,0 +1,1 @@
+"""Copies among host memory and GPUs."""

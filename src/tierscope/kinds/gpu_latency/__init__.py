@@ -1,0 +1,1 @@
+"""Latency of a GPU's dependent loads."""

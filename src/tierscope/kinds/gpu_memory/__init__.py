@@ -1,0 +1,1 @@
+"""Bandwidth of a GPU's own memory."""

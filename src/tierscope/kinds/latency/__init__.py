@@ -1,0 +1,1 @@
+"""Idle latency of CPUs' dependent loads."""

@@ -1,0 +1,1 @@
+"""What it costs to map, populate and unmap memory."""

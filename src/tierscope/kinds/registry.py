@@ -1,0 +1,69 @@
+"""The table of kinds of measurement: one row each.
+
+A row holds what ``--help`` needs. A kind's modules are imported when they are used, so that
+starting up takes no longer as kinds are added.
+"""
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tierscope.model.spec import MeasurementSpec
+    from tierscope.plans.request import RequestForm
+    from tierscope.report.view import View
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One way of measuring."""
+
+    name: str
+    """In plans and run files."""
+    summary: str
+    """One line for ``tierscope --help``."""
+    command: str = ""
+    """After ``tierscope``; the name where empty. Kinds on GPUs are below ``tierscope gpu``."""
+    aliases: tuple[str, ...] = ()
+    """Older names of the command, which stay."""
+
+    @property
+    def spec(self) -> "type[MeasurementSpec]":
+        """The class of its specs."""
+        found: type[MeasurementSpec] = self._module("spec").SPEC
+        return found
+
+    @property
+    def request(self) -> "RequestForm":
+        """Its options and how a request expands into specs."""
+        found: RequestForm = self._module("request").REQUEST
+        return found
+
+    @property
+    def view(self) -> "View":
+        """How its measurements are shown."""
+        found: View = self._module("view").VIEW
+        return found
+
+    def _module(self, part: str) -> Any:
+        return import_module(f"tierscope.kinds.{self.name.replace('-', '_')}.{part}")
+
+
+_ROWS = (
+    Kind("bandwidth", "Measure the bandwidth of CPUs to memory."),
+    Kind("latency", "Measure the idle latency of dependent loads."),
+    Kind("loaded-latency", "Measure latency under load: a curve over bandwidth."),
+    Kind(
+        "streams",
+        "Measure concurrent streams of mixed reads and writes.",
+        command="traffic",
+        aliases=("streams",),
+    ),
+    Kind("atomics", "Measure atomic updates, contended or not."),
+    Kind("mapping", "Measure what it costs to map, populate and unmap memory."),
+    Kind("gpu-copy", "Measure copies among host memory and GPUs.", command="gpu copy"),
+    Kind("gpu-memory", "Measure the bandwidth of GPUs' own memory.", command="gpu memory"),
+    Kind("gpu-latency", "Measure the latency of GPUs' dependent loads.", command="gpu latency"),
+)
+KINDS: dict[str, Kind] = {kind.name: kind for kind in _ROWS}
+"""By name, in the order in which they are shown."""

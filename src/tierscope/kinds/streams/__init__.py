@@ -1,0 +1,1 @@
+"""Traffic: streams of mixed reads and writes, several at once."""

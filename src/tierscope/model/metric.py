@@ -1,0 +1,49 @@
+"""The metrics: what each figure is, its unit, and which direction is better.
+
+The engine names metrics in the columns of its rows, run files and ``--json`` in their figures; the
+unit stands here only.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Unit = Literal["B/s", "ns", "1/s", "B", "count", "ratio"]
+Better = Literal["higher", "lower"]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One kind of figure."""
+
+    unit: Unit
+    better: Better
+
+
+_RATE = Metric("B/s", "higher")
+_TIME = Metric("ns", "lower")
+
+METRICS: dict[str, Metric] = {
+    "bandwidth": _RATE,
+    "bandwidth_with_write_allocate": _RATE,
+    "total_bandwidth": _RATE,
+    "thread_bandwidth": _RATE,
+    "latency": _TIME,
+    "latency_p50": _TIME,
+    "latency_p90": _TIME,
+    "latency_p99": _TIME,
+    "latency_p99.9": _TIME,
+    "call_latency": _TIME,
+    "sm_latency_min": _TIME,
+    "sm_latency_p5": _TIME,
+    "sm_latency_p50": _TIME,
+    "sm_latency_p95": _TIME,
+    "sm_latency_max": _TIME,
+    "updates": Metric("1/s", "higher"),
+    "time_per_update": _TIME,
+    "tries_per_update": Metric("ratio", "lower"),
+    "time_per_page": _TIME,
+    "map": _TIME,
+    "populate_per_page": _TIME,
+    "unmap_per_page": _TIME,
+}
+"""A kind that gives a new figure adds its row here."""

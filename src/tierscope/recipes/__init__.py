@@ -1,0 +1,1 @@
+"""Named lists of measurements made of kinds: profiles, the matrix, tours, peers' lists."""
