@@ -95,7 +95,7 @@ bench: $(BUILD)/.installed ## Paired with the peers, in one run
 	$(BIN)/python bench/run.py
 
 schema: $(BUILD)/.installed ## Write the door's JSON Schemas from the models
-	$(BIN)/python -m tierscope.model.schema
+	$(BIN)/python -m tierscope.kinds.schema
 
 clean:
 	rm -rf $(BUILD) dist

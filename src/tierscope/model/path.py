@@ -1,8 +1,11 @@
 """The way between two endpoints, hop by hop."""
 
+from collections.abc import Sequence
+from typing import Protocol
+
 from tierscope.model.base import Model
 from tierscope.model.run import Limit
-from tierscope.model.topology import PcieLink
+from tierscope.model.topology import Cache, Gpu, PcieLink
 
 
 class Hop(Model):
@@ -31,3 +34,24 @@ class Path(Model):
     """Of the hops whose rate is known, the smallest one's."""
     note: str = ""
     """What keeps the limit from being certain, or from being known at all."""
+
+
+class Paths(Protocol):
+    """What a spec may ask of a machine to find its limit; ``topology`` implements it."""
+
+    @property
+    def caches(self) -> Sequence[Cache]:
+        """The CPUs' caches."""
+
+    @property
+    def virtual(self) -> bool:
+        """Whether it is a virtual machine, whose PCI switches need not exist."""
+
+    def gpu(self, index: int) -> Gpu | None:
+        """One GPU; None where there is none of that number."""
+
+    def path(self, initiator: str, target: str) -> Path | None:
+        """The way between two endpoints; None where the machine has not both."""
+
+    def limit(self, initiator: str, target: str) -> Limit | None:
+        """The way's limit; None where no link's rate is known."""
