@@ -112,9 +112,7 @@ def _header(topology: Topology, width: float, height: float) -> list[str]:
     return [
         f'<rect class="paper" width="{width:.0f}" height="{height:.0f}"/>',
         draw_text(MARGIN, 46, shorten(name, width - 2 * MARGIN, 14.5), "title"),
-        draw_text(
-            MARGIN, 72, shorten(" · ".join(w for w in words if w), width - 80, 7.4), "lead muted"
-        ),
+        draw_text(MARGIN, 72, shorten(facts, width - 80, 7.4), "lead muted"),
     ]
 
 
