@@ -11,7 +11,7 @@ from tierscope.model.base import Model
 
 if TYPE_CHECKING:
     from tierscope.model.path import Paths
-    from tierscope.model.run import Limit
+    from tierscope.model.limit import Limit
     from tierscope.model.topology import Cache
 
 CACHE_LINE = 64
@@ -163,7 +163,7 @@ class MemorySpec(MeasurementSpec):
 
     def path_limit(self, paths: "Paths") -> "Limit | None":
         """Its path's, for kinds that measure rates; none where caches may hold the regions."""
-        if self.fits_caches(paths.caches):
+        if self.fits_caches(paths.topology.caches):
             return None
         return paths.limit(self.initiator, self.target)
 

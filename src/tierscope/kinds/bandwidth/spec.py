@@ -9,7 +9,7 @@ from tierscope.model.spec import CACHE_LINE, Bytes, Cpus, Isa, MemorySpec, Pages
 
 if TYPE_CHECKING:
     from tierscope.model.path import Paths
-    from tierscope.model.run import Limit
+    from tierscope.model.limit import Limit
 
 ARRAYS = {"copy": 2, "copy-nt": 2, "scale": 2, "add": 3, "triad": 3}
 """Arrays that an operation goes over; one where it is not named."""

@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from tierscope.model.gpu import GpuPlace, MemoryPlace, Transfer
-from tierscope.model.path import Paths
-from tierscope.model.run import Limit
+from tierscope.model.limit import Limit
+from tierscope.model.path import HopRole, Paths
 
 
 def limit_of_set(paths: Paths, transfers: Sequence[Transfer]) -> Limit | None:
@@ -35,6 +35,7 @@ def limit_of_set(paths: Paths, transfers: Sequence[Transfer]) -> Limit | None:
         formula=f"what {'shared links and memory' if shared else 'the links'} let through "
         f"together, over {len(known)} transfers = {value / 1e9:.1f} GB/s; {named[0].formula}",
         source=named[0].source,
+        degraded=any(limit.degraded for limit in named),
     )
 
 
@@ -60,8 +61,8 @@ def _names_of(limits: list[Limit]) -> str:
     links = list(dict.fromkeys(limit.link for limit in limits))
     if len(links) <= 2:
         return ", ".join(links)
-    below = [link for link in links if ": " in link]
-    return f"{(below or links)[0]} and {len(links) - 1} more links"
+    degraded = [limit.link for limit in limits if limit.degraded]
+    return f"{(degraded or links)[0]} and {len(links) - 1} more links"
 
 
 def _through(paths: Paths, ends: Iterable[tuple[MemoryPlace, MemoryPlace, float]]) -> float:
@@ -74,7 +75,7 @@ def _through(paths: Paths, ends: Iterable[tuple[MemoryPlace, MemoryPlace, float]
     for end, other, value in ends:
         assert isinstance(end, GpuPlace)
         assert isinstance(other, GpuPlace)
-        gpu, peer = paths.gpu(end.gpu), paths.gpu(other.gpu)
+        gpu, peer = paths.topology.gpu(end.gpu), paths.topology.gpu(other.gpu)
         straight = gpu and peer and any(e.peer_address == peer.address for e in gpu.nvlinks)
         key = (end.gpu, other.gpu if straight else None)
         links[key] = max(links[key], value)
@@ -87,13 +88,12 @@ def _with_host(paths: Paths, pairs: list[tuple[Transfer, Limit]]) -> tuple[float
     users: dict[tuple[str, str], list[int]] = defaultdict(list)
     bounds: dict[tuple[str, str], Limit] = {}
     for number, (one, _) in enumerate(pairs):
-        path = paths.path(*one.reach)
-        for hop in path.hops if path else []:
-            emulated = paths.virtual and hop.name.startswith("switch")
+        for hop in paths.path(*one.reach).hops:
+            emulated = paths.topology.virtual and hop.role is HopRole.SWITCH
             if hop.limit is None or hop.parallel or emulated:
                 continue
             # A link has its rate each way, memory its rate for both ways together.
-            both_ways = hop.name.startswith(("memory", "media"))
+            both_ways = hop.role is HopRole.MEMORY
             way = "both" if both_ways else one.destination.where
             users[hop.name, way].append(number)
             bounds[hop.name, way] = hop.limit

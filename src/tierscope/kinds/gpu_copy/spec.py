@@ -20,7 +20,7 @@ from tierscope.model.spec import Region
 
 if TYPE_CHECKING:
     from tierscope.model.path import Paths
-    from tierscope.model.run import Limit
+    from tierscope.model.limit import Limit
     from tierscope.model.topology import Cache
 
 
@@ -126,7 +126,7 @@ class GpuCopySpec(GpuSpec):
         """What the links of the counted transfers let through together."""
         from tierscope.kinds.gpu_copy.limit import limit_of_set
 
-        if self.fits_caches(paths.caches):
+        if self.fits_caches(paths.topology.caches):
             return None
         return limit_of_set(paths, [one for one in self.transfers if one.reported])
 

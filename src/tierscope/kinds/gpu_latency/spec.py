@@ -18,7 +18,7 @@ from tierscope.model.spec import Bytes, Region
 
 if TYPE_CHECKING:
     from tierscope.model.path import Paths
-    from tierscope.model.run import Limit
+    from tierscope.model.limit import Limit
     from tierscope.model.topology import Cache
 
 

@@ -11,7 +11,7 @@ from tierscope.model.spec import Bytes, Region
 
 if TYPE_CHECKING:
     from tierscope.model.path import Paths
-    from tierscope.model.run import Limit
+    from tierscope.model.limit import Limit
     from tierscope.model.topology import Cache
 
 GpuOperation = Literal["read", "write", "copy", "scale", "add", "triad", "random"]
@@ -58,7 +58,7 @@ class GpuMemorySpec(GpuSpec):
 
     def limit(self, paths: "Paths") -> "Limit | None":
         """The memory's; the L2's rate is nowhere told."""
-        if self.fits_caches(paths.caches):
+        if self.fits_caches(paths.topology.caches):
             return None
         return paths.limit(self.initiator, self.target)
 

@@ -9,7 +9,7 @@ from tierscope.model.stream import Stream, StreamPattern
 
 if TYPE_CHECKING:
     from tierscope.model.path import Paths
-    from tierscope.model.run import Limit
+    from tierscope.model.limit import Limit
 
 
 class NamedStream(Stream):
