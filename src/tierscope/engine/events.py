@@ -31,7 +31,6 @@ from tierscope.model.event import (
     Skipped,
     Started,
 )
-from tierscope.model.needs import host_bytes
 
 _REFUSED = 2
 _LONGEST_LINE = 256 << 20
@@ -215,7 +214,7 @@ def _lines(session: _Session, process: "subprocess.Popen[bytes]") -> Iterator[by
 
 def _longest(spec: Spec) -> float:
     """Return seconds after which a measurement without an outcome is taken to hang."""
-    set_up = 3 * host_bytes(spec) / _SLOWEST_BYTES_PER_S  # populate, write, verify
+    set_up = 3 * MeasurementSpec.host_bytes(spec) / _SLOWEST_BYTES_PER_S  # populate, write, verify
     return _START_S + set_up + _BUDGETS * spec.sampling.budget_s
 
 

@@ -7,7 +7,6 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from tierscope import model
-
 from tierscope.kinds.plan import Plan
 from tierscope.model.event import Capabilities, EventAdapter
 

@@ -10,8 +10,8 @@ from pydantic import Field, model_validator
 from tierscope.model.base import Model
 
 if TYPE_CHECKING:
-    from tierscope.model.path import Paths
     from tierscope.model.limit import Limit
+    from tierscope.model.path import Paths
     from tierscope.model.topology import Cache
 
 CACHE_LINE = 64

@@ -8,8 +8,8 @@ from tierscope.model.base import Model
 from tierscope.model.spec import CACHE_LINE, Bytes, Cpus, Isa, MemorySpec, Pages, Region
 
 if TYPE_CHECKING:
-    from tierscope.model.path import Paths
     from tierscope.model.limit import Limit
+    from tierscope.model.path import Paths
 
 ARRAYS = {"copy": 2, "copy-nt": 2, "scale": 2, "add": 3, "triad": 3}
 """Arrays that an operation goes over; one where it is not named."""

@@ -17,8 +17,8 @@ from tierscope.model.spec import Region
 from tierscope.model.transfers import host_places, properties
 
 if TYPE_CHECKING:
-    from tierscope.model.path import Paths
     from tierscope.model.limit import Limit
+    from tierscope.model.path import Paths
     from tierscope.model.topology import Cache
 
 

@@ -17,8 +17,8 @@ from tierscope.model.gpu import (
 from tierscope.model.spec import Bytes, Region
 
 if TYPE_CHECKING:
-    from tierscope.model.path import Paths
     from tierscope.model.limit import Limit
+    from tierscope.model.path import Paths
     from tierscope.model.topology import Cache
 
 

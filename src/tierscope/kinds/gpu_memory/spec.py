@@ -10,8 +10,8 @@ from tierscope.model.gpu import SURELY_IN_MEMORY, GpuIndex, GpuSpec
 from tierscope.model.spec import Bytes, Region
 
 if TYPE_CHECKING:
-    from tierscope.model.path import Paths
     from tierscope.model.limit import Limit
+    from tierscope.model.path import Paths
     from tierscope.model.topology import Cache
 
 GpuOperation = Literal["read", "write", "copy", "scale", "add", "triad", "random"]

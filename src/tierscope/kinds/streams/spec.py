@@ -8,8 +8,8 @@ from tierscope.model.spec import Cpus, MemorySpec, Region
 from tierscope.model.stream import Stream, StreamPattern
 
 if TYPE_CHECKING:
-    from tierscope.model.path import Paths
     from tierscope.model.limit import Limit
+    from tierscope.model.path import Paths
 
 
 class NamedStream(Stream):
