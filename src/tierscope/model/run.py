@@ -12,22 +12,10 @@ from pydantic import (
 
 from tierscope.model.base import Model
 from tierscope.model.event import Evidence, Figure, Stop, Unit
+from tierscope.model.limit import Limit as Limit
 from tierscope.model.topology import Topology
 
 RUN_VERSION: Final = 1
-
-
-class Limit(Model):
-    """Theoretical rate of a path's smallest link."""
-
-    value: float
-    unit: Unit
-    link: str
-    """The link that sets it: "PCIe 4.0 x8 at 0000:17:00.0"."""
-    formula: str
-    """How the value is computed, with its numbers."""
-    source: str
-    """Document or register that the formula and the numbers come from."""
 
 
 class Measurement(Model):
