@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 
 from pairs import bandwidth
-from tierscope.engine import find_engine, stream
+from tierscope.engine.events import stream
+from tierscope.engine.find import find_engine
 from tierscope.kinds.bandwidth.spec import BandwidthPattern
 from tierscope.kinds.plan import PLAN_VERSION, Plan
 from tierscope.model.spec import Sampling

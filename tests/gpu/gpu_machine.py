@@ -15,9 +15,9 @@ from tierscope.model.topology import (
     PcieLink,
     Topology,
 )
-from tierscope.plans import Request, expand
+from tierscope.plans.expand import expand
 from tierscope.plans.limits import limit_of
-from tierscope.plans.request import Kind
+from tierscope.plans.request import Kind, Request
 from tierscope.runs.record import make_header, measurement_of
 
 GIB = 1 << 30

@@ -14,7 +14,7 @@ from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.gpu import GpuPlace, HostPlace
 from tierscope.model.needs import host_bytes
 from tierscope.model.topology import NvLink, PciDevice, PcieLink, Performance
-from tierscope.plans import expand, profile_named, profile_requests
+from tierscope.plans.expand import expand
 from tierscope.plans.gpu_nvbandwidth import Settings, make_cells, waived
 from tierscope.plans.gpu_nvbandwidth_tests import TESTS
 from tierscope.plans.gpu_specs import (
@@ -28,8 +28,9 @@ from tierscope.plans.gpu_specs import (
 )
 from tierscope.plans.gpu_story import story
 from tierscope.plans.limits import limit_of
+from tierscope.plans.profiles import profile_named, profile_requests
 from tierscope.plans.yaml_plan import parse_plan
-from tierscope.topology import path_limit
+from tierscope.topology.paths import path_limit
 
 
 def copies(topology, **given):

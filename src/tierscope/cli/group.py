@@ -26,9 +26,7 @@ class LazyGroup(click.Group):
     def __init__(self, *arguments: object, entries: Sequence[Entry], **settings: object) -> None:
         super().__init__(*arguments, **settings)  # type: ignore[arg-type]
         self.entries = tuple(entries)
-        self._by_name = {
-            name: entry for entry in entries for name in (entry.name, *entry.aliases)
-        }
+        self._by_name = {name: entry for entry in entries for name in (entry.name, *entry.aliases)}
 
     def list_commands(self, _context: click.Context) -> list[str]:
         """Return the names that ``--help`` lists."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from tierscope.analysis.flat import flat_run
-from tierscope.engine import capabilities
+from tierscope.engine.query import capabilities
 from tierscope.kinds.plan import PLAN_VERSION, Plan
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.event import Event, Failed, Result, Skipped
@@ -21,9 +21,9 @@ from tierscope.plans.grammar import did_you_mean
 from tierscope.plans.machine import MIB
 from tierscope.report.gpu_nvbandwidth import Outcome, json_of, perf_of, text_of
 from tierscope.report.sentences import what_is_wrong
-from tierscope.runs import measure
+from tierscope.runs.measure import measure
 from tierscope.runs.record import measurement_of, version
-from tierscope.topology import discover
+from tierscope.topology.discover import discover
 
 LIKE = "v0.8"
 _MOST_MIB = 1 << 22

@@ -14,8 +14,7 @@ from tierscope.model.needs import cpus_of, host_bytes
 from tierscope.model.run import Limit
 from tierscope.model.topology import Topology
 from tierscope.plans.gpu_specs import ends_of
-from tierscope.topology import path_limit
-from tierscope.topology.paths import find_path
+from tierscope.topology.paths import find_path, path_limit
 
 
 def limit_of(topology: Topology, spec: Spec) -> Limit | None:
