@@ -2,6 +2,8 @@
 
 from datetime import datetime
 
+from tierscope.plans.limits import limit_of
+
 from tierscope.kinds.plan import Plan, Spec
 from tierscope.model.event import Capabilities, Evidence, Figure, GpuState, Result
 from tierscope.model.run import Footer, Run
@@ -16,7 +18,6 @@ from tierscope.model.topology import (
     Topology,
 )
 from tierscope.plans.expand import expand
-from tierscope.plans.limits import limit_of
 from tierscope.plans.request import Kind, Request
 from tierscope.runs.record import make_header, measurement_of
 

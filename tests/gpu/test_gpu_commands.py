@@ -6,6 +6,9 @@ import sys
 
 import pytest
 from gpu_machine import machine, plan_of
+from tierscope.plans.gpu_nvbandwidth import Settings, make_cells
+from tierscope.plans.gpu_nvbandwidth_tests import TESTS
+from tierscope.plans.profiles import profile_named, profile_requests
 
 from tierscope.cli.gpu_flow import _chosen
 from tierscope.engine.events import stream
@@ -14,9 +17,6 @@ from tierscope.kinds.plan import PLAN_VERSION, Plan
 from tierscope.model.errors import UserError
 from tierscope.model.event import Failed, Result, Skipped
 from tierscope.plans.expand import expand
-from tierscope.plans.gpu_nvbandwidth import Settings, make_cells
-from tierscope.plans.gpu_nvbandwidth_tests import TESTS
-from tierscope.plans.profiles import profile_named, profile_requests
 
 
 def tierscope(*arguments):

@@ -131,11 +131,13 @@ def _export_prometheus(run: Path, target: Path) -> int:
 
 def check_run(name: str, expect: Path, junit: Path | None, as_json: bool) -> int:
     """Check a run against golden values; returns the exit status."""
-    from tierscope.analysis.expect import check, read_rules
+    from tierscope.analysis.expect import check
     from tierscope.analysis.flat import flat_run
+    from tierscope.analysis.rules import read_rules
+    from tierscope.kinds.words import vocabulary
     from tierscope.runs.read import read_run
 
-    rules = read_rules(expect)
+    rules = read_rules(expect, vocabulary())
     run = flat_run(read_run(find_run(name)))
     findings = check(run, rules)
     if junit is not None:

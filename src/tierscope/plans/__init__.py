@@ -1,1 +1,1 @@
-"""From flags, YAML files and recipes to the plan that the engine reads."""
+"""From flags and YAML files to requests, and from those to the plan that the engine reads."""

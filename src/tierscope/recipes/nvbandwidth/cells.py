@@ -3,13 +3,6 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from tierscope.kinds.gpu_copy.spec import GpuCopySpec
-from tierscope.kinds.gpu_latency.spec import GpuLatencyPattern, GpuLatencySpec
-from tierscope.kinds.gpu_memory.spec import GpuMemoryPattern, GpuMemorySpec, GpuOperation
-from tierscope.kinds.plan import Spec
-from tierscope.model.gpu import CopyEngine, HostPlace, MemoryPlace, Transfer
-from tierscope.model.spec import Sampling
-from tierscope.model.topology import Gpu, Topology
 from tierscope.plans.gpu_specs import (
     copy_spec,
     gpu_cpus,
@@ -19,6 +12,14 @@ from tierscope.plans.gpu_specs import (
     identity,
     transfer,
 )
+
+from tierscope.kinds.gpu_copy.spec import GpuCopySpec
+from tierscope.kinds.gpu_latency.spec import GpuLatencyPattern, GpuLatencySpec
+from tierscope.kinds.gpu_memory.spec import GpuMemoryPattern, GpuMemorySpec, GpuOperation
+from tierscope.kinds.plan import Spec
+from tierscope.model.gpu import CopyEngine, HostPlace, MemoryPlace, Transfer
+from tierscope.model.spec import Sampling
+from tierscope.model.topology import Gpu, Topology
 from tierscope.plans.machine import MIB
 
 _LATENCY_BYTES = 2 * MIB

@@ -1,7 +1,6 @@
-"""Expand requests for loaded latency into the first points of each curve."""
+"""Requests for loaded latency: each curve is a few points, which refinement adds to."""
 
 import itertools
-import re
 from collections.abc import Iterator
 
 from pydantic import ValidationError
@@ -13,7 +12,7 @@ from tierscope.model.errors import UserError
 from tierscope.model.spec import Sampling
 from tierscope.model.stream import StreamPattern
 from tierscope.model.topology import Topology
-from tierscope.plans import grammar, machine
+from tierscope.plans import grammar, machine, options
 from tierscope.plans.axes import (
     ID_LENGTH,
     MemoryPath,
@@ -26,7 +25,8 @@ from tierscope.plans.axes import (
     sampling,
     sizes,
 )
-from tierscope.plans.request import ORDERS, Request
+from tierscope.plans.options import CHASE_ORDERS, Option
+from tierscope.plans.request import Request, RequestForm
 
 COARSE_DELAYS_NS = (8000, 2400, 1000, 400, 160, 0)
 """Delays that every curve begins with, from light load to full; refinement adds others."""
@@ -36,20 +36,19 @@ DEFAULT_POINTS = 12
 LEAST_POINTS = len(COARSE_DELAYS_NS)
 MOST_POINTS = 200
 
-_LOAD_ORDERS = ("sequential", "random")
-_MIX = re.compile(r"(\d{1,3}):(\d{1,3})(nt|clwb|clflushopt)?", re.ASCII)
+LOAD_ORDERS = ("sequential", "random")
+_MOST_GB = 1e5
 _ID_TAIL = 10
 """Characters of an id that are left to tell the points of a curve apart."""
 
 
-def loaded_latency_specs(
-    request: Request, topology: Topology, thp: bool
-) -> Iterator[LoadedLatencySpec]:
+def expand(request: Request, topology: Topology, thp: bool) -> Iterator[LoadedLatencySpec]:
     """Yield, for each combination of options, idle controls and the curve's first points."""
     points_of(request)
+    rates_of(request)
     mixes = checked(request, "mix", _mixes, request)
-    orders = choices(request, "order", ORDERS["loaded-latency"]) or ["random"]
-    load_orders = choices(request, "load-order", _LOAD_ORDERS) or ["sequential"]
+    orders = choices(request, "order", CHASE_ORDERS) or ["random"]
+    load_orders = choices(request, "load-order", LOAD_ORDERS) or ["sequential"]
     kinds = pages(request, topology, thp)
     for path in memory_paths(request, topology):
         sources = _endpoints(request, "load-from") or [path.initiator]
@@ -140,27 +139,20 @@ def points_of(request: Request) -> int:
     return checked(request, "points", parse)
 
 
-def most_points(requests: list[Request]) -> int:
-    """Return the most points that any of the requests wants a curve to have."""
-    wanted = [points_of(request) for request in requests if request.kind == "loaded-latency"]
-    return max(wanted, default=DEFAULT_POINTS)
-
-
-def parse_mix(text: str) -> tuple[int, str]:
-    """Parse ``67:33`` or ``0:100clwb`` into writes of 100 lines and the kind of stores."""
-    match = _MIX.fullmatch(text)
-    if not match or int(match[1]) + int(match[2]) != 100:
-        raise UserError(
-            f"'{text}' is not reads:writes that add up to 100, such as 100:0, 67:33 or 50:50nt "
-            "(nt, clwb or clflushopt)"
-        )
-    if match[3] and match[2] == "0":
-        raise UserError(f"'{text}': without writes, none can be {match[3]}")
-    return int(match[2]), match[3] or "ordinary"
+def rates_of(request: Request) -> list[float]:
+    """Return bandwidths in bytes/s that each curve is to be refined at; none where it bends."""
+    if "at" not in request.options:
+        return []
+    words = grammar.split_words(request.options["at"])
+    return checked(
+        request, "at", lambda: [grammar.parse_number(word, 0, _MOST_GB) * 1e9 for word in words]
+    )
 
 
 def _mixes(request: Request) -> list[tuple[int, str]]:
-    return [parse_mix(word) for word in grammar.split_words(request.options.get("mix", "100:0"))]
+    return [
+        grammar.parse_mix(word) for word in grammar.split_words(request.options.get("mix", "100:0"))
+    ]
 
 
 def _endpoints(request: Request, option: str) -> list[Endpoint]:
@@ -199,10 +191,9 @@ def _sizes_of(
     request: Request, topology: Topology, path: MemoryPath, cpus: list[int], target: Endpoint
 ) -> Iterator[tuple[int, int, int]]:
     """Yield the chase's size and stride, and the load's size."""
-    both = {share.node for share in path.placement.nodes} & set(target.numbers)
+    both = set(path.nodes) & set(target.numbers)
     arrays = 2 if both else 1
-    nodes = [share.node for share in path.placement.nodes]
-    chase = machine.default_size(topology, path.cpus[:1], nodes, arrays)
+    chase = machine.default_size(topology, path.cpus[:1], path.nodes, arrays)
     load = machine.default_size(topology, cpus, list(target.numbers), arrays)
     yield from itertools.product(
         sizes(request, "size") or [chase],
@@ -220,7 +211,7 @@ def _base(
     rest: tuple[str, str, str, int],
 ) -> str:
     kind, order, load_order, size = rest
-    parts = [request.name or "loaded", str(path.initiator), str(path.target)]
+    parts = [request.name or "loaded", *path.names]
     if source != path.initiator:
         parts.append(f"by_{source}")
     if target != path.target:
@@ -233,3 +224,43 @@ def _base(
 
 def _curve_sampling(request: Request) -> Sampling:
     return Sampling.model_validate({"precision": 0.02, **sampling(request)})
+
+
+REQUEST = RequestForm(
+    options=(
+        options.FROM,
+        options.TO,
+        options.MIX.but(help="Reads:writes of the load, nt for non-temporal stores"),
+        Option("load-from", "ENDPOINTS", "CPUs that load", "those of from, less the chase's core"),
+        Option("load-to", "ENDPOINTS", "Memory that they load", "that of to"),
+        Option("load-threads", "COUNT", "CPUs that load", "all"),
+        Option("load-order", "LIST", ", ".join(LOAD_ORDERS), "sequential"),
+        Option(
+            "points",
+            "COUNT",
+            f"Loaded points of each curve, {LEAST_POINTS} to {MOST_POINTS}",
+            str(DEFAULT_POINTS),
+        ),
+        Option("at", "GB/S", "Refine the curve where others move that much, as in 10,50"),
+        options.SIZE.but(help="Bytes of the chase, as in 1g"),
+        Option("load-size", "SIZES", "Bytes of the load's array", "past the caches"),
+        options.CHASE_ORDER.but(help="Of the chase: random, page-random"),
+        options.STRIDE,
+        options.PAGES,
+        *options.PLACEMENT,
+        options.PRECISION.but(default="2%"),
+        options.BUDGET,
+        options.SAMPLE,
+    ),
+    expand=expand,
+    help="""\
+The first CPU of each initiator chases pointers while the other CPUs read and write at a rate
+that goes up from point to point. Points gather where the curve bends; idle controls stand
+between them. Another initiator or target for the load shows what tiers do to each other.""",
+    examples=(
+        "loaded-latency",
+        "loaded-latency --mix 100:0,75:25,67:33,50:50,67:33nt",
+        "loaded-latency --from node:0 --to node:2 --load-to node:0",
+        "loaded-latency --to node:* --points 20 --json",
+    ),
+)

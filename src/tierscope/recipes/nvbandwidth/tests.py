@@ -4,7 +4,6 @@ v0.10 itself counts on differently: it has ``device_local_copy`` at 38, and 34 t
 to 38 here.
 """
 
-from tierscope.model.gpu import CopyEngine
 from tierscope.plans.gpu_nvbandwidth import (
     Cells,
     Test,
@@ -17,6 +16,8 @@ from tierscope.plans.gpu_nvbandwidth import (
     peers_both_ways,
     with_host,
 )
+
+from tierscope.model.gpu import CopyEngine
 
 _ENGINES: dict[str, CopyEngine] = {"ce": "ce", "sm": "sm", "tma": "tma"}
 _ENGINE_NAMES = {"ce": "a copy engine", "sm": "a kernel", "tma": "the bulk copy unit"}
