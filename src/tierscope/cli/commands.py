@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING
 
 from tierscope.cli.group import Entry
 from tierscope.kinds.registry import KINDS, Kind
+from tierscope.recipes.registry import RECIPES, Recipe
 
 if TYPE_CHECKING:
     import click
+
+    from tierscope.cli.options import Output
 
 MEASURE, LOOK, COMPARE, PEERS = "Measure", "Look", "Compare", "Peers"
 
@@ -20,7 +23,7 @@ def root_entries() -> list[Entry]:
     """Return the commands right below ``tierscope``, in the order of ``--help``."""
     return [
         _written("run", "Measure this machine by a profile, or what a plan asks for.", MEASURE),
-        *_kinds(""),
+        *_generated(""),
         _written("matrix", "Measure every initiator against every target.", MEASURE),
         _written("gpu", "Measure GPUs: copies, memory, latency; a tour of all.", MEASURE),
         _written("doctor", "Say what can be measured here, and what distorts figures.", LOOK),
@@ -40,11 +43,7 @@ def root_entries() -> list[Entry]:
 
 def gpu_entries() -> list[Entry]:
     """Return the commands below ``tierscope gpu``."""
-    return [
-        *_kinds("gpu"),
-        _written("matrix", "Measure every pair of nodes and GPUs.", MEASURE, "gpu:matrix"),
-        _written("together", "Measure concurrent copies.", MEASURE, "gpu:together"),
-    ]
+    return _generated("gpu")
 
 
 def _written(name: str, summary: str, heading: str, place: str = "") -> Entry:
@@ -58,19 +57,24 @@ def _import(module: str, attribute: str) -> "click.Command":
     return found
 
 
-def _kinds(group: str) -> list[Entry]:
+def _generated(group: str) -> list[Entry]:
+    """Return the entries of the kinds and recipes whose commands are right below ``group``."""
     found = []
-    for kind in KINDS.values():
-        above, _, name = (kind.command or kind.name).rpartition(" ")
+    for row in (*KINDS.values(), *(row for row in RECIPES.values() if row.form_module)):
+        above, _, name = (row.command or row.name).rpartition(" ")
         if above == group:
-            load = partial(_kind_command, kind, name, group)
-            found.append(Entry(name, kind.summary, MEASURE, load, kind.aliases))
+            load = partial(_request_command, row, name, group)
+            found.append(Entry(name, row.summary, MEASURE, load, row.aliases))
     return found
 
 
-def _kind_command(kind: Kind, name: str, group: str) -> "click.Command":
+def _request_command(row: Kind | Recipe, name: str, group: str) -> "click.Command":
     from tierscope.cli.generated import request_command
-    from tierscope.cli.request_flow import measure_gpu_request, measure_request
 
-    measure = partial(measure_gpu_request if group == "gpu" else measure_request, kind.name)
-    return request_command(name, kind.summary, kind.request, measure)
+    return request_command(name, row.summary, row.request, partial(_measure, row.name, group))
+
+
+def _measure(word: str, group: str, given: dict[str, str], output: "Output") -> int:
+    from tierscope.cli.request_flow import measure_request
+
+    return measure_request(word, given, output, needs_gpu=group == "gpu")

@@ -53,6 +53,7 @@ def given_options(
 
 def help_text(summary: str, form: RequestForm) -> str:
     """Return what ``--help`` says above the options."""
-    examples = "\n".join(f"  {example}" for example in form.examples)
-    parts = [summary, form.help, f"\b\nExamples:\n{examples}" if examples else ""]
+    examples = "\n".join(f"  tierscope {example}" for example in form.examples)
+    text = f"\b\n{form.help}" if form.help else ""
+    parts = [summary, text, f"\b\nExamples:\n{examples}" if examples else ""]
     return "\n\n".join(part for part in parts if part)

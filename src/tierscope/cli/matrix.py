@@ -1,0 +1,36 @@
+"""``tierscope matrix``."""
+
+from pathlib import Path
+
+import click
+
+from tierscope.cli import options
+from tierscope.cli.generated import given_options, parameter
+from tierscope.recipes.matrix import OPTIONS
+
+
+@click.command(context_settings=options.SETTINGS, params=[parameter(option) for option in OPTIONS])
+@options.file_option(
+    "--hwloc-xml",
+    "Write this machine as hwloc XML with the measured values as memory attributes",
+)
+@options.output_options
+def matrix(
+    json: bool, dry_run: bool, out: Path | None, hwloc_xml: Path | None, **given: str | bool | None
+) -> int:
+    """Measure every initiator against every target: idle latency, peak bandwidth, loaded latency.
+
+    The thread count that a peak needs is searched for and shown with the peak. What the firmware
+    claims (SLIT distances, HMAT latencies and bandwidths) is shown with what was measured.
+
+    \b
+    Examples:
+      tierscope matrix
+      tierscope matrix --op read,write,copy,rmw --threads 1..all
+      tierscope matrix --from node:0 --to node:0,node:2 --at 10,50
+      tierscope matrix --hwloc-xml machine.xml && lstopo --input machine.xml --memattrs
+    """
+    from tierscope.cli.matrix_flow import measure_matrix
+
+    output = options.Output(json, dry_run, out)
+    return measure_matrix(given_options(OPTIONS, given), hwloc_xml, output)

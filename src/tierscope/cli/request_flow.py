@@ -1,23 +1,15 @@
 """From a command's options to a measured request."""
 
-from tierscope.cli.flow import carry_out_refined, planned
+from tierscope.cli.flow import carry_out, planned, refinement_of
 from tierscope.cli.gpu_flow import gpu_topology
 from tierscope.cli.options import Output
-from tierscope.model.topology import Topology
 from tierscope.plans.request import Request
 from tierscope.topology.discover import discover
 
 
-def measure_request(kind: str, given: dict[str, str], output: Output) -> int:
-    """Measure one request made of a command's options."""
-    return _measure(kind, given, discover(), output)
-
-
-def measure_gpu_request(kind: str, given: dict[str, str], output: Output) -> int:
-    """Measure one request that needs a GPU."""
-    return _measure(kind, given, gpu_topology(), output)
-
-
-def _measure(kind: str, given: dict[str, str], topology: Topology, output: Output) -> int:
-    requests = [Request.model_validate({"kind": kind, "options": given})]
-    return carry_out_refined(kind, planned(requests, topology), requests, topology, output)
+def measure_request(word: str, given: dict[str, str], output: Output, needs_gpu: bool) -> int:
+    """Measure one request made of a command's options; ``word`` is a kind's or a recipe's name."""
+    topology = gpu_topology() if needs_gpu else discover()
+    requests = [Request(kind=word, options=given)]
+    plan = planned(requests, topology)
+    return carry_out(word, plan, topology, output, refinement_of(requests))
