@@ -92,18 +92,6 @@ class Transfer(Model):
         ends = (self.source, self.destination)
         return any(isinstance(end, HostPlace) and end.memory in ALONE for end in ends)
 
-    @property
-    def between_gpus(self) -> bool:
-        """Whether both endpoints are GPUs' memory."""
-        return isinstance(self.source, GpuPlace) and isinstance(self.destination, GpuPlace)
-
-    @property
-    def reach(self) -> tuple[str, str]:
-        """Initiator and target: the GPU that issues it, and the memory that it reaches."""
-        source, destination = endpoint_of(self.source), endpoint_of(self.destination)
-        initiator = f"gpu:{self.gpu}"
-        return initiator, destination if source == initiator else source
-
 
 class GpuSpec(MeasurementSpec):
     """What the measurements on GPUs share."""
@@ -129,10 +117,3 @@ def host_regions(places: Sequence[MemoryPlace], size: int) -> list[Region]:
         for place in places
         if isinstance(place, HostPlace)
     ]
-
-
-def endpoint_of(place: MemoryPlace) -> str:
-    """The endpoint that holds a place: ``node:0`` or ``gpu:1``."""
-    if isinstance(place, GpuPlace):
-        return f"gpu:{place.gpu}"
-    return "node:" + ",".join(str(share.node) for share in place.placement.nodes)

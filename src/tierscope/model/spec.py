@@ -95,6 +95,8 @@ class MeasurementSpec(Model):
     """The headline's metric, of ``model.metric.METRICS``."""
     type_b: ClassVar[float] = 0.0
     """Type B share of the estimate, which is added to each side of intervals."""
+    extra_properties: ClassVar[dict[str, type]] = {}
+    """What ``identity`` may have besides the pattern's own fields, and of which type."""
 
     kind: str
     id: Id
@@ -143,6 +145,8 @@ class MeasurementSpec(Model):
 
 class MemorySpec(MeasurementSpec):
     """What the measurements of CPU-reached memory share."""
+
+    extra_properties: ClassVar[dict[str, type]] = {"policy": str, "mechanism": str}
 
     placement: Placement
 

@@ -12,10 +12,10 @@ from tierscope.model.gpu import (
     HostPlace,
     MemoryPlace,
     Transfer,
-    endpoint_of,
 )
 from tierscope.model.spec import NodeShare, Pages, Placement, Sampling
 from tierscope.model.topology import Gpu, NodeKind, Topology
+from tierscope.model.transfers import endpoint_of
 from tierscope.plans import grammar
 from tierscope.plans.axes import checked, choices, identity, sampling
 from tierscope.plans.machine import memory_nodes, one_per_core_first

@@ -45,6 +45,7 @@ class BandwidthSpec(MemorySpec):
     """Bandwidth of CPUs to memory."""
 
     metric: ClassVar[str] = "bandwidth"
+    extra_properties: ClassVar[dict[str, type]] = {**MemorySpec.extra_properties, "threads": int}
 
     kind: Literal["bandwidth"] = "bandwidth"
     cpus: Cpus

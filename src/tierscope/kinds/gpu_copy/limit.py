@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from tierscope.model.gpu import GpuPlace, MemoryPlace, Transfer
 from tierscope.model.limit import Limit
 from tierscope.model.path import HopRole, Paths
+from tierscope.model.transfers import issuer_and_memory
 
 
 def limit_of_set(paths: Paths, transfers: Sequence[Transfer]) -> Limit | None:
@@ -22,10 +23,10 @@ def limit_of_set(paths: Paths, transfers: Sequence[Transfer]) -> Limit | None:
     if len(known) == 1:
         return known[0]
     pairs = list(zip(transfers, known, strict=True))
-    peers = [(e.source, e.destination, limit.value) for e, limit in pairs if e.between_gpus]
+    peers = [(e.source, e.destination, limit.value) for e, limit in pairs if _of_gpus(e)]
     out = _through(paths, peers)
     into = _through(paths, [(there, here, value) for here, there, value in peers])
-    with_host, shared = _with_host(paths, [pair for pair in pairs if not pair[0].between_gpus])
+    with_host, shared = _with_host(paths, [pair for pair in pairs if not _of_gpus(pair[0])])
     value = min(out, into) + with_host
     named = shared or known
     return Limit(
@@ -44,7 +45,7 @@ def transfer_limit(paths: Paths, one: Transfer) -> Limit | None:
 
     Bytes moved inside one GPU are read and written there, so half of its memory's rate.
     """
-    limit = paths.limit(*one.reach)
+    limit = paths.limit(*issuer_and_memory(one))
     if limit is None or one.source != one.destination:
         return limit
     return limit.model_copy(
@@ -63,6 +64,10 @@ def _names_of(limits: list[Limit]) -> str:
         return ", ".join(links)
     degraded = [limit.link for limit in limits if limit.degraded]
     return f"{(degraded or links)[0]} and {len(links) - 1} more links"
+
+
+def _of_gpus(one: Transfer) -> bool:
+    return isinstance(one.source, GpuPlace) and isinstance(one.destination, GpuPlace)
 
 
 def _through(paths: Paths, ends: Iterable[tuple[MemoryPlace, MemoryPlace, float]]) -> float:
@@ -88,7 +93,7 @@ def _with_host(paths: Paths, pairs: list[tuple[Transfer, Limit]]) -> tuple[float
     users: dict[tuple[str, str], list[int]] = defaultdict(list)
     bounds: dict[tuple[str, str], Limit] = {}
     for number, (one, _) in enumerate(pairs):
-        for hop in paths.path(*one.reach).hops:
+        for hop in paths.path(*issuer_and_memory(one)).hops:
             emulated = paths.topology.virtual and hop.role is HopRole.SWITCH
             if hop.limit is None or hop.parallel or emulated:
                 continue

@@ -5,11 +5,12 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from tierscope.kinds.gpu_copy.spec import GpuCopyPattern, GpuCopySpec, endpoints_of
+from tierscope.kinds.gpu_copy.spec import GpuCopyPattern, GpuCopySpec
 from tierscope.model.errors import UserError
-from tierscope.model.gpu import CopyEngine, HostPlace, Transfer, endpoint_of
+from tierscope.model.gpu import CopyEngine, HostPlace, Transfer
 from tierscope.model.spec import Sampling
 from tierscope.model.topology import Topology
+from tierscope.model.transfers import endpoint_of, endpoints, host_places
 from tierscope.plans import grammar, options
 from tierscope.plans.axes import checked, choices, identity, sizes
 from tierscope.plans.gpu import (
@@ -103,7 +104,7 @@ def copy_spec(
     ``rows`` is (bytes of a row, bytes from row to row) of strided copies.
     """
     first = next((entry for entry in transfers if entry.reported), transfers[0])
-    initiator, target = endpoints_of(transfers)
+    initiator, target = endpoints(transfers)
     row_bytes, pitch = rows or (None, None)
     return GpuCopySpec(
         id=identity([name]),
@@ -121,8 +122,7 @@ def copy_spec(
 
 def _call_matters(transfers: Sequence[Transfer], size: int) -> bool:
     """Whether a copy is so small that its call takes a share of the time; a trace shows samples."""
-    ends = [end for one in transfers for end in (one.source, one.destination)]
-    managed = any(isinstance(end, HostPlace) and end.memory.startswith("managed") for end in ends)
+    managed = any(place.memory.startswith("managed") for place in host_places(transfers))
     single = len(transfers) == 1 and transfers[0].streams == 1
     return single and not managed and size <= _CALL_MATTERS
 
@@ -130,7 +130,7 @@ def _call_matters(transfers: Sequence[Transfer], size: int) -> bool:
 def copy_parts(one: Transfer, size: int) -> list[str]:
     """Parts of a readable id of a single transfer."""
     ends = (endpoint_of(one.source), "to", endpoint_of(one.destination))
-    host = [end for end in (one.source, one.destination) if isinstance(end, HostPlace)]
+    host = host_places([one])
     memory = [end.memory for end in host]
     pages = [end.pages for end in host if end.pages != "base"]
     streams = [f"{one.streams}streams"] if one.streams > 1 else []

@@ -1,22 +1,20 @@
 """The spec of copies among host memory and GPUs."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from tierscope.model.base import Model
-from tierscope.model.endpoint import format_ranges
 from tierscope.model.gpu import (
     SURELY_IN_MEMORY,
     GpuBytes,
     GpuSpec,
-    HostPlace,
     Transfer,
-    endpoint_of,
     host_regions,
 )
 from tierscope.model.spec import Region
+from tierscope.model.transfers import host_places, properties
 
 if TYPE_CHECKING:
     from tierscope.model.limit import Limit
@@ -59,6 +57,14 @@ class GpuCopySpec(GpuSpec):
     """Transfers that run at once, all of them contested to the end."""
 
     metric: ClassVar[str] = "bandwidth"
+    extra_properties: ClassVar[dict[str, type]] = {
+        "engine": str,
+        "memory": str,
+        "streams": int,
+        "way": str,
+        "transfers": str,
+        "issued": str,
+    }
 
     kind: Literal["gpu-copy"] = "gpu-copy"
     pattern: GpuCopyPattern
@@ -81,41 +87,12 @@ class GpuCopySpec(GpuSpec):
 
     def regions(self) -> list[Region]:
         """Host memory that transfers read or write."""
-        ends = [end for one in self.transfers for end in (one.source, one.destination)]
-        return host_regions(ends, self.pattern.buffer_bytes)
+        return host_regions(host_places(self.transfers), self.pattern.buffer_bytes)
 
     def identity(self) -> dict[str, Any]:
-        """The pattern, and how the bytes go: engine, host memory, streams, what else is copied."""
-        transfers, counted = self.transfers, self.counted
-        first = counted[0]
-        kinds = dict.fromkeys(
-            end.memory
-            for one in transfers
-            for end in (one.source, one.destination)
-            if isinstance(end, HostPlace)
-        )
-        found: dict[str, Any] = {
-            **self.pattern.model_dump(mode="json", exclude_none=True),
-            "engine": ", ".join(dict.fromkeys(one.engine for one in transfers)),
-            "memory": ", ".join(kinds),
-            "streams": first.streams,
-        }
-        others = [one for one in transfers if one is not first]
-        if len(others) == 1 and others[0].source == first.destination:
-            found["way"] = "both ways summed" if len(counted) == 2 else "beside the way back"
-        elif len(counted) > 1:
-            found["transfers"] = f"sum of {_names(counted)}"
-        elif others:
-            found["transfers"] = f"beside {_names(others)}"
-        elif first.between_gpus and first.source != first.destination:
-            reads = endpoint_of(first.destination) == f"gpu:{first.gpu}"
-            found["issued"] = "by a read" if reads else "by a write"
-        return found
-
-    @property
-    def counted(self) -> list[Transfer]:
-        """The transfers whose bytes the figure counts."""
-        return [one for one in self.transfers if one.reported] or list(self.transfers)
+        """The pattern, and how the bytes are moved; the endpoints say from where to where."""
+        pattern = self.pattern.model_dump(mode="json", exclude_none=True)
+        return {**pattern, **properties(self.transfers)}
 
     def fits_caches(self, caches: Sequence["Cache"]) -> bool:  # noqa: ARG002 - the CPUs'
         """Whether a copy inside a GPU may stay in its L2."""
@@ -129,32 +106,6 @@ class GpuCopySpec(GpuSpec):
         if self.fits_caches(paths.topology.caches):
             return None
         return limit_of_set(paths, [one for one in self.transfers if one.reported])
-
-
-def endpoints_of(transfers: Sequence[Transfer]) -> tuple[str, str]:
-    """Initiator and target that a measurement of transfers has: where bytes come from and go to.
-
-    Of both ways between two places, those of the first way; of several, all: ``node:0 gpu:0-3``.
-    """
-    counted = [one for one in transfers if one.reported] or list(transfers)
-    first = counted[0]
-    others = [one for one in transfers if one is not first]
-    if len(others) == 1 and others[0].source == first.destination:
-        counted = [first]
-    sources = (endpoint_of(one.source) for one in counted)
-    destinations = (endpoint_of(one.destination) for one in counted)
-    return _joined(sources), _joined(destinations)
-
-
-def _joined(endpoints: Iterable[str]) -> str:
-    found = dict.fromkeys(endpoints)
-    gpus = sorted(int(end.removeprefix("gpu:")) for end in found if end.startswith("gpu:"))
-    names = [end for end in found if not end.startswith("gpu:")]
-    return " ".join([*names, *([f"gpu:{format_ranges(tuple(gpus))}"] if gpus else [])])
-
-
-def _names(transfers: Sequence[Transfer]) -> str:
-    return ", ".join(one.name.replace("->", "→") for one in transfers)
 
 
 SPEC = GpuCopySpec

@@ -4,8 +4,9 @@ import itertools
 from collections.abc import Iterator
 
 from tierscope.kinds.gpu_latency.spec import GpuLatencySpec
-from tierscope.model.gpu import HostPlace, endpoint_of
+from tierscope.model.gpu import HostPlace
 from tierscope.model.topology import Topology
+from tierscope.model.transfers import endpoint_of
 from tierscope.plans import grammar, options
 from tierscope.plans.axes import checked, choices, sizes
 from tierscope.plans.gpu import flag, gpus_of, named, of_gpu, places

@@ -43,6 +43,7 @@ class GpuLatencySpec(GpuSpec):
     """Latency of dependent loads by one thread of a GPU."""
 
     metric: ClassVar[str] = "latency"
+    extra_properties: ClassVar[dict[str, type]] = {"memory": str}
 
     kind: Literal["gpu-latency"] = "gpu-latency"
     gpu: GpuIndex

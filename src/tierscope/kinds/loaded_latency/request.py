@@ -2,15 +2,14 @@
 
 import itertools
 from collections.abc import Iterator
+from typing import Any
 
 from pydantic import ValidationError
 
-from tierscope.kinds.loaded_latency.spec import Load, LoadedLatencySpec
-from tierscope.model.chase import LatencyPattern
+from tierscope.kinds.loaded_latency.curves import MIN_POINTS, first_points
+from tierscope.kinds.loaded_latency.spec import LoadedLatencySpec
 from tierscope.model.endpoint import Endpoint, parse_endpoint
 from tierscope.model.errors import UserError
-from tierscope.model.spec import Sampling
-from tierscope.model.stream import StreamPattern
 from tierscope.model.topology import Topology
 from tierscope.plans import grammar, machine, options
 from tierscope.plans.axes import (
@@ -20,6 +19,7 @@ from tierscope.plans.axes import (
     choices,
     identity,
     memory_paths,
+    of_path,
     pages,
     reason,
     sampling,
@@ -28,16 +28,11 @@ from tierscope.plans.axes import (
 from tierscope.plans.options import CHASE_ORDERS, Option
 from tierscope.plans.request import Request, RequestForm
 
-COARSE_DELAYS_NS = (8000, 2400, 1000, 400, 160, 0)
-"""Delays that every curve begins with, from light load to full; refinement adds others."""
-IDLE_BEFORE = (0, 3, 6)
-"""Places among them of the idle controls."""
 DEFAULT_POINTS = 12
-LEAST_POINTS = len(COARSE_DELAYS_NS)
-MOST_POINTS = 200
+MAX_POINTS = 200
 
 LOAD_ORDERS = ("sequential", "random")
-_MOST_GB = 1e5
+_PRECISION = 0.02
 _ID_TAIL = 10
 """Characters of an id that are left to tell the points of a curve apart."""
 
@@ -45,7 +40,6 @@ _ID_TAIL = 10
 def expand(request: Request, topology: Topology, thp: bool) -> Iterator[LoadedLatencySpec]:
     """Yield, for each combination of options, idle controls and the curve's first points."""
     points_of(request)
-    rates_of(request)
     mixes = checked(request, "mix", _mixes, request)
     orders = choices(request, "order", CHASE_ORDERS) or ["random"]
     load_orders = choices(request, "load-order", LOAD_ORDERS) or ["sequential"]
@@ -61,92 +55,54 @@ def expand(request: Request, topology: Topology, thp: bool) -> Iterator[LoadedLa
             placement = checked(request, "load-to", machine.placement, target, None, "user")
             sizes_of = _sizes_of(request, topology, path, cpus, target)
             for size, stride, load_size in sizes_of:
-                base = _base(request, path, source, target, mix, (kind, order, load_order, size))
-                try:
-                    curve = LoadedLatencySpec(
-                        id=base,
-                        initiator=str(path.initiator),
-                        target=str(path.target),
-                        placement=path.placement,
-                        sampling=_curve_sampling(request),
-                        cpu=path.cpus[0],
-                        pattern=LatencyPattern.model_validate(
-                            {"order": order, "stride": stride, "size": size, "pages": kind}
-                        ),
-                        load=Load(
-                            initiator=str(source),
-                            target=str(target),
-                            cpus=cpus,
-                            placement=placement,
-                            pattern=StreamPattern.model_validate(
-                                {
-                                    "writes": mix[0],
-                                    "stores": mix[1],
-                                    "order": load_order,
-                                    "size": load_size,
-                                    "pages": kind,
-                                }
-                            ),
-                        ),
-                    )
-                except ValidationError as error:
-                    option = "size" if error.title == "LatencyPattern" else "load-size"
-                    raise request.wrong(option, reason(error)) from None
-                yield from first_points(curve)
+                parts = _parts(request, path, source, target, mix)
+                parts += [grammar.format_size(size), kind]
+                parts += ["page-random"] if order == "page-random" else []
+                parts += ["load-random"] if load_order == "random" else []
+                parts += [f"s{stride}"] if "stride" in request.options else []
+                if "load-size" in request.options:
+                    parts.append(f"on{grammar.format_size(load_size)}")
+                fields = {
+                    **of_path(request, path),
+                    "sampling": {"precision": _PRECISION, **sampling(request)},
+                    "cpu": path.cpus[0],
+                    "pattern": {"order": order, "stride": stride, "size": size, "pages": kind},
+                    "load": {
+                        "initiator": str(source),
+                        "target": str(target),
+                        "cpus": cpus,
+                        "placement": placement,
+                        "pattern": {
+                            "writes": mix[0],
+                            "stores": mix[1],
+                            "order": load_order,
+                            "size": load_size,
+                            "pages": kind,
+                        },
+                    },
+                }
+                base = identity(parts, ID_LENGTH - _ID_TAIL)
+                yield from first_points(_curve(request, {"id": base, **fields}))
 
 
-def first_points(curve: LoadedLatencySpec) -> Iterator[LoadedLatencySpec]:
-    """Yield a curve's first points, loads going up, with idle controls between them."""
-    controls = 0
-    for place, delay in enumerate((*COARSE_DELAYS_NS, None)):
-        if place in IDLE_BEFORE:
-            controls += 1
-            yield idle_control(curve, controls)
-        if delay is not None:
-            yield loaded_point(curve, delay)
-
-
-def idle_control(curve: LoadedLatencySpec, number: int) -> LoadedLatencySpec:
-    """Return a point of a curve at which the load stands still."""
-    return curve.model_copy(
-        update={
-            "id": f"{curve.id}.idle{number}",
-            "load": curve.load.model_copy(update={"idle": True}),
-        }
-    )
-
-
-def loaded_point(curve: LoadedLatencySpec, delay_ns: int) -> LoadedLatencySpec:
-    """Return a point of a curve."""
-    pattern = curve.load.pattern.model_copy(update={"delay_ns": delay_ns})
-    return curve.model_copy(
-        update={
-            "id": f"{curve.id}.d{delay_ns}",
-            "load": curve.load.model_copy(update={"pattern": pattern}),
-        }
-    )
+def _curve(request: Request, fields: dict[str, Any]) -> LoadedLatencySpec:
+    try:
+        return LoadedLatencySpec.model_validate(fields)
+    except ValidationError as error:
+        of_load = error.errors()[0]["loc"][:1] == ("load",)
+        raise request.wrong("load-size" if of_load else "size", reason(error)) from None
 
 
 def points_of(request: Request) -> int:
     """Return how many loaded points each curve of a request is to have."""
 
     def parse() -> int:
-        count = grammar.parse_count(request.options.get("points", str(DEFAULT_POINTS)), MOST_POINTS)
-        if not LEAST_POINTS <= count <= MOST_POINTS:
-            raise UserError(f"{count} is out of range: {LEAST_POINTS} to {MOST_POINTS} points")
+        count = grammar.parse_count(request.options.get("points", str(DEFAULT_POINTS)), MAX_POINTS)
+        if not MIN_POINTS <= count <= MAX_POINTS:
+            raise UserError(f"{count} is out of range: {MIN_POINTS} to {MAX_POINTS} points")
         return count
 
     return checked(request, "points", parse)
-
-
-def rates_of(request: Request) -> list[float]:
-    """Return bandwidths in bytes/s that each curve is to be refined at; none where it bends."""
-    if "at" not in request.options:
-        return []
-    words = grammar.split_words(request.options["at"])
-    return checked(
-        request, "at", lambda: [grammar.parse_number(word, 0, _MOST_GB) * 1e9 for word in words]
-    )
 
 
 def _mixes(request: Request) -> list[tuple[int, str]]:
@@ -202,28 +158,16 @@ def _sizes_of(
     )
 
 
-def _base(
-    request: Request,
-    path: MemoryPath,
-    source: Endpoint,
-    target: Endpoint,
-    mix: tuple[int, str],
-    rest: tuple[str, str, str, int],
-) -> str:
-    kind, order, load_order, size = rest
+def _parts(
+    request: Request, path: MemoryPath, source: Endpoint, target: Endpoint, mix: tuple[int, str]
+) -> list[str]:
+    """Parts of a curve's id: what loads and what is loaded."""
     parts = [request.name or "loaded", *path.names]
     if source != path.initiator:
         parts.append(f"by_{source}")
     if target != path.target:
         parts.append(f"at_{target}")
-    parts += [f"w{mix[0]}{mix[1] if mix[1] != 'ordinary' else ''}", grammar.format_size(size), kind]
-    parts += ["page-random"] if order == "page-random" else []
-    parts += ["load-random"] if load_order == "random" else []
-    return identity(parts, ID_LENGTH - _ID_TAIL)
-
-
-def _curve_sampling(request: Request) -> Sampling:
-    return Sampling.model_validate({"precision": 0.02, **sampling(request)})
+    return [*parts, f"w{mix[0]}{mix[1] if mix[1] != 'ordinary' else ''}"]
 
 
 REQUEST = RequestForm(
@@ -238,10 +182,9 @@ REQUEST = RequestForm(
         Option(
             "points",
             "COUNT",
-            f"Loaded points of each curve, {LEAST_POINTS} to {MOST_POINTS}",
+            f"Loaded points of each curve, {MIN_POINTS} to {MAX_POINTS}",
             str(DEFAULT_POINTS),
         ),
-        Option("at", "GB/S", "Refine the curve where others move that much, as in 10,50"),
         options.SIZE.but(help="Bytes of the chase, as in 1g"),
         Option("load-size", "SIZES", "Bytes of the load's array", "past the caches"),
         options.CHASE_ORDER.but(help="Of the chase: random, page-random"),

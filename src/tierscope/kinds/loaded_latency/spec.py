@@ -24,6 +24,17 @@ class LoadedLatencySpec(MemorySpec):
     """Latency of one CPU's dependent loads under load: one point of a curve."""
 
     metric: ClassVar[str] = "latency"
+    extra_properties: ClassVar[dict[str, type]] = {
+        **MemorySpec.extra_properties,
+        "load_from": str,
+        "load_to": str,
+        "mix": str,
+        "load_order": str,
+        "load_access_size": int,
+        "load_size": int,
+        "load_threads": int,
+        "delay_ns": int,
+    }
 
     kind: Literal["loaded-latency"] = "loaded-latency"
     cpu: Cpu

@@ -22,6 +22,12 @@ class StreamsSpec(MemorySpec):
     """Bandwidth of one stream and of others at the same time, started and stopped by one gate."""
 
     metric: ClassVar[str] = "bandwidth"
+    extra_properties: ClassVar[dict[str, type]] = {
+        **MemorySpec.extra_properties,
+        "threads": int,
+        "mix": str,
+        "beside": str,
+    }
 
     kind: Literal["streams"] = "streams"
     cpus: Cpus
