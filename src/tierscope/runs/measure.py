@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from tierscope.engine import capabilities, stream
+from tierscope.engine.events import stream
+from tierscope.engine.query import capabilities
 from tierscope.kinds.plan import Plan
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.event import Event, Failed, Finished, Result, Skipped
