@@ -109,12 +109,14 @@ def export_runs(
 
 
 def check_run(name: str, expect: Path, junit: Path | None, as_json: bool) -> None:
-    """Hold a run against its golden values and exit with what was found."""
-    from tierscope.analysis.expect import check, read_rules
+    """Compare a run with its golden values and exit with what was found."""
+    from tierscope.analysis.expect import check
     from tierscope.analysis.flat import flat_run
+    from tierscope.analysis.rules import read_rules
+    from tierscope.kinds.words import vocabulary
     from tierscope.report.check import show_findings, write_junit
 
-    rules = read_rules(expect)
+    rules = read_rules(expect, vocabulary())
     run = flat_run(read_run(find_run(name)))
     findings = check(run, rules)
     if junit is not None:

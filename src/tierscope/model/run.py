@@ -17,6 +17,7 @@ from pydantic import (
 from tierscope.model.base import Model
 from tierscope.model.cause import Cause
 from tierscope.model.event import Evidence, Visit
+from tierscope.model.limit import Limit as Limit
 from tierscope.model.metric import Unit
 from tierscope.model.topology import Topology
 
@@ -39,21 +40,6 @@ class Figure(Model):
     estimate: float
     ci_low: float | None = None
     ci_high: float | None = None
-
-
-class Limit(Model):
-    """Theoretical rate of a path's smallest link."""
-
-    value: float
-    unit: Unit
-    link: str
-    """The link that sets it: "PCIe 4.0 x8 at 0000:17:00.0"."""
-    formula: str
-    """How the value is computed, with its numbers."""
-    source: str
-    """Document or register that the formula and the numbers come from."""
-    degraded: bool = False
-    """The link runs below what both of its ends are able to."""
 
 
 class Measurement(Model):

@@ -5,12 +5,10 @@ from pathlib import Path as FilePath
 
 from tierscope.model.endpoint import parse_endpoint
 from tierscope.model.errors import UserError
-from tierscope.model.path import Path
-from tierscope.model.topology import Topology
 from tierscope.report.console import make_console
+from tierscope.report.topology_json import machine_json, path_json
 from tierscope.runs.replace import replace_file
 from tierscope.topology import discover
-from tierscope.topology.affinity import advice, devices, matrix
 from tierscope.topology.hwloc import read_hwloc
 from tierscope.topology.paths import find_path
 
@@ -42,7 +40,7 @@ def show(
 
         write(svg, draw(topology))
     if as_json:
-        print(json.dumps(_path_json(path) if path else machine_json(topology)))
+        print(json.dumps(path_json(path) if path else machine_json(topology)))
     elif path is not None:
         from tierscope.report.topology_tables import show_path
 
@@ -51,24 +49,6 @@ def show(
         from tierscope.report.topology_tables import show_machine
 
         show_machine(make_console(), topology, nvlink=nvlink)
-
-
-def machine_json(topology: Topology) -> dict[str, object]:
-    """The machine, every pair of devices, and what to pair with each GPU."""
-    return {
-        "topology": topology.model_dump(mode="json"),
-        "devices": [device.model_dump(mode="json") for device in devices(topology)],
-        "affinity": [
-            [pair.model_dump(mode="json") | {"label": str(pair)} for pair in row]
-            for row in matrix(topology)
-        ],
-        "pcie_affinity": [[str(pair) for pair in row] for row in matrix(topology, nvlink=False)],
-        "nearest": [entry.model_dump(mode="json") for entry in advice(topology)],
-    }
-
-
-def _path_json(path: Path) -> dict[str, object]:
-    return path.model_dump(mode="json")
 
 
 def write(path: str, text: str) -> None:

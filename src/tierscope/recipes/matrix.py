@@ -1,16 +1,25 @@
 """The requests that fill a matrix of initiators and targets."""
 
 from tierscope.model.errors import UserError
+from tierscope.model.topology import Topology
+from tierscope.plans.expand import expand
 from tierscope.plans.grammar import parse_number, split_words
 from tierscope.plans.request import Request
+from tierscope.recipes.registry import Prepared
 
 MATRIX_POINTS = 16
-"""Most loaded points of a pair; a bandwidth asked for is usually met within three or four."""
-_MOST_GB = 1e5
+"""Maximum of loaded points of a pair; a bandwidth asked for is usually met within three or four."""
+_MAX_GB = 1e5
 
 _LATENCY = ("from", "to", "size", "pages", "precision", "budget")
 _BANDWIDTH = (*_LATENCY, "op", "threads")
 _LOADED = (*_LATENCY, "mix")
+
+
+def prepare(_name: str, topology: Topology, thp: bool) -> Prepared:
+    """Return the matrix of all nodes, without loaded latency."""
+    requests = matrix_requests({}, loaded=False)
+    return Prepared(expand(requests, topology, thp), requests)
 
 
 def matrix_requests(given: dict[str, str], loaded: bool) -> list[Request]:
@@ -38,6 +47,6 @@ def matrix_requests(given: dict[str, str], loaded: bool) -> list[Request]:
 def parse_rates(text: str) -> list[float]:
     """Parse ``10,50``, GB/s, into bytes/s."""
     try:
-        return [parse_number(word, 0, _MOST_GB) * 1e9 for word in split_words(text)]
+        return [parse_number(word, 0, _MAX_GB) * 1e9 for word in split_words(text)]
     except UserError as error:
         raise UserError(f"--at: {error}") from None
