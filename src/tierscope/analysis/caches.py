@@ -2,7 +2,7 @@
 
 from tierscope.analysis.flat import shared
 from tierscope.model.run import Measurement, Run
-from tierscope.plans.limits import SURELY_IN_MEMORY
+from tierscope.model.gpu import SURELY_IN_MEMORY
 
 
 def may_stay_in_caches(run: Run, measurement: Measurement) -> bool:

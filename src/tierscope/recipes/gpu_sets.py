@@ -10,6 +10,7 @@ from tierscope.model.gpu import CopyEngine, Transfer
 from tierscope.model.topology import Topology
 from tierscope.plans import grammar, options
 from tierscope.plans.axes import choices, sizes
+from tierscope.plans.expand import expand as expand_requests
 from tierscope.plans.gpu import (
     flag,
     gpu_place,
@@ -22,6 +23,7 @@ from tierscope.plans.gpu import (
 )
 from tierscope.plans.options import Option
 from tierscope.plans.request import Request, RequestForm
+from tierscope.recipes.registry import Prepared
 
 Sets = Iterator[tuple[str, list[Transfer]]]
 
@@ -99,6 +101,12 @@ def expand(request: Request, topology: Topology, _thp: bool) -> Iterator[GpuCopy
         for label, transfers in SETS[name](topology, engine)
     ]
     yield from distinct(found, "these sets take two GPUs or more")
+
+
+def prepare(name: str, topology: Topology, thp: bool) -> Prepared:
+    """Return every set."""
+    requests = [Request(kind=name, options={})]
+    return Prepared(expand_requests(requests, topology, thp), requests)
 
 
 REQUEST = RequestForm(

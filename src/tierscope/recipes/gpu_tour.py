@@ -2,25 +2,30 @@
 
 The steps follow what a person tries by hand: ordinary memory and a few megabytes, then pinned
 memory, then larger copies, more streams, other NUMA nodes, kernels instead of copy engines, both
-directions at once; then the GPU's own memory, to have something to set the link beside.
+directions at once; then the GPU's own memory, for comparison with the link.
 """
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tierscope.kinds.gpu_copy.request import LARGE, copy_spec
 from tierscope.kinds.gpu_memory.spec import GpuMemoryPattern, GpuMemorySpec
 from tierscope.kinds.plan import PLAN_VERSION, Plan, Spec
-from tierscope.model.gpu import HostKind, HostPlace
+from tierscope.model.gpu import CopyEngine, HostPlace
 from tierscope.model.spec import Sampling
 from tierscope.model.topology import Gpu, Topology
-from tierscope.plans.gpu_specs import (
-    LARGE,
-    copy_spec,
+from tierscope.plans.gpu import (
     gpu_cpus,
     gpu_place,
     home_node,
     host_nodes,
     host_place,
+    require_gpus,
     transfer,
 )
 from tierscope.plans.machine import GIB, MIB
+from tierscope.recipes.registry import Prepared
 
 SMALL = 4 * MIB
 """Bytes of the naive copy: a million 4-byte numbers, as first programs have them."""
@@ -28,97 +33,152 @@ STREAMS = 4
 _SAMPLING = Sampling(budget_s=0.6, sample_s=0.02)
 
 
-def story(topology: Topology, gpus: list[Gpu], trace: bool = False) -> Plan:
-    """Return the plan for these GPUs; some 15 s for each where nothing is unsteady."""
-    specs: list[Spec] = []
-    for gpu in gpus:
-        specs += _of_gpu(topology, gpu, trace)
-    return Plan(version=PLAN_VERSION, measurements=specs)
+class Way(StrEnum):
+    """Which direction a step's copies go."""
+
+    TO_GPU = "to-gpu"
+    TO_HOST = "to-host"
+    NONE = ""
+    """Both at once, or none: inside the GPU."""
 
 
-def _of_gpu(topology: Topology, gpu: Gpu, trace: bool) -> list[Spec]:
-    home = home_node(topology, gpu)
-    specs: list[Spec] = []
-    for step, memory, size in (
-        ("pageable", "pageable", SMALL),
-        ("pinned", "pinned", SMALL),
-        ("large", "pinned", LARGE),
-    ):
-        specs += _both_directions(topology, gpu, step, _host(home, memory), size, trace)
-    specs.append(_streams(topology, gpu, home, trace))
-    for node in host_nodes(topology):
-        if node != home:
-            specs += _both_directions(topology, gpu, f"node{node}", host_place(node), LARGE, trace)
-    specs += _both_directions(topology, gpu, "sm", host_place(home), LARGE, trace, sm=True)
-    specs.append(_both_ways(topology, gpu, home, trace))
-    return specs + _own_memory(topology, gpu, trace)
+@dataclass(frozen=True)
+class Step:
+    """One measurement of the tour, and what it stands for."""
+
+    gpu: int
+    name: str
+    """``pageable``, ``large``, ``node1``: the steps of all GPUs have the same names."""
+    label: str
+    """The name for people: ``pinned, large``."""
+    spec: Spec
+    way: Way = Way.NONE
+    plain: bool = False
+    """It is the plain large copy, which the others are compared with."""
+    naive: bool = False
+    """It is the copy that a first program makes."""
+    alternative: bool = False
+    """It is another way to do what the plain large copy does."""
 
 
-def _host(node: int, memory: str) -> HostPlace:
-    kinds: dict[str, HostKind] = {"pageable": "pageable", "pinned": "pinned"}
-    return host_place(node, kinds[memory])
+def tour(topology: Topology, gpus: Sequence[Gpu], trace: bool = False) -> list[Step]:
+    """Return the steps for these GPUs; about 15 s for each where its figures are steady."""
+    return [step for gpu in gpus for step in _Tour(topology, gpu, trace).steps()]
 
 
-def _both_directions(
-    topology: Topology,
-    gpu: Gpu,
-    step: str,
-    host: HostPlace,
-    size: int,
-    trace: bool,
-    sm: bool = False,
-) -> list[Spec]:
-    own = gpu_place(gpu.index)
-    return [
-        copy_spec(
-            f"gpu{gpu.index}.{step}.{name}",
-            [transfer(source, destination, "sm" if sm else "ce")],
-            topology,
-            size=size,
-            sampling=_SAMPLING,
-            trace=trace,
+def plan_of(steps: Sequence[Step]) -> Plan:
+    """Return the plan that measures these steps."""
+    return Plan(version=PLAN_VERSION, measurements=[step.spec for step in steps])
+
+
+def prepare(_name: str, topology: Topology, _thp: bool) -> Prepared:
+    """Return the tour of all GPUs."""
+    return Prepared(plan_of(tour(topology, require_gpus(topology))))
+
+
+class _Tour:
+    """The steps of one GPU."""
+
+    def __init__(self, topology: Topology, gpu: Gpu, trace: bool) -> None:
+        self._topology = topology
+        self._gpu = gpu
+        self._trace = trace
+        self._own = gpu_place(gpu.index)
+        self._home = host_place(home_node(topology, gpu))
+
+    def steps(self) -> Iterator[Step]:
+        near = home_node(self._topology, self._gpu)
+        pageable = host_place(near, "pageable")
+        yield from self._each_way("pageable", "naive (pageable)", pageable, SMALL, naive=True)
+        yield from self._each_way("pinned", "pinned", self._home, SMALL)
+        yield from self._each_way("large", "pinned, large", self._home, LARGE, plain=True)
+        yield self._streams()
+        for node in host_nodes(self._topology):
+            if node != near:
+                place = host_place(node)
+                name, label = f"node{node}", f"node {node}"
+                yield from self._each_way(name, label, place, LARGE, alternative=True)
+        yield from self._each_way(
+            "sm", "by a kernel", self._home, LARGE, engine="sm", alternative=True
         )
-        for name, source, destination in (("to-gpu", host, own), ("to-host", own, host))
-    ]
+        yield self._both_ways()
+        yield self._inside()
+        yield self._triad()
 
+    def _each_way(
+        self,
+        name: str,
+        label: str,
+        host: HostPlace,
+        size: int,
+        *,
+        engine: CopyEngine = "ce",
+        plain: bool = False,
+        naive: bool = False,
+        alternative: bool = False,
+    ) -> Iterator[Step]:
+        for way, source, destination in (
+            (Way.TO_GPU, host, self._own),
+            (Way.TO_HOST, self._own, host),
+        ):
+            spec = copy_spec(
+                self._id(name, way),
+                [transfer(source, destination, engine)],
+                self._topology,
+                size=size,
+                sampling=_SAMPLING,
+                trace=self._trace,
+            )
+            yield Step(self._gpu.index, name, label, spec, way, plain, naive, alternative)
 
-def _streams(topology: Topology, gpu: Gpu, home: int, trace: bool) -> Spec:
-    one = transfer(host_place(home), gpu_place(gpu.index), "ce", streams=STREAMS)
-    return copy_spec(
-        f"gpu{gpu.index}.streams.to-gpu", [one], topology, sampling=_SAMPLING, trace=trace
-    )
-
-
-def _both_ways(topology: Topology, gpu: Gpu, home: int, trace: bool) -> Spec:
-    host, own = host_place(home), gpu_place(gpu.index)
-    transfers = [transfer(host, own, "ce"), transfer(own, host, "ce")]
-    return copy_spec(
-        f"gpu{gpu.index}.both-ways", transfers, topology, sampling=_SAMPLING, trace=trace
-    )
-
-
-def _own_memory(topology: Topology, gpu: Gpu, trace: bool) -> list[Spec]:
-    own = gpu_place(gpu.index)
-    name = f"gpu:{gpu.index}"
-    return [
-        copy_spec(
-            f"gpu{gpu.index}.local",
-            [transfer(own, own, "ce")],
-            topology,
+    def _streams(self) -> Step:
+        one = transfer(self._home, self._own, "ce", streams=STREAMS)
+        spec = copy_spec(
+            self._id("streams", Way.TO_GPU),
+            [one],
+            self._topology,
             sampling=_SAMPLING,
-            trace=trace,
-        ),
-        GpuMemorySpec(
-            id=f"gpu{gpu.index}.triad",
+            trace=self._trace,
+        )
+        label = f"{STREAMS} streams"
+        return Step(self._gpu.index, "streams", label, spec, Way.TO_GPU, alternative=True)
+
+    def _both_ways(self) -> Step:
+        transfers = [
+            transfer(self._home, self._own, "ce"),
+            transfer(self._own, self._home, "ce"),
+        ]
+        spec = copy_spec(
+            self._id("both-ways"), transfers, self._topology, sampling=_SAMPLING, trace=self._trace
+        )
+        return Step(self._gpu.index, "both-ways", "both ways", spec)
+
+    def _inside(self) -> Step:
+        spec = copy_spec(
+            self._id("local"),
+            [transfer(self._own, self._own, "ce")],
+            self._topology,
+            sampling=_SAMPLING,
+            trace=self._trace,
+        )
+        return Step(self._gpu.index, "local", "inside the GPU", spec)
+
+    def _triad(self) -> Step:
+        name = f"gpu:{self._gpu.index}"
+        spec = GpuMemorySpec(
+            id=self._id("triad"),
             initiator=name,
             target=name,
-            cpus=gpu_cpus(topology, gpu),
+            cpus=gpu_cpus(self._topology, self._gpu),
             sampling=_SAMPLING,
-            trace=trace,
-            gpu=gpu.index,
-            pattern=GpuMemoryPattern(operation="triad", size=_triad_size(gpu)),
-        ),
-    ]
+            trace=self._trace,
+            gpu=self._gpu.index,
+            pattern=GpuMemoryPattern(operation="triad", size=_triad_size(self._gpu)),
+        )
+        return Step(self._gpu.index, "triad", "its memory, triad", spec)
+
+    def _id(self, name: str, way: Way = Way.NONE) -> str:
+        return ".".join(filter(None, (f"gpu{self._gpu.index}", name, way)))
 
 
 def _triad_size(gpu: Gpu) -> int:

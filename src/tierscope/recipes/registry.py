@@ -83,7 +83,7 @@ _ROWS = (
         command="gpu together",
         form_module="gpu_sets",
     ),
-    Recipe("nvbandwidth", "nvbandwidth's test cases.", "nvbandwidth", command="nvbandwidth"),
+    Recipe("nvbandwidth", "nvbandwidth's test cases.", "nvbandwidth.plan", command="nvbandwidth"),
 )
 RECIPES: dict[str, Recipe] = {recipe.name: recipe for recipe in _ROWS}
 """By name, in the order in which they are shown."""

@@ -3,23 +3,21 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from tierscope.plans.gpu_specs import (
-    copy_spec,
-    gpu_cpus,
-    gpu_place,
-    home_node,
-    host_place,
-    identity,
-    transfer,
-)
-
-from tierscope.kinds.gpu_copy.spec import GpuCopySpec
+from tierscope.kinds.gpu_copy.request import copy_spec
 from tierscope.kinds.gpu_latency.spec import GpuLatencyPattern, GpuLatencySpec
 from tierscope.kinds.gpu_memory.spec import GpuMemoryPattern, GpuMemorySpec, GpuOperation
 from tierscope.kinds.plan import Spec
 from tierscope.model.gpu import CopyEngine, HostPlace, MemoryPlace, Transfer
 from tierscope.model.spec import Sampling
 from tierscope.model.topology import Gpu, Topology
+from tierscope.plans.axes import identity
+from tierscope.plans.gpu import (
+    gpu_cpus,
+    gpu_place,
+    home_node,
+    host_place,
+    transfer,
+)
 from tierscope.plans.machine import MIB
 
 _LATENCY_BYTES = 2 * MIB
@@ -40,7 +38,7 @@ class Settings:
     """Ordered pairs of GPUs to measure; None: all of them."""
     sampling: Sampling = field(default_factory=lambda: Sampling(budget_s=1.0, sample_s=0.02))
     contended: Sampling = field(default_factory=lambda: Sampling(budget_s=2.0, sample_s=0.02))
-    """Of both ways at once with the host, which is unsteady."""
+    """Of both directions at once with the host, whose rates vary more."""
 
     def wants(self, one: int, other: int) -> bool:
         """Whether a pair of GPUs is to be measured."""
@@ -63,6 +61,8 @@ class Cell:
     row: int
     column: int
     spec: Spec
+    transfers: tuple[Transfer, ...] = ()
+    """Of copies: what runs at once."""
 
 
 Cells = Callable[["Test", Settings], Iterator[Cell]]
@@ -110,7 +110,7 @@ def _copy(
     sampling: Sampling | None = None,
 ) -> Cell:
     gpu = settings.topology.gpu(transfers[0].gpu) or settings.gpus[0]
-    spec: GpuCopySpec = copy_spec(
+    spec = copy_spec(
         f"{test.name}.{row}.{column}",
         transfers,
         settings.topology,
@@ -119,12 +119,12 @@ def _copy(
         verify=settings.verify,
         cpus=settings.cpus(gpu),
     )
-    return Cell(row, column, spec)
+    return Cell(row, column, spec, tuple(transfers))
 
 
 def _host(test: Test, settings: Settings, gpu: Gpu, to_gpu: bool, reported: bool) -> Transfer:
-    ends: tuple[MemoryPlace, MemoryPlace] = (settings.host(gpu), gpu_place(gpu.index))
-    source, destination = ends if to_gpu else ends[::-1]
+    places: tuple[MemoryPlace, MemoryPlace] = (settings.host(gpu), gpu_place(gpu.index))
+    source, destination = places if to_gpu else places[::-1]
     return transfer(source, destination, test.engine, reported=reported)
 
 
@@ -178,16 +178,16 @@ def peers_both_ways(test: Test, settings: Settings) -> Iterator[Cell]:
 def one_and_all(to_one: bool) -> Cells:
     """One GPU and all others, all counted together.
 
-    Between writes and reads of the same name nvbandwidth turns the bytes' way: of
+    nvbandwidth reverses the direction between writes and reads of the same name: in
     ``all_to_one_read`` all others read from the one.
     """
 
     def cells(test: Test, settings: Settings) -> Iterator[Cell]:
         for column, one in enumerate(settings.gpus):
             others = [gpu for gpu in settings.gpus if gpu is not one]
-            ends = [(other, one) if to_one else (one, other) for other in others]
-            if ends:
-                yield _copy(test, settings, 0, column, [_peer(test, *pair) for pair in ends])
+            pairs = [(other, one) if to_one else (one, other) for other in others]
+            if pairs:
+                yield _copy(test, settings, 0, column, [_peer(test, *pair) for pair in pairs])
 
     return cells
 
@@ -208,7 +208,7 @@ def local_memory(operation: GpuOperation) -> Cells:
                 0,
                 column,
                 GpuMemorySpec(
-                    id=identity(f"{test.name}.0.{column}"),
+                    id=identity([f"{test.name}.0.{column}"]),
                     initiator=f"gpu:{gpu.index}",
                     target=f"gpu:{gpu.index}",
                     cpus=settings.cpus(gpu),
@@ -229,7 +229,7 @@ def _latency(
     if not isinstance(memory, HostPlace):
         target = f"gpu:{memory.gpu}"
     spec = GpuLatencySpec(
-        id=identity(f"{test.name}.{row}.{column}"),
+        id=identity([f"{test.name}.{row}.{column}"]),
         initiator=f"gpu:{gpu.index}",
         target=target,
         cpus=settings.cpus(gpu),

@@ -1,4 +1,4 @@
-"""nvbandwidth's command line, and its run from test cases to output."""
+"""nvbandwidth's command line: from its options to its test cases, measured and printed."""
 
 import argparse
 import json
@@ -8,38 +8,38 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from tierscope.analysis.flat import flat_run
 from tierscope.engine.query import capabilities
 from tierscope.kinds.plan import PLAN_VERSION, Plan
 from tierscope.model.errors import ExitCode, UserError
-from tierscope.model.event import Event, Failed, Result, Skipped
+from tierscope.model.event import Capability, Event
+from tierscope.model.run import Measurement
 from tierscope.model.topology import Topology
-from tierscope.plans.gpu_nvbandwidth import Settings, Test, make_cells, waived
-from tierscope.plans.gpu_nvbandwidth_tests import TESTS
-from tierscope.plans.gpu_specs import require_gpus
+from tierscope.plans.gpu import require_gpus
 from tierscope.plans.grammar import did_you_mean
 from tierscope.plans.machine import MIB
-from tierscope.report.gpu_nvbandwidth import Outcome, json_of, perf_of, text_of
+from tierscope.recipes.nvbandwidth.cases import TESTS
+from tierscope.recipes.nvbandwidth.cells import Settings, Test, make_cells, waived
+from tierscope.recipes.nvbandwidth.output import Outcome, json_of, perf_of, text_of
 from tierscope.report.sentences import what_is_wrong
 from tierscope.runs.measure import measure
-from tierscope.runs.record import measurement_of, version
+from tierscope.runs.record import version
 from tierscope.topology.discover import discover
 
 LIKE = "v0.8"
-_MOST_MIB = 1 << 22
-"""4 TiB, the most that plans take of a copy."""
+_MAX_MIB = 1 << 22
+"""4 TiB, the largest copy that a plan may have."""
 _DRIVER = Path("/proc/driver/nvidia/version")
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what was wrong in one line, and ends as nvbandwidth does."""
+    """Reports a wrong option in one line, and ends as nvbandwidth does."""
 
     def error(self, message: str) -> NoReturn:
         raise UserError(f"{message} (see 'tierscope nvbandwidth --help')")
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Carry out one command line; returns 0, 1 for bad arguments and any failure, 130 if cut."""
+    """Carry out a command line; returns 0, 1 for wrong options and any failure, 130 if cut."""
     as_json = "-j" in arguments or "--json" in arguments or "json" in arguments
     try:
         options = _parser().parse_args(arguments)
@@ -84,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
         action="extend",
         default=[],
         metavar="PREFIX",
-        help="all that begin so",
+        help="test cases whose names begin with one of these",
     )
     add(
         "-v",
@@ -92,16 +92,37 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="samples; minimum, maximum and average of each matrix",
     )
-    add("-s", "--skipVerification", action="store_true", help="do not compare what was copied")
-    add("-d", "--disableAffinity", action="store_true", help="issue from any CPU, not a near one")
-    add("-i", "--testSamples", type=int, default=3, metavar="N", help="accepted; 15 are the least")
+    add("-s", "--skipVerification", action="store_true", help="do not verify what was copied")
+    add(
+        "-d",
+        "--disableAffinity",
+        action="store_true",
+        help="issue copies from any CPU, not one near the GPU",
+    )
+    add(
+        "-i",
+        "--testSamples",
+        type=int,
+        default=3,
+        metavar="N",
+        help="accepted and ignored; at least 15 samples are taken",
+    )
     add("-m", "--useMean", action="store_true", help="the mean of the samples, not the median")
     add("-j", "--json", action="store_true", help="one JSON document at the end")
     add("-F", "--format", choices=("text", "json", "perf"), help="text, json or perf lines")
-    add("-P", "--targetNumPairs", type=int, default=-1, metavar="N", help="of multinode tests")
+    add(
+        "-P",
+        "--targetNumPairs",
+        type=int,
+        default=-1,
+        metavar="N",
+        help="for multinode test cases; ignored",
+    )
     add("-H", "--useHugePages", action="store_true", help="host memory in transparent huge pages")
     add("--pair", nargs=2, metavar="UUID", help="only these two GPUs as a pair, both ways")
-    add("--loopCount", type=int, metavar="N", help="accepted; samples are sized by time")
+    add(
+        "--loopCount", type=int, metavar="N", help="accepted and ignored; samples are sized by time"
+    )
     add("--perfFormatter", action="store_true", help="&&&& PERF in place of SUM")
     add("--version", action="store_true", help="print the version and end")
     return parser
@@ -145,8 +166,8 @@ def _test(name: str) -> Test:
 def _settings(options: argparse.Namespace, topology: Topology) -> Settings:
     if options.bufferSize < 1:
         raise UserError(f"--bufferSize: {options.bufferSize} is not a positive number of MiB")
-    if options.bufferSize > _MOST_MIB:
-        raise UserError(f"--bufferSize: {options.bufferSize} MiB are more than {_MOST_MIB}")
+    if options.bufferSize > _MAX_MIB:
+        raise UserError(f"--bufferSize: {options.bufferSize} MiB are more than {_MAX_MIB}")
     gpus = require_gpus(topology)
     pairs: list[tuple[int, int]] | None = None
     if options.pair:
@@ -180,11 +201,11 @@ def _measure(options: argparse.Namespace) -> int:
     settings = _settings(options, topology)
     outcomes = [_outcome(test, settings) for test in tests]
     if options.useMean and any(test.parts for test in tests):
-        sys.stderr.write("--useMean: test cases of several matrices have medians all the same\n")
+        sys.stderr.write("--useMean: test cases of several matrices have medians nevertheless\n")
     printer = _Printer(options, outcomes)
     if printer.text:
-        print(_banner(topology, gpu.detail), end="", flush=True)
-    document = _document(topology, gpu.detail)
+        print(_banner(topology, gpu), end="", flush=True)
+    document = _document(topology, gpu)
     code = ExitCode.ALL_MEASURED
     specs = [cell.spec for outcome in outcomes for cell in outcome.cells]
     if specs:
@@ -196,7 +217,7 @@ def _measure(options: argparse.Namespace) -> int:
             document["error"] = str(done.error)
             for outcome in outcomes:
                 outcome.cut = str(done.error)
-        for said in filter(None, (done.error, what_is_wrong(flat_run(done.run)))):
+        for said in filter(None, (done.error, what_is_wrong(done.run))):
             sys.stderr.write(f"tierscope: nvbandwidth: {said}\n")
         code = done.exit_code
     printer.finish(document)
@@ -219,16 +240,13 @@ class _Printer:
         self._options = options
         self._waiting = list(outcomes)
         self._all = outcomes
-        self._by_id = {
-            cell.spec.id: (cell.spec, outcome) for outcome in outcomes for cell in outcome.cells
-        }
+        self._by_id = {cell.spec.id: outcome for outcome in outcomes for cell in outcome.cells}
         self.text = _format(options) == "text"
 
-    def watch(self, event: Event) -> None:
-        """Take note of a measurement that ended."""
-        if isinstance(event, Result | Skipped | Failed):
-            spec, outcome = self._by_id[event.id]
-            outcome.found[event.id] = measurement_of(spec, event, None)
+    def watch(self, event: Event | Measurement) -> None:
+        """Take note of a measurement that has its outcome."""
+        if isinstance(event, Measurement):
+            self._by_id[event.id].found[event.id] = event
             self.print_due()
 
     def print_due(self) -> None:
@@ -256,10 +274,10 @@ class _Printer:
             print(json.dumps({"nvbandwidth": document}, indent=2))
 
 
-def _cuda_version(detail: str, whose: str) -> int:
-    """13000 of a capability's "CUDA runtime 13.0, driver takes CUDA 13.1"."""
-    match = re.search(rf"{whose} (\d+)\.(\d+)", detail)
-    return int(match[1]) * 1000 + int(match[2]) * 10 if match else 0
+def _cuda_version(gpu: Capability, whose: str) -> int:
+    """Return 13010 for "13.1", as CUDA counts; 0 where the engine does not know."""
+    major, _, minor = gpu.versions.get(whose, "0.0").partition(".")
+    return int(major) * 1000 + int(minor) * 10
 
 
 def _driver_version() -> str:
@@ -278,21 +296,21 @@ def _devices(topology: Topology) -> list[str]:
     ]
 
 
-def _banner(topology: Topology, detail: str) -> str:
+def _banner(topology: Topology, gpu: Capability) -> str:
     devices = "".join(f"Device {line}\n" for line in _devices(topology))
     return (
         f"nvbandwidth Version: {LIKE}\nBuilt from Git version: tierscope {version()}\n\n"
         "NOTE: measured by tierscope; each figure's interval, samples and evidence are in the run "
         "file ('tierscope show last').\n\n"
-        f"CUDA Runtime Version: {_cuda_version(detail, 'CUDA runtime')}\n"
-        f"CUDA Driver Version: {_cuda_version(detail, 'driver takes CUDA')}\n"
+        f"CUDA Runtime Version: {_cuda_version(gpu, 'cuda_runtime')}\n"
+        f"CUDA Driver Version: {_cuda_version(gpu, 'cuda_driver')}\n"
         f"Driver Version: {_driver_version()}\n\n{topology.host}\n{devices}\n"
     )
 
 
-def _document(topology: Topology, detail: str) -> dict[str, Any]:
+def _document(topology: Topology, gpu: Capability) -> dict[str, Any]:
     return {
-        "CUDA Runtime Version": _cuda_version(detail, "CUDA runtime"),
+        "CUDA Runtime Version": _cuda_version(gpu, "cuda_runtime"),
         "Driver Version": _driver_version(),
         "GPU Device list": [f"{line}: ({topology.host})" for line in _devices(topology)],
         "git_version": f"tierscope {version()}",

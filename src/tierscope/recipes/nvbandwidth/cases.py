@@ -1,10 +1,11 @@
 """nvbandwidth's test cases: names and indices of v0.8, then what v0.10 adds.
 
-v0.10 itself counts on differently: it has ``device_local_copy`` at 38, and 34 to 37 are what is 35
-to 38 here.
+v0.10 numbers them differently from 34 on: there ``device_local_copy`` is 38, and 34 to 37 are 35 to
+38 here.
 """
 
-from tierscope.plans.gpu_nvbandwidth import (
+from tierscope.model.gpu import CopyEngine
+from tierscope.recipes.nvbandwidth.cells import (
     Cells,
     Test,
     host_latency,
@@ -16,8 +17,6 @@ from tierscope.plans.gpu_nvbandwidth import (
     peers_both_ways,
     with_host,
 )
-
-from tierscope.model.gpu import CopyEngine
 
 _ENGINES: dict[str, CopyEngine] = {"ce": "ce", "sm": "sm", "tma": "tma"}
 _ENGINE_NAMES = {"ce": "a copy engine", "sm": "a kernel", "tma": "the bulk copy unit"}

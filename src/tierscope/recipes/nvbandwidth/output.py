@@ -5,40 +5,40 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from tierscope.kinds.gpu_copy.spec import GpuCopySpec
+from tierscope.model.cause import Cause
 from tierscope.model.gpu import GpuPlace
 from tierscope.model.run import Measurement
-from tierscope.plans.gpu_nvbandwidth import Cell, Test
+from tierscope.recipes.nvbandwidth.cells import Cell, Test
 
 Format = Literal["text", "json", "perf"]
 Matrix = list[list[float | None]]
-_HARDWARE = ("(TMA)", "memory directly")
-"""In the engine's reason where a GPU is not able to do it: no bulk copies, no peer access."""
+_HARDWARE = (Cause.PEER, Cause.GPU_FEATURE)
+"""Why cells are skipped that the hardware cannot do: no peer access, no bulk copies."""
 _ROW_WIDTH = 2
 _CELL_WIDTH = 10
 
 
 @dataclass
 class Outcome:
-    """One test case on its way: its cells, and what they came to so far."""
+    """One test case while it runs: its cells, and the measurements that are there so far."""
 
     test: Test
     size: int
-    """GPUs: columns of the matrix, and rows where it is square."""
+    """Number of GPUs: columns of the matrix, and rows where it is square."""
     cells: list[Cell]
     waived: str = ""
     found: dict[str, Measurement] = field(default_factory=dict)
     cut: str = "interrupted"
-    """Why some cells have no outcome, once nothing more comes."""
+    """Why some cells have no outcome after the run ended."""
 
     @property
     def complete(self) -> bool:
-        """Whether every cell has its outcome."""
+        """Whether every cell has an outcome."""
         return len(self.found) == len(self.cells)
 
     @property
     def error(self) -> str:
-        """Why a cell that could have a value has none, or was cut; empty where all is well."""
+        """Why a cell that the hardware can measure has no value, or was cut; empty where none."""
         wrong = [
             "; ".join(filter(None, (entry.reason, entry.remedy)))
             for entry in self.found.values()
@@ -56,7 +56,7 @@ class Outcome:
 
     @property
     def status(self) -> Literal["Passed", "Waived", "Error"]:
-        """As nvbandwidth calls it: waived is what no cell's hardware is able to do."""
+        """As nvbandwidth says it: a test case is waived where the hardware can do no cell of it."""
         if self.error:
             return "Error"
         return "Passed" if self.measured else "Waived"
@@ -84,32 +84,37 @@ class Outcome:
         for cell in self.cells:
             entry = self.found.get(cell.spec.id)
             if entry is not None and entry.status == "measured":
-                matrix[cell.row][cell.column] = self._value(entry, figure, mean)
+                matrix[cell.row][cell.column] = self._value(cell, entry, figure, mean)
         return matrix
 
-    def _value(self, entry: Measurement, figure: int | None, mean: bool) -> float:
+    def _value(self, cell: Cell, entry: Measurement, number: int | None, mean: bool) -> float:
         value = entry.estimate or 0.0
-        if figure is not None:
-            value = entry.figures[figure].estimate
-        elif mean and not self.test.parts:  # Of parts there are no samples, only medians.
+        if number is not None:
+            value = _of_part(entry, cell.transfers[number].name)
+        elif mean and not self.test.parts:  # Parts have medians only, and no samples.
             value = statistics.fmean(entry.samples)
         return value if self.test.latency else value / 1e9
 
 
+def _of_part(entry: Measurement, name: str) -> float:
+    """bytes/s of one transfer of several."""
+    return next(figure.estimate for figure in entry.figures if figure.part == name)
+
+
 def _cannot(entry: Measurement) -> bool:
-    """Whether it was skipped since the hardware is not able to do it."""
-    return any(words in entry.reason for words in _HARDWARE)
+    """Whether it was skipped because the hardware cannot do it."""
+    return entry.cause in _HARDWARE
 
 
 def values_of(matrix: Matrix) -> list[float]:
-    """The values that are there."""
+    """Return the values of a matrix without its gaps."""
     return [value for row in matrix for value in row if value is not None]
 
 
 def text_of(outcome: Outcome, verbose: bool, mean: bool, perf: bool = False) -> str:
-    """A test case in text, from ``Running`` to its sum; waived and failed ones say why.
+    """Return a test case as text, from ``Running`` to its sum; waived and failed ones say why.
 
-    ``perf`` has ``&&&& PERF`` in place of ``SUM``, as v0.8's ``--perfFormatter``.
+    ``perf`` replaces ``SUM`` by ``&&&& PERF``, as v0.8's ``--perfFormatter`` does.
     """
     name = outcome.test.name
     if outcome.status == "Waived":
@@ -159,11 +164,11 @@ def _statistics(key: str, values: Sequence[float], verbose: bool, variation: boo
 
 
 def _samples(outcome: Outcome, cell: Cell) -> list[str]:
-    """``\\tSample 0: Host -> Device 0: 55.59 GB/s``: each sample of a cell of bandwidth."""
+    """``\\tSample 0: Host -> Device 0: 55.59 GB/s``: each sample of a cell of copies."""
     entry = outcome.found.get(cell.spec.id)
-    if entry is None or entry.status != "measured" or not isinstance(cell.spec, GpuCopySpec):
+    if entry is None or entry.status != "measured" or not cell.transfers:
         return []
-    first, *others = (transfer for transfer in cell.spec.transfers if transfer.reported)
+    first, *others = (transfer for transfer in cell.transfers if transfer.reported)
     ends = (
         f"Device {end.gpu}" if isinstance(end, GpuPlace) else "Host"
         for end in (first.source, first.destination)
@@ -173,7 +178,7 @@ def _samples(outcome: Outcome, cell: Cell) -> list[str]:
 
 
 def _unit(outcome: Outcome) -> str:
-    """Of perf lines: a minus where less is better."""
+    """Return the unit as perf lines write it: a minus where less is better."""
     return "-ns" if outcome.test.latency else "+GB/s"
 
 
@@ -183,9 +188,9 @@ def _variation(values: Sequence[float]) -> float:
 
 
 def perf_of(outcome: Outcome, mean: bool) -> str:
-    """One line a matrix: ``&&&& PERF KEY_sum VALUE +GB/s``; a minus where less is better.
+    """Return a line a matrix: ``&&&& PERF KEY_sum VALUE +GB/s``; a minus where less is better.
 
-    None where cells are missing that could be had: the sum would pass for that of all.
+    It is empty where cells are missing that could be measured: a sum of the others would mislead.
     """
     if outcome.status != "Passed":
         return ""
@@ -197,12 +202,10 @@ def perf_of(outcome: Outcome, mean: bool) -> str:
 
 
 def json_of(outcome: Outcome, verbose: bool, mean: bool) -> dict[str, Any]:
-    """The entry of ``testcases``; of several matrices the sum is the last's.
+    """Return the entry of ``testcases``; of several matrices the sum is the last one's.
 
-    Without any value it has no matrix and no sum.
-
-    Beside nvbandwidth's own keys it has ``unit``, ``reason`` where there is no value, and
-    ``cells`` with sizes, samples and intervals.
+    Without any value it has no matrix and no sum. Beside nvbandwidth's own keys it has ``unit``,
+    ``reason`` where there is no value, and ``cells`` with sizes, samples and intervals.
     """
     head: dict[str, Any] = {"name": outcome.test.name, "status": outcome.status}
     if outcome.status == "Waived":
