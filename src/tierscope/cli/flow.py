@@ -78,10 +78,11 @@ def show_file(name: str, form: str) -> None:
     elif form == "csv":
         typer.echo(to_csv(run), nl=False)
     else:
+        from tierscope.kinds.views import VIEWS
         from tierscope.report.console import make_console
         from tierscope.report.run import show_run
 
-        show_run(make_console(), run, path)
+        show_run(make_console(), run, path, VIEWS)
 
 
 def _seconds(budget: str) -> float:
@@ -135,12 +136,13 @@ def carry_out(
     if output.json:
         typer.echo(to_json(outcome.run))
     else:
+        from tierscope.kinds.views import VIEWS
         from tierscope.report.console import make_console
         from tierscope.report.run import show_run
 
         console = make_console()
         if show is None:
-            show_run(console, outcome.run, outcome.path)
+            show_run(console, outcome.run, outcome.path, VIEWS)
         else:
             show(console, outcome.run, outcome.path)
     if keep:

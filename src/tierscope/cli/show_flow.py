@@ -22,6 +22,7 @@ def runs_named(names: list[str]) -> list[tuple[str, Run]]:
 
 def report_runs(names: list[str], output: Path | None, png: Path | None, svg: Path | None) -> None:
     """Write the HTML report, and pictures where asked."""
+    from tierscope.kinds.views import VIEWS
     from tierscope.report.html import render_report, write_page
     from tierscope.report.pictures.files import write_pictures
 
@@ -29,13 +30,13 @@ def report_runs(names: list[str], output: Path | None, png: Path | None, svg: Pa
     for folder, form in ((png, "png"), (svg, "svg")):
         if folder is not None:
             with waiting("drawing pictures"):
-                count = write_pictures(runs, folder, form)
+                count = write_pictures(runs, folder, form, VIEWS)
             typer.echo(f"{count} pictures in {folder}")
     if output is None and (png or svg):
         return
     path = output or Path(f"{runs[0][0]}.html")
     with waiting("drawing the report"):
-        write_page(render_report(runs), path)
+        write_page(render_report(runs, VIEWS), path)
     typer.echo(f"report: {path}")
 
 

@@ -17,6 +17,8 @@ class Figure(Model):
     """A figure beside a result's main one, in the same measurement."""
 
     metric: str
+    part: str = ""
+    """Stream, thread or transfer; empty: the whole."""
     unit: Unit
     estimate: float
     ci_low: float | None = None
