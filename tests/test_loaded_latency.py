@@ -20,7 +20,8 @@ from tierscope.model.errors import UserError
 from tierscope.model.event import Evidence, Figure
 from tierscope.model.run import Measurement
 from tierscope.model.topology import Topology
-from tierscope.plans import Request, expand
+from tierscope.plans.expand import expand
+from tierscope.plans.request import Request
 from tierscope.plans.loaded_latency import COARSE_DELAYS_NS, parse_mix
 from tierscope.runs.refine import loaded_points, refinement
 
