@@ -11,7 +11,8 @@ from tierscope.model.errors import UserError
 from tierscope.model.event import Skipped
 from tierscope.model.needs import cpus_of, regions
 from tierscope.model.topology import Topology
-from tierscope.plans import Request, expand
+from tierscope.plans.expand import expand
+from tierscope.plans.request import Request
 from tierscope.runs.record import measurement_of
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gpu_machine import machine
 
-from tierscope.engine import stream
+from tierscope.engine.events import stream
 from tierscope.model.event import Failed, Finished, Result
 from tierscope.plans.gpu_story import story
 

@@ -30,4 +30,4 @@ def canonical(word: str) -> str:
 def form_of(word: str) -> RequestForm:
     """The form of requests of one word; raises UserError that names the words."""
     name = canonical(word)
-    return KINDS[name].request if name in KINDS else RECIPES[name].form
+    return KINDS[name].request if name in KINDS else RECIPES[name].request

@@ -48,6 +48,8 @@ class Recipe:
     """After ``tierscope``, where it has a command of its own."""
     form_module: str = ""
     """Below ``tierscope.recipes``, with ``REQUEST``, where plans may name it as a kind."""
+    aliases: tuple[str, ...] = ()
+    """Older names of the command, which stay."""
 
     def prepare(self, topology: "Topology", thp: bool) -> Prepared:
         """What it measures on this machine; ``thp``: its kernel offers transparent huge pages."""
@@ -55,7 +57,7 @@ class Recipe:
         return make(self.name, topology, thp)
 
     @property
-    def form(self) -> "RequestForm":
+    def request(self) -> "RequestForm":
         """Its options and how a request of it expands into specs."""
         found: RequestForm = import_module(f"tierscope.recipes.{self.form_module}").REQUEST
         return found
@@ -67,6 +69,13 @@ _ROWS = (
     Recipe("full", "Every path with every sweep, as long as that takes.", "profiles"),
     Recipe("matrix", "Every initiator against every target.", "matrix", command="matrix"),
     Recipe("gpu", "From the naive copy to the best one, for each GPU.", "gpu_tour", command="gpu"),
+    Recipe(
+        "gpu-matrix",
+        "Copies of every pair of host nodes and GPUs, one pair at a time.",
+        "gpu_matrix",
+        command="gpu matrix",
+        form_module="gpu_matrix",
+    ),
     Recipe(
         "gpu-together",
         "Copies among GPUs and the host that run at once.",

@@ -114,7 +114,7 @@ def _gpus(
 
 def _caches_by_cpuid(files: Files) -> list[Cache]:
     """Some hypervisors leave sysfs without caches; hwloc asks the CPU itself."""
-    from tierscope.engine import topology_xml
+    from tierscope.engine.query import topology_xml
     from tierscope.topology.hwloc import parse_hwloc
 
     if not files.live:

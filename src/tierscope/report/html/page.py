@@ -10,14 +10,12 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
 from tierscope.model.endpoint import format_ranges
-from tierscope.model.errors import UserError
 from tierscope.model.run import Measurement, Run
 from tierscope.model.topology import emulated_parts
 from tierscope.report.evidence import evidence_line, warnings
@@ -28,7 +26,6 @@ from tierscope.report.pictures import Picture, kind_of, kinds_in, pictures_of, s
 from tierscope.report.pictures.draw import DARK, LIGHT
 from tierscope.report.sentences import sentences
 from tierscope.runs.export import csv_records
-from tierscope.runs.replace import replace_file
 
 MOST_PICTURES = 30
 """Pictures on one page; --svg and --png draw all."""
@@ -90,16 +87,6 @@ def render_report(runs: list[tuple[str, Run]]) -> str:
     pages = [_run_page(f"run{number}", name, run) for number, (name, run) in enumerate(runs, 1)]
     hosts = ", ".join(dict.fromkeys(page.run.header.host for page in pages))
     return str(template("report.html").render(pages=pages, title=hosts))
-
-
-def write_page(text: str, path: Path) -> None:
-    """Write a page; raises UserError where that cannot be."""
-    try:
-        replace_file(path, text)
-    except OSError as error:
-        raise UserError(
-            f"{path} cannot be written: {error.strerror}; name another file with -o"
-        ) from None
 
 
 @cache
