@@ -1,1 +1,1 @@
-"""Find ``tierscope-engine``, start it, and stream its events."""
+"""Find ``tierscope-engine``, start it, and visit measurements."""
