@@ -1,1 +1,1 @@
-"""Find ``tierscope-engine``, start it, and visit measurements."""
+"""Find ``tierscope-engine``, start it, and have it visit measurements."""
