@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests import made_up
+from tests import synthetic
 from typer.testing import CliRunner
 
 from tierscope.analysis import rules
@@ -55,20 +55,20 @@ def parse_rule(text: str, name: str = "") -> Rule:
     ],
 )
 def test_a_rule(text: str, passed: bool) -> None:
-    findings = check(made_up.full(), [parse_rule(text)])
+    findings = check(synthetic.full(), [parse_rule(text)])
     assert findings
     assert all(finding.passed for finding in findings) is passed
 
 
 def of_one_path_and_more() -> Run:
     """A slow path, which sums over copies at once and caches would make look fast."""
-    maker = made_up.Maker()
+    maker = synthetic.Maker()
 
     def copy(source: str, destination: str, rate: float, **pattern: object) -> Measurement:
         size = {"size": 1 << 30, **pattern}
         return maker.make("gpu-copy", source, destination, size, rate, id=f"copy{maker.count}")
 
-    return made_up.run(
+    return synthetic.run(
         [
             copy("node:0", "gpu:0", 30e9),
             copy("node:0", "gpu:0", 58e9, way="both ways summed"),
@@ -156,7 +156,7 @@ def test_every_kind_and_each_of_its_aliases_is_a_word(kind: Any) -> None:
     ],
 )
 def test_kinds_that_came_later_have_their_words(text: str, passed: bool) -> None:
-    findings = check(made_up.full(), [parse_rule(text)])
+    findings = check(synthetic.full(), [parse_rule(text)])
     assert all(finding.id for finding in findings)
     assert all(finding.passed for finding in findings) is passed
 
@@ -245,7 +245,7 @@ def test_a_file_that_is_wrong_is_named_with_line_and_key(text: str, said: str) -
 
 @pytest.fixture
 def run_file(tmp_path: Path) -> str:
-    return str(made_up.write(made_up.full(), tmp_path / "run.jsonl"))
+    return str(synthetic.write(synthetic.full(), tmp_path / "run.jsonl"))
 
 
 @pytest.mark.parametrize(("bound", "status"), [(200, 0), (300, 1)])
@@ -267,7 +267,7 @@ def test_the_exit_status_and_the_table(
 
 
 def test_junit_holds_any_text() -> None:
-    run = made_up.run([], host="a<b\x00\x1b")
+    run = synthetic.run([], host="a<b\x00\x1b")
     findings = check(run, [parse_rule("node -> node: >= 1 GB/s", name="]]>\x01&")])
     case = ElementTree.fromstring(junit_xml(run, findings).partition("\n")[2])[0][0]
     assert case.get("classname") == "]]>\ufffd&"

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tests import made_up
-from tierscope.plans.loaded_latency import COARSE_DELAYS_NS, parse_mix
+from tests import synthetic
 
 from tierscope.analysis.curve import Point, delay_for, latency_at, next_delays, summarize
 from tierscope.kinds.loaded_latency.spec import LoadedLatencySpec
+from tierscope.kinds.loaded_latency.table import falls
 from tierscope.kinds.plan import Plan
 from tierscope.model.errors import UserError
 from tierscope.model.event import Evidence, Figure
@@ -22,7 +22,7 @@ from tierscope.model.run import Measurement
 from tierscope.model.topology import Topology
 from tierscope.plans.expand import expand
 from tierscope.plans.request import Request
-from tierscope.report.loaded_latency import falls
+from tierscope.plans.loaded_latency import COARSE_DELAYS_NS, parse_mix
 from tierscope.runs.refine import loaded_points, refinement
 
 PEAK = 100e9
@@ -127,7 +127,7 @@ def test_a_bandwidth_past_the_peak_is_not_made_up() -> None:
 
 def loaded(delay_ns: int, latency: float, **evidence: object) -> Measurement:
     """A point of a curve with an interval of 2%."""
-    maker = made_up.Maker(noise=0.0)
+    maker = synthetic.Maker(noise=0.0)
     made = maker.make("loaded-latency", "node:0", "node:0", {"delay_ns": delay_ns}, latency, "ns")
     return made.model_copy(
         update={

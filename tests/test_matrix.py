@@ -6,7 +6,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from tests import made_up
+from tests import synthetic
 
 from tierscope.analysis.matrix import firmware_lines, idle_latencies, peak_bandwidths
 from tierscope.model.errors import UserError
@@ -75,11 +75,11 @@ def measured(
 
 
 def made_up_run(nodes: list[dict[str, Any]] | None = None) -> Run:
-    header = made_up.header()
+    header = synthetic.header()
     if nodes:
         known = header.machine["nodes"]
         nodes = [one | told for one, told in zip(known, nodes, strict=False)]
-        header = made_up.header(machine={**header.machine, "nodes": nodes})
+        header = synthetic.header(machine={**header.machine, "nodes": nodes})
     measurements = []
     for initiator, target, ns, rate in (
         (0, 0, 90.0, 50e9),

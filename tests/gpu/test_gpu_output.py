@@ -9,6 +9,7 @@ import pytest
 from gpu_machine import machine, plan_of, result_of, run_of
 from rich.console import Console
 
+from tierscope.kinds.views import VIEWS
 from tierscope.model.event import Failed, Figure, Skipped, TraceRow
 from tierscope.model.topology import PcieLink
 from tierscope.plans.gpu_nvbandwidth import Settings, make_cells, waived
@@ -252,7 +253,7 @@ def test_the_story_says_what_looks_wrong():
 def test_all_pairs_become_a_matrix(both_ways):
     topology = machine(gpus=4, nodes=2)
     plan = plan_of("gpu-copy", topology, from_="all", to="all", both_ways=both_ways)
-    text = screen(show_run, run_of(plan, topology), Path("run"))
+    text = screen(show_run, run_of(plan, topology), Path("run"), VIEWS)
     assert "from \\ to" in text
     for end in ("gpu:0", "gpu:3", "node:1"):
         assert re.search(rf"^ {end} .*50\.00", text, re.MULTILINE)
@@ -266,7 +267,7 @@ def test_small_copies_show_what_a_call_takes_beside_a_copy():
     small = run.measurements[0]
     call = Figure(metric="latency of one call", unit="ns", estimate=8200.0)
     measurements = [small.model_copy(update={"figures": [call]}), run.measurements[1]]
-    text = screen(show_run, run.model_copy(update={"measurements": measurements}), Path("run"))
+    text = screen(show_run, run.model_copy(update={"measurements": measurements}), Path("run"), VIEWS)
     assert re.search(r"4 B .* 8\.2 µs", text)
     assert "a call: one copy and the wait for it" in text
 
@@ -302,7 +303,7 @@ def test_a_gpu_at_another_address_than_the_topology_s_looks_wrong(address, wrong
         update={"gpus": [state.model_copy(update={"address": used})]}
     )
     moved = measurement.model_copy(update={"evidence": evidence})
-    text = sentences(run.model_copy(update={"measurements": [moved]}))[2]
+    text = sentences(run.model_copy(update={"measurements": [moved]}), VIEWS)[2]
     assert ("was measured at 0000:ff:00.0" in text) == wrong
 
 

@@ -7,6 +7,7 @@ import pytest
 from gpu_machine import machine, plan_of, run_of
 from rich.console import Console
 
+from tierscope.kinds.views import VIEWS
 from tierscope.report.gpu_tables import describe
 from tierscope.report.run import show_run
 
@@ -36,7 +37,7 @@ def shown(**given):
         for size in [entry.pattern["size"]]
     ]
     console = Console(file=io.StringIO(), width=100, highlight=False)
-    show_run(console, run.model_copy(update={"measurements": measurements}), Path("run"))
+    show_run(console, run.model_copy(update={"measurements": measurements}), Path("run"), VIEWS)
     return " ".join(console.file.getvalue().split())
 
 

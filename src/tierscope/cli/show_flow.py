@@ -51,11 +51,12 @@ def report_runs(
             if not as_json:
                 click.echo(f"{written[form]} pictures in {folder}")
     if output is not None or not (png or svg):
+        from tierscope.kinds.views import VIEWS
         from tierscope.report.html.page import render_report
 
         path = output or Path(f"{runs[0][0]}.html")
         with waiting("drawing the report"):
-            page = render_report(runs)
+            page = render_report(runs, VIEWS)
         write_file(path, page, "--output")
         written["report"] = str(path)
         if not as_json:
@@ -65,6 +66,7 @@ def report_runs(
 
 
 def _write_pictures(runs: list[tuple[str, Run]], folder: Path, form: str) -> int:
+    from tierscope.kinds.views import VIEWS
     from tierscope.report.pictures.files import picture_files
 
     try:
@@ -72,7 +74,7 @@ def _write_pictures(runs: list[tuple[str, Run]], folder: Path, form: str) -> int
     except OSError as error:
         raise UserError(f"--{form}: {folder} cannot be made: {error.strerror}") from None
     count = 0
-    for name, content in picture_files(runs, form):
+    for name, content in picture_files(runs, form, VIEWS):
         write_file(folder / name, content, f"--{form}")
         count += 1
     return count
@@ -131,3 +133,15 @@ def _share(tolerance: str) -> float:
         raise UserError(
             f"--tolerance: '{tolerance}' is not a share from 0, which counts every change, to 99%"
         ) from None
+
+
+def bundle_run(name: str, output: Path | None, as_json: bool) -> None:
+    """Pack a run for a bug report and say where the archive is."""
+    from tierscope.runs.bundle import bundle
+
+    run = find_run(name)
+    path = output or Path(f"{run.stem}.tar.gz")
+    with waiting("packing the run"):
+        content = bundle(run)
+    write_file(path, content, "--output")
+    click.echo(json.dumps({"bundle": str(path)}) if as_json else f"bundle: {path}")

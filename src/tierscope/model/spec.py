@@ -97,7 +97,7 @@ class MeasurementSpec(Model):
     type_b: ClassVar[float] = 0.0
     """Type B share of the estimate, which is added to each side of intervals."""
     steady: ClassVar[bool] = False
-    """Its figures are those of a steady state, so that evidence says whether it settled."""
+    """Evidence says whether warm-up ended and its figures held still."""
     initiators: ClassVar[tuple[EndpointKind, ...]]
     """Kinds of initiators that it accepts."""
     targets: ClassVar[tuple[EndpointKind, ...]]

@@ -1,6 +1,5 @@
 """A whole run in the terminal: the machine, a table for each kind, what was not measured, why."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,44 +8,31 @@ from rich.text import Text
 
 from tierscope.analysis.flat import flat_run
 from tierscope.model.endpoint import format_ranges
-from tierscope.model.run import Measurement, Run
+from tierscope.model.run import Run
 from tierscope.model.topology import emulated_parts
-from tierscope.report.bandwidth import show_bandwidth
 from tierscope.report.figures import size_text
-from tierscope.report.gpu_tables import show_copies
-from tierscope.report.gpu_tables import show_latency as show_gpu_latency
-from tierscope.report.gpu_tables import show_memory as show_gpu_memory
-from tierscope.report.latency import show_latency
-from tierscope.report.loaded_latency import show_loaded_latency
-from tierscope.report.patterns import show_atomics, show_mapping, show_streams
 from tierscope.report.sentences import sentences
 from tierscope.report.style import new_table, note, title
+from tierscope.report.table import show_table
+from tierscope.report.view import Views, kinds_in, view_of
 
-KINDS: dict[str, Callable[[Console, list[Measurement], Run], None]] = {
-    "bandwidth": lambda console, measurements, _run: show_bandwidth(console, measurements),
-    "latency": show_latency,
-    "streams": lambda console, measurements, _run: show_streams(console, measurements),
-    "atomics": lambda console, measurements, _run: show_atomics(console, measurements),
-    "mapping": lambda console, measurements, _run: show_mapping(console, measurements),
-    "loaded-latency": lambda console, measurements, _run: show_loaded_latency(
-        console, measurements
-    ),
-    "gpu-copy": show_copies,
-    "gpu-memory": show_gpu_memory,
-    "gpu-latency": show_gpu_latency,
-}
-"""The table of each kind of measurement, in the order shown."""
 _MOST_REASONS = 12
 
 
-def show_run(console: Console, run: Run, path: Path) -> None:
+def show_run(console: Console, run: Run, path: Path, views: Views) -> None:
     """Print everything about a run that fits a terminal."""
     show_machine(console, run)
-    for kind, show in KINDS.items():
-        show(console, [m for m in run.measurements if m.kind == kind], run)
+    for kind in kinds_in(run, views):
+        measured = [m for m in run.measurements if m.kind == kind and m.status == "measured"]
+        if measured:
+            view = view_of(views, kind)
+            if view.table:
+                view.table(console, measured, run)
+            else:
+                show_table(console, measured, view)
     show_missing(console, run)
     title(console, "What matters")
-    for sentence in sentences(flat_run(run)):
+    for sentence in sentences(flat_run(run), views):
         note(console, sentence, style="")
     show_end(console, run, path)
 

@@ -7,6 +7,7 @@ from tierscope.analysis.flat import shared
 from tierscope.analysis.knee import SHARE
 from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
+from tierscope.report.view import Views, view_of
 from tierscope.topology.nvidia import pci_address
 
 _GOOD = 0.85
@@ -17,7 +18,7 @@ _WIDE = 0.05
 """Half-width of an interval, as a share of its estimate, from which on a figure is a rough one."""
 
 
-def sentences(run: Run) -> list[str]:
+def sentences(run: Run, views: Views) -> list[str]:
     """Return three sentences, in this order; each says so where it has nothing to say.
 
     ``run`` is flat, see ``analysis.flat``.
@@ -28,42 +29,41 @@ def sentences(run: Run) -> list[str]:
         nothing = "So nothing can be said about what is left on the table."
         return ["Nothing was measured.", nothing, looks_wrong(run)]
     if alone:
-        first = best_and_worst(run, alone)
+        first = best_and_worst(run, alone, views)
     else:
         most = max(measured, key=lambda m: m.estimate or 0.0)
-        first = f"No path was measured by itself; of what ran at once the most is {_said(most)}."
+        first = f"No path was measured by itself; of what ran at once the most is {said(most)}."
     return [first, left_over(run, measured), looks_wrong(run)]
 
 
-def best_and_worst(run: Run, measured: list[Measurement]) -> str:
+def best_and_worst(run: Run, measured: list[Measurement], views: Views) -> str:
     """Name the fastest and the slowest path."""
     moved = [m for m in measured if m.unit == "B/s"]
     rates = _best_by_path([m for m in moved if not may_stay_in_caches(run, m)] or moved)
-    times = _memory_latencies(run, measured)
+    times = _memory_latencies(run, [m for m in measured if view_of(views, m.kind).represents_path])
     parts = []
     if len(rates) > 1:
         by = sorted(rates, key=lambda m: m.estimate or 0.0)
         if (by[-1].estimate or 0.0) <= _ALIKE * (by[0].estimate or 0.0):
             paths = "both paths" if len(by) == 2 else f"all {len(by)} paths"
-            parts.append(f"{paths} are within 1% of each other, as {_said(by[-1])}")
+            parts.append(f"{paths} are within 1% of each other, as {said(by[-1])}")
         else:
-            parts.append(f"the fastest path is {_said(by[-1])}; the slowest is {_said(by[0])}")
+            parts.append(f"the fastest path is {said(by[-1])}; the slowest is {said(by[0])}")
     elif rates:
-        parts.append(f"the most that {_path(rates[0])} gives is {_said(rates[0], path=False)}")
+        parts.append(f"the most that {_path(rates[0])} gives is {said(rates[0], path=False)}")
     if rates and all(may_stay_in_caches(run, m) for m in rates):
         parts[-1] += ", of working sets that the caches can hold"
     if times:
         by = sorted(times, key=lambda m: m.estimate or 0.0)
         if len(by) > 1:
-            parts.append(f"latency goes from {_said(by[0])} to {_said(by[-1])}")
+            parts.append(f"latency goes from {said(by[0])} to {said(by[-1])}")
         else:
-            where = _said(by[0], path=not rates or _path(by[0]) != _path(rates[0]))
+            where = said(by[0], path=not rates or _path(by[0]) != _path(rates[0]))
             parts.append(f"its latency is {where}" if len(rates) == 1 else f"latency is {where}")
-    elif loaded := [m for m in measured if m.kind == "loaded-latency"]:
-        by = sorted(loaded, key=lambda m: m.estimate or 0.0)
-        parts.append(f"latency under load goes from {_under_load(by[0])} to {_under_load(by[-1])}")
+    else:
+        parts += _summaries(measured, views)
     if not parts:
-        parts.append(f"{measured[0].kind} of {_said(measured[0])}")
+        parts.append(f"{measured[0].kind} of {said(measured[0])}")
     text = "; ".join(parts)
     return f"{text[0].upper()}{text[1:]}."
 
@@ -78,7 +78,6 @@ def _memory_latencies(run: Run, measured: list[Measurement]) -> list[Measurement
         m
         for m in measured
         if m.metric == "latency"
-        and m.kind != "loaded-latency"
         and (m.kind != "latency" or float(m.pattern.get("size", 0)) > max(caches, default=0))
     ]
     paths: dict[str, dict[tuple[str, str], Measurement]] = {}
@@ -132,14 +131,21 @@ def left_over(run: Run, measured: list[Measurement]) -> str:
             text += f"; {len(low)} of {len(limited)} paths stay below {_GOOD:.0%} of their limits"
     if slowed is not None and _efficiency(slowed) < min(_GOOD, _efficiency(worst)):
         share = figures.share_text(_efficiency(slowed))
-        text += f"; beside other copies {_said(slowed)} is {share} of its limit"
+        text += f"; beside other copies {said(slowed)} is {share} of its limit"
     return f"{text}."
 
 
-def _under_load(measurement: Measurement) -> str:
-    rates = [f.estimate for f in measurement.figures if f.metric == "bandwidth"]
-    beside = f"beside {rates[0] / 1e9:.3g} GB/s" if rates else "idle"
-    return f"{_said(measurement)} {beside}"
+def _summaries(measured: list[Measurement], views: Views) -> list[str]:
+    """Return what kinds say of themselves whose figures do not stand for their paths."""
+    kinds: dict[str, list[Measurement]] = {}
+    for m in measured:
+        kinds.setdefault(m.kind, []).append(m)
+    found = []
+    for kind, members in kinds.items():
+        summary = view_of(views, kind).summary
+        if summary:
+            found.append(summary(members))
+    return found
 
 
 def _efficiency(measurement: Measurement) -> float:
@@ -150,7 +156,7 @@ def _reached(measurement: Measurement) -> str:
     assert measurement.limit is not None
     unit, factor = figures.scale_of("B/s", [measurement.limit.value])
     return (
-        f"{_said(measurement)}, {figures.share_text(_efficiency(measurement))} of the "
+        f"{said(measurement)}, {figures.share_text(_efficiency(measurement))} of the "
         f"{measurement.limit.value / factor:.4g} {unit} of {measurement.limit.link}"
     )
 
@@ -298,7 +304,8 @@ def _path(measurement: Measurement) -> str:
     return f"{start} → {end}"
 
 
-def _said(measurement: Measurement, path: bool = True) -> str:
+def said(measurement: Measurement, path: bool = True) -> str:
+    """Return a figure with its path and what tells it from others of its path."""
     unit, factor = figures.scale_of(measurement.unit or "count", [measurement.estimate or 0.0])
     pattern = measurement.pattern
     threads = pattern.get("threads")

@@ -15,6 +15,7 @@ from tierscope.report.pictures.picture import (
     varying,
     words_of,
 )
+from tierscope.report.view import Views, view_of
 
 MOST_PATHS = 200
 MOST_FIGURES = 40
@@ -37,13 +38,14 @@ class PathRow:
     """Whether it has a limit at all; a time has none."""
 
 
-def path_rows(measurements: list[Measurement]) -> list[PathRow]:
+def path_rows(measurements: list[Measurement], views: Views) -> list[PathRow]:
     """Return the best of each path, kind and operation; paths in order of appearance.
 
     Of latencies the one of the largest working set stands for its path: it is the memory's.
     """
-    # Of latency under load the best is the idle one; its curves are pictures.
-    measured = [m for m in measurements if m.status == "measured" and m.kind != "loaded-latency"]
+    measured = [
+        m for m in measurements if m.status == "measured" and view_of(views, m.kind).represents_path
+    ]
     rows = []
     for (_, kind, *_), group in _grouped(measured).items():
         if group[0].unit == "ns":

@@ -4,7 +4,7 @@ from tierscope.analysis.half_size import half_size
 from tierscope.model.run import Measurement
 from tierscope.report import figures
 from tierscope.report.pictures import shapes
-from tierscope.report.pictures.bandwidth import matrix_of
+from tierscope.report.pictures.matrix import matrix_of
 from tierscope.report.pictures.picture import (
     Gathered,
     Picture,
@@ -93,7 +93,8 @@ def matrices(gathered: Gathered) -> list[Picture]:
             best = [best_of(path) for path in groups_by(members, "path").values()]
             if len(best) >= 3:
                 said = [words_of(best[0], alike), str(memory or "")]
-                pictures.append(matrix_of(best, ", ".join(filter(None, said)) or gathered.kind))
+                what = ", ".join(filter(None, said)) or gathered.kind
+                pictures.append(matrix_of(best, what, gathered.endpoints))
     return pictures
 
 

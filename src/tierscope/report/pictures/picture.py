@@ -34,6 +34,8 @@ class Gathered:
     """What people call the kind: "GPU copies"."""
     measured: list[Measurement]
     run: Run
+    endpoints: tuple[str, str] = ("initiator", "target")
+    """What the two ends of its paths are called."""
 
 
 def path_of(measurement: Measurement) -> str:

@@ -1,4 +1,4 @@
-"""Pictures of streams: mixes and what they cost on the bus, threads, sweeps, several at once."""
+"""Pictures of streams: mixes and what they cost on the bus, threads, sweeps, concurrent ones."""
 
 from typing import Any
 
@@ -111,7 +111,7 @@ def _axis(title: str, values: list[float]) -> Spec:
     return {**axis, "axis": {"values": values}} if len(values) <= _FEW else axis
 
 
-def together(gathered: Gathered) -> list[Picture]:
+def concurrent(gathered: Gathered) -> list[Picture]:
     """Streams that ran at the same time: each one's share of all, a bar a measurement."""
     pictures: list[Picture] = []
     several = [m for m in gathered.measured if m.pattern.get("beside")]
@@ -176,14 +176,12 @@ def _curves(key: str, title: str, group: list[Measurement], swept: str, x: Spec)
         for m in group
     ]  # fmt: skip
     best = best_of(group)
-    y = {"field": "value", "type": "quantitative", "title": unit, "scale": {"zero": True},
-         "axis": {"tickCount": 6}}  # fmt: skip
     return Picture(
         key=slug(f"streams {key} {_said(group, swept)}"),
         title=f"Bandwidth of streams {title}",
         subtitle=_said(group, swept, *_MIX[1:]),
         alt=f"The best is {words_of(best, ['mix'])}, {label_of(swept, best.pattern[swept])}, with "
         f"{figures.with_interval(best, factor)} {unit}.",
-        spec=shapes.curves(rows, x, y),
+        spec=shapes.curves(rows, x, shapes.from_zero(unit)),
         measurements=group,
     )
