@@ -267,7 +267,9 @@ def test_small_copies_show_what_a_call_takes_beside_a_copy():
     small = run.measurements[0]
     call = Figure(metric="latency of one call", unit="ns", estimate=8200.0)
     measurements = [small.model_copy(update={"figures": [call]}), run.measurements[1]]
-    text = screen(show_run, run.model_copy(update={"measurements": measurements}), Path("run"), VIEWS)
+    text = screen(
+        show_run, run.model_copy(update={"measurements": measurements}), Path("run"), VIEWS
+    )
     assert re.search(r"4 B .* 8\.2 µs", text)
     assert "a call: one copy and the wait for it" in text
 

@@ -13,7 +13,7 @@ from tierscope.topology import discover
 def measure_matrix(given: dict[str, str], hwloc_xml: Path | None, output: Output) -> None:
     """Measure each pair of initiator and target, print matrices, write the hwloc XML asked for."""
     if hwloc_xml:
-        from tierscope.report.hwloc_xml import check_hwloc_xml
+        from tierscope.recipes.hwloc_xml import check_hwloc_xml
 
         check_hwloc_xml(hwloc_xml)
     at = given.get("at")
@@ -25,14 +25,14 @@ def measure_matrix(given: dict[str, str], hwloc_xml: Path | None, output: Output
     def keep(run: Run) -> None:
         if hwloc_xml:
             from tierscope.engine.query import topology_xml
-            from tierscope.report.hwloc_xml import write_hwloc_xml
+            from tierscope.recipes.hwloc_xml import write_hwloc_xml
 
             write_hwloc_xml(topology_xml(), run, hwloc_xml)
 
     def show(console: object, run: Run, path: Path) -> None:
         from rich.console import Console
 
-        from tierscope.report.matrix import show_matrix
+        from tierscope.recipes.matrix_table import show_matrix
 
         assert isinstance(console, Console)
         show_matrix(console, run, path, rates)

@@ -20,7 +20,7 @@ from tierscope.plans.gpu_specs import require_gpus
 from tierscope.plans.grammar import did_you_mean
 from tierscope.plans.machine import MIB
 from tierscope.report.gpu_nvbandwidth import Outcome, json_of, perf_of, text_of
-from tierscope.report.sentences import what_is_wrong
+from tierscope.report.warnings import warnings_line
 from tierscope.runs import measure
 from tierscope.runs.record import measurement_of, version
 from tierscope.topology import discover
@@ -196,7 +196,7 @@ def _measure(options: argparse.Namespace) -> int:
             document["error"] = str(done.error)
             for outcome in outcomes:
                 outcome.cut = str(done.error)
-        for said in filter(None, (done.error, what_is_wrong(flat_run(done.run)))):
+        for said in filter(None, (done.error, warnings_line(flat_run(done.run)))):
             sys.stderr.write(f"tierscope: nvbandwidth: {said}\n")
         code = done.exit_code
     printer.finish(document)

@@ -11,10 +11,14 @@ from pydantic import (
 )
 
 from tierscope.model.base import Model
+from tierscope.model.cause import Cause
 from tierscope.model.event import Evidence, Figure, Stop, Unit
 from tierscope.model.topology import Topology
 
 RUN_VERSION: Final = 1
+
+NoInterval = Literal["few-samples", "few-visits"]
+"""Why a figure has no interval: too few samples or visits to tell its uncertainty."""
 
 
 class Limit(Model):
@@ -28,6 +32,8 @@ class Limit(Model):
     """How the value is computed, with its numbers."""
     source: str
     """Document or register that the formula and the numbers come from."""
+    degraded: bool = False
+    """The link runs below what both of its ends are able to."""
 
 
 class Measurement(Model):
@@ -42,14 +48,18 @@ class Measurement(Model):
     pattern: dict[str, Any]
     """The spec's pattern, with ``threads`` added where more than one can take part."""
     status: Literal["measured", "skipped", "failed"]
+    cause: Cause | None = None
+    """Why it was skipped or failed, as a word."""
     reason: str = ""
-    """Why it was skipped or failed."""
+    """The same for people."""
     remedy: str = ""
     metric: str | None = None
     unit: Unit | None = None
     estimate: float | None = None
     ci_low: float | None = None
     ci_high: float | None = None
+    no_interval: NoInterval | None = None
+    """Why ``ci_low`` and ``ci_high`` are absent from a measured figure."""
     n: int = 0
     stop: Stop | None = None
     samples: list[float] = []
@@ -58,6 +68,9 @@ class Measurement(Model):
     limit: Limit | None = None
     efficiency: float | None = None
     """estimate / limit, where a limit is known."""
+    fits_caches: bool | None = None
+    """Whether caches may hold all that it went over, so that its figure is not memory's; None where
+    nobody knows."""
 
 
 class _Summary(Model):

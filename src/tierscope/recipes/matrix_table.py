@@ -8,7 +8,8 @@ from rich.console import Console
 from rich.text import Text
 
 from tierscope.analysis.curve import latency_at, summarize
-from tierscope.analysis.matrix import (
+from tierscope.model.run import Measurement, Run
+from tierscope.recipes.matrix_figures import (
     Pair,
     curves,
     firmware_lines,
@@ -16,7 +17,6 @@ from tierscope.analysis.matrix import (
     operations,
     peak_bandwidths,
 )
-from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
 from tierscope.report.evidence import evidence_line, warnings
 from tierscope.report.run import show_end, show_machine, show_missing
