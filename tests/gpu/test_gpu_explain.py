@@ -64,7 +64,7 @@ def test_memory_without_cpus_beside_the_gpus_own_node_is_as_near():
 @pytest.mark.parametrize(("size", "cached"), [("16m", True), ("1g", False)])
 @pytest.mark.parametrize(
     ("update", "why"),
-    [({"memory_clock_hz": None}, "NVML, which did not tell them"), ({"mig": True}, "MIG")],
+    [({"memory_clock_hz": None}, "NVML, which did not report them"), ({"mig": True}, "MIG")],
 )
 def test_only_small_arrays_may_come_out_of_the_l2(size, cached, update, why):
     topology = with_gpu(machine(gpus=1), **update)

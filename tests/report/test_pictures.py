@@ -3,14 +3,12 @@
 import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests import synthetic
 from tests.report.hostile import hostile_run
 from typer.testing import CliRunner
 
-from tierscope.analysis.flat import flat
 from tierscope.cli.app import app
 from tierscope.kinds.views import VIEWS
 from tierscope.model.run import Run
@@ -135,55 +133,3 @@ def test_pictures_as_files(tmp_path: Path, form: str, start: bytes) -> None:
     assert len(written) == len(all_pictures(run))
     assert all(path.read_bytes().startswith(start) for path in written)
     assert not list(tmp_path.glob("*.html"))
-
-
-def _transfer(source: dict[str, object], destination: dict[str, object], gpu: int, name: str,
-              engine: str = "ce") -> dict[str, object]:  # fmt: skip
-    return {"name": name, "source": source, "destination": destination, "gpu": gpu,
-            "engine": engine, "streams": 1, "reported": True}  # fmt: skip
-
-
-def _beside(*arguments: Any) -> dict[str, object]:
-    """A transfer that runs, too, and whose bytes are not counted."""
-    return {**_transfer(*arguments), "reported": False}
-
-
-HOST = {"where": "host", "memory": "pinned", "placement": {}, "pages": "base"}
-GPU0 = {"where": "gpu", "gpu": 0}
-GPU1 = {"where": "gpu", "gpu": 1}
-
-
-@pytest.mark.parametrize(
-    ("transfers", "ends", "said"),
-    [
-        ([_transfer(HOST, GPU0, 0, "node:0 -> gpu:0")], ("node:0", "gpu:0"),
-         {"engine": "ce", "memory": "pinned"}),
-        ([_transfer(GPU0, HOST, 0, "gpu:0 -> node:0")], ("gpu:0", "node:0"), {}),
-        ([_transfer(GPU1, GPU0, 0, "gpu:1 -> gpu:0")], ("gpu:1", "gpu:0"),
-         {"issued": "by a read"}),
-        ([_transfer(GPU0, GPU1, 0, "gpu:0 -> gpu:1", "sm")], ("gpu:0", "gpu:1"),
-         {"issued": "by a write", "engine": "sm"}),
-        ([_transfer(HOST, GPU0, 0, "node:0 -> gpu:0"), _transfer(GPU0, HOST, 0, "gpu:0 -> node:0")],
-         ("node:0", "gpu:0"), {"way": "both ways summed"}),
-        ([_transfer(HOST, GPU0, 0, "node:0 -> gpu:0"), _transfer(HOST, GPU1, 1, "node:0 -> gpu:1")],
-         ("node:0", "gpu:0-1"), {"transfers": "sum of node:0 → gpu:0, node:0 → gpu:1"}),
-        ([_transfer(GPU0, GPU1, 0, "gpu:0 -> gpu:1"), _transfer(GPU0, HOST, 0, "gpu:0 -> node:0")],
-         ("gpu:0", "node:0 gpu:1"), {"memory": "pinned"}),
-        ([_transfer(GPU0, GPU1, 0, "gpu:0 -> gpu:x"), _transfer(GPU0, GPU1, 0, "gpu:0 -> gpu:1")],
-         ("gpu:0", "gpu:x gpu:1"), {}),
-        ([_transfer(HOST, GPU0, 0, "node:0 -> gpu:0"), _beside(GPU0, HOST, 0, "gpu:0 -> node:0")],
-         ("node:0", "gpu:0"), {"way": "beside the way back"}),
-        ([_transfer(GPU1, HOST, 1, "gpu:1 -> node:0"), _beside(GPU0, HOST, 0, "gpu:0 -> node:0")],
-         ("gpu:1", "node:0"), {"transfers": "beside gpu:0 → node:0"}),
-    ],
-)  # fmt: skip
-def test_copies_are_named_by_where_bytes_come_from_and_go_to(
-    transfers: list[object], ends: tuple[str, str], said: dict[str, str]
-) -> None:
-    made = synthetic.Maker().make(
-        "gpu-copy", "gpu:0", "node:0", {"size": 1 << 20, "transfers": transfers}, 2e10
-    )
-    found = flat(made)
-    assert (found.initiator, found.target) == ends
-    assert said.items() <= found.pattern.items()
-    assert not any(isinstance(value, list | dict) for value in found.pattern.values())

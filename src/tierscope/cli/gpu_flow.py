@@ -4,20 +4,19 @@ import os
 import sys
 from pathlib import Path
 
-from tierscope.cli.flow import carry_out, planned
+from tierscope.cli.flow import carry_out
 from tierscope.cli.options import Output
-from tierscope.engine import capabilities
+from tierscope.engine.query import capabilities
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.topology import Gpu, Topology
-from tierscope.plans import Request, check_memory
+from tierscope.plans.fit import check_memory
 from tierscope.plans.gpu_specs import gpu_numbered, require_gpus
 from tierscope.plans.gpu_story import story
 from tierscope.plans.grammar import expand_counts
-from tierscope.plans.request import Kind
-from tierscope.topology import discover
+from tierscope.topology.discover import discover
 
 
-def measure_story(gpus: str | None, trace: bool, output: Output) -> None:
+def measure_tour(gpus: str | None, trace: bool, output: Output) -> int:
     """``tierscope gpu`` without a command."""
     from tierscope.report.gpu_story import show_story
     from tierscope.report.run import show_end, show_missing
@@ -32,14 +31,7 @@ def measure_story(gpus: str | None, trace: bool, output: Output) -> None:
 
     plan = story(topology, chosen, trace)
     check_memory(plan, topology)
-    carry_out("gpu", plan, topology, output, show)
-
-
-def measure_request(kind: Kind, label: str, given: dict[str, str], output: Output) -> None:
-    """``tierscope gpu`` with a command: one request made of its options."""
-    topology = gpu_topology()
-    plan = planned([Request(kind=kind, options=given)], topology)
-    carry_out(label, plan, topology, output)
+    return carry_out("gpu", plan, topology, output, show)
 
 
 def gpu_topology() -> Topology:

@@ -1,9 +1,14 @@
 """``tierscope nvbandwidth``."""
 
-import typer
+import click
 
 
-def nvbandwidth(context: typer.Context) -> None:
+@click.command(
+    add_help_option=False,
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+)
+@click.pass_context
+def nvbandwidth(context: click.Context) -> int:
     """Run nvbandwidth's test cases, with its options and its output.
 
     \b
@@ -14,4 +19,4 @@ def nvbandwidth(context: typer.Context) -> None:
     """
     from tierscope.cli.nvbandwidth_flow import run
 
-    raise typer.Exit(run(context.args))
+    return run(context.args)

@@ -21,7 +21,7 @@ from tierscope.report import figures
 from tierscope.report.evidence import evidence_line, warnings
 from tierscope.report.run import show_end, show_machine, show_missing
 from tierscope.report.style import new_table, note, title
-from tierscope.runs import refine
+from tierscope.kinds.loaded_latency import points as curve_points
 
 Value = TypeVar("Value")
 _GB = 1e9
@@ -75,10 +75,10 @@ def _peak(measurement: Measurement) -> str:
 
 
 def _at(members: list[Measurement], rate: float) -> str:
-    points = refine.loaded_points(members)
+    points = curve_points.loaded_points(members)
     if not points:
         return "·"
-    summary = summarize(points, refine.idle_latencies(members))
+    summary = summarize(points, curve_points.idle_latencies(members))
     found = latency_at(points, summary.idle, rate)
     most = summary.peak
     return f"{found:.4g}" if found else f"most is {most.bandwidth / _GB:.3g} GB/s"

@@ -7,8 +7,6 @@ from tierscope.model.event import GpuState
 from tierscope.model.gpu import GpuPlace, HostPlace, Transfer
 from tierscope.model.run import Measurement
 from tierscope.model.topology import Node, NodeKind, Topology
-from tierscope.plans.gpu_specs import ends_of
-from tierscope.plans.limits import SURELY_IN_MEMORY
 from tierscope.report.figures import size_text
 from tierscope.topology.affinity import home
 from tierscope.topology.links import PCIE

@@ -8,7 +8,7 @@ from rich.text import Text
 from tierscope.analysis.half_size import half_size
 from tierscope.model.event import TraceRow
 from tierscope.model.run import Measurement, Run
-from tierscope.plans.gpu_sets import SETS
+from tierscope.recipes.gpu_sets import SETS
 from tierscope.report import figures
 from tierscope.report.evidence import warnings
 from tierscope.report.gpu_explain import explain
