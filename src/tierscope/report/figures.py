@@ -93,6 +93,11 @@ def share_text(share: float) -> str:
     return f"{share:.1%}" if share >= 0.001 else "under 0.1%"
 
 
+def of_limit(measurement: Measurement) -> str:
+    """Return the efficiency in percent; a dash where no limit is known."""
+    return "–" if measurement.efficiency is None else f"{measurement.efficiency:.0%}"
+
+
 def relative_half(measurement: Measurement) -> float:
     """Return half the interval as a share of the estimate."""
     value, half = value_and_half(measurement)

@@ -1,6 +1,6 @@
 """How GPU copies are shown."""
 
-from tierscope.report.gpu_tables import show_copies
+from tierscope.kinds.gpu_copy.table import show_table
 from tierscope.report.view import View
 
 VIEW = View(
@@ -8,5 +8,5 @@ VIEW = View(
     method="Copies queued behind a gate on the device and timed by its events, data verified "
     "afterwards; n bytes copied count n; n½ is the size that reaches half the peak.",
     endpoints=("source", "destination"),
-    table=show_copies,
+    table=show_table,
 )
