@@ -163,7 +163,7 @@ class MemorySpec(MeasurementSpec):
         """Whether the last-level caches of its CPUs can hold its regions."""
         return bool(caches) and self.host_bytes() <= last_level_bytes(caches, self.thread_cpus())
 
-    def limit(self, paths: "Paths") -> "Limit | None":
+    def limit(self, paths: "Paths") -> "Limit | None":  # noqa: ARG002
         """None: links have rates, and most kinds measure times."""
         return None
 

@@ -92,9 +92,7 @@ def run_of(contents: Contents) -> Run:
 
         measurements = [*contents.measurements.values(), *contents.repeated]
         upgraded_ones = [upgraded(m) for m in measurements]
-        return Run(
-            header=contents.header, measurements=upgraded_ones, footer=contents.footer
-        )
+        return Run(header=contents.header, measurements=upgraded_ones, footer=contents.footer)
     if contents.open:
         from tierscope.runs.conclude import concluded
 
@@ -197,7 +195,6 @@ def _broken(
         return f"{path} holds no run: it was cut inside its header"
     if where.endswith("version"):
         return (
-            f"{path}: this tierscope reads run files of version 1 to {RUN_VERSION} "
-            f"({first['msg']})"
+            f"{path}: this tierscope reads run files of version 1 to {RUN_VERSION} ({first['msg']})"
         )
     return f"{path}:{number}: the header is damaged ({where}: {first['msg']})"

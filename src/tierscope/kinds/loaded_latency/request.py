@@ -10,6 +10,7 @@ from tierscope.kinds.loaded_latency.curves import MIN_POINTS, first_points
 from tierscope.kinds.loaded_latency.spec import LoadedLatencySpec
 from tierscope.model.endpoint import Endpoint, parse_endpoint
 from tierscope.model.errors import UserError
+from tierscope.model.run import Refinement
 from tierscope.model.topology import Topology
 from tierscope.plans import grammar, machine, options
 from tierscope.plans.axes import (
@@ -32,6 +33,7 @@ DEFAULT_POINTS = 12
 MAX_POINTS = 200
 
 LOAD_ORDERS = ("sequential", "random")
+_MAX_GB = 1e5
 _PRECISION = 0.02
 _ID_TAIL = 10
 """Characters of an id that are left to tell the points of a curve apart."""
@@ -39,7 +41,7 @@ _ID_TAIL = 10
 
 def expand(request: Request, topology: Topology, thp: bool) -> Iterator[LoadedLatencySpec]:
     """Yield, for each combination of options, idle controls and the curve's first points."""
-    points_of(request)
+    refinement(request)
     mixes = checked(request, "mix", _mixes, request)
     orders = choices(request, "order", CHASE_ORDERS) or ["random"]
     load_orders = choices(request, "load-order", LOAD_ORDERS) or ["sequential"]
@@ -103,6 +105,21 @@ def points_of(request: Request) -> int:
         return count
 
     return checked(request, "points", parse)
+
+
+def rates_of(request: Request) -> list[float]:
+    """Return bandwidths in bytes/s that each curve is refined at; none where it bends."""
+    if "at" not in request.options:
+        return []
+    words = grammar.split_words(request.options["at"])
+    return checked(
+        request, "at", lambda: [grammar.parse_number(word, 0, _MAX_GB) * 1e9 for word in words]
+    )
+
+
+def refinement(request: Request) -> Refinement:
+    """Return how a request's curves get further points."""
+    return Refinement(points=points_of(request), at=rates_of(request))
 
 
 def _mixes(request: Request) -> list[tuple[int, str]]:
@@ -185,6 +202,7 @@ REQUEST = RequestForm(
             f"Loaded points of each curve, {MIN_POINTS} to {MAX_POINTS}",
             str(DEFAULT_POINTS),
         ),
+        Option("at", "GB/S", "Take further points where the load moves this much, as in 10,50"),
         options.SIZE.but(help="Bytes of the chase, as in 1g"),
         Option("load-size", "SIZES", "Bytes of the load's array", "past the caches"),
         options.CHASE_ORDER.but(help="Of the chase: random, page-random"),
@@ -196,6 +214,7 @@ REQUEST = RequestForm(
         options.SAMPLE,
     ),
     expand=expand,
+    refinement=refinement,
     help="""\
 The first CPU of each initiator chases pointers while the other CPUs read and write at a rate
 that goes up from point to point. Points gather where the curve bends; idle controls stand
