@@ -120,7 +120,7 @@ def test_a_bandwidth_asked_for_is_reached_by_steps() -> None:
     assert latency_at(points, IDLE, 55e9) == pytest.approx(exact, rel=0.05)
 
 
-def test_a_bandwidth_past_the_peak_is_not_made_up() -> None:
+def test_a_bandwidth_past_the_peak_is_not_invented() -> None:
     assert delay_for(coarse(), 2 * PEAK) is None
     assert latency_at(coarse(), IDLE, 2 * PEAK) is None
 

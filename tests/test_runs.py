@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests import synthetic
-
 from tierscope.engine.events import stream
+
 from tierscope.kinds.plan import Plan
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.event import Capabilities, Failed, Result, Skipped

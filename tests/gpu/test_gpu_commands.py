@@ -6,12 +6,12 @@ import sys
 
 import pytest
 from gpu_machine import machine, plan_of
+from tierscope.engine.events import stream
 from tierscope.plans.gpu_nvbandwidth import Settings, make_cells
 from tierscope.plans.gpu_nvbandwidth_tests import TESTS
 from tierscope.plans.profiles import profile_named, profile_requests
 
 from tierscope.cli.gpu_flow import _chosen
-from tierscope.engine.events import stream
 from tierscope.engine.query import capabilities
 from tierscope.kinds.plan import PLAN_VERSION, Plan
 from tierscope.model.errors import UserError

@@ -10,8 +10,8 @@ from tierscope.model.topology import PcieLink, Topology
 from tierscope.report import figures
 from tierscope.report.gpu_explain import explain
 from tierscope.report.gpu_tables import describe, efficiency_text, show_traces
-from tierscope.report.sentences import what_is_wrong
 from tierscope.report.style import new_table, note, title
+from tierscope.report.warnings import warnings_line
 from tierscope.topology.links import pcie_link, pcie_name, pcie_rate
 from tierscope.topology.paths import find_path
 
@@ -43,7 +43,7 @@ def show_story(console: Console, run: Run) -> None:
         for line in _conclusions(own, run.header.topology):
             console.print(Text(line))
         show_traces(console, own)
-    if text := what_is_wrong(flat_run(run)):
+    if text := warnings_line(flat_run(run)):
         console.print()
         console.print(Text(text))
 
