@@ -70,7 +70,7 @@ def carry_out(
     ids = [spec.id for spec in plan.measurements]
     seconds = dict(zip(ids, longest_seconds(plan), strict=True))
     longest = max(seconds.values())
-    with live_progress(plan, lambda name: seconds.get(name, longest)) as watch:
+    with live_progress(plan.measurements, lambda name: seconds.get(name, longest)) as watch:
         outcome = measure(plan, label, topology, sys.argv, output.directory, watch, refinement)
     print_run(outcome.run, outcome.path, output.json, show)
     if keep:
