@@ -1,4 +1,5 @@
 import pytest
+
 from tierscope.kinds.bandwidth.spec import BandwidthSpec
 from tierscope.kinds.plan import Plan
 from tierscope.kinds.streams.spec import StreamsSpec
@@ -28,7 +29,7 @@ def prepared(name: str, machine: Topology) -> Prepared:
 class Rated(MachinePaths):
     """Paths of a machine on which every path has the same known rate."""
 
-    def limit(self, initiator: str, target: str) -> Limit | None:
+    def limit(self, _initiator: str, _target: str) -> Limit | None:
         return Limit(value=1e9, unit="B/s", link="a link", formula="a test's", source="a test")
 
 

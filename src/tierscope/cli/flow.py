@@ -3,12 +3,11 @@
 import json
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import click
-from rich.console import Console
 
 from tierscope.cli.options import Output
+from tierscope.cli.print_run import Show, print_run
 from tierscope.kinds.plan import Plan
 from tierscope.model.run import Refinement, Run
 from tierscope.model.topology import Topology
@@ -19,9 +18,6 @@ from tierscope.plans.request import Request
 from tierscope.runs.measure import Outcome, measure
 from tierscope.runs.refine import further_seconds
 from tierscope.topology.settings import thp_available
-
-Show = Callable[[Console, Run, Path], None]
-"""Prints a run to a console; the path is the run file's."""
 
 
 def planned(requests: list[Request], topology: Topology) -> Plan:
@@ -70,7 +66,7 @@ def carry_out(
     ids = [spec.id for spec in plan.measurements]
     seconds = dict(zip(ids, longest_seconds(plan), strict=True))
     longest = max(seconds.values())
-    with live_progress(plan, lambda name: seconds.get(name, longest)) as watch:
+    with live_progress(plan.measurements, lambda name: seconds.get(name, longest)) as watch:
         outcome = measure(plan, label, topology, sys.argv, output.directory, watch, refinement)
     print_run(outcome.run, outcome.path, output.json, show)
     if keep:
@@ -83,25 +79,6 @@ def status_of(outcome: Outcome) -> int:
     if outcome.error:
         raise outcome.error
     return int(outcome.exit_code)
-
-
-def print_run(run: Run, path: Path, as_json: bool, show: Show | None = None) -> None:
-    """Print a run as JSON or tables."""
-    if as_json:
-        from tierscope.runs.export import to_json
-
-        click.echo(to_json(run))
-        return
-    from tierscope.report.console import make_console
-
-    console = make_console()
-    if show is not None:
-        show(console, run, path)
-        return
-    from tierscope.kinds.views import VIEWS
-    from tierscope.report.run import show_run
-
-    show_run(console, run, path, VIEWS)
 
 
 def _print_plan(plan: Plan, further_s: float, output: Output) -> None:

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from tierscope.cli.flow import carry_out, planned, print_run, refinement_of, status_of
+from tierscope.cli.flow import carry_out, planned, refinement_of, status_of
 from tierscope.cli.options import Output
+from tierscope.cli.print_run import print_run
 from tierscope.model.errors import UserError
 from tierscope.plans.fit import check_memory, fit_time
 from tierscope.plans.grammar import did_you_mean, parse_number

@@ -24,7 +24,7 @@ def show_file(name: str, form: str) -> None:
 
         click.echo(to_csv(run), nl=False)
         return
-    from tierscope.cli.flow import print_run
+    from tierscope.cli.print_run import print_run
 
     print_run(run, path, form == "json")
 
