@@ -92,9 +92,10 @@ def run_of(contents: Contents) -> Run:
         from tierscope.runs.version1 import upgraded
 
         measurements = [*contents.measurements.values(), *contents.repeated]
-        upgraded_ones = [upgraded(m) for m in measurements]
         return Run(
-            header=contents.header, measurements=upgraded_ones, footer=contents.footer
+            header=contents.header,
+            measurements=[upgraded(m, contents.header.machine) for m in measurements],
+            footer=contents.footer,
         )
     if contents.open:
         from tierscope.runs.conclude import concluded
