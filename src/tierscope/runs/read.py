@@ -199,7 +199,6 @@ def _broken(
         return f"{path} holds no run: it was cut inside its header"
     if where.endswith("version"):
         return (
-            f"{path}: this tierscope reads run files of version 1 to {RUN_VERSION} "
-            f"({first['msg']})"
+            f"{path}: this tierscope reads run files of version 1 to {RUN_VERSION} ({first['msg']})"
         )
     return f"{path}:{number}: the header is damaged ({where}: {first['msg']})"

@@ -22,7 +22,6 @@ _COSTS_A_VISIT = {Cause.CRASH, Cause.TIMEOUT, Cause.PROTOCOL, Cause.GPU_ERROR}
 """Of failures, those that say nothing against the visits before."""
 
 
-
 def make_header(
     name: str,
     started: datetime,
