@@ -4,14 +4,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tierscope.engine.events import stream
 
-from tierscope.engine import capabilities, check, find_engine, stream
 from tierscope.engine import events as events_module
+from tierscope.engine.find import find_engine
+from tierscope.engine.query import capabilities, check
 from tierscope.kinds.plan import Plan
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.event import Event, Failed, Finished, Progress, Result, Skipped, Started
 from tierscope.model.topology import Topology
-from tierscope.plans import Request, expand
+from tierscope.plans.expand import expand
+from tierscope.plans.request import Request
 
 Fake = Callable[[str], None]
 

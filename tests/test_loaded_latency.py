@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from tests import synthetic
+from tierscope.plans.loaded_latency import COARSE_DELAYS_NS, parse_mix
 
 from tierscope.analysis.curve import Point, delay_for, latency_at, next_delays, summarize
 from tierscope.kinds.loaded_latency.spec import LoadedLatencySpec
@@ -20,8 +21,8 @@ from tierscope.model.errors import UserError
 from tierscope.model.event import Evidence, Figure
 from tierscope.model.run import Measurement
 from tierscope.model.topology import Topology
-from tierscope.plans import Request, expand
-from tierscope.plans.loaded_latency import COARSE_DELAYS_NS, parse_mix
+from tierscope.plans.expand import expand
+from tierscope.plans.request import Request
 from tierscope.runs.refine import loaded_points, refinement
 
 PEAK = 100e9

@@ -7,11 +7,11 @@ from xml.etree import ElementTree
 
 import pytest
 from tests import synthetic
+from tierscope.plans.matrix import matrix_requests, parse_rates
 
 from tierscope.analysis.matrix import firmware_lines, idle_latencies, peak_bandwidths
 from tierscope.model.errors import UserError
 from tierscope.model.run import Measurement, Run
-from tierscope.plans.matrix import matrix_requests, parse_rates
 from tierscope.report.hwloc_xml import with_measured
 
 MACHINE = """<?xml version="1.0" encoding="UTF-8"?>

@@ -1,22 +1,17 @@
 import pytest
+from tierscope.model.needs import host_bytes, regions
+from tierscope.plans.limits import may_stay_in_caches
+from tierscope.plans.profiles import profile_named, profile_requests
 
 from tierscope.kinds.bandwidth.spec import BandwidthSpec
 from tierscope.kinds.plan import Plan
 from tierscope.kinds.streams.spec import StreamsSpec
 from tierscope.model.errors import UserError
-from tierscope.model.needs import host_bytes, regions
 from tierscope.model.topology import Cache, Topology
-from tierscope.plans import (
-    Request,
-    check_memory,
-    expand,
-    fit_time,
-    longest_seconds,
-    profile_named,
-    profile_requests,
-)
-from tierscope.plans.limits import may_stay_in_caches
+from tierscope.plans.expand import expand
+from tierscope.plans.fit import check_memory, fit_time, longest_seconds
 from tierscope.plans.machine import default_size, one_per_core_first
+from tierscope.plans.request import Request
 
 GIB = 1 << 30
 

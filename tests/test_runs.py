@@ -9,26 +9,21 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests import synthetic
+from tierscope.engine.events import stream
 
-from tierscope.engine import stream
 from tierscope.kinds.plan import Plan
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.event import Capabilities, Failed, Result, Skipped
 from tierscope.model.run import Footer, Header, Limit, Measurement, Run
 from tierscope.model.topology import Topology
-from tierscope.plans import Request, expand
-from tierscope.runs import (
-    RunWriter,
-    exit_code,
-    find_run,
-    make_header,
-    measurement_of,
-    new_run_path,
-    read_run,
-    to_csv,
-    to_json,
-)
-from tierscope.runs.read import parse_run
+from tierscope.plans.expand import expand
+from tierscope.plans.request import Request
+from tierscope.runs.export import to_csv, to_json
+from tierscope.runs.measure import exit_code
+from tierscope.runs.read import parse_run, read_run
+from tierscope.runs.record import make_header, measurement_of
+from tierscope.runs.store import find_run, new_run_path
+from tierscope.runs.write import RunWriter
 
 NOW = datetime(2026, 1, 5, 14, 3, 7, tzinfo=UTC)
 ENGINE = Capabilities(

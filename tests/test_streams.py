@@ -4,14 +4,15 @@ import json
 
 import pytest
 from pydantic import ValidationError
+from tierscope.model.needs import cpus_of, regions
 
 from tierscope.kinds.plan import Plan
 from tierscope.kinds.streams.spec import StreamsSpec
 from tierscope.model.errors import UserError
 from tierscope.model.event import Skipped
-from tierscope.model.needs import cpus_of, regions
 from tierscope.model.topology import Topology
-from tierscope.plans import Request, expand
+from tierscope.plans.expand import expand
+from tierscope.plans.request import Request
 from tierscope.runs.record import measurement_of
 
 

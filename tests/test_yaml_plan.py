@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from tierscope.model.errors import UserError
 from tierscope.model.topology import Topology
-from tierscope.plans import expand, read_plan
-from tierscope.plans.yaml_plan import parse_plan
+from tierscope.plans.expand import expand
+from tierscope.plans.yaml_plan import parse_plan, read_plan
 
 GOOD = """\
 version: 1

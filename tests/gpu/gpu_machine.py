@@ -2,6 +2,8 @@
 
 from datetime import datetime
 
+from tierscope.plans.limits import limit_of
+
 from tierscope.kinds.plan import Plan, Spec
 from tierscope.model.event import Capabilities, Evidence, Figure, GpuState, Result
 from tierscope.model.run import Footer, Run
@@ -15,9 +17,8 @@ from tierscope.model.topology import (
     PcieLink,
     Topology,
 )
-from tierscope.plans import Request, expand
-from tierscope.plans.limits import limit_of
-from tierscope.plans.request import Kind
+from tierscope.plans.expand import expand
+from tierscope.plans.request import Kind, Request
 from tierscope.runs.record import make_header, measurement_of
 
 GIB = 1 << 30

@@ -6,15 +6,17 @@ import sys
 
 import pytest
 from gpu_machine import machine, plan_of
+from tierscope.engine.events import stream
+from tierscope.plans.gpu_nvbandwidth import Settings, make_cells
+from tierscope.plans.gpu_nvbandwidth_tests import TESTS
+from tierscope.plans.profiles import profile_named, profile_requests
 
 from tierscope.cli.gpu_flow import _chosen
-from tierscope.engine import capabilities, stream
+from tierscope.engine.query import capabilities
 from tierscope.kinds.plan import PLAN_VERSION, Plan
 from tierscope.model.errors import UserError
 from tierscope.model.event import Failed, Result, Skipped
-from tierscope.plans import expand, profile_named, profile_requests
-from tierscope.plans.gpu_nvbandwidth import Settings, make_cells
-from tierscope.plans.gpu_nvbandwidth_tests import TESTS
+from tierscope.plans.expand import expand
 
 
 def tierscope(*arguments):

@@ -2,9 +2,9 @@
 
 import pytest
 from gpu_machine import machine, plan_of, run_of
+from tierscope.report.gpu_explain import explain
 
 from tierscope.model.topology import PcieLink
-from tierscope.report.gpu_explain import explain
 
 
 def with_gpu(topology, **update):

@@ -8,10 +8,6 @@ from pathlib import Path
 import pytest
 from gpu_machine import machine, plan_of, result_of, run_of
 from rich.console import Console
-
-from tierscope.kinds.views import VIEWS
-from tierscope.model.event import Failed, Figure, Skipped, TraceRow
-from tierscope.model.topology import PcieLink
 from tierscope.plans.gpu_nvbandwidth import Settings, make_cells, waived
 from tierscope.plans.gpu_nvbandwidth_tests import TESTS
 from tierscope.plans.gpu_story import story
@@ -20,6 +16,10 @@ from tierscope.report.gpu_explain import explain
 from tierscope.report.gpu_nvbandwidth import Outcome, json_of, perf_of, text_of
 from tierscope.report.gpu_story import show_story
 from tierscope.report.gpu_tables import show_traces
+
+from tierscope.kinds.views import VIEWS
+from tierscope.model.event import Failed, Figure, Skipped, TraceRow
+from tierscope.model.topology import PcieLink
 from tierscope.report.run import show_run
 from tierscope.report.sentences import sentences
 from tierscope.runs.record import measurement_of
@@ -267,7 +267,9 @@ def test_small_copies_show_what_a_call_takes_beside_a_copy():
     small = run.measurements[0]
     call = Figure(metric="latency of one call", unit="ns", estimate=8200.0)
     measurements = [small.model_copy(update={"figures": [call]}), run.measurements[1]]
-    text = screen(show_run, run.model_copy(update={"measurements": measurements}), Path("run"), VIEWS)
+    text = screen(
+        show_run, run.model_copy(update={"measurements": measurements}), Path("run"), VIEWS
+    )
     assert re.search(r"4 B .* 8\.2 µs", text)
     assert "a call: one copy and the wait for it" in text
 

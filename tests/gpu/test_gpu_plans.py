@@ -6,15 +6,7 @@ import pytest
 from gpu_machine import machine, plan_of, result_of
 from hypothesis import given
 from hypothesis import strategies as st
-
-from tierscope.kinds.gpu_copy.spec import GpuCopySpec
-from tierscope.kinds.gpu_latency.spec import GpuLatencySpec
-from tierscope.kinds.plan import Plan
-from tierscope.model.errors import ExitCode, UserError
-from tierscope.model.gpu import GpuPlace, HostPlace
 from tierscope.model.needs import host_bytes
-from tierscope.model.topology import NvLink, PciDevice, PcieLink, Performance
-from tierscope.plans import expand, profile_named, profile_requests
 from tierscope.plans.gpu_nvbandwidth import Settings, make_cells, waived
 from tierscope.plans.gpu_nvbandwidth_tests import TESTS
 from tierscope.plans.gpu_specs import (
@@ -28,8 +20,17 @@ from tierscope.plans.gpu_specs import (
 )
 from tierscope.plans.gpu_story import story
 from tierscope.plans.limits import limit_of
+from tierscope.plans.profiles import profile_named, profile_requests
+
+from tierscope.kinds.gpu_copy.spec import GpuCopySpec
+from tierscope.kinds.gpu_latency.spec import GpuLatencySpec
+from tierscope.kinds.plan import Plan
+from tierscope.model.errors import ExitCode, UserError
+from tierscope.model.gpu import GpuPlace, HostPlace
+from tierscope.model.topology import NvLink, PciDevice, PcieLink, Performance
+from tierscope.plans.expand import expand
 from tierscope.plans.yaml_plan import parse_plan
-from tierscope.topology import path_limit
+from tierscope.topology.paths import path_limit
 
 
 def copies(topology, **given):

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from gpu_machine import machine, plan_of, run_of
 from rich.console import Console
+from tierscope.report.gpu_tables import describe
 
 from tierscope.kinds.views import VIEWS
-from tierscope.report.gpu_tables import describe
 from tierscope.report.run import show_run
 
 

@@ -17,9 +17,8 @@ from tierscope.kinds.views import VIEWS
 from tierscope.model.errors import UserError
 from tierscope.model.event import Evidence
 from tierscope.model.run import Limit, Measurement, Run
-from tierscope.report.html import render_report
 from tierscope.report.html.machine import best_to
-from tierscope.report.html.page import harmless
+from tierscope.report.html.page import harmless, render_report
 from tierscope.report.sentences import sentences
 
 MEGABYTE = 1_000_000

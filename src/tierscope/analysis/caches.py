@@ -1,8 +1,8 @@
 """Whether a figure is one of memory, or of caches on the way to it."""
 
 from tierscope.analysis.flat import shared
+from tierscope.model.gpu import SURELY_IN_MEMORY
 from tierscope.model.run import Measurement, Run
-from tierscope.plans.limits import SURELY_IN_MEMORY
 
 
 def may_stay_in_caches(run: Run, measurement: Measurement) -> bool:

@@ -3,7 +3,7 @@
 from typing import Any, Literal
 
 from tierscope.model.base import Model
-from tierscope.model.event import Unit
+from tierscope.model.metric import Unit
 
 Verdict = Literal["same", "faster", "slower", "not comparable"]
 

@@ -14,7 +14,8 @@ from tierscope.model.errors import UserError
 from tierscope.model.spec import Placement
 from tierscope.model.topology import Topology
 from tierscope.plans import grammar, machine
-from tierscope.plans.request import MECHANISMS, PAGES, PINS, POLICIES, Request
+from tierscope.plans.options import MECHANISMS, PAGE_KINDS, PINS, POLICIES
+from tierscope.plans.request import Request
 
 ID_LENGTH = 64
 Value = TypeVar("Value")
@@ -28,6 +29,23 @@ class MemoryPath:
     target: Endpoint
     cpus: list[int]
     placement: Placement
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """Its endpoints, as ids name them."""
+        return str(self.initiator), str(self.target)
+
+    @property
+    def nodes(self) -> list[int]:
+        """Nodes that its memory is placed on."""
+        return [share.node for share in self.placement.nodes]
+
+    def placed_as(self, request: Request) -> list[str]:
+        """Parts of an id: how memory is placed and threads are pinned, where that was asked for."""
+        parts = [self.placement.policy] if "policy" in request.options else []
+        parts += [request.options["pin"]] if "pin" in request.options else []
+        kernel = self.placement.mechanism != "user"
+        return [*parts, self.placement.mechanism] if kernel else parts
 
 
 def memory_paths(request: Request, topology: Topology) -> Iterator[MemoryPath]:
@@ -43,6 +61,39 @@ def memory_paths(request: Request, topology: Topology) -> Iterator[MemoryPath]:
                 option = "policy" if policy else "mechanism"
                 placement = checked(request, option, machine.placement, target, policy, mechanism)
                 yield MemoryPath(initiator, target, cpus, placement)
+
+
+def of_path(request: Request, path: MemoryPath) -> dict[str, Any]:
+    """Return the fields that every spec of a path has."""
+    return {
+        "initiator": str(path.initiator),
+        "target": str(path.target),
+        "placement": path.placement,
+        "sampling": sampling(request),
+    }
+
+
+def thread_counts(request: Request, path: MemoryPath) -> list[int]:
+    """Return the thread counts asked for, all of the path's CPUs where none are."""
+    return checked(request, "threads", _thread_counts, request, path)
+
+
+def _thread_counts(request: Request, path: MemoryPath) -> list[int]:
+    usable = len(path.cpus)
+    counts = grammar.expand_counts(request.options.get("threads", "all"), usable)
+    if max(counts) > usable:
+        raise UserError(f"{max(counts)} threads, but {path.initiator} has {usable} usable CPUs")
+    return counts
+
+
+def blamed(request: Request, error: ValidationError, others: tuple[str, ...]) -> str:
+    """Return the option that an invalid spec is put down to: the field's, else one that was given.
+
+    ``others`` are looked through in order; the first of them where none was given.
+    """
+    location = error.errors()[0]["loc"]
+    field = str(location[-1]).replace("_", "-") if location else ""
+    return next((name for name in (field, *others) if name in request.options), others[0])
 
 
 def _pin(request: Request) -> str:
@@ -85,7 +136,7 @@ def _endpoints(request: Request, option: str, every: list[int]) -> list[Endpoint
 
 def pages(request: Request, topology: Topology, thp: bool) -> list[str]:
     """Return the kinds of pages asked for, else transparent huge ones where there are any."""
-    chosen = choices(request, "pages", PAGES) or ["thp" if thp else "base"]
+    chosen = choices(request, "pages", PAGE_KINDS) or ["thp" if thp else "base"]
     if "4k" in chosen and topology.base_page_bytes != 4096:
         raise request.wrong(
             "pages",

@@ -9,22 +9,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from tierscope.kinds.gpu_copy.request import LARGE, copy_spec
 from tierscope.kinds.gpu_memory.spec import GpuMemoryPattern, GpuMemorySpec
 from tierscope.kinds.plan import PLAN_VERSION, Plan, Spec
 from tierscope.model.gpu import CopyEngine, HostPlace
 from tierscope.model.spec import Sampling
 from tierscope.model.topology import Gpu, Topology
-from tierscope.plans.gpu_specs import (
-    LARGE,
-    copy_spec,
+from tierscope.plans.gpu import (
     gpu_cpus,
     gpu_place,
     home_node,
     host_nodes,
     host_place,
+    require_gpus,
     transfer,
 )
 from tierscope.plans.machine import GIB, MIB
+from tierscope.recipes.registry import Prepared
 
 SMALL = 4 * MIB
 """Bytes of the naive copy: a million 4-byte numbers, as first programs have them."""
@@ -68,6 +69,11 @@ def tour(topology: Topology, gpus: Sequence[Gpu], trace: bool = False) -> list[S
 def plan_of(steps: Sequence[Step]) -> Plan:
     """Return the plan that measures these steps."""
     return Plan(version=PLAN_VERSION, measurements=[step.spec for step in steps])
+
+
+def prepare(_name: str, topology: Topology, _thp: bool) -> Prepared:
+    """Return the tour of all GPUs."""
+    return Prepared(plan_of(tour(topology, require_gpus(topology))))
 
 
 class _Tour:

@@ -1,14 +1,11 @@
 """Measured values as hwloc memory attributes, so that other software can use them."""
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from xml.etree import ElementTree
 
 from tierscope.analysis.matrix import idle_latencies, peak_bandwidths
 from tierscope.model.endpoint import EndpointKind, parse_endpoint
-from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.run import Measurement, Run
-from tierscope.runs.replace import check_replaceable, replace_file
 
 _HIGHER_FIRST, _LOWER_FIRST, _NEED_INITIATOR = 1, 2, 4  # hwloc_memattr_flag_e
 _MIB = 1 << 20
@@ -23,29 +20,6 @@ _ATTRIBUTES = {
 }
 """hwloc's attributes: what is measured for them, and which end of their scale is better."""
 _HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE topology SYSTEM "hwloc2.dtd">\n'
-
-
-def write_hwloc_xml(machine: str, run: Run, path: Path) -> None:
-    """Write the machine's hwloc XML with a run's latencies (ns) and bandwidths (MiB/s) in it.
-
-    Attributes that are measured replace firmware's, so that no reader compares the two kinds.
-    """
-    try:
-        replace_file(path, with_measured(machine, run))
-    except OSError as error:
-        raise _refusal(path, error, ExitCode.SOMETHING_FAILED) from None
-
-
-def check_hwloc_xml(path: Path) -> None:
-    """Raise UserError where the file could not be written, before anything is measured."""
-    try:
-        check_replaceable(path)
-    except OSError as error:
-        raise _refusal(path, error, ExitCode.REQUEST_WRONG) from None
-
-
-def _refusal(path: Path, error: OSError, code: ExitCode) -> UserError:
-    return UserError(f"--hwloc-xml: '{path}' cannot be written: {error.strerror}", code)
 
 
 def with_measured(machine: str, run: Run) -> str:

@@ -3,19 +3,19 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from tierscope.kinds.gpu_copy.request import copy_spec
 from tierscope.kinds.gpu_latency.spec import GpuLatencyPattern, GpuLatencySpec
 from tierscope.kinds.gpu_memory.spec import GpuMemoryPattern, GpuMemorySpec, GpuOperation
 from tierscope.kinds.plan import Spec
 from tierscope.model.gpu import CopyEngine, HostPlace, MemoryPlace, Transfer
 from tierscope.model.spec import Sampling
 from tierscope.model.topology import Gpu, Topology
-from tierscope.plans.gpu_specs import (
-    copy_spec,
+from tierscope.plans.axes import identity
+from tierscope.plans.gpu import (
     gpu_cpus,
     gpu_place,
     home_node,
     host_place,
-    identity,
     transfer,
 )
 from tierscope.plans.machine import MIB
@@ -208,7 +208,7 @@ def local_memory(operation: GpuOperation) -> Cells:
                 0,
                 column,
                 GpuMemorySpec(
-                    id=identity(f"{test.name}.0.{column}"),
+                    id=identity([f"{test.name}.0.{column}"]),
                     initiator=f"gpu:{gpu.index}",
                     target=f"gpu:{gpu.index}",
                     cpus=settings.cpus(gpu),
@@ -229,7 +229,7 @@ def _latency(
     if not isinstance(memory, HostPlace):
         target = f"gpu:{memory.gpu}"
     spec = GpuLatencySpec(
-        id=identity(f"{test.name}.{row}.{column}"),
+        id=identity([f"{test.name}.{row}.{column}"]),
         initiator=f"gpu:{gpu.index}",
         target=target,
         cpus=settings.cpus(gpu),

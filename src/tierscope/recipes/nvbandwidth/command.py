@@ -14,7 +14,7 @@ from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.event import Capability, Event
 from tierscope.model.run import Measurement
 from tierscope.model.topology import Topology
-from tierscope.plans.gpu_specs import require_gpus
+from tierscope.plans.gpu import require_gpus
 from tierscope.plans.grammar import did_you_mean
 from tierscope.plans.machine import MIB
 from tierscope.recipes.nvbandwidth.cases import TESTS

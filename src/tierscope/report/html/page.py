@@ -10,14 +10,12 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
 from tierscope.model.endpoint import format_ranges
-from tierscope.model.errors import UserError
 from tierscope.model.run import Measurement, Run
 from tierscope.model.topology import emulated_parts
 from tierscope.report.evidence import evidence_line, warnings
@@ -30,7 +28,6 @@ from tierscope.report.pictures.picture import Picture
 from tierscope.report.sentences import sentences
 from tierscope.report.view import Views, kinds_in, view_of
 from tierscope.runs.export import csv_records
-from tierscope.runs.replace import replace_file
 
 MOST_PICTURES = 30
 """Pictures on one page; --svg and --png draw all."""
@@ -94,16 +91,6 @@ def render_report(runs: list[tuple[str, Run]], views: Views) -> str:
     ]
     hosts = ", ".join(dict.fromkeys(page.run.header.host for page in pages))
     return str(template("report.html").render(pages=pages, title=hosts))
-
-
-def write_page(text: str, path: Path) -> None:
-    """Write a page; raises UserError where that cannot be."""
-    try:
-        replace_file(path, text)
-    except OSError as error:
-        raise UserError(
-            f"{path} cannot be written: {error.strerror}; name another file with -o"
-        ) from None
 
 
 @cache

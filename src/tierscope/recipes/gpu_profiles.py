@@ -1,7 +1,7 @@
 """What the longer profiles of ``tierscope run`` measure of GPUs, where there are any."""
 
 from tierscope.model.topology import Topology
-from tierscope.plans.request import Kind, Request
+from tierscope.plans.request import Request
 
 
 def gpu_requests(topology: Topology, budget: str, sweeps: bool) -> list[Request]:
@@ -13,7 +13,7 @@ def gpu_requests(topology: Topology, budget: str, sweeps: bool) -> list[Request]
     if not topology.gpus:
         return []
     several = len(topology.gpus) > 1
-    asked: list[tuple[Kind, dict[str, str]]] = [
+    asked: list[tuple[str, dict[str, str]]] = [
         ("gpu-copy", {"from": "all", "to": "all"}),
         ("gpu-copy", {"from": "all" if several else "node:*", "both-ways": "yes"}),
         ("gpu-copy", {"memory": "pageable", "size": "4m,512m"}),

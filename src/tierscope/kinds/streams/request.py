@@ -1,4 +1,4 @@
-"""Expand requests for streams: one that is swept, and others beside it."""
+"""Requests for traffic: one stream that is swept, and others at the same time."""
 
 import itertools
 import re
@@ -11,27 +11,28 @@ from tierscope.kinds.streams.spec import NamedStream, StreamsSpec
 from tierscope.model.endpoint import Endpoint, parse_endpoint
 from tierscope.model.errors import UserError
 from tierscope.model.topology import Topology
-from tierscope.plans import grammar, machine
+from tierscope.plans import grammar, machine, options
 from tierscope.plans.axes import (
     MemoryPath,
+    blamed,
     checked,
     choices,
     identity,
     memory_paths,
+    of_path,
     pages,
     reason,
-    sampling,
     sizes,
 )
-from tierscope.plans.loaded_latency import parse_mix
-from tierscope.plans.request import ISAS, ORDERS, Request
+from tierscope.plans.options import STREAM_ORDERS, Option
+from tierscope.plans.request import Request, RequestForm
 
 _BESIDE = ("name", "from", "to", "mix", "order", "access-size", "threads", "size", "delay")
 _FARTHEST = 1 << 20
 _LONGEST_DELAY = 10**9
 
 
-def streams_specs(request: Request, topology: Topology, thp: bool) -> Iterator[StreamsSpec]:
+def expand(request: Request, topology: Topology, thp: bool) -> Iterator[StreamsSpec]:
     """Yield a measurement for each combination of the main stream's options."""
     text = request.options.get("beside")
     others = checked(request, "beside", _parse_beside, text) if text is not None else []
@@ -95,17 +96,19 @@ def _swept(
 ) -> Iterator[StreamsSpec]:
     free, beside = shared
     arrays = 1 + len(beside)
-    nodes = [share.node for share in path.placement.nodes]
     mixes = request.options.get("mix", "100:0")
     axes: dict[str, list[Any]] = {
-        "mix": checked(request, "mix", lambda: list(map(parse_mix, grammar.split_words(mixes)))),
-        "order": choices(request, "order", ORDERS["streams"]) or ["sequential"],
+        "mix": checked(
+            request, "mix", lambda: list(map(grammar.parse_mix, grammar.split_words(mixes)))
+        ),
+        "order": choices(request, "order", STREAM_ORDERS) or ["sequential"],
         "zipf_alpha": _numbers(request, "zipf-alpha") or [None],
         "access_size": sizes(request, "access-size") or [1024],
         "prefetch": _distances(request) or [0],
         "delay_ns": checked(request, "delay", _delays, request.options.get("delay", "0")),
-        "isa": choices(request, "isa", ISAS) or ["auto"],
-        "size": sizes(request, "size") or [machine.default_size(topology, free, nodes, arrays)],
+        "isa": choices(request, "isa", options.ISAS) or ["auto"],
+        "size": sizes(request, "size")
+        or [machine.default_size(topology, free, path.nodes, arrays)],
         "threads": checked(
             request, "threads", _counts, request.options.get("threads", "all"), len(free)
         ),
@@ -127,21 +130,15 @@ def _swept(
         try:
             yield StreamsSpec.model_validate(
                 {
+                    **of_path(request, path),
                     "id": name,
-                    "initiator": str(path.initiator),
-                    "target": str(path.target),
-                    "placement": path.placement,
-                    "sampling": sampling(request),
                     "cpus": free[:threads],
                     "pattern": pattern,
                     "beside": beside,
                 }
             )
         except ValidationError as error:
-            field = str(error.errors()[0]["loc"][-1:] and error.errors()[0]["loc"][-1])
-            option = field.replace("_", "-")
-            if option not in request.options:
-                option = "prefetch" if "prefetch" in reason(error) else "size"
+            option = blamed(request, error, ("prefetch", "size"))
             raise request.wrong(option, reason(error)) from None
 
 
@@ -153,7 +150,7 @@ def _identity(
     beside: list[NamedStream],
 ) -> str:
     stores = "" if pattern["stores"] == "ordinary" else pattern["stores"]
-    parts = [request.name or "streams", str(path.initiator), str(path.target), f"t{threads}"]
+    parts = [request.name or "streams", *path.names, f"t{threads}"]
     parts += [f"w{pattern['writes']}{stores}", grammar.format_size(pattern["size"])]
     parts += [pattern["pages"], pattern["order"]]
     if "zipf_alpha" in pattern:
@@ -203,7 +200,7 @@ def _beside(
     wanted = grammar.parse_count(given.get("threads", "all"), len(cpus))
     if wanted > len(cpus):
         raise UserError(f"{wanted} threads, but {len(cpus)} CPUs of {source} are its share")
-    writes, stores = parse_mix(given.get("mix", "100:0"))
+    writes, stores = grammar.parse_mix(given.get("mix", "100:0"))
     nodes = list(target.numbers)
     size = (
         grammar.parse_size(given["size"])
@@ -220,7 +217,7 @@ def _beside(
             "pattern": {
                 "writes": writes,
                 "stores": stores,
-                "order": grammar.parse_choice(given.get("order", "sequential"), ORDERS["streams"]),
+                "order": grammar.parse_choice(given.get("order", "sequential"), STREAM_ORDERS),
                 "access_size": grammar.parse_size(given.get("access-size", "1k")),
                 "delay_ns": _delays(given.get("delay", "0"))[0],
                 "size": size,
@@ -265,3 +262,39 @@ def _delays(text: str) -> list[int]:
             f"'{text}' is not whole nanoseconds from 0 to {_LONGEST_DELAY}, such as 0,100,2000"
         )
     return found
+
+
+REQUEST = RequestForm(
+    options=(
+        options.FROM,
+        options.TO,
+        options.MIX.but(help="Reads:writes, with nt, clwb or clflushopt: 67:33, 50:50nt"),
+        Option(
+            "beside",
+            "STREAMS",
+            "Other streams at the same time: 'to=node:2 mix=0:100nt; from=node:1 threads=2'",
+        ),
+        options.THREADS,
+        options.PIN,
+        Option("order", "LIST", ", ".join(STREAM_ORDERS), "sequential"),
+        Option("zipf-alpha", "LIST", "Of order zipf, above 0, at most 10", "0.9"),
+        options.ACCESS_SIZE.but(default="1k"),
+        Option("prefetch", "SIZES", "Bytes that a software prefetch runs ahead, at most 1m", "0"),
+        Option("delay", "NS", "Least time from one access of a thread to its next", "0"),
+        options.SIZE.but(help="Bytes of the array, over all threads, as in 64k..1g"),
+        options.PAGES,
+        options.ISA,
+        *options.PLACEMENT,
+        *options.SAMPLING,
+    ),
+    expand=expand,
+    help="""\
+All streams start and stop by one gate; each has its own figure.""",
+    examples=(
+        "traffic --mix 100:0,67:33,50:50,0:100,0:100nt,0:100clwb",
+        'traffic --mix 100:0 --beside "mix=0:100nt"',
+        "traffic --order random,zipf --access-size 64..4k --threads 1..all*2",
+        "traffic --prefetch 64,256,1k,4k --threads 1",
+        'traffic --to node:0 --beside "name=cxl to=node:2 threads=4"',
+    ),
+)

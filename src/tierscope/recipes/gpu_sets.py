@@ -1,10 +1,29 @@
 """Sets of transfers that contend for the same links, all of them counted."""
 
+import itertools
 from collections.abc import Callable, Iterator
+from typing import Any
 
+from tierscope.kinds.gpu_copy.request import ENGINES, LARGE, copy_spec, distinct
+from tierscope.kinds.gpu_copy.spec import GpuCopySpec
 from tierscope.model.gpu import CopyEngine, Transfer
 from tierscope.model.topology import Topology
-from tierscope.plans.gpu_specs import gpu_place, home_node, host_place, require_gpus, transfer
+from tierscope.plans import grammar, options
+from tierscope.plans.axes import choices, sizes
+from tierscope.plans.expand import expand as expand_requests
+from tierscope.plans.gpu import (
+    flag,
+    gpu_place,
+    home_node,
+    host_place,
+    named,
+    require_gpus,
+    sampling_of,
+    transfer,
+)
+from tierscope.plans.options import Option
+from tierscope.plans.request import Request, RequestForm
+from tierscope.recipes.registry import Prepared
 
 Sets = Iterator[tuple[str, list[Transfer]]]
 
@@ -62,3 +81,48 @@ SETS: dict[str, Callable[[Topology, CopyEngine], Sets]] = {
     "all-to-all": _all_to_all,
 }
 """Each set by its name; it yields a label and the transfers of each measurement it takes."""
+
+
+def expand(request: Request, topology: Topology, _thp: bool) -> Iterator[GpuCopySpec]:
+    """Yield sets of transfers that run at once, all of them counted."""
+    names = choices(request, "set", tuple(SETS)) or list(SETS)
+    engines: list[Any] = choices(request, "engine", ENGINES) or ["ce"]
+    each = sizes(request, "size") or [LARGE]
+    found: list[GpuCopySpec] = [
+        copy_spec(
+            named(request, label, engine, grammar.format_size(size)),
+            transfers,
+            topology,
+            size=size,
+            sampling=sampling_of(request),
+            trace=flag(request, "trace"),
+        )
+        for name, engine, size in itertools.product(names, engines, each)
+        for label, transfers in SETS[name](topology, engine)
+    ]
+    yield from distinct(found, "these sets take two GPUs or more")
+
+
+def prepare(name: str, topology: Topology, thp: bool) -> Prepared:
+    """Return every set."""
+    requests = [Request(kind=name, options={})]
+    return Prepared(expand_requests(requests, topology, thp), requests)
+
+
+REQUEST = RequestForm(
+    options=(
+        Option("set", "LIST", ", ".join(SETS), "all of them"),
+        options.ENGINE,
+        options.COPY_SIZE,
+        options.TRACE,
+        *options.GPU_SAMPLING,
+    ),
+    expand=expand,
+    help="""\
+All copies of a set are under way to the end. Each transfer's rate is that of its own bytes while
+all others run. Sets that GPUs serve in turn are measured until all bytes are moved.""",
+    examples=(
+        "gpu together",
+        "gpu together --set all-to-host --engine ce,sm",
+    ),
+)

@@ -1,4 +1,4 @@
-"""Write the door's JSON Schemas: ``python -m tierscope.model.schema``."""
+"""Write the door's JSON Schemas: ``python -m tierscope.kinds.schema``."""
 
 import json
 from pathlib import Path
@@ -6,10 +6,11 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from tierscope import model
 from tierscope.kinds.plan import Plan
 from tierscope.model.event import Capabilities, EventAdapter
 
-DIRECTORY = Path(__file__).parent / "schema"
+DIRECTORY = Path(model.__file__).parent / "schema"
 
 
 def schemas() -> dict[str, dict[str, Any]]:

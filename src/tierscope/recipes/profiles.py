@@ -1,4 +1,4 @@
-"""The profiles of ``tierscope run``: what to measure on a machine that nobody described.
+"""The profiles quick, standard and full: what to measure on a machine that nobody described.
 
 A profile is a list of requests in the same grammar as a plan of the user's own; only the nodes
 and the largest working set come from the machine.
@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from tierscope.model.errors import UserError
 from tierscope.model.topology import Node, Topology
 from tierscope.plans import machine
-from tierscope.plans.gpu_profiles import gpu_requests
-from tierscope.plans.grammar import did_you_mean, format_size
-from tierscope.plans.request import Kind, Request
+from tierscope.plans.expand import expand
+from tierscope.plans.grammar import format_size
+from tierscope.plans.request import Request
+from tierscope.recipes.gpu_profiles import gpu_requests
+from tierscope.recipes.registry import Prepared
 
 
 @dataclass(frozen=True)
@@ -90,14 +92,11 @@ PROFILES = {
 }
 
 
-def profile_named(name: str) -> Profile:
-    """Return a profile; raises UserError that names them all."""
-    if name not in PROFILES:
-        known = tuple(PROFILES)
-        raise UserError(
-            f"--profile: '{name}' is not one of {', '.join(known)}{did_you_mean(name, known)}"
-        )
-    return PROFILES[name]
+def prepare(name: str, topology: Topology, thp: bool) -> Prepared:
+    """Return what the profile of this name measures on this machine."""
+    profile = PROFILES[name]
+    requests = profile_requests(profile, topology)
+    return Prepared(expand(requests, topology, thp), requests, profile.seconds, profile.refined)
 
 
 def profile_requests(profile: Profile, topology: Topology) -> list[Request]:
@@ -128,29 +127,29 @@ def profile_requests(profile: Profile, topology: Topology) -> list[Request]:
 
 
 def _in_full(profile: Profile, topology: Topology, initiator: Node, target: Node) -> list[Request]:
-    ends = {"from": f"node:{initiator.number}", "to": f"node:{target.number}"}
+    path = {"from": f"node:{initiator.number}", "to": f"node:{target.number}"}
     largest = _largest(topology, initiator, target)
     requests = [
-        _bandwidth(profile, ends, profile.operations, threads=profile.threads),
-        _latency(profile, ends, size=f"4k..{format_size(largest)}{profile.latency_steps}"),
+        _bandwidth(profile, path, profile.operations, threads=profile.threads),
+        _latency(profile, path, size=f"4k..{format_size(largest)}{profile.latency_steps}"),
         _latency(
-            profile, ends, size=format_size(largest), pages="base", order="random,page-random"
+            profile, path, size=format_size(largest), pages="base", order="random,page-random"
         ),
     ]
     if profile.orders:
         requests.append(
             _bandwidth(
-                profile, ends, "read,write", order="random", **{"access-size": profile.orders}
+                profile, path, "read,write", order="random", **{"access-size": profile.orders}
             )
         )
     return requests + _beyond_plain(profile, topology, initiator, target)
 
 
 def _in_short(profile: Profile, topology: Topology, initiator: Node, target: Node) -> list[Request]:
-    ends = {"from": f"node:{initiator.number}", "to": f"node:{target.number}"}
+    path = {"from": f"node:{initiator.number}", "to": f"node:{target.number}"}
     return [
-        _bandwidth(profile, ends, profile.other_operations, threads="all"),
-        _latency(profile, ends, size=format_size(_largest(topology, initiator, target))),
+        _bandwidth(profile, path, profile.other_operations, threads="all"),
+        _latency(profile, path, size=format_size(_largest(topology, initiator, target))),
         *_under_load(profile, topology, initiator, target, profile.other_load_mixes),
     ]
 
@@ -158,12 +157,12 @@ def _in_short(profile: Profile, topology: Topology, initiator: Node, target: Nod
 def _beyond_plain(
     profile: Profile, topology: Topology, initiator: Node, target: Node
 ) -> list[Request]:
-    """Latency under load, mixed streams, the tier beside local memory, atomics, mapping."""
+    """Latency under load, mixed streams, a tier and local memory at once, atomics, mapping."""
     requests = _under_load(profile, topology, initiator, target, profile.load_mixes)
     if not profile.stream_mixes:
         return requests
-    ends = {"from": f"node:{initiator.number}", "to": f"node:{target.number}"}
-    swept: list[tuple[Kind, dict[str, str]]] = [
+    path = {"from": f"node:{initiator.number}", "to": f"node:{target.number}"}
+    swept: list[tuple[str, dict[str, str]]] = [
         ("streams", {"mix": profile.stream_mixes}),
         (
             "atomics",
@@ -180,7 +179,7 @@ def _beyond_plain(
         local = {"to": f"node:{initiator.number}", "beside": f"to=node:{target.number}"}
         swept.append(("streams", {"mix": "100:0,67:33", **local}))
     return requests + [
-        _request(kind, profile, profile.bandwidth_budget, {**ends, **options})
+        _request(kind, profile, profile.bandwidth_budget, {**path, **options})
         for kind, options in swept
     ]
 
@@ -199,15 +198,15 @@ def _usable(topology: Topology, node: Node) -> set[int]:
     return set(node.cpus) & set(topology.cpus)
 
 
-def _bandwidth(profile: Profile, ends: dict[str, str], op: str, **options: str) -> Request:
-    return _request("bandwidth", profile, profile.bandwidth_budget, {**ends, "op": op, **options})
+def _bandwidth(profile: Profile, path: dict[str, str], op: str, **options: str) -> Request:
+    return _request("bandwidth", profile, profile.bandwidth_budget, {**path, "op": op, **options})
 
 
-def _latency(profile: Profile, ends: dict[str, str], **options: str) -> Request:
-    return _request("latency", profile, profile.latency_budget, {**ends, **options})
+def _latency(profile: Profile, path: dict[str, str], **options: str) -> Request:
+    return _request("latency", profile, profile.latency_budget, {**path, **options})
 
 
-def _request(kind: Kind, profile: Profile, budget: str, options: dict[str, str]) -> Request:
+def _request(kind: str, profile: Profile, budget: str, options: dict[str, str]) -> Request:
     return Request(kind=kind, options={**options, "budget": budget, "precision": profile.precision})
 
 
