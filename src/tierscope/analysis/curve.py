@@ -10,8 +10,6 @@ from itertools import pairwise
 from math import dist, hypot
 from statistics import median
 
-from tierscope.model.run import Measurement
-
 _SATURATED = 0.97
 """Share of the highest bandwidth that a lighter load has to reach for the path to be full."""
 _BEND = 0.1
@@ -20,9 +18,6 @@ _LEAST_STEP = 0.03
 """Shortest stretch of a curve, both axes taken as one, that is worth one more point."""
 _LENGTH_SHARE = 0.05
 """Weight of a stretch's length beside its bend, so that long straight ones get points at last."""
-_ENOUGH = 3
-"""Undisturbed points with which a curve can do without its disturbed ones."""
-_RATE = ("bandwidth", "")
 
 
 @dataclass(frozen=True)
@@ -200,46 +195,3 @@ def latency_at(points: Sequence[Point], idle: float, bandwidth: float) -> float 
             return before.latency + share * (point.latency - before.latency)
         before = point
     return None
-
-
-def sound(measurements: Sequence[Measurement]) -> list[Measurement]:
-    """Return the loaded points of one curve that tell something, one for each delay.
-
-    A second try takes the place of a disturbed first one; those that are still disturbed are left
-    out where enough others remain.
-    """
-    chosen: dict[int, Measurement] = {}
-    for measurement in measurements:
-        delay = measurement.pattern.get("delay_ns")
-        if delay is None or measurement.estimate is None:
-            continue
-        if delay not in chosen or not is_disturbed(measurement):
-            chosen[int(delay)] = measurement
-    undisturbed = [m for m in chosen.values() if not is_disturbed(m)]
-    return undisturbed if len(undisturbed) >= _ENOUGH else list(chosen.values())
-
-
-def is_disturbed(measurement: Measurement) -> bool:
-    """Return whether a figure comes from disturbed samples, for want of others."""
-    return bool(measurement.evidence and measurement.evidence.disturbed)
-
-
-def loaded_points(measurements: Sequence[Measurement]) -> list[Point]:
-    """Return the sound points among measurements of one curve."""
-    points = []
-    for measurement in sound(measurements):
-        rates = [f.estimate for f in measurement.figures if (f.metric, f.part) == _RATE]
-        if rates and measurement.estimate is not None:
-            points.append(
-                Point(int(measurement.pattern["delay_ns"]), rates[0], measurement.estimate)
-            )
-    return points
-
-
-def idle_latencies(measurements: Sequence[Measurement]) -> list[float]:
-    """Return the latencies of a curve's idle controls, without disturbed ones if others remain."""
-    controls = [
-        m for m in measurements if m.pattern.get("delay_ns") is None and m.estimate is not None
-    ]
-    undisturbed = [m for m in controls if not is_disturbed(m)]
-    return [m.estimate for m in undisturbed or controls if m.estimate is not None]

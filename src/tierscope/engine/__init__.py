@@ -1,1 +1,1 @@
-"""Find ``tierscope-engine``, start it, and stream its events."""
+"""Find ``tierscope-engine``, start it, and have it visit measurements."""

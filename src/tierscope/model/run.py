@@ -76,6 +76,8 @@ class Measurement(Model):
     limit: Limit | None = None
     efficiency: float | None = None
     """estimate / limit, where a limit is known."""
+    fits_caches: bool | None = None
+    """Whether caches may hold all that was gone over; None where nobody knows."""
 
 
 _MAX = 1e30

@@ -95,6 +95,8 @@ class MeasurementSpec(Model):
     """The headline's metric, of ``model.metric.METRICS``."""
     type_b: ClassVar[float] = 0.0
     """Type B share of the estimate, which is added to each side of intervals."""
+    steady: ClassVar[bool] = False
+    """Evidence says whether warm-up ended and its figures held still."""
     extra_properties: ClassVar[dict[str, type]] = {}
     """What ``identity`` may have besides the pattern's own fields, and of which type."""
 

@@ -13,7 +13,6 @@ from tierscope.model.event import Event, Failed, Skipped, Visit
 from tierscope.model.run import (
     Footer,
     Header,
-    Limit,
     Measurement,
     PlanRecord,
     Refinement,
@@ -22,7 +21,7 @@ from tierscope.model.run import (
 )
 from tierscope.model.topology import Topology
 from tierscope.runs.book import Book
-from tierscope.runs.record import make_header, measurement_of
+from tierscope.runs.record import Bounds, make_header, measurement_of
 from tierscope.runs.refine import further_points
 from tierscope.runs.schedule import ConcludeStep, PlanStep, VisitStep, in_plan_order
 from tierscope.runs.store import new_run_path
@@ -123,7 +122,7 @@ class _Running:
         self._book = book
         self._watch = watch
         self._paths = MachinePaths(topology)
-        self._limits: dict[str, Limit | None] = {}
+        self._bounds: dict[str, Bounds] = {}
 
     def run(self, refinement: Refinement | None) -> bool:
         """Measure; return whether a signal ended it. What was visited is concluded all the same."""
@@ -134,7 +133,7 @@ class _Running:
             return further_points(list(book.specs.values()), how, book.in_order()) if how else []
 
         open_specs = [spec for name, spec in book.specs.items() if name not in book.measurements]
-        self._find_limits(open_specs)
+        self._find_bounds(open_specs)
         with living_engine() as engine:
             engine.plan(open_specs)
             for step in in_plan_order(book, further):
@@ -163,7 +162,7 @@ class _Running:
     def _conclude(self, name: str) -> None:
         book = self._book
         measurement = measurement_of(
-            book.specs[name], book.visits[name], book.ended.get(name), self._limits[name]
+            book.specs[name], book.visits[name], book.ended.get(name), self._bounds[name]
         )
         book.measurements[name] = measurement
         self._writer.add(measurement)
@@ -171,14 +170,14 @@ class _Running:
 
     def _plan(self, engine: LivingEngine, step: PlanStep) -> None:
         self._book.add(step.specs)
-        self._find_limits(step.specs)
+        self._find_bounds(step.specs)
         engine.plan(step.specs)
         specs = [spec.model_dump(mode="json") for spec in step.specs]
         self._writer.add(PlanRecord(measurements=specs))
 
-    def _find_limits(self, specs: Iterable[Spec]) -> None:
-        """Work out limits before anything is measured, so that nothing else runs between visits."""
-        self._limits |= {spec.id: spec.limit(self._paths) for spec in specs}
+    def _find_bounds(self, specs: Iterable[Spec]) -> None:
+        """Work bounds out before anything is measured, so that nothing else runs between visits."""
+        self._bounds |= {spec.id: Bounds.of(spec, self._paths) for spec in specs}
 
 
 def _with_exit_code(error: UserError, book: Book) -> UserError:

@@ -3,6 +3,7 @@
 import os
 import platform
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from importlib import metadata
 from typing import Any
@@ -12,6 +13,7 @@ from tierscope.kinds.plan import Plan
 from tierscope.model.cause import Cause
 from tierscope.model.event import Capabilities, Failed, Skipped, Visit
 from tierscope.model.metric import METRICS
+from tierscope.model.path import Paths
 from tierscope.model.run import Header, Limit, Measurement, Refinement, check_figure
 from tierscope.model.spec import MeasurementSpec
 from tierscope.model.topology import Topology
@@ -101,11 +103,24 @@ def _caches(topology: Topology) -> list[dict[str, Any]]:
     ]
 
 
+@dataclass(frozen=True)
+class Bounds:
+    """What bounds a measurement's figure, known before it is measured."""
+
+    limit: Limit | None = None
+    fits_caches: bool | None = None
+
+    @classmethod
+    def of(cls, spec: MeasurementSpec, paths: Paths) -> "Bounds":
+        """Work them out."""
+        return cls(spec.limit(paths), spec.fits_caches(paths.topology.caches))
+
+
 def measurement_of(
     spec: MeasurementSpec,
     visits: Sequence[Visit],
     last: Skipped | Failed | None,
-    limit: Limit | None,
+    bounds: Bounds,
 ) -> Measurement:
     """Return the record of a measurement from its visits, and why there was no further one.
 
@@ -118,11 +133,12 @@ def measurement_of(
         "target": spec.target,
         "cpus": spec.thread_cpus(),
         "pattern": spec.identity(),
+        "fits_caches": bounds.fits_caches,
     }
     fatal = isinstance(last, Failed) and last.cause not in _COSTS_A_VISIT
     if visits and not fatal:
         try:
-            return _measured(identity, spec, visits, last, limit)
+            return _measured(identity, spec, visits, last, bounds.limit)
         except ValueError as error:
             last = Failed(id=spec.id, cause=Cause.OTHER, reason=str(error))
     assert last is not None

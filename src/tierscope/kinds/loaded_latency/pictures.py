@@ -17,7 +17,7 @@ from tierscope.report.pictures.picture import (
     value_of,
     varying,
 )
-from tierscope.runs.refine import idle_latencies, loaded_points, sound
+from tierscope.kinds.loaded_latency.points import idle_latencies, loaded_points, sound
 
 _INJECTED = ("delay_ns", "load_threads")
 """What says how hard a point was loaded; points of one curve differ in it."""

@@ -2,17 +2,11 @@
 
 from collections.abc import Sequence
 
-from tierscope.analysis.curve import (
-    delay_for,
-    idle_latencies,
-    is_disturbed,
-    loaded_points,
-    next_delays,
-    summarize,
-)
+from tierscope.analysis.curve import delay_for, next_delays, summarize
+from tierscope.kinds.loaded_latency.curves import MIN_POINTS, idle_control, loaded_point
+from tierscope.kinds.loaded_latency.points import idle_latencies, is_disturbed, loaded_points
 from tierscope.kinds.loaded_latency.spec import LoadedLatencySpec
 from tierscope.model.run import Measurement, Refinement
-from tierscope.plans.loaded_latency import LEAST_POINTS, idle_control, loaded_point
 
 _ROUND = 3
 """Points of a curve that are chosen at once; more would be chosen before the bend is known."""
@@ -39,7 +33,7 @@ def further_points(
 
 def further_seconds(specs: Sequence[LoadedLatencySpec], how: Refinement) -> float:
     """Return the most seconds that further points add to a plan."""
-    further = how.points - LEAST_POINTS
+    further = how.points - MIN_POINTS
     rounds = -(-further // _ROUND)
     again = min(how.points, _MAX_AGAIN)
     budgets = [points[0].sampling.budget_s for points in _curves(specs)]

@@ -24,6 +24,7 @@ class LoadedLatencySpec(MemorySpec):
     """Latency of one CPU's dependent loads under load: one point of a curve."""
 
     metric: ClassVar[str] = "latency"
+    steady: ClassVar[bool] = True
     extra_properties: ClassVar[dict[str, type]] = {
         **MemorySpec.extra_properties,
         "load_from": str,

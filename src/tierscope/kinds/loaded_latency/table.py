@@ -9,7 +9,7 @@ from tierscope.report import figures
 from tierscope.report.evidence import evidence_line, warnings
 from tierscope.report.sentences import said
 from tierscope.report.style import new_table, note, title
-from tierscope.runs.refine import idle_latencies, loaded_points, sound
+from tierscope.kinds.loaded_latency.points import idle_latencies, loaded_points, sound
 
 _PERCENTILES = ("p50", "p90", "p99", "p99.9")
 _DRIFT = 0.05
