@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from tests import synthetic
-from typer.testing import CliRunner
 
 from tierscope.analysis import rules
 from tierscope.analysis.expect import check
