@@ -134,19 +134,18 @@ def test_too_large_a_buffer_is_one_line(capsys):
 
 
 @pytest.mark.usefixtures("gpus")
-def test_what_looks_wrong_goes_to_stderr_in_one_line(capsys, monkeypatch):
+def test_warnings_go_to_stderr_in_one_line(capsys, monkeypatch):
     monkeypatch.setattr(MEASURE, "read_settings", lambda _: {"governor": "powersave"})
     assert command.run(["-t", "0", "--json"]) == 0
     captured = capsys.readouterr()
     cases(captured.out)
     assert captured.err == (
-        "tierscope: nvbandwidth: What looks wrong: the frequency governor is powersave, "
-        "not performance.\n"
+        "tierscope: nvbandwidth: Warnings: the frequency governor is powersave, not performance.\n"
     )
 
 
 @pytest.mark.usefixtures("gpus")
-def test_nothing_is_said_where_nothing_looks_wrong(capsys, monkeypatch):
+def test_nothing_is_said_without_warnings(capsys, monkeypatch):
     monkeypatch.setattr(MEASURE, "read_settings", lambda _: {})
     assert command.run(["-t", "0"]) == 0
     assert capsys.readouterr().err == ""

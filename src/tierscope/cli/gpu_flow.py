@@ -3,7 +3,8 @@
 import os
 import sys
 from pathlib import Path
-from typing import Any
+
+from rich.console import Console
 
 from tierscope.cli.flow import carry_out
 from tierscope.cli.options import Output
@@ -12,28 +13,28 @@ from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.run import Run
 from tierscope.model.topology import Gpu, Topology
 from tierscope.plans.fit import check_memory
-from tierscope.plans.gpu_specs import gpu_numbered, require_gpus
+from tierscope.plans.gpu import gpu_numbered, require_gpus
 from tierscope.plans.grammar import expand_counts
-from tierscope.recipes.gpu_tour import plan_of, tour
 from tierscope.topology.discover import discover
 
 
 def measure_tour(gpus: str | None, trace: bool, output: Output) -> int:
     """``tierscope gpu`` without a command."""
+    from tierscope.recipes.gpu_tour import plan_of, tour
     from tierscope.recipes.gpu_tour_report import show_tour
     from tierscope.report.run import show_end, show_missing
 
     topology = gpu_topology()
     steps = tour(topology, _chosen(topology, gpus), trace)
+    plan = plan_of(steps)
+    check_memory(plan, topology)
 
-    def show(console: Any, run: Run, path: Path) -> None:
+    def show(console: Console, run: Run, path: Path) -> None:
         show_tour(console, run, steps)
         show_missing(console, run)
         show_end(console, run, path)
 
-    plan = plan_of(steps)
-    check_memory(plan, topology)
-    return carry_out("gpu", plan, topology, output, show)
+    return carry_out("gpu", plan, topology, output, show=show)
 
 
 def gpu_topology() -> Topology:

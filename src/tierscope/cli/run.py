@@ -69,8 +69,8 @@ def run(
     output = options.Output(json, dry_run, out)
     if resume is not None:
         if budget is not None or dry_run or out is not None:
-            raise UserError("--resume goes on as the run began; it takes only --json")
-        return resume_run(resume, output)
+            raise UserError("--resume continues a run as it began; only --json goes with it")
+        return resume_run(resume, json)
     if plan is not None:
         return measure_plan_file(plan, budget, output)
     return measure_profile(profile or "quick", budget, output)

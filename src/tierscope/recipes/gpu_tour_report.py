@@ -15,8 +15,8 @@ from tierscope.model.topology import PcieLink, Topology
 from tierscope.recipes.gpu_tour import Step, Way
 from tierscope.report import figures
 from tierscope.report.gpu_evidence import show_traces, states_of
-from tierscope.report.sentences import what_is_wrong
 from tierscope.report.style import new_table, note, title
+from tierscope.report.warnings import warnings_line
 from tierscope.topology.links import pcie_link, pcie_name, pcie_rate
 from tierscope.topology.paths import MachinePaths
 
@@ -53,7 +53,7 @@ def show_tour(console: Console, run: Run, steps: Sequence[Step]) -> None:
         for line in _conclusions(own, run):
             console.print(Text(line))
         show_traces(console, [one.entry for one in own])
-    if text := what_is_wrong(run):
+    if text := warnings_line(run):
         console.print()
         console.print(Text(text))
 

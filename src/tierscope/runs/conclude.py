@@ -13,6 +13,7 @@ from tierscope.runs.read import Contents
 from tierscope.runs.record import Bounds, measurement_of
 from tierscope.topology.paths import MachinePaths
 
+
 def concluded(contents: Contents) -> Iterator[Measurement]:
     """Yield the measurements of a file's visits that have none after them."""
     topology = contents.header.topology

@@ -10,7 +10,7 @@ from tierscope.report.view import Views, kinds_in
 
 def picture_files(
     runs: list[tuple[str, Run]], form: str, views: Views
-) -> Iterator[tuple[str, str | bytes]]:
+) -> Iterator[tuple[str, bytes]]:
     """Yield the name and content of every picture of every run; ``form`` is png or svg."""
     draw = png_for_file if form == "png" else svg_for_file
     for name, run in runs:
