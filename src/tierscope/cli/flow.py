@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 
 import click
 
@@ -15,7 +16,7 @@ from tierscope.plans.expand import expand
 from tierscope.plans.fit import check_memory, longest_seconds, peak_bytes
 from tierscope.plans.forms import form_of
 from tierscope.plans.request import Request
-from tierscope.runs.measure import Outcome, measure
+from tierscope.runs.measure import Outcome, Watch, measure
 from tierscope.runs.refine import further_seconds
 from tierscope.topology.settings import thp_available
 
@@ -61,21 +62,31 @@ def carry_out(
     if output.dry_run:
         _print_plan(plan, further_s, output)
         return 0
+    with progress_of(plan) as watch:
+        outcome = measure(plan, label, topology, sys.argv, output.directory, watch, refinement)
+    return finish(outcome, output, show, keep)
+
+
+def progress_of(plan: Plan) -> AbstractContextManager[Watch]:
+    """Return what shows the progress of a plan, and of points that are added to it."""
     from tierscope.report.progress import live_progress
 
     ids = [spec.id for spec in plan.measurements]
     seconds = dict(zip(ids, longest_seconds(plan), strict=True))
     longest = max(seconds.values())
-    with live_progress(plan.measurements, lambda name: seconds.get(name, longest)) as watch:
-        outcome = measure(plan, label, topology, sys.argv, output.directory, watch, refinement)
+    return live_progress(plan.measurements, lambda name: seconds.get(name, longest))
+
+
+def finish(
+    outcome: Outcome,
+    output: Output,
+    show: Show | None = None,
+    keep: Callable[[Run], None] | None = None,
+) -> int:
+    """Print a run that ended and return its exit status; raises what ended it before its time."""
     print_run(outcome.run, outcome.path, output.json, show)
     if keep:
         keep(outcome.run)
-    return status_of(outcome)
-
-
-def status_of(outcome: Outcome) -> int:
-    """Return the exit status of a run that was printed; raises what ended it before its time."""
     if outcome.error:
         raise outcome.error
     return int(outcome.exit_code)

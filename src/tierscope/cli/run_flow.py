@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
-from tierscope.cli.flow import carry_out, planned, refinement_of, status_of
+import click
+
+from tierscope.cli.flow import carry_out, finish, planned, progress_of, refinement_of
 from tierscope.cli.options import Output
-from tierscope.cli.print_run import print_run
+from tierscope.kinds.plan import PLAN_VERSION, Plan
 from tierscope.model.errors import UserError
 from tierscope.plans.fit import check_memory, fit_time
 from tierscope.plans.grammar import did_you_mean, parse_number
@@ -45,15 +47,21 @@ def measure_profile(name: str, budget: str | None, output: Output) -> int:
     return carry_out(name, plan, topology, output, refinement)
 
 
-def resume_run(name: str, as_json: bool) -> int:
-    """Measure what a run that was cut short lacks, into the same file."""
-    from tierscope.report.progress import live_progress
-    from tierscope.runs.resume import resume
+def resume_run(name: str, output: Output) -> int:
+    """Measure what a run lacks that was cut short or interrupted, into the same file."""
+    from tierscope.runs.resume import NothingToResumeError, read_resumable, resume
     from tierscope.runs.store import find_run
 
-    outcome = resume(find_run(name), live_progress)
-    print_run(outcome.run, outcome.path, as_json)
-    return status_of(outcome)
+    path = find_run(name)
+    try:
+        _, specs = read_resumable(path)
+    except NothingToResumeError as complete:
+        click.echo(str(complete), err=output.json)
+        return 0
+    topology = discover()
+    with progress_of(Plan(version=PLAN_VERSION, measurements=specs)) as watch:
+        outcome = resume(path, topology, watch)
+    return finish(outcome, output)
 
 
 def _seconds(budget: str) -> float:

@@ -13,8 +13,7 @@ from tierscope.model.event import Event, Progress, Started
 from tierscope.model.metric import METRICS
 from tierscope.model.run import Measurement
 from tierscope.report.figures import scale_of
-
-Watch = Callable[[Event | Measurement], None]
+from tierscope.runs.measure import Watch
 
 
 @contextlib.contextmanager
