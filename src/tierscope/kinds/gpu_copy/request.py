@@ -29,7 +29,7 @@ from tierscope.plans.options import Option
 from tierscope.plans.request import Request, RequestForm
 
 LARGE = 512 * MIB
-"""Bytes of one copy where no size is asked for: starting it costs nothing compared with moving it."""
+"""Bytes of one copy where no size is asked for; starting it costs next to nothing."""
 ENGINES: tuple[str, ...] = CopyEngine.__args__  # type: ignore[attr-defined]
 SIDES = ("read", "write")
 MAX_STREAMS = 64
