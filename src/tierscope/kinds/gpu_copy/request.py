@@ -44,8 +44,8 @@ def expand(request: Request, topology: Topology, _thp: bool) -> Iterator[GpuCopy
     both_ways = flag(request, "both-ways")
     engines: list[Any] = choices(request, "engine", ENGINES) or ["ce"]
     points = itertools.product(
-        places(request, topology, "from", "node:*"),
-        places(request, topology, "to", "gpu:*"),
+        places(request, topology, "from", GpuCopySpec, "node:*"),
+        places(request, topology, "to", GpuCopySpec, "gpu:*"),
         choices(request, "side", SIDES) or ["read"],
         engines,
         _stream_counts(request),
