@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from tests import synthetic
+from tierscope.plans.loaded_latency import COARSE_DELAYS_NS, parse_mix
 
 from tierscope.analysis.curve import Point, delay_for, latency_at, next_delays, summarize
 from tierscope.kinds.loaded_latency.spec import LoadedLatencySpec
@@ -22,7 +23,6 @@ from tierscope.model.run import Measurement
 from tierscope.model.topology import Topology
 from tierscope.plans.expand import expand
 from tierscope.plans.request import Request
-from tierscope.plans.loaded_latency import COARSE_DELAYS_NS, parse_mix
 from tierscope.runs.refine import loaded_points, refinement
 
 PEAK = 100e9

@@ -223,9 +223,7 @@ def _steady(samples: list[float]) -> bool:
     return abs(halves[0] - halves[1]) <= _STEADY * max(halves)
 
 
-def _notes(
-    estimate: Estimate, samples: list[float], rows: _Rows, visits: int
-) -> Iterator[str]:
+def _notes(estimate: Estimate, samples: list[float], rows: _Rows, visits: int) -> Iterator[str]:
     whole = int(estimate.effective_n)
     if whole < MIN_FOR_RANKS:
         what = "few" if len(samples) < _MIN_UNCORRELATED else "autocorrelated"

@@ -9,7 +9,6 @@ no measurement matches fails, and so does one whose path was skipped or failed.
 
 from fnmatch import fnmatchcase
 
-from tierscope.analysis.caches import may_stay_in_caches
 from tierscope.analysis.concurrent import is_sum, shared
 from tierscope.analysis.rules import OF_LIMIT, Rule
 from tierscope.model.base import Model
@@ -72,7 +71,7 @@ def _is_meant(run: Run, rule: Rule, m: Measurement) -> bool:
         return "way" in rule.properties
     if shared(m):
         return is_sum(m) and (rule.initiator, rule.target) == (m.initiator, m.target)
-    return "size" in rule.properties or not may_stay_in_caches(run, m)
+    return "size" in rule.properties or not m.fits_caches
 
 
 def _comparable(rule: Rule, m: Measurement) -> bool:

@@ -49,11 +49,15 @@ def _counters(before: list[CountedTraffic], after: list[CountedTraffic]) -> list
     found = {one.source: one for one in before}
     for one in after:
         known = found.get(one.source)
-        found[one.source] = one if known is None else CountedTraffic(
-            source=one.source,
-            bytes=known.bytes + one.bytes,
-            program_bytes=known.program_bytes + one.program_bytes,
-            bus_bytes=known.bus_bytes + one.bus_bytes,
+        found[one.source] = (
+            one
+            if known is None
+            else CountedTraffic(
+                source=one.source,
+                bytes=known.bytes + one.bytes,
+                program_bytes=known.program_bytes + one.program_bytes,
+                bus_bytes=known.bus_bytes + one.bus_bytes,
+            )
         )
     return list(found.values())
 

@@ -9,7 +9,7 @@ _SETTINGS = (
     "kernel", "governor", "frequency-driver", "turbo", "smt", "thp", "numa-balancing",
 )  # fmt: skip
 ALLOWABLE = ("host", "machine", *_SETTINGS, "link", "isa", "emulated")
-"""What ``--allow`` takes; the words that obstacles begin with."""
+"""What ``--allow`` takes."""
 _MACHINE = ("cpu", "architecture", "hypervisor", "packages", "cores", "cpus")
 
 
@@ -38,7 +38,7 @@ def _differing(base: Run, new: Run) -> list[tuple[str, str]]:
     for which, run in (("base", base), ("new", new)):
         if run.header.emulated:
             found.append(
-                ("emulated", f"emulated: the {which} run's machine is, so its figures mean nothing")
+                ("emulated", f"emulated: the {which} run's machine, so its figures mean nothing")
             )
     old, fresh = base.header, new.header
     if old.host != fresh.host:
@@ -61,12 +61,12 @@ def _differing(base: Run, new: Run) -> list[tuple[str, str]]:
 
 
 def _text(name: str, base: Any, new: Any) -> str:
-    said = ["not there" if value in (None, "") else str(value) for value in (base, new)]
-    return f"{name}: {said[0]} in the base run, {said[1]} in the new one"
+    said = ["absent" if value in (None, "") else str(value) for value in (base, new)]
+    return f"{name}: {said[0]} in the base run, {said[1]} in the new run"
 
 
 def _nodes(machine: dict[str, Any]) -> str:
-    """Return the nodes in words; memory to a GiB, since firmware takes a little more or less."""
+    """Return the nodes in words; memory in whole GiB, since firmware reserves varying amounts."""
     return ", ".join(
         f"{node['node']} {node['kind']} {round(node['total_bytes'] / 2**30)} GiB"
         for node in machine.get("nodes", [])

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tierscope.analysis.curve import latency_at, summarize
+from tierscope.kinds.loaded_latency import points as curve_points
 from tierscope.model.run import Measurement, Run
 from tierscope.recipes.matrix_figures import (
     Pair,
@@ -21,7 +22,6 @@ from tierscope.report import figures
 from tierscope.report.evidence import evidence_line, warnings
 from tierscope.report.run import show_end, show_machine, show_missing
 from tierscope.report.style import new_table, note, title
-from tierscope.kinds.loaded_latency import points as curve_points
 
 Value = TypeVar("Value")
 _GB = 1e9

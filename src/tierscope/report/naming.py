@@ -1,6 +1,6 @@
 """A figure in words: its path, its value and what tells it from others of its path."""
 
-from tierscope.analysis.flat import shared
+from tierscope.analysis.concurrent import shared
 from tierscope.model.run import Measurement
 from tierscope.report import figures
 

@@ -6,7 +6,6 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from tierscope.analysis.flat import flat_run
 from tierscope.model.endpoint import format_ranges
 from tierscope.model.run import Run
 from tierscope.model.topology import emulated_parts
@@ -34,7 +33,7 @@ def show_run(console: Console, run: Run, path: Path, views: Views) -> None:
                 show_table(console, measured, view)
     show_missing(console, run)
     title(console, "Summary")
-    for sentence in sentences(flat_run(run), views):
+    for sentence in sentences(run, views):
         note(console, sentence, style="")
     show_end(console, run, path)
 

@@ -1,6 +1,6 @@
 """The three sentences that matter first: best and worst, headroom, warnings."""
 
-from tierscope.analysis.flat import shared
+from tierscope.analysis.concurrent import shared
 from tierscope.analysis.knee import SHARE
 from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
@@ -15,10 +15,7 @@ _ALIKE = 1.01
 
 
 def sentences(run: Run, views: Views) -> list[str]:
-    """Return three sentences, in this order; each says so where it has nothing to say.
-
-    ``run`` is flat, see ``analysis.flat``.
-    """
+    """Return three sentences, in this order; each says so where it has nothing to say."""
     measured = [m for m in run.measurements if m.status == "measured"]
     alone = [m for m in measured if not shared(m)]
     if not measured:

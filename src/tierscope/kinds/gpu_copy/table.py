@@ -138,7 +138,9 @@ def _heading(copies: Sequence[Copy]) -> str:
         *rows(first),
         *(f"host memory {kind}" for kind in memory),
     ]
-    return f"engine {pattern.get('engine', '')}, the GPU that works {side}, {way}, {', '.join(more)}"
+    return (
+        f"engine {pattern.get('engine', '')}, the GPU that works {side}, {way}, {', '.join(more)}"
+    )
 
 
 def _show_half_sizes(console: Console, copies: list[Copy]) -> None:

@@ -5,7 +5,7 @@ from functools import cache
 
 from markupsafe import Markup, escape
 
-from tierscope.analysis.flat import shared
+from tierscope.analysis.concurrent import shared
 from tierscope.model.endpoint import EndpointKind, parse_endpoint
 from tierscope.model.errors import UserError
 from tierscope.model.run import Measurement, Run
