@@ -284,6 +284,10 @@ def gpu_measurements(maker: Maker) -> list[Measurement]:
     return found
 
 
+def figure(metric: str, unit: Any, estimate: float, part: str = "") -> Figure:
+    return Figure(metric=metric, part=part, unit=unit, estimate=estimate)
+
+
 def run(*measurements: list[Measurement], finished: bool = True, **changes: Any) -> Run:
     members = [m for group in measurements for m in group]
     statuses = [m.status for m in members]

@@ -160,7 +160,7 @@ def test_what_only_one_run_has_is_said() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"host": "other"}, "host: node017 in the base run, other in the new one"),
+        ({"host": "other"}, "host: node017 in the base run, other in the new run"),
         ({"emulated": True}, "emulated"),
         ({"environment": {"kernel": "Linux 6.13.0", "governor": "performance",
                           "thp": "madvise"}}, "kernel: Linux 6.12.0"),
@@ -258,8 +258,9 @@ def files(tmp_path: Path) -> dict[str, str]:
      (["base", "same", "slow"], 1), (["slow", "base"], 0)],
 )  # fmt: skip
 def test_the_exit_status(files: dict[str, str], names: list[str], status: int) -> None:
-    done = CliRunner().invoke(app, ["compare", *(files[name] for name in names)])
-    assert done.exit_code == status, done.output
+    arguments = ["compare", *(files[name] for name in names)]
+    done = CliRunner().invoke(app, arguments, standalone_mode=False)
+    assert done.return_value == status, done.output
     assert all(len(line) <= 100 for line in done.output.splitlines())
 
 
