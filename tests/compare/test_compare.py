@@ -186,7 +186,9 @@ def test_another_machine_or_setting_is_not_comparable_unless_allowed(
 
 def test_another_link_is_not_comparable() -> None:
     base = synthetic.full(1)
-    slow = synthetic.PCIE.model_copy(update={"link": "PCIe 3.0 x16 at 0000:17:00.0"})
+    slow = synthetic.PCIE.model_copy(
+        update={"link": "PCIe 3.0 x16 at 0000:17:00.0", "value": 15.75e9}
+    )
     measurements = [
         m.model_copy(update={"limit": slow}) if m.limit == synthetic.PCIE else m
         for m in base.measurements

@@ -77,12 +77,16 @@ def _gpus(machine: dict[str, Any]) -> str:
     return ", ".join(str(gpu.get("name", "")) for gpu in machine.get("gpus", []))
 
 
+def _rate(m: Measurement) -> str:
+    """Return what tells a path's link from others: its rate, in whole MB/s."""
+    return f"{m.limit.value / 1e6:.0f}" if m.limit else ""
+
+
 def measurement_obstacle(base: Measurement, new: Measurement, allow: frozenset[str]) -> str:
     """Return what keeps two measured figures of one identity from being compared, or nothing."""
-    old = base.limit.link if base.limit else ""
-    fresh = new.limit.link if new.limit else ""
-    if old != fresh and "link" not in allow:
-        return _text("link", old, fresh)
+    if _rate(base) != _rate(new) and "link" not in allow:
+        links = (m.limit.link if m.limit else None for m in (base, new))
+        return _text("link", *links)
     ran = [m.evidence.isa if m.evidence else None for m in (base, new)]
     if ran[0] != ran[1] and "isa" not in allow:
         return _text("isa", *ran)

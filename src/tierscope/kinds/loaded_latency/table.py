@@ -37,9 +37,7 @@ def _show_curve(console: Console, members: list[Measurement]) -> None:
     console.print(Text(_caption(first), style="bold"))
     points = loaded_points(members)
     summary = summarize(points, idle_latencies(members)) if points else None
-    bus = any(
-        figures.figure_of(m, "bandwidth_with_write_allocate") != _bandwidth(m) for m in members
-    )
+    bus = any(_on_bus(m) != _bandwidth(m) for m in members)
     table = new_table()
     table.add_column("bandwidth", justify="right", no_wrap=True)
     if bus:
