@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
-from tests import made_up
-from typer.testing import CliRunner
+from tests import synthetic
 
 from tierscope.analysis import rules
 from tierscope.analysis.expect import check
@@ -18,6 +18,7 @@ from tierscope.cli.app import app
 from tierscope.kinds.registry import KINDS
 from tierscope.kinds.words import vocabulary
 from tierscope.model.errors import UserError
+from tierscope.model.gpu import SURELY_IN_MEMORY
 from tierscope.model.metric import METRICS
 from tierscope.model.run import Measurement, Run
 from tierscope.report.check import junit_xml
@@ -55,20 +56,24 @@ def parse_rule(text: str, name: str = "") -> Rule:
     ],
 )
 def test_a_rule(text: str, passed: bool) -> None:
-    findings = check(made_up.full(), [parse_rule(text)])
+    findings = check(synthetic.full(), [parse_rule(text)])
     assert findings
     assert all(finding.passed for finding in findings) is passed
 
 
 def of_one_path_and_more() -> Run:
     """A slow path, which sums over copies at once and caches would make look fast."""
-    maker = made_up.Maker()
+    maker = synthetic.Maker()
 
     def copy(source: str, destination: str, rate: float, **pattern: object) -> Measurement:
-        size = {"size": 1 << 30, **pattern}
-        return maker.make("gpu-copy", source, destination, size, rate, id=f"copy{maker.count}")
+        given = {"size": 1 << 30, **pattern}
+        cached = source == destination and given["size"] < SURELY_IN_MEMORY
+        return maker.make(
+            "gpu-copy", source, destination, given, rate, id=f"copy{maker.count}",
+            fits_caches=cached,
+        )  # fmt: skip
 
-    return made_up.run(
+    return synthetic.run(
         [
             copy("node:0", "gpu:0", 30e9),
             copy("node:0", "gpu:0", 58e9, way="both ways summed"),
@@ -156,7 +161,7 @@ def test_every_kind_and_each_of_its_aliases_is_a_word(kind: Any) -> None:
     ],
 )
 def test_kinds_that_came_later_have_their_words(text: str, passed: bool) -> None:
-    findings = check(made_up.full(), [parse_rule(text)])
+    findings = check(synthetic.full(), [parse_rule(text)])
     assert all(finding.id for finding in findings)
     assert all(finding.passed for finding in findings) is passed
 
@@ -245,7 +250,7 @@ def test_a_file_that_is_wrong_is_named_with_line_and_key(text: str, said: str) -
 
 @pytest.fixture
 def run_file(tmp_path: Path) -> str:
-    return str(made_up.write(made_up.full(), tmp_path / "run.jsonl"))
+    return str(synthetic.write(synthetic.full(), tmp_path / "run.jsonl"))
 
 
 @pytest.mark.parametrize(("bound", "status"), [(200, 0), (300, 1)])
@@ -257,9 +262,11 @@ def test_the_exit_status_and_the_table(
     expect.write_text(f'rules:\n  - name: memory\n    rule: "{rule}"\n')
     junit = tmp_path / "junit.xml"
     done = CliRunner().invoke(
-        app, ["check", run_file, "--expect", str(expect), "--junit", str(junit)]
+        app,
+        ["check", run_file, "--expect", str(expect), "--junit", str(junit)],
+        standalone_mode=False,
     )
-    assert done.exit_code == status
+    assert done.return_value == status
     assert ("FAIL" in done.stdout) is (status == 1)
     suite = ElementTree.parse(junit).getroot()[0]
     assert (suite.get("tests"), suite.get("failures")) == ("1", str(status))
@@ -267,7 +274,7 @@ def test_the_exit_status_and_the_table(
 
 
 def test_junit_holds_any_text() -> None:
-    run = made_up.run([], host="a<b\x00\x1b")
+    run = synthetic.run([], host="a<b\x00\x1b")
     findings = check(run, [parse_rule("node -> node: >= 1 GB/s", name="]]>\x01&")])
     case = ElementTree.fromstring(junit_xml(run, findings).partition("\n")[2])[0][0]
     assert case.get("classname") == "]]>\ufffd&"

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests import made_up
+from tests import synthetic
 
 from tierscope.model.gpu import GpuPlace, HostPlace, MemoryPlace, Transfer
 from tierscope.model.spec import NodeShare, Placement
@@ -66,7 +66,7 @@ def test_a_version_1_pattern_becomes_the_same(
     transfers: list[Transfer], ends: tuple[str, str], said: dict[str, Any]
 ) -> None:
     pattern = {"size": 1 << 20, "transfers": [one.model_dump(mode="json") for one in transfers]}
-    found = flat(made_up.Maker().make("gpu-copy", "gpu:0", "node:0", pattern, 2e10))
+    found = flat(synthetic.Maker().make("gpu-copy", "gpu:0", "node:0", pattern, 2e10))
     assert (found.initiator, found.target) == ends
     assert found.pattern == {"size": 1 << 20, **properties(transfers)}
     assert said.items() <= found.pattern.items()
@@ -74,13 +74,13 @@ def test_a_version_1_pattern_becomes_the_same(
 
 def test_a_version_1_chase_says_what_kind_of_host_memory_it_went_through() -> None:
     pattern = {"size": 1 << 20, "memory": HOST.model_dump(mode="json")}
-    made = made_up.Maker().make("gpu-latency", "gpu:0", "node:0", pattern, 900.0, "ns")
+    made = synthetic.Maker().make("gpu-latency", "gpu:0", "node:0", pattern, 900.0, "ns")
     assert flat(made).pattern == {"size": 1 << 20, "memory": "pinned"}
 
 
 def test_what_does_not_read_as_transfers_leaves_the_rest_as_it_is() -> None:
     pattern = {"size": 1 << 20, "transfers": [{"name": "of a newer version"}]}
-    found = flat(made_up.Maker().make("gpu-copy", "gpu:0", "node:0", pattern, 2e10))
+    found = flat(synthetic.Maker().make("gpu-copy", "gpu:0", "node:0", pattern, 2e10))
     assert (found.initiator, found.target) == ("gpu:0", "node:0")
     assert found.pattern == {"size": 1 << 20}
 

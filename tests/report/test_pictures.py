@@ -5,23 +5,26 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
-from tests import made_up
+from tests import synthetic
 from tests.report.hostile import hostile_run
 from typer.testing import CliRunner
 
 from tierscope.cli.app import app
+from tierscope.kinds.views import VIEWS
 from tierscope.model.run import Run
-from tierscope.report.pictures import Picture, kinds_in, pictures_of, svg_for_file, svg_for_page
-from tierscope.report.pictures.draw import DARK, LIGHT
+from tierscope.report.pictures.draw import DARK, LIGHT, svg_for_file, svg_for_page
+from tierscope.report.pictures.of_run import pictures_of
+from tierscope.report.pictures.picture import Picture
+from tierscope.report.view import kinds_in
 
 
 def all_pictures(run: Run) -> list[Picture]:
-    return [picture for kind in kinds_in(run) for picture in pictures_of(run, kind)]
+    return [picture for kind in kinds_in(run, VIEWS) for picture in pictures_of(run, kind, VIEWS)]
 
 
 @pytest.fixture(scope="module")
 def pictures() -> list[Picture]:
-    return all_pictures(made_up.full())
+    return all_pictures(synthetic.full())
 
 
 @pytest.mark.parametrize(
@@ -66,8 +69,8 @@ def test_the_size_of_half_the_peak_is_named(pictures: list[Picture]) -> None:
 
 
 def test_a_kind_that_nobody_knows_gets_bars() -> None:
-    maker = made_up.Maker()
-    run = made_up.run([maker.make("page-faults", "node:0", "node:0", {"pages": pages}, 1e6, "1/s",
+    maker = synthetic.Maker()
+    run = synthetic.run([maker.make("page-faults", "node:0", "node:0", {"pages": pages}, 1e6, "1/s",
                                   metric="faults") for pages in ("base", "thp")])  # fmt: skip
     assert [picture.title for picture in all_pictures(run)] == ["Page faults: faults"]
 
@@ -122,8 +125,8 @@ def test_hostile_text_stays_text_in_a_file() -> None:
 
 @pytest.mark.parametrize(("form", "start"), [("png", b"\x89PNG"), ("svg", b"<svg")])
 def test_pictures_as_files(tmp_path: Path, form: str, start: bytes) -> None:
-    run = made_up.run(made_up.memory_measurements(made_up.Maker())[:30])
-    file = made_up.write(run, tmp_path / "run.jsonl")
+    run = synthetic.run(synthetic.memory_measurements(synthetic.Maker())[:30])
+    file = synthetic.write(run, tmp_path / "run.jsonl")
     done = CliRunner().invoke(app, ["report", str(file), f"--{form}", str(tmp_path / "out")])
     assert done.exit_code == 0, done.output
     written = sorted((tmp_path / "out").iterdir())

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests import made_up
+from tests import synthetic
 
 from tierscope.kinds.plan import Plan
 from tierscope.model.cause import Cause
@@ -344,8 +344,8 @@ def test_exit_codes(header: Header, statuses: list[str], interrupted: bool, code
     ],
 )
 def test_a_damaged_run_says_where(tmp_path: Path, old: str, new: str, says: str) -> None:
-    header = made_up.header().model_dump_json()
-    measured = made_up.memory_measurements(made_up.Maker())[0].model_dump_json()
+    header = synthetic.header().model_dump_json()
+    measured = synthetic.memory_measurements(synthetic.Maker())[0].model_dump_json()
     content = f"{header}\n{measured}\n{measured}\n"
     assert old in content
     with pytest.raises(UserError, match=f"damaged.*{says}"):
@@ -353,7 +353,9 @@ def test_a_damaged_run_says_where(tmp_path: Path, old: str, new: str, says: str)
 
 
 def test_a_figure_of_zero_is_damage() -> None:
-    measured = made_up.memory_measurements(made_up.Maker())[0].model_copy(update={"ci_low": 0.0})
-    content = f"{made_up.header().model_dump_json()}\n{measured.model_dump_json()}\n"
+    measured = synthetic.memory_measurements(synthetic.Maker())[0].model_copy(
+        update={"ci_low": 0.0}
+    )
+    content = f"{synthetic.header().model_dump_json()}\n{measured.model_dump_json()}\n"
     with pytest.raises(UserError, match=r"x:2: .*damaged.*ci_low is 0"):
         parse_run(content.encode(), "x")

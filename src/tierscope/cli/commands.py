@@ -59,8 +59,10 @@ def _import(module: str, attribute: str) -> "click.Command":
 
 def _generated(group: str) -> list[Entry]:
     """Return the entries of the kinds and recipes whose commands are right below ``group``."""
+    rows: list[Kind | Recipe] = [*KINDS.values()]
+    rows += [recipe for recipe in RECIPES.values() if recipe.form_module]
     found = []
-    for row in (*KINDS.values(), *(row for row in RECIPES.values() if row.form_module)):
+    for row in rows:
         above, _, name = (row.command or row.name).rpartition(" ")
         if above == group:
             load = partial(_request_command, row, name, group)

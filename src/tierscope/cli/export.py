@@ -34,4 +34,4 @@ def export(
     """
     from tierscope.cli.history_flow import export_runs
 
-    export_runs(runs, every, parquet, csv, prometheus, json)
+    export_runs(runs, parquet, csv, prometheus, every, json)

@@ -2,27 +2,23 @@
 
 import json
 import sys
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 
 import click
 
 from tierscope.cli.options import Output
+from tierscope.cli.print_run import Show, print_run
 from tierscope.kinds.plan import Plan
-from tierscope.model.run import Run
+from tierscope.model.run import Refinement, Run
 from tierscope.model.topology import Topology
 from tierscope.plans.expand import expand
 from tierscope.plans.fit import check_memory, longest_seconds, peak_bytes
-from tierscope.plans.loaded_latency import most_points
+from tierscope.plans.forms import form_of
 from tierscope.plans.request import Request
-from tierscope.runs.export import to_json
-from tierscope.runs.measure import measure
-from tierscope.runs.refine import Refine, further_seconds, refinement
+from tierscope.runs.measure import Outcome, Watch, measure
+from tierscope.runs.refine import further_seconds
 from tierscope.topology.settings import thp_available
-
-Show = Callable[[Any, Run, Path], None]
-"""Prints a run to a console; the path is the run file's."""
 
 
 def planned(requests: list[Request], topology: Topology) -> Plan:
@@ -32,14 +28,20 @@ def planned(requests: list[Request], topology: Topology) -> Plan:
     return plan
 
 
-def carry_out_refined(
-    label: str, plan: Plan, requests: list[Request], topology: Topology, output: Output
-) -> int:
-    """Measure a plan and the further points of the curves that it begins; print its run."""
-    points = most_points(requests)
-    refine = refinement(plan, points)
-    further = further_seconds(plan, points)
-    return carry_out(label, plan, topology, output, refine=refine, further_s=further)
+def refinement_of(requests: Sequence[Request]) -> Refinement | None:
+    """Return the further points that requests ask for; None where none asks for any.
+
+    Where several ask, each curve gets as many points as the most that is asked for.
+    """
+    asked = [
+        form.refinement(request)
+        for request in requests
+        if (form := form_of(request.kind)).refinement is not None
+    ]
+    if not asked:
+        return None
+    rates = sorted({rate for each in asked for rate in each.at})
+    return Refinement(points=max(each.points for each in asked), at=rates)
 
 
 def carry_out(
@@ -47,43 +49,47 @@ def carry_out(
     plan: Plan,
     topology: Topology,
     output: Output,
+    refinement: Refinement | None = None,
     show: Show | None = None,
-    refine: Refine | None = None,
-    further_s: float = 0.0,
     keep: Callable[[Run], None] | None = None,
 ) -> int:
     """Measure a plan and print its run; returns the exit status.
 
-    ``show`` prints it where the command has a view of its own. ``refine`` adds points to curves
-    that the plan begins, for ``further_s`` at most. ``keep`` gets the run once it is printed.
+    ``refinement`` adds points to the curves that the plan begins. ``show`` prints the run where
+    the command has a view of its own. ``keep`` gets the run once it is printed.
     """
+    further_s = further_seconds(plan.measurements, refinement) if refinement else 0.0
     if output.dry_run:
         _print_plan(plan, further_s, output)
         return 0
+    with progress_of(plan) as watch:
+        outcome = measure(plan, label, topology, sys.argv, output.directory, watch, refinement)
+    return finish(outcome, output, show, keep)
+
+
+def progress_of(plan: Plan) -> AbstractContextManager[Watch]:
+    """Return what shows the progress of a plan, and of points that are added to it."""
     from tierscope.report.progress import live_progress
 
     ids = [spec.id for spec in plan.measurements]
     seconds = dict(zip(ids, longest_seconds(plan), strict=True))
     longest = max(seconds.values())
-    with live_progress(plan, lambda name: seconds.get(name, longest)) as watch:
-        outcome = measure(plan, label, topology, sys.argv, output.directory, watch, refine)
+    return live_progress(plan.measurements, lambda name: seconds.get(name, longest))
+
+
+def finish(
+    outcome: Outcome,
+    output: Output,
+    show: Show | None = None,
+    keep: Callable[[Run], None] | None = None,
+) -> int:
+    """Print a run that ended and return its exit status; raises what ended it before its time."""
     print_run(outcome.run, outcome.path, output.json, show)
     if keep:
         keep(outcome.run)
     if outcome.error:
         raise outcome.error
     return int(outcome.exit_code)
-
-
-def print_run(run: Run, path: Path, as_json: bool, show: Show | None = None) -> None:
-    """Print a run as JSON or tables."""
-    if as_json:
-        click.echo(to_json(run))
-        return
-    from tierscope.report.console import make_console
-    from tierscope.report.run import show_run
-
-    (show or show_run)(make_console(), run, path)
 
 
 def _print_plan(plan: Plan, further_s: float, output: Output) -> None:

@@ -5,13 +5,12 @@ from pathlib import Path
 from rich.console import Console
 
 from tierscope.cli.files import check_writable, write_file
-from tierscope.cli.flow import carry_out, planned
+from tierscope.cli.flow import carry_out, planned, refinement_of
 from tierscope.cli.options import Output
 from tierscope.model.errors import ExitCode
 from tierscope.model.run import Run
-from tierscope.plans.matrix import MATRIX_POINTS, matrix_requests, parse_rates
-from tierscope.report.matrix import show_matrix
-from tierscope.runs.refine import further_seconds, refinement
+from tierscope.recipes import matrix
+from tierscope.recipes.matrix_table import show_matrix
 from tierscope.topology.discover import discover
 
 _HWLOC = "--hwloc-xml"
@@ -21,34 +20,24 @@ def measure_matrix(given: dict[str, str], hwloc_xml: Path | None, output: Output
     """Measure each pair of initiator and target, print matrices, write the hwloc XML asked for."""
     if hwloc_xml:
         check_writable(hwloc_xml, _HWLOC)
-    at = given.get("at")
-    rates = parse_rates(at) if at is not None else []
-    options = {name: value for name, value in given.items() if name != "at"}
     topology = discover()
-    plan = planned(matrix_requests(options, loaded=bool(rates)), topology)
+    requests = matrix.requests(given)
+    plan = planned(requests, topology)
+    refinement = refinement_of(requests)
 
     def show(console: Console, run: Run, path: Path) -> None:
-        show_matrix(console, run, path, rates)
+        show_matrix(console, run, path, refinement.at if refinement else [])
 
     def keep(run: Run) -> None:
         if hwloc_xml:
             _write_hwloc_xml(run, hwloc_xml)
 
-    return carry_out(
-        "matrix",
-        plan,
-        topology,
-        output,
-        show=show,
-        refine=refinement(plan, MATRIX_POINTS, rates),
-        further_s=further_seconds(plan, MATRIX_POINTS),
-        keep=keep,
-    )
+    return carry_out("matrix", plan, topology, output, refinement, show, keep)
 
 
 def _write_hwloc_xml(run: Run, path: Path) -> None:
     from tierscope.engine.query import topology_xml
-    from tierscope.report.hwloc_xml import with_measured
+    from tierscope.recipes.hwloc_xml import with_measured
 
     content = with_measured(topology_xml(), run)
     write_file(path, content, _HWLOC, ExitCode.SOMETHING_FAILED)

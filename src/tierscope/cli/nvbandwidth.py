@@ -17,6 +17,6 @@ def nvbandwidth(context: click.Context) -> int:
       tierscope nvbandwidth -t host_to_device_memcpy_ce 4 -b 256
       tierscope nvbandwidth -p device_to_device --json
     """
-    from tierscope.cli.nvbandwidth_flow import run
+    from tierscope.recipes.nvbandwidth.command import run
 
     return run(context.args)

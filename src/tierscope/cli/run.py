@@ -69,7 +69,7 @@ def run(
     output = options.Output(json, dry_run, out)
     if resume is not None:
         if budget is not None or dry_run or out is not None:
-            raise UserError("--resume goes on as the run began; it takes only --json")
+            raise UserError("--resume continues a run as it began; only --json goes with it")
         return resume_run(resume, output)
     if plan is not None:
         return measure_plan_file(plan, budget, output)

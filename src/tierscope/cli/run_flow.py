@@ -1,15 +1,19 @@
-"""``tierscope run``: plans, profiles, and runs that were cut short."""
+"""``tierscope run``: plans, recipes, and runs that were cut short."""
 
 from pathlib import Path
 
-from tierscope.cli.flow import carry_out, carry_out_refined, planned
+import click
+
+from tierscope.cli.flow import carry_out, finish, planned, progress_of, refinement_of
 from tierscope.cli.options import Output
+from tierscope.kinds.plan import PLAN_VERSION, Plan
 from tierscope.model.errors import UserError
-from tierscope.plans.fit import fit_time
-from tierscope.plans.grammar import parse_number
-from tierscope.plans.profiles import profile_named, profile_requests
+from tierscope.plans.fit import check_memory, fit_time
+from tierscope.plans.grammar import did_you_mean, parse_number
 from tierscope.plans.yaml_plan import read_plan
+from tierscope.recipes.registry import RECIPES
 from tierscope.topology.discover import discover
+from tierscope.topology.settings import thp_available
 
 
 def measure_plan_file(path: Path, budget: str | None, output: Output) -> int:
@@ -19,23 +23,45 @@ def measure_plan_file(path: Path, budget: str | None, output: Output) -> int:
     plan = planned(requests, topology)
     if budget is not None:
         plan = fit_time(plan, _seconds(budget))
-    return carry_out_refined(path.stem, plan, requests, topology, output)
+    return carry_out(path.stem, plan, topology, output, refinement_of(requests))
 
 
 def measure_profile(name: str, budget: str | None, output: Output) -> int:
-    """Measure what a profile makes of this machine."""
-    profile = profile_named(name)
+    """Measure what a recipe makes of this machine."""
+    if name not in RECIPES:
+        known = tuple(RECIPES)
+        raise UserError(
+            f"--profile: '{name}' is not one of {', '.join(known)}{did_you_mean(name, known)}"
+        )
     topology = discover()
-    requests = profile_requests(profile, topology)
-    plan = planned(requests, topology)
+    prepared = RECIPES[name].prepare(topology, thp_available())
+    plan = prepared.plan
+    check_memory(plan, topology)
     if budget is not None:
         plan = fit_time(plan, _seconds(budget))
-    elif profile.seconds is not None:
+    elif prepared.seconds is not None:
         # A machine of very many nodes takes the profile longer rather than not at all.
-        plan = fit_time(plan, profile.seconds, strictly=False)
-    if profile.refined and budget is None:
-        return carry_out_refined(name, plan, requests, topology, output)
-    return carry_out(name, plan, topology, output)
+        plan = fit_time(plan, prepared.seconds, strictly=False)
+    refined = prepared.refined and budget is None
+    refinement = refinement_of(prepared.requests) if refined else None
+    return carry_out(name, plan, topology, output, refinement)
+
+
+def resume_run(name: str, output: Output) -> int:
+    """Measure what a run lacks that was cut short or interrupted, into the same file."""
+    from tierscope.runs.resume import NothingToResumeError, resumable, resume
+    from tierscope.runs.store import find_run
+
+    path = find_run(name)
+    try:
+        found = resumable(path)
+    except NothingToResumeError as complete:
+        click.echo(str(complete), err=output.json)
+        return 0
+    topology = discover()
+    with progress_of(Plan(version=PLAN_VERSION, measurements=list(found.book.specs.values()))) as watch:
+        outcome = resume(found, topology, watch)
+    return finish(outcome, output)
 
 
 def _seconds(budget: str) -> float:

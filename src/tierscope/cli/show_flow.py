@@ -24,18 +24,17 @@ def show_file(name: str, form: str) -> None:
 
         click.echo(to_csv(run), nl=False)
         return
-    from tierscope.cli.flow import print_run
+    from tierscope.cli.print_run import print_run
 
     print_run(run, path, form == "json")
 
 
 def runs_named(names: Sequence[str]) -> list[tuple[str, Run]]:
     """Read runs by file, name, tag or ``last``; each with the name to call it by."""
-    from tierscope.analysis.flat import flat_run
 
     found = [find_run(name) for name in names]
     with waiting("reading runs"):
-        return [(path.stem, flat_run(read_run(path))) for path in found]
+        return [(path.stem, read_run(path)) for path in found]
 
 
 def report_runs(
@@ -51,11 +50,12 @@ def report_runs(
             if not as_json:
                 click.echo(f"{written[form]} pictures in {folder}")
     if output is not None or not (png or svg):
+        from tierscope.kinds.views import VIEWS
         from tierscope.report.html.page import render_report
 
         path = output or Path(f"{runs[0][0]}.html")
         with waiting("drawing the report"):
-            page = render_report(runs)
+            page = render_report(runs, VIEWS)
         write_file(path, page, "--output")
         written["report"] = str(path)
         if not as_json:
@@ -65,6 +65,7 @@ def report_runs(
 
 
 def _write_pictures(runs: list[tuple[str, Run]], folder: Path, form: str) -> int:
+    from tierscope.kinds.views import VIEWS
     from tierscope.report.pictures.files import picture_files
 
     try:
@@ -72,7 +73,7 @@ def _write_pictures(runs: list[tuple[str, Run]], folder: Path, form: str) -> int
     except OSError as error:
         raise UserError(f"--{form}: {folder} cannot be made: {error.strerror}") from None
     count = 0
-    for name, content in picture_files(runs, form):
+    for name, content in picture_files(runs, form, VIEWS):
         write_file(folder / name, content, f"--{form}")
         count += 1
     return count
@@ -131,3 +132,12 @@ def _share(tolerance: str) -> float:
         raise UserError(
             f"--tolerance: '{tolerance}' is not a share from 0, which counts every change, to 99%"
         ) from None
+
+
+def bundle_run(name: str, directory: Path | None, as_json: bool) -> None:
+    """Pack a run for a bug report and say where the archive is."""
+    from tierscope.runs.bundle import bundle
+
+    with waiting("packing the run"):
+        path = bundle(find_run(name), directory)
+    click.echo(json.dumps({"bundle": str(path)}) if as_json else f"bundle: {path}")

@@ -13,6 +13,10 @@ from tierscope.model.gpu import GpuPlace, HostPlace, MemoryPlace, Transfer
 
 SUM = "sum of "
 """Begins the property ``transfers`` where the figure is that of several transfers together."""
+BOTH_WAYS = "both ways summed"
+"""The property ``way`` where the figure is that of both directions together."""
+BY_A_WRITE = "by a write"
+"""The property ``issued`` where the source GPU writes; where the destination reads, it differs."""
 
 
 def endpoint_of(place: MemoryPlace) -> str:
@@ -52,15 +56,18 @@ def properties(transfers: Sequence[Transfer]) -> dict[str, Any]:
         "memory": ", ".join(dict.fromkeys(place.memory for place in host_places(transfers))),
         "streams": first.streams,
     }
+    pages = dict.fromkeys(place.pages for place in host_places(transfers) if place.pages != "base")
+    if pages:
+        found["pages"] = ", ".join(pages)
     others = [one for one in transfers if one is not first]
     if _opposite(transfers) is not None:
-        found["way"] = "both ways summed" if len(counted) == 2 else "beside the way back"
+        found["way"] = BOTH_WAYS if len(counted) == 2 else "beside the way back"
     elif len(counted) > 1:
         found["transfers"] = f"{SUM}{_names(counted)}"
     elif others:
         found["transfers"] = f"beside {_names(others)}"
     elif between_gpus(first):
-        found["issued"] = "by a read" if reads(first) else "by a write"
+        found["issued"] = "by a read" if reads(first) else BY_A_WRITE
     return found
 
 

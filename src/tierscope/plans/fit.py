@@ -14,7 +14,7 @@ _SPARED_SHARE = 64
 """Of a node, 32 MiB or a 64th is left, since the kernel and the engine itself need some."""
 _SET_UP_S = 0.03
 _BYTES_PER_S = 1.5e9
-"""Approximate rate at which one thread populates pages, lays out a chase or verifies what was written."""
+"""Approximate rate at which one thread populates pages, lays out a chase or verifies writes."""
 _MAX_THREADS = 16
 """Threads beyond which populating is taken to get no faster."""
 
@@ -70,7 +70,7 @@ def longest_seconds(plan: Plan) -> list[float]:
 
 
 def _set_up_seconds(plan: Plan) -> list[float]:
-    """Approximate seconds of set-up; the engine keeps the arrays that the next measurement can use."""
+    """Approximate seconds of set-up; the engine keeps arrays that the next measurement can use."""
     seconds = []
     kept: set[tuple[str, str, int, int]] = set()
     for spec in plan.measurements:

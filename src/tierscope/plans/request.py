@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from tierscope.model.base import Model
 from tierscope.model.errors import UserError
+from tierscope.model.run import Refinement
 from tierscope.model.spec import MeasurementSpec
 from tierscope.model.topology import Topology
 from tierscope.plans.options import Option
@@ -46,6 +47,8 @@ class RequestForm:
     """Paragraphs below the command's summary, lines as they are to be printed."""
     examples: tuple[str, ...] = ()
     """Command lines, without ``tierscope``."""
+    refinement: Callable[[Request], Refinement] | None = None
+    """How the curves of a request get further points; None where it has no curves."""
 
     def option(self, name: str) -> Option | None:
         """The option of this name; None where the kind takes none."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from tierscope.kinds.gpu_copy.spec import GpuCopyPattern, GpuCopySpec
 from tierscope.model.errors import UserError
-from tierscope.model.gpu import CopyEngine, HostPlace, Transfer
+from tierscope.model.gpu import CopyEngine, GpuPlace, HostPlace, Transfer
 from tierscope.model.spec import Sampling
 from tierscope.model.topology import Topology
 from tierscope.model.transfers import endpoint_of, endpoints, host_places

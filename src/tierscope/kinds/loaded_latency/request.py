@@ -8,8 +8,9 @@ from pydantic import ValidationError
 
 from tierscope.kinds.loaded_latency.curves import MIN_POINTS, first_points
 from tierscope.kinds.loaded_latency.spec import LoadedLatencySpec
-from tierscope.model.endpoint import Endpoint, parse_endpoint
+from tierscope.model.endpoint import Initiator, Target
 from tierscope.model.errors import UserError
+from tierscope.model.run import Refinement
 from tierscope.model.topology import Topology
 from tierscope.plans import grammar, machine, options
 from tierscope.plans.axes import (
@@ -18,12 +19,14 @@ from tierscope.plans.axes import (
     checked,
     choices,
     identity,
+    initiators,
     memory_paths,
     of_path,
     pages,
     reason,
     sampling,
     sizes,
+    targets,
 )
 from tierscope.plans.options import CHASE_ORDERS, Option
 from tierscope.plans.request import Request, RequestForm
@@ -32,6 +35,7 @@ DEFAULT_POINTS = 12
 MAX_POINTS = 200
 
 LOAD_ORDERS = ("sequential", "random")
+_MAX_GB = 1e5
 _PRECISION = 0.02
 _ID_TAIL = 10
 """Characters of an id that are left to tell the points of a curve apart."""
@@ -39,16 +43,15 @@ _ID_TAIL = 10
 
 def expand(request: Request, topology: Topology, thp: bool) -> Iterator[LoadedLatencySpec]:
     """Yield, for each combination of options, idle controls and the curve's first points."""
-    points_of(request)
+    refinement(request)
     mixes = checked(request, "mix", _mixes, request)
     orders = choices(request, "order", CHASE_ORDERS) or ["random"]
     load_orders = choices(request, "load-order", LOAD_ORDERS) or ["sequential"]
     kinds = pages(request, topology, thp)
-    for path in memory_paths(request, topology):
-        sources = _endpoints(request, "load-from") or [path.initiator]
-        targets = _endpoints(request, "load-to") or [path.target]
+    for path in memory_paths(request, topology, LoadedLatencySpec):
+        sources, loaded = _of_load(request, path)
         for source, target, mix, order, load_order, kind in itertools.product(
-            sources, targets, mixes, orders, load_orders, kinds
+            sources, loaded, mixes, orders, load_orders, kinds
         ):
             cpus = _load_cpus(request, topology, path, source)
             checked(request, "load-to", machine.check_target, topology, target)
@@ -105,21 +108,39 @@ def points_of(request: Request) -> int:
     return checked(request, "points", parse)
 
 
+def rates_of(request: Request) -> list[float]:
+    """Return bandwidths in bytes/s that each curve is refined at; none where it bends."""
+    if "at" not in request.options:
+        return []
+    words = grammar.split_words(request.options["at"])
+    return checked(
+        request, "at", lambda: [grammar.parse_number(word, 0, _MAX_GB) * 1e9 for word in words]
+    )
+
+
+def refinement(request: Request) -> Refinement:
+    """Return how a request's curves get further points."""
+    return Refinement(points=points_of(request), at=rates_of(request))
+
+
 def _mixes(request: Request) -> list[tuple[int, str]]:
     return [
         grammar.parse_mix(word) for word in grammar.split_words(request.options.get("mix", "100:0"))
     ]
 
 
-def _endpoints(request: Request, option: str) -> list[Endpoint]:
-    if option not in request.options:
-        return []
-    words = grammar.split_endpoints(request.options[option])
-    return checked(request, option, lambda: [parse_endpoint(word) for word in words])
+def _of_load(request: Request, path: MemoryPath) -> tuple[list[Initiator], list[Target]]:
+    """What loads and what is loaded: the chase's own where nothing else is asked for."""
+    sources, loaded = [path.initiator], [path.target]
+    if "load-from" in request.options:
+        sources = initiators(request, "load-from", LoadedLatencySpec)
+    if "load-to" in request.options:
+        loaded = targets(request, "load-to", LoadedLatencySpec)
+    return sources, loaded
 
 
 def _load_cpus(
-    request: Request, topology: Topology, path: MemoryPath, source: Endpoint
+    request: Request, topology: Topology, path: MemoryPath, source: Initiator
 ) -> list[int]:
     """CPUs that load: without the chase's own, and without its core where others are left."""
     chase = path.cpus[0]
@@ -144,7 +165,7 @@ def _load_cpus(
 
 
 def _sizes_of(
-    request: Request, topology: Topology, path: MemoryPath, cpus: list[int], target: Endpoint
+    request: Request, topology: Topology, path: MemoryPath, cpus: list[int], target: Target
 ) -> Iterator[tuple[int, int, int]]:
     """Yield the chase's size and stride, and the load's size."""
     both = set(path.nodes) & set(target.numbers)
@@ -159,7 +180,7 @@ def _sizes_of(
 
 
 def _parts(
-    request: Request, path: MemoryPath, source: Endpoint, target: Endpoint, mix: tuple[int, str]
+    request: Request, path: MemoryPath, source: Initiator, target: Target, mix: tuple[int, str]
 ) -> list[str]:
     """Parts of a curve's id: what loads and what is loaded."""
     parts = [request.name or "loaded", *path.names]
@@ -185,6 +206,7 @@ REQUEST = RequestForm(
             f"Loaded points of each curve, {MIN_POINTS} to {MAX_POINTS}",
             str(DEFAULT_POINTS),
         ),
+        Option("at", "GB/S", "Take further points where the load moves this much, as in 10,50"),
         options.SIZE.but(help="Bytes of the chase, as in 1g"),
         Option("load-size", "SIZES", "Bytes of the load's array", "past the caches"),
         options.CHASE_ORDER.but(help="Of the chase: random, page-random"),
@@ -196,6 +218,7 @@ REQUEST = RequestForm(
         options.SAMPLE,
     ),
     expand=expand,
+    refinement=refinement,
     help="""\
 The first CPU of each initiator chases pointers while the other CPUs read and write at a rate
 that goes up from point to point. Points gather where the curve bends; idle controls stand

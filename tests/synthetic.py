@@ -1,12 +1,11 @@
-"""Runs that nobody measured, for tests of what is shown: every kind, from a formula and a seed."""
+"""Synthetic runs for tests of what is shown: every kind, from a formula and a seed."""
 
 import math
 import random
 from typing import Any
 
 from tierscope.model.event import Evidence
-from tierscope.model.run import Figure
-from tierscope.model.run import Footer, Header, Limit, Measurement, Run
+from tierscope.model.run import Figure, Footer, Header, Limit, Measurement, Run
 from tierscope.model.topology import (
     Cache,
     Gpu,
@@ -36,7 +35,7 @@ PCIE = Limit(
 
 def header(**changes: Any) -> Header:
     values: dict[str, Any] = {
-        "name": "made-up",
+        "name": "synthetic",
         "started": "2026-01-05T14:03:07+00:00",
         "host": "node017",
         "command": ["tierscope", "run", "--profile", "full"],
@@ -79,7 +78,7 @@ def topology() -> Topology:
     gen4 = PcieLink(speed=16, width=16)
     return Topology(
         host="node017",
-        source="made up",
+        source="synthetic",
         cpu_model="Example 9000",
         architecture="x86_64",
         packages=[

@@ -1,7 +1,6 @@
-"""Pictures of CPU bandwidth: operations, threads, access sizes, tiers together, all paths."""
+"""Pictures of CPU bandwidth: operations, threads, access sizes, interleaved tiers, all paths."""
 
 from collections.abc import Iterator
-from itertools import groupby
 from typing import Any
 
 from tierscope.analysis.knee import knee
@@ -10,6 +9,7 @@ from tierscope.model.errors import UserError
 from tierscope.model.run import Measurement
 from tierscope.report import figures
 from tierscope.report.pictures import shapes
+from tierscope.report.pictures.matrix import matrix_of
 from tierscope.report.pictures.picture import (
     Gathered,
     Picture,
@@ -18,7 +18,6 @@ from tierscope.report.pictures.picture import (
     distinct,
     groups_by,
     label_of,
-    path_of,
     row_of,
     scale_of,
     slug,
@@ -67,13 +66,14 @@ def over_threads(gathered: Gathered) -> Iterator[Picture]:
                    what=words_of(m, ["operation", "threads"]))
             for m in group
         ]  # fmt: skip
+        x = shapes.count_axis("threads", counts)
         yield (
             Picture(
                 key=slug(f"threads {path} {order} {constants(group, *_SWEPT)}"),
                 title=f"Bandwidth over threads, {path}",
                 subtitle=_said(group, order),
                 alt=f"{_knees(group)}. The best is {_best(group)}.",
-                spec=shapes.curves(rows, shapes.count_axis("threads", counts), _rate(unit)),
+                spec=shapes.curves(rows, x, shapes.from_zero(unit)),
                 measurements=group,
             )
         )
@@ -92,16 +92,6 @@ def _mapped(measured: list[Measurement]) -> set[tuple[Any, ...]]:
 def _said(group: list[Measurement], order: str) -> str:
     parts = [f"{order} order", constants(group, "order", "operation", "threads")]
     return ", ".join(filter(None, parts))
-
-
-def _rate(unit: str) -> dict[str, Any]:
-    return {
-        "field": "value",
-        "type": "quantitative",
-        "title": unit,
-        "scale": {"zero": True},
-        "axis": {"tickCount": 6},
-    }
 
 
 def _best(group: list[Measurement]) -> str:
@@ -169,13 +159,13 @@ def _access_curves(path: str, order: str, group: list[Measurement]) -> Picture:
         title=f"Bandwidth over access size, {path}",
         subtitle=f"{order} order, {constants(group, 'order', 'access_size', 'operation')}",
         alt=f"The best is {_best(group)}.",
-        spec=shapes.curves(rows, x, _rate(unit)),
+        spec=shapes.curves(rows, x, shapes.from_zero(unit)),
         measurements=group,
     )
 
 
 def expansion(gathered: Gathered) -> list[Picture]:
-    """Bandwidth over the share of pages on the second of two tiers: what both give together."""
+    """Bandwidth over the share of pages on the second of two tiers: what both give combined."""
     shared: dict[tuple[Any, ...], list[tuple[float, Measurement]]] = {}
     for measurement in gathered.measured:
         split = _shares(measurement.target)
@@ -206,11 +196,11 @@ def expansion(gathered: Gathered) -> list[Picture]:
         pictures.append(
             Picture(
                 key=slug(f"expansion {initiator} {nodes} {len(pictures)}"),
-                title=f"Bandwidth of nodes {nodes[0]} and {nodes[1]} together, {initiator}",
+                title=f"Bandwidth of nodes {nodes[0]} and {nodes[1]} combined, {initiator}",
                 subtitle=constants(members, "operation", "threads"),
                 alt=f"The best split is {best.target} with "
                 f"{figures.with_interval(best, factor)} {unit}.",
-                spec=shapes.curves(rows, x, _rate(unit)),
+                spec=shapes.curves(rows, x, shapes.from_zero(unit)),
                 measurements=members,
             )
         )
@@ -273,38 +263,3 @@ def _one_initiator(measured: list[Measurement]) -> list[Picture]:
             )
         )
     return pictures
-
-
-def matrix_of(best: list[Measurement], what: str) -> Picture:
-    """Initiator by target, one measurement a cell."""
-    unit, factor = scale_of(best)
-    lower = best[0].unit == "ns"
-    ordered = sorted(best, key=lambda m: (_natural(m.initiator), _natural(m.target)))
-    rows = [
-        row_of(m, factor, unit, row=m.initiator, column=m.target,
-               text=figures.plain(m, factor, 4), what=f"{path_of(m)}, {what}")
-        for m in ordered
-    ]  # fmt: skip
-    fastest = best_of(best)
-    slowest = (max if lower else min)(best, key=lambda m: m.estimate or 0.0)
-    name = "Latency" if lower else "Bandwidth"
-    copies = best[0].kind == "gpu-copy"
-    start, end = ("source", "destination") if copies else ("initiator", "target")
-    said = [part for part in constants(best).split(", ") if part not in what.split(", ")]
-    better = f"{unit}, lighter is {'sooner' if lower else 'faster'}"
-    columns = sorted({m.target for m in best}, key=_natural)
-    return Picture(
-        key=slug(f"matrix {best[0].kind} {what}"),
-        title=f"{name} from {start} to {end}: {what}",
-        subtitle="; ".join(filter(None, (better, ", ".join(said)))),
-        alt=f"Fastest: {path_of(fastest)} with {figures.with_interval(fastest, factor)} {unit}; "
-        f"slowest: {path_of(slowest)} with {figures.with_interval(slowest, factor)} {unit}.",
-        spec=shapes.heatmap(rows, end, start, unit, "low" if lower else "high", columns),
-        measurements=ordered,
-    )
-
-
-def _natural(text: str) -> tuple[tuple[int, str], ...]:
-    """Order node:2 before node:10."""
-    runs = ("".join(part) for _, part in groupby(text, str.isdigit))
-    return tuple((int(run), "") if run.isdigit() else (-1, run) for run in runs)

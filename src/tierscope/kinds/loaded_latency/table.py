@@ -4,11 +4,12 @@ from rich.console import Console
 from rich.text import Text
 
 from tierscope.analysis.curve import Summary, summarize
-from tierscope.model.run import Measurement
+from tierscope.kinds.loaded_latency.points import idle_latencies, loaded_points, sound
+from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
 from tierscope.report.evidence import evidence_line, warnings
+from tierscope.report.naming import described
 from tierscope.report.style import new_table, note, title
-from tierscope.kinds.loaded_latency.points import idle_latencies, loaded_points, sound
 
 _PERCENTILES = ("p50", "p90", "p99", "p99.9")
 _DRIFT = 0.05
@@ -16,11 +17,8 @@ _DRIFT = 0.05
 _GB = 1e9
 
 
-def show_loaded_latency(console: Console, measurements: list[Measurement]) -> None:
+def show_table(console: Console, measured: list[Measurement], _run: Run) -> None:
     """Print a curve for each path, mix and load."""
-    measured = [m for m in measurements if m.status == "measured"]
-    if not measured:
-        return
     title(console, "Latency under load, GB/s and ns")
     curves: dict[str, list[Measurement]] = {}
     for measurement in measured:
@@ -131,13 +129,13 @@ def falls(members: list[Measurement], drift: float) -> list[str]:
     """
     lines = []
     highest: Measurement | None = None
-    said: Measurement | None = None
+    named: Measurement | None = None
     for m in _ordered(members):
         low, high = m.ci_low or 0.0, m.ci_high or 0.0
         if m.pattern.get("delay_ns") is None or m.estimate is None:
             continue
-        if highest is not None and highest is not said and high < (highest.ci_low or 0.0):
-            said = highest
+        if highest is not None and highest is not named and high < (highest.ci_low or 0.0):
+            named = highest
             found = [
                 f"the point at delay {point.pattern['delay_ns']} "
                 + " and ".join(doubts).replace("disturbed", "was disturbed by others")
@@ -210,3 +208,14 @@ def _bandwidth(measurement: Measurement) -> float | None:
 def _figure(measurement: Measurement, metric: str) -> float | None:
     found = (figure.estimate for figure in measurement.figures if figure.metric == metric)
     return next(found, None)
+
+
+def summary(measured: list[Measurement]) -> str:
+    """Return the range of latencies with the loads that they were measured under."""
+    by = sorted(measured, key=lambda m: m.estimate or 0.0)
+    return f"latency under load goes from {_under_load(by[0])} to {_under_load(by[-1])}"
+
+
+def _under_load(measurement: Measurement) -> str:
+    rate = _bandwidth(measurement)
+    return f"{described(measurement)} {'idle' if rate is None else f'at {rate / _GB:.3g} GB/s'}"

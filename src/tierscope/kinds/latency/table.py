@@ -22,11 +22,8 @@ _LEAST_SURE = 0.6
 _PATH = Axis("path")
 
 
-def show_latency(console: Console, measurements: list[Measurement], run: Run) -> None:
+def show_table(console: Console, measured: list[Measurement], run: Run) -> None:
     """Print, for each path, latency by working set; sweeps first."""
-    measured = [m for m in measurements if m.status == "measured"]
-    if not measured:
-        return
     title(console, "Idle latency, one thread, dependent loads")
     paths: dict[str | int, list[Measurement]] = {}
     for measurement in measured:

@@ -1,8 +1,9 @@
-"""Bandwidth-latency curves: latency of a chase over the bandwidth that runs beside it."""
+"""Bandwidth-latency curves: latency of a chase over the bandwidth of the load."""
 
 from typing import Any
 
 from tierscope.analysis.curve import Summary, summarize
+from tierscope.kinds.loaded_latency.points import idle_latencies, loaded_points, sound
 from tierscope.model.run import Measurement
 from tierscope.report import figures
 from tierscope.report.pictures import shapes
@@ -17,7 +18,6 @@ from tierscope.report.pictures.picture import (
     value_of,
     varying,
 )
-from tierscope.kinds.loaded_latency.points import idle_latencies, loaded_points, sound
 
 _INJECTED = ("delay_ns", "load_threads")
 """What says how hard a point was loaded; points of one curve differ in it."""

@@ -1,4 +1,4 @@
-"""The bandwidth tables."""
+"""The tables of bandwidth."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tierscope.analysis.knee import SHARE, knee
-from tierscope.model.run import Measurement
+from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
 from tierscope.report.evidence import evidence_line, warnings
 from tierscope.report.grid import Axis, Grid, make_grids
@@ -26,11 +26,8 @@ _CROWDED = 8
 """Columns from which on rows and columns change places where that makes fewer."""
 
 
-def show_bandwidth(console: Console, measurements: list[Measurement]) -> None:
+def show_table(console: Console, measured: list[Measurement], _run: Run) -> None:
     """Print one grid for each path and pattern."""
-    measured = [m for m in measurements if m.status == "measured"]
-    if not measured:
-        return
     unit, factor = figures.scale_of("B/s", [m.estimate or 0.0 for m in measured])
     title(console, f"Bandwidth, {unit}")
     grids: list[Grid] = []
