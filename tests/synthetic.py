@@ -4,8 +4,8 @@ import math
 import random
 from typing import Any
 
-from tierscope.model.event import Evidence, Figure
-from tierscope.model.run import Footer, Header, Limit, Measurement, Run
+from tierscope.model.event import Evidence
+from tierscope.model.run import Figure, Footer, Header, Limit, Measurement, Run
 from tierscope.model.topology import (
     Cache,
     Gpu,

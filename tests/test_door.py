@@ -14,8 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
-
 from tierscope.engine.events import stream
+
 from tierscope.engine.find import find_engine
 from tierscope.engine.query import capabilities, check, topology_xml
 from tierscope.kinds.plan import Plan

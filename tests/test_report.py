@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-
 from tierscope.engine.events import stream
+
 from tierscope.kinds.plan import Plan
 from tierscope.kinds.views import VIEWS
 from tierscope.model.event import Capabilities, CountedTraffic, Evidence, Failed, Result, Skipped

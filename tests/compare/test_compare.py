@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from tests import synthetic
+from tierscope.analysis.wander import student4
 from typer.testing import CliRunner
 
 from tierscope.analysis.compare import compare
 from tierscope.analysis.obstacles import check_allowed
-from tierscope.analysis.wander import student4
 from tierscope.cli.app import app
 from tierscope.model.comparison import Comparison
 from tierscope.model.errors import UserError

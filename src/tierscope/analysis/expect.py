@@ -9,7 +9,6 @@ no measurement matches fails, and so does one whose path was skipped or failed.
 
 from fnmatch import fnmatchcase
 
-from tierscope.analysis.caches import may_stay_in_caches
 from tierscope.analysis.concurrent import is_sum, shared
 from tierscope.analysis.rules import OF_LIMIT, Rule
 from tierscope.model.base import Model
@@ -41,7 +40,7 @@ def check(run: Run, rules: list[Rule]) -> list[Finding]:
 def _check(run: Run, rule: Rule) -> list[Finding]:
     matched = [m for m in run.measurements if _matches(rule, m)]
     measured = [m for m in matched if m.status == "measured" and _comparable(rule, m)]
-    meant = [m for m in measured if _is_meant(run, rule, m)]
+    meant = [m for m in measured if _is_meant(rule, m)]
     compared = meant if rule.every else _best_by_path(meant)
     paths = {(m.initiator, m.target) for m in compared}
     missing: dict[tuple[str, str], Measurement] = {}
@@ -64,7 +63,7 @@ def _matches(rule: Rule, m: Measurement) -> bool:
     )
 
 
-def _is_meant(run: Run, rule: Rule, m: Measurement) -> bool:
+def _is_meant(rule: Rule, m: Measurement) -> bool:
     """Whether a figure is of memory and of its path by itself, or the rule names what it is."""
     if rule.every or "id" in rule.properties:
         return True
@@ -72,7 +71,7 @@ def _is_meant(run: Run, rule: Rule, m: Measurement) -> bool:
         return "way" in rule.properties
     if shared(m):
         return is_sum(m) and (rule.initiator, rule.target) == (m.initiator, m.target)
-    return "size" in rule.properties or not may_stay_in_caches(run, m)
+    return "size" in rule.properties or not m.fits_caches
 
 
 def _comparable(rule: Rule, m: Measurement) -> bool:

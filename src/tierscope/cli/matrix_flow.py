@@ -10,7 +10,7 @@ from tierscope.cli.options import Output
 from tierscope.model.errors import ExitCode
 from tierscope.model.run import Run
 from tierscope.recipes import matrix
-from tierscope.report.matrix import show_matrix
+from tierscope.recipes.matrix_table import show_matrix
 from tierscope.topology.discover import discover
 
 _HWLOC = "--hwloc-xml"
@@ -37,7 +37,7 @@ def measure_matrix(given: dict[str, str], hwloc_xml: Path | None, output: Output
 
 def _write_hwloc_xml(run: Run, path: Path) -> None:
     from tierscope.engine.query import topology_xml
-    from tierscope.report.hwloc_xml import with_measured
+    from tierscope.recipes.hwloc_xml import with_measured
 
     content = with_measured(topology_xml(), run)
     write_file(path, content, _HWLOC, ExitCode.SOMETHING_FAILED)

@@ -31,11 +31,10 @@ def show_file(name: str, form: str) -> None:
 
 def runs_named(names: Sequence[str]) -> list[tuple[str, Run]]:
     """Read runs by file, name, tag or ``last``; each with the name to call it by."""
-    from tierscope.analysis.flat import flat_run
 
     found = [find_run(name) for name in names]
     with waiting("reading runs"):
-        return [(path.stem, flat_run(read_run(path))) for path in found]
+        return [(path.stem, read_run(path)) for path in found]
 
 
 def report_runs(

@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from tierscope.model.base import Model
+from tierscope.model.endpoint import EndpointKind
 from tierscope.model.spec import Cpus, MeasurementSpec, Pages, Placement, Region
 
 GpuIndex = Annotated[int, Field(ge=0, le=1023)]
@@ -96,6 +97,8 @@ class Transfer(Model):
 class GpuSpec(MeasurementSpec):
     """What the measurements on GPUs share."""
 
+    targets: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.NODE, EndpointKind.GPU)
+    initiators: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.GPU,)
     type_b: ClassVar[float] = 1e-3
     """Measurements of one thing differ by up to this share of the figure between processes, as
     buffers get other physical pages; no interval from one process's samples knows it."""

@@ -1,4 +1,4 @@
-"""Pictures of CPU bandwidth: operations, threads, access sizes, tiers together, all paths."""
+"""Pictures of CPU bandwidth: operations, threads, access sizes, interleaved tiers, all paths."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -165,7 +165,7 @@ def _access_curves(path: str, order: str, group: list[Measurement]) -> Picture:
 
 
 def expansion(gathered: Gathered) -> list[Picture]:
-    """Bandwidth over the share of pages on the second of two tiers: what both give together."""
+    """Bandwidth over the share of pages on the second of two tiers: what both give combined."""
     shared: dict[tuple[Any, ...], list[tuple[float, Measurement]]] = {}
     for measurement in gathered.measured:
         split = _shares(measurement.target)
@@ -196,7 +196,7 @@ def expansion(gathered: Gathered) -> list[Picture]:
         pictures.append(
             Picture(
                 key=slug(f"expansion {initiator} {nodes} {len(pictures)}"),
-                title=f"Bandwidth of nodes {nodes[0]} and {nodes[1]} together, {initiator}",
+                title=f"Bandwidth of nodes {nodes[0]} and {nodes[1]} combined, {initiator}",
                 subtitle=constants(members, "operation", "threads"),
                 alt=f"The best split is {best.target} with "
                 f"{figures.with_interval(best, factor)} {unit}.",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from tierscope.model.base import Model
+from tierscope.model.endpoint import EndpointKind
 from tierscope.model.gpu import (
     SURELY_IN_MEMORY,
     GpuBytes,
@@ -57,9 +58,11 @@ class GpuCopySpec(GpuSpec):
     """Transfers that run at once, all of them contested to the end."""
 
     metric: ClassVar[str] = "bandwidth"
+    initiators: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.NODE, EndpointKind.GPU)
     extra_properties: ClassVar[dict[str, type]] = {
         "engine": str,
         "memory": str,
+        "pages": str,
         "streams": int,
         "way": str,
         "transfers": str,

@@ -1,4 +1,4 @@
-"""Bandwidth-latency curves: latency of a chase over the bandwidth that runs beside it."""
+"""Bandwidth-latency curves: latency of a chase over the bandwidth of the load."""
 
 from typing import Any
 

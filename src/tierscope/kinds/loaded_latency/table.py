@@ -8,7 +8,7 @@ from tierscope.kinds.loaded_latency.points import idle_latencies, loaded_points,
 from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
 from tierscope.report.evidence import evidence_line, warnings
-from tierscope.report.sentences import said
+from tierscope.report.naming import described
 from tierscope.report.style import new_table, note, title
 
 _PERCENTILES = ("p50", "p90", "p99", "p99.9")
@@ -218,4 +218,4 @@ def summary(measured: list[Measurement]) -> str:
 
 def _under_load(measurement: Measurement) -> str:
     rate = _bandwidth(measurement)
-    return f"{said(measurement)} {'idle' if rate is None else f'at {rate / _GB:.3g} GB/s'}"
+    return f"{described(measurement)} {'idle' if rate is None else f'at {rate / _GB:.3g} GB/s'}"

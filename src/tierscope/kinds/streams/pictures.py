@@ -112,7 +112,7 @@ def _axis(title: str, values: list[float]) -> Spec:
 
 
 def concurrent(gathered: Gathered) -> list[Picture]:
-    """Streams that ran at the same time: each one's share of all, a bar a measurement."""
+    """Concurrent streams: each one's share of all, a bar a measurement."""
     pictures: list[Picture] = []
     several = [m for m in gathered.measured if m.pattern.get("beside")]
     for (path, beside), group in groups_by(several, "path", "beside").items():
@@ -120,7 +120,7 @@ def concurrent(gathered: Gathered) -> list[Picture]:
         names = varying(group, *_MIX[1:], "path")
         rows = []
         for m in group:
-            name = words_of(m, names) or "together"
+            name = words_of(m, names) or "all streams"
             whole = (_figure(m, _ALL) or m.estimate or 0.0) / factor
             parts = [(f"main: {path}", m.estimate or 0.0)]
             parts += list(zip(str(beside).split("; "), _beside(m), strict=False))
@@ -129,10 +129,10 @@ def concurrent(gathered: Gathered) -> list[Picture]:
                 rows.append(_part(name, part, value / factor, tip, f"{whole:.4g}"))
         pictures.append(
             Picture(
-                key=slug(f"together {path} {len(pictures)}"),
-                title=f"Streams at the same time, {path} beside others",
+                key=slug(f"concurrent {path} {len(pictures)}"),
+                title=f"Concurrent streams, {path} and others",
                 subtitle=f"main: {_said(group, *_MIX[1:], 'beside', 'threads')}",
-                alt=f"Beside the main stream: {beside}. "
+                alt=f"Concurrent with the main stream: {beside}. "
                 + "; ".join(row["tip"] for row in rows[:8]),
                 spec=stacked(rows, unit),
                 measurements=group,
@@ -146,8 +146,8 @@ def _alone(gathered: Gathered) -> list[Measurement]:
 
 
 def _beside(measurement: Measurement) -> list[float]:
-    """Return the bandwidths of the streams beside the main one, in their order."""
-    return [f.estimate for f in measurement.figures if f.metric.endswith(".bandwidth")]
+    """Return the bandwidths of the streams but the main one, in their order."""
+    return [f.estimate for f in measurement.figures if f.metric == "bandwidth" and f.part]
 
 
 def _figure(measurement: Measurement, metric: str) -> float | None:

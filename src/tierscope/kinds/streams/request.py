@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from tierscope.kinds.streams.spec import NamedStream, StreamsSpec
-from tierscope.model.endpoint import Endpoint, parse_endpoint
+from tierscope.model.endpoint import Initiator, Target, parse_initiator, parse_target
 from tierscope.model.errors import UserError
 from tierscope.model.topology import Topology
 from tierscope.plans import grammar, machine, options
@@ -37,7 +37,7 @@ def expand(request: Request, topology: Topology, thp: bool) -> Iterator[StreamsS
     text = request.options.get("beside")
     others = checked(request, "beside", _parse_beside, text) if text is not None else []
     kinds = pages(request, topology, thp)
-    for path in memory_paths(request, topology):
+    for path in memory_paths(request, topology, StreamsSpec):
         sources = checked(request, "beside", _sources, others, topology, path)
         shares = checked(request, "beside", _shares, [path.cpus, *(cpus for _, cpus in sources)])
         for kind in kinds:
@@ -61,11 +61,15 @@ def expand(request: Request, topology: Topology, thp: bool) -> Iterator[StreamsS
 
 def _sources(
     others: list[dict[str, str]], topology: Topology, main: MemoryPath
-) -> list[tuple[Endpoint, list[int]]]:
+) -> list[tuple[Initiator, list[int]]]:
     """Return the initiator of each other stream and its CPUs; main's where none is given."""
     found = []
     for other in others:
-        source = parse_endpoint(other["from"]) if "from" in other else main.initiator
+        source = (
+            parse_initiator(other["from"], StreamsSpec.initiators, "a stream")
+            if "from" in other
+            else main.initiator
+        )
         cpus = machine.initiator_cpus(topology, source) if "from" in other else main.cpus
         found.append((source, cpus))
     return found
@@ -189,13 +193,15 @@ def _beside(
     given: dict[str, str],
     number: int,
     topology: Topology,
-    ends: tuple[Endpoint, list[int], Endpoint],
+    ends: tuple[Initiator, list[int], Target],
     kind: str,
 ) -> NamedStream:
     """Return one of the other streams; ``ends``: its initiator, its share of the initiator's CPUs,
     and the main stream's target, which it has where it names none."""
     source, cpus, main_target = ends
-    target = parse_endpoint(given["to"]) if "to" in given else main_target
+    target = (
+        parse_target(given["to"], StreamsSpec.targets, "a stream") if "to" in given else main_target
+    )
     machine.check_target(topology, target)
     wanted = grammar.parse_count(given.get("threads", "all"), len(cpus))
     if wanted > len(cpus):

@@ -8,7 +8,7 @@ VIEW = View(
     method="Threads of all streams pass one gate and stop together; reads and writes are mixed "
     "line by line; bytes are those the program asked to move; medians with 95% intervals.",
     headings={
-        "beside": "beside",
+        "beside": "concurrent with",
         "bandwidth_with_write_allocate": "on the bus",
         "total_bandwidth": "all streams",
     },

@@ -20,7 +20,7 @@ from tierscope.plans.machine import MIB
 from tierscope.recipes.nvbandwidth.cases import TESTS
 from tierscope.recipes.nvbandwidth.cells import Settings, Test, make_cells, waived
 from tierscope.recipes.nvbandwidth.output import Outcome, json_of, perf_of, text_of
-from tierscope.report.sentences import what_is_wrong
+from tierscope.report.warnings import warnings_line
 from tierscope.runs.measure import measure
 from tierscope.runs.record import version
 from tierscope.topology.discover import discover
@@ -217,7 +217,7 @@ def _measure(options: argparse.Namespace) -> int:
             document["error"] = str(done.error)
             for outcome in outcomes:
                 outcome.cut = str(done.error)
-        for said in filter(None, (done.error, what_is_wrong(done.run))):
+        for said in filter(None, (done.error, warnings_line(done.run))):
             sys.stderr.write(f"tierscope: nvbandwidth: {said}\n")
         code = done.exit_code
     printer.finish(document)
@@ -261,7 +261,7 @@ class _Printer:
             print(text, end="", flush=True)
         elif _format(given) == "perf":
             print(perf_of(outcome, given.useMean), end="", flush=True)
-            if outcome.error:  # Perf lines have no place for it.
+            if outcome.failed:  # Perf lines have no place for it.
                 sys.stderr.write(f"Error: {outcome.test.name}: {outcome.error}\n")
 
     def finish(self, document: dict[str, Any]) -> None:

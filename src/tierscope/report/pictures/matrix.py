@@ -2,6 +2,7 @@
 
 from itertools import groupby
 
+from tierscope.analysis.direction import lower_is_better
 from tierscope.model.run import Measurement
 from tierscope.report import figures
 from tierscope.report.pictures import shapes
@@ -9,6 +10,7 @@ from tierscope.report.pictures.picture import (
     Picture,
     best_of,
     constants,
+    metric_name,
     path_of,
     row_of,
     scale_of,
@@ -21,7 +23,7 @@ def matrix_of(
 ) -> Picture:
     """Initiator by target, one measurement a cell."""
     unit, factor = scale_of(best)
-    lower = best[0].unit == "ns"
+    lower = lower_is_better(best[0])
     ordered = sorted(best, key=lambda m: (_natural(m.initiator), _natural(m.target)))
     rows = [
         row_of(m, factor, unit, row=m.initiator, column=m.target,
@@ -30,10 +32,10 @@ def matrix_of(
     ]  # fmt: skip
     fastest = best_of(best)
     slowest = (max if lower else min)(best, key=lambda m: m.estimate or 0.0)
-    name = "Latency" if lower else "Bandwidth"
+    name = metric_name(best[0].metric).capitalize()
     start, end = endpoints
     said = [part for part in constants(best).split(", ") if part not in what.split(", ")]
-    better = f"{unit}, lighter is {'sooner' if lower else 'faster'}"
+    better = f"{unit}, lighter is {'lower' if lower else 'faster'}"
     columns = sorted({m.target for m in best}, key=_natural)
     return Picture(
         key=slug(f"matrix {best[0].kind} {what}"),

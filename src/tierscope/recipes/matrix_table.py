@@ -8,7 +8,9 @@ from rich.console import Console
 from rich.text import Text
 
 from tierscope.analysis.curve import latency_at, summarize
-from tierscope.analysis.matrix import (
+from tierscope.kinds.loaded_latency import points as curve_points
+from tierscope.model.run import Measurement, Run
+from tierscope.recipes.matrix_figures import (
     Pair,
     curves,
     firmware_lines,
@@ -16,12 +18,10 @@ from tierscope.analysis.matrix import (
     operations,
     peak_bandwidths,
 )
-from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
 from tierscope.report.evidence import evidence_line, warnings
 from tierscope.report.run import show_end, show_machine, show_missing
 from tierscope.report.style import new_table, note, title
-from tierscope.runs import refine
 
 Value = TypeVar("Value")
 _GB = 1e9
@@ -75,10 +75,10 @@ def _peak(measurement: Measurement) -> str:
 
 
 def _at(members: list[Measurement], rate: float) -> str:
-    points = refine.loaded_points(members)
+    points = curve_points.loaded_points(members)
     if not points:
         return "·"
-    summary = summarize(points, refine.idle_latencies(members))
+    summary = summarize(points, curve_points.idle_latencies(members))
     found = latency_at(points, summary.idle, rate)
     most = summary.peak
     return f"{found:.4g}" if found else f"most is {most.bandwidth / _GB:.3g} GB/s"

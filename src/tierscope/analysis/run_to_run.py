@@ -1,4 +1,4 @@
-"""How far the medians of one machine wander from run to run, and what can be told in spite of it.
+"""Run-to-run variation of one machine's medians, and which changes are significant despite it.
 
 See ``tierscope.analysis.compare`` for the reasoning.
 """
@@ -10,11 +10,11 @@ from statistics import NormalDist, median
 from tierscope.analysis.change import Change
 
 _CONFIDENCE = 0.95
-_FEWEST_CHANGES = 8
-"""Fewer differences than this say too little about wandering."""
-_FEWEST_OF_GROUP = 6
-_SMALLEST_PATH = 5
-"""Of fewer measurements none can say that a path changed as a whole."""
+_MIN_CHANGES = 8
+"""Fewer differences than this say too little about run-to-run variation."""
+_MIN_OF_GROUP = 6
+_MIN_OF_PATH = 5
+"""Fewer measurements cannot tell that a path changed as a whole."""
 _ALIKE = 4.0
 """Times that a path's change has to be larger than what its measurements differ in."""
 _NORMAL = NormalDist().inv_cdf(0.75)
@@ -22,30 +22,30 @@ _NORMAL = NormalDist().inv_cdf(0.75)
 
 
 @dataclass(frozen=True)
-class Wander:
-    """How far medians wander, in standard deviations of logarithms."""
+class Variation:
+    """Run-to-run variation of medians, in standard deviations of logarithms."""
 
     overall: float | None
-    """The larger of all changes' and of any one group's; None of too few differences to tell."""
+    """The larger of all changes' and of any one group's; None where differences are too few."""
     groups: dict[tuple[str, bool], float]
-    """Of groups that are large enough to tell of themselves."""
+    """Of groups that are large enough."""
     usual: dict[tuple[str, bool], float]
-    """Median sampling error of each group: among many intervals of few independent samples some
-    are narrow by luck; none is trusted to be narrower than usual."""
+    """Median sampling error of each group: among many intervals of small effective sample sizes
+    some are narrow by luck; none is trusted to be narrower than usual."""
 
     @classmethod
-    def of(cls, changes: list[Change]) -> "Wander":
+    def of(cls, changes: list[Change]) -> "Variation":
         """Estimate it from all changes between two runs."""
         members: dict[tuple[str, bool], list[Change]] = {}
         for change in changes:
             members.setdefault(change.group, []).append(change)
         usual = {group: median(change.sampling for change in own) for group, own in members.items()}
-        if len(changes) < _FEWEST_CHANGES:
+        if len(changes) < _MIN_CHANGES:
             return cls(None, {}, usual)
         groups = {
             group: _scatter(_residuals(own))
             for group, own in members.items()
-            if len(own) >= _FEWEST_OF_GROUP
+            if len(own) >= _MIN_OF_GROUP
         }
         return cls(max([_scatter(_residuals(changes)), *groups.values()]), groups, usual)
 
@@ -53,11 +53,11 @@ class Wander:
         """Return the half-width of the interval of a change, one of ``judged``."""
         tail = (1 - _CONFIDENCE) / 2 / judged
         sampling = max(change.sampling, self.usual[change.group])
-        wander = self.groups.get(change.group, self.overall)
-        # Where nothing tells how far medians wander, it is at worst as far as single samples do.
-        own = change.spread if change.volatile or wander is None else 0.0
-        wandering = math.hypot(wander or 0.0, own)
-        return math.hypot(NormalDist().inv_cdf(1 - tail) * sampling, student4(1 - tail) * wandering)
+        known = self.groups.get(change.group, self.overall)
+        # Where the variation is unknown, it is at worst that of single samples.
+        own = change.spread if change.volatile or known is None else 0.0
+        varying = math.hypot(known or 0.0, own)
+        return math.hypot(NormalDist().inv_cdf(1 - tail) * sampling, student4(1 - tail) * varying)
 
 
 def _scatter(residuals: list[tuple[float, float]]) -> float:
@@ -68,8 +68,9 @@ def _scatter(residuals: list[tuple[float, float]]) -> float:
     1.17 / sqrt(n) is added.
     """
 
-    def excess(wander: float) -> float:
-        return median(abs(r) / max(1e-9, math.hypot(s, wander)) for r, s in residuals) - _NORMAL
+    def excess(variation: float) -> float:
+        scaled = (abs(r) / max(1e-9, math.hypot(s, variation)) for r, s in residuals)
+        return median(scaled) - _NORMAL
 
     if excess(0.0) <= 0:
         return 0.0
@@ -101,7 +102,7 @@ def _common_change(members: list[Change]) -> float:
     Alike: the change is far larger than what they differ in among themselves. A clock that went
     down, or a neighbour, changes some of a path's measurements more than others.
     """
-    if len(members) < _SMALLEST_PATH:
+    if len(members) < _MIN_OF_PATH:
         return 0.0
     middle = median(change.size for change in members)
     apart = 1.4826 * median(abs(change.size - middle) for change in members)

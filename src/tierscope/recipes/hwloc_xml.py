@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator
 from xml.etree import ElementTree
 
-from tierscope.analysis.matrix import idle_latencies, peak_bandwidths
 from tierscope.model.endpoint import EndpointKind, parse_endpoint
 from tierscope.model.run import Measurement, Run
+from tierscope.recipes.matrix_figures import idle_latencies, peak_bandwidths
 
 _HIGHER_FIRST, _LOWER_FIRST, _NEED_INITIATOR = 1, 2, 4  # hwloc_memattr_flag_e
 _MIB = 1 << 20
