@@ -269,7 +269,7 @@ def test_a_mix_that_is_none_is_refused(text: str) -> None:
     ("options", "message"),
     [
         ({"points": "5"}, "--points: 5 is out of range: 6 to 200 points"),
-        ({"from_": "cpus:0"}, "--from: cpus:0 has no CPU beside CPU 0"),
+        ({"from_": "cpus:0"}, "--from: cpus:0 has only CPU 0, which chases"),
         ({"load_threads": "7"}, "--load-threads: 7, but node:0 can load with 6"),
         ({"load_to": "node:3"}, "--load-to: target 'node:3'"),
         ({"load_to": "gpu:0"}, "--load-to: 'gpu:0' is a GPU; loaded-latency accepts targets of"),
