@@ -7,7 +7,7 @@ PYTEST := $(BIN)/python -m pytest
 ENGINE_SOURCES := $(shell find engine cmake -type f) CMakeLists.txt
 
 .DEFAULT_GOAL := run
-.PHONY: run build test test-python test-engine test-sanitized fuzz soak test-gpu test-arm lint format bench schema clean testbed test-testbed test-testbed-inside
+.PHONY: run build docs test test-python test-engine test-sanitized fuzz soak test-gpu test-arm lint format bench schema clean testbed test-testbed test-testbed-inside
 
 run: $(BUILD)/.installed ## Measure this machine's memory and show it
 	$(BIN)/tierscope run --profile quick
@@ -102,6 +102,9 @@ format: $(BUILD)/.environment
 
 bench: $(BUILD)/.installed ## Paired with the peers, in one run
 	$(BIN)/python bench/run.py
+
+docs: $(BUILD)/.installed ## Write docs/cli.md's description of commands from their options
+	$(BIN)/python -m tierscope.cli.reference docs/cli.md
 
 schema: $(BUILD)/.installed ## Write the door's JSON Schemas from the models
 	$(BIN)/python -m tierscope.kinds.schema

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from tests import synthetic
-from typer.testing import CliRunner
 
 from tierscope.analysis import rules
 from tierscope.analysis.expect import check
@@ -18,6 +18,7 @@ from tierscope.cli.app import app
 from tierscope.kinds.registry import KINDS
 from tierscope.kinds.words import vocabulary
 from tierscope.model.errors import UserError
+from tierscope.model.gpu import SURELY_IN_MEMORY
 from tierscope.model.metric import METRICS
 from tierscope.model.run import Measurement, Run
 from tierscope.report.check import junit_xml
@@ -65,8 +66,12 @@ def of_one_path_and_more() -> Run:
     maker = synthetic.Maker()
 
     def copy(source: str, destination: str, rate: float, **pattern: object) -> Measurement:
-        size = {"size": 1 << 30, **pattern}
-        return maker.make("gpu-copy", source, destination, size, rate, id=f"copy{maker.count}")
+        given = {"size": 1 << 30, **pattern}
+        cached = source == destination and given["size"] < SURELY_IN_MEMORY
+        return maker.make(
+            "gpu-copy", source, destination, given, rate, id=f"copy{maker.count}",
+            fits_caches=cached,
+        )  # fmt: skip
 
     return synthetic.run(
         [
@@ -257,9 +262,11 @@ def test_the_exit_status_and_the_table(
     expect.write_text(f'rules:\n  - name: memory\n    rule: "{rule}"\n')
     junit = tmp_path / "junit.xml"
     done = CliRunner().invoke(
-        app, ["check", run_file, "--expect", str(expect), "--junit", str(junit)]
+        app,
+        ["check", run_file, "--expect", str(expect), "--junit", str(junit)],
+        standalone_mode=False,
     )
-    assert done.exit_code == status
+    assert done.return_value == status
     assert ("FAIL" in done.stdout) is (status == 1)
     suite = ElementTree.parse(junit).getroot()[0]
     assert (suite.get("tests"), suite.get("failures")) == ("1", str(status))

@@ -40,7 +40,7 @@ def check(run: Run, rules: list[Rule]) -> list[Finding]:
 def _check(run: Run, rule: Rule) -> list[Finding]:
     matched = [m for m in run.measurements if _matches(rule, m)]
     measured = [m for m in matched if m.status == "measured" and _comparable(rule, m)]
-    meant = [m for m in measured if _is_meant(run, rule, m)]
+    meant = [m for m in measured if _is_meant(rule, m)]
     compared = meant if rule.every else _best_by_path(meant)
     paths = {(m.initiator, m.target) for m in compared}
     missing: dict[tuple[str, str], Measurement] = {}
@@ -63,7 +63,7 @@ def _matches(rule: Rule, m: Measurement) -> bool:
     )
 
 
-def _is_meant(run: Run, rule: Rule, m: Measurement) -> bool:
+def _is_meant(rule: Rule, m: Measurement) -> bool:
     """Whether a figure is of memory and of its path by itself, or the rule names what it is."""
     if rule.every or "id" in rule.properties:
         return True

@@ -3,25 +3,22 @@
 import json
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from contextlib import AbstractContextManager, nullcontext
 
 import click
-from rich.console import Console
 
 from tierscope.cli.options import Output
-from tierscope.kinds.plan import Plan
+from tierscope.cli.print_run import Show, print_run
+from tierscope.kinds.plan import PLAN_VERSION, Plan, Spec
 from tierscope.model.run import Refinement, Run
 from tierscope.model.topology import Topology
 from tierscope.plans.expand import expand
 from tierscope.plans.fit import check_memory, longest_seconds, peak_bytes
 from tierscope.plans.forms import form_of
 from tierscope.plans.request import Request
-from tierscope.runs.measure import Outcome, measure
+from tierscope.runs.measure import Outcome, Watch, measure
 from tierscope.runs.refine import further_seconds
 from tierscope.topology.settings import thp_available
-
-Show = Callable[[Console, Run, Path], None]
-"""Prints a run to a console; the path is the run file's."""
 
 
 def planned(requests: list[Request], topology: Topology) -> Plan:
@@ -65,43 +62,37 @@ def carry_out(
     if output.dry_run:
         _print_plan(plan, further_s, output)
         return 0
+    with progress_of(plan.measurements) as watch:
+        outcome = measure(plan, label, topology, sys.argv, output.directory, watch, refinement)
+    return finish(outcome, output, show, keep)
+
+
+def progress_of(specs: Sequence[Spec]) -> AbstractContextManager[Watch]:
+    """Return what shows the progress of these measurements, and of points that are added."""
     from tierscope.report.progress import live_progress
 
-    ids = [spec.id for spec in plan.measurements]
+    if not specs:
+        return nullcontext(lambda _: None)
+    plan = Plan(version=PLAN_VERSION, measurements=list(specs))
+    ids = [spec.id for spec in specs]
     seconds = dict(zip(ids, longest_seconds(plan), strict=True))
     longest = max(seconds.values())
-    with live_progress(plan, lambda name: seconds.get(name, longest)) as watch:
-        outcome = measure(plan, label, topology, sys.argv, output.directory, watch, refinement)
+    return live_progress(specs, lambda name: seconds.get(name, longest))
+
+
+def finish(
+    outcome: Outcome,
+    output: Output,
+    show: Show | None = None,
+    keep: Callable[[Run], None] | None = None,
+) -> int:
+    """Print a run that ended and return its exit status; raises what ended it before its time."""
     print_run(outcome.run, outcome.path, output.json, show)
     if keep:
         keep(outcome.run)
-    return status_of(outcome)
-
-
-def status_of(outcome: Outcome) -> int:
-    """Return the exit status of a run that was printed; raises what ended it before its time."""
     if outcome.error:
         raise outcome.error
     return int(outcome.exit_code)
-
-
-def print_run(run: Run, path: Path, as_json: bool, show: Show | None = None) -> None:
-    """Print a run as JSON or tables."""
-    if as_json:
-        from tierscope.runs.export import to_json
-
-        click.echo(to_json(run))
-        return
-    from tierscope.report.console import make_console
-
-    console = make_console()
-    if show is not None:
-        show(console, run, path)
-        return
-    from tierscope.kinds.views import VIEWS
-    from tierscope.report.run import show_run
-
-    show_run(console, run, path, VIEWS)
 
 
 def _print_plan(plan: Plan, further_s: float, output: Output) -> None:

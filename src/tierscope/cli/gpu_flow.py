@@ -21,17 +21,16 @@ from tierscope.topology.discover import discover
 def measure_tour(gpus: str | None, trace: bool, output: Output) -> int:
     """``tierscope gpu`` without a command."""
     from tierscope.recipes.gpu_tour import plan_of, tour
-    from tierscope.recipes.gpu_tour_report import show_story
+    from tierscope.recipes.gpu_tour_report import show_tour
     from tierscope.report.run import show_end, show_missing
 
     topology = gpu_topology()
-    chosen = _chosen(topology, gpus)
-
-    plan = plan_of(tour(topology, chosen, trace))
+    steps = tour(topology, _chosen(topology, gpus), trace)
+    plan = plan_of(steps)
     check_memory(plan, topology)
 
     def show(console: Console, run: Run, path: Path) -> None:
-        show_story(console, run)
+        show_tour(console, run, steps)
         show_missing(console, run)
         show_end(console, run, path)
 
@@ -64,7 +63,7 @@ def _chosen(topology: Topology, gpus: str | None) -> list[Gpu]:
     if gpus is None or gpus.strip() == "all":
         return topology.gpus
     try:
-        numbers = sorted(expand_counts(gpus, len(topology.gpus) - 1, least=0))
+        numbers = sorted(expand_counts(gpus, len(topology.gpus) - 1, minimum=0))
     except UserError as error:
         raise UserError(f"--gpus: {error}") from None
     return [gpu_numbered(topology, number) for number in numbers]

@@ -122,23 +122,21 @@ def export_runs(
 
 
 def _export_prometheus(run: Path, target: Path) -> int:
-    from tierscope.analysis.flat import flat_run
     from tierscope.runs.export_tables import write_prometheus
     from tierscope.runs.read import read_run
 
-    return write_prometheus(flat_run(read_run(run)), target)
+    return write_prometheus(read_run(run), target)
 
 
 def check_run(name: str, expect: Path, junit: Path | None, as_json: bool) -> int:
     """Check a run against golden values; returns the exit status."""
     from tierscope.analysis.expect import check
-    from tierscope.analysis.flat import flat_run
     from tierscope.analysis.rules import read_rules
     from tierscope.kinds.words import vocabulary
     from tierscope.runs.read import read_run
 
     rules = read_rules(expect, vocabulary())
-    run = flat_run(read_run(find_run(name)))
+    run = read_run(find_run(name))
     findings = check(run, rules)
     if junit is not None:
         from tierscope.report.check import junit_xml

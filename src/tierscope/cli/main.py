@@ -15,6 +15,8 @@ def main() -> None:
     """Run the command line; never shows a traceback unless TIERSCOPE_DEBUG asks for it."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _leave)
+    # Looking for pydantic's plugins costs time at every start, and none is used here.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     _replace_closed_streams()
     try:
         from tierscope.cli.app import app  # in here, so that Ctrl-C while it loads is quiet too

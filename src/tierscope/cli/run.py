@@ -70,7 +70,7 @@ def run(
     if resume is not None:
         if budget is not None or dry_run or out is not None:
             raise UserError("--resume continues a run as it began; only --json goes with it")
-        return resume_run(resume, json)
+        return resume_run(resume, output)
     if plan is not None:
         return measure_plan_file(plan, budget, output)
     return measure_profile(profile or "quick", budget, output)

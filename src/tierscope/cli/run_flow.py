@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from tierscope.cli.flow import carry_out, planned, print_run, refinement_of, status_of
+import click
+
+from tierscope.cli.flow import carry_out, finish, planned, progress_of, refinement_of
 from tierscope.cli.options import Output
 from tierscope.model.errors import UserError
 from tierscope.plans.fit import check_memory, fit_time
@@ -44,15 +46,20 @@ def measure_profile(name: str, budget: str | None, output: Output) -> int:
     return carry_out(name, plan, topology, output, refinement)
 
 
-def resume_run(name: str, as_json: bool) -> int:
-    """Measure what a run that was cut short lacks, into the same file."""
-    from tierscope.report.progress import live_progress
-    from tierscope.runs.resume import resume
+def resume_run(name: str, output: Output) -> int:
+    """Measure what a run lacks that was cut short or interrupted, into the same file."""
+    from tierscope.runs.resume import NothingToResumeError, resumable, resume
     from tierscope.runs.store import find_run
 
-    outcome = resume(find_run(name), live_progress)
-    print_run(outcome.run, outcome.path, as_json)
-    return status_of(outcome)
+    try:
+        found = resumable(find_run(name))
+    except NothingToResumeError as complete:
+        click.echo(str(complete), err=output.json)
+        return 0
+    topology = discover()
+    with progress_of(found.pending) as watch:
+        outcome = resume(found, topology, watch)
+    return finish(outcome, output)
 
 
 def _seconds(budget: str) -> float:

@@ -24,18 +24,17 @@ def show_file(name: str, form: str) -> None:
 
         click.echo(to_csv(run), nl=False)
         return
-    from tierscope.cli.flow import print_run
+    from tierscope.cli.print_run import print_run
 
     print_run(run, path, form == "json")
 
 
 def runs_named(names: Sequence[str]) -> list[tuple[str, Run]]:
     """Read runs by file, name, tag or ``last``; each with the name to call it by."""
-    from tierscope.analysis.flat import flat_run
 
     found = [find_run(name) for name in names]
     with waiting("reading runs"):
-        return [(path.stem, flat_run(read_run(path))) for path in found]
+        return [(path.stem, read_run(path)) for path in found]
 
 
 def report_runs(
@@ -135,13 +134,10 @@ def _share(tolerance: str) -> float:
         ) from None
 
 
-def bundle_run(name: str, output: Path | None, as_json: bool) -> None:
+def bundle_run(name: str, directory: Path | None, as_json: bool) -> None:
     """Pack a run for a bug report and say where the archive is."""
     from tierscope.runs.bundle import bundle
 
-    run = find_run(name)
-    path = output or Path(f"{run.stem}.tar.gz")
     with waiting("packing the run"):
-        content = bundle(run)
-    write_file(path, content, "--output")
+        path = bundle(find_run(name), directory)
     click.echo(json.dumps({"bundle": str(path)}) if as_json else f"bundle: {path}")

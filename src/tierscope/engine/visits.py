@@ -40,6 +40,8 @@ class LivingEngine:
         """Those that the process does not know."""
         self._process: EngineProcess | None = None
         self._current: Spec | None = None
+        self._unproven = False
+        """The process was told of measurements and has not answered since."""
 
     def plan(self, specs: Sequence[Spec]) -> None:
         """Add measurements whose ids are new."""
@@ -88,7 +90,7 @@ class LivingEngine:
 
     def close(self) -> None:
         """Let the engine leave in order."""
-        self._end_process(kill=self.interrupted)
+        self._end_process(kill=False)
 
     def interrupt(self) -> None:
         """Let the engine end its row and make no further visit; the second time, kill it."""
@@ -111,6 +113,7 @@ class LivingEngine:
                 raise BrokenError(Cause.PROTOCOL, f"the engine spoke of '{event.id}' out of turn")
             if isinstance(event, Started) and not self.interrupted:
                 process.give_up_at = time.monotonic() + _longest(spec, seconds)
+            self._unproven = False
             self._note_interruption(event)
             yield event
             if isinstance(event, Visit | Skipped | Failed):

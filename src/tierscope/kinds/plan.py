@@ -25,7 +25,7 @@ class _OfAnyKind:
 
     @staticmethod
     def __get_pydantic_core_schema__(_source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        union = Union[tuple(kind.spec for kind in KINDS.values())]  # noqa: UP007 - made here
+        union: Any = Union[tuple(kind.spec for kind in KINDS.values())]  # noqa: UP007 - made here
         return handler.generate_schema(Annotated[union, Field(discriminator="kind")])
 
 

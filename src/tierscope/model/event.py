@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, TypeAdapter, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, model_validator
 
 from tierscope.model.base import Model
 from tierscope.model.cause import Cause
@@ -221,7 +221,7 @@ class Finished(Model):
 Event = Annotated[
     Started | Progress | Visit | Skipped | Failed | Finished, Field(discriminator="event")
 ]
-EventAdapter: TypeAdapter[Event] = TypeAdapter(Event)
+EventAdapter: TypeAdapter[Event] = TypeAdapter(Event, config=ConfigDict(defer_build=True))
 
 
 class Capability(Model):

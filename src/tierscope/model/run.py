@@ -227,7 +227,7 @@ class Footer(Model):
 Record = Annotated[
     Header | PlanRecord | VisitRecord | Measurement | Footer, Field(discriminator="record")
 ]
-RecordAdapter: TypeAdapter[Record] = TypeAdapter(Record)
+RecordAdapter: TypeAdapter[Record] = TypeAdapter(Record, config=ConfigDict(defer_build=True))
 
 
 class Run(Model):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from tierscope.model.base import Model
+from tierscope.model.endpoint import EndpointKind
 
 if TYPE_CHECKING:
     from tierscope.model.limit import Limit
@@ -78,7 +79,7 @@ class Region:
 
     @property
     def total_bytes(self) -> int:
-        """Bytes of all arrays together."""
+        """Bytes of all its arrays."""
         return self.array_bytes * self.arrays
 
     def bytes_by_node(self) -> dict[int, int]:
@@ -97,6 +98,10 @@ class MeasurementSpec(Model):
     """Type B share of the estimate, which is added to each side of intervals."""
     steady: ClassVar[bool] = False
     """Evidence says whether warm-up ended and its figures held still."""
+    initiators: ClassVar[tuple[EndpointKind, ...]]
+    """Kinds of initiators that it accepts."""
+    targets: ClassVar[tuple[EndpointKind, ...]]
+    """Kinds of targets that it accepts."""
     extra_properties: ClassVar[dict[str, type]] = {}
     """What ``identity`` may have besides the pattern's own fields, and of which type."""
 
@@ -108,6 +113,11 @@ class MeasurementSpec(Model):
     target: str
     """The endpoint as asked for; the engine goes by placements."""
     sampling: Sampling = Sampling()
+
+    @classmethod
+    def kind_name(cls) -> str:
+        """The kind's name."""
+        return str(cls.model_fields["kind"].default)
 
     @abstractmethod
     def thread_cpus(self) -> list[int]:
@@ -141,13 +151,15 @@ class MeasurementSpec(Model):
         return True
 
     def host_bytes(self) -> int:
-        """Bytes of all its regions together."""
+        """Bytes of all its regions."""
         return sum(region.total_bytes for region in self.regions())
 
 
 class MemorySpec(MeasurementSpec):
     """What the measurements of CPU-reached memory share."""
 
+    initiators: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.NODE, EndpointKind.CPUS)
+    targets: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.NODE,)
     extra_properties: ClassVar[dict[str, type]] = {"policy": str, "mechanism": str}
 
     placement: Placement
@@ -175,7 +187,7 @@ class MemorySpec(MeasurementSpec):
 
 
 def last_level_bytes(caches: Sequence["Cache"], cpus: Sequence[int]) -> int:
-    """Bytes of the last-level caches that these CPUs use, together."""
+    """Sum of the bytes of all last-level caches that these CPUs use."""
     last = max((cache.level for cache in caches), default=0)
     wanted = set(cpus)
     return sum(

@@ -24,7 +24,7 @@ from tierscope.plans.request import Request
 HOST_KINDS: tuple[str, ...] = HostKind.__args__  # type: ignore[attr-defined]
 PAGES: tuple[str, ...] = Pages.__args__  # type: ignore[attr-defined]
 SAMPLING = Sampling(budget_s=1.0, sample_s=0.02)
-_MOST_CPUS = 8
+_MAX_CPUS = 8
 
 
 def require_gpus(topology: Topology) -> list[Gpu]:
@@ -69,7 +69,7 @@ def gpu_cpus(topology: Topology, gpu: Gpu) -> list[int]:
     """CPUs for a GPU's host threads: usable ones of its own node, else any usable one."""
     node = topology.node(home_node(topology, gpu))
     near = [cpu for cpu in (node.cpus if node else []) if cpu in topology.cpus]
-    return one_per_core_first(near or topology.cpus, topology.siblings)[:_MOST_CPUS]
+    return one_per_core_first(near or topology.cpus, topology.siblings)[:_MAX_CPUS]
 
 
 def host_place(node: int, memory: HostKind = "pinned", pages: Pages = "base") -> HostPlace:

@@ -1,6 +1,7 @@
 """Read a run file back, cut or whole."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -91,8 +92,11 @@ def run_of(contents: Contents) -> Run:
         from tierscope.runs.version1 import upgraded
 
         measurements = [*contents.measurements.values(), *contents.repeated]
-        upgraded_ones = [upgraded(m) for m in measurements]
-        return Run(header=contents.header, measurements=upgraded_ones, footer=contents.footer)
+        return Run(
+            header=contents.header,
+            measurements=[upgraded(m, contents.header.machine) for m in measurements],
+            footer=contents.footer,
+        )
     if contents.open:
         from tierscope.runs.conclude import concluded
 

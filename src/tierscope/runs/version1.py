@@ -3,8 +3,14 @@
 The only place that knows the names of version 1.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
+from tierscope.analysis.concurrent import shared
 from tierscope.model.cause import Cause
+from tierscope.model.gpu import SURELY_IN_MEMORY
 from tierscope.model.run import Figure, Limit, Measurement
+from tierscope.runs.version1_copies import flat
 
 _PREFIX = "bandwidth "
 """Of a transfer: "bandwidth node:0 -> gpu:1"."""
@@ -22,10 +28,14 @@ _DEGRADED = ": "
 """A link's name had the reason after it where the link ran below what it is able to."""
 
 
-def upgraded(measurement: Measurement) -> Measurement:
-    """Return a measurement of version 1 as version 2 has it."""
+def upgraded(measurement: Measurement, machine: Mapping[str, Any]) -> Measurement:
+    """Return a measurement of version 1 as version 2 has it; ``machine`` is its run's."""
+    measurement = flat(measurement)
     limit = measurement.limit
-    changes: dict[str, object] = {"figures": [_figure(one) for one in measurement.figures]}
+    changes: dict[str, object] = {
+        "figures": [_figure(one) for one in measurement.figures],
+        "fits_caches": _fits_caches(measurement, machine),
+    }
     if limit is not None:
         changes["limit"] = _limit(limit)
     if measurement.status == "measured":
@@ -46,3 +56,17 @@ def _figure(figure: Figure) -> Figure:
 
 def _limit(limit: Limit) -> Limit:
     return limit.model_copy(update={"degraded": _DEGRADED in limit.link})
+
+
+def _fits_caches(measurement: Measurement, machine: Mapping[str, Any]) -> bool:
+    """Whether caches can hold what was walked: the CPUs' largest ones, or the L2 of a GPU."""
+    if measurement.kind in ("gpu-copy", "gpu-memory"):
+        inside = measurement.initiator == measurement.target and not shared(measurement)
+        return inside and int(measurement.pattern.get("size", 0)) < SURELY_IN_MEMORY
+    caches = machine.get("caches", [])
+    walked = measurement.evidence.region_bytes if measurement.evidence else None
+    if measurement.kind not in ("bandwidth", "streams") or not caches or walked is None:
+        return False
+    last = max(int(cache["level"]) for cache in caches)
+    held = sum(int(c["size_bytes"]) * int(c["count"]) for c in caches if c["level"] == last)
+    return walked <= held

@@ -27,7 +27,7 @@ OPERATIONS = ("fetch-and-add", "compare-and-swap")
 
 def expand(request: Request, topology: Topology, thp: bool) -> Iterator[AtomicsSpec]:
     """Yield a measurement for each combination; unasked, shared counters lie in one line."""
-    for path in memory_paths(request, topology):
+    for path in memory_paths(request, topology, AtomicsSpec):
         own_size = machine.default_size(topology, path.cpus, path.nodes, 1)
         for operation, shared, kind, threads in itertools.product(
             choices(request, "op", OPERATIONS) or [OPERATIONS[0]],

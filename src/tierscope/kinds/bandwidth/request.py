@@ -30,7 +30,7 @@ ORDERS = ("sequential", "reverse", "strided", "random")
 
 def expand(request: Request, topology: Topology, thp: bool) -> Iterator[BandwidthSpec]:
     """Yield a measurement for each combination of options."""
-    for path in memory_paths(request, topology):
+    for path in memory_paths(request, topology, BandwidthSpec):
         for values, threads in _points(request, topology, path, thp):
             fields = {
                 **of_path(request, path),

@@ -73,8 +73,8 @@ class GpuLatencySpec(GpuSpec):
     def identity(self) -> dict[str, Any]:
         """The pattern, and the kind of host memory."""
         pattern = self.pattern.model_dump(mode="json", exclude_none=True)
-        host = isinstance(self.memory, HostPlace)
-        return {**pattern, "memory": self.memory.memory if host else ""}
+        kind = self.memory.memory if isinstance(self.memory, HostPlace) else ""
+        return {**pattern, "memory": kind}
 
     def fits_caches(self, caches: Sequence["Cache"]) -> bool:  # noqa: ARG002 - the CPUs'
         """Whether a GPU's L2 may hold what the chase goes through."""

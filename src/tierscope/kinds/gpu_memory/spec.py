@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from tierscope.model.base import Model
+from tierscope.model.endpoint import EndpointKind
 from tierscope.model.gpu import SURELY_IN_MEMORY, GpuIndex, GpuSpec
 from tierscope.model.spec import Bytes, Region
 
@@ -39,6 +40,7 @@ class GpuMemorySpec(GpuSpec):
     """Bandwidth of a GPU's own memory, or of its L2 where the arrays fit there."""
 
     metric: ClassVar[str] = "bandwidth"
+    targets: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.GPU,)
 
     kind: Literal["gpu-memory"] = "gpu-memory"
     gpu: GpuIndex

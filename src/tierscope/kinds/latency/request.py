@@ -24,11 +24,11 @@ from tierscope.plans.request import Request, RequestForm
 
 def expand(request: Request, topology: Topology, thp: bool) -> Iterator[LatencySpec]:
     """Yield a measurement for each combination, by the first CPU of each initiator."""
-    for path in memory_paths(request, topology):
+    for path in memory_paths(request, topology, LatencySpec):
         default = machine.default_size(topology, path.cpus[:1], path.nodes, 1)
         for order, stride, kind, size in itertools.product(
             choices(request, "order", CHASE_ORDERS) or ["random"],
-            sizes(request, "stride") or [None],
+            sizes(request, "stride") or [0],
             pages(request, topology, thp),
             sizes(request, "size") or [default],
         ):
@@ -40,7 +40,7 @@ def expand(request: Request, topology: Topology, thp: bool) -> Iterator[LatencyS
                 "id": identity([*parts, *path.placed_as(request)]),
                 "cpu": path.cpus[0],
                 "pattern": {"order": order, "pages": kind, "size": size}
-                | ({"stride": stride} if stride is not None else {}),
+                | ({"stride": stride} if stride else {}),
             }
             try:
                 yield LatencySpec.model_validate(fields)
@@ -63,8 +63,8 @@ REQUEST = RequestForm(
     ),
     expand=expand,
     help="""\
-The first CPU of each initiator measures. A range of sizes shows the caches' plateaus beside the
-cache sizes that the system names.""",
+The first CPU of each initiator measures. A range of sizes shows the caches as plateaus, next to
+the sizes that the system reports.""",
     examples=(
         "latency --size 4k..1g",
         "latency --from node:0 --to node:* --size 1g --pages thp,base",

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from tierscope.kinds.loaded_latency.curves import MIN_POINTS, first_points
 from tierscope.kinds.loaded_latency.spec import LoadedLatencySpec
-from tierscope.model.endpoint import Endpoint, parse_endpoint
+from tierscope.model.endpoint import Initiator, Target
 from tierscope.model.errors import UserError
 from tierscope.model.run import Refinement
 from tierscope.model.topology import Topology
@@ -19,12 +19,14 @@ from tierscope.plans.axes import (
     checked,
     choices,
     identity,
+    initiators,
     memory_paths,
     of_path,
     pages,
     reason,
     sampling,
     sizes,
+    targets,
 )
 from tierscope.plans.options import CHASE_ORDERS, Option
 from tierscope.plans.request import Request, RequestForm
@@ -46,11 +48,10 @@ def expand(request: Request, topology: Topology, thp: bool) -> Iterator[LoadedLa
     orders = choices(request, "order", CHASE_ORDERS) or ["random"]
     load_orders = choices(request, "load-order", LOAD_ORDERS) or ["sequential"]
     kinds = pages(request, topology, thp)
-    for path in memory_paths(request, topology):
-        sources = _endpoints(request, "load-from") or [path.initiator]
-        targets = _endpoints(request, "load-to") or [path.target]
+    for path in memory_paths(request, topology, LoadedLatencySpec):
+        sources, loaded = _of_load(request, path)
         for source, target, mix, order, load_order, kind in itertools.product(
-            sources, targets, mixes, orders, load_orders, kinds
+            sources, loaded, mixes, orders, load_orders, kinds
         ):
             cpus = _load_cpus(request, topology, path, source)
             checked(request, "load-to", machine.check_target, topology, target)
@@ -128,15 +129,18 @@ def _mixes(request: Request) -> list[tuple[int, str]]:
     ]
 
 
-def _endpoints(request: Request, option: str) -> list[Endpoint]:
-    if option not in request.options:
-        return []
-    words = grammar.split_endpoints(request.options[option])
-    return checked(request, option, lambda: [parse_endpoint(word) for word in words])
+def _of_load(request: Request, path: MemoryPath) -> tuple[list[Initiator], list[Target]]:
+    """What loads and what is loaded: the chase's own where nothing else is asked for."""
+    sources, loaded = [path.initiator], [path.target]
+    if "load-from" in request.options:
+        sources = initiators(request, "load-from", LoadedLatencySpec)
+    if "load-to" in request.options:
+        loaded = targets(request, "load-to", LoadedLatencySpec)
+    return sources, loaded
 
 
 def _load_cpus(
-    request: Request, topology: Topology, path: MemoryPath, source: Endpoint
+    request: Request, topology: Topology, path: MemoryPath, source: Initiator
 ) -> list[int]:
     """CPUs that load: without the chase's own, and without its core where others are left."""
     chase = path.cpus[0]
@@ -148,7 +152,7 @@ def _load_cpus(
     if not apart:
         raise request.wrong(
             option,
-            f"{source} has no CPU beside CPU {chase}, which chases; name more in --load-from",
+            f"{source} has only CPU {chase}, which chases; name more CPUs in --load-from",
         )
     if "load-threads" not in request.options:
         return apart
@@ -161,7 +165,7 @@ def _load_cpus(
 
 
 def _sizes_of(
-    request: Request, topology: Topology, path: MemoryPath, cpus: list[int], target: Endpoint
+    request: Request, topology: Topology, path: MemoryPath, cpus: list[int], target: Target
 ) -> Iterator[tuple[int, int, int]]:
     """Yield the chase's size and stride, and the load's size."""
     both = set(path.nodes) & set(target.numbers)
@@ -176,7 +180,7 @@ def _sizes_of(
 
 
 def _parts(
-    request: Request, path: MemoryPath, source: Endpoint, target: Endpoint, mix: tuple[int, str]
+    request: Request, path: MemoryPath, source: Initiator, target: Target, mix: tuple[int, str]
 ) -> list[str]:
     """Parts of a curve's id: what loads and what is loaded."""
     parts = [request.name or "loaded", *path.names]

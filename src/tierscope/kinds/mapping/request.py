@@ -19,7 +19,7 @@ _HUGE = {"2m": 2 * MIB, "thp": 2 * MIB, "1g": GIB}
 
 def expand(request: Request, topology: Topology, thp: bool) -> Iterator[MappingSpec]:
     """Yield a measurement for each combination, by the first CPU of each initiator."""
-    for path in memory_paths(request, topology):
+    for path in memory_paths(request, topology, MappingSpec):
         for sharing, kind in itertools.product(
             choices(request, "sharing", ("private", "shared")) or ["private"],
             pages(request, topology, thp),

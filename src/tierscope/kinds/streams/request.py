@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from tierscope.kinds.streams.spec import NamedStream, StreamsSpec
-from tierscope.model.endpoint import Endpoint, parse_endpoint
+from tierscope.model.endpoint import Initiator, Target, parse_initiator, parse_target
 from tierscope.model.errors import UserError
 from tierscope.model.topology import Topology
 from tierscope.plans import grammar, machine, options
@@ -28,8 +28,8 @@ from tierscope.plans.options import STREAM_ORDERS, Option
 from tierscope.plans.request import Request, RequestForm
 
 _BESIDE = ("name", "from", "to", "mix", "order", "access-size", "threads", "size", "delay")
-_FARTHEST = 1 << 20
-_LONGEST_DELAY = 10**9
+_MAX_PREFETCH = 1 << 20
+_MAX_DELAY_NS = 10**9
 
 
 def expand(request: Request, topology: Topology, thp: bool) -> Iterator[StreamsSpec]:
@@ -37,7 +37,7 @@ def expand(request: Request, topology: Topology, thp: bool) -> Iterator[StreamsS
     text = request.options.get("beside")
     others = checked(request, "beside", _parse_beside, text) if text is not None else []
     kinds = pages(request, topology, thp)
-    for path in memory_paths(request, topology):
+    for path in memory_paths(request, topology, StreamsSpec):
         sources = checked(request, "beside", _sources, others, topology, path)
         shares = checked(request, "beside", _shares, [path.cpus, *(cpus for _, cpus in sources)])
         for kind in kinds:
@@ -61,11 +61,15 @@ def expand(request: Request, topology: Topology, thp: bool) -> Iterator[StreamsS
 
 def _sources(
     others: list[dict[str, str]], topology: Topology, main: MemoryPath
-) -> list[tuple[Endpoint, list[int]]]:
+) -> list[tuple[Initiator, list[int]]]:
     """Return the initiator of each other stream and its CPUs; main's where none is given."""
     found = []
     for other in others:
-        source = parse_endpoint(other["from"]) if "from" in other else main.initiator
+        source = (
+            parse_initiator(other["from"], StreamsSpec.initiators, "a stream")
+            if "from" in other
+            else main.initiator
+        )
         cpus = machine.initiator_cpus(topology, source) if "from" in other else main.cpus
         found.append((source, cpus))
     return found
@@ -138,7 +142,8 @@ def _swept(
                 }
             )
         except ValidationError as error:
-            option = blamed(request, error, ("prefetch", "size"))
+            of_pattern = error.errors()[0]["loc"] == ("pattern",)  # prefetch and order
+            option = "prefetch" if of_pattern else blamed(request, error, ("size", "access-size"))
             raise request.wrong(option, reason(error)) from None
 
 
@@ -189,13 +194,15 @@ def _beside(
     given: dict[str, str],
     number: int,
     topology: Topology,
-    ends: tuple[Endpoint, list[int], Endpoint],
+    main: tuple[Initiator, list[int], Target],
     kind: str,
 ) -> NamedStream:
-    """Return one of the other streams; ``ends``: its initiator, its share of the initiator's CPUs,
-    and the main stream's target, which it has where it names none."""
-    source, cpus, main_target = ends
-    target = parse_endpoint(given["to"]) if "to" in given else main_target
+    """Return one of the other streams; ``main``: its initiator, its share of the initiator's CPUs,
+    and the main stream's target, for one that names none."""
+    source, cpus, main_target = main
+    target = (
+        parse_target(given["to"], StreamsSpec.targets, "a stream") if "to" in given else main_target
+    )
     machine.check_target(topology, target)
     wanted = grammar.parse_count(given.get("threads", "all"), len(cpus))
     if wanted > len(cpus):
@@ -244,8 +251,8 @@ def _distances(request: Request) -> list[int]:
 
     def parse() -> list[int]:
         found = grammar.expand_sizes(request.options["prefetch"])
-        if max(found) > _FARTHEST:
-            raise UserError(f"{max(found)} is out of range: at most {_FARTHEST}")
+        if max(found) > _MAX_PREFETCH:
+            raise UserError(f"{max(found)} is out of range: at most {_MAX_PREFETCH}")
         return found
 
     return checked(request, "prefetch", parse) if "prefetch" in request.options else []
@@ -257,9 +264,9 @@ def _delays(text: str) -> list[int]:
         found = grammar.expand_sizes(text)
     except UserError:
         found = []
-    if not found or max(found) > _LONGEST_DELAY:
+    if not found or max(found) > _MAX_DELAY_NS:
         raise UserError(
-            f"'{text}' is not whole nanoseconds from 0 to {_LONGEST_DELAY}, such as 0,100,2000"
+            f"'{text}' is not whole nanoseconds from 0 to {_MAX_DELAY_NS}, such as 0,100,2000"
         )
     return found
 

@@ -261,7 +261,7 @@ class _Printer:
             print(text, end="", flush=True)
         elif _format(given) == "perf":
             print(perf_of(outcome, given.useMean), end="", flush=True)
-            if outcome.error:  # Perf lines have no place for it.
+            if outcome.failed:  # Perf lines have no place for it.
                 sys.stderr.write(f"Error: {outcome.test.name}: {outcome.error}\n")
 
     def finish(self, document: dict[str, Any]) -> None:

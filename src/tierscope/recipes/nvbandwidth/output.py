@@ -37,17 +37,28 @@ class Outcome:
         return len(self.found) == len(self.cells)
 
     @property
+    def failed(self) -> bool:
+        """Whether a cell that the hardware can measure has no value, or was cut."""
+        cut = any(entry.stop == "interrupted" for entry in self.found.values())
+        return bool(self._wrong) or cut or not self.complete
+
+    @property
     def error(self) -> str:
-        """Why a cell that the hardware can measure has no value, or was cut; empty where none."""
-        wrong = [
-            "; ".join(filter(None, (entry.reason, entry.remedy)))
+        """Why it failed; empty where it did not."""
+        if not self.failed:
+            return ""
+        first = self._wrong[0] if self._wrong else None
+        said = "; ".join(filter(None, (first.reason, first.remedy))) if first else self.cut
+        return said or "failed"
+
+    @property
+    def _wrong(self) -> list[Measurement]:
+        """Cells that failed, or were skipped although the hardware can do them."""
+        return [
+            entry
             for entry in self.found.values()
             if entry.status == "failed" or (entry.status == "skipped" and not _cannot(entry))
         ]
-        if wrong:
-            return wrong[0]
-        partly = any(entry.stop == "interrupted" for entry in self.found.values())
-        return "" if self.complete and not partly else self.cut
 
     @property
     def measured(self) -> bool:
@@ -57,7 +68,7 @@ class Outcome:
     @property
     def status(self) -> Literal["Passed", "Waived", "Error"]:
         """As nvbandwidth says it: a test case is waived where the hardware can do no cell of it."""
-        if self.error:
+        if self.failed:
             return "Error"
         return "Passed" if self.measured else "Waived"
 
@@ -131,7 +142,7 @@ def text_of(outcome: Outcome, verbose: bool, mean: bool, perf: bool = False) -> 
         single = not key.endswith(("read1", "read2", "write1", "write2"))
         more = _statistics(key, values, verbose, single) if values else []
         lines += [title, *_table(matrix), "", head, *more, ""]
-    if outcome.error:
+    if outcome.failed:
         lines += [f"Error: {name}: {outcome.error}", ""]
     return "\n".join(lines) + "\n"
 
@@ -228,7 +239,7 @@ def json_of(outcome: Outcome, verbose: bool, mean: bool) -> dict[str, Any]:
     }
     if verbose:
         entry |= {"min": min(values), "max": max(values), "average": statistics.fmean(values)}
-    if outcome.error:
+    if outcome.failed:
         entry["error"] = outcome.error
     return entry
 
