@@ -59,7 +59,8 @@ def resume_run(name: str, output: Output) -> int:
         click.echo(str(complete), err=output.json)
         return 0
     topology = discover()
-    with progress_of(Plan(version=PLAN_VERSION, measurements=list(found.book.specs.values()))) as watch:
+    specs = list(found.book.specs.values())
+    with progress_of(Plan(version=PLAN_VERSION, measurements=specs)) as watch:
         outcome = resume(found, topology, watch)
     return finish(outcome, output)
 
