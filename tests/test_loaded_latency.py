@@ -147,10 +147,10 @@ def test_a_curve_that_rises_says_nothing() -> None:
 @pytest.mark.parametrize(
     ("evidence", "drift", "why"),
     [
-        ({"disturbed": 3}, 0.2, "the point at delay 1000 was disturbed by others"),
+        ({"disturbed": 3}, 0.2, "the point at delay 1000 was disturbed by other programs"),
         ({"settled": False}, 0.0, "the point at delay 1000 did not settle"),
         ({}, 0.2, "idle controls differ by 20%"),
-        ({}, 0.01, "nothing seen here explains it"),
+        ({}, 0.01, "unexplained, measure again"),
     ],
 )
 def test_a_curve_that_falls_says_why(evidence: dict[str, object], drift: float, why: str) -> None:
@@ -269,7 +269,7 @@ def test_a_mix_that_is_none_is_refused(text: str) -> None:
     ("options", "message"),
     [
         ({"points": "5"}, "--points: 5 is out of range: 6 to 200 points"),
-        ({"from_": "cpus:0"}, "--from: cpus:0 has no CPU beside CPU 0"),
+        ({"from_": "cpus:0"}, "--from: cpus:0 has only CPU 0, which chases"),
         ({"load_threads": "7"}, "--load-threads: 7, but node:0 can load with 6"),
         ({"load_to": "node:3"}, "--load-to: target 'node:3'"),
         ({"load_to": "gpu:0"}, "--load-to: 'gpu:0' is a GPU; loaded-latency accepts targets of"),

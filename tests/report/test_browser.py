@@ -15,8 +15,8 @@ from tests.report.hostile import STRINGS, hostile_run
 
 from tierscope.analysis.compare import compare
 from tierscope.kinds.views import VIEWS
-from tierscope.report.html.page import render_report
 from tierscope.report.html.compare import render_comparison
+from tierscope.report.html.page import render_report
 
 WIDTHS = (360, 800, 1440)
 SCHEMES = ("light", "dark")
@@ -31,7 +31,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("report") / "report.html"
-    path.write_text(render_report([("made-up", synthetic.full())], VIEWS))
+    path.write_text(render_report([("synthetic", synthetic.full())], VIEWS))
     return path
 
 

@@ -63,7 +63,7 @@ def _chosen(topology: Topology, gpus: str | None) -> list[Gpu]:
     if gpus is None or gpus.strip() == "all":
         return topology.gpus
     try:
-        numbers = sorted(expand_counts(gpus, len(topology.gpus) - 1, least=0))
+        numbers = sorted(expand_counts(gpus, len(topology.gpus) - 1, minimum=0))
     except UserError as error:
         raise UserError(f"--gpus: {error}") from None
     return [gpu_numbered(topology, number) for number in numbers]

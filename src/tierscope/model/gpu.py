@@ -36,7 +36,7 @@ ALONE = ("pageable", "managed", "managed-prefetch")
 
 
 class HostPlace(Model):
-    """Host memory as one end of a transfer."""
+    """Host memory as one endpoint of a transfer."""
 
     where: Literal["host"] = "host"
     memory: HostKind = "pinned"
@@ -55,7 +55,7 @@ class HostPlace(Model):
 
 
 class GpuPlace(Model):
-    """A GPU's memory as one end of a transfer."""
+    """A GPU's memory as one endpoint of a transfer."""
 
     where: Literal["gpu"] = "gpu"
     gpu: GpuIndex
@@ -82,16 +82,16 @@ class Transfer(Model):
     @model_validator(mode="after")
     def _check(self) -> "Transfer":
         if isinstance(self.source, HostPlace) and isinstance(self.destination, HostPlace):
-            raise ValueError("a transfer has a GPU at one end at least")
+            raise ValueError("one endpoint of a transfer at least is a GPU")
         if isinstance(self.destination, HostPlace) and self.destination.memory == "managed":
             raise ValueError("managed memory comes over on demand as a source only")
         return self
 
     @property
     def alone(self) -> bool:
-        """Whether it cannot run beside others."""
-        ends = (self.source, self.destination)
-        return any(isinstance(end, HostPlace) and end.memory in ALONE for end in ends)
+        """Whether it cannot run at the same time as others."""
+        places = (self.source, self.destination)
+        return any(isinstance(place, HostPlace) and place.memory in ALONE for place in places)
 
 
 class GpuSpec(MeasurementSpec):

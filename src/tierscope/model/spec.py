@@ -79,7 +79,7 @@ class Region:
 
     @property
     def total_bytes(self) -> int:
-        """Bytes of all arrays together."""
+        """Bytes of all its arrays."""
         return self.array_bytes * self.arrays
 
     def bytes_by_node(self) -> dict[int, int]:
@@ -151,7 +151,7 @@ class MeasurementSpec(Model):
         return True
 
     def host_bytes(self) -> int:
-        """Bytes of all its regions together."""
+        """Bytes of all its regions."""
         return sum(region.total_bytes for region in self.regions())
 
 
@@ -187,7 +187,7 @@ class MemorySpec(MeasurementSpec):
 
 
 def last_level_bytes(caches: Sequence["Cache"], cpus: Sequence[int]) -> int:
-    """Bytes of the last-level caches that these CPUs use, together."""
+    """Sum of the bytes of all last-level caches that these CPUs use."""
     last = max((cache.level for cache in caches), default=0)
     wanted = set(cpus)
     return sum(

@@ -93,15 +93,15 @@ def _set_up_seconds(plan: Plan) -> list[float]:
 def fit_time(plan: Plan, seconds: float, strictly: bool = True) -> Plan:
     """Shrink sampling budgets so that the whole plan is expected to take at most ``seconds``.
 
-    Where even the least budgets would take longer, raises UserError, or, unless ``strictly``,
+    Where even the smallest budgets would take longer, raises UserError, or, unless ``strictly``,
     returns the plan with those.
     """
     specs = plan.measurements
     set_up = sum(_set_up_seconds(plan))
-    least = set_up + MIN_BUDGET_S * len(specs)
-    if least > seconds and strictly:
+    shortest = set_up + MIN_BUDGET_S * len(specs)
+    if shortest > seconds and strictly:
         raise UserError(
-            f"{len(specs)} measurements need at least {least:.0f} s, not {seconds:g} s; "
+            f"{len(specs)} measurements need at least {shortest:.0f} s, not {seconds:g} s; "
             "ask for fewer, for smaller sizes, or for a longer --budget"
         )
     wanted = sum(spec.sampling.budget_s for spec in specs)

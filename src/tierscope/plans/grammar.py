@@ -50,15 +50,15 @@ def format_size(size: int) -> str:
     return str(size)
 
 
-def parse_count(text: str, every: int, least: int = 1) -> int:
-    """Parse a number from ``least`` on; ``all`` is ``every``."""
+def parse_count(text: str, every: int, minimum: int = 1) -> int:
+    """Parse a number from ``minimum`` on; ``all`` is ``every``."""
     word = text.strip()
     if word == "all":
         return every
     if not (word.isascii() and word.isdigit() and len(word) <= 9):
         raise UserError(f"'{text}' is neither a count such as 4 nor the word 'all'")
-    if int(word) < least:
-        raise UserError(f"{word} is too few; the least is {least}")
+    if int(word) < minimum:
+        raise UserError(f"{word} is too few; the minimum is {minimum}")
     return int(word)
 
 
@@ -109,9 +109,9 @@ def expand_sizes(text: str) -> list[int]:
     return _expand(text, parse_size, ("*", "2"))
 
 
-def expand_counts(text: str, every: int, least: int = 1) -> list[int]:
+def expand_counts(text: str, every: int, minimum: int = 1) -> list[int]:
     """Expand a list of counts and ranges; ranges go up by one unless told."""
-    return _expand(text, lambda word: parse_count(word, every, least), ("+", "1"))
+    return _expand(text, lambda word: parse_count(word, every, minimum), ("+", "1"))
 
 
 def split_words(text: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 from tierscope.model.endpoint import Endpoint, EndpointKind, Initiator, Target, format_ranges
 from tierscope.model.errors import UserError
-from tierscope.model.spec import NodeShare, Placement
+from tierscope.model.spec import NodeShare, Placement, last_level_bytes
 from tierscope.model.topology import Node, Topology
 
 GIB = 1 << 30
@@ -167,16 +167,6 @@ def best_initiator(topology: Topology, target: Node) -> Node:
     return min(nodes, key=lambda node: (target.distances.get(node.number, 1 << 30), node.number))
 
 
-def last_level_caches(topology: Topology, cpus: list[int]) -> int:
-    """Bytes of all last-level caches of these CPUs together, as the system names them."""
-    last = max((cache.level for cache in topology.caches), default=0)
-    return sum(
-        cache.size_bytes
-        for cache in topology.caches
-        if cache.level == last and set(cache.cpus) & set(cpus)
-    )
-
-
 def default_size(topology: Topology, cpus: list[int], nodes: list[int], arrays: int) -> int:
     """Bytes of an array that the CPUs' caches cannot hold and that the nodes can.
 
@@ -188,9 +178,9 @@ def default_size(topology: Topology, cpus: list[int], nodes: list[int], arrays: 
     """
     if topology.emulated:
         return _EMULATED_SIZE
-    wanted = max(4 * last_level_caches(topology, cpus), _MIN_SIZE)
-    most = _MAX_SIZE_VIRTUAL if topology.virtual else _MAX_SIZE
-    size = min(1 << (wanted - 1).bit_length(), most)
+    wanted = max(4 * last_level_bytes(topology.caches, cpus), _MIN_SIZE)
+    largest = _MAX_SIZE_VIRTUAL if topology.virtual else _MAX_SIZE
+    size = min(1 << (wanted - 1).bit_length(), largest)
     found = (topology.node(number) for number in nodes)
     free = [node.free_bytes for node in found if node and node.free_bytes is not None]
     if topology.memory_left_bytes is not None:

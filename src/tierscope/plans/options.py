@@ -2,7 +2,7 @@
 
 Flags of the command line, keys of YAML plans, ``--help``, docs/cli.md and error messages come from
 here. An option that several kinds take stands in this module; one that a single kind takes stands
-beside that kind's request. Values have the grammar of ``plans.grammar``.
+in that kind's request. Values have the grammar of ``plans.grammar``.
 """
 
 from dataclasses import dataclass, replace

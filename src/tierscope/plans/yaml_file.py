@@ -34,7 +34,7 @@ def read_text(path: Path, what: str) -> str:
         raise UserError(f"{what} '{path}' cannot be read: {error.strerror}") from None
     if len(content) > MAX_BYTES:
         raise UserError(
-            f"{what} '{path}' is larger than {MAX_BYTES >> 20} MiB, the most for a {what}"
+            f"{what} '{path}' is larger than {MAX_BYTES >> 20} MiB, the maximum for a {what}"
         )
     try:
         return content.decode()

@@ -49,10 +49,10 @@ def _with_one(to_one: bool) -> Callable[[Topology, CopyEngine], Sets]:
     def make(topology: Topology, engine: CopyEngine) -> Sets:
         gpus = [gpu.index for gpu in require_gpus(topology)]
         for one in gpus:
-            ends = [(gpu, one) if to_one else (one, gpu) for gpu in gpus if gpu != one]
+            pairs = [(gpu, one) if to_one else (one, gpu) for gpu in gpus if gpu != one]
             transfers = [
                 transfer(gpu_place(source), gpu_place(destination), engine, writes=True)
-                for source, destination in ends
+                for source, destination in pairs
             ]
             if transfers:
                 yield f"{'all-to-one' if to_one else 'one-to-all'}.gpu{one}", transfers

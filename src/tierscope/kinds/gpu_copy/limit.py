@@ -1,4 +1,4 @@
-"""What the links of concurrent copies let through together."""
+"""The limit of concurrent copies, whose links are shared."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -12,9 +12,9 @@ from tierscope.model.transfers import issuer_and_memory
 def limit_of_set(paths: Paths, transfers: Sequence[Transfer]) -> Limit | None:
     """The limit of transfers that run at once; None where no link's rate is known.
 
-    Of transfers between GPUs it is what all sources together can send or all destinations together
-    can take, whichever is less; of those with the host what their links, the switches and the host
-    memory that they share let through.
+    Of transfers between GPUs it is the total that all sources can send or all destinations can
+    take, whichever is less; of those with the host, what their links, the switches and the host
+    memory that they share can carry.
     """
     limits = [transfer_limit(paths, entry) for entry in transfers]
     known = [limit for limit in limits if limit is not None]
@@ -33,8 +33,8 @@ def limit_of_set(paths: Paths, transfers: Sequence[Transfer]) -> Limit | None:
         value=value,
         unit="B/s",
         link=_names_of(named),
-        formula=f"what {'shared links and memory' if shared else 'the links'} let through "
-        f"together, over {len(known)} transfers = {value / 1e9:.1f} GB/s; {named[0].formula}",
+        formula=f"what {'shared links and memory' if shared else 'the links'} can carry "
+        f"of {len(known)} concurrent transfers = {value / 1e9:.1f} GB/s; {named[0].formula}",
         source=named[0].source,
         degraded=any(limit.degraded for limit in named),
     )
@@ -70,14 +70,14 @@ def _of_gpus(one: Transfer) -> bool:
     return isinstance(one.source, GpuPlace) and isinstance(one.destination, GpuPlace)
 
 
-def _through(paths: Paths, ends: Iterable[tuple[MemoryPlace, MemoryPlace, float]]) -> float:
-    """bytes/s that the first endpoints of transfers between GPUs send (or take) together.
+def _through(paths: Paths, pairs: Iterable[tuple[MemoryPlace, MemoryPlace, float]]) -> float:
+    """bytes/s that the first endpoints of transfers between GPUs send (or take) in total.
 
     A GPU's links to a switch, or its PCIe link, serve all of its peers, so they count once;
     straight NVLinks serve one peer, so they add up.
     """
     links: dict[tuple[int, int | None], float] = defaultdict(float)
-    for end, other, value in ends:
+    for end, other, value in pairs:
         assert isinstance(end, GpuPlace)
         assert isinstance(other, GpuPlace)
         gpu, peer = paths.topology.gpu(end.gpu), paths.topology.gpu(other.gpu)
@@ -88,7 +88,7 @@ def _through(paths: Paths, ends: Iterable[tuple[MemoryPlace, MemoryPlace, float]
 
 
 def _with_host(paths: Paths, pairs: list[tuple[Transfer, Limit]]) -> tuple[float, list[Limit]]:
-    """bytes/s of transfers with the host together, and what they share that bounds them."""
+    """bytes/s of all transfers with the host, and what they share that bounds them."""
     rates = [limit.value for _, limit in pairs]
     users: dict[tuple[str, str], list[int]] = defaultdict(list)
     bounds: dict[tuple[str, str], Limit] = {}
@@ -97,7 +97,7 @@ def _with_host(paths: Paths, pairs: list[tuple[Transfer, Limit]]) -> tuple[float
             emulated = paths.topology.virtual and hop.role is HopRole.SWITCH
             if hop.limit is None or hop.parallel or emulated:
                 continue
-            # A link has its rate each way, memory its rate for both ways together.
+            # A link has its rate each way, memory one rate for both ways.
             both_ways = hop.role is HopRole.MEMORY
             way = "both" if both_ways else one.destination.where
             users[hop.name, way].append(number)
@@ -105,9 +105,9 @@ def _with_host(paths: Paths, pairs: list[tuple[Transfer, Limit]]) -> tuple[float
     shared = []
     # Users of a GPU's link are among its switch's, and those among the memory's: fewest first.
     for key in sorted(users, key=lambda key: len(users[key])):
-        wanted, most = sum(rates[number] for number in users[key]), bounds[key].value
-        if wanted > most:
+        wanted, carried = sum(rates[number] for number in users[key]), bounds[key].value
+        if wanted > carried:
             shared.append(bounds[key])
             for number in users[key]:
-                rates[number] *= most / wanted
+                rates[number] *= carried / wanted
     return sum(rates), shared

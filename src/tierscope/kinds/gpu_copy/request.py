@@ -29,12 +29,12 @@ from tierscope.plans.options import Option
 from tierscope.plans.request import Request, RequestForm
 
 LARGE = 512 * MIB
-"""Bytes of one copy where no size is asked for: starting it costs nothing beside moving it."""
+"""Bytes of one copy where no size is asked for; starting it costs next to nothing."""
 ENGINES: tuple[str, ...] = CopyEngine.__args__  # type: ignore[attr-defined]
 SIDES = ("read", "write")
 MAX_STREAMS = 64
 _CALL_MATTERS = 1 << 20
-"""Bytes of the largest copy beside which the time of its call is worth telling."""
+"""Bytes of the largest copy of which the call takes a share worth measuring."""
 
 
 def expand(request: Request, topology: Topology, _thp: bool) -> Iterator[GpuCopySpec]:
@@ -55,12 +55,12 @@ def expand(request: Request, topology: Topology, _thp: bool) -> Iterator[GpuCopy
     for source, destination, side, engine, streams, size in points:
         if isinstance(source, HostPlace) and isinstance(destination, HostPlace):
             continue
-        ends = [(source, destination)]
+        ways = [(source, destination)]
         if both_ways and source != destination:
-            ends.append((destination, source))
+            ways.append((destination, source))
         options: dict[str, Any] = {"writes": side == "write", "streams": streams}
         transfers = [
-            checked(request, "from", partial(transfer, *pair, engine, **options)) for pair in ends
+            checked(request, "from", partial(transfer, *pair, engine, **options)) for pair in ways
         ]
         make = partial(
             copy_spec,
@@ -129,12 +129,12 @@ def _call_matters(transfers: Sequence[Transfer], size: int) -> bool:
 
 def copy_parts(one: Transfer, size: int) -> list[str]:
     """Parts of a readable id of a single transfer."""
-    ends = (endpoint_of(one.source), "to", endpoint_of(one.destination))
+    way = (endpoint_of(one.source), "to", endpoint_of(one.destination))
     host = host_places([one])
     memory = [end.memory for end in host]
     pages = [end.pages for end in host if end.pages != "base"]
     streams = [f"{one.streams}streams"] if one.streams > 1 else []
-    return [*ends, one.engine, *memory, *pages, *streams, grammar.format_size(size)]
+    return [*way, one.engine, *memory, *pages, *streams, grammar.format_size(size)]
 
 
 def distinct(found: list[GpuCopySpec], empty: str) -> Iterator[GpuCopySpec]:
@@ -148,7 +148,7 @@ def _stream_counts(request: Request) -> list[int]:
     text = request.options.get("streams", "1")
     counts = checked(request, "streams", grammar.expand_counts, text, MAX_STREAMS)
     if max(counts) > MAX_STREAMS:
-        raise request.wrong("streams", f"{max(counts)} is too many; the most is {MAX_STREAMS}")
+        raise request.wrong("streams", f"{max(counts)} is too many; the maximum is {MAX_STREAMS}")
     return counts
 
 

@@ -27,7 +27,7 @@ class GpuCopyPattern(Model):
     """What one copy of each transfer moves."""
 
     size: GpuBytes
-    """Bytes of one copy; of rows together."""
+    """Bytes of one copy; of 2D copies, of all rows."""
     offset: Annotated[int, Field(ge=0, le=1 << 42)] = 0
     """Bytes before the first one, in both memories."""
     row_bytes: GpuBytes | None = None
@@ -55,7 +55,7 @@ class GpuCopyPattern(Model):
 
 
 class GpuCopySpec(GpuSpec):
-    """Transfers that run at once, all of them contested to the end."""
+    """Concurrent transfers, all of them under contention to the end."""
 
     metric: ClassVar[str] = "bandwidth"
     initiators: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.NODE, EndpointKind.GPU)
@@ -103,7 +103,7 @@ class GpuCopySpec(GpuSpec):
         return inside and self.pattern.size < SURELY_IN_MEMORY
 
     def limit(self, paths: "Paths") -> "Limit | None":
-        """What the links of the counted transfers let through together."""
+        """What the links of the counted transfers can carry."""
         from tierscope.kinds.gpu_copy.limit import limit_of_set
 
         if self.fits_caches(paths.topology.caches):

@@ -25,7 +25,7 @@ def expand(request: Request, topology: Topology, _thp: bool) -> Iterator[GpuLate
         sizes(request, "stride") or [128],
         sizes(request, "size") or [0],
     ):
-        # Where no size is asked for: past every L2, and small beside what a host can spare.
+        # Where no size is asked for: past every L2, and little of what a host has.
         size = size or (64 * MIB if isinstance(place, HostPlace) else GIB)
         target = endpoint_of(place)
         every_sm = flag(request, "every-sm")

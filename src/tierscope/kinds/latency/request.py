@@ -63,8 +63,8 @@ REQUEST = RequestForm(
     ),
     expand=expand,
     help="""\
-The first CPU of each initiator measures. A range of sizes shows the caches' plateaus beside the
-cache sizes that the system names.""",
+The first CPU of each initiator measures. A range of sizes shows the caches as plateaus, next to
+the sizes that the system reports.""",
     examples=(
         "latency --size 4k..1g",
         "latency --from node:0 --to node:* --size 1g --pages thp,base",

@@ -152,7 +152,7 @@ def _load_cpus(
     if not apart:
         raise request.wrong(
             option,
-            f"{source} has no CPU beside CPU {chase}, which chases; name more in --load-from",
+            f"{source} has only CPU {chase}, which chases; name more CPUs in --load-from",
         )
     if "load-threads" not in request.options:
         return apart

@@ -28,8 +28,8 @@ from tierscope.plans.options import STREAM_ORDERS, Option
 from tierscope.plans.request import Request, RequestForm
 
 _BESIDE = ("name", "from", "to", "mix", "order", "access-size", "threads", "size", "delay")
-_FARTHEST = 1 << 20
-_LONGEST_DELAY = 10**9
+_MAX_PREFETCH = 1 << 20
+_MAX_DELAY_NS = 10**9
 
 
 def expand(request: Request, topology: Topology, thp: bool) -> Iterator[StreamsSpec]:
@@ -142,7 +142,8 @@ def _swept(
                 }
             )
         except ValidationError as error:
-            option = blamed(request, error, ("prefetch", "size"))
+            of_pattern = error.errors()[0]["loc"] == ("pattern",)  # prefetch and order
+            option = "prefetch" if of_pattern else blamed(request, error, ("size", "access-size"))
             raise request.wrong(option, reason(error)) from None
 
 
@@ -193,12 +194,12 @@ def _beside(
     given: dict[str, str],
     number: int,
     topology: Topology,
-    ends: tuple[Initiator, list[int], Target],
+    main: tuple[Initiator, list[int], Target],
     kind: str,
 ) -> NamedStream:
-    """Return one of the other streams; ``ends``: its initiator, its share of the initiator's CPUs,
-    and the main stream's target, which it has where it names none."""
-    source, cpus, main_target = ends
+    """Return one of the other streams; ``main``: its initiator, its share of the initiator's CPUs,
+    and the main stream's target, for one that names none."""
+    source, cpus, main_target = main
     target = (
         parse_target(given["to"], StreamsSpec.targets, "a stream") if "to" in given else main_target
     )
@@ -250,8 +251,8 @@ def _distances(request: Request) -> list[int]:
 
     def parse() -> list[int]:
         found = grammar.expand_sizes(request.options["prefetch"])
-        if max(found) > _FARTHEST:
-            raise UserError(f"{max(found)} is out of range: at most {_FARTHEST}")
+        if max(found) > _MAX_PREFETCH:
+            raise UserError(f"{max(found)} is out of range: at most {_MAX_PREFETCH}")
         return found
 
     return checked(request, "prefetch", parse) if "prefetch" in request.options else []
@@ -263,9 +264,9 @@ def _delays(text: str) -> list[int]:
         found = grammar.expand_sizes(text)
     except UserError:
         found = []
-    if not found or max(found) > _LONGEST_DELAY:
+    if not found or max(found) > _MAX_DELAY_NS:
         raise UserError(
-            f"'{text}' is not whole nanoseconds from 0 to {_LONGEST_DELAY}, such as 0,100,2000"
+            f"'{text}' is not whole nanoseconds from 0 to {_MAX_DELAY_NS}, such as 0,100,2000"
         )
     return found
 
