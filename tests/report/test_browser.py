@@ -15,8 +15,8 @@ from tests.report.hostile import STRINGS, hostile_run
 
 from tierscope.analysis.compare import compare
 from tierscope.kinds.views import VIEWS
-from tierscope.report.html.page import render_report
 from tierscope.report.html.compare import render_comparison
+from tierscope.report.html.page import render_report
 
 WIDTHS = (360, 800, 1440)
 SCHEMES = ("light", "dark")
