@@ -107,11 +107,11 @@ def figures(spec):
     return found
 
 
-def series(spec, seconds, said, number):
+def series(spec, seconds, said):
     """Rows as long as asked for, the first of them slow as those of a warm-up are."""
     sample = spec["sampling"]["sample_s"]
     rows = max(2, min(MAX_ROWS, round(seconds / sample)))
-    source = random.Random(number)
+    source = random.Random(f"{spec['id']} {seconds:.3f}")  # the same in every run
     spread = 0.1 if "noisy" in said else 0.001
     factors = [source.uniform(1 - spread, 1 + spread) for _ in range(rows)]
     if rows > 4:
@@ -135,8 +135,7 @@ def series(spec, seconds, said, number):
 def visit(spec, seconds, fresh):
     name = spec["id"]
     emit(event="started", id=name)
-    number = count()
-    said = misbehave(number)
+    said = misbehave(count())
     if "skip" in said:
         emit(event="skipped", id=name, cause="tool", reason="told to", remedy="tell it otherwise")
         return
@@ -144,7 +143,7 @@ def visit(spec, seconds, fresh):
         cause = "gpu-error" if "fail" in said else "verification"
         emit(event="failed", id=name, cause=cause, reason="told to fail")
         return
-    rows = series(spec, seconds, said, number)
+    rows = series(spec, seconds, said)
     if "slow" in said:
         for step in range(10):
             time.sleep(0.1)

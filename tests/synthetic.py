@@ -4,6 +4,7 @@ import math
 import random
 from typing import Any
 
+from tierscope.model.cause import Cause
 from tierscope.model.event import Evidence
 from tierscope.model.run import Figure, Footer, Header, Limit, Measurement, Run
 from tierscope.model.topology import (
@@ -188,7 +189,8 @@ def latency_measurements(maker: Maker) -> list[Measurement]:
             value = 1.4 if size <= 48 << 10 else 4.5 if size <= 2 << 20 else 24.0
             value = value if size <= 60 << 20 else memory
             pattern = {"order": "random", "stride": 256, "size": size, "pages": "thp"}
-            found.append(maker.make("latency", "node:0", target, pattern, value, "ns"))
+            found.append(maker.make("latency", "node:0", target, pattern, value, "ns",
+                                    fits_caches=size <= 60 << 20))  # fmt: skip
     for pages, order, value in (("base", "random", 145.0), ("base", "page-random", 112.0)):
         pattern = {"order": order, "stride": 256, "size": 1 << 30, "pages": pages}
         found.append(maker.make("latency", "node:0", "node:0", pattern, value, "ns"))
@@ -227,7 +229,7 @@ def pattern_measurements(maker: Maker) -> list[Measurement]:
         found.append(maker.make("streams", "node:0", "node:0", pattern, 12e9 + prefetch * 1e6))
     pattern = {"writes": 0, "stores": "ordinary", **base, "threads": 16, "mix": "100:0",
                "beside": "stream2: node:0 → node:2, 0:100nt by 16, sequential"}  # fmt: skip
-    beside = [Figure(metric="stream2.bandwidth", unit="B/s", estimate=20e9),
+    beside = [Figure(metric="bandwidth", part="stream2", unit="B/s", estimate=20e9),
               Figure(metric="total_bandwidth", unit="B/s", estimate=250e9)]  # fmt: skip
     found.append(maker.make("streams", "node:0", "node:0", pattern, 230e9, figures=beside))
     for operation, cost in (("fetch-and-add", 1.0), ("compare-and-swap", 1.6)):
@@ -282,6 +284,10 @@ def gpu_measurements(maker: Maker) -> list[Measurement]:
     return found
 
 
+def figure(metric: str, unit: Any, estimate: float, part: str = "") -> Figure:
+    return Figure(metric=metric, part=part, unit=unit, estimate=estimate)
+
+
 def run(*measurements: list[Measurement], finished: bool = True, **changes: Any) -> Run:
     members = [m for group in measurements for m in group]
     statuses = [m.status for m in members]
@@ -306,11 +312,13 @@ def full(seed: int = 1) -> Run:
     skipped = Measurement(
         id="gpu-copy.tma", kind="gpu-copy", initiator="gpu:0", target="gpu:1", cpus=[0],
         pattern={"size": 1 << 30, "engine": "tma"}, status="skipped",
-        reason="the GPU has no bulk copy unit", remedy="Hopper or newer has one",
+        cause=Cause.GPU_FEATURE, reason="the GPU has no bulk copy unit",
+        remedy="Hopper or newer has one",
     )  # fmt: skip
     failed = Measurement(
         id="bandwidth.read.node:3", kind="bandwidth", initiator="node:0", target="node:3", cpus=[0],
-        pattern={"operation": "read"}, status="failed", reason="pages went to node 0",
+        pattern={"operation": "read"}, status="failed", cause=Cause.PLACEMENT,
+        reason="pages went to node 0",
     )  # fmt: skip
     return run(
         memory_measurements(maker),

@@ -7,6 +7,8 @@ from tierscope.model.endpoint import (
     STORAGE,
     TARGETS,
     EndpointKind,
+    Initiator,
+    Target,
     parse_endpoint,
     parse_initiator,
     parse_target,
@@ -176,8 +178,8 @@ def test_a_path_is_absolute_and_printable(kind: EndpointKind, path: str) -> None
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("gpu:0", "'gpu:0' is a GPU; latency accepts targets of the forms node:0"),
-        ("dev:/dev/sda", "'dev:/dev/sda' is a block device; latency accepts targets of the forms"),
+        ("gpu:0", "'gpu:0' is a GPU; latency accepts targets of the form node:0"),
+        ("dev:/dev/sda", "'dev:/dev/sda' is a block device; latency accepts targets of the form"),
         ("cpus:0", "'cpus:0' is a set of CPUs and holds no data; latency accepts targets of the"),
     ],
 )
@@ -208,6 +210,15 @@ def test_any_text_is_an_endpoint_or_a_user_error(text: str) -> None:
             assert str(parse(text)) == str(endpoint)
         except UserError:
             assert endpoint.kind not in kinds or endpoint.weights
+
+
+def test_endpoints_keep_their_sides() -> None:
+    with pytest.raises(ValueError, match="holds no data"):
+        Target(kind=EndpointKind.CPUS, numbers=(0,))
+    with pytest.raises(ValueError, match="issues no accesses"):
+        Initiator(kind=EndpointKind.FILE, path="/data/x")
+    with pytest.raises(ValueError, match="weights are for targets"):
+        Initiator(kind=EndpointKind.NODE, numbers=(0,), weights=(1,))
 
 
 def test_a_wrong_word_names_the_nearest_right_one() -> None:

@@ -139,7 +139,7 @@ def test_a_long_endpoint_still_gives_a_valid_id(machine: Topology) -> None:
         ({"from_": "cpus:99"}, "--from: .*CPU 99 is not online"),
         ({"from_": "gpu:0"}, "--from: 'gpu:0' is a GPU; bandwidth accepts initiators of the forms"),
         ({"from_": "file:/x"}, "--from: 'file:/x' is a file and issues no accesses; "),
-        ({"to": "file:/x"}, "--to: 'file:/x' is a file; bandwidth accepts targets of the forms"),
+        ({"to": "file:/x"}, "--to: 'file:/x' is a file; bandwidth accepts targets of the form"),
         ({"to": "cpus:0"}, "--to: 'cpus:0' is a set of CPUs and holds no data; "),
         ({"from_": "node:0@3"}, "--from: 'node:0@3' has weights, which only targets take"),
         ({"opp": "read"}, "--opp: bandwidth has no such option; did you mean 'op'"),

@@ -1,27 +1,20 @@
+"""What a run looks like in a terminal: tables, evidence, what was not measured."""
+
 import io
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from rich.console import Console
-from tierscope.engine.events import stream
+from tests import synthetic
 
-from tierscope.kinds.plan import Plan
 from tierscope.kinds.views import VIEWS
-from tierscope.model.event import Capabilities, CountedTraffic, Evidence, Failed, Result, Skipped
-from tierscope.model.run import Footer, Limit, Measurement, Run
-from tierscope.model.topology import Topology
-from tierscope.plans.expand import expand
-from tierscope.plans.request import Request
+from tierscope.model.cause import Cause
+from tierscope.model.event import CountedTraffic, Evidence
+from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
 from tierscope.report.console import bar, make_console
-from tierscope.report.evidence import evidence_line
+from tierscope.report.evidence import evidence_line, warnings
 from tierscope.report.run import show_run
-from tierscope.runs.record import make_header, measurement_of
-
-ENGINE = Capabilities(
-    engine="0", plan_version=1, git_commit="abc", compiler="c", isas=["sse4"], capabilities=[]
-)
 
 
 def measured(estimate: float, low: float, high: float, **more: object) -> Measurement:
@@ -105,28 +98,14 @@ def test_evidence_is_said_once_where_it_is_the_same() -> None:
     )
 
 
-@pytest.fixture
-def run(machine: Topology, fake_engine: object) -> Run:
-    requests = [
-        Request(kind="bandwidth", options={"op": "read,copy", "threads": "1..4", "size": "64m"}),
-        Request(kind="bandwidth", options={"op": "read", "to": "node:1", "size": "64m"}),
-        Request(kind="latency", options={"size": "4k..64m"}),
-    ]
-    return run_of(expand(requests, machine, thp=True), machine)
-
-
-def run_of(plan: Plan, machine: Topology) -> Run:
-    specs = {spec.id: spec for spec in plan.measurements}
-    limit = Limit(value=200e9, unit="B/s", link="8 x DDR5-4800", formula="8 x 8", source="here")
-    measurements = [
-        measurement_of(specs[event.id], event, limit)
-        for event in stream(plan)
-        if isinstance(event, Result | Skipped | Failed)
-    ]
-    now = datetime(2026, 1, 5, tzinfo=UTC)
-    header = make_header("r", now, ["tierscope"], plan, machine, {"thp": "always"}, ENGINE)
-    footer = Footer(finished="", interrupted=False, measured=1, skipped=0, failed=0)
-    return Run(header=header, measurements=measurements, footer=footer)
+@pytest.fixture(scope="module")
+def run() -> Run:
+    maker = synthetic.Maker()
+    return synthetic.run(
+        synthetic.memory_measurements(maker),
+        synthetic.latency_measurements(maker),
+        synthetic.pattern_measurements(maker),
+    )
 
 
 def shown(run: Run, width: int = 100) -> str:
@@ -137,35 +116,70 @@ def shown(run: Run, width: int = 100) -> str:
     return text.getvalue()
 
 
-def test_a_run_shows_machine_bandwidth_knee_limit_latency_and_file(run: Run) -> None:
+def test_a_run_shows_machine_tables_summary_and_file(run: Run) -> None:
     text = shown(run)
     for part in (
-        "Test CPU", "node 2: CXL, 8 GiB", "Bandwidth, GB/s", "4 thr.", "knee", "of limit",
-        "8 x DDR5-4800", "working set", "level 1, to 32 KiB–64 KiB: 2 ns", "/x/r.jsonl",
+        "Example 9000", "node 2: CXL, 256 GiB", "Bandwidth, GB/s", "32 thr.", "knee", "of limit",
+        "8 channels of DDR5-4800", "working set", "level 1, to 32 KiB–64 KiB: 1.4 ns",
+        "Latency under load, GB/s and ns", "Streams, GB/s", "concurrent with stream2",
+        "Atomic updates, million/s", "Mapping, ns", "populate, per page", "Summary", "/x/r.jsonl",
     ):  # fmt: skip
         assert part in text
+
+
+def test_a_kind_without_a_view_has_a_table() -> None:
+    maker = synthetic.Maker()
+    faults = [
+        maker.make("page-faults", "node:0", "node:0", {"pages": pages, "threads": 2}, 3e6, "1/s",
+                   metric="faults", figures=[synthetic.figure("stolen", "ratio", 0.25)])
+        for pages in ("base", "thp")
+    ]  # fmt: skip
+    text = shown(synthetic.run(faults))
+    assert "Page faults, million/s" in text
+    assert "2 threads" in text
+    assert [word for word in ("base", "thp", "faults", "stolen", "0.25") if word not in text] == []
+
+
+def test_figures_of_parts_have_columns_of_their_own(run: Run) -> None:
+    line = next(line for line in shown(run).splitlines() if "stream2   all streams" in line)
+    assert "bandwidth" in line
+
+
+def test_a_figure_without_an_interval_says_why() -> None:
+    made = synthetic.Maker().make("bandwidth", "node:0", "node:0", {"operation": "read"}, 3e10)
+    bare = made.model_copy(update={"ci_low": None, "ci_high": None, "no_interval": "few-samples"})
+    assert figures.with_interval(bare, 1e9).endswith(" (no interval)")
+    assert warnings([bare]) == ["1 of 1 have no interval: too few samples"]
+    text = shown(synthetic.run([bare]))
+    assert "(no interval)" in text
+    assert "1 of 1 figures have no interval" in text
 
 
 def test_tables_fit_a_hundred_columns(run: Run) -> None:
     assert max(len(line) for line in shown(run).splitlines()) <= 100
 
 
-def test_a_heatmap_of_many_threads_and_access_sizes_fits(
-    machine: Topology, fake_engine: object
-) -> None:
-    options = {"access-size": "64..64k", "threads": "1..8", "order": "random", "size": "64m"}
-    plan = expand([Request(kind="bandwidth", options=options)], machine, thp=True)
-    lines = shown(run_of(plan, machine)).splitlines()
+def heatmap(threads: range) -> Run:
+    maker = synthetic.Maker()
+    pattern = {"operation": "read", "order": "random", "size": 1 << 26, "pages": "thp"}
+    return synthetic.run(
+        [
+            maker.make("bandwidth", "node:0", "node:0",
+                       {**pattern, "access_size": 64 << power, "threads": count}, 1e9 * count)
+            for power in range(11)
+            for count in threads
+        ]
+    )  # fmt: skip
+
+
+def test_a_heatmap_of_many_threads_and_access_sizes_fits() -> None:
+    lines = shown(heatmap(range(1, 9))).splitlines()
     assert max(map(len, lines)) <= 100
     assert sum(" KiB " in line for line in lines) >= 7
 
 
-def test_a_heatmap_too_wide_for_the_screen_comes_in_pieces(
-    machine: Topology, fake_engine: object
-) -> None:
-    options = {"access-size": "64..64k", "threads": "1..16", "order": "random", "size": "64m"}
-    request = Request(kind="bandwidth", options={**options, "from": "cpus:0-15"})
-    text = shown(run_of(expand([request], machine, thp=True), machine), width=50)
+def test_a_heatmap_too_wide_for_the_screen_comes_in_pieces() -> None:
+    text = shown(heatmap(range(1, 17)), width=50)
     assert max(map(len, text.splitlines()[:-1])) <= 50
     assert "…" not in text
     assert sum(line.startswith(" 16 ") for line in text.splitlines()) > 1
@@ -173,28 +187,37 @@ def test_a_heatmap_too_wide_for_the_screen_comes_in_pieces(
 
 def test_threads_that_ran_elsewhere_are_told() -> None:
     measurement = measured(1, 1, 1, cpus=[0, 1], evidence=Evidence(cpus=[0, 7]))
-    assert evidence_line([measurement]) == "observed: threads on CPUs 0,7 instead"
+    assert evidence_line([measurement]) == "observed: threads on other CPUs, 0,7"
 
 
-def test_what_was_not_measured_says_why(machine: Topology, fake_engine: object) -> None:
-    fake_engine("skip@1,fail@2")  # type: ignore[operator]
-    plan = expand([Request(kind="latency", options={"size": "1m..4m"})], machine, thp=True)
-    text = shown(run_of(plan, machine))
-    assert "told to; tell it otherwise" in text
-    assert "told to fail" in text
-    assert "1 measured, 1 skipped, 1 failed" in text
+def missing(number: int, status: str, cause: Cause) -> Measurement:
+    return Measurement.model_validate(
+        {"id": f"m{number}", "kind": "latency", "initiator": "node:0", "target": "node:0",
+         "cpus": [0], "pattern": {}, "status": status, "cause": cause,
+         "reason": f"reason {number}", "remedy": f"remedy {number}"}
+    )  # fmt: skip
+
+
+def test_what_was_not_measured_is_grouped_by_cause() -> None:
+    absent = [missing(n, "skipped", Cause.MEMORY) for n in range(6)]
+    text = shown(synthetic.run(absent, [missing(9, "failed", Cause.VERIFICATION)]))
+    failed, skipped = text.index("data verification failed"), text.index("not enough free memory")
+    assert failed < text.index("reason 9; remedy 9") < skipped < text.index("reason 0; remedy 0")
+    assert "6 skipped" in text
+    assert "and 2 more in the run file" in text
+    assert "0 measured, 6 skipped, 1 failed" in text
 
 
 def test_a_cut_run_says_that_it_was_cut(run: Run) -> None:
     cut = run.model_copy(update={"footer": None, "measurements": run.measurements[:2]})
     planned = len(run.header.plan["measurements"])
-    assert f"The run was cut after 2 of {planned} measurements" in shown(cut)
+    assert f"The run was cut off after 2 of {planned} measurements" in shown(cut)
 
 
 def test_an_emulated_machine_s_figures_are_disowned(run: Run) -> None:
     header = run.header.model_copy(update={"emulated": True})
     text = shown(run.model_copy(update={"header": header}))
-    assert "machine's memories and devices are emulated in software" in text
+    assert "are emulated in software" in text
     tcg = header.model_copy(update={"machine": {**header.machine, "hypervisor": "qemu (tcg)"}})
     assert "CPUs, memories and devices" in shown(run.model_copy(update={"header": tcg}))
 

@@ -51,14 +51,14 @@ def interval(samples: list[float]) -> tuple[float, float, float]:
 
 
 def simulated(
-    chance: random.Random, noise: float, wander: float, follow: float, shift: float = 0.0
+    chance: random.Random, noise: float, variation: float, follow: float, shift: float = 0.0
 ) -> Run:
     maker = synthetic.Maker()
     found: list[Measurement] = []
     for path in PATHS:
         for step in range(10):
             tail = math.sqrt(2 / chance.gammavariate(2, 1))  # Student's t, 4 degrees
-            level = chance.gauss(0, wander) * tail / math.sqrt(2)
+            level = chance.gauss(0, variation) * tail / math.sqrt(2)
             level += math.log1p(shift) if path == "node:1" else 0.0
             value, samples = chance.gauss(0, noise), []
             for _ in range(30):
@@ -76,20 +76,20 @@ def simulated(
 
 
 @pytest.mark.parametrize(
-    ("noise", "wander", "follow"),
+    ("noise", "variation", "follow"),
     [
         (0.01, 0.0, 0.0),  # a quiet machine
         (0.01, 0.0, 0.7),  # samples that depend on each other
-        (0.005, 0.005, 0.3),  # medians that wander more than intervals say
+        (0.005, 0.005, 0.3),  # medians that vary more than intervals say
         (0.02, 0.05, 0.5),  # a shared machine
         (0.1, 0.2, 0.8),  # a machine under others' load
     ],
 )
-def test_a_machine_is_the_same_as_itself(noise: float, wander: float, follow: float) -> None:
+def test_a_machine_is_the_same_as_itself(noise: float, variation: float, follow: float) -> None:
     chance = random.Random(20260105)
     alarms = 0
     for _ in range(COMPARISONS):
-        runs = [("run", simulated(chance, noise, wander, follow)) for _ in range(2)]
+        runs = [("run", simulated(chance, noise, variation, follow)) for _ in range(2)]
         found = compare(*runs, 0.0)
         alarms += bool(found.count("slower") + found.count("faster"))
     # Two standard deviations above one in twenty would still be chance.

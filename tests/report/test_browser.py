@@ -31,7 +31,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("report") / "report.html"
-    path.write_text(render_report([("made-up", synthetic.full())], VIEWS))
+    path.write_text(render_report([("synthetic", synthetic.full())], VIEWS))
     return path
 
 

@@ -8,14 +8,13 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from tests import synthetic
 from tests.report.hostile import STRINGS, hostile_run
-from typer.testing import CliRunner
 
 from tierscope.cli.app import app
 from tierscope.kinds.views import VIEWS
 from tierscope.model.errors import UserError
-from tierscope.model.event import Evidence
 from tierscope.model.run import Limit, Measurement, Run
 from tierscope.report.html.machine import best_to
 from tierscope.report.html.page import harmless, render_report
@@ -26,7 +25,7 @@ MEGABYTE = 1_000_000
 
 @pytest.fixture(scope="module")
 def page() -> str:
-    return render_report([("made-up", synthetic.full())], VIEWS)
+    return render_report([("synthetic", synthetic.full())], VIEWS)
 
 
 def test_it_names_no_address_to_load_anything_from(page: str) -> None:
@@ -98,7 +97,7 @@ def test_the_drawing_gets_the_best_figure_of_each_part() -> None:
     assert found["gpu:0"] == "26.2 GB/s"
 
 
-def test_three_sentences_say_best_left_over_and_wrong() -> None:
+def test_three_sentences_say_best_headroom_and_warnings() -> None:
     first, second, third = sentences(synthetic.full(), VIEWS)
     assert "fastest path is gpu:0's own memory" in first
     assert "on node:1 → gpu:0" in second
@@ -113,19 +112,21 @@ def test_paths_that_are_alike_have_no_slowest() -> None:
         for target, rate in (("node:0", 30e9), ("node:1", 30.2e9))
     ]
     first = sentences(synthetic.run(made), VIEWS)[0]
-    assert first.startswith("Both paths are within 1% of each other, as node:0 → node:1, 30.19")
+    assert first.startswith(
+        "Both paths are within 1% of each other; the fastest is node:0 → node:1, 30.19"
+    )
 
 
-def _rough(maker: synthetic.Maker, **pattern: object) -> Measurement:
-    """A measurement whose median is twice what its interval is sure of."""
+def _imprecise(maker: synthetic.Maker, **pattern: object) -> Measurement:
+    """A measurement whose median is far above its interval's lower end."""
     made = maker.make("bandwidth", "node:0", "node:0", pattern, 40e9)
     return made.model_copy(update={"ci_low": 15e9, "ci_high": 45e9})
 
 
-def test_a_rough_figure_is_no_best_one() -> None:
+def test_an_imprecise_figure_is_no_best_one() -> None:
     maker = synthetic.Maker()
-    sure = maker.make("bandwidth", "node:0", "node:0", {"operation": "read"}, 30e9)
-    run = synthetic.run([_rough(maker, operation="rmw"), sure])
+    precise = maker.make("bandwidth", "node:0", "node:0", {"operation": "read"}, 30e9)
+    run = synthetic.run([_imprecise(maker, operation="rmw"), precise])
     assert "30" in sentences(run, VIEWS)[0]
     assert "read" in sentences(run, VIEWS)[0]
     assert best_to(run)["node 0"].startswith("30")
@@ -142,7 +143,7 @@ def test_the_latency_said_is_memory_s_and_of_one_kind_for_all_paths() -> None:
     run = synthetic.run(
         [
             maker.make("latency", "node:0", target, {"order": order, "size": size, "pages": "thp"},
-                       value, "ns")
+                       value, "ns", fits_caches=size < 1 << 30)
             for target, order, size, value in chases
         ]
     )  # fmt: skip
@@ -165,17 +166,18 @@ def test_the_latency_said_of_one_path_is_that_of_the_plain_chase() -> None:
 
 
 def test_a_cache_s_latency_is_not_called_memory_s() -> None:
-    made = synthetic.Maker().make("latency", "node:0", "node:0", {"size": 1 << 20}, 4.0, "ns")
+    pattern = {"size": 1 << 20}
+    made = synthetic.Maker().make(
+        "latency", "node:0", "node:0", pattern, 4.0, "ns", fits_caches=True
+    )
     assert "latency is" not in sentences(synthetic.run([made]), VIEWS)[0].lower()
 
 
 def test_what_the_caches_hold_is_not_called_a_path_s_best() -> None:
     maker = synthetic.Maker()
     small, large = (
-        maker.make("bandwidth", "node:0", "node:0", {"operation": "read"}, value).model_copy(
-            update={"evidence": Evidence(region_bytes=size)}
-        )
-        for value, size in ((400e9, 16 << 10), (33.5e9, 4 << 30))
+        maker.make("bandwidth", "node:0", "node:0", {"operation": "read"}, value, fits_caches=fits)
+        for value, fits in ((400e9, True), (33.5e9, False))
     )
     run = synthetic.run([small, large])
     assert " 33" in sentences(run, VIEWS)[0]
@@ -186,16 +188,17 @@ def test_what_the_caches_hold_is_not_called_a_path_s_best() -> None:
 def test_what_an_l2_holds_is_not_called_a_gpu_s_best() -> None:
     maker = synthetic.Maker()
     made = [
-        maker.make("gpu-memory", "gpu:0", "gpu:0", {"operation": "read", "size": size}, rate)
-        for size, rate in ((16 << 20, 7570e9), (4 << 30, 4330e9))
-    ]
-    assert "memory gives is 43" in sentences(synthetic.run(made), VIEWS)[0]
+        maker.make("gpu-memory", "gpu:0", "gpu:0", {"operation": "read", "size": size}, rate,
+                   fits_caches=fits)
+        for size, rate, fits in ((16 << 20, 7570e9, True), (4 << 30, 4330e9, False))
+    ]  # fmt: skip
+    assert "memory is 43" in sentences(synthetic.run(made), VIEWS)[0]
     assert "the caches can hold" in sentences(synthetic.run(made[:1]), VIEWS)[0]
 
 
-def test_an_emulated_machine_leaves_nothing_on_the_table() -> None:
+def test_an_emulated_machine_has_no_headroom() -> None:
     run = synthetic.run(synthetic.memory_measurements(synthetic.Maker()), emulated=True)
-    assert "cannot be said" in sentences(run, VIEWS)[1]
+    assert "The headroom is unknown" in sentences(run, VIEWS)[1]
 
 
 def test_a_set_is_named_by_its_ends_and_has_its_limit() -> None:
@@ -207,18 +210,18 @@ def test_a_set_is_named_by_its_ends_and_has_its_limit() -> None:
         for source, destination, rate in (("gpu:0-1", "node:0", 150e9), ("node:0", "gpu:0-1", 2e11))
     ]
     first, second, _ = sentences(synthetic.run(sets), VIEWS)
-    assert "of what ran at once the most is node:0 → gpu:0-1, " in first
+    assert "the highest concurrent figure is node:0 → gpu:0-1, " in first
     assert second.startswith("Furthest below its limit is gpu:0-1 → node:0, 1")
 
 
 def test_latencies_are_not_said_to_lack_a_link_s_rate() -> None:
     run = synthetic.run(synthetic.latency_measurements(synthetic.Maker()))
-    assert sentences(run, VIEWS)[1].endswith("latencies have no theoretical limit here.")
+    assert sentences(run, VIEWS)[1].endswith("times have no theoretical limit here.")
 
 
-def test_a_run_that_is_all_right_has_nothing_wrong() -> None:
+def test_a_run_that_is_all_right_has_no_warnings() -> None:
     run = synthetic.run(synthetic.memory_measurements(synthetic.Maker()))
-    assert sentences(run, VIEWS)[2].startswith("Nothing looks wrong")
+    assert sentences(run, VIEWS)[2].startswith("No warnings")
 
 
 def _impossible() -> Measurement:
@@ -227,21 +230,21 @@ def _impossible() -> Measurement:
 
 
 def _short() -> Measurement:
-    link = synthetic.PCIE.model_copy(update={"link": "PCIe 4.0 x8 at 0000:17:00.0: able to x16"})
+    link = synthetic.PCIE.model_copy(update={"link": "PCIe 4.0 x8", "degraded": True})
     return synthetic.Maker().make("gpu-copy", "node:0", "gpu:0", {}, 12e9, limit=link)
 
 
 @pytest.mark.parametrize(
     ("run", "said"),
     [
-        (synthetic.run([], finished=False), "was cut after 0"),
+        (synthetic.run([], finished=False), "was cut off after 0"),
         (synthetic.run([], emulated=True), "emulated in software"),
         (synthetic.run([], environment={"governor": "powersave"}), "governor is powersave"),
         (synthetic.run([], [_impossible()]), "reaches 130"),
-        (synthetic.run([], [_short()]), "runs below what it is able to"),
+        (synthetic.run([], [_short()]), "runs below its capability, PCIe 4.0 x8"),
     ],
 )
-def test_what_looks_wrong(run: Run, said: str) -> None:
+def test_warnings(run: Run, said: str) -> None:
     assert said in sentences(run, VIEWS)[2]
 
 
@@ -256,7 +259,7 @@ def test_a_torn_file_is_reported_as_far_as_it_goes(tmp_path: Path) -> None:
     out = tmp_path / "torn.html"
     done = CliRunner().invoke(app, ["report", str(file), "-o", str(out)])
     assert done.exit_code == 0, done.output
-    assert "This run was cut." in out.read_text()
+    assert "This run was cut off." in out.read_text()
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:

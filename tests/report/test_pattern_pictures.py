@@ -22,7 +22,7 @@ def pictures() -> list[Picture]:
         "Bandwidth by mix of reads and writes, node:0 → node:0",
         "Bandwidth of streams over threads, node:0 → node:0",
         "Bandwidth of streams over prefetch distance, node:0 → node:0",
-        "Streams at the same time, node:0 → node:0 beside others",
+        "Concurrent streams, node:0 → node:0 and others",
         "Atomic updates of all threads, node:0 → node:0",
         "Cost of mapping memory, node:0 → node:0",
         "Read bandwidth by order of access, node:0 → node:0",

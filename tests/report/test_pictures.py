@@ -5,9 +5,9 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from tests import synthetic
 from tests.report.hostile import hostile_run
-from typer.testing import CliRunner
 
 from tierscope.cli.app import app
 from tierscope.kinds.views import VIEWS
@@ -34,7 +34,7 @@ def pictures() -> list[Picture]:
         "Bandwidth by operation, node:0 → node:0",
         "Bandwidth over threads, node:0 → node:2",
         "Read bandwidth by threads and access size, node:0 → node:0",
-        "Bandwidth of nodes 0 and 2 together, node:0",
+        "Bandwidth of nodes 0 and 2 combined, node:0",
         "Latency from initiator to target",
         "Latency over working set, node:0 → node:1",
         "Latency by kind of access, node:0 → node:0",

@@ -120,9 +120,14 @@ def test_noise_is_one_reason_whatever_its_size() -> None:
     base = synthetic.run(synthetic.memory_measurements(synthetic.Maker()))
     found = compare(("base", base), ("new", base), 0.02)
     noisy = [
-        lost(1.0, "not comparable", reason=f"too noisy: no change of less than {n}% would show")
+        lost(
+            1.0,
+            "not comparable",
+            cause="noisy",
+            reason=f"too noisy: no change of less than {n}% would show",
+        )
         for n in (30, 30, 40)
-    ]
+    ]  # fmt: skip
     assert refused(found.model_copy(update={"differences": noisy})) == [
-        ("too noisy: no change of less than 30% would show, or more", 3)
+        ("too noisy: no change of less than 30% would show (and 1 similar)", 3)
     ]

@@ -9,7 +9,7 @@ _SETTINGS = (
     "kernel", "governor", "frequency-driver", "turbo", "smt", "thp", "numa-balancing",
 )  # fmt: skip
 ALLOWABLE = ("host", "machine", *_SETTINGS, "link", "isa", "emulated")
-"""What ``--allow`` takes; the words that obstacles begin with."""
+"""What ``--allow`` takes."""
 _MACHINE = ("cpu", "architecture", "hypervisor", "packages", "cores", "cpus")
 
 
@@ -38,7 +38,7 @@ def _differing(base: Run, new: Run) -> list[tuple[str, str]]:
     for which, run in (("base", base), ("new", new)):
         if run.header.emulated:
             found.append(
-                ("emulated", f"emulated: the {which} run's machine is, so its figures mean nothing")
+                ("emulated", f"emulated: the {which} run's machine, so its figures mean nothing")
             )
     old, fresh = base.header, new.header
     if old.host != fresh.host:
@@ -61,12 +61,12 @@ def _differing(base: Run, new: Run) -> list[tuple[str, str]]:
 
 
 def _text(name: str, base: Any, new: Any) -> str:
-    said = ["not there" if value in (None, "") else str(value) for value in (base, new)]
-    return f"{name}: {said[0]} in the base run, {said[1]} in the new one"
+    said = ["absent" if value in (None, "") else str(value) for value in (base, new)]
+    return f"{name}: {said[0]} in the base run, {said[1]} in the new run"
 
 
 def _nodes(machine: dict[str, Any]) -> str:
-    """Return the nodes in words; memory to a GiB, since firmware takes a little more or less."""
+    """Return the nodes in words; memory in whole GiB, since firmware reserves varying amounts."""
     return ", ".join(
         f"{node['node']} {node['kind']} {round(node['total_bytes'] / 2**30)} GiB"
         for node in machine.get("nodes", [])
@@ -77,12 +77,16 @@ def _gpus(machine: dict[str, Any]) -> str:
     return ", ".join(str(gpu.get("name", "")) for gpu in machine.get("gpus", []))
 
 
+def _rate(m: Measurement) -> str:
+    """Return what tells a path's link from others: its rate, in whole MB/s."""
+    return f"{m.limit.value / 1e6:.0f}" if m.limit else ""
+
+
 def measurement_obstacle(base: Measurement, new: Measurement, allow: frozenset[str]) -> str:
     """Return what keeps two measured figures of one identity from being compared, or nothing."""
-    old = base.limit.link if base.limit else ""
-    fresh = new.limit.link if new.limit else ""
-    if old != fresh and "link" not in allow:
-        return _text("link", old, fresh)
+    if _rate(base) != _rate(new) and "link" not in allow:
+        links = (m.limit.link if m.limit else None for m in (base, new))
+        return _text("link", *links)
     ran = [m.evidence.isa if m.evidence else None for m in (base, new)]
     if ran[0] != ran[1] and "isa" not in allow:
         return _text("isa", *ran)

@@ -3,13 +3,13 @@
 import json
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 
 import click
 
 from tierscope.cli.options import Output
 from tierscope.cli.print_run import Show, print_run
-from tierscope.kinds.plan import Plan
+from tierscope.kinds.plan import PLAN_VERSION, Plan, Spec
 from tierscope.model.run import Refinement, Run
 from tierscope.model.topology import Topology
 from tierscope.plans.expand import expand
@@ -62,19 +62,22 @@ def carry_out(
     if output.dry_run:
         _print_plan(plan, further_s, output)
         return 0
-    with progress_of(plan) as watch:
+    with progress_of(plan.measurements) as watch:
         outcome = measure(plan, label, topology, sys.argv, output.directory, watch, refinement)
     return finish(outcome, output, show, keep)
 
 
-def progress_of(plan: Plan) -> AbstractContextManager[Watch]:
-    """Return what shows the progress of a plan, and of points that are added to it."""
+def progress_of(specs: Sequence[Spec]) -> AbstractContextManager[Watch]:
+    """Return what shows the progress of these measurements, and of points that are added."""
     from tierscope.report.progress import live_progress
 
-    ids = [spec.id for spec in plan.measurements]
+    if not specs:
+        return nullcontext(lambda _: None)
+    plan = Plan(version=PLAN_VERSION, measurements=list(specs))
+    ids = [spec.id for spec in specs]
     seconds = dict(zip(ids, longest_seconds(plan), strict=True))
     longest = max(seconds.values())
-    return live_progress(plan.measurements, lambda name: seconds.get(name, longest))
+    return live_progress(specs, lambda name: seconds.get(name, longest))
 
 
 def finish(

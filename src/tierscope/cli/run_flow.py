@@ -6,7 +6,6 @@ import click
 
 from tierscope.cli.flow import carry_out, finish, planned, progress_of, refinement_of
 from tierscope.cli.options import Output
-from tierscope.kinds.plan import PLAN_VERSION, Plan
 from tierscope.model.errors import UserError
 from tierscope.plans.fit import check_memory, fit_time
 from tierscope.plans.grammar import did_you_mean, parse_number
@@ -49,18 +48,17 @@ def measure_profile(name: str, budget: str | None, output: Output) -> int:
 
 def resume_run(name: str, output: Output) -> int:
     """Measure what a run lacks that was cut short or interrupted, into the same file."""
-    from tierscope.runs.resume import NothingToResumeError, read_resumable, resume
+    from tierscope.runs.resume import NothingToResumeError, resumable, resume
     from tierscope.runs.store import find_run
 
-    path = find_run(name)
     try:
-        _, specs = read_resumable(path)
+        found = resumable(find_run(name))
     except NothingToResumeError as complete:
         click.echo(str(complete), err=output.json)
         return 0
     topology = discover()
-    with progress_of(Plan(version=PLAN_VERSION, measurements=specs)) as watch:
-        outcome = resume(path, topology, watch)
+    with progress_of(found.pending) as watch:
+        outcome = resume(found, topology, watch)
     return finish(outcome, output)
 
 

@@ -136,7 +136,8 @@ def parse_target(
 def _refuse(
     text: str, what: str, kind: str, side: str, accepted: Sequence[EndpointKind]
 ) -> NoReturn:
-    raise UserError(f"'{text}' is {what}; {kind} accepts {side} of the forms {forms(accepted)}")
+    form = "form" if len(accepted) == 1 else "forms"
+    raise UserError(f"'{text}' is {what}; {kind} accepts {side} of the {form} {forms(accepted)}")
 
 
 def forms(kinds: Sequence[EndpointKind]) -> str:

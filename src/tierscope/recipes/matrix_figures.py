@@ -1,4 +1,4 @@
-"""Initiators against targets: what a run measured for each pair, and what firmware says of it."""
+"""What a matrix measured for each pair of initiator and target, and what firmware says of it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -51,7 +51,7 @@ def _measured(run: Run, kind: str) -> list[Measurement]:
 
 
 def firmware_lines(run: Run) -> list[str]:
-    """Return what ACPI tables say of the pairs that were measured, beside the measurement."""
+    """Compare what ACPI tables say of pairs with what was measured."""
     nodes = {int(node["node"]): node for node in run.header.machine["nodes"]}
     latencies = idle_latencies(run)
     reads = peak_bandwidths(run, "read")
@@ -65,22 +65,22 @@ def firmware_lines(run: Run) -> list[str]:
         name = f"{pair[0]} → {pair[1]}"
         if ns and pair in latencies:
             lines.append(
-                f"{name}: firmware (HMAT) says {ns:.4g} ns, " + _beside(latencies[pair], ns)
+                f"{name}: firmware (HMAT) says {ns:.4g} ns, " + _compared(latencies[pair], ns)
             )
         if rate and pair in reads:
             said = f"firmware (HMAT) says {rate / 1e9:.4g} GB/s read"
-            lines.append(f"{name}: {said}, " + _beside(reads[pair], rate))
+            lines.append(f"{name}: {said}, " + _compared(reads[pair], rate))
     return lines + _slit_lines(nodes, latencies)
 
 
-def _beside(measurement: Measurement, claimed: float) -> str:
+def _compared(measurement: Measurement, claimed: float) -> str:
     value = measurement.estimate or 0.0
     shown = f"{value:.4g}" if measurement.unit == "ns" else f"{value / 1e9:.4g}"
     return f"measured {shown} ({value / claimed:.2f} times that)"
 
 
 def _slit_lines(nodes: dict[int, dict[str, Any]], latencies: dict[Pair, Measurement]) -> list[str]:
-    """Hold ratios of distances against ratios of latencies, where they differ much."""
+    """Compare ratios of distances with ratios of latencies."""
     lines = []
     for (initiator, target), measurement in latencies.items():
         near, far = _node_of(initiator), _node_of(target)

@@ -81,4 +81,4 @@ def _at(members: list[Measurement], rate: float) -> str:
     summary = summarize(points, curve_points.idle_latencies(members))
     found = latency_at(points, summary.idle, rate)
     most = summary.peak
-    return f"{found:.4g}" if found else f"most is {most.bandwidth / _GB:.3g} GB/s"
+    return f"{found:.4g}" if found else f"at most {most.bandwidth / _GB:.3g} GB/s"

@@ -1,4 +1,4 @@
-"""A comparison in the terminal: what changed first, then how much could have been seen."""
+"""A comparison in the terminal: what changed, then how small a change could be detected."""
 
 from collections import Counter
 from collections.abc import Collection
@@ -9,18 +9,17 @@ from rich.console import Console
 from rich.text import Text
 
 from tierscope.analysis.compare import identities, percent
-from tierscope.model.comparison import Comparison, Difference
+from tierscope.model.comparison import Comparison, Difference, NotComparable
 from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
 from tierscope.report.pictures.picture import label_of
 from tierscope.report.style import new_table, note, title
 
 _STYLES = {"slower": "bold red", "faster": "bold green", "same": "", "not comparable": "yellow"}
-_MOST_ROWS = 20
-_MOST_PATHS = 8
-_MOST_SAME = 10
+_MAX_ROWS = 20
+_MAX_PATHS = 8
+_MAX_SAME = 10
 """Lines shown where nothing changed."""
-_NOISY = "too noisy"  # begins reasons that differ only in their figure
 _SPARKS = "▁▂▃▄▅▆▇█"
 
 
@@ -31,13 +30,13 @@ def show_comparison(console: Console, comparison: Comparison) -> None:
     for obstacle in comparison.obstacles:
         note(console, f"differs: {obstacle}")
     for remark in comparison.remarks:
-        note(console, f"differs, and allowed to: {remark}")
+        note(console, f"differs, as allowed: {remark}")
     rows = sorted_by_change(comparison)
     changed = [d for d in rows if d.verdict != "same"]
-    for line in by_path(comparison)[:_MOST_PATHS] if len(changed) > 1 else []:
+    for line in by_path(comparison)[:_MAX_PATHS] if len(changed) > 1 else []:
         console.print(Text(line))
     if rows:
-        _show_rows(console, rows[: max(len(changed), _MOST_SAME)], len(rows))
+        _show_rows(console, rows[: max(len(changed), _MAX_SAME)], len(rows))
     if not comparison.obstacles:
         _show_refused(console, comparison)
     for line in foot_lines(comparison):
@@ -51,7 +50,7 @@ def headline(comparison: Comparison) -> str:
         for verdict in ("slower", "faster", "same", "not comparable")
     }
     if comparison.obstacles:
-        return "Not comparable; --allow lets these differ."
+        return "Not comparable; --allow accepts these differences."
     parts = [f"{number} {verdict}" for verdict, number in counts.items() if number]
     return (
         f"{', '.join(parts)}, of {len(comparison.differences)}" if parts else "nothing to compare"
@@ -76,19 +75,18 @@ def by_path(comparison: Comparison) -> list[str]:
 
 
 def refused(comparison: Comparison) -> list[tuple[str, int]]:
-    """Return why measurements are not comparable, how many each, those of noise in one."""
-    groups: dict[str, list[str]] = {}
+    """Return why measurements are not comparable, a line a cause, and how many each."""
+    groups: dict[NotComparable | None, Counter[str]] = {}
     for d in comparison.differences:
         if d.verdict == "not comparable":
-            groups.setdefault(_NOISY if d.reason.startswith(_NOISY) else d.reason, []).append(
-                d.reason
-            )
-    return [(_in_one(reasons), len(reasons)) for reasons in groups.values()]
+            groups.setdefault(d.cause, Counter())[d.reason] += 1
+    return [(_in_one(reasons), reasons.total()) for reasons in groups.values()]
 
 
-def _in_one(reasons: list[str]) -> str:
-    (reason, count), *_ = Counter(reasons).most_common(1)
-    return reason if count == len(reasons) else f"{reason}, or more"
+def _in_one(reasons: Counter[str]) -> str:
+    ((reason, _),) = reasons.most_common(1)
+    others = len(reasons) - 1
+    return f"{reason} (and {others} similar)" if others else reason
 
 
 def sorted_by_change(comparison: Comparison) -> list[Difference]:
@@ -169,23 +167,23 @@ def value_text(difference: Difference, value: float | None) -> str:
 
 
 def foot_lines(comparison: Comparison) -> list[str]:
-    """Say how small a change this comparison could have seen, and what its intervals are."""
+    """Say how small a change this comparison could detect, and what its intervals are."""
     judged = [d for d in comparison.differences if d.low is not None and d.ratio]
     if not judged:
         return []
     seen = [d.ratio / d.low for d in judged if d.ratio and d.low]
-    smallest = f"{percent(log(median(seen)))} on (from {percent(log(min(seen)))} for the best)"
+    smallest = f"{percent(log(median(seen)))} ({percent(log(min(seen)))} for the most precise)"
     tolerated = f"{100 * comparison.tolerance:.2g}%"
     lines = [
-        f"changes from {smallest} could have been seen; up to {tolerated} counts as the same",
-        "intervals of new / base hold for all of them at once with 95%",
+        f"smallest detectable change: {smallest}; up to {tolerated} counts as the same",
+        "intervals of new / base hold for all measurements simultaneously, with 95% confidence",
     ]
     if comparison.wander is None:
-        lines.append("too few measurements to tell how far medians wander between runs: wide")
+        lines.append("too few measurements to estimate run-to-run variation: intervals are wide")
     elif comparison.wander > 0:
         lines.append(
-            f"medians wander by up to about {100 * comparison.wander:.2g}% between these runs, "
-            "more than their own intervals say; that is allowed for"
+            f"run-to-run variation of medians is about {100 * comparison.wander:.2g}%, beyond "
+            "their own intervals; the intervals shown include it"
         )
     return lines
 
@@ -200,7 +198,7 @@ def _show_rows(console: Console, rows: list[Difference], count: int) -> None:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
     same = alike(rows)
-    for d in rows[:_MOST_ROWS]:
+    for d in rows[:_MAX_ROWS]:
         table.add_row(
             *([Text(_path(d))] if paths else []),
             Text(f"{d.kind} {name_of(d, same.get(d.kind, []))}"),
@@ -211,13 +209,13 @@ def _show_rows(console: Console, rows: list[Difference], count: int) -> None:
         )
     console.print(table)
     _show_alike(console, rows)
-    left_out = count - min(len(rows), _MOST_ROWS)
+    left_out = count - min(len(rows), _MAX_ROWS)
     if left_out:
         note(console, f"and {left_out} more, --json or -o have all")
 
 
 def _show_refused(console: Console, comparison: Comparison) -> None:
-    for reason, count in refused(comparison)[:_MOST_ROWS]:
+    for reason, count in refused(comparison)[:_MAX_ROWS]:
         note(console, f"not comparable ({count}): {reason}")
 
 
@@ -225,7 +223,7 @@ def show_trend(
     console: Console, runs: list[tuple[str, Run]], comparisons: list[Comparison]
 ) -> None:
     """Print several runs as a trend, each against the first."""
-    title(console, f"{len(runs)} runs, each against {runs[0][0]}")
+    title(console, f"{len(runs)} runs, each compared with {runs[0][0]}")
     table = new_table()
     table.add_column("run", overflow="fold")
     for verdict in ("slower", "faster", "same", "not comparable"):
@@ -236,15 +234,15 @@ def show_trend(
     console.print(table)
     for obstacle in dict.fromkeys(text for c in comparisons for text in c.obstacles):
         note(console, f"differs: {obstacle}")
-    _show_courses(console, runs, comparisons)
+    _show_trends(console, runs, comparisons)
     for line in foot_lines(comparisons[-1]):
         note(console, f"last run: {line}")
 
 
-def _show_courses(
+def _show_trends(
     console: Console, runs: list[tuple[str, Run]], comparisons: list[Comparison]
 ) -> None:
-    courses = courses_of([run for _, run in runs])
+    series = series_of([run for _, run in runs])
     last = {key_of(d): d for d in comparisons[-1].differences}
     ordered = sorted_by_change(comparisons[-1])
     table = new_table()
@@ -253,19 +251,19 @@ def _show_courses(
         table.add_column("path", overflow="fold")
     table.add_column("measurement", overflow="fold")
     table.add_column("first", justify="right", no_wrap=True)
-    table.add_column("course", no_wrap=True)
+    table.add_column("trend", no_wrap=True)
     table.add_column("last", justify="right", no_wrap=True)
     table.add_column("last / first", justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
     same = alike(ordered)
-    for d in ordered[:_MOST_ROWS]:
+    for d in ordered[:_MAX_ROWS]:
         known = last[key_of(d)]
-        course = [m.estimate if m else None for m in courses.get(key_of(d), [])]
+        values = [m.estimate if m else None for m in series.get(key_of(d), [])]
         table.add_row(
             *([Text(_path(d))] if paths else []),
             Text(f"{d.kind} {name_of(d, same.get(d.kind, []))}"),
             value_text(d, known.base),
-            spark(course),
+            spark(values),
             value_text(d, known.new),
             change_text(known),
             Text(known.verdict, style=_STYLES[known.verdict]),
@@ -276,25 +274,25 @@ def _show_courses(
 
 
 def key_of(difference: Difference) -> str:
-    """Return what joins a difference with its course."""
+    """Return what joins a difference with its series over runs."""
     pattern = sorted(difference.pattern.items())
     return f"{difference.kind} {difference.initiator} {difference.target} {pattern}"
 
 
-def courses_of(runs: list[Run]) -> dict[str, list[Measurement | None]]:
+def series_of(runs: list[Run]) -> dict[str, list[Measurement | None]]:
     """Return each measurement over runs, None where a run has it not."""
     found = [identities(run) for run in runs]
-    courses = {}
+    series = {}
     for key in dict.fromkeys(key for known in found for key in known):
         members = [known.get(key) for known in found]
         first = next(m for m in members if m is not None)
         name = f"{first.kind} {first.initiator} {first.target} {sorted(first.pattern.items())}"
-        courses[name] = [m if m is not None and m.estimate is not None else None for m in members]
-    return courses
+        series[name] = [m if m is not None and m.estimate is not None else None for m in members]
+    return series
 
 
 def spark(values: list[float | None]) -> str:
-    """Return values as a line of blocks, from their least to their most; a gap is a space."""
+    """Return values as a line of blocks, from the lowest to the highest; a gap is a space."""
     known = [value for value in values if value is not None]
     if not known:
         return ""

@@ -54,6 +54,12 @@ def with_interval(measurement: Measurement, factor: float) -> str:
     return f"{value / factor:.{decimals}f} ±{shown:.{decimals}f}"
 
 
+def figure_of(measurement: Measurement, metric: str, part: str = "") -> float | None:
+    """Return a measurement's further figure, None where it has none of that metric and part."""
+    found = (f.estimate for f in measurement.figures if (f.metric, f.part) == (metric, part))
+    return next(found, None)
+
+
 def has_interval(measurement: Measurement) -> bool:
     """Whether a figure's uncertainty is known."""
     return measurement.ci_low is not None and measurement.ci_high is not None

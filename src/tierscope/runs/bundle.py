@@ -41,7 +41,7 @@ def bundle(path: Path, directory: Path | None = None) -> Path:
     stem = hide.text(path.stem)
     versions = _versions(contents.header)
     files = {
-        "run.jsonl": "".join(json.dumps(record) + "\n" for record in records),
+        "run.jsonl": "".join(_line(record) for record in records),
         "topology.json": json.dumps(records[0].get("topology"), indent=1) + "\n",
         "versions.json": json.dumps(hide.value(versions), indent=1) + "\n",
     }
@@ -57,6 +57,11 @@ def bundle(path: Path, directory: Path | None = None) -> Path:
     except OSError as error:
         raise UserError(f"{target} cannot be written: {error.strerror}") from None
     return target
+
+
+def _line(record: Any) -> str:
+    """Write a record as run files have it."""
+    return json.dumps(record, separators=(",", ":"), ensure_ascii=False) + "\n"
 
 
 def _versions(header: Header) -> dict[str, Any]:
@@ -85,8 +90,8 @@ class _Anonymizer:
     def __init__(self, header: Header) -> None:
         self._words: dict[str, str] = {}
         for host in sorted({header.host, socket.gethostname(), platform.node()}, key=len)[::-1]:
-            for name in (host, host.partition(".")[0]):
-                self._name("host", name)
+            word = self._name("host", host)
+            self._words.setdefault(host.partition(".")[0], word)
         for user in (_user(), os.environ.get("SUDO_USER", "")):
             if user != "root":
                 self._name("user", user)

@@ -1,5 +1,6 @@
 """Go on with a run that was cut or interrupted, in the same file."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from tierscope.engine.query import capabilities
@@ -10,7 +11,7 @@ from tierscope.model.topology import Topology
 from tierscope.runs.book import Book, was_cut
 from tierscope.runs.conclude import specs_of
 from tierscope.runs.measure import Outcome, Watch, carry_on
-from tierscope.runs.read import Contents, parse_contents, read_bytes
+from tierscope.runs.read import parse_contents, read_bytes
 from tierscope.runs.record import summarize
 from tierscope.runs.write import RunWriter
 
@@ -19,8 +20,25 @@ class NothingToResumeError(UserError):
     """The run is complete."""
 
 
-def read_resumable(path: Path) -> tuple[Contents, list[Spec]]:
-    """Return the records and the plan of a run that can go on.
+@dataclass(frozen=True)
+class Resumable:
+    """A run that can go on."""
+
+    path: Path
+    header: Header
+    book: Book
+    length: int
+    """Bytes of the file up to the end of its last whole record."""
+
+    @property
+    def pending(self) -> list[Spec]:
+        """What is still to be measured, or to be gone on with."""
+        book = self.book
+        return [spec for name, spec in book.specs.items() if name not in book.measurements]
+
+
+def resumable(path: Path) -> Resumable:
+    """Return a run that can go on.
 
     Raises NothingToResumeError where it is complete, UserError where the file is of version 1 or
     cannot be read.
@@ -32,19 +50,7 @@ def read_resumable(path: Path) -> tuple[Contents, list[Spec]]:
         )
     if contents.footer is not None and not contents.footer.interrupted:
         raise NothingToResumeError(f"run '{path}' is complete: there is nothing to resume")
-    return contents, specs_of(contents.planned, str(path))
-
-
-def resume(path: Path, topology: Topology, watch: Watch) -> Outcome:
-    """Measure what a run lacks, on the machine that it began on; see ``measure`` for the outcome.
-
-    What was visited counts: a measurement goes on with the rest of its budget. Raises what
-    ``read_resumable`` does, and UserError where the machine is another one.
-    """
-    contents, specs = read_resumable(path)
-    _check_machine(path, contents.header, topology)
-    capabilities()
-    book = Book(specs)
+    book = Book(specs_of(contents.planned, str(path)))
     for name in book.specs:
         book.visits[name] = [record.visit for record in contents.visits_of(name)]
     book.measurements = {
@@ -52,8 +58,19 @@ def resume(path: Path, topology: Topology, watch: Watch) -> Outcome:
         for name, measurement in contents.measurements.items()
         if name in book.specs and name not in contents.open and not was_cut(measurement)
     }
-    writer = RunWriter.resume(path, contents.length)
-    return carry_on(contents.header, writer, book, topology, watch)
+    return Resumable(path, contents.header, book, contents.length)
+
+
+def resume(run: Resumable, topology: Topology, watch: Watch) -> Outcome:
+    """Measure what a run lacks, on the machine that it began on; see ``measure`` for the outcome.
+
+    What was visited counts: a measurement goes on with the rest of its budget. Raises UserError
+    where the machine is another one, or another process goes on with the run.
+    """
+    _check_machine(run.path, run.header, topology)
+    capabilities()
+    writer = RunWriter.resume(run.path, run.length)
+    return carry_on(run.header, writer, run.book, topology, watch)
 
 
 def _check_machine(path: Path, header: Header, topology: Topology) -> None:

@@ -41,7 +41,7 @@ def show_table(console: Console, measured: list[Measurement], _run: Run) -> None
     if any(_bus(m) for m in measured):
         note(
             console,
-            "on the bus: with the lines that ordinary stores fetch before they write them",
+            "on bus: includes the lines that ordinary stores fetch before they write them",
         )
     if any(grid.column.key == "threads" and len(grid.columns) > 1 for grid in grids):
         note(console, f"knee: the fewest threads that reach {SHARE:.0%} of the best")
@@ -67,18 +67,18 @@ def _varies(axis: Axis, group: list[Measurement]) -> bool:
 
 
 def _axes(group: list[Measurement]) -> tuple[list[Axis], list[Axis]]:
-    """Return what may become rows and columns of a group's grids, the likeliest first."""
+    """Return candidates for rows and columns of a group's grids, in order of preference."""
     sizes = [_THREADS, _ACCESS, _SIZE, _STRIDE]
     if _varies(_PATH, group):
         return [_PATH, *sizes, *_OTHERS], [_OPERATION, *sizes, *_OTHERS]
     if _varies(_THREADS, group) and _varies(_ACCESS, group):
-        # The field's heatmap, one for each operation.
+        # The usual heat map, one for each operation.
         return [_ACCESS, _SIZE, _STRIDE, *_OTHERS, _OPERATION, _PATH], [_THREADS]
     return [_OPERATION, *_OTHERS, *sizes, _PATH], [*sizes, _PATH, *_OTHERS]
 
 
 def _show_grid(console: Console, grid: Grid, factor: float) -> None:
-    """Print a grid with intervals where they fit, else without, else in pieces side by side."""
+    """Print a grid with intervals where they fit, else without, else in pieces."""
     console.print(Text(_caption(grid), style="bold"))
     table = _table(grid, grid.columns, factor, with_intervals=True)
     with_intervals = fits(console, table)
@@ -122,8 +122,7 @@ def _after(console: Console, grid: Grid, with_intervals: bool) -> None:
         widths = sorted(map(figures.relative_half, grid.cells.values()))
         note(
             console,
-            f"95% intervals: half of the figures are within "
-            f"±{100 * widths[len(widths) // 2]:.2g}%, "
+            f"95% intervals: half of the figures within ±{100 * widths[len(widths) // 2]:.2g}%, "
             f"all within ±{100 * widths[-1]:.2g}%",
         )
     for text in {
@@ -143,7 +142,7 @@ def _cell(cell: Measurement | None, factor: float, with_interval: bool, best: bo
 
 @dataclass(frozen=True)
 class _Extra:
-    """A column beside a grid's own, about each row's best figure."""
+    """A further column of a grid, about each row's best figure."""
 
     heading: str
     applies: Callable[[Grid], bool]
@@ -158,8 +157,7 @@ def _knee(cells: list[Measurement]) -> str:
 
 def _bus(cell: Measurement) -> float | None:
     """Return bytes/s with the lines that stores fetch first, where hardware does that."""
-    figures_of = {figure.metric: figure.estimate for figure in cell.figures}
-    return figures_of.get("bandwidth_with_write_allocate")
+    return figures.figure_of(cell, "bandwidth_with_write_allocate")
 
 
 _FETCH_FIRST = ("write", "copy", "scale", "add", "triad")

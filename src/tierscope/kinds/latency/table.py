@@ -12,13 +12,13 @@ from tierscope.report.grid import Axis
 from tierscope.report.style import new_table, note, title
 
 _WIDEST_BAR = 24
-_BESIDE_BAR = 68
-"""Columns that the table takes beside its bars."""
-_LEAST_SWEEP = 4
-_UNSURE = 0.1
-"""Half-width, as a share, from which on an interval says too little to find levels by."""
-_LEAST_SURE = 0.6
-"""Share of a sweep's sizes that has to be sure for levels to be told."""
+_WITHOUT_BAR = 68
+"""Columns that the table takes without its bars."""
+_MIN_SWEEP = 4
+_IMPRECISE = 0.1
+"""Half-width, as a share, from which on a figure is too imprecise to find levels by."""
+_MIN_PRECISE = 0.6
+"""Share of a sweep's sizes that has to be precise for levels to be found."""
 _PATH = Axis("path")
 
 
@@ -28,7 +28,7 @@ def show_table(console: Console, measured: list[Measurement], run: Run) -> None:
     paths: dict[str | int, list[Measurement]] = {}
     for measurement in measured:
         paths.setdefault(_PATH.of(measurement), []).append(measurement)
-    sweeps = {path: group for path, group in paths.items() if len(group) >= _LEAST_SWEEP}
+    sweeps = {path: group for path, group in paths.items() if len(group) >= _MIN_SWEEP}
     for path, group in sweeps.items():
         _show_sweep(console, str(path), group, run)
     others = [m for path, group in paths.items() if path not in sweeps for m in group]
@@ -43,7 +43,7 @@ def _variant(measurement: Measurement) -> str:
     pattern = measurement.pattern
     parts = [f"{pattern['pages']} pages"]
     if pattern.get("order") != "random":
-        parts.append("TLB apart" if pattern.get("order") == "page-random" else pattern["order"])
+        parts.append("within pages" if pattern.get("order") == "page-random" else pattern["order"])
     if pattern.get("stride") != 256:
         parts.append(f"stride {figures.size_text(pattern['stride'])}")
     if "policy" in pattern:
@@ -56,28 +56,28 @@ def _show_sweep(console: Console, path: str, group: list[Measurement], run: Run)
     for measurement in group:
         variants.setdefault(_variant(measurement), []).append(measurement)
     for variant, members in variants.items():
-        if len(members) >= _LEAST_SWEEP:
+        if len(members) >= _MIN_SWEEP:
             console.print(Text(f"{path}, {variant}", style="bold"))
             _show_curve(console, sorted(members, key=lambda m: int(m.pattern["size"])), run)
-    rest = [m for members in variants.values() if len(members) < _LEAST_SWEEP for m in members]
+    rest = [m for members in variants.values() if len(members) < _MIN_SWEEP for m in members]
     if rest:
         _show_list(console, rest)
 
 
 def _show_curve(console: Console, curve: list[Measurement], run: Run) -> None:
     points = [(int(m.pattern["size"]), m.estimate or 0.0) for m in curve]
-    sure = [
+    precise = [
         point
         for point, measurement in zip(points, curve, strict=True)
-        if figures.relative_half(measurement) <= _UNSURE
+        if figures.relative_half(measurement) <= _IMPRECISE
     ]
-    found = plateaus(sure) if len(sure) >= _LEAST_SURE * len(curve) else []
+    found = plateaus(precise) if len(precise) >= _MIN_PRECISE * len(curve) else []
     ends = {plateau.last_size: plateau for plateau in found}
     most = max(latency for _, latency in points)
     table = new_table()
     table.add_column("working set", justify="right", no_wrap=True)
     table.add_column("ns", justify="right", no_wrap=True)
-    width = max(4, min(_WIDEST_BAR, console.width - _BESIDE_BAR))
+    width = max(4, min(_WIDEST_BAR, console.width - _WITHOUT_BAR))
     table.add_column("", width=width, no_wrap=True)
     table.add_column("level found", no_wrap=True)
     for measurement, (size, latency) in zip(curve, points, strict=True):
@@ -92,12 +92,12 @@ def _show_curve(console: Console, curve: list[Measurement], run: Run) -> None:
     console.print(table)
     for line in _level_lines(found, points[-1][0], run) if found else []:
         note(console, line)
-    left_out = len(curve) - len(sure)
+    left_out = len(curve) - len(precise)
     if left_out:
-        what = "left out of the levels" if found else "too many to tell cache levels"
+        what = "left out of the levels" if found else "too many to find cache levels"
         note(
             console,
-            f"{left_out} of {len(curve)} intervals are wider than ±{_UNSURE:.0%}: {what}",
+            f"{left_out} of {len(curve)} intervals are wider than ±{_IMPRECISE:.0%}: {what}",
         )
 
 
@@ -114,7 +114,7 @@ def _between(plateau: Plateau) -> str:
 
 
 def _level_lines(found: list[Plateau], largest: int, run: Run) -> list[str]:
-    """Set the caches that the system names beside the levels found."""
+    """Compare the caches that the system reports with the levels found."""
     caches = sorted({(int(c["level"]), int(c["size_bytes"])) for c in run.header.machine["caches"]})
     checks = check_levels(found, largest, caches)
     taken = [check.plateau for check in checks]
@@ -122,22 +122,22 @@ def _level_lines(found: list[Plateau], largest: int, run: Run) -> list[str]:
     for plateau in found[:-1]:
         if plateau not in taken:
             lines.append(
-                f"{_name(found, plateau)}: {plateau.latency:.3g} ns, is no cache of a size that "
-                "the system names"
+                f"{_name(found, plateau)}: {plateau.latency:.3g} ns, matches no cache that the "
+                "system reports"
             )
     return lines
 
 
 def _level_line(check: LevelCheck, largest: int) -> str:
-    named = f"L{check.level}: the system says {figures.size_text(check.size_bytes)}"
+    named = f"L{check.level}: the system reports {figures.size_text(check.size_bytes)}"
     if check.plateau:
         latency = f"{check.plateau.latency:.3g} ns"
         return f"{named}; measured: {latency} up to {_between(check.plateau)}, which agrees"
     if check.verdict == "beyond":
-        return f"{named}; the sweep ends at {figures.size_text(largest)}, too early to see it"
+        return f"{named}; the sweep ends at {figures.size_text(largest)}, too early to find it"
     return (
-        f"{named}, but no level of that size shows in the latencies: a virtual machine may name a "
-        "cache that its cores do not get, or neighbours hold it"
+        f"{named}, but no level of that size shows in the latencies: a virtual machine may report "
+        "a cache that its cores do not have, or other programs use it"
     )
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tierscope.analysis.curve import Summary, summarize
-from tierscope.kinds.loaded_latency.points import idle_latencies, loaded_points, sound
+from tierscope.kinds.loaded_latency.points import curves_of, idle_latencies, loaded_points, sound
 from tierscope.model.run import Measurement
 from tierscope.report import figures
 from tierscope.report.pictures import shapes
@@ -20,7 +20,7 @@ from tierscope.report.pictures.picture import (
 )
 
 _INJECTED = ("delay_ns", "load_threads")
-"""What says how hard a point was loaded; points of one curve differ in it."""
+"""How hard a point was loaded."""
 _SAME = ("load_from", "load_to", "load_order", "load_access_size", "load_size", "stride")
 """Said only where curves differ in it."""
 _GB = 1e9
@@ -30,15 +30,16 @@ def curves(gathered: Gathered) -> list[Picture]:
     """Latency over measured bandwidth, a curve for each mix of load, from light load to heavy."""
     pictures = []
     for (path,), group in groups_by(gathered.measured, "path").items():
-        names = [key for key in varying(group, "path") if key not in _INJECTED]
+        loaded = [m for m in group if m.pattern.get("delay_ns") is not None]
+        names = varying(loaded, "path", "delay_ns")
         rows: list[dict[str, Any]] = []
         knees: list[dict[str, Any]] = []
         said = []
-        for members in groups_by(group, *names).values():
+        for members in curves_of(group):
             points = loaded_points(members)
             if not points:
                 continue
-            words = [label_of(key, value_of(members[0], key)) for key in names]
+            words = [label_of(key, value_of(members[-1], key)) for key in names]
             series = ", ".join(words) or "latency"
             rows += [row for m in sound(members) if (row := _row(m, series))]
             summary = summarize(points, idle_latencies(members))
@@ -75,26 +76,25 @@ _LATENCY: Spec = {
 
 
 def _latency(rows: list[dict[str, Any]]) -> Spec:
-    """From zero to the highest point; a disturbed one's interval may go far beyond and is cut."""
+    """From zero to the highest point; intervals of disturbed points are clipped there."""
     most = max(row["value"] for row in rows)
     return {**_LATENCY, "scale": {"domain": [0, 1.15 * most], "nice": False}}
 
 
 def _row(measurement: Measurement, series: str) -> dict[str, Any] | None:
-    rates = [f.estimate for f in measurement.figures if f.metric == "bandwidth"]
+    rate = figures.figure_of(measurement, "bandwidth")
     delay = measurement.pattern.get("delay_ns")
     value = measurement.estimate
-    if value is None or not rates or delay is None:
+    if value is None or rate is None or delay is None:
         return None
     return {
-        "x": rates[0] / _GB,
+        "x": rate / _GB,
         "value": value,
         "low": measurement.ci_low if measurement.ci_low is not None else value,
         "high": measurement.ci_high if measurement.ci_high is not None else value,
         "order": -int(delay),
         "series": series,
-        "tip": f"{series}: {figures.with_interval(measurement, 1.0)} ns at {rates[0] / _GB:.3g} "
-        "GB/s",
+        "tip": f"{series}: {figures.with_interval(measurement, 1.0)} ns at {rate / _GB:.3g} GB/s",
     }
 
 
@@ -129,5 +129,5 @@ def _said(series: str, summary: Summary) -> str:
         if summary.knee
         else "no knee"
     )
-    top = "saturation" if summary.saturated else "most reached"
+    top = "saturation" if summary.saturated else "highest reached"
     return f"{name} {summary.idle:.4g} ns, {knee}, {top} {summary.peak.bandwidth / _GB:.3g} GB/s."

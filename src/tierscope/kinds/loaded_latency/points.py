@@ -9,6 +9,32 @@ _ENOUGH = 3
 """Undisturbed points with which a curve can do without its disturbed ones."""
 _RATE = ("bandwidth", "")
 """Metric and part of what the load moved."""
+_POINT = ("delay_ns", "load_threads")
+"""Properties that points of one curve differ in."""
+
+
+def curves_of(measurements: Sequence[Measurement]) -> list[list[Measurement]]:
+    """Group measurements by curve: all of a point but how hard it is loaded.
+
+    Idle controls load nothing, so they belong to each curve that differs from them in nothing but
+    its load's threads.
+    """
+    curves: dict[str, list[Measurement]] = {}
+    controls: dict[str, list[Measurement]] = {}
+    for m in measurements:
+        key = _but(m, _POINT)
+        if m.pattern.get("delay_ns") is None:
+            controls.setdefault(key, []).append(m)
+        else:
+            curves.setdefault(_but(m, ("delay_ns",)), []).append(m)
+    loaded = {_but(members[0], _POINT) for members in curves.values()}
+    found = [[*controls.get(_but(points[0], _POINT), []), *points] for points in curves.values()]
+    return found + [members for key, members in controls.items() if key not in loaded]
+
+
+def _but(measurement: Measurement, without: Sequence[str]) -> str:
+    rest = sorted((key, v) for key, v in measurement.pattern.items() if key not in without)
+    return f"{measurement.initiator} {measurement.target} {rest}"
 
 
 def sound(measurements: Sequence[Measurement]) -> list[Measurement]:

@@ -4,7 +4,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tierscope.analysis.curve import Summary, summarize
-from tierscope.kinds.loaded_latency.points import idle_latencies, loaded_points, sound
+from tierscope.kinds.loaded_latency.points import curves_of, idle_latencies, loaded_points, sound
 from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
 from tierscope.report.evidence import evidence_line, warnings
@@ -13,31 +13,23 @@ from tierscope.report.style import new_table, note, title
 
 _PERCENTILES = ("p50", "p90", "p99", "p99.9")
 _DRIFT = 0.05
-"""Spread of the idle controls from which on a curve is said to stand on shifting ground."""
+"""Spread of the idle controls from which on the machine has changed during a curve."""
 _GB = 1e9
 
 
 def show_table(console: Console, measured: list[Measurement], _run: Run) -> None:
     """Print a curve for each path, mix and load."""
     title(console, "Latency under load, GB/s and ns")
-    curves: dict[str, list[Measurement]] = {}
-    for measurement in measured:
-        curves.setdefault(curve_key(measurement), []).append(measurement)
-    for members in curves.values():
+    for members in curves_of(measured):
         _show_curve(console, members)
     for line in filter(None, (*warnings(measured), evidence_line(measured))):
         note(console, line)
     timer = max((m.evidence.timer_ns or 0.0) for m in measured if m.evidence)
     note(
         console,
-        "bandwidth: what the load moved during the chase, as the program asks; percentiles: single "
-        f"loads timed one by one, each with the timer's own {timer:.0f} ns",
+        "bandwidth: bytes that the load moved during the chase, as the program counts them; "
+        f"percentiles: loads timed one by one, including the timer's own {timer:.0f} ns",
     )
-
-
-def curve_key(measurement: Measurement) -> str:
-    """Return what the points of one curve have in common."""
-    return measurement.id.rpartition(".")[0]
 
 
 def _show_curve(console: Console, members: list[Measurement]) -> None:
@@ -45,7 +37,7 @@ def _show_curve(console: Console, members: list[Measurement]) -> None:
     console.print(Text(_caption(first), style="bold"))
     points = loaded_points(members)
     summary = summarize(points, idle_latencies(members)) if points else None
-    bus = any(_figure(m, "bandwidth_with_write_allocate") != _bandwidth(m) for m in members)
+    bus = any(_on_bus(m) != _bandwidth(m) for m in members)
     table = new_table()
     table.add_column("bandwidth", justify="right", no_wrap=True)
     if bus:
@@ -60,11 +52,11 @@ def _show_curve(console: Console, members: list[Measurement]) -> None:
         load = _bandwidth(measurement)
         cells = [Text("idle" if load is None else f"{load / _GB:.4g}")]
         if bus:
-            moved = _figure(measurement, "bandwidth_with_write_allocate")
+            moved = _on_bus(measurement)
             cells.append(Text("" if moved is None else f"{moved / _GB:.4g}", style="dim"))
         cells.append(Text(figures.with_interval(measurement, 1.0)))
         for name in _PERCENTILES:
-            value = _figure(measurement, f"latency_{name}")
+            value = figures.figure_of(measurement, f"latency_{name}")
             cells.append(Text("" if value is None else f"{value:.0f}", style="dim"))
         delay = measurement.pattern.get("delay_ns")
         cells.append(Text("" if delay is None else str(delay), style="dim"))
@@ -76,7 +68,7 @@ def _show_curve(console: Console, members: list[Measurement]) -> None:
         for line in [*_sentences(summary), *fallen]:
             note(console, line)
         if fallen and summary.knee:
-            note(console, "do not rely on a knee found in such a curve")
+            note(console, "do not rely on the knee of such a curve")
         if left_out := _left_out(members):
             note(console, left_out)
 
@@ -84,11 +76,7 @@ def _show_curve(console: Console, members: list[Measurement]) -> None:
 def _left_out(members: list[Measurement]) -> str:
     kept = {m.id for m in sound(members)}
     dropped = [m for m in members if m.pattern.get("delay_ns") is not None and m.id not in kept]
-    return (
-        f"{len(dropped)} points that others disturbed count for nothing in these lines"
-        if dropped
-        else ""
-    )
+    return f"{len(dropped)} disturbed points are left out of these lines" if dropped else ""
 
 
 def _ordered(members: list[Measurement]) -> list[Measurement]:
@@ -105,18 +93,21 @@ def _mark(measurement: Measurement, summary: Summary | None) -> Text:
         if summary.knee and delay == summary.knee.delay_ns:
             marks.append("knee")
         if delay == summary.peak.delay_ns:
-            marks.append("saturation" if summary.saturated else "most")
+            marks.append("saturation" if summary.saturated else "highest")
     text = Text(", ".join(marks), style="bold green")
     if doubts := _doubts(measurement):
         text.append(", " if marks else "").append(", ".join(doubts), style="bold yellow")
     return text
 
 
+_DOUBTS = {"unsettled": "did not settle", "disturbed": "was disturbed by other programs"}
+
+
 def _doubts(measurement: Measurement) -> list[str]:
-    """Return what the measurement itself says against its figure."""
+    """Return what a measurement's evidence says against its figure."""
     evidence = measurement.evidence
     found = {
-        "did not settle": evidence is not None and evidence.settled is False,
+        "unsettled": evidence is not None and evidence.settled is False,
         "disturbed": evidence is not None and bool(evidence.disturbed),
     }
     return [doubt for doubt, applies in found.items() if applies]
@@ -138,13 +129,13 @@ def falls(members: list[Measurement], drift: float) -> list[str]:
             named = highest
             found = [
                 f"the point at delay {point.pattern['delay_ns']} "
-                + " and ".join(doubts).replace("disturbed", "was disturbed by others")
+                + " and ".join(_DOUBTS[doubt] for doubt in doubts)
                 for point in (highest, m)
                 if (doubts := _doubts(point))
             ]
             if not found and drift > _DRIFT:
                 found = [f"idle controls differ by {drift:.0%}: the machine changed meanwhile"]
-            why = "; ".join(found) or "nothing seen here explains it, measure again"
+            why = "; ".join(found) or "unexplained, measure again"
             lines.append(
                 f"latency falls from {highest.estimate or 0.0:.0f} to {m.estimate:.0f} ns although "
                 f"the load rises (delays {highest.pattern['delay_ns']} and "
@@ -161,20 +152,20 @@ def _sentences(summary: Summary) -> list[str]:
         knee = summary.knee
         share = knee.bandwidth / summary.peak.bandwidth
         lines[0] += (
-            f"; knee at {knee.bandwidth / _GB:.4g} GB/s ({share:.0%} of the most), "
+            f"; knee at {knee.bandwidth / _GB:.4g} GB/s ({share:.0%} of the highest), "
             f"{knee.latency:.4g} ns"
         )
     else:
-        lines[0] += "; no knee: latency does not bend upwards in what this load reaches"
+        lines[0] += "; no knee: latency does not bend upwards under this load"
     peak = summary.peak
-    name = "saturation" if summary.saturated else "most reached"
+    name = "saturation" if summary.saturated else "highest reached"
     lines[0] += f"; {name} {peak.bandwidth / _GB:.4g} GB/s, {peak.latency:.4g} ns"
     if summary.doubled is not None:
         lines[0] += f"; twice the idle latency at {summary.doubled / _GB:.4g} GB/s"
     if not summary.saturated:
         lines.append(
-            "not saturated: all load CPUs ran without delay and the last step still brought more; "
-            "this memory takes more CPUs, in --load-from, to fill"
+            "not saturated: bandwidth still rose with all load CPUs at no delay; add CPUs with "
+            "--load-from"
         )
     if summary.drift > _DRIFT:
         lines.append(
@@ -196,18 +187,17 @@ def _caption(measurement: Measurement) -> str:
         load += f", {pattern['load_order']}"
     chase = f"{figures.size_text(int(pattern['size']))} chase"
     if pattern["order"] != "random":
-        chase += ", TLB apart"
+        chase += ", within pages"
     path = f"{measurement.initiator} → {measurement.target}"
     return f"{path}, {chase}, {pattern['pages']} pages; load {load}"
 
 
+def _on_bus(measurement: Measurement) -> float | None:
+    return figures.figure_of(measurement, "bandwidth_with_write_allocate")
+
+
 def _bandwidth(measurement: Measurement) -> float | None:
-    return _figure(measurement, "bandwidth")
-
-
-def _figure(measurement: Measurement, metric: str) -> float | None:
-    found = (figure.estimate for figure in measurement.figures if figure.metric == metric)
-    return next(found, None)
+    return figures.figure_of(measurement, "bandwidth")
 
 
 def summary(measured: list[Measurement]) -> str:

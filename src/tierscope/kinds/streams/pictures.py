@@ -46,7 +46,7 @@ def mixes(gathered: Gathered) -> list[Picture]:
         unit, factor = scale_of(best)
         rows = []
         for m in best:
-            asked, bus = m.estimate or 0.0, _figure(m, _ON_BUS) or m.estimate or 0.0
+            asked, bus = m.estimate or 0.0, figures.figure_of(m, _ON_BUS) or m.estimate or 0.0
             text = figures.with_interval(m, factor)
             name = words_of(m, ["mix"])
             rows.append(_part(name, "asked by the program", asked / factor, f"{text} {unit}", text))
@@ -121,7 +121,7 @@ def concurrent(gathered: Gathered) -> list[Picture]:
         rows = []
         for m in group:
             name = words_of(m, names) or "all streams"
-            whole = (_figure(m, _ALL) or m.estimate or 0.0) / factor
+            whole = (figures.figure_of(m, _ALL) or m.estimate or 0.0) / factor
             parts = [(f"main: {path}", m.estimate or 0.0)]
             parts += list(zip(str(beside).split("; "), _beside(m), strict=False))
             for part, value in parts:
@@ -148,10 +148,6 @@ def _alone(gathered: Gathered) -> list[Measurement]:
 def _beside(measurement: Measurement) -> list[float]:
     """Return the bandwidths of the streams but the main one, in their order."""
     return [f.estimate for f in measurement.figures if f.metric == "bandwidth" and f.part]
-
-
-def _figure(measurement: Measurement, metric: str) -> float | None:
-    return next((f.estimate for f in measurement.figures if f.metric == metric), None)
 
 
 def _part(name: str, part: str, value: float, tip: str, text: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The page of a comparison: two runs side by side, or several as a trend."""
+"""The page of a comparison: two runs, or several as a trend."""
 
 from dataclasses import dataclass
 
@@ -9,11 +9,11 @@ from tierscope.model.run import Run
 from tierscope.report.compare import (
     by_path,
     change_text,
-    courses_of,
     foot_lines,
     headline,
     name_of,
     refused,
+    series_of,
     sorted_by_change,
     value_text,
 )
@@ -24,9 +24,9 @@ from tierscope.report.html.page import csv_line, packed, template
 from tierscope.report.pictures.changes import changes_picture, trend_picture
 from tierscope.report.pictures.draw import svg_for_page
 
-_MOST_ROWS = 120
-_MOST_TRENDS = 12
-_MOST_PATHS = 12
+_MAX_ROWS = 120
+_MAX_TRENDS = 12
+_MAX_PATHS = 12
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Trend:
 
 def render_comparison(runs: list[tuple[str, Run]], comparisons: list[Comparison]) -> str:
     """Return the page of comparisons with the first run."""
-    most = _MOST_ROWS // len(comparisons)
+    most = _MAX_ROWS // len(comparisons)
     sides = [_side(f"side{number}", c, most) for number, c in enumerate(comparisons, 1)]
     trends = _trends(runs, comparisons[-1]) if len(runs) > 2 else []
     settings = [
@@ -98,7 +98,7 @@ def _side(prefix: str, comparison: Comparison, most: int) -> Side:
         headline=headline(comparison),
         rows=[_row(d) for d in ordered[:most]],
         left_out=max(0, len(ordered) - most),
-        paths=by_path(comparison)[:_MOST_PATHS],
+        paths=by_path(comparison)[:_MAX_PATHS],
         refused=refused(comparison),
         notes=foot_lines(comparison),
         svg=Markup(svg_for_page(picture, prefix, labels)) if picture else None,  # noqa: S704
@@ -131,11 +131,11 @@ def _csv(comparison: Comparison) -> list[str]:
 
 
 def _trends(runs: list[tuple[str, Run]], last: Comparison) -> list[Trend]:
-    """Draw the courses of what changed most."""
-    courses = courses_of([run for _, run in runs])
+    """Draw what changed most over all runs."""
+    series = series_of([run for _, run in runs])
     found = []
-    for number, difference in enumerate(sorted_by_change(last)[:_MOST_TRENDS], 1):
-        values = courses.get(course_key(difference), [])
+    for number, difference in enumerate(sorted_by_change(last)[:_MAX_TRENDS], 1):
+        values = series.get(course_key(difference), [])
         picture = trend_picture(difference, values, [name for name, _ in runs])
         id_ = f"trend{number}"
         svg = svg_for_page(picture, id_, f"{id_}-title {id_}-alt")

@@ -1,4 +1,4 @@
-"""Put a report's page together; everything that it needs is inside it."""
+"""The page of a report, with everything that it needs inside it."""
 
 import base64
 import csv
@@ -16,8 +16,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from markupsafe import Markup
 
 from tierscope.model.endpoint import format_ranges
-from tierscope.model.run import Measurement, Run
+from tierscope.model.run import Run
 from tierscope.model.topology import emulated_parts
+from tierscope.report.causes import Missing, missing_by_cause
 from tierscope.report.evidence import evidence_line, warnings
 from tierscope.report.figures import share_text, size_text
 from tierscope.report.html.machine import machine_drawing
@@ -33,7 +34,7 @@ MOST_PICTURES = 30
 """Pictures on one page; --svg and --png draw all."""
 _SVG_BYTES = 1_300_000
 """All pictures of a run together, so that its page stays under 3 MB."""
-_MOST_MISSING = 100
+_MAX_MISSING = 20
 
 
 @dataclass(frozen=True)
@@ -75,8 +76,9 @@ class RunPage:
     sections: list[Section]
     more_pictures: bool
     """Whether the run has more pictures than the page."""
-    missing: list[Measurement]
-    missing_left_out: int
+    missing: list[Missing]
+    most_missing: int
+    """Measurements of one cause that the page names."""
     data: str
     """The run's CSV for the buttons: lines as JSON, gzip, base64."""
     planned: int
@@ -141,7 +143,7 @@ def _asset(name: str) -> Markup:
 
 
 def _script_hash(name: str) -> str:
-    """Return what the page's own policy lets run: this script and nothing else."""
+    """Return the hash by which the page's content security policy allows this script only."""
     digest = hashlib.sha256(str(_asset(name)).encode()).digest()
     return f"sha256-{base64.b64encode(digest).decode()}"
 
@@ -164,8 +166,6 @@ def _run_page(prefix: str, name: str, run: Run, views: Views) -> RunPage:
         if cards:
             sections.append(Section(f"{prefix}-{kind}", view.title, view.method, cards))
     paths = path_rows(run.measurements, views)
-    missing = [m for m in run.measurements if m.status != "measured"]
-    missing.sort(key=lambda m: m.status != "failed")
     return RunPage(
         id=prefix,
         name=name,
@@ -176,8 +176,8 @@ def _run_page(prefix: str, name: str, run: Run, views: Views) -> RunPage:
         topology=machine_drawing(run),
         sections=sections,
         more_pictures=more,
-        missing=missing[:_MOST_MISSING],
-        missing_left_out=max(0, len(missing) - _MOST_MISSING),
+        missing=missing_by_cause(run.measurements),
+        most_missing=_MAX_MISSING,
         data=packed(lines),
         planned=len(run.header.plan.get("measurements", [])),
         statuses={
@@ -188,9 +188,10 @@ def _run_page(prefix: str, name: str, run: Run, views: Views) -> RunPage:
 
 
 def _pictures(run: Run, views: Views) -> tuple[dict[str, list[Picture]], bool]:
-    """Return each kind's pictures, taken in turns, as many as a page bears; and if there are more.
+    """Return each kind's pictures, as many as a page shows, and whether there are more.
 
-    Pictures beyond those are not even put together: a long run has thousands.
+    Kinds take turns, so that each has some. Pictures beyond the page's limit are not generated: a
+    long run has thousands.
     """
     waiting = {kind: pictures_of(run, kind, views) for kind in kinds_in(run, views)}
     kept: dict[str, list[Picture]] = {kind: [] for kind in waiting}

@@ -1,5 +1,7 @@
 """The pictures of any kind: bars of what differs, sweeps over sizes, matrices of paths."""
 
+from typing import Any
+
 from tierscope.analysis.direction import lower_is_better
 from tierscope.analysis.half_size import half_size
 from tierscope.model.run import Measurement
@@ -112,12 +114,7 @@ def size_sweeps(gathered: Gathered) -> list[Picture]:
         if not group:
             continue
         unit, factor = scale_of(group)
-        rows = [
-            row_of(m, factor, unit, x=m.pattern["size"], series=words_of(m, names) or metric_name(metric),
-                   what=", ".join(filter(None, (words_of(m, names),
-                                                label_of("size", m.pattern["size"])))))
-            for m in group
-        ]  # fmt: skip
+        rows = [_size_row(m, names, unit, factor) for m in group]
         rising = group[0].unit == "B/s"
         halves = _halves(group, names) if rising else {}
         y = {
@@ -140,6 +137,13 @@ def size_sweeps(gathered: Gathered) -> list[Picture]:
             )
         )
     return pictures
+
+
+def _size_row(m: Measurement, names: list[str], unit: str, factor: float) -> dict[str, Any]:
+    words = words_of(m, names)
+    what = ", ".join(filter(None, (words, label_of("size", m.pattern["size"]))))
+    series = words or metric_name(m.metric)
+    return row_of(m, factor, unit, x=m.pattern["size"], series=series, what=what)
 
 
 def _halves(group: list[Measurement], names: list[str]) -> dict[float, str]:

@@ -35,7 +35,7 @@ def matrix_of(
     name = metric_name(best[0].metric).capitalize()
     start, end = endpoints
     said = [part for part in constants(best).split(", ") if part not in what.split(", ")]
-    better = f"{unit}, lighter is {'lower' if lower else 'faster'}"
+    better = f"{unit}, lighter is better"
     columns = sorted({m.target for m in best}, key=_natural)
     return Picture(
         key=slug(f"matrix {best[0].kind} {what}"),

@@ -1,0 +1,302 @@
+"""From a plan to a run file, through an engine that may die, and on from where a run was cut."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tierscope.kinds.plan import Plan
+from tierscope.model.cause import Cause
+from tierscope.model.errors import ExitCode, UserError
+from tierscope.model.event import Event, Visit
+from tierscope.model.run import Measurement, Refinement
+from tierscope.model.topology import Topology
+from tierscope.plans.expand import expand
+from tierscope.plans.request import Request
+from tierscope.runs.bundle import bundle
+from tierscope.runs.measure import Outcome, measure
+from tierscope.runs.read import read_run
+from tierscope.runs.resume import NothingToResumeError, resumable, resume
+
+Fake = Callable[[str], None]
+Seen = Callable[[Event | Measurement], None]
+FIXTURES = Path(__file__).with_name("version1")
+
+
+def plan_of(machine: Topology, kind: str = "latency", **options: str) -> Plan:
+    asked = {"size": "4k..64k", "budget": "1", **options}
+    return expand([Request(kind=kind, options=asked)], machine, thp=True)
+
+
+def run(
+    plan: Plan, machine: Topology, folder: Path, seen: Seen | None = None,
+    refinement: Refinement | None = None,
+) -> Outcome:  # fmt: skip
+    watch = seen or (lambda _event: None)
+    return measure(plan, "test", machine, ["tierscope"], folder, watch, refinement)
+
+
+def lines_of(path: Path) -> list[str]:
+    return path.read_text().splitlines(keepends=True)
+
+
+def cut(path: Path, records: int) -> None:
+    """Leave a file its first records and half of the next one."""
+    lines = lines_of(path)
+    path.write_text("".join(lines[:records]) + lines[records][: len(lines[records]) // 2])
+
+
+def kinds_of(path: Path) -> str:
+    return "".join(json.loads(line)["record"][0] for line in lines_of(path))
+
+
+def within(one: Measurement, other: Measurement) -> bool:
+    assert one.estimate is not None
+    assert None not in (other.ci_low, other.ci_high)
+    return bool(other.ci_low <= one.estimate <= other.ci_high)  # type: ignore[operator]
+
+
+def test_what_was_measured_is_in_the_file(
+    machine: Topology, fake_engine: Fake, tmp_path: Path
+) -> None:
+    outcome = run(plan_of(machine), machine, tmp_path)
+    assert outcome.exit_code is ExitCode.ALL_MEASURED
+    back = read_run(outcome.path)
+    assert back == outcome.run
+    assert [m.stop for m in back.measurements] == ["precision"] * 5
+    assert [m.visits for m in back.measurements] == [1] * 5
+    assert kinds_of(outcome.path) == "h" + "vm" * 5 + "f"
+
+
+def test_what_is_not_precise_is_visited_until_its_budget_is_spent(
+    machine: Topology, fake_engine: Fake, tmp_path: Path
+) -> None:
+    fake_engine("noisy")
+    outcome = run(plan_of(machine, size="4k"), machine, tmp_path)
+    (only,) = outcome.run.measurements
+    assert (only.visits, only.stop) == (3, "budget")
+    visits = [json.loads(line)["visit"] for line in lines_of(outcome.path)[1:4]]
+    assert [visit["seconds"] for visit in visits] == pytest.approx([0.25, 0.25, 0.5])
+    assert not any(visit["fresh"] for visit in visits)
+
+
+def test_the_watch_sees_each_measurement_as_it_is_concluded(
+    machine: Topology, fake_engine: Fake, tmp_path: Path
+) -> None:
+    seen: list[str] = []
+
+    def watch(event: Event | Measurement) -> None:
+        seen.append(event.id if isinstance(event, Measurement) else event.event)
+
+    plan = plan_of(machine, size="4k,8k")
+    run(plan, machine, tmp_path, watch)
+    first, second = (spec.id for spec in plan.measurements)
+    assert seen == ["started", "visit", first, "started", "visit", second]
+
+
+def test_a_crash_costs_the_visit_and_not_those_before_it(
+    machine: Topology, fake_engine: Fake, tmp_path: Path
+) -> None:
+    fake_engine("noisy,segv@2")
+    outcome = run(plan_of(machine, size="4k,8k"), machine, tmp_path)
+    first, second = outcome.run.measurements
+    assert (first.status, first.visits) == ("measured", 1)
+    assert first.evidence is not None
+    assert any("SIGSEGV" in note for note in first.evidence.notes or [])
+    assert second.visits == 3
+
+
+def test_a_crash_in_the_first_visit_fails_the_measurement(
+    machine: Topology, fake_engine: Fake, tmp_path: Path
+) -> None:
+    fake_engine("segv@1")
+    outcome = run(plan_of(machine, size="4k,8k"), machine, tmp_path)
+    assert [m.status for m in outcome.run.measurements] == ["failed", "measured"]
+    assert outcome.run.measurements[0].cause is Cause.CRASH
+    assert outcome.exit_code is ExitCode.SOMETHING_FAILED
+
+
+def test_wrong_data_fails_a_measurement_whatever_was_visited_before(
+    machine: Topology, fake_engine: Fake, tmp_path: Path
+) -> None:
+    fake_engine("noisy,wrong@2")
+    (only,) = run(plan_of(machine, size="4k"), machine, tmp_path).run.measurements
+    assert (only.status, only.cause) == ("failed", Cause.VERIFICATION)
+
+
+def interrupted_run(machine: Topology, folder: Path, plan: Plan) -> Outcome:
+    """Send this process SIGINT at the second visit."""
+    visits: list[Visit] = []
+
+    def watch(event: Event | Measurement) -> None:
+        if isinstance(event, Visit):
+            visits.append(event)
+            if len(visits) == 2:
+                os.kill(os.getpid(), signal.SIGINT)
+
+    return run(plan, machine, folder, watch)
+
+
+def test_an_interrupted_run_keeps_its_visits_and_goes_on(
+    machine: Topology, fake_engine: Fake, tmp_path: Path
+) -> None:
+    fake_engine("noisy")
+    plan = plan_of(machine, size="4k,8k")
+    outcome = interrupted_run(machine, tmp_path, plan)
+    assert outcome.exit_code is ExitCode.INTERRUPTED
+    assert [(m.visits, m.stop) for m in outcome.run.measurements] == [(2, "interrupted")]
+    assert read_run(outcome.path) == outcome.run
+    found = resumable(outcome.path)
+    assert [spec.id for spec in found.pending] == [spec.id for spec in plan.measurements]
+    again = resume(found, machine, lambda _event: None)
+    assert again.exit_code is ExitCode.ALL_MEASURED
+    assert [(m.visits, m.stop) for m in again.run.measurements] == [(3, "budget")] * 2
+    assert read_run(outcome.path) == again.run
+    assert kinds_of(outcome.path) == "hvvmf" + "vm" + "vvvmf"
+
+
+@pytest.mark.parametrize("records", [1, 2, 4, 6, 8])
+def test_a_run_cut_anywhere_resumes_and_ends_with_the_same_figures(
+    machine: Topology, fake_engine: Fake, tmp_path: Path, records: int
+) -> None:
+    fake_engine("noisy")
+    plan = plan_of(machine, size="4k,8k")
+    unbroken = run(plan, machine, tmp_path).run.measurements
+    broken = run(plan, machine, tmp_path)
+    cut(broken.path, records)
+    resumed = resume(resumable(broken.path), machine, lambda _event: None)
+    assert [m.id for m in resumed.run.measurements] == [m.id for m in unbroken]
+    for one, other in zip(resumed.run.measurements, unbroken, strict=True):
+        assert within(one, other)
+        assert one.visits == other.visits == 3
+    assert read_run(broken.path) == resumed.run
+
+
+def test_a_killed_run_resumes(machine: Topology, fake_engine: Fake, tmp_path: Path) -> None:
+    """The whole process dies by SIGKILL between two records."""
+    plan = plan_of(machine, size="4k,8k,16k")
+    code = (
+        "import os, sys\n"
+        "from pathlib import Path\n"
+        "from tierscope.kinds.plan import Plan\n"
+        "from tierscope.model.run import Measurement\n"
+        "from tierscope.model.topology import Topology\n"
+        "from tierscope.runs.measure import measure\n"
+        "def watch(event):\n"
+        "    if isinstance(event, Measurement): os.kill(os.getpid(), 9)\n"
+        "measure(Plan.model_validate_json(sys.argv[1]), 'killed',\n"
+        "        Topology.model_validate_json(sys.argv[2]), [], Path(sys.argv[3]), watch)\n"
+    )
+    arguments = [plan.model_dump_json(), machine.model_dump_json(), str(tmp_path)]
+    ended = subprocess.run([sys.executable, "-c", code, *arguments], check=False)
+    assert ended.returncode == -signal.SIGKILL
+    (path,) = tmp_path.glob("*.jsonl")
+    assert len(read_run(path).measurements) == 1
+    resumed = resume(resumable(path), machine, lambda _event: None)
+    unbroken = run(plan, machine, tmp_path)
+    for one, other in zip(resumed.run.measurements, unbroken.run.measurements, strict=True):
+        assert within(one, other)
+
+
+def test_a_refined_curve_resumes(machine: Topology, fake_engine: Fake, tmp_path: Path) -> None:
+    plan = plan_of(machine, "loaded-latency", size="1m", **{"load-size": "1m"})
+    how = Refinement(points=9)
+    unbroken = run(plan, machine, tmp_path, refinement=how)
+    loaded = [m for m in unbroken.run.measurements if m.pattern.get("delay_ns") is not None]
+    assert len(loaded) == 9
+    assert unbroken.run.added
+    records = kinds_of(unbroken.path)
+    for place in (5, records.index("p"), records.index("p") + 3):
+        broken = run(plan, machine, tmp_path, refinement=how)
+        cut(broken.path, place)
+        resumed = resume(resumable(broken.path), machine, lambda _event: None)
+        assert [m.id for m in resumed.run.measurements] == [
+            m.id for m in unbroken.run.measurements
+        ]
+        assert read_run(broken.path) == resumed.run
+
+
+def test_a_complete_run_is_not_resumed(
+    machine: Topology, fake_engine: Fake, tmp_path: Path
+) -> None:
+    outcome = run(plan_of(machine, size="4k"), machine, tmp_path)
+    with pytest.raises(NothingToResumeError, match="is complete: there is nothing to resume"):
+        resumable(outcome.path)
+
+
+def test_a_version_1_run_is_not_resumed() -> None:
+    with pytest.raises(UserError, match="is of version 1"):
+        resumable(FIXTURES / "latency.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"host": "other"}, "is of host test, this is other; resume it there"),
+        ({"cpu_model": "Other CPU"}, "began on a machine with other cpu: Test CPU then"),
+        ({"cpus": [0, 1]}, "with other usable cpus"),
+    ],
+)
+def test_another_machine_is_refused(
+    machine: Topology, fake_engine: Fake, tmp_path: Path, changes: dict[str, object], says: str
+) -> None:
+    outcome = run(plan_of(machine, size="4k,8k"), machine, tmp_path)
+    cut(outcome.path, 3)
+    before = outcome.path.read_bytes()
+    with pytest.raises(UserError, match=says):
+        resume(resumable(outcome.path), machine.model_copy(update=changes), lambda _event: None)
+    assert outcome.path.read_bytes() == before
+
+
+def test_a_run_is_resumed_by_one_process_only(
+    machine: Topology, fake_engine: Fake, tmp_path: Path
+) -> None:
+    outcome = run(plan_of(machine, size="4k,8k"), machine, tmp_path)
+    cut(outcome.path, 3)
+    found = resumable(outcome.path)
+
+    def watch(_event: Event | Measurement) -> None:
+        with pytest.raises(UserError, match="is being measured by another process"):
+            resume(found, machine, lambda _event: None)
+
+    assert resume(found, machine, watch).exit_code is ExitCode.ALL_MEASURED
+
+
+def test_an_engine_that_cannot_start_leaves_a_readable_run(
+    machine: Topology, fake_engine: Fake, tmp_path: Path
+) -> None:
+    fake_engine("stillborn")
+    outcome = run(plan_of(machine, size="4k"), machine, tmp_path)
+    assert outcome.exit_code is ExitCode.NOTHING_MEASURED
+    assert read_run(outcome.path).measurements == []
+
+
+def test_a_bundle_names_nobody(
+    machine: Topology, fake_engine: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOGNAME", "alice")
+    named = machine.model_copy(update={"host": "node017.cluster"})
+    command = ["tierscope", "run", "/home/alice/plan.yaml", "--out", "/data/alice/runs"]
+    outcome = measure(
+        plan_of(named, size="4k"), "of-node017", named, command, tmp_path, lambda _event: None
+    )
+    written = bundle(outcome.path)
+    with tarfile.open(written) as archive:
+        texts = {
+            Path(name).name: archive.extractfile(name).read().decode()  # type: ignore[union-attr]
+            for name in archive.getnames()
+        }
+    assert set(texts) == {"run.jsonl", "topology.json", "versions.json"}
+    assert not [name for name, text in texts.items() if "node017" in text or "alice" in text]
+    assert "host1" in texts["run.jsonl"]
+    assert "/home/user1/plan.yaml" in texts["run.jsonl"]
+    assert "pydantic" in json.loads(texts["versions.json"])["now"]["libraries"]
+    run_file = tmp_path / "run.jsonl"
+    run_file.write_text(texts["run.jsonl"])
+    assert read_run(run_file).measurements[0].estimate == outcome.run.measurements[0].estimate
