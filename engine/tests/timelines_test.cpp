@@ -1,14 +1,14 @@
 // What of several transfers at once counts.
-#include "sampling/courses.h"
+#include "sampling/timelines.h"
 
 #include <gtest/gtest.h>
 
 namespace tierscope {
 namespace {
 
-const Course kSlow{.times = {0, 8, 12}, .bytes = {80, 40}, .end = 8};
-const Course kQuick{.times = {1, 7, 10}, .bytes = {120, 60}, .end = 7};
-const Course kWaiting{.times = {0, 20, 24}, .bytes = {80, 40}, .end = 20};
+const Timeline kSlow{.times = {0, 8, 12}, .bytes = {80, 40}, .end = 8};
+const Timeline kQuick{.times = {1, 7, 10}, .bytes = {120, 60}, .end = 7};
+const Timeline kWaiting{.times = {0, 20, 24}, .bytes = {80, 40}, .end = 20};
 
 TEST(InTurn, OneHasNotBegunWhenAnotherStops) {
   EXPECT_TRUE(in_turn({kQuick, kWaiting}));
@@ -18,7 +18,7 @@ TEST(InTurn, OneHasNotBegunWhenAnotherStops) {
 TEST(InTurn, IsNotWhatOneAloneDoes) { EXPECT_FALSE(in_turn({{{0, 1}, {1}}})); }
 
 TEST(InTurn, IsNotAnUnfairShare) {
-  const Course slow{.times = {0, 167, 334, 501}, .bytes = {10, 10, 10}, .end = 334};
+  const Timeline slow{.times = {0, 167, 334, 501}, .bytes = {10, 10, 10}, .end = 334};
   EXPECT_FALSE(in_turn({kQuick, slow}));
 }
 
@@ -33,7 +33,7 @@ TEST(Contested, GoesFromTheLastStartToEachOnesOwnEnd) {
 TEST(Contested, EndsWhereAnyStops) { EXPECT_EQ(contested({kQuick, kWaiting})[1].end, 10); }
 
 TEST(Contested, IsEmptyWhereTheyNeverMet) {
-  const Course late{.times = {11, 12}, .bytes = {1}};
+  const Timeline late{.times = {11, 12}, .bytes = {1}};
   for (const Window& window : contested({kQuick, late})) EXPECT_LE(window.end, window.start);
 }
 
@@ -44,9 +44,9 @@ TEST(Whole, GoesFromTheFirstStartToTheLastStop) {
 }
 
 TEST(BytesIn, CountsAnEvenPaceFromMarkToMark) {
-  const Course course{.times = {0, 1, 3}, .bytes = {100, 400}};
-  EXPECT_DOUBLE_EQ(bytes_in(course, {.start = 0, .end = 3}), 500);
-  EXPECT_DOUBLE_EQ(bytes_in(course, {.start = 0.5, .end = 2}), 50 + 200);
+  const Timeline timeline{.times = {0, 1, 3}, .bytes = {100, 400}};
+  EXPECT_DOUBLE_EQ(bytes_in(timeline, {.start = 0, .end = 3}), 500);
+  EXPECT_DOUBLE_EQ(bytes_in(timeline, {.start = 0.5, .end = 2}), 50 + 200);
 }
 
 // What comes after an end is there for the others' sake.
@@ -56,9 +56,9 @@ TEST(BytesIn, TailOutsideTheWindowDoesNotCount) {
 
 // An engine that serves two streams in turn, a second each: together they move 100 bytes/s.
 TEST(Merge, StreamsServedInTurnAddUpToTheEnginesPace) {
-  const Course one{.times = {0, 1, 3}, .bytes = {100, 100}};
-  const Course other{.times = {0, 2, 4}, .bytes = {100, 100}};
-  const Course merged = merge({one, other});
+  const Timeline one{.times = {0, 1, 3}, .bytes = {100, 100}};
+  const Timeline other{.times = {0, 2, 4}, .bytes = {100, 100}};
+  const Timeline merged = merge({one, other});
   for (const double end : {1.0, 2.5, 3.0, 4.0}) {
     EXPECT_DOUBLE_EQ(bytes_in(merged, {.start = 0, .end = end}), 100 * end);
   }
@@ -67,8 +67,8 @@ TEST(Merge, StreamsServedInTurnAddUpToTheEnginesPace) {
 TEST(Merge, CountsUntilItsLastStreamDoes) { EXPECT_EQ(merge({kSlow, kWaiting}).end, 20); }
 
 TEST(Merge, MarksOfTheSameTickLoseNothing) {
-  const Course one{.times = {0, 1, 2}, .bytes = {10, 10}};
-  const Course merged = merge({one, one});
+  const Timeline one{.times = {0, 1, 2}, .bytes = {10, 10}};
+  const Timeline merged = merge({one, one});
   EXPECT_DOUBLE_EQ(bytes_in(merged, {.start = 0, .end = 2}), 40);
 }
 
