@@ -174,7 +174,7 @@ double round(ChaseRun& run, std::uint32_t loads) {
   try {
     run.gate.hold(run.stream.get());
     const auto flags = static_cast<std::size_t>(run.multiprocessors) * sizeof(std::uint32_t);
-    check_cuda(cudaMemsetAsync(run.has_run(0), 0, flags, run.stream.get()), "clearing marks");
+    check_cuda(cudaMemsetAsync(run.has_run(0), 0, flags, run.stream.get()), "clearing flags");
     check_cuda(cudaEventRecord(run.start.get(), run.stream.get()), "recording an event");
     Chase chase = run.chase;
     chase.loads = loads;
@@ -241,7 +241,7 @@ void size_chase(ChaseRun& run, double sample_s) {
 // Seconds of a chase on one multiprocessor; none where no block came there.
 std::optional<double> seconds_on(ChaseRun& run, int multiprocessor, std::uint32_t loads) {
   std::uint32_t* const ran = run.has_run(0);
-  check_cuda(cudaMemsetAsync(ran, 0, sizeof(unsigned), run.stream.get()), "clearing a mark");
+  check_cuda(cudaMemsetAsync(ran, 0, sizeof(unsigned), run.stream.get()), "clearing a flag");
   run.chase.loads = loads;
   timed(run, [&] {
     launch_chase_on(run.chase, multiprocessor, run.multiprocessors, ran, run.stream.get());

@@ -150,7 +150,7 @@ void put_in_turn(CopyRun& run) {
   run.in_turn = true;
 }
 
-Marking marking_of(const Transfer& transfer, bool alone) {
+CheckpointPlan checkpoint_plan_of(const Transfer& transfer, bool alone) {
   if (alone) return kAlone;
   return transfer.engine == CopyEngine::kCopyEngine ? kCopyAmongOthers : kKernelAmongOthers;
 }
@@ -184,11 +184,11 @@ std::vector<Lane> make_lanes(const CopyRun& run) {
                 .pitch = spec.pitch,
                 .stream = make_stream(transfer.gpu),
                 .start = make_event(transfer.gpu),
-                .marking = marking_of(transfer, alone),
-                .marks = {}};
+                .checkpoint_plan = checkpoint_plan_of(transfer, alone),
+                .checkpoints = {}};
       if (back) lane.opposite = {*back, run.buffers[2 * *back], run.buffers[2 * *back + 1]};
-      for (std::size_t mark = 0; mark < lane.marking.marks; ++mark) {
-        lane.marks.push_back(make_event(transfer.gpu));
+      for (std::size_t checkpoint = 0; checkpoint < lane.checkpoint_plan.count; ++checkpoint) {
+        lane.checkpoints.push_back(make_event(transfer.gpu));
       }
       if (lane.bytes > 0) lanes.push_back(std::move(lane));
     }

@@ -28,9 +28,9 @@ void bring_back(const CopyRun& run) {
 
 void queue(Lane& lane) {
   check_cuda(cudaEventRecord(lane.start.get(), lane.stream.get()), "recording an event");
-  for (const Event& mark : lane.marks) {
+  for (const Event& checkpoint : lane.checkpoints) {
     lane.queue_copies();
-    check_cuda(cudaEventRecord(mark.get(), lane.stream.get()), "recording an event");
+    check_cuda(cudaEventRecord(checkpoint.get(), lane.stream.get()), "recording an event");
   }
 }
 
@@ -44,7 +44,7 @@ double bytes_of(const CopyRun& run, std::size_t transfer) {
   double bytes = 0;
   for (const Lane& lane : run.lanes) {
     if (moves(lane, transfer)) {
-      bytes += lane.bytes_per_mark() * static_cast<double>(lane.marks.size());
+      bytes += lane.bytes_per_checkpoint() * static_cast<double>(lane.checkpoints.size());
     }
   }
   return bytes;
@@ -58,7 +58,7 @@ void wait_for_all(const CopyRun& run) {
 
 }  // namespace
 
-std::vector<Course> run_gated(CopyRun& run) {
+std::vector<Timeline> run_gated(CopyRun& run) {
   std::set<int> referred;
   std::set<cudaStream_t> held;
   run.gate.close();
@@ -79,26 +79,26 @@ std::vector<Course> run_gated(CopyRun& run) {
   run.gate.open();
   wait_for_all(run);
 
-  std::vector<Course> courses;
+  std::vector<Timeline> timelines;
   std::map<int, double> opened;  // When each GPU's first lane passed the gate, by its own clock.
   for (const Lane& lane : run.lanes) {
     const int gpu = lane.transfer->gpu;
-    courses.push_back(lane.course(run.references.at(gpu)));
-    const double start = courses.back().times.front();
+    timelines.push_back(lane.timeline(run.references.at(gpu)));
+    const double start = timelines.back().times.front();
     const auto known = opened.try_emplace(gpu, start).first;
     known->second = std::min(known->second, start);
   }
   // One flag opens the gate for all GPUs within a poll of it, about a microsecond: that moment is
   // where their clocks are set against each other.
-  for (std::size_t i = 0; i < courses.size(); ++i) {
+  for (std::size_t i = 0; i < timelines.size(); ++i) {
     const double open = opened.at(run.lanes[i].transfer->gpu);
-    for (double& time : courses[i].times) time -= open;
-    courses[i].end -= open;
+    for (double& time : timelines[i].times) time -= open;
+    timelines[i].end -= open;
   }
-  return courses;
+  return timelines;
 }
 
-std::vector<Course> run_ungated(CopyRun& run) {
+std::vector<Timeline> run_ungated(CopyRun& run) {
   bring_back(run);
   wait_for_all(run);
   const double start = now_seconds();
@@ -108,11 +108,11 @@ std::vector<Course> run_ungated(CopyRun& run) {
   }
   wait_for_all(run);
   const double end = now_seconds();
-  std::vector<Course> courses;
+  std::vector<Timeline> timelines;
   for (const Lane& lane : run.lanes) {
-    courses.push_back({{start, end}, {lane.bytes_per_mark()}});
+    timelines.push_back({{start, end}, {lane.bytes_per_checkpoint()}});
   }
-  return courses;
+  return timelines;
 }
 
 void start_anew(CopyRun& run) {
@@ -140,33 +140,34 @@ std::vector<Lane*> lanes_of(CopyRun& run, std::size_t engine) {
   return lanes;
 }
 
-std::vector<Course> by_engine(const CopyRun& run, const std::vector<Course>& lanes) {
-  std::vector<Course> engines;
+std::vector<Timeline> by_engine(const CopyRun& run, const std::vector<Timeline>& lanes) {
+  std::vector<Timeline> engines;
   for (const std::vector<std::size_t>& transfers : run.engines) {
-    std::vector<Course> courses;
+    std::vector<Timeline> timelines;
     for (std::size_t i = 0; i < lanes.size(); ++i) {
       if (std::any_of(transfers.begin(), transfers.end(),
                       [&](std::size_t transfer) { return moves(run.lanes[i], transfer); })) {
-        courses.push_back(lanes[i]);
+        timelines.push_back(lanes[i]);
       }
     }
-    engines.push_back(merge(courses));
+    engines.push_back(merge(timelines));
   }
   return engines;
 }
 
 double sample(CopyRun& run) {
-  const std::vector<Course> courses = by_engine(run, run.gated ? run_gated(run) : run_ungated(run));
+  const std::vector<Timeline> timelines =
+      by_engine(run, run.gated ? run_gated(run) : run_ungated(run));
   const std::vector<Window> windows =
-      run.in_turn ? std::vector<Window>(courses.size(), whole(courses)) : contested(courses);
+      run.in_turn ? std::vector<Window>(timelines.size(), whole(timelines)) : contested(timelines);
   double total = 0;
   double longest = 0;
-  for (std::size_t engine = 0; engine < courses.size(); ++engine) {
+  for (std::size_t engine = 0; engine < timelines.size(); ++engine) {
     const double seconds = windows[engine].end - windows[engine].start;
     if (seconds <= 0) {
       throw Failure("the transfers were never all under way at once; ask for a larger size");
     }
-    const double rate = bytes_in(courses[engine], windows[engine]) / seconds;
+    const double rate = bytes_in(timelines[engine], windows[engine]) / seconds;
     double all = 0;
     for (const std::size_t transfer : run.engines[engine]) all += bytes_of(run, transfer);
     for (const std::size_t transfer : run.engines[engine]) {

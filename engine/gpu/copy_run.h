@@ -6,7 +6,7 @@
 
 #include "gpu/gate.h"
 #include "gpu/lane.h"
-#include "sampling/courses.h"
+#include "sampling/timelines.h"
 
 namespace tierscope {
 
@@ -26,10 +26,10 @@ struct CopyRun {
 };
 
 // Every lane is held at the gate until all of them have all their work; how far each was when.
-std::vector<Course> run_gated(CopyRun& run);
+std::vector<Timeline> run_gated(CopyRun& run);
 
 // One transfer on its own, timed by the host's clock from the first call to the last byte.
-std::vector<Course> run_ungated(CopyRun& run);
+std::vector<Timeline> run_ungated(CopyRun& run);
 
 // Lanes whose copies are cut into pieces begin with the first one again; and, where the samples
 // since then were too few to go over all of them, the rest is moved.
@@ -39,8 +39,8 @@ void move_the_rest(CopyRun& run);
 // The lanes of one of run.engines; of one kernel for both ways, with the way there.
 std::vector<Lane*> lanes_of(CopyRun& run, std::size_t engine);
 
-// The courses of the lanes, by engine.
-std::vector<Course> by_engine(const CopyRun& run, const std::vector<Course>& lanes);
+// The timelines of the lanes, by engine.
+std::vector<Timeline> by_engine(const CopyRun& run, const std::vector<Timeline>& lanes);
 
 // One sample, gated or not: appends to run.rates and run.seconds, and returns the bytes/s of all
 // transfers that are reported. Each has its share of its engine's rate while all other engines are

@@ -26,14 +26,15 @@ constexpr std::size_t kLargePart = std::size_t{256} << 20;
 
 // Copies of a copy engine in one piece each can be cut; 16-byte vectors stay whole.
 bool can_be_cut(const Lane& lane, int pieces) {
-  return lane.row_bytes == 0 && lane.marking.seconds > 0 &&
+  return lane.row_bytes == 0 && lane.checkpoint_plan.seconds > 0 &&
          lane.bytes % (static_cast<std::size_t>(pieces) * 16) == 0;
 }
 
-// Cuts a lane's part so that a piece lasts a mark's time at least.
+// Cuts a lane's part so that a piece lasts a checkpoint's time at least.
 int pieces_of(const Lane& lane, double part_s) {
   int pieces = 1;
-  while (part_s / pieces >= 2 * lane.marking.seconds && can_be_cut(lane, 2 * pieces)) pieces *= 2;
+  while (part_s / pieces >= 2 * lane.checkpoint_plan.seconds && can_be_cut(lane, 2 * pieces))
+    pieces *= 2;
   return pieces;
 }
 
@@ -41,13 +42,14 @@ int pieces_of(const Lane& lane, double part_s) {
 // `sample_s`; false where it does.
 bool size_lane(Lane& lane, double part_s, double sample_s, int lanes_on_gpu) {
   const std::pair before(lane.copies, lane.pieces);
-  const auto marks = static_cast<double>(lane.marks.size());
+  const auto checkpoints = static_cast<double>(lane.checkpoints.size());
   lane.pieces = pieces_of(lane, part_s);
   const bool queued = lane.transfer->engine == CopyEngine::kCopyEngine || lane.single_pass;
-  const auto counted = static_cast<double>(lane.marking.marks - lane.marking.tail);
-  const double mark_s = std::max(lane.marking.seconds, sample_s / counted);
-  const double most = queued ? std::min(kMostQueued, kMostQueuedOnGpu / lanes_on_gpu) / marks : 1e6;
-  const double wanted = mark_s / part_s * lane.pieces;
+  const auto counted = static_cast<double>(lane.checkpoint_plan.count - lane.checkpoint_plan.tail);
+  const double checkpoint_s = std::max(lane.checkpoint_plan.seconds, sample_s / counted);
+  const double most =
+      queued ? std::min(kMostQueued, kMostQueuedOnGpu / lanes_on_gpu) / checkpoints : 1e6;
+  const double wanted = checkpoint_s / part_s * lane.pieces;
   lane.copies = static_cast<int>(std::lround(std::clamp(wanted, 1.0, std::max(1.0, most))));
   return std::pair(lane.copies, lane.pieces) != before;
 }
@@ -60,12 +62,12 @@ void size_lanes(CopyRun& run, double sample_s) {
   for (const Lane& lane : run.lanes) ++lanes_on[lane.transfer->gpu];
   bool changed = true;
   for (int round = 0; round < kRounds && changed; ++round) {
-    const std::vector<Course> courses = by_engine(run, run_gated(run));
+    const std::vector<Timeline> timelines = by_engine(run, run_gated(run));
     changed = false;
-    for (std::size_t engine = 0; engine < courses.size(); ++engine) {
-      const Course& course = courses[engine];
+    for (std::size_t engine = 0; engine < timelines.size(); ++engine) {
+      const Timeline& timeline = timelines[engine];
       const double rate =
-          bytes_in(course, whole({course})) / (course.times.back() - course.times[0]);
+          bytes_in(timeline, whole({timeline})) / (timeline.times.back() - timeline.times[0]);
       const std::vector<Lane*> lanes = lanes_of(run, engine);
       for (Lane* lane : lanes) {
         const double part_s = static_cast<double>(lane->bytes * lanes.size()) / rate;
@@ -141,8 +143,8 @@ void size_ungated(CopyRun& run, double sample_s) {
   for (Lane& lane : run.lanes) {
     const bool moves = lane.from->managed() || lane.to->managed();
     while (!moves && lane.copies < kMostQueued) {
-      const Course course = run_ungated(run).front();
-      if (course.times.back() - course.times.front() >= sample_s / 2) break;
+      const Timeline timeline = run_ungated(run).front();
+      if (timeline.times.back() - timeline.times.front() >= sample_s / 2) break;
       lane.copies *= 2;
     }
   }
