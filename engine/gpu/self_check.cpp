@@ -11,7 +11,7 @@
 #include "gpu/copy_kernels.h"
 #include "gpu/device.h"
 #include "gpu/devices.h"
-#include "gpu/measure.h"
+#include "gpu/self_check.h"
 #include "gpu/pattern.h"
 #include "gpu/stream_kernels.h"
 
