@@ -1,12 +1,8 @@
-#include "benches/memory_spec.h"
+#include "protocol/plan_parts.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <set>
-
-#include "access/kernel.h"
-#include "errors.h"
 
 namespace tierscope {
 
@@ -26,9 +22,9 @@ Placement read_placement(ObjectReader& measurement) {
                       .mechanism = reader.has("mechanism") ? reader.choice("mechanism", kMechanisms)
                                                            : Mechanism::kUser};
   std::set<int> seen;
-  for (const auto& value : reader.array("nodes", kHighestNode + 1)) {
+  for (const auto& value : reader.array("nodes", kMaxNode + 1)) {
     ObjectReader share(value, fmt::format("{}.nodes[{}]", reader.where(), placement.nodes.size()));
-    const auto node = static_cast<int>(share.integer("node", 0, kHighestNode));
+    const auto node = static_cast<int>(share.integer("node", 0, kMaxNode));
     const int weight = share.has("weight") ? static_cast<int>(share.integer("weight", 1, 255)) : 1;
     share.finish();
     if (!seen.insert(node).second) throw reader.error("nodes", fmt::format("names {} twice", node));
@@ -45,20 +41,16 @@ Placement read_placement(ObjectReader& measurement) {
   return placement;
 }
 
+Pages read_pages(ObjectReader& pattern) {
+  return pattern.has("pages") ? pattern.choice("pages", kPagesNames) : Pages::kThp;
+}
+
 std::string read_isa(ObjectReader& pattern) {
   static constexpr std::array<std::pair<std::string_view, int>, 6> kIsas{
       {{"auto", 0}, {"sse4", 0}, {"avx2", 0}, {"avx512", 0}, {"neon", 0}, {"sve", 0}}};
+  if (!pattern.has("isa")) return "auto";
   pattern.choice("isa", kIsas);
   return pattern.text("isa");
-}
-
-std::string resolve_isa(const std::string& asked) {
-  const std::span<const std::string_view> supported = supported_isas();
-  if (asked == "auto") return std::string(supported.front());
-  if (std::ranges::find(supported, asked) != supported.end()) return asked;
-  throw Unavailable(fmt::format("this CPU or this build has no {} kernels; it has {}", asked,
-                                fmt::join(supported, ", ")),
-                    "name one of those, or auto");
 }
 
 SamplingRule read_sampling(ObjectReader& measurement) {

@@ -1,4 +1,4 @@
-#include "benches/window.h"
+#include "threads/window.h"
 
 #include <hwy/cache_control.h>
 #include <sched.h>
@@ -14,20 +14,20 @@
 namespace tierscope {
 namespace {
 
-// Chunks are to last for this many seconds at least, so that the clock takes a thousandth of the
-// time; longer ones would only make the interpolated end of a window longer.
-double shortest_chunk(double window_s) { return std::min(shortest_sample(), window_s / 10); }
+// Chunks last for this many seconds at least, so that the clock takes a thousandth of the time;
+// longer ones would only make the interpolated end of a window longer.
+double min_chunk(double window_s) { return std::min(shortest_sample(), window_s / 10); }
 
-// Judged by whole windows: a disturbance makes a single chunk look long, and to believe one would
-// leave the clock most of the time of all windows to come.
+// Decided by whole windows: a disturbance makes a single chunk look long, and chunks sized by it
+// would spend most of the time of all later windows on the clock.
 void lengthen_chunk(Worker& worker, std::uint64_t chunks, double window_s) {
-  const double excess = static_cast<double>(chunks) * shortest_chunk(window_s) / window_s;
+  const double excess = static_cast<double>(chunks) * min_chunk(window_s) / window_s;
   if (excess <= 1) return;
   worker.chunk =
       static_cast<std::uint64_t>(std::ceil(2 * excess * static_cast<double>(worker.chunk)));
 }
 
-void work_one(Team& team, Worker& worker, double window_s) {
+double work_one(Team& team, Worker& worker, double window_s) {
   const double start = team.pass_gate();
   const LostTime lost;
   const double end = start + window_s;
@@ -46,31 +46,42 @@ void work_one(Team& team, Worker& worker, double window_s) {
     ++chunks;
     before = after;
   }
-  hwy::FlushStream();  // Non-temporal stores are done before anybody looks at the data.
+  hwy::FlushStream();  // Completes non-temporal stores before the data is read.
   worker.last_cpu = sched_getcpu();
   worker.lost_share = lost.share();
   lengthen_chunk(worker, chunks, window_s);
+  return start;
 }
 
 }  // namespace
 
-void work_for(Team& team, std::span<Worker> workers, double window_s) {
-  team.run(
-      [&](int thread) { work_one(team, workers[static_cast<std::size_t>(thread)], window_s); });
+double work_for(Team& team, std::span<Worker> workers, double window_s) {
+  double start = 0;
+  team.run([&](int thread) {
+    const double opened = work_one(team, workers[static_cast<std::size_t>(thread)], window_s);
+    if (thread == 0) start = opened;
+  });
+  return start;
 }
 
 void size_chunks(Team& team, std::span<Worker> workers, double window_s) {
   std::vector<std::uint64_t> before(workers.size());
   do {
     std::ranges::transform(workers, before.begin(), &Worker::chunk);
-    work_for(team, workers, std::min(window_s, 10 * shortest_chunk(window_s)));
+    work_for(team, workers, std::min(window_s, 10 * min_chunk(window_s)));
   } while (!std::ranges::equal(workers, before, {}, &Worker::chunk) && !interrupted());
 }
 
-double most_lost(std::span<const Worker> workers) {
-  double most = 0;
-  for (const Worker& worker : workers) most = std::max(most, worker.lost_share);
-  return most;
+double units_in_window(std::span<const Worker> workers) {
+  double units = 0;
+  for (const Worker& worker : workers) units += worker.units_in_window;
+  return units;
+}
+
+double max_lost_share(std::span<const Worker> workers) {
+  double max = 0;
+  for (const Worker& worker : workers) max = std::max(max, worker.lost_share);
+  return max;
 }
 
 }  // namespace tierscope

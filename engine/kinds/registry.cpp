@@ -1,4 +1,4 @@
-#include "benches/kinds.h"
+#include "kinds/kinds.h"
 
 namespace tierscope {
 
@@ -6,10 +6,10 @@ std::span<const Kind> kinds() {
   static constexpr Kind kKinds[] = {
       {"bandwidth", parse_bandwidth},
       {"latency", parse_latency},
-      {"loaded-latency", parse_loaded_latency},
-      {"streams", parse_streams},
-      {"atomics", parse_atomics},
-      {"mapping", parse_mapping},
+      //      {"loaded-latency", parse_loaded_latency},
+      //      {"streams", parse_streams},
+      //      {"atomics", parse_atomics},
+      //      {"mapping", parse_mapping},
       {"gpu-copy", parse_gpu_copy},
       {"gpu-memory", parse_gpu_memory},
       {"gpu-latency", parse_gpu_latency},

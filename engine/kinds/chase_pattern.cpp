@@ -1,9 +1,9 @@
-#include "benches/chaser.h"
+#include "kinds/chase_pattern.h"
 
 #include <algorithm>
 #include <array>
 
-#include "benches/memory_spec.h"
+#include "protocol/plan_parts.h"
 
 namespace tierscope {
 namespace {
@@ -26,23 +26,24 @@ ChasePattern read_chase_pattern(ObjectReader& measurement) {
   pattern.order = reader.has("order") ? reader.choice("order", kOrders) : ChaseOrder::kRandom;
   pattern.stride = reader.has("stride") ? reader.bytes("stride") : kDefaultStride;
   pattern.size = reader.bytes("size");
-  pattern.pages = reader.has("pages") ? reader.choice("pages", kPagesNames) : Pages::kThp;
+  pattern.pages = read_pages(reader);
   reader.finish();
   if (pattern.size < 2 * pattern.stride) {
-    throw reader.error("size", "has to hold at least two strides");
+    throw reader.error("size", "is smaller than two strides");
   }
   return pattern;
 }
 
-void** linked_chase(const ChasePattern& pattern, const Lent& lent) {
-  const auto* const linked = std::any_cast<Linked>(lent.contents);
-  if (linked != nullptr && linked->order == pattern.order && linked->stride == pattern.stride) {
-    return linked->start;
-  }
-  void** const start =
-      link_chase({lent.region->data(), pattern.size}, pattern.stride, pattern.order);
-  *lent.contents = Linked{.order = pattern.order, .stride = pattern.stride, .start = start};
-  return start;
+void** linked_chase(const ChasePattern& pattern, const Lease& lease) {
+  Linked linked{.order = pattern.order, .stride = pattern.stride, .start = nullptr};
+  const auto* const found = std::any_cast<Linked>(&lease.found);
+  const bool reusable =
+      found != nullptr && found->order == pattern.order && found->stride == pattern.stride;
+  linked.start =
+      reusable ? found->start
+               : link_chase({lease.region->data(), pattern.size}, pattern.stride, pattern.order);
+  *lease.contents = linked;
+  return linked.start;
 }
 
 std::uint64_t chased_bytes(const ChasePattern& pattern, std::uint64_t loads) {
