@@ -57,7 +57,8 @@ std::byte* pin(std::size_t bytes, int node, HostKind kind) {
 // Managed memory past what the GPU has free would be swapped to and fro, and measures nothing.
 std::byte* make_managed(std::size_t bytes, int gpu) {
   if (attribute_of(gpu, cudaDevAttrConcurrentManagedAccess) == 0) {
-    throw Unavailable(Cause::kGpuFeature, fmt::format("GPU {} cannot migrate managed memory on demand", gpu),
+    throw Unavailable(Cause::kGpuFeature,
+                      fmt::format("GPU {} cannot migrate managed memory on demand", gpu),
                       "measure pinned memory");
   }
   const OnGpu on(gpu);

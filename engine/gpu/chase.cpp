@@ -262,9 +262,8 @@ std::optional<double> ChaseOnGpu::seconds_on(int multiprocessor, std::uint32_t l
   check_cuda(cudaMemsetAsync(ran, 0, sizeof(unsigned), stream_.get()), "clearing a mark");
   Chase chase = chase_;
   chase.loads = loads;
-  const double seconds = seconds_of([&] {
-    launch_chase_on(chase, multiprocessor, multiprocessors_, ran, stream_.get());
-  });
+  const double seconds = seconds_of(
+      [&] { launch_chase_on(chase, multiprocessor, multiprocessors_, ran, stream_.get()); });
   if (read_back(ran) != 1) return std::nullopt;
   const std::uint32_t last_slot = read_back(last(0));
   require_end(last_slot, follow(chase_.first, loads));

@@ -162,8 +162,7 @@ std::vector<std::pair<std::string, std::string>> fused_transfers(const CopyRun& 
   std::vector<std::pair<std::string, std::string>> pairs;
   for (const Lane& lane : run.lanes) {
     if (!lane.opposite) continue;
-    pairs.emplace_back(lane.transfer->name,
-                       run.spec.transfers[lane.opposite->transfer_index].name);
+    pairs.emplace_back(lane.transfer->name, run.spec.transfers[lane.opposite->transfer_index].name);
   }
   return pairs;
 }

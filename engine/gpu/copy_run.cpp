@@ -138,9 +138,8 @@ GpuSample sample(CopyRun& run) {
   const double start = now_seconds();
   const std::vector<Timeline> timelines =
       by_engine(run, run.spec.gated() ? run_gated(run) : run_ungated(run));
-  const std::vector<Window> windows = run.in_turn
-                                          ? std::vector<Window>(timelines.size(), whole(timelines))
-                                          : contested(timelines);
+  const std::vector<Window> windows =
+      run.in_turn ? std::vector<Window>(timelines.size(), whole(timelines)) : contested(timelines);
   const std::vector<double> bytes = bytes_by_transfer(run);
   std::vector<double> values(1 + bytes.size());
   double longest = 0;

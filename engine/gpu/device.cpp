@@ -59,8 +59,10 @@ void require_gpu(int gpu) {
   const OnGpu on(gpu);
   check_cuda(cudaFree(nullptr), fmt::format("starting GPU {}", gpu));
   if (!runs_kernels()) {
-    throw Unavailable(Cause::kGpuFeature, fmt::format("this build has no kernels for GPU {}, {}", gpu, name_of(gpu)),
-                      "use a GPU of compute capability 7.5 or newer: CUDA 13 builds for nothing older");
+    throw Unavailable(
+        Cause::kGpuFeature,
+        fmt::format("this build has no kernels for GPU {}, {}", gpu, name_of(gpu)),
+        "use a GPU of compute capability 7.5 or newer: CUDA 13 builds for nothing older");
   }
 }
 
@@ -68,8 +70,7 @@ void require_peer(int gpu, int peer) {
   if (gpu == peer) return;
   if (!enable_peer(gpu, peer)) {
     throw Unavailable(
-        Cause::kPeer,
-        fmt::format("GPU {} cannot reach GPU {}'s memory directly", gpu, peer),
+        Cause::kPeer, fmt::format("GPU {} cannot reach GPU {}'s memory directly", gpu, peer),
         "`nvidia-smi topo -p2p r` shows why; over PCIe, ACS or an IOMMU may forbid it");
   }
   // In both directions, since an H200's copy engine reads 0.6% faster where only its own GPU may

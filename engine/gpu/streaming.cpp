@@ -104,9 +104,9 @@ void Streaming::take_arrays(Team& team, bool fresh) {
   const bool third = operation == GpuOperation::kAdd || operation == GpuOperation::kTriad;
   const int count = (reads ? 0 : 1) + (writes ? 0 : 1) + (third ? 1 : 0);
   const MemoryPlace place{.gpu = spec_.gpu};
-  buffers_ = take_buffers(std::vector<BufferWish>(static_cast<std::size_t>(count),
-                                                  {place, spec_.size, spec_.gpu}),
-                          team, fresh);
+  buffers_ = take_buffers(
+      std::vector<BufferWish>(static_cast<std::size_t>(count), {place, spec_.size, spec_.gpu}),
+      team, fresh);
   if (!sum_) {
     sum_ = make_gpu_bytes(spec_.gpu, sizeof(unsigned long long));
     stream_ = make_stream(spec_.gpu);
@@ -196,9 +196,8 @@ std::string Streaming::verify() {
   switch (spec_.operation) {
     case GpuOperation::kRead:
       if (sum != expected_sum_) {
-        throw Failure(
-            fmt::format("what was read adds up to {:x}, not to {:x}", sum, expected_sum_),
-            Cause::kVerification);
+        throw Failure(fmt::format("what was read adds up to {:x}, not to {:x}", sum, expected_sum_),
+                      Cause::kVerification);
       }
       return fmt::format("the sum of all that {} passes read", passes_done_);
     case GpuOperation::kRandom:

@@ -52,9 +52,9 @@ class GpuMemoryState final : public State {
 
   // Timed by the GPU's events, so nobody watches the CPU.
   std::vector<Series> series() override {
-    return {{.name = "passes",
-             .columns = {{.metric = "bandwidth", .part = ""}},
-             .take = [this] { return row_of(streaming_->sample()); }}};
+    return {{.name = "passes", .columns = {{.metric = "bandwidth", .part = ""}}, .take = [this] {
+               return row_of(streaming_->sample());
+             }}};
   }
 
   void observe(nlohmann::ordered_json& evidence) override { streaming_->end(evidence); }

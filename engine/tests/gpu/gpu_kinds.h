@@ -18,8 +18,7 @@ namespace tierscope {
 inline nlohmann::json host_memory(const std::string& memory = "pinned") {
   return {{"where", "host"},
           {"memory", memory},
-          {"placement",
-           {{"policy", "bind"}, {"nodes", nlohmann::json::array({{{"node", 0}}})}}}};
+          {"placement", {{"policy", "bind"}, {"nodes", nlohmann::json::array({{{"node", 0}}})}}}};
 }
 
 inline nlohmann::json memory_of(int gpu) { return {{"where", "gpu"}, {"gpu", gpu}}; }
@@ -73,8 +72,8 @@ class Visited {
     state_ = make_();
   }
 
-  // As the engine does, on a clock that goes on by a second a look: about `rows` rows of each series
-  // whose number of rows is not fixed.
+  // As the engine does, on a clock that goes on by a second a look: about `rows` rows of each
+  // series whose number of rows is not fixed.
   Visit visit(bool fresh = false, int rows = 10) {
     if (fresh) state_ = make_();
     leases_.begin_visit(fresh);

@@ -180,8 +180,7 @@ TEST(GpuVisits, CausesOfWhatIsSkippedAreTyped) {
   EXPECT_EQ(cause_of(parse_gpu_memory, absent), Cause::kGpu);
   // No GPU reaches pageable memory by the CPU's page tables.
   EXPECT_EQ(cause_of(parse_gpu_copy, one_copy("sm", "pageable")), Cause::kGpuFeature);
-  EXPECT_EQ(cause_of(parse_gpu_latency, latency_plan(host_memory("pageable"))),
-            Cause::kGpuFeature);
+  EXPECT_EQ(cause_of(parse_gpu_latency, latency_plan(host_memory("pageable"))), Cause::kGpuFeature);
   json traced = one_copy();
   traced["trace"] = true;
   EXPECT_EQ(cause_of(parse_gpu_copy, traced), Cause::kTool);
