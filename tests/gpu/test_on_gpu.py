@@ -9,16 +9,17 @@ from pathlib import Path
 
 import pytest
 from gpu_machine import plan_of
+from tierscope.engine.events import stream
+from tierscope.plans.gpu_expand import MEMORIES
+from tierscope.plans.gpu_specs import copy_spec, gpu_place, home_node, host_place, transfer
+from tierscope.plans.limits import limit_of
 
-from tierscope.engine import find_engine, stream
+from tierscope.engine.find import find_engine
 from tierscope.kinds.gpu_copy.spec import GpuCopyPattern, GpuCopySpec
 from tierscope.kinds.plan import Plan
 from tierscope.model.event import Failed, Result, Skipped
 from tierscope.model.spec import Sampling
-from tierscope.plans.gpu_expand import MEMORIES
-from tierscope.plans.gpu_specs import copy_spec, gpu_place, home_node, host_place, transfer
-from tierscope.plans.limits import limit_of
-from tierscope.topology import discover
+from tierscope.topology.discover import discover
 from tierscope.topology.nvidia import pci_address
 
 pytestmark = pytest.mark.gpu

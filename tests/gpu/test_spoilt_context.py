@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 
 from gpu_machine import machine
-
-from tierscope.engine import stream
-from tierscope.model.event import Failed, Finished, Result
+from tierscope.engine.events import stream
 from tierscope.plans.gpu_story import story
+
+from tierscope.model.event import Failed, Finished, Result
 
 ENGINE = """#!{python}
 import json, sys
