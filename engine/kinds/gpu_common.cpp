@@ -1,13 +1,12 @@
-#include "benches/gpu_spec.h"
+#include "kinds/gpu_common.h"
 
-#include "benches/memory_spec.h"
+#include "protocol/plan_parts.h"
 
 namespace tierscope {
 
 GpuCommon read_gpu_common(ObjectReader& measurement) {
-  constexpr std::size_t kMostCpus = 4096;
-  return {.cpus = measurement.distinct_integers("cpus", 0, kHighestCpu, kMostCpus),
-          .sampling = read_sampling(measurement),
+  return {.cpus = measurement.distinct_integers("cpus", 0, kMaxCpu, kMaxThreads),
+          .sample_s = read_sampling(measurement).sample_s,
           .trace = measurement.has("trace") && measurement.boolean("trace")};
 }
 
@@ -36,7 +35,7 @@ MemoryPlace read_memory_place(ObjectReader& reader, std::string_view key) {
       throw place.error("placement", "only pageable and registered memory spans several nodes");
     }
   } else {
-    found.gpu = static_cast<int>(place.integer("gpu", 0, kHighestGpu));
+    found.gpu = static_cast<int>(place.integer("gpu", 0, kMaxGpu));
   }
   place.finish();
   return found;
