@@ -40,6 +40,7 @@ def commands(group: LazyGroup = app, above: str = "") -> Iterator[tuple[str, Ent
 
 
 COMMANDS = dict(commands())
+CPU_KINDS = [name for name, kind in KINDS.items() if not kind.command.startswith("gpu ")]
 PLANNED = {name: (KINDS.get(name) or RECIPES[name]).command or name for name in request_words()}
 """The command of each word that plans know."""
 
@@ -143,9 +144,7 @@ def test_flags_are_the_keys_of_plans(name: str) -> None:
     assert flags - OUTPUT == {option.name for option in form_of(name).options}
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in KINDS if not KINDS[name].command.startswith("gpu ")]
-)
+@pytest.mark.parametrize("name", CPU_KINDS)
 def test_a_kind_s_examples_make_plans(name: str, machine: Topology) -> None:
     """On a machine of three nodes with memory; those of GPUs need a GPU."""
     for example in form_of(name).examples:
