@@ -190,6 +190,18 @@ def test_check_takes_the_kinds_words(kind: Kind, whole: Topology) -> None:
 
 
 @EACH
+def test_every_property_can_be_written_in_a_rule_and_matches(kind: Kind, whole: Topology) -> None:
+    words = vocabulary()
+    run = run_of(planned(kind, whole)[:1])
+    (m,) = run.measurements
+    for key, value in m.pattern.items():
+        if value is None:
+            continue
+        text = f"{m.initiator} -> {m.target} {key}={str(value).replace(' ', '-')}: > 1 {m.unit}"
+        assert [f.id for f in check(run, [parse_rule(text, words)])] == [m.id], text
+
+
+@EACH
 def test_a_run_is_joined_with_itself(kind: Kind, whole: Topology) -> None:
     run = run_of(planned(kind, whole))
     again = run.model_copy(update={"measurements": run.measurements[::-1]})

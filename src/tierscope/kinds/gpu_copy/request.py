@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from tierscope.kinds.gpu_copy.spec import GpuCopyPattern, GpuCopySpec
+from tierscope.kinds.gpu_copy.spec import GpuCopyPattern, GpuCopySpec, times_calls
 from tierscope.model.errors import UserError
 from tierscope.model.gpu import CopyEngine, GpuPlace, HostPlace, Transfer
 from tierscope.model.spec import Sampling
@@ -33,8 +33,9 @@ LARGE = 512 * MIB
 ENGINES: tuple[str, ...] = CopyEngine.__args__  # type: ignore[attr-defined]
 SIDES = ("read", "write")
 MAX_STREAMS = 64
-_CALL_MATTERS = 1 << 20
-"""Bytes of the largest copy of which the call takes a share worth measuring."""
+_SMALL = 1 << 20
+"""Bytes of the largest copy of which the call takes a share worth measuring. Where a trace is asked
+for, it is to show the copies alone."""
 
 
 def expand(request: Request, topology: Topology, _thp: bool) -> Iterator[GpuCopySpec]:
@@ -44,8 +45,8 @@ def expand(request: Request, topology: Topology, _thp: bool) -> Iterator[GpuCopy
     both_ways = flag(request, "both-ways")
     engines: list[Any] = choices(request, "engine", ENGINES) or ["ce"]
     points = itertools.product(
-        places(request, topology, "from", "node:*"),
-        places(request, topology, "to", "gpu:*"),
+        places(request, topology, "from", GpuCopySpec, "node:*"),
+        places(request, topology, "to", GpuCopySpec, "gpu:*"),
         choices(request, "side", SIDES) or ["read"],
         engines,
         _stream_counts(request),
@@ -114,17 +115,10 @@ def copy_spec(
         sampling=sampling,
         trace=trace,
         verify=verify,
-        call_latency=not trace and _call_matters(transfers, size),
+        call_latency=not trace and size <= _SMALL and times_calls(transfers),
         pattern=GpuCopyPattern(size=size, row_bytes=row_bytes, pitch=pitch),
         transfers=list(transfers),
     )
-
-
-def _call_matters(transfers: Sequence[Transfer], size: int) -> bool:
-    """Whether a copy is so small that its call takes a share of the time; a trace shows samples."""
-    managed = any(place.memory.startswith("managed") for place in host_places(transfers))
-    single = len(transfers) == 1 and transfers[0].streams == 1
-    return single and not managed and size <= _CALL_MATTERS
 
 
 def copy_parts(one: Transfer, size: int) -> list[str]:

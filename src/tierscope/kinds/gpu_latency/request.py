@@ -18,8 +18,8 @@ from tierscope.plans.request import Request, RequestForm
 def expand(request: Request, topology: Topology, _thp: bool) -> Iterator[GpuLatencySpec]:
     """Yield latencies from GPUs to memory, over places and working sets."""
     for gpu, place, engine, order, stride, size in itertools.product(
-        gpus_of(request, topology),
-        places(request, topology, "to", "gpu:*,node:*"),
+        gpus_of(request, topology, GpuLatencySpec),
+        places(request, topology, "to", GpuLatencySpec, "gpu:*,node:*"),
         choices(request, "engine", ("sm", "tma")) or ["sm"],
         choices(request, "order", ("random", "linear")) or ["random"],
         sizes(request, "stride") or [128],
