@@ -159,7 +159,7 @@ def _rows(request: Request) -> tuple[int, int] | None:
 REQUEST = RequestForm(
     options=(
         Option("from", "PLACES", "Sources: node:0, gpu:1, node:*, gpu:*, all", "node:*"),
-        Option("to", "PLACES", "Destinations: the same", "gpu:*"),
+        Option("to", "PLACES", "Destinations, likewise", "gpu:*"),
         options.ENGINE,
         options.HOST_MEMORY,
         options.HOST_PAGES,
@@ -167,7 +167,7 @@ REQUEST = RequestForm(
         Option("streams", "COUNTS", "CUDA streams that share a copy, as in 1..8", "1"),
         Option("side", "LIST", "Between GPUs: read (by the destination's GPU), write", "read"),
         Option("rows", "ROW:PITCH", "Strided (2D) copies, as in 4k:8k"),
-        Option("both-ways", "", "With the opposite direction at the same time", flag=True),
+        Option("both-ways", "", "Concurrent copies in both directions", flag=True),
         options.TRACE,
         *options.GPU_SAMPLING,
     ),

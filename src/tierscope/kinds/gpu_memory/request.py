@@ -51,7 +51,7 @@ REQUEST = RequestForm(
     ),
     expand=expand,
     help="""\
-Small arrays show the L2.""",
+Small arrays show the L2 cache.""",
     examples=(
         "gpu memory",
         "gpu memory --op read --size 1m..4g",
