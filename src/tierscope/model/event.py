@@ -102,6 +102,8 @@ class Evidence(Model):
     """Cross-checks of bandwidth; absent where no counter can be read."""
     fused: list[list[str]] | None = None
     """Pairs of transfers, by name, that one kernel makes together."""
+    grid_blocks: int | None = None
+    """Blocks of a GPU kernel's grid, the fastest of those that were tried."""
     in_turn: bool | None = None
     """True: the GPUs served transfers queued at once one after the other. The total is until all
     bytes were moved, and each transfer's rate its share of that."""

@@ -61,6 +61,21 @@ def bars(measurements: list[Measurement], name: Name) -> Spec:
         "scale": {"domain": [0, most * room / (room - beside)], "nice": False},
         "axis": {"values": _ticks(most)},
     }
+    layers = _bar_layers(x, any(row["limit"] for row in rows))
+    if beyond:
+        text = f"limits from {min(beyond):.4g} {unit} on lie beyond this axis"
+        layers.append(_remark(f"limit {beyond[0]:.4g} {unit}, beyond this axis"
+                              if len(set(beyond)) == 1 else text))  # fmt: skip
+    return {
+        "width": room,
+        "height": {"step": _BAR},
+        "data": {"values": rows},
+        "encoding": {"y": y},
+        "layer": layers,
+    }
+
+
+def _bar_layers(x: Spec, limited: bool) -> list[Spec]:
     layers: list[Spec] = [
         {
             "mark": {"type": "bar", "height": 15, "color": "role:series-1", "cornerRadiusEnd": 2},
@@ -75,7 +90,7 @@ def bars(measurements: list[Measurement], name: Name) -> Spec:
             "encoding": {"text": {"field": "text"}},
         },
     ]
-    if any(row["limit"] for row in rows):
+    if limited:
         layers.append(
             {
                 "transform": [{"filter": "isValid(datum.limit)"}],
@@ -83,17 +98,7 @@ def bars(measurements: list[Measurement], name: Name) -> Spec:
                 "encoding": {"x": {"field": "limit", "type": "quantitative"}},
             }
         )
-    if beyond:
-        text = f"limits from {min(beyond):.4g} {unit} on lie beyond this axis"
-        layers.append(_remark(f"limit {beyond[0]:.4g} {unit}, beyond this axis"
-                              if len(set(beyond)) == 1 else text))  # fmt: skip
-    return {
-        "width": room,
-        "height": {"step": _BAR},
-        "data": {"values": rows},
-        "encoding": {"y": y},
-        "layer": layers,
-    }
+    return layers
 
 
 def _ticks(most: float) -> list[float]:
