@@ -194,7 +194,9 @@ def test_units_stand_last_in_names() -> None:
                for name in names)  # fmt: skip
 
 
-def test_copies_of_version_1_are_asked_for_by_where_bytes_come_from_and_go_to(tmp_path: Path) -> None:
+def test_copies_of_version_1_are_asked_for_by_where_bytes_come_from_and_go_to(
+    tmp_path: Path,
+) -> None:
     placement = {"policy": "bind", "nodes": [{"node": 0}]}
     host = {"where": "host", "memory": "pinned", "placement": placement}
     gpu = {"where": "gpu", "gpu": 0}
