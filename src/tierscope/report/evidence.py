@@ -126,5 +126,5 @@ def _remarks(notes: list[str]) -> list[str]:
         for group in groups[:_MOST_NOTES]
     ]
     if len(groups) > _MOST_NOTES:
-        lines.append(f"and {len(groups) - _MOST_NOTES} more remarks in the run file")
+        lines.append(f"and {len(groups) - _MOST_NOTES} more in the run file")
     return lines
