@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import jsonschema
@@ -14,14 +14,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from tierscope.engine.events import stream
 
 from tierscope.engine.find import find_engine
 from tierscope.engine.query import capabilities, check, topology_xml
+from tierscope.engine.visits import living_engine
 from tierscope.kinds.plan import Plan
+from tierscope.kinds.schema import DIRECTORY, schemas
+from tierscope.model.cause import Cause
 from tierscope.model.errors import UserError
-from tierscope.model.event import EventAdapter, Failed, Finished, Result, Started
-from tierscope.model.schema import DIRECTORY, schemas
+from tierscope.model.event import Event, EventAdapter, Failed, Finished, Started, Visit
 
 PLAN_SCHEMA = jsonschema.Draft202012Validator(schemas()["plan.schema.json"])
 EVENT_SCHEMA = jsonschema.Draft202012Validator(schemas()["event.schema.json"])
@@ -38,7 +39,7 @@ def _engine() -> None:
 @pytest.mark.parametrize("name", schemas())
 def test_the_committed_schema_is_the_models(name: str) -> None:
     committed = json.loads((DIRECTORY / name).read_text())
-    assert committed == schemas()[name], "run: python -m tierscope.model.schema"
+    assert committed == schemas()[name], "run: python -m tierscope.kinds.schema"
 
 
 _LINES = st.integers(1, 1 << 20).map(lambda lines: 64 * lines)
@@ -178,7 +179,7 @@ _MAPPING = st.fixed_dictionaries(
 )
 _PLANS = st.fixed_dictionaries(
     {
-        "version": st.just(1),
+        "version": st.just(2),
         "measurements": st.lists(
             _BANDWIDTH | _LATENCY | _LOADED | _STREAMS | _ATOMICS | _MAPPING,
             min_size=1,
@@ -279,9 +280,9 @@ def test_a_changed_plan_gets_one_verdict(data: st.DataObject, plan: dict[str, An
 @pytest.mark.parametrize(
     "text",
     [
-        "", "{", "null", "[]", "{}", '{"version": 1}', '{"version": 1, "measurements": []}',
-        '{"version": 2, "measurements": [{}]}', '{"version": 1, "version": 1, "measurements": []}',
-        "\x00", "NaN", '{"version": 1e0, "measurements": []}', "[" * 100_000,
+        "", "{", "null", "[]", "{}", '{"version": 2}', '{"version": 2, "measurements": []}',
+        '{"version": 1, "measurements": [{}]}', '{"version": 2, "version": 2, "measurements": []}',
+        "\x00", "NaN", '{"version": 2e0, "measurements": []}', "[" * 100_000,
     ],
 )  # fmt: skip
 def test_what_is_no_plan_is_refused_by_both(text: str) -> None:
@@ -293,7 +294,7 @@ def small_plan(count: int = 1, seconds: float = 0.05, **pattern: Any) -> Plan:
     cpu = min(os.sched_getaffinity(0))
     return Plan.model_validate(
         {
-            "version": 1,
+            "version": 2,
             "measurements": [
                 {
                     "kind": "bandwidth", "id": f"m{number}", "initiator": "x", "target": "x",
@@ -326,25 +327,98 @@ def raw_events(plan: Plan) -> list[dict[str, Any]]:
 def test_the_engine_s_events_keep_the_schema(operation: str) -> None:
     events = raw_events(small_plan(2, operation=operation))
     assert [event["event"] for event in events if event["event"] != "progress"] == [
-        "started", "result", "started", "result", "finished",
+        "started", "visit", "started", "visit", "finished",
     ]  # fmt: skip
     for event in events:
         EVENT_SCHEMA.validate(event)
         EventAdapter.validate_json(json.dumps(event))
 
 
-def test_a_result_s_interval_holds_its_estimate_and_samples_are_all_kept() -> None:
-    (result,) = [e for e in stream(small_plan(1)) if isinstance(e, Result)]
-    assert result.ci_low <= result.estimate <= result.ci_high
-    assert result.n == len(result.samples)
-    assert result.evidence.pages is not None
-    assert result.evidence.cpus == [min(os.sched_getaffinity(0))]
+def visit_once(plan: Plan, seconds: float) -> Iterator[Event]:
+    """Visit each measurement of a plan once."""
+    with living_engine() as engine:
+        engine.plan(plan.measurements)
+        for spec in plan.measurements:
+            yield from engine.visit(spec.id, seconds)
+
+
+def visits_of(events: Iterable[Event]) -> list[Visit]:
+    return [event for event in events if isinstance(event, Visit)]
+
+
+@pytest.mark.parametrize("operation", ["read", "write"])
+def test_a_visit_has_all_of_its_rows_and_what_was_observed(operation: str) -> None:
+    (visit,) = visits_of(visit_once(small_plan(1, operation=operation), 0.3))
+    windows = visit.series[0]
+    assert windows.columns[0].metric == "bandwidth"
+    assert {(c.metric, c.part) for c in windows.columns} >= {("thread_bandwidth", "0")}
+    assert 0.2 <= windows.starts[-1] <= visit.seconds < 3
+    assert windows.disturbed is not None
+    assert visit.evidence.pages is not None
+    assert visit.evidence.cpus == [min(os.sched_getaffinity(0))]
+    assert (visit.evidence.verified is None) == (operation == "read")
+    for concluded in ("disturbed", "replaced", "settled", "threads"):
+        assert getattr(visit.evidence, concluded) is None
+
+
+def test_a_short_visit_has_two_rows_at_least() -> None:
+    (visit,) = visits_of(visit_once(small_plan(1), 1e-6))
+    assert len(visit.series[0].starts) >= 2
+
+
+def test_a_living_engine_visits_again_with_the_same_or_fresh_pages() -> None:
+    plan = small_plan(2, operation="write")
+    with living_engine() as engine:
+        engine.plan(plan.measurements[:1])
+        visits = visits_of(engine.visit("m0", 0.05))
+        engine.plan(plan.measurements[1:])
+        visits += visits_of(engine.visit("m1", 0.05))
+        visits += visits_of(engine.visit("m0", 0.05))
+        visits += visits_of(engine.visit("m0", 0.05, fresh=True))
+    assert [(v.id, v.fresh) for v in visits] == [
+        ("m0", False), ("m1", False), ("m0", False), ("m0", True)
+    ]  # fmt: skip
+    assert all(visit.evidence.verified for visit in visits)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "", "{", "7", "[]", "{}", '{"visit": "m0"}',
+        '{"visit": "m0", "seconds": -1, "fresh": false}',
+        '{"visit": "other", "seconds": 1, "fresh": false}',
+        '{"visit": "m0", "seconds": 1, "fresh": false, "surprise": 1}',
+        '{"plan": {"version": 1, "measurements": []}}',
+    ],
+)  # fmt: skip
+def test_a_line_that_is_no_order_is_refused_in_one_line(line: str) -> None:
+    plan = '{"plan":' + small_plan().model_dump_json() + "}"
+    answer = subprocess.run(
+        [find_engine(), "visits"],
+        input=f"{plan}\n{line}\n",
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert answer.returncode == 2, answer.stdout
+    assert len(answer.stderr.splitlines()) == 1
+
+
+def test_an_id_that_is_known_already_is_refused() -> None:
+    plan = '{"plan":' + small_plan().model_dump_json() + "}\n"
+    answer = subprocess.run(
+        [find_engine(), "visits"], input=plan * 2, capture_output=True, text=True, check=False
+    )
+    assert answer.returncode == 2
+    assert "m0" in answer.stderr
 
 
 def test_what_cannot_be_had_is_skipped_with_a_reason() -> None:
     plan = small_plan(1, isa="sve" if os.uname().machine == "x86_64" else "avx512")
     (event,) = [e for e in raw_events(plan) if e["event"] == "skipped"]
     assert event["reason"]
+    assert event["cause"] == "isa"
 
 
 def test_capabilities_keep_the_models() -> None:
@@ -387,19 +461,20 @@ def test_a_signal_ends_the_engine_with_finished_interrupted(number: int) -> None
     process.send_signal(number)
     events = [EventAdapter.validate_json(line) for line in lines]
     assert process.wait(timeout=30) == 130
-    assert [e.stop for e in events if isinstance(e, Result)] in ([], ["interrupted"])
+    assert [e.interrupted for e in events if isinstance(e, Visit)] in ([], [True])
     assert events[-1] == Finished(interrupted=True)
 
 
-def test_a_killed_engine_costs_one_measurement() -> None:
-    events = stream(small_plan(3, seconds=1.5))
+def test_a_killed_engine_costs_one_visit() -> None:
     seen: list[str] = []
-    for event in events:
+    for event in visit_once(small_plan(3), 1.0):
         if isinstance(event, Started) and event.id == "m1":
             _kill_child()
-        if isinstance(event, Result | Failed):
+        if isinstance(event, Failed):
+            assert event.cause is Cause.CRASH
+        if isinstance(event, Visit | Failed):
             seen.append(f"{event.id} {event.event}")
-    assert seen == ["m0 result", "m1 failed", "m2 result"]
+    assert seen == ["m0 visit", "m1 failed", "m2 visit"]
 
 
 def _kill_child() -> None:
@@ -411,9 +486,11 @@ def _kill_child() -> None:
 
 _ORPHAN_MAKER = """
 import os, sys
-from tierscope.engine.events import stream
+from tierscope.engine.visits import LivingEngine
 from tierscope.kinds.plan import Plan
-events = stream(Plan.model_validate_json(sys.argv[1]))
+engine = LivingEngine()
+engine.plan(Plan.model_validate_json(sys.argv[1]).measurements)
+events = engine.visit("m0", 60)
 next(events)
 print(open(f"/proc/self/task/{os.getpid()}/children").read().split()[0], flush=True)
 os.kill(os.getpid(), 9)

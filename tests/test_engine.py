@@ -28,7 +28,7 @@ def plan(machine: Topology) -> Plan:
     return expand([request], machine, thp=True)
 
 
-def visit_each(plan: Plan, seen: Callable[[Event], None] = lambda event: None) -> list[Event]:
+def visit_each(plan: Plan, seen: Callable[[Event], None] | None = None) -> list[Event]:
     """Visit each measurement of a plan once and return all events."""
     events: list[Event] = []
     with living_engine() as engine:
@@ -36,7 +36,8 @@ def visit_each(plan: Plan, seen: Callable[[Event], None] = lambda event: None) -
         for spec in plan.measurements:
             for event in engine.visit(spec.id, 0.1):
                 events.append(event)
-                seen(event)
+                if seen:
+                    seen(event)
     return events
 
 

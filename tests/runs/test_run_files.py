@@ -233,7 +233,8 @@ def test_json_has_the_documented_keys(whole: Path) -> None:
     assert set(document) == {"run", "results"}
     asked = {
         "kind", "initiator", "target", "pattern", "metric", "unit", "estimate", "ci_low", "ci_high",
-        "samples", "visits", "n", "stop", "status", "cause", "reason", "evidence", "limit", "efficiency",
+        "samples", "visits", "n", "stop", "status", "cause", "reason", "evidence", "limit",
+        "efficiency",
     }  # fmt: skip
     assert all(asked <= set(result) for result in document["results"])
     assert document["run"]["complete"] is True

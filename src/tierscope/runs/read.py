@@ -1,7 +1,6 @@
 """Read a run file back, cut or whole."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
