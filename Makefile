@@ -7,7 +7,7 @@ PYTEST := $(BIN)/python -m pytest
 ENGINE_SOURCES := $(shell find engine cmake -type f) CMakeLists.txt
 
 .DEFAULT_GOAL := run
-.PHONY: run build test test-python test-engine test-sanitized fuzz test-gpu test-arm lint format bench schema clean testbed test-testbed test-testbed-inside
+.PHONY: run build docs test test-python test-engine test-sanitized fuzz soak test-gpu test-arm lint format bench schema clean testbed test-testbed test-testbed-inside
 
 run: $(BUILD)/.installed ## Measure this machine's memory and show it
 	$(BIN)/tierscope run --profile quick
@@ -49,13 +49,20 @@ $(BUILD)/.browser $(BUILD)/.arm $(BUILD)/.clang: $(BUILD)/.%: tools/bootstrap
 	@mkdir -p $(BUILD) && touch $@
 
 test-python: $(BUILD)/.installed $(BUILD)/.browser
-	$(PYTEST) -m "not gpu and not testbed" tests
+	$(PYTEST) -m "not gpu and not testbed and not soak" tests
 
 FUZZ_SECONDS ?= 20
 fuzz: $(BUILD)/.sanitized ## Feed the engine's plan parser malformed plans
 	@mkdir -p $(BUILD)/corpus
 	$(BUILD)/sanitized/fuzz-plan -max_total_time=$(FUZZ_SECONDS) -verbosity=0 -print_final_stats=1 \
 	  $(BUILD)/corpus engine/tests/plans
+
+# What is too long for every change: malformed plans for half an hour, twenty times the examples of
+# every property, and the simulations of many thousand runs.
+SOAK_SECONDS ?= 1800
+soak: $(BUILD)/.installed $(BUILD)/.browser ## The same tests as in CI, for hours instead of minutes
+	$(MAKE) fuzz FUZZ_SECONDS=$(SOAK_SECONDS)
+	$(PYTEST) -m "not gpu and not testbed" --hypothesis-profile=soak tests
 
 testbed: $(BUILD)/.installed ## What the virtual machines need: packages and kernels, once
 	testbed/setup
@@ -83,6 +90,8 @@ lint: $(BUILD)/.installed ## Complain precisely; `make format` mends what can be
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/mypy testbed/run testbed/*.py
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/python tools/check_layout.py
 	$(BIN)/clang-format --dry-run --Werror $(shell git ls-files '*.h' '*.cpp' '*.cu' '*.cuh' '*.c')
 	$(BIN)/python $(BIN)/run-clang-tidy.py -clang-tidy-binary $(BIN)/clang-tidy -p $(BUILD)/engine -quiet -j 2 '/engine/(?!tests/).*\.cpp$$' > $(BUILD)/tidy.log 2>&1 || { grep -E 'error|warning|note' $(BUILD)/tidy.log; exit 1; }
 
@@ -94,8 +103,11 @@ format: $(BUILD)/.environment
 bench: $(BUILD)/.installed ## Paired with the peers, in one run
 	$(BIN)/python bench/run.py
 
+docs: $(BUILD)/.installed ## Write docs/cli.md's description of commands from their options
+	$(BIN)/python -m tierscope.cli.reference docs/cli.md
+
 schema: $(BUILD)/.installed ## Write the door's JSON Schemas from the models
-	$(BIN)/python -m tierscope.model.schema
+	$(BIN)/python -m tierscope.kinds.schema
 
 clean:
 	rm -rf $(BUILD) dist

@@ -1,14 +1,13 @@
-"""What tierscope itself costs: start-up, and set-up around very short measurements."""
+"""What the engine costs: start-up, and set-up around very short measurements."""
 
 import json
 import statistics
 import subprocess
-import sys
 import time
-from pathlib import Path
 
 from pairs import bandwidth
-from tierscope.engine import find_engine, stream
+from tierscope.engine.events import stream
+from tierscope.engine.find import find_engine
 from tierscope.kinds.bandwidth.spec import BandwidthPattern
 from tierscope.kinds.plan import PLAN_VERSION, Plan
 from tierscope.model.spec import Sampling
@@ -20,22 +19,10 @@ REPEATS = 20
 
 def report() -> list[str]:
     """One line a cost."""
-    tierscope = Path(sys.executable).with_name("tierscope")
     return [
-        f"tierscope --help: {timed([str(tierscope), '--help']) * 1e3:.0f} ms (asked: < 250)",
         f"engine, start to first event: {first_event_s() * 1e3:.1f} ms (asked: < 20)",
         f"{COUNT} measurements of 1 ms: {overhead_s() * 1e3:.2f} ms more each (asked: < 2)",
     ]
-
-
-def timed(command: list[str]) -> float:
-    """Median wall-clock seconds of a command."""
-    times = []
-    for _ in range(REPEATS):
-        start = time.perf_counter()
-        subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
-        times.append(time.perf_counter() - start)
-    return statistics.median(times)
 
 
 def short_plan(count: int) -> Plan:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from tierscope.engine import stream
+from tierscope.engine.events import stream
 from tierscope.kinds.bandwidth.spec import BandwidthPattern, BandwidthSpec
 from tierscope.kinds.latency.spec import LatencySpec
 from tierscope.kinds.plan import PLAN_VERSION, Plan, Spec

@@ -1,6 +1,6 @@
 """tierscope and its peers side by side in one run: `make bench`, or one part by its name.
 
-python bench/run.py [likwid] [latency] [repeatability] [overhead] [nvbandwidth]
+python bench/run.py [likwid] [latency] [repeatability] [overhead] [startup] [nvbandwidth]
 
 Without a name: all but nvbandwidth, which needs a GPU.
 """
@@ -13,12 +13,14 @@ import likwid
 import nvbandwidth
 import overhead
 import repeatability
+import startup
 
 PARTS: dict[str, Callable[[], Iterable[object]]] = {
     "likwid": likwid.compare,
     "latency": idle_latency.compare,
     "repeatability": lambda: [repeatability.report()],
     "overhead": overhead.report,
+    "startup": startup.report,
     "nvbandwidth": nvbandwidth.compare,
 }
 

@@ -11,6 +11,7 @@ from tierscope.model.topology import Cache, Node, NodeKind, Package, Topology
 
 # How long an example takes says nothing here: machines that test are busy.
 # CI tries the same examples each time, so that a change fails by what it changed; others look on.
+settings.register_profile("soak", deadline=None, max_examples=2000)  # make soak
 settings.register_profile("tierscope", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("tierscope")
 

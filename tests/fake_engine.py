@@ -2,18 +2,22 @@
 """An engine that measures nothing: it speaks the door and misbehaves as told.
 
 Tests name it in TIERSCOPE_ENGINE and steer it through FAKE_ENGINE, a comma-separated list of
-``fault@N`` (at the N-th measurement it starts, counted over restarts by its id's place in the
-plan file it first got, kept in FAKE_ENGINE_STATE) or ``fault`` alone (at once):
+``fault@N`` (at the N-th visit, counted over restarts in the file FAKE_ENGINE_STATE) or ``fault``
+alone (always):
 
     segv kill abort      die by that signal         garbage  write a line that is no event
-    unknown-key          a result with a key more   hang     say nothing any more
+    unknown-key          a visit with a key more    hang     say nothing any more
     exit3                exit status 3              skip fail  say so
-    slow                 a second for each measurement, with progress
+    slow                 a second for each visit, with progress
+    noisy                samples that scatter by 10%, so that no interval is narrow
+    wrong                a failed verification      zero     values of 0
+    refuse               refuse any plan            stillborn  die before the first event
     other-version        capabilities of another door
 """
 
 import json
 import os
+import random
 import signal
 import sys
 import time
@@ -25,7 +29,9 @@ FAULTS = {
     if part
 }
 SIGNALS = {"segv": signal.SIGSEGV, "kill": signal.SIGKILL, "abort": signal.SIGABRT}
+SAYS = ("skip", "fail", "wrong", "unknown-key", "slow", "noisy", "zero")
 STATE = os.environ.get("FAKE_ENGINE_STATE", "")
+MAX_ROWS = 200
 interrupted = False
 
 
@@ -35,7 +41,7 @@ def emit(**event):
 
 
 def count():
-    """Number of the measurement that starts now, over all processes that share the state file."""
+    """Number of the visit that starts now, over all processes that share the state file."""
     if not STATE:
         count.here = getattr(count, "here", 0) + 1
         return count.here
@@ -46,6 +52,8 @@ def count():
 
 
 def misbehave(number):
+    """Die where that was asked for; return what the visit is to say."""
+    said = set()
     for fault, at in FAULTS.items():
         if at and int(at) != number:
             continue
@@ -60,76 +68,120 @@ def misbehave(number):
         if fault == "exit3":
             sys.stderr.write("fake: three\n")
             sys.exit(3)
-        if fault in ("skip", "fail", "unknown-key", "slow"):
-            return fault
-    return ""
+        if fault in SAYS:
+            said.add(fault)
+    return said
 
 
 def loaded(load):
     """A path of 30 GB/s and 100 ns idle that queues up as it fills."""
     if load["idle"]:
-        return 100.0, []
+        return {"latency": 100.0}
     rate = len(load["cpus"]) * 1024 / (80 + load["pattern"]["delay_ns"]) * 1e9
     use = min(0.95, rate / 30e9)
-    figures = [{"metric": "bandwidth", "unit": "B/s", "estimate": min(rate, 30e9)}]
-    return 100 + 20 * use / (1 - use), figures
+    return {"latency": 100 + 20 * use / (1 - use), "bandwidth": min(rate, 30e9)}
 
 
-def measure(spec):
-    emit(event="started", id=spec["id"])
-    fault = misbehave(count())
-    if fault == "skip":
-        emit(event="skipped", id=spec["id"], reason="told to", remedy="tell it otherwise")
+def figures(spec):
+    """What each column is, by metric and part."""
+    kind, pattern = spec["kind"], spec["pattern"]
+    size = pattern["size"]
+    if kind == "loaded-latency":
+        return {(metric, ""): value for metric, value in loaded(spec["load"]).items()}
+    if kind.endswith("latency"):
+        return {("latency", ""): 2.0 if size <= 32 << 10 else 7.0 if size <= 2 << 20 else 140.0}
+    if kind == "mapping":
+        pages = size / 4096
+        per_page = {"map": 6000.0, "populate_per_page": 350.0, "unmap_per_page": 60.0}
+        whole = per_page["map"] / pages + 350.0 + 60.0
+        return {("time_per_page", ""): whole, **{(m, ""): v for m, v in per_page.items()}}
+    if kind == "atomics":
+        return {("updates", ""): 2e8, ("time_per_update", ""): 5.0, ("tries_per_update", ""): 1.0}
+    rate = 14e9 * len(spec["cpus"]) ** 0.9
+    found = {("bandwidth", ""): rate}
+    if pattern.get("operation") == "write":
+        found["bandwidth_with_write_allocate", ""] = 2 * rate
+    if kind == "bandwidth":
+        share = rate / len(spec["cpus"])
+        found |= {("thread_bandwidth", str(n)): share for n in range(len(spec["cpus"]))}
+    return found
+
+
+def series(spec, seconds, said, number):
+    """Rows as long as asked for, the first of them slow as those of a warm-up are."""
+    sample = spec["sampling"]["sample_s"]
+    rows = max(2, min(MAX_ROWS, round(seconds / sample)))
+    source = random.Random(number)
+    spread = 0.1 if "noisy" in said else 0.001
+    factors = [source.uniform(1 - spread, 1 + spread) for _ in range(rows)]
+    if rows > 4:
+        factors[0] = 0.5
+    if "zero" in said:
+        factors = [0.0] * rows
+    columns = [
+        {"metric": metric, "part": part, "values": [value * factor for factor in factors]}
+        for (metric, part), value in figures(spec).items()
+    ]
+    length = seconds / rows
+    return {
+        "name": "windows",
+        "starts": [row * length for row in range(rows)],
+        "durations": [length] * rows,
+        "disturbed": [],
+        "columns": columns,
+    }
+
+
+def visit(spec, seconds, fresh):
+    name = spec["id"]
+    emit(event="started", id=name)
+    number = count()
+    said = misbehave(number)
+    if "skip" in said:
+        emit(event="skipped", id=name, cause="tool", reason="told to", remedy="tell it otherwise")
         return
-    if fault == "fail":
-        emit(event="failed", id=spec["id"], reason="told to fail")
+    if said & {"fail", "wrong"}:
+        cause = "gpu-error" if "fail" in said else "verification"
+        emit(event="failed", id=name, cause=cause, reason="told to fail")
         return
-    latency = spec["kind"].endswith("latency")
-    figures = []
-    size = spec["pattern"]["size"]
-    if spec["kind"] == "loaded-latency":
-        estimate, figures = loaded(spec["load"])
-    elif latency:
-        estimate = 2.0 if size <= 32 << 10 else 7.0 if size <= 2 << 20 else 140.0
-    else:
-        estimate = 14e9 * len(spec["cpus"]) ** 0.9
-    if fault == "slow":
+    rows = series(spec, seconds, said, number)
+    if "slow" in said:
         for step in range(10):
             time.sleep(0.1)
-            emit(event="progress", id=spec["id"], elapsed_s=step / 10, n=step, estimate=estimate)
+            latest = rows["columns"][0]["values"][0]
+            emit(event="progress", id=name, elapsed_s=step / 10, rows=step, latest=latest)
             if interrupted:
                 break
-    extra = {"surprise": 1} if fault == "unknown-key" else {}
+    extra = {"surprise": 1} if "unknown-key" in said else {}
+    size = spec["pattern"]["size"]
     emit(
-        event="result",
-        id=spec["id"],
-        metric="latency" if latency else "bandwidth",
-        unit="ns" if latency else "B/s",
-        estimate=estimate,
-        ci_low=estimate * 0.995,
-        ci_high=estimate * 1.004,
-        n=3,
-        stop="interrupted" if interrupted else "precision",
-        samples=[estimate * 0.995, estimate, estimate * 1.004],
-        figures=figures,
+        event="visit",
+        id=name,
+        seconds=seconds,
+        fresh=fresh,
+        interrupted=interrupted,
+        series=[rows],
         evidence={"pages": {"0": size // 4096}, "page_bytes": 4096, "cpus": spec.get("cpus", [0])},
         **extra,
     )
 
 
-def run():
-    plan = json.load(sys.stdin)
-    for fault, at in FAULTS.items():
-        if fault == "refuse" and not at:
-            sys.stderr.write("fake: plan refused\n")
-            sys.exit(2)
-        if fault == "stillborn" and not at:
-            sys.stderr.write("fake: no\n")
-            os.kill(os.getpid(), signal.SIGSEGV)
-    for spec in plan["measurements"]:
+def visits():
+    if "stillborn" in FAULTS:
+        sys.stderr.write("fake: no\n")
+        os.kill(os.getpid(), signal.SIGSEGV)
+    known = {}
+    for line in sys.stdin:
+        order = json.loads(line)
+        if "plan" in order:
+            if "refuse" in FAULTS:
+                sys.stderr.write("fake: plan refused\n")
+                sys.exit(2)
+            known |= {spec["id"]: spec for spec in order["plan"]["measurements"]}
+        else:
+            visit(known[order["visit"]], order["seconds"], order["fresh"])
         if interrupted:
             break
-        measure(spec)
     emit(event="finished", interrupted=interrupted)
     sys.exit(130 if interrupted else 0)
 
@@ -139,7 +191,7 @@ def capabilities():
         json.dumps(
             {
                 "engine": "0.1.0",
-                "plan_version": 99 if "other-version" in FAULTS else 1,
+                "plan_version": 99 if "other-version" in FAULTS else 2,
                 "git_commit": "0" * 40,
                 "compiler": "none: a fake for tests",
                 "isas": ["avx2", "sse4"],
@@ -166,8 +218,8 @@ if __name__ == "__main__":
     signal.signal(signal.SIGINT, interrupt)
     signal.signal(signal.SIGTERM, interrupt)
     command = sys.argv[1] if len(sys.argv) > 1 else ""
-    if command == "run":
-        run()
+    if command == "visits":
+        visits()
     elif command == "capabilities":
         capabilities()
     elif command == "check":

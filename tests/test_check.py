@@ -3,18 +3,31 @@
 import contextlib
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
-from tests import made_up
-from typer.testing import CliRunner
+from tests import synthetic
 
-from tierscope.analysis.expect import check, parse_rule, parse_rules
+from tierscope.analysis import rules
+from tierscope.analysis.expect import check
+from tierscope.analysis.rules import OF_LIMIT, UNITS, Rule
 from tierscope.cli.app import app
+from tierscope.kinds.registry import KINDS
+from tierscope.kinds.words import vocabulary
 from tierscope.model.errors import UserError
+from tierscope.model.gpu import SURELY_IN_MEMORY
+from tierscope.model.metric import METRICS
 from tierscope.model.run import Measurement, Run
 from tierscope.report.check import junit_xml
+
+WORDS = vocabulary()
+
+
+def parse_rule(text: str, name: str = "") -> Rule:
+    return rules.parse_rule(text, WORDS, name=name)
 
 
 @pytest.mark.parametrize(
@@ -43,20 +56,24 @@ from tierscope.report.check import junit_xml
     ],
 )
 def test_a_rule(text: str, passed: bool) -> None:
-    findings = check(made_up.full(), [parse_rule(text)])
+    findings = check(synthetic.full(), [parse_rule(text)])
     assert findings
     assert all(finding.passed for finding in findings) is passed
 
 
 def of_one_path_and_more() -> Run:
     """A slow path, which sums over copies at once and caches would make look fast."""
-    maker = made_up.Maker()
+    maker = synthetic.Maker()
 
     def copy(source: str, destination: str, rate: float, **pattern: object) -> Measurement:
-        size = {"size": 1 << 30, **pattern}
-        return maker.make("gpu-copy", source, destination, size, rate, id=f"copy{maker.count}")
+        given = {"size": 1 << 30, **pattern}
+        cached = source == destination and given["size"] < SURELY_IN_MEMORY
+        return maker.make(
+            "gpu-copy", source, destination, given, rate, id=f"copy{maker.count}",
+            fits_caches=cached,
+        )  # fmt: skip
 
-    return made_up.run(
+    return synthetic.run(
         [
             copy("node:0", "gpu:0", 30e9),
             copy("node:0", "gpu:0", 58e9, way="both ways summed"),
@@ -99,7 +116,7 @@ def test_a_rule_that_only_copies_at_once_match_says_how_to_name_them() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("node:0 -> node:0", "is no rule"),
+        ("node:0 -> node:0", "is not a rule"),
         ("node:0: >= 1 GB/s", "names no path"),
         ("node:0 => node:1: >= 1 GB/s", "names no path"),
         ("gpus:* <- node: >= 1 GB/s", "did you mean 'gpu'"),
@@ -112,12 +129,87 @@ def test_a_rule_that_only_copies_at_once_match_says_how_to_name_them() -> None:
         ("gpu <- node: >= many GB/s", "is not a number"),
         ("gpu <- node: >= -1 GB/s", "out of range"),
         ("gpu <- node: >= nan GB/s", "out of range"),
-        ("gpu <- node: == 1 GB/s", "is no rule"),
+        ("gpu <- node: inf GB/s", "is not a rule"),
+        ("gpu <- node: <= inf GB/s", "out of range"),
+        ("gpu <- node: == 1 GB/s", "is not a rule"),
+        ("gpu <- node atomic: >= 1 1/s", "did you mean 'atomics'"),
+        ("node <- node shared=maybe: >= 1 1/s", "neither yes nor no"),
+        ("node <- node threads=two: >= 1 1/s", "is not a size"),
+        ("node <- node metric=bandwith: >= 1 GB/s", "did you mean 'bandwidth'"),
     ],
 )
 def test_a_rule_that_is_none(text: str, said: str) -> None:
     with pytest.raises(UserError, match=said):
         parse_rule(text)
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
+def test_every_kind_and_each_of_its_aliases_is_a_word(kind: Any) -> None:
+    for word in (kind.name, *kind.aliases):
+        assert parse_rule(f"node -> node {word}: >= 1 GB/s").kind == kind.name
+
+
+@pytest.mark.parametrize(
+    ("text", "passed"),
+    [
+        ("node:0 -> node:0 traffic mix=67:33: >= 200 GB/s", True),
+        ("node:0 -> node:0 streams prefetch=4k: <= 20 GB/s", True),
+        ("node:0 -> node:0 atomics fetch-and-add shared=no threads=8: >= 100 million/s", True),
+        ("node:0 -> node:0 atomics compare-and-swap shared=yes: >= 1e9 1/s", False),
+        ("node:0 -> node:0 mapping pages=thp: <= 100 us", True),
+        ("node:0 -> node:0 mapping pages=base metric=time_per_page: <= 300 ns", False),
+    ],
+)
+def test_kinds_that_came_later_have_their_words(text: str, passed: bool) -> None:
+    findings = check(synthetic.full(), [parse_rule(text)])
+    assert all(finding.id for finding in findings)
+    assert all(finding.passed for finding in findings) is passed
+
+
+def test_every_unit_of_a_metric_can_be_written() -> None:
+    units = {metric.unit for metric in METRICS.values()}
+    assert {unit for unit, _ in UNITS.values()} == {*units, OF_LIMIT}
+    assert all(UNITS[unit] == (unit, 1.0) for unit in units)
+
+
+ENDS = st.sampled_from(["node", "gpu", "*", "node:0", "gpu:*", "cpus:0-3", "file:/data/*"])
+TYPED = {
+    int: st.integers(min_value=0, max_value=1 << 40).map(str),
+    float: st.floats(min_value=0.1, max_value=10).map(repr),
+    bool: st.sampled_from(["yes", "no", "true", "False"]),
+    str: st.text("abcxyz0123456789-:.", min_size=1, max_size=12),
+}
+NAMED = st.sampled_from(sorted(WORDS.properties)).flatmap(
+    lambda key: TYPED[WORDS.properties[key]].map(lambda value: f"{key}={value}")
+)
+WORD = st.one_of(st.sampled_from(sorted(WORDS.kinds)), st.sampled_from(WORDS.operations), NAMED)
+
+
+@given(
+    every=st.booleans(),
+    ends=st.tuples(ENDS, ENDS),
+    words=st.lists(WORD, max_size=4),
+    comparison=st.sampled_from([">=", "<=", ">", "<"]),
+    number=st.floats(min_value=1e-3, max_value=1e6),
+    unit=st.sampled_from(sorted(UNITS)),
+)
+def test_a_rule_made_of_the_grammar_s_words_says_what_was_written(
+    every: bool, ends: tuple[str, str], words: list[str], comparison: str, number: float, unit: str
+) -> None:
+    bound = f"{comparison} {number!r} {unit}"
+    prefix = "every " if every else ""
+    target, initiator = ends
+    forward = parse_rule(f"{prefix}{' '.join([initiator, '->', target, *words])}: {bound}")
+    back = parse_rule(f"{prefix}{' '.join([target, '<-', initiator, *words])}: {bound}")
+    assert forward.model_copy(update={"text": "", "name": ""}) == back.model_copy(
+        update={"text": "", "name": ""}
+    )
+    assert forward.every is every
+    assert (forward.comparison, forward.unit) == (comparison, UNITS[unit][0])
+    assert forward.bound == pytest.approx(number * UNITS[unit][1])
+    assert set(forward.properties) <= {*WORDS.properties, "operation"}
+    kinds = [WORDS.kinds[word] for word in words if word in WORDS.kinds]
+    assert forward.kind == (kinds[-1] if kinds else "")
 
 
 @given(st.text(max_size=60))
@@ -130,7 +222,7 @@ def test_any_text_is_a_rule_or_an_error(text: str) -> None:
 def test_any_file_is_rules_or_an_error_with_its_line(text: str) -> None:
     said = ""
     try:
-        parse_rules(text, "f.yaml")
+        rules.parse_rules(text, "f.yaml", WORDS)
     except UserError as error:
         said = str(error)
     assert said == "" or said.startswith("f.yaml:")
@@ -152,27 +244,29 @@ def test_any_file_is_rules_or_an_error_with_its_line(text: str) -> None:
 )
 def test_a_file_that_is_wrong_is_named_with_line_and_key(text: str, said: str) -> None:
     with pytest.raises(UserError) as caught:
-        parse_rules(text, "f.yaml")
+        rules.parse_rules(text, "f.yaml", WORDS)
     assert str(caught.value).startswith(said)
 
 
 @pytest.fixture
 def run_file(tmp_path: Path) -> str:
-    return str(made_up.write(made_up.full(), tmp_path / "run.jsonl"))
+    return str(synthetic.write(synthetic.full(), tmp_path / "run.jsonl"))
 
 
 @pytest.mark.parametrize(("bound", "status"), [(200, 0), (300, 1)])
 def test_the_exit_status_and_the_table(
     run_file: str, tmp_path: Path, bound: int, status: int
 ) -> None:
-    rules = tmp_path / "expect.yaml"
+    expect = tmp_path / "expect.yaml"
     rule = f"node:0 -> node:0 bandwidth: >= {bound} GB/s"
-    rules.write_text(f'rules:\n  - name: memory\n    rule: "{rule}"\n')
+    expect.write_text(f'rules:\n  - name: memory\n    rule: "{rule}"\n')
     junit = tmp_path / "junit.xml"
     done = CliRunner().invoke(
-        app, ["check", run_file, "--expect", str(rules), "--junit", str(junit)]
+        app,
+        ["check", run_file, "--expect", str(expect), "--junit", str(junit)],
+        standalone_mode=False,
     )
-    assert done.exit_code == status
+    assert done.return_value == status
     assert ("FAIL" in done.stdout) is (status == 1)
     suite = ElementTree.parse(junit).getroot()[0]
     assert (suite.get("tests"), suite.get("failures")) == ("1", str(status))
@@ -180,7 +274,7 @@ def test_the_exit_status_and_the_table(
 
 
 def test_junit_holds_any_text() -> None:
-    run = made_up.run([], host="a<b\x00\x1b")
+    run = synthetic.run([], host="a<b\x00\x1b")
     findings = check(run, [parse_rule("node -> node: >= 1 GB/s", name="]]>\x01&")])
     case = ElementTree.fromstring(junit_xml(run, findings).partition("\n")[2])[0][0]
     assert case.get("classname") == "]]>\ufffd&"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tierscope.runs import read_run
+from tierscope.runs.read import read_run
 
 Fake = Callable[[str], None]
 PROGRAM = [sys.executable, "-c", "from tierscope.cli.main import main; main()"]

@@ -14,8 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from tierscope.engine.events import stream
 
-from tierscope.engine import capabilities, check, find_engine, stream, topology_xml
+from tierscope.engine.find import find_engine
+from tierscope.engine.query import capabilities, check, topology_xml
 from tierscope.kinds.plan import Plan
 from tierscope.model.errors import UserError
 from tierscope.model.event import EventAdapter, Failed, Finished, Result, Started
@@ -409,7 +411,7 @@ def _kill_child() -> None:
 
 _ORPHAN_MAKER = """
 import os, sys
-from tierscope.engine import stream
+from tierscope.engine.events import stream
 from tierscope.kinds.plan import Plan
 events = stream(Plan.model_validate_json(sys.argv[1]))
 next(events)

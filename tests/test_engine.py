@@ -1,3 +1,5 @@
+"""The living engine, whatever happens to it: a fault costs the visit that was under way."""
+
 import os
 import signal
 from collections.abc import Callable
@@ -5,13 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from tierscope.engine import capabilities, check, find_engine, stream
-from tierscope.engine import events as events_module
+from tierscope.engine import visits as visits_module
+from tierscope.engine.find import find_engine
+from tierscope.engine.query import capabilities, check
+from tierscope.engine.visits import living_engine
 from tierscope.kinds.plan import Plan
+from tierscope.model.cause import Cause
 from tierscope.model.errors import ExitCode, UserError
-from tierscope.model.event import Event, Failed, Finished, Progress, Result, Skipped, Started
+from tierscope.model.event import Event, Failed, Progress, Skipped, Started, Visit
 from tierscope.model.topology import Topology
-from tierscope.plans import Request, expand
+from tierscope.plans.expand import expand
+from tierscope.plans.request import Request
 
 Fake = Callable[[str], None]
 
@@ -22,94 +28,121 @@ def plan(machine: Topology) -> Plan:
     return expand([request], machine, thp=True)
 
 
+def visit_each(plan: Plan, seen: Callable[[Event], None] = lambda event: None) -> list[Event]:
+    """Visit each measurement of a plan once and return all events."""
+    events: list[Event] = []
+    with living_engine() as engine:
+        engine.plan(plan.measurements)
+        for spec in plan.measurements:
+            for event in engine.visit(spec.id, 0.1):
+                events.append(event)
+                seen(event)
+    return events
+
+
 def outcomes(events: list[Event]) -> str:
-    letters = {Result: "m", Skipped: "s", Failed: "f"}
+    letters = {Visit: "v", Skipped: "s", Failed: "f"}
     return "".join(letters[type(event)] for event in events if type(event) in letters)
 
 
-def reason(events: list[Event]) -> str:
-    return next(event.reason for event in events if isinstance(event, Failed))
+def failure(events: list[Event]) -> Failed:
+    return next(event for event in events if isinstance(event, Failed))
 
 
-def test_every_measurement_starts_and_ends_in_order(plan: Plan, fake_engine: Fake) -> None:
-    events = list(stream(plan))
+def test_every_visit_starts_and_ends_in_order(plan: Plan, fake_engine: Fake) -> None:
+    events = visit_each(plan)
     ids = [spec.id for spec in plan.measurements]
     assert [event.id for event in events if isinstance(event, Started)] == ids
-    assert [event.id for event in events if isinstance(event, Result)] == ids
-    assert events[-1] == Finished(interrupted=False)
+    assert [event.id for event in events if isinstance(event, Visit)] == ids
+
+
+def test_a_visit_is_as_long_and_as_fresh_as_asked(plan: Plan, fake_engine: Fake) -> None:
+    with living_engine() as engine:
+        engine.plan(plan.measurements)
+        name = plan.measurements[0].id
+        (*_, first) = engine.visit(name, 0.25)
+        (*_, second) = engine.visit(name, 0.5, fresh=True)
+    assert isinstance(first, Visit)
+    assert isinstance(second, Visit)
+    assert (first.seconds, first.fresh, second.seconds, second.fresh) == (0.25, False, 0.5, True)
+
+
+def test_measurements_can_be_added_later(plan: Plan, fake_engine: Fake) -> None:
+    with living_engine() as engine:
+        engine.plan(plan.measurements[:1])
+        list(engine.visit(plan.measurements[0].id, 0.1))
+        engine.plan(plan.measurements[1:])
+        events = list(engine.visit(plan.measurements[4].id, 0.1))
+    assert outcomes(events) == "v"
 
 
 @pytest.mark.parametrize(
-    ("fault", "why"),
+    ("fault", "cause", "why"),
     [
-        ("segv", "SIGSEGV"),
-        ("kill", "SIGKILL"),
-        ("abort", "SIGABRT"),
-        ("exit3", "exit status 3: fake: three"),
-        ("garbage", "not an event"),
-        ("unknown-key", "surprise"),
+        ("segv", Cause.CRASH, "SIGSEGV"),
+        ("kill", Cause.CRASH, "SIGKILL"),
+        ("abort", Cause.CRASH, "SIGABRT"),
+        ("exit3", Cause.CRASH, "exit status 3: fake: three"),
+        ("garbage", Cause.PROTOCOL, "not an event"),
+        ("unknown-key", Cause.PROTOCOL, "surprise"),
     ],
 )
-def test_a_fault_costs_the_one_measurement(
-    plan: Plan, fake_engine: Fake, fault: str, why: str
+def test_a_fault_costs_the_one_visit(
+    plan: Plan, fake_engine: Fake, fault: str, cause: Cause, why: str
 ) -> None:
     fake_engine(f"{fault}@3")
-    events = list(stream(plan))
-    assert outcomes(events) == "mmfmm"
-    assert why in reason(events)
+    events = visit_each(plan)
+    assert outcomes(events) == "vvfvv"
+    assert failure(events).cause is cause
+    assert why in failure(events).reason
 
 
-def test_a_fault_in_the_last_measurement_still_finishes(plan: Plan, fake_engine: Fake) -> None:
-    fake_engine("segv@5")
-    events = list(stream(plan))
-    assert outcomes(events) == "mmmmf"
-    assert events[-1] == Finished(interrupted=False)
-
-
-def test_a_fault_in_every_measurement_fails_every_one(plan: Plan, fake_engine: Fake) -> None:
+def test_a_fault_in_every_visit_fails_every_one(plan: Plan, fake_engine: Fake) -> None:
     fake_engine("segv")
-    assert outcomes(list(stream(plan))) == "fffff"
+    assert outcomes(visit_each(plan)) == "fffff"
 
 
 def test_skipped_and_failed_pass_through(plan: Plan, fake_engine: Fake) -> None:
     fake_engine("skip@2,fail@4")
-    assert outcomes(list(stream(plan))) == "msmfm"
+    events = visit_each(plan)
+    assert outcomes(events) == "vsvfv"
+    assert failure(events).cause is Cause.GPU_ERROR
 
 
 def test_a_hanging_engine_is_killed(
     plan: Plan, fake_engine: Fake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(events_module, "_longest", lambda _spec: 3.0)
+    monkeypatch.setattr(visits_module, "_longest", lambda _spec, _seconds: 3.0)
     fake_engine("hang@2")
-    events = list(stream(plan))
-    assert outcomes(events) == "mfmmm"
-    assert "longer than its budget" in reason(events)
+    events = visit_each(plan)
+    assert outcomes(events) == "vfvvv"
+    assert failure(events).cause is Cause.TIMEOUT
 
 
 def test_an_engine_that_dies_at_birth_twice_ends_the_run(plan: Plan, fake_engine: Fake) -> None:
     fake_engine("stillborn")
     with pytest.raises(UserError, match=r"died twice.*SIGSEGV: fake: no") as caught:
-        list(stream(plan))
+        visit_each(plan)
     assert caught.value.exit_code is ExitCode.NOTHING_MEASURED
 
 
 def test_a_refused_plan_is_the_users_error(plan: Plan, fake_engine: Fake) -> None:
     fake_engine("refuse")
     with pytest.raises(UserError, match="refuses the plan: fake: plan refused") as caught:
-        list(stream(plan))
+        visit_each(plan)
     assert caught.value.exit_code is ExitCode.REQUEST_WRONG
 
 
 def with_signals(plan: Plan, when: Callable[[Event], bool], *numbers: int) -> list[Event]:
-    """Run a plan, sending this process signals at the first event that ``when`` picks."""
-    events = []
+    """Visit a plan, sending this process signals at the first event that ``when`` picks."""
     waiting = list(numbers)
-    for event in stream(plan):
-        events.append(event)
+
+    def seen(event: Event) -> None:
         if when(event):
             while waiting:
                 os.kill(os.getpid(), waiting.pop(0))
-    return events
+
+    return visit_each(plan, seen)
 
 
 def is_second_start(plan: Plan) -> Callable[[Event], bool]:
@@ -117,44 +150,40 @@ def is_second_start(plan: Plan) -> Callable[[Event], bool]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_lets_the_engine_end_its_sample(
-    plan: Plan, fake_engine: Fake, number: int
-) -> None:
+def test_a_signal_lets_the_engine_end_its_row(plan: Plan, fake_engine: Fake, number: int) -> None:
     fake_engine("slow")
     events = with_signals(plan, lambda event: isinstance(event, Progress), number)
-    assert outcomes(events) == "m"
-    assert next(e.stop for e in events if isinstance(e, Result)) == "interrupted"
-    assert events[-1] == Finished(interrupted=True)
+    assert outcomes(events) == "v"
+    assert next(e.interrupted for e in events if isinstance(e, Visit))
 
 
 def test_a_second_signal_kills_an_engine_that_does_not_end(plan: Plan, fake_engine: Fake) -> None:
     fake_engine("hang@2")
     events = with_signals(plan, is_second_start(plan), signal.SIGINT, signal.SIGINT)
-    assert outcomes(events) == "m"
-    assert events[-1] == Finished(interrupted=True)
+    assert outcomes(events) == "v"
 
 
 def test_an_interrupted_engine_that_hangs_is_killed(
     plan: Plan, fake_engine: Fake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(events_module, "_INTERRUPT_S", 0.5)
+    monkeypatch.setattr(visits_module, "_INTERRUPT_S", 0.5)
     fake_engine("hang@2")
-    events = with_signals(plan, is_second_start(plan), signal.SIGINT)
-    assert events[-1] == Finished(interrupted=True)
+    assert outcomes(with_signals(plan, is_second_start(plan), signal.SIGINT)) == "v"
 
 
 def test_signals_are_ours_again_afterwards(plan: Plan, fake_engine: Fake) -> None:
     before = signal.getsignal(signal.SIGINT)
-    list(stream(plan))
+    visit_each(plan)
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_closing_the_stream_leaves_no_engine_behind(plan: Plan, fake_engine: Fake) -> None:
-    fake_engine("hang@2")
-    events = stream(plan)
-    while not isinstance(next(events), Result):
-        pass
-    events.close()
+def test_closing_a_visit_leaves_no_engine_behind(plan: Plan, fake_engine: Fake) -> None:
+    fake_engine("hang@1")
+    with living_engine() as engine:
+        engine.plan(plan.measurements)
+        events = engine.visit(plan.measurements[0].id, 0.1)
+        next(events)
+        events.close()
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
 
@@ -162,7 +191,7 @@ def test_closing_the_stream_leaves_no_engine_behind(plan: Plan, fake_engine: Fak
 def test_capabilities_of_another_door_are_refused(fake_engine: Fake) -> None:
     fake_engine("other-version")
     with pytest.raises(
-        UserError, match="reads plans of version 99, this tierscope writes version 1"
+        UserError, match="reads plans of version 99, this tierscope writes version 2"
     ):
         capabilities()
 

@@ -1,8 +1,16 @@
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tierscope.model.endpoint import parse_endpoint
+from tierscope.model.endpoint import (
+    INITIATORS,
+    STORAGE,
+    TARGETS,
+    EndpointKind,
+    parse_endpoint,
+    parse_initiator,
+    parse_target,
+)
 from tierscope.model.errors import UserError
 from tierscope.plans import grammar
 
@@ -134,8 +142,60 @@ def test_an_endpoint_s_text_parses_back_to_it(numbers: list[int], weights: list[
         assert parse_endpoint(str(endpoint)) == endpoint
 
 
+_PATHS = st.text(
+    st.characters(exclude_categories=["C", "Z"]) | st.just(" "), min_size=1, max_size=30
+).map("/".__add__)
+
+
+@given(kind=st.sampled_from(STORAGE), path=_PATHS)
+def test_what_stores_data_outside_of_memory_is_a_target_by_its_path(
+    kind: EndpointKind, path: str
+) -> None:
+    target = parse_target(f"{kind}:{path}")
+    assert (target.kind, target.path, str(target)) == (kind, path, f"{kind}:{path}")
+    with pytest.raises(UserError, match="issues no accesses; this accepts initiators of the forms"):
+        parse_initiator(str(target))
+
+
+@given(kind=st.sampled_from(STORAGE), path=_PATHS, number=st.integers(0, 99))
+def test_endpoints_of_every_kind_are_told_apart_in_a_list(
+    kind: EndpointKind, path: str, number: int
+) -> None:
+    assume(path == path.strip() and ":" not in path)
+    words = [f"{kind}:{path}", f"gpu:{number}", f"node:{number}", f"{kind}:{path}x"]
+    assert grammar.split_endpoints(",".join(words)) == words
+
+
+@pytest.mark.parametrize("kind", STORAGE)
+@pytest.mark.parametrize("path", ["x", "./x", "/a\x00b", "/a\nb", ""])
+def test_a_path_is_absolute_and_printable(kind: EndpointKind, path: str) -> None:
+    with pytest.raises(UserError, match="endpoint"):
+        parse_endpoint(f"{kind}:{path}")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("gpu:0", "'gpu:0' is a GPU; latency accepts targets of the forms node:0"),
+        ("dev:/dev/sda", "'dev:/dev/sda' is a block device; latency accepts targets of the forms"),
+        ("cpus:0", "'cpus:0' is a set of CPUs and holds no data; latency accepts targets of the"),
+    ],
+)
+def test_a_refused_target_is_named_beside_what_is_accepted(text: str, says: str) -> None:
+    with pytest.raises(UserError) as refused:
+        parse_target(text, (EndpointKind.NODE,), "latency")
+    assert says in str(refused.value)
+
+
+def test_an_initiator_takes_no_weights() -> None:
+    assert parse_target("node:0,1@2:1").weights == (2, 1)
+    with pytest.raises(UserError, match="weights, which only targets take"):
+        parse_initiator("node:0,1@2:1")
+
+
 @given(
-    st.text(max_size=30) | st.from_regex(r"(node|cpus|gpu|file):[0-9,@:/-]{0,20}", fullmatch=True)
+    st.text(max_size=30)
+    | st.from_regex(r"(node|cpus|gpu|file|dev|pmem|dax):[0-9,@:/-]{0,20}", fullmatch=True)
 )
 def test_any_text_is_an_endpoint_or_a_user_error(text: str) -> None:
     try:
@@ -143,6 +203,11 @@ def test_any_text_is_an_endpoint_or_a_user_error(text: str) -> None:
     except UserError:
         return
     assert parse_endpoint(str(endpoint)) == endpoint
+    for parse, kinds in ((parse_initiator, INITIATORS), (parse_target, TARGETS)):
+        try:
+            assert str(parse(text)) == str(endpoint)
+        except UserError:
+            assert endpoint.kind not in kinds or endpoint.weights
 
 
 def test_a_wrong_word_names_the_nearest_right_one() -> None:

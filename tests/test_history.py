@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests import made_up
+from tests import synthetic
 from typer.testing import CliRunner
 
 from tierscope.cli.app import app
@@ -24,14 +24,14 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     folder = tmp_path / "tierscope/runs"
     folder.mkdir(parents=True)
-    maker = made_up.Maker()
-    whole = made_up.run(made_up.memory_measurements(maker)[:30])
-    made_up.write(whole, folder / "20260105-140307-quick.jsonl")
-    later = made_up.run(
-        made_up.latency_measurements(maker)[:7], finished=False,
+    maker = synthetic.Maker()
+    whole = synthetic.run(synthetic.memory_measurements(maker)[:30])
+    synthetic.write(whole, folder / "20260105-140307-quick.jsonl")
+    later = synthetic.run(
+        synthetic.latency_measurements(maker)[:7], finished=False,
         started="2026-01-06T09:00:00+01:00", host="node018",
     )  # fmt: skip
-    file = made_up.write(later, folder / "20260106-090000-quick.jsonl")
+    file = synthetic.write(later, folder / "20260106-090000-quick.jsonl")
     with file.open("a") as torn:
         torn.write('{"record":"measur')
     (folder / "20260107-000000-broken.jsonl").write_text("no run\n")
@@ -176,10 +176,10 @@ def test_prometheus_text_is_what_the_collector_reads(kept: Path, tmp_path: Path)
 
 
 def test_no_two_series_have_the_same_labels() -> None:
-    maker = made_up.Maker()
+    maker = synthetic.Maker()
     alike = [maker.make("latency", "node:0", "node:0", {"delay_ns": None}, 90.0, "ns")
              for _ in range(3)]  # fmt: skip
-    lines = prometheus_text(made_up.run(alike, made_up.gpu_measurements(maker))).splitlines()
+    lines = prometheus_text(synthetic.run(alike, synthetic.gpu_measurements(maker))).splitlines()
     series = [line.rpartition(" ")[0] for line in lines if not line.startswith("#")]
     assert len(series) == len(set(series))
     assert sum("repeat=" in line for line in series) == 2 * 3
@@ -187,7 +187,7 @@ def test_no_two_series_have_the_same_labels() -> None:
 
 
 def test_units_stand_last_in_names() -> None:
-    lines = prometheus_text(made_up.full()).splitlines()
+    lines = prometheus_text(synthetic.full()).splitlines()
     names = {line.split()[2] for line in lines if line.startswith("# TYPE")}
     assert "tierscope_bandwidth_ci_low_bytes_per_second" in names
     assert all(name.endswith(("_seconds", "_per_second", "_ratio", "_complete", "_info"))
@@ -199,16 +199,16 @@ def test_copies_are_asked_for_by_where_bytes_come_from_and_go_to(tmp_path: Path)
     gpu = {"where": "gpu", "gpu": 0}
     transfer = {"name": "node:0 -> gpu:0", "source": host, "destination": gpu, "gpu": 0,
                 "engine": "ce", "streams": 1, "reported": True}  # fmt: skip
-    made = made_up.Maker().make("gpu-copy", "gpu:0", "node:0", {"transfers": [transfer]}, 2e10)
-    file = made_up.write(made_up.run([made]), tmp_path / "copy.jsonl")
+    made = synthetic.Maker().make("gpu-copy", "gpu:0", "node:0", {"transfers": [transfer]}, 2e10)
+    file = synthetic.write(synthetic.run([made]), tmp_path / "copy.jsonl")
     _, rows, _ = query([file], "select initiator, target, cpus from measurements")
     assert rows == [("node:0", "gpu:0", [0, 1])]
 
 
 def test_prometheus_labels_hold_any_text() -> None:
     nasty = 'a"b\\c\nd'
-    made = made_up.Maker().make("bandwidth", nasty, nasty, {"x-y": nasty}, 1e9)
-    lines = prometheus_text(made_up.run([made])).splitlines()
+    made = synthetic.Maker().make("bandwidth", nasty, nasty, {"x-y": nasty}, 1e9)
+    lines = prometheus_text(synthetic.run([made])).splitlines()
     assert all(line.startswith("# ") or SAMPLE.fullmatch(line) for line in lines)
 
 

@@ -10,26 +10,29 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tests import made_up
+from tests import synthetic
 
 from tierscope.analysis.curve import Point, delay_for, latency_at, next_delays, summarize
+from tierscope.kinds.loaded_latency.curves import COARSE_DELAYS_NS
+from tierscope.kinds.loaded_latency.points import loaded_points
+from tierscope.kinds.loaded_latency.request import REQUEST
 from tierscope.kinds.loaded_latency.spec import LoadedLatencySpec
-from tierscope.kinds.plan import Plan
+from tierscope.kinds.loaded_latency.table import falls
 from tierscope.model.errors import UserError
-from tierscope.model.event import Evidence, Figure
-from tierscope.model.run import Measurement
+from tierscope.model.event import Evidence
+from tierscope.model.run import Figure, Measurement, Refinement
 from tierscope.model.topology import Topology
-from tierscope.plans import Request, expand
-from tierscope.plans.loaded_latency import COARSE_DELAYS_NS, parse_mix
-from tierscope.report.loaded_latency import falls
-from tierscope.runs.refine import loaded_points, refinement
+from tierscope.plans.expand import expand
+from tierscope.plans.grammar import parse_mix
+from tierscope.plans.request import Request
+from tierscope.runs.refine import further_points, further_seconds
 
 PEAK = 100e9
 IDLE = 90.0
 
 
 def point(delay_ns: int, threads: int = 15) -> Point:
-    """A made-up path of 100 GB/s that queues up as it fills; each access of 1 KiB takes 80 ns."""
+    """A synthetic path of 100 GB/s that queues up as it fills; each access of 1 KiB takes 80 ns."""
     asked = threads * 1024e9 / (delay_ns + 80)
     use = min(0.97, asked / PEAK)
     return Point(delay_ns, min(asked, PEAK), IDLE + 10 * use / (1 - use))
@@ -119,14 +122,14 @@ def test_a_bandwidth_asked_for_is_reached_by_steps() -> None:
     assert latency_at(points, IDLE, 55e9) == pytest.approx(exact, rel=0.05)
 
 
-def test_a_bandwidth_past_the_peak_is_not_made_up() -> None:
+def test_a_bandwidth_past_the_peak_is_not_invented() -> None:
     assert delay_for(coarse(), 2 * PEAK) is None
     assert latency_at(coarse(), IDLE, 2 * PEAK) is None
 
 
 def loaded(delay_ns: int, latency: float, **evidence: object) -> Measurement:
     """A point of a curve with an interval of 2%."""
-    maker = made_up.Maker(noise=0.0)
+    maker = synthetic.Maker(noise=0.0)
     made = maker.make("loaded-latency", "node:0", "node:0", {"delay_ns": delay_ns}, latency, "ns")
     return made.model_copy(
         update={
@@ -162,31 +165,72 @@ def with_rate(measurement: Measurement, rate: float) -> Measurement:
     return measurement.model_copy(update={"figures": figures})
 
 
+def outcome(spec: LoadedLatencySpec, latency: float, **evidence: object) -> Measurement:
+    """What a loaded point came to; the lighter the load, the less it moves."""
+    delay = spec.load.pattern.delay_ns
+    made = with_rate(loaded(delay, latency, **evidence), 1e12 / (delay + 80))
+    return made.model_copy(update={"id": spec.id})
+
+
 def test_disturbed_points_are_measured_again_and_count_for_nothing(machine: Topology) -> None:
-    plan = Plan(version=1, measurements=list(ask(machine)))
-    refine = refinement(plan, points=6)
-    assert refine is not None
-    base = plan.measurements[0].id.rpartition(".")[0]
-
-    def measure(delay: int, latency: float, tail: str = "", **evidence: object) -> Measurement:
-        named = {"id": f"{base}.d{delay}{tail}"}
-        return with_rate(loaded(delay, latency, **evidence), 1e12 / (delay + 80)).model_copy(
-            update=named
-        )
-
+    specs = [spec for spec in ask(machine, points="6") if not spec.load.idle]
+    how = Refinement(points=6)
     first = [
-        measure(d, 500 if d == 400 else 100, disturbed=9 * (d == 400)) for d in COARSE_DELAYS_NS
+        outcome(spec, 500, disturbed=9) if spec.load.pattern.delay_ns == 400 else outcome(spec, 100)
+        for spec in specs
     ]
-    again = refine(first)
-    assert again is not None
-    assert [spec.id for spec in again.measurements] == [f"{base}.d400b"]
-    second = measure(400, 101, "b")
-    assert refine([*first, second]) is None
-    points = {point.delay_ns: point.latency for point in loaded_points([*first, second])}
+    again = further_points(specs, how, first)
+    (second,) = [spec for spec in again if isinstance(spec, LoadedLatencySpec)]
+    assert second.load.pattern.delay_ns == 400
+    assert second.id not in {spec.id for spec in specs}
+    planned = [*specs, second]
+    good = [*first, outcome(second, 101)]
+    assert further_points(planned, how, good) == []
+    points = {point.delay_ns: point.latency for point in loaded_points(good)}
     assert points[400] == pytest.approx(101, rel=0.01)
-    still = measure(400, 700, "b", disturbed=5)
-    assert 400 not in {point.delay_ns for point in loaded_points([*first, still])}
-    assert refine([*first, still]) is None
+    still = [*first, outcome(second, 700, disturbed=5)]
+    assert 400 not in {point.delay_ns for point in loaded_points(still)}
+    assert further_points(planned, how, still) == []
+
+
+def test_curves_get_the_points_that_were_asked_for(machine: Topology) -> None:
+    specs = ask(machine, points="12", mix="100:0,67:33")
+    how = Refinement(points=12)
+    planned, measured = list(specs), []
+    while True:
+        measured += [
+            outcome(spec, point(spec.load.pattern.delay_ns).latency)
+            for spec in planned[len(measured) :]
+            if not spec.load.idle
+        ] + [
+            loaded(0, IDLE).model_copy(update={"id": spec.id, "pattern": {"delay_ns": None}})
+            for spec in planned[len(measured) :]
+            if spec.load.idle
+        ]
+        further = further_points(planned, how, measured)
+        if not further:
+            break
+        planned += [spec for spec in further if isinstance(spec, LoadedLatencySpec)]
+    assert len({spec.id for spec in planned}) == len(planned)
+    for writes in (0, 33):
+        points = [s for s in planned if s.load.pattern.writes == writes and not s.load.idle]
+        assert len({spec.load.pattern.delay_ns for spec in points}) == 12
+    added = sum(spec.sampling.budget_s for spec in planned[len(specs) :])
+    assert added <= further_seconds(specs, how)
+
+
+@pytest.mark.parametrize(
+    ("options", "how"),
+    [
+        ({}, Refinement(points=12)),
+        ({"points": "20", "at": "10,2.5"}, Refinement(points=20, at=[10e9, 2.5e9])),
+    ],
+)
+def test_a_request_says_how_its_curves_are_refined(
+    options: dict[str, str], how: Refinement
+) -> None:
+    assert REQUEST.refinement is not None
+    assert REQUEST.refinement(Request(kind="loaded-latency", options=options)) == how
 
 
 def test_the_load_leaves_the_chase_its_core(machine: Topology) -> None:
@@ -228,6 +272,12 @@ def test_a_mix_that_is_none_is_refused(text: str) -> None:
         ({"from_": "cpus:0"}, "--from: cpus:0 has no CPU beside CPU 0"),
         ({"load_threads": "7"}, "--load-threads: 7, but node:0 can load with 6"),
         ({"load_to": "node:3"}, "--load-to: target 'node:3'"),
+        ({"load_to": "gpu:0"}, "--load-to: 'gpu:0' is a GPU; loaded-latency accepts targets of"),
+        (
+            {"load_from": "pmem:/x"},
+            "--load-from: 'pmem:/x' is a directory on persistent memory",
+        ),
+        ({"at": "-1"}, "--at: '-1' is out of range"),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(

@@ -6,13 +6,13 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from tests import made_up
+from tests import synthetic
+from tierscope.plans.matrix import matrix_requests, parse_rates
 
-from tierscope.analysis.matrix import firmware_lines, idle_latencies, peak_bandwidths
 from tierscope.model.errors import UserError
 from tierscope.model.run import Measurement, Run
-from tierscope.plans.matrix import matrix_requests, parse_rates
-from tierscope.report.hwloc_xml import with_measured
+from tierscope.recipes.hwloc_xml import with_measured
+from tierscope.recipes.matrix_figures import firmware_lines, idle_latencies, peak_bandwidths
 
 MACHINE = """<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE topology SYSTEM "hwloc2.dtd">
@@ -74,12 +74,12 @@ def measured(
     )
 
 
-def made_up_run(nodes: list[dict[str, Any]] | None = None) -> Run:
-    header = made_up.header()
+def synthetic_run(nodes: list[dict[str, Any]] | None = None) -> Run:
+    header = synthetic.header()
     if nodes:
         known = header.machine["nodes"]
         nodes = [one | told for one, told in zip(known, nodes, strict=False)]
-        header = made_up.header(machine={**header.machine, "nodes": nodes})
+        header = synthetic.header(machine={**header.machine, "nodes": nodes})
     measurements = []
     for initiator, target, ns, rate in (
         (0, 0, 90.0, 50e9),
@@ -99,11 +99,11 @@ def made_up_run(nodes: list[dict[str, Any]] | None = None) -> Run:
 
 
 def test_latency_is_that_of_memory_and_not_of_a_cache() -> None:
-    assert idle_latencies(made_up_run())["node:0", "node:2"].estimate == 410.0
+    assert idle_latencies(synthetic_run())["node:0", "node:2"].estimate == 410.0
 
 
 def test_the_best_thread_count_is_found() -> None:
-    best = peak_bandwidths(made_up_run(), "read")["node:0", "node:2"]
+    best = peak_bandwidths(synthetic_run(), "read")["node:0", "node:2"]
     assert (best.estimate, best.pattern["threads"]) == (20e9, 8)
 
 
@@ -113,7 +113,7 @@ def test_firmware_s_claims_stand_beside_what_was_measured() -> None:
         {"node": 0, "distances": {"0": 10, "2": 14}, "performance": []},
         {"node": 2, "distances": {"0": 14, "2": 10}, "performance": [claim]},
     ]
-    lines = firmware_lines(made_up_run(nodes))
+    lines = firmware_lines(synthetic_run(nodes))
     assert lines == [
         "node:0 → node:2: firmware (HMAT) says 250 ns, measured 410 (1.64 times that)",
         "node:0 → node:2: firmware (HMAT) says 40 GB/s read, measured 20 (0.50 times that)",
@@ -125,7 +125,7 @@ def test_firmware_s_claims_stand_beside_what_was_measured() -> None:
 
 
 def test_nothing_is_said_where_firmware_says_nothing() -> None:
-    assert firmware_lines(made_up_run([{"node": 0}, {"node": 1}, {"node": 2}])) == []
+    assert firmware_lines(synthetic_run([{"node": 0}, {"node": 1}, {"node": 2}])) == []
 
 
 def values_of(xml: str, name: str) -> dict[tuple[str, str], int]:
@@ -140,7 +140,7 @@ def values_of(xml: str, name: str) -> dict[tuple[str, str], int]:
 
 
 def test_hwloc_gets_nanoseconds_and_mebibytes_by_initiator_and_target() -> None:
-    xml = with_measured(MACHINE, made_up_run())
+    xml = with_measured(MACHINE, synthetic_run())
     assert values_of(xml, "Latency") == {
         ("7", "0x00000003"): 90,  # in place of firmware's 55
         ("9", "0x00000003"): 410,
@@ -151,7 +151,7 @@ def test_hwloc_gets_nanoseconds_and_mebibytes_by_initiator_and_target() -> None:
 
 def test_hwloc_reads_the_measured_values_back(tmp_path: Path) -> None:
     file = tmp_path / "machine.xml"
-    file.write_text(with_measured(MACHINE, made_up_run()))
+    file.write_text(with_measured(MACHINE, synthetic_run()))
     answer = subprocess.run(
         ["lstopo-no-graphics", "--input", str(file), "--memattrs"],
         capture_output=True,

@@ -4,19 +4,14 @@ from tierscope.kinds.bandwidth.spec import BandwidthSpec
 from tierscope.kinds.plan import Plan
 from tierscope.kinds.streams.spec import StreamsSpec
 from tierscope.model.errors import UserError
-from tierscope.model.needs import host_bytes, regions
+from tierscope.model.limit import Limit
 from tierscope.model.topology import Cache, Topology
-from tierscope.plans import (
-    Request,
-    check_memory,
-    expand,
-    fit_time,
-    longest_seconds,
-    profile_named,
-    profile_requests,
-)
-from tierscope.plans.limits import may_stay_in_caches
+from tierscope.plans.expand import expand
+from tierscope.plans.fit import check_memory, fit_time, longest_seconds
 from tierscope.plans.machine import default_size, one_per_core_first
+from tierscope.plans.request import Request
+from tierscope.recipes.registry import RECIPES, Prepared
+from tierscope.topology.paths import MachinePaths
 
 GIB = 1 << 30
 
@@ -25,6 +20,17 @@ def ask(machine: Topology, kind: str = "bandwidth", **options: str) -> Plan:
     named = {name.rstrip("_").replace("_", "-"): value for name, value in options.items()}
     request = Request.model_validate({"kind": kind, "options": named})
     return expand([request], machine, thp=True)
+
+
+def prepared(name: str, machine: Topology) -> Prepared:
+    return RECIPES[name].prepare(machine, thp=True)
+
+
+class Rated(MachinePaths):
+    """Paths of a machine on which every path has the same known rate."""
+
+    def limit(self, _initiator: str, _target: str) -> Limit | None:
+        return Limit(value=1e9, unit="B/s", link="a link", formula="a test's", source="a test")
 
 
 def test_options_multiply(machine: Topology) -> None:
@@ -69,12 +75,13 @@ def test_a_node_s_threads_stay_on_the_node(machine: Topology) -> None:
 
 def test_defaults_are_the_first_node_with_cpus_and_its_own_memory(machine: Topology) -> None:
     (spec,) = ask(machine).measurements
-    assert (spec.initiator, spec.target, spec.pattern.pages) == ("node:0", "node:0", "thp")
+    assert (spec.initiator, spec.target) == ("node:0", "node:0")
+    assert spec.identity()["pages"] == "thp"
 
 
 def test_without_thp_the_default_is_base_pages(machine: Topology) -> None:
     plan = expand([Request(kind="latency", options={})], machine, thp=False)
-    assert plan.measurements[0].pattern.pages == "base"
+    assert plan.measurements[0].identity()["pages"] == "base"
 
 
 def test_all_nodes_are_those_that_can_play_the_part(machine: Topology) -> None:
@@ -85,18 +92,18 @@ def test_all_nodes_are_those_that_can_play_the_part(machine: Topology) -> None:
 
 def test_weights_make_a_weighted_placement(machine: Topology) -> None:
     (spec,) = ask(machine, to="node:0,2@3:1", size="64m").measurements
-    assert spec.placement.policy == "weighted"
-    assert regions(spec)[0].bytes_by_node() == {0: 48 << 20, 2: 16 << 20}
+    assert spec.identity()["policy"] == "weighted"
+    assert spec.regions()[0].bytes_by_node() == {0: 48 << 20, 2: 16 << 20}
 
 
 def test_several_nodes_without_weights_interleave(machine: Topology) -> None:
     (spec,) = ask(machine, to="node:0,1", size="64m").measurements
-    assert spec.placement.policy == "interleave"
+    assert spec.identity()["policy"] == "interleave"
 
 
 def test_a_stride_multiplies_only_the_strided_order(machine: Topology) -> None:
     plan = ask(machine, order="sequential,strided", stride="4k,8k")
-    patterns = [(s.pattern.order, s.pattern.stride) for s in plan.measurements]
+    patterns = [(s.identity()["order"], s.identity().get("stride")) for s in plan.measurements]
     assert sorted(patterns, key=str) == [
         ("sequential", None),
         ("strided", 4096),
@@ -130,8 +137,12 @@ def test_a_long_endpoint_still_gives_a_valid_id(machine: Topology) -> None:
         ({"to": "node:3"}, "--to: .*node 3 has no memory online; nodes with memory: 0-2"),
         ({"from_": "node:2"}, "--from: .*node 2 has no CPUs; nodes with CPUs: 0-1"),
         ({"from_": "cpus:99"}, "--from: .*CPU 99 is not online"),
-        ({"from_": "gpu:0"}, "--from: .*has no CPUs"),
-        ({"to": "file:/x"}, "--to: .*not memory"),
+        ({"from_": "gpu:0"}, "--from: 'gpu:0' is a GPU; bandwidth accepts initiators of the forms"),
+        ({"from_": "file:/x"}, "--from: 'file:/x' is a file and issues no accesses; "),
+        ({"to": "file:/x"}, "--to: 'file:/x' is a file; bandwidth accepts targets of the forms"),
+        ({"to": "cpus:0"}, "--to: 'cpus:0' is a set of CPUs and holds no data; "),
+        ({"from_": "node:0@3"}, "--from: 'node:0@3' has weights, which only targets take"),
+        ({"opp": "read"}, "--opp: bandwidth has no such option; did you mean 'op'"),
         ({"threads": "9"}, "--threads: 9 threads, but node:0 has 8 usable CPUs"),
         ({"threads": "0"}, "--threads: 0 is too few"),
         ({"op": "reed"}, "--op: 'reed' .*did you mean 'read'"),
@@ -177,7 +188,7 @@ def test_4k_pages_are_refused_where_the_base_page_is_larger(machine: Topology) -
 
 def test_memory_is_counted_over_all_arrays(machine: Topology) -> None:
     specs = ask(machine, op="read,copy,triad", size="1g").measurements
-    assert [host_bytes(spec) for spec in specs] == [GIB, 2 * GIB, 3 * GIB]
+    assert [spec.host_bytes() for spec in specs] == [GIB, 2 * GIB, 3 * GIB]
 
 
 def test_a_region_larger_than_its_node_is_refused_with_the_numbers(machine: Topology) -> None:
@@ -221,9 +232,9 @@ def test_fit_time_can_do_what_is_possible_instead(machine: Topology) -> None:
 
 
 def test_quick_fits_a_minute_and_this_machine(machine: Topology) -> None:
-    profile = profile_named("quick")
+    profile = prepared("quick", machine)
     assert profile.seconds is not None
-    plan = fit_time(expand(profile_requests(profile, machine), machine, True), profile.seconds)
+    plan = fit_time(profile.plan, profile.seconds)
     check_memory(plan, machine)
     assert sum(longest_seconds(plan)) < 60
 
@@ -234,12 +245,14 @@ def test_a_working_set_that_the_caches_can_hold_has_no_limit(
 ) -> None:
     options = {"op": "triad", "from": "node:0", "to": "node:0", "threads": "1", "size": size}
     plan = expand([Request(kind="bandwidth", options=options)], machine, True)
-    assert [may_stay_in_caches(spec, machine) for spec in plan.measurements] == [held]
+    (spec,) = plan.measurements
+    assert spec.fits_caches(machine.caches) == held
+    assert (spec.limit(Rated(machine)) is None) == held
 
 
 @pytest.mark.parametrize("name", ["quick", "standard", "full"])
 def test_a_profile_covers_every_pair_of_cpus_and_memory(machine: Topology, name: str) -> None:
-    plan = expand(profile_requests(profile_named(name), machine), machine, True)
+    plan = prepared(name, machine).plan
     for kind in ("bandwidth", "latency"):
         pairs = {(s.initiator, s.target) for s in plan.measurements if s.kind == kind}
         assert pairs == {(f"node:{i}", f"node:{t}") for i in (0, 1) for t in (0, 1, 2)}
@@ -249,7 +262,7 @@ def test_a_profile_covers_every_pair_of_cpus_and_memory(machine: Topology, name:
 def test_longer_profiles_measure_every_kind_on_each_kind_of_memory(
     machine: Topology, name: str
 ) -> None:
-    plan = expand(profile_requests(profile_named(name), machine), machine, True)
+    plan = prepared(name, machine).plan
     for kind in ("loaded-latency", "streams", "atomics", "mapping"):
         targets = {s.target for s in plan.measurements if s.kind == kind}
         assert {"node:0", "node:2"} <= targets
@@ -259,20 +272,15 @@ def test_longer_profiles_measure_every_kind_on_each_kind_of_memory(
 
 def test_a_profile_loads_no_memory_where_the_only_cpu_chases(machine: Topology) -> None:
     single = machine.model_copy(update={"cpus": [0]})
-    plan = expand(profile_requests(profile_named("full"), single), single, True)
+    plan = prepared("full", single).plan
     assert "loaded-latency" not in {spec.kind for spec in plan.measurements}
     assert "mapping" in {spec.kind for spec in plan.measurements}
 
 
 def test_an_emulated_machine_gets_small_working_sets(machine: Topology) -> None:
     emulated = machine.model_copy(update={"emulated": True})
-    plan = expand(profile_requests(profile_named("quick"), emulated), emulated, True)
-    assert max(map(host_bytes, plan.measurements)) <= 8 << 20
-
-
-def test_an_unknown_profile_names_the_known_ones() -> None:
-    with pytest.raises(UserError, match="quick, standard, full; did you mean 'quick'"):
-        profile_named("quik")
+    plan = prepared("quick", emulated).plan
+    assert max(spec.host_bytes() for spec in plan.measurements) <= 8 << 20
 
 
 def test_the_default_size_is_four_times_the_last_level_caches(machine: Topology) -> None:

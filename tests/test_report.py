@@ -4,18 +4,20 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
+from tierscope.engine.events import stream
 
-from tierscope.engine import stream
 from tierscope.kinds.plan import Plan
+from tierscope.kinds.views import VIEWS
 from tierscope.model.event import Capabilities, CountedTraffic, Evidence, Failed, Result, Skipped
 from tierscope.model.run import Footer, Limit, Measurement, Run
 from tierscope.model.topology import Topology
-from tierscope.plans import Request, expand
+from tierscope.plans.expand import expand
+from tierscope.plans.request import Request
 from tierscope.report import figures
 from tierscope.report.console import bar, make_console
 from tierscope.report.evidence import evidence_line
 from tierscope.report.run import show_run
-from tierscope.runs import make_header, measurement_of
+from tierscope.runs.record import make_header, measurement_of
 
 ENGINE = Capabilities(
     engine="0", plan_version=1, git_commit="abc", compiler="c", isas=["sse4"], capabilities=[]
@@ -131,7 +133,7 @@ def shown(run: Run, width: int = 100) -> str:
     text = io.StringIO()
     console = make_console(text)
     console.width = width
-    show_run(console, run, Path("/x/r.jsonl"))
+    show_run(console, run, Path("/x/r.jsonl"), VIEWS)
     return text.getvalue()
 
 
@@ -207,7 +209,7 @@ def test_ascii_output_keeps_its_meaning(run: Run) -> None:
     file = io.TextIOWrapper(raw, encoding="ascii")
     console = make_console(file)
     assert isinstance(console, Console)
-    show_run(console, run, Path("/x"))
+    show_run(console, run, Path("/x"), VIEWS)
     file.flush()
     text = raw.getvalue().decode("ascii")
     assert "+-" in text

@@ -8,27 +8,22 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests import made_up
+from tests import synthetic
+from tierscope.engine.events import stream
 
-from tierscope.engine import stream
 from tierscope.kinds.plan import Plan
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.event import Capabilities, Failed, Result, Skipped
 from tierscope.model.run import Footer, Header, Limit, Measurement, Run
 from tierscope.model.topology import Topology
-from tierscope.plans import Request, expand
-from tierscope.runs import (
-    RunWriter,
-    exit_code,
-    find_run,
-    make_header,
-    measurement_of,
-    new_run_path,
-    read_run,
-    to_csv,
-    to_json,
-)
-from tierscope.runs.read import parse_run
+from tierscope.plans.expand import expand
+from tierscope.plans.request import Request
+from tierscope.runs.export import to_csv, to_json
+from tierscope.runs.measure import exit_code
+from tierscope.runs.read import parse_run, read_run
+from tierscope.runs.record import make_header, measurement_of
+from tierscope.runs.store import find_run, new_run_path
+from tierscope.runs.write import RunWriter
 
 NOW = datetime(2026, 1, 5, 14, 3, 7, tzinfo=UTC)
 ENGINE = Capabilities(
@@ -268,8 +263,8 @@ def test_exit_codes(header: Header, statuses: list[str], interrupted: bool, code
     ],
 )
 def test_a_damaged_run_says_where(tmp_path: Path, old: str, new: str, says: str) -> None:
-    header = made_up.header().model_dump_json()
-    measured = made_up.memory_measurements(made_up.Maker())[0].model_dump_json()
+    header = synthetic.header().model_dump_json()
+    measured = synthetic.memory_measurements(synthetic.Maker())[0].model_dump_json()
     content = f"{header}\n{measured}\n{measured}\n"
     assert old in content
     with pytest.raises(UserError, match=f"damaged.*{says}"):
@@ -277,7 +272,9 @@ def test_a_damaged_run_says_where(tmp_path: Path, old: str, new: str, says: str)
 
 
 def test_a_figure_of_zero_is_damage() -> None:
-    measured = made_up.memory_measurements(made_up.Maker())[0].model_copy(update={"ci_low": 0.0})
-    content = f"{made_up.header().model_dump_json()}\n{measured.model_dump_json()}\n"
+    measured = synthetic.memory_measurements(synthetic.Maker())[0].model_copy(
+        update={"ci_low": 0.0}
+    )
+    content = f"{synthetic.header().model_dump_json()}\n{measured.model_dump_json()}\n"
     with pytest.raises(UserError, match=r"x:2: .*damaged.*ci_low is 0"):
         parse_run(content.encode(), "x")

@@ -5,14 +5,12 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from tierscope.kinds.plan import Plan
+from tierscope.kinds.plan import PLAN_VERSION, Plan
 from tierscope.kinds.streams.spec import StreamsSpec
 from tierscope.model.errors import UserError
-from tierscope.model.event import Skipped
-from tierscope.model.needs import cpus_of, regions
 from tierscope.model.topology import Topology
-from tierscope.plans import Request, expand
-from tierscope.runs.record import measurement_of
+from tierscope.plans.expand import expand
+from tierscope.plans.request import Request
 
 
 def ask(machine: Topology, kind: str, **options: str) -> Plan:
@@ -38,7 +36,7 @@ def test_two_streams_share_the_cpus_of_one_node(machine: Topology) -> None:
     assert (writer.name, writer.pattern.writes, writer.pattern.stores) == ("writer", 100, "nt")
     assert len(spec.cpus) == len(writer.cpus) == 4
     assert not set(spec.cpus) & set(writer.cpus)
-    assert cpus_of(spec) == [*spec.cpus, *writer.cpus]
+    assert spec.thread_cpus() == [*spec.cpus, *writer.cpus]
 
 
 def test_a_stream_beside_may_have_another_initiator_and_target(machine: Topology) -> None:
@@ -46,22 +44,21 @@ def test_a_stream_beside_may_have_another_initiator_and_target(machine: Topology
     (other,) = spec.beside
     assert len(spec.cpus) == 8
     assert other.cpus == [4, 5, 6]
-    assert [region.placement.nodes[0].node for region in regions(spec)] == [0, 2]
+    assert [region.placement.nodes[0].node for region in spec.regions()] == [0, 2]
 
 
 def test_three_streams_have_each_their_own_cpus(machine: Topology) -> None:
     (spec,) = streams(machine, beside="mix=0:100; mix=50:50")
-    cpus = cpus_of(spec)
+    cpus = spec.thread_cpus()
     assert len(cpus) == len(set(cpus)) == 8
     assert len(spec.cpus) == 4  # what cannot be divided
     assert [stream.name for stream in spec.beside] == ["stream2", "stream3"]
 
 
-def test_the_record_says_what_ran_beside(machine: Topology) -> None:
+def test_the_identity_names_the_concurrent_streams(machine: Topology) -> None:
     (spec,) = streams(machine, mix="67:33clwb", beside="name=reader to=node:2 threads=2")
-    record = measurement_of(spec, Skipped(id=spec.id, reason="for this test"), None)
-    assert record.pattern["mix"] == "67:33clwb"
-    assert record.pattern["beside"] == "reader: node:0 → node:2, 100:0 by 2, sequential"
+    assert spec.identity()["mix"] == "67:33clwb"
+    assert spec.identity()["beside"] == "reader: node:0 → node:2, 100:0 by 2, sequential"
 
 
 @pytest.mark.parametrize(
@@ -74,6 +71,7 @@ def test_the_record_says_what_ran_beside(machine: Topology) -> None:
         ({"beside": "threads=5"}, "--beside: 5 threads, but 4 CPUs of node:0 are its share"),
         ({"from_": "cpus:0", "beside": "mix=0:100"}, "2 streams are to share 1 CPUs; name others"),
         ({"beside": "from=cpus:0-1"}, "streams overlap in some of their CPUs"),
+        ({"beside": "to=gpu:0"}, "--beside: 'gpu:0' is a GPU; a stream accepts targets of"),
         ({"prefetch": "256", "order": "random"}, "--prefetch: a prefetch distance goes with"),
         ({"zipf_alpha": "0.9"}, "--zipf-alpha: an alpha goes with order zipf only"),
         ({"zipf_alpha": "0", "order": "zipf"}, "--zipf-alpha: '0' is out of range"),
@@ -90,7 +88,7 @@ def test_what_cannot_be_is_refused_by_name(
 
 def test_shared_counters_lie_in_one_line_unless_told(machine: Topology) -> None:
     plan = ask(machine, "atomics", shared="no,yes", threads="2")
-    sizes = {spec.pattern.model_dump()["shared"]: spec.pattern.size for spec in plan.measurements}
+    sizes = {spec.identity()["shared"]: spec.identity()["size"] for spec in plan.measurements}
     assert sizes[True] == 64
     assert sizes[False] > 1 << 20
 
@@ -127,6 +125,6 @@ def test_the_door_refuses_what_the_engine_would(change: dict[str, object]) -> No
     beside = change.get("beside")
     if isinstance(beside, list):
         spec["beside"] = [{**stream, **entry} for entry in beside]
-    text = json.dumps({"version": 1, "measurements": [spec]})
+    text = json.dumps({"version": PLAN_VERSION, "measurements": [spec]})
     with pytest.raises(ValidationError):
         Plan.model_validate_json(text)

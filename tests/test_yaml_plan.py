@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tierscope.model.errors import UserError
-from tierscope.model.topology import Topology
-from tierscope.plans import expand, read_plan
-from tierscope.plans.yaml_plan import parse_plan
+from tierscope.model.topology import Gpu, Topology
+from tierscope.plans.expand import expand
+from tierscope.plans.yaml_plan import parse_plan, read_plan
 
 GOOD = """\
 version: 1
@@ -30,6 +30,18 @@ def test_args_and_matrix_multiply(machine: Topology) -> None:
     assert [spec.kind for spec in plan.measurements] == ["bandwidth"] * 6 + ["latency"] * 3
     assert plan.measurements[0].id.startswith("sweep.")
     assert plan.measurements[0].sampling.budget_s == 0.5
+
+
+def test_a_command_s_name_stands_for_its_kind() -> None:
+    (request,) = parse_plan("measurements: [{kind: traffic}]", "p")
+    assert request.kind == "streams"
+
+
+def test_flags_are_yes_or_no(machine: Topology) -> None:
+    text = "measurements: [{kind: gpu-copy, args: {both-ways: maybe}}]"
+    gpu = Gpu(index=0, name="a GPU", address="0000:01:00.0")
+    with pytest.raises(UserError, match="p:1: key 'both-ways': 'maybe' is not one of yes, no"):
+        expand(parse_plan(text, "p"), machine.model_copy(update={"gpus": [gpu]}), thp=True)
 
 
 @pytest.mark.parametrize(

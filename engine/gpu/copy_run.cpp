@@ -6,6 +6,7 @@
 #include "errors.h"
 #include "gpu/check.h"
 #include "sampling/clock.h"
+#include "threads/disturbance.h"
 
 namespace tierscope {
 namespace {
@@ -34,18 +35,13 @@ void queue(Lane& lane) {
   }
 }
 
-bool moves(const Lane& lane, std::size_t transfer) {
-  return lane.transfer_index == transfer ||
-         (lane.opposite && lane.opposite->transfer_index == transfer);
-}
-
-// What a sample moves in it.
-double bytes_of(const CopyRun& run, std::size_t transfer) {
-  double bytes = 0;
+// Bytes that a sample moves in each transfer.
+std::vector<double> bytes_by_transfer(const CopyRun& run) {
+  std::vector<double> bytes(run.spec.transfers.size());
   for (const Lane& lane : run.lanes) {
-    if (moves(lane, transfer)) {
-      bytes += lane.bytes_per_checkpoint() * static_cast<double>(lane.checkpoints.size());
-    }
+    const double moved = lane.bytes_per_checkpoint() * static_cast<double>(lane.checkpoints.size());
+    bytes[lane.transfer_index] += moved;
+    if (lane.opposite) bytes[lane.opposite->transfer_index] += moved;
   }
   return bytes;
 }
@@ -101,6 +97,7 @@ std::vector<Timeline> run_gated(CopyRun& run) {
 std::vector<Timeline> run_ungated(CopyRun& run) {
   bring_back(run);
   wait_for_all(run);
+  const LostTime lost;
   const double start = now_seconds();
   for (Lane& lane : run.lanes) {
     const OnGpu on(lane.transfer->gpu);
@@ -108,6 +105,7 @@ std::vector<Timeline> run_ungated(CopyRun& run) {
   }
   wait_for_all(run);
   const double end = now_seconds();
+  run.lost_share = lost.share();
   std::vector<Timeline> timelines;
   for (const Lane& lane : run.lanes) {
     timelines.push_back({{start, end}, {lane.bytes_per_checkpoint()}});
@@ -129,38 +127,24 @@ void move_the_rest(CopyRun& run) {
   wait_for_all(run);
 }
 
-std::vector<Lane*> lanes_of(CopyRun& run, std::size_t engine) {
-  const std::vector<std::size_t>& transfers = run.engines[engine];
-  std::vector<Lane*> lanes;
-  for (Lane& lane : run.lanes) {
-    if (std::find(transfers.begin(), transfers.end(), lane.transfer_index) != transfers.end()) {
-      lanes.push_back(&lane);
-    }
-  }
-  return lanes;
-}
-
 std::vector<Timeline> by_engine(const CopyRun& run, const std::vector<Timeline>& lanes) {
   std::vector<Timeline> engines;
-  for (const std::vector<std::size_t>& transfers : run.engines) {
+  for (const EngineLoad& engine : run.engines) {
     std::vector<Timeline> timelines;
-    for (std::size_t i = 0; i < lanes.size(); ++i) {
-      if (std::any_of(transfers.begin(), transfers.end(),
-                      [&](std::size_t transfer) { return moves(run.lanes[i], transfer); })) {
-        timelines.push_back(lanes[i]);
-      }
-    }
+    for (const std::size_t lane : engine.timed_lanes) timelines.push_back(lanes[lane]);
     engines.push_back(merge(timelines));
   }
   return engines;
 }
 
-double sample(CopyRun& run) {
+GpuSample sample(CopyRun& run) {
+  const double start = now_seconds();
   const std::vector<Timeline> timelines =
-      by_engine(run, run.gated ? run_gated(run) : run_ungated(run));
+      by_engine(run, run.spec.gated() ? run_gated(run) : run_ungated(run));
   const std::vector<Window> windows =
       run.in_turn ? std::vector<Window>(timelines.size(), whole(timelines)) : contested(timelines);
-  double total = 0;
+  const std::vector<double> bytes = bytes_by_transfer(run);
+  std::vector<double> values(1 + bytes.size());
   double longest = 0;
   for (std::size_t engine = 0; engine < timelines.size(); ++engine) {
     const double seconds = windows[engine].end - windows[engine].start;
@@ -168,16 +152,20 @@ double sample(CopyRun& run) {
       throw Failure("the transfers were never all under way at once; ask for a larger size");
     }
     const double rate = bytes_in(timelines[engine], windows[engine]) / seconds;
+    const std::vector<std::size_t>& transfers = run.engines[engine].transfers;
     double all = 0;
-    for (const std::size_t transfer : run.engines[engine]) all += bytes_of(run, transfer);
-    for (const std::size_t transfer : run.engines[engine]) {
-      run.rates[transfer].push_back(rate * bytes_of(run, transfer) / all);
-      if (run.spec.transfers[transfer].reported) total += run.rates[transfer].back();
+    for (const std::size_t transfer : transfers) all += bytes[transfer];
+    for (const std::size_t transfer : transfers) {
+      const double share = rate * bytes[transfer] / all;
+      values[1 + transfer] = share;
+      if (run.spec.transfers[transfer].reported) values.front() += share;
     }
     longest = std::max(longest, seconds);
   }
-  run.seconds.push_back(longest);
-  return total;
+  return {.start_s = start,
+          .duration_s = longest,
+          .values = std::move(values),
+          .lost_share = run.lost_share};
 }
 
 }  // namespace tierscope

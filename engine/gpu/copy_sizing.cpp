@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "gpu/copy_kernels.h"
@@ -13,13 +14,13 @@ namespace tierscope {
 namespace {
 
 // Copies that a stream takes while the gate holds it; a full queue would block us before we open.
-constexpr int kMostQueued = 256;
+constexpr int kMaxQueued = 256;
 // What all streams of a GPU take together: they share its queues, of some thousand entries each.
-constexpr int kMostQueuedOnGpu = 2048;
+constexpr int kMaxQueuedOnGpu = 2048;
 // What kernels' grids are tried at, as divisors of what the GPU holds: over a link, fewer loads in
 // flight can be faster than more.
 constexpr std::array<int, 5> kDivisors{1, 2, 4, 8, 16};
-// Beside those, a grid in which each thread works once; for parts that outlast a launch by far.
+// Besides those, a grid in which each thread works once; for parts that outlast a launch by far.
 constexpr int kSinglePass = 0;
 constexpr double kTrialSeconds = 4e-3;
 constexpr std::size_t kLargePart = std::size_t{256} << 20;
@@ -48,7 +49,7 @@ bool size_lane(Lane& lane, double part_s, double sample_s, int lanes_on_gpu) {
   const auto counted = static_cast<double>(lane.checkpoint_plan.count - lane.checkpoint_plan.tail);
   const double checkpoint_s = std::max(lane.checkpoint_plan.seconds, sample_s / counted);
   const double most =
-      queued ? std::min(kMostQueued, kMostQueuedOnGpu / lanes_on_gpu) / checkpoints : 1e6;
+      queued ? std::min(kMaxQueued, kMaxQueuedOnGpu / lanes_on_gpu) / checkpoints : 1e6;
   const double wanted = checkpoint_s / part_s * lane.pieces;
   lane.copies = static_cast<int>(std::lround(std::clamp(wanted, 1.0, std::max(1.0, most))));
   return std::pair(lane.copies, lane.pieces) != before;
@@ -68,10 +69,11 @@ void size_lanes(CopyRun& run, double sample_s) {
       const Timeline& timeline = timelines[engine];
       const double rate =
           bytes_in(timeline, whole({timeline})) / (timeline.times.back() - timeline.times[0]);
-      const std::vector<Lane*> lanes = lanes_of(run, engine);
-      for (Lane* lane : lanes) {
-        const double part_s = static_cast<double>(lane->bytes * lanes.size()) / rate;
-        changed |= size_lane(*lane, part_s, sample_s, lanes_on.at(lane->transfer->gpu));
+      const std::vector<std::size_t>& lanes = run.engines[engine].lanes;
+      for (const std::size_t index : lanes) {
+        Lane& lane = run.lanes[index];
+        const double part_s = static_cast<double>(lane.bytes * lanes.size()) / rate;
+        changed |= size_lane(lane, part_s, sample_s, lanes_on.at(lane.transfer->gpu));
       }
     }
   }
@@ -102,7 +104,7 @@ void level(CopyRun& run) {
   }
 }
 
-void size_to_end_together(CopyRun& run, double sample_s) {
+void size_to_end_alike(CopyRun& run, double sample_s) {
   size_lanes(run, sample_s);
   run.in_turn = run.in_turn || served_in_turn(run);
   if (run.in_turn) level(run);
@@ -130,10 +132,8 @@ void set_blocks(CopyRun& run, int divisor) {
 
 // Bytes/s of one sample over all transfers, so that no grid wins by starving those not reported.
 double rate_of_all(CopyRun& run) {
-  sample(run);
-  double total = 0;
-  for (const std::vector<double>& rates : run.rates) total += rates.back();
-  return total;
+  const std::vector<double> values = sample(run).values;
+  return std::accumulate(values.begin() + 1, values.end(), 0.0);
 }
 
 // Of lanes that cannot wait at a gate: enough copies to last for about `sample_s`, on all that the
@@ -142,7 +142,7 @@ void size_ungated(CopyRun& run, double sample_s) {
   set_blocks(run, 1);
   for (Lane& lane : run.lanes) {
     const bool moves = lane.from->managed() || lane.to->managed();
-    while (!moves && lane.copies < kMostQueued) {
+    while (!moves && lane.copies < kMaxQueued) {
       const Timeline timeline = run_ungated(run).front();
       if (timeline.times.back() - timeline.times.front() >= sample_s / 2) break;
       lane.copies *= 2;
@@ -153,12 +153,12 @@ void size_ungated(CopyRun& run, double sample_s) {
 }  // namespace
 
 std::optional<std::string> tune(CopyRun& run, double sample_s) {
-  if (!run.gated) {
+  if (!run.spec.gated()) {
     size_ungated(run, sample_s);
     return std::nullopt;
   }
   if (std::none_of(run.lanes.begin(), run.lanes.end(), is_kernel)) {
-    size_to_end_together(run, sample_s);
+    size_to_end_alike(run, sample_s);
     return std::nullopt;
   }
   std::vector<int> divisors(kDivisors.begin(), kDivisors.end());
@@ -179,7 +179,7 @@ std::optional<std::string> tune(CopyRun& run, double sample_s) {
     }
   }
   set_blocks(run, best);
-  size_to_end_together(run, sample_s);
+  size_to_end_alike(run, sample_s);
   const auto kernel = std::find_if(run.lanes.begin(), run.lanes.end(), is_kernel);
   return fmt::format("grid of {} blocks, the fastest of {} sizes tried", kernel->blocks,
                      divisors.size());

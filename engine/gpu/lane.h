@@ -15,8 +15,8 @@ namespace tierscope {
 // The opposite transfer, where one kernel makes both.
 struct Opposite {
   std::size_t transfer_index;
-  const Buffer* from;
-  const Buffer* to;
+  const Buffer* from = nullptr;
+  const Buffer* to = nullptr;
 };
 
 // Where a lane says how far it is. Each checkpoint is an event, which keeps a copy engine waiting
@@ -33,8 +33,8 @@ constexpr CheckpointPlan kCopyAmongOthers{.count = 3, .tail = 1, .seconds = 10e-
 struct Lane {
   const Transfer* transfer;
   std::size_t transfer_index;
-  const Buffer* from;
-  const Buffer* to;
+  const Buffer* from = nullptr;
+  const Buffer* to = nullptr;
   std::size_t first;      // Byte of both buffers where the lane's part begins.
   std::size_t bytes;      // Of that part.
   std::size_t row_bytes;  // 2D copies, else 0.

@@ -6,18 +6,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests import made_up
+from tests import synthetic
+from tierscope.analysis.wander import student4
 from typer.testing import CliRunner
 
 from tierscope.analysis.compare import compare
 from tierscope.analysis.obstacles import check_allowed
-from tierscope.analysis.wander import student4
 from tierscope.cli.app import app
 from tierscope.model.comparison import Comparison
 from tierscope.model.errors import UserError
 from tierscope.model.run import Measurement, Run
 
-SAME = sum(m.status == "measured" for m in made_up.full().measurements)
+SAME = sum(m.status == "measured" for m in synthetic.full().measurements)
 
 
 def changed(run: Run, factor: float, which: Callable[[Measurement], bool]) -> Run:
@@ -48,15 +48,15 @@ def against(base: Run, new: Run, tolerance: float = 0.02, **more: object) -> Com
 
 
 def test_a_run_is_the_same_as_itself() -> None:
-    run = made_up.full()
+    run = synthetic.full()
     found = against(run, run)
     assert found.count("same") == SAME
     assert found.count("slower") == found.count("faster") == 0
 
 
 def test_five_percent_taken_from_one_path_are_found_and_nothing_else() -> None:
-    base = made_up.full(1)
-    new = changed(made_up.full(2), 0.95, lost)
+    base = synthetic.full(1)
+    new = changed(synthetic.full(2), 0.95, lost)
     found = against(base, new)
     slower = [d for d in found.differences if d.verdict == "slower"]
     assert {d.target for d in slower} == {"node:1"}
@@ -66,22 +66,22 @@ def test_five_percent_taken_from_one_path_are_found_and_nothing_else() -> None:
 
 
 def test_five_percent_taken_from_one_measurement_are_found_and_nothing_else() -> None:
-    base = made_up.full(1)
-    new = changed(made_up.full(2), 0.95, lambda m: m.id == "bandwidth.7")
+    base = synthetic.full(1)
+    new = changed(synthetic.full(2), 0.95, lambda m: m.id == "bandwidth.7")
     found = [d for d in against(base, new).differences if d.verdict in ("slower", "faster")]
     assert [d.verdict for d in found] == ["slower"]
 
 
 def test_everything_slower_is_found_although_all_differences_agree() -> None:
-    found = against(made_up.full(1), changed(made_up.full(2), 0.95, lambda m: m.unit == "B/s"))
+    found = against(synthetic.full(1), changed(synthetic.full(2), 0.95, lambda m: m.unit == "B/s"))
     rates = [d for d in found.differences if d.unit == "B/s" and d.ratio]
     assert {d.verdict for d in rates} == {"slower"}
 
 
 @pytest.mark.parametrize(("factor", "verdict"), [(1.1, "slower"), (0.9, "faster")])
 def test_more_latency_is_slower(factor: float, verdict: str) -> None:
-    base = made_up.full(1)
-    new = changed(made_up.full(2), factor, lambda m: m.kind == "latency" and m.target == "node:2")
+    base = synthetic.full(1)
+    new = changed(synthetic.full(2), factor, lambda m: m.kind == "latency" and m.target == "node:2")
     found = {d.verdict for d in against(base, new).differences
              if d.kind == "latency" and d.target == "node:2"}  # fmt: skip
     assert found == {verdict}
@@ -93,21 +93,21 @@ def in_caches(m: Measurement) -> bool:
 
 def test_what_stays_in_private_caches_is_compared_finely_although_all_else_wanders() -> None:
     chance = random.Random(3)
-    wandering = {m.id: math.exp(chance.gauss(0, 0.1)) for m in made_up.full().measurements}
-    new = made_up.full(2)
-    for m in made_up.full().measurements:
+    wandering = {m.id: math.exp(chance.gauss(0, 0.1)) for m in synthetic.full().measurements}
+    new = synthetic.full(2)
+    for m in synthetic.full().measurements:
         if not in_caches(m):
             new = changed(new, wandering[m.id], lambda other, m=m: other.id == m.id)  # type: ignore[misc]
     slow = next(m.id for m in new.measurements if in_caches(m))
-    found = against(made_up.full(1), changed(new, 1.05, lambda m: m.id == slow)).differences
+    found = against(synthetic.full(1), changed(new, 1.05, lambda m: m.id == slow)).differences
     small = [d for d in found if d.kind == "latency" and d.pattern["size"] <= 512 << 10]
     assert [d.verdict for d in small] == ["slower"] + ["same"] * (len(small) - 1)
 
 
 def latencies(*figures: float) -> Run:
     """A curve of latency whose samples spread by 20%, twice as many of them as it has sizes."""
-    maker = made_up.Maker()
-    return made_up.run(
+    maker = synthetic.Maker()
+    return synthetic.run(
         [
             made.model_copy(
                 update={"samples": [figure * (0.8 + 0.02 * i) for i in range(21)], "n": 21}
@@ -131,19 +131,19 @@ def test_between_two_levels_of_cache_a_figure_is_trusted_no_further_than_its_sam
 
 
 def test_swapping_the_runs_swaps_the_verdict() -> None:
-    base, new = made_up.full(1), changed(made_up.full(2), 0.9, lost)
+    base, new = synthetic.full(1), changed(synthetic.full(2), 0.9, lost)
     forth, back = against(base, new), against(new, base)
     assert forth.count("slower") == back.count("faster") > 0
 
 
 def test_changes_up_to_the_tolerance_are_the_same() -> None:
-    base, new = made_up.full(1), changed(made_up.full(2), 0.95, lost)
+    base, new = synthetic.full(1), changed(synthetic.full(2), 0.95, lost)
     assert against(base, new, tolerance=0.08).count("slower") == 0
 
 
 def test_measurements_are_joined_on_identity_not_on_order_or_id() -> None:
-    base = made_up.full(1)
-    shuffled = list(made_up.full(2).measurements)
+    base = synthetic.full(1)
+    shuffled = list(synthetic.full(2).measurements)
     random.Random(4).shuffle(shuffled)
     renamed = [m.model_copy(update={"id": f"x{i}"}) for i, m in enumerate(shuffled)]
     found = against(base, base.model_copy(update={"measurements": renamed}))
@@ -151,7 +151,7 @@ def test_measurements_are_joined_on_identity_not_on_order_or_id() -> None:
 
 
 def test_what_only_one_run_has_is_said() -> None:
-    base = made_up.full(1)
+    base = synthetic.full(1)
     new = base.model_copy(update={"measurements": base.measurements[1:]})
     reasons = [d.reason for d in against(base, new).differences]
     assert reasons.count("only in the base run") == 1
@@ -166,15 +166,15 @@ def test_what_only_one_run_has_is_said() -> None:
                           "thp": "madvise"}}, "kernel: Linux 6.12.0"),
         ({"environment": {"kernel": "Linux 6.12.0", "governor": "powersave",
                           "thp": "madvise"}}, "governor: performance"),
-        ({"machine": {**made_up.header().machine, "cpu": "Example 9100"}}, "machine: cpu"),
-        ({"machine": {**made_up.header().machine, "nodes": []}}, "machine: nodes"),
-        ({"machine": {**made_up.header().machine, "gpus": []}}, "machine: GPUs"),
+        ({"machine": {**synthetic.header().machine, "cpu": "Example 9100"}}, "machine: cpu"),
+        ({"machine": {**synthetic.header().machine, "nodes": []}}, "machine: nodes"),
+        ({"machine": {**synthetic.header().machine, "gpus": []}}, "machine: GPUs"),
     ],
 )  # fmt: skip
 def test_another_machine_or_setting_is_not_comparable_unless_allowed(
     change: dict[str, object], said: str
 ) -> None:
-    base = made_up.full(1)
+    base = synthetic.full(1)
     new = base.model_copy(update={"header": base.header.model_copy(update=change)})
     found = against(base, new)
     assert found.count("not comparable") == len(found.differences)
@@ -185,10 +185,10 @@ def test_another_machine_or_setting_is_not_comparable_unless_allowed(
 
 
 def test_another_link_is_not_comparable() -> None:
-    base = made_up.full(1)
-    slow = made_up.PCIE.model_copy(update={"link": "PCIe 3.0 x16 at 0000:17:00.0"})
+    base = synthetic.full(1)
+    slow = synthetic.PCIE.model_copy(update={"link": "PCIe 3.0 x16 at 0000:17:00.0"})
     measurements = [
-        m.model_copy(update={"limit": slow}) if m.limit == made_up.PCIE else m
+        m.model_copy(update={"limit": slow}) if m.limit == synthetic.PCIE else m
         for m in base.measurements
     ]
     found = against(base, base.model_copy(update={"measurements": measurements}))
@@ -199,9 +199,9 @@ def test_another_link_is_not_comparable() -> None:
 
 
 def test_too_few_samples_or_too_much_noise_is_not_comparable() -> None:
-    few = [made_up.run(made_up.memory_measurements(made_up.Maker(s, n=4))) for s in (1, 2)]
+    few = [synthetic.run(synthetic.memory_measurements(synthetic.Maker(s, n=4))) for s in (1, 2)]
     assert all("too few samples" in d.reason for d in against(*few).differences)
-    wild = [made_up.run(made_up.memory_measurements(made_up.Maker(s, noise=1.5, n=12)))
+    wild = [synthetic.run(synthetic.memory_measurements(synthetic.Maker(s, noise=1.5, n=12)))
             for s in (1, 2)]  # fmt: skip
     found = against(*wild)
     assert found.count("slower") == found.count("faster") == 0
@@ -209,10 +209,10 @@ def test_too_few_samples_or_too_much_noise_is_not_comparable() -> None:
 
 
 def test_what_earlier_runs_showed_is_no_change() -> None:
-    first = made_up.full(1)
-    once = changed(made_up.full(2), 0.8, lambda m: m.id == "bandwidth.7")
-    again = changed(made_up.full(3), 0.8, lambda m: m.id == "bandwidth.7")
-    worse = changed(made_up.full(3), 0.7, lambda m: m.id == "bandwidth.7")
+    first = synthetic.full(1)
+    once = changed(synthetic.full(2), 0.8, lambda m: m.id == "bandwidth.7")
+    again = changed(synthetic.full(3), 0.8, lambda m: m.id == "bandwidth.7")
+    worse = changed(synthetic.full(3), 0.7, lambda m: m.id == "bandwidth.7")
     assert against(first, again).count("slower") == 1
     assert against(first, again, also=[once]).count("slower") == 0
     found = against(first, worse, also=[once])
@@ -223,8 +223,8 @@ def test_what_earlier_runs_showed_is_no_change() -> None:
 
 
 def test_one_measurement_alone_is_held_to_its_samples() -> None:
-    maker = made_up.Maker()
-    runs = [made_up.run([maker.make("latency", "node:0", "node:0", {}, value, "ns")])
+    maker = synthetic.Maker()
+    runs = [synthetic.run([maker.make("latency", "node:0", "node:0", {}, value, "ns")])
             for value in (100.0, 101.0, 120.0)]  # fmt: skip
     assert against(runs[0], runs[1], 0.0).count("same") == 1
     assert against(runs[0], runs[2]).count("slower") == 1
@@ -243,11 +243,13 @@ def test_a_word_that_may_not_differ_is_named_with_its_likeness() -> None:
 
 @pytest.fixture
 def files(tmp_path: Path) -> dict[str, str]:
-    base = made_up.full(1)
-    slow = changed(made_up.full(2), 0.9, lost)
-    other = base.model_copy(update={"header": made_up.header(host="other")})
-    runs = {"base": base, "same": made_up.full(3), "slow": slow, "other": other}
-    return {name: str(made_up.write(run, tmp_path / f"{name}.jsonl")) for name, run in runs.items()}
+    base = synthetic.full(1)
+    slow = changed(synthetic.full(2), 0.9, lost)
+    other = base.model_copy(update={"header": synthetic.header(host="other")})
+    runs = {"base": base, "same": synthetic.full(3), "slow": slow, "other": other}
+    return {
+        name: str(synthetic.write(run, tmp_path / f"{name}.jsonl")) for name, run in runs.items()
+    }
 
 
 @pytest.mark.parametrize(

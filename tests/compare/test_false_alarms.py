@@ -10,7 +10,7 @@ import random
 from statistics import median
 
 import pytest
-from tests import made_up
+from tests import synthetic
 
 from tierscope.analysis.compare import compare
 from tierscope.model.run import Measurement, Run
@@ -53,7 +53,7 @@ def interval(samples: list[float]) -> tuple[float, float, float]:
 def simulated(
     chance: random.Random, noise: float, wander: float, follow: float, shift: float = 0.0
 ) -> Run:
-    maker = made_up.Maker()
+    maker = synthetic.Maker()
     found: list[Measurement] = []
     for path in PATHS:
         for step in range(10):
@@ -72,7 +72,7 @@ def simulated(
                             "samples": samples, "n": len(samples)}
                 )
             )  # fmt: skip
-    return made_up.run(found)
+    return synthetic.run(found)
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,19 @@
-"""A machine with GPUs that no test needs to have: the real one's CPUs, made-up PCI and GPUs."""
+"""A synthetic machine with GPUs, and synthetic figures for whatever a plan measures on it."""
 
 from datetime import datetime
 
 from tierscope.kinds.plan import Plan, Spec
-from tierscope.model.event import Capabilities, Evidence, Figure, GpuState, Result
-from tierscope.model.run import Footer, Run
+from tierscope.model.event import (
+    Capabilities,
+    Column,
+    Evidence,
+    Failed,
+    GpuState,
+    Series,
+    Skipped,
+    Visit,
+)
+from tierscope.model.run import Footer, Measurement, Run
 from tierscope.model.topology import (
     Gpu,
     Node,
@@ -15,10 +24,10 @@ from tierscope.model.topology import (
     PcieLink,
     Topology,
 )
-from tierscope.plans import Request, expand
-from tierscope.plans.limits import limit_of
-from tierscope.plans.request import Kind
-from tierscope.runs.record import make_header, measurement_of
+from tierscope.plans.expand import expand
+from tierscope.plans.request import Request
+from tierscope.runs.record import Bounds, make_header, measurement_of
+from tierscope.topology.paths import MachinePaths
 
 GIB = 1 << 30
 
@@ -50,7 +59,7 @@ def machine(gpus: int = 2, nodes: int = 2, cxl: bool = False) -> Topology:
         )
     cpus = [cpu for node in numa for cpu in node.cpus]
     return Topology(
-        host="made-up",
+        host="synthetic",
         source="a test",
         cpu_model="none",
         architecture="x86_64",
@@ -97,59 +106,87 @@ def _address(index: int) -> str:
     return f"0000:{index + 16:02x}:00.0"
 
 
-def result_of(spec: Spec, estimate: float = 50e9) -> Result:
-    """A made-up result for any kind of spec, with a figure for each of several transfers."""
-    latency = spec.kind == "gpu-latency"
+STATE = GpuState(
+    gpu=0,
+    name="NVIDIA H100 80GB HBM3",
+    samples=3,
+    sm_clock_hz=[1980e6, 1980e6],
+    memory_clock_hz=[2619e6, 2619e6],
+    pcie_generation=[5.0, 5.0],
+    pcie_width=[16.0, 16.0],
+    throttle=[],
+)
+
+
+def visit_of(spec: Spec, value: float) -> Visit:
+    """A visit of three rows, with a column for each of several transfers."""
     transfers = getattr(spec, "transfers", [])
-    value = 800.0 if latency else estimate
     reported = sum(transfer.reported for transfer in transfers) or 1
-    figures = [
-        Figure(metric=f"bandwidth {transfer.name}", unit="B/s", estimate=value / reported)
-        for transfer in transfers
-        if len(transfers) > 1
+    parts = {transfer.name: value / reported for transfer in transfers if len(transfers) > 1}
+    scatter = (0.99, 1.0, 1.02)
+    columns = [Column(metric=spec.metric, values=[value * share for share in scatter])]
+    columns += [
+        Column(metric="bandwidth", part=name, values=[rate * share for share in scatter])
+        for name, rate in parts.items()
     ]
-    state = GpuState(
-        gpu=0,
-        name="NVIDIA H100 80GB HBM3",
-        samples=3,
-        sm_clock_hz=[1980e6, 1980e6],
-        memory_clock_hz=[2619e6, 2619e6],
-        pcie_generation=[5.0, 5.0],
-        pcie_width=[16.0, 16.0],
-        throttle=[],
-    )
-    return Result(
-        id=spec.id,
-        metric="latency" if latency else "bandwidth",
-        unit="ns" if latency else "B/s",
-        estimate=value,
-        ci_low=value * 0.997,
-        ci_high=value * 1.003,
-        n=3,
-        stop="precision",
-        samples=[value * 0.99, value, value * 1.02],
-        figures=figures,
-        evidence=Evidence(verified="all of it", gpus=[state]),
+    series = Series(name="rows", starts=[0.0, 0.1, 0.2], durations=[0.1, 0.1, 0.1], columns=columns)
+    evidence = Evidence(verified="all of it", gpus=[STATE])
+    return Visit(
+        id=spec.id, seconds=0.3, fresh=False, interrupted=False, series=[series], evidence=evidence
     )
 
 
-def plan_of(kind: Kind, topology: Topology, **options: str) -> Plan:
+def measured(spec: Spec, topology: Topology, estimate: float = 50e9) -> Measurement:
+    """A synthetic figure for any spec: ``estimate``, or 800 ns, with a narrow interval."""
+    value = 800.0 if spec.metric == "latency" else estimate
+    bounds = Bounds.of(spec, MachinePaths(topology))
+    entry = measurement_of(spec, [visit_of(spec, value)], None, bounds)
+    samples = [value * 0.99, value, value * 1.02]
+    efficiency = value / entry.limit.value if entry.limit else None
+    figures = [
+        figure.model_copy(update={"estimate": column.values[1]})
+        for figure in entry.figures
+        for column in visit_of(spec, value).series[0].columns
+        if column.part == figure.part
+    ]
+    return entry.model_copy(
+        update={
+            "estimate": value,
+            "ci_low": value * 0.997,
+            "ci_high": value * 1.003,
+            "n": len(samples),
+            "samples": samples,
+            "stop": "precision",
+            "figures": figures,
+            "efficiency": efficiency,
+        }
+    )
+
+
+def missing(spec: Spec, event: Skipped | Failed) -> Measurement:
+    """The record of a measurement without a figure."""
+    return measurement_of(spec, [], event, Bounds())
+
+
+def plan_of(kind: str, topology: Topology, **options: str) -> Plan:
     """The plan of one request; an option from_ is ``from``, access_size is ``access-size``."""
     named = {name.rstrip("_").replace("_", "-"): text for name, text in options.items()}
     return expand([Request(kind=kind, options=named)], topology, thp=False)
 
 
-def run_of(plan: Plan, topology: Topology) -> Run:
-    """A run in which every measurement of a plan has its made-up result."""
+def run_with(plan: Plan, topology: Topology, measurements: list[Measurement]) -> Run:
+    """A run that ended with these records."""
     engine = Capabilities(
-        engine="0", plan_version=1, git_commit="0", compiler="none", isas=[], capabilities=[]
+        engine="0", plan_version=2, git_commit="0", compiler="none", isas=[], capabilities=[]
     )
     header = make_header(
-        "made-up", datetime(2026, 1, 5).astimezone(), ["test"], plan, topology, {}, engine
+        "synthetic", datetime(2026, 1, 5).astimezone(), ["test"], plan, topology, {}, engine
     )
-    measurements = [
-        measurement_of(spec, result_of(spec), limit_of(topology, spec))
-        for spec in plan.measurements
-    ]
-    footer = Footer(finished="", interrupted=False, measured=len(measurements), skipped=0, failed=0)
+    count = len(measurements)
+    footer = Footer(finished="", interrupted=False, measured=count, skipped=0, failed=0)
     return Run(header=header, measurements=measurements, footer=footer)
+
+
+def run_of(plan: Plan, topology: Topology) -> Run:
+    """A run in which every measurement of a plan has its synthetic figure."""
+    return run_with(plan, topology, [measured(spec, topology) for spec in plan.measurements])

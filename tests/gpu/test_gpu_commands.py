@@ -8,13 +8,14 @@ import pytest
 from gpu_machine import machine, plan_of
 
 from tierscope.cli.gpu_flow import _chosen
-from tierscope.engine import capabilities, stream
-from tierscope.kinds.plan import PLAN_VERSION, Plan
+from tierscope.engine.query import capabilities
+from tierscope.engine.visits import living_engine
+from tierscope.model.cause import Cause
 from tierscope.model.errors import UserError
-from tierscope.model.event import Failed, Result, Skipped
-from tierscope.plans import expand, profile_named, profile_requests
-from tierscope.plans.gpu_nvbandwidth import Settings, make_cells
-from tierscope.plans.gpu_nvbandwidth_tests import TESTS
+from tierscope.model.event import Failed, Skipped, Visit
+from tierscope.recipes.nvbandwidth.cases import TESTS
+from tierscope.recipes.nvbandwidth.cells import Settings, make_cells
+from tierscope.recipes.registry import RECIPES
 
 
 def tierscope(*arguments):
@@ -51,18 +52,20 @@ def test_nvbandwidth_without_a_gpu_is_a_failure():
 @pytest.mark.usefixtures("without_gpu")
 def test_the_engine_reads_every_spec_that_plans_make_and_says_what_is_missing():
     topology = machine(gpus=2, nodes=1)
-    requests = profile_requests(profile_named("full"), topology)
-    specs = expand(requests, topology, thp=False).measurements
+    specs = RECIPES["full"].prepare(topology, thp=False).plan.measurements
     settings = Settings(topology=topology, gpus=topology.gpus)
     cells = [cell for test in TESTS for cell in make_cells(test, settings)]
     gpu = [spec for spec in specs if spec.kind.startswith("gpu")] + [cell.spec for cell in cells]
-    outcomes = [
-        event
-        for event in stream(Plan(version=PLAN_VERSION, measurements=gpu))
-        if isinstance(event, Result | Skipped | Failed)
-    ]
+    with living_engine() as engine:
+        engine.plan(gpu)
+        outcomes = [
+            event
+            for spec in gpu
+            for event in engine.visit(spec.id, 0.01)
+            if isinstance(event, Visit | Skipped | Failed)
+        ]
     assert len(outcomes) == len(gpu)
-    assert all(isinstance(event, Skipped) and "NVIDIA" in event.reason for event in outcomes)
+    assert all(isinstance(event, Skipped) and event.cause is Cause.GPU for event in outcomes)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +79,7 @@ def test_the_engine_reads_every_spec_that_plans_make_and_says_what_is_missing():
         ("1..all", [1, 2, 3]),
     ],
 )
-def test_the_story_s_gpus_are_numbered_from_0(text, numbers):
+def test_the_tour_s_gpus_are_numbered_from_0(text, numbers):
     assert [gpu.index for gpu in _chosen(machine(gpus=4), text)] == numbers
 
 

@@ -3,8 +3,10 @@
 import pytest
 from gpu_machine import machine, plan_of, run_of
 
+from tierscope.kinds.gpu_copy import explain as copies
+from tierscope.kinds.gpu_copy.copies import copies_of, describe
+from tierscope.kinds.gpu_memory import explain as memory
 from tierscope.model.topology import PcieLink
-from tierscope.report.gpu_explain import explain
 
 
 def with_gpu(topology, **update):
@@ -20,9 +22,16 @@ def with_node(topology, number, **update):
     return topology.model_copy(update={"nodes": nodes})
 
 
-def first(topology, kind="gpu-copy", efficiency=None, **given):
-    entry = run_of(plan_of(kind, topology, **given), topology).measurements[0]
-    return entry if efficiency is None else entry.model_copy(update={"efficiency": efficiency})
+def why(topology, kind="gpu-copy", efficiency=None, **given):
+    """What is said of the first measurement of a request."""
+    run = run_of(plan_of(kind, topology, **given), topology)
+    entry = run.measurements[0]
+    if efficiency is not None:
+        entry = entry.model_copy(update={"efficiency": efficiency})
+    if kind == "gpu-memory":
+        return memory.explain(entry, topology)
+    (copy,) = copies_of([entry], run)
+    return copies.explain(copy, topology)
 
 
 FASTER_CARD = {"link_max": PcieLink(speed=64.0, width=16)}
@@ -39,13 +48,13 @@ FASTER_CARD = {"link_max": PcieLink(speed=64.0, width=16)}
 )
 def test_the_pcie_link_is_the_reason_only_on_the_way_over_it(kind, given, said):
     topology = with_gpu(machine(gpus=2), **FASTER_CARD)
-    assert ("the link ran at Gen5" in explain(first(topology, kind, **given), topology)) == said
+    assert ("the link ran at Gen5" in why(topology, kind, **given)) == said
 
 
 def test_gpus_without_nvlink_go_over_pcie():
     topology = machine(gpus=2, nodes=1)
     topology = with_gpu(topology, nvlinks=[], **FASTER_CARD)
-    assert "the link ran at Gen5" in explain(first(topology, from_="gpu:1", to="gpu:0"), topology)
+    assert "the link ran at Gen5" in why(topology, from_="gpu:1", to="gpu:0")
 
 
 @pytest.mark.parametrize(
@@ -53,30 +62,30 @@ def test_gpus_without_nvlink_go_over_pcie():
 )
 def test_another_node_of_the_same_package_is_not_over_the_interconnect(package, said):
     topology = with_node(machine(gpus=1, nodes=2), 1, package=package)
-    assert explain(first(topology, from_="node:1", to="gpu:0"), topology).endswith(said)
+    assert why(topology, from_="node:1", to="gpu:0").endswith(said)
 
 
 def test_memory_without_cpus_beside_the_gpus_own_node_is_as_near():
     topology = with_node(machine(gpus=1, nodes=2), 1, cpus=[], package=0)
-    assert "node 1" not in explain(first(topology, from_="node:1", to="gpu:0"), topology)
+    assert "node 1" not in why(topology, from_="node:1", to="gpu:0")
 
 
 @pytest.mark.parametrize(("size", "cached"), [("16m", True), ("1g", False)])
 @pytest.mark.parametrize(
-    ("update", "why"),
-    [({"memory_clock_hz": None}, "NVML, which did not tell them"), ({"mig": True}, "MIG")],
+    ("update", "said"),
+    [({"memory_clock_hz": None}, "NVML, which did not report them"), ({"mig": True}, "MIG")],
 )
-def test_only_small_arrays_may_come_out_of_the_l2(size, cached, update, why):
+def test_only_small_arrays_may_come_out_of_the_l2(size, cached, update, said):
     topology = with_gpu(machine(gpus=1), **update)
-    text = explain(first(topology, "gpu-memory", op="triad", size=size), topology)
+    text = why(topology, "gpu-memory", op="triad", size=size)
     assert ("L2" in text) == cached
-    assert (why in text) != cached
+    assert (said in text) != cached
 
 
 @pytest.mark.parametrize(("size", "cached"), [("16m", True), ("1g", False)])
 def test_only_small_copies_inside_a_gpu_may_stay_in_the_l2(size, cached):
     topology = machine(gpus=1)
-    text = explain(first(topology, from_="gpu:0", to="gpu:0", size=size), topology)
+    text = why(topology, from_="gpu:0", to="gpu:0", size=size)
     assert ("L2" in text) == cached
 
 
@@ -85,13 +94,18 @@ def test_only_small_copies_inside_a_gpu_may_stay_in_the_l2(size, cached):
     [("64k", 0.2, True), ("64k", 0.0, False), ("4m", 0.5, False), ("64k", 0.85, False)],
 )
 def test_starting_a_copy_is_blamed_for_small_ones_below_their_limit(size, efficiency, said):
+    text = why(machine(gpus=1), efficiency=efficiency, from_="node:0", to="gpu:0", size=size)
+    assert ("starting a copy takes" in text) == said
+
+
+def test_copies_without_a_plan_of_this_version_are_left_unexplained():
     topology = machine(gpus=1)
-    entry = first(topology, efficiency=efficiency, from_="node:0", to="gpu:0", size=size)
-    assert ("time to start one" in explain(entry, topology)) == said
-
-
-def test_transfers_of_another_kind_are_left_unexplained():
-    entry = first(machine(gpus=1), from_="node:0", to="gpu:0")
-    (one,) = entry.pattern["transfers"]
-    pattern = {**entry.pattern, "transfers": [{**one, "engine": "teleport"}]}
-    assert explain(entry.model_copy(update={"pattern": pattern}), machine(gpus=1)) == ""
+    run = run_of(plan_of("gpu-copy", topology, from_="node:0", to="gpu:0"), topology)
+    (planned,) = run.header.plan["measurements"]
+    (one,) = planned["transfers"]
+    plan = {"measurements": [{**planned, "transfers": [{**one, "engine": "teleport"}]}]}
+    for given in (plan, {"measurements": []}):
+        header = run.header.model_copy(update={"plan": given})
+        (copy,) = copies_of(run.measurements, run.model_copy(update={"header": header}))
+        assert copies.explain(copy, topology) == ""
+        assert describe(copy) == "node:0 -> gpu:0, ce, pinned, 1 stream"

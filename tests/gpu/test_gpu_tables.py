@@ -7,14 +7,15 @@ import pytest
 from gpu_machine import machine, plan_of, run_of
 from rich.console import Console
 
-from tierscope.report.gpu_tables import describe
+from tierscope.kinds.gpu_copy.copies import copies_of, describe
+from tierscope.kinds.views import VIEWS
 from tierscope.report.run import show_run
 
 
 def names(**given):
     topology = machine(gpus=1)
     run = run_of(plan_of("gpu-copy", topology, from_="node:0", to="gpu:0", **given), topology)
-    return [describe(entry) for entry in run.measurements]
+    return [describe(copy) for copy in copies_of(run.measurements, run)]
 
 
 def test_a_copy_s_name_tells_rows_memory_and_pages():
@@ -36,7 +37,7 @@ def shown(**given):
         for size in [entry.pattern["size"]]
     ]
     console = Console(file=io.StringIO(), width=100, highlight=False)
-    show_run(console, run.model_copy(update={"measurements": measurements}), Path("run"))
+    show_run(console, run.model_copy(update={"measurements": measurements}), Path("run"), VIEWS)
     return " ".join(console.file.getvalue().split())
 
 
@@ -69,4 +70,5 @@ def test_a_matrix_says_what_memory_and_rows_it_is_of(given, said):
 def test_a_set_s_name_tells_the_end_that_its_transfers_share(name, said):
     topology = machine(gpus=3, nodes=1)
     run = run_of(plan_of("gpu-together", topology, set=name), topology)
-    assert [describe(entry).partition(", gpu:")[0] for entry in run.measurements] == said
+    copies = copies_of(run.measurements, run)
+    assert [describe(copy).partition(", gpu:")[0] for copy in copies] == said

@@ -4,34 +4,33 @@ import json
 import os
 import signal
 from importlib import import_module
-from pathlib import Path
 
 import pytest
-from gpu_machine import machine
+from gpu_machine import machine, missing
 
-from tierscope.cli import nvbandwidth_flow
-from tierscope.model.event import Capabilities, Capability, Result, Skipped
+from tierscope.model.cause import Cause
+from tierscope.model.event import Capabilities, Capability, Failed, Skipped
+from tierscope.model.run import Measurement
 from tierscope.model.topology import Topology
-from tierscope.plans.gpu_nvbandwidth import Settings, make_cells
-from tierscope.plans.gpu_nvbandwidth_tests import TESTS
-from tierscope.report.gpu_nvbandwidth import Outcome
-from tierscope.runs.record import measurement_of
+from tierscope.recipes.nvbandwidth import command
+from tierscope.recipes.nvbandwidth.cases import TESTS
+from tierscope.recipes.nvbandwidth.cells import Settings, make_cells
+from tierscope.recipes.nvbandwidth.output import Outcome
 
 MEASURE = import_module("tierscope.runs.measure")
-ENGINE = Path(__file__).parents[2] / "engine" / "gpu"
-DETAIL = "2 GPUs, CUDA runtime 13.0, driver takes CUDA 13.1"
+VERSIONS = {"cuda_runtime": "13.0", "cuda_driver": "13.1"}
 TWO_TESTS = ["-t", "host_to_device_memcpy_ce", "device_to_host_memcpy_ce"]
 
 
 @pytest.fixture
 def gpus(monkeypatch: pytest.MonkeyPatch, fake_engine) -> Topology:
     """Let two GPUs seem to be there, and the fake engine measure them."""
-    gpu = Capability(name="gpu", available=True, detail=DETAIL)
-    fields = {"engine": "0", "plan_version": 1, "git_commit": "", "compiler": "", "isas": []}
+    gpu = Capability(name="gpu", available=True, detail="2 GPUs", versions=VERSIONS)
+    fields = {"engine": "0", "plan_version": 2, "git_commit": "", "compiler": "", "isas": []}
     found = Capabilities.model_validate({**fields, "capabilities": [gpu]})
     topology = machine(gpus=2)
-    monkeypatch.setattr(nvbandwidth_flow, "capabilities", lambda: found)
-    monkeypatch.setattr(nvbandwidth_flow, "discover", lambda: topology)
+    monkeypatch.setattr(command, "capabilities", lambda: found)
+    monkeypatch.setattr(command, "discover", lambda: topology)
     return topology
 
 
@@ -39,14 +38,14 @@ def gpus(monkeypatch: pytest.MonkeyPatch, fake_engine) -> Topology:
 def interrupted(monkeypatch: pytest.MonkeyPatch, fake_engine) -> None:
     """Let Ctrl-C come once the first measurement has ended, while the second one is under way."""
     fake_engine("slow@2")
-    watch = nvbandwidth_flow._Printer.watch
+    watch = command._Printer.watch
 
     def watch_and_interrupt(printer, event):
         watch(printer, event)
-        if isinstance(event, Result) and event.stop != "interrupted":
+        if isinstance(event, Measurement) and event.stop != "interrupted":
             os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr(nvbandwidth_flow._Printer, "watch", watch_and_interrupt)
+    monkeypatch.setattr(command._Printer, "watch", watch_and_interrupt)
 
 
 def cases(text: str) -> list[dict]:
@@ -55,13 +54,13 @@ def cases(text: str) -> list[dict]:
 
 @pytest.mark.usefixtures("gpus")
 def test_all_measured_is_passed_and_0(capsys):
-    assert nvbandwidth_flow.run([*TWO_TESTS, "--json"]) == 0
+    assert command.run([*TWO_TESTS, "--json"]) == 0
     assert [entry["status"] for entry in cases(capsys.readouterr().out)] == ["Passed", "Passed"]
 
 
 @pytest.mark.usefixtures("gpus", "interrupted")
 def test_an_interruption_is_an_error_of_what_it_cut_and_130(capsys):
-    assert nvbandwidth_flow.run([*TWO_TESTS, "--json"]) == 130
+    assert command.run([*TWO_TESTS, "--json"]) == 130
     first, second = cases(capsys.readouterr().out)
     assert (first["status"], first["error"]) == ("Error", "interrupted")
     assert (second["status"], second["error"]) == ("Error", "interrupted")
@@ -71,7 +70,7 @@ def test_an_interruption_is_an_error_of_what_it_cut_and_130(capsys):
 
 @pytest.mark.usefixtures("gpus", "interrupted")
 def test_text_of_an_interrupted_run_has_all_that_was_measured(capsys):
-    assert nvbandwidth_flow.run(TWO_TESTS) == 130
+    assert command.run(TWO_TESTS) == 130
     text = capsys.readouterr().out
     assert "SUM host_to_device_memcpy_ce" in text
     assert "Error: host_to_device_memcpy_ce: interrupted\n" in text
@@ -80,7 +79,7 @@ def test_text_of_an_interrupted_run_has_all_that_was_measured(capsys):
 
 @pytest.mark.usefixtures("gpus", "interrupted")
 def test_perf_lines_of_an_interrupted_run_give_no_sum_of_a_part(capsys):
-    assert nvbandwidth_flow.run([*TWO_TESTS, "--format", "perf"]) == 130
+    assert command.run([*TWO_TESTS, "--format", "perf"]) == 130
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.count("interrupted\n") == 2
@@ -90,7 +89,7 @@ def test_perf_lines_of_an_interrupted_run_give_no_sum_of_a_part(capsys):
 @pytest.mark.parametrize("faults", ["skip@1", "fail@2", "skip"])
 def test_a_gpu_that_is_full_or_missing_is_an_error_and_1(faults, fake_engine, capsys):
     fake_engine(faults)
-    assert nvbandwidth_flow.run(["-t", "0", "--json"]) == 1
+    assert command.run(["-t", "0", "--json"]) == 1
     (entry,) = cases(capsys.readouterr().out)
     assert entry["status"] == "Error"
     assert "told to" in entry["error"]
@@ -99,7 +98,7 @@ def test_a_gpu_that_is_full_or_missing_is_an_error_and_1(faults, fake_engine, ca
 @pytest.mark.usefixtures("gpus")
 def test_an_engine_that_dies_costs_none_of_what_was_measured(fake_engine, capsys):
     fake_engine("exit3@2")
-    assert nvbandwidth_flow.run([*TWO_TESTS, "--json"]) == 1
+    assert command.run([*TWO_TESTS, "--json"]) == 1
     first, second = cases(capsys.readouterr().out)
     assert (first["status"], second["status"]) == ("Error", "Passed")
     assert first["cells"][0]["status"] == "measured"
@@ -107,7 +106,7 @@ def test_an_engine_that_dies_costs_none_of_what_was_measured(fake_engine, capsys
 
 @pytest.mark.usefixtures("gpus")
 def test_the_banner_has_the_runtime_s_and_the_driver_s_version(capsys):
-    nvbandwidth_flow.run(["-t", "0"])
+    command.run(["-t", "0"])
     text = capsys.readouterr().out
     assert "CUDA Runtime Version: 13000\nCUDA Driver Version: 13010\n" in text
 
@@ -123,67 +122,51 @@ def test_the_banner_has_the_runtime_s_and_the_driver_s_version(capsys):
 def test_pci_domains_have_eight_digits(address, printed):
     topology = machine(gpus=1)
     gpu = topology.gpus[0].model_copy(update={"address": address})
-    named = nvbandwidth_flow._devices(topology.model_copy(update={"gpus": [gpu]}))
+    named = command._devices(topology.model_copy(update={"gpus": [gpu]}))
     assert named == [f"0: NVIDIA H100 80GB HBM3 ({printed})"]
 
 
 @pytest.mark.usefixtures("gpus")
 def test_too_large_a_buffer_is_one_line(capsys):
-    assert nvbandwidth_flow.run(["-b", "5000000"]) == 1
+    assert command.run(["-b", "5000000"]) == 1
     said = "tierscope: nvbandwidth: --bufferSize: 5000000 MiB are more than 4194304\n"
     assert capsys.readouterr().err == said
 
 
 @pytest.mark.usefixtures("gpus")
-def test_what_looks_wrong_goes_to_stderr_in_one_line(capsys, monkeypatch):
+def test_warnings_go_to_stderr_in_one_line(capsys, monkeypatch):
     monkeypatch.setattr(MEASURE, "read_settings", lambda _: {"governor": "powersave"})
-    assert nvbandwidth_flow.run(["-t", "0", "--json"]) == 0
+    assert command.run(["-t", "0", "--json"]) == 0
     captured = capsys.readouterr()
     cases(captured.out)
     assert captured.err == (
-        "tierscope: nvbandwidth: What looks wrong: the frequency governor is powersave, "
-        "not performance.\n"
+        "tierscope: nvbandwidth: Warnings: the frequency governor is powersave, not performance.\n"
     )
 
 
 @pytest.mark.usefixtures("gpus")
-def test_nothing_is_said_where_nothing_looks_wrong(capsys, monkeypatch):
+def test_nothing_is_said_without_warnings(capsys, monkeypatch):
     monkeypatch.setattr(MEASURE, "read_settings", lambda _: {})
-    assert nvbandwidth_flow.run(["-t", "0"]) == 0
+    assert command.run(["-t", "0"]) == 0
     assert capsys.readouterr().err == ""
 
 
-def skipped(reason: str) -> Outcome:
+def outcome_of(event_type: type, cause: Cause, reason: str) -> Outcome:
+    """A test case of whose cells none has a value, for one reason."""
     topology = machine(gpus=2)
     cells = make_cells(TESTS[4], Settings(topology=topology, gpus=topology.gpus))
     made = Outcome(TESTS[4], 2, cells)
     for cell in cells:
-        event = Skipped(id=cell.spec.id, reason=reason)
-        made.found[cell.spec.id] = measurement_of(cell.spec, event, None)
+        event = event_type(id=cell.spec.id, cause=cause, reason=reason)
+        made.found[cell.spec.id] = missing(cell.spec, event)
     return made
 
 
-@pytest.mark.parametrize(
-    ("reason", "status"),
-    [
-        ("GPU 0 cannot reach GPU 1's memory directly", "Waived"),
-        ("GPU 0 has compute capability 8; bulk copies (TMA) need 9", "Waived"),
-        ("GPU 0 has no bulk copies (TMA)", "Waived"),
-        ("GPU 0 has 0.5 GiB of memory free; another 1.0 GiB are needed", "Error"),
-        ("there is no GPU 1; GPUs 0 to 0 can be used", "Error"),
-    ],
-)
-def test_only_what_hardware_is_not_able_to_do_is_waived(reason, status):
-    assert skipped(reason).status == status
-
-
-@pytest.mark.parametrize(
-    ("file", "words"),
-    [
-        ("device.cpp", "cannot reach GPU {}'s memory directly"),
-        ("copies.cpp", "bulk copies (TMA) need 9"),
-        ("chase.cpp", "has no bulk copies (TMA)"),
-    ],
-)
-def test_the_engine_still_says_so_in_these_words(file, words):
-    assert words in (ENGINE / file).read_text()
+@pytest.mark.parametrize("reason", ["GPU 0 cannot reach GPU 1's memory directly", "-", ""])
+@pytest.mark.parametrize("cause", list(Cause))
+def test_only_what_the_hardware_cannot_do_is_waived_whatever_the_reason_says(
+    cause: Cause, reason: str
+) -> None:
+    waived = cause in (Cause.PEER, Cause.GPU_FEATURE)
+    assert outcome_of(Skipped, cause, reason).status == ("Waived" if waived else "Error")
+    assert outcome_of(Failed, cause, reason).status == "Error"

@@ -1,6 +1,6 @@
 """A run whose every name would like to be something else."""
 
-from tests import made_up
+from tests import synthetic
 
 from tierscope.model.run import Limit, Run
 
@@ -22,7 +22,7 @@ STRINGS = (
 
 def hostile_run() -> Run:
     """Every text of a run file that comes from a machine or a user."""
-    maker = made_up.Maker()
+    maker = synthetic.Maker()
     measurements = []
     for number, text in enumerate(STRINGS):
         limit = Limit(value=40e9, unit="B/s", link=text, formula=text, source=text)
@@ -44,10 +44,10 @@ def hostile_run() -> Run:
         for i, m in enumerate(measurements)
         if m.kind in STRINGS
     ]  # fmt: skip
-    machine = made_up.header().machine
+    machine = synthetic.header().machine
     nasty = STRINGS[0]
-    topology = made_up.topology().model_copy(update={"host": nasty, "cpu_model": STRINGS[5]})
-    return made_up.run(
+    topology = synthetic.topology().model_copy(update={"host": nasty, "cpu_model": STRINGS[5]})
+    return synthetic.run(
         measurements,
         skipped,
         host=nasty,

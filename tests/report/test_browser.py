@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from tests import made_up
+from tests import synthetic
 from tests.report.browser import Page, browser
 from tests.report.hostile import STRINGS, hostile_run
 
 from tierscope.analysis.compare import compare
-from tierscope.report.html import render_report
+from tierscope.kinds.views import VIEWS
+from tierscope.report.html.page import render_report
 from tierscope.report.html.compare import render_comparison
 
 WIDTHS = (360, 800, 1440)
@@ -30,13 +31,13 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("report") / "report.html"
-    path.write_text(render_report([("made-up", made_up.full())]))
+    path.write_text(render_report([("made-up", synthetic.full())], VIEWS))
     return path
 
 
 @pytest.fixture(scope="module")
 def comparison(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    runs = [(name, made_up.full(seed)) for seed, name in enumerate(("first", "second", "third"))]
+    runs = [(name, synthetic.full(seed)) for seed, name in enumerate(("first", "second", "third"))]
     found = [compare(runs[0], run, 0.02, comparisons=2) for run in runs[1:]]
     path = tmp_path_factory.mktemp("comparison") / "comparison.html"
     path.write_text(render_comparison(runs, found))
@@ -106,7 +107,7 @@ def test_a_button_saves_the_picture_s_rows_as_csv(page: Page, report: Path) -> N
 def test_the_whole_run_is_one_csv(page: Page, report: Path) -> None:
     page.open(report)
     text = _saved(page, page.driver.find_element(By.CSS_SELECTOR, ".heading button.csv"))
-    assert len(list(csv.DictReader(io.StringIO(text)))) == len(made_up.full().measurements)
+    assert len(list(csv.DictReader(io.StringIO(text)))) == len(synthetic.full().measurements)
 
 
 def _saved(page: Page, button: object) -> str:
@@ -148,7 +149,7 @@ def test_it_prints(opened: Page) -> None:
 def test_hostile_names_do_nothing(page: Page, tmp_path: Path) -> None:
     run = hostile_run()
     path = tmp_path / "hostile.html"
-    path.write_text(render_report([(STRINGS[0], run)]))
+    path.write_text(render_report([(STRINGS[0], run)], VIEWS))
     page.messages()
     page.requests()
     page.open(path)
@@ -176,11 +177,11 @@ def test_hostile_names_do_nothing_in_a_comparison(page: Page, tmp_path: Path) ->
 
 
 def test_a_cut_run_and_an_emulated_one_say_so(page: Page, tmp_path: Path) -> None:
-    cut = made_up.run(made_up.memory_measurements(made_up.Maker())[:20], finished=False)
-    emulated = made_up.run([made_up.Maker().make("latency", "node:0", "node:0", {}, 90.0, "ns")],
-                           emulated=True)  # fmt: skip
+    cut = synthetic.run(synthetic.memory_measurements(synthetic.Maker())[:20], finished=False)
+    latency = synthetic.Maker().make("latency", "node:0", "node:0", {}, 90.0, "ns")
+    emulated = synthetic.run([latency], emulated=True)
     path = tmp_path / "two.html"
-    path.write_text(render_report([("cut", cut), ("emulated", emulated)]))
+    path.write_text(render_report([("cut", cut), ("emulated", emulated)], VIEWS))
     page.open(path)
     texts = page.script("return [...document.querySelectorAll('article')].map(a => a.innerText)")
     assert "This run was cut" in texts[0]

@@ -8,17 +8,17 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from tests import made_up
+from tests import synthetic
 from tests.report.hostile import STRINGS, hostile_run
 from typer.testing import CliRunner
 
 from tierscope.cli.app import app
+from tierscope.kinds.views import VIEWS
 from tierscope.model.errors import UserError
 from tierscope.model.event import Evidence
 from tierscope.model.run import Limit, Measurement, Run
-from tierscope.report.html import render_report
 from tierscope.report.html.machine import best_to
-from tierscope.report.html.page import harmless
+from tierscope.report.html.page import harmless, render_report
 from tierscope.report.sentences import sentences
 
 MEGABYTE = 1_000_000
@@ -26,7 +26,7 @@ MEGABYTE = 1_000_000
 
 @pytest.fixture(scope="module")
 def page() -> str:
-    return render_report([("made-up", made_up.full())])
+    return render_report([("made-up", synthetic.full())], VIEWS)
 
 
 def test_it_names_no_address_to_load_anything_from(page: str) -> None:
@@ -47,11 +47,11 @@ def test_every_picture_has_its_method_and_a_button_for_its_data(page: str) -> No
 def test_the_page_s_csv_has_every_measurement(page: str) -> None:
     packed = json.loads(re.findall(r'id="run1-data">(.*?)</script>', page)[0])
     lines = json.loads(gzip.decompress(base64.b64decode(packed)))
-    assert len(lines) == 1 + len(made_up.full().measurements)
+    assert len(lines) == 1 + len(synthetic.full().measurements)
 
 
 def test_ten_thousand_results_stay_under_three_megabytes() -> None:
-    maker = made_up.Maker(n=12)
+    maker = synthetic.Maker(n=12)
     made = [
         maker.make(
             "bandwidth", f"node:{k % 25}", f"node:{k // 25 % 25}",
@@ -61,7 +61,7 @@ def test_ten_thousand_results_stay_under_three_megabytes() -> None:
         )
         for k in range(10_000)
     ]  # fmt: skip
-    assert len(render_report([("big", made_up.run(made))]).encode()) < 3 * MEGABYTE
+    assert len(render_report([("big", synthetic.run(made))], VIEWS).encode()) < 3 * MEGABYTE
 
 
 class _Elements(HTMLParser):
@@ -77,7 +77,7 @@ class _Elements(HTMLParser):
 
 def test_hostile_names_make_no_element_and_no_handler() -> None:
     found = _Elements()
-    found.feed(render_report([(STRINGS[0], hostile_run())]))
+    found.feed(render_report([(STRINGS[0], hostile_run())], VIEWS))
     assert found.scripts == 2
     assert found.handlers == []
 
@@ -93,13 +93,13 @@ def test_numbers_and_plain_text_stay_as_they_are(cell: str) -> None:
 
 
 def test_the_drawing_gets_the_best_figure_of_each_part() -> None:
-    found = best_to(made_up.full())
+    found = best_to(synthetic.full())
     assert found["node 0"].startswith("277")
     assert found["gpu:0"] == "26.2 GB/s"
 
 
 def test_three_sentences_say_best_left_over_and_wrong() -> None:
-    first, second, third = sentences(made_up.full())
+    first, second, third = sentences(synthetic.full(), VIEWS)
     assert "fastest path is gpu:0's own memory" in first
     assert "on node:1 → gpu:0" in second
     assert "67% of the 31.5 GB/s of PCIe 4.0 x16" in second
@@ -107,53 +107,53 @@ def test_three_sentences_say_best_left_over_and_wrong() -> None:
 
 
 def test_paths_that_are_alike_have_no_slowest() -> None:
-    maker = made_up.Maker()
+    maker = synthetic.Maker()
     made = [
         maker.make("bandwidth", "node:0", target, {"operation": "read"}, rate)
         for target, rate in (("node:0", 30e9), ("node:1", 30.2e9))
     ]
-    first = sentences(made_up.run(made))[0]
+    first = sentences(synthetic.run(made), VIEWS)[0]
     assert first.startswith("Both paths are within 1% of each other, as node:0 → node:1, 30.19")
 
 
-def _rough(maker: made_up.Maker, **pattern: object) -> Measurement:
+def _rough(maker: synthetic.Maker, **pattern: object) -> Measurement:
     """A measurement whose median is twice what its interval is sure of."""
     made = maker.make("bandwidth", "node:0", "node:0", pattern, 40e9)
     return made.model_copy(update={"ci_low": 15e9, "ci_high": 45e9})
 
 
 def test_a_rough_figure_is_no_best_one() -> None:
-    maker = made_up.Maker()
+    maker = synthetic.Maker()
     sure = maker.make("bandwidth", "node:0", "node:0", {"operation": "read"}, 30e9)
-    run = made_up.run([_rough(maker, operation="rmw"), sure])
-    assert "30" in sentences(run)[0]
-    assert "read" in sentences(run)[0]
+    run = synthetic.run([_rough(maker, operation="rmw"), sure])
+    assert "30" in sentences(run, VIEWS)[0]
+    assert "read" in sentences(run, VIEWS)[0]
     assert best_to(run)["node 0"].startswith("30")
 
 
 def test_the_latency_said_is_memory_s_and_of_one_kind_for_all_paths() -> None:
-    maker = made_up.Maker()
+    maker = synthetic.Maker()
     chases = [
         ("node:0", "page-random", 1 << 30, 80.0),
         ("node:0", "random", 1 << 30, 110.0),
         ("node:0", "random", 1 << 20, 4.0),
         ("node:1", "random", 1 << 30, 190.0),
     ]
-    run = made_up.run(
+    run = synthetic.run(
         [
             maker.make("latency", "node:0", target, {"order": order, "size": size, "pages": "thp"},
                        value, "ns")
             for target, order, size, value in chases
         ]
     )  # fmt: skip
-    first = sentences(run)[0]
+    first = sentences(run, VIEWS)[0]
     assert "from node:0 → node:0, 110" in first
     assert "to node:0 → node:1, 190" in first
 
 
 def test_the_latency_said_of_one_path_is_that_of_the_plain_chase() -> None:
-    maker = made_up.Maker()
-    run = made_up.run(
+    maker = synthetic.Maker()
+    run = synthetic.run(
         [
             maker.make(
                 "latency", "node:0", "node:0", {"order": order, "size": 1 << 30}, value, "ns"
@@ -161,96 +161,96 @@ def test_the_latency_said_of_one_path_is_that_of_the_plain_chase() -> None:
             for order, value in (("page-random", 80.0), ("random", 110.0))
         ]
     )
-    assert "110" in sentences(run)[0]
+    assert "110" in sentences(run, VIEWS)[0]
 
 
 def test_a_cache_s_latency_is_not_called_memory_s() -> None:
-    made = made_up.Maker().make("latency", "node:0", "node:0", {"size": 1 << 20}, 4.0, "ns")
-    assert "latency is" not in sentences(made_up.run([made]))[0].lower()
+    made = synthetic.Maker().make("latency", "node:0", "node:0", {"size": 1 << 20}, 4.0, "ns")
+    assert "latency is" not in sentences(synthetic.run([made]), VIEWS)[0].lower()
 
 
 def test_what_the_caches_hold_is_not_called_a_path_s_best() -> None:
-    maker = made_up.Maker()
+    maker = synthetic.Maker()
     small, large = (
         maker.make("bandwidth", "node:0", "node:0", {"operation": "read"}, value).model_copy(
             update={"evidence": Evidence(region_bytes=size)}
         )
         for value, size in ((400e9, 16 << 10), (33.5e9, 4 << 30))
     )
-    run = made_up.run([small, large])
-    assert " 33" in sentences(run)[0]
+    run = synthetic.run([small, large])
+    assert " 33" in sentences(run, VIEWS)[0]
     assert best_to(run)["node 0"].startswith("33")
-    assert "the caches can hold" in sentences(made_up.run([small]))[0]
+    assert "the caches can hold" in sentences(synthetic.run([small]), VIEWS)[0]
 
 
 def test_what_an_l2_holds_is_not_called_a_gpu_s_best() -> None:
-    maker = made_up.Maker()
+    maker = synthetic.Maker()
     made = [
         maker.make("gpu-memory", "gpu:0", "gpu:0", {"operation": "read", "size": size}, rate)
         for size, rate in ((16 << 20, 7570e9), (4 << 30, 4330e9))
     ]
-    assert "memory gives is 43" in sentences(made_up.run(made))[0]
-    assert "the caches can hold" in sentences(made_up.run(made[:1]))[0]
+    assert "memory gives is 43" in sentences(synthetic.run(made), VIEWS)[0]
+    assert "the caches can hold" in sentences(synthetic.run(made[:1]), VIEWS)[0]
 
 
 def test_an_emulated_machine_leaves_nothing_on_the_table() -> None:
-    run = made_up.run(made_up.memory_measurements(made_up.Maker()), emulated=True)
-    assert "cannot be said" in sentences(run)[1]
+    run = synthetic.run(synthetic.memory_measurements(synthetic.Maker()), emulated=True)
+    assert "cannot be said" in sentences(run, VIEWS)[1]
 
 
 def test_a_set_is_named_by_its_ends_and_has_its_limit() -> None:
-    maker = made_up.Maker()
+    maker = synthetic.Maker()
     limit = Limit(value=252e9, unit="B/s", link="four links", formula="", source="")
     pattern = {"transfers": "sum of gpu:0 → node:0, gpu:1 → node:0"}
     sets = [
         maker.make("gpu-copy", source, destination, pattern, rate, limit=limit)
         for source, destination, rate in (("gpu:0-1", "node:0", 150e9), ("node:0", "gpu:0-1", 2e11))
     ]
-    first, second, _ = sentences(made_up.run(sets))
+    first, second, _ = sentences(synthetic.run(sets), VIEWS)
     assert "of what ran at once the most is node:0 → gpu:0-1, " in first
     assert second.startswith("Furthest below its limit is gpu:0-1 → node:0, 1")
 
 
 def test_latencies_are_not_said_to_lack_a_link_s_rate() -> None:
-    run = made_up.run(made_up.latency_measurements(made_up.Maker()))
-    assert sentences(run)[1].endswith("latencies have no theoretical limit here.")
+    run = synthetic.run(synthetic.latency_measurements(synthetic.Maker()))
+    assert sentences(run, VIEWS)[1].endswith("latencies have no theoretical limit here.")
 
 
 def test_a_run_that_is_all_right_has_nothing_wrong() -> None:
-    run = made_up.run(made_up.memory_measurements(made_up.Maker()))
-    assert sentences(run)[2].startswith("Nothing looks wrong")
+    run = synthetic.run(synthetic.memory_measurements(synthetic.Maker()))
+    assert sentences(run, VIEWS)[2].startswith("Nothing looks wrong")
 
 
 def _impossible() -> Measurement:
-    return made_up.Maker().make("bandwidth", "node:0", "node:0", {}, 1.3 * made_up.DDR.value,
-                                limit=made_up.DDR)  # fmt: skip
+    return synthetic.Maker().make("bandwidth", "node:0", "node:0", {}, 1.3 * synthetic.DDR.value,
+                                limit=synthetic.DDR)  # fmt: skip
 
 
 def _short() -> Measurement:
-    link = made_up.PCIE.model_copy(update={"link": "PCIe 4.0 x8 at 0000:17:00.0: able to x16"})
-    return made_up.Maker().make("gpu-copy", "node:0", "gpu:0", {}, 12e9, limit=link)
+    link = synthetic.PCIE.model_copy(update={"link": "PCIe 4.0 x8 at 0000:17:00.0: able to x16"})
+    return synthetic.Maker().make("gpu-copy", "node:0", "gpu:0", {}, 12e9, limit=link)
 
 
 @pytest.mark.parametrize(
     ("run", "said"),
     [
-        (made_up.run([], finished=False), "was cut after 0"),
-        (made_up.run([], emulated=True), "emulated in software"),
-        (made_up.run([], environment={"governor": "powersave"}), "governor is powersave"),
-        (made_up.run([], [_impossible()]), "reaches 130"),
-        (made_up.run([], [_short()]), "runs below what it is able to"),
+        (synthetic.run([], finished=False), "was cut after 0"),
+        (synthetic.run([], emulated=True), "emulated in software"),
+        (synthetic.run([], environment={"governor": "powersave"}), "governor is powersave"),
+        (synthetic.run([], [_impossible()]), "reaches 130"),
+        (synthetic.run([], [_short()]), "runs below what it is able to"),
     ],
 )
 def test_what_looks_wrong(run: Run, said: str) -> None:
-    assert said in sentences(run)[2]
+    assert said in sentences(run, VIEWS)[2]
 
 
 def test_a_run_without_figures_says_so() -> None:
-    assert "Nothing was measured" in render_report([("run", made_up.run([]))])
+    assert "Nothing was measured" in render_report([("run", synthetic.run([]))], VIEWS)
 
 
 def test_a_torn_file_is_reported_as_far_as_it_goes(tmp_path: Path) -> None:
-    file = made_up.write(made_up.full(), tmp_path / "torn.jsonl")
+    file = synthetic.write(synthetic.full(), tmp_path / "torn.jsonl")
     content = file.read_bytes()
     file.write_bytes(content[: len(content) // 2])
     out = tmp_path / "torn.html"
@@ -260,7 +260,7 @@ def test_a_torn_file_is_reported_as_far_as_it_goes(tmp_path: Path) -> None:
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    file = made_up.write(made_up.run([]), tmp_path / "run.jsonl")
+    file = synthetic.write(synthetic.run([]), tmp_path / "run.jsonl")
     done = CliRunner().invoke(app, ["report", str(file), "-o", str(tmp_path / "no" / "x.html")])
     assert isinstance(done.exception, UserError)
     assert "cannot be written" in str(done.exception)

@@ -1,16 +1,19 @@
 """Pictures of streams, atomics, mapping, orders and strides."""
 
 import pytest
-from tests import made_up
+from tests import synthetic
 
-from tierscope.report.pictures import Picture, kinds_in, pictures_of
+from tierscope.kinds.views import VIEWS
+from tierscope.report.pictures.of_run import pictures_of
+from tierscope.report.pictures.picture import Picture
+from tierscope.report.view import kinds_in
 
 
 @pytest.fixture(scope="module")
 def pictures() -> list[Picture]:
-    run = made_up.run(made_up.pattern_measurements(made_up.Maker()),
-                      made_up.memory_measurements(made_up.Maker()))  # fmt: skip
-    return [picture for kind in kinds_in(run) for picture in pictures_of(run, kind)]
+    run = synthetic.run(synthetic.pattern_measurements(synthetic.Maker()),
+                      synthetic.memory_measurements(synthetic.Maker()))  # fmt: skip
+    return [picture for kind in kinds_in(run, VIEWS) for picture in pictures_of(run, kind, VIEWS)]
 
 
 @pytest.mark.parametrize(

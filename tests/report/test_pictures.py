@@ -3,27 +3,28 @@
 import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
-from typing import Any
 
 import pytest
-from tests import made_up
+from tests import synthetic
 from tests.report.hostile import hostile_run
 from typer.testing import CliRunner
 
-from tierscope.analysis.flat import flat
 from tierscope.cli.app import app
+from tierscope.kinds.views import VIEWS
 from tierscope.model.run import Run
-from tierscope.report.pictures import Picture, kinds_in, pictures_of, svg_for_file, svg_for_page
-from tierscope.report.pictures.draw import DARK, LIGHT
+from tierscope.report.pictures.draw import DARK, LIGHT, svg_for_file, svg_for_page
+from tierscope.report.pictures.of_run import pictures_of
+from tierscope.report.pictures.picture import Picture
+from tierscope.report.view import kinds_in
 
 
 def all_pictures(run: Run) -> list[Picture]:
-    return [picture for kind in kinds_in(run) for picture in pictures_of(run, kind)]
+    return [picture for kind in kinds_in(run, VIEWS) for picture in pictures_of(run, kind, VIEWS)]
 
 
 @pytest.fixture(scope="module")
 def pictures() -> list[Picture]:
-    return all_pictures(made_up.full())
+    return all_pictures(synthetic.full())
 
 
 @pytest.mark.parametrize(
@@ -68,8 +69,8 @@ def test_the_size_of_half_the_peak_is_named(pictures: list[Picture]) -> None:
 
 
 def test_a_kind_that_nobody_knows_gets_bars() -> None:
-    maker = made_up.Maker()
-    run = made_up.run([maker.make("page-faults", "node:0", "node:0", {"pages": pages}, 1e6, "1/s",
+    maker = synthetic.Maker()
+    run = synthetic.run([maker.make("page-faults", "node:0", "node:0", {"pages": pages}, 1e6, "1/s",
                                   metric="faults") for pages in ("base", "thp")])  # fmt: skip
     assert [picture.title for picture in all_pictures(run)] == ["Page faults: faults"]
 
@@ -124,63 +125,11 @@ def test_hostile_text_stays_text_in_a_file() -> None:
 
 @pytest.mark.parametrize(("form", "start"), [("png", b"\x89PNG"), ("svg", b"<svg")])
 def test_pictures_as_files(tmp_path: Path, form: str, start: bytes) -> None:
-    run = made_up.run(made_up.memory_measurements(made_up.Maker())[:30])
-    file = made_up.write(run, tmp_path / "run.jsonl")
+    run = synthetic.run(synthetic.memory_measurements(synthetic.Maker())[:30])
+    file = synthetic.write(run, tmp_path / "run.jsonl")
     done = CliRunner().invoke(app, ["report", str(file), f"--{form}", str(tmp_path / "out")])
     assert done.exit_code == 0, done.output
     written = sorted((tmp_path / "out").iterdir())
     assert len(written) == len(all_pictures(run))
     assert all(path.read_bytes().startswith(start) for path in written)
     assert not list(tmp_path.glob("*.html"))
-
-
-def _transfer(source: dict[str, object], destination: dict[str, object], gpu: int, name: str,
-              engine: str = "ce") -> dict[str, object]:  # fmt: skip
-    return {"name": name, "source": source, "destination": destination, "gpu": gpu,
-            "engine": engine, "streams": 1, "reported": True}  # fmt: skip
-
-
-def _beside(*arguments: Any) -> dict[str, object]:
-    """A transfer that runs, too, and whose bytes are not counted."""
-    return {**_transfer(*arguments), "reported": False}
-
-
-HOST = {"where": "host", "memory": "pinned", "placement": {}, "pages": "base"}
-GPU0 = {"where": "gpu", "gpu": 0}
-GPU1 = {"where": "gpu", "gpu": 1}
-
-
-@pytest.mark.parametrize(
-    ("transfers", "ends", "said"),
-    [
-        ([_transfer(HOST, GPU0, 0, "node:0 -> gpu:0")], ("node:0", "gpu:0"),
-         {"engine": "ce", "memory": "pinned"}),
-        ([_transfer(GPU0, HOST, 0, "gpu:0 -> node:0")], ("gpu:0", "node:0"), {}),
-        ([_transfer(GPU1, GPU0, 0, "gpu:1 -> gpu:0")], ("gpu:1", "gpu:0"),
-         {"issued": "by a read"}),
-        ([_transfer(GPU0, GPU1, 0, "gpu:0 -> gpu:1", "sm")], ("gpu:0", "gpu:1"),
-         {"issued": "by a write", "engine": "sm"}),
-        ([_transfer(HOST, GPU0, 0, "node:0 -> gpu:0"), _transfer(GPU0, HOST, 0, "gpu:0 -> node:0")],
-         ("node:0", "gpu:0"), {"way": "both ways summed"}),
-        ([_transfer(HOST, GPU0, 0, "node:0 -> gpu:0"), _transfer(HOST, GPU1, 1, "node:0 -> gpu:1")],
-         ("node:0", "gpu:0-1"), {"transfers": "sum of node:0 → gpu:0, node:0 → gpu:1"}),
-        ([_transfer(GPU0, GPU1, 0, "gpu:0 -> gpu:1"), _transfer(GPU0, HOST, 0, "gpu:0 -> node:0")],
-         ("gpu:0", "node:0 gpu:1"), {"memory": "pinned"}),
-        ([_transfer(GPU0, GPU1, 0, "gpu:0 -> gpu:x"), _transfer(GPU0, GPU1, 0, "gpu:0 -> gpu:1")],
-         ("gpu:0", "gpu:x gpu:1"), {}),
-        ([_transfer(HOST, GPU0, 0, "node:0 -> gpu:0"), _beside(GPU0, HOST, 0, "gpu:0 -> node:0")],
-         ("node:0", "gpu:0"), {"way": "beside the way back"}),
-        ([_transfer(GPU1, HOST, 1, "gpu:1 -> node:0"), _beside(GPU0, HOST, 0, "gpu:0 -> node:0")],
-         ("gpu:1", "node:0"), {"transfers": "beside gpu:0 → node:0"}),
-    ],
-)  # fmt: skip
-def test_copies_are_named_by_where_bytes_come_from_and_go_to(
-    transfers: list[object], ends: tuple[str, str], said: dict[str, str]
-) -> None:
-    made = made_up.Maker().make(
-        "gpu-copy", "gpu:0", "node:0", {"size": 1 << 20, "transfers": transfers}, 2e10
-    )
-    found = flat(made)
-    assert (found.initiator, found.target) == ends
-    assert said.items() <= found.pattern.items()
-    assert not any(isinstance(value, list | dict) for value in found.pattern.values())

@@ -3,14 +3,15 @@
 import json
 
 import pytest
-from tests import made_up
+from tests import synthetic
 
 from tierscope.analysis.compare import compare
 from tierscope.model.comparison import Difference
 from tierscope.model.run import Limit
 from tierscope.report.compare import by_path, refused
-from tierscope.report.pictures import shapes, svg_for_file
+from tierscope.report.pictures import shapes
 from tierscope.report.pictures.changes import changes_picture, trend_picture
+from tierscope.report.pictures.draw import svg_for_file
 from tierscope.report.pictures.picture import Picture, Spec
 
 
@@ -56,7 +57,7 @@ def test_small_differences_have_like_colours() -> None:
 @pytest.mark.parametrize(("value", "said"), [(30e9, False), (900e9, True)])
 def test_a_limit_far_beyond_the_bars_is_told_not_drawn(value: float, said: bool) -> None:
     limit = Limit(value=value, unit="B/s", link="link", formula="f", source="s")
-    maker = made_up.Maker()
+    maker = synthetic.Maker()
     made = [maker.make("bandwidth", "node:0", "node:0", {"operation": name}, 20e9, limit=limit)
             for name in ("read", "write")]  # fmt: skip
     spec = shapes.bars(made, lambda m: str(m.pattern["operation"]))
@@ -92,7 +93,7 @@ def test_small_changes_are_in_percent_and_large_ones_are_factors(
 
 
 def test_a_trend_draws_each_run_s_interval_and_says_the_verdict() -> None:
-    maker = made_up.Maker(noise=0.05)
+    maker = synthetic.Maker(noise=0.05)
     runs = [maker.make("bandwidth", "node:0", "node:1", {}, value) for value in (1e10, 9.5e9, 9e9)]
     picture = trend_picture(lost(0.9), [runs[0], None, runs[2]], ["a", "b", "c"])
     data = json.dumps(picture.spec)
@@ -103,7 +104,7 @@ def test_a_trend_draws_each_run_s_interval_and_says_the_verdict() -> None:
 
 
 def test_what_changed_is_said_by_path() -> None:
-    base = made_up.run(made_up.memory_measurements(made_up.Maker()))
+    base = synthetic.run(synthetic.memory_measurements(synthetic.Maker()))
     slow = [
         m.model_copy(update={"estimate": (m.estimate or 0) * 0.9, "ci_low": (m.ci_low or 0) * 0.9,
                              "ci_high": (m.ci_high or 0) * 0.9,
@@ -116,7 +117,7 @@ def test_what_changed_is_said_by_path() -> None:
 
 
 def test_noise_is_one_reason_whatever_its_size() -> None:
-    base = made_up.run(made_up.memory_measurements(made_up.Maker()))
+    base = synthetic.run(synthetic.memory_measurements(synthetic.Maker()))
     found = compare(("base", base), ("new", base), 0.02)
     noisy = [
         lost(1.0, "not comparable", reason=f"too noisy: no change of less than {n}% would show")

@@ -6,8 +6,8 @@ import pytest
 import topology_machines as machines
 
 from tierscope.model.topology import Topology
-from tierscope.topology import discover
 from tierscope.topology.affinity import advice, array_switches, devices, matrix
+from tierscope.topology.discover import discover
 
 DGX2_XML = Path(__file__).parent / "xml" / "nvidia-dgx2.xml"
 GPU_ROWS = """

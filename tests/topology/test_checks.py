@@ -8,8 +8,8 @@ from topology_machines import GPU_CLASS, NVIDIA, FakeNvml, Sysfs, fake_gpu
 
 from tierscope.model.finding import Finding
 from tierscope.model.topology import CxlMemory, Dax, NodeKind, Topology
-from tierscope.topology import discover
 from tierscope.topology.checks import link_findings
+from tierscope.topology.discover import discover
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import pytest
 from topology_machines import CXL_CLASS, GPU_CLASS, NVIDIA, NVME_CLASS, FakeNvml, Sysfs, fake_gpu
 
-from tierscope.engine import topology_xml
+from tierscope.engine.query import topology_xml
 from tierscope.model.topology import Cache, NodeKind, PcieLink, Topology
-from tierscope.topology import discover
+from tierscope.topology.discover import discover
 from tierscope.topology.files import Files
 from tierscope.topology.hwloc import read_hwloc
 

@@ -14,7 +14,7 @@ from tierscope.report.topology_layout import Place, lay_out
 from tierscope.report.topology_outline import Item, outline
 from tierscope.report.topology_svg import draw
 from tierscope.report.topology_tables import rate_text, show_machine
-from tierscope.topology import discover
+from tierscope.topology.discover import discover
 from tierscope.topology.hwloc import read_hwloc
 
 XML = Path(__file__).parent / "xml"

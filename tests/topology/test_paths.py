@@ -11,8 +11,8 @@ from tierscope.model.errors import UserError
 from tierscope.model.path import Path as Way
 from tierscope.model.run import Limit
 from tierscope.model.topology import Dimm, NodeKind, Topology
-from tierscope.topology import discover, path_limit
-from tierscope.topology.paths import find_path
+from tierscope.topology.discover import discover
+from tierscope.topology.paths import find_path, path_limit
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from topology_machines import FakeNvml, Sysfs, fake_gpu
 
-from tierscope.topology import discover
+from tierscope.topology.discover import discover
 from tierscope.topology.files import Files
 from tierscope.topology.nvidia import read_gpus, visible_gpus
 

@@ -1,4 +1,4 @@
-"""One measurement in two runs: by how much its figure changed, and how sure that is."""
+"""One measurement in two runs: by how much its figure changed, and how precisely that is known."""
 
 import json
 import math
@@ -6,16 +6,19 @@ from dataclasses import dataclass
 from statistics import stdev
 
 from tierscope.analysis.plateaus import plateaus
+from tierscope.model.endpoint import EndpointKind
 from tierscope.model.run import Measurement, Run
 
 _Z95 = 1.96
 """Half-width of a normal 95% interval in standard deviations."""
 _MUCH_DISTURBED = 0.25
-_SHORTEST_CURVE = 4
+_MIN_CURVE = 4
 """Of fewer sizes no levels can be told apart."""
-_MOST_PRIVATE_LEVELS = 2
+_MAX_PRIVATE_LEVEL = 2
 _PRIVATE_SHARE = 1 / 4
 """Of a core's own cache: up to three arrays, and room for its other thread and the page tables."""
+
+_CPU_ENDPOINTS = (EndpointKind.NODE, EndpointKind.CPUS)
 
 _Curve = tuple[str, str, str]
 """Endpoints and all of the pattern but the size."""
@@ -26,7 +29,7 @@ class Traits:
     """What two runs show of their machine's caches."""
 
     private_bytes: float
-    """Of a CPU's working set, up to which it surely stays in the core's own caches."""
+    """Working set of a CPU that certainly stays in the core's own caches."""
     shared_caches: dict[tuple[_Curve, int], float]
     """Sizes on latency's curves between a core's own caches and memory, with the standard deviation
     to expect of the latency's logarithm."""
@@ -55,8 +58,8 @@ class Change:
     group: tuple[str, bool]
     """The kind, and whether the working set stays in the cores' own caches."""
     volatile: bool
-    """In either run neighbours took CPU time during much of it, or its working set lives in caches
-    that neighbours share, where latency is a matter of how much of them they leave."""
+    """In either run other programs took CPU time during much of it, or its working set is in shared
+    caches, where latency depends on how much of them other programs leave."""
     before: tuple[float, float] = (0.0, 0.0)
     """Least and most change from the base that was there before: in the base itself, 0, and in
     further earlier runs."""
@@ -116,7 +119,13 @@ def _spread(m: Measurement) -> float:
 
 
 def _is_chase(m: Measurement) -> bool:
-    return m.kind == "latency" and isinstance(m.pattern.get("size"), int)
+    """Whether it is a latency of CPUs over a working set."""
+    return m.metric == "latency" and isinstance(m.pattern.get("size"), int) and _of_cpus(m)
+
+
+def _of_cpus(m: Measurement) -> bool:
+    """Whether CPUs walk memory, so that their caches matter."""
+    return all(endpoint.partition(":")[0] in _CPU_ENDPOINTS for endpoint in (m.initiator, m.target))
 
 
 def _latency_size(m: Measurement) -> tuple[_Curve, int]:
@@ -133,7 +142,7 @@ def _in_shared_caches(run: Run, private_bytes: float) -> dict[tuple[_Curve, int]
     found = {}
     for name, curve in curves.items():
         curve.sort()
-        levels = plateaus(curve) if len(curve) >= _SHORTEST_CURVE else []
+        levels = plateaus(curve) if len(curve) >= _MIN_CURVE else []
         for at, (size, _) in enumerate(curve):
             # Of the first size of memory's plateau, too, caches still serve a part.
             if levels and private_bytes < size <= levels[-1].first_size:
@@ -152,7 +161,7 @@ def _steepness(curve: list[tuple[int, float]], at: int) -> float:
 
 
 def _private_bytes(run: Run) -> float:
-    """Return what of a working set surely stays in a core's own caches, in bytes a CPU."""
+    """Return the working set that certainly stays in a core's own caches, in bytes a CPU."""
     machine = run.header.machine
     threads = machine.get("cpus", 1) / max(1, machine.get("cores", 1))
     own = [
@@ -161,12 +170,13 @@ def _private_bytes(run: Run) -> float:
         if cache["type"] != "instruction"
         and 0 < cache["cpus_each"] <= threads
         # A virtual machine with one CPU does not see who shares its third level.
-        and cache["level"] <= _MOST_PRIVATE_LEVELS
+        and cache["level"] <= _MAX_PRIVATE_LEVEL
     ]
     return max(own, default=0) * _PRIVATE_SHARE
 
 
 def _bytes_of_a_cpu(m: Measurement) -> float:
-    if m.kind not in ("bandwidth", "latency") or not isinstance(m.pattern.get("size"), int):
+    walks = m.metric in ("bandwidth", "latency") and isinstance(m.pattern.get("size"), int)
+    if not walks or not _of_cpus(m):
         return math.inf
     return float(m.pattern["size"]) / max(1, len(m.cpus))

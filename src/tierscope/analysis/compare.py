@@ -1,42 +1,45 @@
 """Compare two runs: what is the same, what got faster or slower, what cannot be compared.
 
-Two figures differ when the interval of their ratio leaves out 1. That interval has to hold for
-two reasons why medians of one machine differ between runs:
+Two figures differ when the interval of their ratio leaves out 1. That interval covers two reasons
+why medians of one machine differ between runs:
 
-- **Sampling.** Each run's interval says it. The engine makes that interval for the number of
-  *independent* samples that a series is worth, so that it already holds for autocorrelation; a
-  bootstrap over single samples would be far too sure. Their widths are added in squares,
-  and none counts as narrower than is usual for its kind.
-- **Wandering.** Neighbours, clocks and where pages came to lie change between runs and stay as they
-  are during one, so no interval of one run shows them. The comparison itself does: what its
-  differences scatter more than their intervals explain is wandering, measured by medians so that
-  the few that changed on their own do not count, and apart for each kind and for what stays in
-  caches that no neighbour shares. Where all measurements of a path changed alike, by far more than
-  they differ among themselves, the path changed as a whole and its median is taken off first. A
-  *volatile* figure is trusted no further than its single samples: one that neighbours took CPU
-  time from during more than a quarter of its samples (its evidence says so), and a latency between
-  a core's own caches and memory's, which is a matter of how much of a cache neighbours leave.
+- **Sampling.** Each run's interval covers it. That interval is made for the effective sample size,
+  so that it already allows for autocorrelation; a bootstrap over single samples would be far too
+  narrow. The intervals' widths are added in squares, and none counts as narrower than is usual for
+  its kind.
+- **Run-to-run variation.** Other programs, clocks and the placement of pages change between runs
+  and stay as they are during one, so no interval of one run shows them. The comparison itself does:
+  the scatter of its differences beyond their intervals is run-to-run variation. It is estimated by
+  medians, so that the few figures that changed on their own do not count, and separately for each
+  kind and for working sets that stay in a core's own caches. Where all measurements of a path
+  changed alike, by far more than they differ among themselves, the path changed as a whole, and its
+  median is subtracted first. A *volatile* figure is trusted no further than its single samples: one
+  of which more than a quarter of the samples were disturbed (its evidence says so), and a latency
+  between a core's own caches and memory's, which depends on how much of a cache other programs
+  leave.
 
-Wandering has heavy tails, so its share is held to a Student t with 4 degrees of freedom, sampling
-to a normal. Both quantiles are those of 5% over *all* measurements of the comparison (Bonferroni),
-so that nineteen of twenty comparisons of a machine with itself find nothing at all.
-docs/compare.md has the figures that this was tried on.
+Run-to-run variation has heavy tails, so its share uses Student's t with 4 degrees of freedom,
+sampling a normal distribution. Both quantiles are those of 5% over *all* measurements of the
+comparison (Bonferroni), so that nineteen of twenty comparisons of a machine with itself find
+nothing at all. docs/compare.md has the data that this was tried on.
 """
 
 import json
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from tierscope.analysis.change import Change, Traits, change_of
+from tierscope.analysis.direction import lower_is_better
 from tierscope.analysis.obstacles import measurement_obstacle, run_obstacles
-from tierscope.analysis.wander import Wander
-from tierscope.model.comparison import Comparison, Difference, Verdict
+from tierscope.analysis.run_to_run import Variation
+from tierscope.model.comparison import Comparison, Difference, NotComparable, Verdict
 from tierscope.model.run import Measurement, Run
 
-_FEWEST_SAMPLES = 6
-"""Fewer cannot bear out a 95% interval of a median (2 x 0.5^n > 5%)."""
-_MOST_UNSURE = 0.25
+_MIN_SAMPLES = 6
+"""Fewer give no 95% interval of a median (2 x 0.5^n > 5%)."""
+_MAX_BOUND = 0.25
 """A figure that can only be compared more coarsely than this cannot be called the same."""
 
 
@@ -57,12 +60,10 @@ def compare(
     """
     obstacles, remarks = run_obstacles(base[1], new[1], frozenset(allow))
     joined = join(base[1], new[1])
-    reasons = [
-        obstacles[0] if obstacles else _obstacle(old, fresh, frozenset(allow))
-        for old, fresh in joined
-    ]
+    whole = _Obstacle("setting", obstacles[0]) if obstacles else None
+    refusals = [whole or _obstacle(old, fresh, frozenset(allow)) for old, fresh in joined]
     traits = Traits.of(base[1], new[1])
-    wander = Wander.of(
+    variation = Variation.of(
         [
             change_of(old, fresh, traits)
             for old, fresh in joined
@@ -70,16 +71,21 @@ def compare(
         ]
     )
     earlier = [identities(run) for run in also]
-    judged = sum(not reason for reason in reasons) * comparisons
+    judged = refusals.count(None) * comparisons
 
-    def difference(old: Measurement | None, fresh: Measurement | None, reason: str) -> Difference:
-        if reason or old is None or fresh is None:
-            return _refused(old, fresh, reason)
+    def difference(
+        old: Measurement | None, fresh: Measurement | None, refusal: _Obstacle | None
+    ) -> Difference:
+        if refusal:
+            return _refused(old, fresh, refusal)
+        assert old is not None
+        assert fresh is not None
         change = change_of(old, fresh, traits, _changes(old, earlier))
-        return _difference(change, wander.bound(change, judged), tolerance)
+        return _difference(change, variation.bound(change, judged), tolerance)
 
     differences = [
-        difference(old, fresh, reason) for (old, fresh), reason in zip(joined, reasons, strict=True)
+        difference(old, fresh, refusal)
+        for (old, fresh), refusal in zip(joined, refusals, strict=True)
     ]
     return Comparison(
         base=base[0],
@@ -87,7 +93,7 @@ def compare(
         tolerance=tolerance,
         obstacles=obstacles,
         remarks=remarks,
-        wander=wander.overall,
+        wander=variation.overall,
         differences=differences,
     )
 
@@ -112,20 +118,36 @@ def join(base: Run, new: Run) -> list[tuple[Measurement | None, Measurement | No
     return [(old.get(key), fresh.get(key)) for key in dict.fromkeys([*old, *fresh])]
 
 
-def _obstacle(base: Measurement | None, new: Measurement | None, allow: frozenset[str]) -> str:
-    if base is None or new is None:
-        return "only in the new run" if base is None else "only in the base run"
+@dataclass(frozen=True)
+class _Obstacle:
+    """What keeps two measurements from being compared."""
+
+    cause: NotComparable
+    reason: str
+
+
+def _obstacle(
+    base: Measurement | None, new: Measurement | None, allow: frozenset[str]
+) -> _Obstacle | None:
+    if base is None:
+        return _Obstacle("only-new", "only in the new run")
+    if new is None:
+        return _Obstacle("only-base", "only in the base run")
     for which, m in (("base", base), ("new", new)):
         if m.status != "measured":
-            return f"{m.status} in the {which} run: {m.reason}"
+            return _Obstacle("not-measured", f"{m.status} in the {which} run: {m.reason}")
         if not m.estimate or m.estimate < 0 or m.unit != base.unit:
-            return f"the {which} run's figure is no ratio's part"
-        if m.n < _FEWEST_SAMPLES or not m.ci_low or m.ci_high is None or m.ci_low <= 0:
-            return (
-                f"too few samples in the {which} run: {m.n}, and {_FEWEST_SAMPLES} are the least "
-                "for a 95% interval"
+            return _Obstacle("no-ratio", f"the {which} run's figure gives no ratio")
+        if m.n < _MIN_SAMPLES:
+            return _Obstacle(
+                "few-samples",
+                f"too few samples in the {which} run: {m.n}; a 95% interval takes at least "
+                f"{_MIN_SAMPLES}",
             )
-    return measurement_obstacle(base, new, allow)
+        if not m.ci_low or m.ci_high is None or m.ci_low <= 0:
+            return _Obstacle("no-interval", f"no interval in the {which} run")
+    difference = measurement_obstacle(base, new, allow)
+    return _Obstacle("setting", difference) if difference else None
 
 
 def _measured(m: Measurement) -> bool:
@@ -147,17 +169,14 @@ def _pattern(m: Measurement) -> str:
 
 def _difference(change: Change, bound: float, tolerance: float) -> Difference:
     ratio = math.exp(change.size)
-    sure = abs(change.beyond) > bound
+    significant = abs(change.beyond) > bound
     # The same factor up or down, so that it does not matter which run is called the base.
     large = abs(change.beyond) > -math.log1p(-tolerance)
-    if not sure and bound > math.log1p(_MOST_UNSURE):
-        return _refused(
-            change.base,
-            change.new,
-            f"too noisy: no change of less than {percent(bound)} would show",
-        )
+    if not significant and bound > math.log1p(_MAX_BOUND):
+        reason = f"too noisy: no change of less than {percent(bound)} would show"
+        return _refused(change.base, change.new, _Obstacle("noisy", reason))
     slower = (ratio > 1) == lower_is_better(change.base)
-    verdict: Verdict = ("slower" if slower else "faster") if sure and large else "same"
+    verdict: Verdict = ("slower" if slower else "faster") if significant and large else "same"
     return Difference(
         **_identity(change.base),
         verdict=verdict,
@@ -175,12 +194,7 @@ def percent(bound: float) -> str:
     return f"{100 * (factor - 1):.2g}%" if factor < 2 else f"a factor of {factor:.2g}"
 
 
-def lower_is_better(measurement: Measurement) -> bool:
-    """Whether a smaller figure is the better one: times are, rates are not."""
-    return measurement.unit == "ns"
-
-
-def _refused(base: Measurement | None, new: Measurement | None, reason: str) -> Difference:
+def _refused(base: Measurement | None, new: Measurement | None, refusal: _Obstacle) -> Difference:
     known = base or new
     assert known is not None
     old = base.estimate if base else None
@@ -189,7 +203,8 @@ def _refused(base: Measurement | None, new: Measurement | None, reason: str) -> 
     return Difference(
         **_identity(known),
         verdict="not comparable",
-        reason=reason,
+        cause=refusal.cause,
+        reason=refusal.reason,
         base=old,
         new=fresh,
         ratio=ratio,

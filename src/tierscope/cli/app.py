@@ -1,62 +1,66 @@
-"""``tierscope``: the commands, gathered."""
+"""``tierscope``: the command above all others."""
 
-from typing import Annotated
+import click
 
-import typer
-
-from tierscope.cli import (
-    bandwidth,
-    check,
-    compare,
-    doctor,
-    export,
-    gpu,
-    latency,
-    loaded_latency,
-    matrix,
-    nvbandwidth,
-    patterns,
-    query,
-    report,
-    run,
-    show,
-    topo,
-)
-from tierscope.cli import list as runs_list
-
-app = typer.Typer(
-    name="tierscope",
-    invoke_without_command=True,
-    rich_markup_mode=None,  # rich's help costs more time than all else that --help does
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+from tierscope.cli.commands import root_entries
+from tierscope.cli.group import LazyGroup
+from tierscope.cli.options import SETTINGS
 
 
-def _print_version(asked: bool) -> None:
+def _print_version(context: click.Context, _parameter: click.Parameter, asked: bool) -> None:
     if asked:
         from tierscope.runs.record import version
 
-        typer.echo(f"tierscope {version()}")
-        raise typer.Exit
+        click.echo(f"tierscope {version()}")
+        context.exit()
 
 
-@app.callback()
-def _tierscope(
-    context: typer.Context,
-    _version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version."
-        ),
-    ] = False,
-) -> None:
-    """Measure every tier of memory a machine has, and say how sure each figure is.
+def _completion(context: click.Context, parameter: click.Parameter, asked: bool) -> None:
+    if asked:
+        from tierscope.cli.completion import install, script
+
+        click.echo(install() if parameter.name == "install_completion" else script(), nl=False)
+        context.exit()
+
+
+@click.group(
+    cls=LazyGroup,
+    entries=root_entries(),
+    invoke_without_command=True,
+    context_settings=SETTINGS,
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Print the version",
+)
+@click.option(
+    "--install-completion",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_completion,
+    help="Install tab completion for this shell: bash, zsh or fish",
+)
+@click.option(
+    "--show-completion",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_completion,
+    help="Print the completion script of this shell",
+)
+@click.pass_context
+def app(context: click.Context) -> None:
+    """Measure every tier of memory that a machine has, and say how precise each figure is.
 
     \b
     Start with:
       tierscope run                    this machine's memory, in a minute
-      tierscope doctor                 what can be measured here, what spoils figures
+      tierscope doctor                 what can be measured here, what distorts figures
       tierscope bandwidth --op read,copy --threads 1..all
       tierscope latency --size 4k..1g
 
@@ -64,30 +68,4 @@ def _tierscope(
     measured, 130 interrupted.
     """
     if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
-
-
-app.command("run")(run.run)
-app.command("bandwidth")(bandwidth.bandwidth)
-app.command("latency")(latency.latency)
-app.command("loaded-latency")(loaded_latency.loaded_latency)
-app.command("matrix")(matrix.matrix)
-app.command("streams")(patterns.streams)
-app.command("atomics")(patterns.atomics)
-app.command("mapping")(patterns.mapping)
-app.command("show")(show.show)
-app.command("doctor")(doctor.doctor)
-app.command("topo")(topo.topo)
-app.command("report")(report.report)
-app.command("compare")(compare.compare)
-app.command("check")(check.check)
-app.command("list")(runs_list.list_)
-app.command("tag")(runs_list.tag)
-app.command("query")(query.query)
-app.command("export")(export.export)
-app.add_typer(gpu.app, name="gpu")
-app.command(
-    "nvbandwidth",
-    add_help_option=False,
-    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
-)(nvbandwidth.nvbandwidth)
+        click.echo(context.get_help())

@@ -1,26 +1,23 @@
 """``tierscope check``."""
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
 from tierscope.cli import options
 
 
-def check(
-    expect: Annotated[
-        Path, typer.Option(metavar="FILE.yaml", help="The rules that figures have to meet")
-    ],
-    run: Annotated[
-        str, typer.Argument(metavar="[RUN]", help="A run file, name, tag or last")
-    ] = "last",
-    junit: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write JUnit XML too, for CI systems")
-    ] = None,
-    json: options.Json = False,
-) -> None:
-    """Hold a run against golden values: acceptance limits kept as a file.
+@click.command(context_settings=options.SETTINGS)
+@options.run_argument
+@options.file_option(
+    "--expect", "The rules that figures have to meet", metavar="FILE.yaml", required=True
+)
+@options.file_option("--junit", "Write JUnit XML too, for CI systems")
+@options.json_option
+def check(run: str, expect: Path, junit: Path | None, json: bool) -> int:
+    """Check a run against golden values: acceptance limits kept in a file.
+
+    RUN is a run file, the name of a run, a tag, or last, which is the default.
 
     \b
     FILE.yaml:
@@ -29,8 +26,8 @@ def check(
         - "node:0 -> node:0 read: >= 20 GB/s"
         - "every node:0 -> node:* latency: <= 150 ns"
 
-    The best figure of each path has to meet a rule, or with 'every' each one. A rule that
-    matches nothing fails. Exit status: 0 all met, 1 something was not.
+    The best figure of each path has to meet a rule; with 'every', each figure has to. A rule that
+    matches nothing fails. Exit status: 0 all rules are met, 1 one is not.
 
     \b
     Examples:
@@ -39,4 +36,4 @@ def check(
     """
     from tierscope.cli.history_flow import check_run
 
-    check_run(run, expect, junit, json)
+    return check_run(run, expect, junit, json)

@@ -1,50 +1,52 @@
 """``tierscope compare``."""
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
 from tierscope.cli import options
 
 
+@click.command(context_settings=options.SETTINGS)
+@options.runs_argument("BASE NEW [NEWER]...")
+@click.option(
+    "--tolerance",
+    metavar="SHARE",
+    default="3%",
+    help="Changes up to this count as none  [default: 3%]",
+)
+@click.option(
+    "--allow",
+    metavar="LIST",
+    help="Compare although these differ: host, machine, kernel, governor, turbo, smt, thp, "
+    "numa-balancing, frequency-driver, link, isa, emulated",
+)
+@click.option(
+    "--also",
+    metavar="RUN",
+    multiple=True,
+    shell_complete=options.complete_run,
+    help="Another run of the base; differences between it and BASE count as run-to-run "
+    "variation. May be repeated",
+)
+@click.option("--output", "-o", metavar="FILE", type=options.PATH, help="Write an HTML page too")
+@options.json_option
 def compare(
-    runs: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="BASE NEW [NEWER...]", help="Run files, names, tags or last; more are a trend"
-        ),
-    ],
-    tolerance: Annotated[
-        str, typer.Option(metavar="SHARE", help="Change up to which a figure counts as the same")
-    ] = "3%",
-    allow: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LIST",
-            help="Compare although these differ: host, machine, kernel, governor, turbo, smt, "
-            "thp, numa-balancing, frequency-driver, link, isa, emulated",
-        ),
-    ] = None,
-    also: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="RUN",
-            help="A further run from before; what it differs in from BASE counts as no change. "
-            "May be repeated",
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write an HTML page too")
-    ] = None,
-    json: options.Json = False,
-) -> None:
+    runs: tuple[str, ...],
+    tolerance: str,
+    allow: str | None,
+    also: tuple[str, ...],
+    output: Path | None,
+    json: bool,
+) -> int:
     """Compare runs measurement by measurement, and say what got faster or slower.
 
-    Measurements are joined on kind, endpoints and pattern. A change counts when its interval,
-    made of both runs' intervals and of how far medians wander between them, leaves out 1 and it
-    is larger than --tolerance. Exit status: 0 nothing got slower, 1 something did, 3 nothing
-    could be compared.
+    Each run is a run file, the name of a run, a tag, or last. More than two runs show a trend.
+
+    Measurements are joined on kind, endpoints and access pattern. A change counts if it exceeds
+    --tolerance and its interval, made of both runs' intervals and the variation between their
+    medians, excludes 1. Exit status: 0 nothing got slower, 1 something did, 3 nothing could be
+    compared.
 
     \b
     Examples:
@@ -56,4 +58,4 @@ def compare(
     """
     from tierscope.cli.show_flow import compare_runs
 
-    compare_runs(runs, tolerance, allow, also or [], output, json)
+    return compare_runs(runs, tolerance, allow, also, output, json)

@@ -1,16 +1,20 @@
 """``tierscope doctor``."""
 
+import click
+
 from tierscope.cli import options
 
 
-def doctor(json: options.Json = False) -> None:
-    """Say what can be measured here, what cannot and why, and which settings spoil figures.
+@click.command(context_settings=options.SETTINGS)
+@options.json_option
+def doctor(json: bool) -> None:
+    """Say what can be measured here, what cannot and why, and which settings distort figures.
 
     \b
     Examples:
       tierscope doctor
       tierscope doctor --json
     """
-    from tierscope.report.doctor import examine
+    from tierscope.cli.doctor_flow import examine
 
-    examine(as_json=json)
+    examine(json)

@@ -1,27 +1,30 @@
 """``tierscope export``."""
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
+
+from tierscope.cli import options
 
 
+@click.command(context_settings=options.SETTINGS)
+@options.runs_argument()
+@options.file_option("--parquet", "All measurements with their samples, as Parquet")
+@options.file_option("--csv", "The same as CSV")
+@options.file_option("--prometheus", "One run, for node_exporter's textfile collector")
+@click.option("--all", "every", is_flag=True, help="All kept runs")
+@options.json_option
 def export(
-    runs: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[RUN...]", help="Run files, names, tags or last  [default: last]"),
-    ] = None,
-    parquet: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="All measurements, samples too")
-    ] = None,
-    csv: Annotated[Path | None, typer.Option(metavar="FILE", help="The same as CSV")] = None,
-    prometheus: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="One run for node_exporter's textfile collector"),
-    ] = None,
-    every: Annotated[bool, typer.Option("--all", help="All kept runs")] = False,
+    runs: tuple[str, ...],
+    parquet: Path | None,
+    csv: Path | None,
+    prometheus: Path | None,
+    every: bool,
+    json: bool,
 ) -> None:
     """Export runs as a Parquet or CSV table, or for Prometheus.
+
+    RUN is a run file, the name of a run, a tag, or last, which is the default.
 
     \b
     Examples:
@@ -31,4 +34,4 @@ def export(
     """
     from tierscope.cli.history_flow import export_runs
 
-    export_runs(runs or [], every, parquet, csv, prometheus)
+    export_runs(runs, parquet, csv, prometheus, every, json)

@@ -4,42 +4,37 @@ import os
 import sys
 from pathlib import Path
 
-from tierscope.cli.flow import carry_out, planned
+from rich.console import Console
+
+from tierscope.cli.flow import carry_out
 from tierscope.cli.options import Output
-from tierscope.engine import capabilities
+from tierscope.engine.query import capabilities
 from tierscope.model.errors import ExitCode, UserError
+from tierscope.model.run import Run
 from tierscope.model.topology import Gpu, Topology
-from tierscope.plans import Request, check_memory
-from tierscope.plans.gpu_specs import gpu_numbered, require_gpus
-from tierscope.plans.gpu_story import story
+from tierscope.plans.fit import check_memory
+from tierscope.plans.gpu import gpu_numbered, require_gpus
 from tierscope.plans.grammar import expand_counts
-from tierscope.plans.request import Kind
-from tierscope.topology import discover
+from tierscope.topology.discover import discover
 
 
-def measure_story(gpus: str | None, trace: bool, output: Output) -> None:
+def measure_tour(gpus: str | None, trace: bool, output: Output) -> int:
     """``tierscope gpu`` without a command."""
-    from tierscope.report.gpu_story import show_story
+    from tierscope.recipes.gpu_tour import plan_of, tour
+    from tierscope.recipes.gpu_tour_report import show_tour
     from tierscope.report.run import show_end, show_missing
 
     topology = gpu_topology()
-    chosen = _chosen(topology, gpus)
-
-    def show(console: object, run: object, path: Path) -> None:
-        show_story(console, run)  # type: ignore[arg-type]
-        show_missing(console, run)  # type: ignore[arg-type]
-        show_end(console, run, path)  # type: ignore[arg-type]
-
-    plan = story(topology, chosen, trace)
+    steps = tour(topology, _chosen(topology, gpus), trace)
+    plan = plan_of(steps)
     check_memory(plan, topology)
-    carry_out("gpu", plan, topology, output, show)
 
+    def show(console: Console, run: Run, path: Path) -> None:
+        show_tour(console, run, steps)
+        show_missing(console, run)
+        show_end(console, run, path)
 
-def measure_request(kind: Kind, label: str, given: dict[str, str], output: Output) -> None:
-    """``tierscope gpu`` with a command: one request made of its options."""
-    topology = gpu_topology()
-    plan = planned([Request(kind=kind, options=given)], topology)
-    carry_out(label, plan, topology, output)
+    return carry_out("gpu", plan, topology, output, show=show)
 
 
 def gpu_topology() -> Topology:

@@ -1,17 +1,19 @@
-"""The runs that are kept, listed, tagged, asked, exported and checked."""
+"""The kept runs: listed, tagged, queried, exported and checked."""
 
 import csv
 import json
 import math
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import typer
+import click
 
+from tierscope.cli.files import write_file
+from tierscope.cli.waiting import waiting
 from tierscope.model.errors import ExitCode, UserError
-from tierscope.report.waiting import waiting
-from tierscope.runs import find_run, read_run
+from tierscope.runs.store import find_run
 
 
 def list_runs(tag: str | None, host: str | None, directory: Path | None, as_json: bool) -> None:
@@ -24,7 +26,7 @@ def list_runs(tag: str | None, host: str | None, directory: Path | None, as_json
         if (tag is None or tag in entry.tags) and (host is None or host == entry.host)
     ]
     if as_json:
-        typer.echo(json.dumps({"runs": [entry.model_dump(mode="json") for entry in found]}))
+        click.echo(json.dumps({"runs": [entry.model_dump(mode="json") for entry in found]}))
         return
     from tierscope.report.console import make_console
     from tierscope.report.history import show_entries
@@ -32,14 +34,18 @@ def list_runs(tag: str | None, host: str | None, directory: Path | None, as_json
     show_entries(make_console(), found)
 
 
-def tag_run(name: str, add: list[str], remove: list[str]) -> None:
+def tag_run(name: str, add: Sequence[str], remove: Sequence[str], as_json: bool) -> None:
     """Change a run's tags and print those that it has."""
     from tierscope.runs.history import set_tags
+    from tierscope.runs.read import read_run
 
     path = find_run(name)
     read_run(path)
-    tags = set_tags(path, add, remove)
-    typer.echo(f"{path.stem}: {', '.join(tags) if tags else 'no tags'}")
+    tags = set_tags(path, list(add), list(remove))
+    if as_json:
+        click.echo(json.dumps({"run": path.stem, "tags": tags}))
+    else:
+        click.echo(f"{path.stem}: {', '.join(tags) if tags else 'no tags'}")
 
 
 def query_runs(sql: str, directory: Path | None, form: str) -> None:
@@ -54,7 +60,7 @@ def query_runs(sql: str, directory: Path | None, form: str) -> None:
         if twins:
             raise UserError(f"two columns are called '{twins[0]}'; name one of them with AS")
         records = [dict(zip(names, map(_json_value, row), strict=True)) for row in rows]
-        typer.echo(json.dumps({"rows": records}, default=str))
+        click.echo(json.dumps({"rows": records}, default=str))
     elif form == "csv":
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(names)
@@ -78,11 +84,12 @@ def _json_value(value: Any) -> Any:
 
 
 def export_runs(
-    names: list[str],
-    every: bool,
+    names: Sequence[str],
     parquet: Path | None,
     csv_file: Path | None,
     prometheus: Path | None,
+    every: bool,
+    as_json: bool,
 ) -> None:
     """Write what was asked for; raises UserError where nothing was."""
     if parquet is None and csv_file is None and prometheus is None:
@@ -91,43 +98,60 @@ def export_runs(
         raise UserError("name runs or give --all, not both")
     paths = _all_paths(None) if every else [find_run(name) for name in names or ["last"]]
     if prometheus is not None and len(paths) != 1:
-        raise UserError(f"--prometheus takes one run, not {len(paths)}: it says how things are now")
-    from tierscope.analysis.flat import flat_run
-    from tierscope.runs.export_tables import export_table, write_prometheus
+        raise UserError(f"--prometheus takes one run, not {len(paths)}: it holds one state")
+    from tierscope.runs.export_tables import export_table
 
+    written = []
     targets: tuple[tuple[Path | None, str], ...] = ((parquet, "parquet"), (csv_file, "csv"))
     for target, form in targets:
         if target is not None:
             with waiting("exporting"):
                 count, problems = export_table(paths, target, form)
             _warn(problems)
-            typer.echo(f"{count} measurements of {len(paths) - len(problems)} runs: {target}")
+            runs = len(paths) - len(problems)
+            written.append({"file": str(target), "measurements": count, "runs": runs})
+            if not as_json:
+                click.echo(f"{count} measurements of {runs} runs: {target}")
     if prometheus is not None:
-        typer.echo(
-            f"{write_prometheus(flat_run(read_run(paths[0])), prometheus)} figures: {prometheus}"
-        )
+        count = _export_prometheus(paths[0], prometheus)
+        written.append({"file": str(prometheus), "figures": count})
+        if not as_json:
+            click.echo(f"{count} figures: {prometheus}")
+    if as_json:
+        click.echo(json.dumps({"written": written}))
 
 
-def check_run(name: str, expect: Path, junit: Path | None, as_json: bool) -> None:
-    """Hold a run against its golden values and exit with what was found."""
-    from tierscope.analysis.expect import check, read_rules
-    from tierscope.analysis.flat import flat_run
-    from tierscope.report.check import show_findings, write_junit
+def _export_prometheus(run: Path, target: Path) -> int:
+    from tierscope.runs.export_tables import write_prometheus
+    from tierscope.runs.read import read_run
 
-    rules = read_rules(expect)
-    run = flat_run(read_run(find_run(name)))
+    return write_prometheus(read_run(run), target)
+
+
+def check_run(name: str, expect: Path, junit: Path | None, as_json: bool) -> int:
+    """Check a run against golden values; returns the exit status."""
+    from tierscope.analysis.expect import check
+    from tierscope.analysis.rules import read_rules
+    from tierscope.kinds.words import vocabulary
+    from tierscope.runs.read import read_run
+
+    rules = read_rules(expect, vocabulary())
+    run = read_run(find_run(name))
     findings = check(run, rules)
     if junit is not None:
-        write_junit(run, findings, junit)
+        from tierscope.report.check import junit_xml
+
+        write_file(junit, junit_xml(run, findings), "--junit")
     if as_json:
         found: dict[str, Any] = {"findings": [f.model_dump(mode="json") for f in findings]}
-        typer.echo(json.dumps(found))
+        click.echo(json.dumps(found))
     else:
+        from tierscope.report.check import show_findings
         from tierscope.report.console import make_console
 
         show_findings(make_console(), findings)
     met = all(finding.passed for finding in findings)
-    raise typer.Exit(int(ExitCode.ALL_MEASURED if met else ExitCode.SOMETHING_FAILED))
+    return int(ExitCode.ALL_MEASURED if met else ExitCode.SOMETHING_FAILED)
 
 
 def _all_paths(directory: Path | None) -> list[Path]:
@@ -138,4 +162,4 @@ def _all_paths(directory: Path | None) -> list[Path]:
 
 def _warn(problems: list[str]) -> None:
     for problem in problems:
-        typer.echo(f"tierscope: left out: {problem}", err=True)
+        click.echo(f"tierscope: left out: {problem}", err=True)

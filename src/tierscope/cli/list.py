@@ -1,25 +1,19 @@
 """``tierscope list`` and ``tierscope tag``."""
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
 from tierscope.cli import options
 
-In = Annotated[
-    Path | None,
-    typer.Option("--in", metavar="DIR", help="A directory of runs  [default: the data directory]"),
-]
 
-
-def list_(
-    tag: Annotated[str | None, typer.Option(metavar="TAG", help="Only runs with this tag")] = None,
-    host: Annotated[str | None, typer.Option(metavar="HOST", help="Only runs of this host")] = None,
-    directory: In = None,
-    json: options.Json = False,
-) -> None:
-    """List the runs that are kept, oldest first.
+@click.command("list", context_settings=options.SETTINGS)
+@click.option("--tag", metavar="TAG", help="Only runs with this tag")
+@click.option("--host", metavar="HOST", help="Only runs of this host")
+@options.directory_option
+@options.json_option
+def list_runs(tag: str | None, host: str | None, directory: Path | None, json: bool) -> None:
+    """List the kept runs, oldest first.
 
     \b
     Examples:
@@ -32,19 +26,16 @@ def list_(
     list_runs(tag, host, directory, json)
 
 
-def tag(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run file, name, tag or last")],
-    tags: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[TAG...]", help="Letters, digits, . - _, at most 40"),
-    ] = None,
-    remove: Annotated[
-        list[str] | None, typer.Option(metavar="TAG", help="Take this tag away; may be repeated")
-    ] = None,
-) -> None:
-    """Give a run tags; a tag then names the run wherever a run is asked for.
+@click.command(context_settings=options.SETTINGS)
+@click.argument("run", metavar="RUN", shell_complete=options.complete_run)
+@click.argument("tags", metavar="[TAG]...", nargs=-1)
+@click.option("--remove", metavar="TAG", multiple=True, help="Remove this tag; may be repeated")
+@options.json_option
+def tag(run: str, tags: tuple[str, ...], remove: tuple[str, ...], json: bool) -> None:
+    """Tag a run; wherever a command takes a run, it also takes a tag.
 
-    Of several runs with a tag, the newest is meant.
+    A tag has at most 40 letters, digits and . - _ signs. Where several runs have the same tag, it
+    names the newest of them. Without a TAG, print the run's tags.
 
     \b
     Examples:
@@ -54,4 +45,4 @@ def tag(
     """
     from tierscope.cli.history_flow import tag_run
 
-    tag_run(run, tags or [], remove or [])
+    tag_run(run, tags, remove, json)

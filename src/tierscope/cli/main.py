@@ -15,11 +15,13 @@ def main() -> None:
     """Run the command line; never shows a traceback unless TIERSCOPE_DEBUG asks for it."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _leave)
+    # Looking for pydantic's plugins costs time at every start, and none is used here.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     _replace_closed_streams()
     try:
         from tierscope.cli.app import app  # in here, so that Ctrl-C while it loads is quiet too
 
-        status = app(standalone_mode=False)
+        status = app.main(prog_name="tierscope", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader of our output left, as head does
         _drop_output()
@@ -56,7 +58,7 @@ def _explain(error: Exception) -> int:
     if isinstance(error, UserError):
         _say(str(error))
         return int(error.exit_code)
-    if hasattr(error, "format_message"):  # typer's own, about the command line's form
+    if hasattr(error, "format_message"):  # click's own, about the command line's form
         context = getattr(error, "ctx", None)
         command = context.command_path if context else "tierscope"
         _say(f"{error.format_message()} (see '{command} --help')")

@@ -1,60 +1,27 @@
 """``tierscope matrix``."""
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
 from tierscope.cli import options
+from tierscope.cli.generated import given_options, parameter
+from tierscope.recipes.matrix import OPTIONS
 
 
+@click.command(context_settings=options.SETTINGS, params=[parameter(option) for option in OPTIONS])
+@options.file_option(
+    "--hwloc-xml",
+    "Write this machine as hwloc XML with the measured values as memory attributes",
+)
+@options.output_options
 def matrix(
-    from_: Annotated[
-        str | None,
-        typer.Option("--from", metavar="ENDPOINTS", help="Initiators  [default: node:*]"),
-    ] = None,
-    to: Annotated[
-        str | None, typer.Option(metavar="ENDPOINTS", help="Targets  [default: node:*]")
-    ] = None,
-    op: Annotated[
-        str | None,
-        typer.Option(metavar="LIST", help="Bandwidths to measure  [default: read,write,copy]"),
-    ] = None,
-    threads: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COUNTS", help="Counts that the best is looked for in  [default: 1..all*2]"
-        ),
-    ] = None,
-    at: Annotated[
-        str | None,
-        typer.Option(
-            metavar="GB/S", help="Also latency while others move that much: 10,50  [default: none]"
-        ),
-    ] = None,
-    mix: Annotated[
-        str | None, typer.Option(metavar="R:W", help="Of the load for --at  [default: 100:0]")
-    ] = None,
-    size: options.Size = None,
-    pages: options.Pages = None,
-    precision: options.Precision = None,
-    budget: options.Budget = None,
-    hwloc_xml: Annotated[
-        Path | None,
-        typer.Option(
-            "--hwloc-xml",
-            metavar="FILE",
-            help="Write this machine as hwloc XML with the measured values as memory attributes",
-        ),
-    ] = None,
-    json: options.Json = False,
-    dry_run: options.DryRun = False,
-    out: options.Out = None,
-) -> None:
+    json: bool, dry_run: bool, out: Path | None, hwloc_xml: Path | None, **given: str | bool | None
+) -> int:
     """Measure every initiator against every target: idle latency, peak bandwidth, loaded latency.
 
-    The thread count that a peak needs is looked for, and shown beside it. What firmware claims
-    (SLIT distances, HMAT latencies and bandwidths) is set beside what was measured.
+    The thread count that a peak needs is searched for and shown with the peak. What the firmware
+    claims (SLIT distances, HMAT latencies and bandwidths) is shown with what was measured.
 
     \b
     Examples:
@@ -65,4 +32,5 @@ def matrix(
     """
     from tierscope.cli.matrix_flow import measure_matrix
 
-    measure_matrix(options.given(locals()), hwloc_xml, options.Output(json, dry_run, out))
+    output = options.Output(json, dry_run, out)
+    return measure_matrix(given_options(OPTIONS, given), hwloc_xml, output)

@@ -2,48 +2,42 @@
 
 from pathlib import Path
 
-from tierscope.cli.flow import carry_out, planned
+from rich.console import Console
+
+from tierscope.cli.files import check_writable, write_file
+from tierscope.cli.flow import carry_out, planned, refinement_of
 from tierscope.cli.options import Output
+from tierscope.model.errors import ExitCode
 from tierscope.model.run import Run
-from tierscope.plans.matrix import MATRIX_POINTS, matrix_requests, parse_rates
-from tierscope.runs.refine import further_seconds, refinement
-from tierscope.topology import discover
+from tierscope.recipes import matrix
+from tierscope.recipes.matrix_table import show_matrix
+from tierscope.topology.discover import discover
+
+_HWLOC = "--hwloc-xml"
 
 
-def measure_matrix(given: dict[str, str], hwloc_xml: Path | None, output: Output) -> None:
+def measure_matrix(given: dict[str, str], hwloc_xml: Path | None, output: Output) -> int:
     """Measure each pair of initiator and target, print matrices, write the hwloc XML asked for."""
     if hwloc_xml:
-        from tierscope.report.hwloc_xml import check_hwloc_xml
-
-        check_hwloc_xml(hwloc_xml)
-    at = given.get("at")
-    rates = parse_rates(at) if at is not None else []
-    options = {name: value for name, value in given.items() if name != "at"}
+        check_writable(hwloc_xml, _HWLOC)
     topology = discover()
-    plan = planned(matrix_requests(options, loaded=bool(rates)), topology)
+    requests = matrix.requests(given)
+    plan = planned(requests, topology)
+    refinement = refinement_of(requests)
+
+    def show(console: Console, run: Run, path: Path) -> None:
+        show_matrix(console, run, path, refinement.at if refinement else [])
 
     def keep(run: Run) -> None:
         if hwloc_xml:
-            from tierscope.engine.query import topology_xml
-            from tierscope.report.hwloc_xml import write_hwloc_xml
+            _write_hwloc_xml(run, hwloc_xml)
 
-            write_hwloc_xml(topology_xml(), run, hwloc_xml)
+    return carry_out("matrix", plan, topology, output, refinement, show, keep)
 
-    def show(console: object, run: Run, path: Path) -> None:
-        from rich.console import Console
 
-        from tierscope.report.matrix import show_matrix
+def _write_hwloc_xml(run: Run, path: Path) -> None:
+    from tierscope.engine.query import topology_xml
+    from tierscope.recipes.hwloc_xml import with_measured
 
-        assert isinstance(console, Console)
-        show_matrix(console, run, path, rates)
-
-    carry_out(
-        "matrix",
-        plan,
-        topology,
-        output,
-        show=show,
-        refine=refinement(plan, MATRIX_POINTS, rates),
-        further_s=further_seconds(plan, MATRIX_POINTS),
-        keep=keep,
-    )
+    content = with_measured(topology_xml(), run)
+    write_file(path, content, _HWLOC, ExitCode.SOMETHING_FAILED)

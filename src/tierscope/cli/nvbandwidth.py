@@ -1,9 +1,14 @@
 """``tierscope nvbandwidth``."""
 
-import typer
+import click
 
 
-def nvbandwidth(context: typer.Context) -> None:
+@click.command(
+    add_help_option=False,
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+)
+@click.pass_context
+def nvbandwidth(context: click.Context) -> int:
     """Run nvbandwidth's test cases, with its options and its output.
 
     \b
@@ -12,6 +17,6 @@ def nvbandwidth(context: typer.Context) -> None:
       tierscope nvbandwidth -t host_to_device_memcpy_ce 4 -b 256
       tierscope nvbandwidth -p device_to_device --json
     """
-    from tierscope.cli.nvbandwidth_flow import run
+    from tierscope.recipes.nvbandwidth.command import run
 
-    raise typer.Exit(run(context.args))
+    return run(context.args)

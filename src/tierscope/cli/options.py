@@ -1,95 +1,17 @@
-"""Options that several commands have, each written once.
+"""Parameters that several commands have, each written once."""
 
-The value of an option that goes into a request is text in the grammar of
-``tierscope.plans.grammar``: a value, a list, a range.
-"""
-
-from collections.abc import Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-import typer
+import click
+from click.shell_completion import CompletionItem
 
-From = Annotated[
-    str | None,
-    typer.Option(
-        "--from",
-        metavar="ENDPOINTS",
-        help="Initiators: node:0, cpus:0-7,16 or node:*  [default: the first node with CPUs]",
-    ),
-]
-To = Annotated[
-    str | None,
-    typer.Option(
-        metavar="ENDPOINTS",
-        help="Targets: node:1, node:0,2@3:1 (interleaved by weight) or node:*  [default: the "
-        "initiator's node]",
-    ),
-]
-Size = Annotated[
-    str | None,
-    typer.Option(
-        metavar="SIZES",
-        help="Bytes of the working set, of bandwidth each array's, as in 64k..1g  [default: past "
-        "the caches]",
-    ),
-]
-Pages = Annotated[
-    str | None,
-    typer.Option(
-        metavar="LIST", help="base (or 4k), thp, 2m, 1g  [default: thp where the kernel has it]"
-    ),
-]
-Stride = Annotated[
-    str | None,
-    typer.Option(
-        metavar="SIZES",
-        help="Bytes from one access to the next, a multiple of 64  [default: 256]",
-    ),
-]
-Isa = Annotated[
-    str | None,
-    typer.Option(metavar="LIST", help="auto, sse4, avx2, avx512, neon, sve  [default: auto]"),
-]
-Policy = Annotated[
-    str | None,
-    typer.Option(
-        metavar="LIST",
-        help="bind, preferred, interleave, weighted, partition  [default: as the target's form "
-        "says]",
-    ),
-]
-Mechanism = Annotated[
-    str | None, typer.Option(metavar="LIST", help="Who places pages: user, kernel  [default: user]")
-]
-Precision = Annotated[
-    str | None,
-    typer.Option(
-        metavar="SHARE", help="95% interval's half-width to reach, at most 50%  [default: 1%]"
-    ),
-]
-Budget = Annotated[
-    str | None,
-    typer.Option(metavar="SECONDS", help="Most for one measurement, up to 86400  [default: 2]"),
-]
-Sample = Annotated[
-    str | None,
-    typer.Option(metavar="SECONDS", help="Length of one sample, up to 60  [default: 0.01]"),
-]
-Pin = Annotated[
-    str | None,
-    typer.Option(
-        metavar="HOW", help="cores (siblings last), one-a-core, compact, spread  [default: cores]"
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables")]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Print the expanded plan with time and memory; end there")
-]
-Out = Annotated[
-    Path | None,
-    typer.Option(metavar="DIR", help="Where the run file goes  [default: the data directory]"),
-]
+SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+"""Of every command."""
+PATH = click.Path(path_type=Path)
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Output(NamedTuple):
@@ -100,18 +22,80 @@ class Output(NamedTuple):
     directory: Path | None
 
 
-def given(arguments: Mapping[str, object]) -> dict[str, str]:
-    """Return a command's text options that were given, by their names: ``access-size``.
-
-    Of the command's ``locals()``, so that its signature alone lists them.
-    """
-    return {
-        name.rstrip("_").replace("_", "-"): value
-        for name, value in arguments.items()
-        if isinstance(value, str)
-    }
+def json_option(function: Function) -> Function:
+    """Add ``--json``."""
+    return click.option("--json", is_flag=True, help="Print one JSON object instead of tables")(
+        function
+    )
 
 
-def flags(**arguments: bool) -> dict[str, str]:
-    """Return a command's switches that were set as options of a request: ``both-ways: yes``."""
-    return {name.replace("_", "-"): "yes" for name, on in arguments.items() if on}
+def csv_option(function: Function) -> Function:
+    """Add ``--csv``."""
+    return click.option("--csv", is_flag=True, help="Print CSV instead of tables")(function)
+
+
+def output_options(function: Function) -> Function:
+    """Add what every measuring command has: ``--json``, ``--dry-run`` and ``--out``."""
+    out = click.option(
+        "--out",
+        metavar="DIR",
+        type=PATH,
+        help="Directory of the run file  [default: the data directory]",
+    )
+    dry_run = click.option(
+        "--dry-run",
+        is_flag=True,
+        help="Print the expanded plan with its time and memory; measure nothing",
+    )
+    return json_option(dry_run(out(function)))
+
+
+def directory_option(function: Function) -> Function:
+    """Add ``--in``."""
+    return click.option(
+        "--in",
+        "directory",
+        metavar="DIR",
+        type=PATH,
+        help="A directory of runs  [default: the data directory]",
+    )(function)
+
+
+def run_argument(function: Function) -> Function:
+    """Add one run, ``last`` unless told."""
+    return click.argument("run", metavar="[RUN]", default="last", shell_complete=complete_run)(
+        function
+    )
+
+
+def runs_argument(metavar: str = "[RUN]...") -> Callable[[Function], Function]:
+    """Add any number of runs."""
+    return click.argument("runs", metavar=metavar, nargs=-1, shell_complete=complete_run)
+
+
+def file_option(
+    name: str, help_text: str, metavar: str = "FILE", **settings: Any
+) -> Callable[[Function], Function]:
+    """Add an option that names a file or directory to write or read."""
+    return click.option(name, metavar=metavar, type=PATH, help=help_text, **settings)
+
+
+def complete_run(
+    _context: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Complete the names and tags of kept runs, else files."""
+    from tierscope.runs.store import SUFFIX, runs_directory, tags_of
+
+    paths = sorted(runs_directory().glob(f"*{SUFFIX}"), reverse=True)
+    words = ["last", *(tag for path in paths for tag in tags_of(path)), *(p.stem for p in paths)]
+    found = [CompletionItem(word) for word in dict.fromkeys(words) if word.startswith(incomplete)]
+    return found or [CompletionItem(incomplete, type="file")]
+
+
+def form_of(json: bool, csv: bool) -> str:
+    """Return what to print: json, csv or tables; raises UserError where both are asked for."""
+    from tierscope.model.errors import UserError
+
+    if json and csv:
+        raise UserError("give --json or --csv, not both")
+    return "json" if json else "csv" if csv else "tables"

@@ -1,26 +1,27 @@
 """``tierscope query``."""
 
-from typing import Annotated
+from pathlib import Path
 
-import typer
+import click
 
 from tierscope.cli import options
-from tierscope.cli.list import In
 
 
-def query(
-    sql: Annotated[str, typer.Argument(metavar="SQL", help="One statement that reads")],
-    directory: In = None,
-    json: options.Json = False,
-    csv: Annotated[bool, typer.Option("--csv", help="Print CSV instead of a table")] = False,
-) -> None:
-    """Ask all kept runs in SQL (DuckDB's): tables runs and measurements.
+@click.command(context_settings=options.SETTINGS)
+@click.argument("sql", metavar="SQL")
+@options.directory_option
+@options.json_option
+@options.csv_option
+def query(sql: str, directory: Path | None, json: bool, csv: bool) -> None:
+    """Query all kept runs in SQL (DuckDB): tables runs and measurements.
+
+    SQL is one statement that only reads.
 
     \b
     runs           name, tags, host, started, complete, cpu, kernel, governor, machine, ...
     measurements   run, id, kind, initiator, target, operation, threads, size, pages, pattern,
                    status, metric, unit, estimate, ci_low, ci_high, n, samples, efficiency, ...
-    DESCRIBE runs, or DESCRIBE measurements, lists all columns.
+    DESCRIBE runs and DESCRIBE measurements list all columns.
 
     \b
     Examples:
@@ -30,8 +31,5 @@ def query(
       tierscope query "from runs select host, count(*) group by host" --json
     """
     from tierscope.cli.history_flow import query_runs
-    from tierscope.model.errors import UserError
 
-    if json and csv:
-        raise UserError("give --json or --csv, not both")
-    query_runs(sql, directory, "json" if json else "csv" if csv else "table")
+    query_runs(sql, directory, options.form_of(json, csv))

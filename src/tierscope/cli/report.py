@@ -1,30 +1,27 @@
 """``tierscope report``."""
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
+
+from tierscope.cli import options
 
 
+@click.command(context_settings=options.SETTINGS)
+@options.runs_argument()
+@click.option(
+    "--output", "-o", metavar="FILE", type=options.PATH, help="The page  [default: RUN.html]"
+)
+@options.file_option("--png", "Write the pictures as PNG files", metavar="DIR")
+@options.file_option("--svg", "Write the pictures as SVG files", metavar="DIR")
+@options.json_option
 def report(
-    runs: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[RUN...]", help="Run files, names, tags or last  [default: last]"),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="The page  [default: RUN.html]"),
-    ] = None,
-    png: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write the pictures as PNG for papers")
-    ] = None,
-    svg: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write the pictures as SVG for papers")
-    ] = None,
+    runs: tuple[str, ...], output: Path | None, png: Path | None, svg: Path | None, json: bool
 ) -> None:
-    """Write a report: one HTML file with everything in it, to read, print and pass on.
+    """Write a report: one self-contained HTML file to read, print and send.
 
-    With --png or --svg only the pictures are written, unless -o asks for the page too.
+    RUN is a run file, the name of a run, a tag, or last, which is the default. With --png or
+    --svg only the pictures are written, unless -o asks for the page too.
 
     \b
     Examples:
@@ -34,4 +31,4 @@ def report(
     """
     from tierscope.cli.show_flow import report_runs
 
-    report_runs(runs or [], output, png, svg)
+    report_runs(runs, output, png, svg, json)

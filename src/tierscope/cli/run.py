@@ -1,33 +1,55 @@
 """``tierscope run``."""
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
+from click.shell_completion import CompletionItem
 
 from tierscope.cli import options
 
 
+def _complete_profile(
+    _context: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    from tierscope.recipes.registry import RECIPES
+
+    return [
+        CompletionItem(recipe.name, help=recipe.summary)
+        for recipe in RECIPES.values()
+        if recipe.name.startswith(incomplete)
+    ]
+
+
+@click.command(context_settings=options.SETTINGS)
+@click.argument("plan", metavar="[PLAN.yaml]", type=options.PATH, required=False)
+@click.option(
+    "--profile",
+    metavar="NAME",
+    shell_complete=_complete_profile,
+    help="quick, standard, full, or any recipe  [default: quick]",
+)
+@click.option(
+    "--resume",
+    metavar="RUN",
+    shell_complete=options.complete_run,
+    help="Complete a run that was cut short or interrupted",
+)
+@click.option(
+    "--budget",
+    metavar="SECONDS",
+    help="Fit the whole run into this time  [default: the profile's or the plan's]",
+)
+@options.output_options
 def run(
-    plan: Annotated[
-        Path | None, typer.Argument(metavar="[PLAN.yaml]", help="A plan; without one, a profile")
-    ] = None,
-    profile: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="quick, standard or full  [default: quick]"),
-    ] = None,
-    budget: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SECONDS",
-            help="Fit the whole run into this time  [default: the profile's or plan's]",
-        ),
-    ] = None,
-    json: options.Json = False,
-    dry_run: options.DryRun = False,
-    out: options.Out = None,
-) -> None:
-    """Measure this machine's memory by a profile, or what a plan says.
+    plan: Path | None,
+    profile: str | None,
+    resume: str | None,
+    budget: str | None,
+    json: bool,
+    dry_run: bool,
+    out: Path | None,
+) -> int:
+    """Measure this machine by a profile, or what a plan asks for.
 
     quick takes at most a minute, standard about five, full as long as every path needs.
 
@@ -36,15 +58,19 @@ def run(
       tierscope run
       tierscope run --profile standard --out results
       tierscope run plan.yaml --budget 120 --json
+      tierscope run --resume last
       tierscope run --dry-run
     """
-    from tierscope.cli.flow import measure_plan_file, measure_profile
+    from tierscope.cli.run_flow import measure_plan_file, measure_profile, resume_run
     from tierscope.model.errors import UserError
 
+    if sum(given is not None for given in (plan, profile, resume)) > 1:
+        raise UserError("give only one of PLAN.yaml, --profile and --resume")
     output = options.Output(json, dry_run, out)
-    if plan is not None and profile is not None:
-        raise UserError("give a plan or a --profile, not both")
+    if resume is not None:
+        if budget is not None or dry_run or out is not None:
+            raise UserError("--resume continues a run as it began; only --json goes with it")
+        return resume_run(resume, output)
     if plan is not None:
-        measure_plan_file(plan, budget, output)
-    else:
-        measure_profile(profile or "quick", budget, output)
+        return measure_plan_file(plan, budget, output)
+    return measure_profile(profile or "quick", budget, output)

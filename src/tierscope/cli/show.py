@@ -1,20 +1,18 @@
 """``tierscope show``."""
 
-from typing import Annotated
-
-import typer
+import click
 
 from tierscope.cli import options
 
 
-def show(
-    run: Annotated[
-        str, typer.Argument(metavar="[RUN]", help="A run file, a run's name, or last")
-    ] = "last",
-    json: options.Json = False,
-    csv: Annotated[bool, typer.Option("--csv", help="Print one line a measurement")] = False,
-) -> None:
-    """Show a run again, whole or cut.
+@click.command(context_settings=options.SETTINGS)
+@options.run_argument
+@options.json_option
+@options.csv_option
+def show(run: str, json: bool, csv: bool) -> None:
+    """Show a run again, whether complete, interrupted or cut short.
+
+    RUN is a run file, the name of a run, a tag, or last, which is the default.
 
     \b
     Examples:
@@ -22,9 +20,6 @@ def show(
       tierscope show results/20260105-140307-quick.jsonl --csv
       tierscope show 20260105-140307-quick --json
     """
-    from tierscope.cli.flow import show_file
-    from tierscope.model.errors import UserError
+    from tierscope.cli.show_flow import show_file
 
-    if json and csv:
-        raise UserError("give --json or --csv, not both")
-    show_file(run, "json" if json else "csv" if csv else "tables")
+    show_file(run, options.form_of(json, csv))

@@ -1,64 +1,99 @@
-"""From run files to reports, comparisons and checks: what the showing commands share."""
+"""From run files to tables, reports, comparisons and bundles."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
-import typer
+import click
 
-from tierscope.analysis.flat import flat_run
+from tierscope.cli.files import write_file
+from tierscope.cli.waiting import waiting
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.run import Run
-from tierscope.plans.grammar import parse_number
-from tierscope.report.waiting import waiting
-from tierscope.runs import find_run, read_run
+from tierscope.runs.read import read_run
+from tierscope.runs.store import find_run
 
 
-def runs_named(names: list[str]) -> list[tuple[str, Run]]:
+def show_file(name: str, form: str) -> None:
+    """Print a run file as tables, JSON or CSV."""
+    path = find_run(name)
+    with waiting("reading the run"):
+        run = read_run(path)
+    if form == "csv":
+        from tierscope.runs.export import to_csv
+
+        click.echo(to_csv(run), nl=False)
+        return
+    from tierscope.cli.print_run import print_run
+
+    print_run(run, path, form == "json")
+
+
+def runs_named(names: Sequence[str]) -> list[tuple[str, Run]]:
     """Read runs by file, name, tag or ``last``; each with the name to call it by."""
+
     found = [find_run(name) for name in names]
     with waiting("reading runs"):
-        return [(path.stem, flat_run(read_run(path))) for path in found]
+        return [(path.stem, read_run(path)) for path in found]
 
 
-def report_runs(names: list[str], output: Path | None, png: Path | None, svg: Path | None) -> None:
+def report_runs(
+    names: Sequence[str], output: Path | None, png: Path | None, svg: Path | None, as_json: bool
+) -> None:
     """Write the HTML report, and pictures where asked."""
-    from tierscope.report.html import render_report, write_page
-    from tierscope.report.pictures.files import write_pictures
-
     runs = runs_named(names or ["last"])
+    written: dict[str, object] = {}
     for folder, form in ((png, "png"), (svg, "svg")):
         if folder is not None:
             with waiting("drawing pictures"):
-                count = write_pictures(runs, folder, form)
-            typer.echo(f"{count} pictures in {folder}")
-    if output is None and (png or svg):
-        return
-    path = output or Path(f"{runs[0][0]}.html")
-    with waiting("drawing the report"):
-        write_page(render_report(runs), path)
-    typer.echo(f"report: {path}")
+                written[form] = _write_pictures(runs, folder, form)
+            if not as_json:
+                click.echo(f"{written[form]} pictures in {folder}")
+    if output is not None or not (png or svg):
+        from tierscope.kinds.views import VIEWS
+        from tierscope.report.html.page import render_report
+
+        path = output or Path(f"{runs[0][0]}.html")
+        with waiting("drawing the report"):
+            page = render_report(runs, VIEWS)
+        write_file(path, page, "--output")
+        written["report"] = str(path)
+        if not as_json:
+            click.echo(f"report: {path}")
+    if as_json:
+        click.echo(json.dumps(written))
+
+
+def _write_pictures(runs: list[tuple[str, Run]], folder: Path, form: str) -> int:
+    from tierscope.kinds.views import VIEWS
+    from tierscope.report.pictures.files import picture_files
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"--{form}: {folder} cannot be made: {error.strerror}") from None
+    count = 0
+    for name, content in picture_files(runs, form, VIEWS):
+        write_file(folder / name, content, f"--{form}")
+        count += 1
+    return count
 
 
 def compare_runs(
-    names: list[str],
+    names: Sequence[str],
     tolerance: str,
     allow: str | None,
-    also: list[str],
+    also: Sequence[str],
     output: Path | None,
     as_json: bool,
-) -> None:
-    """Compare the first run with each other one; exit as ``compare`` documents."""
+) -> int:
+    """Compare the first run with each other one; returns the exit status of ``compare``."""
     from tierscope.analysis.compare import compare
     from tierscope.analysis.obstacles import check_allowed
 
     if len(names) < 2:
         raise UserError("compare takes at least two runs: BASE NEW")
-    try:
-        share = parse_number(tolerance, -1e-9, 0.99)
-    except UserError:
-        raise UserError(
-            f"--tolerance: '{tolerance}' is not a share from 0, which counts every change, to 99%"
-        ) from None
+    share = _share(tolerance)
     allowed = [word.strip() for word in allow.split(",")] if allow else []
     check_allowed(allowed)
     runs = runs_named(names)
@@ -67,12 +102,11 @@ def compare_runs(
         before = [run for _, run in runs_named(also)]
         comparisons = [compare(runs[0], run, share, allowed, others, before) for run in runs[1:]]
     if output is not None:
-        from tierscope.report.html import write_page
         from tierscope.report.html.compare import render_comparison
 
-        write_page(render_comparison(runs, comparisons), output)
+        write_file(output, render_comparison(runs, comparisons), "--output")
     if as_json:
-        typer.echo(json.dumps({"comparisons": [c.model_dump(mode="json") for c in comparisons]}))
+        click.echo(json.dumps({"comparisons": [c.model_dump(mode="json") for c in comparisons]}))
     else:
         from tierscope.report.compare import show_comparison, show_trend
         from tierscope.report.console import make_console
@@ -82,9 +116,28 @@ def compare_runs(
         else:
             show_trend(make_console(), runs, comparisons)
     if output is not None:
-        typer.echo(f"page: {output}", err=as_json)
-    slower = any(c.count("slower") for c in comparisons)
+        click.echo(f"page: {output}", err=as_json)
+    if any(c.count("slower") for c in comparisons):
+        return int(ExitCode.SOMETHING_FAILED)
     judged = any(d.verdict != "not comparable" for c in comparisons for d in c.differences)
-    if slower:
-        raise typer.Exit(int(ExitCode.SOMETHING_FAILED))
-    raise typer.Exit(int(ExitCode.ALL_MEASURED if judged else ExitCode.NOTHING_MEASURED))
+    return int(ExitCode.ALL_MEASURED if judged else ExitCode.NOTHING_MEASURED)
+
+
+def _share(tolerance: str) -> float:
+    from tierscope.plans.grammar import parse_number
+
+    try:
+        return parse_number(tolerance, -1e-9, 0.99)
+    except UserError:
+        raise UserError(
+            f"--tolerance: '{tolerance}' is not a share from 0, which counts every change, to 99%"
+        ) from None
+
+
+def bundle_run(name: str, directory: Path | None, as_json: bool) -> None:
+    """Pack a run for a bug report and say where the archive is."""
+    from tierscope.runs.bundle import bundle
+
+    with waiting("packing the run"):
+        path = bundle(find_run(name), directory)
+    click.echo(json.dumps({"bundle": str(path)}) if as_json else f"bundle: {path}")

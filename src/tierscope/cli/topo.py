@@ -1,31 +1,28 @@
 """``tierscope topo``."""
 
-from typing import Annotated
-
-import typer
+import click
 
 from tierscope.cli import options
 
 
+@click.command(context_settings=options.SETTINGS)
+@click.argument("endpoints", metavar="[INITIATOR TARGET]", nargs=-1)
+@click.option("--from", "source", metavar="FILE.xml", help="hwloc 2 XML of another machine")
+@click.option("--save", metavar="FILE.xml", help="Write this machine as hwloc XML")
+@click.option("--svg", metavar="FILE.svg", help="Draw the machine")
+@click.option("--pcie", is_flag=True, help="Affinity over PCIe alone, as nvidia-smi topo -mp")
+@options.json_option
 def topo(
-    endpoints: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="INITIATOR TARGET", help="Show the path between these two only"),
-    ] = None,
-    source: Annotated[
-        str | None,
-        typer.Option("--from", metavar="FILE.xml", help="Another machine's hwloc 2 XML"),
-    ] = None,
-    save: Annotated[
-        str | None, typer.Option(metavar="FILE.xml", help="Write this machine as hwloc XML")
-    ] = None,
-    svg: Annotated[str | None, typer.Option(metavar="FILE.svg", help="Draw the machine")] = None,
-    pcie: Annotated[
-        bool, typer.Option("--pcie", help="Affinity over PCIe alone, as nvidia-smi topo -mp")
-    ] = False,
-    json: options.Json = False,
+    endpoints: tuple[str, ...],
+    source: str | None,
+    save: str | None,
+    svg: str | None,
+    pcie: bool,
+    json: bool,
 ) -> None:
-    """Show what the machine is made of, how it hangs together, and the limit of every link.
+    """Show the machine's parts, the links between them, and the limit of every link.
+
+    With two endpoints, show the path between them only.
 
     \b
     Examples:
@@ -34,6 +31,6 @@ def topo(
       tierscope topo --svg machine.svg
       tierscope topo --from other.xml --json
     """
-    from tierscope.report.topology_show import show
+    from tierscope.cli.topo_flow import show
 
-    show(endpoints or [], source=source, save=save, svg=svg, as_json=json, nvlink=not pcie)
+    show(endpoints, source=source, save=save, svg=svg, as_json=json, nvlink=not pcie)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tierscope.model.spec import MeasurementSpec
     from tierscope.plans.request import RequestForm
     from tierscope.report.view import View
+    from tierscope.runs.refine import Refiner
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,8 @@ class Kind:
     """After ``tierscope``; the name where empty. Kinds on GPUs are below ``tierscope gpu``."""
     aliases: tuple[str, ...] = ()
     """Older names of the command, which stay."""
+    refined: bool = False
+    """Its measurements ask for further ones; its module ``refine`` chooses them."""
 
     @property
     def spec(self) -> "type[MeasurementSpec]":
@@ -45,6 +48,12 @@ class Kind:
         found: View = self._module("view").VIEW
         return found
 
+    @property
+    def refine(self) -> "Refiner":
+        """What chooses further measurements, of a kind that is ``refined``."""
+        found: Refiner = self._module("refine")
+        return found
+
     def _module(self, part: str) -> Any:
         return import_module(f"tierscope.kinds.{self.name.replace('-', '_')}.{part}")
 
@@ -52,7 +61,7 @@ class Kind:
 _ROWS = (
     Kind("bandwidth", "Measure the bandwidth of CPUs to memory."),
     Kind("latency", "Measure the idle latency of dependent loads."),
-    Kind("loaded-latency", "Measure latency under load: a curve over bandwidth."),
+    Kind("loaded-latency", "Measure latency under load: a curve over bandwidth.", refined=True),
     Kind(
         "streams",
         "Measure concurrent streams of mixed reads and writes.",

@@ -3,9 +3,15 @@
 from typing import Any, Literal
 
 from tierscope.model.base import Model
-from tierscope.model.event import Unit
+from tierscope.model.metric import Unit
 
 Verdict = Literal["same", "faster", "slower", "not comparable"]
+
+NotComparable = Literal[
+    "only-base", "only-new", "not-measured", "no-ratio", "few-samples", "no-interval", "setting",
+    "noisy",
+]  # fmt: skip
+"""Why two figures cannot be compared, as a word; setting: machine, link or settings differ."""
 
 
 class Difference(Model):
@@ -18,8 +24,10 @@ class Difference(Model):
     metric: str
     unit: Unit | None
     verdict: Verdict
-    reason: str = ""
+    cause: NotComparable | None = None
     """Why it is not comparable."""
+    reason: str = ""
+    """The same for people."""
     base: float | None = None
     new: float | None = None
     ratio: float | None = None
@@ -30,7 +38,7 @@ class Difference(Model):
 
 
 class Comparison(Model):
-    """Two runs, side by side."""
+    """Two runs compared."""
 
     base: str
     new: str
@@ -41,7 +49,7 @@ class Comparison(Model):
     remarks: list[str] = []
     """What differs and was allowed to, or does not matter."""
     wander: float | None = None
-    """How far medians wander from run to run beyond their intervals, as a share; None: unknown."""
+    """Run-to-run variation of medians beyond their intervals, as a share; None: unknown."""
     differences: list[Difference]
 
     def count(self, verdict: Verdict) -> int:

@@ -1,22 +1,27 @@
-"""Endpoints: who issues accesses (initiator) and what holds the data (target).
+"""Endpoints: initiators, which issue accesses, and targets, which hold the data.
 
 The grammar is the same in the CLI, in plans and in results::
 
-    node:0            as initiator: that node's CPUs; as target: its memory
-    node:0,2@3:1      target only: pages of both nodes, 3 of node 0 to 1 of node 2
-    cpus:0-7,16       initiator only
-    gpu:1             a GPU's index as the driver counts them
-    pmem:/mnt/pmem    a directory on a DAX file system
-    file:/data/x      a file, or a directory to make one in
+    node:0             as initiator: that node's CPUs; as target: its memory
+    node:0,2@3:1       target: pages of both nodes, 3 of node 0 to 1 of node 2
+    cpus:0-7,16        initiator: CPUs
+    gpu:1              a GPU, by the driver's index; as target: its memory
+    file:/data/x       target: a file, or a directory to make one in
+    dev:/dev/nvme0n1   target: a block device
+    pmem:/mnt/pmem     target: a directory on a DAX file system
+    dax:/dev/dax0.0    target: a DAX device
 """
 
+from collections.abc import Sequence
 from enum import StrEnum
+from typing import NoReturn
+
+from pydantic import model_validator
 
 from tierscope.model.base import Model
 from tierscope.model.errors import UserError
 
 MAX_WEIGHT = 255  # as in Linux's weighted_interleave/nodeN
-_GRAMMAR = "node:0  node:0,2@3:1  cpus:0-7,16  gpu:1  pmem:/mnt/pmem  file:/data/x"
 
 
 class EndpointKind(StrEnum):
@@ -25,8 +30,34 @@ class EndpointKind(StrEnum):
     NODE = "node"
     CPUS = "cpus"
     GPU = "gpu"
-    PMEM = "pmem"
     FILE = "file"
+    DEV = "dev"
+    PMEM = "pmem"
+    DAX = "dax"
+
+
+INITIATORS = (EndpointKind.NODE, EndpointKind.CPUS, EndpointKind.GPU)
+STORAGE = (EndpointKind.FILE, EndpointKind.DEV, EndpointKind.PMEM, EndpointKind.DAX)
+TARGETS = (EndpointKind.NODE, EndpointKind.GPU, *STORAGE)
+
+_FORMS = {
+    EndpointKind.NODE: "node:0",
+    EndpointKind.CPUS: "cpus:0-7,16",
+    EndpointKind.GPU: "gpu:1",
+    EndpointKind.FILE: "file:/data/x",
+    EndpointKind.DEV: "dev:/dev/nvme0n1",
+    EndpointKind.PMEM: "pmem:/mnt/pmem",
+    EndpointKind.DAX: "dax:/dev/dax0.0",
+}
+_IS = {
+    EndpointKind.NODE: "a NUMA node",
+    EndpointKind.CPUS: "a set of CPUs",
+    EndpointKind.GPU: "a GPU",
+    EndpointKind.FILE: "a file",
+    EndpointKind.DEV: "a block device",
+    EndpointKind.PMEM: "a directory on persistent memory",
+    EndpointKind.DAX: "a DAX device",
+}
 
 
 class Endpoint(Model):
@@ -38,27 +69,91 @@ class Endpoint(Model):
     weights: tuple[int, ...] = ()
     """One for each node where weights were given (1..255), else empty."""
     path: str = ""
-    """Absolute path of a ``pmem`` or ``file`` endpoint."""
+    """Absolute path of what stores data outside of memory."""
 
     def __str__(self) -> str:
-        if self.kind in (EndpointKind.PMEM, EndpointKind.FILE):
+        if self.kind in STORAGE:
             return f"{self.kind}:{self.path}"
         if self.kind is EndpointKind.CPUS:
             return f"{self.kind}:{format_ranges(self.numbers)}"
         weights = "@" + ":".join(map(str, self.weights)) if self.weights else ""
         return f"{self.kind}:{','.join(map(str, self.numbers))}{weights}"
 
+    @property
+    def description(self) -> str:
+        """What it is, in words: "a block device"."""
+        return _IS[self.kind]
+
+
+class Initiator(Endpoint):
+    """What issues accesses: the CPUs of nodes, CPUs, or a GPU."""
+
+    @model_validator(mode="after")
+    def _check(self) -> "Initiator":
+        if self.kind not in INITIATORS:
+            raise ValueError(f"{self.description} issues no accesses")
+        if self.weights:
+            raise ValueError("weights are for targets")
+        return self
+
+
+class Target(Endpoint):
+    """What holds the data: the memory of nodes or of a GPU, a file, a device, a pool."""
+
+    @model_validator(mode="after")
+    def _check(self) -> "Target":
+        if self.kind not in TARGETS:
+            raise ValueError(f"{self.description} holds no data")
+        return self
+
+
+def parse_initiator(
+    text: str, accepted: Sequence[EndpointKind] = INITIATORS, kind: str = "this"
+) -> Initiator:
+    """Parse what issues accesses; raises UserError that says which forms ``kind`` accepts."""
+    parsed = parse_endpoint(text)
+    if parsed.kind not in INITIATORS:
+        _refuse(text, f"{parsed.description} and issues no accesses", kind, "initiators", accepted)
+    if parsed.kind not in accepted:
+        _refuse(text, parsed.description, kind, "initiators", accepted)
+    if parsed.weights:
+        raise UserError(f"'{text}' has weights, which only targets take")
+    return Initiator.model_validate(parsed.model_dump())
+
+
+def parse_target(
+    text: str, accepted: Sequence[EndpointKind] = TARGETS, kind: str = "this"
+) -> Target:
+    """Parse what holds the data; raises UserError that says which forms ``kind`` accepts."""
+    parsed = parse_endpoint(text)
+    if parsed.kind not in TARGETS:
+        _refuse(text, f"{parsed.description} and holds no data", kind, "targets", accepted)
+    if parsed.kind not in accepted:
+        _refuse(text, parsed.description, kind, "targets", accepted)
+    return Target.model_validate(parsed.model_dump())
+
+
+def _refuse(
+    text: str, what: str, kind: str, side: str, accepted: Sequence[EndpointKind]
+) -> NoReturn:
+    raise UserError(f"'{text}' is {what}; {kind} accepts {side} of the forms {forms(accepted)}")
+
+
+def forms(kinds: Sequence[EndpointKind]) -> str:
+    """Write an example of each kind of endpoint: ``node:0, gpu:1``."""
+    return ", ".join(_FORMS[kind] for kind in kinds)
+
 
 def parse_endpoint(text: str) -> Endpoint:
     """Parse one endpoint; raises UserError that names the text and the grammar."""
     name, colon, rest = text.partition(":")
     if not colon or name not in set(EndpointKind) or not rest:
-        raise UserError(f"endpoint '{text}' is not one of the forms {_GRAMMAR}")
+        raise UserError(
+            f"endpoint '{text}' is not one of the forms {forms(list(EndpointKind))}, node:0,2@3:1"
+        )
     kind = EndpointKind(name)
-    if kind in (EndpointKind.PMEM, EndpointKind.FILE):
-        if not rest.startswith("/"):
-            raise UserError(f"endpoint '{text}': the path must be absolute")
-        return Endpoint(kind=kind, path=rest)
+    if kind in STORAGE:
+        return Endpoint(kind=kind, path=_parse_path(text, rest))
     numbers_text, at, weights_text = rest.partition("@")
     try:
         numbers = parse_ranges(numbers_text)
@@ -72,6 +167,14 @@ def parse_endpoint(text: str) -> Endpoint:
         raise UserError(f"endpoint '{text}': only nodes take weights, as in node:0,2@3:1")
     weights = _parse_weights(text, weights_text, len(numbers)) if at else ()
     return Endpoint(kind=kind, numbers=tuple(numbers), weights=weights)
+
+
+def _parse_path(text: str, path: str) -> str:
+    if not path.startswith("/"):
+        raise UserError(f"endpoint '{text}': the path must be absolute")
+    if not path.isprintable():
+        raise UserError(f"endpoint {text!r}: the path has characters that cannot be printed")
+    return path
 
 
 def _parse_weights(text: str, weights_text: str, nodes: int) -> tuple[int, ...]:

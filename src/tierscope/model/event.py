@@ -2,25 +2,12 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, TypeAdapter, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, model_validator
 
 from tierscope.model.base import Model
+from tierscope.model.cause import Cause
+from tierscope.model.metric import METRICS
 from tierscope.model.spec import Id
-
-Unit = Literal["B/s", "ns", "1/s", "B", "count", "ratio"]
-Stop = Literal["precision", "budget", "interrupted"]
-"""precision: the interval is as narrow as asked; budget: time ran out first; interrupted: a
-signal ended it, and what was sampled until then is reported."""
-
-
-class Figure(Model):
-    """A figure beside a result's main one, in the same measurement."""
-
-    metric: str
-    unit: Unit
-    estimate: float
-    ci_low: float | None = None
-    ci_high: float | None = None
 
 
 class GpuState(Model):
@@ -113,6 +100,8 @@ class Evidence(Model):
     """Share of the measuring time that the hypervisor gave to others (/proc/stat steal)."""
     counters: list[CountedTraffic] | None = None
     """Cross-checks of bandwidth; absent where no counter can be read."""
+    fused: list[list[str]] | None = None
+    """Pairs of transfers, by name, that one kernel makes together."""
     in_turn: bool | None = None
     """True: the GPUs served transfers queued at once one after the other. The total is until all
     bytes were moved, and each transfer's rate its share of that."""
@@ -127,53 +116,80 @@ class Evidence(Model):
 
 
 class Started(Model):
-    """A measurement's set-up begins."""
+    """A visit begins, with its set-up."""
 
     event: Literal["started"] = "started"
     id: Id
 
 
 class Progress(Model):
-    """At most ten a second, while a measurement samples."""
+    """At most two a second, while a visit takes rows."""
 
     event: Literal["progress"] = "progress"
     id: Id
     elapsed_s: float
-    n: int
-    estimate: float
+    rows: int
+    latest: float | None
+    """First column of the last row; None where that row has no value of it."""
 
 
-_MOST = 1e30
-"""Above any figure there is, in any unit, so that ratios of figures stay finite."""
+def _known(metric: str) -> str:
+    if metric not in METRICS:
+        raise ValueError(f"'{metric}' is not a metric")
+    return metric
 
 
-def check_figures(estimate: float | None, low: float | None, high: float | None) -> None:
-    """Raise ValueError unless an estimate and its interval are above 0: a figure is never zero."""
-    for name, value in (("estimate", estimate), ("ci_low", low), ("ci_high", high)):
-        if value is None or not 1 / _MOST < value < _MOST:
-            raise ValueError(f"{name} is {value}, which nothing measured can be")
+_Value = Annotated[float, Field(ge=0, le=1e30)]
+"""The upper bound is above any figure there is, so that ratios of figures stay finite."""
 
 
-class Result(Model):
-    """A measurement's outcome, as the engine knows it."""
+class Column(Model):
+    """One figure's values, one for each row of its series."""
 
-    event: Literal["result"] = "result"
-    id: Id
-    metric: str
-    unit: Unit
-    estimate: float
-    ci_low: float
-    ci_high: float
-    n: int
-    stop: Stop
-    samples: list[float]
-    figures: list[Figure] = []
-    evidence: Evidence
+    metric: Annotated[str, AfterValidator(_known)]
+    part: str = ""
+    """The stream, thread or transfer that it is of; empty: of the whole."""
+    values: list[_Value | None]
+    """In the metric's unit; None where a row has none."""
+
+
+class Series(Model):
+    """Rows of one visit, in the order in which they were taken, warm-up included."""
+
+    name: str
+    starts: list[float]
+    """Seconds, from a zero that all series of a visit share."""
+    durations: list[_Value]
+    """Seconds."""
+    disturbed: list[int] | None = None
+    """Numbers of the rows during which others took over 1% of a measuring thread's time, or the
+    hypervisor stole some; None where nobody looked."""
+    columns: Annotated[list[Column], Field(min_length=1)]
 
     @model_validator(mode="after")
-    def _check(self) -> "Result":
-        check_figures(self.estimate, self.ci_low, self.ci_high)
+    def _check(self) -> "Series":
+        rows = len(self.starts)
+        if len(self.durations) != rows or any(len(c.values) != rows for c in self.columns):
+            raise ValueError("columns differ in their number of rows")
+        if self.disturbed and not 0 <= min(self.disturbed) <= max(self.disturbed) < rows:
+            raise ValueError("disturbed names a row that is not there")
         return self
+
+
+class Visit(Model):
+    """What one visit of a measurement gave: all of its rows."""
+
+    event: Literal["visit"] = "visit"
+    id: Id
+    seconds: _Value
+    """How long rows were taken."""
+    fresh: bool
+    """It had new pages."""
+    interrupted: bool
+    """A signal ended it; the row that the signal cut is not here."""
+    series: Annotated[list[Series], Field(min_length=1)]
+    """The headline is the first column of the first one."""
+    evidence: Evidence
 
 
 class Skipped(Model):
@@ -181,6 +197,7 @@ class Skipped(Model):
 
     event: Literal["skipped"] = "skipped"
     id: Id
+    cause: Cause
     reason: str
     remedy: str = ""
 
@@ -190,6 +207,7 @@ class Failed(Model):
 
     event: Literal["failed"] = "failed"
     id: Id
+    cause: Cause
     reason: str
 
 
@@ -201,9 +219,9 @@ class Finished(Model):
 
 
 Event = Annotated[
-    Started | Progress | Result | Skipped | Failed | Finished, Field(discriminator="event")
+    Started | Progress | Visit | Skipped | Failed | Finished, Field(discriminator="event")
 ]
-EventAdapter: TypeAdapter[Event] = TypeAdapter(Event)
+EventAdapter: TypeAdapter[Event] = TypeAdapter(Event, config=ConfigDict(defer_build=True))
 
 
 class Capability(Model):
@@ -213,6 +231,8 @@ class Capability(Model):
     available: bool
     detail: str = ""
     """Where available: what was found (versions, sizes)."""
+    versions: dict[str, str] = {}
+    """Where available: versions of what it stands on: {"cuda_driver": "13.1"}."""
     reason: str = ""
     """Where not: why."""
     remedy: str = ""

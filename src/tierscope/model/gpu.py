@@ -1,11 +1,13 @@
 """Specs of the measurements on GPUs: copies, the GPU's own memory, latency."""
 
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from tierscope.model.base import Model
-from tierscope.model.spec import Cpu, Id, Pages, Placement, Sampling
+from tierscope.model.endpoint import EndpointKind
+from tierscope.model.spec import Cpus, MeasurementSpec, Pages, Placement, Region
 
 GpuIndex = Annotated[int, Field(ge=0, le=1023)]
 GpuBytes = Annotated[int, Field(ge=1, le=1 << 42)]
@@ -25,6 +27,9 @@ them, are prefetched, or stay on the host by advice."""
 CopyEngine = Literal["ce", "sm", "tma"]
 """ce: a copy engine, as cudaMemcpyAsync uses; sm: a kernel's 16-byte loads and stores; tma: the
 bulk copy unit of Hopper and newer."""
+
+SURELY_IN_MEMORY = 256 << 20
+"""Bytes of an array that no GPU's L2 keeps."""
 
 ALONE = ("pageable", "managed", "managed-prefetch")
 """Host memory that cannot wait at a gate on the device, and so is measured by itself."""
@@ -89,14 +94,29 @@ class Transfer(Model):
         return any(isinstance(end, HostPlace) and end.memory in ALONE for end in ends)
 
 
-class GpuSpec(Model):
+class GpuSpec(MeasurementSpec):
     """What the measurements on GPUs share."""
 
-    id: Id
-    initiator: str
-    target: str
-    cpus: Annotated[list[Cpu], Field(min_length=1, max_length=4096)]
+    targets: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.NODE, EndpointKind.GPU)
+    initiators: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.GPU,)
+    type_b: ClassVar[float] = 1e-3
+    """Measurements of one thing differ by up to this share of the figure between processes, as
+    buffers get other physical pages; no interval from one process's samples knows it."""
+
+    cpus: Cpus
     """The first one issues all work; all of them populate host memory."""
-    sampling: Sampling = Sampling()
     trace: bool = False
     """Record calls, copies and kernels with CUPTI; costs the figure a little."""
+
+    def thread_cpus(self) -> list[int]:
+        """The CPU that issues all work, then those that populate host memory with it."""
+        return self.cpus
+
+
+def host_regions(places: Sequence[MemoryPlace], size: int) -> list[Region]:
+    """The host memory among places."""
+    return [
+        Region(place.placement, place.pages, size)
+        for place in places
+        if isinstance(place, HostPlace)
+    ]

@@ -1,8 +1,24 @@
-"""The way between two endpoints, hop by hop."""
+"""The path between two endpoints, hop by hop."""
+
+from enum import StrEnum
+from typing import Protocol
 
 from tierscope.model.base import Model
-from tierscope.model.run import Limit
-from tierscope.model.topology import PcieLink
+from tierscope.model.limit import Limit
+from tierscope.model.topology import PcieLink, Topology
+
+
+class HopRole(StrEnum):
+    """What a hop is; code decides by it, never by the hop's name."""
+
+    LINK = "link"
+    """The link of one device: PCIe, CXL, NVLink or NVLink-C2C."""
+    SWITCH = "switch"
+    """The uplink of a PCIe switch, which all devices below it share."""
+    INTERCONNECT = "interconnect"
+    """Between NUMA nodes: UPI, xGMI or a package's mesh."""
+    MEMORY = "memory"
+    """What holds the data: its rate is that of both directions together."""
 
 
 class Hop(Model):
@@ -10,14 +26,17 @@ class Hop(Model):
 
     name: str
     """What the link joins, as a person would say it."""
+    role: HopRole = HopRole.LINK
     limit: Limit | None = None
     """None where nothing tells the rate; ``note`` says why."""
     now: PcieLink | None = None
     """Of a PCIe link: as it runs at the moment."""
     best: PcieLink | None = None
-    """Of a PCIe link: what both of its ends are able to."""
+    """Of a PCIe link: what both of its endpoints support."""
+    shortfall: str = ""
+    """Where ``limit.degraded``: the share of the device's own rate that the link still has."""
     parallel: bool = False
-    """One of several that carry data side by side: shown, and no limit to the path by itself."""
+    """One of several that carry data concurrently: shown, and no limit to the path by itself."""
     note: str = ""
 
 
@@ -31,3 +50,20 @@ class Path(Model):
     """Of the hops whose rate is known, the smallest one's."""
     note: str = ""
     """What keeps the limit from being certain, or from being known at all."""
+
+
+class Paths(Protocol):
+    """All paths of one machine; ``tierscope.topology.paths.MachinePaths`` implements it.
+
+    Endpoints are written as in plans (``node:0``, ``gpu:1``).
+    """
+
+    @property
+    def topology(self) -> Topology:
+        """The machine."""
+
+    def path(self, initiator: str, target: str) -> Path:
+        """The path; UserError where the machine has no such endpoint."""
+
+    def limit(self, initiator: str, target: str) -> Limit | None:
+        """The smallest link's rate; None where no rate, or no such endpoint, is known."""

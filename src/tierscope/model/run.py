@@ -1,4 +1,8 @@
-"""The run file: one header, one record a measurement, one footer, each a line of JSON."""
+"""The run file: lines of JSON, each a record.
+
+A header comes first, a footer last. Between them stand visits as the engine reported them, what was
+concluded from them (``measurement``), and measurements that were planned later (``plan``).
+"""
 
 from typing import Annotated, Any, Final, Literal
 
@@ -11,23 +15,31 @@ from pydantic import (
 )
 
 from tierscope.model.base import Model
-from tierscope.model.event import Evidence, Figure, Stop, Unit
+from tierscope.model.cause import Cause
+from tierscope.model.event import Evidence, Visit
+from tierscope.model.limit import Limit as Limit
+from tierscope.model.metric import Unit
 from tierscope.model.topology import Topology
 
-RUN_VERSION: Final = 1
+RUN_VERSION: Final = 2
+
+Stop = Literal["precision", "budget", "interrupted"]
+"""precision: the interval is as narrow as asked; budget: time ran out first; interrupted: a
+signal ended it, and what was sampled until then is reported."""
+NoInterval = Literal["few-samples", "few-visits"]
+"""Why a figure has no interval: too few samples or visits to tell its uncertainty."""
 
 
-class Limit(Model):
-    """Theoretical rate of a path's smallest link."""
+class Figure(Model):
+    """A figure beside a measurement's main one."""
 
-    value: float
+    metric: str
+    part: str = ""
+    """The stream, thread or transfer that it is of; empty: of the whole."""
     unit: Unit
-    link: str
-    """The link that sets it: "PCIe 4.0 x8 at 0000:17:00.0"."""
-    formula: str
-    """How the value is computed, with its numbers."""
-    source: str
-    """Document or register that the formula and the numbers come from."""
+    estimate: float
+    ci_low: float | None = None
+    ci_high: float | None = None
 
 
 class Measurement(Model):
@@ -42,14 +54,20 @@ class Measurement(Model):
     pattern: dict[str, Any]
     """The spec's pattern, with ``threads`` added where more than one can take part."""
     status: Literal["measured", "skipped", "failed"]
+    cause: Cause | None = None
+    """Why it was skipped or failed, as a word."""
     reason: str = ""
-    """Why it was skipped or failed."""
+    """The same for people."""
     remedy: str = ""
     metric: str | None = None
     unit: Unit | None = None
     estimate: float | None = None
     ci_low: float | None = None
     ci_high: float | None = None
+    no_interval: NoInterval | None = None
+    """Why ``ci_low`` and ``ci_high`` are absent from a measured figure."""
+    visits: int = 0
+    """Visits that the figures come from."""
     n: int = 0
     stop: Stop | None = None
     samples: list[float] = []
@@ -58,6 +76,23 @@ class Measurement(Model):
     limit: Limit | None = None
     efficiency: float | None = None
     """estimate / limit, where a limit is known."""
+    fits_caches: bool | None = None
+    """Whether caches may hold all that was gone over; None where nobody knows."""
+
+
+_MAX = 1e30
+"""Above any figure there is, in any unit, so that ratios of figures stay finite."""
+
+
+def check_figure(measured: Measurement) -> None:
+    """Raise ValueError unless a measured figure and its interval are above 0, or absent by cause:
+    nothing that is measured is 0."""
+    values = {"estimate": measured.estimate}
+    if measured.no_interval is None:
+        values |= {"ci_low": measured.ci_low, "ci_high": measured.ci_high}
+    for name, value in values.items():
+        if value is None or not 1 / _MAX < value < _MAX:
+            raise ValueError(f"{name} is {value}, which nothing measured can be")
 
 
 class _Summary(Model):
@@ -127,11 +162,20 @@ def _checked_by(model: type[Model]) -> AfterValidator:
     return AfterValidator(check)
 
 
+class Refinement(Model):
+    """How the curves of a run get further points."""
+
+    points: int
+    """Loaded points that each curve gets at most."""
+    at: list[float] = []
+    """Bandwidths in bytes/s to take points at; empty: where the curve bends."""
+
+
 class Header(Model):
     """Everything about a run that was known before its first measurement."""
 
     record: Literal["header"] = "header"
-    version: Literal[1] = RUN_VERSION
+    version: Literal[1, 2] = RUN_VERSION
     name: str
     started: str
     """ISO 8601 with offset."""
@@ -151,10 +195,26 @@ class Header(Model):
     plan: Annotated[dict[str, Any], _checked_by(PlanSummary)]
     topology: Topology | None = None
     """The whole machine, as it was when the run began; None in files of others' making."""
+    refinement: Refinement | None = None
+    """Of a run whose curves get further points: what chooses them."""
+
+
+class PlanRecord(Model):
+    """Measurements that were added to the plan after the run began."""
+
+    record: Literal["plan"] = "plan"
+    measurements: list[dict[str, Any]]
+
+
+class VisitRecord(Model):
+    """A visit as the engine reported it."""
+
+    record: Literal["visit"] = "visit"
+    visit: Visit
 
 
 class Footer(Model):
-    """How the run ended; a file without one was cut."""
+    """How the run ended; a file without one was cut. Of several, after ``--resume``, the last counts."""
 
     record: Literal["footer"] = "footer"
     finished: str
@@ -164,8 +224,10 @@ class Footer(Model):
     failed: int
 
 
-Record = Annotated[Header | Measurement | Footer, Field(discriminator="record")]
-RecordAdapter: TypeAdapter[Record] = TypeAdapter(Record)
+Record = Annotated[
+    Header | PlanRecord | VisitRecord | Measurement | Footer, Field(discriminator="record")
+]
+RecordAdapter: TypeAdapter[Record] = TypeAdapter(Record, config=ConfigDict(defer_build=True))
 
 
 class Run(Model):
@@ -175,3 +237,10 @@ class Run(Model):
     measurements: list[Measurement]
     footer: Footer | None
     """None where the file was cut before its end."""
+    added: list[dict[str, Any]] = []
+    """Specs that were planned after the run began."""
+
+    def planned(self, name: str) -> dict[str, Any] | None:
+        """Return the spec of an id as the plan has it; None in files of others' making."""
+        specs = [*self.header.plan.get("measurements", []), *self.added]
+        return next((spec for spec in specs if spec.get("id") == name), None)

@@ -1,15 +1,25 @@
-"""What the specs of all kinds of measurement share."""
+"""What the specs of all kinds of measurement share, and the questions that each answers."""
 
-from typing import Annotated, Literal
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from tierscope.model.base import Model
+from tierscope.model.endpoint import EndpointKind
+
+if TYPE_CHECKING:
+    from tierscope.model.limit import Limit
+    from tierscope.model.path import Paths
+    from tierscope.model.topology import Cache
 
 CACHE_LINE = 64
 
 Id = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9._:-]+$")]
 Cpu = Annotated[int, Field(ge=0, le=65535)]
+Cpus = Annotated[list[Cpu], Field(min_length=1, max_length=4096)]
 Bytes = Annotated[int, Field(ge=CACHE_LINE, le=1 << 50, multiple_of=CACHE_LINE)]
 Pages = Literal["base", "thp", "2m", "1g"]
 """base: the kernel's ordinary page; thp: transparent huge pages; 2m, 1g: hugetlb pages."""
@@ -58,14 +68,130 @@ class Placement(Model):
         return self
 
 
-class MemorySpec(Model):
-    """What the measurements of CPU-reached memory share."""
+@dataclass(frozen=True)
+class Region:
+    """Host memory: so many arrays of so many bytes each, placed alike."""
 
+    placement: Placement
+    pages: str
+    array_bytes: int
+    arrays: int = 1
+
+    @property
+    def total_bytes(self) -> int:
+        """Bytes of all arrays together."""
+        return self.array_bytes * self.arrays
+
+    def bytes_by_node(self) -> dict[int, int]:
+        """Bytes that it takes of each node."""
+        shares = self.placement.nodes
+        whole = sum(share.weight for share in shares)
+        return {share.node: -(-self.total_bytes * share.weight // whole) for share in shares}
+
+
+class MeasurementSpec(Model):
+    """One measurement of a plan; each kind extends it and answers for itself."""
+
+    metric: ClassVar[str]
+    """The headline's metric, of ``model.metric.METRICS``."""
+    type_b: ClassVar[float] = 0.0
+    """Type B share of the estimate, which is added to each side of intervals."""
+    steady: ClassVar[bool] = False
+    """Evidence says whether warm-up ended and its figures held still."""
+    initiators: ClassVar[tuple[EndpointKind, ...]]
+    """Kinds of initiators that it accepts."""
+    targets: ClassVar[tuple[EndpointKind, ...]]
+    """Kinds of targets that it accepts."""
+    extra_properties: ClassVar[dict[str, type]] = {}
+    """What ``identity`` may have besides the pattern's own fields, and of which type."""
+
+    kind: str
     id: Id
     """Names the measurement in events; unique in its plan."""
     initiator: str
-    """The endpoint as asked for; the engine goes by ``cpus``."""
+    """The endpoint as asked for; the engine goes by CPUs and GPUs."""
     target: str
-    """The endpoint as asked for; the engine goes by ``placement``."""
-    placement: Placement
+    """The endpoint as asked for; the engine goes by placements."""
     sampling: Sampling = Sampling()
+
+    @classmethod
+    def kind_name(cls) -> str:
+        """The kind's name."""
+        return str(cls.model_fields["kind"].default)
+
+    @abstractmethod
+    def thread_cpus(self) -> list[int]:
+        """CPUs that its threads are pinned to, in the order of threads."""
+
+    @abstractmethod
+    def regions(self) -> list[Region]:
+        """Host memory that the plan places; none where a driver places it."""
+
+    def files(self) -> list[str]:
+        """Files and devices that it reads or writes."""
+        return []
+
+    @abstractmethod
+    def identity(self) -> dict[str, Any]:
+        """The pattern as run files record it: flat, and what comparisons join on."""
+
+    @abstractmethod
+    def fits_caches(self, caches: Sequence["Cache"]) -> bool:
+        """Whether caches may hold all that it goes over, so that its figure is not memory's.
+
+        ``caches`` are the CPUs' as the system names them; a kind on GPUs knows those of GPUs.
+        """
+
+    @abstractmethod
+    def limit(self, paths: "Paths") -> "Limit | None":
+        """Theoretical rate that bounds it; None where no link's rate is known, or none applies."""
+
+    def overwrites(self) -> bool:
+        """Whether it lays out or writes its regions, so that the next one has to set up anew."""
+        return True
+
+    def host_bytes(self) -> int:
+        """Bytes of all its regions together."""
+        return sum(region.total_bytes for region in self.regions())
+
+
+class MemorySpec(MeasurementSpec):
+    """What the measurements of CPU-reached memory share."""
+
+    initiators: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.NODE, EndpointKind.CPUS)
+    targets: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.NODE,)
+    extra_properties: ClassVar[dict[str, type]] = {"policy": str, "mechanism": str}
+
+    placement: Placement
+
+    def placed_as(self) -> dict[str, str]:
+        """Policy and mechanism as identities name them: only where they tell something."""
+        placement = self.placement
+        if placement.mechanism == "user" and len(placement.nodes) == 1:
+            return {}
+        return {"policy": placement.policy, "mechanism": placement.mechanism}
+
+    def fits_caches(self, caches: Sequence["Cache"]) -> bool:
+        """Whether the last-level caches of its CPUs can hold its regions."""
+        return bool(caches) and self.host_bytes() <= last_level_bytes(caches, self.thread_cpus())
+
+    def limit(self, paths: "Paths") -> "Limit | None":  # noqa: ARG002
+        """None: links have rates, and most kinds measure times."""
+        return None
+
+    def path_limit(self, paths: "Paths") -> "Limit | None":
+        """Its path's, for kinds that measure rates; none where caches may hold the regions."""
+        if self.fits_caches(paths.topology.caches):
+            return None
+        return paths.limit(self.initiator, self.target)
+
+
+def last_level_bytes(caches: Sequence["Cache"], cpus: Sequence[int]) -> int:
+    """Bytes of the last-level caches that these CPUs use, together."""
+    last = max((cache.level for cache in caches), default=0)
+    wanted = set(cpus)
+    return sum(
+        cache.size_bytes
+        for cache in caches
+        if cache.level == last and not wanted.isdisjoint(cache.cpus)
+    )

@@ -5,9 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from tierscope.model.base import Model
-from tierscope.model.spec import CACHE_LINE, Bytes, Cpu, Isa, Pages, Placement
-
-Cpus = Annotated[list[Cpu], Field(min_length=1, max_length=4096)]
+from tierscope.model.spec import CACHE_LINE, Bytes, Cpus, Isa, Pages, Placement
 
 
 class StreamPattern(Model):
@@ -37,6 +35,12 @@ class StreamPattern(Model):
         if self.prefetch and self.order != "sequential":
             raise ValueError("a prefetch distance goes with order sequential only")
         return self
+
+    @property
+    def mix(self) -> str:
+        """Reads to writes as the command line takes them: 67:33, 50:50nt."""
+        stores = "" if self.stores == "ordinary" else self.stores
+        return f"{100 - self.writes}:{self.writes}{stores}"
 
 
 class Stream(Model):

@@ -3,18 +3,19 @@
 import hashlib
 import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from tierscope.model.endpoint import Endpoint, EndpointKind, parse_endpoint
+from tierscope.model.endpoint import EndpointKind, Initiator, Target, parse_initiator, parse_target
 from tierscope.model.errors import UserError
-from tierscope.model.spec import Placement
+from tierscope.model.spec import MemorySpec, Placement
 from tierscope.model.topology import Topology
 from tierscope.plans import grammar, machine
-from tierscope.plans.request import MECHANISMS, PAGES, PINS, POLICIES, Request
+from tierscope.plans.options import MECHANISMS, PAGE_KINDS, PINS, POLICIES
+from tierscope.plans.request import Request
 
 ID_LENGTH = 64
 Value = TypeVar("Value")
@@ -24,25 +25,80 @@ Value = TypeVar("Value")
 class MemoryPath:
     """One initiator, one target, one way of placing."""
 
-    initiator: Endpoint
-    target: Endpoint
+    initiator: Initiator
+    target: Target
     cpus: list[int]
     placement: Placement
 
+    @property
+    def names(self) -> tuple[str, str]:
+        """Its endpoints, as ids name them."""
+        return str(self.initiator), str(self.target)
 
-def memory_paths(request: Request, topology: Topology) -> Iterator[MemoryPath]:
-    """Yield every path that a request's from, to, policy and mechanism name."""
+    @property
+    def nodes(self) -> list[int]:
+        """Nodes that its memory is placed on."""
+        return [share.node for share in self.placement.nodes]
+
+    def placed_as(self, request: Request) -> list[str]:
+        """Parts of an id: how memory is placed and threads are pinned, where that was asked for."""
+        parts: list[str] = [self.placement.policy] if "policy" in request.options else []
+        parts += [request.options["pin"]] if "pin" in request.options else []
+        kernel = self.placement.mechanism != "user"
+        return [*parts, self.placement.mechanism] if kernel else parts
+
+
+def memory_paths(
+    request: Request, topology: Topology, spec: type[MemorySpec]
+) -> Iterator[MemoryPath]:
+    """Yield every path that a request's from, to, policy and mechanism name.
+
+    ``spec`` says which endpoints the kind accepts.
+    """
     policies: list[str | None] = [*choices(request, "policy", POLICIES)] or [None]
     mechanisms = choices(request, "mechanism", MECHANISMS) or ["user"]
-    for initiator in _initiators(request, topology):
+    for initiator in _initiators(request, topology, spec):
         cpus = checked(request, "from", machine.initiator_cpus, topology, initiator)
         cpus = machine.pinned(topology, cpus, _pin(request))
-        for target in _targets(request, topology, cpus):
+        for target in _targets(request, topology, spec, cpus):
             checked(request, "to", machine.check_target, topology, target)
             for policy, mechanism in itertools.product(policies, mechanisms):
                 option = "policy" if policy else "mechanism"
                 placement = checked(request, option, machine.placement, target, policy, mechanism)
                 yield MemoryPath(initiator, target, cpus, placement)
+
+
+def of_path(request: Request, path: MemoryPath) -> dict[str, Any]:
+    """Return the fields that every spec of a path has."""
+    return {
+        "initiator": str(path.initiator),
+        "target": str(path.target),
+        "placement": path.placement,
+        "sampling": sampling(request),
+    }
+
+
+def thread_counts(request: Request, path: MemoryPath) -> list[int]:
+    """Return the thread counts asked for, all of the path's CPUs where none are."""
+    return checked(request, "threads", _thread_counts, request, path)
+
+
+def _thread_counts(request: Request, path: MemoryPath) -> list[int]:
+    usable = len(path.cpus)
+    counts = grammar.expand_counts(request.options.get("threads", "all"), usable)
+    if max(counts) > usable:
+        raise UserError(f"{max(counts)} threads, but {path.initiator} has {usable} usable CPUs")
+    return counts
+
+
+def blamed(request: Request, error: ValidationError, others: tuple[str, ...]) -> str:
+    """Return the option that an invalid spec is put down to: the field's, else one that was given.
+
+    ``others`` are looked through in order; the first of them where none was given.
+    """
+    location = error.errors()[0]["loc"]
+    field = str(location[-1]).replace("_", "-") if location else ""
+    return next((name for name in (field, *others) if name in request.options), others[0])
 
 
 def _pin(request: Request) -> str:
@@ -52,40 +108,62 @@ def _pin(request: Request) -> str:
     return pins[0]
 
 
-def _initiators(request: Request, topology: Topology) -> list[Endpoint]:
+def _initiators(request: Request, topology: Topology, spec: type[MemorySpec]) -> list[Initiator]:
     nodes = machine.cpu_nodes(topology)
-    if "from" not in request.options:
-        if not nodes:
-            raise UserError("no node has CPUs that this process may use; name CPUs in --from")
-        return [Endpoint(kind=EndpointKind.NODE, numbers=(nodes[0].number,))]
-    return _endpoints(request, "from", [node.number for node in nodes])
+    if "from" in request.options:
+        return initiators(request, "from", spec, [node.number for node in nodes])
+    if not nodes:
+        raise UserError("no node has CPUs that this process may use; name CPUs in --from")
+    return [Initiator(kind=EndpointKind.NODE, numbers=(nodes[0].number,))]
 
 
-def _targets(request: Request, topology: Topology, cpus: list[int]) -> list[Endpoint]:
+def _targets(
+    request: Request, topology: Topology, spec: type[MemorySpec], cpus: list[int]
+) -> list[Target]:
     nodes = machine.memory_nodes(topology)
-    if "to" not in request.options:
-        own = [node.number for node in nodes if set(node.cpus) & set(cpus)]
-        number = (own or [node.number for node in nodes] or [0])[0]
-        return [Endpoint(kind=EndpointKind.NODE, numbers=(number,))]
-    return _endpoints(request, "to", [node.number for node in nodes])
+    if "to" in request.options:
+        return targets(request, "to", spec, [node.number for node in nodes])
+    own = [node.number for node in nodes if set(node.cpus) & set(cpus)]
+    number = (own or [node.number for node in nodes] or [0])[0]
+    return [Target(kind=EndpointKind.NODE, numbers=(number,))]
 
 
-def _endpoints(request: Request, option: str, every: list[int]) -> list[Endpoint]:
-    def parse() -> list[Endpoint]:
-        endpoints = []
-        for text in grammar.split_endpoints(request.options[option]):
-            if text == "node:*":
-                endpoints += [Endpoint(kind=EndpointKind.NODE, numbers=(n,)) for n in every]
-            else:
-                endpoints.append(parse_endpoint(text))
-        return endpoints
+def initiators(
+    request: Request, option: str, spec: type[MemorySpec], every: Sequence[int] = ()
+) -> list[Initiator]:
+    """Return the initiators of an option that was given; node:* stands for ``every`` node."""
+
+    def parse() -> list[Initiator]:
+        words = _words(request.options[option], every)
+        return [parse_initiator(word, spec.initiators, spec.kind_name()) for word in words]
 
     return checked(request, option, parse)
 
 
+def targets(
+    request: Request, option: str, spec: type[MemorySpec], every: Sequence[int] = ()
+) -> list[Target]:
+    """Return the targets of an option that was given; node:* stands for ``every`` node."""
+
+    def parse() -> list[Target]:
+        words = _words(request.options[option], every)
+        return [parse_target(word, spec.targets, spec.kind_name()) for word in words]
+
+    return checked(request, option, parse)
+
+
+def _words(text: str, every: Sequence[int]) -> list[str]:
+    all_nodes = [f"node:{number}" for number in every]
+    return [
+        one
+        for word in grammar.split_endpoints(text)
+        for one in (all_nodes if word == "node:*" and all_nodes else [word])
+    ]
+
+
 def pages(request: Request, topology: Topology, thp: bool) -> list[str]:
     """Return the kinds of pages asked for, else transparent huge ones where there are any."""
-    chosen = choices(request, "pages", PAGES) or ["thp" if thp else "base"]
+    chosen = choices(request, "pages", PAGE_KINDS) or ["thp" if thp else "base"]
     if "4k" in chosen and topology.base_page_bytes != 4096:
         raise request.wrong(
             "pages",

@@ -1,23 +1,21 @@
-"""What a plan will take: memory, held against what the nodes have free, and time."""
+"""What a plan will take: memory, compared with what the nodes have free, and time."""
 
 from collections import Counter
 
-from tierscope.kinds.bandwidth.spec import BandwidthSpec
 from tierscope.kinds.plan import PLAN_VERSION, Plan, Spec
 from tierscope.model.errors import UserError
-from tierscope.model.needs import cpus_of, host_bytes, regions
 from tierscope.model.topology import Node, Topology
 from tierscope.plans.machine import GIB, MIB
 
-LEAST_BUDGET_S = 0.05
+MIN_BUDGET_S = 0.05
 
 _SPARED_BYTES = 32 * MIB
 _SPARED_SHARE = 64
 """Of a node, 32 MiB or a 64th is left, since the kernel and the engine itself need some."""
 _SET_UP_S = 0.03
 _BYTES_PER_S = 1.5e9
-"""Rough rate at which one thread populates pages, lays out a chase or verifies what was written."""
-_MOST_THREADS = 16
+"""Approximate rate at which one thread populates pages, lays out a chase or verifies writes."""
+_MAX_THREADS = 16
 """Threads beyond which populating is taken to get no faster."""
 
 
@@ -28,7 +26,7 @@ def check_memory(plan: Plan, topology: Topology) -> None:
     """
     limit = topology.memory_left_bytes
     for spec in plan.measurements:
-        ordinary = [region for region in regions(spec) if region.pages not in ("2m", "1g")]
+        ordinary = [region for region in spec.regions() if region.pages not in ("2m", "1g")]
         total = sum(region.total_bytes for region in ordinary)
         if limit is not None and total > limit:
             raise UserError(
@@ -59,7 +57,7 @@ def _check_node(spec: Spec, node: Node, needed: int) -> None:
 
 def peak_bytes(plan: Plan) -> int:
     """Most memory that the plan holds at once; measurements come one after the other."""
-    return max(host_bytes(spec) for spec in plan.measurements)
+    return max(spec.host_bytes() for spec in plan.measurements)
 
 
 def longest_seconds(plan: Plan) -> list[float]:
@@ -72,24 +70,22 @@ def longest_seconds(plan: Plan) -> list[float]:
 
 
 def _set_up_seconds(plan: Plan) -> list[float]:
-    """Rough seconds of set-up; the engine keeps the arrays that the next measurement can use."""
+    """Approximate seconds of set-up; the engine keeps arrays that the next measurement can use."""
     seconds = []
     kept: set[tuple[str, str, int, int]] = set()
     for spec in plan.measurements:
         arrays = {
             (region.placement.model_dump_json(), region.pages, region.array_bytes, number)
-            for region in regions(spec)
+            for region in spec.regions()
             for number in range(region.arrays)
         }
         new_bytes = sum(region_bytes for _, _, region_bytes, _ in arrays - kept)
         same_kind = {array[:3] for array in kept} == {array[:3] for array in arrays}
         kept = arrays | kept if same_kind else arrays
-        # Beside new arrays, one is gone through to lay out a chase or to verify what was written.
-        gone_through = max((region.array_bytes for region in regions(spec)), default=0)
-        if not new_bytes and isinstance(spec, BandwidthSpec) and spec.pattern.operation == "read":
-            gone_through = 0  # Reads leave the array as it was.
-        work = new_bytes + gone_through
-        threads = min(len(cpus_of(spec)), _MOST_THREADS)
+        # Besides new arrays, one is gone through to lay out a chase or to verify what was written.
+        gone_through = max((region.array_bytes for region in spec.regions()), default=0)
+        work = new_bytes + (gone_through if new_bytes or spec.overwrites() else 0)
+        threads = min(len(spec.thread_cpus()), _MAX_THREADS)
         seconds.append(_SET_UP_S + work / threads / _BYTES_PER_S)
     return seconds
 
@@ -102,7 +98,7 @@ def fit_time(plan: Plan, seconds: float, strictly: bool = True) -> Plan:
     """
     specs = plan.measurements
     set_up = sum(_set_up_seconds(plan))
-    least = set_up + LEAST_BUDGET_S * len(specs)
+    least = set_up + MIN_BUDGET_S * len(specs)
     if least > seconds and strictly:
         raise UserError(
             f"{len(specs)} measurements need at least {least:.0f} s, not {seconds:g} s; "
@@ -116,7 +112,7 @@ def fit_time(plan: Plan, seconds: float, strictly: bool = True) -> Plan:
 
 
 def _with_budget(spec: Spec, share: float) -> Spec:
-    budget = max(LEAST_BUDGET_S, round(spec.sampling.budget_s * share, 3))
+    budget = max(MIN_BUDGET_S, round(spec.sampling.budget_s * share, 3))
     sampling = spec.sampling.model_copy(update={"budget_s": budget})
     return spec.model_copy(update={"sampling": sampling})
 

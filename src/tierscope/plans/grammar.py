@@ -25,7 +25,8 @@ _FACTOR = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _RANGE = re.compile(
     r"(?P<first>[^.+*]+(?:\.\d+\w*)?)\.\.(?P<last>[^+*]+)(?:(?P<how>[+*])(?P<step>.+))?"
 )
-_NEXT_ENDPOINT = re.compile(r",(?=\s*(?:node|cpus|gpu|pmem|file):)")
+_MIX = re.compile(r"(\d{1,3}):(\d{1,3})(nt|clwb|clflushopt)?", re.ASCII)
+_NEXT_ENDPOINT = re.compile(r",(?=\s*(?:node|cpus|gpu|file|dev|pmem|dax):)")
 
 
 def parse_size(text: str) -> int:
@@ -80,6 +81,19 @@ def parse_choice(text: str, allowed: tuple[str, ...]) -> str:
     if word not in allowed:
         raise UserError(f"'{text}' is not one of {', '.join(allowed)}{did_you_mean(word, allowed)}")
     return word
+
+
+def parse_mix(text: str) -> tuple[int, str]:
+    """Parse ``67:33`` or ``0:100clwb`` into writes of 100 lines and the kind of stores."""
+    match = _MIX.fullmatch(text)
+    if not match or int(match[1]) + int(match[2]) != 100:
+        raise UserError(
+            f"'{text}' is not reads:writes that add up to 100, such as 100:0, 67:33 or 50:50nt "
+            "(nt, clwb or clflushopt)"
+        )
+    if match[3] and match[2] == "0":
+        raise UserError(f"'{text}': without writes, none can be {match[3]}")
+    return int(match[2]), match[3] or "ordinary"
 
 
 def did_you_mean(word: str, allowed: tuple[str, ...]) -> str:

@@ -1,6 +1,6 @@
 """What a plan asks of the machine: CPUs for initiators, nodes for targets, memory, defaults."""
 
-from tierscope.model.endpoint import Endpoint, EndpointKind, format_ranges
+from tierscope.model.endpoint import Endpoint, EndpointKind, Initiator, Target, format_ranges
 from tierscope.model.errors import UserError
 from tierscope.model.spec import NodeShare, Placement
 from tierscope.model.topology import Node, Topology
@@ -9,26 +9,24 @@ GIB = 1 << 30
 MIB = 1 << 20
 _EMULATED_SIZE = 2 * MIB
 """Working set on an emulated machine: its memory may move 5 MB/s, and its figures mean nothing."""
-_LEAST_SIZE = 256 * MIB
-_MOST_SIZE = 4 * GIB
-_MOST_SIZE_VIRTUAL = 1 * GIB
+_MIN_SIZE = 256 * MIB
+_MAX_SIZE = 4 * GIB
+_MAX_SIZE_VIRTUAL = 1 * GIB
 
 
-def initiator_cpus(topology: Topology, endpoint: Endpoint) -> list[int]:
-    """Return the CPUs of an initiator in the order in which threads take them.
+def initiator_cpus(topology: Topology, endpoint: Initiator) -> list[int]:
+    """Return the CPUs of an initiator, nodes or CPUs, in the order in which threads take them.
 
-    Order: compact, one CPU of each core first, then the cores' SMT siblings. Raises UserError for
+    Order: one CPU of each core first, then the cores' SMT siblings. Raises UserError for
     CPUs that do not exist or that this process may not use.
     """
     if endpoint.kind is EndpointKind.CPUS:
         wanted = list(endpoint.numbers)
         _refuse_foreign_cpus(topology, endpoint, wanted)
-    elif endpoint.kind is EndpointKind.NODE and not endpoint.weights:
+    else:
         wanted = []
         for number in endpoint.numbers:
             wanted += _cpus_of(topology, endpoint, number)
-    else:
-        raise UserError(f"initiator '{endpoint}' has no CPUs; name a node or CPUs, as in cpus:0-7")
     return one_per_core_first(wanted, topology.siblings)
 
 
@@ -105,12 +103,8 @@ def _cpus_of(topology: Topology, endpoint: Endpoint, number: int) -> list[int]:
     return usable
 
 
-def check_target(topology: Topology, endpoint: Endpoint) -> None:
-    """Raise UserError where a target is not nodes with memory in use."""
-    if endpoint.kind is not EndpointKind.NODE:
-        raise UserError(
-            f"target '{endpoint}' is not memory that CPUs reach as a node, as in node:0"
-        )
+def check_target(topology: Topology, endpoint: Target) -> None:
+    """Raise UserError where a node of a target has no memory in use."""
     for number in endpoint.numbers:
         node = _node(topology, endpoint, number)
         if not node.online or node.total_bytes == 0:
@@ -120,7 +114,7 @@ def check_target(topology: Topology, endpoint: Endpoint) -> None:
             )
 
 
-def placement(endpoint: Endpoint, policy: str | None, mechanism: str) -> Placement:
+def placement(endpoint: Target, policy: str | None, mechanism: str) -> Placement:
     """Return where a target's pages go; raises UserError where the policy does not suit it."""
     chosen = policy or _policy_of(endpoint)
     if endpoint.weights and chosen not in ("weighted", "partition"):
@@ -130,7 +124,7 @@ def placement(endpoint: Endpoint, policy: str | None, mechanism: str) -> Placeme
     return Placement.model_validate({"policy": chosen, "nodes": shares, "mechanism": mechanism})
 
 
-def _policy_of(endpoint: Endpoint) -> str:
+def _policy_of(endpoint: Target) -> str:
     if endpoint.weights:
         return "weighted"
     return "bind" if len(endpoint.numbers) == 1 else "interleave"
@@ -194,8 +188,8 @@ def default_size(topology: Topology, cpus: list[int], nodes: list[int], arrays: 
     """
     if topology.emulated:
         return _EMULATED_SIZE
-    wanted = max(4 * last_level_caches(topology, cpus), _LEAST_SIZE)
-    most = _MOST_SIZE_VIRTUAL if topology.virtual else _MOST_SIZE
+    wanted = max(4 * last_level_caches(topology, cpus), _MIN_SIZE)
+    most = _MAX_SIZE_VIRTUAL if topology.virtual else _MAX_SIZE
     size = min(1 << (wanted - 1).bit_length(), most)
     found = (topology.node(number) for number in nodes)
     free = [node.free_bytes for node in found if node and node.free_bytes is not None]

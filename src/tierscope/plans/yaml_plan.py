@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from tierscope.model.errors import UserError
-from tierscope.plans.grammar import did_you_mean
-from tierscope.plans.request import OPTIONS, Request
+from tierscope.plans.forms import canonical, form_of, request_words
+from tierscope.plans.request import Request
 from tierscope.plans.yaml_file import Place, compose, mapping, read_text, scalar, sequence
 
 PLAN_FILE_VERSION = "1"
@@ -37,20 +37,18 @@ def parse_plan(text: str, path: str) -> list[Request]:
 def _request(place: Place, node: Any) -> Request:
     keys = mapping(place, node, "a measurement", ("name", "kind", "args", "matrix"))
     if "kind" not in keys:
-        raise place.error(node, f"a measurement needs a key 'kind': {', '.join(OPTIONS)}")
-    kind = scalar(place, keys["kind"], "kind")
-    kinds = tuple(OPTIONS)
-    if kind not in kinds:
-        nearest = did_you_mean(kind, kinds)
-        raise place.error(
-            keys["kind"], f"key 'kind': '{kind}' is not one of {', '.join(kinds)}{nearest}"
-        )
+        raise place.error(node, f"a measurement needs a key 'kind': {', '.join(request_words())}")
+    try:
+        kind = canonical(scalar(place, keys["kind"], "kind"))
+    except UserError as error:
+        raise place.error(keys["kind"], f"key 'kind': {error}") from None
+    known = tuple(option.name for option in form_of(kind).options)
     options: dict[str, str] = {}
     origins: dict[str, str] = {}
     for section in ("args", "matrix"):
         if section not in keys:
             continue
-        values = mapping(place, keys[section], f"'{section}' of a {kind}", tuple(OPTIONS[kind]))
+        values = mapping(place, keys[section], f"'{section}' of a {kind}", known)
         for option, value in values.items():
             if option in options:
                 raise place.error(value, f"key '{option}' stands in both args and matrix")

@@ -2,17 +2,14 @@
 
 import xml.etree.ElementTree as ElementTree
 from datetime import datetime
-from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from tierscope.analysis.expect import Finding
-from tierscope.model.errors import UserError
 from tierscope.model.run import Run
 from tierscope.report.legal import legal_text
-from tierscope.runs.replace import replace_file
 
 
 def show_findings(console: Console, findings: list[Finding]) -> None:
@@ -72,11 +69,3 @@ def junit_xml(run: Run, findings: list[Finding]) -> str:
             ElementTree.SubElement(case, "system-out").text = legal_text(finding.said)
     ElementTree.indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, "unicode")}\n'
-
-
-def write_junit(run: Run, findings: list[Finding], path: Path) -> None:
-    """Write JUnit XML; raises UserError where that cannot be."""
-    try:
-        replace_file(path, junit_xml(run, findings))
-    except OSError as error:
-        raise UserError(f"{path} cannot be written: {error.strerror}") from None

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from tierscope.model.endpoint import format_ranges
 from tierscope.model.event import Evidence
 from tierscope.model.run import Measurement
+from tierscope.report.causes import no_interval_text
 
 _MOST_NOTES = 4
 
@@ -34,7 +35,7 @@ def _pages(_measurement: Measurement, evidence: Evidence) -> str:
 
 
 def _elsewhere(measurement: Measurement, evidence: Evidence) -> str:
-    """Say where the pages of what ran beside were, if not where the measurement's own were."""
+    """Say where concurrent workloads had their pages, if not where the main one's were."""
     return ", ".join(
         f"of {name} {where.removeprefix('pages ')}"
         for name, workload in (evidence.workloads or {}).items()
@@ -55,7 +56,7 @@ def _cpus(measurement: Measurement, evidence: Evidence) -> str:
         return ""
     if evidence.cpus == measurement.cpus:
         return "each thread on its CPU"
-    return f"threads on CPUs {format_ranges(tuple(sorted(set(evidence.cpus))))} instead"
+    return f"threads on other CPUs, {format_ranges(tuple(sorted(set(evidence.cpus))))}"
 
 
 def _instructions(_measurement: Measurement, evidence: Evidence) -> str:
@@ -67,7 +68,7 @@ def _verified(_measurement: Measurement, evidence: Evidence) -> str:
 
 
 def counted(observed: list[Evidence]) -> list[str]:
-    """Say what each hardware counter saw beside what the bus should have, over a group."""
+    """Compare what each hardware counter saw with what the bus should have carried."""
     ratios: dict[str, list[float]] = {}
     for evidence in observed:
         for counter in evidence.counters or []:
@@ -91,35 +92,37 @@ def warnings(measurements: list[Measurement]) -> list[str]:
     checks: tuple[tuple[Callable[[Measurement], bool], str], ...] = (
         (
             lambda m: m.stop == "budget",
-            "stopped at the time budget, less sure than asked; a longer --budget helps",
+            "stopped at the time budget before the asked precision; raise --budget",
         ),
         (lambda m: m.stop == "interrupted", "were interrupted"),
         (
             lambda m: bool(m.evidence and m.evidence.disturbed),
-            "have samples in which others took CPU time",
+            "have samples in which other programs took CPU time",
         ),
     )
-    lines = [
+    gaps = Counter(filter(None, map(no_interval_text, measured)))
+    lines = [f"{count} of {len(measured)} have {text}" for text, count in gaps.items()]
+    lines += [
         f"{sum(map(applies, measured))} of {len(measured)} {text}"
         for applies, text in checks
         if any(map(applies, measured))
     ]
     again = sum(m.evidence.replaced or 0 for m in measured if m.evidence)
     if again:
-        lines.append(f"{again} samples in which others took CPU time were taken again")
+        lines.append(f"{again} samples in which other programs took CPU time were taken again")
     return lines + _remarks(
         [note for m in measured if m.evidence for note in m.evidence.notes or []]
     )
 
 
 def _remarks(notes: list[str]) -> list[str]:
-    """Return the engine's own remarks, those that differ in their numbers only gathered in one."""
+    """Return the remarks of measurements; those that differ in numbers only are one."""
     alike: dict[str, list[str]] = {}
     for note in notes:
         alike.setdefault(re.sub(r"\d+", "0", note), []).append(note)
     groups = sorted(alike.values(), key=len, reverse=True)
     lines = [
-        f"{group[0]} ({len(group)}{'' if len(set(group)) == 1 else ', such as this'})"
+        f"{group[0]} ({len(group)}{'' if len(set(group)) == 1 else ', for example'})"
         for group in groups[:_MOST_NOTES]
     ]
     if len(groups) > _MOST_NOTES:

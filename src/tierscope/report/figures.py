@@ -1,7 +1,8 @@
-"""Figures as text: units for people, and no more digits than the interval bears out."""
+"""Figures as text: units for people, and no more digits than the interval supports."""
 
 import math
 
+from tierscope.analysis.direction import lower_is_better
 from tierscope.model.run import Measurement
 
 _SCALES = {"B/s": (("TB/s", 1e12), ("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3), ("B/s", 1.0))}
@@ -42,6 +43,8 @@ def decimals_of(value: float, half: float) -> int:
 def with_interval(measurement: Measurement, factor: float) -> str:
     """Return ``28.1 ±0.2``, the larger side of the interval standing for both."""
     value, half = value_and_half(measurement)
+    if not has_interval(measurement):
+        return f"{value / factor:.{decimals_of(value / factor, 0.0)}f} (no interval)"
     decimals = decimals_of(value / factor, half / factor)
     if half <= 0:
         return f"{value / factor:.{decimals}f}"
@@ -51,8 +54,13 @@ def with_interval(measurement: Measurement, factor: float) -> str:
     return f"{value / factor:.{decimals}f} ±{shown:.{decimals}f}"
 
 
+def has_interval(measurement: Measurement) -> bool:
+    """Whether a figure's uncertainty is known."""
+    return measurement.ci_low is not None and measurement.ci_high is not None
+
+
 def plain(measurement: Measurement, factor: float, digits: int) -> str:
-    """Return the estimate alone, with the digits that its interval bears out, at most so many."""
+    """Return the estimate alone, with the digits that its interval supports, at most so many."""
     value, half = value_and_half(measurement)
     shown = value / factor
     most = digits - 1 - math.floor(math.log10(abs(shown))) if shown else 0
@@ -60,20 +68,20 @@ def plain(measurement: Measurement, factor: float, digits: int) -> str:
 
 
 def value_and_half(measurement: Measurement) -> tuple[float, float]:
-    """Return a measured estimate and the larger side of its interval."""
+    """Return a measured estimate and the larger side of its interval; 0 where it has none."""
     value = measurement.estimate or 0.0
     low = value if measurement.ci_low is None else measurement.ci_low
     high = value if measurement.ci_high is None else measurement.ci_high
     return value, max(value - low, high - value, 0.0)
 
 
-def sure_rank(measurement: Measurement) -> float:
+def conservative_rank(measurement: Measurement) -> float:
     """Return what to compare figures by, higher is better: the interval's worse end.
 
-    A rough figure whose median happens to be high is no best one.
+    An imprecise figure whose median happens to be high is no best one.
     """
     value = measurement.estimate or 0.0
-    if measurement.unit == "ns":
+    if lower_is_better(measurement):
         return -(value if measurement.ci_high is None else measurement.ci_high)
     return value if measurement.ci_low is None else measurement.ci_low
 
@@ -83,6 +91,11 @@ def share_text(share: float) -> str:
     if share <= 0 or share >= 0.0995:
         return f"{share:.0%}"
     return f"{share:.1%}" if share >= 0.001 else "under 0.1%"
+
+
+def of_limit(measurement: Measurement) -> str:
+    """Return the efficiency in percent; a dash where no limit is known."""
+    return "–" if measurement.efficiency is None else f"{measurement.efficiency:.0%}"
 
 
 def relative_half(measurement: Measurement) -> float:

@@ -5,7 +5,6 @@ from rich.text import Text
 
 from tierscope.kinds.plan import Plan
 from tierscope.model.endpoint import format_ranges
-from tierscope.model.needs import cpus_of, host_bytes
 from tierscope.plans.fit import longest_seconds
 from tierscope.report.figures import size_text
 from tierscope.report.style import new_table
@@ -21,8 +20,8 @@ def show_plan(console: Console, plan: Plan, seconds: float, peak: int) -> None:
     for spec, longest in zip(plan.measurements, longest_seconds(plan), strict=True):
         table.add_row(
             Text(spec.id),
-            format_ranges(tuple(sorted(cpus_of(spec)))),
-            size_text(host_bytes(spec)),
+            format_ranges(tuple(sorted(spec.thread_cpus()))),
+            size_text(spec.host_bytes()),
             f"{longest:.2f} s",
         )
     console.print(table)

@@ -2,64 +2,87 @@
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from tierscope.kinds.plan import Plan
-from tierscope.model.event import Event, Failed, Progress, Result, Skipped, Started
+from tierscope.kinds.plan import Spec
+from tierscope.model.event import Event, Progress, Started
+from tierscope.model.metric import METRICS
+from tierscope.model.run import Measurement
 from tierscope.report.figures import scale_of
+from tierscope.runs.measure import Watch
 
 
 @contextlib.contextmanager
-def live_progress(plan: Plan, seconds: Callable[[str], float]) -> Iterator[Callable[[Event], None]]:
-    """Give a function to call with each event; ``seconds`` is how long an id may take."""
+def live_progress(specs: Sequence[Spec], seconds: Callable[[str], float]) -> Iterator[Watch]:
+    """Give a function to call with each event and each measurement that is concluded.
+
+    ``seconds`` is how long an id takes at most, also one that is planned later.
+    """
     if not sys.stderr.isatty():
-        yield lambda _event: None
+        yield lambda _: None
         return
-    console = Console(stderr=True)
     bar = Bar(
         TextColumn("{task.fields[counter]}"),
         BarColumn(bar_width=20),
         TextColumn("{task.fields[now]}", markup=False),
         TimeRemainingColumn(),
-        console=console,
+        console=Console(stderr=True),
         transient=True,
         refresh_per_second=4,
     )
-    total = sum(seconds(spec.id) for spec in plan.measurements)
-    known = {spec.id for spec in plan.measurements}
-    task = bar.add_task("", total=total, counter=f"0/{len(plan.measurements)}", now="starting")
-    done_seconds = 0.0
-    done = 0
-    units = {
-        spec.id: "ns" if spec.kind.endswith("latency") else "B/s" for spec in plan.measurements
-    }
-
-    def watch(event: Event) -> None:
-        nonlocal done, done_seconds, total
-        if isinstance(event, Started):
-            if event.id not in known:  # a point that refines a curve
-                known.add(event.id)
-                total += seconds(event.id)
-            bar.update(task, now=event.id, total=total)
-        elif isinstance(event, Progress):
-            share = min(event.elapsed_s, seconds(event.id))
-            unit = units.get(event.id, "ns")
-            now = f"{event.id}  {_estimate(unit, event.estimate)}"
-            bar.update(task, completed=done_seconds + share, now=now)
-        elif isinstance(event, Result | Skipped | Failed):
-            done += 1
-            done_seconds += seconds(event.id)
-            counter = f"{done}/{len(known)}"
-            bar.update(task, completed=done_seconds, counter=counter)
-
     with bar:
-        yield watch
+        yield _Display(bar, specs, seconds).watch
 
 
-def _estimate(unit: str, value: float) -> str:
-    name, factor = scale_of(unit, [value])
-    return f"{value / factor:.3g} {name}"
+class _Display:
+    """Turns events into the state of a progress bar."""
+
+    def __init__(self, bar: Bar, specs: Sequence[Spec], seconds: Callable[[str], float]) -> None:
+        self._bar = bar
+        self._units = {spec.id: METRICS[spec.metric].unit for spec in specs}
+        self._seconds = seconds
+        self._left = {spec.id: seconds(spec.id) for spec in specs}
+        """Seconds that each measurement may still take."""
+        self._known = set(self._left)
+        self._total = sum(self._left.values())
+        self._task = bar.add_task("", total=self._total, counter=self._counter(), now="starting")
+
+    def watch(self, event: Event | Measurement) -> None:
+        """Take note of an event of a visit, or of a measurement that is concluded."""
+        if isinstance(event, Started):
+            self._begin(event.id)
+        elif isinstance(event, Progress):
+            shown = self._latest(event.id, event.latest)
+            self._update(f"{event.id}  {shown}", min(event.elapsed_s, self._left.get(event.id, 0)))
+        elif isinstance(event, Measurement):
+            self._left.pop(event.id, None)
+            self._update(event.id)
+        elif event.event == "visit":
+            left = self._left.get(event.id, 0.0)
+            self._left[event.id] = max(0.0, left - event.seconds)
+
+    def _begin(self, name: str) -> None:
+        if name not in self._known:  # a point that refines a curve
+            self._known.add(name)
+            self._left[name] = self._seconds(name)
+            self._total += self._left[name]
+        self._update(name)
+
+    def _update(self, now: str, elapsed: float = 0.0) -> None:
+        done = self._total - sum(self._left.values()) + elapsed
+        self._bar.update(
+            self._task, total=self._total, completed=done, counter=self._counter(), now=now
+        )
+
+    def _counter(self) -> str:
+        return f"{len(self._known) - len(self._left)}/{len(self._known)}"
+
+    def _latest(self, name: str, value: float | None) -> str:
+        if value is None or name not in self._units:
+            return ""
+        unit, factor = scale_of(self._units[name], [value])
+        return f"{value / factor:.3g} {unit}"

@@ -1,52 +1,39 @@
 """A whole run in the terminal: the machine, a table for each kind, what was not measured, why."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
-from tierscope.analysis.flat import flat_run
 from tierscope.model.endpoint import format_ranges
-from tierscope.model.run import Measurement, Run
+from tierscope.model.run import Run
 from tierscope.model.topology import emulated_parts
-from tierscope.report.bandwidth import show_bandwidth
+from tierscope.report.causes import missing_by_cause
 from tierscope.report.figures import size_text
-from tierscope.report.gpu_tables import show_copies
-from tierscope.report.gpu_tables import show_latency as show_gpu_latency
-from tierscope.report.gpu_tables import show_memory as show_gpu_memory
-from tierscope.report.latency import show_latency
-from tierscope.report.loaded_latency import show_loaded_latency
-from tierscope.report.patterns import show_atomics, show_mapping, show_streams
 from tierscope.report.sentences import sentences
 from tierscope.report.style import new_table, note, title
+from tierscope.report.table import show_table
+from tierscope.report.view import Views, kinds_in, view_of
 
-KINDS: dict[str, Callable[[Console, list[Measurement], Run], None]] = {
-    "bandwidth": lambda console, measurements, _run: show_bandwidth(console, measurements),
-    "latency": show_latency,
-    "streams": lambda console, measurements, _run: show_streams(console, measurements),
-    "atomics": lambda console, measurements, _run: show_atomics(console, measurements),
-    "mapping": lambda console, measurements, _run: show_mapping(console, measurements),
-    "loaded-latency": lambda console, measurements, _run: show_loaded_latency(
-        console, measurements
-    ),
-    "gpu-copy": show_copies,
-    "gpu-memory": show_gpu_memory,
-    "gpu-latency": show_gpu_latency,
-}
-"""The table of each kind of measurement, in the order shown."""
-_MOST_REASONS = 12
+_MAX_CAUSES = 12
+_MAX_OF_CAUSE = 4
 
 
-def show_run(console: Console, run: Run, path: Path) -> None:
+def show_run(console: Console, run: Run, path: Path, views: Views) -> None:
     """Print everything about a run that fits a terminal."""
     show_machine(console, run)
-    for kind, show in KINDS.items():
-        show(console, [m for m in run.measurements if m.kind == kind], run)
+    for kind in kinds_in(run, views):
+        measured = [m for m in run.measurements if m.kind == kind and m.status == "measured"]
+        if measured:
+            view = view_of(views, kind)
+            if view.table:
+                view.table(console, measured, run)
+            else:
+                show_table(console, measured, view)
     show_missing(console, run)
-    title(console, "What matters")
-    for sentence in sentences(flat_run(run)):
+    title(console, "Summary")
+    for sentence in sentences(run, views):
         note(console, sentence, style="")
     show_end(console, run, path)
 
@@ -85,7 +72,7 @@ def _machine_lines(machine: dict[str, Any]) -> list[str]:
         f"{cache['count']} x L{cache['level']} {size_text(cache['size_bytes'])}"
         for cache in machine["caches"]
     )
-    lines = [first, f"caches as the system names them: {caches}"] if caches else [first]
+    lines = [first, f"caches reported by the system: {caches}"] if caches else [first]
     for node in machine["nodes"]:
         cpus = f"CPUs {format_ranges(tuple(node['cpus']))}" if node["cpus"] else "no CPUs"
         free = f", {size_text(node['free_bytes'])} free" if node["free_bytes"] is not None else ""
@@ -101,21 +88,26 @@ def _count(number: int, name: str) -> str:
 
 def show_missing(console: Console, run: Run) -> None:
     """Print what was skipped or failed, why, and what to do."""
-    missing = [m for m in run.measurements if m.status != "measured"]
-    if not missing:
+    groups = missing_by_cause(run.measurements)
+    if not groups:
         return
     title(console, "Not measured")
     table = new_table()
-    table.add_column("measurement")
     table.add_column("")
+    table.add_column("measurement", overflow="fold")
     table.add_column("why, and what to do", overflow="fold")
-    for measurement in missing[:_MOST_REASONS]:
-        style = "bold red" if measurement.status == "failed" else "yellow"
-        why = "; ".join(filter(None, (measurement.reason, measurement.remedy)))
-        table.add_row(Text(measurement.id), Text(measurement.status, style=style), Text(why))
+    for group in groups[:_MAX_CAUSES]:
+        style = "bold red" if group.status == "failed" else "yellow"
+        table.add_row(
+            Text(f"{len(group.members)} {group.status}", style=style), "", Text(group.why)
+        )
+        for measurement in group.members[:_MAX_OF_CAUSE]:
+            reason = "; ".join(filter(None, (measurement.reason, measurement.remedy)))
+            table.add_row("", Text(measurement.id), Text(reason, style="dim"))
+        if len(group.members) > _MAX_OF_CAUSE:
+            more = f"and {len(group.members) - _MAX_OF_CAUSE} more in the run file"
+            table.add_row("", Text(more, style="dim"), "")
     console.print(table)
-    if len(missing) > _MOST_REASONS:
-        note(console, f"and {len(missing) - _MOST_REASONS} more in the run file")
 
 
 def show_end(console: Console, run: Run, path: Path) -> None:
@@ -124,7 +116,7 @@ def show_end(console: Console, run: Run, path: Path) -> None:
     done = len(run.measurements)
     console.print()
     if run.footer is None:
-        _say(console, f"The run was cut after {done} of {planned} measurements.", "bold yellow")
+        _say(console, f"The run was cut off after {done} of {planned} measurements.", "bold yellow")
     elif run.footer.interrupted:
         _say(console, f"Interrupted after {done} of {planned} measurements.", "bold yellow")
     counts = [

@@ -1,145 +1,153 @@
-"""The three sentences that matter first: best and worst, what is left over, what looks wrong."""
+"""The three sentences that matter first: best and worst, headroom, warnings."""
 
-from collections import Counter
-
-from tierscope.analysis.caches import may_stay_in_caches
-from tierscope.analysis.flat import shared
+from tierscope.analysis.concurrent import shared
 from tierscope.analysis.knee import SHARE
 from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
-from tierscope.topology.nvidia import pci_address
+from tierscope.report.naming import described, path_name
+from tierscope.report.view import Views, view_of
+from tierscope.report.warnings import warnings_sentence
 
 _GOOD = 0.85
-"""Share of its limit from which on a path leaves little on the table."""
+"""Share of its limit from which on a path has little headroom."""
 _ALIKE = 1.01
 """Fastest over slowest path up to which neither is worth a name."""
-_WIDE = 0.05
-"""Half-width of an interval, as a share of its estimate, from which on a figure is a rough one."""
 
 
-def sentences(run: Run) -> list[str]:
-    """Return three sentences, in this order; each says so where it has nothing to say.
-
-    ``run`` is flat, see ``analysis.flat``.
-    """
+def sentences(run: Run, views: Views) -> list[str]:
+    """Return three sentences, in this order; each says so where it has nothing to say."""
     measured = [m for m in run.measurements if m.status == "measured"]
     alone = [m for m in measured if not shared(m)]
     if not measured:
-        nothing = "So nothing can be said about what is left on the table."
-        return ["Nothing was measured.", nothing, looks_wrong(run)]
+        nothing = "The headroom is unknown."
+        return ["Nothing was measured.", nothing, warnings_sentence(run)]
     if alone:
-        first = best_and_worst(run, alone)
+        first = best_and_worst(alone, views)
     else:
         most = max(measured, key=lambda m: m.estimate or 0.0)
-        first = f"No path was measured by itself; of what ran at once the most is {_said(most)}."
-    return [first, left_over(run, measured), looks_wrong(run)]
+        first = f"No path was measured alone; the highest concurrent figure is {described(most)}."
+    return [first, headroom(run, measured), warnings_sentence(run)]
 
 
-def best_and_worst(run: Run, measured: list[Measurement]) -> str:
+def best_and_worst(measured: list[Measurement], views: Views) -> str:
     """Name the fastest and the slowest path."""
     moved = [m for m in measured if m.unit == "B/s"]
-    rates = _best_by_path([m for m in moved if not may_stay_in_caches(run, m)] or moved)
-    times = _memory_latencies(run, measured)
-    parts = []
-    if len(rates) > 1:
-        by = sorted(rates, key=lambda m: m.estimate or 0.0)
-        if (by[-1].estimate or 0.0) <= _ALIKE * (by[0].estimate or 0.0):
-            paths = "both paths" if len(by) == 2 else f"all {len(by)} paths"
-            parts.append(f"{paths} are within 1% of each other, as {_said(by[-1])}")
-        else:
-            parts.append(f"the fastest path is {_said(by[-1])}; the slowest is {_said(by[0])}")
-    elif rates:
-        parts.append(f"the most that {_path(rates[0])} gives is {_said(rates[0], path=False)}")
-    if rates and all(may_stay_in_caches(run, m) for m in rates):
-        parts[-1] += ", of working sets that the caches can hold"
+    rates = _best_by_path([m for m in moved if not m.fits_caches] or moved)
+    times = _memory_latencies([m for m in measured if view_of(views, m.kind).represents_path])
+    parts = _of_rates(rates)
     if times:
         by = sorted(times, key=lambda m: m.estimate or 0.0)
         if len(by) > 1:
-            parts.append(f"latency goes from {_said(by[0])} to {_said(by[-1])}")
+            parts.append(f"latency ranges from {described(by[0])} to {described(by[-1])}")
         else:
-            where = _said(by[0], path=not rates or _path(by[0]) != _path(rates[0]))
+            where = described(by[0], path=not rates or path_name(by[0]) != path_name(rates[0]))
             parts.append(f"its latency is {where}" if len(rates) == 1 else f"latency is {where}")
-    elif loaded := [m for m in measured if m.kind == "loaded-latency"]:
-        by = sorted(loaded, key=lambda m: m.estimate or 0.0)
-        parts.append(f"latency under load goes from {_under_load(by[0])} to {_under_load(by[-1])}")
+    else:
+        parts += _summaries(measured, views)
     if not parts:
-        parts.append(f"{measured[0].kind} of {_said(measured[0])}")
+        title = view_of(views, measured[0].kind).title
+        parts.append(f"{title}: {described(measured[0])}")
     text = "; ".join(parts)
     return f"{text[0].upper()}{text[1:]}."
 
 
-def _memory_latencies(run: Run, measured: list[Measurement]) -> list[Measurement]:
+def _of_rates(rates: list[Measurement]) -> list[str]:
+    if not rates:
+        return []
+    by = sorted(rates, key=lambda m: m.estimate or 0.0)
+    if len(by) == 1:
+        value = described(by[0], path=False)
+        text = f"the highest bandwidth of {path_name(by[0])} is {value}"
+    elif (by[-1].estimate or 0.0) <= _ALIKE * (by[0].estimate or 0.0):
+        paths = "both paths" if len(by) == 2 else f"all {len(by)} paths"
+        text = f"{paths} are within 1% of each other; the fastest is {described(by[-1])}"
+    else:
+        text = f"the fastest path is {described(by[-1])}; the slowest is {described(by[0])}"
+    if all(m.fits_caches for m in rates):
+        text += ", with working sets that the caches can hold"
+    return [text]
+
+
+def _memory_latencies(measured: list[Measurement]) -> list[Measurement]:
     """Return one latency a path: of the largest working set, chased in the same way for all.
 
-    What fits a CPU's caches is no latency of memory and left out.
+    What fits the caches is no latency of memory and left out.
     """
-    caches = [int(cache["size_bytes"]) for cache in run.header.machine.get("caches", [])]
-    idle = [
-        m
-        for m in measured
-        if m.metric == "latency"
-        and m.kind != "loaded-latency"
-        and (m.kind != "latency" or float(m.pattern.get("size", 0)) > max(caches, default=0))
-    ]
+    idle = [m for m in measured if m.metric == "latency" and not m.fits_caches]
     paths: dict[str, dict[tuple[str, str], Measurement]] = {}
-    for m in sorted(idle, key=lambda m: float(m.pattern.get("size", 0))):
+    for m in sorted(idle, key=_size):
         way = (str(m.pattern.get("order", "")), str(m.pattern.get("pages", "")))
-        known = paths.setdefault(_path(m), {}).get(way)
-        larger = known is None or known.pattern.get("size") != m.pattern.get("size")
-        if known is None or larger or figures.sure_rank(m) > figures.sure_rank(known):
-            paths[_path(m)][way] = m
+        known = paths.setdefault(path_name(m), {}).get(way)
+        if (
+            known is None
+            or _size(known) != _size(m)
+            or figures.conservative_rank(m) > figures.conservative_rank(known)
+        ):
+            paths[path_name(m)][way] = m
     ways = [set(found) for found in paths.values()]
     common = set.intersection(*ways) if ways else set()
     chosen = []
     for found in paths.values():
         alike = [m for way, m in found.items() if way in common] or list(found.values())
-        largest = max(float(m.pattern.get("size", 0)) for m in alike)
-        alike = [m for m in alike if float(m.pattern.get("size", 0)) == largest]
-        # A chase that stays within pages leaves out what looking addresses up costs.
+        largest = max(map(_size, alike))
+        alike = [m for m in alike if _size(m) == largest]
+        # A chase that stays within pages leaves out what translating addresses costs.
         usual = [m for m in alike if m.pattern.get("order") != "page-random"] or alike
-        chosen.append(max(usual, key=figures.sure_rank))
+        chosen.append(max(usual, key=figures.conservative_rank))
     return chosen
 
 
-def left_over(run: Run, measured: list[Measurement]) -> str:
+def _size(measurement: Measurement) -> float:
+    return float(measurement.pattern.get("size") or 0)
+
+
+def _summaries(measured: list[Measurement], views: Views) -> list[str]:
+    """Return what kinds say of themselves whose figures do not stand for their paths."""
+    kinds: dict[str, list[Measurement]] = {}
+    for m in measured:
+        kinds.setdefault(m.kind, []).append(m)
+    found = []
+    for kind, members in kinds.items():
+        summary = view_of(views, kind).summary
+        if summary:
+            found.append(summary(members))
+    return found
+
+
+def headroom(run: Run, measured: list[Measurement]) -> str:
     """Say how far the best figure of each path is from its limit, the furthest first."""
     if run.header.emulated:
-        return "What is left on the table cannot be said: an emulated machine has no limits."
+        return "The headroom is unknown: an emulated machine has no limits."
     alone = [m for m in measured if not shared(m)]
     limited = _best_by_path([m for m in alone if m.efficiency is not None and m.limit])
     crowded = [m for m in measured if shared(m) and m.efficiency is not None and m.limit]
     slowed = min(crowded, key=_efficiency, default=None)
     if not alone and slowed is not None:
         return f"Furthest below its limit is {_reached(slowed)}."
-    if alone and all(m.metric == "latency" for m in alone):
-        return "What is left on the table cannot be said: latencies have no theoretical limit here."
+    if alone and all(m.unit == "ns" for m in alone):
+        return "The headroom is unknown: times have no theoretical limit here."
     if not limited:
         hidden = " in this virtual machine" if run.header.machine.get("hypervisor") else ""
-        return (
-            f"What is left on the table cannot be said: no link's rate is known{hidden}"
-            f"{_still_scaling(alone)}."
-        )
+        return f"The headroom is unknown: no link's rate is known{hidden}{_still_scaling(alone)}."
+    return f"{_of_limited(limited, slowed)}."
+
+
+def _of_limited(limited: list[Measurement], slowed: Measurement | None) -> str:
     worst = min(limited, key=_efficiency)
+    assert worst.limit is not None
     low = [m for m in limited if _efficiency(m) < _GOOD]
     if not low:
-        text = f"Little is left on the table: the least, {_reached(worst)}"
+        text = f"There is little headroom: furthest below its limit is {_reached(worst)}"
     else:
-        assert worst.limit is not None
         unit, factor = figures.scale_of("B/s", [worst.limit.value])
         left = (worst.limit.value - (worst.estimate or 0.0)) / factor
-        text = f"Most is left on the table on {_reached(worst)}, so {left:.3g} {unit} are unused"
+        text = f"The most headroom is on {_reached(worst)}: {left:.3g} {unit} are unused"
         if len(low) > 1:
-            text += f"; {len(low)} of {len(limited)} paths stay below {_GOOD:.0%} of their limits"
+            text += f"; {len(low)} of {len(limited)} paths are below {_GOOD:.0%} of their limits"
     if slowed is not None and _efficiency(slowed) < min(_GOOD, _efficiency(worst)):
         share = figures.share_text(_efficiency(slowed))
-        text += f"; beside other copies {_said(slowed)} is {share} of its limit"
-    return f"{text}."
-
-
-def _under_load(measurement: Measurement) -> str:
-    rates = [f.estimate for f in measurement.figures if f.metric == "bandwidth"]
-    beside = f"beside {rates[0] / 1e9:.3g} GB/s" if rates else "idle"
-    return f"{_said(measurement)} {beside}"
+        text += f"; with concurrent copies, {described(slowed)} is {share} of its limit"
+    return text
 
 
 def _efficiency(measurement: Measurement) -> float:
@@ -150,7 +158,7 @@ def _reached(measurement: Measurement) -> str:
     assert measurement.limit is not None
     unit, factor = figures.scale_of("B/s", [measurement.limit.value])
     return (
-        f"{_said(measurement)}, {figures.share_text(_efficiency(measurement))} of the "
+        f"{described(measurement)}, {figures.share_text(_efficiency(measurement))} of the "
         f"{measurement.limit.value / factor:.4g} {unit} of {measurement.limit.link}"
     )
 
@@ -166,153 +174,20 @@ def _still_scaling(measured: list[Measurement]) -> str:
         if len(curve) < 2:
             continue
         *_, before, last = sorted(curve, key=lambda m: int(m.pattern["threads"]))
-        if (before.ci_high or 0.0) < SHARE * (last.ci_low or 0.0):
+        highest_before = before.ci_high or before.estimate or 0.0
+        if highest_before < SHARE * (last.ci_low or last.estimate or 0.0):
             return (
-                f"; {_path(last)} still got faster with its {last.pattern['threads']} threads, "
-                "the most that were measured"
+                f"; {path_name(last)} was still getting faster at {last.pattern['threads']} "
+                "threads, the most that were measured"
             )
     return ""
-
-
-def looks_wrong(run: Run) -> str:
-    """Say what spoils the run's figures, the worst first, or that nothing does."""
-    if text := what_is_wrong(run):
-        return text
-    if any(m.status == "measured" for m in run.measurements):
-        return "Nothing looks wrong: all was measured, and every interval is narrow."
-    return "Nothing else looks wrong."
-
-
-def what_is_wrong(run: Run) -> str:
-    """Say what spoils the run's figures, the worst first; empty where nothing does."""
-    found = []
-    if run.header.emulated:
-        found.append("the machine is emulated in software, so its figures mean nothing")
-    planned = len(run.header.plan.get("measurements", []))
-    if run.footer is None:
-        found.append(f"the run was cut after {len(run.measurements)} of {planned} measurements")
-    elif run.footer.interrupted:
-        found.append(f"the run was interrupted at {len(run.measurements)} of {planned}")
-    failed = [m for m in run.measurements if m.status == "failed"]
-    if failed:
-        found.append(f"{_counted(len(failed), 'measurement')} failed, {failed[0].id} first")
-    measured = [m for m in run.measurements if m.status == "measured"]
-    if text := _another_gpu(run, measured):
-        found.append(text)
-    found += [text for check in _CHECKS if (text := check(measured))]
-    governor = run.header.environment.get("governor", "")
-    if governor and governor != "performance":
-        found.append(f"the frequency governor is {governor}, not performance")
-    return f"What looks wrong: {'; '.join(found)}." if found else ""
-
-
-def _another_gpu(run: Run, measured: list[Measurement]) -> str:
-    """Name a GPU that CUDA found at another place on the bus than the topology."""
-    topology = run.header.topology
-    for m in measured:
-        for state in (m.evidence and m.evidence.gpus) or []:
-            known = topology.gpu(state.gpu) if topology else None
-            used = pci_address(state.address or "")
-            if known is not None and known.address and used not in ("", known.address):
-                return (
-                    f"gpu:{state.gpu} was measured at {used}, but paths and limits are those of "
-                    f"{known.address}"
-                )
-    return ""
-
-
-def _beyond(measured: list[Measurement]) -> str:
-    """Name what is faster than it can be."""
-    beyond = [m for m in measured if m.limit and (m.ci_low or 0.0) > m.limit.value]
-    if not beyond:
-        return ""
-    most = max(beyond, key=_efficiency)
-    return (
-        f"{_path(most)} reaches {_efficiency(most):.1%} of its limit, so a cache answered or the "
-        "limit is not what it is taken for"
-    )
-
-
-def _short_links(measured: list[Measurement]) -> str:
-    """Name a link that runs below what it is able to; its name says so behind a colon."""
-    short = dict.fromkeys(m.limit.link for m in measured if m.limit and ": " in m.limit.link)
-    return f"a link runs below what it is able to, {next(iter(short))}" if short else ""
-
-
-def _throttled(measured: list[Measurement]) -> str:
-    why = Counter(
-        f"gpu:{state.gpu} was throttled ({', '.join(state.throttle)})"
-        for m in measured
-        for state in (m.evidence and m.evidence.gpus) or []
-        if state.throttle
-    )
-    if not why:
-        return ""
-    text, count = why.most_common(1)[0]
-    return f"{text} during {count} of {len(measured)} measurements"
-
-
-def _rough(measured: list[Measurement]) -> str:
-    wide = [m for m in measured if figures.relative_half(m) > _WIDE]
-    if not wide:
-        return ""
-    worst = max(wide, key=figures.relative_half)
-    be, intervals = ("is", "an interval") if len(wide) == 1 else ("are", "intervals")
-    return (
-        f"{len(wide)} of {len(measured)} figures {be} rough, with {intervals} wider than "
-        f"±{_WIDE:.0%} (the widest, {worst.id}, ±{figures.relative_half(worst):.0%})"
-    )
-
-
-def _disturbed(measured: list[Measurement]) -> str:
-    disturbed = [m for m in measured if m.evidence and m.evidence.disturbed]
-    if not disturbed:
-        return ""
-    return f"neighbours took CPU time during {len(disturbed)} of {len(measured)} measurements"
-
-
-_CHECKS = (_beyond, _short_links, _throttled, _rough, _disturbed)
-"""What may spoil figures, the worst first."""
-
-
-def _counted(number: int, name: str) -> str:
-    return f"{number} {name}{'' if number == 1 else 's'}"
 
 
 def _best_by_path(measured: list[Measurement]) -> list[Measurement]:
     """Return the best rate of each path."""
     paths: dict[str, Measurement] = {}
     for m in measured:
-        known = paths.get(_path(m))
-        if known is None or figures.sure_rank(m) > figures.sure_rank(known):
-            paths[_path(m)] = m
+        known = paths.get(path_name(m))
+        if known is None or figures.conservative_rank(m) > figures.conservative_rank(known):
+            paths[path_name(m)] = m
     return list(paths.values())
-
-
-def _path(measurement: Measurement) -> str:
-    start, end = measurement.initiator, measurement.target
-    if measurement.pattern.get("way") == "both ways summed":
-        return f"{start} ↔ {end}, both ways"
-    if start == end and "gpu" in start:
-        return f"among {start}" if shared(measurement) else f"{start}'s own memory"
-    return f"{start} → {end}"
-
-
-def _said(measurement: Measurement, path: bool = True) -> str:
-    unit, factor = figures.scale_of(measurement.unit or "count", [measurement.estimate or 0.0])
-    pattern = measurement.pattern
-    threads = pattern.get("threads")
-    order = pattern.get("order")
-    parts = [
-        str(order) if order not in (None, "sequential") else "",
-        str(pattern.get("operation", "")),
-        f"by {threads} thread{'s' if threads != 1 else ''}" if threads else "",
-    ]
-    if measurement.unit == "ns" and pattern.get("size"):
-        parts.append(f"over {figures.size_text(pattern['size'])}")
-    elif order not in (None, "sequential") and pattern.get("access_size"):
-        parts.append(f"in accesses of {figures.size_text(pattern['access_size'])}")
-    detail = " ".join(filter(None, parts))
-    value = f"{figures.with_interval(measurement, factor)} {unit}"
-    ends = f"{_path(measurement)}, " if path else ""
-    return f"{ends}{value}{f' ({detail})' if detail else ''}"

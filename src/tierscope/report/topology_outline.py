@@ -78,6 +78,36 @@ def nvlinks(gpu: Gpu) -> str:
     return ", ".join(words)
 
 
+def fabric_summary(topology: Topology) -> str:
+    """What NVLink joins, in one line; empty where there is none."""
+    switched = [
+        (gpu, sum(link.links for link in gpu.nvlinks if link.peer == "switch"))
+        for gpu in topology.gpus
+        if any(link.peer == "switch" for link in gpu.nvlinks)
+    ]
+    if switched:
+        gpu, links = switched[0]
+        version = gpu.nvlinks[0].version
+        rate = f", {links * NVLINK[version][0] / 1e9:g} GB/s each way" if version in NVLINK else ""
+        of = f"NVLink {version}" if version else "NVLink"
+        return f"{of} through NVSwitch joins {len(switched)} GPUs: {links} links a GPU{rate}"
+    pairs: list[str] = []
+    for gpu in topology.gpus:
+        for link in gpu.nvlinks:
+            peer = next((g for g in topology.gpus if g.address == link.peer_address), None)
+            if peer is not None and gpu.index < peer.index:
+                rate = (
+                    f" {link.links * NVLINK[link.version][0] / 1e9:g} GB/s"
+                    if link.version in NVLINK
+                    else ""
+                )
+                pairs.append(f"{gpu.index}-{peer.index}: {link.links} links{rate}")
+    if not pairs:
+        return ""
+    shown = ", ".join(pairs[:12]) + (f" and {len(pairs) - 12} more" if len(pairs) > 12 else "")
+    return f"NVLink between GPUs {shown}"
+
+
 def _port_rate(port: Port) -> str:
     return f"port {network_limit(port.speed, '').value / 1e9:g} GB/s" if port.speed else ""
 

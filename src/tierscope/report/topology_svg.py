@@ -12,8 +12,17 @@ from itertools import pairwise
 from tierscope.model.path import Hop
 from tierscope.model.topology import Topology
 from tierscope.report.topology_layout import BOX_HEIGHT, GAP, MARGIN, Drawing, Place, lay_out
-from tierscope.report.topology_outline import Item, human_bytes, outline
-from tierscope.topology.links import NVLINK, pcie_name
+from tierscope.report.topology_outline import Item, fabric_summary, human_bytes, outline
+from tierscope.report.topology_svg_parts import (
+    COLOURS,
+    draw_box,
+    draw_line,
+    draw_text,
+    elbow_path,
+    shorten,
+    style_sheet,
+)
+from tierscope.topology.links import pcie_name
 
 _FONT = "Inter, 'Segoe UI', 'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif"
 _HEAD = 104
@@ -22,22 +31,6 @@ _LEAST_BARE = 700.0
 """Width that the lines above and below the machine take."""
 _DROP = 16
 """From a box down to where its lines part."""
-_COLOURS = {  # class: (light fill, light stroke, dark fill, dark stroke)
-    "group": ("#f6f8fb", "#c3ccd9", "#171d27", "#3a475a"),
-    "root": ("#ffffff", "#94a3b8", "#0f141b", "#64748b"),
-    "switch": ("#e8edf4", "#94a3b8", "#232c39", "#64748b"),
-    "DRAM": ("#dff3f5", "#2b8a96", "#10343a", "#3fb3c1"),
-    "HBM": ("#fbe3f1", "#b83280", "#3d1530", "#e05fab"),
-    "CXL": ("#fff0d6", "#c77d0a", "#3d2a08", "#f0a93a"),
-    "PMem": ("#e9e4fb", "#6d4fc4", "#251b45", "#9a80ea"),
-    "GPU": ("#e6f5d8", "#4f8a10", "#1d3309", "#8ccf3c"),
-    "unknown": ("#eeeeee", "#888888", "#2a2a2a", "#999999"),
-    "gpu": ("#e6f5d8", "#4f8a10", "#1d3309", "#8ccf3c"),
-    "drive": ("#f3e8fb", "#8b44c2", "#2c1740", "#bd84ea"),
-    "port": ("#e1edfd", "#2f6fd0", "#12263f", "#6ba4f5"),
-    "cxl": ("#fff0d6", "#c77d0a", "#3d2a08", "#f0a93a"),
-    "fabric": ("#d3ecb9", "#4f8a10", "#24400c", "#8ccf3c"),
-}
 _LEGEND = [
     ("DRAM", "DRAM"),
     ("HBM", "HBM"),
@@ -62,13 +55,13 @@ def draw(topology: Topology, measured: Mapping[str, str] | None = None, headed: 
         item.children = [child for child in map(_without_fabric, item.children) if child]
     shown = [item for item in items if item.children]
     drawing = lay_out(shown, _HEAD, _LEAST) if headed else lay_out(shown, MARGIN / 2, _LEAST_BARE)
-    fabric = _fabric(topology)
+    fabric = fabric_summary(topology)
     height = drawing.height + (64 if fabric else 0) + 84
     size = f"{drawing.width:.0f} {height:.0f}"
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" font-family="{_FONT}">',
         f"<title>{escape(topology.host)}</title>",
-        f"<style>{_style()}</style>",
+        f"<style>{style_sheet()}</style>",
         *(_header(topology, drawing.width, height) if headed else []),
         *_interconnects(topology, drawing),
     ]
@@ -103,35 +96,6 @@ def _without_fabric(item: Item) -> Item | None:
     return item if item.children else None
 
 
-def _style() -> str:
-    light = [
-        ".paper{fill:#ffffff}",
-        "text{fill:#16202e;font-size:12px}",
-        ".title{font-size:26px;font-weight:700}",
-        ".lead{font-size:14px}",
-        ".name{font-weight:600}",
-        ".muted{fill:#5b6878}",
-        ".small{font-size:10.5px}",
-        ".rate{font-size:11px;font-weight:600;fill:#334155}",
-        ".line{fill:none;stroke:#94a3b8}",
-        ".short{fill:#b42318}",
-        ".halo{stroke:#ffffff;stroke-width:4px;stroke-linejoin:round}",
-    ]
-    dark = [
-        ".paper{fill:#0b0f15}",
-        "text{fill:#e6ebf2}",
-        ".muted{fill:#93a1b3}",
-        ".rate{fill:#cbd5e1}",
-        ".line{stroke:#5b6b80}",
-        ".short{fill:#ff8a7a}",
-        ".halo{stroke:#0b0f15}",
-    ]
-    for name, (fill, stroke, dark_fill, dark_stroke) in _COLOURS.items():
-        light.append(f".{name}{{fill:{fill};stroke:{stroke};stroke-width:1.2px}}")
-        dark.append(f".{name}{{fill:{dark_fill};stroke:{dark_stroke}}}")
-    return "".join(light) + "@media (prefers-color-scheme: dark){" + "".join(dark) + "}"
-
-
 def _header(topology: Topology, width: float, height: float) -> list[str]:
     """Paper and the machine's name; what stands inside a page has the page's."""
     packages = topology.packages
@@ -143,11 +107,12 @@ def _header(topology: Topology, width: float, height: float) -> list[str]:
         f"{human_bytes(total)} of memory in {_count(len(topology.nodes), 'NUMA node')}",
         _count(len(topology.gpus), "GPU") if topology.gpus else "",
     ]
+    facts = " · ".join(word for word in words if word)
     name = topology.host if not topology.product else f"{topology.host} · {topology.product}"
     return [
         f'<rect class="paper" width="{width:.0f}" height="{height:.0f}"/>',
-        _text(MARGIN, 46, _fit(name, width - 2 * MARGIN, 14.5), "title"),
-        _text(MARGIN, 72, _fit(" · ".join(w for w in words if w), width - 80, 7.4), "lead muted"),
+        draw_text(MARGIN, 46, shorten(name, width - 2 * MARGIN, 14.5), "title"),
+        draw_text(MARGIN, 72, shorten(facts, width - 80, 7.4), "lead muted"),
     ]
 
 
@@ -161,23 +126,23 @@ def _group(place: Place, fabric: bool) -> list[str]:
     roots = [child for child in place.children if child.item.kind != "node"]
     for root in roots:
         parts += _branch(root, fabric) if root.children else _card(root, fabric)
-        parts.append(_line(root.centre, place.y + place.height, root.centre, root.y, 2.0))
-    parts.append(_rect(place, "group", 12))
+        parts.append(draw_line(root.centre, place.y + place.height, root.centre, root.y, 2.0))
+    parts.append(draw_box(place, "group", 12))
     room = place.width - 2 * GAP
     head = f"{place.item.name}  "
-    parts.append(_text(place.x + GAP, place.y + 27, head.strip(), "name lead"))
+    parts.append(draw_text(place.x + GAP, place.y + 27, head.strip(), "name lead"))
     offset = len(head) * 8.2
-    detail = _fit(place.item.detail, room - offset, 6.6)
-    parts.append(_text(place.x + GAP + offset, place.y + 27, detail, "muted"))
+    detail = shorten(place.item.detail, room - offset, 6.6)
+    parts.append(draw_text(place.x + GAP + offset, place.y + 27, detail, "muted"))
     for node in nodes:
         kind = node.item.detail.partition(" ")[0]
         rate = _beside(node.item, _rate(node.item.hop))
-        parts.append(_rect(node, kind if kind in _COLOURS else "unknown", 7, _tip(node.item)))
-        parts.append(_text(node.x + 10, node.y + 17, f"{node.item.name} · {kind}", "name"))
+        parts.append(draw_box(node, kind if kind in COLOURS else "unknown", 7, _tip(node.item)))
+        parts.append(draw_text(node.x + 10, node.y + 17, f"{node.item.name} · {kind}", "name"))
         size = node.item.detail.partition(" ")[2].partition(",")[0]
-        parts.append(_text(node.x + 10, node.y + 32, size, "muted small"))
+        parts.append(draw_text(node.x + 10, node.y + 32, size, "muted small"))
         if rate:
-            parts.append(_text(node.x + node.width - 10, node.y + 32, rate, "rate", "end"))
+            parts.append(draw_text(node.x + node.width - 10, node.y + 32, rate, "rate", "end"))
     return parts
 
 
@@ -190,11 +155,11 @@ def _branch(place: Place, fabric: bool) -> list[str]:
         if child.children:
             middle = bottom + _DROP
             weight = _weight(child.item.hop)
-            way = _elbow(place.centre, bottom, middle, child.centre, child.y)
+            way = elbow_path(place.centre, bottom, middle, child.centre, child.y)
             parts.append(f'<path class="line" d="{way}" stroke-width="{weight:.1f}"/>')
             rate = _rate(child.item.hop)
             if rate:
-                parts.append(_text(child.centre + 7, child.y - 8, rate, "rate"))
+                parts.append(draw_text(child.centre + 7, child.y - 8, rate, "rate"))
             parts += _branch(child, fabric)
         else:
             stacks.setdefault(child.x, []).append(child)
@@ -202,16 +167,16 @@ def _branch(place: Place, fabric: bool) -> list[str]:
         trunk = x - GAP + 3
         middle = bottom + _DROP
         end = cards[-1].y + cards[-1].height / 2
-        way = _elbow(place.centre, bottom, middle, trunk, end)
+        way = elbow_path(place.centre, bottom, middle, trunk, end)
         weight = max(_weight(card.item.hop) for card in cards)
         parts.append(f'<path class="line" d="{way}" stroke-width="{weight:.1f}"/>')
         for card in cards:
             y = card.y + card.height / 2
-            parts.append(_line(trunk, y, card.x, y, _weight(card.item.hop)))
+            parts.append(draw_line(trunk, y, card.x, y, _weight(card.item.hop)))
             parts += _card(card, fabric)
-    parts.append(_rect(place, place.item.kind, BOX_HEIGHT / 2, _tip(place.item)))
+    parts.append(draw_box(place, place.item.kind, BOX_HEIGHT / 2, _tip(place.item)))
     label = place.item.name if place.item.kind == "root" else f"switch {place.item.address[5:]}"
-    parts.append(_text(place.centre, place.y + 17, label, "small", "middle"))
+    parts.append(draw_text(place.centre, place.y + 17, label, "small", "middle"))
     return parts
 
 
@@ -219,18 +184,18 @@ def _card(place: Place, fabric: bool) -> list[str]:
     item = place.item
     room = place.width - 20
     rate = _beside(item, _rate(item.hop))
-    short = item.hop is not None and item.hop.limit is not None and ": " in item.hop.limit.link
-    parts = [_rect(place, item.kind if item.kind in _COLOURS else "unknown", 7, _tip(item))]
-    name = _fit(item.name, room, 7.6)
+    degraded = item.hop is not None and item.hop.limit is not None and item.hop.limit.degraded
+    parts = [draw_box(place, item.kind if item.kind in COLOURS else "unknown", 7, _tip(item))]
+    name = shorten(item.name, room, 7.6)
     right = place.x + place.width - 10
-    parts.append(_text(place.x + 10, place.y + 17, name, "name"))
-    detail = _fit(_short_name(item.detail), room - len(name) * 7.6 - 8, 6.3)
-    parts.append(_text(right, place.y + 17, detail, "small muted", "end"))
+    parts.append(draw_text(place.x + 10, place.y + 17, name, "name"))
+    detail = shorten(_short_name(item.detail), room - len(name) * 7.6 - 8, 6.3)
+    parts.append(draw_text(right, place.y + 17, detail, "small muted", "end"))
     link = pcie_name(item.hop.now) if item.hop is not None and item.hop.now else ""
     if item.measured:
         link = link.removeprefix("PCIe ")
-    parts.append(_text(place.x + 10, place.y + 32, link, "small muted"))
-    parts.append(_text(right, place.y + 32, rate, "rate short" if short else "rate", "end"))
+    parts.append(draw_text(place.x + 10, place.y + 32, link, "small muted"))
+    parts.append(draw_text(right, place.y + 32, rate, "rate short" if degraded else "rate", "end"))
     if item.kind == "gpu" and fabric:
         parts.append(
             f'<rect class="fabric" x="{place.x + place.width - 3:.1f}" y="{place.y + 6:.1f}" '
@@ -239,42 +204,12 @@ def _card(place: Place, fabric: bool) -> list[str]:
     return parts
 
 
-def _fabric(topology: Topology) -> str:
-    """What NVLink joins, in one line; empty where there is none."""
-    switched = [
-        (gpu, sum(link.links for link in gpu.nvlinks if link.peer == "switch"))
-        for gpu in topology.gpus
-        if any(link.peer == "switch" for link in gpu.nvlinks)
-    ]
-    if switched:
-        gpu, links = switched[0]
-        version = gpu.nvlinks[0].version
-        rate = f", {links * NVLINK[version][0] / 1e9:g} GB/s each way" if version in NVLINK else ""
-        of = f"NVLink {version}" if version else "NVLink"
-        return f"{of} through NVSwitch joins {len(switched)} GPUs: {links} links a GPU{rate}"
-    pairs: list[str] = []
-    for gpu in topology.gpus:
-        for link in gpu.nvlinks:
-            peer = next((g for g in topology.gpus if g.address == link.peer_address), None)
-            if peer is not None and gpu.index < peer.index:
-                rate = (
-                    f" {link.links * NVLINK[link.version][0] / 1e9:g} GB/s"
-                    if link.version in NVLINK
-                    else ""
-                )
-                pairs.append(f"{gpu.index}-{peer.index}: {link.links} links{rate}")
-    if not pairs:
-        return ""
-    shown = ", ".join(pairs[:12]) + (f" and {len(pairs) - 12} more" if len(pairs) > 12 else "")
-    return f"NVLink between GPUs {shown}"
-
-
 def _fabric_bar(text: str, drawing: Drawing) -> list[str]:
     y = drawing.height + 28
     width = drawing.width - 2 * MARGIN
     return [
         f'<rect class="fabric" x="{MARGIN}" y="{y:.1f}" width="{width:.1f}" height="34" rx="17"/>',
-        _text(drawing.width / 2, y + 22, _fit(text, width - 40, 7.4), "name", "middle"),
+        draw_text(drawing.width / 2, y + 22, shorten(text, width - 40, 7.4), "name", "middle"),
     ]
 
 
@@ -288,13 +223,13 @@ def _interconnects(topology: Topology, drawing: Drawing) -> list[str]:
             continue
         y, far = left.y + 30, right.y + 30
         if right.y == left.y:
-            parts.append(_line(left.x + left.width, y, right.x, y, 5.0))
+            parts.append(draw_line(left.x + left.width, y, right.x, y, 5.0))
             middle = (left.x + left.width + right.x) / 2
-            parts.append(_text(middle, y - 8, name, "small muted", "middle"))
+            parts.append(draw_text(middle, y - 8, name, "small muted", "middle"))
         else:
             way = f"M{left.x:.1f},{y:.1f} H16 V{far:.1f} H{right.x:.1f}"
             parts.append(f'<path class="line" d="{way}" stroke-width="5"/>')
-            parts.append(_text(6, y - 8, name, "small muted"))
+            parts.append(draw_text(6, y - 8, name, "small muted"))
     return parts
 
 
@@ -307,11 +242,11 @@ def _footer(drawing: Drawing, height: float, used: set[str], measured: bool) -> 
             parts.append(
                 f'<rect class="{kind}" x="{x:.1f}" y="{y - 11:.1f}" width="16" height="14" rx="4"/>'
             )
-            parts.append(_text(x + 23, y, label, "small"))
+            parts.append(draw_text(x + 23, y, label, "small"))
             x += 40 + len(label) * 7
     what = "measured of theoretical" if measured else "theoretical"
     note = f"rates: {what}, one way, before packet headers"
-    parts.append(_text(drawing.width - MARGIN, y, note, "small muted", "end"))
+    parts.append(draw_text(drawing.width - MARGIN, y, note, "small muted", "end"))
     return parts
 
 
@@ -348,36 +283,3 @@ def _tip(item: Item) -> str:
     if item.hop is not None and item.hop.limit is not None:
         words += [item.hop.limit.link, item.hop.limit.formula]
     return " | ".join(word for word in words if word)
-
-
-def _fit(text: str, room: float, per_character: float) -> str:
-    most = max(0, int(room / per_character))
-    return text if len(text) <= most else text[: max(0, most - 1)].rstrip() + "…" * (most > 1)
-
-
-def _text(x: float, y: float, text: str, style: str, anchor: str = "start") -> str:
-    if not text:
-        return ""
-    place = f'x="{x:.1f}" y="{y:.1f}"'
-    align = f' text-anchor="{anchor}"' if anchor != "start" else ""
-    return f'<text {place} class="{style}"{align}>{escape(text)}</text>'
-
-
-def _rect(place: Place, style: str, radius: float, tip: str = "") -> str:
-    inner = f"<title>{escape(tip)}</title>" if tip else ""
-    return (
-        f'<rect class="{style}" x="{place.x:.1f}" y="{place.y:.1f}" width="{place.width:.1f}" '
-        f'height="{place.height:.1f}" rx="{radius:g}">{inner}</rect>'
-    )
-
-
-def _elbow(x1: float, y1: float, middle: float, x2: float, y2: float) -> str:
-    """Down, across at ``middle``, and down again."""
-    return f"M{x1:.1f},{y1:.1f} V{middle:.1f} H{x2:.1f} V{y2:.1f}"
-
-
-def _line(x1: float, y1: float, x2: float, y2: float, width: float) -> str:
-    return (
-        f'<line class="line" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" '
-        f'stroke-width="{width:.1f}"/>'
-    )

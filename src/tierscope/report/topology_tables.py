@@ -129,9 +129,8 @@ def link_cells(hop: Hop | None) -> tuple[str, str, Text]:
     rate = rate_text(hop.limit.value) if hop.limit is not None else ""
     link = pcie_name(hop.now) if hop.now is not None else ""
     remark = ""
-    if hop.limit is not None and ": " in hop.limit.link:
-        remark = hop.limit.link.partition(": ")[2]  # half of what the GPU can do
-        return link, rate, Text(remark, style="yellow")
+    if hop.shortfall:
+        return link, rate, Text(hop.shortfall, style="yellow")
     if hop.now is not None and hop.best is not None and hop.now != hop.best:
         remark = f"best {pcie_name(hop.best)}"
     return link, rate, Text(remark, style="dim")

@@ -10,8 +10,8 @@ from tierscope.model.run import Measurement, Run
 
 _RESULT_KEYS = (
     "id", "kind", "initiator", "target", "cpus", "pattern", "metric", "unit", "estimate", "ci_low",
-    "ci_high", "samples", "n", "stop", "status", "reason", "remedy", "evidence", "figures",
-    "limit", "efficiency",
+    "ci_high", "no_interval", "samples", "visits", "n", "stop", "status", "cause", "reason",
+    "remedy", "evidence", "figures", "limit", "efficiency", "fits_caches",
 )  # fmt: skip
 _CSV_PATTERN = (
     "operation", "order", "access_size", "stride", "size", "pages", "isa", "threads", "policy",
@@ -24,7 +24,7 @@ _CSV_KEYS = (
 
 def to_json(run: Run) -> str:
     """Return ``{"run": {...}, "results": [...]}``, bytes/s and ns; see docs/file-formats.md."""
-    header = run.header.model_dump(mode="json", exclude={"record"})
+    header = run.header.model_dump(mode="json", exclude={"record", "refinement"})
     footer = run.footer.model_dump(mode="json", exclude={"record"}) if run.footer else None
     return json.dumps(
         {

@@ -65,10 +65,7 @@ def write_prometheus(run: Run, target: Path) -> int:
 
 
 def prometheus_text(run: Run) -> str:
-    """Return a run in Prometheus' text format, one metric a kind of figure, in base units.
-
-    ``run`` is flat, see ``analysis.flat``.
-    """
+    """Return a run in Prometheus' text format, one metric a kind of figure, in base units."""
     families: dict[str, list[str]] = {}
     seen: Counter[str] = Counter()
     for m in run.measurements:

@@ -1,24 +1,36 @@
-"""Measure a plan into a run file: plan -> engine -> run file."""
+"""Measure a plan into a run file: plan -> schedule -> visits -> run file."""
 
-import contextlib
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from tierscope.engine import capabilities, stream
-from tierscope.kinds.plan import Plan
+from tierscope.engine.query import capabilities
+from tierscope.engine.visits import LivingEngine, living_engine
+from tierscope.kinds.plan import Plan, Spec
 from tierscope.model.errors import ExitCode, UserError
-from tierscope.model.event import Event, Failed, Finished, Result, Skipped
-from tierscope.model.gpu import GpuSpec
-from tierscope.model.run import Footer, Header, Limit, Measurement, Run
+from tierscope.model.event import Event, Failed, Skipped, Visit
+from tierscope.model.run import (
+    Footer,
+    Header,
+    Measurement,
+    PlanRecord,
+    Refinement,
+    Run,
+    VisitRecord,
+)
 from tierscope.model.topology import Topology
-from tierscope.plans.limits import limit_of, may_stay_in_caches
-from tierscope.runs.record import make_header, measurement_of
-from tierscope.runs.refine import Refine
+from tierscope.runs.book import Book
+from tierscope.runs.record import Bounds, make_header, measurement_of
+from tierscope.runs.refine import further_points
+from tierscope.runs.schedule import ConcludeStep, PlanStep, VisitStep, in_plan_order
 from tierscope.runs.store import new_run_path
 from tierscope.runs.write import RunWriter
+from tierscope.topology.paths import MachinePaths
 from tierscope.topology.settings import read_settings
+
+Watch = Callable[[Event | Measurement], None]
+"""Sees every event, and each measurement as it is concluded."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +66,12 @@ def measure(
     topology: Topology,
     command: list[str],
     directory: Path | None,
-    watch: Callable[[Event], None],
-    refine: Refine | None = None,
+    watch: Watch,
+    refinement: Refinement | None = None,
 ) -> Outcome:
-    """Run a plan, writing each measurement as it ends; ``watch`` sees every event.
+    """Run a plan, writing each visit and each measurement as it ends.
 
-    ``refine`` is asked for another plan after each; all go into the same run.
+    ``refinement`` says how curves get further points, which go into the same run.
 
     Raises UserError where nothing could be begun; what goes wrong later is in the outcome, beside
     all that was measured before.
@@ -70,65 +82,109 @@ def measure(
 
     def begin() -> tuple[Header, RunWriter]:
         path = new_run_path(label, directory, started)
-        header = make_header(path.stem, started, command, plan, topology, environment, engine)
+        header = make_header(
+            path.stem, started, command, plan, topology, environment, engine, refinement
+        )
         try:
-            return header, RunWriter(path, header)
+            return header, RunWriter.create(path, header)
         except FileExistsError:  # another run of this second was quicker
             return begin()
 
-    measurements: list[Measurement] = []
+    header, writer = begin()
+    return carry_on(header, writer, Book(plan.measurements), topology, watch)
+
+
+def carry_on(
+    header: Header, writer: RunWriter, book: Book, topology: Topology, watch: Watch
+) -> Outcome:
+    """Measure what the book lacks into a run file that was begun; closes it."""
     footer: Footer | None = None
     error: UserError | None = None
-    header, writer = begin()
+    running = _Running(writer, book, topology, watch)
     try:
-        interrupted = False
-        pending: Plan | None = plan
-        while pending is not None:
-            with contextlib.closing(_measured(pending, topology, watch)) as records:
-                for record in records:
-                    if isinstance(record, Measurement):
-                        measurements.append(record)
-                        writer.add(record)
-                    else:
-                        interrupted = record.interrupted
-            pending = refine(measurements) if refine and not interrupted else None
-        footer = _footer(measurements, interrupted)
+        interrupted = running.run(header.refinement)
+        footer = _footer(book.in_order(), interrupted)
         writer.add(footer)
     except UserError as caught:
-        error = caught
+        error = _with_exit_code(caught, book)
     finally:
         writer.close()
-    run = Run(header=header, measurements=measurements, footer=footer)
+    added = book.added(header)
+    run = Run(header=header, measurements=book.in_order(), footer=footer, added=added)
     return Outcome(run, writer.path, error)
 
 
-def _measured(
-    plan: Plan, topology: Topology, watch: Callable[[Event], None]
-) -> Generator[Measurement | Finished, None, None]:
-    """Run one plan through the engine; yield each record, then how it ended."""
-    specs = {spec.id: spec for spec in plan.measurements}
-    limits = _limits(plan, topology)
-    with contextlib.closing(stream(plan)) as events:
-        for event in events:
-            if isinstance(event, Result | Skipped | Failed):
-                spec = specs[event.id]
-                yield measurement_of(spec, event, limits[spec.id])
-            elif isinstance(event, Finished):
-                yield event
-            watch(event)
+class _Running:
+    """Carries out the steps of a schedule."""
+
+    def __init__(self, writer: RunWriter, book: Book, topology: Topology, watch: Watch) -> None:
+        self._writer = writer
+        self._book = book
+        self._watch = watch
+        self._paths = MachinePaths(topology)
+        self._bounds: dict[str, Bounds] = {}
+
+    def run(self, refinement: Refinement | None) -> bool:
+        """Measure; return whether a signal ended it. What was visited is concluded all the same."""
+        book = self._book
+
+        def further(_: Book) -> list[Spec]:
+            how = refinement
+            return further_points(list(book.specs.values()), how, book.in_order()) if how else []
+
+        open_specs = [spec for name, spec in book.specs.items() if name not in book.measurements]
+        self._find_bounds(open_specs)
+        with living_engine() as engine:
+            engine.plan(open_specs)
+            for step in in_plan_order(book, further):
+                if isinstance(step, VisitStep):
+                    self._visit(engine, step)
+                elif isinstance(step, ConcludeStep):
+                    self._conclude(step.name)
+                    engine.forget(step.name)
+                else:
+                    self._plan(engine, step)
+                if engine.interrupted:
+                    break
+            for name in book.begun():
+                self._conclude(name)
+            return engine.interrupted
+
+    def _visit(self, engine: LivingEngine, step: VisitStep) -> None:
+        for event in engine.visit(step.name, step.seconds, step.fresh):
+            if isinstance(event, Visit):
+                self._book.visits[event.id].append(event)
+                self._writer.add(VisitRecord(visit=event))
+            elif isinstance(event, Skipped | Failed):
+                self._book.ended[event.id] = event
+            self._watch(event)
+
+    def _conclude(self, name: str) -> None:
+        book = self._book
+        measurement = measurement_of(
+            book.specs[name], book.visits[name], book.ended.get(name), self._bounds[name]
+        )
+        book.measurements[name] = measurement
+        self._writer.add(measurement)
+        self._watch(measurement)
+
+    def _plan(self, engine: LivingEngine, step: PlanStep) -> None:
+        self._book.add(step.specs)
+        self._find_bounds(step.specs)
+        engine.plan(step.specs)
+        specs = [spec.model_dump(mode="json") for spec in step.specs]
+        self._writer.add(PlanRecord(measurements=specs))
+
+    def _find_bounds(self, specs: Iterable[Spec]) -> None:
+        """Work bounds out before anything is measured, so that nothing else runs between visits."""
+        self._bounds |= {spec.id: Bounds.of(spec, self._paths) for spec in specs}
 
 
-def _limits(plan: Plan, topology: Topology) -> dict[str, Limit | None]:
-    """Return the limit of each measurement, worked out before anything is measured."""
-    known: dict[str, Limit | None] = {}
-    limits: dict[str, Limit | None] = {}
-    for spec in plan.measurements:
-        own = isinstance(spec, GpuSpec) or may_stay_in_caches(spec, topology)
-        key = spec.id if own else f"{spec.initiator} {spec.target}"
-        if key not in known:
-            known[key] = limit_of(topology, spec)
-        limits[spec.id] = known[key]
-    return limits
+def _with_exit_code(error: UserError, book: Book) -> UserError:
+    """Return an error whose exit code says that something was measured before it."""
+    if error.exit_code is ExitCode.NOTHING_MEASURED and book.measurements:
+        return UserError(str(error), ExitCode.SOMETHING_FAILED)
+    return error
 
 
 def _footer(measurements: list[Measurement], interrupted: bool) -> Footer:

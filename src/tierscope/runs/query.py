@@ -16,7 +16,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tierscope.analysis.flat import flat_run
 from tierscope.model.errors import UserError
 from tierscope.model.run import Measurement, Run
 from tierscope.runs.read import read_run
@@ -62,7 +61,7 @@ def open_runs(paths: list[Path]) -> "tuple[DuckDBPyConnection, list[str]]":
         with files["runs"].open("w") as runs, files["measurements"].open("w") as measurements:
             for path in paths:
                 try:
-                    run = flat_run(read_run(path))
+                    run = read_run(path)
                 except UserError as error:
                     problems.append(str(error))
                     continue

@@ -1,16 +1,64 @@
 """Read a run file back, cut or whole."""
 
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
 from tierscope.model.errors import UserError
-from tierscope.model.event import check_figures
-from tierscope.model.run import RUN_VERSION, Footer, Header, Measurement, RecordAdapter, Run
+from tierscope.model.run import (
+    RUN_VERSION,
+    Footer,
+    Header,
+    Measurement,
+    PlanRecord,
+    Record,
+    RecordAdapter,
+    Run,
+    VisitRecord,
+    check_figure,
+)
 
 _HEAD = 200
 _BEGIN = b'"record":"header"'
 """What the first bytes of every run file hold."""
+_VISIT = re.compile(rb'\{"record":"visit","visit":\{"event":"visit","id":"([A-Za-z0-9._:-]+)",')
+"""A visit's id, as ``RunWriter`` writes it; visits are parsed only where they are needed."""
+
+
+@dataclass
+class Contents:
+    """The records of a run file."""
+
+    path: str
+    header: Header
+    planned: list[dict[str, Any]]
+    """Specs of the whole plan, in its order."""
+    measurements: dict[str, Measurement] = field(default_factory=dict)
+    """By id; the last one of each."""
+    repeated: list[Measurement] = field(default_factory=list)
+    """Of files of others' making: further measurements of the same id, which stand as they are."""
+    visits: dict[str, list[tuple[int, bytes]]] = field(default_factory=dict)
+    """Lines with their numbers, by id."""
+    open: set[str] = field(default_factory=set)
+    """Ids with visits after their last measurement, or without one."""
+    footer: Footer | None = None
+    """None where records follow the last one."""
+    length: int = 0
+    """Bytes up to the end of the last whole record."""
+
+    def visits_of(self, name: str) -> list[VisitRecord]:
+        """Return a measurement's visits; raises UserError for a line that is damaged."""
+        found = []
+        for number, line in self.visits.get(name, []):
+            try:
+                found.append(VisitRecord.model_validate_json(line))
+            except ValidationError as error:
+                raise UserError(_broken(self.path, number, line, error, self.header)) from None
+        return found
 
 
 def read_run(path: Path) -> Run:
@@ -18,6 +66,11 @@ def read_run(path: Path) -> Run:
 
     Raises UserError, with the line, for a file that is no run file or was damaged before its end.
     """
+    return run_of(parse_contents(read_bytes(path), str(path)))
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return a run file's content; only its beginning where it is something else."""
     try:
         with path.open("rb") as file:
             content = file.read(_HEAD)
@@ -25,44 +78,110 @@ def read_run(path: Path) -> Run:
                 content += file.read()
     except OSError as error:
         raise UserError(f"run '{path}' cannot be read: {error.strerror}") from None
-    return parse_run(content, str(path))
+    return content
 
 
 def parse_run(content: bytes, path: str) -> Run:
     """Return the run of a file's content; ``path`` is for error messages only."""
+    return run_of(parse_contents(content, path))
+
+
+def run_of(contents: Contents) -> Run:
+    """Return a run from its records; visits without a measurement are concluded."""
+    if contents.header.version == 1:
+        from tierscope.runs.version1 import upgraded
+
+        measurements = [*contents.measurements.values(), *contents.repeated]
+        return Run(
+            header=contents.header,
+            measurements=[upgraded(m, contents.header.machine) for m in measurements],
+            footer=contents.footer,
+        )
+    if contents.open:
+        from tierscope.runs.conclude import concluded
+
+        contents.measurements |= {m.id: m for m in concluded(contents)}
+    order = {spec.get("id"): number for number, spec in enumerate(contents.planned)}
+    last = len(order)
+    found = sorted(contents.measurements.values(), key=lambda m: order.get(m.id, last))
+    first = len(contents.header.plan.get("measurements", []))
+    return Run(
+        header=contents.header,
+        measurements=found,
+        footer=contents.footer,
+        added=contents.planned[first:],
+    )
+
+
+def parse_contents(content: bytes, path: str) -> Contents:
+    """Return the records of a file's content; see ``read_run``."""
     lines = content.split(b"\n")
     if lines[-1] == b"":
         lines.pop()
-    header: Header | None = None
-    footer: Footer | None = None
-    measurements: list[Measurement] = []
+    contents: Contents | None = None
     for number, line in enumerate(lines, start=1):
+        visit = _VISIT.match(line) if contents else None
+        if contents and visit and (number < len(lines) or content.endswith(b"\n")):
+            name = visit[1].decode()
+            contents.visits.setdefault(name, []).append((number, line))
+            contents.open.add(name)
+            contents.footer = None
+            contents.length += len(line) + 1
+            continue
         try:
             record = RecordAdapter.validate_json(line)
         except ValidationError as error:
-            if number == len(lines) and header is not None:
+            if number == len(lines) and contents:
                 break  # torn by a crash or a full disk; what came before stands
+            header = contents.header if contents else None
             raise UserError(_broken(path, number, line, error, header)) from None
-        if (number == 1) != isinstance(record, Header) or footer is not None:
-            raise UserError(f"{path}:{number}: a {record.record} record cannot stand here")
+        if isinstance(record, Header) != (contents is None):
+            raise _misplaced(path, number, record)
         if isinstance(record, Header):
-            header = record
-        elif isinstance(record, Footer):
-            footer = record
-        else:
-            _check_figures(record, f"{path}:{number}")
-            measurements.append(record)
-    if header is None:
+            contents = Contents(path, record, [*record.plan.get("measurements", [])])
+        elif contents:
+            _add(contents, record, number, line)
+        assert contents
+        contents.length += len(line) + 1
+    if contents is None:
         raise UserError(f"{path} is empty: its run ended before its header was written")
-    return Run(header=header, measurements=measurements, footer=footer)
+    contents.length = min(contents.length, len(content))
+    return contents
 
 
-def _check_figures(record: Measurement, where: str) -> None:
-    """Refuse a measured figure that no engine gives, on which nothing could be reckoned."""
+def _add(contents: Contents, record: Record, number: int, line: bytes) -> None:
+    where = f"{contents.path}:{number}"
+    if contents.header.version == 1 and (
+        contents.footer is not None or isinstance(record, PlanRecord | VisitRecord)
+    ):
+        raise _misplaced(contents.path, number, record)
+    contents.footer = None
+    if isinstance(record, Footer):
+        contents.footer = record
+    elif isinstance(record, PlanRecord):
+        contents.planned += record.measurements
+    elif isinstance(record, VisitRecord):
+        contents.visits.setdefault(record.visit.id, []).append((number, line))
+        contents.open.add(record.visit.id)
+    elif isinstance(record, Measurement):
+        _check_figure(record, where)
+        if contents.header.version == 1 and record.id in contents.measurements:
+            contents.repeated.append(record)
+        else:
+            contents.measurements[record.id] = record
+            contents.open.discard(record.id)
+
+
+def _misplaced(path: str, number: int, record: Record) -> UserError:
+    return UserError(f"{path}:{number}: a {record.record} record cannot stand here")
+
+
+def _check_figure(record: Measurement, where: str) -> None:
+    """Refuse a measured figure that nothing gives, on which nothing could be reckoned."""
     if record.status != "measured":
         return
     try:
-        check_figures(record.estimate, record.ci_low, record.ci_high)
+        check_figure(record)
     except ValueError as error:
         raise UserError(f"{where}: the run file is damaged here ({error})") from None
 
@@ -79,5 +198,7 @@ def _broken(
     if first["type"] == "json_invalid":
         return f"{path} holds no run: it was cut inside its header"
     if where.endswith("version"):
-        return f"{path}: this tierscope reads run files of version {RUN_VERSION} ({first['msg']})"
+        return (
+            f"{path}: this tierscope reads run files of version 1 to {RUN_VERSION} ({first['msg']})"
+        )
     return f"{path}:{number}: the header is damaged ({where}: {first['msg']})"

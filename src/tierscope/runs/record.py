@@ -1,23 +1,25 @@
-"""Make the records of a run file from the plan, the machine and the engine's events."""
+"""Make the records of a run file from the plan, the machine and the visits."""
 
 import os
 import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from importlib import metadata
 from typing import Any
 
-from tierscope.kinds.atomics.spec import AtomicsSpec
-from tierscope.kinds.gpu_copy.spec import GpuCopySpec
-from tierscope.kinds.gpu_latency.spec import GpuLatencySpec
-from tierscope.kinds.loaded_latency.spec import Load, LoadedLatencySpec
-from tierscope.kinds.plan import Plan, Spec
-from tierscope.kinds.streams.spec import StreamsSpec
-from tierscope.model.event import Capabilities, Failed, Result, Skipped
-from tierscope.model.needs import cpus_of
-from tierscope.model.run import Header, Limit, Measurement
-from tierscope.model.spec import MemorySpec
-from tierscope.model.stream import StreamPattern
+from tierscope.analysis.conclude import conclude
+from tierscope.kinds.plan import Plan
+from tierscope.model.cause import Cause
+from tierscope.model.event import Capabilities, Failed, Skipped, Visit
+from tierscope.model.metric import METRICS
+from tierscope.model.path import Paths
+from tierscope.model.run import Header, Limit, Measurement, Refinement, check_figure
+from tierscope.model.spec import MeasurementSpec
 from tierscope.model.topology import Topology
+
+_COSTS_A_VISIT = {Cause.CRASH, Cause.TIMEOUT, Cause.PROTOCOL, Cause.GPU_ERROR}
+"""Of failures, those that say nothing against the visits before."""
 
 
 def make_header(
@@ -28,6 +30,7 @@ def make_header(
     topology: Topology,
     environment: dict[str, str],
     engine: Capabilities,
+    refinement: Refinement | None = None,
 ) -> Header:
     """Return what is known of a run before its first measurement."""
     return Header(
@@ -43,6 +46,7 @@ def make_header(
         environment=environment,
         plan=plan.model_dump(mode="json"),
         topology=topology,
+        refinement=refinement,
     )
 
 
@@ -99,87 +103,88 @@ def _caches(topology: Topology) -> list[dict[str, Any]]:
     ]
 
 
-def mix_text(pattern: StreamPattern) -> str:
-    """Write a mix as the command line takes it: 67:33, 50:50nt."""
-    stores = "" if pattern.stores == "ordinary" else pattern.stores
-    return f"{100 - pattern.writes}:{pattern.writes}{stores}"
+@dataclass(frozen=True)
+class Bounds:
+    """What bounds a measurement's figure, known before it is measured."""
 
+    limit: Limit | None = None
+    fits_caches: bool | None = None
 
-def _stream_pattern(spec: StreamsSpec) -> dict[str, Any]:
-    """What a stream adds to its pattern: its threads, its mix, and what runs beside it."""
-    beside = [
-        f"{stream.name}: {stream.initiator} → {stream.target}, {mix_text(stream.pattern)} "
-        f"by {len(stream.cpus)}, {stream.pattern.order}"
-        for stream in spec.beside
-    ]
-    added: dict[str, Any] = {"threads": len(spec.cpus), "mix": mix_text(spec.pattern)}
-    return {**added, "beside": "; ".join(beside)} if beside else added
-
-
-def _load_pattern(load: Load) -> dict[str, Any]:
-    """What loads a chase, flat, so that a load is one more thing that points may differ in."""
-    return {
-        "load_from": load.initiator,
-        "load_to": load.target,
-        "mix": mix_text(load.pattern),
-        "load_order": load.pattern.order,
-        "load_access_size": load.pattern.access_size,
-        "load_size": load.pattern.size,
-        "load_threads": 0 if load.idle else len(load.cpus),
-        "delay_ns": None if load.idle else load.pattern.delay_ns,
-    }
+    @classmethod
+    def of(cls, spec: MeasurementSpec, paths: Paths) -> "Bounds":
+        """Work them out."""
+        return cls(spec.limit(paths), spec.fits_caches(paths.topology.caches))
 
 
 def measurement_of(
-    spec: Spec, outcome: Result | Skipped | Failed, limit: Limit | None
+    spec: MeasurementSpec,
+    visits: Sequence[Visit],
+    last: Skipped | Failed | None,
+    bounds: Bounds,
 ) -> Measurement:
-    """Return the record of a measurement that has its outcome."""
-    pattern = spec.pattern.model_dump(mode="json", exclude_none=True)
-    if spec.kind == "bandwidth":
-        pattern["threads"] = len(spec.cpus)
-    if isinstance(spec, MemorySpec):
-        placement = spec.placement
-        if placement.mechanism != "user" or len(placement.nodes) > 1:
-            pattern["policy"] = placement.policy
-            pattern["mechanism"] = placement.mechanism
-    if isinstance(spec, StreamsSpec):
-        pattern.update(_stream_pattern(spec))
-    if isinstance(spec, AtomicsSpec):
-        pattern["threads"] = len(spec.cpus)
-    if isinstance(spec, LoadedLatencySpec):
-        pattern.update(_load_pattern(spec.load))
-    if isinstance(spec, GpuCopySpec):
-        pattern["transfers"] = [transfer.model_dump(mode="json") for transfer in spec.transfers]
-    if isinstance(spec, GpuLatencySpec):
-        pattern["memory"] = spec.memory.model_dump(mode="json")
+    """Return the record of a measurement from its visits, and why there was no further one.
+
+    ``last`` is what ended it other than a visit; without visits, there has to be one.
+    """
     identity: dict[str, Any] = {
         "id": spec.id,
         "kind": spec.kind,
         "initiator": spec.initiator,
         "target": spec.target,
-        "cpus": cpus_of(spec),
-        "pattern": pattern,
+        "cpus": spec.thread_cpus(),
+        "pattern": spec.identity(),
+        "fits_caches": bounds.fits_caches,
     }
-    if isinstance(outcome, Skipped):
-        return Measurement(
-            **identity, status="skipped", reason=outcome.reason, remedy=outcome.remedy
-        )
-    if isinstance(outcome, Failed):
-        return Measurement(**identity, status="failed", reason=outcome.reason)
-    comparable = limit is not None and limit.unit == outcome.unit and limit.value > 0
+    fatal = isinstance(last, Failed) and last.cause not in _COSTS_A_VISIT
+    if visits and not fatal:
+        try:
+            return _measured(identity, spec, visits, last, bounds.limit)
+        except ValueError as error:
+            last = Failed(id=spec.id, cause=Cause.OTHER, reason=str(error))
+    assert last is not None
     return Measurement(
         **identity,
-        status="measured",
-        metric=outcome.metric,
-        unit=outcome.unit,
-        estimate=outcome.estimate,
-        ci_low=outcome.ci_low,
-        ci_high=outcome.ci_high,
-        n=outcome.n,
-        stop=outcome.stop,
-        samples=outcome.samples,
-        figures=outcome.figures,
-        evidence=outcome.evidence,
-        limit=limit if comparable else None,
-        efficiency=outcome.estimate / limit.value if limit and comparable else None,
+        status=last.event,
+        cause=last.cause,
+        reason=last.reason,
+        remedy=last.remedy if isinstance(last, Skipped) else "",
+        visits=len(visits),
     )
+
+
+def _measured(
+    identity: dict[str, Any],
+    spec: MeasurementSpec,
+    visits: Sequence[Visit],
+    last: Skipped | Failed | None,
+    limit: Limit | None,
+) -> Measurement:
+    """Return a measured record; raises ValueError where the visits give no figure above 0."""
+    found = conclude(spec, visits)
+    unit = METRICS[found.metric].unit
+    value = found.estimate.value
+    bound = limit if limit is not None and limit.unit == unit and limit.value > 0 else None
+    evidence = found.evidence
+    if last is not None and last.cause is not Cause.INTERRUPTED:
+        note = f"a further visit {'failed' if last.event == 'failed' else 'was skipped'}: "
+        notes = [*(evidence.notes or []), note + last.reason]
+        evidence = evidence.model_copy(update={"notes": notes})
+    measured = Measurement(
+        **identity,
+        status="measured",
+        metric=found.metric,
+        unit=unit,
+        estimate=value,
+        ci_low=found.estimate.low,
+        ci_high=found.estimate.high,
+        visits=len(visits),
+        n=len(found.samples),
+        stop=found.stop,
+        samples=found.samples,
+        figures=found.figures,
+        evidence=evidence,
+        limit=bound,
+        efficiency=value / bound.value if bound else None,
+    )
+    check_figure(measured)
+    return measured

@@ -1,11 +1,12 @@
 """Write a run file so that whatever happens leaves it readable."""
 
+import fcntl
 import os
 import time
 from pathlib import Path
 
 from tierscope.model.errors import ExitCode, UserError
-from tierscope.model.run import Footer, Header, Measurement
+from tierscope.model.run import Footer, Header, Measurement, PlanRecord, VisitRecord
 
 _SYNC_S = 1.0
 """Least seconds between two fsync calls: each record reaches the kernel at once, so that a crash
@@ -13,36 +14,67 @@ of ours loses nothing; only a crash of the machine may lose the last second. On 
 10 ms for an fsync, one a record would cost more than a short measurement."""
 
 
-class RunWriter:
-    """Appends records to a new file, whole lines or nothing."""
+_Record = Header | PlanRecord | VisitRecord | Measurement | Footer
 
-    def __init__(self, path: Path, header: Header) -> None:
+
+class RunWriter:
+    """Appends records to a run file, whole lines or nothing."""
+
+    def __init__(self, path: Path, descriptor: int, length: int) -> None:
+        self.path = path
+        self._descriptor = descriptor
+        self._length = length
+        self._synced = time.monotonic()
+
+    @classmethod
+    def create(cls, path: Path, header: Header) -> "RunWriter":
         """Create the file, with its directory; raises UserError where that cannot be.
 
         Raises FileExistsError where the file is there already.
         """
-        self.path = path
-        self._length = 0
-        self._synced = time.monotonic()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise _refusal(path, error) from None
         try:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
-            self._descriptor = os.open(path, flags, 0o644)
+            descriptor = os.open(path, flags, 0o644)
         except FileExistsError:
             raise
         except OSError as error:
             raise _refusal(path, error) from None
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        writer = cls(path, descriptor, 0)
         try:
-            self._append(header)
+            writer._append(header)
         except UserError:
-            self.close()
+            writer.close()
             path.unlink(missing_ok=True)
             raise
+        return writer
 
-    def add(self, record: Measurement | Footer) -> None:
+    @classmethod
+    def resume(cls, path: Path, length: int) -> "RunWriter":
+        """Go on with a file after its first ``length`` bytes, whole lines; what follows is torn.
+
+        Raises UserError where it cannot be written, or another process goes on with it.
+        """
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+        except OSError as error:
+            raise UserError(f"run '{path}' cannot be resumed: {error.strerror}") from None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            raise UserError(f"run '{path}' is being measured by another process") from None
+        os.ftruncate(descriptor, length)
+        writer = cls(path, descriptor, length)
+        if length and os.pread(descriptor, 1, length - 1) != b"\n":
+            writer._write(b"\n")
+        return writer
+
+    def add(self, record: PlanRecord | VisitRecord | Measurement | Footer) -> None:
         """Append a record; raises UserError, the file's earlier records intact, where it cannot."""
         self._append(record)
         if isinstance(record, Footer) or time.monotonic() - self._synced > _SYNC_S:
@@ -53,19 +85,23 @@ class RunWriter:
         """Close the file; nothing is buffered here."""
         os.close(self._descriptor)
 
-    def _append(self, record: Header | Measurement | Footer) -> None:
-        line = record.model_dump_json().encode() + b"\n"
+    def _append(self, record: _Record) -> None:
+        sparse = isinstance(record, VisitRecord)  # nearly all keys of its evidence are absent
+        line = record.model_dump_json(exclude_none=sparse).encode() + b"\n"
         try:
-            written = 0
-            while written < len(line):
-                written += os.write(self._descriptor, line[written:])
+            self._write(line)
         except OSError as error:
             os.ftruncate(self._descriptor, self._length)
             raise UserError(
-                f"writing {self.path} failed: {error.strerror}; measurements finished before "
-                "are kept in it; make room or name another directory with --out",
+                f"writing {self.path} failed: {error.strerror}; what was finished before is kept "
+                "in it; make room or name another directory with --out",
                 ExitCode.REQUEST_WRONG if isinstance(record, Header) else ExitCode.SOMETHING_FAILED,
             ) from None
+
+    def _write(self, line: bytes) -> None:
+        written = 0
+        while written < len(line):
+            written += os.write(self._descriptor, line[written:])
         self._length += len(line)
 
 

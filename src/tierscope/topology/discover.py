@@ -32,7 +32,16 @@ def discover(root: str | Path = "/", nvml: nvidia.Nvml | None = None) -> Topolog
     modules, hidden_dimms = dimms.read_dimms(files, packages)
     blocks = storage.read_blocks(files)
     hypervisor, emulated = _virtual(files)
-    limit = memory_limit() if files.live else None
+    known_nodes = infer_kinds(
+        plain_nodes,
+        cpu_model=model,
+        packages=len(packages),
+        told=nvidia.gpu_nodes(files, gpus),
+        gpus=gpus,
+        regions=regions,
+        memories=memories,
+        dax=dax,
+    )
     topology = Topology(
         host=files.text("/proc/sys/kernel/hostname") or platform.node(),
         source="this machine" if files.live else files.root,
@@ -45,25 +54,13 @@ def discover(root: str | Path = "/", nvml: nvidia.Nvml | None = None) -> Topolog
         packages=packages,
         cpus=processors.allowed_cpus(files),
         memory_nodes=nodes.allowed_nodes(files),
-        memory_left_bytes=limit.left_bytes if limit else None,
+        memory_left_bytes=_memory_left_bytes(files),
         siblings=cores,
-        nodes=infer_kinds(
-            plain_nodes,
-            cpu_model=model,
-            packages=len(packages),
-            told=nvidia.gpu_nodes(files, gpus),
-            gpus=gpus,
-            regions=regions,
-            memories=memories,
-            dax=dax,
-        ),
+        nodes=known_nodes,
         offline_nodes=nodes.offline_nodes(files),
         caches=processors.caches(files, online) or _caches_by_cpuid(files),
         base_page_bytes=os.sysconf("SC_PAGE_SIZE") if files.live else 4096,
-        huge_page_bytes=sorted(
-            int(name.removeprefix("hugepages-").removesuffix("kB")) << 10
-            for name in files.names("/sys/kernel/mm/hugepages", "hugepages-")
-        ),
+        huge_page_bytes=_huge_page_bytes(files),
         pci=devices,
         gpus=gpus,
         blocks=blocks,
@@ -76,6 +73,16 @@ def discover(root: str | Path = "/", nvml: nvidia.Nvml | None = None) -> Topolog
         unreadable=[*hidden_pci, *hidden_gpus, *hidden_dimms, *_refused(files)],
     )
     return with_available(topology, root)
+
+
+def _memory_left_bytes(files: Files) -> int | None:
+    limit = memory_limit() if files.live else None
+    return limit.left_bytes if limit else None
+
+
+def _huge_page_bytes(files: Files) -> list[int]:
+    names = files.names("/sys/kernel/mm/hugepages", "hugepages-")
+    return sorted(int(name.removeprefix("hugepages-").removesuffix("kB")) << 10 for name in names)
 
 
 def _gpus(
@@ -107,7 +114,7 @@ def _gpus(
 
 def _caches_by_cpuid(files: Files) -> list[Cache]:
     """Some hypervisors leave sysfs without caches; hwloc asks the CPU itself."""
-    from tierscope.engine import topology_xml
+    from tierscope.engine.query import topology_xml
     from tierscope.topology.hwloc import parse_hwloc
 
     if not files.live:

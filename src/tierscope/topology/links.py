@@ -6,7 +6,7 @@ headers its packets carry; what headers leave is a second figure (``pcie_payload
 
 from typing import NamedTuple
 
-from tierscope.model.run import Limit
+from tierscope.model.limit import Limit
 from tierscope.model.topology import PcieLink
 
 

@@ -1,6 +1,6 @@
 """The limit of a node's own memory: by its modules, by its part, or by firmware's claim."""
 
-from tierscope.model.run import Limit
+from tierscope.model.limit import Limit
 from tierscope.model.topology import Node, NodeKind, Topology
 from tierscope.topology.dimms import channels
 from tierscope.topology.links import dram_limit, firmware_limit, memory_on_package_limit

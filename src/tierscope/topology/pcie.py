@@ -1,7 +1,9 @@
 """PCIe links on a way: which there are, how they run now and at best, and their limits."""
 
-from tierscope.model.path import Hop
-from tierscope.model.run import Limit
+from typing import NamedTuple
+
+from tierscope.model.limit import Limit
+from tierscope.model.path import Hop, HopRole
 from tierscope.model.topology import PciDevice, PcieLink
 from tierscope.topology.affinity import Tree
 from tierscope.topology.links import PCIE, cxl_limit, pcie_limit, pcie_name, pcie_rate
@@ -37,18 +39,30 @@ def sleeps(device: PciDevice, now: PcieLink, best: PcieLink | None) -> bool:
     return saves_power and best is not None and now.speed < best.speed
 
 
-def shortfall(tree: Tree, device: PciDevice) -> str:
-    """How a link falls short of what its device is able to, in words; empty where it does not.
+class Shortfall(NamedTuple):
+    """How a link falls short of what its device supports."""
+
+    slot: str
+    """What the slot allows, where that is the cause: ", slot is x8"."""
+    share: str
+    """What is left: "half of what the GPU can do"."""
+
+    def __str__(self) -> str:
+        return f"{self.slot}: {self.share}"
+
+
+def shortfall(tree: Tree, device: PciDevice) -> Shortfall | None:
+    """How a link falls short of what its device supports; None where it does not.
 
     A GPU that idles does not fall short by its speed.
     """
     now, own = device.link, device.link_max
     if now is None or own is None:
-        return ""
+        return None
     running = _loaded(tree, device, now)
     rate, full = pcie_rate(running), pcie_rate(own)
     if rate is None or full is None or rate >= full:
-        return ""
+        return None
     port = tree.device(device.parent)
     text = ""
     if port is not None and port.link_max is not None and port.vendor != _QEMU:
@@ -57,34 +71,54 @@ def shortfall(tree: Tree, device: PciDevice) -> str:
         elif running.speed == port.link_max.speed < own.speed:
             text = f", slot is {pcie_name(port.link_max)}"
     kind = "GPU" if is_gpu(device.class_code, device.vendor) else "device"
-    return f"{text}: {_fraction(rate / full)} of what the {kind} can do"
+    return Shortfall(text, f"{_fraction(rate / full)} of what the {kind} can do")
 
 
 def pcie_hop(tree: Tree, device: PciDevice, what: str) -> Hop:
     """The link above a function; ``what`` names the function."""
+    role = HopRole.SWITCH if device.bridge else HopRole.LINK
     if device.link is None:
-        return Hop(name=what, limit=_reported(device), note=_missing(device))
-    now, best = device.link, best_link(tree, device)
-    running = _loaded(tree, device, now)
-    where = f" at {device.address}{shortfall(tree, device)}"
+        return Hop(name=what, role=role, limit=_reported(device), note=_missing(device))
+    now, best, short = device.link, best_link(tree, device), shortfall(tree, device)
+    limit = pcie_limit(_loaded(tree, device, now), _where(device, short), device.max_payload)
     note = ""
     if sleeps(device, now, best):
         note = f"idles at {now.speed:g} GT/s; limit as under load, check it there"
     return Hop(
         name=what,
-        limit=pcie_limit(running, where, device.max_payload),
+        role=role,
+        limit=_marked(limit, short),
         now=now,
         best=best,
+        shortfall=short.share if short else "",
         note=note,
     )
 
 
 def cxl_hop(tree: Tree, device: PciDevice, what: str) -> Hop:
     """The link of a CXL memory device."""
+    role = HopRole.SWITCH if device.bridge else HopRole.LINK
     if device.link is None:
-        return Hop(name=what, limit=_reported_cxl(device), note=_missing(device))
-    limit = cxl_limit(device.link, f" at {device.address}{shortfall(tree, device)}")
-    return Hop(name=what, limit=limit, now=device.link, best=best_link(tree, device))
+        return Hop(name=what, role=role, limit=_reported_cxl(device), note=_missing(device))
+    short = shortfall(tree, device)
+    return Hop(
+        name=what,
+        role=role,
+        limit=_marked(cxl_limit(device.link, _where(device, short)), short),
+        now=device.link,
+        best=best_link(tree, device),
+        shortfall=short.share if short else "",
+    )
+
+
+def _where(device: PciDevice, short: Shortfall | None) -> str:
+    return f" at {device.address}{short or ''}"
+
+
+def _marked(limit: Limit | None, short: Shortfall | None) -> Limit | None:
+    if limit is None or short is None:
+        return limit
+    return limit.model_copy(update={"degraded": True})
 
 
 def chain(tree: Tree, address: str, below: str | None = None) -> list[PciDevice]:

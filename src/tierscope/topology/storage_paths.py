@@ -3,8 +3,8 @@
 import os
 from collections.abc import Callable
 
+from tierscope.model.limit import Limit
 from tierscope.model.path import Hop
-from tierscope.model.run import Limit
 from tierscope.model.topology import Block, Mount, Topology
 from tierscope.topology.affinity import Tree
 from tierscope.topology.pcie import chain, pcie_hop

@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tierscope.engine import find_engine
+from tierscope.engine.find import find_engine
 from tierscope.kinds.bandwidth.spec import BandwidthPattern, BandwidthSpec
 from tierscope.kinds.plan import PLAN_VERSION, Plan
 from tierscope.model.event import Event, EventAdapter, Failed, Progress, Result, Skipped

@@ -1,12 +1,11 @@
 """The spec of atomic updates, contended or not."""
 
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import model_validator
 
 from tierscope.model.base import Model
-from tierscope.model.spec import CACHE_LINE, Bytes, MemorySpec, Pages
-from tierscope.model.stream import Cpus
+from tierscope.model.spec import CACHE_LINE, Bytes, Cpus, MemorySpec, Pages, Region
 
 
 class AtomicsPattern(Model):
@@ -23,6 +22,9 @@ class AtomicsPattern(Model):
 class AtomicsSpec(MemorySpec):
     """Atomic updates a second."""
 
+    metric: ClassVar[str] = "updates"
+    extra_properties: ClassVar[dict[str, type]] = {**MemorySpec.extra_properties, "threads": int}
+
     kind: Literal["atomics"] = "atomics"
     cpus: Cpus
     pattern: AtomicsPattern
@@ -34,3 +36,19 @@ class AtomicsSpec(MemorySpec):
         if not self.pattern.shared and self.pattern.size // CACHE_LINE < len(self.cpus):
             raise ValueError("size has fewer lines than there are threads")
         return self
+
+    def thread_cpus(self) -> list[int]:
+        """One thread a CPU."""
+        return self.cpus
+
+    def regions(self) -> list[Region]:
+        """The counters."""
+        return [Region(self.placement, self.pattern.pages, self.pattern.size)]
+
+    def identity(self) -> dict[str, Any]:
+        """The pattern and the number of threads."""
+        pattern = self.pattern.model_dump(mode="json", exclude_none=True)
+        return {**pattern, **self.placed_as(), "threads": len(self.cpus)}
+
+
+SPEC = AtomicsSpec

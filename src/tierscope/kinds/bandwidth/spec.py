@@ -1,11 +1,18 @@
 """The spec of bandwidth: CPUs that read and write memory as fast as they can."""
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from tierscope.model.base import Model
-from tierscope.model.spec import CACHE_LINE, Bytes, Cpu, Isa, MemorySpec, Pages
+from tierscope.model.spec import CACHE_LINE, Bytes, Cpus, Isa, MemorySpec, Pages, Region
+
+if TYPE_CHECKING:
+    from tierscope.model.limit import Limit
+    from tierscope.model.path import Paths
+
+ARRAYS = {"copy": 2, "copy-nt": 2, "scale": 2, "add": 3, "triad": 3}
+"""Arrays that an operation goes over; one where it is not named."""
 
 Operation = Literal["read", "write", "write-nt", "copy", "copy-nt", "scale", "add", "triad", "rmw"]
 """rmw reads each element and writes a new value back to the same place."""
@@ -37,8 +44,11 @@ class BandwidthPattern(Model):
 class BandwidthSpec(MemorySpec):
     """Bandwidth of CPUs to memory."""
 
+    metric: ClassVar[str] = "bandwidth"
+    extra_properties: ClassVar[dict[str, type]] = {**MemorySpec.extra_properties, "threads": int}
+
     kind: Literal["bandwidth"] = "bandwidth"
-    cpus: Annotated[list[Cpu], Field(min_length=1, max_length=4096)]
+    cpus: Cpus
     """One thread is pinned to each entry."""
     pattern: BandwidthPattern
 
@@ -49,3 +59,28 @@ class BandwidthSpec(MemorySpec):
         if self.pattern.size // (self.pattern.stride or self.pattern.access_size) < len(self.cpus):
             raise ValueError("size has fewer accesses than there are threads")
         return self
+
+    def thread_cpus(self) -> list[int]:
+        """One thread a CPU."""
+        return self.cpus
+
+    def regions(self) -> list[Region]:
+        """The arrays of the operation."""
+        arrays = ARRAYS.get(self.pattern.operation, 1)
+        return [Region(self.placement, self.pattern.pages, self.pattern.size, arrays)]
+
+    def identity(self) -> dict[str, Any]:
+        """The pattern and the number of threads."""
+        pattern = self.pattern.model_dump(mode="json", exclude_none=True)
+        return {**pattern, "threads": len(self.cpus), **self.placed_as()}
+
+    def limit(self, paths: "Paths") -> "Limit | None":
+        """The path's."""
+        return self.path_limit(paths)
+
+    def overwrites(self) -> bool:
+        """Reads leave the array as it was."""
+        return self.pattern.operation != "read"
+
+
+SPEC = BandwidthSpec

@@ -1,15 +1,26 @@
 """The spec of copies among host memory and GPUs."""
 
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from tierscope.model.base import Model
+from tierscope.model.endpoint import EndpointKind
 from tierscope.model.gpu import (
+    SURELY_IN_MEMORY,
     GpuBytes,
     GpuSpec,
     Transfer,
+    host_regions,
 )
+from tierscope.model.spec import Region
+from tierscope.model.transfers import host_places, properties
+
+if TYPE_CHECKING:
+    from tierscope.model.limit import Limit
+    from tierscope.model.path import Paths
+    from tierscope.model.topology import Cache
 
 
 class GpuCopyPattern(Model):
@@ -26,7 +37,7 @@ class GpuCopyPattern(Model):
 
     @property
     def buffer_bytes(self) -> int:
-        """Bytes of memory at each end of a transfer, padding of rows included."""
+        """Bytes of memory at each endpoint of a transfer, padding of rows included."""
         if self.row_bytes is None or self.pitch is None:
             return self.offset + self.size
         return self.offset + self.size // self.row_bytes * self.pitch
@@ -46,10 +57,24 @@ class GpuCopyPattern(Model):
 class GpuCopySpec(GpuSpec):
     """Transfers that run at once, all of them contested to the end."""
 
+    metric: ClassVar[str] = "bandwidth"
+    initiators: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.NODE, EndpointKind.GPU)
+    extra_properties: ClassVar[dict[str, type]] = {
+        "engine": str,
+        "memory": str,
+        "pages": str,
+        "streams": int,
+        "way": str,
+        "transfers": str,
+        "issued": str,
+    }
+
     kind: Literal["gpu-copy"] = "gpu-copy"
     pattern: GpuCopyPattern
     verify: bool = True
     """Compare every destination with its source's pattern, on the GPU, after the clock stopped."""
+    call_latency: bool = False
+    """Also measure how long one call takes until its bytes are there; of single small copies."""
     transfers: Annotated[list[Transfer], Field(min_length=1, max_length=256)]
 
     @model_validator(mode="after")
@@ -62,3 +87,28 @@ class GpuCopySpec(GpuSpec):
             if transfer.engine == "tma" and self.pattern.offset % 16:
                 raise ValueError("engine tma needs an offset that is a multiple of 16")
         return self
+
+    def regions(self) -> list[Region]:
+        """Host memory that transfers read or write."""
+        return host_regions(host_places(self.transfers), self.pattern.buffer_bytes)
+
+    def identity(self) -> dict[str, Any]:
+        """The pattern, and how the bytes are moved; the endpoints say from where to where."""
+        pattern = self.pattern.model_dump(mode="json", exclude_none=True)
+        return {**pattern, **properties(self.transfers)}
+
+    def fits_caches(self, caches: Sequence["Cache"]) -> bool:  # noqa: ARG002 - the CPUs'
+        """Whether a copy inside a GPU may stay in its L2."""
+        inside = any(one.source == one.destination for one in self.transfers)
+        return inside and self.pattern.size < SURELY_IN_MEMORY
+
+    def limit(self, paths: "Paths") -> "Limit | None":
+        """What the links of the counted transfers let through together."""
+        from tierscope.kinds.gpu_copy.limit import limit_of_set
+
+        if self.fits_caches(paths.topology.caches):
+            return None
+        return limit_of_set(paths, [one for one in self.transfers if one.reported])
+
+
+SPEC = GpuCopySpec

@@ -1,17 +1,25 @@
 """The spec of a GPU's dependent loads."""
 
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from tierscope.model.base import Model
 from tierscope.model.gpu import (
+    SURELY_IN_MEMORY,
     GpuIndex,
     GpuSpec,
     HostPlace,
     MemoryPlace,
+    host_regions,
 )
-from tierscope.model.spec import Bytes
+from tierscope.model.spec import Bytes, Region
+
+if TYPE_CHECKING:
+    from tierscope.model.limit import Limit
+    from tierscope.model.path import Paths
+    from tierscope.model.topology import Cache
 
 
 class GpuLatencyPattern(Model):
@@ -34,6 +42,9 @@ class GpuLatencyPattern(Model):
 class GpuLatencySpec(GpuSpec):
     """Latency of dependent loads by one thread of a GPU."""
 
+    metric: ClassVar[str] = "latency"
+    extra_properties: ClassVar[dict[str, type]] = {"memory": str}
+
     kind: Literal["gpu-latency"] = "gpu-latency"
     gpu: GpuIndex
     memory: MemoryPlace
@@ -54,3 +65,24 @@ class GpuLatencySpec(GpuSpec):
         if self.engine == "tma" and self.pattern.stride % 16:
             raise ValueError("engine tma takes strides that are multiples of 16")
         return self
+
+    def regions(self) -> list[Region]:
+        """What the chase goes through, where that is host memory."""
+        return host_regions([self.memory], self.pattern.size)
+
+    def identity(self) -> dict[str, Any]:
+        """The pattern, and the kind of host memory."""
+        pattern = self.pattern.model_dump(mode="json", exclude_none=True)
+        kind = self.memory.memory if isinstance(self.memory, HostPlace) else ""
+        return {**pattern, "memory": kind}
+
+    def fits_caches(self, caches: Sequence["Cache"]) -> bool:  # noqa: ARG002 - the CPUs'
+        """Whether a GPU's L2 may hold what the chase goes through."""
+        return not self.regions() and self.pattern.size < SURELY_IN_MEMORY
+
+    def limit(self, paths: "Paths") -> "Limit | None":  # noqa: ARG002
+        """None: links have rates, not latencies."""
+        return None
+
+
+SPEC = GpuLatencySpec

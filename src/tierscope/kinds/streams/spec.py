@@ -1,11 +1,15 @@
-"""The spec of traffic: streams of mixed reads and writes, one or several at once."""
+"""The spec of traffic: streams of mixed reads and writes, one or several concurrent ones."""
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from tierscope.model.spec import MemorySpec
-from tierscope.model.stream import Cpus, Stream, StreamPattern
+from tierscope.model.spec import Cpus, MemorySpec, Region
+from tierscope.model.stream import Stream, StreamPattern
+
+if TYPE_CHECKING:
+    from tierscope.model.limit import Limit
+    from tierscope.model.path import Paths
 
 
 class NamedStream(Stream):
@@ -15,7 +19,15 @@ class NamedStream(Stream):
 
 
 class StreamsSpec(MemorySpec):
-    """Bandwidth of one stream, with others beside it, started and stopped through one gate."""
+    """Bandwidth of one stream and of others at the same time, started and stopped by one gate."""
+
+    metric: ClassVar[str] = "bandwidth"
+    extra_properties: ClassVar[dict[str, type]] = {
+        **MemorySpec.extra_properties,
+        "threads": int,
+        "mix": str,
+        "beside": str,
+    }
 
     kind: Literal["streams"] = "streams"
     cpus: Cpus
@@ -33,3 +45,31 @@ class StreamsSpec(MemorySpec):
         if self.pattern.size // self.pattern.access_size < len(self.cpus):
             raise ValueError("size has fewer accesses than there are threads")
         return self
+
+    def thread_cpus(self) -> list[int]:
+        """One thread a CPU, the main stream's first."""
+        return [*self.cpus, *(cpu for stream in self.beside for cpu in stream.cpus)]
+
+    def regions(self) -> list[Region]:
+        """An array for each stream."""
+        placed = [(self.placement, self.pattern), *((s.placement, s.pattern) for s in self.beside)]
+        return [Region(placement, pattern.pages, pattern.size) for placement, pattern in placed]
+
+    def identity(self) -> dict[str, Any]:
+        """The main stream's pattern, threads and mix, and the other streams in words."""
+        pattern = self.pattern.model_dump(mode="json", exclude_none=True)
+        found = {**pattern, **self.placed_as()}
+        found |= {"threads": len(self.cpus), "mix": self.pattern.mix}
+        others = [
+            f"{stream.name}: {stream.initiator} → {stream.target}, {stream.pattern.mix} "
+            f"by {len(stream.cpus)}, {stream.pattern.order}"
+            for stream in self.beside
+        ]
+        return {**found, "beside": "; ".join(others)} if others else found
+
+    def limit(self, paths: "Paths") -> "Limit | None":
+        """The main stream's path's."""
+        return self.path_limit(paths)
+
+
+SPEC = StreamsSpec

@@ -21,8 +21,8 @@ from tierscope.report.compare import (
     key_of as course_key,
 )
 from tierscope.report.html.page import csv_line, packed, template
-from tierscope.report.pictures import svg_for_page
 from tierscope.report.pictures.changes import changes_picture, trend_picture
+from tierscope.report.pictures.draw import svg_for_page
 
 _MOST_ROWS = 120
 _MOST_TRENDS = 12

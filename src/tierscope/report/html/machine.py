@@ -5,8 +5,7 @@ from functools import cache
 
 from markupsafe import Markup, escape
 
-from tierscope.analysis.caches import may_stay_in_caches
-from tierscope.analysis.flat import shared
+from tierscope.analysis.concurrent import shared
 from tierscope.model.endpoint import EndpointKind, parse_endpoint
 from tierscope.model.errors import UserError
 from tierscope.model.run import Measurement, Run
@@ -16,14 +15,14 @@ from tierscope.report.topology_svg import draw
 
 _DIGITS = 3
 _SMALLEST, _LARGEST = 0.75, 1.35
-"""How far the drawing may shrink before it scrolls, its text still being legible, and grow."""
+"""How far the drawing may shrink, with legible text, before it scrolls, and how far it may grow."""
 
 
 def machine_drawing(run: Run) -> Markup | None:
     """Return the drawing as an image; None where the run does not know its topology.
 
-    An image of its own, since the drawing's style rules would otherwise hold for the whole page;
-    it follows the page's light or dark look by itself.
+    It is an image because the drawing's style rules would otherwise hold for the whole page; it
+    follows the page's light or dark theme by itself.
     """
     topology = run.header.topology
     if topology is None:
@@ -50,26 +49,20 @@ def best_to(run: Run) -> dict[str, str]:
     """Return the best bandwidth to each node and GPU, as the drawing names them."""
     best: dict[str, Measurement] = {}
     for m in run.measurements:
-        if m.status != "measured" or m.unit != "B/s" or shared(m) or may_stay_in_caches(run, m):
+        if m.status != "measured" or m.unit != "B/s" or shared(m) or m.fits_caches:
             continue
-        name = _part(m)
+        name = _crossed(m.initiator, m.target)
         if name is None:
             continue
         known = best.get(name)
-        if known is None or figures.sure_rank(m) > figures.sure_rank(known):
+        if known is None or figures.conservative_rank(m) > figures.conservative_rank(known):
             best[name] = m
     return {name: f"{figures.plain(m, 1e9, _DIGITS)} GB/s" for name, m in sorted(best.items())}
 
 
-def _part(measurement: Measurement) -> str | None:
-    """Return the node or GPU whose link a path crosses; a path inside a GPU crosses none."""
-    if measurement.kind == "gpu-memory":
-        return None
-    return _crossed(measurement.initiator, measurement.target)
-
-
 @cache
 def _crossed(initiator: str, target: str) -> str | None:
+    """Return the node or GPU whose link a path crosses; a path inside a GPU crosses none."""
     try:
         ends = [parse_endpoint(initiator), parse_endpoint(target)]
     except UserError:

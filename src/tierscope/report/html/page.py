@@ -10,25 +10,24 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
 from tierscope.model.endpoint import format_ranges
-from tierscope.model.errors import UserError
 from tierscope.model.run import Measurement, Run
 from tierscope.model.topology import emulated_parts
 from tierscope.report.evidence import evidence_line, warnings
 from tierscope.report.figures import share_text, size_text
 from tierscope.report.html.machine import machine_drawing
 from tierscope.report.html.rows import MOST_PATHS, FigureTable, PathRow, figure_table, path_rows
-from tierscope.report.pictures import Picture, kind_of, kinds_in, pictures_of, svg_for_page
-from tierscope.report.pictures.draw import DARK, LIGHT
+from tierscope.report.pictures.draw import DARK, LIGHT, svg_for_page
+from tierscope.report.pictures.of_run import pictures_of
+from tierscope.report.pictures.picture import Picture
 from tierscope.report.sentences import sentences
+from tierscope.report.view import Views, kinds_in, view_of
 from tierscope.runs.export import csv_records
-from tierscope.runs.replace import replace_file
 
 MOST_PICTURES = 30
 """Pictures on one page; --svg and --png draw all."""
@@ -85,21 +84,13 @@ class RunPage:
     """How many were measured, skipped, failed."""
 
 
-def render_report(runs: list[tuple[str, Run]]) -> str:
+def render_report(runs: list[tuple[str, Run]], views: Views) -> str:
     """Return the page of one or more runs, each with the name to show."""
-    pages = [_run_page(f"run{number}", name, run) for number, (name, run) in enumerate(runs, 1)]
+    pages = [
+        _run_page(f"run{number}", name, run, views) for number, (name, run) in enumerate(runs, 1)
+    ]
     hosts = ", ".join(dict.fromkeys(page.run.header.host for page in pages))
     return str(template("report.html").render(pages=pages, title=hosts))
-
-
-def write_page(text: str, path: Path) -> None:
-    """Write a page; raises UserError where that cannot be."""
-    try:
-        replace_file(path, text)
-    except OSError as error:
-        raise UserError(
-            f"{path} cannot be written: {error.strerror}; name another file with -o"
-        ) from None
 
 
 @cache
@@ -155,9 +146,9 @@ def _script_hash(name: str) -> str:
     return f"sha256-{base64.b64encode(digest).decode()}"
 
 
-def _run_page(prefix: str, name: str, run: Run) -> RunPage:
+def _run_page(prefix: str, name: str, run: Run, views: Views) -> RunPage:
     lines, numbers = _csv_lines(run)
-    pictures, more = _pictures(run)
+    pictures, more = _pictures(run, views)
     sections: list[Section] = []
     room = _SVG_BYTES
     for kind, members in pictures.items():
@@ -169,17 +160,17 @@ def _run_page(prefix: str, name: str, run: Run) -> RunPage:
                 continue
             room -= len(card.svg)
             cards.append(card)
-        row = kind_of(kind)
+        view = view_of(views, kind)
         if cards:
-            sections.append(Section(f"{prefix}-{kind}", row.title, row.method, cards))
-    paths = path_rows(run.measurements)
+            sections.append(Section(f"{prefix}-{kind}", view.title, view.method, cards))
+    paths = path_rows(run.measurements, views)
     missing = [m for m in run.measurements if m.status != "measured"]
     missing.sort(key=lambda m: m.status != "failed")
     return RunPage(
         id=prefix,
         name=name,
         run=run,
-        sentences=sentences(run),
+        sentences=sentences(run, views),
         paths=paths[:MOST_PATHS],
         paths_left_out=max(0, len(paths) - MOST_PATHS),
         topology=machine_drawing(run),
@@ -196,12 +187,12 @@ def _run_page(prefix: str, name: str, run: Run) -> RunPage:
     )
 
 
-def _pictures(run: Run) -> tuple[dict[str, list[Picture]], bool]:
+def _pictures(run: Run, views: Views) -> tuple[dict[str, list[Picture]], bool]:
     """Return each kind's pictures, taken in turns, as many as a page bears; and if there are more.
 
     Pictures beyond those are not even put together: a long run has thousands.
     """
-    waiting = {kind: pictures_of(run, kind) for kind in kinds_in(run)}
+    waiting = {kind: pictures_of(run, kind, views) for kind in kinds_in(run, views)}
     kept: dict[str, list[Picture]] = {kind: [] for kind in waiting}
     room = MOST_PICTURES
     while waiting:

@@ -1,11 +1,13 @@
-"""What the page's tables show: paths beside their limits, figures with their evidence."""
+"""What the page's tables show: paths with their limits, figures with their evidence."""
 
 from dataclasses import dataclass
 
+from tierscope.analysis.direction import lower_is_better
 from tierscope.model.endpoint import format_ranges
 from tierscope.model.event import Evidence
 from tierscope.model.run import Measurement
 from tierscope.report import figures
+from tierscope.report.causes import no_interval_text
 from tierscope.report.evidence import counted
 from tierscope.report.pictures.picture import (
     best_of,
@@ -15,6 +17,7 @@ from tierscope.report.pictures.picture import (
     varying,
     words_of,
 )
+from tierscope.report.view import Views, view_of
 
 MOST_PATHS = 200
 MOST_FIGURES = 40
@@ -37,16 +40,17 @@ class PathRow:
     """Whether it has a limit at all; a time has none."""
 
 
-def path_rows(measurements: list[Measurement]) -> list[PathRow]:
+def path_rows(measurements: list[Measurement], views: Views) -> list[PathRow]:
     """Return the best of each path, kind and operation; paths in order of appearance.
 
     Of latencies the one of the largest working set stands for its path: it is the memory's.
     """
-    # Of latency under load the best is the idle one; its curves are pictures.
-    measured = [m for m in measurements if m.status == "measured" and m.kind != "loaded-latency"]
+    measured = [
+        m for m in measurements if m.status == "measured" and view_of(views, m.kind).represents_path
+    ]
     rows = []
     for (_, kind, *_), group in _grouped(measured).items():
-        if group[0].unit == "ns":
+        if lower_is_better(group[0]):
             size = max(float(m.pattern.get("size", 0)) for m in group)
             group = [m for m in group if float(m.pattern.get("size", 0)) == size]
         rows.append(_path_row(best_of(group), kind))
@@ -62,7 +66,7 @@ def _grouped(measured: list[Measurement]) -> dict[tuple[str, ...], list[Measurem
     paths = groups_by(measured, "path")
     for (path,), members in paths.items():
         for m in members:
-            apart = (str(m.pattern.get(key, "")) for key in _APART[m.unit == "ns"])
+            apart = (str(m.pattern.get(key, "")) for key in _APART[lower_is_better(m)])
             key = (path, m.kind, str(m.metric), *apart)
             groups.setdefault(key, []).append(m)
     return groups
@@ -87,7 +91,7 @@ def _path_row(best: Measurement, kind: str) -> PathRow:
         label_of(key, best.pattern[key])
         for key in keys
         if best.pattern.get(key) not in (None, "", "sequential")
-        and (key != "size" or best.unit == "ns")
+        and (key != "size" or lower_is_better(best))
         and (key != "access_size" or best.pattern.get("order") not in (None, "sequential"))
     ]
     limit = ""
@@ -141,24 +145,33 @@ def figure_table(measurements: list[Measurement]) -> FigureTable:
     return FigureTable(unit, rows, len(measurements) - len(shown))
 
 
-_STOPS = {"precision": "as sure as asked", "budget": "time was up", "interrupted": "interrupted"}
+_STOPS = {
+    "precision": "precision reached",
+    "budget": "time budget spent",
+    "interrupted": "interrupted",
+}
 
 
 def _figure_row(measurement: Measurement, names: list[str], factor: float) -> FigureRow:
     value, half = figures.value_and_half(measurement)
     decimals = figures.decimals_of(value / factor, half / factor)
-    low = measurement.ci_low if measurement.ci_low is not None else value
-    high = measurement.ci_high if measurement.ci_high is not None else value
     evidence = measurement.evidence or Evidence()
     return FigureRow(
         what=words_of(measurement, names) or path_of(measurement),
         estimate=f"{value / factor:.{decimals}f}",
-        interval=f"{low / factor:.{decimals}f} to {high / factor:.{decimals}f}",
+        interval=_interval_text(measurement, factor, decimals),
         samples=f"{measurement.n}, {_STOPS.get(measurement.stop or '', '')}",
         cpus=format_ranges(tuple(sorted(set(evidence.cpus)))) if evidence.cpus else "–",
         pages=_pages(evidence),
         more="; ".join(_more(evidence)) or "–",
     )
+
+
+def _interval_text(measurement: Measurement, factor: float, decimals: int) -> str:
+    low, high = measurement.ci_low, measurement.ci_high
+    if low is None or high is None:
+        return no_interval_text(measurement)
+    return f"{low / factor:.{decimals}f} to {high / factor:.{decimals}f}"
 
 
 def _pages(evidence: Evidence) -> str:

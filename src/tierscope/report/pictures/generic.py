@@ -1,10 +1,11 @@
 """The pictures of any kind: bars of what differs, sweeps over sizes, matrices of paths."""
 
+from tierscope.analysis.direction import lower_is_better
 from tierscope.analysis.half_size import half_size
 from tierscope.model.run import Measurement
 from tierscope.report import figures
 from tierscope.report.pictures import shapes
-from tierscope.report.pictures.bandwidth import matrix_of
+from tierscope.report.pictures.matrix import matrix_of
 from tierscope.report.pictures.picture import (
     Gathered,
     Picture,
@@ -14,6 +15,7 @@ from tierscope.report.pictures.picture import (
     distinct,
     groups_by,
     label_of,
+    metric_name,
     path_of,
     row_of,
     scale_of,
@@ -27,7 +29,7 @@ _SWEEPS = ("size", "access_size", "threads", "streams")
 
 
 def bars(gathered: Gathered) -> list[Picture]:
-    """Bars of what stands in no matrix, a picture a metric: of each sweep over sizes its best."""
+    """Bars of what is in no matrix, a picture a metric: of each sweep over sizes its best."""
     drawn = {_sweep(m) for picture in matrices(gathered) for m in picture.measurements}
     rest = [m for m in gathered.measured if _sweep(m) not in drawn]
     pictures: list[Picture] = []
@@ -42,7 +44,7 @@ def bars(gathered: Gathered) -> list[Picture]:
         if len(group) < 2 and len(members) > 1:
             continue
         names = varying(group, "size")
-        lower = group[0].unit == "ns"
+        lower = lower_is_better(group[0])
         shown = sorted(group, key=lambda m: m.estimate or 0.0, reverse=not lower)[:_MOST_BARS]
         left_out = len(group) - len(shown)
         unit, factor = scale_of(shown)
@@ -50,7 +52,7 @@ def bars(gathered: Gathered) -> list[Picture]:
         pictures.append(
             Picture(
                 key=slug(f"{gathered.kind} {metric} {limit}"),
-                title=f"{gathered.title}: {metric}",
+                title=f"{gathered.title}: {metric_name(metric)}",
                 subtitle="; ".join(
                     filter(
                         None,
@@ -93,7 +95,8 @@ def matrices(gathered: Gathered) -> list[Picture]:
             best = [best_of(path) for path in groups_by(members, "path").values()]
             if len(best) >= 3:
                 said = [words_of(best[0], alike), str(memory or "")]
-                pictures.append(matrix_of(best, ", ".join(filter(None, said)) or gathered.kind))
+                what = ", ".join(filter(None, said)) or gathered.kind
+                pictures.append(matrix_of(best, what, gathered.endpoints))
     return pictures
 
 
@@ -110,7 +113,7 @@ def size_sweeps(gathered: Gathered) -> list[Picture]:
             continue
         unit, factor = scale_of(group)
         rows = [
-            row_of(m, factor, unit, x=m.pattern["size"], series=words_of(m, names) or str(metric),
+            row_of(m, factor, unit, x=m.pattern["size"], series=words_of(m, names) or metric_name(metric),
                    what=", ".join(filter(None, (words_of(m, names),
                                                 label_of("size", m.pattern["size"])))))
             for m in group
@@ -127,7 +130,7 @@ def size_sweeps(gathered: Gathered) -> list[Picture]:
         pictures.append(
             Picture(
                 key=slug(f"{gathered.kind} size {path} {metric}"),
-                title=f"{str(metric).capitalize()} over size, {path}",
+                title=f"{metric_name(metric).capitalize()} over size, {path}",
                 subtitle=constants(group, "size"),
                 alt=f"Half the peak is reached at {', '.join(halves.values())}."
                 if halves

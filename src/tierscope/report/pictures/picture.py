@@ -34,6 +34,8 @@ class Gathered:
     """What people call the kind: "GPU copies"."""
     measured: list[Measurement]
     run: Run
+    endpoints: tuple[str, str] = ("initiator", "target")
+    """What the two ends of its paths are called."""
 
 
 def path_of(measurement: Measurement) -> str:
@@ -70,8 +72,8 @@ def distinct(measurements: list[Measurement], key: str) -> list[Any]:
 
 
 def best_of(measurements: list[Measurement]) -> Measurement:
-    """Return the fastest, the highest rate or the lowest time, as far as its interval is sure."""
-    return max(measurements, key=figures.sure_rank)
+    """Return the highest rate or the lowest time, by the worse ends of their intervals."""
+    return max(measurements, key=figures.conservative_rank)
 
 
 def row_of(measurement: Measurement, factor: float, unit: str, **more: Any) -> dict[str, Any]:
@@ -107,7 +109,7 @@ _WORDS = {
 }
 _LONGEST = 60
 _MOST_NAMED = 30
-"""Signs from which on transfers beside a copy are only counted."""
+"""Characters from which on concurrent transfers are only counted."""
 _SIZES = ("size", "access_size", "stride", "chunk", "block_size")
 _UNSAID = {
     ("order", "sequential"),
@@ -173,6 +175,11 @@ def words_of(measurement: Measurement, keys: list[str]) -> str:
         if value_of(measurement, key) not in (None, "")
         and not isinstance(measurement.pattern.get(key), list | dict)
     )
+
+
+def metric_name(metric: str | None) -> str:
+    """Return a metric's name in words: "time per page"."""
+    return str(metric).replace("_", " ")
 
 
 def slug(text: str) -> str:

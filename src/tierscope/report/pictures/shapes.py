@@ -115,6 +115,17 @@ def _remark(text: str) -> Spec:
     }  # fmt: skip
 
 
+def from_zero(title: str) -> Spec:
+    """An axis of values that begins at zero."""
+    return {
+        "field": "value",
+        "type": "quantitative",
+        "title": title,
+        "scale": {"zero": True},
+        "axis": {"tickCount": 6},
+    }
+
+
 def size_axis(title: str, sizes: list[float]) -> Spec:
     """An axis of bytes that doubles, labelled KiB, MiB, GiB."""
     low, high = min(sizes), max(sizes)

@@ -1,0 +1,83 @@
+"""Evidence of several visits as one: what was observed last, but for what adds up."""
+
+from collections.abc import Sequence
+
+from tierscope.model.event import CountedTraffic, Evidence, GpuState, Visit
+
+_RANGES = (
+    "sm_clock_hz", "memory_clock_hz", "power_w", "temperature_c", "pcie_generation", "pcie_width",
+)  # fmt: skip
+
+
+def merged_evidence(visits: Sequence[Visit]) -> Evidence:
+    """Return what was observed over all visits, at least one.
+
+    Pages, notes and what GPUs did are joined, counted traffic is added up, the stolen share is
+    averaged over time; of everything else the latest observation counts.
+    """
+    merged = visits[0].evidence
+    for visit in visits[1:]:
+        merged = _merged(merged, visit.evidence)
+    shares = [(v.evidence.steal_share, v.seconds) for v in visits]
+    known = [(share, seconds) for share, seconds in shares if share is not None]
+    total = sum(seconds for _, seconds in known)
+    if len(known) > 1 and total > 0:
+        mean = sum(share * seconds for share, seconds in known) / total
+        merged = merged.model_copy(update={"steal_share": mean})
+    return merged
+
+
+def _merged(before: Evidence, after: Evidence) -> Evidence:
+    latest = {key: value for key, value in after if value is not None}
+    if before.pages and after.pages:
+        latest["pages"] = before.pages | after.pages
+    if before.notes and after.notes:
+        latest["notes"] = list(dict.fromkeys([*before.notes, *after.notes]))
+    if before.counters and after.counters:
+        latest["counters"] = _counters(before.counters, after.counters)
+    if before.gpus and after.gpus:
+        latest["gpus"] = _gpus(before.gpus, after.gpus)
+    if before.workloads and after.workloads:
+        latest["workloads"] = {
+            name: _merged(before.workloads[name], one) if name in before.workloads else one
+            for name, one in after.workloads.items()
+        }
+    return before.model_copy(update=latest)
+
+
+def _counters(before: list[CountedTraffic], after: list[CountedTraffic]) -> list[CountedTraffic]:
+    found = {one.source: one for one in before}
+    for one in after:
+        known = found.get(one.source)
+        found[one.source] = (
+            one
+            if known is None
+            else CountedTraffic(
+                source=one.source,
+                bytes=known.bytes + one.bytes,
+                program_bytes=known.program_bytes + one.program_bytes,
+                bus_bytes=known.bus_bytes + one.bus_bytes,
+            )
+        )
+    return list(found.values())
+
+
+def _gpus(before: list[GpuState], after: list[GpuState]) -> list[GpuState]:
+    found = {one.gpu: one for one in before}
+    for one in after:
+        known = found.get(one.gpu)
+        found[one.gpu] = one if known is None else _gpu(known, one)
+    return [found[number] for number in sorted(found)]
+
+
+def _gpu(before: GpuState, after: GpuState) -> GpuState:
+    latest = {key: value for key, value in after if value is not None}
+    latest["samples"] = before.samples + after.samples
+    for key in _RANGES:
+        values = [*(getattr(before, key) or []), *(getattr(after, key) or [])]
+        latest[key] = [min(values), max(values)] if values else None
+    if before.pcie_replays is not None and after.pcie_replays is not None:
+        latest["pcie_replays"] = before.pcie_replays + after.pcie_replays
+    if before.throttle is not None and after.throttle is not None:
+        latest["throttle"] = list(dict.fromkeys([*before.throttle, *after.throttle]))
+    return before.model_copy(update=latest)

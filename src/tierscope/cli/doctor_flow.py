@@ -1,0 +1,46 @@
+"""``tierscope doctor``: look at the machine, then print what was found."""
+
+import json
+
+import click
+
+from tierscope.engine.query import capabilities
+from tierscope.model.errors import UserError
+from tierscope.model.event import Capabilities
+from tierscope.topology.checks import link_findings
+from tierscope.topology.discover import discover
+from tierscope.topology.settings import foreign_load, read_settings
+from tierscope.topology.settings_checks import settings_findings
+
+_LOOK_S = 0.5
+_ORDER = ("problem", "note", "good")
+
+
+def examine(as_json: bool) -> None:
+    """Print what can be measured and what was found; raises UserError without an engine."""
+    topology = discover()
+    load = foreign_load(_LOOK_S)  # first, before anything of ours makes load
+    settings = read_settings(topology)
+    findings = settings_findings(topology, settings, load) + link_findings(topology)
+    findings.sort(key=lambda finding: _ORDER.index(finding.severity))
+    engine: Capabilities | None = None
+    error: UserError | None = None
+    try:
+        engine = capabilities()
+    except UserError as caught:
+        error = caught
+    if as_json:
+        found = {
+            "engine": engine.model_dump(mode="json") if engine else None,
+            "settings": settings,
+            "findings": [finding.model_dump(mode="json") for finding in findings],
+            "unreadable": topology.unreadable,
+        }
+        click.echo(json.dumps(found))
+    else:
+        from tierscope.report.console import make_console
+        from tierscope.report.doctor import show_doctor
+
+        show_doctor(make_console(), engine, findings, topology.unreadable)
+    if error:
+        raise error

@@ -1,0 +1,59 @@
+"""The command of a kind or a recipe, made from the options that it takes."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import click
+
+from tierscope.cli.options import SETTINGS, Output, output_options
+from tierscope.plans.options import Option
+from tierscope.plans.request import RequestForm
+
+Measure = Callable[[dict[str, str], Output], int]
+"""Measures what options ask for, by name; returns the exit status."""
+
+
+def request_command(name: str, summary: str, form: RequestForm, measure: Measure) -> click.Command:
+    """Return a command with a form's options and those that say where results go."""
+
+    @output_options
+    def call(json: bool, dry_run: bool, out: Any, **given: str | bool | None) -> int:
+        return measure(given_options(form.options, given), Output(json, dry_run, out))
+
+    made: click.Command = click.command(
+        name,
+        context_settings=SETTINGS,
+        params=[parameter(option) for option in form.options],
+        help=help_text(summary, form),
+    )(call)
+    return made
+
+
+def parameter(option: Option) -> click.Option:
+    """Return the flag of an option; its value is text, since plans read it by the same grammar."""
+    text = f"{option.help}  [default: {option.default}]" if option.default else option.help
+    if option.flag:
+        return click.Option([f"--{option.name}"], is_flag=True, help=text)
+    return click.Option([f"--{option.name}"], metavar=option.metavar, help=text)
+
+
+def given_options(
+    options: Iterable[Option], arguments: dict[str, str | bool | None]
+) -> dict[str, str]:
+    """Return the options that were given, as a request takes them: ``both-ways: yes``."""
+    given = {}
+    for option in options:
+        value = arguments.get(option.name.replace("-", "_"))
+        if value is True:
+            given[option.name] = "yes"
+        elif isinstance(value, str):
+            given[option.name] = value
+    return given
+
+
+def help_text(summary: str, form: RequestForm) -> str:
+    """Return what ``--help`` says above the options."""
+    examples = "\n".join(f"  tierscope {example}" for example in form.examples)
+    text = f"\b\n{form.help}" if form.help else ""
+    parts = [summary, text, f"\b\nExamples:\n{examples}" if examples else ""]
+    return "\n\n".join(part for part in parts if part)

@@ -1,0 +1,71 @@
+"""Groups of commands that import a command only when it is used."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import click
+from click.shell_completion import CompletionItem
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One command, as its group's ``--help`` needs it."""
+
+    name: str
+    summary: str
+    heading: str
+    """The heading of ``--help`` that lists it."""
+    load: Callable[[], click.Command]
+    aliases: tuple[str, ...] = ()
+    """Older names, which work but are not listed."""
+
+
+class LazyGroup(click.Group):
+    """Lists its commands from a table, and imports only the one that is called."""
+
+    def __init__(self, *arguments: object, entries: Sequence[Entry], **settings: object) -> None:
+        super().__init__(*arguments, **settings)  # type: ignore[arg-type]
+        self.entries = tuple(entries)
+        self._by_name = {name: entry for entry in entries for name in (entry.name, *entry.aliases)}
+
+    def list_commands(self, _context: click.Context) -> list[str]:
+        """Return the names that ``--help`` lists."""
+        return [entry.name for entry in self.entries]
+
+    def get_command(self, _context: click.Context, name: str) -> click.Command | None:
+        """Import a command by its name or an alias."""
+        entry = self._by_name.get(name)
+        return entry.load() if entry else None
+
+    def resolve_command(
+        self, context: click.Context, arguments: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command to call; an alias counts as the command's own name."""
+        word = arguments[0]
+        if word not in self._by_name and not word.startswith("-") and not context.resilient_parsing:
+            from tierscope.plans.grammar import did_you_mean
+
+            context.fail(f"there is no command '{word}'{did_you_mean(word, tuple(self._by_name))}")
+        _, command, rest = super().resolve_command(context, arguments)
+        return (command.name if command else None), command, rest
+
+    def format_commands(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands below their headings."""
+        width = max((len(entry.name) for entry in self.entries), default=0)
+        for heading in dict.fromkeys(entry.heading for entry in self.entries):
+            rows = [
+                (entry.name.ljust(width), entry.summary)
+                for entry in self.entries
+                if entry.heading == heading
+            ]
+            with formatter.section(heading):
+                formatter.write_dl(rows)
+
+    def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete names, and aliases to the names that stand for them now."""
+        found = [
+            CompletionItem(entry.name, help=entry.summary)
+            for entry in self.entries
+            if any(name.startswith(incomplete) for name in (entry.name, *entry.aliases))
+        ]
+        return found + click.Command.shell_complete(self, context, incomplete)

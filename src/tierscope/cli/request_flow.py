@@ -1,0 +1,15 @@
+"""From a command's options to a measured request."""
+
+from tierscope.cli.flow import carry_out, planned, refinement_of
+from tierscope.cli.gpu_flow import gpu_topology
+from tierscope.cli.options import Output
+from tierscope.plans.request import Request
+from tierscope.topology.discover import discover
+
+
+def measure_request(word: str, given: dict[str, str], output: Output, needs_gpu: bool) -> int:
+    """Measure one request made of a command's options; ``word`` is a kind's or a recipe's name."""
+    topology = gpu_topology() if needs_gpu else discover()
+    requests = [Request(kind=word, options=given)]
+    plan = planned(requests, topology)
+    return carry_out(word, plan, topology, output, refinement_of(requests))

@@ -1,0 +1,186 @@
+"""A living engine: measurements are added and visited one at a time, whatever happens to it.
+
+A crash, a hang or a line that is not an event costs the visit that was under way: it is reported as
+failed, and the engine is started again for the next one.
+"""
+
+import contextlib
+import signal
+import threading
+import time
+from collections.abc import Generator, Iterator, Sequence
+from types import FrameType
+
+from tierscope.engine.process import REFUSED, BrokenError, EngineProcess
+from tierscope.kinds.plan import Spec
+from tierscope.model.cause import Cause
+from tierscope.model.errors import ExitCode, UserError
+from tierscope.model.event import Event, Failed, Finished, Skipped, Started, Visit
+
+_START_S = 60.0
+"""Longest silence before a visit starts."""
+_INTERRUPT_S = 10.0
+"""Time that an interrupted engine gets, beside one sample, before it is killed."""
+_SLOWEST_BYTES_PER_S = 4e6
+"""A tier slower than this is taken for a hang; emulated CXL memory moves 5 to 10 MB/s."""
+_BUDGETS = 10
+_SAMPLES = 50
+"""Samples that a visit may take beyond its time, in series of a fixed number of rows."""
+
+
+class LivingEngine:
+    """Visits measurements; what ``living_engine`` gives."""
+
+    def __init__(self) -> None:
+        self.interrupted = False
+        """A signal came: no further visit is made."""
+        self._specs: dict[str, Spec] = {}
+        """All measurements that may be visited yet, by id."""
+        self._unsent: list[Spec] = []
+        """Those that the process does not know."""
+        self._process: EngineProcess | None = None
+        self._current: Spec | None = None
+        self._unproven = False
+        """The process was told of measurements and has not answered since."""
+
+    def plan(self, specs: Sequence[Spec]) -> None:
+        """Add measurements whose ids are new."""
+        self._specs |= {spec.id: spec for spec in specs}
+        self._unsent += specs
+
+    def forget(self, name: str) -> None:
+        """Do without a measurement from now on; a new process is not told of it."""
+        spec = self._specs.pop(name)
+        if spec in self._unsent:
+            self._unsent.remove(spec)
+
+    def visit(self, name: str, seconds: float, fresh: bool = False) -> Generator[Event, None, None]:
+        """Yield the events of one visit; the last is its Visit, Skipped or Failed.
+
+        Nothing follows ``Started`` where an interruption left nothing. SIGINT and SIGTERM let the
+        engine end its row, so that what was measured is kept; a second one kills it. Closing the
+        iterator kills the engine. Raises UserError where the engine is missing, refuses the plan,
+        or dies twice before it starts a visit.
+        """
+        spec = self._current = self._specs[name]
+        stillborn = 0
+        while not self.interrupted:
+            started = done = False
+            try:
+                for event in self._events(spec, seconds, fresh):
+                    started = True
+                    yield event
+                done = True
+                return
+            except BrokenError as broken:
+                if self.interrupted:
+                    return
+                if started:
+                    yield Failed(id=name, cause=broken.cause, reason=str(broken))
+                    return
+                stillborn += self._process is None or not self._process.spoke
+                if stillborn == 2:
+                    raise UserError(
+                        f"the engine died twice without starting a measurement: {broken}",
+                        ExitCode.NOTHING_MEASURED,
+                    ) from None
+            finally:
+                if not done:
+                    self._end_process(kill=True)
+
+    def close(self) -> None:
+        """Let the engine leave in order."""
+        self._end_process(kill=False)
+
+    def interrupt(self) -> None:
+        """Let the engine end its row and make no further visit; the second time, kill it."""
+        process, again = self._process, self.interrupted
+        self.interrupted = True
+        if process is not None:
+            process.signal(signal.SIGKILL if again else signal.SIGINT)
+            grace = _INTERRUPT_S + (self._current.sampling.sample_s if self._current else 0)
+            process.give_up_at = min(process.give_up_at, time.monotonic() + grace)
+
+    def _events(self, spec: Spec, seconds: float, fresh: bool) -> Iterator[Event]:
+        """Yield one visit's events; raises BrokenError where the process breaks."""
+        process = self._ready_process()
+        process.visit(spec.id, seconds, fresh)
+        for event in process.events():
+            if isinstance(event, Finished):
+                self.interrupted = self.interrupted or event.interrupted
+                raise BrokenError(Cause.CRASH, "the engine finished without measuring it")
+            if event.id != spec.id:
+                raise BrokenError(Cause.PROTOCOL, f"the engine spoke of '{event.id}' out of turn")
+            if isinstance(event, Started) and not self.interrupted:
+                process.give_up_at = time.monotonic() + _longest(spec, seconds)
+            self._unproven = False
+            self._note_interruption(event)
+            yield event
+            if isinstance(event, Visit | Skipped | Failed):
+                return
+        code, how = process.ending()
+        if code == REFUSED and self._unproven:
+            raise UserError(f"the engine refuses the plan: {process.said()}")
+        raise BrokenError(Cause.CRASH, how)
+
+    def _ready_process(self) -> EngineProcess:
+        """Return a process that knows all measurements, with time to answer."""
+        if self._process is None:
+            self._process = EngineProcess()
+            self._unsent = list(self._specs.values())
+        process = self._process
+        if self.interrupted:  # before there was a process to tell
+            process.signal(signal.SIGINT)
+        else:
+            process.give_up_at = time.monotonic() + _START_S
+        self._unproven = bool(self._unsent)
+        if self._unsent:
+            process.plan(self._unsent)
+            self._unsent = []
+        return process
+
+    def _note_interruption(self, event: Event) -> None:
+        cut = isinstance(event, Visit) and event.interrupted
+        before = isinstance(event, Skipped) and event.cause is Cause.INTERRUPTED
+        self.interrupted = self.interrupted or cut or before
+
+    def _end_process(self, kill: bool) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.close(kill)
+
+
+@contextlib.contextmanager
+def living_engine() -> Iterator[LivingEngine]:
+    """Give an engine that is started when it is needed and ended with the block.
+
+    Meanwhile SIGINT and SIGTERM go to it instead of being raised in the middle of a record.
+    """
+    engine = LivingEngine()
+    with contextlib.closing(engine), _signals_to(engine):
+        yield engine
+
+
+@contextlib.contextmanager
+def _signals_to(engine: LivingEngine) -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        engine.interrupt()
+
+    before = {
+        number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _longest(spec: Spec, seconds: float) -> float:
+    """Return seconds after which a visit without an outcome is taken to hang."""
+    set_up = 3 * spec.host_bytes() / _SLOWEST_BYTES_PER_S  # populate, write, verify
+    return _START_S + set_up + _BUDGETS * seconds + _SAMPLES * spec.sampling.sample_s

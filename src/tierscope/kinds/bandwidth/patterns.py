@@ -1,0 +1,71 @@
+"""Pictures of bandwidth by access pattern: orders and strides."""
+
+from tierscope.report import figures
+from tierscope.report.pictures import shapes
+from tierscope.report.pictures.picture import (
+    Gathered,
+    Picture,
+    best_of,
+    constants,
+    distinct,
+    groups_by,
+    row_of,
+    scale_of,
+    slug,
+    varying,
+    words_of,
+)
+
+
+def orders(gathered: Gathered) -> list[Picture]:
+    """Bars of each operation's best in each order of access."""
+    pictures: list[Picture] = []
+    for (path, operation), group in groups_by(gathered.measured, "path", "operation").items():
+        best = [best_of(members) for members in groups_by(group, "order").values()]
+        if len(best) < 2:
+            continue
+        unit, factor = scale_of(best)
+        names = varying(best, "isa", "path")
+        fastest = best_of(best)
+        pictures.append(
+            Picture(
+                key=slug(f"orders {path} {operation}"),
+                title=f"{str(operation).capitalize()} bandwidth by order of access, {path}",
+                subtitle=f"the best of each order; {constants(best, 'operation')}",
+                alt=f"{len(best)} orders; the fastest is {words_of(fastest, names)} with "
+                f"{figures.with_interval(fastest, factor)} {unit}.",
+                spec=shapes.bars(best, lambda m, names=names: words_of(m, names)),  # type: ignore[misc]
+                measurements=best,
+            )
+        )
+    return pictures
+
+
+def strides(gathered: Gathered) -> list[Picture]:
+    """Bandwidth over stride, a curve an operation."""
+    pictures: list[Picture] = []
+    strided = [m for m in gathered.measured if m.pattern.get("order") == "strided"]
+    for (path,), group in groups_by(strided, "path").items():
+        found = distinct(group, "stride")
+        if len(found) < 3:
+            continue
+        unit, factor = scale_of(group)
+        names = varying(group, "stride", "path") or ["operation"]
+        rows = [
+            row_of(m, factor, unit, x=m.pattern["stride"], series=words_of(m, names),
+                   what=words_of(m, [*names, "stride"]))
+            for m in group
+        ]  # fmt: skip
+        best = best_of(group)
+        pictures.append(
+            Picture(
+                key=slug(f"strides {path}"),
+                title=f"Bandwidth over stride, {path}",
+                subtitle=constants(group, "stride", "operation"),
+                alt=f"The best is {words_of(best, [*names, 'stride'])} with "
+                f"{figures.with_interval(best, factor)} {unit}.",
+                spec=shapes.curves(rows, shapes.size_axis("stride", found), shapes.from_zero(unit)),
+                measurements=group,
+            )
+        )
+    return pictures

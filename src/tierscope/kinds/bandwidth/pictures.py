@@ -1,0 +1,265 @@
+"""Pictures of CPU bandwidth: operations, threads, access sizes, interleaved tiers, all paths."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from tierscope.analysis.knee import knee
+from tierscope.model.endpoint import parse_endpoint
+from tierscope.model.errors import UserError
+from tierscope.model.run import Measurement
+from tierscope.report import figures
+from tierscope.report.pictures import shapes
+from tierscope.report.pictures.matrix import matrix_of
+from tierscope.report.pictures.picture import (
+    Gathered,
+    Picture,
+    best_of,
+    constants,
+    distinct,
+    groups_by,
+    label_of,
+    row_of,
+    scale_of,
+    slug,
+    value_of,
+    words_of,
+)
+
+_SWEPT = ("threads", "access_size", "size", "stride", "operation", "order")
+_ORDERED = ("operation", "order", "threads", "access_size", "size", "stride")
+
+
+def operations(gathered: Gathered) -> Iterator[Picture]:
+    """STREAM's bars: each operation's best in sequential order, for each path."""
+    sequential = [m for m in gathered.measured if m.pattern.get("order") == "sequential"]
+    for (path, pages), group in groups_by(sequential, "path", "pages").items():
+        best = [best_of(members) for members in groups_by(group, "operation").values()]
+        if len(best) < 2:
+            continue
+        unit, factor = scale_of(best)
+        top = best_of(best)
+        names = ["operation", *(["threads"] if len(distinct(best, "threads")) > 1 else [])]
+        yield (
+            Picture(
+                key=slug(f"operations {path} {pages}"),
+                title=f"Bandwidth by operation, {path}",
+                subtitle=f"each at its best thread count; {constants(best, 'operation')}",
+                alt=f"{len(best)} operations; the fastest is "
+                f"{top.pattern['operation']} with {figures.with_interval(top, factor)} {unit}.",
+                spec=shapes.bars(best, lambda m, names=names: words_of(m, names)),  # type: ignore[misc]
+                measurements=best,
+            )
+        )
+
+
+def over_threads(gathered: Gathered) -> Iterator[Picture]:
+    """Bandwidth over threads, a curve an operation."""
+    keys = ("path", "order", "pages", "access_size", "size")
+    mapped = _mapped(gathered.measured)
+    for (path, order, *_), group in groups_by(gathered.measured, *keys).items():
+        counts = distinct(group, "threads")
+        if len(counts) < 2 or (path, order) in mapped:
+            continue
+        unit, factor = scale_of(group)
+        rows = [
+            row_of(m, factor, unit, x=m.pattern["threads"], series=str(m.pattern["operation"]),
+                   what=words_of(m, ["operation", "threads"]))
+            for m in group
+        ]  # fmt: skip
+        x = shapes.count_axis("threads", counts)
+        yield (
+            Picture(
+                key=slug(f"threads {path} {order} {constants(group, *_SWEPT)}"),
+                title=f"Bandwidth over threads, {path}",
+                subtitle=_said(group, order),
+                alt=f"{_knees(group)}. The best is {_best(group)}.",
+                spec=shapes.curves(rows, x, shapes.from_zero(unit)),
+                measurements=group,
+            )
+        )
+
+
+def _mapped(measured: list[Measurement]) -> set[tuple[Any, ...]]:
+    """Return the paths and orders that ``access_sizes`` draws as maps, threads and all."""
+    random = [m for m in measured if m.pattern.get("order") != "sequential"]
+    return {
+        key
+        for key, group in groups_by(random, "path", "order").items()
+        if len(distinct(group, "access_size")) > 1
+    }
+
+
+def _said(group: list[Measurement], order: str) -> str:
+    parts = [f"{order} order", constants(group, "order", "operation", "threads")]
+    return ", ".join(filter(None, parts))
+
+
+def _best(group: list[Measurement]) -> str:
+    best = best_of(group)
+    unit, factor = scale_of(group)
+    what = words_of(best, [key for key in _ORDERED if len(distinct(group, key)) > 1])
+    return f"{what}: {figures.with_interval(best, factor)} {unit}"
+
+
+def _knees(group: list[Measurement]) -> str:
+    knees: dict[int, list[str]] = {}
+    for (operation,), members in groups_by(group, "operation").items():
+        found = knee({int(m.pattern["threads"]): m.estimate or 0.0 for m in members})
+        knees.setdefault(found, []).append(str(operation))
+    parts = [
+        f"{label_of('threads', count)} ({', '.join(names)})"
+        for count, names in sorted(knees.items())
+    ]
+    return "95% of the best is reached by " + ", ".join(parts)
+
+
+def access_sizes(gathered: Gathered) -> Iterator[Picture]:
+    """Threads by access size as a heat map; with one thread count, as curves."""
+    random = [m for m in gathered.measured if m.pattern.get("order") != "sequential"]
+    for key, group in groups_by(random, "path", "order", "pages", "stride").items():
+        if len(distinct(group, "access_size")) < 2:
+            continue
+        if len(distinct(group, "threads")) < 2:
+            yield _access_curves(str(key[0]), str(key[1]), group)
+            continue
+        for (operation,), members in groups_by(group, "operation").items():
+            yield _access_map(str(key[0]), str(operation), str(key[1]), members)
+
+
+def _access_map(path: str, operation: str, order: str, group: list[Measurement]) -> Picture:
+    unit, factor = scale_of(group)
+    ordered = sorted(group, key=lambda m: (m.pattern["access_size"], m.pattern["threads"]))
+    rows = [
+        row_of(m, factor, unit, row=figures.size_text(m.pattern["access_size"]),
+               column=str(m.pattern["threads"]), text=figures.plain(m, factor, 4),
+               what=words_of(m, ["access_size", "threads"]))
+        for m in ordered
+    ]  # fmt: skip
+    return Picture(
+        key=slug(f"access {path} {operation} {order}"),
+        title=f"{operation.capitalize()} bandwidth by threads and access size, {path}",
+        subtitle=f"{order} order, {constants(group, 'order', 'operation', *_SWEPT[:2])}; {unit}, "
+        "lighter is faster",
+        alt=f"A map of threads by access size. The best is {_best(group)}.",
+        spec=shapes.heatmap(rows, "threads", "access size", unit, "high"),
+        measurements=ordered,
+    )
+
+
+def _access_curves(path: str, order: str, group: list[Measurement]) -> Picture:
+    unit, factor = scale_of(group)
+    rows = [
+        row_of(m, factor, unit, x=m.pattern["access_size"], series=str(m.pattern["operation"]),
+               what=words_of(m, ["operation", "access_size"]))
+        for m in group
+    ]  # fmt: skip
+    x = shapes.size_axis("access size", [row["x"] for row in rows])
+    return Picture(
+        key=slug(f"access {path} {order}"),
+        title=f"Bandwidth over access size, {path}",
+        subtitle=f"{order} order, {constants(group, 'order', 'access_size', 'operation')}",
+        alt=f"The best is {_best(group)}.",
+        spec=shapes.curves(rows, x, shapes.from_zero(unit)),
+        measurements=group,
+    )
+
+
+def expansion(gathered: Gathered) -> list[Picture]:
+    """Bandwidth over the share of pages on the second of two tiers: what both give combined."""
+    shared: dict[tuple[Any, ...], list[tuple[float, Measurement]]] = {}
+    for measurement in gathered.measured:
+        split = _shares(measurement.target)
+        if split is not None:
+            nodes, share = split
+            alike = tuple(value_of(measurement, key) for key in ("initiator", "pages", "order"))
+            policy = measurement.pattern.get("policy")
+            shared.setdefault((nodes, *alike, policy), []).append((share, measurement))
+    pictures: list[Picture] = []
+    for (nodes, initiator, *_), points in shared.items():
+        members = [m for _, m in points]
+        if len({share for share, _ in points}) < 2:
+            continue
+        unit, factor = scale_of(members)
+        rows = [
+            row_of(m, factor, unit, x=100 * share,
+                   series=words_of(m, ["operation", "threads"]), what=f"{m.target}, "
+                   f"{words_of(m, ['operation', 'threads'])}")
+            for share, m in points
+        ]  # fmt: skip
+        x = {
+            "field": "x",
+            "type": "quantitative",
+            "title": f"% of pages on node {nodes[1]}, the rest on node {nodes[0]}",
+            "scale": {"domain": [0, 100]},
+        }
+        best = best_of(members)
+        pictures.append(
+            Picture(
+                key=slug(f"expansion {initiator} {nodes} {len(pictures)}"),
+                title=f"Bandwidth of nodes {nodes[0]} and {nodes[1]} combined, {initiator}",
+                subtitle=constants(members, "operation", "threads"),
+                alt=f"The best split is {best.target} with "
+                f"{figures.with_interval(best, factor)} {unit}.",
+                spec=shapes.curves(rows, x, shapes.from_zero(unit)),
+                measurements=members,
+            )
+        )
+    return pictures
+
+
+def _shares(target: str) -> tuple[tuple[int, int], float] | None:
+    """Return two nodes, ascending, and the share of the second, of ``node:0,2@3:1``."""
+    try:
+        endpoint = parse_endpoint(target)
+    except UserError:
+        return None
+    if endpoint.kind != "node" or len(endpoint.numbers) != 2:
+        return None
+    weights = endpoint.weights or (1, 1)
+    (first, low), (second, high) = sorted(zip(endpoint.numbers, weights, strict=True))
+    return (first, second), high / (low + high)
+
+
+def matrix(gathered: Gathered) -> list[Picture]:
+    """Initiator by target: the best of each operation, where there are several paths."""
+    pictures: list[Picture] = []
+    single = [m for m in gathered.measured if "," not in m.target]
+    of_one: list[Measurement] = []
+    for (operation, order), group in groups_by(single, "operation", "order").items():
+        if len(distinct(group, "initiator")) == 1:
+            of_one += group
+            continue
+        best = [best_of(list(members)) for members in groups_by(group, "path").values()]
+        pictures.append(matrix_of(best, f"{operation}, {order}" if order else f"{operation}"))
+    return pictures + _one_initiator(of_one)
+
+
+def _one_initiator(measured: list[Measurement]) -> list[Picture]:
+    """Operation by target: of a single initiator that says more than a matrix of one row."""
+    pictures: list[Picture] = []
+    for (initiator, order), group in groups_by(measured, "initiator", "order").items():
+        best = [best_of(members) for members in groups_by(group, "operation", "target").values()]
+        if len(distinct(best, "target")) < 2:
+            continue
+        unit, factor = scale_of(best)
+        rows = [
+            row_of(m, factor, unit, row=str(m.pattern["operation"]), column=m.target,
+                   text=figures.plain(m, factor, 4), what=f"{m.target}, {m.pattern['operation']}")
+            for m in best
+        ]  # fmt: skip
+        fastest, slowest = best_of(best), min(best, key=lambda m: m.estimate or 0.0)
+        pictures.append(
+            Picture(
+                key=slug(f"targets {initiator} {order}"),
+                title=f"Bandwidth by target, {initiator}",
+                subtitle=f"{unit}, lighter is faster; {order} order; "
+                f"{constants(best, 'operation', 'order')}",
+                alt=f"Fastest: {fastest.pattern['operation']} of {fastest.target} with "
+                f"{figures.with_interval(fastest, factor)} {unit}; slowest: "
+                f"{slowest.pattern['operation']} of {slowest.target} with "
+                f"{figures.with_interval(slowest, factor)} {unit}.",
+                spec=shapes.heatmap(rows, "target", "operation", unit, "high"),
+                measurements=best,
+            )
+        )
+    return pictures

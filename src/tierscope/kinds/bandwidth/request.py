@@ -1,0 +1,117 @@
+"""Requests for the bandwidth of CPUs to memory."""
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import ValidationError
+
+from tierscope.kinds.bandwidth.spec import BandwidthSpec, Operation
+from tierscope.model.topology import Topology
+from tierscope.plans import grammar, machine, options
+from tierscope.plans.axes import (
+    MemoryPath,
+    blamed,
+    choices,
+    identity,
+    memory_paths,
+    of_path,
+    pages,
+    reason,
+    sizes,
+    thread_counts,
+)
+from tierscope.plans.options import Option
+from tierscope.plans.request import Request, RequestForm
+
+OPERATIONS: tuple[str, ...] = Operation.__args__  # type: ignore[attr-defined]
+ORDERS = ("sequential", "reverse", "strided", "random")
+
+
+def expand(request: Request, topology: Topology, thp: bool) -> Iterator[BandwidthSpec]:
+    """Yield a measurement for each combination of options."""
+    for path in memory_paths(request, topology, BandwidthSpec):
+        for values, threads in _points(request, topology, path, thp):
+            fields = {
+                **of_path(request, path),
+                "id": _identity(request, path, values, threads),
+                "cpus": path.cpus[:threads],
+                "pattern": values,
+            }
+            try:
+                yield BandwidthSpec.model_validate(fields)
+            except ValidationError as error:
+                option = blamed(request, error, ("size", "access-size", "stride"))
+                given = request.options.get(option, "default")
+                raise request.wrong(option, f"'{given}': {reason(error)}") from None
+
+
+def _points(
+    request: Request, topology: Topology, path: MemoryPath, thp: bool
+) -> Iterator[tuple[dict[str, Any], int]]:
+    """Yield each combination's pattern, without what is not asked for, and its threads."""
+    # Room for three arrays whatever the operation, so that a sweep over operations has one size.
+    default = machine.default_size(topology, path.cpus, path.nodes, 3)
+    axes: dict[str, list[Any]] = {
+        "operation": choices(request, "op", OPERATIONS) or ["read"],
+        "isa": choices(request, "isa", options.ISAS) or ["auto"],
+        "access_size": sizes(request, "access-size") or [64],
+        "order": choices(request, "order", ORDERS) or ["sequential"],
+        "stride": sizes(request, "stride") or [None],
+        "pages": pages(request, topology, thp),
+        "size": sizes(request, "size") or [default],
+        "threads": thread_counts(request, path),
+    }
+    if axes["stride"] != [None] and "strided" not in axes["order"]:
+        raise request.wrong("stride", "a stride goes with order strided only")
+    if axes["stride"] == [None] and "strided" in axes["order"]:
+        raise request.wrong("order", "order strided needs a stride, such as 4k")
+    seen = set()
+    for combination in itertools.product(*axes.values()):
+        values = dict(zip(axes, combination, strict=True))
+        if values["order"] != "strided":
+            del values["stride"]
+        if tuple(values.items()) not in seen:
+            seen.add(tuple(values.items()))
+            yield values, values.pop("threads")
+
+
+def _identity(request: Request, path: MemoryPath, values: dict[str, Any], threads: int) -> str:
+    """Return a readable id that depends on nothing but the measurement itself."""
+    parts = [request.name or "bandwidth", values["operation"], *path.names, f"t{threads}"]
+    parts += [grammar.format_size(values["size"]), values["pages"]]
+    parts += [values["order"]] if values["order"] != "sequential" else []
+    if values["access_size"] != 64:
+        parts.append(f"a{grammar.format_size(values['access_size'])}")
+    parts += [f"s{grammar.format_size(values['stride'])}"] if "stride" in values else []
+    parts += [values["isa"]] if values["isa"] != "auto" else []
+    return identity([*parts, *path.placed_as(request)])
+
+
+REQUEST = RequestForm(
+    options=(
+        options.FROM,
+        options.TO,
+        Option("op", "LIST", ", ".join(OPERATIONS), "read"),
+        options.PIN,
+        options.THREADS,
+        options.ACCESS_SIZE,
+        Option("order", "LIST", ", ".join(ORDERS), "sequential"),
+        Option("stride", "SIZES", "Bytes between accesses of order strided, as in 4k"),
+        options.SIZE.but(help="Bytes of each array, over all threads, as in 64k..1g"),
+        options.PAGES,
+        options.ISA,
+        *options.PLACEMENT,
+        *options.SAMPLING,
+    ),
+    expand=expand,
+    help="""\
+Every option takes a value, a list or a range, so that one command is a sweep: sizes double
+(64..64k), counts go up by one (1..8), and *N or +N sets another step (1..64*2).""",
+    examples=(
+        "bandwidth --op read,write,copy,triad --threads 1..all",
+        "bandwidth --from node:0 --to node:1 --op read",
+        "bandwidth --order random --access-size 64..64k --threads 1..8",
+        "bandwidth --to node:0,1@3:1,node:0,1 --op read,triad --json",
+    ),
+)

@@ -1,0 +1,167 @@
+"""The tables of copies: a matrix for each way of copying, a list of the others, sizes, traces."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from tierscope.analysis.half_size import half_size
+from tierscope.kinds.gpu_copy.copies import Copy, copies_of, describe, memory_of, rows
+from tierscope.kinds.gpu_copy.explain import explain
+from tierscope.model.run import Measurement, Run
+from tierscope.model.transfers import BOTH_WAYS, BY_A_WRITE
+from tierscope.report import figures
+from tierscope.report.gpu_evidence import show_notes
+from tierscope.report.style import new_table, note, title
+
+_MIN_MATRIX = 2
+"""Sources and destinations from which on copies form a matrix."""
+
+
+def show_table(console: Console, measured: list[Measurement], run: Run) -> None:
+    """Print copies as a matrix for each way of copying, or as a list; then sizes and traces."""
+    title(console, "Copies, GB/s")
+    copies = copies_of(measured, run)
+    rest = _show_matrices(console, copies)
+    if rest:
+        _show_list(console, rest, run)
+    _show_half_sizes(console, copies)
+    show_notes(console, measured)
+
+
+def _show_list(console: Console, copies: list[Copy], run: Run) -> None:
+    calls = {copy.entry.id: _call_text(copy.entry) for copy in copies}
+    with_calls = any(calls.values())
+    table = new_table()
+    table.add_column("copy", overflow="fold")
+    table.add_column("size", justify="right")
+    table.add_column("GB/s", justify="right", no_wrap=True)
+    table.add_column("a copy", justify="right", no_wrap=True)
+    if with_calls:
+        table.add_column("a call", justify="right", no_wrap=True)
+    table.add_column("of limit", justify="right")
+    table.add_column("why", overflow="fold")
+    last = ""
+    for copy in copies:
+        entry = copy.entry
+        alone = "transfers" not in entry.pattern and "way" not in entry.pattern
+        why = explain(copy, run.header.topology)
+        table.add_row(
+            Text(describe(copy)),
+            figures.size_text(copy.size),
+            figures.with_interval(entry, 1e9),
+            _time_text(copy.size / (entry.estimate or 1)) if alone else "",
+            *([calls[entry.id]] if with_calls else []),
+            figures.of_limit(entry),
+            Text("" if why == last else why),
+        )
+        last = why
+    console.print(table)
+    if with_calls:
+        note(
+            console,
+            "a copy: many queued back to back, by the GPU's clock; a call: one copy and the wait "
+            "for it, by the host's",
+        )
+
+
+def _call_text(entry: Measurement) -> str:
+    """Return what a program waits for one copy; empty where it was not measured."""
+    found = (f.estimate for f in entry.figures if f.metric == "call_latency")
+    ns = next(found, None)
+    return "" if ns is None else _time_text(ns / 1e9)
+
+
+Matrix = dict[tuple[str, str], Copy]
+"""Copies by source and destination."""
+
+
+def _show_matrices(console: Console, copies: list[Copy]) -> list[Copy]:
+    """Print what forms a matrix of sources and destinations; returns the rest."""
+    groups: dict[tuple[Any, ...], list[Copy]] = {}
+    for copy in copies:
+        pattern = copy.entry.pattern
+        if "transfers" not in pattern:
+            keys = ("engine", "way", "issued", "size", "row_bytes", "pitch", "streams")
+            values = {key: pattern.get(key) for key in keys}
+            values["issued"] = values["issued"] == BY_A_WRITE
+            groups.setdefault(tuple(values.values()), []).append(copy)
+    shown: set[str] = set()
+    for members in groups.values():
+        cells = {(copy.entry.initiator, copy.entry.target): copy for copy in members}
+        sources = sorted({source for source, _ in cells}, key=_natural)
+        destinations = sorted({destination for _, destination in cells}, key=_natural)
+        distinct = len(cells) == len(members)
+        if distinct and min(len(sources), len(destinations)) >= _MIN_MATRIX:
+            _show_matrix(console, cells, sources, destinations)
+            shown |= {copy.entry.id for copy in members}
+    return [copy for copy in copies if copy.entry.id not in shown]
+
+
+def _natural(endpoint: str) -> tuple[str, int]:
+    """Order gpu:2 before gpu:10."""
+    kind, _, number = endpoint.partition(":")
+    return kind, int(number) if number.isdigit() else -1
+
+
+def _show_matrix(
+    console: Console, cells: Matrix, sources: Sequence[str], destinations: Sequence[str]
+) -> None:
+    note(console, _heading(list(cells.values())))
+    table = new_table()
+    table.add_column("from \\ to")
+    for destination in destinations:
+        table.add_column(destination, justify="right")
+    for source in sources:
+        row = [cells.get((source, destination)) for destination in destinations]
+        table.add_row(source, *(figures.with_interval(c.entry, 1e9) if c else "" for c in row))
+    console.print(table)
+    known = [c.entry.efficiency for c in cells.values() if c.entry.efficiency is not None]
+    if known:
+        bounds = dict.fromkeys(f"{share:.0%}" for share in (min(known), max(known)))
+        note(console, f"{' to '.join(bounds)} of the links' limits")
+
+
+def _heading(copies: Sequence[Copy]) -> str:
+    first = copies[0]
+    pattern: Mapping[str, Any] = first.entry.pattern
+    side = "writes" if pattern.get("issued") == BY_A_WRITE else "reads"
+    way = "one direction"
+    if "way" in pattern:
+        both = pattern["way"] == BOTH_WAYS
+        way = "both directions at once, their sum" if both else "one direction, the other one busy"
+    # Copies between GPUs stand among those with the host, and have no host memory to name.
+    memory = dict.fromkeys(kind for copy in copies for kind in memory_of(copy))
+    more = [
+        figures.size_text(first.size),
+        *rows(first),
+        *(f"host memory {kind}" for kind in memory),
+    ]
+    return (
+        f"engine {pattern.get('engine', '')}, the GPU that works {side}, {way}, {', '.join(more)}"
+    )
+
+
+def _show_half_sizes(console: Console, copies: list[Copy]) -> None:
+    """Print, for each copy that was measured over sizes, its peak and the size that gives half."""
+    sweeps: dict[str, list[tuple[float, float]]] = {}
+    for copy in copies:
+        point = (float(copy.size), copy.entry.estimate or 0.0)
+        sweeps.setdefault(describe(copy), []).append(point)
+    for name, points in sweeps.items():
+        found = half_size(points)
+        if found is not None:
+            note(
+                console,
+                f"{name}: peak {found.peak / 1e9:.1f} GB/s; half of it from "
+                f"{figures.size_text(found.size)} on; the smallest copy takes "
+                f"{_time_text(found.least_s)}",
+            )
+
+
+def _time_text(seconds: float) -> str:
+    for unit, factor in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= factor:
+            return f"{seconds / factor:.3g} {unit}"
+    return f"{seconds / 1e-6:.3g} µs"

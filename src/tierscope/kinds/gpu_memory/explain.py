@@ -1,0 +1,25 @@
+"""One sentence why the figure of a GPU's own memory is what it is."""
+
+from tierscope.model.run import Measurement
+from tierscope.model.topology import Topology
+from tierscope.report.gpu_evidence import throttled
+from tierscope.topology.paths import MachinePaths
+
+_GOOD = 0.9
+"""Efficiency that a GPU's memory reaches where nothing is in the way."""
+
+
+def explain(measurement: Measurement, topology: Topology | None) -> str:
+    """Return the most telling thing about a measured rate; empty where there is none."""
+    if text := throttled(measurement):
+        return text
+    if measurement.fits_caches:
+        return "arrays this small may come out of the L2, whose rate is not known"
+    if measurement.pattern.get("operation") == "random":
+        return "random accesses: each opens a row of its own"
+    if measurement.limit is None and topology is not None:
+        path = MachinePaths(topology).path(measurement.target, measurement.target)
+        return f"no limit is known: {path.note}"
+    if (measurement.efficiency or 0.0) >= _GOOD:
+        return "as much as its memory gives: the rest goes into refresh and bus turnarounds"
+    return ""

@@ -1,0 +1,156 @@
+"""The latency tables: working-set sweeps with the cache levels found in them."""
+
+from rich.console import Console
+from rich.text import Text
+
+from tierscope.analysis.plateaus import LevelCheck, Plateau, check_levels, plateaus
+from tierscope.model.run import Measurement, Run
+from tierscope.report import figures
+from tierscope.report.console import bar
+from tierscope.report.evidence import evidence_line, warnings
+from tierscope.report.grid import Axis
+from tierscope.report.style import new_table, note, title
+
+_WIDEST_BAR = 24
+_BESIDE_BAR = 68
+"""Columns that the table takes beside its bars."""
+_LEAST_SWEEP = 4
+_UNSURE = 0.1
+"""Half-width, as a share, from which on an interval says too little to find levels by."""
+_LEAST_SURE = 0.6
+"""Share of a sweep's sizes that has to be sure for levels to be told."""
+_PATH = Axis("path")
+
+
+def show_table(console: Console, measured: list[Measurement], run: Run) -> None:
+    """Print, for each path, latency by working set; sweeps first."""
+    title(console, "Idle latency, one thread, dependent loads")
+    paths: dict[str | int, list[Measurement]] = {}
+    for measurement in measured:
+        paths.setdefault(_PATH.of(measurement), []).append(measurement)
+    sweeps = {path: group for path, group in paths.items() if len(group) >= _LEAST_SWEEP}
+    for path, group in sweeps.items():
+        _show_sweep(console, str(path), group, run)
+    others = [m for path, group in paths.items() if path not in sweeps for m in group]
+    if others:
+        _show_list(console, others)
+    for line in filter(None, (*warnings(measured), evidence_line(measured))):
+        note(console, line)
+
+
+def _variant(measurement: Measurement) -> str:
+    """Say what a chase was, apart from its working set and path."""
+    pattern = measurement.pattern
+    parts = [f"{pattern['pages']} pages"]
+    if pattern.get("order") != "random":
+        parts.append("TLB apart" if pattern.get("order") == "page-random" else pattern["order"])
+    if pattern.get("stride") != 256:
+        parts.append(f"stride {figures.size_text(pattern['stride'])}")
+    if "policy" in pattern:
+        parts.append(str(pattern["policy"]))
+    return ", ".join(parts)
+
+
+def _show_sweep(console: Console, path: str, group: list[Measurement], run: Run) -> None:
+    variants: dict[str, list[Measurement]] = {}
+    for measurement in group:
+        variants.setdefault(_variant(measurement), []).append(measurement)
+    for variant, members in variants.items():
+        if len(members) >= _LEAST_SWEEP:
+            console.print(Text(f"{path}, {variant}", style="bold"))
+            _show_curve(console, sorted(members, key=lambda m: int(m.pattern["size"])), run)
+    rest = [m for members in variants.values() if len(members) < _LEAST_SWEEP for m in members]
+    if rest:
+        _show_list(console, rest)
+
+
+def _show_curve(console: Console, curve: list[Measurement], run: Run) -> None:
+    points = [(int(m.pattern["size"]), m.estimate or 0.0) for m in curve]
+    sure = [
+        point
+        for point, measurement in zip(points, curve, strict=True)
+        if figures.relative_half(measurement) <= _UNSURE
+    ]
+    found = plateaus(sure) if len(sure) >= _LEAST_SURE * len(curve) else []
+    ends = {plateau.last_size: plateau for plateau in found}
+    most = max(latency for _, latency in points)
+    table = new_table()
+    table.add_column("working set", justify="right", no_wrap=True)
+    table.add_column("ns", justify="right", no_wrap=True)
+    width = max(4, min(_WIDEST_BAR, console.width - _BESIDE_BAR))
+    table.add_column("", width=width, no_wrap=True)
+    table.add_column("level found", no_wrap=True)
+    for measurement, (size, latency) in zip(curve, points, strict=True):
+        plateau = ends.get(size)
+        label = f"{_name(found, plateau)}: {plateau.latency:.3g} ns" if plateau else ""
+        table.add_row(
+            figures.size_text(size),
+            figures.with_interval(measurement, 1.0),
+            Text(bar(latency, most, width), style="cyan"),
+            label,
+        )
+    console.print(table)
+    for line in _level_lines(found, points[-1][0], run) if found else []:
+        note(console, line)
+    left_out = len(curve) - len(sure)
+    if left_out:
+        what = "left out of the levels" if found else "too many to tell cache levels"
+        note(
+            console,
+            f"{left_out} of {len(curve)} intervals are wider than ±{_UNSURE:.0%}: {what}",
+        )
+
+
+def _name(found: list[Plateau], plateau: Plateau) -> str:
+    if plateau.ends_by is None:
+        return "memory" if len(found) > 1 else "flat"
+    return f"level {found.index(plateau) + 1}, to {_between(plateau)}"
+
+
+def _between(plateau: Plateau) -> str:
+    if plateau.ends_by is None:
+        return f"{figures.size_text(plateau.last_size)} or more"
+    return f"{figures.size_text(plateau.last_size)}–{figures.size_text(plateau.ends_by)}"
+
+
+def _level_lines(found: list[Plateau], largest: int, run: Run) -> list[str]:
+    """Set the caches that the system names beside the levels found."""
+    caches = sorted({(int(c["level"]), int(c["size_bytes"])) for c in run.header.machine["caches"]})
+    checks = check_levels(found, largest, caches)
+    taken = [check.plateau for check in checks]
+    lines = [_level_line(check, largest) for check in checks]
+    for plateau in found[:-1]:
+        if plateau not in taken:
+            lines.append(
+                f"{_name(found, plateau)}: {plateau.latency:.3g} ns, is no cache of a size that "
+                "the system names"
+            )
+    return lines
+
+
+def _level_line(check: LevelCheck, largest: int) -> str:
+    named = f"L{check.level}: the system says {figures.size_text(check.size_bytes)}"
+    if check.plateau:
+        latency = f"{check.plateau.latency:.3g} ns"
+        return f"{named}; measured: {latency} up to {_between(check.plateau)}, which agrees"
+    if check.verdict == "beyond":
+        return f"{named}; the sweep ends at {figures.size_text(largest)}, too early to see it"
+    return (
+        f"{named}, but no level of that size shows in the latencies: a virtual machine may name a "
+        "cache that its cores do not get, or neighbours hold it"
+    )
+
+
+def _show_list(console: Console, measurements: list[Measurement]) -> None:
+    table = new_table()
+    for name in ("path", "working set", "chase"):
+        table.add_column(name, no_wrap=True)
+    table.add_column("ns", justify="right", no_wrap=True)
+    for measurement in measurements:
+        table.add_row(
+            str(_PATH.of(measurement)),
+            figures.size_text(int(measurement.pattern["size"])),
+            _variant(measurement),
+            figures.with_interval(measurement, 1.0),
+        )
+    console.print(table)

@@ -1,0 +1,15 @@
+"""How latency under load is shown."""
+
+from tierscope.kinds.loaded_latency.pictures import curves
+from tierscope.kinds.loaded_latency.table import show_table, summary
+from tierscope.report.view import View
+
+VIEW = View(
+    title="Latency under load",
+    method="A pointer chase on its own CPU while other threads load the memory at a set rate; "
+    "bandwidth is what ran during the chase; medians with 95% intervals.",
+    table=show_table,
+    pictures=(curves,),
+    represents_path=False,
+    summary=summary,
+)

@@ -1,0 +1,60 @@
+"""The picture of what mapping memory costs."""
+
+from typing import Any
+
+from tierscope.model.run import Measurement
+from tierscope.report import figures
+from tierscope.report.pictures.picture import (
+    Gathered,
+    Picture,
+    constants,
+    groups_by,
+    slug,
+    varying,
+    words_of,
+)
+from tierscope.report.pictures.stacked import stacked
+
+_MIB = 1 << 20
+_PAGES = {"2m": 2 << 20, "thp": 2 << 20, "1g": 1 << 30}
+"""Bytes of a page of each kind; base pages are as large as the machine's."""
+
+
+def mapping(gathered: Gathered) -> list[Picture]:
+    """What a MiB costs to map, populate and unmap, by kind of pages; parts of one bar."""
+    pictures: list[Picture] = []
+    base = int(gathered.run.header.machine.get("page_bytes", 4096))
+    for (path,), group in groups_by(gathered.measured, "path").items():
+        names = varying(group, "path") or ["pages"]
+        rows = [row for m in group for row in _phases(m, words_of(m, names), base)]
+        pictures.append(
+            Picture(
+                key=slug(f"mapping {path}"),
+                title=f"Cost of mapping memory, {path}",
+                subtitle=constants(group),
+                alt="; ".join(
+                    f"{words_of(m, names)} {figures.with_interval(m, 1.0)} ns a page" for m in group
+                ),
+                spec=stacked(rows, "µs a MiB"),
+                measurements=group,
+            )
+        )
+    return pictures
+
+
+def _phases(measurement: Measurement, name: str, base: int) -> list[dict[str, Any]]:
+    """Return the parts of a bar in µs a MiB, from figures in ns in all and ns a page."""
+    found = {figure.metric: figure.estimate for figure in measurement.figures}
+    pages = _MIB / _PAGES.get(str(measurement.pattern.get("pages")), base)
+    mib = measurement.pattern["size"] / _MIB
+    parts = {
+        "map": found.get("map", 0.0) / mib,
+        "populate": found.get("populate_per_page", 0.0) * pages,
+        "unmap": found.get("unmap_per_page", 0.0) * pages,
+    }
+    whole = sum(parts.values()) / 1e3
+    return [
+        {"name": name, "series": part, "value": ns / 1e3, "text": f"{whole:.3g}",
+         "tip": f"{name}, {part}: {ns / 1e3:.3g} µs a MiB"}
+        for part, ns in parts.items()
+    ]  # fmt: skip

@@ -1,0 +1,19 @@
+"""The limit of a path; apart from the run file's types, so that reading a machine needs few."""
+
+from tierscope.model.base import Model
+from tierscope.model.metric import Unit
+
+
+class Limit(Model):
+    """Theoretical rate of a path's smallest link."""
+
+    value: float
+    unit: Unit
+    link: str
+    """The link that sets it: "PCIe 4.0 x8 at 0000:17:00.0"."""
+    formula: str
+    """How the value is computed, with its numbers."""
+    source: str
+    """Document or register that the formula and the numbers come from."""
+    degraded: bool = False
+    """Whether the link runs below what its device supports: fewer lanes, or a lower speed."""

@@ -1,0 +1,98 @@
+"""Options of requests, each written once.
+
+Flags of the command line, keys of YAML plans, ``--help``, docs/cli.md and error messages come from
+here. An option that several kinds take stands in this module; one that a single kind takes stands
+beside that kind's request. Values have the grammar of ``plans.grammar``.
+"""
+
+from dataclasses import dataclass, replace
+
+from tierscope.model.spec import Isa
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option of a request."""
+
+    name: str
+    """After ``--``, and the key in YAML plans: ``access-size``."""
+    metavar: str
+    """What kind of value it takes: ``SIZES``; empty where it is a flag."""
+    help: str
+    default: str = ""
+    """What an absent option means, in words; empty where the help says so or nothing is meant."""
+    flag: bool = False
+    """A switch on the command line; yes or no in plans."""
+
+    def but(self, *, help: str = "", default: str = "") -> "Option":  # noqa: A002 - the field's name
+        """The same option with another help or default, of a kind where those differ."""
+        return replace(self, help=help or self.help, default=default or self.default)
+
+
+ISAS: tuple[str, ...] = Isa.__args__  # type: ignore[attr-defined]
+PINS = ("cores", "one-a-core", "compact", "spread")
+PAGE_KINDS = ("base", "4k", "thp", "2m", "1g")
+POLICIES = ("bind", "preferred", "interleave", "weighted", "partition")
+MECHANISMS = ("user", "kernel")
+CHASE_ORDERS = ("random", "page-random")
+STREAM_ORDERS = ("sequential", "random", "zipf")
+
+FROM = Option(
+    "from",
+    "ENDPOINTS",
+    "Initiators: node:0, cpus:0-7,16 or node:*",
+    "the first node with CPUs",
+)
+TO = Option(
+    "to",
+    "ENDPOINTS",
+    "Targets: node:1, node:0,2@3:1 (interleaved by weight) or node:*",
+    "the initiator's node",
+)
+SIZE = Option("size", "SIZES", "Bytes of the working set, as in 64k..1g", "past the caches")
+PAGES = Option(
+    "pages", "LIST", "base (or 4k), thp, 2m, 1g", "thp where the kernel offers it, else base"
+)
+STRIDE = Option("stride", "SIZES", "Bytes from one access to the next, a multiple of 64", "256")
+POLICY = Option(
+    "policy",
+    "LIST",
+    ", ".join(POLICIES),
+    "as the target's form says",
+)
+MECHANISM = Option("mechanism", "LIST", "Who places pages: user, kernel", "user")
+PRECISION = Option(
+    "precision", "SHARE", "Half-width of the 95% interval to reach, at most 50%", "1%"
+)
+BUDGET = Option("budget", "SECONDS", "Most for one measurement, up to 86400", "2")
+SAMPLE = Option("sample", "SECONDS", "Length of one sample, up to 60", "0.01")
+PIN = Option("pin", "HOW", "cores (siblings last), one-a-core, compact, spread", "cores")
+THREADS = Option("threads", "COUNTS", "Such as 1..8 or 1..all*2", "all")
+ISA = Option("isa", "LIST", ", ".join(ISAS), "auto")
+ACCESS_SIZE = Option(
+    "access-size", "SIZES", "Bytes that one access touches contiguously, a multiple of 64", "64"
+)
+CHASE_ORDER = Option(
+    "order", "LIST", "random, or page-random, which holds TLB misses apart", "random"
+)
+MIX = Option("mix", "LIST", "Reads:writes, as in 67:33; 50:50nt: non-temporal stores", "100:0")
+
+PLACEMENT = (POLICY, MECHANISM)
+SAMPLING = (PRECISION, BUDGET, SAMPLE)
+"""When a measurement is precise enough."""
+
+GPU_FROM = Option("from", "GPUS", "gpu:0 or gpu:*", "gpu:*")
+ENGINE = Option("engine", "LIST", "ce (copy engine), sm (kernel), tma (bulk copy unit)", "ce")
+HOST_MEMORY = Option(
+    "memory",
+    "LIST",
+    "Host memory: pinned, write-combined, registered, pageable, managed, managed-prefetch, "
+    "managed-advised",
+    "pinned",
+)
+HOST_PAGES = Option(
+    "pages", "LIST", "Of pageable and registered host memory: base, thp, 2m, 1g", "base"
+)
+COPY_SIZE = Option("size", "SIZES", "Bytes of one copy, as in 4..4g*4", "512m")
+TRACE = Option("trace", "", "Show where the time went: calls, copies, kernels (CUPTI)", flag=True)
+GPU_SAMPLING = (PRECISION, BUDGET.but(default="1"), SAMPLE.but(default="0.02"))

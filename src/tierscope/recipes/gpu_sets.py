@@ -1,0 +1,128 @@
+"""Sets of transfers that contend for the same links, all of them counted."""
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tierscope.kinds.gpu_copy.request import ENGINES, LARGE, copy_spec, distinct
+from tierscope.kinds.gpu_copy.spec import GpuCopySpec
+from tierscope.model.gpu import CopyEngine, Transfer
+from tierscope.model.topology import Topology
+from tierscope.plans import grammar, options
+from tierscope.plans.axes import choices, sizes
+from tierscope.plans.expand import expand as expand_requests
+from tierscope.plans.gpu import (
+    flag,
+    gpu_place,
+    home_node,
+    host_place,
+    named,
+    require_gpus,
+    sampling_of,
+    transfer,
+)
+from tierscope.plans.options import Option
+from tierscope.plans.request import Request, RequestForm
+from tierscope.recipes.registry import Prepared
+
+Sets = Iterator[tuple[str, list[Transfer]]]
+
+
+def _with_host(to_gpus: bool, both: bool = False) -> Callable[[Topology, CopyEngine], Sets]:
+    def make(topology: Topology, engine: CopyEngine) -> Sets:
+        transfers = []
+        for gpu in require_gpus(topology):
+            host, own = host_place(home_node(topology, gpu)), gpu_place(gpu.index)
+            if to_gpus or both:
+                transfers.append(transfer(host, own, engine))
+            if both or not to_gpus:
+                transfers.append(transfer(own, host, engine))
+        name = "all-and-host" if both else ("host-to-all" if to_gpus else "all-to-host")
+        yield name, transfers
+
+    return make
+
+
+def _with_one(to_one: bool) -> Callable[[Topology, CopyEngine], Sets]:
+    """All others write to one GPU, or it writes to all others."""
+
+    def make(topology: Topology, engine: CopyEngine) -> Sets:
+        gpus = [gpu.index for gpu in require_gpus(topology)]
+        for one in gpus:
+            ends = [(gpu, one) if to_one else (one, gpu) for gpu in gpus if gpu != one]
+            transfers = [
+                transfer(gpu_place(source), gpu_place(destination), engine, writes=True)
+                for source, destination in ends
+            ]
+            if transfers:
+                yield f"{'all-to-one' if to_one else 'one-to-all'}.gpu{one}", transfers
+
+    return make
+
+
+def _all_to_all(topology: Topology, engine: CopyEngine) -> Sets:
+    """Each GPU writes to its next neighbour first, so that no two begin with the same one."""
+    gpus = [gpu.index for gpu in require_gpus(topology)]
+    transfers = [
+        transfer(gpu_place(source), gpu_place(destination), engine, writes=True)
+        for position, source in enumerate(gpus)
+        for destination in gpus[position + 1 :] + gpus[:position]
+    ]
+    if transfers:
+        yield "all-to-all", transfers
+
+
+SETS: dict[str, Callable[[Topology, CopyEngine], Sets]] = {
+    "host-to-all": _with_host(to_gpus=True),
+    "all-to-host": _with_host(to_gpus=False),
+    "all-and-host": _with_host(to_gpus=True, both=True),
+    "one-to-all": _with_one(to_one=False),
+    "all-to-one": _with_one(to_one=True),
+    "all-to-all": _all_to_all,
+}
+"""Each set by its name; it yields a label and the transfers of each measurement it takes."""
+
+
+def expand(request: Request, topology: Topology, _thp: bool) -> Iterator[GpuCopySpec]:
+    """Yield sets of transfers that run at once, all of them counted."""
+    names = choices(request, "set", tuple(SETS)) or list(SETS)
+    engines: list[Any] = choices(request, "engine", ENGINES) or ["ce"]
+    each = sizes(request, "size") or [LARGE]
+    found: list[GpuCopySpec] = [
+        copy_spec(
+            named(request, label, engine, grammar.format_size(size)),
+            transfers,
+            topology,
+            size=size,
+            sampling=sampling_of(request),
+            trace=flag(request, "trace"),
+        )
+        for name, engine, size in itertools.product(names, engines, each)
+        for label, transfers in SETS[name](topology, engine)
+    ]
+    yield from distinct(found, "these sets take two GPUs or more")
+
+
+def prepare(name: str, topology: Topology, thp: bool) -> Prepared:
+    """Return every set."""
+    requests = [Request(kind=name, options={})]
+    return Prepared(expand_requests(requests, topology, thp), requests)
+
+
+REQUEST = RequestForm(
+    options=(
+        Option("set", "LIST", ", ".join(SETS), "all of them"),
+        options.ENGINE,
+        options.COPY_SIZE,
+        options.TRACE,
+        *options.GPU_SAMPLING,
+    ),
+    expand=expand,
+    help="""\
+All copies of a set are under way to the end. Each transfer's rate is that of its own bytes while
+all others run. Sets that GPUs serve in turn are measured until all bytes are moved.""",
+    examples=(
+        "gpu together",
+        "gpu together --set all-to-host --engine ce,sm",
+    ),
+)

@@ -1,0 +1,202 @@
+"""What ``tierscope gpu`` prints: from the naive copy to the best one, and the headroom left."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.text import Text
+
+from tierscope.kinds.gpu_copy.copies import copies_of, describe
+from tierscope.kinds.gpu_copy.explain import explain as explain_copy
+from tierscope.kinds.gpu_memory.explain import explain as explain_memory
+from tierscope.model.path import Hop
+from tierscope.model.run import Measurement, Run
+from tierscope.model.topology import PcieLink, Topology
+from tierscope.recipes.gpu_tour import Step, Way
+from tierscope.report import figures
+from tierscope.report.gpu_evidence import show_traces, states_of
+from tierscope.report.style import new_table, note, title
+from tierscope.report.warnings import warnings_line
+from tierscope.topology.links import pcie_link, pcie_name, pcie_rate
+from tierscope.topology.paths import MachinePaths
+
+_WAYS = {Way.TO_GPU: "to GPU", Way.TO_HOST: "to host", Way.NONE: ""}
+_AS_GOOD = 0.98
+"""A figure this near to another is as good."""
+_FULL = 0.80
+"""Efficiency of a PCIe link that copies can be expected to reach."""
+
+
+@dataclass(frozen=True)
+class _Taken:
+    """A step with its outcome."""
+
+    step: Step
+    entry: Measurement
+
+    @property
+    def rate(self) -> float:
+        """bytes/s; 0 where it was not measured."""
+        return self.entry.estimate or 0.0
+
+
+def show_tour(console: Console, run: Run, steps: Sequence[Step]) -> None:
+    """Print one table and its conclusions for each GPU, then warnings."""
+    found = {entry.id: entry for entry in run.measurements}
+    taken = [_Taken(step, found[step.spec.id]) for step in steps if step.spec.id in found]
+    for gpu in run.header.machine["gpus"]:
+        own = [one for one in taken if one.step.gpu == gpu["index"]]
+        if not own:
+            continue
+        title(console, f"gpu:{gpu['index']}, {gpu['name']}")
+        _show_table(console, own, run)
+        for line in _conclusions(own, run):
+            console.print(Text(line))
+        show_traces(console, [one.entry for one in own])
+    if text := warnings_line(run):
+        console.print()
+        console.print(Text(text))
+
+
+def _show_table(console: Console, own: list[_Taken], run: Run) -> None:
+    table = new_table()
+    table.add_column("what", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    table.add_column("size", justify="right", no_wrap=True)
+    table.add_column("GB/s", justify="right", no_wrap=True)
+    table.add_column("of limit", justify="right", no_wrap=True)
+    table.add_column("why", overflow="fold")
+    last = ("", "")
+    for one in own:
+        entry, label = one.entry, one.step.label
+        measured = entry.status == "measured"
+        why = _explained(entry, run) if measured else entry.reason
+        table.add_row(
+            "" if label == last[0] else label,
+            _WAYS[one.step.way],
+            figures.size_text(entry.pattern["size"]),
+            figures.with_interval(entry, 1e9) if measured else entry.status,
+            figures.of_limit(entry) if measured else "",
+            Text("" if (label, why) == last else why),
+        )
+        last = (label, why)
+    console.print(table)
+    limit = next((one.entry.limit for one in own if one.step.plain), None)
+    if limit is not None:
+        note(console, f"limit of copies with the host: {limit.link}: {limit.formula}")
+
+
+def _explained(entry: Measurement, run: Run) -> str:
+    (copy,) = copies_of([entry], run)
+    if copy.transfers:
+        return explain_copy(copy, run.header.topology)
+    return explain_memory(entry, run.header.topology)
+
+
+def _conclusions(own: list[_Taken], run: Run) -> list[str]:
+    """Say what pinned memory and larger copies gain, and what headroom is left."""
+    measured = [one for one in own if one.entry.status == "measured"]
+    plain = {one.step.way: one for one in measured if one.step.plain}
+    naive = {one.step.way: one for one in measured if one.step.naive}
+    lines = [
+        f"{_WAYS[way]}: pinned memory and large copies give {large.rate / 1e9:.1f} GB/s, "
+        f"{large.rate / naive[way].rate:.1f} times the naive copy's {naive[way].rate / 1e9:.1f}"
+        for way, large in plain.items()
+        if way in naive
+    ]
+    return [*lines, _headroom(measured, plain, run)] if plain else lines
+
+
+def _headroom(measured: list[_Taken], plain: dict[Way, _Taken], run: Run) -> str:
+    """Compare the plain large copy with all else that was tried, its limit, and its link's best."""
+    below = _below_best(plain, run.header.topology)
+    left = [*below, *(_better(measured, plain, run) or _below_limit(plain))]
+    if left:
+        return f"Headroom: {'; '.join(left)}."
+    if all(one.entry.limit is None for one in plain.values()):
+        return (
+            "Headroom is unknown, because no link's rate is known. Nothing else that was measured "
+            "is faster."
+        )
+    return "Headroom: none. Nothing else that was measured is faster."
+
+
+def _better(measured: list[_Taken], plain: dict[Way, _Taken], run: Run) -> list[str]:
+    """Say what is faster than the plain large copy."""
+    better: list[str] = []
+    for one in measured:
+        base = plain.get(one.step.way)
+        if base is None or not one.step.alternative:
+            continue
+        gain = one.rate / (base.rate or 1.0)
+        if gain > 1 / _AS_GOOD:
+            (copy,) = copies_of([one.entry], run)
+            better.append(f"{describe(copy)} is {gain - 1:.0%} faster")
+    return better
+
+
+def _below_limit(plain: dict[Way, _Taken]) -> list[str]:
+    """Say how far from its limit the plain large copy stays, and where to look."""
+    low = [
+        f"{_WAYS[way]} reaches {one.entry.efficiency:.0%} of its limit"
+        for way, one in plain.items()
+        if one.entry.efficiency is not None and one.entry.efficiency < _FULL
+    ]
+    advice = (
+        "nothing that was tried is faster: see 'tierscope topo' for the link, and the settings of "
+        "IOMMU and ACS in 'tierscope doctor'"
+    )
+    return [*low, advice] if low else []
+
+
+def _below_best(plain: dict[Way, _Taken], topology: Topology | None) -> list[str]:
+    """Say how the link ran where it supports more, and what that makes of the figures."""
+    entry = next(iter(plain.values())).entry
+    hops = _hops(entry, topology)
+    best = _rate_at_best(hops)
+    if best is None or entry.limit is None:
+        return []
+    slowest = min(
+        (hop for hop in hops if hop.limit and hop.now and not hop.parallel),
+        key=lambda hop: hop.limit.value if hop.limit else 0.0,
+        default=None,
+    )
+    rate = entry.limit.value
+    name = pcie_name(slowest.now) if slowest and slowest.now else entry.limit.link
+    for link in _links_seen(entry):
+        seen = pcie_rate(link)
+        if seen is not None and seen < rate:
+            rate, name = seen, pcie_name(link)
+    if rate >= _AS_GOOD * best:  # The slot may still be less than the GPU supports.
+        return [entry.limit.link] if entry.limit.degraded else []
+    shares = [
+        f"{_WAYS[way]} reaches {one.rate / best:.0%} of the link at its best"
+        for way, one in plain.items()
+        if one.entry.limit is not None and one.entry.limit.value < _AS_GOOD * best
+    ]
+    return [f"the link to the host runs at {name}, {rate / best:.0%} of what it supports", *shares]
+
+
+def _hops(entry: Measurement, topology: Topology | None) -> list[Hop]:
+    if topology is None:
+        return []
+    return MachinePaths(topology).path(entry.initiator, entry.target).hops
+
+
+def _rate_at_best(hops: Sequence[Hop]) -> float | None:
+    """Return bytes/s of the path, were each PCIe link as good as both its ends; None without."""
+    if not any(hop.best for hop in hops):
+        return None
+    limits = [hop.limit.value for hop in hops if hop.limit and not hop.best]
+    best = [pcie_rate(hop.best) for hop in hops if hop.best]
+    return min([*limits, *(rate for rate in best if rate is not None)], default=None)
+
+
+def _links_seen(entry: Measurement) -> list[PcieLink]:
+    """Return the GPU's own link at its fastest while it was measured, as NVML saw it."""
+    links = [
+        pcie_link(int(state.pcie_generation[-1]), int(state.pcie_width[-1]))
+        for state in states_of(entry)
+        if state.pcie_generation and state.pcie_width
+    ]
+    return [link for link in links if link is not None]

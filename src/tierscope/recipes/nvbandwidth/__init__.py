@@ -1,0 +1,1 @@
+"""nvbandwidth: its test cases as measurements, its command line and its output."""

@@ -1,0 +1,191 @@
+"""nvbandwidth's test cases: names and indices of v0.8, then what v0.10 adds.
+
+v0.10 numbers them differently from 34 on: there ``device_local_copy`` is 38, and 34 to 37 are 35 to
+38 here.
+"""
+
+from tierscope.model.gpu import CopyEngine
+from tierscope.recipes.nvbandwidth.cells import (
+    Cells,
+    Test,
+    host_latency,
+    local,
+    local_memory,
+    one_and_all,
+    peer_latency,
+    peers,
+    peers_both_ways,
+    with_host,
+)
+
+_ENGINES: dict[str, CopyEngine] = {"ce": "ce", "sm": "sm", "tma": "tma"}
+_ENGINE_NAMES = {"ce": "a copy engine", "sm": "a kernel", "tma": "the bulk copy unit"}
+
+
+def _tests_of(suffix: str) -> list[Test]:
+    """The sixteen test cases that copy engines and kernels have in common, in their order."""
+    engine, by = _ENGINES[suffix], f"by {_ENGINE_NAMES[suffix]}"
+    head = f"memcpy {suffix.upper()}"
+    to_gpu = f"{head} CPU(row) -> GPU(column) bandwidth (GB/s)"
+    to_host = f"{head} CPU(row) <- GPU(column) bandwidth (GB/s)"
+    both = f"{head} CPU(row) <-> GPU(column) bandwidth (GB/s)"
+    read = f"{head} GPU(row) -> GPU(column) bandwidth (GB/s)"
+    write = f"{head} GPU(row) <- GPU(column) bandwidth (GB/s)"
+
+    def host(name: str, what: str, title: str, cells: Cells) -> Test:
+        return Test(f"{name}_{suffix}", f"{what}, {by}", cells, engine, title)
+
+    def one_all(name: str, what: str, title: str, to_one: bool, writes: bool) -> Test:
+        return Test(
+            f"{name}_{suffix}",
+            f"{what}, {by}; all together",
+            one_and_all(to_one),
+            engine,
+            title,
+            writes=writes,
+            least_gpus=2,
+        )
+
+    return [
+        host("host_to_device_memcpy", "Host to each GPU", to_gpu, with_host(True, False, False)),
+        host("device_to_host_memcpy", "Each GPU to host", to_host, with_host(False, False, False)),
+        host(
+            "host_to_device_bidirectional_memcpy",
+            "Host to each GPU while the other direction is as busy",
+            both,
+            with_host(True, True, False),
+        ),
+        host(
+            "device_to_host_bidirectional_memcpy",
+            "Each GPU to host while the other direction is as busy",
+            both,
+            with_host(False, True, False),
+        ),
+        *_peer_tests(suffix),
+        host(
+            "all_to_host_memcpy",
+            "Each GPU to host while all others do the same",
+            to_host,
+            with_host(False, False, True),
+        ),
+        host(
+            "all_to_host_bidirectional_memcpy",
+            "Each GPU to host while all others and all opposite directions are busy",
+            both,
+            with_host(False, True, True),
+        ),
+        host(
+            "host_to_all_memcpy",
+            "Host to each GPU while all others do the same",
+            to_gpu,
+            with_host(True, False, True),
+        ),
+        host(
+            "host_to_all_bidirectional_memcpy",
+            "Host to each GPU while all others and all opposite directions are busy",
+            both,
+            with_host(True, True, True),
+        ),
+        one_all("all_to_one_write", "All GPUs write to one", write, True, True),
+        one_all("all_to_one_read", "All others read from one GPU", read, False, False),
+        one_all("one_to_all_write", "One GPU writes to all", read, False, True),
+        one_all("one_to_all_read", "One GPU reads from all others", write, True, False),
+    ]
+
+
+def _peer_tests(suffix: str) -> list[Test]:
+    """GPU to GPU: one way and both ways, read and written."""
+    tests = []
+    for way in ("", "bidirectional_"):
+        for side, arrow in (("read", "->"), ("write", "<-")):
+            head = f"memcpy {suffix.upper()}"
+            title = f"{head} GPU(row) {arrow} GPU(column) bandwidth (GB/s)"
+            part = side.capitalize()
+            if way:
+                title = f"{head} GPU(row) <-> GPU(column) {{}} bandwidth (GB/s)"
+            tests.append(
+                Test(
+                    f"device_to_device_{way}memcpy_{side}_{suffix}",
+                    f"Each GPU and each other, {'both ways at once, ' if way else ''}"
+                    f"{side} by {_ENGINE_NAMES[suffix]}",
+                    peers_both_ways if way else peers,
+                    _ENGINES[suffix],
+                    title,
+                    square=True,
+                    parts=(f"{part}1", f"{part}2", "Total") if way else (),
+                    writes=side == "write",
+                    least_gpus=2,
+                )
+            )
+    return tests
+
+
+TESTS: tuple[Test, ...] = (
+    *_tests_of("ce"),
+    *_tests_of("sm"),
+    Test(
+        "host_device_latency_sm",
+        "A GPU's dependent loads from host memory",
+        host_latency,
+        "sm",
+        "memory latency SM CPU(row) <-> GPU(column) (ns)",
+        latency=True,
+    ),
+    Test(
+        "device_to_device_latency_sm",
+        "A GPU's dependent loads from another's memory",
+        peer_latency,
+        "sm",
+        "Device to Device Latency SM GPU(row) <-> GPU(column) (ns)",
+        square=True,
+        latency=True,
+        least_gpus=2,
+    ),
+    Test(
+        "device_local_copy",
+        "A copy inside one GPU; bytes count once",
+        local,
+        "ce",
+        "memcpy local GPU(column) bandwidth (GB/s)",
+    ),
+    *_peer_tests("tma"),
+    Test(
+        "device_local_copy_sm",
+        "A copy inside one GPU by a kernel; bytes count once",
+        local,
+        "sm",
+        "memcpy SM local GPU(column) bandwidth (GB/s)",
+    ),
+    Test(
+        "device_local_read_sm",
+        "Reads of a GPU's own memory by a kernel",
+        local_memory("read"),
+        "sm",
+        "read SM local GPU(column) bandwidth (GB/s)",
+    ),
+    Test(
+        "device_local_write_sm",
+        "Writes of a GPU's own memory by a kernel",
+        local_memory("write"),
+        "sm",
+        "write SM local GPU(column) bandwidth (GB/s)",
+    ),
+    Test(
+        "device_to_device_latency_tma",
+        "A bulk copy of one line from another GPU's memory",
+        peer_latency,
+        "tma",
+        "Device to Device Latency TMA GPU(row) <-> GPU(column) (ns)",
+        square=True,
+        latency=True,
+        least_gpus=2,
+    ),
+    Test(
+        "device_local_copy_tma",
+        "A copy inside one GPU by the bulk copy unit; bytes count once",
+        local,
+        "tma",
+        "memcpy TMA local GPU(column) bandwidth (GB/s)",
+    ),
+)
+"""In index order; the first 35 are v0.8's."""

@@ -1,0 +1,88 @@
+"""What was observed of GPUs while they were measured: clocks, links, traces, verification."""
+
+from rich.console import Console
+from rich.text import Text
+
+from tierscope.model.event import GpuState, TraceRow
+from tierscope.model.run import Measurement
+from tierscope.report.evidence import warnings
+from tierscope.report.style import new_table, note, title
+
+_MAX_TRACE_ROWS = 8
+_TRACE_GROUPS = (
+    ("call", "calls of the CUDA runtime, on the host"),
+    ("operation", "copies and memsets, on the device"),
+    ("kernel", "kernels"),
+)
+
+
+def states_of(measurement: Measurement) -> list[GpuState]:
+    """Return what NVML saw of each GPU that took part."""
+    return (measurement.evidence and measurement.evidence.gpus) or []
+
+
+def throttled(measurement: Measurement) -> str:
+    """Say what held a GPU's clocks down while it was measured; empty where nothing did."""
+    reasons = {reason for state in states_of(measurement) for reason in state.throttle or []}
+    return f"the GPU's clocks were held down: {', '.join(sorted(reasons))}" if reasons else ""
+
+
+def show_notes(console: Console, measured: list[Measurement]) -> None:
+    """Print what a reader must know of figures of GPUs, and what was observed."""
+    for line in warnings(measured):
+        note(console, line)
+    verified = sum(bool(entry.evidence and entry.evidence.verified) for entry in measured)
+    note(
+        console,
+        f"data verified on the GPU in {verified} of {len(measured)}; {_links(measured)}",
+    )
+    show_traces(console, measured)
+
+
+def _links(measured: list[Measurement]) -> str:
+    """Say what NVML saw of each GPU while the measurements ran."""
+    seen: dict[int, str] = {}
+    for entry in measured:
+        for state in states_of(entry):
+            parts = [f"gpu:{state.gpu}"]
+            if state.pcie_generation and state.pcie_width:
+                parts.append(f"PCIe Gen{state.pcie_generation[-1]:g} x{state.pcie_width[-1]:g}")
+            if state.sm_clock_hz and state.memory_clock_hz:
+                parts.append(
+                    f"{state.sm_clock_hz[-1] / 1e6:.0f} MHz, memory "
+                    f"{state.memory_clock_hz[-1] / 1e6:.0f} MHz"
+                )
+            parts.append(", ".join(state.throttle) if state.throttle else "not throttled")
+            seen[state.gpu] = " ".join(parts[:2]) + "".join(f", {part}" for part in parts[2:])
+    return "; ".join(seen.values()) or "clocks and link unknown (no NVML)"
+
+
+def show_traces(console: Console, measurements: list[Measurement]) -> None:
+    """Print where the time went, for each measurement that was traced."""
+    for entry in measurements:
+        rows = (entry.evidence and entry.evidence.trace) or []
+        if rows:
+            title(console, f"Trace of {entry.id}: where the time went")
+            for group, heading in _TRACE_GROUPS:
+                _show_trace(console, heading, [row for row in rows if row.group == group])
+
+
+def _show_trace(console: Console, heading: str, rows: list[TraceRow]) -> None:
+    if not rows:
+        return
+    total = sum(row.total_ns for row in rows)
+    table = new_table()
+    table.add_column("share", justify="right")
+    for name in ("total ms", "count", "mean µs", "median µs", "min µs", "max µs", "stddev µs"):
+        table.add_column(name, justify="right")
+    table.add_column(heading)
+    for row in rows[:_MAX_TRACE_ROWS]:
+        times = (row.mean_ns, row.median_ns, row.min_ns, row.max_ns, row.stddev_ns)
+        table.add_row(
+            f"{row.total_ns / total:.1%}" if total else "",
+            f"{row.total_ns / 1e6:.2f}",
+            str(row.count),
+            *(f"{value / 1e3:.1f}" for value in times),
+            Text(row.name + (f", {row.bytes / 1e6:.0f} MB" if row.bytes else "")),
+        )
+    console.print(table)

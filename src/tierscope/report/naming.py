@@ -1,0 +1,40 @@
+"""A figure in words: its path, its value and what tells it from others of its path."""
+
+from tierscope.analysis.concurrent import shared
+from tierscope.model.run import Measurement
+from tierscope.report import figures
+
+
+def path_name(measurement: Measurement) -> str:
+    """Return a path as sentences name it."""
+    start, end = measurement.initiator, measurement.target
+    if measurement.pattern.get("way") == "both ways summed":
+        return f"{start} ↔ {end}, both ways"
+    if start == end and start.startswith("gpu"):
+        return f"among {start}" if shared(measurement) else f"{start}'s own memory"
+    return f"{start} → {end}"
+
+
+def described(measurement: Measurement, path: bool = True) -> str:
+    """Return a figure with its unit and pattern, and with its path unless told otherwise."""
+    unit, factor = figures.scale_of(measurement.unit or "count", [measurement.estimate or 0.0])
+    value = f"{figures.with_interval(measurement, factor)} {unit}"
+    detail = " ".join(filter(None, _details(measurement)))
+    start = f"{path_name(measurement)}, " if path else ""
+    return f"{start}{value}{f' ({detail})' if detail else ''}"
+
+
+def _details(measurement: Measurement) -> list[str]:
+    pattern = measurement.pattern
+    threads, order = pattern.get("threads"), pattern.get("order")
+    sequential = order in (None, "sequential")
+    parts = [
+        "" if sequential else str(order),
+        str(pattern.get("operation", "")),
+        f"by {threads} thread{'s' if threads != 1 else ''}" if threads else "",
+    ]
+    if measurement.unit == "ns" and pattern.get("size"):
+        parts.append(f"over {figures.size_text(pattern['size'])}")
+    elif not sequential and pattern.get("access_size"):
+        parts.append(f"in accesses of {figures.size_text(pattern['access_size'])}")
+    return parts

@@ -1,0 +1,24 @@
+"""All pictures of one kind in a run, as its view draws them."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain
+
+from tierscope.model.run import Run
+from tierscope.report.pictures.picture import Gathered, Picture
+from tierscope.report.view import Views, view_of
+
+
+def pictures_of(run: Run, kind: str, views: Views) -> Iterator[Picture]:
+    """Yield all pictures of one kind in a run, before they are drawn; their keys are unique."""
+    measured = [m for m in run.measurements if m.kind == kind and m.status == "measured"]
+    if not measured:
+        return
+    view = view_of(views, kind)
+    gathered = Gathered(kind, view.title, measured, run, view.endpoints)
+    used: Counter[str] = Counter()
+    for picture in chain.from_iterable(draw(gathered) for draw in view.pictures):
+        used[picture.key] += 1
+        number = used[picture.key]
+        yield picture if number == 1 else replace(picture, key=f"{picture.key}-{number}")

@@ -1,0 +1,94 @@
+"""The table of any kind: a row a measurement, a column for whatever differs."""
+
+from rich.console import Console
+from rich.text import Text
+
+from tierscope.model.run import Measurement
+from tierscope.report import figures
+from tierscope.report.evidence import evidence_line, warnings
+from tierscope.report.grid import Axis
+from tierscope.report.style import new_table, note, title
+from tierscope.report.view import View
+
+_EXPONENTS = 1e4
+"""Value from which on four digits would be written with an exponent."""
+_SIZES = ("size", "access_size", "prefetch")
+_NAMES = {
+    "size": "size",
+    "access_size": "access",
+    "zipf_alpha": "alpha",
+    "delay_ns": "delay",
+}
+
+
+def show_table(console: Console, measurements: list[Measurement], view: View) -> None:
+    """Print the measured results of one kind, a table for each set of its separate properties."""
+    groups: dict[tuple[str, ...], list[Measurement]] = {}
+    for m in measurements:
+        key = tuple(str(m.pattern.get(name)) for name in view.separate)
+        groups.setdefault((str(m.metric), *key), []).append(m)
+    for members in groups.values():
+        _show(console, members, view)
+
+
+def _show(console: Console, measured: list[Measurement], view: View) -> None:
+    unit, factor = figures.scale_of(
+        measured[0].unit or "count", [m.estimate or 0.0 for m in measured]
+    )
+    title(console, f"{view.title}, {unit}")
+    keys = dict.fromkeys(key for m in measured for key in m.pattern if key not in view.hidden)
+    axes = [Axis("path"), *map(Axis, keys)]
+    varying = [axis for axis in axes if len({axis.of(m) for m in measured}) > 1]
+    constant = [axis for axis in axes if axis not in varying]
+    said = (_said(axis, measured[0], view) for axis in constant)
+    console.print(Text(", ".join(filter(None, said))))
+    metrics = list(dict.fromkeys((f.metric, f.part) for m in measured for f in m.figures))
+    table = new_table()
+    for axis in varying:
+        heading = view.headings.get(axis.key, _NAMES.get(axis.key, axis.name))
+        table.add_column(heading, justify="right", overflow="fold")
+    table.add_column(view.headline or str(measured[0].metric), justify="right", no_wrap=True)
+    for metric, part in metrics:
+        heading = view.headings.get(metric, metric.replace("_", " "))
+        table.add_column(part or heading, justify="right")
+    for m in measured:
+        cells = [_text(axis, m) for axis in varying]
+        cells.append(figures.with_interval(m, factor))
+        cells += [_figure(m, metric, part, factor) for metric, part in metrics]
+        table.add_row(*map(Text, cells))
+    console.print(table)
+    caveats = view.caveats(measured) if view.caveats else ()
+    for line in filter(None, (*warnings(measured), *caveats, evidence_line(measured))):
+        note(console, line)
+
+
+def _figure(measurement: Measurement, metric: str, part: str, factor: float) -> str:
+    for figure in measurement.figures:
+        if (figure.metric, figure.part) == (metric, part):
+            value = figure.estimate / (factor if figure.unit == measurement.unit else 1.0)
+            return f"{value:.0f}" if value >= _EXPONENTS else f"{value:.4g}"
+    return ""
+
+
+def _text(axis: Axis, measurement: Measurement) -> str:
+    value = measurement.pattern.get(axis.key)
+    if axis.key in _SIZES and isinstance(value, int):
+        return figures.size_text(value) if value else "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(axis.of(measurement))
+
+
+def _said(axis: Axis, measurement: Measurement, view: View) -> str:
+    """Say what is the same everywhere, where it is worth saying."""
+    value = measurement.pattern.get(axis.key)
+    if axis.key == "path":
+        return str(axis.of(measurement))
+    if value in (None, 0, "", "auto") or view.unsaid.get(axis.key) == value:
+        return ""
+    words = {
+        "threads": f"{value} thread{'' if value == 1 else 's'}",
+        "pages": f"{value} pages",
+    }
+    name = view.headings.get(axis.key, _NAMES.get(axis.key, axis.name))
+    return words.get(axis.key, f"{name} {_text(axis, measurement)}")

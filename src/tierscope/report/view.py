@@ -1,0 +1,70 @@
+"""How a kind of measurement is shown: data where that is enough, functions where it is not.
+
+A kind's ``view.py`` makes one. ``report/`` knows no kind: its callers hand it the views by name.
+A kind without a view, as in a file of a later version, is shown in the generic way.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from rich.console import Console
+
+from tierscope.model.run import Measurement, Run
+from tierscope.report.pictures import generic
+from tierscope.report.pictures.picture import Gathered, Picture
+
+Table = Callable[[Console, list[Measurement], Run], None]
+"""Prints the measured results of one kind, at least one, with a title above them."""
+Draw = Callable[[Gathered], Iterable[Picture]]
+
+GENERIC_PICTURES: tuple[Draw, ...] = (generic.matrices, generic.size_sweeps, generic.bars)
+_METHOD = "Median of all samples and its 95% interval; see docs/method.md for how each is made."
+
+
+@dataclass(frozen=True)
+class View:
+    """What tables, pictures and reports know of one kind."""
+
+    title: str
+    """Heads the kind's table, pictures and section: "GPU copies"."""
+    method: str = _METHOD
+    """How the figures are made, in one line."""
+    headline: str = ""
+    """Heading of the headline metric's column; the metric's name where empty."""
+    headings: Mapping[str, str] = field(default_factory=dict)
+    """Headings of properties and of further metrics, by name, where the names do not do."""
+    hidden: tuple[str, ...] = ()
+    """Properties that others of the same measurement already say."""
+    separate: tuple[str, ...] = ()
+    """Properties whose values have tables of their own."""
+    endpoints: tuple[str, str] = ("initiator", "target")
+    """What the two ends of its paths are called."""
+    unsaid: Mapping[str, object] = field(default_factory=dict)
+    """Values that are usual and need no word where all measurements have them."""
+    table: Table | None = None
+    """Prints its table; the generic one, a row a measurement, where None."""
+    pictures: tuple[Draw, ...] = GENERIC_PICTURES
+    """Draw its pictures, in this order."""
+    represents_path: bool = True
+    """Its figures stand for their paths in the summary and in the table of paths. Where False,
+    ``summary`` speaks for the kind."""
+    summary: Callable[[list[Measurement]], str] | None = None
+    """A clause for the first sentence of the summary, from the kind's measured results."""
+    caveats: Callable[[list[Measurement]], Iterable[str]] | None = None
+    """Lines below the generic table, on what a reader must know of these figures."""
+
+
+Views = Mapping[str, View]
+"""By the kinds' names, in the order shown."""
+
+
+def view_of(views: Views, kind: str) -> View:
+    """Return a kind's view, or one that suits any kind."""
+    return views.get(kind) or View(kind.replace("-", " ").capitalize())
+
+
+def kinds_in(run: Run, views: Views) -> list[str]:
+    """Return the kinds that a run has, those with a view first and in the views' order."""
+    present = dict.fromkeys(measurement.kind for measurement in run.measurements)
+    known = [kind for kind in views if kind in present]
+    return known + [kind for kind in present if kind not in views]

@@ -1,0 +1,135 @@
+"""What may invalidate a run's figures, the worst first."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from tierscope.model.run import Measurement, Run
+from tierscope.report import figures
+from tierscope.report.causes import missing_by_cause
+from tierscope.report.naming import path_name
+from tierscope.topology.nvidia import pci_address
+
+_WIDE = 0.05
+"""Half-width of an interval, as a share of its estimate, from which on a figure is imprecise."""
+
+
+def warnings_sentence(run: Run) -> str:
+    """Return all warnings in a sentence, or that there are none."""
+    if text := warnings_line(run):
+        return text
+    if any(m.status == "measured" for m in run.measurements):
+        return "No warnings: everything was measured, and every interval is narrow."
+    return "No further warnings."
+
+
+def warnings_line(run: Run) -> str:
+    """Return all warnings in a sentence; empty where there are none."""
+    found = _of_run(run)
+    measured = [m for m in run.measurements if m.status == "measured"]
+    found += [text for check in _CHECKS if (text := check(measured))]
+    governor = run.header.environment.get("governor", "")
+    if governor and governor != "performance":
+        found.append(f"the frequency governor is {governor}, not performance")
+    return f"Warnings: {'; '.join(found)}." if found else ""
+
+
+def _of_run(run: Run) -> list[str]:
+    found = []
+    if run.header.emulated:
+        found.append("the machine is emulated in software, so its figures mean nothing")
+    planned = len(run.header.plan.get("measurements", []))
+    done = f"{len(run.measurements)} of {planned} measurements"
+    if run.footer is None:
+        found.append(f"the run was cut off after {done}")
+    elif run.footer.interrupted:
+        found.append(f"the run was interrupted after {done}")
+    found += [
+        f"{_counted(len(group.members), 'measurement')} failed ({group.why}), first "
+        f"{group.members[0].id}"
+        for group in missing_by_cause(run.measurements)
+        if group.status == "failed"
+    ]
+    if text := _another_gpu(run):
+        found.append(text)
+    return found
+
+
+def _another_gpu(run: Run) -> str:
+    """Name a GPU that CUDA found at another PCI address than the topology."""
+    topology = run.header.topology
+    for m in run.measurements:
+        for state in (m.evidence and m.evidence.gpus) or []:
+            known = topology.gpu(state.gpu) if topology else None
+            used = pci_address(state.address or "")
+            if known is not None and known.address and used not in ("", known.address):
+                return (
+                    f"gpu:{state.gpu} was measured at {used}, but its paths and limits are those "
+                    f"of {known.address}"
+                )
+    return ""
+
+
+def _beyond(measured: Sequence[Measurement]) -> str:
+    """Name what is faster than it can be."""
+    beyond = [m for m in measured if m.limit and (m.ci_low or m.estimate or 0.0) > m.limit.value]
+    if not beyond:
+        return ""
+    most = max(beyond, key=_efficiency)
+    return (
+        f"{path_name(most)} reaches {_efficiency(most):.1%} of its limit: a cache served part of "
+        "it, or the limit is wrong"
+    )
+
+
+def _degraded_links(measured: Sequence[Measurement]) -> str:
+    degraded = dict.fromkeys(m.limit.link for m in measured if m.limit and m.limit.degraded)
+    return f"a link runs below its capability, {next(iter(degraded))}" if degraded else ""
+
+
+def _throttled(measured: Sequence[Measurement]) -> str:
+    why = Counter(
+        f"gpu:{state.gpu} was throttled ({', '.join(state.throttle)})"
+        for m in measured
+        for state in (m.evidence and m.evidence.gpus) or []
+        if state.throttle
+    )
+    if not why:
+        return ""
+    text, count = why.most_common(1)[0]
+    return f"{text} during {count} of {len(measured)} measurements"
+
+
+def _imprecise(measured: Sequence[Measurement]) -> str:
+    wide = [m for m in measured if figures.relative_half(m) > _WIDE]
+    if not wide:
+        return ""
+    worst = max(wide, key=figures.relative_half)
+    are, intervals = ("is", "its interval is") if len(wide) == 1 else ("are", "intervals are")
+    return (
+        f"{len(wide)} of {len(measured)} figures {are} imprecise: {intervals} wider than "
+        f"±{_WIDE:.0%} (the widest ±{figures.relative_half(worst):.0%}, {worst.id})"
+    )
+
+
+def _without_interval(measured: Sequence[Measurement]) -> str:
+    count = sum(m.ci_low is None or m.ci_high is None for m in measured)
+    return f"{count} of {len(measured)} figures have no interval" if count else ""
+
+
+def _disturbed(measured: Sequence[Measurement]) -> str:
+    count = sum(bool(m.evidence and m.evidence.disturbed) for m in measured)
+    if not count:
+        return ""
+    return f"other programs took CPU time during {count} of {len(measured)} measurements"
+
+
+_CHECKS = (_beyond, _degraded_links, _throttled, _imprecise, _without_interval, _disturbed)
+"""What may invalidate figures, the worst first."""
+
+
+def _efficiency(measurement: Measurement) -> float:
+    return measurement.efficiency or 0.0
+
+
+def _counted(number: int, name: str) -> str:
+    return f"{number} {name}{'' if number == 1 else 's'}"

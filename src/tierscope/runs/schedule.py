@@ -1,0 +1,83 @@
+"""Which visit comes next, and when a measurement is concluded.
+
+A schedule yields steps, one at a time, and looks into the book after each; what carries steps out
+(``runs.measure``) knows nothing of their order.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from tierscope.analysis.conclude import MIN_ROWS, is_precise
+from tierscope.kinds.plan import Spec
+from tierscope.model.event import Visit
+from tierscope.model.spec import Sampling
+from tierscope.runs.book import Book
+
+_LOOKS = (0.25, 0.5, 1.0)
+"""Shares of the budget after which a measurement is looked at."""
+_REACHED = 0.95
+"""Share of a look's time after which no visit is worth making for the rest of it."""
+
+
+@dataclass(frozen=True)
+class VisitStep:
+    """Visit a measurement."""
+
+    name: str
+    seconds: float
+    fresh: bool = False
+
+
+@dataclass(frozen=True)
+class ConcludeStep:
+    """A measurement gets no further visit for now: estimate it and record that."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class PlanStep:
+    """Add measurements to the plan."""
+
+    specs: list[Spec]
+
+
+Step = VisitStep | ConcludeStep | PlanStep
+Further = Callable[[Book], list[Spec]]
+"""Chooses measurements that are added when all others are concluded; none ends the run."""
+
+
+def in_plan_order(book: Book, further: Further | None) -> Iterator[Step]:
+    """Visit each measurement until it is precise or its budget is spent, then the next one.
+
+    What the book has measurements of already is left as it is.
+    """
+    while True:
+        for name in [name for name in book.specs if name not in book.measurements]:
+            while name not in book.ended:
+                seconds = next_seconds(book.specs[name].sampling, book.visits[name])
+                if seconds is None:
+                    break
+                yield VisitStep(name, seconds)
+            yield ConcludeStep(name)
+        specs = further(book) if further else []
+        if not specs:
+            return
+        yield PlanStep(specs)
+
+
+def next_seconds(sampling: Sampling, visits: Sequence[Visit]) -> float | None:
+    """Return how long the next visit of a measurement is; None where it needs none."""
+    if visits and is_precise(sampling, visits):
+        return None
+    spent = sum(visit.seconds for visit in visits)
+    for look in _looks(sampling):
+        if spent < _REACHED * look:
+            return look - spent
+    return None
+
+
+def _looks(sampling: Sampling) -> list[float]:
+    """Return the seconds after which a look may find enough rows, the whole budget at last."""
+    looks = [share * sampling.budget_s for share in _LOOKS]
+    return [look for look in looks[:-1] if look > MIN_ROWS * sampling.sample_s] + looks[-1:]

@@ -1,0 +1,315 @@
+"""What visits come to: which rows count, and what is concluded from exactly those."""
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from tierscope.analysis.conclude import conclude, is_precise
+from tierscope.kinds.bandwidth.spec import BandwidthSpec
+from tierscope.kinds.loaded_latency.spec import LoadedLatencySpec
+from tierscope.model.event import Evidence, Visit
+from tierscope.model.run import Figure
+from tierscope.model.spec import MeasurementSpec, Sampling
+
+ROW_S = 0.01
+KEEP = (100.0, 0.1)
+
+
+def spec(budget_s: float = 10.0, precision: float = 0.01) -> MeasurementSpec:
+    return BandwidthSpec.model_validate(
+        {
+            "id": "m", "initiator": "node:0", "target": "node:0", "cpus": [0, 1],
+            "placement": {"policy": "bind", "nodes": [{"node": 0}]},
+            "pattern": {"operation": "write", "size": 1 << 20},
+            "sampling": {"precision": precision, "budget_s": budget_s, "sample_s": ROW_S},
+        }
+    )  # fmt: skip
+
+
+def visit(
+    columns: dict[str, Sequence[float | None]],
+    disturbed: Sequence[int] | None = (),
+    more: Sequence[dict[str, Any]] = (),
+    **changes: Any,
+) -> Visit:
+    """A visit whose first series has these columns, named ``metric`` or ``metric part``."""
+    n = len(next(iter(columns.values())))
+    first = series("windows", columns, disturbed)
+    return Visit.model_validate(
+        {
+            "id": "m", "seconds": n * ROW_S, "fresh": False, "interrupted": False,
+            "series": [first, *more], "evidence": {}, **changes,
+        }
+    )  # fmt: skip
+
+
+def series(
+    name: str, columns: dict[str, Sequence[float | None]], disturbed: Sequence[int] | None = ()
+) -> dict[str, Any]:
+    n = len(next(iter(columns.values())))
+    named = [(*key.split(" "), "")[:2] for key in columns]
+    return {
+        "name": name,
+        "starts": [i * ROW_S for i in range(n)],
+        "durations": [ROW_S] * n,
+        "disturbed": None if disturbed is None else list(disturbed),
+        "columns": [
+            {"metric": metric, "part": part, "values": list(values)}
+            for (metric, part), values in zip(named, columns.values(), strict=True)
+        ],
+    }
+
+
+def rows(n: int, value: Callable[[int], float]) -> list[float]:
+    return [value(i) for i in range(n)]
+
+
+def figure(figures: list[Figure], metric: str, part: str = "") -> Figure:
+    return next(f for f in figures if (f.metric, f.part) == (metric, part))
+
+
+# Which rows count: warm-up.
+
+
+def test_rows_are_dropped_until_two_agree() -> None:
+    values = rows(60, lambda i: 10.0 * i + 1 if i < 5 else 100.0)
+    found = conclude(spec(), [visit({"bandwidth": values})])
+    assert len(found.samples) == 60 - 7  # five rising ones, then 100 and the 100 that agrees
+    assert found.estimate.low == 100.0
+
+
+def test_warm_up_takes_a_fifth_of_a_visit_at_most_and_says_so() -> None:
+    values = rows(100, lambda i: 100.0 if i % 2 == 0 else 200.0)
+    found = conclude(spec(), [visit({"bandwidth": values})])
+    assert len(found.samples) == 80
+    assert "no two successive samples agreed in the warm-up" in (found.evidence.notes or [])
+
+
+def test_every_visit_warms_up_anew() -> None:
+    values = rows(50, lambda i: 50.0 if i == 0 else 100.0)
+    found = conclude(spec(), [visit({"bandwidth": values})] * 3)
+    assert found.samples == [100.0] * 3 * 47
+
+
+def test_only_the_first_series_warms_up() -> None:
+    timed = series("timed", {"latency_p50": [9.0, 1.0, 5.0]})
+    found = conclude(spec(), [visit({"latency": [1.0] * 30}, more=[timed])])
+    assert figure(found.figures, "latency_p50").ci_high == 9.0
+
+
+def test_a_visit_of_one_row_keeps_it() -> None:
+    found = conclude(spec(budget_s=0.01), [visit({"bandwidth": [5.0]})])
+    assert (found.samples, found.stop) == ([5.0], "budget")
+
+
+# Which rows count: disturbance.
+
+
+def test_disturbed_rows_are_dropped_where_enough_others_remain() -> None:
+    values = rows(60, lambda i: 200.0 if i % 3 == 2 else 100.0)
+    found = conclude(spec(), [visit({"bandwidth": values}, disturbed=range(2, 60, 3))])
+    assert found.estimate.high == 100.0
+    assert (found.evidence.disturbed, found.evidence.replaced) == (0, 20)
+
+
+def test_disturbed_rows_are_kept_where_too_few_others_remain() -> None:
+    found = conclude(spec(), [visit({"bandwidth": [100.0] * 30}, disturbed=range(20))])
+    assert len(found.samples) == 28
+    assert (found.evidence.disturbed, found.evidence.replaced) == (18, 0)
+    assert found.stop != "precision"
+
+
+def test_disturbance_is_absent_where_nobody_looked() -> None:
+    found = conclude(spec(), [visit({"bandwidth": [100.0] * 30}, disturbed=None)])
+    assert (found.evidence.disturbed, found.evidence.replaced) == (None, None)
+
+
+# All columns over the same rows.
+
+
+def disturbed_visit(seed: int) -> Visit:
+    """A write of two threads: a slow warm-up, then noise, and every fifth row disturbed."""
+    source = random.Random(seed)
+    total = [
+        source.gauss(*KEEP) * (0.3 if i < 4 else 1.0) * (0.5 if i % 5 == 4 else 1.0)
+        for i in range(100)
+    ]
+    return visit(
+        {
+            "bandwidth": total,
+            "bandwidth_with_write_allocate": [2 * value for value in total],
+            "thread_bandwidth 0": [0.75 * value for value in total],
+            "thread_bandwidth 1": [0.25 * value for value in total],
+        },
+        disturbed=range(4, 100, 5),
+    )
+
+
+def test_write_allocate_is_exactly_twice_what_the_program_wrote() -> None:
+    found = conclude(spec(), [disturbed_visit(1), disturbed_visit(2)])
+    bus = figure(found.figures, "bandwidth_with_write_allocate")
+    estimate = found.estimate
+    assert (bus.estimate, bus.ci_low, bus.ci_high) == (
+        2 * estimate.value, 2 * estimate.low, 2 * estimate.high
+    )  # fmt: skip
+
+
+def test_threads_are_evidence_over_the_same_rows() -> None:
+    found = conclude(spec(), [disturbed_visit(1)])
+    assert found.evidence.threads is not None
+    assert sum(found.evidence.threads) == pytest.approx(found.estimate.value)
+    assert [f.metric for f in found.figures] == ["bandwidth_with_write_allocate"]
+
+
+def test_the_phases_of_mapping_add_up_to_the_headline() -> None:
+    source = random.Random(7)
+    pages, columns = 64, {"time_per_page": [], "map": [], "populate_per_page": [],
+                          "unmap_per_page": []}  # type: dict[str, list[float]]  # fmt: skip
+    for i in range(100):
+        slow = (4.0 if i < 5 else 1.0) * (2.0 if i % 5 == 4 else 1.0)
+        phases = [source.gauss(mean, mean / 500) * slow for mean in (6000.0, 350.0, 60.0)]
+        for name, value in zip(list(columns)[1:], phases, strict=True):
+            columns[name].append(value)
+        columns["time_per_page"].append(phases[0] / pages + phases[1] + phases[2])
+    found = conclude(spec(), [visit(columns, disturbed=range(4, 100, 5))])
+    once = {f.metric: f.estimate for f in found.figures}
+    total = once["map"] / pages + once["populate_per_page"] + once["unmap_per_page"]
+    assert total == pytest.approx(found.estimate.value, rel=1e-3)
+
+
+def test_rows_without_a_value_are_left_out_of_that_figure_only() -> None:
+    columns: dict[str, Sequence[float | None]] = {
+        "bandwidth": [100.0] * 40,
+        "bandwidth b": [None, 10.0] * 20,
+    }
+    found = conclude(spec(), [visit(columns)])
+    assert len(found.samples) == 38
+    assert figure(found.figures, "bandwidth", "b").estimate == 10.0
+
+
+def test_a_headline_without_any_value_is_refused() -> None:
+    with pytest.raises(ValueError, match="no sample has a value of bandwidth"):
+        conclude(spec(), [visit({"bandwidth": [None, None]})])
+
+
+# When it ends.
+
+
+@pytest.mark.parametrize(
+    ("values", "seconds", "stop"),
+    [
+        (rows(100, lambda i: 100.0 + 0.1 * (i % 3)), 1.0, "precision"),
+        (rows(100, lambda i: 100.0 * (1 + 0.005 * i)), 10.0, "budget"),
+        (rows(100, lambda i: 100.0 * (1 + 0.005 * i)), 2.5, "interrupted"),
+    ],
+)
+def test_the_stop_reason(values: list[float], seconds: float, stop: str) -> None:
+    assert conclude(spec(), [visit({"bandwidth": values}, seconds=seconds)]).stop == stop
+
+
+def test_a_signal_is_the_stop_reason_even_of_a_precise_figure() -> None:
+    assert conclude(spec(), [visit({"bandwidth": [1.0] * 50}, interrupted=True)]).stop == (
+        "interrupted"
+    )
+
+
+def test_too_few_rows_are_never_precise() -> None:
+    sampling = Sampling(sample_s=ROW_S)
+    assert not is_precise(sampling, [visit({"bandwidth": [100.0] * 16})])
+    assert is_precise(sampling, [visit({"bandwidth": [100.0] * 17})])
+
+
+def test_two_modes_are_never_precise() -> None:
+    source = random.Random(7)
+    values = rows(200, lambda _: source.choice([100.0, 120.0]))
+    assert not is_precise(Sampling(sample_s=ROW_S), [visit({"bandwidth": values})])
+
+
+def test_rare_outliers_do_not_move_a_figure() -> None:
+    source = random.Random(7)
+    values = rows(300, lambda _: 1e6 if source.random() < 0.05 else source.gauss(100, 0.5))
+    found = conclude(spec(), [visit({"bandwidth": values})])
+    assert found.stop == "precision"
+    assert found.estimate.value == pytest.approx(100.0, abs=1.0)
+
+
+# What is said beside the figure.
+
+
+def test_the_type_b_share_of_a_kind_widens_all_its_intervals() -> None:
+    class Wider(BandwidthSpec):
+        type_b = 0.001
+
+    wider = Wider.model_validate(spec().model_dump())
+    columns = {"bandwidth": [100.0] * 40, "call_latency": [10.0] * 40}
+    found = conclude(wider, [visit(columns)])
+    assert (found.estimate.low, found.estimate.high) == pytest.approx((99.9, 100.1))
+    call = figure(found.figures, "call_latency")
+    assert (call.ci_low, call.ci_high) == pytest.approx((9.99, 10.01))
+
+
+@pytest.mark.parametrize(
+    ("values", "note"),
+    [
+        ([float(100 + i) for i in range(60)], "autocorrelated samples (effective n = "),
+        ([100.0, 104.0, 102.0, 103.0, 101.0, 104.5, 100.5], "few samples (effective n = "),
+    ],
+)
+def test_few_effective_samples_are_said_to_be_few(values: list[float], note: str) -> None:
+    found = conclude(spec(), [visit({"bandwidth": values})])
+    assert any(said.startswith(note) for said in found.evidence.notes or [])
+
+
+def test_evidence_of_visits_is_merged() -> None:
+    first = Evidence.model_validate(
+        {
+            "pages": {"0": 10}, "verified": "1 byte", "cpus": [0], "notes": ["a"],
+            "steal_share": 0.1,
+            "counters": [{"source": "s", "bytes": 1.0, "program_bytes": 2.0, "bus_bytes": 3.0}],
+            "gpus": [{"gpu": 0, "name": "g", "samples": 2, "power_w": [5.0, 7.0],
+                      "throttle": ["heat"]}],
+        }
+    )  # fmt: skip
+    second = Evidence.model_validate(
+        {
+            "pages": {"1": 20}, "verified": "2 bytes", "notes": ["a", "b"], "steal_share": 0.3,
+            "counters": [{"source": "s", "bytes": 10.0, "program_bytes": 20.0, "bus_bytes": 30.0}],
+            "gpus": [{"gpu": 0, "name": "g", "samples": 3, "power_w": [6.0, 9.0], "throttle": []}],
+        }
+    )  # fmt: skip
+    visits = [
+        visit({"bandwidth": [1.0] * 30}, evidence=one.model_dump()) for one in (first, second)
+    ]
+    found = conclude(spec(), visits).evidence
+    assert found.pages == {"0": 10, "1": 20}
+    assert (found.verified, found.cpus) == ("2 bytes", [0])
+    assert found.notes == ["a", "b"]
+    assert found.steal_share == pytest.approx(0.2)
+    assert found.counters is not None
+    assert (found.counters[0].bytes, found.counters[0].bus_bytes) == (11.0, 33.0)
+    assert found.gpus is not None
+    assert (found.gpus[0].samples, found.gpus[0].power_w) == (5, [5.0, 9.0])
+    assert found.gpus[0].throttle == ["heat"]
+
+
+@pytest.mark.parametrize(("drift", "settled"), [(0.0, True), (0.2, False)])
+def test_loaded_latency_says_whether_all_its_columns_held_still(
+    drift: float, settled: bool
+) -> None:
+    loaded = LoadedLatencySpec.model_validate(
+        {
+            "id": "m", "initiator": "node:0", "target": "node:0", "cpu": 0,
+            "placement": {"policy": "bind", "nodes": [{"node": 0}]},
+            "pattern": {"size": 1 << 20},
+            "load": {
+                "initiator": "node:0", "target": "node:0", "cpus": [1],
+                "placement": {"policy": "bind", "nodes": [{"node": 0}]},
+                "pattern": {"size": 1 << 20},
+            },
+        }
+    )  # fmt: skip
+    rates = rows(40, lambda i: 1e9 * (1 + drift * i / 40))
+    found = conclude(loaded, [visit({"latency": [100.0] * 40, "bandwidth": rates})])
+    assert found.evidence.settled is settled

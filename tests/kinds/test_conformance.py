@@ -1,0 +1,225 @@
+"""What every kind of the registry has to do; a new kind is held to all of it by its row."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from rich.console import Console
+from tests import synthetic
+
+from tierscope.analysis.compare import join
+from tierscope.analysis.expect import check
+from tierscope.analysis.rules import parse_rule
+from tierscope.engine.query import capabilities
+from tierscope.kinds.plan import PLAN_VERSION, Plan
+from tierscope.kinds.registry import KINDS, Kind
+from tierscope.kinds.schema import schemas
+from tierscope.kinds.words import vocabulary
+from tierscope.model.errors import UserError
+from tierscope.model.event import Evidence
+from tierscope.model.metric import METRICS
+from tierscope.model.run import Measurement, Run
+from tierscope.model.spec import MeasurementSpec
+from tierscope.model.topology import Gpu, Topology
+from tierscope.plans.expand import expand
+from tierscope.plans.forms import canonical
+from tierscope.plans.request import Request
+from tierscope.report.run import show_run
+from tierscope.runs.export import to_csv, to_json
+from tierscope.topology.paths import MachinePaths
+
+DOCS = Path(__file__).parents[2] / "docs"
+EACH = pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
+ON_GPUS = [kind.name for kind in KINDS.values() if kind.command.startswith("gpu ")]
+
+
+@pytest.fixture
+def whole(machine: Topology) -> Topology:
+    """The machine of all tests, with two GPUs."""
+    gpus = [
+        Gpu(index=index, name="a GPU", address=f"0000:{index:02x}:00.0", memory_bytes=80 << 30)
+        for index in range(2)
+    ]
+    return machine.model_copy(update={"gpus": gpus})
+
+
+def planned(kind: Kind, topology: Topology, **options: str) -> list[MeasurementSpec]:
+    return expand([Request(kind=kind.name, options=options)], topology, thp=True).measurements
+
+
+def run_of(specs: list[MeasurementSpec]) -> Run:
+    """A run in which each spec has a figure."""
+    measurements = [
+        Measurement(
+            id=spec.id,
+            kind=spec.kind,
+            initiator=spec.initiator,
+            target=spec.target,
+            cpus=spec.thread_cpus(),
+            pattern=spec.identity(),
+            status="measured",
+            metric=spec.metric,
+            unit=METRICS[spec.metric].unit,
+            estimate=1e3,
+            ci_low=0.99e3,
+            ci_high=1.01e3,
+            n=20,
+            visits=1,
+            stop="precision",
+            samples=[0.99e3, 1e3, 1.01e3],
+            evidence=Evidence(),
+        )
+        for spec in specs
+    ]
+    return Run(header=synthetic.header(), measurements=measurements, footer=None)
+
+
+# The registry, the spec
+
+
+@EACH
+def test_the_row_and_the_spec_have_one_name_and_a_metric(kind: Kind) -> None:
+    assert kind.spec.kind_name() == kind.name
+    assert kind.spec.metric in METRICS
+    assert kind.summary.endswith(".")
+    for word in (kind.name, *kind.aliases):
+        assert canonical(word) == kind.name
+
+
+@EACH
+def test_a_spec_keeps_the_schema_and_comes_back_through_it(kind: Kind, whole: Topology) -> None:
+    plan = Plan(version=PLAN_VERSION, measurements=planned(kind, whole))
+    text = plan.model_dump_json()
+    jsonschema.validate(json.loads(text), schemas()["plan.schema.json"])
+    assert Plan.model_validate_json(text) == plan
+    wrong = {**plan.measurements[0].model_dump(mode="json"), "surprise": 1}
+    with pytest.raises(ValueError, match="surprise"):
+        Plan.model_validate({"version": PLAN_VERSION, "measurements": [wrong]})
+
+
+@EACH
+def test_a_spec_answers_for_itself(kind: Kind, whole: Topology) -> None:
+    own: set[str] = set()
+    for spec in planned(kind, whole):
+        assert set(spec.thread_cpus()) <= set(whole.cpus)
+        assert spec.thread_cpus()
+        assert spec.host_bytes() == sum(region.total_bytes for region in spec.regions())
+        assert isinstance(spec.fits_caches(whole.caches), bool)
+        limit = spec.limit(MachinePaths(whole))
+        assert limit is None or limit.unit == METRICS[spec.metric].unit
+        identity = spec.identity()
+        assert all(isinstance(value, str | int | float | None) for value in identity.values()), (
+            "run files record flat patterns"
+        )
+        own |= set(identity) - set(_pattern_fields(spec))
+    assert own <= set(kind.spec.extra_properties)
+
+
+def _pattern_fields(spec: MeasurementSpec) -> dict[str, Any]:
+    fields = spec.model_dump()["pattern"]
+    assert isinstance(fields, dict)
+    return fields
+
+
+# The request
+
+
+@EACH
+def test_options_have_all_that_help_needs(kind: Kind) -> None:
+    form = kind.request
+    names = [option.name for option in form.options]
+    assert len(set(names)) == len(names)
+    for option in form.options:
+        assert option.help
+        assert option.flag != bool(option.metavar)
+        assert form.option(option.name) == option
+    assert form.examples
+    command = kind.command or kind.name
+    assert all(example.startswith(command) for example in form.examples)
+
+
+@EACH
+def test_every_option_is_read_and_blamed_by_name(kind: Kind, whole: Topology) -> None:
+    for option in kind.request.options:
+        with pytest.raises(UserError) as refused:
+            planned(kind, whole, **{option.name: "@nothing of the kind"})
+        assert str(refused.value).startswith(f"--{option.name}: ")
+    with pytest.raises(UserError, match=f"--surprise: {kind.name} has no such option"):
+        planned(kind, whole, surprise="1")
+
+
+@EACH
+def test_targets_that_a_kind_does_not_accept_are_refused(kind: Kind, whole: Topology) -> None:
+    taken = [option.name for option in kind.request.options if option.name in ("from", "to")]
+    for option in taken:
+        for word in ("file:/data/x", "dev:/dev/sda", "pmem:/mnt/pmem", "dax:/dev/dax0.0"):
+            with pytest.raises(UserError) as refused:
+                planned(kind, whole, **{option: word})
+            assert str(refused.value).startswith(f"--{option}: '{word}' is ")
+
+
+# The view and what is done with figures
+
+
+@EACH
+def test_a_table_shows_each_figure(kind: Kind, whole: Topology) -> None:
+    run = run_of(planned(kind, whole)[:1])
+    console = Console(file=io.StringIO(), width=200)
+    show_run(console, run, Path("run.jsonl"), {kind.name: kind.view})
+    assert isinstance(console.file, io.StringIO)
+    shown = console.file.getvalue()
+    (figure,) = run.measurements
+    assert figure.target in shown
+    assert "1 measured, 0 skipped, 0 failed" in shown
+
+
+@EACH
+def test_check_takes_the_kinds_words(kind: Kind, whole: Topology) -> None:
+    words = vocabulary()
+    specs = planned(kind, whole)
+    (first, *_) = run_of(specs).measurements
+    unit = first.unit
+    for word in (kind.name, *kind.aliases):
+        text = f"{first.initiator} -> {first.target} {word}: > 1 {unit}"
+        findings = check(run_of(specs[:1]), [parse_rule(text, words)])
+        assert [finding.passed for finding in findings] == [True]
+    assert set(kind.spec.extra_properties) <= set(words.properties)
+
+
+@EACH
+def test_a_run_is_joined_with_itself(kind: Kind, whole: Topology) -> None:
+    run = run_of(planned(kind, whole))
+    again = run.model_copy(update={"measurements": run.measurements[::-1]})
+    for one, other in join(run, again):
+        assert one is not None
+        assert other is not None
+        assert (one.target, one.pattern) == (other.target, other.pattern)
+
+
+@EACH
+def test_exports_are_flat(kind: Kind, whole: Topology) -> None:
+    run = run_of(planned(kind, whole)[:1])
+    results = json.loads(to_json(run))["results"]
+    assert [result["kind"] for result in results] == [kind.name]
+    heading, line = to_csv(run).splitlines()
+    assert len(heading.split(",")) <= len(line.split(","))
+    assert kind.name in line
+
+
+@EACH
+def test_the_docs_name_it(kind: Kind) -> None:
+    assert f"tierscope {kind.command or kind.name}" in "\n".join(
+        path.read_text() for path in DOCS.glob("*.md")
+    )
+
+
+# The engine
+
+
+def test_the_engine_s_capabilities_name_every_kind() -> None:
+    named = {entry.name for entry in capabilities().capabilities}
+    assert {name for name in KINDS if name not in ON_GPUS} <= named
+    assert "gpu" in named
