@@ -21,7 +21,7 @@ V08 = [str(index) for index in range(35)]
 """The single-node test cases of v0.8 by index, which v0.10's follow; v0.8 itself runs no others."""
 CACHED = (
     "host and GPU both ways by kernels: each thread of v0.8's copies the same 16 bytes sixteen "
-    "times in a row, so that its figure is partly one of caches; see docs/gpu.md"
+    "times in a row, so that its figure is partly one of caches; see docs/gpu-measurements.md"
 )
 
 

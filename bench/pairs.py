@@ -5,13 +5,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from tierscope.engine.events import stream
+from tierscope.engine.visits import living_engine
 from tierscope.kinds.bandwidth.spec import BandwidthPattern, BandwidthSpec
 from tierscope.kinds.latency.spec import LatencySpec
-from tierscope.kinds.plan import PLAN_VERSION, Plan, Spec
+from tierscope.kinds.plan import Spec
 from tierscope.model.chase import LatencyPattern
-from tierscope.model.event import Result
+from tierscope.model.event import Visit
+from tierscope.model.run import Measurement
 from tierscope.model.spec import NodeShare, Pages, Placement, Sampling
+from tierscope.runs.record import Bounds, measurement_of
+from tierscope.runs.schedule import next_seconds
 
 Taken = TypeVar("Taken")
 
@@ -61,14 +64,18 @@ def take_turns(
     return taken
 
 
-def measure(spec: Spec) -> Result:
-    """One measurement through the engine; raises RuntimeError where it has no result."""
-    for event in stream(Plan(version=PLAN_VERSION, measurements=[spec])):
-        if event.event == "result":
-            return event
-        if event.event in ("skipped", "failed"):
-            raise RuntimeError(f"{spec.id}: {event.reason}")
-    raise RuntimeError(f"{spec.id}: the engine ended without a result")
+def measure(spec: Spec) -> Measurement:
+    """One measurement by an engine of its own; raises RuntimeError where it has no figure."""
+    visits: list[Visit] = []
+    with living_engine() as engine:
+        engine.plan([spec])
+        while seconds := next_seconds(spec.sampling, visits):
+            for event in engine.visit(spec.id, seconds):
+                if event.event in ("skipped", "failed"):
+                    raise RuntimeError(f"{spec.id}: {event.reason}")
+                if event.event == "visit":
+                    visits.append(event)
+    return measurement_of(spec, visits, None, Bounds())
 
 
 def bandwidth(

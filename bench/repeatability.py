@@ -9,7 +9,7 @@ import os
 
 from pairs import bandwidth, measure
 from tierscope.kinds.bandwidth.spec import BandwidthPattern
-from tierscope.model.event import Result
+from tierscope.model.run import Measurement
 
 PAIRS = 40
 
@@ -31,6 +31,6 @@ def report() -> str:
     )
 
 
-def overlap(first: Result, second: Result) -> bool:
+def overlap(first: Measurement, second: Measurement) -> bool:
     """Whether the two intervals have a value in common."""
     return first.ci_low <= second.ci_high and second.ci_low <= first.ci_high

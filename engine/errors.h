@@ -3,38 +3,71 @@
 
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace tierscope {
 
-// The measurement cannot be had on this machine as it is; becomes the event `skipped`.
-// what() says why in one line; remedy is what the user can do, a command where there is one.
+// Why there is no figure, as a word that programs may decide by; src/tierscope/model/cause.py has
+// the same words, and three more for what an engine cannot say of itself (crash, timeout,
+// protocol).
+enum class Cause {
+  kInterrupted,
+  kCpu,
+  kNode,
+  kMemory,
+  kPages,
+  kKernel,
+  kIsa,
+  kGpu,
+  kPeer,
+  kGpuFeature,
+  kTool,
+  kPermission,
+  kVerification,
+  kPlacement,
+  kGpuError,
+  kOther,
+};
+
+std::string_view name_of(Cause cause);
+
+// The measurement cannot be made on this machine as it is; becomes the event `skipped`.
+// what() is the reason in one line; remedy is what the user can do, a command where there is one.
 class Unavailable : public std::runtime_error {
  public:
-  explicit Unavailable(const std::string& reason, std::string remedy = "")
-      : std::runtime_error(reason), remedy_(std::move(remedy)) {}
+  Unavailable(Cause cause, const std::string& reason, std::string remedy = "")
+      : std::runtime_error(reason), cause_(cause), remedy_(std::move(remedy)) {}
 
+  Cause cause() const { return cause_; }
   const std::string& remedy() const { return remedy_; }
 
  private:
+  Cause cause_;
   std::string remedy_;
 };
 
-// The measurement could be had but went wrong; becomes the event `failed`.
-// what() says what was seen and what was expected, in one line.
+// The measurement could be made but went wrong; becomes the event `failed`.
+// what() says what was observed and what was expected, in one line.
 class Failure : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  explicit Failure(const std::string& reason, Cause cause = Cause::kOther)
+      : std::runtime_error(reason), cause_(cause) {}
+
+  Cause cause() const { return cause_; }
+
+ private:
+  Cause cause_;
 };
 
-// A failure after which this process can measure no more (a GPU's context that an error spoilt);
-// its parent starts another for the measurements that remain.
-class ProcessSpoilt : public Failure {
+// A failure after which this process can measure no more (an error that invalidated a GPU's
+// context); the parent starts another process for the remaining measurements.
+class UnusableProcess : public Failure {
  public:
-  using Failure::Failure;
+  explicit UnusableProcess(const std::string& reason) : Failure(reason, Cause::kGpuError) {}
 };
 
-// A signal came while the measurement was being set up: it has no samples to report.
+// A signal came before a row was complete.
 class Interrupted : public std::runtime_error {
  public:
   Interrupted() : std::runtime_error("interrupted") {}

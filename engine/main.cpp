@@ -1,113 +1,77 @@
-// tierscope-engine: measures. A plan comes in on stdin, events go out on stdout.
-#include <fmt/format.h>
+// tierscope-engine: measures. Plans and visits come in on stdin, events go out on stdout.
 #include <sys/prctl.h>
 
 #include <csignal>
-#include <cstdio>
-#include <cstdlib>
 #include <exception>
 #include <iostream>
 #include <iterator>
-#include <new>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "benches/workspace.h"
 #include "errors.h"
-#include "gpu/measure.h"
-#include "interrupt.h"
+#include "gpu/self_check.h"
+#include "harness/kind.h"
+#include "harness/plan.h"
+#include "harness/session.h"
 #include "protocol/capabilities.h"
 #include "protocol/events.h"
+#include "protocol/json_text.h"
 #include "protocol/object_reader.h"
-#include "protocol/plan.h"
-#include "sampling/clock.h"
 #include "topology/hwloc_xml.h"
 
 namespace tierscope {
 namespace {
 
 constexpr int kDone = 0;
+constexpr int kNotWritable = 1;
 constexpr int kWrong = 2;
-constexpr int kSpoilt = 70;  // EX_SOFTWARE of sysexits.h: start another process for the rest.
 constexpr int kInterrupted = 130;
 
-constexpr const char* kInterruptedEarly = "interrupted before its first sample";
-
 constexpr std::string_view kUsage =
-    "usage: tierscope-engine run           measure the plan on stdin, write events to stdout\n"
-    "       tierscope-engine check         say whether the plan on stdin is a valid one\n"
-    "       tierscope-engine capabilities  what can be measured on this machine, as JSON\n"
-    "       tierscope-engine topology      this machine as hwloc XML\n"
-    "       tierscope-engine check-gpu     compare the GPU kernels' results with the CPU's\n";
+    "usage: tierscope-engine run           visit each measurement of the plan on stdin once\n"
+    "       tierscope-engine visits        read plans and visits on stdin, one JSON line each\n"
+    "       tierscope-engine check         check the plan on stdin\n"
+    "       tierscope-engine capabilities  list what this machine can measure, as JSON\n"
+    "       tierscope-engine topology      print this machine as hwloc XML\n"
+    "       tierscope-engine check-gpu     compare the results of GPU kernels with the CPU's\n"
+    "run and visits write events to stdout.\n";
 
 std::string read_stdin() {
   return {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
 }
 
-void measure(const Measurement& measurement, Workspace& workspace) {
-  constexpr double kSecondsBetweenProgress = 0.5;  // Whoever draws it uses a CPU, too.
-  double next_progress = now_seconds() + kSecondsBetweenProgress;
-  const auto progress = [&](double elapsed_s, const std::vector<double>& samples) {
-    if (now_seconds() < next_progress) return;
-    next_progress = now_seconds() + kSecondsBetweenProgress;
-    events::progress(measurement.id, elapsed_s, samples.size(), estimate_median(samples).median);
-  };
-  events::started(measurement.id);
-  try {
-    const Outcome outcome = measurement.job(workspace, progress);
-    if (outcome.sampled.samples.empty()) {
-      events::skipped(measurement.id, kInterruptedEarly, "");
-    } else {
-      events::result(measurement.id, outcome);
-    }
-  } catch (const Interrupted&) {
-    events::skipped(measurement.id, kInterruptedEarly, "");
-  } catch (const Unavailable& unavailable) {
-    events::skipped(measurement.id, unavailable.what(), unavailable.remedy());
-  } catch (const ProcessSpoilt& error) {
-    events::failed(measurement.id, error.what());
-    // No destructor may touch what is spoilt, and what it holds would go with the process anyway.
-    std::_Exit(kSpoilt);
-  } catch (const std::bad_alloc&) {
-    events::failed(measurement.id, "the engine's own memory ran out");
-  } catch (const std::exception& error) {
-    events::failed(measurement.id, error.what());
-  }
+void print(std::string_view text) {
+  if (!(std::cout << text << std::flush)) throw OutputError("stdout cannot be written");
 }
 
-int run() {
-  const std::vector<Measurement> plan = parse_plan(read_stdin());
-  watch_signals();
+int measure(bool (*visit)()) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);  // Nobody would read what an orphan measures.
-  Workspace workspace;
-  for (const Measurement& measurement : plan) {
-    if (interrupted()) break;
-    measure(measurement, workspace);
-  }
-  events::finished(interrupted());
-  return interrupted() ? kInterrupted : kDone;
+  return visit() ? kInterrupted : kDone;
+}
+
+std::string capabilities_text() {
+  std::vector<std::string> names;
+  for (const Kind& kind : kinds()) names.emplace_back(kind.name);
+  return capabilities(names).dump(2) + "\n";
 }
 
 int command(std::string_view name) {
-  if (name == "run") return run();
+  if (name == "run") return measure(run_plan);
+  if (name == "visits") return measure(run_visits);
   if (name == "check") {
-    parse_plan(read_stdin());
-    return kDone;
+    parse_plan(parse_json(read_stdin(), "plan"));
+  } else if (name == "capabilities") {
+    print(capabilities_text());
+  } else if (name == "topology") {
+    print(hwloc_xml());
+  } else if (name == "check-gpu") {
+    print(check_gpu_kernels());
+  } else {
+    std::cerr << kUsage;
+    return kWrong;
   }
-  if (name == "capabilities") {
-    std::cout << capabilities().dump(2) << '\n';
-    return kDone;
-  }
-  if (name == "topology") {
-    std::cout << hwloc_xml();
-    return kDone;
-  }
-  if (name == "check-gpu") {
-    std::cout << check_gpu_kernels();
-    return kDone;
-  }
-  std::cerr << kUsage;
-  return kWrong;
+  return kDone;
 }
 
 }  // namespace
@@ -116,8 +80,11 @@ int command(std::string_view name) {
 int main(int argc, char** argv) {
   try {
     return tierscope::command(argc == 2 ? argv[1] : "");
+  } catch (const tierscope::OutputError& error) {
+    std::cerr << "tierscope-engine: " << error.what() << '\n';
+    return tierscope::kNotWritable;
   } catch (const tierscope::PlanError& error) {
-    std::cerr << "tierscope-engine: the plan is wrong: " << error.what() << '\n';
+    std::cerr << "tierscope-engine: invalid input: " << error.what() << '\n';
   } catch (const std::exception& error) {
     std::cerr << "tierscope-engine: " << error.what() << '\n';
   }

@@ -149,10 +149,10 @@ def test_a_figure_without_an_interval_says_why() -> None:
     made = synthetic.Maker().make("bandwidth", "node:0", "node:0", {"operation": "read"}, 3e10)
     bare = made.model_copy(update={"ci_low": None, "ci_high": None, "no_interval": "few-samples"})
     assert figures.with_interval(bare, 1e9).endswith(" (no interval)")
-    assert warnings([bare]) == ["1 of 1 have no interval: too few samples"]
+    assert warnings([bare]) == ["1 of 1: no interval: too few samples"]
     text = shown(synthetic.run([bare]))
     assert "(no interval)" in text
-    assert "1 of 1 figures have no interval" in text
+    assert "no interval for 1 of 1 figures" in text
 
 
 def test_tables_fit_a_hundred_columns(run: Run) -> None:

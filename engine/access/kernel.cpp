@@ -7,11 +7,13 @@
 #include <sys/auxv.h>
 #endif
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "access/target_table.h"
+#include "errors.h"
 
 namespace tierscope {
 #if HWY_ARCH_X86
@@ -80,6 +82,18 @@ std::span<const std::string_view> supported_isas() {
     return found;
   }();
   return supported;
+}
+
+std::string resolve_isa(const std::string& asked) {
+  const std::span<const std::string_view> supported = supported_isas();
+  if (asked == "auto") return std::string(supported.front());
+  if (std::ranges::find(supported, asked) != supported.end()) return asked;
+  std::string names;
+  for (const std::string_view isa : supported)
+    names += (names.empty() ? "" : ", ") + std::string(isa);
+  throw Unavailable(Cause::kIsa,
+                    "this CPU or this build has no " + asked + " kernels; it has " + names,
+                    "name one of those, or auto");
 }
 
 Kernel find_kernel(std::string_view isa, Operation operation, Order order) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace tierscope {
@@ -63,6 +64,10 @@ using Kernel = void (*)(const Walk& walk, Position& position, std::uint64_t coun
 
 // Instruction sets that this build has and this CPU runs, the widest first.
 std::span<const std::string_view> supported_isas();
+
+// The instruction set to use where `asked` was asked for, "auto" for the best one; throws
+// Unavailable where this CPU or this build lacks it.
+std::string resolve_isa(const std::string& asked);
 
 // The kernel for an instruction set out of supported_isas().
 Kernel find_kernel(std::string_view isa, Operation operation, Order order);

@@ -16,7 +16,7 @@
 namespace tierscope {
 namespace {
 
-constexpr std::size_t kMostSpare = std::size_t{4} << 30;
+constexpr std::size_t kMaxSpare = std::size_t{4} << 30;
 
 cudaMemLocation location_of_node(int node) {
   return {.type = cudaMemLocationTypeHostNuma, .id = node};
@@ -57,7 +57,8 @@ std::byte* pin(std::size_t bytes, int node, HostKind kind) {
 // Managed memory past what the GPU has free would be swapped to and fro, and measures nothing.
 std::byte* make_managed(std::size_t bytes, int gpu) {
   if (attribute_of(gpu, cudaDevAttrConcurrentManagedAccess) == 0) {
-    throw Unavailable(fmt::format("GPU {} cannot migrate managed memory on demand", gpu),
+    throw Unavailable(Cause::kGpuFeature,
+                      fmt::format("GPU {} cannot migrate managed memory on demand", gpu),
                       "measure pinned memory");
   }
   const OnGpu on(gpu);
@@ -66,6 +67,7 @@ std::byte* make_managed(std::size_t bytes, int gpu) {
   check_cuda(cudaMemGetInfo(&free, &total), "asking for a GPU's free memory");
   if (bytes > free / 2) {
     throw Unavailable(
+        Cause::kMemory,
         fmt::format("{} bytes of managed memory are more than half of what GPU {} has "
                     "free",
                     bytes, gpu),
@@ -116,12 +118,6 @@ Buffer::~Buffer() {
   }
 }
 
-bool Buffer::managed() const {
-  return place_.on_host() &&
-         (place_.kind == HostKind::kManaged || place_.kind == HostKind::kManagedPrefetch ||
-          place_.kind == HostKind::kManagedAdvised);
-}
-
 void Buffer::move_home() const {
   const Stream stream = make_stream(gpu_);
   prefetch_home(stream.get());
@@ -151,12 +147,12 @@ namespace {
 
 using Kept = std::vector<std::unique_ptr<Buffer>>;
 
-// The newest of those that nobody uses, up to kMostSpare.
+// The newest of those that nobody uses, up to kMaxSpare.
 Kept spare_of(Kept kept) {
   Kept spare;
   std::size_t bytes = 0;
   for (auto& buffer : kept) {
-    if (!buffer || bytes + buffer->size() > kMostSpare) continue;
+    if (!buffer || bytes + buffer->size() > kMaxSpare) continue;
     bytes += buffer->size();
     spare.push_back(std::move(buffer));
   }
@@ -170,29 +166,40 @@ bool fits(const Buffer& buffer, const BufferWish& wish) {
 
 // Memory that is only kept in case gives way to memory that is needed.
 std::unique_ptr<Buffer> make_buffer(const BufferWish& wish, Team& team, Kept& spare) {
-  if (!spare.empty()) {
-    try {
-      return std::make_unique<Buffer>(wish.place, wish.bytes, wish.gpu, team);
-    } catch (const Unavailable&) {
-      spare.clear();
-    }
+  const auto make = [&] {
+    auto buffer = std::make_unique<Buffer>(wish.place, wish.bytes, wish.gpu, team);
+    buffer->report();
+    return buffer;
+  };
+  if (spare.empty()) return make();
+  try {
+    return make();
+  } catch (const Unavailable&) {
+    spare.clear();
   }
-  return std::make_unique<Buffer>(wish.place, wish.bytes, wish.gpu, team);
+  return make();
+}
+
+// Moves out of `old` what serves the wishes.
+Kept reuse(Kept& old, const std::vector<BufferWish>& wishes) {
+  Kept chosen(wishes.size());
+  for (std::size_t i = 0; i < wishes.size(); ++i) {
+    const auto found = std::find_if(old.begin(), old.end(), [&](const auto& buffer) {
+      return buffer && fits(*buffer, wishes[i]);
+    });
+    if (found != old.end()) chosen[i] = std::move(*found);
+  }
+  return chosen;
 }
 
 }  // namespace
 
-std::vector<Buffer*> take_buffers(const std::vector<BufferWish>& wishes, Team& team) {
+std::vector<Buffer*> take_buffers(const std::vector<BufferWish>& wishes, Team& team, bool fresh) {
   // Never freed at exit: by then the driver may be gone, and the process takes it all along.
   static auto& kept = *new Kept;  // Those in use first.
-  Kept chosen(wishes.size());
-  for (std::size_t i = 0; i < wishes.size(); ++i) {
-    for (auto& old : kept) {
-      if (old && fits(*old, wishes[i])) {
-        chosen[i] = std::move(old);
-        break;
-      }
-    }
+  Kept chosen = reuse(kept, wishes);
+  if (fresh) {
+    for (auto& buffer : chosen) buffer.reset();
   }
   Kept spare = spare_of(std::move(kept));
   kept.clear();

@@ -1,4 +1,4 @@
-// Memory of every kind that a transfer can come from or go to.
+// Memory of every kind that can be an endpoint of a transfer, and the pool of it.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ class Buffer {
   int gpu() const { return gpu_; }
   std::byte* data() const { return data_; }  // The same address for CPUs and GPUs.
 
-  bool managed() const;
+  bool managed() const { return place_.managed(); }
   // Managed memory: moves all of it, and waits; to the host's node, or to a GPU.
   void move_home() const;
   void prefetch_to_gpu(int gpu, cudaStream_t stream) const;
@@ -57,9 +57,10 @@ struct BufferWish {
 };
 
 // Buffers for these wishes, in their order; valid until the next call, which uses those again that
-// it can: pinning half a gigabyte takes longer than measuring it. A few gigabytes that the next
-// call has no use for stay, too, for the ones after it.
-std::vector<Buffer*> take_buffers(const std::vector<BufferWish>& wishes, Team& team);
+// it can unless they are to be `fresh`: pinning half a gigabyte takes longer than measuring it. A
+// few gigabytes that the next call has no use for stay, too, for the ones after it. Where pages of
+// new ones are is read back; throws Failure where that is not as placed.
+std::vector<Buffer*> take_buffers(const std::vector<BufferWish>& wishes, Team& team, bool fresh);
 
 // pages, page_bytes, huge_bytes, region_bytes of the host buffers, with notes of what is unknown.
 void add_buffer_evidence(nlohmann::ordered_json& evidence, std::vector<std::string>& notes,

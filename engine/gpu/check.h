@@ -8,7 +8,7 @@
 namespace tierscope {
 
 // Throws for anything but success, naming what was being done: Unavailable where memory ran out,
-// ProcessSpoilt where the error leaves the GPU's context unusable, else Failure.
+// UnusableProcess where the error leaves the GPU's context unusable, else Failure.
 void check_cuda(cudaError_t error, const std::string& doing);
 
 }  // namespace tierscope

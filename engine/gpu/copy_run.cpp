@@ -6,6 +6,7 @@
 #include "errors.h"
 #include "gpu/check.h"
 #include "sampling/clock.h"
+#include "threads/disturbance.h"
 
 namespace tierscope {
 namespace {
@@ -28,24 +29,19 @@ void bring_back(const CopyRun& run) {
 
 void queue(Lane& lane) {
   check_cuda(cudaEventRecord(lane.start.get(), lane.stream.get()), "recording an event");
-  for (const Event& mark : lane.marks) {
+  for (const Event& checkpoint : lane.checkpoints) {
     lane.queue_copies();
-    check_cuda(cudaEventRecord(mark.get(), lane.stream.get()), "recording an event");
+    check_cuda(cudaEventRecord(checkpoint.get(), lane.stream.get()), "recording an event");
   }
 }
 
-bool moves(const Lane& lane, std::size_t transfer) {
-  return lane.transfer_index == transfer ||
-         (lane.opposite && lane.opposite->transfer_index == transfer);
-}
-
-// What a sample moves in it.
-double bytes_of(const CopyRun& run, std::size_t transfer) {
-  double bytes = 0;
+// Bytes that a sample moves in each transfer.
+std::vector<double> bytes_by_transfer(const CopyRun& run) {
+  std::vector<double> bytes(run.spec.transfers.size());
   for (const Lane& lane : run.lanes) {
-    if (moves(lane, transfer)) {
-      bytes += lane.bytes_per_mark() * static_cast<double>(lane.marks.size());
-    }
+    const double moved = lane.bytes_per_checkpoint() * static_cast<double>(lane.checkpoints.size());
+    bytes[lane.transfer_index] += moved;
+    if (lane.opposite) bytes[lane.opposite->transfer_index] += moved;
   }
   return bytes;
 }
@@ -58,7 +54,7 @@ void wait_for_all(const CopyRun& run) {
 
 }  // namespace
 
-std::vector<Course> run_gated(CopyRun& run) {
+std::vector<Timeline> run_gated(CopyRun& run) {
   std::set<int> referred;
   std::set<cudaStream_t> held;
   run.gate.close();
@@ -79,28 +75,29 @@ std::vector<Course> run_gated(CopyRun& run) {
   run.gate.open();
   wait_for_all(run);
 
-  std::vector<Course> courses;
+  std::vector<Timeline> timelines;
   std::map<int, double> opened;  // When each GPU's first lane passed the gate, by its own clock.
   for (const Lane& lane : run.lanes) {
     const int gpu = lane.transfer->gpu;
-    courses.push_back(lane.course(run.references.at(gpu)));
-    const double start = courses.back().times.front();
+    timelines.push_back(lane.timeline(run.references.at(gpu)));
+    const double start = timelines.back().times.front();
     const auto known = opened.try_emplace(gpu, start).first;
     known->second = std::min(known->second, start);
   }
   // One flag opens the gate for all GPUs within a poll of it, about a microsecond: that moment is
   // where their clocks are set against each other.
-  for (std::size_t i = 0; i < courses.size(); ++i) {
+  for (std::size_t i = 0; i < timelines.size(); ++i) {
     const double open = opened.at(run.lanes[i].transfer->gpu);
-    for (double& time : courses[i].times) time -= open;
-    courses[i].end -= open;
+    for (double& time : timelines[i].times) time -= open;
+    timelines[i].end -= open;
   }
-  return courses;
+  return timelines;
 }
 
-std::vector<Course> run_ungated(CopyRun& run) {
+std::vector<Timeline> run_ungated(CopyRun& run) {
   bring_back(run);
   wait_for_all(run);
+  const LostTime lost;
   const double start = now_seconds();
   for (Lane& lane : run.lanes) {
     const OnGpu on(lane.transfer->gpu);
@@ -108,11 +105,12 @@ std::vector<Course> run_ungated(CopyRun& run) {
   }
   wait_for_all(run);
   const double end = now_seconds();
-  std::vector<Course> courses;
+  run.lost_share = lost.share();
+  std::vector<Timeline> timelines;
   for (const Lane& lane : run.lanes) {
-    courses.push_back({{start, end}, {lane.bytes_per_mark()}});
+    timelines.push_back({{start, end}, {lane.bytes_per_checkpoint()}});
   }
-  return courses;
+  return timelines;
 }
 
 void start_anew(CopyRun& run) {
@@ -129,54 +127,45 @@ void move_the_rest(CopyRun& run) {
   wait_for_all(run);
 }
 
-std::vector<Lane*> lanes_of(CopyRun& run, std::size_t engine) {
-  const std::vector<std::size_t>& transfers = run.engines[engine];
-  std::vector<Lane*> lanes;
-  for (Lane& lane : run.lanes) {
-    if (std::find(transfers.begin(), transfers.end(), lane.transfer_index) != transfers.end()) {
-      lanes.push_back(&lane);
-    }
-  }
-  return lanes;
-}
-
-std::vector<Course> by_engine(const CopyRun& run, const std::vector<Course>& lanes) {
-  std::vector<Course> engines;
-  for (const std::vector<std::size_t>& transfers : run.engines) {
-    std::vector<Course> courses;
-    for (std::size_t i = 0; i < lanes.size(); ++i) {
-      if (std::any_of(transfers.begin(), transfers.end(),
-                      [&](std::size_t transfer) { return moves(run.lanes[i], transfer); })) {
-        courses.push_back(lanes[i]);
-      }
-    }
-    engines.push_back(merge(courses));
+std::vector<Timeline> by_engine(const CopyRun& run, const std::vector<Timeline>& lanes) {
+  std::vector<Timeline> engines;
+  for (const EngineLoad& engine : run.engines) {
+    std::vector<Timeline> timelines;
+    for (const std::size_t lane : engine.timed_lanes) timelines.push_back(lanes[lane]);
+    engines.push_back(merge(timelines));
   }
   return engines;
 }
 
-double sample(CopyRun& run) {
-  const std::vector<Course> courses = by_engine(run, run.gated ? run_gated(run) : run_ungated(run));
+GpuSample sample(CopyRun& run) {
+  const double start = now_seconds();
+  const std::vector<Timeline> timelines =
+      by_engine(run, run.spec.gated() ? run_gated(run) : run_ungated(run));
   const std::vector<Window> windows =
-      run.in_turn ? std::vector<Window>(courses.size(), whole(courses)) : contested(courses);
-  double total = 0;
+      run.in_turn ? std::vector<Window>(timelines.size(), whole(timelines)) : contested(timelines);
+  const std::vector<double> bytes = bytes_by_transfer(run);
+  std::vector<double> values(1 + bytes.size());
   double longest = 0;
-  for (std::size_t engine = 0; engine < courses.size(); ++engine) {
+  for (std::size_t engine = 0; engine < timelines.size(); ++engine) {
     const double seconds = windows[engine].end - windows[engine].start;
     if (seconds <= 0) {
       throw Failure("the transfers were never all under way at once; ask for a larger size");
     }
-    const double rate = bytes_in(courses[engine], windows[engine]) / seconds;
+    const double rate = bytes_in(timelines[engine], windows[engine]) / seconds;
+    const std::vector<std::size_t>& transfers = run.engines[engine].transfers;
     double all = 0;
-    for (const std::size_t transfer : run.engines[engine]) all += bytes_of(run, transfer);
-    for (const std::size_t transfer : run.engines[engine]) {
-      run.rates[transfer].push_back(rate * bytes_of(run, transfer) / all);
-      if (run.spec.transfers[transfer].reported) total += run.rates[transfer].back();
+    for (const std::size_t transfer : transfers) all += bytes[transfer];
+    for (const std::size_t transfer : transfers) {
+      const double share = rate * bytes[transfer] / all;
+      values[1 + transfer] = share;
+      if (run.spec.transfers[transfer].reported) values.front() += share;
     }
     longest = std::max(longest, seconds);
   }
-  run.seconds.push_back(longest);
-  return total;
+  return {.start_s = start,
+          .duration_s = longest,
+          .values = std::move(values),
+          .lost_share = run.lost_share};
 }
 
 }  // namespace tierscope

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "gpu/copy_kernels.h"
@@ -13,27 +14,28 @@ namespace tierscope {
 namespace {
 
 // Copies that a stream takes while the gate holds it; a full queue would block us before we open.
-constexpr int kMostQueued = 256;
+constexpr int kMaxQueued = 256;
 // What all streams of a GPU take together: they share its queues, of some thousand entries each.
-constexpr int kMostQueuedOnGpu = 2048;
+constexpr int kMaxQueuedOnGpu = 2048;
 // What kernels' grids are tried at, as divisors of what the GPU holds: over a link, fewer loads in
 // flight can be faster than more.
 constexpr std::array<int, 5> kDivisors{1, 2, 4, 8, 16};
-// Beside those, a grid in which each thread works once; for parts that outlast a launch by far.
+// Besides those, a grid in which each thread works once; for parts that outlast a launch by far.
 constexpr int kSinglePass = 0;
 constexpr double kTrialSeconds = 4e-3;
 constexpr std::size_t kLargePart = std::size_t{256} << 20;
 
 // Copies of a copy engine in one piece each can be cut; 16-byte vectors stay whole.
 bool can_be_cut(const Lane& lane, int pieces) {
-  return lane.row_bytes == 0 && lane.marking.seconds > 0 &&
+  return lane.row_bytes == 0 && lane.checkpoint_plan.seconds > 0 &&
          lane.bytes % (static_cast<std::size_t>(pieces) * 16) == 0;
 }
 
-// Cuts a lane's part so that a piece lasts a mark's time at least.
+// Cuts a lane's part so that a piece lasts a checkpoint's time at least.
 int pieces_of(const Lane& lane, double part_s) {
   int pieces = 1;
-  while (part_s / pieces >= 2 * lane.marking.seconds && can_be_cut(lane, 2 * pieces)) pieces *= 2;
+  while (part_s / pieces >= 2 * lane.checkpoint_plan.seconds && can_be_cut(lane, 2 * pieces))
+    pieces *= 2;
   return pieces;
 }
 
@@ -41,13 +43,14 @@ int pieces_of(const Lane& lane, double part_s) {
 // `sample_s`; false where it does.
 bool size_lane(Lane& lane, double part_s, double sample_s, int lanes_on_gpu) {
   const std::pair before(lane.copies, lane.pieces);
-  const auto marks = static_cast<double>(lane.marks.size());
+  const auto checkpoints = static_cast<double>(lane.checkpoints.size());
   lane.pieces = pieces_of(lane, part_s);
   const bool queued = lane.transfer->engine == CopyEngine::kCopyEngine || lane.single_pass;
-  const auto counted = static_cast<double>(lane.marking.marks - lane.marking.tail);
-  const double mark_s = std::max(lane.marking.seconds, sample_s / counted);
-  const double most = queued ? std::min(kMostQueued, kMostQueuedOnGpu / lanes_on_gpu) / marks : 1e6;
-  const double wanted = mark_s / part_s * lane.pieces;
+  const auto counted = static_cast<double>(lane.checkpoint_plan.count - lane.checkpoint_plan.tail);
+  const double checkpoint_s = std::max(lane.checkpoint_plan.seconds, sample_s / counted);
+  const double most =
+      queued ? std::min(kMaxQueued, kMaxQueuedOnGpu / lanes_on_gpu) / checkpoints : 1e6;
+  const double wanted = checkpoint_s / part_s * lane.pieces;
   lane.copies = static_cast<int>(std::lround(std::clamp(wanted, 1.0, std::max(1.0, most))));
   return std::pair(lane.copies, lane.pieces) != before;
 }
@@ -60,16 +63,17 @@ void size_lanes(CopyRun& run, double sample_s) {
   for (const Lane& lane : run.lanes) ++lanes_on[lane.transfer->gpu];
   bool changed = true;
   for (int round = 0; round < kRounds && changed; ++round) {
-    const std::vector<Course> courses = by_engine(run, run_gated(run));
+    const std::vector<Timeline> timelines = by_engine(run, run_gated(run));
     changed = false;
-    for (std::size_t engine = 0; engine < courses.size(); ++engine) {
-      const Course& course = courses[engine];
+    for (std::size_t engine = 0; engine < timelines.size(); ++engine) {
+      const Timeline& timeline = timelines[engine];
       const double rate =
-          bytes_in(course, whole({course})) / (course.times.back() - course.times[0]);
-      const std::vector<Lane*> lanes = lanes_of(run, engine);
-      for (Lane* lane : lanes) {
-        const double part_s = static_cast<double>(lane->bytes * lanes.size()) / rate;
-        changed |= size_lane(*lane, part_s, sample_s, lanes_on.at(lane->transfer->gpu));
+          bytes_in(timeline, whole({timeline})) / (timeline.times.back() - timeline.times[0]);
+      const std::vector<std::size_t>& lanes = run.engines[engine].lanes;
+      for (const std::size_t index : lanes) {
+        Lane& lane = run.lanes[index];
+        const double part_s = static_cast<double>(lane.bytes * lanes.size()) / rate;
+        changed |= size_lane(lane, part_s, sample_s, lanes_on.at(lane.transfer->gpu));
       }
     }
   }
@@ -100,7 +104,7 @@ void level(CopyRun& run) {
   }
 }
 
-void size_to_end_together(CopyRun& run, double sample_s) {
+void size_to_end_alike(CopyRun& run, double sample_s) {
   size_lanes(run, sample_s);
   run.in_turn = run.in_turn || served_in_turn(run);
   if (run.in_turn) level(run);
@@ -128,10 +132,8 @@ void set_blocks(CopyRun& run, int divisor) {
 
 // Bytes/s of one sample over all transfers, so that no grid wins by starving those not reported.
 double rate_of_all(CopyRun& run) {
-  sample(run);
-  double total = 0;
-  for (const std::vector<double>& rates : run.rates) total += rates.back();
-  return total;
+  const std::vector<double> values = sample(run).values;
+  return std::accumulate(values.begin() + 1, values.end(), 0.0);
 }
 
 // Of lanes that cannot wait at a gate: enough copies to last for about `sample_s`, on all that the
@@ -140,9 +142,9 @@ void size_ungated(CopyRun& run, double sample_s) {
   set_blocks(run, 1);
   for (Lane& lane : run.lanes) {
     const bool moves = lane.from->managed() || lane.to->managed();
-    while (!moves && lane.copies < kMostQueued) {
-      const Course course = run_ungated(run).front();
-      if (course.times.back() - course.times.front() >= sample_s / 2) break;
+    while (!moves && lane.copies < kMaxQueued) {
+      const Timeline timeline = run_ungated(run).front();
+      if (timeline.times.back() - timeline.times.front() >= sample_s / 2) break;
       lane.copies *= 2;
     }
   }
@@ -151,12 +153,12 @@ void size_ungated(CopyRun& run, double sample_s) {
 }  // namespace
 
 std::optional<std::string> tune(CopyRun& run, double sample_s) {
-  if (!run.gated) {
+  if (!run.spec.gated()) {
     size_ungated(run, sample_s);
     return std::nullopt;
   }
   if (std::none_of(run.lanes.begin(), run.lanes.end(), is_kernel)) {
-    size_to_end_together(run, sample_s);
+    size_to_end_alike(run, sample_s);
     return std::nullopt;
   }
   std::vector<int> divisors(kDivisors.begin(), kDivisors.end());
@@ -177,7 +179,7 @@ std::optional<std::string> tune(CopyRun& run, double sample_s) {
     }
   }
   set_blocks(run, best);
-  size_to_end_together(run, sample_s);
+  size_to_end_alike(run, sample_s);
   const auto kernel = std::find_if(run.lanes.begin(), run.lanes.end(), is_kernel);
   return fmt::format("grid of {} blocks, the fastest of {} sizes tried", kernel->blocks,
                      divisors.size());

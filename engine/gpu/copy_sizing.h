@@ -8,9 +8,9 @@
 
 namespace tierscope {
 
-// Gives each lane copies for about `sample_s`, all of them ending together; for kernels that can
-// wait at the gate, grids of several sizes are tried for a short while each, and the one that moves
-// most is kept. Returns what to say of it.
+// Gives each lane copies for about `sample_s`, all of them ending at the same time; for kernels
+// that can wait at the gate, grids of several sizes are tried for a short while each, and the one
+// that moves most is kept. Returns what to say of it.
 std::optional<std::string> tune(CopyRun& run, double sample_s);
 
 }  // namespace tierscope

@@ -16,7 +16,7 @@ namespace tierscope {
 namespace {
 
 // Left free on a GPU: what contexts and other programs need while we measure.
-constexpr std::size_t kSpared = std::size_t{256} << 20;
+constexpr std::size_t kReserve = std::size_t{256} << 20;
 
 bool run_on(const std::vector<int>& cpus) {
   cpu_set_t set;
@@ -27,7 +27,7 @@ bool run_on(const std::vector<int>& cpus) {
   return pthread_setaffinity_np(pthread_self(), sizeof set, &set) == 0;
 }
 
-// Lets `gpu` reach `peer`'s memory; false where it cannot.
+// Enables access of `gpu` to `peer`'s memory; false where it cannot have it.
 bool enable_peer(int gpu, int peer) {
   int can = 0;
   check_cuda(cudaDeviceCanAccessPeer(&can, gpu, peer), "asking for peer access");
@@ -38,7 +38,7 @@ bool enable_peer(int gpu, int peer) {
     cudaGetLastError();
     return true;
   }
-  check_cuda(error, fmt::format("letting GPU {} reach GPU {}'s memory", gpu, peer));
+  check_cuda(error, fmt::format("enabling access of GPU {} to GPU {}'s memory", gpu, peer));
   return true;
 }
 
@@ -47,19 +47,22 @@ bool enable_peer(int gpu, int peer) {
 void require_gpu(int gpu) {
   const GpuRuntime runtime = gpu_runtime();
   if (runtime.devices == 0) {
-    throw Unavailable(runtime.error.empty() ? "no GPU was found" : runtime.error,
+    throw Unavailable(Cause::kGpu, runtime.error.empty() ? "no GPU was found" : runtime.error,
                       "run on a machine with an NVIDIA GPU and its driver");
   }
   if (gpu >= runtime.devices) {
     throw Unavailable(
+        Cause::kGpu,
         fmt::format("there is no GPU {}; GPUs 0 to {} can be used", gpu, runtime.devices - 1),
         "name one of those, or widen CUDA_VISIBLE_DEVICES");
   }
   const OnGpu on(gpu);
   check_cuda(cudaFree(nullptr), fmt::format("starting GPU {}", gpu));
   if (!runs_kernels()) {
-    throw Unavailable(fmt::format("this build has no kernels for GPU {}, {}", gpu, name_of(gpu)),
-                      "it takes compute capability 7.5: CUDA 13 builds for nothing older");
+    throw Unavailable(
+        Cause::kGpuFeature,
+        fmt::format("this build has no kernels for GPU {}, {}", gpu, name_of(gpu)),
+        "use a GPU of compute capability 7.5 or newer: CUDA 13 builds for nothing older");
   }
 }
 
@@ -67,11 +70,11 @@ void require_peer(int gpu, int peer) {
   if (gpu == peer) return;
   if (!enable_peer(gpu, peer)) {
     throw Unavailable(
-        fmt::format("GPU {} cannot reach GPU {}'s memory directly", gpu, peer),
+        Cause::kPeer, fmt::format("GPU {} cannot reach GPU {}'s memory directly", gpu, peer),
         "`nvidia-smi topo -p2p r` shows why; over PCIe, ACS or an IOMMU may forbid it");
   }
-  // Both ways, since an H200's copy engine reads 0.6% faster where only its own GPU may reach the
-  // other: a figure would depend on what was measured before it.
+  // In both directions, since an H200's copy engine reads 0.6% faster where only its own GPU may
+  // reach the other: a figure would depend on what was measured before it.
   enable_peer(peer, gpu);
 }
 
@@ -128,13 +131,14 @@ GpuBytes make_gpu_bytes(int gpu, std::size_t bytes) {
   std::size_t free = 0;
   std::size_t total = 0;
   check_cuda(cudaMemGetInfo(&free, &total), "asking for a GPU's free memory");
-  if (bytes + kSpared > free && bytes > (std::size_t{1} << 20)) {
+  if (bytes + kReserve > free && bytes > (std::size_t{1} << 20)) {
     throw Unavailable(
+        Cause::kMemory,
         fmt::format(
-            "GPU {} has {:.1f} GiB of memory free; another {:.1f} GiB are needed and {:.2f} "
-            "GiB stay free",
+            "GPU {} has {:.1f} GiB of memory free; {:.1f} GiB more are needed, and {:.2f} GiB "
+            "stay free",
             gpu, static_cast<double>(free) / 0x1p30, static_cast<double>(bytes) / 0x1p30,
-            static_cast<double>(kSpared) / 0x1p30),
+            static_cast<double>(kReserve) / 0x1p30),
         "ask for a smaller size, or end what else uses the GPU");
   }
   void* memory = nullptr;
@@ -143,8 +147,9 @@ GpuBytes make_gpu_bytes(int gpu, std::size_t bytes) {
 }
 
 OnCpu::OnCpu(int cpu) {
+  allowed_cpus();  // Read once, and so before this thread is confined to one of them.
   if (!run_on({cpu})) {
-    throw Unavailable(fmt::format("this process may not run on CPU {}", cpu),
+    throw Unavailable(Cause::kCpu, fmt::format("this process may not run on CPU {}", cpu),
                       "name a CPU out of `taskset -cp $$`");
   }
 }

@@ -13,8 +13,8 @@ namespace tierscope {
 // Throws Unavailable where there is no such GPU; else it has a context from here on.
 void require_gpu(int gpu);
 
-// Lets `gpu` reach `peer`'s memory directly, and the other way round where that can be; throws
-// Unavailable where `gpu` cannot.
+// Enables peer access in both directions between `gpu` and `peer`, the way back where it can be
+// had; throws Unavailable where `gpu` cannot reach `peer`'s memory directly.
 void require_peer(int gpu, int peer);
 
 int attribute_of(int gpu, cudaDeviceAttr attribute);

@@ -50,12 +50,13 @@ void Lane::queue_copies() {
   }
 }
 
-Course Lane::course(const Event& reference) const {
+Timeline Lane::timeline(const Event& reference) const {
   std::vector<double> times{seconds_between(reference, start)};
-  for (const Event& mark : marks) times.push_back(seconds_between(reference, mark));
-  const double end = times[marks.size() - marking.tail];
+  for (const Event& checkpoint : checkpoints)
+    times.push_back(seconds_between(reference, checkpoint));
+  const double end = times[checkpoints.size() - checkpoint_plan.tail];
   return {.times = std::move(times),
-          .bytes = std::vector<double>(marks.size(), bytes_per_mark()),
+          .bytes = std::vector<double>(checkpoints.size(), bytes_per_checkpoint()),
           .end = end};
 }
 

@@ -8,33 +8,33 @@
 #include "gpu/buffer.h"
 #include "gpu/device.h"
 #include "gpu/specs.h"
-#include "sampling/courses.h"
+#include "sampling/timelines.h"
 
 namespace tierscope {
 
 // The opposite transfer, where one kernel makes both.
 struct Opposite {
   std::size_t transfer_index;
-  const Buffer* from;
-  const Buffer* to;
+  const Buffer* from = nullptr;
+  const Buffer* to = nullptr;
 };
 
-// Where a lane says how far it is. Each mark is an event, which keeps a copy engine waiting for
-// some 8 us.
-struct Marking {
-  std::size_t marks;  // At even distances; the last is the lane's end.
+// Where a lane says how far it is. Each checkpoint is an event, which keeps a copy engine waiting
+// for some 8 us.
+struct CheckpointPlan {
+  std::size_t count;  // At even distances; the last is the lane's end.
   std::size_t tail;   // Of them after what counts: until the end the other lanes are contested.
-  double seconds;     // From mark to mark at least; large copies are cut to twice that at most.
+  double seconds;     // Least time between two; large copies are cut to twice that at most.
 };
-constexpr Marking kAlone{.marks = 1, .tail = 0, .seconds = 0};
-constexpr Marking kKernelAmongOthers{.marks = 3, .tail = 1, .seconds = 0};
-constexpr Marking kCopyAmongOthers{.marks = 3, .tail = 1, .seconds = 10e-3};
+constexpr CheckpointPlan kAlone{.count = 1, .tail = 0, .seconds = 0};
+constexpr CheckpointPlan kKernelAmongOthers{.count = 3, .tail = 1, .seconds = 0};
+constexpr CheckpointPlan kCopyAmongOthers{.count = 3, .tail = 1, .seconds = 10e-3};
 
 struct Lane {
   const Transfer* transfer;
   std::size_t transfer_index;
-  const Buffer* from;
-  const Buffer* to;
+  const Buffer* from = nullptr;
+  const Buffer* to = nullptr;
   std::size_t first;      // Byte of both buffers where the lane's part begins.
   std::size_t bytes;      // Of that part.
   std::size_t row_bytes;  // 2D copies, else 0.
@@ -43,20 +43,20 @@ struct Lane {
   int blocks = 1;                      // Of a kernel.
   bool single_pass = false;            // Its grid is so large that each thread works once.
   int pieces = 1;                      // Copies that the part is cut into.
-  int copies = 1;                      // Of a piece each, queued from one mark to the next.
+  int copies = 1;                      // Of a piece each, queued from one checkpoint to the next.
   std::size_t done = 0;                // Pieces queued so far.
   Stream stream;
   Event start;
-  Marking marking;
-  std::vector<Event> marks;
+  CheckpointPlan checkpoint_plan;
+  std::vector<Event> checkpoints;
 
   // Queues `copies`, each of the piece after the one before. The lane's GPU is current.
   void queue_copies();
-  double bytes_per_mark() const {
+  double bytes_per_checkpoint() const {
     return static_cast<double>(bytes) / pieces * static_cast<double>(copies);
   }
   // What it did, in seconds after `reference`, an event of the same GPU.
-  Course course(const Event& reference) const;
+  Timeline timeline(const Event& reference) const;
 };
 
 }  // namespace tierscope

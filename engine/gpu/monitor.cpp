@@ -56,12 +56,14 @@ Monitor::Monitor(const std::vector<int>& gpus, int measuring_cpu) {
 Monitor::~Monitor() { stop(); }
 
 void Monitor::stop() {
+  if (!thread_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
   changed_.notify_all();
-  if (thread_.joinable()) thread_.join();
+  thread_.join();
+  for (Seen& seen : seen_) count_replays(seen);  // Not the clocks: by now the GPU may idle.
 }
 
 void Monitor::watch(int measuring_cpu) {
@@ -138,7 +140,6 @@ nlohmann::ordered_json Monitor::describe(const Seen& seen) {
 
 nlohmann::ordered_json Monitor::report(std::vector<std::string>& notes) {
   stop();
-  for (Seen& seen : seen_) count_replays(seen);  // Not the clocks: by now the GPU may idle.
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const Seen& seen : seen_) list.push_back(describe(seen));
   if (!nvml().missing.empty()) {

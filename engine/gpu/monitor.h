@@ -17,7 +17,7 @@ namespace tierscope {
 
 class Monitor {
  public:
-  // Looks at these GPUs some twenty times a second, on a CPU that does not measure, until report().
+  // Looks at these GPUs some twenty times a second, on a CPU that does not measure, until stop().
   Monitor(const std::vector<int>& gpus, int measuring_cpu);
   ~Monitor();
   Monitor(const Monitor&) = delete;
@@ -26,8 +26,10 @@ class Monitor {
   // Forgets what was seen, so that set-up does not count.
   void restart();
 
-  // Ends the watch; call as soon as the last sample is taken. The list for evidence's "gpus"; notes
-  // get a line where there is no NVML.
+  // Ends the watch; call as soon as the last sample is taken.
+  void stop();
+
+  // Ends the watch. The list for evidence's "gpus"; notes get a line where there is no NVML.
   nlohmann::ordered_json report(std::vector<std::string>& notes);
 
  private:
@@ -48,7 +50,6 @@ class Monitor {
   };
 
   void watch(int measuring_cpu);
-  void stop();
   static void look(Seen& seen);
   static void count_replays(Seen& seen);
   static nlohmann::ordered_json describe(const Seen& seen);

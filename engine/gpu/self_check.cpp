@@ -1,4 +1,6 @@
 // Every kernel at odd sizes and offsets against what the CPU computes.
+#include "gpu/self_check.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +13,6 @@
 #include "gpu/copy_kernels.h"
 #include "gpu/device.h"
 #include "gpu/devices.h"
-#include "gpu/measure.h"
 #include "gpu/pattern.h"
 #include "gpu/stream_kernels.h"
 

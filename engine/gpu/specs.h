@@ -1,12 +1,12 @@
 // What the measurements on GPUs are asked for; plain values, the same with and without CUDA.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <vector>
 
 #include "memory/placement.h"
-#include "sampling/sampler.h"
 
 namespace tierscope {
 
@@ -24,7 +24,7 @@ enum class HostKind {
   kManagedAdvised,   // ... stay on the host, and the GPU is told to reach them there
 };
 
-// One end of a transfer, or what a chase goes through.
+// One endpoint of a transfer, or what a chase goes through.
 struct MemoryPlace {
   int gpu = -1;  // -1: host memory, and then the rest has a meaning.
   HostKind kind = HostKind::kPinned;
@@ -32,6 +32,16 @@ struct MemoryPlace {
   Pages pages = Pages::kBase;
 
   bool on_host() const { return gpu < 0; }
+  bool managed() const {
+    return on_host() && (kind == HostKind::kManaged || kind == HostKind::kManagedPrefetch ||
+                         kind == HostKind::kManagedAdvised);
+  }
+  // Pages of the others come over one by one, or through the driver's own bounce buffer: the call
+  // itself waits for the GPU, so a stream that is held at a gate would hold the caller, too.
+  bool can_wait_at_gate() const {
+    return !on_host() || (kind != HostKind::kPageable && kind != HostKind::kManaged &&
+                          kind != HostKind::kManagedPrefetch);
+  }
   bool operator==(const MemoryPlace&) const = default;
 };
 
@@ -43,12 +53,16 @@ struct Transfer {
   CopyEngine engine;
   int streams;
   bool reported;  // False: only there to contend with the others.
+
+  bool can_wait_at_gate() const {
+    return source.can_wait_at_gate() && destination.can_wait_at_gate();
+  }
 };
 
 // What the three kinds have in common.
 struct GpuCommon {
   std::vector<int> cpus;  // The first issues all work; all of them populate host memory.
-  SamplingRule sampling;
+  double sample_s;        // How long one sample should last.
   bool trace;
 };
 
@@ -59,7 +73,14 @@ struct GpuCopySpec {
   std::size_t row_bytes;  // 2D copies: bytes of a row; 0 for copies in one piece.
   std::size_t pitch;      // 2D copies: bytes from row to row.
   bool verify;
+  bool call_latency;  // The latency of one call, too.
   std::vector<Transfer> transfers;
+
+  // Timed by the GPUs' events between a gate and the last byte; else by the host's clock.
+  bool gated() const {
+    return std::all_of(transfers.begin(), transfers.end(),
+                       [](const Transfer& transfer) { return transfer.can_wait_at_gate(); });
+  }
 };
 
 enum class GpuOperation { kRead, kWrite, kCopy, kScale, kAdd, kTriad, kRandom };

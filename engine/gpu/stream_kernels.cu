@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kThreads = 512;
 constexpr int kUnroll = 4;
-constexpr int kMostBlocks = 1 << 30;
+constexpr int kMaxBlocks = 1 << 30;
 constexpr double kBefore = -1.0;
 
 __host__ __device__ double b_at(std::size_t i) { return static_cast<double>(i % 1024 + 1); }
@@ -214,7 +214,7 @@ int most_stream_blocks(GpuOperation operation) {
 int single_pass_blocks(const StreamArrays& arrays) {
   const std::size_t work = arrays.count / 2;
   const std::size_t blocks = (work + kThreads * kUnroll - 1) / (kThreads * kUnroll);
-  return static_cast<int>(std::clamp<std::size_t>(blocks, 1, kMostBlocks));
+  return static_cast<int>(std::clamp<std::size_t>(blocks, 1, kMaxBlocks));
 }
 
 void launch_stream(const StreamArrays& arrays, GpuOperation operation, int passes, int blocks,

@@ -2,41 +2,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <optional>
 #include <set>
+#include <utility>
 
-#include "benches/evidence.h"
 #include "errors.h"
+#include "gpu/buffer.h"
 #include "gpu/check.h"
-#include "gpu/device.h"
-#include "gpu/measure.h"
-#include "gpu/monitor.h"
-#include "gpu/range.h"
+#include "gpu/measuring.h"
+#include "gpu/observation.h"
 #include "gpu/stream_kernels.h"
-#include "gpu/trace.h"
 #include "sampling/clock.h"
 
 namespace tierscope {
 namespace {
 
-constexpr int kMostPasses = 1 << 20;
+constexpr int kMaxPasses = 1 << 20;
 constexpr double kTrialSeconds = 4e-3;  // Of each grid that is tried.
 // From here on a pass outlasts a launch by so much that passes can be launches.
 constexpr std::size_t kLargeArray = std::size_t{256} << 20;
-
-struct Streaming {
-  const GpuMemorySpec& spec;
-  std::vector<GpuBytes> memory;
-  GpuBytes sum;
-  StreamArrays arrays;
-  Stream stream;
-  Event start;
-  Event end;
-  int blocks = 1;
-  int passes = 1;
-  unsigned long long expected_sum = 0;  // Of all reads so far.
-  std::vector<double> seconds{};
-};
 
 // Arrays that an operation goes over, each once.
 int arrays_of(GpuOperation operation) {
@@ -63,156 +47,191 @@ double bytes_per_pass(const GpuMemorySpec& spec, const StreamArrays& arrays) {
   return static_cast<double>(arrays.count * sizeof(double)) * arrays_of(spec.operation);
 }
 
-Streaming set_up(const GpuMemorySpec& spec) {
-  Streaming run{.spec = spec,
-                .memory = {},
-                .sum = make_gpu_bytes(spec.gpu, sizeof(unsigned long long)),
-                .arrays = {},
-                .stream = make_stream(spec.gpu),
-                .start = make_event(spec.gpu),
-                .end = make_event(spec.gpu)};
-  const GpuOperation operation = spec.operation;
-  const bool reads = operation == GpuOperation::kRead;
-  const bool writes = operation == GpuOperation::kWrite || operation == GpuOperation::kRandom;
-  const bool third = operation == GpuOperation::kAdd || operation == GpuOperation::kTriad;
-  const auto allocate = [&](bool needed) -> double* {
-    if (!needed) return nullptr;
-    run.memory.push_back(make_gpu_bytes(spec.gpu, spec.size));
-    return reinterpret_cast<double*>(run.memory.back().get());
-  };
-  run.arrays = {.a = allocate(!reads),
-                .b = allocate(!writes),
-                .c = allocate(third),
-                .count = spec.size / (2 * sizeof(double)) * 2,
-                .sum = reinterpret_cast<unsigned long long*>(run.sum.get()),
-                .access_size = spec.access_size,
-                .seed = 0};
-  check_cuda(cudaMemsetAsync(run.sum.get(), 0, sizeof(unsigned long long), run.stream.get()),
-             "clearing a sum");
-  fill_stream(run.arrays, operation, run.stream.get());
-  return run;
-}
-
-// Runs once, `passes` times over the arrays; returns bytes/s.
-double sample(Streaming& run) {
-  // A grid that does not fit the GPU at once works block after block: passes inside it would go
-  // over each block's own few kilobytes again, out of the L2. So it gets a launch for each pass.
-  const bool resident = run.blocks <= most_stream_blocks(run.spec.operation);
-  const int launches = resident ? 1 : run.passes;
-  check_cuda(cudaEventRecord(run.start.get(), run.stream.get()), "recording an event");
-  for (int i = 0; i < launches; ++i) {
-    launch_stream(run.arrays, run.spec.operation, resident ? run.passes : 1, run.blocks,
-                  run.stream.get());
-    ++run.arrays.seed;
-  }
-  check_cuda(cudaEventRecord(run.end.get(), run.stream.get()), "recording an event");
-  check_cuda(cudaStreamSynchronize(run.stream.get()), "waiting for a memory kernel");
-  if (run.spec.operation == GpuOperation::kRead) {
-    run.expected_sum +=
-        stream_read_sum(run.arrays.count) * static_cast<unsigned long long>(run.passes);
-  }
-  run.seconds.push_back(seconds_between(run.start, run.end));
-  return bytes_per_pass(run.spec, run.arrays) * run.passes / run.seconds.back();
-}
-
-void size_passes(Streaming& run, double sample_s) {
-  run.passes = 1;
-  while (run.passes < kMostPasses) {
-    sample(run);
-    const double took = run.seconds.back();
-    if (took >= sample_s) return;
-    const double factor = std::clamp(sample_s / took * 1.05, 1.0, 16.0);
-    run.passes = static_cast<int>(std::min<double>(kMostPasses, run.passes * factor + 1));
-  }
-}
-
-// Grids that fit the GPU at once, or parts of it, and one in which each thread works but once.
-std::string tune(Streaming& run, double sample_s) {
-  const int most = most_stream_blocks(run.spec.operation);
-  std::set<int> grids{std::max(1, most / 4), std::max(1, most / 2), most};
-  if (run.arrays.count * sizeof(double) >= kLargeArray) {
-    grids.insert(single_pass_blocks(run.arrays));
-  }
-  double best = 0;
-  int chosen = most;
-  for (const int grid : grids) {
-    run.blocks = grid;
-    size_passes(run, std::min(sample_s, kTrialSeconds));
-    const double rate = std::max(sample(run), sample(run));
-    if (rate > best) {
-      best = rate;
-      chosen = grid;
-    }
-  }
-  run.blocks = chosen;
-  size_passes(run, sample_s);
-  return fmt::format("grid of {} blocks, the fastest of {} sizes tried", chosen, grids.size());
-}
-
 unsigned long long read_back(const unsigned long long* memory) {
   unsigned long long value = 0;
   check_cuda(cudaMemcpy(&value, memory, sizeof value, cudaMemcpyDefault), "reading a sum back");
   return value;
 }
 
-std::string verify(Streaming& run) {
-  const unsigned long long sum = read_back(run.arrays.sum);
-  switch (run.spec.operation) {
+class Streaming final : public GpuStreaming {
+ public:
+  explicit Streaming(const GpuMemorySpec& spec) : spec_(spec) { require_gpu(spec.gpu); }
+
+  void begin(Team& team, bool fresh) override;
+  GpuSample sample() override;
+  void end(nlohmann::ordered_json& evidence) override;
+
+ private:
+  void take_arrays(Team& team, bool fresh);
+  void fill();
+  void size_passes(double sample_s);
+  std::string tune(double sample_s);
+  std::string verify();
+
+  const GpuMemorySpec spec_;
+  GpuBytes sum_;
+  Stream stream_;
+  Event start_;
+  Event end_;
+  StreamArrays arrays_{};
+  int blocks_ = 1;
+  int passes_ = 1;
+  std::optional<std::string> grid_;  // What to say of the grids that were tried.
+  // Of this visit.
+  std::optional<Observation> observation_;
+  std::vector<Buffer*> buffers_;
+  std::uint64_t passes_done_ = 0;
+  unsigned long long expected_sum_ = 0;  // Of all reads so far.
+};
+
+void Streaming::begin(Team& team, bool fresh) {
+  observation_.emplace(fmt::format("gpu:{} memory {} bytes", spec_.gpu, spec_.size),
+                       std::vector<int>{spec_.gpu}, spec_.gpu, spec_.common);
+  take_arrays(team, fresh);
+  if (!grid_) {
+    fill();
+    grid_ = tune(std::max(spec_.common.sample_s, shortest_sample()));
+  }
+  fill();  // What tuning, or the visit before, left proves nothing of the samples.
+  check_cuda(cudaStreamSynchronize(stream_.get()), "filling arrays");
+  observation_->restart();
+}
+
+void Streaming::take_arrays(Team& team, bool fresh) {
+  const GpuOperation operation = spec_.operation;
+  const bool reads = operation == GpuOperation::kRead;
+  const bool writes = operation == GpuOperation::kWrite || operation == GpuOperation::kRandom;
+  const bool third = operation == GpuOperation::kAdd || operation == GpuOperation::kTriad;
+  const int count = (reads ? 0 : 1) + (writes ? 0 : 1) + (third ? 1 : 0);
+  const MemoryPlace place{.gpu = spec_.gpu};
+  buffers_ = take_buffers(
+      std::vector<BufferWish>(static_cast<std::size_t>(count), {place, spec_.size, spec_.gpu}),
+      team, fresh);
+  if (!sum_) {
+    sum_ = make_gpu_bytes(spec_.gpu, sizeof(unsigned long long));
+    stream_ = make_stream(spec_.gpu);
+    start_ = make_event(spec_.gpu);
+    end_ = make_event(spec_.gpu);
+    arrays_.count = spec_.size / (2 * sizeof(double)) * 2;
+    arrays_.sum = reinterpret_cast<unsigned long long*>(sum_.get());
+    arrays_.access_size = spec_.access_size;
+  }
+  auto next = buffers_.begin();
+  const auto take = [&](bool needed) {
+    return needed ? reinterpret_cast<double*>((*next++)->data()) : nullptr;
+  };
+  arrays_.a = take(!reads);
+  arrays_.b = take(!writes);
+  arrays_.c = take(third);
+}
+
+// Sets up what is read, overwrites what is written, and clears the sum.
+void Streaming::fill() {
+  check_cuda(cudaMemsetAsync(sum_.get(), 0, sizeof(unsigned long long), stream_.get()),
+             "clearing a sum");
+  fill_stream(arrays_, spec_.operation, stream_.get());
+  expected_sum_ = 0;
+  passes_done_ = 0;
+}
+
+// Runs once, `passes_` times over the arrays.
+GpuSample Streaming::sample() {
+  // A grid that does not fit the GPU at once works block after block: passes inside it would go
+  // over each block's own few kilobytes again, out of the L2. So it gets a launch for each pass.
+  const bool resident = blocks_ <= most_stream_blocks(spec_.operation);
+  const int launches = resident ? 1 : passes_;
+  const double start = now_seconds();
+  check_cuda(cudaEventRecord(start_.get(), stream_.get()), "recording an event");
+  for (int i = 0; i < launches; ++i) {
+    launch_stream(arrays_, spec_.operation, resident ? passes_ : 1, blocks_, stream_.get());
+    ++arrays_.seed;
+  }
+  check_cuda(cudaEventRecord(end_.get(), stream_.get()), "recording an event");
+  check_cuda(cudaStreamSynchronize(stream_.get()), "waiting for a memory kernel");
+  passes_done_ += static_cast<unsigned>(passes_);
+  if (spec_.operation == GpuOperation::kRead) {
+    expected_sum_ += stream_read_sum(arrays_.count) * static_cast<unsigned long long>(passes_);
+  }
+  const double seconds = seconds_between(start_, end_);
+  return {.start_s = start,
+          .duration_s = seconds,
+          .values = {bytes_per_pass(spec_, arrays_) * passes_ / seconds}};
+}
+
+void Streaming::size_passes(double sample_s) {
+  passes_ = 1;
+  while (passes_ < kMaxPasses) {
+    const double took = sample().duration_s;
+    if (took >= sample_s) return;
+    const double factor = std::clamp(sample_s / took * 1.05, 1.0, 16.0);
+    passes_ = static_cast<int>(std::min<double>(kMaxPasses, passes_ * factor + 1));
+  }
+}
+
+// Grids that fit the GPU at once, or parts of it, and one in which each thread works but once.
+std::string Streaming::tune(double sample_s) {
+  const int resident = most_stream_blocks(spec_.operation);
+  std::set<int> grids{std::max(1, resident / 4), std::max(1, resident / 2), resident};
+  if (arrays_.count * sizeof(double) >= kLargeArray) {
+    grids.insert(single_pass_blocks(arrays_));
+  }
+  double best = 0;
+  int chosen = resident;
+  for (const int grid : grids) {
+    blocks_ = grid;
+    size_passes(std::min(sample_s, kTrialSeconds));
+    const double rate = std::max(sample().values.front(), sample().values.front());
+    if (rate > best) {
+      best = rate;
+      chosen = grid;
+    }
+  }
+  blocks_ = chosen;
+  size_passes(sample_s);
+  return fmt::format("grid of {} blocks, the fastest of {} sizes tried", chosen, grids.size());
+}
+
+std::string Streaming::verify() {
+  const unsigned long long sum = read_back(arrays_.sum);
+  switch (spec_.operation) {
     case GpuOperation::kRead:
-      if (sum != run.expected_sum) {
-        throw Failure(
-            fmt::format("what was read adds up to {:x}, not to {:x}", sum, run.expected_sum));
+      if (sum != expected_sum_) {
+        throw Failure(fmt::format("what was read adds up to {:x}, not to {:x}", sum, expected_sum_),
+                      Cause::kVerification);
       }
-      return fmt::format("the sum of all that {} passes read", run.seconds.size());
+      return fmt::format("the sum of all that {} passes read", passes_done_);
     case GpuOperation::kRandom:
-      if (sum != 0) throw Failure(fmt::format("{} random reads brought a wrong value", sum));
+      if (sum != 0) {
+        throw Failure(fmt::format("{} random reads returned a wrong value", sum),
+                      Cause::kVerification);
+      }
       return "each access's value";
     default:
       break;
   }
-  check_cuda(cudaMemset(run.arrays.sum, 0, sizeof(unsigned long long)), "clearing a count");
-  compare_stream(run.arrays, run.spec.operation, run.arrays.sum, nullptr);
-  const unsigned long long wrong = read_back(run.arrays.sum);
+  check_cuda(cudaMemset(arrays_.sum, 0, sizeof(unsigned long long)), "clearing a count");
+  compare_stream(arrays_, spec_.operation, arrays_.sum, nullptr);
+  const unsigned long long wrong = read_back(arrays_.sum);
   if (wrong != 0) {
-    throw Failure(fmt::format("{} of {} elements are wrong", wrong, run.arrays.count));
+    throw Failure(fmt::format("{} of {} elements are wrong", wrong, arrays_.count),
+                  Cause::kVerification);
   }
-  return fmt::format("{} elements, each compared on the GPU", run.arrays.count);
+  return fmt::format("{} elements, each compared on the GPU", arrays_.count);
+}
+
+void Streaming::end(nlohmann::ordered_json& evidence) {
+  observation_->stop_watching();
+  evidence["verified"] = verify();
+  evidence["region_bytes"] = buffers_.size() * spec_.size;
+  evidence["clock"] = kEventClock;
+  observation_->report(evidence, {*grid_});
+  observation_.reset();
 }
 
 }  // namespace
 
-Outcome measure_gpu_memory(const GpuMemorySpec& spec, Workspace&, const Progress& progress) {
-  require_gpu(spec.gpu);
-  const NamedRange range(fmt::format("gpu:{} memory {} bytes", spec.gpu, spec.size));
-  Trace trace(spec.common.trace);
-  const int cpu = spec.common.cpus.front();
-  const OnCpu on_cpu(cpu);
-  const OnGpu on(spec.gpu);
-  Monitor monitor({spec.gpu}, cpu);
-  Streaming run = set_up(spec);
-  const double sample_s = std::max(spec.common.sampling.sample_s, shortest_sample());
-  const std::string tuned = tune(run, sample_s);
-  monitor.restart();
-  const DisturbanceWatch watch({cpu});
-  Outcome outcome{
-      .metric = "bandwidth",
-      .unit = "B/s",
-      .sampled = take_samples(
-          spec.common.sampling, [&] { return sample(run); }, real_surroundings(progress)),
-      .figures = {},
-      .evidence = {}};
-  std::vector<std::string> notes{tuned};
-  nlohmann::ordered_json gpus = monitor.report(notes);
-  if (outcome.sampled.samples.empty()) return outcome;
-  add_sampling_evidence(outcome.evidence, outcome.sampled, watch);
-  outcome.evidence["verified"] = verify(run);
-  outcome.evidence["region_bytes"] = run.memory.size() * spec.size;
-  outcome.evidence["sample_ns"] = estimate_median(run.seconds).median * 1e9;
-  outcome.evidence["clock"] = "CUDA events, about 0.5 us steps";
-  outcome.evidence["gpus"] = std::move(gpus);
-  for (const std::string& note : notes) outcome.evidence["notes"].push_back(note);
-  if (spec.common.trace) outcome.evidence["trace"] = trace.report();
-  return outcome;
+std::unique_ptr<GpuStreaming> make_gpu_streaming(const GpuMemorySpec& spec) {
+  return std::make_unique<Streaming>(spec);
 }
 
 }  // namespace tierscope

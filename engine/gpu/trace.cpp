@@ -145,7 +145,7 @@ nlohmann::ordered_json describe(const Key& key, Series& series) {
 Trace::Trace(bool wanted) {
   if (!wanted) return;
   if (!cupti().missing.empty()) {
-    throw Unavailable("no trace without CUPTI: " + cupti().missing,
+    throw Unavailable(Cause::kTool, "no trace without CUPTI: " + cupti().missing,
                       "install the CUDA toolkit, or name the library's folder in TIERSCOPE_CUPTI");
   }
   {
@@ -157,7 +157,7 @@ Trace::Trace(bool wanted) {
   if (!registered) throw Failure("CUPTI took no callbacks");
   for (const CUpti_ActivityKind kind : kKinds) {
     if (cupti().enable(kind) != CUPTI_SUCCESS) {
-      throw Unavailable("CUPTI refuses to trace",
+      throw Unavailable(Cause::kTool, "CUPTI refuses to trace",
                         "end other profilers; in a container, allow tracing");
     }
   }

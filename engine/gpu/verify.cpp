@@ -14,7 +14,7 @@ namespace {
 // all, and the comparison always runs on the GPU.
 constexpr std::size_t kScratch = std::size_t{64} << 20;
 constexpr std::size_t kScratchAndResult = kScratch + sizeof(Mismatch);
-constexpr std::uint64_t kSpoilt = 0xdead;  // Seed of what must not be there.
+constexpr std::uint64_t kPoison = 0xdead;  // Seed of what must not be there.
 
 }  // namespace
 
@@ -57,7 +57,7 @@ Mismatch Verifier::compare(const Buffer& buffer, const Transfer& transfer, const
 }
 
 Pattern Verifier::expected(std::size_t transfer) const {
-  Pattern pattern{.seed = transfer + 1, .other = kSpoilt, .offset = spec_.offset};
+  Pattern pattern{.seed = transfer + 1, .other = kPoison, .offset = spec_.offset};
   if (spec_.row_bytes != 0) {
     pattern.row_bytes = spec_.row_bytes;
     pattern.pitch = spec_.pitch;
@@ -65,17 +65,16 @@ Pattern Verifier::expected(std::size_t transfer) const {
   return pattern;
 }
 
-void Verifier::fill() {
+void Verifier::fill_sources() {
   for (std::size_t i = 0; i < spec_.transfers.size(); ++i) {
     fill(*buffers_[2 * i], spec_.transfers[i], {.seed = i + 1});
   }
-  spoil();
 }
 
-void Verifier::spoil() {
+void Verifier::poison_destinations() {
   for (std::size_t i = 0; i < spec_.transfers.size(); ++i) {
     if (buffers_[2 * i] == buffers_[2 * i + 1]) continue;
-    fill(*buffers_[2 * i + 1], spec_.transfers[i], {.seed = kSpoilt});
+    fill(*buffers_[2 * i + 1], spec_.transfers[i], {.seed = kPoison});
   }
 }
 
@@ -85,9 +84,10 @@ std::string Verifier::verify() {
     const Buffer& destination = *buffers_[2 * i + 1];
     const Mismatch mismatch = compare(destination, spec_.transfers[i], expected(i));
     if (mismatch.bytes != 0) {
-      throw Failure(fmt::format(
-          "{} of {} bytes that {} brought to its destination are wrong, the first {} bytes in",
-          mismatch.bytes, destination.size(), spec_.transfers[i].name, mismatch.first));
+      throw Failure(
+          fmt::format("{} of {} bytes at the destination of {} are wrong, the first at byte {}",
+                      mismatch.bytes, destination.size(), spec_.transfers[i].name, mismatch.first),
+          Cause::kVerification);
     }
     bytes += destination.size();
   }

@@ -1,4 +1,4 @@
-// Fills what is to be copied, spoils where it is to go, and compares afterwards.
+// Fills what is to be copied, overwrites where it is to go, and compares afterwards.
 #pragma once
 
 #include <memory>
@@ -16,9 +16,9 @@ class Verifier {
   // `buffers`: source and destination of each transfer in turn, one and the same for prefetches.
   Verifier(const GpuCopySpec& spec, const std::vector<Buffer*>& buffers);
 
-  void fill();
-  // The destinations once more: nothing of what was moved so far is left.
-  void spoil();
+  void fill_sources();
+  // Nothing of what was moved so far is left at the destinations.
+  void poison_destinations();
 
   // Compares every byte of every destination, those between rows and before the offset too, on the
   // transfer's GPU. Returns what was compared; throws Failure at a difference.

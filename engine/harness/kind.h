@@ -1,6 +1,6 @@
 // What a kind of measurement gives the harness: series of rows, and evidence.
 //
-// The harness (visits.h) has the only measuring loop. It opens a measurement's state, takes rows for
+// The harness (visit.h) has the only measuring loop. It opens a measurement's state, takes rows for
 // as long as the visit lasts, and lets the state say what was observed. A kind has no loop over
 // samples, no warm-up, no stopping rule and no statistics.
 #pragma once
@@ -29,7 +29,7 @@ struct Row {
   double start_s;              // Seconds of now_seconds().
   double duration_s;           // Of what is counted.
   std::vector<double> values;  // One for each column; NaN where there is none.
-  double lost_share = 0;       // Of that time, the most that others took from a watched thread: 0..1.
+  double lost_share = 0;  // Of that time, the most that others took from a watched thread: 0..1.
 };
 
 struct Series {

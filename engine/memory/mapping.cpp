@@ -18,7 +18,8 @@ constexpr int kHugetlbSizeShift = 26;  // MAP_HUGE_SHIFT
 
 [[noreturn]] void refuse(std::size_t bytes, int error) {
   throw Unavailable(
-      fmt::format("{} bytes of address space cannot be had: {}", bytes, std::strerror(error)),
+      Cause::kMemory,
+      fmt::format("{} bytes of address space cannot be reserved: {}", bytes, std::strerror(error)),
       "raise `ulimit -v`, or look at vm.overcommit_memory and at hugetlb reservations");
 }
 

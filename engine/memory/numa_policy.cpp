@@ -34,6 +34,7 @@ void check_error(const char* call) {
   }
   if (nodes_with_memory().size() == 1) return;
   throw Unavailable(
+      Cause::kPermission,
       fmt::format("memory cannot be placed on a node: {} is not permitted ({})", call,
                   std::strerror(error)),
       "allow mbind, set_mempolicy and move_pages in the container's seccomp profile, for example "

@@ -124,7 +124,8 @@ void verify_placement(const Placement& placement, std::size_t unit_bytes,
   for (const auto& [node, count] : report.pages) total += count;
   if (report.absent_pages != 0) {
     throw Failure(fmt::format("{} of {} pages of {} bytes are no longer in memory",
-                              report.absent_pages, total, report.page_bytes));
+                              report.absent_pages, total, report.page_bytes),
+                  Cause::kPlacement);
   }
   if (placement.policy == Policy::kPreferred) return;
 
@@ -149,7 +150,8 @@ void verify_placement(const Placement& placement, std::size_t unit_bytes,
   }
   if (!right) {
     throw Failure(
-        fmt::format("pages of {} bytes are not on the nodes asked for{}", report.page_bytes, text));
+        fmt::format("pages of {} bytes are not on the nodes asked for{}", report.page_bytes, text),
+        Cause::kPlacement);
   }
 }
 

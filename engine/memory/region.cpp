@@ -38,7 +38,8 @@ void fault_in(std::byte* start, std::size_t bytes) {
     if (errno == EINTR || errno == EAGAIN) continue;
     if (errno == EINVAL) return touch(start, bytes);
     throw Unavailable(
-        fmt::format("memory ran short while {} bytes were being populated: {}", bytes,
+        Cause::kMemory,
+        fmt::format("memory ran out while {} were being populated: {}", size_text(bytes),
                     std::strerror(errno)),
         "another process took it at the same moment: try again, or ask for a smaller size");
   }

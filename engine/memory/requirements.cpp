@@ -22,12 +22,6 @@ constexpr std::size_t kGiB = std::size_t{1} << 30;
 constexpr const char* kKernelWeights = "/sys/kernel/mm/mempolicy/weighted_interleave";
 constexpr const char* kThp = "/sys/kernel/mm/transparent_hugepage";
 
-std::string size_text(std::size_t bytes) {
-  if (bytes >= kGiB) return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / kGiB);
-  if (bytes >= kMiB) return fmt::format("{:.2f} MiB", static_cast<double>(bytes) / kMiB);
-  return fmt::format("{} bytes", bytes);
-}
-
 bool contains(const std::vector<int>& numbers, int number) {
   return std::find(numbers.begin(), numbers.end(), number) != numbers.end();
 }
@@ -41,13 +35,14 @@ void require_nodes(const Placement& placement) {
   for (const NodeShare& share : placement.nodes) {
     if (!contains(online, share.node)) {
       const char* state = contains(possible_nodes(), share.node) ? "is offline" : "does not exist";
-      throw Unavailable(fmt::format("node {} {}", share.node, state), choose);
+      throw Unavailable(Cause::kNode, fmt::format("node {} {}", share.node, state), choose);
     }
     if (!contains(with_memory, share.node)) {
-      throw Unavailable(fmt::format("node {} has no memory", share.node), choose);
+      throw Unavailable(Cause::kNode, fmt::format("node {} has no memory", share.node), choose);
     }
     if (!contains(allowed, share.node)) {
       throw Unavailable(
+          Cause::kNode,
           fmt::format("node {} is outside this process's cpuset, which allows memory of node {}",
                       share.node, fmt::join(allowed, ",")),
           fmt::format("add {} to the cgroup's cpuset.mems", share.node));
@@ -63,11 +58,13 @@ void require_thp() {
   const bool inherits = own_text.empty() || own_text.find("[inherit]") != std::string::npos;
   const std::string path = inherits ? fmt::format("{}/enabled", kThp) : own;
   if (read_text(path).find("[never]") != std::string::npos) {
-    throw Unavailable(fmt::format("transparent huge pages are switched off ({} says never)", path),
+    throw Unavailable(Cause::kPages,
+                      fmt::format("transparent huge pages are switched off ({} says never)", path),
                       fmt::format("echo madvise | sudo tee {}", path));
   }
   if (prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) == 1) {
     throw Unavailable(
+        Cause::kPages,
         "transparent huge pages are switched off for this process (prctl PR_SET_THP_DISABLE)",
         "start tierscope outside the service or container that sets it, or use base pages");
   }
@@ -75,7 +72,8 @@ void require_thp() {
 
 void require_kernel_weights(const Placement& placement) {
   if (access(kKernelWeights, F_OK) != 0) {
-    throw Unavailable("this kernel has no weighted interleave (Linux 6.9 and later have it)",
+    throw Unavailable(Cause::kKernel,
+                      "this kernel has no weighted interleave (Linux 6.9 and later have it)",
                       "use mechanism user, which works on every kernel");
   }
   std::vector<std::string> differences;
@@ -89,7 +87,8 @@ void require_kernel_weights(const Placement& placement) {
     commands.push_back(fmt::format("echo {} | sudo tee {}", share.weight, path));
   }
   if (differences.empty()) return;
-  throw Unavailable(fmt::format("the kernel's interleave weights, which are machine-wide, are not "
+  throw Unavailable(Cause::kKernel,
+                    fmt::format("the kernel's interleave weights, which are machine-wide, are not "
                                 "those asked for: {}",
                                 fmt::join(differences, "; ")),
                     fmt::format("{}; or use mechanism user", fmt::join(commands, " && ")));
@@ -101,7 +100,8 @@ void require_cgroup(const std::string& resource, std::size_t bytes) {
   const auto room = cgroup_room(resource);
   if (!room || needed <= room->available) return;
   throw Unavailable(
-      fmt::format("the cgroup's limit of {} leaves {}; {} are needed ({})", size_text(room->limit),
+      Cause::kMemory,
+      fmt::format("cgroup {} limit {}, {} left; {} needed ({})", resource, size_text(room->limit),
                   size_text(room->available), size_text(needed), room->file),
       "ask for a smaller size, or raise the limit");
 }
@@ -114,7 +114,8 @@ std::size_t free_bytes(int node) {
 
 void require_free(const std::string& where, std::size_t free, std::size_t needed) {
   if (needed <= free) return;
-  throw Unavailable(fmt::format("{} can give {} beyond its reserve; {} are needed", where,
+  throw Unavailable(Cause::kMemory,
+                    fmt::format("{} has {} available beyond its reserve; {} needed", where,
                                 size_text(free), size_text(needed)),
                     "ask for a smaller size, or free memory there");
 }
@@ -128,7 +129,8 @@ struct Pool {
 Pool read_pool(int node, std::size_t page_bytes) {
   const std::string directory = hugetlb_pool(node, page_bytes);
   if (access(directory.c_str(), F_OK) != 0) {
-    throw Unavailable(fmt::format("this kernel has no hugetlb pages of {}", size_text(page_bytes)),
+    throw Unavailable(Cause::kPages,
+                      fmt::format("this kernel has no hugetlb pages of {}", size_text(page_bytes)),
                       "use another kind of pages");
   }
   const auto number = [](const std::string& path) {
@@ -146,7 +148,8 @@ void require_pool(const std::string& where, const Pool& pool, std::size_t needed
                   std::size_t page_bytes) {
   if (needed <= pool.free) return;
   throw Unavailable(
-      fmt::format("{} has {} free hugetlb pages of {}; {} are needed", where, pool.free,
+      Cause::kPages,
+      fmt::format("{} has {} free hugetlb pages of {}; {} needed", where, pool.free,
                   size_text(page_bytes), needed),
       fmt::format("echo {} | sudo tee {}", pool.pages + needed - pool.free, pool.file));
 }

@@ -6,7 +6,9 @@
 
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <map>
+#include <utility>
 
 #include "errors.h"
 
@@ -62,6 +64,20 @@ std::vector<int> parse_number_list(std::string_view text) {
   return numbers;
 }
 
+std::string size_text(std::size_t bytes) {
+  constexpr std::array<std::pair<std::size_t, const char*>, 4> kUnits{
+      {{std::size_t{1} << 40, "TiB"},
+       {std::size_t{1} << 30, "GiB"},
+       {std::size_t{1} << 20, "MiB"},
+       {std::size_t{1} << 10, "KiB"}}};
+  for (const auto& [unit, name] : kUnits) {
+    if (bytes < unit) continue;
+    const double tenths = std::round(10 * static_cast<double>(bytes) / static_cast<double>(unit));
+    return fmt::format("{} {}", tenths / 10, name);
+  }
+  return fmt::format("{} bytes", bytes);
+}
+
 std::size_t base_page_bytes() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
 
 std::size_t page_bytes(Pages pages) {
@@ -71,7 +87,9 @@ std::size_t page_bytes(Pages pages) {
     case Pages::kThp: {
       const auto size =
           leading_number(read_text("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size"));
-      if (!size) throw Unavailable("this kernel has no transparent huge pages", "use base pages");
+      if (!size)
+        throw Unavailable(Cause::kPages, "this kernel has no transparent huge pages",
+                          "use base pages");
       return *size;
     }
     case Pages::kHuge2M:

@@ -19,6 +19,9 @@ std::string read_text(const std::string& path);
 // "0-2,5" -> {0, 1, 2, 5}, as the kernel writes sets of CPUs and nodes. Pure.
 std::vector<int> parse_number_list(std::string_view text);
 
+// A number of bytes for messages: "256 GiB", "255.8 GiB", "640 bytes". Pure.
+std::string size_text(std::size_t bytes);
+
 // The kernel's ordinary page in bytes.
 std::size_t base_page_bytes();
 

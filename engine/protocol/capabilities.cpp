@@ -6,10 +6,9 @@
 #include <sstream>
 
 #include "access/kernel.h"
-#include "benches/bench.h"
 #include "gpu/devices.h"
 #include "memory/traffic_counters.h"
-#include "protocol/plan.h"
+#include "protocol/plan_parts.h"
 #include "sampling/clock.h"
 #include "threads/affinity.h"
 
@@ -92,9 +91,12 @@ ordered_json gpu() {
     return fmt::format("{}.{}", number / 1000, number % 1000 / 10);
   };
   if (found.devices > 0) {
-    return present("gpu",
-                   fmt::format("{} GPUs, CUDA runtime {}, driver takes CUDA {}", found.devices,
-                               version(found.runtime), version(found.driver)));
+    ordered_json gpus =
+        present("gpu", fmt::format("{} GPUs, CUDA runtime {}, driver for CUDA {}", found.devices,
+                                   version(found.runtime), version(found.driver)));
+    gpus["versions"] = {{"cuda_runtime", version(found.runtime)},
+                        {"cuda_driver", version(found.driver)}};
+    return gpus;
   }
   if (!found.built) return absent("gpu", found.error, "build without TIERSCOPE_CUDA=0");
   return absent("gpu", found.error,
@@ -105,13 +107,13 @@ ordered_json gpu() {
 
 }  // namespace
 
-ordered_json capabilities() {
+ordered_json capabilities(std::span<const std::string> kinds) {
   ordered_json list = ordered_json::array();
   const std::size_t cpus = allowed_cpus().size();
-  for (const Kind& kind : kinds()) {
-    if (kind.name.starts_with("gpu")) continue;  // One line for all of them, below.
-    list.push_back(present(std::string(kind.name),
-                           fmt::format("{} {} may be used", cpus, cpus == 1 ? "CPU" : "CPUs")));
+  for (const std::string& kind : kinds) {
+    if (kind.starts_with("gpu")) continue;  // One line for all of them, below.
+    list.push_back(
+        present(kind, fmt::format("{} {} may be used", cpus, cpus == 1 ? "CPU" : "CPUs")));
   }
   list.push_back(present("clock", describe_clock()));
   list.push_back(transparent_huge_pages());

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <span>
+#include <string>
 
 namespace tierscope {
 
 // As Capabilities in src/tierscope/model/event.py.
-nlohmann::ordered_json capabilities();
+// `kinds` are the names of the kinds of measurement that this build has.
+nlohmann::ordered_json capabilities(std::span<const std::string> kinds);
 
 }  // namespace tierscope

@@ -1,18 +1,34 @@
-// The events that go out on stdout; their schema is src/tierscope/model/schema/event.schema.json.
+// The events that go out on stdout, one JSON object a line; their schema is
+// src/tierscope/model/schema/event.schema.json.
 #pragma once
 
+#include <stdexcept>
 #include <string>
+#include <string_view>
 
-#include "benches/bench.h"
+#include "errors.h"
 
-namespace tierscope::events {
+namespace tierscope {
 
-// Each writes one line and flushes it.
+// stdout cannot be written, so nobody would learn what is measured.
+class OutputError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+namespace events {
+
+// Each writes one line and flushes it; throws OutputError.
 void started(const std::string& id);
-void progress(const std::string& id, double elapsed_s, std::size_t n, double estimate);
-void result(const std::string& id, const Outcome& outcome);
-void skipped(const std::string& id, const std::string& reason, const std::string& remedy);
-void failed(const std::string& id, const std::string& reason);
+// `rows` of the visit so far; `latest` is the first column of the last row.
+void progress(const std::string& id, double elapsed_s, std::size_t rows, double latest);
+void skipped(const std::string& id, Cause cause, const std::string& reason,
+             const std::string& remedy);
+void failed(const std::string& id, Cause cause, const std::string& reason);
 void finished(bool interrupted);
 
-}  // namespace tierscope::events
+// An event that is made elsewhere, without its newline.
+void write_line(std::string_view line);
+
+}  // namespace events
+}  // namespace tierscope

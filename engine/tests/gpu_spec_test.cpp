@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "harness/plan.h"
 #include "protocol/object_reader.h"
-#include "protocol/plan.h"
 
 namespace tierscope {
 namespace {
@@ -58,7 +58,7 @@ json latency() {
 }
 
 void parse(const json& measurement) {
-  parse_plan(json{{"version", 1}, {"measurements", json::array({measurement})}}.dump());
+  parse_plan({{"version", 2}, {"measurements", json::array({measurement})}});
 }
 
 void refuse(const json& measurement, const std::string& where) {
@@ -91,7 +91,19 @@ TEST(GpuSpec, RefusesACopyFromHostToHost) {
   refuse(plan, "destination");
 }
 
-TEST(GpuSpec, RefusesPageableMemoryBesideOthers) {
+TEST(GpuSpec, TakesCallLatencyOfOneTransferAndStreamOnly) {
+  json plan = copy();
+  plan["call_latency"] = true;
+  parse(plan);
+  plan["transfers"][0]["streams"] = 2;
+  refuse(plan, "call_latency");
+  plan["transfers"] = json::array({transfer(host(), gpu(0)), transfer(gpu(0), host())});
+  refuse(plan, "call_latency");
+  plan["transfers"] = json::array({transfer(host("managed"), gpu(0), "sm")});
+  refuse(plan, "call_latency");
+}
+
+TEST(GpuSpec, RefusesPageableMemoryConcurrentWithOthers) {
   json plan = copy();
   plan["transfers"] = json::array({transfer(host("pageable"), gpu(0)), transfer(gpu(0), host())});
   refuse(plan, "transfers");

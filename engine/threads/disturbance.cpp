@@ -45,21 +45,4 @@ double stolen_seconds(std::span<const int> cpus) {
   return ticks / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
-DisturbanceWatch::DisturbanceWatch(std::vector<int> cpus)
-    : cpus_(std::move(cpus)),
-      start_(now_seconds()),
-      stolen_at_start_(stolen_seconds(cpus_)),
-      stolen_(stolen_at_start_) {}
-
-void DisturbanceWatch::note(double lost_share) {
-  const double stolen = stolen_seconds(cpus_);
-  last_disturbed_ = lost_share > kDisturbedShare || stolen > stolen_;
-  stolen_ = stolen;
-}
-
-double DisturbanceWatch::steal_share() const {
-  return (stolen_ - stolen_at_start_) /
-         ((now_seconds() - start_) * static_cast<double>(cpus_.size()));
-}
-
 }  // namespace tierscope

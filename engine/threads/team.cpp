@@ -27,7 +27,8 @@ void pin_to(pthread_t thread, int cpu) {
   CPU_ZERO_S(bytes, set.get());
   CPU_SET_S(static_cast<std::size_t>(cpu), bytes, set.get());
   if (pthread_setaffinity_np(thread, bytes, set.get()) != 0) {
-    throw Unavailable(fmt::format("no thread can run on CPU {}: it is offline, does not exist or "
+    throw Unavailable(Cause::kCpu,
+                      fmt::format("no thread can run on CPU {}: it is offline, does not exist or "
                                   "lies outside this process's cpuset",
                                   cpu),
                       "name CPUs out of `taskset -cp $$`, or widen the cgroup's cpuset.cpus");
@@ -44,7 +45,8 @@ Team::Team(std::span<const int> cpus) : cpus_(cpus.begin(), cpus.end()) {
     }
   } catch (const std::system_error& error) {
     stop();
-    throw Unavailable(fmt::format("thread {} of {} cannot be started: {}", threads_.size() + 1,
+    throw Unavailable(Cause::kCpu,
+                      fmt::format("thread {} of {} cannot be started: {}", threads_.size() + 1,
                                   size(), error.what()),
                       "raise `ulimit -u` or the cgroup's pids.max");
   } catch (...) {

@@ -216,7 +216,7 @@ def test_a_set_is_named_by_its_ends_and_has_its_limit() -> None:
 
 def test_latencies_are_not_said_to_lack_a_link_s_rate() -> None:
     run = synthetic.run(synthetic.latency_measurements(synthetic.Maker()))
-    assert sentences(run, VIEWS)[1].endswith("times have no theoretical limit here.")
+    assert sentences(run, VIEWS)[1].endswith("only bandwidths have a theoretical limit here.")
 
 
 def test_a_run_that_is_all_right_has_no_warnings() -> None:

@@ -8,9 +8,10 @@ from topology_machines import GPU_CLASS, NVIDIA, NVME_CLASS, FakeNvml, Sysfs, fa
 
 from tierscope.model.endpoint import parse_endpoint
 from tierscope.model.errors import UserError
+from tierscope.model.path import HopRole
 from tierscope.model.path import Path as Way
 from tierscope.model.run import Limit
-from tierscope.model.topology import Dimm, NodeKind, Topology
+from tierscope.model.topology import Dax, Dimm, NodeKind, Topology
 from tierscope.topology.discover import discover
 from tierscope.topology.paths import find_path, path_limit
 
@@ -42,7 +43,11 @@ def gpu_at_x8_of_x16(sysfs: Sysfs, speed: float = 16.0) -> Topology:
 
 
 def test_narrow_gpu_link_is_named_with_its_slot_and_its_share(sysfs: Sysfs) -> None:
-    found = limit(gpu_at_x8_of_x16(sysfs), "node:0", "gpu:0")
+    path = way(gpu_at_x8_of_x16(sysfs), "node:0", "gpu:0")
+    found = path.limit
+    assert found is not None
+    assert found.degraded
+    assert path.hops[0].shortfall == "half of what the GPU can do"
     assert found.link == "PCIe 4.0 x8 at 0000:17:00.0, slot is x16: half of what the GPU can do"
     assert found.value == pytest.approx(15.754e9, rel=1e-4)
 
@@ -107,8 +112,19 @@ def test_gpu_to_drive_under_one_switch_never_leaves_it(tmp_path: Path) -> None:
     sysfs = Sysfs(tmp_path)
     sysfs.mount("/data", "nvme2n1")
     topology = discover(tmp_path, machines.FakeNvml([fake_gpu("34")]))
-    names = [hop.name for hop in way(topology, "gpu:0", "file:/data").hops]
-    assert names == ["gpu:0", "switch 0000:32:00.0", "nvme2n1"]
+    hops = way(topology, "gpu:0", "file:/data").hops
+    assert [hop.name for hop in hops] == ["gpu:0", "switch 0000:32:00.0", "nvme2n1"]
+    assert [hop.role for hop in hops] == [HopRole.LINK, HopRole.SWITCH, HopRole.LINK]
+    assert hops == way(topology, "gpu:0", "dev:/dev/nvme2n1").hops
+    assert not any(hop.limit.degraded for hop in hops if hop.limit)
+
+
+def test_a_dax_device_is_memory_on_its_node(sysfs: Sysfs) -> None:
+    device = Dax(name="dax0.0", size_bytes=1 << 30, node=1, mode="devdax")
+    topology = discover(sysfs.root).model_copy(update={"dax": [device]})
+    hops = way(topology, "node:0", "dax:/dev/dax0.0").hops
+    assert [hop.role for hop in hops] == [HopRole.INTERCONNECT, HopRole.MEMORY]
+    assert hops[1].name == "dax0.0"
 
 
 def test_gpus_joined_by_nvlink_do_not_go_over_pcie(tmp_path: Path) -> None:
@@ -192,6 +208,9 @@ def test_cxl_node_is_limited_by_its_devices_link_less_flits(sysfs: Sysfs) -> Non
         ("gpu:3", "node:0", "gpu:3 is not a GPU"),
         ("file:/data", "node:0", "issues no accesses"),
         ("node:0", "cpus:1", "holds no data"),
+        ("node:0", "dev:/dev/nvme9n1", "is not a block device"),
+        ("gpu:0", "dev:/dev/nvme9n1", "gpu:0 is not a GPU"),
+        ("node:0", "dax:/dev/dax9.0", "is not a DAX device"),
     ],
 )
 def test_endpoints_that_cannot_be_are_named(

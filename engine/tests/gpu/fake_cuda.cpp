@@ -14,8 +14,10 @@
 
 #include "gpu/chase_kernels.h"
 #include "gpu/copy_kernels.h"
+#include "gpu/cupti.h"
 #include "gpu/gate.h"
 #include "gpu/pattern.h"
+#include "gpu/stream_kernels.h"
 
 namespace tierscope::fake_cuda {
 namespace {
@@ -56,6 +58,7 @@ struct State {
   std::set<FakeStream*> streams{};
   std::map<int, Engine> engines{};
   std::map<const std::byte*, std::pair<std::size_t, int>> memory{};  // Size and place, by start.
+  int allocations = 0;
 };
 
 State& state() {
@@ -150,6 +153,7 @@ cudaError_t allocate(void** memory, std::size_t bytes, int place) {
   constexpr std::size_t kPage = 4096;
   *memory = std::aligned_alloc(kPage, (bytes + kPage - 1) / kPage * kPage);
   std::memset(*memory, 1, bytes);
+  ++state().allocations;
   state().memory[static_cast<std::byte*>(*memory)] = {bytes, place};
   return cudaSuccess;
 }
@@ -168,6 +172,8 @@ void set(const Machine& machine) {
   state().now = 0;
   state().engines.clear();
 }
+
+int allocations() { return state().allocations; }
 
 }  // namespace tierscope::fake_cuda
 
@@ -192,7 +198,7 @@ cudaError_t cudaSetDevice(int gpu) {
   return cudaSuccess;
 }
 cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
-  *can = 1;
+  *can = state().machine.peers ? 1 : 0;
   return cudaSuccess;
 }
 cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) { return cudaSuccess; }
@@ -221,8 +227,8 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   return cudaSuccess;
 }
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
-  *free = *total = std::size_t{16} << 30;
-  return cudaSuccess;
+  *free = *total = state().machine.free_bytes;
+  return state().machine.context_is_lost ? cudaErrorIllegalAddress : cudaSuccess;
 }
 cudaError_t cudaGetLastError() { return cudaSuccess; }
 const char* cudaGetErrorName(cudaError_t) { return "an error"; }
@@ -293,6 +299,7 @@ cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpy
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind,
                             cudaStream_t stream) {
+  if (state().machine.copy_error != cudaSuccess) return state().machine.copy_error;
   add(stream, {.act = [=](double) { copy(to, from, bytes); },
                .seconds = static_cast<double>(bytes) / state().machine.copy_engine,
                .engine = engine_of(stream_of(stream), to, from)});
@@ -347,6 +354,7 @@ std::uint32_t walk(const Chase& chase) {
 // Of a cycle that an L1 holds: it misses once in each slot.
 void add_chase(const Chase& chase, cudaStream_t stream, std::function<void()> more) {
   const Machine& machine = state().machine;
+  machine.launched(1);
   std::size_t slots = 1;
   const std::byte* at = chase.start;
   for (std::memcpy(&at, at, sizeof at); at != chase.start; ++slots) {
@@ -397,12 +405,14 @@ int single_pass_copy_blocks(std::size_t) { return 1024; }
 int most_exchange_blocks() { return 64; }
 int most_bulk_blocks() { return 64; }
 bool has_bulk_copy(int major) { return major >= 9; }
-void launch_copy(std::byte* to, const std::byte* from, std::size_t bytes, int passes, int,
+void launch_copy(std::byte* to, const std::byte* from, std::size_t bytes, int passes, int blocks,
                  cudaStream_t stream) {
+  state().machine.launched(blocks);
   add_kernel(stream, bytes * static_cast<std::size_t>(passes), [=] { copy(to, from, bytes); });
 }
 void launch_exchange(const CopyEnds& there, const CopyEnds& back, std::size_t bytes, int passes,
-                     int, cudaStream_t stream) {
+                     int blocks, cudaStream_t stream) {
+  state().machine.launched(blocks);
   add_kernel(stream, bytes * static_cast<std::size_t>(passes), [=] {
     copy(there.to, there.from, bytes);
     copy(back.to, back.from, bytes);
@@ -426,6 +436,85 @@ void launch_chase(const Chase& chase, cudaStream_t stream) {
 void launch_bulk_chase(const Chase& chase, cudaStream_t stream) { launch_chase(chase, stream); }
 void launch_chase_on(const Chase& chase, int, int, unsigned* ran, cudaStream_t stream) {
   add_chase(chase, stream, [ran] { *ran = 1; });
+}
+
+namespace {
+
+double b_at(std::size_t i) { return static_cast<double>(i % 1024 + 1); }
+double c_at(std::size_t i) { return static_cast<double>(i % 512 + 2); }
+
+double result_at(GpuOperation operation, double b, double c) {
+  switch (operation) {
+    case GpuOperation::kWrite:
+      return kStreamScalar;
+    case GpuOperation::kScale:
+      return kStreamScalar * b;
+    case GpuOperation::kAdd:
+      return b + c;
+    case GpuOperation::kTriad:
+      return b + kStreamScalar * c;
+    default:
+      return b;
+  }
+}
+
+// Reads are added up, one pass after the other; what writes leave is the same after each.
+void work(const StreamArrays& arrays, GpuOperation operation, int passes) {
+  for (std::size_t i = 0; i < arrays.count && operation != GpuOperation::kRandom; ++i) {
+    if (operation == GpuOperation::kRead) {
+      std::uint64_t bits = 0;
+      std::memcpy(&bits, arrays.b + i, sizeof bits);
+      *arrays.sum += bits * static_cast<unsigned>(passes);
+    } else {
+      const double b = arrays.b == nullptr ? 0 : arrays.b[i];
+      arrays.a[i] = result_at(operation, b, arrays.c == nullptr ? 0 : arrays.c[i]);
+    }
+  }
+}
+
+}  // namespace
+
+void fill_stream(const StreamArrays& arrays, GpuOperation, cudaStream_t stream) {
+  add(stream, {.act = [arrays](double) {
+        for (std::size_t i = 0; i < arrays.count; ++i) {
+          if (arrays.a != nullptr) arrays.a[i] = -1;
+          if (arrays.b != nullptr) arrays.b[i] = b_at(i);
+          if (arrays.c != nullptr) arrays.c[i] = c_at(i);
+        }
+      }});
+}
+int most_stream_blocks(GpuOperation) { return 64; }
+int single_pass_blocks(const StreamArrays&) { return 1024; }
+void launch_stream(const StreamArrays& arrays, GpuOperation operation, int passes, int blocks,
+                   cudaStream_t stream) {
+  state().machine.launched(blocks);
+  const int touched = (arrays.a != nullptr) + (arrays.b != nullptr) + (arrays.c != nullptr);
+  add_kernel(stream, arrays.count * sizeof(double) * static_cast<std::size_t>(touched * passes),
+             [=] {
+               if (state().machine.copies()) work(arrays, operation, passes);
+             });
+}
+void compare_stream(const StreamArrays& arrays, GpuOperation operation, unsigned long long* wrong,
+                    cudaStream_t) {
+  for (std::size_t i = 0; i < arrays.count; ++i) {
+    if (arrays.a[i] != result_at(operation, b_at(i), c_at(i))) ++*wrong;
+  }
+}
+unsigned long long stream_read_sum(std::size_t count) {
+  unsigned long long sum = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double b = b_at(i);
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, &b, sizeof bits);
+    sum += bits;
+  }
+  return sum;
+}
+
+// There is nothing to trace.
+const Cupti& cupti() {
+  static const Cupti none{.missing = "a fake CUDA has none"};
+  return none;
 }
 
 }  // namespace tierscope

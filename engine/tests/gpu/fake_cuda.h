@@ -1,10 +1,13 @@
-// A CUDA runtime of the tests' own: GPUs whose copies really copy, on a clock that is computed.
+// A fake CUDA runtime: GPUs whose copies really copy, on a clock that is computed.
 //
 // Streams hold their work until they are waited for. It then runs in the order in which it would on
 // GPUs with these rates, and events get the computed times. So what is measured is known
 // beforehand.
 #pragma once
 
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -18,10 +21,16 @@ struct Machine {
   // With work in several streams an engine stays with one until that is empty; else it changes to
   // another after each copy.
   bool stays_with_a_stream = false;
-  std::map<int, double> kernels{};  // Bytes/s of a GPU's copy kernels; 40e6 where not named.
+  std::map<int, double> kernels{};  // Bytes/s of a GPU's kernels; 40e6 where not named.
   bool runs_kernels = true;         // Whether the build has kernels for its GPUs.
+  bool peers = true;                // Whether GPUs reach each other's memory.
+  std::size_t free_bytes = std::size_t{16} << 30;
+  cudaError_t copy_error = cudaSuccess;  // What cudaMemcpyAsync returns.
+  bool context_is_lost = false;          // An error that stays.
   // Called before each copy; where it says no, nothing is copied.
   std::function<bool()> copies = [] { return true; };
+  // Called with the grid of each kernel that is launched to copy, to stream or to chase.
+  std::function<void(int blocks)> launched = [](int) {};
   // Of chases, in seconds: a launch, a load that the L1 has, and one that it has not; an L1 begins
   // each launch empty.
   double launch_s = 5e-6;
@@ -31,5 +40,8 @@ struct Machine {
 
 // A new machine, with all clocks at zero; to be set before each test.
 void set(const Machine& machine);
+
+// Buffers allocated so far on GPUs and, pinned or managed, on the host.
+int allocations();
 
 }  // namespace tierscope::fake_cuda

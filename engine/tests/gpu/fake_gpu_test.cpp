@@ -1,108 +1,83 @@
-// Measurements of GPUs whose rates are known beforehand: everything but the launches.
+// Copies and chases on GPUs whose rates are known beforehand: everything but the launches.
 #include <gtest/gtest.h>
 
-#include "benches/workspace.h"
 #include "errors.h"
 #include "gpu/devices.h"
 #include "gpu/fake_cuda.h"
-#include "gpu/measure.h"
+#include "gpu/gpu_kinds.h"
 
 namespace tierscope {
 namespace {
 
-constexpr std::size_t kSize = std::size_t{256} << 10;
-const MemoryPlace kHostMemory{.placement = {.policy = Policy::kBind,
-                                            .nodes = {{.node = 0, .weight = 1}},
-                                            .mechanism = Mechanism::kUser}};
+using nlohmann::json;
 
-MemoryPlace memory_of(int gpu) { return {.gpu = gpu}; }
+Visit copy(const json& plan) { return Visited(parse_gpu_copy, plan).visit(); }
+Visit copy(const std::vector<json>& transfers) { return copy(copy_plan(transfers)); }
 
-Transfer transfer(const MemoryPlace& source, const MemoryPlace& destination, int gpu,
-                  CopyEngine engine = CopyEngine::kCopyEngine, int streams = 1) {
-  return {.name = std::to_string(source.gpu) + ">" + std::to_string(destination.gpu),
-          .source = source,
-          .destination = destination,
-          .gpu = gpu,
-          .engine = engine,
-          .streams = streams,
-          .reported = true};
+double total_of(const Visit& visit) { return median_of(visit, 0, 0); }
+double rate_of(const Visit& visit, std::size_t transfer) {
+  return median_of(visit, 0, 1 + transfer);
 }
 
-GpuCommon common() {
-  return {.cpus = {0},
-          .sampling = {.precision = 0.01, .budget_s = 0.02, .sample_s = 0.02},
-          .trace = false};
-}
-
-Outcome measure(const GpuCopySpec& spec) {
-  Workspace workspace;
-  return measure_gpu_copy(spec, workspace, [](double, const std::vector<double>&) {});
-}
-
-GpuCopySpec copies(std::vector<Transfer> transfers) {
-  return {.common = common(),
-          .size = kSize,
-          .offset = 0,
-          .row_bytes = 0,
-          .pitch = 0,
-          .verify = true,
-          .transfers = std::move(transfers)};
-}
-
-Outcome measure(std::vector<Transfer> transfers) { return measure(copies(std::move(transfers))); }
-
-double rate_of(const Outcome& outcome, std::size_t transfer) {
-  return outcome.figures.at(transfer).estimate;
-}
-
-bool in_turn(const Outcome& outcome) { return outcome.evidence.contains("in_turn"); }
+bool in_turn(const Visit& visit) { return visit.evidence.contains("in_turn"); }
 
 void expect_rate(double found, double rate) { EXPECT_NEAR(found / rate, 1, 0.005); }
 
 TEST(FakeGpu, OneCopyHasItsEnginesRate) {
   fake_cuda::set({.copy_engine = 80e6});
-  const Outcome outcome = measure({transfer(kHostMemory, memory_of(0), 0)});
-  expect_rate(outcome.sampled.estimate.median, 80e6);
-  EXPECT_TRUE(outcome.evidence.contains("verified"));
+  const Visit visit = copy({transfer(host_memory(), memory_of(0), 0)});
+  ASSERT_EQ(visit.series.size(), 1);
+  ASSERT_EQ(visit.series[0].columns.size(), 1);
+  EXPECT_EQ(visit.series[0].name, "copies");
+  EXPECT_EQ(visit.series[0].columns[0].metric, "bandwidth");
+  expect_rate(total_of(visit), 80e6);
+  EXPECT_TRUE(visit.evidence.contains("verified"));
+}
+
+TEST(FakeGpu, ARowHasThePartsOfAllTransfers) {
+  fake_cuda::set({});
+  const Visit visit =
+      copy({transfer(host_memory(), memory_of(0), 0), transfer(memory_of(0), host_memory(), 0)});
+  const SeriesRows& copies = visit.series.at(0);
+  ASSERT_EQ(copies.columns.size(), 3);
+  EXPECT_EQ(copies.columns[0].part, "");
+  EXPECT_EQ(copies.columns[1].part, "host>0");
+  EXPECT_EQ(copies.columns[2].part, "0>host");
+  for (const Row& row : copies.rows) {
+    ASSERT_EQ(row.values.size(), 3);
+    EXPECT_DOUBLE_EQ(row.values[0], row.values[1] + row.values[2]);
+    EXPECT_GT(row.duration_s, 0);
+  }
+}
+
+TEST(FakeGpu, OnlyReportedTransfersCountInTheTotal) {
+  fake_cuda::set({});
+  json other = transfer(memory_of(0), host_memory(), 0);
+  other["reported"] = false;
+  const Visit visit = copy({transfer(host_memory(), memory_of(0), 0), other});
+  expect_rate(total_of(visit), 50e6);
+  expect_rate(rate_of(visit, 1), 50e6);
 }
 
 TEST(FakeGpu, RowsAndOffsetsAreVerifiedAndThePaddingIsLeftAlone) {
   fake_cuda::set({});
-  GpuCopySpec rows = copies({transfer(kHostMemory, memory_of(0), 0)});
-  rows.row_bytes = 1000;
-  rows.pitch = 1024;
-  expect_rate(measure(rows).sampled.estimate.median, 50e6);
-  GpuCopySpec odd =
-      copies({transfer(memory_of(0), memory_of(1), 0, CopyEngine::kMultiprocessors, 3)});
-  odd.size = 4097;
-  odd.offset = 5;
-  EXPECT_TRUE(measure(odd).evidence.contains("verified"));
+  json rows = copy_plan({transfer(host_memory(), memory_of(0), 0)});
+  rows["pattern"] = {{"size", 262000}, {"row_bytes", 1000}, {"pitch", 1024}};
+  expect_rate(total_of(copy(rows)), 50e6);
+  json odd = copy_plan({transfer(memory_of(0), memory_of(1), 0, "sm", 3)});
+  odd["pattern"] = {{"size", 4097}, {"offset", 5}};
+  EXPECT_TRUE(copy(odd).evidence.contains("verified"));
 }
 
 TEST(FakeGpu, EveryKindOfHostMemoryIsVerified) {
   fake_cuda::set({});
-  for (const HostKind kind :
-       {HostKind::kWriteCombined, HostKind::kRegistered, HostKind::kPageable, HostKind::kManaged,
-        HostKind::kManagedPrefetch, HostKind::kManagedAdvised}) {
-    MemoryPlace memory = kHostMemory;
-    memory.kind = kind;
-    EXPECT_TRUE(measure({transfer(memory, memory_of(0), 0)}).evidence.contains("verified"));
-    EXPECT_TRUE(measure({transfer(memory_of(0), memory, 0)}).evidence.contains("verified"));
+  for (const std::string kind : {"write-combined", "registered", "pageable", "managed",
+                                 "managed-prefetch", "managed-advised"}) {
+    const json memory = host_memory(kind);
+    EXPECT_TRUE(copy({transfer(memory, memory_of(0), 0)}).evidence.contains("verified"));
+    if (kind == "managed") continue;
+    EXPECT_TRUE(copy({transfer(memory_of(0), memory, 0)}).evidence.contains("verified"));
   }
-}
-
-// Where no GPU reaches it by the CPU's page tables.
-TEST(FakeGpu, PageableMemoryIsNotForKernels) {
-  fake_cuda::set({});
-  MemoryPlace memory = kHostMemory;
-  memory.kind = HostKind::kPageable;
-  EXPECT_THROW(measure({transfer(memory, memory_of(0), 0, CopyEngine::kMultiprocessors)}),
-               Unavailable);
-}
-
-TEST(FakeGpu, GpusThatTheBuildHasNoKernelsForAreNamed) {
-  fake_cuda::set({.runs_kernels = false});
-  EXPECT_THROW(measure({transfer(kHostMemory, memory_of(0), 0)}), Unavailable);
 }
 
 // Each of these would make streams wait for each other, and one of them waits at the gate.
@@ -121,8 +96,8 @@ TEST(FakeGpu, WhatTheUserTellsOtherCudaProgramsIsOverruled) {
 TEST(FakeGpu, StreamsOfOneTransferShareItsEngine) {
   for (const bool stays : {false, true}) {
     fake_cuda::set({.stays_with_a_stream = stays});
-    const auto both = measure({transfer(kHostMemory, memory_of(0), 0, CopyEngine::kCopyEngine, 3),
-                               transfer(memory_of(0), kHostMemory, 0, CopyEngine::kCopyEngine, 2)});
+    const Visit both = copy({transfer(host_memory(), memory_of(0), 0, "ce", 3),
+                             transfer(memory_of(0), host_memory(), 0, "ce", 2)});
     expect_rate(rate_of(both, 0), 50e6);
     expect_rate(rate_of(both, 1), 50e6);
     EXPECT_FALSE(in_turn(both));
@@ -131,41 +106,40 @@ TEST(FakeGpu, StreamsOfOneTransferShareItsEngine) {
 
 TEST(FakeGpu, AnEngineThatTakesTurnsByCopySharesItsRateEvenly) {
   fake_cuda::set({});
-  const Outcome outcome =
-      measure({transfer(memory_of(0), memory_of(1), 0), transfer(memory_of(0), memory_of(2), 0)});
-  EXPECT_FALSE(in_turn(outcome));
-  expect_rate(rate_of(outcome, 0), 25e6);
-  expect_rate(outcome.sampled.estimate.median, 50e6);
+  const Visit visit =
+      copy({transfer(memory_of(0), memory_of(1), 0), transfer(memory_of(0), memory_of(2), 0)});
+  EXPECT_FALSE(in_turn(visit));
+  expect_rate(rate_of(visit, 0), 25e6);
+  expect_rate(total_of(visit), 50e6);
 }
 
 TEST(FakeGpu, TransfersOfSeveralStreamsShareAnEngineByTheirBytes) {
   fake_cuda::set({});
-  const auto ce = CopyEngine::kCopyEngine;
-  const Outcome outcome = measure({transfer(memory_of(0), memory_of(1), 0, ce, 3),
-                                   transfer(memory_of(0), memory_of(2), 0, ce, 1)});
-  expect_rate(rate_of(outcome, 0) + rate_of(outcome, 1), 50e6);
-  EXPECT_GT(rate_of(outcome, 0), rate_of(outcome, 1));
+  const Visit visit = copy({transfer(memory_of(0), memory_of(1), 0, "ce", 3),
+                            transfer(memory_of(0), memory_of(2), 0, "ce", 1)});
+  expect_rate(rate_of(visit, 0) + rate_of(visit, 1), 50e6);
+  EXPECT_GT(rate_of(visit, 0), rate_of(visit, 1));
 }
 
 // As H200s do: no set may seem to be faster than the engine that moves all of it.
 TEST(FakeGpu, AnEngineThatStaysWithAStreamIsNoFaster) {
   fake_cuda::set({.stays_with_a_stream = true});
-  const Outcome outcome =
-      measure({transfer(memory_of(0), memory_of(1), 0), transfer(memory_of(0), memory_of(2), 0),
-               transfer(memory_of(0), memory_of(3), 0)});
-  for (std::size_t i = 0; i < 3; ++i) expect_rate(rate_of(outcome, i), 50e6 / 3);
-  expect_rate(outcome.sampled.estimate.median, 50e6);
+  const Visit visit =
+      copy({transfer(memory_of(0), memory_of(1), 0), transfer(memory_of(0), memory_of(2), 0),
+            transfer(memory_of(0), memory_of(3), 0)});
+  for (std::size_t i = 0; i < 3; ++i) expect_rate(rate_of(visit, i), 50e6 / 3);
+  expect_rate(total_of(visit), 50e6);
 }
 
 // Several GPUs read from one, which serves one after the other: also as H200s do.
 TEST(FakeGpu, GpusServedInTurnHaveEqualParts) {
   for (const double rate : {50e6, 2e6}) {
     fake_cuda::set({.copy_engine = rate, .stays_with_a_stream = true});
-    const Outcome outcome =
-        measure({transfer(memory_of(0), memory_of(1), 1), transfer(memory_of(0), memory_of(2), 2),
-                 transfer(memory_of(0), memory_of(3), 3)});
-    EXPECT_TRUE(in_turn(outcome));
-    for (std::size_t i = 0; i < 3; ++i) expect_rate(rate_of(outcome, i), rate / 3);
+    const Visit visit =
+        copy({transfer(memory_of(0), memory_of(1), 1), transfer(memory_of(0), memory_of(2), 2),
+              transfer(memory_of(0), memory_of(3), 3)});
+    EXPECT_TRUE(in_turn(visit));
+    for (std::size_t i = 0; i < 3; ++i) expect_rate(rate_of(visit, i), rate / 3);
   }
 }
 
@@ -173,74 +147,64 @@ TEST(FakeGpu, GpusServedInTurnHaveEqualParts) {
 TEST(FakeGpu, TransfersOfSeveralGpusToSeveralOthersGoInTurn) {
   for (const bool stays : {false, true}) {
     fake_cuda::set({.stays_with_a_stream = stays});
-    std::vector<Transfer> all;
+    std::vector<json> all;
     for (int gpu = 0; gpu < 3; ++gpu) {
       for (const int next : {1, 2}) {
         all.push_back(transfer(memory_of(gpu), memory_of((gpu + next) % 3), gpu));
       }
     }
-    const Outcome outcome = measure(all);
-    EXPECT_TRUE(in_turn(outcome));
-    EXPECT_TRUE(outcome.evidence.contains("verified"));
-    for (std::size_t i = 0; i < all.size(); ++i) expect_rate(rate_of(outcome, i), 25e6);
-    expect_rate(outcome.sampled.estimate.median, 150e6);
+    const Visit visit = copy(all);
+    EXPECT_TRUE(in_turn(visit));
+    EXPECT_TRUE(visit.evidence.contains("verified"));
+    for (std::size_t i = 0; i < all.size(); ++i) expect_rate(rate_of(visit, i), 25e6);
+    expect_rate(total_of(visit), 150e6);
   }
 }
 
-TEST(FakeGpu, SlowTransferBesideAQuickOneHasItsOwnRate) {
+TEST(FakeGpu, ASlowTransferConcurrentWithAQuickOneHasItsOwnRate) {
   fake_cuda::set({.kernels = {{0, 51e6}, {1, 3e6}}});
-  const auto sm = CopyEngine::kMultiprocessors;
-  const Outcome outcome = measure(
-      {transfer(memory_of(0), kHostMemory, 0, sm), transfer(memory_of(1), kHostMemory, 1, sm)});
-  EXPECT_FALSE(in_turn(outcome));
-  expect_rate(rate_of(outcome, 0), 51e6);
-  expect_rate(rate_of(outcome, 1), 3e6);
+  const Visit visit = copy({transfer(memory_of(0), host_memory(), 0, "sm"),
+                            transfer(memory_of(1), host_memory(), 1, "sm")});
+  EXPECT_FALSE(in_turn(visit));
+  EXPECT_FALSE(visit.evidence.contains("fused"));
+  expect_rate(rate_of(visit, 0), 51e6);
+  expect_rate(rate_of(visit, 1), 3e6);
 }
 
-TEST(FakeGpu, OneKernelMovesBothWays) {
+TEST(FakeGpu, OneKernelMovesBothDirectionsAndEvidenceSaysSo) {
   fake_cuda::set({});
-  const auto sm = CopyEngine::kMultiprocessors;
-  const Outcome outcome = measure(
-      {transfer(kHostMemory, memory_of(0), 0, sm), transfer(memory_of(0), kHostMemory, 0, sm)});
-  expect_rate(rate_of(outcome, 0), 40e6);
-  expect_rate(rate_of(outcome, 1), 40e6);
+  const Visit visit = copy({transfer(host_memory(), memory_of(0), 0, "sm"),
+                            transfer(memory_of(0), host_memory(), 0, "sm")});
+  expect_rate(rate_of(visit, 0), 40e6);
+  expect_rate(rate_of(visit, 1), 40e6);
+  EXPECT_EQ(visit.evidence["fused"], json::array({json::array({"host>0", "0>host"})}));
 }
 
 // Cut into pieces, and with fewer samples than pieces: what they left is moved before it is
 // compared.
 TEST(FakeGpu, EveryByteIsMovedBeforeItIsCompared) {
   fake_cuda::set({.copy_engine = 200e3});
-  EXPECT_NO_THROW(
-      measure({transfer(kHostMemory, memory_of(0), 0), transfer(memory_of(0), kHostMemory, 0)}));
-}
-
-// Copies that work while the lanes are sized and do nothing afterwards.
-TEST(FakeGpu, WhatIsTimedIsWhatIsVerified) {
-  int left = 3;
-  fake_cuda::set({.copies = [&left] { return left-- > 0; }});
-  EXPECT_THROW(measure({transfer(kHostMemory, memory_of(0), 0)}), Failure);
-}
-
-Outcome chase(bool per_multiprocessor, bool every_multiprocessor) {
-  Workspace workspace;
-  return measure_gpu_latency({.common = common(),
-                              .gpu = 0,
-                              .memory = memory_of(0),
-                              .bulk = false,
-                              .size = 16 << 10,
-                              .stride = 128,
-                              .linear = false,
-                              .per_multiprocessor = per_multiprocessor,
-                              .every_multiprocessor = every_multiprocessor},
-                             workspace, [](double, const std::vector<double>&) {});
+  Visited visited(parse_gpu_copy, copy_plan({transfer(host_memory(), memory_of(0), 0),
+                                             transfer(memory_of(0), host_memory(), 0)}));
+  EXPECT_NO_THROW(visited.visit(false, 1));
 }
 
 TEST(FakeGpu, LatencyBySMHasNeitherTheLaunchNorTheColdL1InIt) {
   fake_cuda::set({});
-  const Outcome outcome = chase(true, false);
-  ASSERT_EQ(outcome.figures.size(), 5);
-  for (const Figure& figure : outcome.figures) EXPECT_NEAR(figure.estimate, 20, 0.1);
-  EXPECT_NEAR(chase(false, true).sampled.estimate.median, 20, 0.1);
+  json plan = latency_plan();
+  plan["per_sm"] = true;
+  const Visit by_sm = Visited(parse_gpu_latency, plan).visit();
+  ASSERT_EQ(by_sm.series.size(), 2);
+  EXPECT_EQ(by_sm.series[0].name, "chases");
+  EXPECT_EQ(by_sm.series[1].name, "by_sm");
+  EXPECT_EQ(by_sm.series[1].rows.size(), 3);
+  ASSERT_EQ(by_sm.series[1].columns.size(), 5);
+  for (const Row& row : by_sm.series[1].rows) {
+    for (const double ns : row.values) EXPECT_NEAR(ns, 20, 0.1);
+  }
+  plan = latency_plan();
+  plan["every_sm"] = true;
+  EXPECT_NEAR(total_of(Visited(parse_gpu_latency, plan).visit()), 20, 0.1);
 }
 
 }  // namespace

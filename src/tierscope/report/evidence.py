@@ -94,16 +94,16 @@ def warnings(measurements: list[Measurement]) -> list[str]:
             lambda m: m.stop == "budget",
             "stopped at the time budget before the asked precision; raise --budget",
         ),
-        (lambda m: m.stop == "interrupted", "were interrupted"),
+        (lambda m: m.stop == "interrupted", "interrupted"),
         (
             lambda m: bool(m.evidence and m.evidence.disturbed),
-            "have samples in which other programs took CPU time",
+            "other programs took CPU time during some samples",
         ),
     )
     gaps = Counter(filter(None, map(no_interval_text, measured)))
-    lines = [f"{count} of {len(measured)} have {text}" for text, count in gaps.items()]
+    lines = [f"{count} of {len(measured)}: {text}" for text, count in gaps.items()]
     lines += [
-        f"{sum(map(applies, measured))} of {len(measured)} {text}"
+        f"{sum(map(applies, measured))} of {len(measured)}: {text}"
         for applies, text in checks
         if any(map(applies, measured))
     ]

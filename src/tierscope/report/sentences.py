@@ -124,8 +124,8 @@ def headroom(run: Run, measured: list[Measurement]) -> str:
     slowed = min(crowded, key=_efficiency, default=None)
     if not alone and slowed is not None:
         return f"Furthest below its limit is {_reached(slowed)}."
-    if alone and all(m.unit == "ns" for m in alone):
-        return "The headroom is unknown: times have no theoretical limit here."
+    if alone and all(m.unit != "B/s" for m in alone):
+        return "The headroom is unknown: only bandwidths have a theoretical limit here."
     if not limited:
         hidden = " in this virtual machine" if run.header.machine.get("hypervisor") else ""
         return f"The headroom is unknown: no link's rate is known{hidden}{_still_scaling(alone)}."

@@ -104,16 +104,15 @@ def _imprecise(measured: Sequence[Measurement]) -> str:
     if not wide:
         return ""
     worst = max(wide, key=figures.relative_half)
-    are, intervals = ("is", "its interval is") if len(wide) == 1 else ("are", "intervals are")
     return (
-        f"{len(wide)} of {len(measured)} figures {are} imprecise: {intervals} wider than "
-        f"±{_WIDE:.0%} (the widest ±{figures.relative_half(worst):.0%}, {worst.id})"
+        f"intervals wider than ±{_WIDE:.0%} for {len(wide)} of {len(measured)} figures (the "
+        f"widest ±{figures.relative_half(worst):.0%}, {worst.id})"
     )
 
 
 def _without_interval(measured: Sequence[Measurement]) -> str:
     count = sum(m.ci_low is None or m.ci_high is None for m in measured)
-    return f"{count} of {len(measured)} figures have no interval" if count else ""
+    return f"no interval for {count} of {len(measured)} figures" if count else ""
 
 
 def _disturbed(measured: Sequence[Measurement]) -> str:

@@ -1,6 +1,6 @@
 """The runs that are kept: what there is, and the tags that people give them.
 
-Tags of NAME.jsonl stand in NAME.tags beside it, one a line, so that the run file itself is never
+Tags of NAME.jsonl stand in NAME.tags beside it, one a line, so that a run that ended is never
 written to again and tags move with it.
 """
 
@@ -68,10 +68,15 @@ def _entry(path: Path) -> Entry:
         cpu=str(header.machine.get("cpu", "")),
         started=header.started,
         emulated=header.emulated,
-        planned=len(header.plan.get("measurements", [])),
+        planned=max(len(header.plan.get("measurements", [])), _total(footer)),
         measured=footer.measured if footer else None,
         state="cut" if footer is None else "interrupted" if footer.interrupted else "complete",
     )
+
+
+def _total(footer: Footer | None) -> int:
+    """Return how many measurements a run came to, those included that were planned later."""
+    return footer.measured + footer.skipped + footer.failed if footer else 0
 
 
 def _footer(line: bytes) -> Footer | None:

@@ -5,8 +5,9 @@ finished, interrupted, complete, emulated, cpu, hypervisor, kernel, governor, ti
 planned, machine (JSON), environment (JSON); times are UTC.
 
 ``measurements``: run, number, id, kind, initiator, target, operation, access_order, threads,
-size, access_size, pages, pattern (JSON), status, reason, metric, unit, estimate, ci_low, ci_high,
-n, stop, samples, figures (JSON), cpus, limit_value, limit_link, efficiency, evidence (JSON).
+size, access_size, pages, pattern (JSON), status, cause, reason, metric, unit, estimate, ci_low,
+ci_high, visits, n, stop, samples, figures (JSON), cpus, limit_value, limit_link, efficiency,
+evidence (JSON).
 Copies of GPUs run from where bytes come from to where they go, as tables show them.
 """
 
@@ -35,9 +36,9 @@ _MEASUREMENTS = {
     "run": "VARCHAR", "number": "INTEGER", "id": "VARCHAR", "kind": "VARCHAR",
     "initiator": "VARCHAR", "target": "VARCHAR", "operation": "VARCHAR",
     "access_order": "VARCHAR", "threads": "INTEGER", "size": "BIGINT", "access_size": "BIGINT",
-    "pages": "VARCHAR", "pattern": "JSON", "status": "VARCHAR", "reason": "VARCHAR",
+    "pages": "VARCHAR", "pattern": "JSON", "status": "VARCHAR", "cause": "VARCHAR", "reason": "VARCHAR",
     "metric": "VARCHAR", "unit": "VARCHAR", "estimate": "DOUBLE", "ci_low": "DOUBLE",
-    "ci_high": "DOUBLE", "n": "INTEGER", "stop": "VARCHAR", "samples": "DOUBLE[]",
+    "ci_high": "DOUBLE", "visits": "INTEGER", "n": "INTEGER", "stop": "VARCHAR", "samples": "DOUBLE[]",
     "figures": "JSON", "cpus": "INTEGER[]",
     "limit_value": "DOUBLE", "limit_link": "VARCHAR", "efficiency": "DOUBLE", "evidence": "JSON",
 }  # fmt: skip

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tierscope.model.endpoint import Endpoint, EndpointKind, parse_endpoint
+from tierscope.model.endpoint import INITIATORS, TARGETS, Endpoint, EndpointKind, parse_endpoint
 from tierscope.model.errors import UserError
 from tierscope.model.limit import Limit
 from tierscope.model.path import Hop, HopRole, Path
@@ -21,7 +21,7 @@ from tierscope.topology.gpu_paths import (
 from tierscope.topology.links import pcie_name
 from tierscope.topology.memory import memory_limit
 from tierscope.topology.pcie import chain, cxl_hop
-from tierscope.topology.storage_paths import file_hops, only_drive
+from tierscope.topology.storage_paths import only_drive, storage_hops
 
 
 @dataclass(frozen=True)
@@ -52,10 +52,10 @@ def path_limit(topology: Topology, initiator: Endpoint, target: Endpoint) -> Lim
 
 def find_path(topology: Topology, initiator: Endpoint, target: Endpoint) -> Path:
     """The way from an initiator to a target; UserError where the machine has no such endpoint."""
-    if initiator.kind in (EndpointKind.FILE, EndpointKind.PMEM):
+    if initiator.kind not in INITIATORS:
         raise UserError(f"'{initiator}' issues no accesses: name CPUs, a node or a GPU first")
-    if target.kind is EndpointKind.CPUS:
-        raise UserError(f"'{target}' holds no data: name a node, a GPU, pmem or a file second")
+    if target.kind not in TARGETS:
+        raise UserError(f"'{target}' holds no data: name a node, a GPU, a file or a device second")
     tree = Tree(topology.pci)
     if target.kind is EndpointKind.NODE and len(target.numbers) > 1:
         return _interleaved(topology, initiator, target)
@@ -82,7 +82,7 @@ def _from_cpus(topology: Topology, tree: Tree, nodes: list[Node], target: Endpoi
     if target.kind is EndpointKind.GPU:
         gpu = _gpu(topology, target.numbers[0])
         return [*cpu_to_gpu(topology, tree, homes, gpu), *gpu_memory(gpu)]
-    return file_hops(topology, tree, target.path, lambda near: crossing_to(topology, homes, near))
+    return storage_hops(topology, tree, target, lambda near: crossing_to(topology, homes, near))
 
 
 def _from_gpu(topology: Topology, tree: Tree, gpu: Gpu, target: Endpoint) -> list[Hop]:
@@ -96,13 +96,13 @@ def _from_gpu(topology: Topology, tree: Tree, gpu: Gpu, target: Endpoint) -> lis
         near = [root] if root is not None else []
         up = cpu_to_gpu(topology, tree, near, gpu)[::-1]
         return [*up, *_to_node(topology, tree, near, node)]
-    common = tree.common(gpu.address, only_drive(topology, target.path))
+    common = tree.common(gpu.address, only_drive(topology, target))
     return [
         *gpu_links(tree, gpu, common),
-        *file_hops(
+        *storage_hops(
             topology,
             tree,
-            target.path,
+            target,
             lambda near: crossing_to(topology, as_list(gpu_home(topology, tree, gpu)), near),
             other=gpu.address,
         ),

@@ -1,12 +1,15 @@
-"""The way to a file: file system, block device, the drives below it, and their links."""
+"""The way to a file or a device: file system, block device, the drives below it, their links."""
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 
+from tierscope.model.endpoint import Endpoint, EndpointKind
+from tierscope.model.errors import UserError
 from tierscope.model.limit import Limit
-from tierscope.model.path import Hop
+from tierscope.model.path import Hop, HopRole
 from tierscope.model.topology import Block, Mount, Topology
-from tierscope.topology.affinity import Tree
+from tierscope.topology.affinity import Tree, home
 from tierscope.topology.pcie import chain, pcie_hop
 from tierscope.topology.storage import drives
 
@@ -24,35 +27,89 @@ def find_mount(topology: Topology, path: str) -> Mount | None:
     return max(reversed(holding), key=lambda mount: len(mount.path)) if holding else None
 
 
-def only_drive(topology: Topology, path: str) -> str | None:
-    """PCI address of the drive that a file lies on, where it is one drive."""
-    mount = find_mount(topology, path)
-    found = drives(mount.block, topology.blocks) if mount is not None and mount.block else []
+def only_drive(topology: Topology, target: Endpoint) -> str | None:
+    """PCI address of the drive that a target lies on, where it is one drive."""
+    if target.kind is EndpointKind.DAX:
+        return None
+    if target.kind is EndpointKind.DEV:
+        block: str | None = _block(topology, target).name
+    else:
+        mount = find_mount(topology, target.path)
+        block = mount.block if mount is not None else None
+    found = drives(block, topology.blocks) if block else []
     return found[0].address if len(found) == 1 else None
 
 
-def file_hops(
+def storage_hops(
     topology: Topology,
     tree: Tree,
-    path: str,
+    target: Endpoint,
     crossing: Callable[[int | None], list[Hop]],
     other: str | None = None,
 ) -> list[Hop]:
-    """Hops from the CPU, or from the PCI function ``other``, down to the drives of a file.
+    """Hops from the CPU, or from the PCI function ``other``, down to what a target lies on.
 
-    ``crossing`` gives the hop over to the node that a drive is local to, where there is one.
+    ``crossing`` gives the hop over to the node that a drive is local to, where there is one. Raises
+    UserError where a device is not one of the machine's.
     """
-    mount = find_mount(topology, path)
+    if target.kind is EndpointKind.DAX:
+        return _dax_hops(topology, target, crossing)
+    if target.kind is EndpointKind.DEV:
+        return _block_hops(topology, tree, _block(topology, target).name, crossing, other)
+    mount = find_mount(topology, target.path)
     if mount is None:
-        return [Hop(name=path, note="the source tells no mounts" if not topology.mounts else "")]
+        note = "" if topology.mounts else "the source has no mounts"
+        return [Hop(name=target.path, note=note)]
     if mount.block is None:
         return [Hop(name=f"{mount.type} on {mount.path}", note=_no_device(mount))]
-    found = drives(mount.block, topology.blocks)
+    return _block_hops(topology, tree, mount.block, crossing, other)
+
+
+def _block_hops(
+    topology: Topology,
+    tree: Tree,
+    block: str,
+    crossing: Callable[[int | None], list[Hop]],
+    other: str | None,
+) -> list[Hop]:
+    found = drives(block, topology.blocks)
     if not found:
-        return [Hop(name=mount.block, note="the drive below it is not visible")]
+        return [Hop(name=block, note="the drive below it is not visible")]
     if len(found) == 1:
         return _drive_hops(tree, found[0], crossing, other)
-    return _array_hops(tree, mount.block, found)
+    return _array_hops(tree, block, found)
+
+
+def _dax_hops(
+    topology: Topology, target: Endpoint, crossing: Callable[[int | None], list[Hop]]
+) -> list[Hop]:
+    name = _device_name(topology, target)
+    device = next((entry for entry in topology.dax if entry.name == name), None)
+    if device is None:
+        raise _absent(topology, target, "DAX device", [entry.name for entry in topology.dax])
+    node = topology.node(device.node) if device.node is not None else None
+    near = home(topology, node) if node is not None else None
+    memory = Hop(name=name, role=HopRole.MEMORY, note="the rate of a DAX device is not readable")
+    return [*crossing(near), memory]
+
+
+def _block(topology: Topology, target: Endpoint) -> Block:
+    name = _device_name(topology, target)
+    found = next((block for block in topology.blocks if block.name == name), None)
+    if found is None:
+        raise _absent(topology, target, "block device", [block.name for block in topology.blocks])
+    return found
+
+
+def _device_name(topology: Topology, target: Endpoint) -> str:
+    """What the kernel calls a device; symbolic links are followed on this machine only."""
+    live = topology.source == "this machine"
+    return Path(os.path.realpath(target.path) if live else target.path).name
+
+
+def _absent(topology: Topology, target: Endpoint, what: str, known: list[str]) -> UserError:
+    some = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
+    return UserError(f"'{target}' is not a {what} of {topology.host}, which has {some or 'none'}")
 
 
 def _no_device(mount: Mount) -> str:

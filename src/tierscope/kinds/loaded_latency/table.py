@@ -203,7 +203,7 @@ def _bandwidth(measurement: Measurement) -> float | None:
 def summary(measured: list[Measurement]) -> str:
     """Return the range of latencies with the loads that they were measured under."""
     by = sorted(measured, key=lambda m: m.estimate or 0.0)
-    return f"latency under load goes from {_under_load(by[0])} to {_under_load(by[-1])}"
+    return f"latency under load ranges from {_under_load(by[0])} to {_under_load(by[-1])}"
 
 
 def _under_load(measurement: Measurement) -> str:

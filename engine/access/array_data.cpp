@@ -1,0 +1,90 @@
+#include "access/array_data.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "access/random_order.h"
+#include "errors.h"
+
+namespace tierscope {
+namespace {
+
+constexpr double kBefore = -1.0;  // What array a holds before it is written.
+
+// Small whole numbers, so that every operation's result is exact.
+double b_at(std::size_t i) { return static_cast<double>(i % 1024 + 1); }
+double c_at(std::size_t i) { return static_cast<double>(i % 512 + 2); }
+
+}  // namespace
+
+void fill(const Walk& walk) {
+  const std::size_t n = walk.bytes / sizeof(double);
+  std::fill_n(walk.a, n, kBefore);
+  for (std::size_t i = 0; walk.b != nullptr && i < n; ++i) walk.b[i] = b_at(i);
+  for (std::size_t i = 0; walk.c != nullptr && i < n; ++i) walk.c[i] = c_at(i);
+}
+
+std::uint64_t verify_written(Operation operation, const Walk& walk, std::uint64_t accesses) {
+  const std::size_t n = walk.bytes / sizeof(double);
+  const auto count = [&](auto expected) {
+    std::size_t written = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      if (walk.a[i] == expected(i)) {
+        ++written;
+      } else if (walk.a[i] != kBefore) {
+        throw Failure(
+            fmt::format("{} left {} where {} belongs, {} bytes into a thread's share",
+                        traits_of(operation).name, walk.a[i], expected(i), i * sizeof(double)),
+            Cause::kVerification);
+      }
+    }
+    return written * sizeof(double);
+  };
+  switch (operation) {
+    case Operation::kRead:
+      return 0;
+    case Operation::kWrite:
+    case Operation::kWriteNt:
+      return count([](std::size_t) { return kWrittenScalar; });
+    case Operation::kCopy:
+    case Operation::kCopyNt:
+      return count(b_at);
+    case Operation::kScale:
+      return count([](std::size_t i) { return kWrittenScalar * b_at(i); });
+    case Operation::kAdd:
+      return count([](std::size_t i) { return b_at(i) + c_at(i); });
+    case Operation::kTriad:
+      return count([](std::size_t i) { return b_at(i) + kWrittenScalar * c_at(i); });
+    case Operation::kRmw:
+      break;
+  }
+  // Every update added the scalar once, so the sum tells how many there were.
+  double updates = 0;
+  std::size_t written = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    updates += (walk.a[i] - kBefore) / kWrittenScalar;
+    written += walk.a[i] != kBefore ? 1U : 0U;
+  }
+  const std::uint64_t elements = accesses * (walk.access_size / sizeof(double));
+  const auto expected = static_cast<double>(elements);
+  if (updates != expected) {
+    throw Failure(fmt::format("rmw updated elements {} times, but the array shows {} updates",
+                              expected, updates),
+                  Cause::kVerification);
+  }
+  return written * sizeof(double);
+}
+
+std::uint64_t walked_bytes(Order order, const Walk& walk, std::uint64_t accesses) {
+  const std::uint64_t blocks = walk.accesses();
+  std::uint64_t reached = std::min(accesses, blocks);
+  if (order == Order::kRandom) {
+    const std::uint64_t period = RandomOrder(blocks).period();
+    // Until the period is over, two states may have led to one block.
+    if (period != blocks && accesses < period) reached = std::min(reached, accesses / 2);
+  }
+  return reached * walk.access_size;
+}
+
+}  // namespace tierscope

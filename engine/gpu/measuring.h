@@ -1,0 +1,70 @@
+// What the kinds on GPUs measure with, free of CUDA's headers. In a build without CUDA the make_
+// functions throw Unavailable (measuring_none.cpp).
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "gpu/specs.h"
+#include "threads/team.h"
+
+namespace tierscope {
+
+struct GpuSample {
+  double start_s;     // Seconds of now_seconds().
+  double duration_s;  // Of what counts.
+  std::vector<double> values;
+  // Of that time, the share that others took from the calling thread; 0 where the GPU times.
+  double lost_share = 0;
+};
+
+// Streams, events and what was tuned stay from visit to visit. Memory comes from the pool in
+// buffer.h and is valid from begin() to end().
+class GpuMeasuring {
+ public:
+  GpuMeasuring() = default;
+  virtual ~GpuMeasuring() = default;
+  GpuMeasuring(const GpuMeasuring&) = delete;
+  GpuMeasuring& operator=(const GpuMeasuring&) = delete;
+
+  // Begins a visit: takes memory (new pages where `fresh`), tunes where that was not done yet, and
+  // overwrites every destination. Throws Unavailable, Failure or Interrupted, and can then be
+  // called again.
+  virtual void begin(Team& team, bool fresh) = 0;
+  // After the last sample: verifies what was moved or read and adds what was observed to
+  // `evidence`. Throws Failure.
+  virtual void end(nlohmann::ordered_json& evidence) = 0;
+};
+
+class GpuCopies : public GpuMeasuring {
+ public:
+  // Bytes/s of all transfers that are reported, then of each transfer: over the time in which all
+  // are under way; of those that GPUs serve in turn, until all bytes are moved. Bytes count once
+  // for a copy from one memory to another.
+  virtual GpuSample sample() = 0;
+  // Mean ns from the call of the first transfer's copy to its last byte, by the host's clock, over
+  // `count` calls one after the other.
+  virtual GpuSample calls(int count) = 0;
+};
+
+class GpuStreaming : public GpuMeasuring {
+ public:
+  // Bytes/s, as STREAM counts them: copy of n bytes is 2n.
+  virtual GpuSample sample() = 0;
+};
+
+class GpuChase : public GpuMeasuring {
+ public:
+  // ns a load of one multiprocessor or, where the spec says so, of the mean over all of them.
+  virtual GpuSample sample() = 0;
+  // ns a load on each multiprocessor in turn: the least of them, the 5th, 50th and 95th
+  // percentiles, the most; NaN where the chase ran on none.
+  virtual GpuSample sample_by_multiprocessor() = 0;
+};
+
+std::unique_ptr<GpuCopies> make_gpu_copies(const GpuCopySpec& spec);
+std::unique_ptr<GpuStreaming> make_gpu_streaming(const GpuMemorySpec& spec);
+std::unique_ptr<GpuChase> make_gpu_chase(const GpuLatencySpec& spec);
+
+}  // namespace tierscope

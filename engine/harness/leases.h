@@ -1,0 +1,83 @@
+// What visits can take over from earlier ones: threads and placed memory.
+#pragma once
+
+#include <any>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "memory/region.h"
+#include "threads/team.h"
+
+namespace tierscope {
+
+struct RegionKey {
+  std::size_t bytes;
+  Pages pages;
+  Placement placement;
+  bool operator==(const RegionKey&) const = default;
+};
+
+// A region for the time of one visit.
+struct Lease {
+  Region* region;
+  bool is_new;  // Its pages were populated for this lease.
+  // What its last holder said that it left in the region; empty for a new region, and where the
+  // last holder said nothing.
+  std::any found;
+  // Empty. Say here what the region holds, once it does; say nothing where it will be overwritten.
+  std::any* contents;
+};
+
+// Populating and reading back a gigabyte takes longer than measuring it, and a sweep asks for the
+// same regions again and again. So regions stay in a pool when a visit ends, and so do teams of
+// threads. The pool gives up its least recently used regions when a new one does not fit, and when
+// those on one node would hold more than half of what was available there at first.
+class Leases {
+ public:
+  // Ends all leases of the visit before. In a `fresh` visit regions() gives new pages only.
+  void begin_visit(bool fresh);
+  bool fresh() const { return fresh_; }
+
+  // A team on these CPUs, one thread each; valid until the visit ends. Throws as Team does.
+  Team& team(std::span<const int> cpus);
+
+  // A region for each of these keys, populated by the threads of `populating` where it is new, and
+  // read back then; valid until the visit ends. Throws as Region does, before any memory is touched
+  // where those of one key together would not fit.
+  std::vector<Lease> regions(std::span<const RegionKey> keys, Team& populating);
+
+  // Gives up every region that this visit has not leased; false where there was none.
+  bool drop_idle_regions();
+
+  // Regions that the pool holds, leased or not.
+  std::size_t size() const { return pool_.size(); }
+
+ private:
+  struct Pooled {
+    RegionKey key;
+    std::unique_ptr<Region> region;
+    std::unique_ptr<std::any> contents;
+    bool leased;
+  };
+  struct CachedTeam {
+    std::unique_ptr<Team> team;
+    bool used;  // In this visit.
+  };
+
+  std::vector<Lease> try_regions(std::span<const RegionKey> keys, Team& populating);
+  std::vector<Pooled*> reuse(std::span<const RegionKey> keys);
+  Pooled* add(const RegionKey& key, Team& populating);
+  void make_room(std::span<const RegionKey* const> missing);
+  bool drop_oldest_idle();
+
+  bool fresh_ = false;
+  std::vector<std::unique_ptr<Pooled>> pool_;  // The least recently used first.
+  std::vector<CachedTeam> teams_;              // The least recently used first.
+  std::map<int, std::size_t> available_;       // By node, when it was first asked for.
+};
+
+}  // namespace tierscope

@@ -1,0 +1,121 @@
+#include "harness/session.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <iterator>
+#include <new>
+#include <variant>
+
+#include "errors.h"
+#include "harness/visit.h"
+#include "harness/visit_event.h"
+#include "interrupt.h"
+#include "protocol/events.h"
+#include "protocol/json_text.h"
+#include "protocol/line_reader.h"
+#include "protocol/object_reader.h"
+#include "protocol/visit_line.h"
+#include "sampling/clock.h"
+
+namespace tierscope {
+namespace {
+
+constexpr int kUnusable = 70;  // EX_SOFTWARE of sysexits.h: start another process for the rest.
+constexpr double kSecondsBetweenProgress = 0.5;  // Drawing it takes CPU time, too.
+
+Progress throttled_progress(const std::string& id) {
+  return [id, next = now_seconds() + kSecondsBetweenProgress](double elapsed_s, std::size_t rows,
+                                                              double latest) mutable {
+    if (now_seconds() < next) return;
+    next = now_seconds() + kSecondsBetweenProgress;
+    events::progress(id, elapsed_s, rows, latest);
+  };
+}
+
+}  // namespace
+
+std::vector<std::string> Session::add(const nlohmann::json& plan) {
+  std::vector<std::string> ids;
+  for (Measurement& measurement :
+       parse_plan(plan, [this](const std::string& id) { return entries_.contains(id); })) {
+    ids.push_back(measurement.id);
+    entries_.emplace(ids.back(), Entry{.measurement = std::move(measurement), .state = nullptr});
+  }
+  return ids;
+}
+
+void Session::visit(const std::string& id, double seconds, bool fresh) {
+  const auto entry = entries_.find(id);
+  if (entry == entries_.end()) {
+    throw PlanError("line.visit", fmt::format("no measurement has the id '{}'", id));
+  }
+  events::started(id);
+  try {
+    events::write_line(visit_entry(entry->second, seconds, fresh));
+    return;
+  } catch (const OutputError&) {
+    throw;
+  } catch (const Interrupted&) {
+    events::skipped(id, Cause::kInterrupted, "interrupted before its first row", "");
+  } catch (const Unavailable& error) {
+    events::skipped(id, error.cause(), error.what(), error.remedy());
+  } catch (const UnusableProcess& error) {
+    events::failed(id, error.cause(), error.what());
+    // No destructor may touch the GPU's context, and the process's end frees what it holds anyway.
+    std::_Exit(kUnusable);
+  } catch (const Failure& error) {
+    events::failed(id, error.cause(), error.what());
+  } catch (const std::bad_alloc&) {
+    events::failed(id, Cause::kMemory, "the engine ran out of memory for itself");
+  } catch (const std::exception& error) {
+    events::failed(id, Cause::kOther, error.what());
+  }
+  entry->second.state.reset();
+}
+
+std::string Session::visit_entry(Entry& entry, double seconds, bool fresh) {
+  leases_.begin_visit(fresh);
+  if (!entry.state) entry.state = entry.measurement.make();
+  const std::string& id = entry.measurement.id;
+  const Visit visited =
+      tierscope::visit(*entry.state, leases_, seconds, real_surroundings(), throttled_progress(id));
+  return visit_event(id, fresh, visited);
+}
+
+bool run_plan() {
+  const std::string text{std::istreambuf_iterator<char>(std::cin),
+                         std::istreambuf_iterator<char>()};
+  Session session;
+  const std::vector<std::string> ids = session.add(parse_json(text, "plan"));
+  watch_signals();
+  for (const std::string& id : ids) {
+    if (interrupted()) break;
+    session.visit(id, session.budget_s(id), false);
+    session.close(id);
+  }
+  events::finished(interrupted());
+  return interrupted();
+}
+
+bool run_visits() {
+  watch_signals();
+  LineReader lines(STDIN_FILENO);
+  Session session;
+  while (const std::optional<std::string> text = lines.next()) {
+    const VisitLine line = parse_visit_line(*text);
+    if (const auto* added = std::get_if<AddPlan>(&line)) {
+      session.add(added->plan);
+    } else {
+      const auto& [id, seconds, fresh] = std::get<VisitRequest>(line);
+      session.visit(id, seconds, fresh);
+    }
+    if (interrupted()) break;
+  }
+  events::finished(interrupted());
+  return interrupted();
+}
+
+}  // namespace tierscope

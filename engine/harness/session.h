@@ -1,0 +1,45 @@
+// The measurements of one process and their visits.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "harness/leases.h"
+#include "harness/plan.h"
+
+namespace tierscope {
+
+class Session {
+ public:
+  // Adds a plan's measurements, all or none, and returns their ids in order; throws PlanError.
+  std::vector<std::string> add(const nlohmann::json& plan);
+
+  double budget_s(const std::string& id) const { return entries_.at(id).measurement.budget_s; }
+
+  // Visits a measurement and writes what came of it: the events `started`, `progress`, and `visit`,
+  // `skipped` or `failed`. Throws PlanError where there is no such measurement.
+  void visit(const std::string& id, double seconds, bool fresh);
+
+  // Forgets what a measurement keeps between visits.
+  void close(const std::string& id) { entries_.at(id).state.reset(); }
+
+ private:
+  struct Entry {
+    Measurement measurement;
+    std::unique_ptr<State> state;  // From the first visit on, until one fails.
+  };
+
+  std::string visit_entry(Entry& entry, double seconds, bool fresh);
+
+  std::map<std::string, Entry> entries_;
+  Leases leases_;
+};
+
+// The commands: both read stdin, write events to stdout, and return true once a signal came.
+bool run_plan();
+bool run_visits();
+
+}  // namespace tierscope

@@ -1,0 +1,104 @@
+#include "harness/visit_event.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <iterator>
+
+namespace tierscope {
+namespace {
+
+using nlohmann::ordered_json;
+
+class Line {
+ public:
+  void text(std::string_view raw) { line_ += raw; }
+
+  void string(const std::string& value) {
+    line_ += ordered_json(value).dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  }
+
+  void number(double value, int digits) {
+    if (!std::isfinite(value)) {
+      line_ += "null";
+    } else {
+      fmt::format_to(std::back_inserter(line_), "{:.{}g}", value, digits);
+    }
+  }
+
+  // "key":[...] with one element for each item, as `write` writes it.
+  template <typename Items, typename Write>
+  void array(std::string_view key, const Items& items, const Write& write) {
+    fmt::format_to(std::back_inserter(line_), "\"{}\":[", key);
+    bool first = true;
+    for (const auto& item : items) {
+      if (!first) line_ += ',';
+      first = false;
+      write(item);
+    }
+    line_ += ']';
+  }
+
+  std::string take() { return std::move(line_); }
+
+ private:
+  std::string line_;
+};
+
+constexpr int kDigits = 10;
+constexpr int kPartDigits = 6;
+
+void write_column(Line& line, const SeriesRows& series, std::size_t column) {
+  const auto& [metric, part] = series.columns[column];
+  line.text("{\"metric\":");
+  line.string(metric);
+  line.text(",\"part\":");
+  line.string(part);
+  line.text(",");
+  line.array("values", series.rows, [&](const Row& row) {
+    line.number(row.values[column], part.empty() ? kDigits : kPartDigits);
+  });
+  line.text("}");
+}
+
+void write_series(Line& line, const SeriesRows& series, double zero) {
+  line.text("{\"name\":");
+  line.string(series.name);
+  line.text(",");
+  line.array("starts", series.rows,
+             [&](const Row& row) { line.number(row.start_s - zero, kDigits); });
+  line.text(",");
+  line.array("durations", series.rows,
+             [&](const Row& row) { line.number(row.duration_s, kDigits); });
+  if (series.disturbed) {
+    line.text(",");
+    line.array("disturbed", *series.disturbed,
+               [&](std::size_t row) { line.text(std::to_string(row)); });
+  }
+  line.text(",");
+  line.text("\"columns\":[");
+  for (std::size_t column = 0; column < series.columns.size(); ++column) {
+    if (column > 0) line.text(",");
+    write_column(line, series, column);
+  }
+  line.text("]}");
+}
+
+}  // namespace
+
+std::string visit_event(const std::string& id, bool fresh, const Visit& visit) {
+  Line line;
+  line.text("{\"event\":\"visit\",\"id\":");
+  line.string(id);
+  line.text(fmt::format(",\"seconds\":{:.6g},\"fresh\":{},\"interrupted\":{},", visit.seconds,
+                        fresh, visit.interrupted));
+  const double zero = visit.series.front().rows.front().start_s;
+  line.array("series", visit.series,
+             [&](const SeriesRows& series) { write_series(line, series, zero); });
+  line.text(",\"evidence\":");
+  line.text(visit.evidence.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
+  line.text("}");
+  return line.take();
+}
+
+}  // namespace tierscope

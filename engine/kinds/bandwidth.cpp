@@ -1,0 +1,291 @@
+// Bandwidth of a team of CPUs to placed memory.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "access/array_data.h"
+#include "access/kernel.h"
+#include "harness/leases.h"
+#include "kinds/evidence.h"
+#include "kinds/kinds.h"
+#include "kinds/window_row.h"
+#include "memory/placement.h"
+#include "memory/system_memory.h"
+#include "protocol/object_reader.h"
+#include "protocol/plan_parts.h"
+#include "sampling/clock.h"
+
+namespace tierscope {
+namespace {
+
+struct BandwidthSpec {
+  std::vector<int> cpus;
+  Placement placement;
+  SamplingRule sampling;
+  Operation operation;
+  Order order;
+  std::size_t access_size;
+  std::size_t stride;  // 0 but for order strided.
+  std::size_t size;    // Bytes of each array.
+  Pages pages;
+  std::string isa;
+
+  const OperationTraits& traits() const { return traits_of(operation); }
+  double bytes_per_access() const {
+    return static_cast<double>(access_size) * traits().program_bytes;
+  }
+};
+
+// Contents of an array that was only read since it was filled.
+struct FilledForReads {};
+
+// Contents of an array that one filling and everything written since then made.
+struct Written {
+  std::shared_ptr<const int> filling;
+  std::size_t array;
+};
+
+// A thread's part of the arrays.
+struct Share {
+  Walk walk;
+  Position position;
+  std::uint64_t written = 0;  // Bytes that verification found.
+};
+
+void divide(const BandwidthSpec& spec, const std::vector<Lease>& arrays,
+            std::deque<Share>& shares) {
+  const std::uint64_t accesses = spec.size / spec.access_size;
+  const std::uint64_t threads = spec.cpus.size();
+  std::uint64_t first = 0;
+  for (std::uint64_t thread = 0; thread < threads; ++thread) {
+    const std::uint64_t share = accesses / threads + (thread < accesses % threads ? 1 : 0);
+    const auto at = [&](std::size_t array) {
+      return array < arrays.size() ? reinterpret_cast<double*>(arrays[array].region->data() +
+                                                               first * spec.access_size)
+                                   : nullptr;
+    };
+    shares[thread].walk = {.a = at(0),
+                           .b = at(1),
+                           .c = at(2),
+                           .scalar = kWrittenScalar,
+                           .bytes = share * spec.access_size,
+                           .access_size = spec.access_size,
+                           .stride = spec.stride};
+    first += share;
+  }
+}
+
+// Time to make one random address, the same code without the accesses, in ns.
+double address_cost_ns(const std::string& isa, const Walk& walk) {
+  constexpr std::uint64_t kAddresses = 1U << 16;
+  const Kernel kernel = find_address_kernel(isa);
+  Position position;
+  kernel(walk, position, kAddresses);
+  const double start = now_seconds();
+  kernel(walk, position, kAddresses);
+  return (now_seconds() - start) * 1e9 / static_cast<double>(kAddresses);
+}
+
+class Bandwidth : public State {
+ public:
+  explicit Bandwidth(const BandwidthSpec& spec)
+      : spec_(spec), shares_(spec.cpus.size()), workers_(spec.cpus.size()) {}
+
+  void open(Leases& leases) override {
+    if (isa_.empty()) choose_kernel();
+    team_ = &leases.team(spec_.cpus);
+    const std::vector<RegionKey> keys(static_cast<std::size_t>(spec_.traits().arrays),
+                                      {spec_.size, spec_.pages, spec_.placement});
+    const std::vector<Lease> arrays = leases.regions(keys, *team_);
+    const std::byte* const before = regions_.empty() ? nullptr : regions_.front()->data();
+    regions_.clear();
+    for (const Lease& array : arrays) regions_.push_back(array.region);
+    divide(spec_, arrays, shares_);
+    if (before != regions_.front()->data()) start_anew();
+    fill_arrays(arrays);
+    if (!sized_) size_chunks(*team_, workers_, window_s());
+    sized_ = true;
+    traffic_.emplace(moved());
+  }
+
+  std::vector<Series> series() override {
+    const OperationTraits& traits = spec_.traits();
+    const std::size_t bytes = spec_.size * static_cast<std::size_t>(traits.arrays);
+    const bool write_allocate =
+        traits.bus_bytes != traits.program_bytes && bytes > last_level_cache_bytes(spec_.cpus);
+    std::vector<Column> columns{{.metric = "bandwidth", .part = ""}};
+    if (write_allocate) columns.push_back({.metric = "bandwidth_with_write_allocate", .part = ""});
+    for (std::size_t thread = 0; thread < workers_.size(); ++thread) {
+      columns.push_back({.metric = "thread_bandwidth", .part = std::to_string(thread)});
+    }
+    return {{.name = "windows",
+             .columns = std::move(columns),
+             .take = [this, write_allocate] { return take(write_allocate); },
+             .watched_cpus = spec_.cpus}};
+  }
+
+  void observe(nlohmann::ordered_json& evidence) override {
+    const Moved all = moved();
+    nlohmann::ordered_json counters = nlohmann::ordered_json::object();
+    traffic_->report(all, counters);
+    evidence = region_evidence(regions_);
+    evidence["cpus"] = cpus_of(workers_);
+    evidence["isa"] = isa_;
+    if (spec_.operation != Operation::kRead) evidence["verified"] = verify();
+    std::uint64_t walked = 0;
+    for (std::size_t i = 0; i < shares_.size(); ++i) {
+      walked += walked_bytes(spec_.order, shares_[i].walk, workers_[i].done);
+    }
+    evidence["walked_bytes"] = walked;
+    if (spec_.order == Order::kRandom) {
+      evidence["address_ns"] = address_cost_ns(isa_, shares_.front().walk);
+    }
+    evidence["sample_ns"] = window_s() * 1e9;
+    evidence.update(counters);
+  }
+
+ private:
+  double window_s() const { return window_seconds(spec_.sampling); }
+
+  void choose_kernel() {
+    const std::string isa = resolve_isa(spec_.isa);
+    const Kernel kernel = find_kernel(isa, spec_.operation, spec_.order);
+    for (std::size_t i = 0; i < workers_.size(); ++i) {
+      workers_[i].work = [kernel, &share = shares_[i]](std::uint64_t accesses) {
+        kernel(share.walk, share.position, accesses);
+      };
+    }
+    isa_ = isa;
+  }
+
+  // All walks begin at their first block; nothing is done yet.
+  void start_anew() {
+    for (std::size_t i = 0; i < shares_.size(); ++i) {
+      shares_[i].position = {};
+      shares_[i].position.state = i * 0x9e3779b97f4a7c15ULL;  // Not in step with another.
+      workers_[i].done = 0;
+    }
+  }
+
+  // Arrays that are only read stay as they are, whoever reads them: filling one anew would take
+  // longer than reading it. Arrays that are written have to be filled unless nobody else wrote to
+  // them since this measurement's last visit, since verification goes by what they held before.
+  void fill_arrays(const std::vector<Lease>& arrays) {
+    const bool reads = spec_.operation == Operation::kRead;
+    bool filled = true;
+    for (std::size_t i = 0; i < arrays.size(); ++i) {
+      const auto* const written = std::any_cast<Written>(&arrays[i].found);
+      const bool mine = written != nullptr && written->filling == filling_ && written->array == i;
+      filled =
+          filled && (reads ? std::any_cast<FilledForReads>(&arrays[i].found) != nullptr : mine);
+    }
+    if (!filled) {
+      team_->run([&](int thread) { fill(shares_[static_cast<std::size_t>(thread)].walk); });
+      filling_ = std::make_shared<const int>();
+      start_anew();
+    }
+    for (std::size_t i = 0; i < arrays.size(); ++i) {
+      if (reads) {
+        *arrays[i].contents = FilledForReads{};
+      } else {
+        *arrays[i].contents = Written{.filling = filling_, .array = i};
+      }
+    }
+  }
+
+  Row take(bool write_allocate) {
+    Row row = window_row(*team_, workers_, window_s());
+    const double per_unit = spec_.bytes_per_access() / window_s();
+    const double bandwidth = units_in_window(workers_) * per_unit;
+    row.values.push_back(bandwidth);
+    if (write_allocate) row.values.push_back(bandwidth * bus_share());
+    for (const Worker& worker : workers_) row.values.push_back(worker.units_in_window * per_unit);
+    return row;
+  }
+
+  // Bytes on the bus for each byte that the program asked to move.
+  double bus_share() const {
+    return static_cast<double>(spec_.traits().bus_bytes) / spec_.traits().program_bytes;
+  }
+
+  Moved moved() const {
+    double accesses = 0;
+    for (const Worker& worker : workers_) accesses += static_cast<double>(worker.done);
+    const double bytes = accesses * spec_.bytes_per_access();
+    return {.program_bytes = bytes, .bus_bytes = bytes * bus_share()};
+  }
+
+  std::string verify() {
+    team_->run([&](int thread) {
+      const auto i = static_cast<std::size_t>(thread);
+      shares_[i].written = verify_written(spec_.operation, shares_[i].walk, workers_[i].done);
+    });
+    std::uint64_t written = 0;
+    for (const Share& share : shares_) written += share.written;
+    return fmt::format("{} bytes written, each element equal to {}", written,
+                       spec_.traits().formula);
+  }
+
+  BandwidthSpec spec_;
+  std::string isa_;  // Empty: not chosen yet.
+  Team* team_ = nullptr;
+  std::vector<const Region*> regions_;
+  std::shared_ptr<const int> filling_;
+  std::deque<Share> shares_;  // Workers point into it.
+  std::vector<Worker> workers_;
+  bool sized_ = false;
+  std::optional<TrafficCheck> traffic_;
+};
+
+Operation read_operation(ObjectReader& pattern) {
+  std::vector<std::pair<std::string_view, Operation>> names;
+  for (const OperationTraits& traits : kOperations)
+    names.emplace_back(traits.name, traits.operation);
+  return pattern.choice("operation", names);
+}
+
+BandwidthSpec read_spec(ObjectReader& measurement) {
+  static constexpr std::array<std::pair<std::string_view, Order>, 4> kOrders{
+      {{"sequential", Order::kSequential},
+       {"reverse", Order::kReverse},
+       {"strided", Order::kStrided},
+       {"random", Order::kRandom}}};
+  constexpr std::size_t kDefaultAccess = 64;
+
+  BandwidthSpec spec{};
+  spec.cpus = measurement.distinct_integers("cpus", 0, kMaxCpu, kMaxThreads);
+  spec.placement = read_placement(measurement);
+  spec.sampling = read_sampling(measurement);
+  ObjectReader pattern = measurement.object("pattern");
+  spec.operation = read_operation(pattern);
+  spec.order = pattern.has("order") ? pattern.choice("order", kOrders) : Order::kSequential;
+  spec.access_size = pattern.has("access_size") ? pattern.bytes("access_size") : kDefaultAccess;
+  const bool has_stride = pattern.has("stride") && !pattern.any("stride").is_null();
+  if (has_stride) spec.stride = pattern.bytes("stride");
+  spec.size = pattern.bytes("size");
+  spec.pages = read_pages(pattern);
+  spec.isa = read_isa(pattern);
+  pattern.finish();
+  if ((spec.order == Order::kStrided) != has_stride) {
+    throw pattern.error("stride", "goes with order strided, and only with it");
+  }
+  if (has_stride && spec.stride < spec.access_size) {
+    throw pattern.error("stride", "is smaller than access_size");
+  }
+  if (spec.size / std::max(spec.stride, spec.access_size) < spec.cpus.size()) {
+    throw pattern.error("size", "has fewer accesses than there are threads");
+  }
+  return spec;
+}
+
+}  // namespace
+
+MakeState parse_bandwidth(ObjectReader& measurement) {
+  return [spec = read_spec(measurement)] { return std::make_unique<Bandwidth>(spec); };
+}
+
+}  // namespace tierscope

@@ -1,0 +1,38 @@
+// A pointer chase over placed memory, as measurements of latency use it.
+#pragma once
+
+#include <cstdint>
+
+#include "access/chase.h"
+#include "harness/leases.h"
+#include "protocol/object_reader.h"
+
+namespace tierscope {
+
+struct ChasePattern {
+  ChaseOrder order;
+  std::size_t stride;
+  std::size_t size;
+  Pages pages;
+
+  RegionKey key(const Placement& placement) const { return {size, pages, placement}; }
+};
+
+// Reads the key "pattern" of a measurement or workload.
+ChasePattern read_chase_pattern(ObjectReader& measurement);
+
+// A walk along the cycle, from visit to visit.
+struct ChaseWalk {
+  void** start = nullptr;
+  void** at = nullptr;
+  std::uint64_t loads = 0;  // Since the cycle was linked.
+};
+
+// Links the cycle through the region unless its last holder did so already. The walk goes on where
+// it stood. Call it on the CPU that will chase.
+void link_walk(const ChasePattern& pattern, const Lease& lease, ChaseWalk& walk);
+
+// Bytes that `loads` loads of the cycle reach.
+std::uint64_t chased_bytes(const ChasePattern& pattern, std::uint64_t loads);
+
+}  // namespace tierscope

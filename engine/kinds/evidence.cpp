@@ -1,0 +1,48 @@
+#include "kinds/evidence.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace tierscope {
+
+nlohmann::ordered_json region_evidence(const std::vector<const Region*>& regions) {
+  std::map<int, std::size_t> pages;
+  std::size_t page_bytes = 0;
+  std::size_t huge_bytes = 0;
+  std::size_t bytes = 0;
+  for (const Region* region : regions) {
+    const RegionReport report = region->report();
+    for (const auto& [node, count] : report.pages) pages[node] += count;
+    page_bytes = report.page_bytes;
+    huge_bytes += report.huge_bytes;
+    bytes += region->size();
+  }
+  nlohmann::ordered_json by_node = nlohmann::ordered_json::object();
+  for (const auto& [node, count] : pages) by_node[std::to_string(node)] = count;
+  return {{"pages", by_node},
+          {"page_bytes", page_bytes},
+          {"huge_bytes", huge_bytes},
+          {"region_bytes", bytes}};
+}
+
+std::vector<int> cpus_of(std::span<const Worker> workers) {
+  std::vector<int> cpus;
+  std::ranges::transform(workers, std::back_inserter(cpus), &Worker::last_cpu);
+  return cpus;
+}
+
+TrafficCheck::TrafficCheck(const Moved& so_far, const TrafficCounters& counters)
+    : counters_(counters), moved_(so_far), counted_(counters.read()) {}
+
+void TrafficCheck::report(const Moved& so_far, nlohmann::ordered_json& evidence) const {
+  for (const auto& [source, bytes] : counters_.read()) {
+    const auto before = counted_.find(source);
+    if (before == counted_.end()) continue;
+    evidence["counters"].push_back({{"source", source},
+                                    {"bytes", bytes - before->second},
+                                    {"program_bytes", so_far.program_bytes - moved_.program_bytes},
+                                    {"bus_bytes", so_far.bus_bytes - moved_.bus_bytes}});
+  }
+}
+
+}  // namespace tierscope

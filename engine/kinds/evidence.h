@@ -1,0 +1,44 @@
+// Evidence that kinds of measurement of CPU-reached memory have in common.
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "memory/region.h"
+#include "memory/traffic_counters.h"
+#include "threads/window.h"
+
+namespace tierscope {
+
+// pages, page_bytes, huge_bytes and region_bytes of all regions together, read back now; throws
+// Failure where the pages of a region are no longer where its placement put them.
+nlohmann::ordered_json region_evidence(const std::vector<const Region*>& regions);
+
+// The CPU that each worker was last seen on.
+std::vector<int> cpus_of(std::span<const Worker> workers);
+
+// Bytes that a measurement's threads moved so far: as the program asked, and as the bus should see.
+struct Moved {
+  double program_bytes;
+  double bus_bytes;
+};
+
+// What hardware counters see of the machine's memory traffic, from construction on. Make it just
+// before the first row and ask it just after the last, so that no clock runs while counters are
+// read.
+class TrafficCheck {
+ public:
+  explicit TrafficCheck(const Moved& so_far, const TrafficCounters& counters = traffic_counters());
+  // Adds the evidence "counters": one entry for each counter that can be read, most often none.
+  void report(const Moved& so_far, nlohmann::ordered_json& evidence) const;
+
+ private:
+  const TrafficCounters& counters_;
+  Moved moved_;
+  std::map<std::string, double> counted_;
+};
+
+}  // namespace tierscope

@@ -1,0 +1,174 @@
+// Loaded latency: a chase on its own CPU while other CPUs stream at a limited rate. One measurement
+// is one point of a curve; which points a curve needs is for the caller to decide.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "access/timed_chase.h"
+#include "kinds/chase_pattern.h"
+#include "kinds/evidence.h"
+#include "kinds/kinds.h"
+#include "kinds/stream.h"
+#include "kinds/window_row.h"
+#include "protocol/plan_parts.h"
+#include "threads/affinity.h"
+
+namespace tierscope {
+namespace {
+
+struct LoadedLatencySpec {
+  int cpu;
+  Placement placement;
+  SamplingRule sampling;
+  ChasePattern pattern;
+  StreamSpec load;
+  bool idle;  // The load stands still: a control between loaded points.
+};
+
+constexpr std::array<std::pair<const char*, double>, 4> kPercentiles{
+    {{"latency_p50", 0.5}, {"latency_p90", 0.9}, {"latency_p99", 0.99}, {"latency_p99.9", 0.999}}};
+constexpr int kTimedRows = 20;
+
+// workers_[0] chases, the others are the load's.
+class LoadedLatency : public State {
+ public:
+  explicit LoadedLatency(const LoadedLatencySpec& spec)
+      : spec_(spec), stream_(spec.load), cpus_{spec.cpu} {
+    workers_.push_back({.work = [this](std::uint64_t runs) {
+      walk(follow_chase(walk_.at, runs * kChaseUnroll), runs);
+    }});
+    if (spec_.idle) return;
+    cpus_.insert(cpus_.end(), spec_.load.cpus.begin(), spec_.load.cpus.end());
+    for (Worker& worker : stream_.workers()) workers_.push_back(std::move(worker));
+    load_ = {{.stream = &stream_, .first = 1, .threads = spec_.load.cpus.size()}};
+  }
+
+  void open(Leases& leases) override {
+    // A control between loaded points has the points' regions, but no threads of the load at all:
+    // they would wake up for the gate.
+    std::vector<int> populating{spec_.cpu};
+    populating.insert(populating.end(), spec_.load.cpus.begin(), spec_.load.cpus.end());
+    const std::array keys{spec_.pattern.key(spec_.placement), spec_.load.key()};
+    std::vector<Lease> regions = leases.regions(keys, leases.team(populating));
+    team_ = &leases.team(cpus_);
+    chased_ = regions[0].region;
+    if (spec_.idle) {
+      *regions[1].contents = regions[1].found;
+    } else {
+      stream_.open(regions[1], *team_, 1, std::span(workers_).subspan(1));
+    }
+    team_->run([&](int thread) {
+      if (thread == 0) link_walk(spec_.pattern, regions[0], walk_);
+    });
+    if (!sized_) size_chunks(*team_, workers_, window_s());
+    sized_ = true;
+  }
+
+  std::vector<Series> series() override {
+    const bool write_allocate = !spec_.idle && stream_.has_write_allocate();
+    std::vector<Column> columns{{.metric = "latency", .part = ""}};
+    if (!spec_.idle) columns.push_back({.metric = "bandwidth", .part = ""});
+    if (write_allocate) columns.push_back({.metric = "bandwidth_with_write_allocate", .part = ""});
+    std::vector<Column> percentiles;
+    for (const auto& [metric, quantile] : kPercentiles) {
+      percentiles.push_back({.metric = metric, .part = ""});
+    }
+    return {{.name = "windows",
+             .columns = std::move(columns),
+             .take = [this, write_allocate] { return take(write_allocate); },
+             .watched_cpus = cpus_},
+            {.name = "timed",
+             .columns = std::move(percentiles),
+             .take = [this] { return take_timed(); },
+             .rows = kTimedRows,
+             .watched_cpus = cpus_}};
+  }
+
+  void observe(nlohmann::ordered_json& evidence) override {
+    verify_streams(*team_, load_, workers_);
+    evidence = region_evidence({chased_});
+    evidence["cpus"] = cpus_of(workers_);
+    evidence["walked_bytes"] = chased_bytes(spec_.pattern, walk_.loads);
+    evidence["sample_ns"] = window_s() * 1e9;
+    evidence["timer_ns"] = timer_cost_ticks() * timer_tick_ns();
+    for (const StreamPart& load : load_) {
+      evidence["workloads"] = {{"load", stream_.evidence(load.of(workers_))}};
+      for (const int sibling : core_siblings(spec_.cpu)) {
+        if (std::ranges::find(spec_.load.cpus, sibling) == spec_.load.cpus.end()) continue;
+        evidence["notes"].push_back(fmt::format(
+            "load thread on CPU {}, the other hardware thread of the chase's core", sibling));
+      }
+    }
+  }
+
+ private:
+  double window_s() const { return window_seconds(spec_.sampling); }
+
+  // The chase is at `at` after so many runs of loads.
+  void walk(void** at, std::uint64_t runs) {
+    walk_.at = at;
+    walk_.loads += runs * kChaseUnroll;
+  }
+
+  Row take(bool write_allocate) {
+    Row row = window_row(*team_, workers_, window_s());
+    row.values.push_back(window_s() * 1e9 / (workers_.front().units_in_window * kChaseUnroll));
+    for (const StreamPart& load : load_) {
+      const double units = units_in_window(load.of(workers_));
+      row.values.push_back(units * stream_.bytes_per_unit() / window_s());
+      if (write_allocate) row.values.push_back(row.values.back() * stream_.bus_bytes_per_byte());
+    }
+    return row;
+  }
+
+  // Distribution of single loads' latencies under the same load, in rows of their own, since timing
+  // each load would slow the chase whose mean is measured.
+  Row take_timed() {
+    Histogram& histogram = *histogram_;
+    histogram.clear();
+    const auto untimed = std::exchange(workers_.front().work, [&](std::uint64_t runs) {
+      walk(follow_chase_timed(walk_.at, runs * kChaseUnroll, histogram), runs);
+    });
+    Row row = window_row(*team_, workers_, window_s());
+    workers_.front().work = untimed;
+    for (const auto& [metric, quantile] : kPercentiles) {
+      row.values.push_back(histogram.quantile(quantile) * timer_tick_ns());
+    }
+    return row;
+  }
+
+  LoadedLatencySpec spec_;
+  Stream stream_;  // Unused where the load stands still.
+  std::vector<int> cpus_;
+  std::vector<Worker> workers_;
+  std::vector<StreamPart> load_;  // None where the load stands still.
+  std::unique_ptr<Histogram> histogram_ = std::make_unique<Histogram>();
+  Team* team_ = nullptr;
+  const Region* chased_ = nullptr;
+  ChaseWalk walk_;
+  bool sized_ = false;
+};
+
+}  // namespace
+
+MakeState parse_loaded_latency(ObjectReader& measurement) {
+  LoadedLatencySpec spec{};
+  spec.cpu = static_cast<int>(measurement.integer("cpu", 0, kMaxCpu));
+  spec.placement = read_placement(measurement);
+  spec.sampling = read_sampling(measurement);
+  spec.pattern = read_chase_pattern(measurement);
+  ObjectReader load = measurement.object("load");
+  load.text("initiator");  // Endpoints as asked for, as those of the measurement are.
+  load.text("target");
+  spec.idle = load.has("idle") && load.truth("idle");
+  spec.load = read_stream(load);
+  load.finish();
+  if (std::ranges::find(spec.load.cpus, spec.cpu) != spec.load.cpus.end()) {
+    throw load.error("cpus", fmt::format("names {}, the chase's own CPU", spec.cpu));
+  }
+  return [spec] { return std::make_unique<LoadedLatency>(spec); };
+}
+
+}  // namespace tierscope

@@ -1,0 +1,183 @@
+// The cost of having memory: map, populate page by page, unmap.
+#include <fmt/format.h>
+#include <numaif.h>
+#include <sched.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+
+#include "errors.h"
+#include "harness/leases.h"
+#include "kinds/kinds.h"
+#include "memory/numa_policy.h"
+#include "memory/read_back.h"
+#include "memory/requirements.h"
+#include "memory/system_memory.h"
+#include "protocol/plan_parts.h"
+#include "sampling/clock.h"
+#include "threads/disturbance.h"
+
+namespace tierscope {
+namespace {
+
+struct MappingSpec {
+  int cpu;
+  Placement placement;  // Bind or interleave.
+  SamplingRule sampling;
+  bool shared;
+  std::size_t size;  // Whole pages.
+  Pages pages;
+};
+
+// Seconds of each phase of one cycle.
+struct Phases {
+  double map;
+  double populate;
+  double unmap;
+};
+
+bool is_hugetlb(Pages pages) { return pages == Pages::kHuge2M || pages == Pages::kHuge1G; }
+
+std::byte* map(const MappingSpec& spec, std::size_t page) {
+  constexpr int kHugetlbSizeShift = 26;  // MAP_HUGE_SHIFT
+  int flags = MAP_ANONYMOUS | (spec.shared ? MAP_SHARED : MAP_PRIVATE);
+  if (is_hugetlb(spec.pages)) {
+    flags |= MAP_HUGETLB | (std::countr_zero(page) << kHugetlbSizeShift);
+  }
+  void* const start = mmap(nullptr, spec.size, PROT_READ | PROT_WRITE, flags, -1, 0);
+  if (start == MAP_FAILED) {
+    throw Unavailable(
+        Cause::kMemory,
+        fmt::format("{} cannot be mapped: {}", size_text(spec.size), std::strerror(errno)),
+        "ask for a smaller size, or look at `ulimit -v` and hugetlb reservations");
+  }
+  return static_cast<std::byte*>(start);
+}
+
+// What the kernel has to know of the range before pages come; it belongs to no phase.
+void prepare(const MappingSpec& spec, std::byte* start) {
+  if (!is_hugetlb(spec.pages)) {
+    const int advice = spec.pages == Pages::kThp ? MADV_HUGEPAGE : MADV_NOHUGEPAGE;
+    madvise(start, spec.size, advice);  // A kernel without huge pages refuses; then none come.
+  }
+  std::vector<int> nodes;
+  for (const NodeShare& share : spec.placement.nodes) nodes.push_back(share.node);
+  const int mode = spec.placement.policy == Policy::kBind ? MPOL_BIND : MPOL_INTERLEAVE;
+  set_range_policy(start, spec.size, mode, nodes);
+}
+
+// One cycle. `report` is where the pages were, read back before they went.
+Phases measure_once(const MappingSpec& spec, std::size_t page, RegionReport& report) {
+  const std::size_t base = base_page_bytes();
+  const double begin = now_seconds();
+  std::byte* const start = map(spec, page);
+  const double mapped = now_seconds();
+  prepare(spec, start);
+  const double prepared = now_seconds();
+  const std::size_t step = is_hugetlb(spec.pages) ? page : base;
+  for (std::size_t offset = 0; offset < spec.size; offset += step) {
+    *reinterpret_cast<volatile char*>(start + offset) = 1;
+  }
+  const double populated = now_seconds();
+  report = count_pages(start, spec.size, step);
+  const double read_back = now_seconds();
+  munmap(start, spec.size);
+  return {
+      .map = mapped - begin, .populate = populated - prepared, .unmap = now_seconds() - read_back};
+}
+
+void verify_nodes(const MappingSpec& spec, const RegionReport& report) {
+  for (const auto& [node, count] : report.pages) {
+    const bool asked = std::ranges::any_of(
+        spec.placement.nodes, [node = node](const NodeShare& share) { return share.node == node; });
+    if (!asked) {
+      throw Failure(fmt::format("{} pages are on node {}, which was not asked for", count, node),
+                    Cause::kPlacement);
+    }
+  }
+}
+
+class MappingCycles : public State {
+ public:
+  explicit MappingCycles(const MappingSpec& spec) : spec_(spec) {}
+
+  void open(Leases& leases) override {
+    require_memory(spec_.size, spec_.pages, spec_.placement);
+    page_ = page_bytes(spec_.pages);
+    if (spec_.size % page_ != 0) {
+      throw Failure(
+          fmt::format("{} bytes are not a whole number of pages of {} bytes", spec_.size, page_));
+    }
+    team_ = &leases.team(std::array{spec_.cpu});
+  }
+
+  std::vector<Series> series() override {
+    return {{.name = "cycles",
+             .columns = {{.metric = "time_per_page", .part = ""},
+                         {.metric = "map", .part = ""},
+                         {.metric = "populate_per_page", .part = ""},
+                         {.metric = "unmap_per_page", .part = ""}},
+             .take = [this] { return take(); },
+             .watched_cpus = {spec_.cpu}}};
+  }
+
+  void observe(nlohmann::ordered_json& evidence) override {
+    nlohmann::ordered_json by_node = nlohmann::ordered_json::object();
+    for (const auto& [node, count] : report_.pages) by_node[std::to_string(node)] = count;
+    evidence["pages"] = by_node;
+    evidence["page_bytes"] = report_.page_bytes;
+    evidence["region_bytes"] = spec_.size;
+    evidence["cpus"] = {last_cpu_};
+  }
+
+ private:
+  Row take() {
+    Row row{};
+    team_->run([&](int) {
+      const LostTime lost;
+      row.start_s = now_seconds();
+      const Phases phases = measure_once(spec_, page_, report_);
+      const double total = phases.map + phases.populate + phases.unmap;
+      const double pages = static_cast<double>(spec_.size) / static_cast<double>(page_);
+      row.duration_s = total;
+      row.values = {total * 1e9 / pages, phases.map * 1e9, phases.populate * 1e9 / pages,
+                    phases.unmap * 1e9 / pages};
+      row.lost_share = lost.share();
+      last_cpu_ = sched_getcpu();
+    });
+    verify_nodes(spec_, report_);
+    return row;
+  }
+
+  MappingSpec spec_;
+  std::size_t page_ = 0;
+  Team* team_ = nullptr;
+  RegionReport report_;  // Of the last cycle, before its pages went.
+  int last_cpu_ = -1;
+};
+
+}  // namespace
+
+MakeState parse_mapping(ObjectReader& measurement) {
+  static constexpr std::array<std::pair<std::string_view, bool>, 2> kSharing{
+      {{"private", false}, {"shared", true}}};
+  MappingSpec spec{};
+  spec.cpu = static_cast<int>(measurement.integer("cpu", 0, kMaxCpu));
+  spec.placement = read_placement(measurement);
+  spec.sampling = read_sampling(measurement);
+  if (spec.placement.policy != Policy::kBind && spec.placement.policy != Policy::kInterleave) {
+    throw measurement.error("placement", "has to be bind or interleave");
+  }
+  ObjectReader pattern = measurement.object("pattern");
+  spec.shared = pattern.has("sharing") && pattern.choice("sharing", kSharing);
+  spec.size = pattern.bytes("size");
+  spec.pages = read_pages(pattern);
+  pattern.finish();
+  return [spec] { return std::make_unique<MappingCycles>(spec); };
+}
+
+}  // namespace tierscope

@@ -1,0 +1,247 @@
+#include "kinds/stream.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "access/write_back.h"
+#include "errors.h"
+#include "kinds/evidence.h"
+#include "protocol/plan_parts.h"
+#include "sampling/clock.h"
+
+namespace tierscope {
+namespace {
+
+constexpr double kBefore = -1.0;
+constexpr double kWritten = 3.0;
+constexpr std::size_t kLine = 64;
+constexpr std::size_t kLineDoubles = kLine / sizeof(double);
+
+double spin_step_ns() {
+  static const double step_ns = [] {
+    constexpr std::uint64_t kSteps = 1U << 18;
+    spin(kSteps);  // The clock's frequency comes up.
+    const double start = now_seconds();
+    spin(kSteps);
+    return (now_seconds() - start) * 1e9 / kSteps;
+  }();
+  return step_ns;
+}
+
+WriteBack write_back_of(Stores stores) {
+  return stores == Stores::kWriteBack ? WriteBack::kKeep
+         : stores == Stores::kFlush   ? WriteBack::kDrop
+                                      : WriteBack::kNone;
+}
+
+}  // namespace
+
+StreamSpec read_stream(ObjectReader& workload) {
+  static constexpr std::array<std::pair<std::string_view, Order>, 3> kOrders{
+      {{"sequential", Order::kSequential}, {"random", Order::kRandom}, {"zipf", Order::kZipf}}};
+  static constexpr std::array<std::pair<std::string_view, Stores>, 4> kStores{
+      {{"ordinary", Stores::kOrdinary},
+       {"nt", Stores::kStreaming},
+       {"clwb", Stores::kWriteBack},
+       {"clflushopt", Stores::kFlush}}};
+  constexpr double kDefaultAlpha = 0.9;
+  constexpr double kMaxAlpha = 10;
+  constexpr std::int64_t kMaxPrefetch = 1 << 20;
+  constexpr std::size_t kDefaultAccess = 1024;
+  constexpr std::int64_t kMaxDelay = 1'000'000'000;
+
+  StreamSpec spec{};
+  spec.cpus = workload.distinct_integers("cpus", 0, kMaxCpu, kMaxThreads);
+  spec.placement = read_placement(workload);
+  ObjectReader pattern = workload.object("pattern");
+  if (pattern.has("writes")) spec.writes = static_cast<int>(pattern.integer("writes", 0, 100));
+  if (pattern.has("stores")) spec.stores = pattern.choice("stores", kStores);
+  spec.order = pattern.has("order") ? pattern.choice("order", kOrders) : Order::kSequential;
+  spec.access_size = pattern.has("access_size") ? pattern.bytes("access_size") : kDefaultAccess;
+  spec.size = pattern.bytes("size");
+  spec.pages = read_pages(pattern);
+  spec.isa = read_isa(pattern);
+  spec.delay_ns =
+      pattern.has("delay_ns") ? static_cast<double>(pattern.integer("delay_ns", 0, kMaxDelay)) : 0;
+  if (pattern.has("prefetch")) {
+    spec.prefetch = static_cast<std::size_t>(pattern.integer("prefetch", 0, kMaxPrefetch));
+  }
+  spec.zipf_alpha =
+      pattern.has("zipf_alpha") ? pattern.positive("zipf_alpha", kMaxAlpha) : kDefaultAlpha;
+  pattern.finish();
+  if (spec.prefetch % kLine != 0) throw pattern.error("prefetch", "is not a multiple of 64");
+  if (spec.prefetch != 0 && spec.order != Order::kSequential) {
+    throw pattern.error("prefetch", "goes with order sequential only");
+  }
+  if (spec.size / spec.access_size < spec.cpus.size()) {
+    throw pattern.error("size", "has fewer accesses than there are threads");
+  }
+  return spec;
+}
+
+Stream::Stream(const StreamSpec& spec) : spec_(spec), shares_(spec.cpus.size()) {}
+
+std::vector<Worker> Stream::workers() {
+  std::vector<Worker> workers;
+  for (Share& share : shares_) {
+    workers.push_back({.work = [this, &share](std::uint64_t accesses) {
+      Mix mix = mix_;
+      if (share.zipf) mix.zipf = &*share.zipf;
+      kernel_(share.walk, share.position, accesses, mix);
+    }});
+  }
+  return workers;
+}
+
+void Stream::open(const Lease& lease, Team& team, int first_thread, std::span<Worker> workers) {
+  if (isa_.empty()) choose_kernel();
+  region_ = lease.region;
+  const auto* const found = std::any_cast<std::shared_ptr<const int>>(&lease.found);
+  const bool mine = filling_ != nullptr && found != nullptr && *found == filling_;
+  const bool reads = spec_.writes == 0;
+  if (lease.is_new || base_ != region_->data() || !(mine || reads)) {
+    base_ = region_->data();
+    divide(workers);
+  }
+  if (reads) {
+    *lease.contents = lease.found;  // Whatever it is, it stays.
+    return;
+  }
+  if (!mine) {
+    team.run([&](int thread) {
+      const int index = thread - first_thread;
+      if (index < 0 || index >= static_cast<int>(shares_.size())) return;
+      const Walk& walk = shares_[static_cast<std::size_t>(index)].walk;
+      std::fill_n(walk.a, walk.bytes / sizeof(double), kBefore);
+    });
+    filling_ = std::make_shared<const int>();
+  }
+  *lease.contents = filling_;
+}
+
+void Stream::choose_kernel() {
+  const std::string isa = resolve_isa(spec_.isa);
+  if (!has_write_back(write_back_of(spec_.stores))) {
+    throw Unavailable(
+        Cause::kIsa,
+        fmt::format("this CPU has no {}", spec_.stores == Stores::kFlush ? "CLFLUSHOPT" : "CLWB"),
+        "write with ordinary or non-temporal stores");
+  }
+  kernel_ = find_mixed_kernel(isa, spec_.order, spec_.stores);
+  mix_ = {.writes = spec_.writes,
+          .delay = static_cast<std::uint64_t>(std::llround(spec_.delay_ns / spin_step_ns())),
+          .prefetch = spec_.prefetch};
+  isa_ = isa;
+}
+
+// Cuts the region into the threads' shares; their walks begin anew.
+void Stream::divide(std::span<Worker> workers) {
+  const std::uint64_t accesses = spec_.size / spec_.access_size;
+  const std::uint64_t threads = shares_.size();
+  std::uint64_t first = 0;
+  for (std::uint64_t thread = 0; thread < threads; ++thread) {
+    const std::uint64_t length = accesses / threads + (thread < accesses % threads ? 1 : 0);
+    Share& share = shares_[thread];
+    share.walk = {.a = reinterpret_cast<double*>(base_ + first * spec_.access_size),
+                  .scalar = kWritten,
+                  .bytes = length * spec_.access_size,
+                  .access_size = spec_.access_size};
+    share.seed = thread * 0x9e3779b97f4a7c15ULL;  // Not in step with another.
+    share.position = {};
+    share.position.state = share.seed;
+    if (spec_.order == Order::kZipf) share.zipf.emplace(length, spec_.zipf_alpha);
+    workers[thread].done = 0;
+    first += length;
+  }
+}
+
+void Stream::verify(std::size_t thread, const Worker& worker) {
+  Share& share = shares_[thread];
+  share.reached = reached_blocks(share, worker.done) * spec_.access_size;
+  if (spec_.writes > 0) share.written = verified_bytes(share, worker.done);
+}
+
+// Bytes of a share that hold what was written, each line either wholly written or not at all.
+std::uint64_t Stream::verified_bytes(const Share& share, std::uint64_t accesses) const {
+  std::uint64_t written = 0;
+  const std::size_t lines = share.walk.bytes / kLine;
+  for (std::size_t line = 0; line < lines; ++line) {
+    const double* const values = share.walk.a + line * kLineDoubles;
+    const double first = values[0];
+    const bool uniform = std::all_of(values, values + kLineDoubles,
+                                     [first](double value) { return value == first; });
+    if (!uniform || (first != kWritten && first != kBefore)) {
+      throw Failure(fmt::format("the line {} bytes into a thread's share holds neither what was "
+                                "there before nor what was written",
+                                line * kLine),
+                    Cause::kVerification);
+    }
+    written += first == kWritten ? kLine : 0;
+  }
+  // Sequential writes of one pass never meet, so as many lines as were written must be there.
+  const std::uint64_t walked = std::min(accesses * spec_.access_size, share.walk.bytes) / kLine;
+  const std::uint64_t least = spec_.order == Order::kSequential
+                                  ? walked * static_cast<std::uint64_t>(spec_.writes) / 100
+                                  : 0;
+  if (written / kLine < least) {
+    throw Failure(
+        fmt::format("{} lines are written where at least {} should be", written / kLine, least),
+        Cause::kVerification);
+  }
+  return written;
+}
+
+// Blocks of a share that so many accesses reached at least.
+std::uint64_t Stream::reached_blocks(const Share& share, std::uint64_t accesses) const {
+  const std::uint64_t blocks = share.walk.accesses();
+  if (!share.zipf) {
+    // In random order two accesses may go to one block until the generator's period is over.
+    return std::min(spec_.order == Order::kRandom ? accesses / 2 : accesses, blocks);
+  }
+  // Order zipf returns to its hot blocks all the time; its first blocks are generated again and
+  // counted.
+  constexpr std::uint64_t kMaxCounted = 1U << 22;
+  std::vector<bool> seen(blocks);
+  std::uint64_t state = share.seed;
+  std::uint64_t distinct = 0;
+  for (std::uint64_t i = 0; i < std::min(accesses, kMaxCounted); ++i) {
+    const std::uint64_t block = share.zipf->next(state);
+    distinct += seen[block] ? 0 : 1;
+    seen[block] = true;
+  }
+  return distinct;
+}
+
+nlohmann::ordered_json Stream::evidence(std::span<const Worker> workers) const {
+  nlohmann::ordered_json evidence = region_evidence({region_});
+  std::uint64_t walked = 0;
+  std::uint64_t written = 0;
+  for (const Share& share : shares_) {
+    walked += share.reached;
+    written += share.written;
+  }
+  evidence["cpus"] = cpus_of(workers);
+  evidence["isa"] = isa_;
+  if (spec_.writes > 0) {
+    evidence["verified"] =
+        fmt::format("{} bytes written, all other lines as they were before", written);
+  }
+  evidence["walked_bytes"] = walked;
+  return evidence;
+}
+
+void verify_streams(Team& team, std::span<const StreamPart> parts,
+                    std::span<const Worker> workers) {
+  team.run([&](int thread) {
+    const auto index = static_cast<std::size_t>(thread);
+    for (const StreamPart& part : parts) {
+      if (index < part.first || index >= part.first + part.threads) continue;
+      part.stream->verify(index - part.first, workers[index]);
+    }
+  });
+}
+
+}  // namespace tierscope

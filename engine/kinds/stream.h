@@ -1,0 +1,109 @@
+// A stream of reads and writes in a given mix and at a limited rate: load for a chase, or one of
+// several concurrent workloads.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "access/kernel.h"
+#include "access/zipf_order.h"
+#include "harness/leases.h"
+#include "memory/placement.h"
+#include "memory/system_memory.h"
+#include "protocol/object_reader.h"
+#include "threads/window.h"
+
+namespace tierscope {
+
+struct StreamSpec {
+  std::vector<int> cpus;
+  Placement placement;
+  int writes;  // Of 100 lines.
+  Stores stores;
+  Order order;        // Sequential, random or zipf.
+  double zipf_alpha;  // Of order zipf.
+  std::size_t prefetch;
+  std::size_t access_size;
+  std::size_t size;  // Bytes of the array, over all threads.
+  Pages pages;
+  std::string isa;
+  double delay_ns;  // Between a thread's accesses.
+
+  RegionKey key() const { return {size, pages, placement}; }
+};
+
+// Reads the keys cpus, placement and pattern of `workload`.
+StreamSpec read_stream(ObjectReader& workload);
+
+// A stream from visit to visit. `workers` are always its own, in the order of workers().
+class Stream {
+ public:
+  explicit Stream(const StreamSpec& spec);
+
+  // One for each CPU; a unit is an access. They point into this object.
+  std::vector<Worker> workers();
+
+  // Before the rows of a visit: fills the region unless nobody else wrote to it since this stream
+  // did. `first_thread` is the place of the stream's first thread in the team. Throws Unavailable
+  // where the CPU lacks an instruction.
+  void open(const Lease& lease, Team& team, int first_thread, std::span<Worker> workers);
+
+  double bytes_per_unit() const { return static_cast<double>(spec_.access_size); }
+  // Bytes on the bus for each byte asked for: ordinary stores fetch their line first.
+  double bus_bytes_per_byte() const {
+    return spec_.stores == Stores::kStreaming ? 1 : 1 + spec_.writes / 100.0;
+  }
+  // Whether the bus carries more than the program asked for: the array is larger than the CPUs'
+  // caches, and lines are fetched before they are written.
+  bool has_write_allocate() const {
+    return bus_bytes_per_byte() != 1 && spec_.size > last_level_cache_bytes(spec_.cpus);
+  }
+
+  // After the last row, on the stream's own thread number `thread`: checks what it wrote. Throws
+  // Failure at the first wrong line.
+  void verify(std::size_t thread, const Worker& worker);
+  // After verify() of all threads. Throws Failure where pages are not where they were placed.
+  nlohmann::ordered_json evidence(std::span<const Worker> workers) const;
+
+ private:
+  struct Share {
+    Walk walk;
+    Position position;
+    std::uint64_t seed;  // The position's first state.
+    std::optional<ZipfOrder> zipf;
+    std::uint64_t written = 0;  // Bytes, as verified.
+    std::uint64_t reached = 0;  // Bytes.
+  };
+  void choose_kernel();
+  void divide(std::span<Worker> workers);
+  std::uint64_t verified_bytes(const Share& share, std::uint64_t accesses) const;
+  std::uint64_t reached_blocks(const Share& share, std::uint64_t accesses) const;
+
+  StreamSpec spec_;
+  std::string isa_;  // Empty: not chosen yet.
+  const Region* region_ = nullptr;
+  std::byte* base_ = nullptr;  // Of the region that the shares are of.
+  std::shared_ptr<const int> filling_;
+  MixedKernel kernel_ = nullptr;
+  Mix mix_;
+  std::deque<Share> shares_;  // Workers point into it.
+};
+
+// Lets every stream's threads verify what they wrote, all at once. workers[i] is thread i's.
+struct StreamPart {
+  Stream* stream;
+  std::size_t first;  // Of all workers.
+  std::size_t threads;
+
+  std::span<const Worker> of(std::span<const Worker> workers) const {
+    return workers.subspan(first, threads);
+  }
+};
+void verify_streams(Team& team, std::span<const StreamPart> parts, std::span<const Worker> workers);
+
+}  // namespace tierscope

@@ -1,0 +1,167 @@
+// Bandwidth of one or more concurrent streams: reader beside writer, local beside CXL.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "kinds/evidence.h"
+#include "kinds/kinds.h"
+#include "kinds/stream.h"
+#include "kinds/window_row.h"
+#include "protocol/plan_parts.h"
+
+namespace tierscope {
+namespace {
+
+struct StreamsSpec {
+  SamplingRule sampling;
+  std::vector<std::pair<std::string, StreamSpec>> streams;  // By name; the first is the main one.
+};
+
+class Streams : public State {
+ public:
+  explicit Streams(const StreamsSpec& spec) : spec_(spec) {
+    for (const auto& [name, stream] : spec_.streams) {
+      streams_.emplace_back(stream);
+      parts_.push_back(
+          {.stream = &streams_.back(), .first = workers_.size(), .threads = stream.cpus.size()});
+      for (Worker& worker : streams_.back().workers()) workers_.push_back(std::move(worker));
+      cpus_.insert(cpus_.end(), stream.cpus.begin(), stream.cpus.end());
+    }
+  }
+
+  void open(Leases& leases) override {
+    std::vector<RegionKey> keys;
+    for (const auto& [name, stream] : spec_.streams) keys.push_back(stream.key());
+    team_ = &leases.team(cpus_);
+    const std::vector<Lease> regions = leases.regions(keys, *team_);
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      const auto& [stream, first, threads] = parts_[i];
+      stream->open(regions[i], *team_, static_cast<int>(first),
+                   std::span(workers_).subspan(first, threads));
+    }
+    if (!sized_) size_chunks(*team_, workers_, window_s());
+    sized_ = true;
+    traffic_.emplace(moved());
+  }
+
+  std::vector<Series> series() override {
+    const bool write_allocate = streams_.front().has_write_allocate();
+    std::vector<Column> columns{{.metric = "bandwidth", .part = ""}};
+    if (write_allocate) columns.push_back({.metric = "bandwidth_with_write_allocate", .part = ""});
+    for (std::size_t i = 1; i < parts_.size(); ++i) {
+      columns.push_back({.metric = "bandwidth", .part = spec_.streams[i].first});
+    }
+    if (parts_.size() > 1) columns.push_back({.metric = "total_bandwidth", .part = ""});
+    return {{.name = "windows",
+             .columns = std::move(columns),
+             .take = [this, write_allocate] { return take(write_allocate); },
+             .watched_cpus = cpus_}};
+  }
+
+  void observe(nlohmann::ordered_json& evidence) override {
+    nlohmann::ordered_json counters = nlohmann::ordered_json::object();
+    traffic_->report(moved(), counters);
+    verify_streams(*team_, parts_, workers_);
+    evidence = streams_.front().evidence(parts_.front().of(workers_));
+    evidence["cpus"] = cpus_of(workers_);
+    for (std::size_t i = 1; i < parts_.size(); ++i) {
+      evidence["workloads"][spec_.streams[i].first] =
+          parts_[i].stream->evidence(parts_[i].of(workers_));
+    }
+    evidence["sample_ns"] = window_s() * 1e9;
+    evidence.update(counters);
+  }
+
+ private:
+  double window_s() const { return window_seconds(spec_.sampling); }
+
+  Row take(bool write_allocate) {
+    Row row = window_row(*team_, workers_, window_s());
+    double total = 0;
+    for (const StreamPart& part : parts_) {
+      const double units = units_in_window(part.of(workers_));
+      const double bandwidth = units * part.stream->bytes_per_unit() / window_s();
+      row.values.push_back(bandwidth);
+      total += bandwidth;
+      if (write_allocate && &part == &parts_.front()) {
+        row.values.push_back(bandwidth * part.stream->bus_bytes_per_byte());
+      }
+    }
+    if (parts_.size() > 1) row.values.push_back(total);
+    return row;
+  }
+
+  Moved moved() const {
+    Moved sum{};
+    for (const StreamPart& part : parts_) {
+      double accesses = 0;
+      for (const Worker& worker : part.of(workers_)) accesses += static_cast<double>(worker.done);
+      const double bytes = accesses * part.stream->bytes_per_unit();
+      sum.program_bytes += bytes;
+      sum.bus_bytes += bytes * part.stream->bus_bytes_per_byte();
+    }
+    return sum;
+  }
+
+  StreamsSpec spec_;
+  std::deque<Stream> streams_;  // Workers and parts point to them.
+  std::vector<StreamPart> parts_;
+  std::vector<Worker> workers_;
+  std::vector<int> cpus_;  // Of all streams, in their order.
+  Team* team_ = nullptr;
+  bool sized_ = false;
+  std::optional<TrafficCheck> traffic_;
+};
+
+bool is_name(std::string_view name) {
+  constexpr std::size_t kMaxLength = 24;
+  return !name.empty() && name.size() <= kMaxLength && std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-';
+  });
+}
+
+}  // namespace
+
+MakeState parse_streams(ObjectReader& measurement) {
+  constexpr std::size_t kMaxBeside = 15;
+  StreamsSpec spec{};
+  spec.sampling = read_sampling(measurement);
+  spec.streams.emplace_back("main", read_stream(measurement));
+  if (measurement.has("beside") && !measurement.any("beside").is_array()) {
+    throw measurement.error("beside", "is not an array");
+  }
+  if (measurement.has("beside") && !measurement.any("beside").empty()) {
+    for (const auto& value : measurement.array("beside", kMaxBeside)) {
+      ObjectReader stream(
+          value, fmt::format("{}.beside[{}]", measurement.where(), spec.streams.size() - 1));
+      const std::string name = stream.text("name");
+      if (!is_name(name)) {
+        throw stream.error("name", "is not 1 to 24 letters, digits, '_' and '-'");
+      }
+      stream.text("initiator");
+      stream.text("target");
+      spec.streams.emplace_back(name, read_stream(stream));
+      stream.finish();
+    }
+  }
+  std::set<int> cpus;
+  std::set<std::string> names;
+  for (const auto& [name, stream] : spec.streams) {
+    if (!names.insert(name).second) {
+      throw measurement.error("beside", fmt::format("names two streams '{}'", name));
+    }
+    for (const int cpu : stream.cpus) {
+      if (!cpus.insert(cpu).second) {
+        throw measurement.error("beside", fmt::format("two streams have a thread on CPU {}", cpu));
+      }
+    }
+  }
+  return [spec] { return std::make_unique<Streams>(spec); };
+}
+
+}  // namespace tierscope

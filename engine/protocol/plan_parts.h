@@ -1,0 +1,35 @@
+// Parts of a plan that several kinds of measurement have: placement, pages, sampling.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "memory/placement.h"
+#include "protocol/object_reader.h"
+#include "sampling/rule.h"
+
+namespace tierscope {
+
+inline constexpr std::array<std::pair<std::string_view, Pages>, 4> kPagesNames{
+    {{"base", Pages::kBase}, {"thp", Pages::kThp}, {"2m", Pages::kHuge2M}, {"1g", Pages::kHuge1G}}};
+
+inline constexpr int kPlanVersion = 2;
+
+inline constexpr int kMaxCpu = 65535;
+inline constexpr int kMaxNode = 1023;
+inline constexpr std::size_t kMaxThreads = 4096;
+
+Placement read_placement(ObjectReader& measurement);
+
+// The key "pages", thp where it is absent.
+Pages read_pages(ObjectReader& pattern);
+
+// The key "isa": auto, or an instruction set that some build has; auto where it is absent.
+std::string read_isa(ObjectReader& pattern);
+
+// The key "sampling", each part of which has a default, as has the whole.
+SamplingRule read_sampling(ObjectReader& measurement);
+
+}  // namespace tierscope

@@ -1,0 +1,225 @@
+// What visits to GPUs keep, prove and say, and what they refuse.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "errors.h"
+#include "gpu/fake_cuda.h"
+#include "gpu/gpu_kinds.h"
+
+namespace tierscope {
+namespace {
+
+using nlohmann::json;
+
+json one_copy(const std::string& engine = "ce", const std::string& memory = "pinned") {
+  return copy_plan({transfer(host_memory(memory), memory_of(0), 0, engine)});
+}
+
+// Why the measurement is skipped or fails; kOther where it does not.
+Cause cause_of(MakeState (*parse)(ObjectReader&), const json& plan) {
+  try {
+    Visited(parse, plan).visit();
+  } catch (const Unavailable& error) {
+    return error.cause();
+  } catch (const Failure& error) {
+    return error.cause();
+  }
+  return Cause::kOther;
+}
+
+struct Kinded {
+  MakeState (*parse)(ObjectReader&);
+  json plan;
+};
+
+std::vector<Kinded> every_kind() {
+  return {{parse_gpu_copy, one_copy("sm")},
+          {parse_gpu_memory, memory_plan("triad")},
+          {parse_gpu_latency, latency_plan()}};
+}
+
+TEST(GpuVisits, ASecondVisitDoesNotTuneAgain) {
+  for (const Kinded& kind : every_kind()) {
+    std::vector<int> launched;
+    fake_cuda::set({.launched = [&launched](int blocks) { launched.push_back(blocks); }});
+    Visited visited(kind.parse, kind.plan);
+    const Visit first = visited.visit();
+    const std::size_t tuned = launched.size() - first.series[0].rows.size();
+    EXPECT_GT(tuned, 0);
+    launched.clear();
+    const Visit second = visited.visit();
+    EXPECT_EQ(launched.size(), second.series[0].rows.size());
+    EXPECT_EQ(std::set(launched.begin(), launched.end()).size(), 1);
+    EXPECT_NEAR(median_of(first, 0, 0) / median_of(second, 0, 0), 1, 1e-3);
+    launched.clear();
+    visited.visit(true);
+    EXPECT_GT(launched.size(), second.series[0].rows.size());
+  }
+}
+
+TEST(GpuVisits, BuffersStayUntilAFreshVisit) {
+  for (const Kinded& kind : every_kind()) {
+    fake_cuda::set({});
+    Visited visited(kind.parse, kind.plan);
+    visited.visit();
+    const int first = fake_cuda::allocations();
+    visited.visit();
+    const int second = fake_cuda::allocations() - first;
+    visited.visit(true);
+    const int fresh = fake_cuda::allocations() - first - second;
+    EXPECT_GT(fresh, second);
+  }
+}
+
+// Copies, and stores, that work in the first visit and do nothing in the second.
+TEST(GpuVisits, DestinationsAreOverwrittenBeforeEachVisit) {
+  for (const Kinded& kind : {every_kind()[0], every_kind()[1]}) {
+    bool works = true;
+    fake_cuda::set({.copies = [&works] { return works; }});
+    Visited visited(kind.parse, kind.plan);
+    visited.visit();
+    works = false;
+    try {
+      visited.visit();
+      FAIL() << "what was not written was verified";
+    } catch (const Failure& failure) {
+      EXPECT_EQ(failure.cause(), Cause::kVerification);
+    }
+  }
+}
+
+// Copies that work while the lanes are sized and do nothing afterwards.
+TEST(GpuVisits, WhatIsTimedIsWhatIsVerified) {
+  int left = 3;
+  fake_cuda::set({.copies = [&left] { return left-- > 0; }});
+  EXPECT_EQ(cause_of(parse_gpu_copy, one_copy()), Cause::kVerification);
+}
+
+// Two measurements that share a buffer take turns.
+TEST(GpuVisits, WhatAnotherMeasurementLeavesInABufferDoesNoHarm) {
+  fake_cuda::set({});
+  json other = copy_plan({transfer(memory_of(0), host_memory(), 0)});
+  Visited in(parse_gpu_copy, one_copy());
+  Visited out(parse_gpu_copy, other);
+  for (int turn = 0; turn < 3; ++turn) {
+    EXPECT_NO_THROW(in.visit());
+    EXPECT_NO_THROW(out.visit());
+  }
+}
+
+TEST(GpuVisits, EveryOperationOnMemoryIsVerified) {
+  fake_cuda::set({});
+  for (const char* operation : {"read", "write", "copy", "scale", "add", "triad"}) {
+    Visited visited(parse_gpu_memory, memory_plan(operation));
+    for (int i = 0; i < 2; ++i) {
+      const Visit visit = visited.visit();
+      EXPECT_EQ(visit.series.at(0).name, "passes");
+      EXPECT_NEAR(median_of(visit, 0, 0) / 40e6, 1, 0.005) << operation;
+      EXPECT_TRUE(visit.evidence.contains("verified")) << operation;
+    }
+  }
+}
+
+TEST(GpuVisits, AChaseGoesOnWhereItStoodAndIsProven) {
+  fake_cuda::set({});
+  Visited visited(parse_gpu_latency, latency_plan());
+  for (int i = 0; i < 3; ++i) {
+    const Visit visit = visited.visit();
+    EXPECT_GE(median_of(visit, 0, 0), 20);
+    EXPECT_EQ(visit.evidence["walked_bytes"], 128 * 32);
+  }
+}
+
+TEST(GpuVisits, NobodyLooksForDisturbanceOfWhatTheGpuTimes) {
+  fake_cuda::set({});
+  for (const Kinded& kind : every_kind()) {
+    const Visit visit = Visited(kind.parse, kind.plan).visit();
+    EXPECT_FALSE(visit.series.at(0).disturbed);
+    EXPECT_FALSE(visit.evidence.contains("steal_share"));
+    EXPECT_EQ(visit.evidence["clock"], "CUDA events, about 0.5 us steps");
+  }
+}
+
+TEST(GpuVisits, TheIssuingCpuIsWatchedWhereTheHostTimes) {
+  fake_cuda::set({});
+  const Visit pageable = Visited(parse_gpu_copy, one_copy("ce", "pageable")).visit();
+  EXPECT_TRUE(pageable.series.at(0).disturbed);
+  EXPECT_NE(pageable.evidence["clock"], "CUDA events, about 0.5 us steps");
+}
+
+TEST(GpuVisits, CallsAreASeriesOfTheirOwnWhereThePlanSaysSo) {
+  int copies = 0;
+  fake_cuda::set({.copies = [&copies] { return ++copies > 0; }});
+  json plan = one_copy();
+  EXPECT_EQ(Visited(parse_gpu_copy, plan).visit().series.size(), 1);
+  plan["call_latency"] = true;
+  Visited visited(parse_gpu_copy, plan);
+  const Visit first = visited.visit();
+  ASSERT_EQ(first.series.size(), 2);
+  const SeriesRows& calls = first.series[1];
+  EXPECT_EQ(calls.name, "calls");
+  ASSERT_EQ(calls.columns.size(), 1);
+  EXPECT_EQ(calls.columns[0].metric, "call_latency");
+  EXPECT_GE(calls.rows.size(), 50);
+  EXPECT_LE(calls.rows.size(), 100);
+  EXPECT_TRUE(calls.disturbed);
+  EXPECT_FALSE(first.series[0].disturbed);
+  for (const Row& row : calls.rows) EXPECT_GT(row.values.at(0), 0);
+  // What calls do to the lane is undone for the next visit's copies.
+  const Visit second = visited.visit();
+  EXPECT_DOUBLE_EQ(first.series[0].rows[0].duration_s, second.series[0].rows[0].duration_s);
+}
+
+TEST(GpuVisits, CausesOfWhatIsSkippedAreTyped) {
+  fake_cuda::set({});
+  EXPECT_EQ(cause_of(parse_gpu_copy, copy_plan({transfer(host_memory(), memory_of(99), 99)})),
+            Cause::kGpu);
+  json absent = memory_plan("read");
+  absent["gpu"] = 99;
+  EXPECT_EQ(cause_of(parse_gpu_memory, absent), Cause::kGpu);
+  // No GPU reaches pageable memory by the CPU's page tables.
+  EXPECT_EQ(cause_of(parse_gpu_copy, one_copy("sm", "pageable")), Cause::kGpuFeature);
+  EXPECT_EQ(cause_of(parse_gpu_latency, latency_plan(host_memory("pageable"))), Cause::kGpuFeature);
+  json traced = one_copy();
+  traced["trace"] = true;
+  EXPECT_EQ(cause_of(parse_gpu_copy, traced), Cause::kTool);
+  fake_cuda::set({.runs_kernels = false});
+  EXPECT_EQ(cause_of(parse_gpu_copy, one_copy()), Cause::kGpuFeature);
+  fake_cuda::set({.peers = false});
+  EXPECT_EQ(cause_of(parse_gpu_copy, copy_plan({transfer(memory_of(0), memory_of(1), 0)})),
+            Cause::kPeer);
+  EXPECT_EQ(cause_of(parse_gpu_latency, latency_plan(memory_of(1))), Cause::kPeer);
+  fake_cuda::set({.free_bytes = 1 << 20});
+  json large = memory_plan("read");
+  large["pattern"]["size"] = 2 << 20;
+  EXPECT_EQ(cause_of(parse_gpu_memory, large), Cause::kMemory);
+}
+
+TEST(GpuVisits, ErrorsOfCudaAreFailures) {
+  fake_cuda::set({.copy_error = cudaErrorInvalidValue});
+  EXPECT_EQ(cause_of(parse_gpu_copy, one_copy()), Cause::kGpuError);
+}
+
+// Only a new process gets a new context.
+TEST(GpuVisits, AnErrorThatInvalidatesTheContextEndsTheProcess) {
+  fake_cuda::set({});
+  Visited visited(parse_gpu_copy, one_copy());
+  visited.visit();
+  fake_cuda::set({.copy_error = cudaErrorIllegalAddress, .context_is_lost = true});
+  EXPECT_THROW(visited.visit(), UnusableProcess);
+  fake_cuda::set({});
+}
+
+TEST(GpuVisits, AVisitThatMemoryDidNotAllowCanBeTriedAgain) {
+  fake_cuda::set({.free_bytes = 1 << 20});
+  json large = memory_plan("copy");
+  large["pattern"]["size"] = 2 << 20;
+  Visited visited(parse_gpu_memory, large);
+  EXPECT_THROW(visited.visit(), Unavailable);
+  fake_cuda::set({});
+  EXPECT_NO_THROW(visited.visit());
+}
+
+}  // namespace
+}  // namespace tierscope
