@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Sequence
+from statistics import mean, median, pstdev
 from typing import Any
 
 import pytest
@@ -292,6 +293,30 @@ def test_evidence_of_visits_is_merged() -> None:
     assert found.gpus is not None
     assert (found.gpus[0].samples, found.gpus[0].power_w) == (5, [5.0, 9.0])
     assert found.gpus[0].throttle == ["heat"]
+
+
+def traced(values: list[float]) -> Evidence:
+    row = {
+        "group": "operation", "name": "copy", "count": len(values), "bytes": 8.0 * len(values),
+        "total_ns": sum(values), "mean_ns": mean(values), "median_ns": median(values),
+        "min_ns": min(values), "max_ns": max(values), "stddev_ns": pstdev(values),
+    }  # fmt: skip
+    return Evidence.model_validate({"trace": [row]})
+
+
+def test_a_trace_covers_all_visits() -> None:
+    first, second = [1.0, 2.0, 3.0], [5.0, 9.0, 7.0, 7.0]
+    visits = [
+        visit({"bandwidth": [1.0] * 30}, evidence=traced(values).model_dump())
+        for values in (first, second)
+    ]
+    rows = conclude(spec(), visits).evidence.trace
+    assert rows is not None
+    (row,) = rows
+    together = first + second
+    assert (row.count, row.bytes, row.total_ns) == (7, 56.0, sum(together))
+    assert (row.min_ns, row.max_ns) == (1.0, 9.0)
+    assert (row.mean_ns, row.stddev_ns) == pytest.approx((mean(together), pstdev(together)))
 
 
 @pytest.mark.parametrize(("drift", "settled"), [(0.0, True), (0.2, False)])
