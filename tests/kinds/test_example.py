@@ -11,7 +11,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 FILE = re.compile(r"^`([\w/.]+)`:\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-ROW = re.compile(r"^The row in `([\w/.]+)`[^:]*:\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+ROW = re.compile(
+    r"^The row in `([\w/.]+)`[^:]*:\n\n```diff\n\+(.*?)^```$", re.MULTILINE | re.DOTALL
+)
 PAGE = (ROOT / "docs/architecture.md").read_text()
 FILES = dict(FILE.findall(PAGE))
 ROWS = dict(ROW.findall(PAGE))
@@ -27,7 +29,7 @@ def tree(tmp_path: Path) -> Path:
         (tmp_path / path).write_text(text)
     for path, row in ROWS.items():
         table = (tmp_path / path).read_text()
-        (before, after) = re.split(r"(?=^ +(?:\{|Kind\()\"gpu-copy\")", table, flags=re.MULTILINE)
+        before, after = re.split(r"(?=^(?:  \};|\)\nKINDS))", table, flags=re.MULTILINE)
         (tmp_path / path).write_text(before + row + after)
     return tmp_path
 
