@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from tests import synthetic
-from typer.testing import CliRunner
 
 from tierscope.cli.app import app
 from tierscope.model.errors import UserError
@@ -194,13 +194,14 @@ def test_units_stand_last_in_names() -> None:
                for name in names)  # fmt: skip
 
 
-def test_copies_are_asked_for_by_where_bytes_come_from_and_go_to(tmp_path: Path) -> None:
-    host = {"where": "host", "memory": "pinned"}
+def test_copies_of_version_1_are_asked_for_by_source_and_destination(tmp_path: Path) -> None:
+    placement = {"policy": "bind", "nodes": [{"node": 0}]}
+    host = {"where": "host", "memory": "pinned", "placement": placement}
     gpu = {"where": "gpu", "gpu": 0}
     transfer = {"name": "node:0 -> gpu:0", "source": host, "destination": gpu, "gpu": 0,
                 "engine": "ce", "streams": 1, "reported": True}  # fmt: skip
     made = synthetic.Maker().make("gpu-copy", "gpu:0", "node:0", {"transfers": [transfer]}, 2e10)
-    file = synthetic.write(synthetic.run([made]), tmp_path / "copy.jsonl")
+    file = synthetic.write(synthetic.run([made], version=1), tmp_path / "copy.jsonl")
     _, rows, _ = query([file], "select initiator, target, cpus from measurements")
     assert rows == [("node:0", "gpu:0", [0, 1])]
 

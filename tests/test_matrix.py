@@ -7,11 +7,11 @@ from xml.etree import ElementTree
 
 import pytest
 from tests import synthetic
-from tierscope.plans.matrix import matrix_requests, parse_rates
 
 from tierscope.model.errors import UserError
 from tierscope.model.run import Measurement, Run
 from tierscope.recipes.hwloc_xml import with_measured
+from tierscope.recipes.matrix import requests
 from tierscope.recipes.matrix_figures import firmware_lines, idle_latencies, peak_bandwidths
 
 MACHINE = """<?xml version="1.0" encoding="UTF-8"?>
@@ -107,7 +107,7 @@ def test_the_best_thread_count_is_found() -> None:
     assert (best.estimate, best.pattern["threads"]) == (20e9, 8)
 
 
-def test_firmware_s_claims_stand_beside_what_was_measured() -> None:
+def test_firmware_s_claims_are_compared_with_what_was_measured() -> None:
     claim = {"initiators": [0], "read_latency_ns": 250.0, "read_bandwidth": 40e9}
     nodes = [
         {"node": 0, "distances": {"0": 10, "2": 14}, "performance": []},
@@ -165,15 +165,22 @@ def test_hwloc_reads_the_measured_values_back(tmp_path: Path) -> None:
 
 
 def test_a_matrix_asks_for_every_pair() -> None:
-    latency, bandwidth, loaded = matrix_requests({"budget": "1"}, loaded=True)
+    latency, bandwidth = requests({"budget": "1"})
     assert latency.options == {"from": "node:*", "to": "node:*", "budget": "1"}
     assert bandwidth.options["threads"] == "1..all*2"
-    assert "op" not in loaded.options
 
 
-def test_loads_are_given_in_gb_a_second() -> None:
-    assert parse_rates("10, 2.5") == [10e9, 2.5e9]
-    with pytest.raises(UserError, match=r"--at: '-1' is out of range"):
-        parse_rates("-1")
+def test_a_bandwidth_asks_for_the_latency_under_that_load() -> None:
+    *_, loaded = requests({"at": "10,2.5", "mix": "50:50", "op": "read"})
+    assert loaded.kind == "loaded-latency"
+    assert loaded.options == {
+        "from": "node:*",
+        "to": "node:*",
+        "mix": "50:50",
+        "at": "10,2.5",
+        "points": "16",
+    }
     with pytest.raises(UserError, match="--mix: the mix of a load goes with --at"):
-        matrix_requests({"mix": "50:50"}, loaded=False)
+        requests({"mix": "50:50"})
+    with pytest.raises(UserError, match="--mix: a matrix takes one mix"):
+        requests({"mix": "50:50,100:0", "at": "10"})

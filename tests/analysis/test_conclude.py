@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Sequence
+from statistics import mean, median, pstdev
 from typing import Any
 
 import pytest
@@ -118,7 +119,7 @@ def test_disturbed_rows_are_kept_where_too_few_others_remain() -> None:
     found = conclude(spec(), [visit({"bandwidth": [100.0] * 30}, disturbed=range(20))])
     assert len(found.samples) == 28
     assert (found.evidence.disturbed, found.evidence.replaced) == (18, 0)
-    assert found.stop != "precision"
+    assert found.stop == "budget"
 
 
 def test_disturbance_is_absent_where_nobody_looked() -> None:
@@ -198,15 +199,15 @@ def test_a_headline_without_any_value_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "seconds", "stop"),
+    ("values", "cut", "stop"),
     [
-        (rows(100, lambda i: 100.0 + 0.1 * (i % 3)), 1.0, "precision"),
-        (rows(100, lambda i: 100.0 * (1 + 0.005 * i)), 10.0, "budget"),
-        (rows(100, lambda i: 100.0 * (1 + 0.005 * i)), 2.5, "interrupted"),
+        (rows(100, lambda i: 100.0 + 0.1 * (i % 3)), False, "precision"),
+        (rows(100, lambda i: 100.0 * (1 + 0.005 * i)), False, "budget"),
+        (rows(100, lambda i: 100.0 * (1 + 0.005 * i)), True, "interrupted"),
     ],
 )
-def test_the_stop_reason(values: list[float], seconds: float, stop: str) -> None:
-    assert conclude(spec(), [visit({"bandwidth": values}, seconds=seconds)]).stop == stop
+def test_the_stop_reason(values: list[float], cut: bool, stop: str) -> None:
+    assert conclude(spec(), [visit({"bandwidth": values})], cut=cut).stop == stop
 
 
 def test_a_signal_is_the_stop_reason_even_of_a_precise_figure() -> None:
@@ -292,6 +293,30 @@ def test_evidence_of_visits_is_merged() -> None:
     assert found.gpus is not None
     assert (found.gpus[0].samples, found.gpus[0].power_w) == (5, [5.0, 9.0])
     assert found.gpus[0].throttle == ["heat"]
+
+
+def traced(values: list[float]) -> Evidence:
+    row = {
+        "group": "operation", "name": "copy", "count": len(values), "bytes": 8.0 * len(values),
+        "total_ns": sum(values), "mean_ns": mean(values), "median_ns": median(values),
+        "min_ns": min(values), "max_ns": max(values), "stddev_ns": pstdev(values),
+    }  # fmt: skip
+    return Evidence.model_validate({"trace": [row]})
+
+
+def test_a_trace_covers_all_visits() -> None:
+    first, second = [1.0, 2.0, 3.0], [5.0, 9.0, 7.0, 7.0]
+    visits = [
+        visit({"bandwidth": [1.0] * 30}, evidence=traced(values).model_dump())
+        for values in (first, second)
+    ]
+    rows = conclude(spec(), visits).evidence.trace
+    assert rows is not None
+    (row,) = rows
+    together = first + second
+    assert (row.count, row.bytes, row.total_ns) == (7, 56.0, sum(together))
+    assert (row.min_ns, row.max_ns) == (1.0, 9.0)
+    assert (row.mean_ns, row.stddev_ns) == pytest.approx((mean(together), pstdev(together)))
 
 
 @pytest.mark.parametrize(("drift", "settled"), [(0.0, True), (0.2, False)])

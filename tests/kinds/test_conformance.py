@@ -7,6 +7,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from markupsafe import escape
 from rich.console import Console
 from tests import synthetic
 
@@ -27,7 +28,11 @@ from tierscope.model.topology import Gpu, Topology
 from tierscope.plans.expand import expand
 from tierscope.plans.forms import canonical
 from tierscope.plans.request import Request
+from tierscope.report.html.page import render_report
+from tierscope.report.pictures.draw import svg_for_file
+from tierscope.report.pictures.of_run import pictures_of
 from tierscope.report.run import show_run
+from tierscope.report.sentences import sentences
 from tierscope.runs.export import to_csv, to_json
 from tierscope.topology.paths import MachinePaths
 
@@ -174,6 +179,53 @@ def test_a_table_shows_each_figure(kind: Kind, whole: Topology) -> None:
     (figure,) = run.measurements
     assert figure.target in shown
     assert "1 measured, 0 skipped, 0 failed" in shown
+
+
+def swept(measurement: Measurement) -> list[Measurement]:
+    """Sweeps over each of a measurement's numbers."""
+    figures = [synthetic.figure("bandwidth", "B/s", 1e9)]
+    pattern = measurement.pattern
+    numbers = [key for key, value in pattern.items() if type(value) is int]
+    return [
+        measurement.model_copy(
+            update={
+                "id": f"{measurement.id}.{key}.{power}",
+                "pattern": {**pattern, key: pattern[key] << power},
+                "figures": figures,
+            }
+        )
+        for key in numbers
+        for power in range(1, 6)
+    ]
+
+
+@EACH
+def test_pictures_are_drawn_and_stand_in_the_report(kind: Kind, whole: Topology) -> None:
+    run = run_of(planned(kind, whole))
+    measurements = [*run.measurements, *swept(run.measurements[-2 % len(run.measurements)])]
+    run = run.model_copy(update={"measurements": measurements})
+    views = {kind.name: kind.view}
+    pictures = list(pictures_of(run, kind.name, views))
+    assert pictures
+    assert len({picture.key for picture in pictures}) == len(pictures)
+    for picture in pictures:
+        assert picture.alt
+        assert picture.measurements
+        assert svg_for_file(picture).startswith(b"<svg")
+    page = render_report([("run", run)], views)
+    assert str(escape(kind.view.method)) in page
+    assert all(str(escape(picture.title)) in page for picture in pictures[:2])
+
+
+@EACH
+def test_the_first_table_and_sentence_need_one_figure_only(kind: Kind, whole: Topology) -> None:
+    run = run_of(planned(kind, whole)[:1])
+    assert kind.view.title
+    assert kind.view.method.endswith(".")
+    first, second, third = sentences(run, {kind.name: kind.view})
+    assert first.endswith(".")
+    assert second.endswith(".")
+    assert third.startswith("Warnings: the run was cut off")
 
 
 @EACH

@@ -216,9 +216,7 @@ def test_a_refined_curve_resumes(machine: Topology, fake_engine: Fake, tmp_path:
         broken = run(plan, machine, tmp_path, refinement=how)
         cut(broken.path, place)
         resumed = resume(resumable(broken.path), machine, lambda _event: None)
-        assert [m.id for m in resumed.run.measurements] == [
-            m.id for m in unbroken.run.measurements
-        ]
+        assert [m.id for m in resumed.run.measurements] == [m.id for m in unbroken.run.measurements]
         assert read_run(broken.path) == resumed.run
 
 

@@ -1,8 +1,9 @@
 """Evidence of several visits as one: what was observed last, but for what adds up."""
 
+import math
 from collections.abc import Sequence
 
-from tierscope.model.event import CountedTraffic, Evidence, GpuState, Visit
+from tierscope.model.event import CountedTraffic, Evidence, GpuState, TraceRow, Visit
 
 _RANGES = (
     "sm_clock_hz", "memory_clock_hz", "power_w", "temperature_c", "pcie_generation", "pcie_width",
@@ -12,8 +13,8 @@ _RANGES = (
 def merged_evidence(visits: Sequence[Visit]) -> Evidence:
     """Return what was observed over all visits, at least one.
 
-    Pages, notes and what GPUs did are joined, counted traffic is added up, the stolen share is
-    averaged over time; of everything else the latest observation counts.
+    Pages, notes, traces and what GPUs did are joined, counted traffic is added up, the stolen share
+    is averaged over time; of everything else the latest observation counts.
     """
     merged = visits[0].evidence
     for visit in visits[1:]:
@@ -37,6 +38,8 @@ def _merged(before: Evidence, after: Evidence) -> Evidence:
         latest["counters"] = _counters(before.counters, after.counters)
     if before.gpus and after.gpus:
         latest["gpus"] = _gpus(before.gpus, after.gpus)
+    if before.trace and after.trace:
+        latest["trace"] = _trace(before.trace, after.trace)
     if before.workloads and after.workloads:
         latest["workloads"] = {
             name: _merged(before.workloads[name], one) if name in before.workloads else one
@@ -60,6 +63,35 @@ def _counters(before: list[CountedTraffic], after: list[CountedTraffic]) -> list
             )
         )
     return list(found.values())
+
+
+def _trace(before: list[TraceRow], after: list[TraceRow]) -> list[TraceRow]:
+    found = {(one.group, one.name): one for one in before}
+    for one in after:
+        known = found.get((one.group, one.name))
+        found[one.group, one.name] = one if known is None else _joined(known, one)
+    return sorted(found.values(), key=lambda row: -row.total_ns)
+
+
+def _joined(before: TraceRow, after: TraceRow) -> TraceRow:
+    """Return the records of both; their median is that of the more numerous ones."""
+    count = before.count + after.count
+    mean = (before.total_ns + after.total_ns) / count
+    squares = sum(
+        row.count * (row.stddev_ns**2 + (row.mean_ns - mean) ** 2) for row in (before, after)
+    )
+    return after.model_copy(
+        update={
+            "count": count,
+            "bytes": before.bytes + after.bytes,
+            "total_ns": before.total_ns + after.total_ns,
+            "mean_ns": mean,
+            "median_ns": max(before, after, key=lambda row: row.count).median_ns,
+            "min_ns": min(before.min_ns, after.min_ns),
+            "max_ns": max(before.max_ns, after.max_ns),
+            "stddev_ns": math.sqrt(squares / count),
+        }
+    )
 
 
 def _gpus(before: list[GpuState], after: list[GpuState]) -> list[GpuState]:

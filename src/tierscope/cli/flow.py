@@ -96,10 +96,10 @@ def finish(
 
 
 def _print_plan(plan: Plan, further_s: float, output: Output) -> None:
-    seconds = sum(longest_seconds(plan))
+    seconds = longest_seconds(plan)
     if output.json:
         estimate = {
-            "seconds": round(seconds, 1),
+            "seconds": round(sum(seconds), 1),
             "further_seconds": round(further_s, 1),
             "peak_bytes": peak_bytes(plan),
         }
@@ -108,6 +108,6 @@ def _print_plan(plan: Plan, further_s: float, output: Output) -> None:
     from tierscope.report.console import make_console
     from tierscope.report.plan import show_plan
 
-    show_plan(make_console(), plan, seconds, peak_bytes(plan))
+    show_plan(make_console(), plan.measurements, seconds, peak_bytes(plan))
     if further_s:
         click.echo(f"and points of each curve where it bends, at most about {further_s:.0f} s more")

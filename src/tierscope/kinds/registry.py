@@ -70,9 +70,13 @@ _ROWS = (
     ),
     Kind("atomics", "Measure atomic updates, contended or not."),
     Kind("mapping", "Measure what it costs to map, populate and unmap memory."),
-    Kind("gpu-copy", "Measure copies among host memory and GPUs.", command="gpu copy"),
+    Kind(
+        "gpu-copy",
+        "Measure copies among GPUs and host memory.",
+        command="gpu copy",
+    ),
     Kind("gpu-memory", "Measure the bandwidth of GPUs' own memory.", command="gpu memory"),
-    Kind("gpu-latency", "Measure the latency of GPUs' dependent loads.", command="gpu latency"),
+    Kind("gpu-latency", "Measure the latency of dependent loads of GPUs.", command="gpu latency"),
 )
 KINDS: dict[str, Kind] = {kind.name: kind for kind in _ROWS}
 """By name, in the order in which they are shown."""

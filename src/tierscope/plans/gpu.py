@@ -1,13 +1,15 @@
 """What requests for all kinds on GPUs share: GPUs, places, transfers, CPUs."""
 
 import itertools
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from tierscope.model.endpoint import EndpointKind, parse_endpoint
+from tierscope.model.endpoint import Endpoint, EndpointKind, parse_initiator, parse_target
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.gpu import (
     CopyEngine,
     GpuPlace,
+    GpuSpec,
     HostKind,
     HostPlace,
     MemoryPlace,
@@ -23,6 +25,7 @@ from tierscope.plans.request import Request
 
 HOST_KINDS: tuple[str, ...] = HostKind.__args__  # type: ignore[attr-defined]
 PAGES: tuple[str, ...] = Pages.__args__  # type: ignore[attr-defined]
+_EVERY = ("node:*", "gpu:*", "all")
 SAMPLING = Sampling(budget_s=1.0, sample_s=0.02)
 _MAX_CPUS = 8
 
@@ -108,52 +111,69 @@ def transfer(
     )
 
 
-def places(request: Request, topology: Topology, option: str, default: str) -> list[MemoryPlace]:
-    """Return the places of an option, host memory once for each kind and page size asked for."""
+def places(
+    request: Request, topology: Topology, option: str, spec: type[GpuSpec], default: str
+) -> list[MemoryPlace]:
+    """Return the places of an option, host memory once for each kind and page size asked for.
+
+    ``spec`` says which endpoints the kind accepts, as initiators in ``from``, else as targets.
+    """
     kinds: list[Any] = choices(request, "memory", HOST_KINDS) or ["pinned"]
     pages: list[Any] = choices(request, "pages", PAGES) or ["base"]
     if pages != ["base"] and not {"pageable", "registered"} & set(kinds):
         raise request.wrong("pages", "only pageable and registered memory has a choice of pages")
+    parse: Callable[[str, Sequence[EndpointKind], str], Endpoint] = parse_target
+    accepted = spec.targets
+    if option == "from":
+        parse, accepted = parse_initiator, spec.initiators
     found: list[MemoryPlace] = []
     text = request.options.get(option, default)
     for word in checked(request, option, grammar.split_endpoints, text):
-        gpus, nodes = checked(request, option, _named, topology, word)
-        found += [gpu_place(index) for index in gpus]
-        found += [
-            host_place(node, kind, page)
-            for node, kind in itertools.product(nodes, kinds)
-            for page in (pages if kind in ("pageable", "registered") else pages[:1])
-        ]
+        if word in _EVERY:
+            endpoints = _every(topology, word)
+        else:
+            endpoints = [checked(request, option, parse, word, accepted, spec.kind_name())]
+        for endpoint in endpoints:
+            gpus, nodes = checked(request, option, _held_by, topology, endpoint)
+            found += [gpu_place(index) for index in gpus]
+            found += [
+                host_place(node, kind, page)
+                for node, kind in itertools.product(nodes, kinds)
+                for page in (pages if kind in ("pageable", "registered") else pages[:1])
+            ]
     return list({place.model_dump_json(): place for place in found}.values())
 
 
-def _named(topology: Topology, word: str) -> tuple[list[int], list[int]]:
-    """GPUs and nodes with host memory that one word names."""
+def _every(topology: Topology, word: str) -> list[Endpoint]:
+    """All GPUs, all nodes with host memory, or both."""
+    found: list[Endpoint] = []
     if word in ("gpu:*", "all"):
-        gpus = [gpu.index for gpu in require_gpus(topology)]
-        return gpus, host_nodes(topology) if word == "all" else []
-    if word == "node:*":
-        return [], host_nodes(topology)
-    endpoint = parse_endpoint(word)
+        gpus = require_gpus(topology)
+        found += [Endpoint(kind=EndpointKind.GPU, numbers=(gpu.index,)) for gpu in gpus]
+    if word in ("node:*", "all"):
+        nodes = host_nodes(topology)
+        found += [Endpoint(kind=EndpointKind.NODE, numbers=(node,)) for node in nodes]
+    return found
+
+
+def _held_by(topology: Topology, endpoint: Endpoint) -> tuple[list[int], list[int]]:
+    """GPUs and nodes with host memory that an endpoint is."""
     if endpoint.kind is EndpointKind.GPU:
         return [gpu_numbered(topology, endpoint.numbers[0]).index], []
     known = host_nodes(topology)
-    if endpoint.kind is not EndpointKind.NODE or not set(endpoint.numbers) <= set(known):
-        raise UserError(
-            f"'{word}' is neither a GPU nor one of the nodes with host memory, "
-            f"{', '.join(f'node:{node}' for node in known)}"
-        )
+    if not set(endpoint.numbers) <= set(known):
+        names = ", ".join(f"node:{node}" for node in known)
+        raise UserError(f"'{endpoint}' is not among the nodes with host memory, {names}")
+    if endpoint.weights:
+        raise UserError(f"'{endpoint}' has weights, but host memory of a GPU's path is on one node")
     return [], list(endpoint.numbers)
 
 
-def gpus_of(request: Request, topology: Topology) -> list[int]:
+def gpus_of(request: Request, topology: Topology, spec: type[GpuSpec]) -> list[int]:
     """Return the GPUs of a request's from, all where none is named."""
     require_gpus(topology)
-    found = places(request, topology, "from", "gpu:*")
-    gpus = [place.gpu for place in found if isinstance(place, GpuPlace)]
-    if not gpus:
-        raise request.wrong("from", "name GPUs, as in gpu:0 or gpu:*")
-    return gpus
+    found = places(request, topology, "from", spec, "gpu:*")
+    return [place.gpu for place in found if isinstance(place, GpuPlace)]
 
 
 def of_gpu(request: Request, topology: Topology, gpu: int) -> dict[str, Any]:

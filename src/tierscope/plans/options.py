@@ -58,24 +58,24 @@ POLICY = Option(
     "policy",
     "LIST",
     ", ".join(POLICIES),
-    "as the target's form says",
+    "bind; interleave for several nodes, weighted if they have weights",
 )
-MECHANISM = Option("mechanism", "LIST", "Who places pages: user, kernel", "user")
+MECHANISM = Option("mechanism", "LIST", "Placed by: user (the engine), kernel (its policy)", "user")
 PRECISION = Option(
-    "precision", "SHARE", "Half-width of the 95% interval to reach, at most 50%", "1%"
+    "precision", "SHARE", "Half-width of the 95% confidence interval to reach, at most 50%", "1%"
 )
-BUDGET = Option("budget", "SECONDS", "Most for one measurement, up to 86400", "2")
-SAMPLE = Option("sample", "SECONDS", "Length of one sample, up to 60", "0.01")
-PIN = Option("pin", "HOW", "cores (siblings last), one-a-core, compact, spread", "cores")
-THREADS = Option("threads", "COUNTS", "Such as 1..8 or 1..all*2", "all")
+BUDGET = Option("budget", "SECONDS", "Longest time of one measurement, at most 86400", "2")
+SAMPLE = Option("sample", "SECONDS", "Length of one sample, at most 60", "0.01")
+PIN = Option("pin", "HOW", "Order: cores (siblings last), one-a-core, compact, spread", "cores")
+THREADS = Option("threads", "COUNTS", "Number of threads, as in 1..8 or 1..all*2", "all")
 ISA = Option("isa", "LIST", ", ".join(ISAS), "auto")
 ACCESS_SIZE = Option(
     "access-size", "SIZES", "Bytes that one access touches contiguously, a multiple of 64", "64"
 )
 CHASE_ORDER = Option(
-    "order", "LIST", "random, or page-random, which holds TLB misses apart", "random"
+    "order", "LIST", "random; page-random separates TLB misses from cache misses", "random"
 )
-MIX = Option("mix", "LIST", "Reads:writes, as in 67:33; 50:50nt: non-temporal stores", "100:0")
+MIX = Option("mix", "LIST", "Reads:writes, as in 67:33; 50:50nt has non-temporal stores", "100:0")
 
 PLACEMENT = (POLICY, MECHANISM)
 SAMPLING = (PRECISION, BUDGET, SAMPLE)
@@ -91,7 +91,7 @@ HOST_MEMORY = Option(
     "pinned",
 )
 HOST_PAGES = Option(
-    "pages", "LIST", "Of pageable and registered host memory: base, thp, 2m, 1g", "base"
+    "pages", "LIST", "Pages of pageable and registered host memory: base, thp, 2m, 1g", "base"
 )
 COPY_SIZE = Option("size", "SIZES", "Bytes of one copy, as in 4..4g*4", "512m")
 TRACE = Option("trace", "", "Show where the time went: calls, copies, kernels (CUPTI)", flag=True)

@@ -119,8 +119,8 @@ REQUEST = RequestForm(
     ),
     expand=expand,
     help="""\
-All copies of a set are under way to the end. Each transfer's rate is that of its own bytes while
-all others run. Sets that GPUs serve in turn are measured until all bytes are moved.""",
+Every copy is contended until it ends: each transfer's rate is that of its own bytes while all
+others run. Sets that GPUs serve in turn are measured until all bytes are moved.""",
     examples=(
         "gpu together",
         "gpu together --set all-to-host --engine ce,sm",

@@ -71,14 +71,14 @@ _ROWS = (
     Recipe("gpu", "From the naive copy to the best one, for each GPU.", "gpu_tour", command="gpu"),
     Recipe(
         "gpu-matrix",
-        "Copies of every pair of host nodes and GPUs, one pair at a time.",
+        "Measure copies of every pair of host nodes and GPUs, one pair at a time.",
         "gpu_matrix",
         command="gpu matrix",
         form_module="gpu_matrix",
     ),
     Recipe(
         "gpu-together",
-        "Copies among GPUs and the host that run at once.",
+        "Measure concurrent copies among GPUs and the host.",
         "gpu_sets",
         command="gpu together",
         form_module="gpu_sets",

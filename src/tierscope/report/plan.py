@@ -1,23 +1,29 @@
 """An expanded plan in the terminal, for ``--dry-run``."""
 
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.text import Text
 
-from tierscope.kinds.plan import Plan
 from tierscope.model.endpoint import format_ranges
-from tierscope.plans.fit import longest_seconds
+from tierscope.model.spec import MeasurementSpec
 from tierscope.report.figures import size_text
 from tierscope.report.style import new_table
 
 
-def show_plan(console: Console, plan: Plan, seconds: float, peak: int) -> None:
-    """Print every measurement of a plan, and what the whole takes at most."""
+def show_plan(
+    console: Console, specs: Sequence[MeasurementSpec], seconds: Sequence[float], peak: int
+) -> None:
+    """Print every measurement of a plan, and what the whole takes at most.
+
+    ``seconds`` is the most that each may take, ``peak`` the most bytes of memory at a time.
+    """
     table = new_table()
     table.add_column("measurement", overflow="fold")
     table.add_column("CPUs")
     table.add_column("memory", justify="right", no_wrap=True)
     table.add_column("at most", justify="right", no_wrap=True)
-    for spec, longest in zip(plan.measurements, longest_seconds(plan), strict=True):
+    for spec, longest in zip(specs, seconds, strict=True):
         table.add_row(
             Text(spec.id),
             format_ranges(tuple(sorted(spec.thread_cpus()))),
@@ -26,6 +32,6 @@ def show_plan(console: Console, plan: Plan, seconds: float, peak: int) -> None:
         )
     console.print(table)
     console.print(
-        f"{len(plan.measurements)} measurements, at most about {seconds:.0f} s, "
+        f"{len(specs)} measurements, at most about {sum(seconds):.0f} s, "
         f"up to {size_text(peak)} of memory at a time; nothing was measured"
     )

@@ -8,16 +8,18 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from tierscope.kinds.plan import Spec
 from tierscope.model.event import Event, Progress, Started
 from tierscope.model.metric import METRICS
 from tierscope.model.run import Measurement
+from tierscope.model.spec import MeasurementSpec
 from tierscope.report.figures import scale_of
 from tierscope.runs.measure import Watch
 
 
 @contextlib.contextmanager
-def live_progress(specs: Sequence[Spec], seconds: Callable[[str], float]) -> Iterator[Watch]:
+def live_progress(
+    specs: Sequence[MeasurementSpec], seconds: Callable[[str], float]
+) -> Iterator[Watch]:
     """Give a function to call with each event and each measurement that is concluded.
 
     ``seconds`` is how long an id takes at most, also one that is planned later.
@@ -41,7 +43,9 @@ def live_progress(specs: Sequence[Spec], seconds: Callable[[str], float]) -> Ite
 class _Display:
     """Turns events into the state of a progress bar."""
 
-    def __init__(self, bar: Bar, specs: Sequence[Spec], seconds: Callable[[str], float]) -> None:
+    def __init__(
+        self, bar: Bar, specs: Sequence[MeasurementSpec], seconds: Callable[[str], float]
+    ) -> None:
         self._bar = bar
         self._units = {spec.id: METRICS[spec.metric].unit for spec in specs}
         self._seconds = seconds

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from tierscope.kinds.gpu_copy.spec import GpuCopyPattern, GpuCopySpec
+from tierscope.kinds.gpu_copy.spec import GpuCopyPattern, GpuCopySpec, times_calls
 from tierscope.model.errors import UserError
 from tierscope.model.gpu import CopyEngine, GpuPlace, HostPlace, Transfer
 from tierscope.model.spec import Sampling
@@ -33,8 +33,9 @@ LARGE = 512 * MIB
 ENGINES: tuple[str, ...] = CopyEngine.__args__  # type: ignore[attr-defined]
 SIDES = ("read", "write")
 MAX_STREAMS = 64
-_CALL_MATTERS = 1 << 20
-"""Bytes of the largest copy of which the call takes a share worth measuring."""
+_SMALL = 1 << 20
+"""Bytes of the largest copy of which the call takes a share worth measuring. Where a trace is asked
+for, it is to show the copies alone."""
 
 
 def expand(request: Request, topology: Topology, _thp: bool) -> Iterator[GpuCopySpec]:
@@ -44,8 +45,8 @@ def expand(request: Request, topology: Topology, _thp: bool) -> Iterator[GpuCopy
     both_ways = flag(request, "both-ways")
     engines: list[Any] = choices(request, "engine", ENGINES) or ["ce"]
     points = itertools.product(
-        places(request, topology, "from", "node:*"),
-        places(request, topology, "to", "gpu:*"),
+        places(request, topology, "from", GpuCopySpec, "node:*"),
+        places(request, topology, "to", GpuCopySpec, "gpu:*"),
         choices(request, "side", SIDES) or ["read"],
         engines,
         _stream_counts(request),
@@ -114,17 +115,10 @@ def copy_spec(
         sampling=sampling,
         trace=trace,
         verify=verify,
-        call_latency=not trace and _call_matters(transfers, size),
+        call_latency=not trace and size <= _SMALL and times_calls(transfers),
         pattern=GpuCopyPattern(size=size, row_bytes=row_bytes, pitch=pitch),
         transfers=list(transfers),
     )
-
-
-def _call_matters(transfers: Sequence[Transfer], size: int) -> bool:
-    """Whether a copy is so small that its call takes a share of the time; a trace shows samples."""
-    managed = any(place.memory.startswith("managed") for place in host_places(transfers))
-    single = len(transfers) == 1 and transfers[0].streams == 1
-    return single and not managed and size <= _CALL_MATTERS
 
 
 def copy_parts(one: Transfer, size: int) -> list[str]:
@@ -165,7 +159,7 @@ def _rows(request: Request) -> tuple[int, int] | None:
 REQUEST = RequestForm(
     options=(
         Option("from", "PLACES", "Sources: node:0, gpu:1, node:*, gpu:*, all", "node:*"),
-        Option("to", "PLACES", "Destinations: the same", "gpu:*"),
+        Option("to", "PLACES", "Destinations, likewise", "gpu:*"),
         options.ENGINE,
         options.HOST_MEMORY,
         options.HOST_PAGES,
@@ -173,7 +167,7 @@ REQUEST = RequestForm(
         Option("streams", "COUNTS", "CUDA streams that share a copy, as in 1..8", "1"),
         Option("side", "LIST", "Between GPUs: read (by the destination's GPU), write", "read"),
         Option("rows", "ROW:PITCH", "Strided (2D) copies, as in 4k:8k"),
-        Option("both-ways", "", "With the opposite direction at the same time", flag=True),
+        Option("both-ways", "", "Concurrent copies in both directions", flag=True),
         options.TRACE,
         *options.GPU_SAMPLING,
     ),

@@ -86,6 +86,10 @@ class GpuCopySpec(GpuSpec):
                 raise ValueError("rows are copied by engine ce only")
             if transfer.engine == "tma" and self.pattern.offset % 16:
                 raise ValueError("engine tma needs an offset that is a multiple of 16")
+        if self.call_latency and not times_calls(self.transfers):
+            raise ValueError(
+                "call_latency goes with one transfer, one stream, and memory that stays in place"
+            )
         return self
 
     def regions(self) -> list[Region]:
@@ -109,6 +113,12 @@ class GpuCopySpec(GpuSpec):
         if self.fits_caches(paths.topology.caches):
             return None
         return limit_of_set(paths, [one for one in self.transfers if one.reported])
+
+
+def times_calls(transfers: Sequence[Transfer]) -> bool:
+    """Whether the call of a copy can be timed: of one transfer whose pages stay where they are."""
+    managed = any(place.memory.startswith("managed") for place in host_places(transfers))
+    return len(transfers) == 1 and transfers[0].streams == 1 and not managed
 
 
 SPEC = GpuCopySpec

@@ -18,8 +18,8 @@ from tierscope.plans.request import Request, RequestForm
 def expand(request: Request, topology: Topology, _thp: bool) -> Iterator[GpuLatencySpec]:
     """Yield latencies from GPUs to memory, over places and working sets."""
     for gpu, place, engine, order, stride, size in itertools.product(
-        gpus_of(request, topology),
-        places(request, topology, "to", "gpu:*,node:*"),
+        gpus_of(request, topology, GpuLatencySpec),
+        places(request, topology, "to", GpuLatencySpec, "gpu:*,node:*"),
         choices(request, "engine", ("sm", "tma")) or ["sm"],
         choices(request, "order", ("random", "linear")) or ["random"],
         sizes(request, "stride") or [128],
@@ -53,17 +53,17 @@ REQUEST = RequestForm(
         Option("engine", "LIST", "sm (loads), tma (bulk copies of 16 bytes)", "sm"),
         options.HOST_MEMORY,
         options.HOST_PAGES,
-        Option("size", "SIZES", "Working set, as in 16k..1g", "1g, 64m of the host"),
+        Option("size", "SIZES", "Working set, as in 16k..1g", "1g; 64m of host memory"),
         options.STRIDE.but(help="Bytes from one chased slot to the next", default="128"),
         Option("order", "LIST", "random (one cycle), linear", "random"),
-        Option("per-sm", "", "Percentiles over the GPU's multiprocessors, too", flag=True),
-        Option("every-sm", "", "The mean over all multiprocessors, not one's", flag=True),
+        Option("per-sm", "", "Also percentiles over the GPU's multiprocessors", flag=True),
+        Option("every-sm", "", "The mean over all multiprocessors, not one of them", flag=True),
         options.TRACE,
         *options.GPU_SAMPLING,
     ),
     expand=expand,
     help="""\
-Loads come from the GPU's L1, L2 and memory, a peer's and the host's.""",
+A working set decides what serves the loads: L1, L2, or memory of the GPU, a peer or the host.""",
     examples=(
         "gpu latency",
         "gpu latency --from gpu:0 --to gpu:0 --size 16k..1g",

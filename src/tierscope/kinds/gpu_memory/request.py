@@ -22,7 +22,10 @@ def expand(request: Request, topology: Topology, _thp: bool) -> Iterator[GpuMemo
     ]
     access_sizes = sizes(request, "access-size") or [32]
     for gpu, operation, access, size in itertools.product(
-        gpus_of(request, topology), operations, access_sizes, sizes(request, "size") or [GIB]
+        gpus_of(request, topology, GpuMemorySpec),
+        operations,
+        access_sizes,
+        sizes(request, "size") or [GIB],
     ):
         if operation != "random" and access != access_sizes[0]:
             continue
@@ -48,7 +51,7 @@ REQUEST = RequestForm(
     ),
     expand=expand,
     help="""\
-Small arrays show the L2.""",
+Small arrays show the L2 cache.""",
     examples=(
         "gpu memory",
         "gpu memory --op read --size 1m..4g",

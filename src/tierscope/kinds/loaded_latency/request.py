@@ -196,10 +196,10 @@ REQUEST = RequestForm(
         options.FROM,
         options.TO,
         options.MIX.but(help="Reads:writes of the load, nt for non-temporal stores"),
-        Option("load-from", "ENDPOINTS", "CPUs that load", "those of from, less the chase's core"),
-        Option("load-to", "ENDPOINTS", "Memory that they load", "that of to"),
-        Option("load-threads", "COUNT", "CPUs that load", "all"),
-        Option("load-order", "LIST", ", ".join(LOAD_ORDERS), "sequential"),
+        Option("load-from", "ENDPOINTS", "CPUs that load", "--from without the chase's core"),
+        Option("load-to", "ENDPOINTS", "Memory that they load", "that of --to"),
+        Option("load-threads", "COUNT", "Number of CPUs that load", "all"),
+        Option("load-order", "LIST", "Order of the load: " + ", ".join(LOAD_ORDERS), "sequential"),
         Option(
             "points",
             "COUNT",
@@ -209,7 +209,7 @@ REQUEST = RequestForm(
         Option("at", "GB/S", "Take further points where the load moves this much, as in 10,50"),
         options.SIZE.but(help="Bytes of the chase, as in 1g"),
         Option("load-size", "SIZES", "Bytes of the load's array", "past the caches"),
-        options.CHASE_ORDER.but(help="Of the chase: random, page-random"),
+        options.CHASE_ORDER.but(help="Order of the chase: random, page-random"),
         options.STRIDE,
         options.PAGES,
         *options.PLACEMENT,
@@ -221,8 +221,8 @@ REQUEST = RequestForm(
     refinement=refinement,
     help="""\
 The first CPU of each initiator chases pointers while the other CPUs read and write at a rate
-that goes up from point to point. Points gather where the curve bends; idle controls stand
-between them. Another initiator or target for the load shows what tiers do to each other.""",
+that rises from point to point. Most points are where the curve bends; idle control points are
+measured between them. Another initiator or target of the load shows how tiers interfere.""",
     examples=(
         "loaded-latency",
         "loaded-latency --mix 100:0,75:25,67:33,50:50,67:33nt",

@@ -279,15 +279,15 @@ REQUEST = RequestForm(
         Option(
             "beside",
             "STREAMS",
-            "Other streams at the same time: 'to=node:2 mix=0:100nt; from=node:1 threads=2'",
+            "Concurrent streams: 'to=node:2 mix=0:100nt; from=node:1 threads=2'",
         ),
         options.THREADS,
         options.PIN,
         Option("order", "LIST", ", ".join(STREAM_ORDERS), "sequential"),
-        Option("zipf-alpha", "LIST", "Of order zipf, above 0, at most 10", "0.9"),
+        Option("zipf-alpha", "LIST", "Skew of order zipf, above 0, at most 10", "0.9"),
         options.ACCESS_SIZE.but(default="1k"),
         Option("prefetch", "SIZES", "Bytes that a software prefetch runs ahead, at most 1m", "0"),
-        Option("delay", "NS", "Least time from one access of a thread to its next", "0"),
+        Option("delay", "NS", "Minimum time from one access of a thread to its next", "0"),
         options.SIZE.but(help="Bytes of the array, over all threads, as in 64k..1g"),
         options.PAGES,
         options.ISA,
@@ -296,7 +296,7 @@ REQUEST = RequestForm(
     ),
     expand=expand,
     help="""\
-All streams start and stop by one gate; each has its own figure.""",
+All streams start and stop together; each has its own figure.""",
     examples=(
         "traffic --mix 100:0,67:33,50:50,0:100,0:100nt,0:100clwb",
         'traffic --mix 100:0 --beside "mix=0:100nt"',

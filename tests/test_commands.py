@@ -1,0 +1,248 @@
+"""The table of commands: what each one imports, takes, says of itself and completes."""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from click.shell_completion import ShellComplete
+
+from tierscope.cli.app import app
+from tierscope.cli.completion import current_shell
+from tierscope.cli.group import Entry, LazyGroup
+from tierscope.cli.reference import with_reference
+from tierscope.kinds.registry import KINDS
+from tierscope.model.errors import UserError
+from tierscope.model.topology import Topology
+from tierscope.plans.expand import expand
+from tierscope.plans.forms import form_of, request_words
+from tierscope.plans.request import Request
+from tierscope.recipes.registry import RECIPES
+
+ROOT = Path(__file__).parent.parent
+PROGRAM = "from tierscope.cli.main import main; main()"
+OUTPUT = {"json", "dry-run", "out", "help"}
+
+
+def commands(group: LazyGroup = app, above: str = "") -> Iterator[tuple[str, Entry]]:
+    """Yield every command with the words that call it."""
+    for entry in group.entries:
+        words = f"{above}{entry.name}"
+        yield words, entry
+        command = entry.load()
+        if isinstance(command, LazyGroup):
+            yield from commands(command, f"{words} ")
+
+
+COMMANDS = dict(commands())
+CPU_KINDS = [name for name, kind in KINDS.items() if not kind.command.startswith("gpu ")]
+PLANNED = {name: (KINDS.get(name) or RECIPES[name]).command or name for name in request_words()}
+"""The command of each word that plans know."""
+
+
+def imported_by(*arguments: str) -> set[str]:
+    """Return the modules that a command imports."""
+    code = (
+        f"import atexit, sys; sys.argv = ['tierscope', *{list(arguments)}]\n"
+        "atexit.register(lambda: print('\\n'.join(sys.modules), file=sys.stderr))\n" + PROGRAM
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert answer.returncode == 0, answer.stderr
+    return set(answer.stderr.splitlines())
+
+
+def heavy(modules: set[str]) -> set[str]:
+    """Return which of the libraries that take long to import are among these modules."""
+    libraries = ("pydantic", "rich", "ruamel", "jinja2", "duckdb", "vl_convert", "pynvml")
+    return {name for name in libraries if name in modules}
+
+
+def below(modules: set[str], *packages: str) -> list[str]:
+    """Return the modules of these packages of ours."""
+    names = tuple(f"tierscope.{package}." for package in packages)
+    return sorted(module for module in modules if module.startswith(names))
+
+
+def test_help_imports_registries_and_nothing_heavy() -> None:
+    modules = imported_by("--help")
+    assert heavy(modules) == set()
+    assert below(modules, "model", "plans", "topology", "engine", "runs", "report") == []
+    assert below(modules, "kinds", "recipes") == [
+        "tierscope.kinds.registry",
+        "tierscope.recipes.registry",
+    ]
+
+
+@pytest.mark.parametrize("command", ["list", "show", "topo"])
+def test_looking_imports_nothing_that_measures(command: str, fake_engine: object) -> None:
+    imported_by("bandwidth", "--op", "read", "--threads", "1", "--size", "1m")
+    modules = imported_by(command)
+    assert heavy(modules) <= {"pydantic", "rich"}
+    assert below(modules, "plans", "engine", "recipes") == ["tierscope.recipes.registry"]
+    assert not any(module.endswith((".request", ".spec")) for module in below(modules, "kinds"))
+
+
+def test_show_imports_the_views_of_the_kinds_that_it_shows(fake_engine: object) -> None:
+    imported_by("bandwidth", "--op", "read", "--threads", "1", "--size", "1m")
+    views = [name for name in below(imported_by("show"), "kinds") if name.endswith(".view")]
+    assert views == ["tierscope.kinds.bandwidth.view"]
+
+
+def test_a_kind_s_help_imports_no_other_kind() -> None:
+    modules = imported_by("latency", "--help")
+    assert not [name for name in below(modules, "kinds") if ".bandwidth." in name]
+    assert "rich" not in modules
+
+
+def test_commands_are_listed_below_headings() -> None:
+    context = click.Context(app, info_name="tierscope")
+    lines = app.get_help(context).splitlines()
+    headings = ["Measure:", "Look:", "Compare:", "Peers:"]
+    assert [line for line in lines if line in headings] == headings
+    assert all(any(line.startswith(f"  {entry.name} ") for line in lines) for entry in app.entries)
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_every_command_s_help_has_an_example(words: str) -> None:
+    assert f"  tierscope {words}" in help_of(COMMANDS[words])
+
+
+@pytest.mark.parametrize("words", [words for words in COMMANDS if words != "nvbandwidth"])
+def test_every_command_prints_json(words: str) -> None:
+    assert "--json" in {name for one in COMMANDS[words].load().params for name in one.opts}
+
+
+def examples() -> list[str]:
+    """Return the command lines that helps show, but for nvbandwidth's and what goes on below."""
+    lines = [line.strip() for entry in COMMANDS.values() for line in help_of(entry).splitlines()]
+    typed = [line.partition(" && ")[0] for line in lines if line.startswith("tierscope ")]
+    return sorted({line for line in typed if "nvbandwidth" not in line and not line.count('"') % 2})
+
+
+def help_of(entry: Entry) -> str:
+    return entry.load().help or ""
+
+
+@pytest.mark.parametrize("typed", examples())
+def test_every_example_parses(typed: str) -> None:
+    arguments = shlex.split(typed)[1:]
+    words = arguments[0] if " ".join(arguments[:2]) not in COMMANDS else " ".join(arguments[:2])
+    COMMANDS[words].load().make_context(words, arguments[len(words.split()) :])
+
+
+@pytest.mark.parametrize("name", PLANNED)
+def test_flags_are_the_keys_of_plans(name: str) -> None:
+    command = COMMANDS[PLANNED[name]].load()
+    flags = {opt.removeprefix("--") for one in command.params for opt in one.opts}
+    assert flags - OUTPUT == {option.name for option in form_of(name).options}
+
+
+@pytest.mark.parametrize("name", CPU_KINDS)
+def test_a_kind_s_examples_make_plans(name: str, machine: Topology) -> None:
+    """On a machine of three nodes with memory; those of GPUs need a GPU."""
+    for example in form_of(name).examples:
+        words = shlex.split(example)
+        command = COMMANDS[PLANNED[name]].load()
+        with command.make_context(name, words[1:]) as context:
+            given = {
+                key.replace("_", "-"): "yes" if value is True else value
+                for key, value in context.params.items()
+                if value and key.replace("_", "-") not in OUTPUT
+            }
+        assert expand([Request(kind=name, options=given)], machine, thp=True).measurements
+
+
+def test_an_alias_is_the_command() -> None:
+    context = click.Context(app)
+    assert app.resolve_command(context, ["streams"])[0] == "traffic"
+    assert "streams" not in app.list_commands(context)
+
+
+def complete(typed: str) -> list[str]:
+    """Return the completions of a command line whose last word has been begun."""
+    words, _, begun = typed.rpartition(" ")
+    completion = ShellComplete(app, {}, "tierscope", "_TIERSCOPE_COMPLETE")
+    return [item.value for item in completion.get_completions(words.split(), begun)]
+
+
+@pytest.mark.parametrize(
+    ("typed", "completed"),
+    [
+        ("ban", ["bandwidth"]),
+        ("stre", ["traffic"]),
+        ("gpu m", ["memory", "matrix"]),
+        ("bandwidth --acc", ["--access-size"]),
+        ("gpu copy --both", ["--both-ways"]),
+        ("run --profile st", ["standard"]),
+        ("mesure", []),
+    ],
+)
+def test_words_are_completed(typed: str, completed: list[str]) -> None:
+    assert complete(typed) == completed
+
+
+def test_runs_are_completed_by_name_and_tag(fake_engine: object) -> None:
+    imported_by("bandwidth", "--op", "read", "--threads", "1", "--size", "1m")
+    imported_by("tag", "last", "golden")
+    (name,) = complete("show 2")
+    assert name.endswith("-bandwidth")
+    assert complete("compare gol") == ["golden"]
+    assert complete("report last go") == ["golden"]
+
+
+def test_completion_works_in_bash(tmp_path: Path) -> None:
+    environment = {**os.environ, "HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path / "data")}
+    program = tmp_path / "tierscope"
+    program.write_text(f"#!{sys.executable}\n{PROGRAM}\n")
+    program.chmod(0o755)
+    script = (
+        "tierscope --install-completion && tierscope --install-completion && source ~/.bashrc\n"
+        "COMP_WORDS=(tierscope gpu la); COMP_CWORD=2\n"
+        "_tierscope_completion tierscope; echo ${COMPREPLY[@]}"
+    )
+    answer = subprocess.run(
+        ["bash", "-c", script],
+        env={**environment, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert answer.stderr == ""
+    assert answer.stdout.splitlines()[-1] == "latency"
+    assert (tmp_path / ".bashrc").read_text().count("source") == 1
+
+
+def test_an_unknown_shell_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "getppid", lambda: 1 << 23)  # no process has this number
+    monkeypatch.setenv("SHELL", "/bin/tcsh")
+    with pytest.raises(UserError, match="no tab completion for the shell 'tcsh'"):
+        current_shell()
+
+
+def test_the_reference_is_current() -> None:
+    document = (ROOT / "docs/cli.md").read_text()
+    assert with_reference(document) == document, "run 'make docs'"
+
+
+def test_json_of_writers_names_what_they_wrote(tmp_path: Path, fake_engine: object) -> None:
+    imported_by("bandwidth", "--op", "read", "--threads", "1", "--size", "1m")
+    page = tmp_path / "page.html"
+    table = tmp_path / "runs.csv"
+    for arguments, expected in (
+        (["report", "-o", str(page), "--json"], {"report": str(page)}),
+        (
+            ["export", "--csv", str(table), "--json"],
+            {"written": [{"file": str(table), "measurements": 1, "runs": 1}]},
+        ),
+    ):
+        answer = subprocess.run(
+            [sys.executable, "-c", PROGRAM, *arguments], capture_output=True, text=True, check=True
+        )
+        assert json.loads(answer.stdout) == expected
