@@ -72,7 +72,7 @@ _ROWS = (
     Kind("mapping", "Measure what it costs to map, populate and unmap memory."),
     Kind(
         "gpu-copy",
-        "Measure copies between host memory and GPUs, and among GPUs.",
+        "Measure copies among GPUs and host memory.",
         command="gpu copy",
     ),
     Kind("gpu-memory", "Measure the bandwidth of GPUs' own memory.", command="gpu memory"),

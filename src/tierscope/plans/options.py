@@ -60,17 +60,13 @@ POLICY = Option(
     ", ".join(POLICIES),
     "bind; interleave for several nodes, weighted if they have weights",
 )
-MECHANISM = Option(
-    "mechanism", "LIST", "What places pages: user (the engine), kernel (its policy)", "user"
-)
+MECHANISM = Option("mechanism", "LIST", "Placed by: user (the engine), kernel (its policy)", "user")
 PRECISION = Option(
     "precision", "SHARE", "Half-width of the 95% confidence interval to reach, at most 50%", "1%"
 )
 BUDGET = Option("budget", "SECONDS", "Longest time of one measurement, at most 86400", "2")
 SAMPLE = Option("sample", "SECONDS", "Length of one sample, at most 60", "0.01")
-PIN = Option(
-    "pin", "HOW", "Order of CPUs: cores (siblings last), one-a-core, compact, spread", "cores"
-)
+PIN = Option("pin", "HOW", "Order: cores (siblings last), one-a-core, compact, spread", "cores")
 THREADS = Option("threads", "COUNTS", "Number of threads, as in 1..8 or 1..all*2", "all")
 ISA = Option("isa", "LIST", ", ".join(ISAS), "auto")
 ACCESS_SIZE = Option(

@@ -57,9 +57,7 @@ REQUEST = RequestForm(
         options.STRIDE.but(help="Bytes from one chased slot to the next", default="128"),
         Option("order", "LIST", "random (one cycle), linear", "random"),
         Option("per-sm", "", "Also percentiles over the GPU's multiprocessors", flag=True),
-        Option(
-            "every-sm", "", "The mean over all multiprocessors, not the latency of one", flag=True
-        ),
+        Option("every-sm", "", "The mean over all multiprocessors, not one of them", flag=True),
         options.TRACE,
         *options.GPU_SAMPLING,
     ),

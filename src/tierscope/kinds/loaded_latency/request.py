@@ -196,9 +196,7 @@ REQUEST = RequestForm(
         options.FROM,
         options.TO,
         options.MIX.but(help="Reads:writes of the load, nt for non-temporal stores"),
-        Option(
-            "load-from", "ENDPOINTS", "CPUs that load", "those of --from, without the chase's core"
-        ),
+        Option("load-from", "ENDPOINTS", "CPUs that load", "--from without the chase's core"),
         Option("load-to", "ENDPOINTS", "Memory that they load", "that of --to"),
         Option("load-threads", "COUNT", "Number of CPUs that load", "all"),
         Option("load-order", "LIST", "Order of the load: " + ", ".join(LOAD_ORDERS), "sequential"),
