@@ -51,7 +51,7 @@ def test_no_look_comes_before_enough_rows_could_be_there() -> None:
     assert next_seconds(sampling.model_copy(update={"budget_s": 0.5}), []) == 0.25
 
 
-def test_an_interrupted_visit_is_made_up_for() -> None:
+def test_an_interrupted_visit_does_not_count_as_a_look() -> None:
     visits = [visit(0.2, interrupted=True), visit(0.8), visit(1.0)]
     assert next_seconds(SAMPLING, visits) == pytest.approx(2.0)
 
