@@ -113,7 +113,7 @@ def _by_shape(copy: Copy) -> str:
             "until all had their bytes"
         )
     if len(transfers) > 1 and len(copy.counted) < len(transfers):
-        return "the other transfers contend for the same links to the end; only this one counts"
+        return "the other transfers contend for the same links until the end; only this one counts"
     if len(transfers) > 1:
         return _of_several(copy)
     if transfers[0].source == transfers[0].destination:
@@ -138,7 +138,7 @@ def _of_several(copy: Copy) -> str:
                 f"{' and '.join(said)} GB/s at once: the acknowledgements and read requests of "
                 "each direction go in the other"
             )
-    return f"{len(transfers)} transfers at once, each contended to the end"
+    return f"{len(transfers)} transfers at once, under contention until the end"
 
 
 def _of_one(entry: Measurement, size: int, one: Transfer) -> str:
