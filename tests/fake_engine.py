@@ -11,6 +11,7 @@ alone (always):
     slow                 a second for each visit, with progress
     noisy                samples that scatter by 10%, so that no interval is narrow
     wrong                a failed verification      zero     values of 0
+    fatal                an error after which this process can measure nothing more
     refuse               refuse any plan            stillborn  die before the first event
     other-version        capabilities of another door
 """
@@ -29,7 +30,7 @@ FAULTS = {
     if part
 }
 SIGNALS = {"segv": signal.SIGSEGV, "kill": signal.SIGKILL, "abort": signal.SIGABRT}
-SAYS = ("skip", "fail", "wrong", "unknown-key", "slow", "noisy", "zero")
+SAYS = ("skip", "fail", "fatal", "wrong", "unknown-key", "slow", "noisy", "zero")
 STATE = os.environ.get("FAKE_ENGINE_STATE", "")
 MAX_ROWS = 200
 interrupted = False
@@ -139,9 +140,11 @@ def visit(spec, seconds, fresh):
     if "skip" in said:
         emit(event="skipped", id=name, cause="tool", reason="told to", remedy="tell it otherwise")
         return
-    if said & {"fail", "wrong"}:
-        cause = "gpu-error" if "fail" in said else "verification"
+    if said & {"fail", "fatal", "wrong"}:
+        cause = "verification" if "wrong" in said else "gpu-error"
         emit(event="failed", id=name, cause=cause, reason="told to fail")
+        if "fatal" in said:
+            sys.exit(70)
         return
     rows = series(spec, seconds, said)
     if "slow" in said:

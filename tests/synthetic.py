@@ -210,7 +210,7 @@ def latency_measurements(maker: Maker) -> list[Measurement]:
 
 
 def pattern_measurements(maker: Maker) -> list[Measurement]:
-    """Streams alone and together, atomics, mapping, orders and strides."""
+    """Streams alone and concurrent, atomics, mapping, orders and strides."""
     found = []
     base = {"order": "sequential", "zipf_alpha": 0.9, "access_size": 1024, "prefetch": 0,
             "delay_ns": 0, "size": 1 << 30, "pages": "thp", "isa": "auto"}  # fmt: skip
@@ -229,9 +229,9 @@ def pattern_measurements(maker: Maker) -> list[Measurement]:
         found.append(maker.make("streams", "node:0", "node:0", pattern, 12e9 + prefetch * 1e6))
     pattern = {"writes": 0, "stores": "ordinary", **base, "threads": 16, "mix": "100:0",
                "beside": "stream2: node:0 → node:2, 0:100nt by 16, sequential"}  # fmt: skip
-    beside = [Figure(metric="bandwidth", part="stream2", unit="B/s", estimate=20e9),
+    others = [Figure(metric="bandwidth", part="stream2", unit="B/s", estimate=20e9),
               Figure(metric="total_bandwidth", unit="B/s", estimate=250e9)]  # fmt: skip
-    found.append(maker.make("streams", "node:0", "node:0", pattern, 230e9, figures=beside))
+    found.append(maker.make("streams", "node:0", "node:0", pattern, 230e9, figures=others))
     for operation, cost in (("fetch-and-add", 1.0), ("compare-and-swap", 1.6)):
         for shared in (False, True):
             for threads in (1, 2, 4, 8):

@@ -110,6 +110,13 @@ def test_skipped_and_failed_pass_through(plan: Plan, fake_engine: Fake) -> None:
     assert failure(events).cause is Cause.GPU_ERROR
 
 
+def test_an_engine_that_leaves_after_a_failure_is_started_again(
+    plan: Plan, fake_engine: Fake
+) -> None:
+    fake_engine("fatal@2")
+    assert outcomes(visit_each(plan)) == "vfvvv"
+
+
 def test_a_hanging_engine_is_killed(
     plan: Plan, fake_engine: Fake, monkeypatch: pytest.MonkeyPatch
 ) -> None:

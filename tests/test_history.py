@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests import synthetic
 from click.testing import CliRunner
+from tests import synthetic
 
 from tierscope.cli.app import app
 from tierscope.model.errors import UserError
@@ -194,9 +194,7 @@ def test_units_stand_last_in_names() -> None:
                for name in names)  # fmt: skip
 
 
-def test_copies_of_version_1_are_asked_for_by_where_bytes_come_from_and_go_to(
-    tmp_path: Path,
-) -> None:
+def test_copies_of_version_1_are_asked_for_by_source_and_destination(tmp_path: Path) -> None:
     placement = {"policy": "bind", "nodes": [{"node": 0}]}
     host = {"where": "host", "memory": "pinned", "placement": placement}
     gpu = {"where": "gpu", "gpu": 0}

@@ -147,10 +147,10 @@ def test_a_curve_that_rises_says_nothing() -> None:
 @pytest.mark.parametrize(
     ("evidence", "drift", "why"),
     [
-        ({"disturbed": 3}, 0.2, "the point at delay 1000 was disturbed by others"),
+        ({"disturbed": 3}, 0.2, "the point at delay 1000 was disturbed by other programs"),
         ({"settled": False}, 0.0, "the point at delay 1000 did not settle"),
         ({}, 0.2, "idle controls differ by 20%"),
-        ({}, 0.01, "nothing seen here explains it"),
+        ({}, 0.01, "unexplained, measure again"),
     ],
 )
 def test_a_curve_that_falls_says_why(evidence: dict[str, object], drift: float, why: str) -> None:

@@ -107,7 +107,7 @@ def test_the_best_thread_count_is_found() -> None:
     assert (best.estimate, best.pattern["threads"]) == (20e9, 8)
 
 
-def test_firmware_s_claims_stand_beside_what_was_measured() -> None:
+def test_firmware_s_claims_are_compared_with_what_was_measured() -> None:
     claim = {"initiators": [0], "read_latency_ns": 250.0, "read_bandwidth": 40e9}
     nodes = [
         {"node": 0, "distances": {"0": 10, "2": 14}, "performance": []},

@@ -68,7 +68,7 @@ def test_a_bar_is_an_eighth_fine() -> None:
     assert [bar(value, 8.0, 1) for value in (0.0, 1.0, 4.0, 8.0, 9.0)] == ["", "▏", "▌", "█", "█"]
 
 
-def test_counters_stand_beside_what_the_bus_should_have_seen() -> None:
+def test_counters_are_compared_with_what_the_bus_should_carry() -> None:
     source = "uncore_imc: cas_count_read, cas_count_write"
     seen = [
         Evidence(
@@ -81,9 +81,9 @@ def test_counters_stand_beside_what_the_bus_should_have_seen() -> None:
     )
 
 
-def test_pages_of_what_runs_beside_are_said_where_they_are_elsewhere() -> None:
-    beside = {"stream2": Evidence(pages={"4": 512}), "stream3": Evidence(pages={"0": 512})}
-    evidence = Evidence(pages={"0": 262144}, workloads=beside)
+def test_pages_of_concurrent_workloads_are_named_where_they_are_elsewhere() -> None:
+    others = {"stream2": Evidence(pages={"4": 512}), "stream3": Evidence(pages={"0": 512})}
+    evidence = Evidence(pages={"0": 262144}, workloads=others)
     assert evidence_line([measured(1, 1, 1, evidence=evidence)]) == (
         "observed: pages 100% on node 0; of stream2 100% on node 4"
     )

@@ -16,6 +16,7 @@
 #include "gpu/reach.h"
 #include "gpu/verify.h"
 #include "sampling/clock.h"
+#include "threads/disturbance.h"
 
 namespace tierscope {
 namespace {
@@ -109,15 +110,20 @@ class Copies final : public GpuCopies {
     const OnGpu on(lane.transfer->gpu);
     const int copies = std::exchange(lane.copies, 1);
     const int pieces = std::exchange(lane.pieces, 1);
+    const LostTime lost;
     const double start = now_seconds();
     for (int i = 0; i < count; ++i) {
       lane.queue_copies();
       check_cuda(cudaStreamSynchronize(lane.stream.get()), "waiting for a copy");
     }
     const double seconds = now_seconds() - start;
+    const double lost_share = lost.share();
     lane.copies = copies;
     lane.pieces = pieces;
-    return {.start_s = start, .duration_s = seconds, .values = {seconds * 1e9 / count}};
+    return {.start_s = start,
+            .duration_s = seconds,
+            .values = {seconds * 1e9 / count},
+            .lost_share = lost_share};
   }
 
   void end(nlohmann::ordered_json& evidence) override {

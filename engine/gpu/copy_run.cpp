@@ -6,6 +6,7 @@
 #include "errors.h"
 #include "gpu/check.h"
 #include "sampling/clock.h"
+#include "threads/disturbance.h"
 
 namespace tierscope {
 namespace {
@@ -96,6 +97,7 @@ std::vector<Timeline> run_gated(CopyRun& run) {
 std::vector<Timeline> run_ungated(CopyRun& run) {
   bring_back(run);
   wait_for_all(run);
+  const LostTime lost;
   const double start = now_seconds();
   for (Lane& lane : run.lanes) {
     const OnGpu on(lane.transfer->gpu);
@@ -103,6 +105,7 @@ std::vector<Timeline> run_ungated(CopyRun& run) {
   }
   wait_for_all(run);
   const double end = now_seconds();
+  run.lost_share = lost.share();
   std::vector<Timeline> timelines;
   for (const Lane& lane : run.lanes) {
     timelines.push_back({{start, end}, {lane.bytes_per_checkpoint()}});
@@ -159,7 +162,10 @@ GpuSample sample(CopyRun& run) {
     }
     longest = std::max(longest, seconds);
   }
-  return {.start_s = start, .duration_s = longest, .values = std::move(values)};
+  return {.start_s = start,
+          .duration_s = longest,
+          .values = std::move(values),
+          .lost_share = run.lost_share};
 }
 
 }  // namespace tierscope

@@ -28,6 +28,7 @@ struct CopyRun {
   std::map<int, Event> references{};  // By GPU.
   // The transfers go one after the other, although all are queued at once.
   bool in_turn = false;
+  double lost_share = 0;  // Of the last ungated run's time, what others took from this thread.
 };
 
 // Every lane is held at the gate until all of them have all their work; how far each was when.

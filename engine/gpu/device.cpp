@@ -147,6 +147,7 @@ GpuBytes make_gpu_bytes(int gpu, std::size_t bytes) {
 }
 
 OnCpu::OnCpu(int cpu) {
+  allowed_cpus();  // Read once, and so before this thread is confined to one of them.
   if (!run_on({cpu})) {
     throw Unavailable(Cause::kCpu, fmt::format("this process may not run on CPU {}", cpu),
                       "name a CPU out of `taskset -cp $$`");

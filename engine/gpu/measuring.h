@@ -15,6 +15,8 @@ struct GpuSample {
   double start_s;     // Seconds of now_seconds().
   double duration_s;  // Of what counts.
   std::vector<double> values;
+  // Of that time, the share that others took from the calling thread; 0 where the GPU times.
+  double lost_share = 0;
 };
 
 // Streams, events and what was tuned stay from visit to visit. Memory comes from the pool in

@@ -22,7 +22,8 @@ MemoryPlace read_memory_place(ObjectReader& reader, std::string_view key);
 inline Row row_of(GpuSample sample) {
   return {.start_s = sample.start_s,
           .duration_s = sample.duration_s,
-          .values = std::move(sample.values)};
+          .values = std::move(sample.values),
+          .lost_share = sample.lost_share};
 }
 
 }  // namespace tierscope

@@ -5,7 +5,6 @@
 #include "harness/leases.h"
 #include "kinds/gpu_common.h"
 #include "kinds/kinds.h"
-#include "threads/disturbance.h"
 
 namespace tierscope {
 namespace {
@@ -144,9 +143,7 @@ class GpuCopyState final : public State {
   }
 
   Row take_copies() {
-    const LostTime lost;
     Row row = row_of(copies_->sample());
-    if (!spec_.gated()) row.lost_share = lost.share();
     row.values.resize(spec_.transfers.size() == 1 ? 1 : 1 + spec_.transfers.size());
     return row;
   }
@@ -156,10 +153,7 @@ class GpuCopyState final : public State {
     constexpr int kCalls = 20;
     if (!calls_are_warm_) copies_->calls(kWarmUp);
     calls_are_warm_ = true;
-    const LostTime lost;
-    Row row = row_of(copies_->calls(kCalls));
-    row.lost_share = lost.share();
-    return row;
+    return row_of(copies_->calls(kCalls));
   }
 
   const GpuCopySpec spec_;

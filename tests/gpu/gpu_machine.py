@@ -32,31 +32,14 @@ from tierscope.topology.paths import MachinePaths
 GIB = 1 << 30
 
 
+LINK = PcieLink(speed=32.0, width=16)
+
+
 def machine(gpus: int = 2, nodes: int = 2, cxl: bool = False) -> Topology:
     """Two sockets with GPUs, each GPU on the socket of its number's parity, joined by NVLink."""
-    link = PcieLink(speed=32.0, width=16)
-    numa = [
-        Node(
-            number=number,
-            kind=NodeKind.DRAM,
-            inferred_from="it has CPUs",
-            cpus=list(range(4 * number, 4 * number + 4)),
-            total_bytes=64 * GIB,
-            free_bytes=60 * GIB,
-            package=number,
-        )
-        for number in range(nodes)
-    ]
+    numa = [_node(number, list(range(4 * number, 4 * number + 4))) for number in range(nodes)]
     if cxl:
-        numa.append(
-            Node(
-                number=nodes,
-                kind=NodeKind.CXL,
-                inferred_from="a CXL region",
-                total_bytes=64 * GIB,
-                free_bytes=60 * GIB,
-            )
-        )
+        numa.append(_node(nodes, []))
     cpus = [cpu for node in numa for cpu in node.cpus]
     return Topology(
         host="synthetic",
@@ -71,34 +54,49 @@ def machine(gpus: int = 2, nodes: int = 2, cxl: bool = False) -> Topology:
         nodes=numa,
         caches=[],
         base_page_bytes=4096,
-        pci=[
-            PciDevice(
-                address=_address(index),
-                parent=None,
-                root=f"0000:{index:02x}",
-                class_code=0x0302,
-                node=index % nodes,
-                package=index % nodes,
-                link=link,
-                link_max=link,
-                max_payload=256,
-            )
-            for index in range(gpus)
-        ],
-        gpus=[
-            Gpu(
-                index=index,
-                name="NVIDIA H100 80GB HBM3",
-                address=_address(index),
-                uuid=f"GPU-{index}",
-                memory_bytes=80 * GIB,
-                memory_clock_hz=2619e6,
-                memory_bus_bits=5120,
-                link_max=link,
-                nvlinks=[NvLink(version=4, links=18, peer="switch")] if gpus > 1 else [],
-            )
-            for index in range(gpus)
-        ],
+        pci=[_pci_device(index, index % nodes) for index in range(gpus)],
+        gpus=[_gpu(index, nvlink=gpus > 1) for index in range(gpus)],
+    )
+
+
+def _node(number: int, cpus: list[int]) -> Node:
+    """A node of DRAM, or of CXL memory where it has no CPUs."""
+    return Node(
+        number=number,
+        kind=NodeKind.DRAM if cpus else NodeKind.CXL,
+        inferred_from="it has CPUs" if cpus else "a CXL region",
+        cpus=cpus,
+        total_bytes=64 * GIB,
+        free_bytes=60 * GIB,
+        package=number if cpus else None,
+    )
+
+
+def _pci_device(index: int, node: int) -> PciDevice:
+    return PciDevice(
+        address=_address(index),
+        parent=None,
+        root=f"0000:{index:02x}",
+        class_code=0x0302,
+        node=node,
+        package=node,
+        link=LINK,
+        link_max=LINK,
+        max_payload=256,
+    )
+
+
+def _gpu(index: int, nvlink: bool) -> Gpu:
+    return Gpu(
+        index=index,
+        name="NVIDIA H100 80GB HBM3",
+        address=_address(index),
+        uuid=f"GPU-{index}",
+        memory_bytes=80 * GIB,
+        memory_clock_hz=2619e6,
+        memory_bus_bits=5120,
+        link_max=LINK,
+        nvlinks=[NvLink(version=4, links=18, peer="switch")] if nvlink else [],
     )
 
 

@@ -47,7 +47,7 @@ class Page:
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
     def requests(self) -> list[str]:
-        """What the page asked for beside itself."""
+        """What the page requested besides itself."""
         events = [json.loads(entry["message"])["message"] for entry in
                   self.driver.get_log("performance")]  # fmt: skip
         urls = [

@@ -1,1 +1,1 @@
-"""What measurements say together: knees, plateaus, comparisons."""
+"""Analysis of measurements: estimates, knees, plateaus, comparisons."""

@@ -102,7 +102,7 @@ Identity = tuple[str, str, str, str, int]
 
 
 def identities(run: Run) -> dict[Identity, Measurement]:
-    """Return a run's measurements by kind, endpoints and pattern; twins are counted through."""
+    """Return a run's measurements by kind, endpoints and pattern; repeated ones are numbered."""
     found: dict[Identity, Measurement] = {}
     seen: dict[tuple[str, str, str, str], int] = {}
     for m in run.measurements:

@@ -24,8 +24,6 @@ _MIN_UNCORRELATED = 12
 """Independent samples that are worth six at least; fewer effective ones of as many samples mean
 autocorrelation."""
 _WARM_UP_SHARE = 0.2
-_SPENT = 0.95
-"""Share of the budget after which a measurement has not been cut."""
 _STEADY = 0.03
 _THREADS = "thread_bandwidth"
 """Columns of this metric are evidence, not figures."""
@@ -65,10 +63,11 @@ class _Rows:
         return [value for value in self.columns[key] if value is not None]
 
 
-def conclude(spec: MeasurementSpec, visits: Sequence[Visit]) -> Conclusion:
+def conclude(spec: MeasurementSpec, visits: Sequence[Visit], cut: bool = False) -> Conclusion:
     """Return what a measurement's visits, at least one, come to.
 
-    Raises ValueError where no row has a value of the headline.
+    ``cut`` says that further visits were due and did not come. Raises ValueError where no row has a
+    value of the headline.
     """
     series = _kept(spec.sampling, visits)
     first = next(iter(series.values()))
@@ -83,7 +82,7 @@ def conclude(spec: MeasurementSpec, visits: Sequence[Visit]) -> Conclusion:
     return Conclusion(
         metric=headline[0],
         estimate=estimate.widened(spec.type_b),
-        stop=_stop(spec.sampling, visits, estimate, first),
+        stop=_stop(spec.sampling, cut or visits[-1].interrupted, estimate, first),
         samples=samples,
         figures=list(_figures(spec, series, headline)),
         evidence=evidence.model_copy(update={"notes": notes or None}),
@@ -102,13 +101,10 @@ def _precise(sampling: Sampling, estimate: Estimate, rows: _Rows) -> bool:
     return undisturbed >= MIN_ROWS and estimate.relative_half_width <= sampling.precision
 
 
-def _stop(sampling: Sampling, visits: Sequence[Visit], estimate: Estimate, rows: _Rows) -> Stop:
-    spent = sum(visit.seconds for visit in visits)
-    if visits[-1].interrupted:
+def _stop(sampling: Sampling, cut: bool, estimate: Estimate, rows: _Rows) -> Stop:
+    if cut:
         return "interrupted"
-    if _precise(sampling, estimate, rows):
-        return "precision"
-    return "budget" if spent >= _SPENT * sampling.budget_s else "interrupted"
+    return "precision" if _precise(sampling, estimate, rows) else "budget"
 
 
 def _kept(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-_FEWEST = 4
+_MIN_SIZES = 4
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class HalfSize:
 def half_size(points: Sequence[tuple[float, float]]) -> HalfSize | None:
     """Take (bytes, bytes/s) in any order; None for fewer than four sizes or no half among them."""
     ordered = sorted(points)
-    if len({size for size, _ in ordered}) < _FEWEST or ordered[0][1] <= 0:
+    if len({size for size, _ in ordered}) < _MIN_SIZES or ordered[0][1] <= 0:
         return None
     peak = max(rate for _, rate in ordered)
     least_s = ordered[0][0] / ordered[0][1]

@@ -23,7 +23,7 @@ when they can join a neighbour, three do."""
 _SAME = 1.2
 """Neighbouring plateaus nearer than this are one level that drifts."""
 _NEAR = 1.5
-"""Factor by which a level's end may miss the size that the system names and still agree."""
+"""Factor by which a level's end may miss the size that the system reports and still agree."""
 
 
 @dataclass(frozen=True)
@@ -41,27 +41,27 @@ class Plateau:
 
 def plateaus(curve: list[tuple[int, float]]) -> list[Plateau]:
     """Return the plateaus of a curve of (bytes, ns), sizes ascending and latencies positive."""
-    calm = _least_from_here(curve)
-    runs = _joined(calm, _best_runs(calm))
-    levels = [_latency(calm, run) for run in runs]
+    envelope = _lower_envelope(curve)
+    runs = _joined(envelope, _best_runs(envelope))
+    levels = [_latency(envelope, run) for run in runs]
     found = []
     for index, (begin, end) in enumerate(runs):
         ends_by = None
         if index + 1 < len(runs):
             middle = sqrt(levels[index] * levels[index + 1])
-            beyond = (size for size, latency in calm[end:] if latency > middle)
-            ends_by = next(beyond, calm[runs[index + 1][0]][0])
-        found.append(Plateau(calm[begin][0], calm[end - 1][0], ends_by, levels[index]))
+            beyond = (size for size, latency in envelope[end:] if latency > middle)
+            ends_by = next(beyond, envelope[runs[index + 1][0]][0])
+        found.append(Plateau(envelope[begin][0], envelope[end - 1][0], ends_by, levels[index]))
     return found
 
 
-def _least_from_here(curve: list[tuple[int, float]]) -> list[tuple[int, float]]:
+def _lower_envelope(curve: list[tuple[int, float]]) -> list[tuple[int, float]]:
     least = float("inf")
-    calm = []
+    envelope = []
     for size, latency in reversed(curve):
         least = min(least, latency)
-        calm.append((size, least))
-    return calm[::-1]
+        envelope.append((size, least))
+    return envelope[::-1]
 
 
 def _best_runs(curve: list[tuple[int, float]]) -> list[tuple[int, int]]:
@@ -110,7 +110,7 @@ def _latency(curve: list[tuple[int, float]], run: tuple[int, int]) -> float:
 
 @dataclass(frozen=True)
 class LevelCheck:
-    """A cache that the system names, beside what was measured."""
+    """A cache that the system reports, compared with what was measured."""
 
     level: int
     size_bytes: int
@@ -123,7 +123,7 @@ class LevelCheck:
 def check_levels(
     found: list[Plateau], largest_size: int, caches: list[tuple[int, int]]
 ) -> list[LevelCheck]:
-    """Hold the caches that the system names, (level, bytes), against the plateaus found.
+    """Compare the caches that the system reports, (level, bytes), with the plateaus found.
 
     A plateau belongs to a cache if the cache's size lies between the last size on the plateau and
     the size that it ends by, give or take half as much again.

@@ -100,7 +100,7 @@ def _common_change(members: list[Change]) -> float:
     """Return the median change of a path's measurements where they changed alike, else nothing.
 
     Alike: the change is far larger than what they differ in among themselves. A clock that went
-    down, or a neighbour, changes some of a path's measurements more than others.
+    down, or another program, changes some of a path's measurements more than others.
     """
     if len(members) < _MIN_OF_PATH:
         return 0.0

@@ -214,7 +214,7 @@ class VisitRecord(Model):
 
 
 class Footer(Model):
-    """How the run ended; a file without one was cut. Of several, after ``--resume``, the last counts."""
+    """How the run ended; a file without one was cut. After resuming, the last one counts."""
 
     record: Literal["footer"] = "footer"
     finished: str

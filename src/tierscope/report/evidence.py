@@ -9,7 +9,7 @@ from tierscope.model.event import Evidence
 from tierscope.model.run import Measurement
 from tierscope.report.causes import no_interval_text
 
-_MOST_NOTES = 4
+_MAX_NOTES = 4
 
 
 def evidence_line(measurements: list[Measurement]) -> str:
@@ -123,8 +123,8 @@ def _remarks(notes: list[str]) -> list[str]:
     groups = sorted(alike.values(), key=len, reverse=True)
     lines = [
         f"{group[0]} ({len(group)}{'' if len(set(group)) == 1 else ', for example'})"
-        for group in groups[:_MOST_NOTES]
+        for group in groups[:_MAX_NOTES]
     ]
-    if len(groups) > _MOST_NOTES:
-        lines.append(f"and {len(groups) - _MOST_NOTES} more remarks in the run file")
+    if len(groups) > _MAX_NOTES:
+        lines.append(f"and {len(groups) - _MAX_NOTES} more in the run file")
     return lines

@@ -7,7 +7,7 @@ from tierscope.model.run import Measurement
 
 _SCALES = {"B/s": (("TB/s", 1e12), ("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3), ("B/s", 1.0))}
 _TIMES = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
-_MOST_DIGITS = 4
+_MAX_DIGITS = 4
 
 
 def scale_of(unit: str, values: list[float]) -> tuple[str, float]:
@@ -31,7 +31,7 @@ def decimals_of(value: float, half: float) -> int:
     """Return the decimals that a value with an interval of ± ``half`` is worth."""
     if value == 0 or not math.isfinite(value):
         return 0
-    most = _MOST_DIGITS - 1 - math.floor(math.log10(abs(value)))
+    most = _MAX_DIGITS - 1 - math.floor(math.log10(abs(value)))
     if half <= 0 or not math.isfinite(half):
         return max(0, most)
     exponent = math.floor(math.log10(half))

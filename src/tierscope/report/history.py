@@ -8,7 +8,7 @@ from rich.text import Text
 from tierscope.report.style import new_table, note
 from tierscope.runs.history import Entry
 
-_MOST_ROWS = 1000
+_MAX_ROWS = 1000
 _NAME = 24
 """Columns that a run's name gets: 20260105-140307-standard."""
 
@@ -52,11 +52,11 @@ def show_rows(console: Console, names: list[str], rows: list[tuple[Any, ...]]) -
     table = new_table()
     for name in names:
         table.add_column(Text(name), overflow="fold")
-    for row in rows[:_MOST_ROWS]:
+    for row in rows[:_MAX_ROWS]:
         table.add_row(*(Text(_cell(value)) for value in row))
     console.print(table)
-    if len(rows) > _MOST_ROWS:
-        note(console, f"and {len(rows) - _MOST_ROWS} more; --json or --csv print all")
+    if len(rows) > _MAX_ROWS:
+        note(console, f"and {len(rows) - _MAX_ROWS} more; --json or --csv print all")
     console.print(f"{len(rows)} row{'' if len(rows) == 1 else 's'}")
 
 

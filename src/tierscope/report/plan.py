@@ -16,7 +16,7 @@ def show_plan(
 ) -> None:
     """Print every measurement of a plan, and what the whole takes at most.
 
-    ``seconds`` is the most that each takes, ``peak`` the most bytes of memory at a time.
+    ``seconds`` is the most that each may take, ``peak`` the most bytes of memory at a time.
     """
     table = new_table()
     table.add_column("measurement", overflow="fold")

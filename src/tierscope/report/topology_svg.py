@@ -27,7 +27,7 @@ from tierscope.topology.links import pcie_name
 _FONT = "Inter, 'Segoe UI', 'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif"
 _HEAD = 104
 _LEAST = 900.0
-_LEAST_BARE = 700.0
+_MIN_BARE = 700.0
 """Width that the lines above and below the machine take."""
 _DROP = 16
 """From a box down to where its lines part."""
@@ -54,7 +54,7 @@ def draw(topology: Topology, measured: Mapping[str, str] | None = None, headed: 
     for item in items:
         item.children = [child for child in map(_without_fabric, item.children) if child]
     shown = [item for item in items if item.children]
-    drawing = lay_out(shown, _HEAD, _LEAST) if headed else lay_out(shown, MARGIN / 2, _LEAST_BARE)
+    drawing = lay_out(shown, _HEAD, _LEAST) if headed else lay_out(shown, MARGIN / 2, _MIN_BARE)
     fabric = fabric_summary(topology)
     height = drawing.height + (64 if fabric else 0) + 84
     size = f"{drawing.width:.0f} {height:.0f}"

@@ -77,7 +77,7 @@ def _beyond(measured: Sequence[Measurement]) -> str:
     most = max(beyond, key=_efficiency)
     return (
         f"{path_name(most)} reaches {_efficiency(most):.1%} of its limit: a cache served part of "
-        "it, or the limit is wrong"
+        "it, or the limit is too low"
     )
 
 

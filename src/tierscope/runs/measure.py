@@ -165,6 +165,7 @@ class _Running:
             book.specs[name], book.visits[name], book.ended.get(name), self._bounds[name]
         )
         book.measurements[name] = measurement
+        book.visits[name] = []  # they are in the file
         self._writer.add(measurement)
         self._watch(measurement)
 

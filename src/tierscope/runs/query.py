@@ -36,9 +36,10 @@ _MEASUREMENTS = {
     "run": "VARCHAR", "number": "INTEGER", "id": "VARCHAR", "kind": "VARCHAR",
     "initiator": "VARCHAR", "target": "VARCHAR", "operation": "VARCHAR",
     "access_order": "VARCHAR", "threads": "INTEGER", "size": "BIGINT", "access_size": "BIGINT",
-    "pages": "VARCHAR", "pattern": "JSON", "status": "VARCHAR", "cause": "VARCHAR", "reason": "VARCHAR",
-    "metric": "VARCHAR", "unit": "VARCHAR", "estimate": "DOUBLE", "ci_low": "DOUBLE",
-    "ci_high": "DOUBLE", "visits": "INTEGER", "n": "INTEGER", "stop": "VARCHAR", "samples": "DOUBLE[]",
+    "pages": "VARCHAR", "pattern": "JSON", "status": "VARCHAR", "cause": "VARCHAR",
+    "reason": "VARCHAR", "metric": "VARCHAR", "unit": "VARCHAR", "estimate": "DOUBLE",
+    "ci_low": "DOUBLE", "ci_high": "DOUBLE", "visits": "INTEGER", "n": "INTEGER",
+    "stop": "VARCHAR", "samples": "DOUBLE[]",
     "figures": "JSON", "cpus": "INTEGER[]",
     "limit_value": "DOUBLE", "limit_link": "VARCHAR", "efficiency": "DOUBLE", "evidence": "JSON",
 }  # fmt: skip

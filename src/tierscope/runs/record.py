@@ -17,6 +17,7 @@ from tierscope.model.path import Paths
 from tierscope.model.run import Header, Limit, Measurement, Refinement, check_figure
 from tierscope.model.spec import MeasurementSpec
 from tierscope.model.topology import Topology
+from tierscope.runs.schedule import next_seconds
 
 _COSTS_A_VISIT = {Cause.CRASH, Cause.TIMEOUT, Cause.PROTOCOL, Cause.GPU_ERROR}
 """Of failures, those that say nothing against the visits before."""
@@ -160,7 +161,7 @@ def _measured(
     limit: Limit | None,
 ) -> Measurement:
     """Return a measured record; raises ValueError where the visits give no figure above 0."""
-    found = conclude(spec, visits)
+    found = conclude(spec, visits, cut=next_seconds(spec.sampling, visits) is not None)
     unit = METRICS[found.metric].unit
     value = found.estimate.value
     bound = limit if limit is not None and limit.unit == unit and limit.value > 0 else None

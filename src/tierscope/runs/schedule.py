@@ -70,8 +70,12 @@ def next_seconds(sampling: Sampling, visits: Sequence[Visit]) -> float | None:
     """Return how long the next visit of a measurement is; None where it needs none."""
     if visits and is_precise(sampling, visits):
         return None
+    looks = _looks(sampling)
+    # Of a kind that takes a fixed number of rows, visits may be shorter than asked for.
+    if sum(not visit.interrupted for visit in visits) >= len(looks):
+        return None
     spent = sum(visit.seconds for visit in visits)
-    for look in _looks(sampling):
+    for look in looks:
         if spent < _REACHED * look:
             return look - spent
     return None

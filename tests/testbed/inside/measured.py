@@ -16,7 +16,7 @@ from pathlib import Path
 from tierscope.engine.find import find_engine
 from tierscope.kinds.bandwidth.spec import BandwidthPattern, BandwidthSpec
 from tierscope.kinds.plan import PLAN_VERSION, Plan
-from tierscope.model.event import Event, EventAdapter, Failed, Progress, Result, Skipped
+from tierscope.model.event import Event, EventAdapter, Failed, Progress, Skipped, Visit
 from tierscope.model.spec import Placement, Sampling
 
 BASE_PAGE = 4096
@@ -28,14 +28,14 @@ Pages = dict[int, int]
 class Measured:
     """What came of it."""
 
-    outcome: Result | Skipped | Failed
+    outcome: Visit | Skipped | Failed
     numa_maps: Pages = field(default_factory=dict)
     """Base pages by node, by the kernel's account; empty where nothing was sampled."""
 
     @property
     def evidence(self) -> Pages:
         """Base pages by node, by the engine's account."""
-        assert isinstance(self.outcome, Result), self.outcome
+        assert isinstance(self.outcome, Visit), self.outcome
         seen = self.outcome.evidence
         assert seen.pages is not None
         assert seen.page_bytes is not None
@@ -75,10 +75,10 @@ def measure(placement: Placement, size: int = REGION, pages: str = "base") -> Me
             event = EventAdapter.validate_json(line)
             if isinstance(event, Progress) and not found:
                 found = stopped(process.pid, size)
-            elif isinstance(event, Result | Skipped | Failed):
+            elif isinstance(event, Visit | Skipped | Failed):
                 outcome = event
     assert outcome is not None, "the engine ended without an outcome"
-    assert found or not isinstance(outcome, Result), "it ended before numa_maps could be read"
+    assert found or not isinstance(outcome, Visit), "it ended before numa_maps could be read"
     return Measured(outcome, found)
 
 

@@ -122,8 +122,7 @@ def concurrent(gathered: Gathered) -> list[Picture]:
         for m in group:
             name = words_of(m, names) or "all streams"
             whole = (figures.figure_of(m, _ALL) or m.estimate or 0.0) / factor
-            parts = [(f"main: {path}", m.estimate or 0.0)]
-            parts += list(zip(str(beside).split("; "), _beside(m), strict=False))
+            parts = [("main", m.estimate or 0.0), *_others(m)]
             for part, value in parts:
                 tip = f"{value / factor:.4g} {unit}"
                 rows.append(_part(name, part, value / factor, tip, f"{whole:.4g}"))
@@ -131,7 +130,7 @@ def concurrent(gathered: Gathered) -> list[Picture]:
             Picture(
                 key=slug(f"concurrent {path} {len(pictures)}"),
                 title=f"Concurrent streams, {path} and others",
-                subtitle=f"main: {_said(group, *_MIX[1:], 'beside', 'threads')}",
+                subtitle=f"main: {_said(group, *_MIX[1:], 'beside', 'threads')}; {beside}",
                 alt=f"Concurrent with the main stream: {beside}. "
                 + "; ".join(row["tip"] for row in rows[:8]),
                 spec=stacked(rows, unit),
@@ -145,9 +144,10 @@ def _alone(gathered: Gathered) -> list[Measurement]:
     return [m for m in gathered.measured if not m.pattern.get("beside")]
 
 
-def _beside(measurement: Measurement) -> list[float]:
-    """Return the bandwidths of the streams but the main one, in their order."""
-    return [f.estimate for f in measurement.figures if f.metric == "bandwidth" and f.part]
+def _others(measurement: Measurement) -> list[tuple[str, float]]:
+    """Return the names and bandwidths of the streams but the main one."""
+    found = (f for f in measurement.figures if f.metric == "bandwidth" and f.part)
+    return [(f.part, f.estimate) for f in found]
 
 
 def _part(name: str, part: str, value: float, tip: str, text: str) -> dict[str, Any]:

@@ -24,72 +24,78 @@ _ENGINE_NAMES = {"ce": "a copy engine", "sm": "a kernel", "tma": "the bulk copy 
 
 def _tests_of(suffix: str) -> list[Test]:
     """The sixteen test cases that copy engines and kernels have in common, in their order."""
-    engine, by = _ENGINES[suffix], f"by {_ENGINE_NAMES[suffix]}"
-    head = f"memcpy {suffix.upper()}"
-    to_gpu = f"{head} CPU(row) -> GPU(column) bandwidth (GB/s)"
-    to_host = f"{head} CPU(row) <- GPU(column) bandwidth (GB/s)"
-    both = f"{head} CPU(row) <-> GPU(column) bandwidth (GB/s)"
-    read = f"{head} GPU(row) -> GPU(column) bandwidth (GB/s)"
-    write = f"{head} GPU(row) <- GPU(column) bandwidth (GB/s)"
+    return [
+        *_host_tests(suffix),
+        *_peer_tests(suffix),
+        *_crowded_host_tests(suffix),
+        *_one_and_all_tests(suffix),
+    ]
 
-    def host(name: str, what: str, title: str, cells: Cells) -> Test:
-        return Test(f"{name}_{suffix}", f"{what}, {by}", cells, engine, title)
 
-    def one_all(name: str, what: str, title: str, to_one: bool, writes: bool) -> Test:
-        return Test(
+def _host_test(suffix: str, name: str, description: str, arrow: str, cells: Cells) -> Test:
+    title = f"memcpy {suffix.upper()} CPU(row) {arrow} GPU(column) bandwidth (GB/s)"
+    said = f"{description}, by {_ENGINE_NAMES[suffix]}"
+    return Test(f"{name}_memcpy_{suffix}", said, cells, _ENGINES[suffix], title)
+
+
+def _host_tests(suffix: str) -> list[Test]:
+    """One GPU and the host, alone or against the other direction."""
+    to_gpu, to_host = "host_to_device", "device_to_host"
+    busy = "while the other direction is as busy"
+    rows = (
+        (to_gpu, "Host to each GPU", "->", with_host(True, False, False)),
+        (to_host, "Each GPU to host", "<-", with_host(False, False, False)),
+        (
+            f"{to_gpu}_bidirectional",
+            f"Host to each GPU {busy}",
+            "<->",
+            with_host(True, True, False),
+        ),
+        (
+            f"{to_host}_bidirectional",
+            f"Each GPU to host {busy}",
+            "<->",
+            with_host(False, True, False),
+        ),
+    )
+    return [_host_test(suffix, *row) for row in rows]
+
+
+def _crowded_host_tests(suffix: str) -> list[Test]:
+    """One GPU and the host, while all other GPUs do the same."""
+    same, busy = (
+        "while all others do the same",
+        "while all others and all opposite directions are busy",
+    )
+    both = "_bidirectional"
+    rows = (
+        ("all_to_host", f"Each GPU to host {same}", "<-", with_host(False, False, True)),
+        (f"all_to_host{both}", f"Each GPU to host {busy}", "<->", with_host(False, True, True)),
+        ("host_to_all", f"Host to each GPU {same}", "->", with_host(True, False, True)),
+        (f"host_to_all{both}", f"Host to each GPU {busy}", "<->", with_host(True, True, True)),
+    )
+    return [_host_test(suffix, *row) for row in rows]
+
+
+def _one_and_all_tests(suffix: str) -> list[Test]:
+    """One GPU and all others, together; the figure is their sum."""
+    rows = (
+        ("all_to_one_write", "All GPUs write to one", "<-", True, True),
+        ("all_to_one_read", "All others read from one GPU", "->", False, False),
+        ("one_to_all_write", "One GPU writes to all", "->", False, True),
+        ("one_to_all_read", "One GPU reads from all others", "<-", True, False),
+    )
+    return [
+        Test(
             f"{name}_{suffix}",
-            f"{what}, {by}; all together",
+            f"{description}, by {_ENGINE_NAMES[suffix]}; all together",
             one_and_all(to_one),
-            engine,
-            title,
+            _ENGINES[suffix],
+            f"memcpy {suffix.upper()} GPU(row) {arrow} GPU(column) bandwidth (GB/s)",
             writes=writes,
             least_gpus=2,
         )
-
-    return [
-        host("host_to_device_memcpy", "Host to each GPU", to_gpu, with_host(True, False, False)),
-        host("device_to_host_memcpy", "Each GPU to host", to_host, with_host(False, False, False)),
-        host(
-            "host_to_device_bidirectional_memcpy",
-            "Host to each GPU while the other direction is as busy",
-            both,
-            with_host(True, True, False),
-        ),
-        host(
-            "device_to_host_bidirectional_memcpy",
-            "Each GPU to host while the other direction is as busy",
-            both,
-            with_host(False, True, False),
-        ),
-        *_peer_tests(suffix),
-        host(
-            "all_to_host_memcpy",
-            "Each GPU to host while all others do the same",
-            to_host,
-            with_host(False, False, True),
-        ),
-        host(
-            "all_to_host_bidirectional_memcpy",
-            "Each GPU to host while all others and all opposite directions are busy",
-            both,
-            with_host(False, True, True),
-        ),
-        host(
-            "host_to_all_memcpy",
-            "Host to each GPU while all others do the same",
-            to_gpu,
-            with_host(True, False, True),
-        ),
-        host(
-            "host_to_all_bidirectional_memcpy",
-            "Host to each GPU while all others and all opposite directions are busy",
-            both,
-            with_host(True, True, True),
-        ),
-        one_all("all_to_one_write", "All GPUs write to one", write, True, True),
-        one_all("all_to_one_read", "All others read from one GPU", read, False, False),
-        one_all("one_to_all_write", "One GPU writes to all", read, False, True),
-        one_all("one_to_all_read", "One GPU reads from all others", write, True, False),
+        for name, description, arrow, to_one, writes in rows
     ]
 
 

@@ -62,70 +62,43 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="tierscope nvbandwidth",
         description="nvbandwidth's test cases, measured by tierscope: same names, indices, "
-        "options and output. Samples are taken until the 95%% interval is within 1%.",
+        "options and output. Samples are taken until the 95% interval is within 1%.",
         epilog="example: tierscope nvbandwidth -t host_to_device_memcpy_ce 4 -b 256 --json",
     )
+    _add_what_to_measure(parser)
+    _add_how_to_print(parser)
+    return parser
+
+
+def _add_what_to_measure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
+    several: dict[str, Any] = {"nargs": "+", "action": "extend", "default": []}
+    count: dict[str, Any] = {"type": int, "metavar": "N"}
     add("-b", "--bufferSize", type=int, default=512, metavar="MIB", help="default: 512")
-    add("-l", "--list", action="store_true", help="list the test cases and end")
-    add(
-        "-t",
-        "--testcase",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="NAME",
-        help="names or indices",
-    )
-    add(
-        "-p",
-        "--testcasePrefixes",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="PREFIX",
-        help="test cases whose names begin with one of these",
-    )
-    add(
-        "-v",
-        "--verbose",
-        action="store_true",
-        help="samples; minimum, maximum and average of each matrix",
-    )
+    add("-t", "--testcase", **several, metavar="NAME", help="names or indices")
+    add("-p", "--testcasePrefixes", **several, metavar="PREFIX",
+        help="test cases whose names begin with one of these")  # fmt: skip
     add("-s", "--skipVerification", action="store_true", help="do not verify what was copied")
-    add(
-        "-d",
-        "--disableAffinity",
-        action="store_true",
-        help="issue copies from any CPU, not one near the GPU",
-    )
-    add(
-        "-i",
-        "--testSamples",
-        type=int,
-        default=3,
-        metavar="N",
-        help="accepted and ignored; at least 15 samples are taken",
-    )
+    add("-d", "--disableAffinity", action="store_true",
+        help="issue copies from any CPU, not one near the GPU")  # fmt: skip
+    add("-i", "--testSamples", **count, default=3,
+        help="accepted and ignored; at least 15 samples are taken")  # fmt: skip
+    add("-P", "--targetNumPairs", **count, default=-1, help="for multinode test cases; ignored")
+    add("-H", "--useHugePages", action="store_true", help="host memory in transparent huge pages")
+    add("--pair", nargs=2, metavar="UUID", help="only these two GPUs as a pair, both directions")
+    add("--loopCount", **count, help="accepted and ignored; samples are sized by time")
+
+
+def _add_how_to_print(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("-l", "--list", action="store_true", help="list the test cases and exit")
+    add("-v", "--verbose", action="store_true",
+        help="samples; minimum, maximum and average of each matrix")  # fmt: skip
     add("-m", "--useMean", action="store_true", help="the mean of the samples, not the median")
     add("-j", "--json", action="store_true", help="one JSON document at the end")
     add("-F", "--format", choices=("text", "json", "perf"), help="text, json or perf lines")
-    add(
-        "-P",
-        "--targetNumPairs",
-        type=int,
-        default=-1,
-        metavar="N",
-        help="for multinode test cases; ignored",
-    )
-    add("-H", "--useHugePages", action="store_true", help="host memory in transparent huge pages")
-    add("--pair", nargs=2, metavar="UUID", help="only these two GPUs as a pair, both ways")
-    add(
-        "--loopCount", type=int, metavar="N", help="accepted and ignored; samples are sized by time"
-    )
     add("--perfFormatter", action="store_true", help="&&&& PERF in place of SUM")
-    add("--version", action="store_true", help="print the version and end")
-    return parser
+    add("--version", action="store_true", help="print the version and exit")
 
 
 def _format(options: argparse.Namespace) -> str:

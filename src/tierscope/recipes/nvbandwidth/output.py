@@ -135,12 +135,13 @@ def text_of(outcome: Outcome, verbose: bool, mean: bool, perf: bool = False) -> 
     lines = [f"Running {name}."]
     if verbose:
         lines += [line for cell in outcome.cells for line in _samples(outcome, cell)]
-    for key, title, matrix in outcome.matrices(mean):
+    matrices = outcome.matrices(mean)
+    for number, (key, title, matrix) in enumerate(matrices, start=1):
         values = values_of(matrix)
         total = f"{sum(values):.2f}"
         head = f"&&&& PERF {key} {total} {_unit(outcome)}" if perf else f"SUM {key} {total}"
-        single = not key.endswith(("read1", "read2", "write1", "write2"))
-        more = _statistics(key, values, verbose, single) if values else []
+        # Of several matrices the last one is that of the totals.
+        more = _statistics(key, values, verbose, number == len(matrices)) if values else []
         lines += [title, *_table(matrix), "", head, *more, ""]
     if outcome.failed:
         lines += [f"Error: {name}: {outcome.error}", ""]

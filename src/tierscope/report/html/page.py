@@ -22,7 +22,7 @@ from tierscope.report.causes import Missing, missing_by_cause
 from tierscope.report.evidence import evidence_line, warnings
 from tierscope.report.figures import share_text, size_text
 from tierscope.report.html.machine import machine_drawing
-from tierscope.report.html.rows import MOST_PATHS, FigureTable, PathRow, figure_table, path_rows
+from tierscope.report.html.rows import MAX_PATHS, FigureTable, PathRow, figure_table, path_rows
 from tierscope.report.pictures.draw import DARK, LIGHT, svg_for_page
 from tierscope.report.pictures.of_run import pictures_of
 from tierscope.report.pictures.picture import Picture
@@ -30,7 +30,7 @@ from tierscope.report.sentences import sentences
 from tierscope.report.view import Views, kinds_in, view_of
 from tierscope.runs.export import csv_records
 
-MOST_PICTURES = 30
+MAX_PICTURES = 30
 """Pictures on one page; --svg and --png draw all."""
 _SVG_BYTES = 1_300_000
 """All pictures of a run together, so that its page stays under 3 MB."""
@@ -171,8 +171,8 @@ def _run_page(prefix: str, name: str, run: Run, views: Views) -> RunPage:
         name=name,
         run=run,
         sentences=sentences(run, views),
-        paths=paths[:MOST_PATHS],
-        paths_left_out=max(0, len(paths) - MOST_PATHS),
+        paths=paths[:MAX_PATHS],
+        paths_left_out=max(0, len(paths) - MAX_PATHS),
         topology=machine_drawing(run),
         sections=sections,
         more_pictures=more,
@@ -195,7 +195,7 @@ def _pictures(run: Run, views: Views) -> tuple[dict[str, list[Picture]], bool]:
     """
     waiting = {kind: pictures_of(run, kind, views) for kind in kinds_in(run, views)}
     kept: dict[str, list[Picture]] = {kind: [] for kind in waiting}
-    room = MOST_PICTURES
+    room = MAX_PICTURES
     while waiting:
         for kind, pictures in list(waiting.items()):
             picture = next(pictures, None)

@@ -19,8 +19,8 @@ from tierscope.report.pictures.picture import (
 )
 from tierscope.report.view import Views, view_of
 
-MOST_PATHS = 200
-MOST_FIGURES = 40
+MAX_PATHS = 200
+MAX_FIGURES = 40
 
 
 @dataclass(frozen=True)
@@ -135,12 +135,12 @@ class FigureTable:
 
 
 def figure_table(measurements: list[Measurement]) -> FigureTable:
-    """Return a picture's figures and their evidence, at most MOST_FIGURES of them."""
+    """Return a picture's figures and their evidence, at most MAX_FIGURES of them."""
     names = varying(measurements)
     unit, factor = figures.scale_of(
         measurements[0].unit or "count", [m.estimate or 0.0 for m in measurements]
     )
-    shown = measurements[:MOST_FIGURES]
+    shown = measurements[:MAX_FIGURES]
     rows = [_figure_row(m, names, factor) for m in shown]
     return FigureTable(unit, rows, len(measurements) - len(shown))
 

@@ -8,7 +8,7 @@ from tierscope.report import figures
 from tierscope.report.pictures import shapes
 from tierscope.report.pictures.picture import Picture, Spec, label_of, row_of
 
-_MOST = 16
+_MAX = 16
 _LINE = 38
 """Height of a change: its name in a line, its interval below."""
 _WIDE = 1.6
@@ -20,7 +20,7 @@ _MARKS = {"slower": "triangle-down", "faster": "triangle-up", "same": "circle"}
 def changes_picture(differences: list[Difference]) -> Picture:
     """Each change as a point on its interval, on a line at no change; the first 16."""
     rows: list[dict[str, Any]] = []
-    for number, d in enumerate(differences[:_MOST]):
+    for number, d in enumerate(differences[:_MAX]):
         name = _name(d)
         rows.append(
             {

@@ -26,7 +26,7 @@ from tierscope.report.pictures.picture import (
     words_of,
 )
 
-_MOST_BARS = 24
+_MAX_BARS = 24
 _SWEEPS = ("size", "access_size", "threads", "streams")
 
 
@@ -47,7 +47,7 @@ def bars(gathered: Gathered) -> list[Picture]:
             continue
         names = varying(group, "size")
         lower = lower_is_better(group[0])
-        shown = sorted(group, key=lambda m: m.estimate or 0.0, reverse=not lower)[:_MOST_BARS]
+        shown = sorted(group, key=lambda m: m.estimate or 0.0, reverse=not lower)[:_MAX_BARS]
         left_out = len(group) - len(shown)
         unit, factor = scale_of(shown)
         best = shown[0]
@@ -61,7 +61,7 @@ def bars(gathered: Gathered) -> list[Picture]:
                         (
                             constants(group),
                             limit,
-                            f"the best {_MOST_BARS} of {len(group)}" if left_out else "",
+                            f"the best {_MAX_BARS} of {len(group)}" if left_out else "",
                         ),
                     )
                 ),

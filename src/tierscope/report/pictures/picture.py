@@ -108,7 +108,7 @@ _WORDS = {
     "mix": "{} read:write",
 }
 _LONGEST = 60
-_MOST_NAMED = 30
+_MAX_NAMED = 30
 """Characters from which on concurrent transfers are only counted."""
 _SIZES = ("size", "access_size", "stride", "chunk", "block_size")
 _UNSAID = {
@@ -128,7 +128,7 @@ def label_of(key: str, value: Any) -> str:
         return f"1 {key[:-1]}"
     if key == "mix" and ":" not in str(value):
         return str(value)
-    if key == "transfers" and len(str(value)) > _MOST_NAMED:
+    if key == "transfers" and len(str(value)) > _MAX_NAMED:
         return f"{str(value).partition(' ')[0]} {str(value).count('→')} copies at once"
     if key in _WORDS:
         return _WORDS[key].format(value)

@@ -12,14 +12,14 @@ from tierscope.report.pictures.picture import Spec, row_of, scale_of
 WIDTH = 390
 HEIGHT = 260
 _BAR = 28
-_MOST_SERIES = len(SERIES)
+_MAX_SERIES = len(SERIES)
 _LETTER = 6.6
 """Width of a letter, about."""
-_LEAST_BARS = 210
+_MIN_BARS = 210
 _FEW = 4
 _OFF_AXIS = 3.0
 """A limit this many times the longest bar is told in words: drawn, it would shrink all bars."""
-_MOST_LABELLED = 16
+_MAX_LABELLED = 16
 """Columns of a heat map up to which its cells have room for their figures."""
 _WIDE_RANGE = 20.0
 """Ratio of a heat map's values from which on its colours are logarithmic."""
@@ -50,15 +50,15 @@ def bars(measurements: list[Measurement], name: Name) -> Spec:
         row["limit"] = None if row["limit"] in beyond else row["limit"]
     most = max([longest, *(limit for limit in limits if limit not in beyond)])
     names = max(len(row["name"]) for row in rows) * _LETTER
-    room = max(_LEAST_BARS, WIDTH - max(110, names - 60))
-    beside = max(len(row["text"]) for row in rows) * _LETTER + 22
+    room = max(_MIN_BARS, WIDTH - max(110, names - 60))
+    text_width = max(len(row["text"]) for row in rows) * _LETTER + 22
     y = {"field": "name", "type": "nominal", "sort": None, "title": None,
          "axis": {"labelColor": "role:ink", "domain": False, "grid": False}}  # fmt: skip
     x: Spec = {
         "field": "value",
         "type": "quantitative",
         "title": unit,
-        "scale": {"domain": [0, most * room / (room - beside)], "nice": False},
+        "scale": {"domain": [0, most * room / (room - text_width)], "nice": False},
         "axis": {"values": _ticks(most)},
     }
     layers = _bar_layers(x, any(row["limit"] for row in rows))
@@ -165,7 +165,7 @@ def curves(rows: list[dict[str, Any]], x: Spec, y: Spec, more: list[Spec] | None
 
     Series differ in colour, dash and the points' shape, so that paper without colour will do.
     """
-    names = list(dict.fromkeys(row["series"] for row in rows))[:_MOST_SERIES]
+    names = list(dict.fromkeys(row["series"] for row in rows))[:_MAX_SERIES]
     kept = [row for row in rows if row["series"] in names]
     left_out = len({row["series"] for row in rows}) - len(names)
     if left_out:
@@ -233,7 +233,7 @@ def heatmap(
         # Small differences get like colours: only half as good is as dark as can be.
         low, high = (min(low, high / 2), high) if better == "high" else (low, max(high, 2 * low))
     middle = math.sqrt(low * high) if wide else (low + high) / 2
-    labelled = len(columns) <= _MOST_LABELLED
+    labelled = len(columns) <= _MAX_LABELLED
     width = max(34 if labelled else 14, min(66, 540 // max(1, len(columns))))
     axis = {"labelColor": "role:ink", "domain": False, "grid": False, "labelAngle": 0}
     slanted = max(len(str(column)) for column in columns) * 7 > width

@@ -20,7 +20,7 @@ from tierscope.report.pictures.picture import (
     words_of,
 )
 
-_LEAST_SWEEP = 4
+_MIN_SWEEP = 4
 
 
 def over_working_set(gathered: Gathered) -> list[Picture]:
@@ -31,7 +31,7 @@ def over_working_set(gathered: Gathered) -> list[Picture]:
         swept = [
             members
             for members in groups_by(group, *alike).values()
-            if len({m.pattern.get("size") for m in members}) >= _LEAST_SWEEP
+            if len({m.pattern.get("size") for m in members}) >= _MIN_SWEEP
         ]
         if not swept:
             continue
