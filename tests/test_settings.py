@@ -72,7 +72,7 @@ def test_settings_are_read_and_absent_ones_left_out(tmp_path: Path, machine: Top
         ({"zone-reclaim": "1"}, CALM, "zone reclaim", "note"),
         ({"smt": "on"}, CALM, "SMT siblings", "note"),
         ({"cpu-limit": "2 CPUs"}, CALM, "CPU limit", "problem"),
-        ({"memory-limit": "1 bytes, 1 left"}, CALM, "memory limit", "note"),
+        ({"memory-limit": "256 GiB, 255.8 GiB left"}, CALM, "memory limit", "note"),
         ({"clocksource": "hpet"}, CALM, "clock", "problem"),
         ({}, (0.4, 0.0), "load of others", "problem"),
         ({}, (0.01, 0.0), "load of others", "good"),

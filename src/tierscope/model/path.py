@@ -22,13 +22,13 @@ class HopRole(StrEnum):
 
 
 class Hop(Model):
-    """One link on the way."""
+    """One link of a path."""
 
     name: str
     """What the link joins, as a person would say it."""
     role: HopRole = HopRole.LINK
     limit: Limit | None = None
-    """None where nothing tells the rate; ``note`` says why."""
+    """None where the rate is unknown; ``note`` says why."""
     now: PcieLink | None = None
     """Of a PCIe link: as it runs at the moment."""
     best: PcieLink | None = None
@@ -41,7 +41,7 @@ class Hop(Model):
 
 
 class Path(Model):
-    """The way from an initiator to a target."""
+    """The path from an initiator to a target."""
 
     initiator: str
     target: str

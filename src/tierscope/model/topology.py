@@ -1,4 +1,4 @@
-"""The topology: what a machine is made of and how its parts hang together.
+"""The topology: what a machine is made of and how its parts are connected.
 
 One type for every source (this machine's sysfs, an hwloc XML file of another machine). What a
 source does not say is ``None`` or an empty list, never a guess; why it is missing stands in
@@ -43,7 +43,7 @@ class Node(Model):
     cpus: list[int] = []
     """Online CPUs of the node itself; empty where it is CPU-less."""
     local_cpus: list[int] = []
-    """CPUs that the source calls nearest, for a CPU-less node too; empty where it tells none."""
+    """CPUs that the source calls nearest, for a CPU-less node too; empty where it names none."""
     total_bytes: int
     free_bytes: int | None = None
     """What a program could get when it was read; None for another machine's file."""
@@ -79,7 +79,7 @@ class Package(Model):
 
 
 class PcieLink(Model):
-    """Speed and width of a PCIe link, as negotiated or as the port is able to."""
+    """Speed and width of a PCIe link, as negotiated or as the port supports."""
 
     speed: float
     """GT/s a lane: 2.5, 5, 8, 16, 32 or 64."""
@@ -110,7 +110,7 @@ class PciDevice(Model):
     link: PcieLink | None = None
     """The link to the port above, as it runs now."""
     link_max: PcieLink | None = None
-    """What the device itself is able to."""
+    """What the device itself supports."""
     link_rate: float | None = None
     """Rate of the link in bytes/s where the source gives only that (hwloc)."""
     max_payload: int | None = None
@@ -289,7 +289,7 @@ class Topology(Model):
     cpus: list[int]
     """CPUs that this process may run on (affinity and cgroup); of a file: the allowed ones."""
     memory_nodes: list[int] | None = None
-    """Nodes whose memory this process may use (cgroup's cpuset); None where nothing tells."""
+    """Nodes whose memory this process may use (cgroup's cpuset); None where that is unknown."""
     memory_left_bytes: int | None = None
     """Bytes that this process's cgroup lets it still take; None without such a limit."""
     siblings: list[list[int]]

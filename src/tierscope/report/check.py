@@ -1,4 +1,4 @@
-"""The outcome of holding a run against its golden values: a table, and JUnit XML."""
+"""What comparing a run with its golden values found: a table, and JUnit XML."""
 
 import xml.etree.ElementTree as ElementTree
 from datetime import datetime

@@ -23,7 +23,7 @@ _ROW_WIDTH = 1900
 
 @dataclass
 class Place:
-    """An item, its box, and what hangs off it."""
+    """An item, its box, and what is below it."""
 
     item: Item
     x: float
@@ -70,7 +70,7 @@ def lay_out(items: list[Item], top: float, least: float = 0.0) -> Drawing:
 
 
 def lowest(place: Place) -> float:
-    """y of the lowest edge of an item and all that hangs off it."""
+    """y of the lowest edge of an item and all that is below it."""
     return max([place.y + place.height, *(lowest(child) for child in place.children)])
 
 

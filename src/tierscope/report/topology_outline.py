@@ -1,4 +1,4 @@
-"""A machine as an outline: packages, their nodes, the PCIe switches and what hangs off them.
+"""A machine as an outline: packages, their nodes, the PCIe switches and the devices below them.
 
 The terminal's tree and the drawing both show this one outline.
 """
@@ -20,7 +20,7 @@ Kind = Literal["group", "node", "root", "switch", "gpu", "nvswitch", "drive", "p
 
 @dataclass
 class Item:
-    """One thing of the machine and what hangs off it."""
+    """One part of the machine and what is below it."""
 
     kind: Kind
     name: str
@@ -29,7 +29,7 @@ class Item:
     """What it is: a product's name, a size."""
     address: str = ""
     hop: Hop | None = None
-    """The link to what it hangs off."""
+    """The link to what is above it."""
     remark: str = ""
     """What else is to be known of it: its NVLinks, say."""
     measured: str = ""

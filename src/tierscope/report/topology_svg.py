@@ -147,7 +147,7 @@ def _group(place: Place, fabric: bool) -> list[str]:
 
 
 def _branch(place: Place, fabric: bool) -> list[str]:
-    """A host bridge or switch, with lines to what hangs off it drawn first, underneath."""
+    """A host bridge or switch, with lines to what is below it drawn first, underneath."""
     parts: list[str] = []
     bottom = place.y + BOX_HEIGHT
     stacks: dict[float, list[Place]] = {}

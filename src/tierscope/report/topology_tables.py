@@ -36,7 +36,7 @@ _LEVEL_STYLES = {
 }
 _LEGEND = (
     "NVn: n NVLinks; PIX: at most one PCIe switch; PXB: several switches; PHB: a PCIe host bridge; "
-    "NODE: between host bridges of one NUMA node; SYS: between NUMA nodes; ?: nothing tells"
+    "NODE: between host bridges of one NUMA node; SYS: between NUMA nodes; ?: unknown"
 )
 
 
@@ -69,7 +69,7 @@ def _show_head(console: Console, topology: Topology) -> None:
         parts = emulated_parts(topology.virtual)
         note(console, f"{parts} are emulated in software: no figure of this machine means anything")
     elif topology.virtual:
-        note(console, f"a virtual machine ({topology.virtual}): what its host hides is not shown")
+        note(console, f"a virtual machine ({topology.virtual}): what the host hides is missing")
     caches = _cache_words(topology)
     if caches:
         note(console, caches)

@@ -1,7 +1,7 @@
 """Who is near whom: nvidia-smi's levels for every pair of devices, and what to pair a GPU with.
 
 The levels follow the legend of ``nvidia-smi topo``: what counts between two PCI functions is the
-lowest bridge that both hang off, else whether they share a host bridge, else a NUMA node.
+lowest bridge above both, else whether they share a host bridge, else a NUMA node.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,7 +33,7 @@ class Tree:
         return above
 
     def common(self, one: str | None, other: str | None) -> str | None:
-        """The lowest bridge that two functions both hang off; None where there is none."""
+        """The lowest bridge above two functions; None where there is none."""
         across = {bridge.address for bridge in self.bridges(other)}
         return next((entry.address for entry in self.bridges(one) if entry.address in across), None)
 
@@ -45,7 +45,7 @@ class Tree:
         return bridge.bridge and len(self.bridges(bridge.address)) % 2 == 1
 
     def top_switch(self, address: str | None) -> str:
-        """The switch nearest the CPU that a function hangs off, else its root port, else itself."""
+        """The switch above a function that is nearest the CPU, else its root port, else itself."""
         above = self.bridges(address)
         switches = [bridge.address for bridge in above if self.is_switch(bridge)]
         if switches:
@@ -119,7 +119,7 @@ def backing_addresses(topology: Topology, node: Node) -> list[str]:
 
 
 def home(topology: Topology, node: Node) -> int | None:
-    """The node with CPUs that a node is local to; None where nothing tells it from the others."""
+    """The node with CPUs that a node is local to; None where that is unknown."""
     if node.cpus:
         return node.number
     with_cpus = [entry for entry in topology.nodes if entry.cpus]
@@ -282,7 +282,7 @@ def _nearest(relations: Sequence[Affinity]) -> Nearest | None:
 
 
 def array_switches(topology: Topology) -> dict[str, dict[str, list[str]]]:
-    """Each md array's drives by the switch (or root port) nearest the CPU that they hang off."""
+    """Each md array's drives by the switch (or root port) above them that is nearest the CPU."""
     tree = Tree(topology.pci)
     found: dict[str, dict[str, list[str]]] = {}
     for array in topology.blocks:

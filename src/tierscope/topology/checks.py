@@ -1,4 +1,4 @@
-"""What the doctor says of links and topology; each check is one function over one topology."""
+"""Checks of links and topology for `tierscope doctor`; each is one function over one topology."""
 
 from collections.abc import Callable, Iterator
 
@@ -15,7 +15,7 @@ _NAMED = 4
 
 
 def link_findings(topology: Topology, root: str = "/") -> list[Finding]:
-    """Everything about links and memory's attachment that spoils figures; ``root`` is /'s place."""
+    """Everything about links and attached memory that distorts figures, below ``root``."""
     files = Files(root)
     checks: list[Callable[[Topology, Files], Iterator[Finding]]] = [
         _slow_links,
@@ -55,7 +55,7 @@ def _slow_links(topology: Topology, _files: Files) -> Iterator[Finding]:
             )
     if checked:
         yield Finding(
-            severity="good", subject="PCIe links", found=f"looked at {checked} with a known best"
+            severity="good", subject="PCIe links", found=f"{checked} checked against their best"
         )
 
 
@@ -102,14 +102,14 @@ def _replays(topology: Topology, _files: Files) -> Iterator[Finding]:
                 severity="note",
                 subject=f"PCIe replays of gpu:{gpu.index}",
                 found=f"{gpu.pcie_replays} since the driver was loaded",
-                meaning="packets were sent again; many a second mean a bad contact",
+                meaning="packets were sent again; many per second indicate a bad contact",
                 remedy="watch: nvidia-smi --query-gpu=pcie.link.gen.current --format=csv -l 1"
                 " and reseat the card where the count grows",
             )
 
 
 def _acs(topology: Topology, _files: Files) -> Iterator[Finding]:
-    """ACS on ports above two devices that would talk to each other."""
+    """ACS on ports above two devices that would exchange data directly."""
     tree = Tree(topology.pci)
     talkers = [gpu.address for gpu in topology.gpus]
     talkers += [block.address or "" for block in topology.blocks if block.kind == "nvme"]
@@ -170,9 +170,9 @@ def _arrays_across(topology: Topology, _files: Files) -> Iterator[Finding]:
             yield Finding(
                 severity="note",
                 subject=f"array {name}",
-                found=f"members hang off {len(switches)} switches or ports: {'; '.join(parts)}",
-                meaning="a GPU is near some of its members only",
-                remedy="for one GPU's data make an array of the drives on its own switch",
+                found=f"members are on {len(switches)} switches or ports: {'; '.join(parts)}",
+                meaning="a GPU is near only some of its members",
+                remedy="for one GPU's data, make an array of the drives on its own switch",
             )
 
 
@@ -182,7 +182,7 @@ def _dax(topology: Topology, _files: Files) -> Iterator[Finding]:
             yield Finding(
                 severity="note",
                 subject=f"{device.name} of {device.parent or 'unknown origin'}",
-                found=f"{device.size_bytes >> 20} MiB in {device.mode} mode, which no node shows",
+                found=f"{device.size_bytes >> 20} MiB in {device.mode} mode, on no node",
                 meaning="nothing can be placed on it by NUMA policy",
                 remedy=f"as root: daxctl reconfigure-device --mode=system-ram {device.name}",
             )
@@ -195,7 +195,7 @@ def _dax(topology: Topology, _files: Files) -> Iterator[Finding]:
                 severity="note",
                 subject=f"CXL memory {memory.name}",
                 found=f"{memory.ram_bytes >> 20} MiB that no region uses",
-                meaning="it is no memory of any node",
+                meaning="it belongs to no node",
                 remedy=f"as root: cxl create-region -t ram -m {memory.name}",
             )
 

@@ -110,7 +110,7 @@ def _assign_packages(found: list[tuple[Dimm, str]], packages: Sequence[Package])
 
 
 def _edac(files: Files) -> list[Dimm]:
-    """EDAC tells slot, type and size without root; it does not tell the speed."""
+    """EDAC reports slot, type and size without root, but not the speed."""
     found: list[Dimm] = []
     for _, controller in files.numbered(_EDAC, "mc"):
         for prefix in ("dimm", "rank"):
@@ -128,7 +128,7 @@ def _edac(files: Files) -> list[Dimm]:
 def channels(dimms: Sequence[Dimm]) -> int | None:
     """Populated channels: slots whose names differ before their last digit share one.
 
-    None where the names tell no channels, which is better than a wrong limit.
+    None where the names contain no channels, which is better than a wrong limit.
     """
     names = {_channel_name(dimm.slot) for dimm in dimms}
     if None in names or not names:

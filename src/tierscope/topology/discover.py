@@ -126,7 +126,7 @@ def _caches_by_cpuid(files: Files) -> list[Cache]:
 
 
 def _refused(files: Files) -> list[str]:
-    """One line for all files that permissions kept from us and that no other line speaks of."""
+    """One line for all files that permissions kept from us and that no other line mentions."""
     spoken_of = ("/config", "/dmi/")
     paths = [path for path in files.unreadable if not any(word in path for word in spoken_of)]
     if not paths:

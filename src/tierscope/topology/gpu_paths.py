@@ -77,7 +77,7 @@ def gpu_links(tree: Tree, gpu: Gpu, below: str | None = None) -> list[Hop]:
     shown = device is not None and (device.link or device.link_rate)
     if gpu.link_max is not None and not shown:
         limit = pcie_limit(gpu.link_max, f" of {name}")
-        note = "sysfs hides the link; NVML tells what card and slot are able to"
+        note = "sysfs hides the link; NVML reports what card and slot support"
         return [Hop(name=name, limit=limit, best=gpu.link_max, note=note)]
     if not links:
         return [Hop(name=name, note="its place on the PCI bus is not known")]
@@ -125,7 +125,7 @@ def _interconnect(cpu_model: str) -> str:
 
 
 def gpu_home(topology: Topology, tree: Tree, gpu: Gpu) -> int | None:
-    """The node that a GPU is local to; None where nothing tells."""
+    """The node that a GPU is local to; None where that is unknown."""
     device = tree.device(gpu.address)
     if device is not None and device.node is not None:
         return device.node

@@ -30,7 +30,7 @@ _BLOCK, _NETWORK, _OPENFABRICS = "0", "2", "3"
 
 @dataclass
 class Locality:
-    """Which node and package an object is local to, by the normal object that it hangs off."""
+    """Which node and package an object is local to, by the normal object above it."""
 
     nodes: Sequence[Node]
     packages: Sequence[Package]

@@ -94,8 +94,8 @@ def _without_cpus(
         return NodeKind.HBM, f"CPU-less; HMAT claims {faster:.1f}x the bandwidth of DRAM", backed
     if faster is not None:
         claim = f"HMAT claims {faster:.2g}x the bandwidth of DRAM"
-        return NodeKind.UNKNOWN, f"CPU-less, {claim}, and no device says it is its own", backed
-    return NodeKind.UNKNOWN, "CPU-less, and nothing says what it is", backed
+        return NodeKind.UNKNOWN, f"CPU-less, {claim}, and no device claims it", backed
+    return NodeKind.UNKNOWN, "CPU-less, of unknown kind", backed
 
 
 def _by_size(
@@ -104,7 +104,7 @@ def _by_size(
     regions: Sequence[CxlRegion],
     memories: Sequence[CxlMemory],
 ) -> Conclusion | None:
-    """Firmware that sets CXL memory up itself leaves no dax device, but the sizes tell.
+    """Firmware that sets CXL memory up itself leaves no dax device, but the sizes identify it.
 
     Only where one node alone can be meant; the kernel keeps up to 2% for page structures.
     """

@@ -67,7 +67,7 @@ def pcie_name(link: PcieLink) -> str:
 
 
 def pcie_link(generation: int, width: int) -> PcieLink | None:
-    """A link by its generation's number, as drivers tell it; None of one that we do not know."""
+    """A link by its generation's number, as drivers report it; None of one that we do not know."""
     for speed, known in PCIE.items():
         if known.number == generation and width:
             return PcieLink(speed=speed, width=width)

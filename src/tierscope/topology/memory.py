@@ -65,9 +65,9 @@ def _nodes_in_package(topology: Topology, node: Node) -> int:
 
 def _why_unknown(topology: Topology, node: Node) -> str:
     if topology.source != "this machine":
-        return "the file tells no memory speed"
+        return "the file has no memory speed"
     if node.kind is NodeKind.DRAM and topology.dimms:
-        return "slot names or speeds do not tell how many channels are populated"
+        return "the number of populated channels does not follow from slot names and speeds"
     if topology.virtual:
         return "a virtual machine shows neither memory modules nor HMAT"
     return "memory modules are readable by root only, and firmware claims nothing (HMAT)"

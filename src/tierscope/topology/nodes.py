@@ -60,7 +60,7 @@ def _read_node(
     kind, why = (
         (NodeKind.DRAM, "it has CPUs of its own")
         if cpus
-        else (NodeKind.UNKNOWN, "CPU-less, and nothing says what it is")
+        else (NodeKind.UNKNOWN, "CPU-less, of unknown kind")
     )
     return Node(
         number=number,

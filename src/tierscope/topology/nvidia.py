@@ -1,4 +1,4 @@
-"""GPUs as NVIDIA's driver tells them: NVML, and the NUMA node of a coherent GPU's memory."""
+"""GPUs as NVIDIA's driver reports them: NVML, and the NUMA node of a coherent GPU's memory."""
 
 from collections import Counter
 from collections.abc import Callable

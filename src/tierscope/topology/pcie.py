@@ -10,20 +10,20 @@ from tierscope.topology.links import PCIE, cxl_limit, pcie_limit, pcie_name, pci
 from tierscope.topology.pci import is_gpu
 
 _QEMU = 0x1B36
-"""QEMU's root and switch ports make up their speed and width; what they say limits nothing."""
+"""QEMU's root and switch ports report a fake speed and width, which limit nothing."""
 _LINK_RATE_SOURCE = "hwloc's report of the link (PCI Express capability, Link Status)"
 
 
 def has_link(tree: Tree, device: PciDevice) -> bool:
     """Whether a function has a link above it: endpoints and switches' upstream ports have.
 
-    Root ports and switches' downstream ports hang off the inside of their chip.
+    Root ports and switches' downstream ports are connected inside their chip.
     """
     return not device.bridge or tree.is_switch(device)
 
 
 def best_link(tree: Tree, device: PciDevice) -> PcieLink | None:
-    """What both ends of the link above a function are able to."""
+    """What both endpoints of the link above a function support."""
     port = tree.device(device.parent)
     own = device.link_max
     if own is None or port is None or port.link_max is None or port.vendor == _QEMU:
@@ -177,7 +177,7 @@ def _reported_cxl(device: PciDevice) -> Limit | None:
 
 def _missing(device: PciDevice) -> str:
     if device.link_rate is not None:
-        return "the file gives the rate now, not what the link is able to"
+        return "the file has the current rate, not the best one"
     return f"{device.address} shows no link: a virtual or integrated device, or hidden by the host"
 
 

@@ -51,7 +51,7 @@ def siblings(files: Files, cpus: list[int]) -> list[list[int]]:
 
 
 def packages(files: Files, cpus: list[int], cores: list[list[int]], model: str) -> list[Package]:
-    """Sockets in ascending order; one package 0 where the kernel tells none (-1 on some VMs)."""
+    """Sockets in ascending order; one package 0 where the kernel reports none (-1 on some VMs)."""
     members: dict[int, list[int]] = {}
     for cpu in cpus:
         number = files.number(f"{_CPU}/cpu{cpu}/topology/physical_package_id")
@@ -97,7 +97,7 @@ def parse_size(text: str | None) -> int | None:
 
 
 def cpu_model(files: Files) -> str:
-    """The CPU's name as the kernel tells it; empty where it tells none."""
+    """The CPU's name as the kernel reports it; else empty."""
     fields: dict[str, str] = {}
     for line in (files.text("/proc/cpuinfo") or "").splitlines():
         key, _, value = line.partition(":")

@@ -117,7 +117,12 @@ def _cpu_limit() -> str:
 
 def _memory_limit() -> str:
     limit = memory_limit()
-    return f"{limit.limit_bytes} bytes, {limit.left_bytes} left" if limit else ""
+    return f"{_gib(limit.limit_bytes)}, {_gib(limit.left_bytes)} left" if limit else ""
+
+
+def _gib(size: int) -> str:
+    value = size / (1 << 30)
+    return f"{value:.4g} GiB" if value >= 1 else f"{value * 1024:.4g} MiB"
 
 
 def _memlock() -> str:

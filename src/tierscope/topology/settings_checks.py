@@ -1,4 +1,4 @@
-"""Settings of a machine that spoil figures, or that a reader of the figures has to know."""
+"""Settings of a machine that distort figures, or that a reader of the figures has to know."""
 
 from collections.abc import Callable, Iterator
 
@@ -36,7 +36,7 @@ def _machine(topology: Topology, _settings: Settings) -> Iterator[Finding]:
             severity="problem",
             subject="emulation",
             found=f"this machine's {emulated_parts(topology.virtual)} are emulated in software",
-            meaning="figures show that measuring works, not how fast anything is",
+            meaning="figures show that measuring works; they say nothing about speed",
             remedy="measure on real hardware",
         )
     elif topology.virtual:
@@ -44,7 +44,7 @@ def _machine(topology: Topology, _settings: Settings) -> Iterator[Finding]:
             severity="note",
             subject="virtual machine",
             found=f"this machine is virtual ({topology.virtual})",
-            meaning="cache sizes and nodes that it names need not be what its cores get, and the "
+            meaning="its cores may not get the caches and nodes that it reports, and the "
             "host's other guests share its memory bandwidth",
         )
 
@@ -56,7 +56,7 @@ def _frequency(_topology: Topology, settings: Settings) -> Iterator[Finding]:
             severity="note",
             subject="frequency governor",
             found="not visible",
-            meaning="whether CPU frequency moves during measurements is not known here",
+            meaning="whether CPU frequency changes during measurements is unknown",
         )
     elif governor == "performance":
         yield Finding(severity="good", subject="frequency governor", found=governor)
@@ -73,8 +73,8 @@ def _frequency(_topology: Topology, settings: Settings) -> Iterator[Finding]:
             severity="note",
             subject="turbo",
             found="on",
-            meaning="frequency depends on temperature and on how many cores are busy; in caches "
-            "figures follow it",
+            meaning="frequency depends on temperature and on how many cores are busy, and figures "
+            "of caches depend on frequency",
             remedy="for repeatability: echo 1 | sudo tee "
             "/sys/devices/system/cpu/intel_pstate/no_turbo (or 0 to cpufreq/boost)",
         )
@@ -132,8 +132,8 @@ def _threads(topology: Topology, settings: Settings) -> Iterator[Finding]:
         yield Finding(
             severity="note",
             subject="CPU affinity",
-            found=f"CPUs {format_ranges(tuple(missing))} are closed to this process",
-            meaning="initiators have only the others",
+            found=f"CPUs {format_ranges(tuple(missing))} are not available to this process",
+            meaning="initiators use only the others",
             remedy="start it without taskset, or outside the cpuset",
         )
 
@@ -144,15 +144,15 @@ def _limits(topology: Topology, settings: Settings) -> Iterator[Finding]:
         yield Finding(
             severity="problem",
             subject="CPU limit",
-            found=f"the cgroup allows {quota} of {len(topology.cpus)}",
-            meaning="threads are stopped in the middle of samples",
+            found=f"cgroup CPU limit {quota} of {len(topology.cpus)}",
+            meaning="the kernel stops threads in the middle of samples",
             remedy="use fewer threads, or raise the limit",
         )
     if "memory-limit" in settings:
         yield Finding(
             severity="note",
             subject="memory limit",
-            found=f"the cgroup allows {settings['memory-limit']}",
+            found=f"cgroup memory limit {settings['memory-limit']}",
             meaning="larger working sets are refused before anything is touched",
         )
 
@@ -166,7 +166,7 @@ def _neighbours(load: tuple[float, float] | None) -> Iterator[Finding]:
             severity="problem",
             subject="load of others",
             found=f"{busy:.0%} of all CPU time went to other programs just now",
-            meaning="they take bandwidth and CPUs; disturbed samples are flagged, not mended",
+            meaning="they take bandwidth and CPUs; disturbed samples are flagged",
             remedy="measure when the machine is idle",
         )
     else:
@@ -178,7 +178,7 @@ def _neighbours(load: tuple[float, float] | None) -> Iterator[Finding]:
             severity="problem",
             subject="stolen time",
             found=f"the hypervisor gave {stolen:.1%} of CPU time to other guests just now",
-            meaning="samples last longer than they should",
+            meaning="samples take longer than they should",
             remedy="measure on a host that is not overcommitted",
         )
 

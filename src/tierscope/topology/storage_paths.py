@@ -138,7 +138,7 @@ def _drive_hops(
 
 
 def _array_hops(tree: Tree, name: str, found: list[Block]) -> list[Hop]:
-    """Members carry data side by side; a switch that several hang off carries all of theirs."""
+    """Members carry data concurrently; a switch above several carries all of theirs."""
     member_hops: list[Hop] = []
     behind: dict[str, list[float]] = {}
     for drive in found:
