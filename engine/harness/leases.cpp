@@ -68,31 +68,18 @@ std::vector<Lease> Leases::regions(std::span<const RegionKey> keys, Team& popula
 }
 
 std::vector<Lease> Leases::try_regions(std::span<const RegionKey> keys, Team& populating) {
-  std::vector<Pooled*> chosen;
-  std::vector<const RegionKey*> missing;
-  for (const RegionKey& key : keys) {
-    const auto reusable = [&](const std::unique_ptr<Pooled>& pooled) {
-      return pooled->key == key && !pooled->leased &&
-             std::ranges::find(chosen, pooled.get()) == chosen.end();
-    };
-    if (fresh_) std::erase_if(pool_, reusable);
-    const auto found = std::ranges::find_if(pool_, reusable);
-    chosen.push_back(found == pool_.end() ? nullptr : found->get());
-    if (found == pool_.end()) missing.push_back(&key);
-  }
-  for (Pooled* pooled : chosen) {
-    if (pooled != nullptr) pooled->leased = true;
-  }
+  std::vector<Pooled*> chosen = reuse(keys);
+  std::vector<bool> is_new(keys.size());
   try {
+    std::vector<const RegionKey*> missing;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      if (chosen[i] == nullptr) missing.push_back(&keys[i]);
+    }
     make_room(missing);
     for (std::size_t i = 0; i < keys.size(); ++i) {
       if (chosen[i] != nullptr) continue;
-      auto region =
-          std::make_unique<Region>(keys[i].bytes, keys[i].pages, keys[i].placement, populating);
-      region->report();  // Fails where pages are not where they were asked for.
-      pool_.push_back(std::make_unique<Pooled>(
-          Pooled{keys[i], std::move(region), std::make_unique<std::any>(), true}));
-      chosen[i] = pool_.back().get();
+      chosen[i] = add(keys[i], populating);
+      is_new[i] = true;
     }
   } catch (...) {
     for (Pooled* pooled : chosen) {
@@ -101,14 +88,39 @@ std::vector<Lease> Leases::try_regions(std::span<const RegionKey> keys, Team& po
     throw;
   }
   std::vector<Lease> leases;
-  for (Pooled* pooled : chosen) {
-    leases.push_back({.region = pooled->region.get(),
-                      .found = std::exchange(*pooled->contents, {}),
-                      .contents = pooled->contents.get()});
-    const auto at = std::ranges::find(pool_, pooled, &std::unique_ptr<Pooled>::get);
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    leases.push_back({.region = chosen[i]->region.get(),
+                      .is_new = is_new[i],
+                      .found = std::exchange(*chosen[i]->contents, {}),
+                      .contents = chosen[i]->contents.get()});
+    const auto at = std::ranges::find(pool_, chosen[i], &std::unique_ptr<Pooled>::get);
     std::rotate(at, at + 1, pool_.end());
   }
   return leases;
+}
+
+// An idle region of the pool for each key, leased from here on; none where a new one is needed.
+std::vector<Leases::Pooled*> Leases::reuse(std::span<const RegionKey> keys) {
+  std::vector<Pooled*> chosen;
+  for (const RegionKey& key : keys) {
+    const auto reusable = [&key](const std::unique_ptr<Pooled>& pooled) {
+      return pooled->key == key && !pooled->leased;
+    };
+    if (fresh_) std::erase_if(pool_, reusable);
+    const auto found = std::ranges::find_if(pool_, reusable);
+    chosen.push_back(found == pool_.end() ? nullptr : found->get());
+    if (chosen.back() != nullptr) chosen.back()->leased = true;
+  }
+  return chosen;
+}
+
+// Populates a new region; throws Failure where its pages are not where they were asked for.
+Leases::Pooled* Leases::add(const RegionKey& key, Team& populating) {
+  auto region = std::make_unique<Region>(key.bytes, key.pages, key.placement, populating);
+  region->report();
+  pool_.push_back(
+      std::make_unique<Pooled>(Pooled{key, std::move(region), std::make_unique<std::any>(), true}));
+  return pool_.back().get();
 }
 
 // Drops idle regions until the pool and what is missing hold no more than half of each node, and

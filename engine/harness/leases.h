@@ -24,6 +24,7 @@ struct RegionKey {
 // A region for the time of one visit.
 struct Lease {
   Region* region;
+  bool is_new;  // Its pages were populated for this lease.
   // What its last holder said that it left in the region; empty for a new region, and where the
   // last holder said nothing.
   std::any found;
@@ -68,6 +69,8 @@ class Leases {
   };
 
   std::vector<Lease> try_regions(std::span<const RegionKey> keys, Team& populating);
+  std::vector<Pooled*> reuse(std::span<const RegionKey> keys);
+  Pooled* add(const RegionKey& key, Team& populating);
   void make_room(std::span<const RegionKey* const> missing);
   bool drop_oldest_idle();
 

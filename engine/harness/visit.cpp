@@ -65,7 +65,8 @@ class Loop {
       ++rows_;
       const double now = surroundings_.now();
       progress_(now - start_, rows_, taken.rows.back().values.front());
-      if (series.rows == 0 ? now >= end : is_complete(series, taken)) return true;
+      const bool over = now >= end && taken.rows.size() >= kMinRows;
+      if (series.rows == 0 ? over : is_complete(series, taken)) return true;
     }
   }
 

@@ -20,6 +20,10 @@ inline constexpr double kDisturbedShare = 0.01;
 // A series with a fixed number of rows takes disturbed ones again, up to so many rows for each.
 inline constexpr int kMaxRowsForEach = 2;
 
+// Rows of a timed series, however short the visit: the first one of a visit is taken by cold
+// caches.
+inline constexpr std::size_t kMinRows = 2;
+
 // What the harness asks of its surroundings; tests give it a fake clock.
 struct Surroundings {
   std::function<double()> now;                                      // Seconds.
@@ -47,7 +51,7 @@ struct Visit {
 };
 
 // Opens the state, takes rows of each of its series, and observes. Series whose number of rows is
-// not fixed share `seconds` evenly; each gets one row at least. Series of a fixed number come
+// not fixed share `seconds` evenly; each gets kMinRows at least. Series of a fixed number come
 // whatever the time. All rows are kept, warm-up included, but for one that a signal cut; a signal
 // ends the visit. Throws Interrupted where that left no row, and what the state throws.
 Visit visit(State& state, Leases& leases, double seconds, const Surroundings& surroundings,

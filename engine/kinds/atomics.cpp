@@ -6,14 +6,15 @@
 #include <algorithm>
 #include <array>
 #include <deque>
+#include <memory>
+#include <numeric>
 
-#include "benches/evidence.h"
-#include "benches/kinds.h"
-#include "benches/memory_spec.h"
-#include "benches/window.h"
-#include "benches/workspace.h"
 #include "errors.h"
-#include "sampling/clock.h"
+#include "harness/kind.h"
+#include "harness/leases.h"
+#include "kinds/evidence.h"
+#include "kinds/window_row.h"
+#include "protocol/plan_parts.h"
 
 namespace tierscope {
 namespace {
@@ -35,118 +36,148 @@ struct Share {
   std::uint64_t tries = 0;
 };
 
-std::deque<Share> divide(const AtomicsSpec& spec, std::byte* base) {
+void divide(const AtomicsSpec& spec, std::byte* base, std::deque<Share>& shares) {
   const std::uint64_t lines = spec.size / kCounterStride;
-  const std::uint64_t threads = spec.cpus.size();
-  std::deque<Share> shares;
+  const std::uint64_t threads = shares.size();
   for (std::uint64_t thread = 0; thread < threads; ++thread) {
     const std::uint64_t first = spec.shared ? 0 : lines * thread / threads;
     const std::uint64_t end = spec.shared ? lines : lines * (thread + 1) / threads;
-    shares.push_back({.base = base + first * kCounterStride,
+    shares[thread] = {.base = base + first * kCounterStride,
                       .lines = end - first,
-                      .state = thread * 0x9e3779b97f4a7c15ULL});
+                      .state = thread * 0x9e3779b97f4a7c15ULL};
   }
-  return shares;
 }
 
-// The counters have to hold as many updates as were made; throws Failure otherwise.
-std::string verify(const AtomicsSpec& spec, const std::byte* base, std::uint64_t updates) {
-  std::uint64_t held = 0;
-  for (std::size_t offset = 0; offset < spec.size; offset += kCounterStride) {
-    held += *reinterpret_cast<const std::uint64_t*>(base + offset);
+class Atomics : public State {
+ public:
+  explicit Atomics(const AtomicsSpec& spec) : spec_(spec), shares_(spec.cpus.size()) {
+    const auto update = spec_.operation == Atomic::kFetchAndAdd
+                            ? update_counters<Atomic::kFetchAndAdd>
+                            : update_counters<Atomic::kCompareAndSwap>;
+    for (Share& share : shares_) {
+      workers_.push_back({.work = [update, &share](std::uint64_t count) {
+        share.tries += update(share.base, share.lines, share.state, count);
+      }});
+    }
   }
-  if (held != updates) {
-    throw Failure(fmt::format("the counters hold {} updates where {} were made", held, updates));
-  }
-  return fmt::format("the counters' sum is the {} updates made", updates);
-}
 
-Outcome measure(const AtomicsSpec& spec, Workspace& workspace, const Progress& progress) {
-  Team& team = workspace.team(spec.cpus);
-  const std::array<RegionKind, 1> kind{{{spec.size, spec.pages, spec.placement}}};
-  const Lent lent = workspace.lend(kind, team).front();
-  lent.contents->reset();
-  Region& region = *lent.region;
-  std::fill_n(region.data(), spec.size, std::byte{0});
-  std::deque<Share> shares = divide(spec, region.data());
-  const auto update = spec.operation == Atomic::kFetchAndAdd
-                          ? update_counters<Atomic::kFetchAndAdd>
-                          : update_counters<Atomic::kCompareAndSwap>;
-  std::vector<Worker> workers;
-  for (Share& share : shares) {
-    workers.push_back({.work = [update, &share](std::uint64_t count) {
-      share.tries += update(share.base, share.lines, share.state, count);
-    }});
+  void open(Leases& leases) override {
+    team_ = &leases.team(spec_.cpus);
+    const std::array keys{RegionKey{spec_.size, spec_.pages, spec_.placement}};
+    const Lease lease = leases.regions(keys, *team_).front();
+    region_ = lease.region;
+    const auto* const found = std::any_cast<std::shared_ptr<const int>>(&lease.found);
+    if (cleared_ == nullptr || found == nullptr || *found != cleared_) clear();
+    *lease.contents = cleared_;
+    if (!sized_) size_chunks(*team_, workers_, window_s());
+    sized_ = true;
   }
-  const double window_s = std::max(spec.sampling.sample_s, shortest_sample());
-  size_chunks(team, workers, window_s);
 
-  DisturbanceWatch watch(spec.cpus);
-  const auto sample = [&] {
-    work_for(team, workers, window_s);
-    watch.note(most_lost(workers));
-    double updates = 0;
-    for (const Worker& worker : workers) updates += worker.units_in_window;
-    return updates / window_s;
-  };
-  Outcome outcome{
-      .metric = "updates",
-      .unit = "1/s",
-      .sampled = take_samples(spec.sampling, sample, real_surroundings(progress, &watch)),
-      .figures = {},
-      .evidence = {}};
-  if (outcome.sampled.samples.empty()) return outcome;
-  const Estimate& estimate = outcome.sampled.estimate;
-  const double thread_ns = 1e9 * static_cast<double>(spec.cpus.size());
-  outcome.figures.push_back({.metric = "time_per_update",
-                             .unit = "ns",
-                             .estimate = thread_ns / estimate.median,
-                             .low = thread_ns / estimate.high,
-                             .high = thread_ns / estimate.low});
-  std::vector<int> cpus;
-  std::uint64_t updates = 0;
-  std::uint64_t tries = 0;
-  for (std::size_t i = 0; i < workers.size(); ++i) {
-    cpus.push_back(workers[i].last_cpu);
-    updates += workers[i].done;
-    tries += shares[i].tries;
+  std::vector<Series> series() override {
+    return {{.name = "windows",
+             .columns = {{.metric = "updates", .part = ""},
+                         {.metric = "time_per_update", .part = ""},
+                         {.metric = "tries_per_update", .part = ""}},
+             .take = [this] { return take(); },
+             .watched_cpus = spec_.cpus}};
   }
-  const double tries_each = static_cast<double>(tries) / static_cast<double>(updates);
-  outcome.figures.push_back({.metric = "tries_per_update",
-                             .unit = "ratio",
-                             .estimate = tries_each,
-                             .low = tries_each,
-                             .high = tries_each});
-  outcome.evidence = region_evidence({&region});
-  outcome.evidence["cpus"] = cpus;
-  outcome.evidence["verified"] = verify(spec, region.data(), updates);
-  outcome.evidence["sample_ns"] = window_s * 1e9;
-  add_sampling_evidence(outcome.evidence, outcome.sampled, watch);
-  return outcome;
-}
+
+  void observe(nlohmann::ordered_json& evidence) override {
+    evidence = region_evidence({region_});
+    evidence["cpus"] = cpus_of(workers_);
+    evidence["verified"] = verify();
+    evidence["sample_ns"] = window_s() * 1e9;
+  }
+
+ private:
+  double window_s() const { return window_seconds(spec_.sampling); }
+
+  // All counters are zero, and no update was made.
+  void clear() {
+    const std::size_t threads = workers_.size();
+    team_->run([&](int thread) {
+      const std::size_t first = spec_.size / threads * static_cast<std::size_t>(thread);
+      const bool last = static_cast<std::size_t>(thread) + 1 == threads;
+      std::fill_n(region_->data() + first, last ? spec_.size - first : spec_.size / threads,
+                  std::byte{0});
+    });
+    divide(spec_, region_->data(), shares_);
+    for (Worker& worker : workers_) worker.done = 0;
+    cleared_ = std::make_shared<const int>();
+  }
+
+  Row take() {
+    std::uint64_t done_before = 0;
+    for (const Worker& worker : workers_) done_before += worker.done;
+    const std::uint64_t tries_before = tries();
+    Row row = window_row(*team_, workers_, window_s());
+    std::uint64_t done = 0;
+    for (const Worker& worker : workers_) done += worker.done;
+    const double updates = units_in_window(workers_) / window_s();
+    const auto threads = static_cast<double>(workers_.size());
+    row.values = {
+        updates, threads * 1e9 / updates,
+        static_cast<double>(tries() - tries_before) / static_cast<double>(done - done_before)};
+    return row;
+  }
+
+  std::uint64_t tries() const {
+    std::uint64_t sum = 0;
+    for (const Share& share : shares_) sum += share.tries;
+    return sum;
+  }
+
+  // The counters have to hold as many updates as were made; throws Failure otherwise.
+  std::string verify() const {
+    std::uint64_t made = 0;
+    for (const Worker& worker : workers_) made += worker.done;
+    std::vector<std::uint64_t> held(workers_.size());
+    team_->run([&](int thread) {
+      const auto index = static_cast<std::size_t>(thread);
+      const std::size_t lines = spec_.size / kCounterStride;
+      const std::size_t end = lines * (index + 1) / held.size();
+      std::uint64_t sum = 0;
+      for (std::size_t line = lines * index / held.size(); line < end; ++line) {
+        sum += *reinterpret_cast<const std::uint64_t*>(region_->data() + line * kCounterStride);
+      }
+      held[index] = sum;
+    });
+    const std::uint64_t counted = std::accumulate(held.begin(), held.end(), std::uint64_t{0});
+    if (counted != made) {
+      throw Failure(fmt::format("the counters hold {} updates where {} were made", counted, made),
+                    Cause::kVerification);
+    }
+    return fmt::format("the counters' sum is the {} updates made", made);
+  }
+
+  AtomicsSpec spec_;
+  std::deque<Share> shares_;  // Workers point into it.
+  std::vector<Worker> workers_;
+  Team* team_ = nullptr;
+  const Region* region_ = nullptr;
+  std::shared_ptr<const int> cleared_;  // Marks the counters that this measurement cleared last.
+  bool sized_ = false;
+};
 
 }  // namespace
 
-Job parse_atomics(ObjectReader& measurement) {
+MakeState parse_atomics(ObjectReader& measurement) {
   static constexpr std::array<std::pair<std::string_view, Atomic>, 2> kOperations{
       {{"fetch-and-add", Atomic::kFetchAndAdd}, {"compare-and-swap", Atomic::kCompareAndSwap}}};
-  constexpr std::size_t kMostThreads = 4096;
   AtomicsSpec spec{};
-  spec.cpus = measurement.distinct_integers("cpus", 0, kHighestCpu, kMostThreads);
+  spec.cpus = measurement.distinct_integers("cpus", 0, kMaxCpu, kMaxThreads);
   spec.placement = read_placement(measurement);
   spec.sampling = read_sampling(measurement);
   ObjectReader pattern = measurement.object("pattern");
   spec.operation = pattern.choice("operation", kOperations);
   spec.shared = pattern.has("shared") && pattern.truth("shared");
   spec.size = pattern.bytes("size");
-  spec.pages = pattern.has("pages") ? pattern.choice("pages", kPagesNames) : Pages::kThp;
+  spec.pages = read_pages(pattern);
   pattern.finish();
   if (!spec.shared && spec.size / kCounterStride < spec.cpus.size()) {
     throw pattern.error("size", "has fewer lines than there are threads");
   }
-  return [spec](Workspace& workspace, const Progress& progress) {
-    return measure(spec, workspace, progress);
-  };
+  return [spec] { return std::make_unique<Atomics>(spec); };
 }
 
 }  // namespace tierscope

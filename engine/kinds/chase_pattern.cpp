@@ -34,16 +34,18 @@ ChasePattern read_chase_pattern(ObjectReader& measurement) {
   return pattern;
 }
 
-void** linked_chase(const ChasePattern& pattern, const Lease& lease) {
+void link_walk(const ChasePattern& pattern, const Lease& lease, ChaseWalk& walk) {
   Linked linked{.order = pattern.order, .stride = pattern.stride, .start = nullptr};
   const auto* const found = std::any_cast<Linked>(&lease.found);
-  const bool reusable =
-      found != nullptr && found->order == pattern.order && found->stride == pattern.stride;
-  linked.start =
-      reusable ? found->start
-               : link_chase({lease.region->data(), pattern.size}, pattern.stride, pattern.order);
+  if (found != nullptr && found->order == pattern.order && found->stride == pattern.stride) {
+    linked.start = found->start;
+  } else {
+    linked.start = link_chase({lease.region->data(), pattern.size}, pattern.stride, pattern.order);
+    walk.loads = 0;
+  }
   *lease.contents = linked;
-  return linked.start;
+  if (walk.start == linked.start) return;
+  walk = {.start = linked.start, .at = linked.start};
 }
 
 std::uint64_t chased_bytes(const ChasePattern& pattern, std::uint64_t loads) {

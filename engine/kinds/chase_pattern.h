@@ -21,9 +21,16 @@ struct ChasePattern {
 // Reads the key "pattern" of a measurement or workload.
 ChasePattern read_chase_pattern(ObjectReader& measurement);
 
-// Where the cycle through the region starts; links it unless its last holder did so already. Call
-// it on the CPU that will chase.
-void** linked_chase(const ChasePattern& pattern, const Lease& lease);
+// A walk along the cycle, from visit to visit.
+struct ChaseWalk {
+  void** start = nullptr;
+  void** at = nullptr;
+  std::uint64_t loads = 0;  // Since the cycle was linked.
+};
+
+// Links the cycle through the region unless its last holder did so already. The walk goes on where
+// it stood. Call it on the CPU that will chase.
+void link_walk(const ChasePattern& pattern, const Lease& lease, ChaseWalk& walk);
 
 // Bytes that `loads` loads of the cycle reach.
 std::uint64_t chased_bytes(const ChasePattern& pattern, std::uint64_t loads);

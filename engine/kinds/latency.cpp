@@ -3,11 +3,11 @@
 
 #include <array>
 
+#include "harness/kind.h"
 #include "harness/leases.h"
 #include "interrupt.h"
 #include "kinds/chase_pattern.h"
 #include "kinds/evidence.h"
-#include "kinds/kinds.h"
 #include "kinds/window_row.h"
 #include "protocol/plan_parts.h"
 #include "sampling/clock.h"
@@ -34,11 +34,7 @@ class Latency : public State {
     region_ = lease.region;
     const double wanted = window_seconds(spec_.sampling);
     team_->run([&](int) {
-      void** const start = linked_chase(spec_.pattern, lease);
-      if (start != start_) {
-        start_ = at_ = start;
-        loads_ = 0;
-      }
+      link_walk(spec_.pattern, lease, walk_);
       if (loads_per_row_ != 0) return;
       loads_per_row_ = kChaseUnroll;
       while (follow().duration_s < wanted && !interrupted()) loads_per_row_ *= 2;
@@ -55,7 +51,7 @@ class Latency : public State {
   void observe(nlohmann::ordered_json& evidence) override {
     evidence = region_evidence({region_});
     evidence["cpus"] = {last_cpu_};
-    evidence["walked_bytes"] = chased_bytes(spec_.pattern, loads_);
+    evidence["walked_bytes"] = chased_bytes(spec_.pattern, walk_.loads);
   }
 
  private:
@@ -63,9 +59,9 @@ class Latency : public State {
   Row follow() {
     const LostTime lost;
     const double start = now_seconds();
-    at_ = follow_chase(at_, loads_per_row_);
+    walk_.at = follow_chase(walk_.at, loads_per_row_);
     const double seconds = now_seconds() - start;
-    loads_ += loads_per_row_;
+    walk_.loads += loads_per_row_;
     return {.start_s = start,
             .duration_s = seconds,
             .values = {seconds * 1e9 / static_cast<double>(loads_per_row_)},
@@ -86,10 +82,8 @@ class Latency : public State {
   LatencySpec spec_;
   Team* team_ = nullptr;
   const Region* region_ = nullptr;
-  void** start_ = nullptr;
-  void** at_ = nullptr;
+  ChaseWalk walk_;
   std::uint64_t loads_per_row_ = 0;  // 0: not sized yet.
-  std::uint64_t loads_ = 0;          // Since the chase began at start_.
   int last_cpu_ = -1;
 };
 

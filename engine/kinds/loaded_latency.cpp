@@ -1,20 +1,18 @@
-// Loaded latency: a chase on its own CPU while other CPUs stream at a held-back rate. One
-// measurement is one point of a curve; which points a curve needs is for the caller to decide.
+// Loaded latency: a chase on its own CPU while other CPUs stream at a limited rate. One measurement
+// is one point of a curve; which points a curve needs is for the caller to decide.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <utility>
 
 #include "access/timed_chase.h"
-#include "benches/chaser.h"
-#include "benches/evidence.h"
-#include "benches/kinds.h"
-#include "benches/memory_spec.h"
-#include "benches/stream.h"
-#include "interrupt.h"
-#include "sampling/clock.h"
+#include "harness/kind.h"
+#include "kinds/chase_pattern.h"
+#include "kinds/evidence.h"
+#include "kinds/stream.h"
+#include "kinds/window_row.h"
+#include "protocol/plan_parts.h"
 #include "threads/affinity.h"
 
 namespace tierscope {
@@ -31,161 +29,133 @@ struct LoadedLatencySpec {
 
 constexpr std::array<std::pair<const char*, double>, 4> kPercentiles{
     {{"latency_p50", 0.5}, {"latency_p90", 0.9}, {"latency_p99", 0.99}, {"latency_p99.9", 0.999}}};
-constexpr int kTimedWindows = 20;
-constexpr double kSteady = 0.03;
+constexpr int kTimedRows = 20;
 
-// The medians of a series' halves differ by at most 3%.
-bool steady(const std::vector<double>& samples) {
-  if (samples.size() < 2) return false;
-  const std::span<const double> all(samples);
-  const double first = estimate_median(all.first(samples.size() / 2)).median;
-  const double second = estimate_median(all.subspan(samples.size() / 2)).median;
-  return std::abs(first - second) <= kSteady * std::max(std::abs(first), std::abs(second));
-}
-
-double units_per_window(std::span<const Worker> workers) {
-  double units = 0;
-  for (const Worker& worker : workers) units += worker.units_in_window;
-  return units;
-}
-
-// The chase and its load on their team; workers[0] chases.
-struct Set {
-  Team& team;
-  Lent chase;
-  std::optional<Stream> stream;  // Empty where the load stands still.
-  void** at = nullptr;
-  std::vector<Worker> workers{};
-
-  std::span<const Worker> load() const { return std::span(workers).subspan(1); }
-  double load_rate(double window_s) const {
-    return stream ? units_per_window(load()) * stream->bytes_per_unit() / window_s : 0;
+// workers_[0] chases, the others are the load's.
+class LoadedLatency : public State {
+ public:
+  explicit LoadedLatency(const LoadedLatencySpec& spec)
+      : spec_(spec), stream_(spec.load), cpus_{spec.cpu} {
+    workers_.push_back({.work = [this](std::uint64_t runs) {
+      walk(follow_chase(walk_.at, runs * kChaseUnroll), runs);
+    }});
+    if (spec_.idle) return;
+    cpus_.insert(cpus_.end(), spec_.load.cpus.begin(), spec_.load.cpus.end());
+    for (Worker& worker : stream_.workers()) workers_.push_back(std::move(worker));
+    load_ = {{.stream = &stream_, .first = 1, .threads = spec_.load.cpus.size()}};
   }
-};
 
-// Distribution of single loads' latencies under the same load, in windows of their own, since
-// timing each load would slow the chase whose mean is measured.
-std::vector<Figure> percentiles(Set& set, double window_s) {
-  Histogram histogram;
-  std::vector<Worker> workers = set.workers;
-  workers.front().work = [&](std::uint64_t runs) {
-    set.at = follow_chase_timed(set.at, runs * kChaseUnroll, histogram);
-  };
-  std::array<std::vector<double>, kPercentiles.size()> found;
-  std::vector<double> rates;
-  for (int window = 0; window < kTimedWindows && !interrupted(); ++window) {
+  void open(Leases& leases) override {
+    // A control between loaded points has the points' regions, but no threads of the load at all:
+    // they would wake up for the gate.
+    std::vector<int> populating{spec_.cpu};
+    populating.insert(populating.end(), spec_.load.cpus.begin(), spec_.load.cpus.end());
+    const std::array keys{spec_.pattern.key(spec_.placement), spec_.load.key()};
+    std::vector<Lease> regions = leases.regions(keys, leases.team(populating));
+    team_ = &leases.team(cpus_);
+    chased_ = regions[0].region;
+    if (spec_.idle) {
+      *regions[1].contents = regions[1].found;
+    } else {
+      stream_.open(regions[1], *team_, 1, std::span(workers_).subspan(1));
+    }
+    team_->run([&](int thread) {
+      if (thread == 0) link_walk(spec_.pattern, regions[0], walk_);
+    });
+    if (!sized_) size_chunks(*team_, workers_, window_s());
+    sized_ = true;
+  }
+
+  std::vector<Series> series() override {
+    const bool write_allocate = !spec_.idle && stream_.has_write_allocate();
+    std::vector<Column> columns{{.metric = "latency", .part = ""}};
+    if (!spec_.idle) columns.push_back({.metric = "bandwidth", .part = ""});
+    if (write_allocate) columns.push_back({.metric = "bandwidth_with_write_allocate", .part = ""});
+    std::vector<Column> percentiles;
+    for (const auto& [metric, quantile] : kPercentiles) {
+      percentiles.push_back({.metric = metric, .part = ""});
+    }
+    return {{.name = "windows",
+             .columns = std::move(columns),
+             .take = [this, write_allocate] { return take(write_allocate); },
+             .watched_cpus = cpus_},
+            {.name = "timed",
+             .columns = std::move(percentiles),
+             .take = [this] { return take_timed(); },
+             .rows = kTimedRows,
+             .watched_cpus = cpus_}};
+  }
+
+  void observe(nlohmann::ordered_json& evidence) override {
+    verify_streams(*team_, load_, workers_);
+    evidence = region_evidence({chased_});
+    evidence["cpus"] = cpus_of(workers_);
+    evidence["walked_bytes"] = chased_bytes(spec_.pattern, walk_.loads);
+    evidence["sample_ns"] = window_s() * 1e9;
+    evidence["timer_ns"] = timer_cost_ticks() * timer_tick_ns();
+    for (const StreamPart& load : load_) {
+      evidence["workloads"] = {{"load", stream_.evidence(load.of(workers_))}};
+      for (const int sibling : core_siblings(spec_.cpu)) {
+        if (std::ranges::find(spec_.load.cpus, sibling) == spec_.load.cpus.end()) continue;
+        evidence["notes"].push_back(fmt::format(
+            "load thread on CPU {}, the other hardware thread of the chase's core", sibling));
+      }
+    }
+  }
+
+ private:
+  double window_s() const { return window_seconds(spec_.sampling); }
+
+  // The chase is at `at` after so many runs of loads.
+  void walk(void** at, std::uint64_t runs) {
+    walk_.at = at;
+    walk_.loads += runs * kChaseUnroll;
+  }
+
+  Row take(bool write_allocate) {
+    Row row = window_row(*team_, workers_, window_s());
+    row.values.push_back(window_s() * 1e9 / (workers_.front().units_in_window * kChaseUnroll));
+    for (const StreamPart& load : load_) {
+      const double units = units_in_window(load.of(workers_));
+      row.values.push_back(units * stream_.bytes_per_unit() / window_s());
+      if (write_allocate) row.values.push_back(row.values.back() * stream_.bus_bytes_per_byte());
+    }
+    return row;
+  }
+
+  // Distribution of single loads' latencies under the same load, in rows of their own, since timing
+  // each load would slow the chase whose mean is measured.
+  Row take_timed() {
+    Histogram& histogram = *histogram_;
     histogram.clear();
-    work_for(set.team, workers, window_s);
-    for (std::size_t i = 0; i < kPercentiles.size(); ++i) {
-      found[i].push_back(histogram.quantile(kPercentiles[i].second) * timer_tick_ns());
+    const auto untimed = std::exchange(workers_.front().work, [&](std::uint64_t runs) {
+      walk(follow_chase_timed(walk_.at, runs * kChaseUnroll, histogram), runs);
+    });
+    Row row = window_row(*team_, workers_, window_s());
+    workers_.front().work = untimed;
+    for (const auto& [metric, quantile] : kPercentiles) {
+      row.values.push_back(histogram.quantile(quantile) * timer_tick_ns());
     }
-    rates.push_back(units_per_window(std::span(workers).subspan(1)));
+    return row;
   }
-  std::vector<Figure> figures;
-  for (std::size_t i = 0; i < kPercentiles.size() && !found[i].empty(); ++i) {
-    const Estimate estimate = estimate_median(found[i]);
-    figures.push_back({.metric = kPercentiles[i].first,
-                       .unit = "ns",
-                       .estimate = estimate.median,
-                       .low = estimate.low,
-                       .high = estimate.high});
-  }
-  for (std::size_t i = 0; i < workers.size(); ++i) set.workers[i].done = workers[i].done;
-  return figures;
-}
 
-Set set_up(const LoadedLatencySpec& spec, Workspace& workspace) {
-  std::vector<int> cpus{spec.cpu};
-  cpus.insert(cpus.end(), spec.load.cpus.begin(), spec.load.cpus.end());
-  const std::array<RegionKind, 2> kinds{
-      {{spec.pattern.size, spec.pattern.pages, spec.placement}, spec.load.region()}};
-  std::vector<Lent> lent = workspace.lend(kinds, workspace.team(cpus));
-  // A load that stands still has no threads at all: those of others would wake up for the gate.
-  Team& team = spec.idle ? workspace.team(std::array{spec.cpu}) : workspace.team(cpus);
-  Set set{.team = team, .chase = lent[0], .stream = std::nullopt};
-  if (!spec.idle) set.stream.emplace(spec.load, *lent[1].region, team, 1);
-  set.team.run([&](int thread) {
-    if (thread == 0) set.at = linked_chase(spec.pattern, set.chase);
-  });
-  return set;
-}
-
-void add_figures(Outcome& outcome, const Set& set, const std::vector<double>& rates) {
-  if (!set.stream) return;
-  const Estimate estimate = estimate_median(rates);
-  for (const auto& [metric, factor] :
-       {std::pair("bandwidth", 1.0),
-        std::pair("bandwidth_with_write_allocate", set.stream->bus_bytes_per_byte())}) {
-    if (factor != 1 && !set.stream->passes_caches()) continue;
-    outcome.figures.push_back({.metric = metric,
-                               .unit = "B/s",
-                               .estimate = estimate.median * factor,
-                               .low = estimate.low * factor,
-                               .high = estimate.high * factor});
-  }
-}
-
-nlohmann::ordered_json evidence_of(const LoadedLatencySpec& spec, const Set& set,
-                                   const Sampled& sampled, const std::vector<double>& rates,
-                                   double window_s, const DisturbanceWatch& watch) {
-  nlohmann::ordered_json evidence = region_evidence({set.chase.region});
-  const Worker& chaser = set.workers.front();
-  std::vector<int> cpus;
-  for (const Worker& worker : set.workers) cpus.push_back(worker.last_cpu);
-  evidence["cpus"] = cpus;
-  evidence["walked_bytes"] = chased_bytes(spec.pattern, chaser.done * kChaseUnroll);
-  evidence["sample_ns"] = window_s * 1e9;
-  evidence["timer_ns"] = timer_cost_ticks() * timer_tick_ns();
-  evidence["settled"] =
-      sampled.settled && steady(sampled.samples) && (!set.stream || steady(rates));
-  if (set.stream) evidence["workloads"] = {{"load", set.stream->evidence(set.load())}};
-  add_sampling_evidence(evidence, sampled, watch);
-  for (const int sibling : core_siblings(spec.cpu)) {
-    if (set.stream && std::ranges::find(spec.load.cpus, sibling) != spec.load.cpus.end()) {
-      evidence["notes"].push_back(fmt::format(
-          "load thread on CPU {}, the other hardware thread of the chase's core", sibling));
-    }
-  }
-  return evidence;
-}
-
-Outcome measure(const LoadedLatencySpec& spec, Workspace& workspace, const Progress& progress) {
-  Set set = set_up(spec, workspace);
-  set.workers.push_back(
-      {.work = [&](std::uint64_t runs) { set.at = follow_chase(set.at, runs * kChaseUnroll); }});
-  if (set.stream) {
-    for (Worker& worker : set.stream->workers()) set.workers.push_back(std::move(worker));
-  }
-  const double window_s = std::max(spec.sampling.sample_s, shortest_sample());
-  size_chunks(set.team, set.workers, window_s);
-
-  DisturbanceWatch watch(set.team.cpus());
-  std::vector<double> rates;
-  const auto sample = [&] {
-    work_for(set.team, set.workers, window_s);
-    watch.note(most_lost(set.workers));
-    rates.push_back(set.load_rate(window_s));
-    return window_s * 1e9 / (set.workers.front().units_in_window * kChaseUnroll);
-  };
-  Outcome outcome{
-      .metric = "latency",
-      .unit = "ns",
-      .sampled = take_samples(spec.sampling, sample, real_surroundings(progress, &watch)),
-      .figures = {},
-      .evidence = {}};
-  if (outcome.sampled.samples.empty()) return outcome;
-  rates.erase(rates.begin(), rates.begin() + outcome.sampled.warm_up);
-  add_figures(outcome, set, rates);
-  for (Figure& figure : percentiles(set, window_s)) outcome.figures.push_back(std::move(figure));
-  outcome.evidence = evidence_of(spec, set, outcome.sampled, rates, window_s, watch);
-  return outcome;
-}
+  LoadedLatencySpec spec_;
+  Stream stream_;  // Unused where the load stands still.
+  std::vector<int> cpus_;
+  std::vector<Worker> workers_;
+  std::vector<StreamPart> load_;  // None where the load stands still.
+  std::unique_ptr<Histogram> histogram_ = std::make_unique<Histogram>();
+  Team* team_ = nullptr;
+  const Region* chased_ = nullptr;
+  ChaseWalk walk_;
+  bool sized_ = false;
+};
 
 }  // namespace
 
-Job parse_loaded_latency(ObjectReader& measurement) {
+MakeState parse_loaded_latency(ObjectReader& measurement) {
   LoadedLatencySpec spec{};
-  spec.cpu = static_cast<int>(measurement.integer("cpu", 0, kHighestCpu));
+  spec.cpu = static_cast<int>(measurement.integer("cpu", 0, kMaxCpu));
   spec.placement = read_placement(measurement);
   spec.sampling = read_sampling(measurement);
   spec.pattern = read_chase_pattern(measurement);
@@ -198,9 +168,7 @@ Job parse_loaded_latency(ObjectReader& measurement) {
   if (std::ranges::find(spec.load.cpus, spec.cpu) != spec.load.cpus.end()) {
     throw load.error("cpus", fmt::format("names {}, the chase's own CPU", spec.cpu));
   }
-  return [spec](Workspace& workspace, const Progress& progress) {
-    return measure(spec, workspace, progress);
-  };
+  return [spec] { return std::make_unique<LoadedLatency>(spec); };
 }
 
 }  // namespace tierscope

@@ -10,16 +10,16 @@
 #include <cerrno>
 #include <cstring>
 
-#include "benches/evidence.h"
-#include "benches/kinds.h"
-#include "benches/memory_spec.h"
-#include "benches/workspace.h"
 #include "errors.h"
+#include "harness/kind.h"
+#include "harness/leases.h"
 #include "memory/numa_policy.h"
 #include "memory/read_back.h"
 #include "memory/requirements.h"
 #include "memory/system_memory.h"
+#include "protocol/plan_parts.h"
 #include "sampling/clock.h"
+#include "threads/disturbance.h"
 
 namespace tierscope {
 namespace {
@@ -33,7 +33,7 @@ struct MappingSpec {
   Pages pages;
 };
 
-// Seconds of each phase of one sample.
+// Seconds of each phase of one cycle.
 struct Phases {
   double map;
   double populate;
@@ -50,8 +50,10 @@ std::byte* map(const MappingSpec& spec, std::size_t page) {
   }
   void* const start = mmap(nullptr, spec.size, PROT_READ | PROT_WRITE, flags, -1, 0);
   if (start == MAP_FAILED) {
-    throw Unavailable(fmt::format("{} bytes cannot be mapped: {}", spec.size, std::strerror(errno)),
-                      "ask for a smaller size, or look at `ulimit -v` and hugetlb reservations");
+    throw Unavailable(
+        Cause::kMemory,
+        fmt::format("{} cannot be mapped: {}", size_text(spec.size), std::strerror(errno)),
+        "ask for a smaller size, or look at `ulimit -v` and hugetlb reservations");
   }
   return static_cast<std::byte*>(start);
 }
@@ -68,7 +70,7 @@ void prepare(const MappingSpec& spec, std::byte* start) {
   set_range_policy(start, spec.size, mode, nodes);
 }
 
-// One sample. `report` is where the pages were, read back before they went.
+// One cycle. `report` is where the pages were, read back before they went.
 Phases measure_once(const MappingSpec& spec, std::size_t page, RegionReport& report) {
   const std::size_t base = base_page_bytes();
   const double begin = now_seconds();
@@ -88,80 +90,83 @@ Phases measure_once(const MappingSpec& spec, std::size_t page, RegionReport& rep
       .map = mapped - begin, .populate = populated - prepared, .unmap = now_seconds() - read_back};
 }
 
-Figure figure_of(const char* metric, const std::vector<double>& seconds, double divisor) {
-  const Estimate estimate = estimate_median(seconds);
-  return {.metric = metric,
-          .unit = "ns",
-          .estimate = estimate.median * 1e9 / divisor,
-          .low = estimate.low * 1e9 / divisor,
-          .high = estimate.high * 1e9 / divisor};
-}
-
 void verify_nodes(const MappingSpec& spec, const RegionReport& report) {
   for (const auto& [node, count] : report.pages) {
     const bool asked = std::ranges::any_of(
         spec.placement.nodes, [node = node](const NodeShare& share) { return share.node == node; });
-    if (!asked) throw Failure(fmt::format("{} pages came to node {}, not asked for", count, node));
+    if (!asked) {
+      throw Failure(fmt::format("{} pages are on node {}, which was not asked for", count, node),
+                    Cause::kPlacement);
+    }
   }
 }
 
-Outcome measure(const MappingSpec& spec, Workspace& workspace, const Progress& progress) {
-  require_memory(spec.size, spec.pages, spec.placement);
-  const std::size_t page = page_bytes(spec.pages);
-  if (spec.size % page != 0) {
-    throw Failure(fmt::format("{} bytes are no whole number of pages of {}", spec.size, page));
-  }
-  const std::array<int, 1> cpu{spec.cpu};
-  Team& team = workspace.team(cpu);
-  workspace.lend({}, team);  // What earlier measurements left would take the room.
+class MappingCycles : public State {
+ public:
+  explicit MappingCycles(const MappingSpec& spec) : spec_(spec) {}
 
-  DisturbanceWatch watch({spec.cpu});
-  RegionReport report;
-  int last_cpu = -1;
-  std::vector<double> maps, populates, unmaps;
-  const double pages = static_cast<double>(spec.size) / static_cast<double>(page);
-  const auto sample = [&] {
-    Phases phases{};
-    double lost_share = 0;
-    team.run([&](int) {
+  void open(Leases& leases) override {
+    require_memory(spec_.size, spec_.pages, spec_.placement);
+    page_ = page_bytes(spec_.pages);
+    if (spec_.size % page_ != 0) {
+      throw Failure(
+          fmt::format("{} bytes are not a whole number of pages of {} bytes", spec_.size, page_));
+    }
+    team_ = &leases.team(std::array{spec_.cpu});
+  }
+
+  std::vector<Series> series() override {
+    return {{.name = "cycles",
+             .columns = {{.metric = "time_per_page", .part = ""},
+                         {.metric = "map", .part = ""},
+                         {.metric = "populate_per_page", .part = ""},
+                         {.metric = "unmap_per_page", .part = ""}},
+             .take = [this] { return take(); },
+             .watched_cpus = {spec_.cpu}}};
+  }
+
+  void observe(nlohmann::ordered_json& evidence) override {
+    nlohmann::ordered_json by_node = nlohmann::ordered_json::object();
+    for (const auto& [node, count] : report_.pages) by_node[std::to_string(node)] = count;
+    evidence["pages"] = by_node;
+    evidence["page_bytes"] = report_.page_bytes;
+    evidence["region_bytes"] = spec_.size;
+    evidence["cpus"] = {last_cpu_};
+  }
+
+ private:
+  Row take() {
+    Row row{};
+    team_->run([&](int) {
       const LostTime lost;
-      phases = measure_once(spec, page, report);
-      lost_share = lost.share();
-      last_cpu = sched_getcpu();
+      row.start_s = now_seconds();
+      const Phases phases = measure_once(spec_, page_, report_);
+      const double total = phases.map + phases.populate + phases.unmap;
+      const double pages = static_cast<double>(spec_.size) / static_cast<double>(page_);
+      row.duration_s = total;
+      row.values = {total * 1e9 / pages, phases.map * 1e9, phases.populate * 1e9 / pages,
+                    phases.unmap * 1e9 / pages};
+      row.lost_share = lost.share();
+      last_cpu_ = sched_getcpu();
     });
-    verify_nodes(spec, report);
-    watch.note(lost_share);
-    maps.push_back(phases.map);
-    populates.push_back(phases.populate);
-    unmaps.push_back(phases.unmap);
-    return (phases.map + phases.populate + phases.unmap) * 1e9 / pages;
-  };
-  Outcome outcome{
-      .metric = "time_per_page",
-      .unit = "ns",
-      .sampled = take_samples(spec.sampling, sample, real_surroundings(progress, &watch)),
-      .figures = {},
-      .evidence = {}};
-  if (outcome.sampled.samples.empty()) return outcome;
-  outcome.figures = {figure_of("map", maps, 1), figure_of("populate_per_page", populates, pages),
-                     figure_of("unmap_per_page", unmaps, pages)};
-  nlohmann::ordered_json by_node = nlohmann::ordered_json::object();
-  for (const auto& [node, count] : report.pages) by_node[std::to_string(node)] = count;
-  outcome.evidence = {{"pages", by_node},
-                      {"page_bytes", report.page_bytes},
-                      {"region_bytes", spec.size},
-                      {"cpus", {last_cpu}}};
-  add_sampling_evidence(outcome.evidence, outcome.sampled, watch);
-  return outcome;
-}
+    verify_nodes(spec_, report_);
+    return row;
+  }
+
+  MappingSpec spec_;
+  std::size_t page_ = 0;
+  Team* team_ = nullptr;
+  RegionReport report_;  // Of the last cycle, before its pages went.
+  int last_cpu_ = -1;
+};
 
 }  // namespace
 
-Job parse_mapping(ObjectReader& measurement) {
+MakeState parse_mapping(ObjectReader& measurement) {
   static constexpr std::array<std::pair<std::string_view, bool>, 2> kSharing{
       {{"private", false}, {"shared", true}}};
   MappingSpec spec{};
-  spec.cpu = static_cast<int>(measurement.integer("cpu", 0, kHighestCpu));
+  spec.cpu = static_cast<int>(measurement.integer("cpu", 0, kMaxCpu));
   spec.placement = read_placement(measurement);
   spec.sampling = read_sampling(measurement);
   if (spec.placement.policy != Policy::kBind && spec.placement.policy != Policy::kInterleave) {
@@ -170,11 +175,9 @@ Job parse_mapping(ObjectReader& measurement) {
   ObjectReader pattern = measurement.object("pattern");
   spec.shared = pattern.has("sharing") && pattern.choice("sharing", kSharing);
   spec.size = pattern.bytes("size");
-  spec.pages = pattern.has("pages") ? pattern.choice("pages", kPagesNames) : Pages::kThp;
+  spec.pages = read_pages(pattern);
   pattern.finish();
-  return [spec](Workspace& workspace, const Progress& progress) {
-    return measure(spec, workspace, progress);
-  };
+  return [spec] { return std::make_unique<MappingCycles>(spec); };
 }
 
 }  // namespace tierscope

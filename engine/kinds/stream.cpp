@@ -1,4 +1,4 @@
-#include "benches/stream.h"
+#include "kinds/stream.h"
 
 #include <fmt/format.h>
 
@@ -7,9 +7,9 @@
 #include <cmath>
 
 #include "access/write_back.h"
-#include "benches/evidence.h"
-#include "benches/memory_spec.h"
 #include "errors.h"
+#include "kinds/evidence.h"
+#include "protocol/plan_parts.h"
 #include "sampling/clock.h"
 
 namespace tierscope {
@@ -48,14 +48,13 @@ StreamSpec read_stream(ObjectReader& workload) {
        {"clwb", Stores::kWriteBack},
        {"clflushopt", Stores::kFlush}}};
   constexpr double kDefaultAlpha = 0.9;
-  constexpr double kSteepest = 10;
-  constexpr std::int64_t kFurthest = 1 << 20;
-  constexpr std::size_t kMostThreads = 4096;
+  constexpr double kMaxAlpha = 10;
+  constexpr std::int64_t kMaxPrefetch = 1 << 20;
   constexpr std::size_t kDefaultAccess = 1024;
-  constexpr std::int64_t kLongestDelay = 1'000'000'000;
+  constexpr std::int64_t kMaxDelay = 1'000'000'000;
 
   StreamSpec spec{};
-  spec.cpus = workload.distinct_integers("cpus", 0, kHighestCpu, kMostThreads);
+  spec.cpus = workload.distinct_integers("cpus", 0, kMaxCpu, kMaxThreads);
   spec.placement = read_placement(workload);
   ObjectReader pattern = workload.object("pattern");
   if (pattern.has("writes")) spec.writes = static_cast<int>(pattern.integer("writes", 0, 100));
@@ -63,16 +62,15 @@ StreamSpec read_stream(ObjectReader& workload) {
   spec.order = pattern.has("order") ? pattern.choice("order", kOrders) : Order::kSequential;
   spec.access_size = pattern.has("access_size") ? pattern.bytes("access_size") : kDefaultAccess;
   spec.size = pattern.bytes("size");
-  spec.pages = pattern.has("pages") ? pattern.choice("pages", kPagesNames) : Pages::kThp;
-  spec.isa = pattern.has("isa") ? read_isa(pattern) : "auto";
-  spec.delay_ns = pattern.has("delay_ns")
-                      ? static_cast<double>(pattern.integer("delay_ns", 0, kLongestDelay))
-                      : 0;
+  spec.pages = read_pages(pattern);
+  spec.isa = read_isa(pattern);
+  spec.delay_ns =
+      pattern.has("delay_ns") ? static_cast<double>(pattern.integer("delay_ns", 0, kMaxDelay)) : 0;
   if (pattern.has("prefetch")) {
-    spec.prefetch = static_cast<std::size_t>(pattern.integer("prefetch", 0, kFurthest));
+    spec.prefetch = static_cast<std::size_t>(pattern.integer("prefetch", 0, kMaxPrefetch));
   }
   spec.zipf_alpha =
-      pattern.has("zipf_alpha") ? pattern.positive("zipf_alpha", kSteepest) : kDefaultAlpha;
+      pattern.has("zipf_alpha") ? pattern.positive("zipf_alpha", kMaxAlpha) : kDefaultAlpha;
   pattern.finish();
   if (spec.prefetch % kLine != 0) throw pattern.error("prefetch", "is not a multiple of 64");
   if (spec.prefetch != 0 && spec.order != Order::kSequential) {
@@ -84,57 +82,90 @@ StreamSpec read_stream(ObjectReader& workload) {
   return spec;
 }
 
-Stream::Stream(const StreamSpec& spec, Region& region, Team& team, int first_thread)
-    : spec_(spec),
-      region_(region),
-      mix_{.writes = spec.writes,
-           .delay = static_cast<std::uint64_t>(std::llround(spec.delay_ns / spin_step_ns())),
-           .prefetch = spec.prefetch} {
-  spec_.isa = resolve_isa(spec.isa);
-  if (!has_write_back(write_back_of(spec.stores))) {
-    throw Unavailable(
-        fmt::format("this CPU has no {}", spec.stores == Stores::kFlush ? "CLFLUSHOPT" : "CLWB"),
-        "write with ordinary or non-temporal stores");
-  }
-  const std::uint64_t accesses = spec.size / spec.access_size;
-  const std::uint64_t threads = spec.cpus.size();
-  std::uint64_t first = 0;
-  for (std::uint64_t thread = 0; thread < threads; ++thread) {
-    const std::uint64_t share = accesses / threads + (thread < accesses % threads ? 1 : 0);
-    shares_.push_back({});
-    shares_.back().walk = {.a = reinterpret_cast<double*>(region.data() + first * spec.access_size),
-                           .scalar = kWritten,
-                           .bytes = share * spec.access_size,
-                           .access_size = spec.access_size};
-    shares_.back().seed = thread * 0x9e3779b97f4a7c15ULL;  // Not in step with another.
-    shares_.back().position.state = shares_.back().seed;
-    if (spec.order == Order::kZipf) shares_.back().zipf.emplace(share, spec.zipf_alpha);
-    first += share;
-  }
-  if (spec.writes == 0) return;
-  team.run([&](int thread) {
-    const int index = thread - first_thread;
-    if (index < 0 || index >= static_cast<int>(shares_.size())) return;
-    const Walk& walk = shares_[static_cast<std::size_t>(index)].walk;
-    std::fill_n(walk.a, walk.bytes / sizeof(double), kBefore);
-  });
-}
+Stream::Stream(const StreamSpec& spec) : spec_(spec), shares_(spec.cpus.size()) {}
 
 std::vector<Worker> Stream::workers() {
-  const MixedKernel kernel = find_mixed_kernel(spec_.isa, spec_.order, spec_.stores);
   std::vector<Worker> workers;
   for (Share& share : shares_) {
-    Mix mix = mix_;
-    if (share.zipf) mix.zipf = &*share.zipf;
-    workers.push_back({.work = [kernel, &share, mix](std::uint64_t accesses) {
-      kernel(share.walk, share.position, accesses, mix);
+    workers.push_back({.work = [this, &share](std::uint64_t accesses) {
+      Mix mix = mix_;
+      if (share.zipf) mix.zipf = &*share.zipf;
+      kernel_(share.walk, share.position, accesses, mix);
     }});
   }
   return workers;
 }
 
+void Stream::open(const Lease& lease, Team& team, int first_thread, std::span<Worker> workers) {
+  if (isa_.empty()) choose_kernel();
+  region_ = lease.region;
+  const auto* const found = std::any_cast<std::shared_ptr<const int>>(&lease.found);
+  const bool mine = filling_ != nullptr && found != nullptr && *found == filling_;
+  const bool reads = spec_.writes == 0;
+  if (lease.is_new || base_ != region_->data() || !(mine || reads)) {
+    base_ = region_->data();
+    divide(workers);
+  }
+  if (reads) {
+    *lease.contents = lease.found;  // Whatever it is, it stays.
+    return;
+  }
+  if (!mine) {
+    team.run([&](int thread) {
+      const int index = thread - first_thread;
+      if (index < 0 || index >= static_cast<int>(shares_.size())) return;
+      const Walk& walk = shares_[static_cast<std::size_t>(index)].walk;
+      std::fill_n(walk.a, walk.bytes / sizeof(double), kBefore);
+    });
+    filling_ = std::make_shared<const int>();
+  }
+  *lease.contents = filling_;
+}
+
+void Stream::choose_kernel() {
+  const std::string isa = resolve_isa(spec_.isa);
+  if (!has_write_back(write_back_of(spec_.stores))) {
+    throw Unavailable(
+        Cause::kIsa,
+        fmt::format("this CPU has no {}", spec_.stores == Stores::kFlush ? "CLFLUSHOPT" : "CLWB"),
+        "write with ordinary or non-temporal stores");
+  }
+  kernel_ = find_mixed_kernel(isa, spec_.order, spec_.stores);
+  mix_ = {.writes = spec_.writes,
+          .delay = static_cast<std::uint64_t>(std::llround(spec_.delay_ns / spin_step_ns())),
+          .prefetch = spec_.prefetch};
+  isa_ = isa;
+}
+
+// Cuts the region into the threads' shares; their walks begin anew.
+void Stream::divide(std::span<Worker> workers) {
+  const std::uint64_t accesses = spec_.size / spec_.access_size;
+  const std::uint64_t threads = shares_.size();
+  std::uint64_t first = 0;
+  for (std::uint64_t thread = 0; thread < threads; ++thread) {
+    const std::uint64_t length = accesses / threads + (thread < accesses % threads ? 1 : 0);
+    Share& share = shares_[thread];
+    share.walk = {.a = reinterpret_cast<double*>(base_ + first * spec_.access_size),
+                  .scalar = kWritten,
+                  .bytes = length * spec_.access_size,
+                  .access_size = spec_.access_size};
+    share.seed = thread * 0x9e3779b97f4a7c15ULL;  // Not in step with another.
+    share.position = {};
+    share.position.state = share.seed;
+    if (spec_.order == Order::kZipf) share.zipf.emplace(length, spec_.zipf_alpha);
+    workers[thread].done = 0;
+    first += length;
+  }
+}
+
+void Stream::verify(std::size_t thread, const Worker& worker) {
+  Share& share = shares_[thread];
+  share.reached = reached_blocks(share, worker.done) * spec_.access_size;
+  if (spec_.writes > 0) share.written = verified_bytes(share, worker.done);
+}
+
 // Bytes of a share that hold what was written, each line either wholly written or not at all.
-std::uint64_t Stream::verify(const Share& share, std::uint64_t accesses) const {
+std::uint64_t Stream::verified_bytes(const Share& share, std::uint64_t accesses) const {
   std::uint64_t written = 0;
   const std::size_t lines = share.walk.bytes / kLine;
   for (std::size_t line = 0; line < lines; ++line) {
@@ -143,10 +174,10 @@ std::uint64_t Stream::verify(const Share& share, std::uint64_t accesses) const {
     const bool uniform = std::all_of(values, values + kLineDoubles,
                                      [first](double value) { return value == first; });
     if (!uniform || (first != kWritten && first != kBefore)) {
-      throw Failure(
-          fmt::format("the line {} bytes into a thread's share holds neither what was "
-                      "there before nor what was written",
-                      line * kLine));
+      throw Failure(fmt::format("the line {} bytes into a thread's share holds neither what was "
+                                "there before nor what was written",
+                                line * kLine),
+                    Cause::kVerification);
     }
     written += first == kWritten ? kLine : 0;
   }
@@ -157,24 +188,26 @@ std::uint64_t Stream::verify(const Share& share, std::uint64_t accesses) const {
                                   : 0;
   if (written / kLine < least) {
     throw Failure(
-        fmt::format("{} lines are written where at least {} should be", written / kLine, least));
+        fmt::format("{} lines are written where at least {} should be", written / kLine, least),
+        Cause::kVerification);
   }
   return written;
 }
 
 // Blocks of a share that so many accesses reached at least.
-std::uint64_t Stream::reached(const Share& share, std::uint64_t accesses) const {
+std::uint64_t Stream::reached_blocks(const Share& share, std::uint64_t accesses) const {
   const std::uint64_t blocks = share.walk.accesses();
   if (!share.zipf) {
     // In random order two accesses may go to one block until the generator's period is over.
     return std::min(spec_.order == Order::kRandom ? accesses / 2 : accesses, blocks);
   }
-  // Order zipf comes back to its hot blocks all the time; its beginning is made again and counted.
-  constexpr std::uint64_t kMostCounted = 1U << 22;
+  // Order zipf returns to its hot blocks all the time; its first blocks are generated again and
+  // counted.
+  constexpr std::uint64_t kMaxCounted = 1U << 22;
   std::vector<bool> seen(blocks);
   std::uint64_t state = share.seed;
   std::uint64_t distinct = 0;
-  for (std::uint64_t i = 0; i < std::min(accesses, kMostCounted); ++i) {
+  for (std::uint64_t i = 0; i < std::min(accesses, kMaxCounted); ++i) {
     const std::uint64_t block = share.zipf->next(state);
     distinct += seen[block] ? 0 : 1;
     seen[block] = true;
@@ -183,24 +216,32 @@ std::uint64_t Stream::reached(const Share& share, std::uint64_t accesses) const 
 }
 
 nlohmann::ordered_json Stream::evidence(std::span<const Worker> workers) const {
-  nlohmann::ordered_json evidence = region_evidence({&region_});
-  std::vector<int> cpus;
+  nlohmann::ordered_json evidence = region_evidence({region_});
   std::uint64_t walked = 0;
   std::uint64_t written = 0;
-  for (std::size_t i = 0; i < shares_.size(); ++i) {
-    const Share& share = shares_[i];
-    cpus.push_back(workers[i].last_cpu);
-    walked += reached(share, workers[i].done) * spec_.access_size;
-    if (spec_.writes > 0) written += verify(share, workers[i].done);
+  for (const Share& share : shares_) {
+    walked += share.reached;
+    written += share.written;
   }
-  evidence["cpus"] = cpus;
-  evidence["isa"] = spec_.isa;
+  evidence["cpus"] = cpus_of(workers);
+  evidence["isa"] = isa_;
   if (spec_.writes > 0) {
     evidence["verified"] =
         fmt::format("{} bytes written, all other lines as they were before", written);
   }
   evidence["walked_bytes"] = walked;
   return evidence;
+}
+
+void verify_streams(Team& team, std::span<const StreamPart> parts,
+                    std::span<const Worker> workers) {
+  team.run([&](int thread) {
+    const auto index = static_cast<std::size_t>(thread);
+    for (const StreamPart& part : parts) {
+      if (index < part.first || index >= part.first + part.threads) continue;
+      part.stream->verify(index - part.first, workers[index]);
+    }
+  });
 }
 
 }  // namespace tierscope

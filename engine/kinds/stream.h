@@ -1,20 +1,22 @@
-// A stream of reads and writes in a given mix and at a held-back rate: load for a chase, or one of
-// several workloads that run at once.
+// A stream of reads and writes in a given mix and at a limited rate: load for a chase, or one of
+// several concurrent workloads.
 #pragma once
 
 #include <deque>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "access/kernel.h"
 #include "access/zipf_order.h"
-#include "benches/window.h"
-#include "benches/workspace.h"
+#include "harness/leases.h"
 #include "memory/placement.h"
 #include "memory/system_memory.h"
 #include "protocol/object_reader.h"
+#include "threads/window.h"
 
 namespace tierscope {
 
@@ -32,30 +34,40 @@ struct StreamSpec {
   std::string isa;
   double delay_ns;  // Between a thread's accesses.
 
-  RegionKind region() const { return {size, pages, placement}; }
+  RegionKey key() const { return {size, pages, placement}; }
 };
 
 // Reads the keys cpus, placement and pattern of `workload`.
 StreamSpec read_stream(ObjectReader& workload);
 
-// A stream on its way: hold it until its workers are done.
+// A stream from visit to visit. `workers` are always its own, in the order of workers().
 class Stream {
  public:
-  // `first_thread` is the place of the stream's first thread in the team.
-  Stream(const StreamSpec& spec, Region& region, Team& team, int first_thread);
+  explicit Stream(const StreamSpec& spec);
 
-  // One for each CPU; a unit is an access.
+  // One for each CPU; a unit is an access. They point into this object.
   std::vector<Worker> workers();
+
+  // Before the rows of a visit: fills the region unless nobody else wrote to it since this stream
+  // did. `first_thread` is the place of the stream's first thread in the team. Throws Unavailable
+  // where the CPU lacks an instruction.
+  void open(const Lease& lease, Team& team, int first_thread, std::span<Worker> workers);
 
   double bytes_per_unit() const { return static_cast<double>(spec_.access_size); }
   // Bytes on the bus for each byte asked for: ordinary stores fetch their line first.
   double bus_bytes_per_byte() const {
     return spec_.stores == Stores::kStreaming ? 1 : 1 + spec_.writes / 100.0;
   }
-  // Whether the array is larger than the CPUs' caches, so that accesses go over the bus at all.
-  bool passes_caches() const { return spec_.size > last_level_cache_bytes(spec_.cpus); }
+  // Whether the bus carries more than the program asked for: the array is larger than the CPUs'
+  // caches, and lines are fetched before they are written.
+  bool has_write_allocate() const {
+    return bus_bytes_per_byte() != 1 && spec_.size > last_level_cache_bytes(spec_.cpus);
+  }
 
-  // Checks what was written, throws Failure at the first wrong line. `workers` are those that ran.
+  // After the last row, on the stream's own thread number `thread`: checks what it wrote. Throws
+  // Failure at the first wrong line.
+  void verify(std::size_t thread, const Worker& worker);
+  // After verify() of all threads. Throws Failure where pages are not where they were placed.
   nlohmann::ordered_json evidence(std::span<const Worker> workers) const;
 
  private:
@@ -64,14 +76,37 @@ class Stream {
     Position position;
     std::uint64_t seed;  // The position's first state.
     std::optional<ZipfOrder> zipf;
+    std::uint64_t written = 0;  // Bytes, as verified.
+    std::uint64_t reached = 0;  // Bytes.
   };
-  std::uint64_t verify(const Share& share, std::uint64_t accesses) const;
-  std::uint64_t reached(const Share& share, std::uint64_t accesses) const;
+  void choose_kernel();
+  void divide(std::span<Worker> workers);
+  std::uint64_t verified_bytes(const Share& share, std::uint64_t accesses) const;
+  std::uint64_t reached_blocks(const Share& share, std::uint64_t accesses) const;
 
   StreamSpec spec_;
-  Region& region_;
+  std::string isa_;  // Empty: not chosen yet.
+  const Region* region_ = nullptr;
+  std::byte* base_ = nullptr;  // Of the region that the shares are of.
+  std::shared_ptr<const int> filling_;
+  MixedKernel kernel_ = nullptr;
   Mix mix_;
   std::deque<Share> shares_;  // Workers point into it.
 };
+
+// One of several concurrent streams, and its place among all workers.
+struct StreamPart {
+  Stream* stream;
+  std::size_t first;  // Of all workers.
+  std::size_t threads;
+
+  std::span<const Worker> of(std::span<const Worker> workers) const {
+    return workers.subspan(first, threads);
+  }
+};
+
+// The threads of all streams verify what they wrote, concurrently. workers[i] is thread i's. Throws
+// Failure at the first wrong line.
+void verify_streams(Team& team, std::span<const StreamPart> parts, std::span<const Worker> workers);
 
 }  // namespace tierscope

@@ -1,16 +1,17 @@
-// Bandwidth of one or more different streams at once: reader beside writer, local beside CXL.
+// Bandwidth of one or more concurrent streams: reader beside writer, local beside CXL.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <deque>
+#include <optional>
 #include <set>
 #include <utility>
 
-#include "benches/evidence.h"
-#include "benches/kinds.h"
-#include "benches/memory_spec.h"
-#include "benches/stream.h"
-#include "sampling/clock.h"
+#include "harness/kind.h"
+#include "kinds/evidence.h"
+#include "kinds/stream.h"
+#include "kinds/window_row.h"
+#include "protocol/plan_parts.h"
 
 namespace tierscope {
 namespace {
@@ -20,123 +21,105 @@ struct StreamsSpec {
   std::vector<std::pair<std::string, StreamSpec>> streams;  // By name; the first is the main one.
 };
 
-// A stream, its place among all workers, and its rate in each sample.
-struct Part {
-  std::string name;
-  Stream stream;
-  std::size_t first;
-  std::size_t threads;
-  std::vector<double> rates{};
-
-  std::span<const Worker> of(const std::vector<Worker>& workers) const {
-    return std::span(workers).subspan(first, threads);
-  }
-};
-
-Figure figure_of(const std::string& metric, const std::vector<double>& rates, double factor) {
-  const Estimate estimate = estimate_median(rates);
-  return {.metric = metric,
-          .unit = "B/s",
-          .estimate = estimate.median * factor,
-          .low = estimate.low * factor,
-          .high = estimate.high * factor};
-}
-
-void add_figures(Outcome& outcome, const std::deque<Part>& parts) {
-  const double on_bus = parts.front().stream.bus_bytes_per_byte();
-  if (on_bus != 1 && parts.front().stream.passes_caches()) {
-    outcome.figures.push_back(
-        figure_of("bandwidth_with_write_allocate", parts.front().rates, on_bus));
-  }
-  if (parts.size() == 1) return;
-  std::vector<double> total(parts.front().rates.size());
-  for (const Part& part : parts) {
-    if (&part != &parts.front()) {
-      outcome.figures.push_back(figure_of(part.name + ".bandwidth", part.rates, 1));
+class Streams : public State {
+ public:
+  explicit Streams(const StreamsSpec& spec) : spec_(spec) {
+    for (const auto& [name, stream] : spec_.streams) {
+      streams_.emplace_back(stream);
+      parts_.push_back(
+          {.stream = &streams_.back(), .first = workers_.size(), .threads = stream.cpus.size()});
+      for (Worker& worker : streams_.back().workers()) workers_.push_back(std::move(worker));
+      cpus_.insert(cpus_.end(), stream.cpus.begin(), stream.cpus.end());
     }
-    std::ranges::transform(total, part.rates, total.begin(), std::plus<>());
   }
-  outcome.figures.push_back(figure_of("total_bandwidth", total, 1));
-}
 
-Outcome measure(const StreamsSpec& spec, Workspace& workspace, const Progress& progress) {
-  std::vector<int> cpus;
-  std::vector<RegionKind> kinds;
-  for (const auto& [name, stream] : spec.streams) {
-    cpus.insert(cpus.end(), stream.cpus.begin(), stream.cpus.end());
-    kinds.push_back(stream.region());
+  void open(Leases& leases) override {
+    std::vector<RegionKey> keys;
+    for (const auto& [name, stream] : spec_.streams) keys.push_back(stream.key());
+    team_ = &leases.team(cpus_);
+    const std::vector<Lease> regions = leases.regions(keys, *team_);
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      const auto& [stream, first, threads] = parts_[i];
+      stream->open(regions[i], *team_, static_cast<int>(first),
+                   std::span(workers_).subspan(first, threads));
+    }
+    if (!sized_) size_chunks(*team_, workers_, window_s());
+    sized_ = true;
+    traffic_.emplace(moved());
   }
-  Team& team = workspace.team(cpus);
-  const std::vector<Lent> lent = workspace.lend(kinds, team);
-  std::deque<Part> parts;  // Workers point into their streams.
-  std::vector<Worker> workers;
-  for (std::size_t i = 0; i < spec.streams.size(); ++i) {
-    lent[i].contents->reset();
-    const auto& [name, stream] = spec.streams[i];
-    const std::size_t first = workers.size();
-    parts.push_back({.name = name,
-                     .stream = Stream(stream, *lent[i].region, team, static_cast<int>(first)),
-                     .first = first,
-                     .threads = stream.cpus.size()});
-    for (Worker& worker : parts.back().stream.workers()) workers.push_back(std::move(worker));
-  }
-  const double window_s = std::max(spec.sampling.sample_s, shortest_sample());
-  size_chunks(team, workers, window_s);
 
-  const auto moved = [&] {
+  std::vector<Series> series() override {
+    const bool write_allocate = streams_.front().has_write_allocate();
+    std::vector<Column> columns{{.metric = "bandwidth", .part = ""}};
+    if (write_allocate) columns.push_back({.metric = "bandwidth_with_write_allocate", .part = ""});
+    for (std::size_t i = 1; i < parts_.size(); ++i) {
+      columns.push_back({.metric = "bandwidth", .part = spec_.streams[i].first});
+    }
+    if (parts_.size() > 1) columns.push_back({.metric = "total_bandwidth", .part = ""});
+    return {{.name = "windows",
+             .columns = std::move(columns),
+             .take = [this, write_allocate] { return take(write_allocate); },
+             .watched_cpus = cpus_}};
+  }
+
+  void observe(nlohmann::ordered_json& evidence) override {
+    nlohmann::ordered_json counters = nlohmann::ordered_json::object();
+    traffic_->report(moved(), counters);
+    verify_streams(*team_, parts_, workers_);
+    evidence = streams_.front().evidence(parts_.front().of(workers_));
+    evidence["cpus"] = cpus_of(workers_);
+    for (std::size_t i = 1; i < parts_.size(); ++i) {
+      evidence["workloads"][spec_.streams[i].first] =
+          parts_[i].stream->evidence(parts_[i].of(workers_));
+    }
+    evidence["sample_ns"] = window_s() * 1e9;
+    evidence.update(counters);
+  }
+
+ private:
+  double window_s() const { return window_seconds(spec_.sampling); }
+
+  Row take(bool write_allocate) {
+    Row row = window_row(*team_, workers_, window_s());
+    double total = 0;
+    for (const StreamPart& part : parts_) {
+      const double units = units_in_window(part.of(workers_));
+      const double bandwidth = units * part.stream->bytes_per_unit() / window_s();
+      row.values.push_back(bandwidth);
+      total += bandwidth;
+      if (write_allocate && &part == &parts_.front()) {
+        row.values.push_back(bandwidth * part.stream->bus_bytes_per_byte());
+      }
+    }
+    if (parts_.size() > 1) row.values.push_back(total);
+    return row;
+  }
+
+  Moved moved() const {
     Moved sum{};
-    for (const Part& part : parts) {
+    for (const StreamPart& part : parts_) {
       double accesses = 0;
-      for (const Worker& worker : part.of(workers)) accesses += static_cast<double>(worker.done);
-      sum.program_bytes += accesses * part.stream.bytes_per_unit();
-      sum.bus_bytes += accesses * part.stream.bytes_per_unit() * part.stream.bus_bytes_per_byte();
+      for (const Worker& worker : part.of(workers_)) accesses += static_cast<double>(worker.done);
+      const double bytes = accesses * part.stream->bytes_per_unit();
+      sum.program_bytes += bytes;
+      sum.bus_bytes += bytes * part.stream->bus_bytes_per_byte();
     }
     return sum;
-  };
-  DisturbanceWatch watch(cpus);
-  const auto sample = [&] {
-    work_for(team, workers, window_s);
-    watch.note(most_lost(workers));
-    for (Part& part : parts) {
-      double units = 0;
-      for (const Worker& worker : part.of(workers)) units += worker.units_in_window;
-      part.rates.push_back(units * part.stream.bytes_per_unit() / window_s);
-    }
-    return parts.front().rates.back();
-  };
-  const TrafficCheck traffic(moved());
-  Outcome outcome{
-      .metric = "bandwidth",
-      .unit = "B/s",
-      .sampled = take_samples(spec.sampling, sample, real_surroundings(progress, &watch)),
-      .figures = {},
-      .evidence = {}};
-  const nlohmann::ordered_json counted = traffic.counted(moved());
-  if (outcome.sampled.samples.empty()) return outcome;
-  for (Part& part : parts) {
-    part.rates.erase(part.rates.begin(), part.rates.begin() + outcome.sampled.warm_up);
   }
-  add_figures(outcome, parts);
-  outcome.evidence = parts.front().stream.evidence(parts.front().of(workers));
-  std::vector<int> seen;
-  for (const Worker& worker : workers) seen.push_back(worker.last_cpu);
-  outcome.evidence["cpus"] = seen;
-  if (parts.size() > 1) {
-    outcome.evidence["workloads"] = nlohmann::ordered_json::object();
-    for (const Part& part : parts) {
-      if (&part == &parts.front()) continue;
-      outcome.evidence["workloads"][part.name] = part.stream.evidence(part.of(workers));
-    }
-  }
-  outcome.evidence["sample_ns"] = window_s * 1e9;
-  if (!counted.empty()) outcome.evidence["counters"] = counted;
-  add_sampling_evidence(outcome.evidence, outcome.sampled, watch);
-  return outcome;
-}
+
+  StreamsSpec spec_;
+  std::deque<Stream> streams_;  // Workers and parts point to them.
+  std::vector<StreamPart> parts_;
+  std::vector<Worker> workers_;
+  std::vector<int> cpus_;  // Of all streams, in their order.
+  Team* team_ = nullptr;
+  bool sized_ = false;
+  std::optional<TrafficCheck> traffic_;
+};
 
 bool is_name(std::string_view name) {
-  constexpr std::size_t kLongest = 24;
-  return !name.empty() && name.size() <= kLongest && std::ranges::all_of(name, [](char c) {
+  constexpr std::size_t kMaxLength = 24;
+  return !name.empty() && name.size() <= kMaxLength && std::ranges::all_of(name, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
            c == '-';
   });
@@ -144,8 +127,8 @@ bool is_name(std::string_view name) {
 
 }  // namespace
 
-Job parse_streams(ObjectReader& measurement) {
-  constexpr std::size_t kMostBeside = 15;
+MakeState parse_streams(ObjectReader& measurement) {
+  constexpr std::size_t kMaxBeside = 15;
   StreamsSpec spec{};
   spec.sampling = read_sampling(measurement);
   spec.streams.emplace_back("main", read_stream(measurement));
@@ -153,7 +136,7 @@ Job parse_streams(ObjectReader& measurement) {
     throw measurement.error("beside", "is not an array");
   }
   if (measurement.has("beside") && !measurement.any("beside").empty()) {
-    for (const auto& value : measurement.array("beside", kMostBeside)) {
+    for (const auto& value : measurement.array("beside", kMaxBeside)) {
       ObjectReader stream(
           value, fmt::format("{}.beside[{}]", measurement.where(), spec.streams.size() - 1));
       const std::string name = stream.text("name");
@@ -178,9 +161,7 @@ Job parse_streams(ObjectReader& measurement) {
       }
     }
   }
-  return [spec](Workspace& workspace, const Progress& progress) {
-    return measure(spec, workspace, progress);
-  };
+  return [spec] { return std::make_unique<Streams>(spec); };
 }
 
 }  // namespace tierscope

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string>
 
-#include "benches/evidence.h"
+#include "kinds/evidence.h"
 
 namespace tierscope {
 namespace {
@@ -160,9 +160,10 @@ TEST(TrafficCheck, SaysWhatWasCountedBesideWhatMovedMeanwhile) {
   const TrafficCounters counters(tree.root());
   const TrafficCheck check({.program_bytes = 100, .bus_bytes = 200}, counters);
   tree.domain("", "mon_L3_00", "4000", "Unavailable");
-  const nlohmann::ordered_json counted = check.counted({.program_bytes = 2100, .bus_bytes = 3200});
-  EXPECT_EQ(counted.dump(), R"([{"source":"resctrl: mbm_total_bytes","bytes":3000.0,)"
-                            R"("program_bytes":2000.0,"bus_bytes":3000.0}])");
+  nlohmann::ordered_json evidence;
+  check.report({.program_bytes = 2100, .bus_bytes = 3200}, evidence);
+  EXPECT_EQ(evidence["counters"].dump(), R"([{"source":"resctrl: mbm_total_bytes","bytes":3000.0,)"
+                                         R"("program_bytes":2000.0,"bus_bytes":3000.0}])");
 }
 
 TEST(TrafficCounters, SayWhatToDoWhereThereAreNone) {

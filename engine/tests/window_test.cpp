@@ -1,5 +1,5 @@
 // Windows of work: what counts, and how often the clock is read.
-#include "benches/window.h"
+#include "threads/window.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,254 @@
+// The CPU kinds on this machine's memory, with disturbances in chosen rows: whatever a row's
+// figures are, they are all of the same window.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "errors.h"
+#include "harness/leases.h"
+#include "harness/plan.h"
+#include "harness/visit.h"
+#include "memory/system_memory.h"
+#include "sampling/clock.h"
+#include "threads/affinity.h"
+
+namespace tierscope {
+namespace {
+
+using nlohmann::json;
+
+const json kNodeZero = json::parse(R"({"policy": "bind", "nodes": [{"node": 0}]})");
+constexpr double kRow = 0.002;
+
+json measurement(const std::string& kind, const json& more) {
+  json made = {{"id", "a"},          {"kind", kind},           {"initiator", "node:0"},
+               {"target", "node:0"}, {"placement", kNodeZero}, {"sampling", {{"sample_s", kRow}}}};
+  made.update(more);
+  return made;
+}
+
+json load(int writes) {
+  return {{"initiator", "node:0"},
+          {"target", "node:0"},
+          {"cpus", {allowed_cpus().back()}},
+          {"placement", kNodeZero},
+          {"pattern", {{"writes", writes}, {"size", 1 << 20}, {"pages", "base"}}}};
+}
+
+using Columns = std::map<std::string, std::vector<double>>;  // "metric part".
+
+// A measurement and its visits; the hypervisor takes time in every third row.
+class Visited {
+ public:
+  explicit Visited(const json& spec)
+      : state_(parse_plan({{"version", 2}, {"measurements", json::array({spec})}}).front().make()) {
+  }
+
+  Visit visit(double seconds = 10 * kRow, bool fresh = false) {
+    leases_.begin_visit(fresh);
+    int rows = 0;
+    const Surroundings surroundings{
+        .now = now_seconds,
+        .interrupted = [] { return false; },
+        .stolen_seconds = [&rows](std::span<const int>) { return rows++ / 3 * 0.01; }};
+    return tierscope::visit(*state_, leases_, seconds, surroundings,
+                            [](double, std::size_t, double) {});
+  }
+
+  // The region of the last visit, for another holder.
+  Lease lease(const RegionKey& key) {
+    leases_.begin_visit(false);
+    return leases_.regions(std::vector{key}, leases_.team(std::vector<int>{allowed_cpus().front()}))
+        .front();
+  }
+
+ private:
+  std::unique_ptr<State> state_;
+  Leases leases_;
+};
+
+Columns columns(const SeriesRows& series) {
+  Columns found;
+  for (std::size_t i = 0; i < series.columns.size(); ++i) {
+    for (const Row& row : series.rows) {
+      found[series.columns[i].metric + series.columns[i].part].push_back(row.values.at(i));
+    }
+  }
+  return found;
+}
+
+// Every third row was disturbed, whatever else happened on this machine meanwhile.
+void expect_every_third_disturbed(const SeriesRows& series) {
+  ASSERT_TRUE(series.disturbed.has_value());
+  for (std::size_t row = 2; row < series.rows.size(); row += 3) {
+    EXPECT_NE(std::ranges::find(*series.disturbed, row), series.disturbed->end()) << row;
+  }
+}
+
+json bandwidth(const std::string& operation, const json& pattern = json::object()) {
+  json made = measurement(
+      "bandwidth", {{"cpus", {allowed_cpus().front()}},
+                    {"pattern", {{"operation", operation}, {"size", 1 << 20}, {"pages", "base"}}}});
+  if (allowed_cpus().size() > 1) made["cpus"].push_back(allowed_cpus().back());
+  made["pattern"].update(pattern);
+  return made;
+}
+
+TEST(BandwidthKind, ThreadsRatesAddUpToTheTotalInEveryRow) {
+  Visited read(bandwidth("read"));
+  const SeriesRows series = read.visit().series.at(0);
+  expect_every_third_disturbed(series);
+  const Columns rows = columns(series);
+  for (std::size_t row = 0; row < series.rows.size(); ++row) {
+    double sum = 0;
+    for (std::size_t thread = 0; thread + 1 < rows.size(); ++thread) {
+      sum += rows.at("thread_bandwidth" + std::to_string(thread))[row];
+    }
+    EXPECT_NEAR(sum, rows.at("bandwidth")[row], 1e-6 * sum);
+  }
+}
+
+TEST(BandwidthKind, WriteAllocateIsTwiceTheBandwidthOfOrdinaryWritesInEveryRow) {
+  Visited write(bandwidth("write", {{"size", 1 << 30}, {"pages", "thp"}}));
+  Visit visited;
+  try {
+    visited = write.visit();
+  } catch (const Unavailable& error) {
+    GTEST_SKIP() << error.what();
+  }
+  const Columns rows = columns(visited.series.at(0));
+  const auto total = rows.find("bandwidth_with_write_allocate");
+  if (total == rows.end()) GTEST_SKIP() << "caches of a gigabyte";
+  for (std::size_t row = 0; row < total->second.size(); ++row) {
+    EXPECT_DOUBLE_EQ(total->second[row], 2 * rows.at("bandwidth")[row]);
+  }
+}
+
+// Read-modify-write's verification counts every update since the array was filled.
+TEST(BandwidthKind, LaterVisitsGoOnWithTheSameData) {
+  Visited rmw(bandwidth("rmw"));
+  for (int visit = 0; visit < 3; ++visit) EXPECT_NO_THROW(rmw.visit()) << visit;
+  EXPECT_NO_THROW(rmw.visit(10 * kRow, true));
+}
+
+TEST(BandwidthKind, DataThatAnotherHolderOverwroteIsFilledAgain) {
+  Visited rmw(bandwidth("rmw"));
+  rmw.visit();
+  const Lease other = rmw.lease({1 << 20, Pages::kBase, {Policy::kBind, {{0}}}});
+  EXPECT_FALSE(other.is_new);
+  std::fill_n(other.region->data(), other.region->size(), std::byte{7});
+  EXPECT_NO_THROW(rmw.visit());
+}
+
+TEST(BandwidthKind, AWrongElementFailsTheVisit) {
+  Visited rmw(bandwidth("rmw"));
+  rmw.visit();
+  const Lease other = rmw.lease({1 << 20, Pages::kBase, {Policy::kBind, {{0}}}});
+  *reinterpret_cast<double*>(other.region->data()) += 3;
+  *other.contents = other.found;  // As if nobody had written.
+  try {
+    rmw.visit();
+    FAIL() << "the wrong element was not seen";
+  } catch (const Failure& failure) {
+    EXPECT_EQ(failure.cause(), Cause::kVerification);
+  }
+}
+
+TEST(LatencyKind, GoesOnWhereTheLastVisitStopped) {
+  Visited latency(measurement("latency", {{"cpu", allowed_cpus().front()},
+                                          {"pattern", {{"size", 1 << 26}, {"pages", "base"}}}}));
+  const auto walked = [](const Visit& visit) {
+    return visit.evidence["walked_bytes"].get<std::uint64_t>();
+  };
+  const Visit first = latency.visit();
+  expect_every_third_disturbed(first.series.at(0));
+  const Visit second = latency.visit();
+  EXPECT_GT(walked(second), walked(first));
+  EXPECT_LT(walked(latency.visit(kRow, true)), walked(second)) << "new pages begin anew";
+}
+
+TEST(LoadedLatencyKind, HasDisturbedWindowsOfLatencyAndLoadTogether) {
+  if (allowed_cpus().size() < 2) GTEST_SKIP() << "one CPU";
+  Visited loaded(measurement("loaded-latency", {{"cpu", allowed_cpus().front()},
+                                                {"pattern", {{"size", 1 << 20}, {"pages", "base"}}},
+                                                {"load", load(50)}}));
+  const Visit visited = loaded.visit();
+  ASSERT_EQ(visited.series.size(), 2U);
+  const SeriesRows& windows = visited.series[0];
+  expect_every_third_disturbed(windows);
+  EXPECT_EQ(windows.columns[0].metric, "latency");
+  EXPECT_EQ(windows.columns[1].metric, "bandwidth");
+  for (const Row& row : windows.rows) EXPECT_EQ(row.values.size(), windows.columns.size());
+  const SeriesRows& timed = visited.series[1];
+  EXPECT_EQ(timed.columns[0].metric, "latency_p50");
+  EXPECT_GE(timed.rows.size() - timed.disturbed->size(), timed.rows.size() < 40 ? 20U : 0U);
+  EXPECT_TRUE(visited.evidence["workloads"].contains("load"));
+}
+
+TEST(LoadedLatencyKind, AnIdleLoadHasNoRate) {
+  if (allowed_cpus().size() < 2) GTEST_SKIP() << "one CPU";
+  json idle = load(50);
+  idle["idle"] = true;
+  Visited loaded(measurement("loaded-latency", {{"cpu", allowed_cpus().front()},
+                                                {"pattern", {{"size", 1 << 20}, {"pages", "base"}}},
+                                                {"load", idle}}));
+  const Visit visited = loaded.visit();
+  EXPECT_EQ(columns(visited.series[0]).size(), 1U);
+  EXPECT_FALSE(visited.evidence.contains("workloads"));
+}
+
+TEST(StreamsKind, TotalIsTheSumOfAllStreamsInEveryRow) {
+  if (allowed_cpus().size() < 2) GTEST_SKIP() << "one CPU";
+  json other = load(100);
+  other["name"] = "writer";
+  Visited streams(measurement("streams", {{"cpus", {allowed_cpus().front()}},
+                                          {"pattern", {{"size", 1 << 20}, {"pages", "base"}}},
+                                          {"beside", json::array({other})}}));
+  const SeriesRows series = streams.visit().series.at(0);
+  expect_every_third_disturbed(series);
+  const Columns rows = columns(series);
+  for (std::size_t row = 0; row < series.rows.size(); ++row) {
+    EXPECT_DOUBLE_EQ(rows.at("total_bandwidth")[row],
+                     rows.at("bandwidth")[row] + rows.at("bandwidthwriter")[row]);
+  }
+  EXPECT_NO_THROW(streams.visit());
+}
+
+TEST(AtomicsKind, EachRowHasItsOwnTriesAndTimeForAnUpdate) {
+  Visited atomics(measurement(
+      "atomics",
+      {{"cpus", {allowed_cpus().front()}},
+       {"pattern", {{"operation", "compare-and-swap"}, {"size", 4096}, {"pages", "base"}}}}));
+  const SeriesRows series = atomics.visit().series.at(0);
+  expect_every_third_disturbed(series);
+  const Columns rows = columns(series);
+  for (std::size_t row = 0; row < series.rows.size(); ++row) {
+    EXPECT_DOUBLE_EQ(rows.at("time_per_update")[row], 1e9 / rows.at("updates")[row]);
+    EXPECT_DOUBLE_EQ(rows.at("tries_per_update")[row], 1) << "nobody else updates";
+  }
+  EXPECT_NO_THROW(atomics.visit());
+}
+
+TEST(MappingKind, PhasesAddUpToTheWholeInEveryRow) {
+  constexpr double kPages = 256;
+  Visited mapping(measurement(
+      "mapping", {{"cpu", allowed_cpus().front()},
+                  {"pattern", {{"size", base_page_bytes() * 256}, {"pages", "base"}}}}));
+  const SeriesRows series = mapping.visit().series.at(0);
+  expect_every_third_disturbed(series);
+  const Columns rows = columns(series);
+  for (std::size_t row = 0; row < series.rows.size(); ++row) {
+    const double whole = rows.at("time_per_page")[row];
+    const double phases = rows.at("map")[row] / kPages + rows.at("populate_per_page")[row] +
+                          rows.at("unmap_per_page")[row];
+    EXPECT_NEAR(phases, whole, 1e-9 * whole);
+  }
+}
+
+}  // namespace
+}  // namespace tierscope

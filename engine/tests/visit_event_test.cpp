@@ -1,0 +1,61 @@
+#include "harness/visit_event.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace tierscope {
+namespace {
+
+using nlohmann::json;
+
+Visit two_rows() {
+  SeriesRows series{
+      .name = "windows",
+      .columns = {{.metric = "bandwidth", .part = ""}, {.metric = "thread_bandwidth", .part = "0"}},
+      .rows = {},
+      .disturbed = {}};
+  series.rows.push_back(
+      {.start_s = 5000.25, .duration_s = 0.01, .values = {12345678901.5, 12345678901.5}});
+  series.rows.push_back({.start_s = 5000.5, .duration_s = 0.01, .values = {NAN, 0.5}});
+  return {.seconds = 0.26,
+          .interrupted = false,
+          .series = {series},
+          .evidence = {{"verified", "\xff"}}};
+}
+
+json parsed(const Visit& visit) { return json::parse(visit_event("a", true, visit)); }
+
+TEST(VisitEvent, HoldsRowsColumnByColumnFromACommonZero) {
+  const json event = parsed(two_rows());
+  EXPECT_EQ(event["event"], "visit");
+  EXPECT_EQ(event["id"], "a");
+  EXPECT_EQ(event["seconds"], 0.26);
+  EXPECT_EQ(event["fresh"], true);
+  EXPECT_EQ(event["interrupted"], false);
+  const json& series = event["series"][0];
+  EXPECT_EQ(series["starts"], json::array({0, 0.25}));
+  EXPECT_EQ(series["durations"], json::array({0.01, 0.01}));
+  EXPECT_EQ(series["columns"][0]["metric"], "bandwidth");
+  EXPECT_EQ(series["columns"][1]["part"], "0");
+}
+
+TEST(VisitEvent, WritesAbsentValuesAsNullAndPartsWithSixDigits) {
+  const json columns = parsed(two_rows())["series"][0]["columns"];
+  EXPECT_EQ(columns[0]["values"][0], 12345678900.0);  // Ten digits.
+  EXPECT_TRUE(columns[0]["values"][1].is_null());
+  EXPECT_EQ(columns[1]["values"][0], 1.23457e10);
+}
+
+TEST(VisitEvent, LeavesDisturbedOutWhereNobodyLooked) {
+  Visit visit = two_rows();
+  EXPECT_FALSE(parsed(visit)["series"][0].contains("disturbed"));
+  visit.series[0].disturbed = {1};
+  EXPECT_EQ(parsed(visit)["series"][0]["disturbed"], json::array({1}));
+  visit.series[0].disturbed = std::vector<std::size_t>{};
+  EXPECT_EQ(parsed(visit)["series"][0]["disturbed"], json::array());
+}
+
+}  // namespace
+}  // namespace tierscope
