@@ -95,7 +95,7 @@ def test_only_small_copies_inside_a_gpu_may_stay_in_the_l2(size, cached):
 )
 def test_starting_a_copy_is_blamed_for_small_ones_below_their_limit(size, efficiency, said):
     text = why(machine(gpus=1), efficiency=efficiency, from_="node:0", to="gpu:0", size=size)
-    assert ("starting a copy takes" in text) == said
+    assert ("starting the copy takes" in text) == said
 
 
 def test_copies_without_a_plan_of_this_version_are_left_unexplained():

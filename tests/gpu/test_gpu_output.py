@@ -47,7 +47,7 @@ def test_small_copies_show_what_a_call_takes_beside_a_copy():
         show_run, run.model_copy(update={"measurements": measurements}), Path("run"), VIEWS
     )
     assert re.search(r"4 B .* 8\.2 µs", text)
-    assert "a call: one copy and the wait for it" in text
+    assert "a call: one copy and the" in text
 
 
 def first(topology, **given):

@@ -15,8 +15,6 @@ SUM = "sum of "
 """Begins the property ``transfers`` where the figure is that of several transfers together."""
 BOTH_WAYS = "both ways summed"
 """The property ``way`` where the figure is that of both directions together."""
-BY_A_WRITE = "by a write"
-"""The property ``issued`` where the source GPU writes; where the destination reads, it differs."""
 
 
 def endpoint_of(place: MemoryPlace) -> str:
@@ -67,7 +65,7 @@ def properties(transfers: Sequence[Transfer]) -> dict[str, Any]:
     elif others:
         found["transfers"] = f"beside {_names(others)}"
     elif between_gpus(first):
-        found["issued"] = "by a read" if reads(first) else BY_A_WRITE
+        found["issued"] = "by a read" if reads(first) else "by a write"
     return found
 
 

@@ -22,9 +22,9 @@ def states_of(measurement: Measurement) -> list[GpuState]:
 
 
 def throttled(measurement: Measurement) -> str:
-    """Say what held a GPU's clocks down while it was measured; empty where nothing did."""
+    """Say what throttled a GPU's clocks while it was measured; empty where nothing did."""
     reasons = {reason for state in states_of(measurement) for reason in state.throttle or []}
-    return f"the GPU's clocks were held down: {', '.join(sorted(reasons))}" if reasons else ""
+    return f"the GPU's clocks were throttled: {', '.join(sorted(reasons))}" if reasons else ""
 
 
 def show_notes(console: Console, measured: list[Measurement]) -> None:
@@ -32,10 +32,8 @@ def show_notes(console: Console, measured: list[Measurement]) -> None:
     for line in warnings(measured):
         note(console, line)
     verified = sum(bool(entry.evidence and entry.evidence.verified) for entry in measured)
-    note(
-        console,
-        f"data verified on the GPU in {verified} of {len(measured)}; {_links(measured)}",
-    )
+    count = f"{verified} of {len(measured)} measurements"
+    note(console, f"data verified on the GPU in {count}; {_links(measured)}")
     show_traces(console, measured)
 
 

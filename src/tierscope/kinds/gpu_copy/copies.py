@@ -36,6 +36,12 @@ class Copy:
         )
 
     @property
+    def source_writes(self) -> bool:
+        """Whether, between two GPUs, the source issues the copy."""
+        one = self.transfers[0] if self.transfers else None
+        return one is not None and between_gpus(one) and not reads(one)
+
+    @property
     def size(self) -> int:
         """Bytes of one copy."""
         return int(self.entry.pattern["size"])

@@ -109,8 +109,8 @@ def _by_shape(copy: Copy) -> str:
     entry, transfers = copy.entry, copy.transfers
     if entry.evidence and entry.evidence.in_turn:
         return (
-            f"{len(transfers)} transfers were queued at once, but served in turn: the figure is "
-            "until all had their bytes"
+            f"{len(transfers)} transfers were queued at once but served in turn: the rate covers "
+            "the time until all had finished"
         )
     if len(transfers) > 1 and len(copy.counted) < len(transfers):
         return "the other transfers contend for the same links until the end; only this one counts"
@@ -135,8 +135,8 @@ def _of_several(copy: Copy) -> str:
         ]
         if len(said) == len(transfers):
             return (
-                f"{' and '.join(said)} GB/s at once: the acknowledgements and read requests of "
-                "each direction go in the other"
+                f"{' and '.join(said)} GB/s at once: each direction also carries the other's "
+                "acknowledgements and read requests"
             )
     return f"{len(transfers)} transfers at once, under contention until the end"
 
@@ -144,11 +144,11 @@ def _of_several(copy: Copy) -> str:
 def _of_one(entry: Measurement, size: int, one: Transfer) -> str:
     efficiency = entry.efficiency or 0.0
     if size <= _SMALL and 0.0 < efficiency < 0.95 * _GOOD:
-        return f"starting a copy takes a large share of the time of {size_text(size)}"
+        return f"for {size_text(size)}, starting the copy takes a large share of the time"
     if one.engine != "ce":
         return "moved by a kernel's loads and stores: smaller packets than a copy engine's"
     if efficiency >= _GOOD:
-        return "as much as the link gives: the rest is packet headers and flow control"
+        return "near the link's maximum: packet headers and flow control take the rest"
     if entry.limit is not None:
         return f"below what the smallest link, {entry.limit.link}, should give"
     return ""

@@ -10,7 +10,7 @@ from tierscope.analysis.half_size import half_size
 from tierscope.kinds.gpu_copy.copies import Copy, copies_of, describe, memory_of, rows
 from tierscope.kinds.gpu_copy.explain import explain
 from tierscope.model.run import Measurement, Run
-from tierscope.model.transfers import BOTH_WAYS, BY_A_WRITE
+from tierscope.model.transfers import BOTH_WAYS, between_gpus
 from tierscope.report import figures
 from tierscope.report.gpu_evidence import show_notes
 from tierscope.report.style import new_table, note, title
@@ -61,8 +61,8 @@ def _show_list(console: Console, copies: list[Copy], run: Run) -> None:
     if with_calls:
         note(
             console,
-            "a copy: many queued back to back, by the GPU's clock; a call: one copy and the wait "
-            "for it, by the host's",
+            "a copy: one of many queued back to back, timed by the GPU; a call: one copy and the "
+            "wait for it, timed by the host",
         )
 
 
@@ -83,10 +83,9 @@ def _show_matrices(console: Console, copies: list[Copy]) -> list[Copy]:
     for copy in copies:
         pattern = copy.entry.pattern
         if "transfers" not in pattern:
-            keys = ("engine", "way", "issued", "size", "row_bytes", "pitch", "streams")
-            values = {key: pattern.get(key) for key in keys}
-            values["issued"] = values["issued"] == BY_A_WRITE
-            groups.setdefault(tuple(values.values()), []).append(copy)
+            keys = ("engine", "way", "size", "row_bytes", "pitch", "streams")
+            same = (copy.source_writes, *(pattern.get(key) for key in keys))
+            groups.setdefault(same, []).append(copy)
     shown: set[str] = set()
     for members in groups.values():
         cells = {(copy.entry.initiator, copy.entry.target): copy for copy in members}
@@ -126,21 +125,25 @@ def _show_matrix(
 def _heading(copies: Sequence[Copy]) -> str:
     first = copies[0]
     pattern: Mapping[str, Any] = first.entry.pattern
-    side = "writes" if pattern.get("issued") == BY_A_WRITE else "reads"
     way = "one direction"
     if "way" in pattern:
         both = pattern["way"] == BOTH_WAYS
         way = "both directions at once, their sum" if both else "one direction, the other one busy"
+    issued = []
+    if any(between_gpus(copy.transfers[0]) for copy in copies if copy.transfers):
+        side = "the source writes" if first.source_writes else "the destination reads"
+        issued = [f"between GPUs {side}"]
     # Copies between GPUs stand among those with the host, and have no host memory to name.
     memory = dict.fromkeys(kind for copy in copies for kind in memory_of(copy))
-    more = [
+    parts = [
+        f"engine {pattern.get('engine', '')}",
+        *issued,
+        way,
         figures.size_text(first.size),
         *rows(first),
         *(f"host memory {kind}" for kind in memory),
     ]
-    return (
-        f"engine {pattern.get('engine', '')}, the GPU that works {side}, {way}, {', '.join(more)}"
-    )
+    return ", ".join(parts)
 
 
 def _show_half_sizes(console: Console, copies: list[Copy]) -> None:

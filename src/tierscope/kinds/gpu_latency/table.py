@@ -12,7 +12,7 @@ _PERCENTILES = ("sm_latency_p5", "sm_latency_p50", "sm_latency_p95")
 
 def show_table(console: Console, measured: list[Measurement], _run: Run) -> None:
     """Print the latencies of dependent loads from GPUs."""
-    title(console, "GPU latency, ns a load")
+    title(console, "GPU latency, ns per load")
     table = new_table()
     table.add_column("from")
     table.add_column("to")

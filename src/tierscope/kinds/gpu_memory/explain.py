@@ -16,10 +16,10 @@ def explain(measurement: Measurement, topology: Topology | None) -> str:
     if measurement.fits_caches:
         return "arrays this small may come out of the L2, whose rate is not known"
     if measurement.pattern.get("operation") == "random":
-        return "random accesses: each opens a row of its own"
+        return "random accesses: each opens its own DRAM row"
     if measurement.limit is None and topology is not None:
         path = MachinePaths(topology).path(measurement.target, measurement.target)
         return f"no limit is known: {path.note}"
     if (measurement.efficiency or 0.0) >= _GOOD:
-        return "as much as its memory gives: the rest goes into refresh and bus turnarounds"
+        return "near the memory's maximum: refresh and bus turnarounds take the rest"
     return ""
