@@ -9,9 +9,9 @@
 
 #include "access/array_data.h"
 #include "access/kernel.h"
+#include "harness/kind.h"
 #include "harness/leases.h"
 #include "kinds/evidence.h"
-#include "kinds/kinds.h"
 #include "kinds/window_row.h"
 #include "memory/placement.h"
 #include "memory/system_memory.h"

@@ -7,8 +7,8 @@
 #include <set>
 #include <utility>
 
+#include "harness/kind.h"
 #include "kinds/evidence.h"
-#include "kinds/kinds.h"
 #include "kinds/stream.h"
 #include "kinds/window_row.h"
 #include "protocol/plan_parts.h"

@@ -8,12 +8,17 @@
 #include <string>
 #include <vector>
 
+#include "harness/kind.h"
 #include "harness/leases.h"
 #include "harness/visit.h"
-#include "kinds/kinds.h"
 #include "protocol/object_reader.h"
 
 namespace tierscope {
+
+// In engine/kinds/gpu_*.cpp.
+MakeState parse_gpu_copy(ObjectReader& measurement);
+MakeState parse_gpu_memory(ObjectReader& measurement);
+MakeState parse_gpu_latency(ObjectReader& measurement);
 
 inline nlohmann::json host_memory(const std::string& memory = "pinned") {
   return {{"where", "host"},
