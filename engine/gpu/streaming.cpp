@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
+#include <memory>
 #include <set>
 #include <utility>
 
@@ -76,19 +76,21 @@ class Streaming final : public GpuStreaming {
   StreamArrays arrays_{};
   int blocks_ = 1;
   int passes_ = 1;
-  std::optional<std::string> grid_;  // What to say of the grids that were tried.
+  std::string grid_;  // What to say of the grids that were tried; empty before they were.
   // Of this visit.
-  std::optional<Observation> observation_;
+  std::unique_ptr<Observation> observation_;
   std::vector<Buffer*> buffers_;
   std::uint64_t passes_done_ = 0;
   unsigned long long expected_sum_ = 0;  // Of all reads so far.
 };
 
 void Streaming::begin(Team& team, bool fresh) {
-  observation_.emplace(fmt::format("gpu:{} memory {} bytes", spec_.gpu, spec_.size),
-                       std::vector<int>{spec_.gpu}, spec_.gpu, spec_.common);
+  observation_.reset();  // Of a visit that memory did not allow: its end would undo what follows.
+  observation_ =
+      std::make_unique<Observation>(fmt::format("gpu:{} memory {} bytes", spec_.gpu, spec_.size),
+                                    std::vector<int>{spec_.gpu}, spec_.gpu, spec_.common);
   take_arrays(team, fresh);
-  if (!grid_) {
+  if (grid_.empty()) {
     fill();
     grid_ = tune(std::max(spec_.common.sample_s, shortest_sample()));
   }
@@ -224,7 +226,7 @@ void Streaming::end(nlohmann::ordered_json& evidence) {
   evidence["verified"] = verify();
   evidence["region_bytes"] = buffers_.size() * spec_.size;
   evidence["clock"] = kEventClock;
-  observation_->report(evidence, {*grid_});
+  observation_->report(evidence, {grid_});
   observation_.reset();
 }
 
