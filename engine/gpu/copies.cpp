@@ -97,7 +97,7 @@ class Copies final : public GpuCopies {
     verifier_ = std::make_unique<Verifier>(spec_, buffers_);
     verifier_->fill_sources();
     if (!tuned_) {
-      grid_ = tune(*run_, std::max(spec_.common.sample_s, shortest_sample()));
+      grid_blocks_ = tune(*run_, std::max(spec_.common.sample_s, shortest_sample()));
       tuned_ = true;
     }
     verifier_->poison_destinations();  // What was there already proves nothing of the samples.
@@ -139,7 +139,7 @@ class Copies final : public GpuCopies {
     if (run_->in_turn) evidence["in_turn"] = true;
     const auto fused = fused_transfers(*run_);
     if (!fused.empty()) evidence["fused"] = fused;
-    if (grid_) notes.push_back(*grid_);
+    if (grid_blocks_) evidence["grid_blocks"] = *grid_blocks_;
     observation_->report(evidence, std::move(notes));
     verifier_.reset();
     observation_.reset();
@@ -150,7 +150,7 @@ class Copies final : public GpuCopies {
   std::unique_ptr<Gate> gate_;
   std::unique_ptr<CopyRun> run_;
   bool tuned_ = false;
-  std::optional<std::string> grid_;  // What to say of the grids that were tried.
+  std::optional<int> grid_blocks_;  // Of kernels: the fastest of the grids that were tried.
   // Of this visit.
   std::unique_ptr<Observation> observation_;
   std::vector<Buffer*> buffers_;
