@@ -87,4 +87,4 @@ def _looks(sampling: Sampling) -> list[float]:
     """Return the seconds after which to look, none before enough rows can be there."""
     earliest = (MIN_ROWS + _WARM_UP_ROWS) * sampling.sample_s
     looks = {max(share * sampling.budget_s, earliest) for share in _LOOKS[:-1]}
-    return sorted(look for look in looks if look < sampling.budget_s) + [sampling.budget_s]
+    return [*sorted(look for look in looks if look < sampling.budget_s), sampling.budget_s]
