@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tierscope.analysis.knee import SHARE, knee
+from tierscope.analysis.knee import SHARE, knee_of
 from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
 from tierscope.report.evidence import evidence_line, warnings
@@ -44,7 +44,11 @@ def show_table(console: Console, measured: list[Measurement], _run: Run) -> None
             "on bus: includes the lines that ordinary stores fetch before they write them",
         )
     if any(grid.column.key == "threads" and len(grid.columns) > 1 for grid in grids):
-        note(console, f"knee: the fewest threads that reach {SHARE:.0%} of the best")
+        note(
+            console,
+            f"knee: the fewest threads that reach {SHARE:.0%} of the best; 4–8: where intervals "
+            "overlap, one of these",
+        )
 
 
 def _groups(measured: list[Measurement]) -> list[list[Measurement]]:
@@ -150,11 +154,6 @@ class _Extra:
     """Of the row's best, all of the row, and the unit's factor."""
 
 
-def _knee(cells: list[Measurement]) -> str:
-    found = knee({int(cell.pattern["threads"]): cell.estimate or 0.0 for cell in cells})
-    return f"{found} thr."
-
-
 def _bus(cell: Measurement) -> float | None:
     """Return bytes/s with the lines that stores fetch first, where hardware does that."""
     return figures.figure_of(cell, "bandwidth_with_write_allocate")
@@ -179,7 +178,7 @@ _EXTRAS = (
     _Extra(
         "knee",
         lambda grid: grid.column == _THREADS and len(grid.columns) > 1,
-        lambda _best, row, _factor: _knee(row),
+        lambda _best, row, _factor: str(knee_of(row)),
     ),
     _Extra(
         "of limit",
