@@ -129,12 +129,10 @@ def _after(console: Console, grid: Grid, with_intervals: bool) -> None:
             f"95% intervals: half of the figures within ±{100 * widths[len(widths) // 2]:.2g}%, "
             f"all within ±{100 * widths[-1]:.2g}%",
         )
-    for text in {
-        f"limit: {m.limit.value / 1e9:.4g} GB/s, {m.limit.link} ({m.limit.formula})"
-        for m in grid.cells.values()
-        if m.limit
-    }:
-        note(console, text)
+    limits = [m.limit for m in grid.cells.values() if m.limit]
+    lines = [f"limit: {one.value / 1e9:.4g} GB/s, {one.link} ({one.formula})" for one in limits]
+    for line in dict.fromkeys(lines):
+        note(console, line)
 
 
 def _cell(cell: Measurement | None, factor: float, with_interval: bool, best: bool) -> Text:
