@@ -92,6 +92,7 @@ lint: $(BUILD)/.installed ## Complain precisely; `make format` mends what can be
 	$(BIN)/mypy testbed/run testbed/*.py
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python tools/check_layout.py
+	$(BIN)/python tools/check_includes.py
 	$(BIN)/clang-format --dry-run --Werror $(shell git ls-files '*.h' '*.cpp' '*.cu' '*.cuh' '*.c')
 	$(BIN)/python $(BIN)/run-clang-tidy.py -clang-tidy-binary $(BIN)/clang-tidy -p $(BUILD)/engine -quiet -j 2 '/engine/(?!tests/).*\.cpp$$' > $(BUILD)/tidy.log 2>&1 || { grep -E 'error|warning|note' $(BUILD)/tidy.log; exit 1; }
 

@@ -60,7 +60,7 @@ class Loop {
       std::optional<Row> row = take_row(series);
       if (!row) return false;
       const bool disturbed = watch.disturbed(*row, steal);
-      if (disturbed) taken.disturbed->push_back(taken.rows.size());
+      if (disturbed && taken.disturbed) taken.disturbed->push_back(taken.rows.size());
       taken.rows.push_back(std::move(*row));
       ++rows_;
       const double now = surroundings_.now();

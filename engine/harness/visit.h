@@ -20,7 +20,8 @@ inline constexpr double kDisturbedShare = 0.01;
 // A series with a fixed number of rows takes disturbed ones again, up to so many rows for each.
 inline constexpr int kMaxRowsForEach = 2;
 
-// Rows of a timed series, however short the visit: the first one of a visit is taken by cold caches.
+// Rows of a timed series, however short the visit: the first one of a visit is taken by cold
+// caches.
 inline constexpr std::size_t kMinRows = 2;
 
 // What the harness asks of its surroundings; tests give it a fake clock.

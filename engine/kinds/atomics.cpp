@@ -10,9 +10,9 @@
 #include <numeric>
 
 #include "errors.h"
+#include "harness/kind.h"
 #include "harness/leases.h"
 #include "kinds/evidence.h"
-#include "kinds/kinds.h"
 #include "kinds/window_row.h"
 #include "protocol/plan_parts.h"
 

@@ -4,14 +4,13 @@
 #include <algorithm>
 #include <deque>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "access/array_data.h"
 #include "access/kernel.h"
+#include "harness/kind.h"
 #include "harness/leases.h"
 #include "kinds/evidence.h"
-#include "kinds/kinds.h"
 #include "kinds/window_row.h"
 #include "memory/placement.h"
 #include "memory/system_memory.h"
@@ -109,7 +108,7 @@ class Bandwidth : public State {
     fill_arrays(arrays);
     if (!sized_) size_chunks(*team_, workers_, window_s());
     sized_ = true;
-    traffic_.emplace(moved());
+    traffic_ = std::make_unique<TrafficCheck>(moved());
   }
 
   std::vector<Series> series() override {
@@ -238,7 +237,7 @@ class Bandwidth : public State {
   std::deque<Share> shares_;  // Workers point into it.
   std::vector<Worker> workers_;
   bool sized_ = false;
-  std::optional<TrafficCheck> traffic_;
+  std::unique_ptr<TrafficCheck> traffic_;
 };
 
 Operation read_operation(ObjectReader& pattern) {

@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 
 #include "gpu/measuring.h"
+#include "harness/kind.h"
 #include "harness/leases.h"
 #include "kinds/gpu_common.h"
-#include "kinds/kinds.h"
 
 namespace tierscope {
 namespace {

@@ -1,8 +1,8 @@
 // Latency of a chain of dependent loads by one thread of a GPU.
 #include "gpu/measuring.h"
+#include "harness/kind.h"
 #include "harness/leases.h"
 #include "kinds/gpu_common.h"
-#include "kinds/kinds.h"
 
 namespace tierscope {
 namespace {

@@ -1,8 +1,8 @@
 // Bandwidth of a GPU's own memory or L2 under loads and stores of its multiprocessors.
 #include "gpu/measuring.h"
+#include "harness/kind.h"
 #include "harness/leases.h"
 #include "kinds/gpu_common.h"
-#include "kinds/kinds.h"
 
 namespace tierscope {
 namespace {

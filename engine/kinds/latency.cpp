@@ -3,11 +3,11 @@
 
 #include <array>
 
+#include "harness/kind.h"
 #include "harness/leases.h"
 #include "interrupt.h"
 #include "kinds/chase_pattern.h"
 #include "kinds/evidence.h"
-#include "kinds/kinds.h"
 #include "kinds/window_row.h"
 #include "protocol/plan_parts.h"
 #include "sampling/clock.h"

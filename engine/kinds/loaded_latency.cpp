@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "access/timed_chase.h"
+#include "harness/kind.h"
 #include "kinds/chase_pattern.h"
 #include "kinds/evidence.h"
-#include "kinds/kinds.h"
 #include "kinds/stream.h"
 #include "kinds/window_row.h"
 #include "protocol/plan_parts.h"

@@ -11,8 +11,8 @@
 #include <cstring>
 
 #include "errors.h"
+#include "harness/kind.h"
 #include "harness/leases.h"
-#include "kinds/kinds.h"
 #include "memory/numa_policy.h"
 #include "memory/read_back.h"
 #include "memory/requirements.h"

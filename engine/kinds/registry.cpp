@@ -1,19 +1,28 @@
-#include "kinds/kinds.h"
+// The kinds of measurement that this build knows, each with the parser in the file of its name.
+#include "harness/kind.h"
+
+// A new kind is one more row. Rows expand to the parser's declaration and to the table's entry.
+#define TIERSCOPE_KINDS(ROW)                  \
+  ROW("bandwidth", parse_bandwidth)           \
+  ROW("latency", parse_latency)               \
+  ROW("loaded-latency", parse_loaded_latency) \
+  ROW("streams", parse_streams)               \
+  ROW("atomics", parse_atomics)               \
+  ROW("mapping", parse_mapping)               \
+  ROW("gpu-copy", parse_gpu_copy)             \
+  ROW("gpu-memory", parse_gpu_memory)         \
+  ROW("gpu-latency", parse_gpu_latency)
 
 namespace tierscope {
 
+#define TIERSCOPE_DECLARE(name, parse) MakeState parse(ObjectReader& measurement);
+TIERSCOPE_KINDS(TIERSCOPE_DECLARE)
+#undef TIERSCOPE_DECLARE
+
 std::span<const Kind> kinds() {
-  static constexpr Kind kKinds[] = {
-      {"bandwidth", parse_bandwidth},
-      {"latency", parse_latency},
-      {"loaded-latency", parse_loaded_latency},
-      {"streams", parse_streams},
-      {"atomics", parse_atomics},
-      {"mapping", parse_mapping},
-      {"gpu-copy", parse_gpu_copy},
-      {"gpu-memory", parse_gpu_memory},
-      {"gpu-latency", parse_gpu_latency},
-  };
+#define TIERSCOPE_ENTRY(name, parse) {name, parse},
+  static constexpr Kind kKinds[] = {TIERSCOPE_KINDS(TIERSCOPE_ENTRY)};
+#undef TIERSCOPE_ENTRY
   return kKinds;
 }
 

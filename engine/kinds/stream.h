@@ -94,7 +94,7 @@ class Stream {
   std::deque<Share> shares_;  // Workers point into it.
 };
 
-// Lets every stream's threads verify what they wrote, all at once. workers[i] is thread i's.
+// One of several concurrent streams, and its place among all workers.
 struct StreamPart {
   Stream* stream;
   std::size_t first;  // Of all workers.
@@ -104,6 +104,9 @@ struct StreamPart {
     return workers.subspan(first, threads);
   }
 };
+
+// The threads of all streams verify what they wrote, concurrently. workers[i] is thread i's. Throws
+// Failure at the first wrong line.
 void verify_streams(Team& team, std::span<const StreamPart> parts, std::span<const Worker> workers);
 
 }  // namespace tierscope

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <deque>
-#include <optional>
+#include <memory>
 #include <set>
 #include <utility>
 
+#include "harness/kind.h"
 #include "kinds/evidence.h"
-#include "kinds/kinds.h"
 #include "kinds/stream.h"
 #include "kinds/window_row.h"
 #include "protocol/plan_parts.h"
@@ -45,7 +45,7 @@ class Streams : public State {
     }
     if (!sized_) size_chunks(*team_, workers_, window_s());
     sized_ = true;
-    traffic_.emplace(moved());
+    traffic_ = std::make_unique<TrafficCheck>(moved());
   }
 
   std::vector<Series> series() override {
@@ -114,7 +114,7 @@ class Streams : public State {
   std::vector<int> cpus_;  // Of all streams, in their order.
   Team* team_ = nullptr;
   bool sized_ = false;
-  std::optional<TrafficCheck> traffic_;
+  std::unique_ptr<TrafficCheck> traffic_;
 };
 
 bool is_name(std::string_view name) {

@@ -18,7 +18,7 @@ using Mapping = std::unique_ptr<std::byte, Unmap>;
 
 // Reserves bytes, a multiple of page_bytes (the size of such a page), aligned to page_bytes, and
 // tells the kernel by which pages to back them. Throws Unavailable where the address space or the
-// hugetlb reservation cannot be had, Failure otherwise.
+// hugetlb reservation is not available, Failure otherwise.
 Mapping map_pages(std::size_t bytes, Pages pages, std::size_t page_bytes);
 
 }  // namespace tierscope

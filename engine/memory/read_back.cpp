@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "errors.h"
@@ -76,21 +78,20 @@ RegionReport count_pages(std::byte* start, std::size_t bytes, std::size_t page_b
   return report;
 }
 
-std::size_t huge_bytes_in(std::string_view smaps, std::uintptr_t first, std::uintptr_t last) {
+std::size_t huge_bytes_in(std::istream& smaps, std::uintptr_t first, std::uintptr_t last) {
   constexpr std::string_view kField = "AnonHugePages:";
   std::size_t bytes = 0;
   bool inside = false;
-  while (!smaps.empty()) {
-    const std::string_view line = smaps.substr(0, smaps.find('\n'));
-    smaps.remove_prefix(std::min(line.size() + 1, smaps.size()));
+  for (std::string line; std::getline(smaps, line);) {
     std::uintptr_t start = 0;
     std::uintptr_t end = 0;
     if (parse_mapping(line, start, end)) {
+      if (start >= last) break;
       inside = first <= start && end <= last;
     } else if (inside && line.starts_with(kField)) {
       const std::size_t digits = line.find_first_not_of(' ', kField.size());
       std::size_t kib = 0;
-      if (digits == std::string_view::npos) continue;
+      if (digits == std::string::npos) continue;
       std::from_chars(line.data() + digits, line.data() + line.size(), kib);
       bytes += kib * 1024;
     }

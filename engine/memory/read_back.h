@@ -3,7 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
+#include <istream>
 
 #include "memory/placement.h"
 
@@ -15,7 +15,8 @@ namespace tierscope {
 RegionReport count_pages(std::byte* start, std::size_t bytes, std::size_t page_bytes);
 
 // Bytes of [first, last) that transparent huge pages back, from the text of /proc/PID/smaps.
-// Counts mappings that lie in the range as a whole. Pure.
-std::size_t huge_bytes_in(std::string_view smaps, std::uintptr_t first, std::uintptr_t last);
+// Counts mappings that lie in the range as a whole. Reads no further than the range: the kernel
+// makes the text as it is read, and walks all pages of each mapping for it.
+std::size_t huge_bytes_in(std::istream& smaps, std::uintptr_t first, std::uintptr_t last);
 
 }  // namespace tierscope

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <fstream>
 #include <vector>
 
 #include "errors.h"
@@ -122,7 +123,8 @@ RegionReport Region::report() const {
   std::size_t huge_bytes = 0;
   if (pages_ == Pages::kThp) {
     const auto first = reinterpret_cast<std::uintptr_t>(data());
-    huge_bytes = huge_bytes_in(read_text("/proc/self/smaps"), first, first + bytes);
+    std::ifstream smaps("/proc/self/smaps");
+    huge_bytes = huge_bytes_in(smaps, first, first + bytes);
   }
   const bool parts = pages_ == Pages::kThp && huge_bytes != bytes;
   RegionReport report = count_pages(data(), bytes, parts ? base_page_bytes() : page_bytes_);

@@ -15,7 +15,7 @@ class Region {
   // bytes is rounded up to whole pages of the kind asked for; data() is aligned to such a page.
   // The threads of team share the populating; page tables come to their nodes where the policy is
   // not an interleaving by user, so give the threads that will use the region.
-  // Throws Unavailable where it cannot be had, Interrupted when a signal came, Failure otherwise.
+  // Throws Unavailable where there is no such memory, Interrupted once a signal came, else Failure.
   Region(std::size_t bytes, Pages pages, const Placement& placement, Team& team);
 
   std::byte* data() const { return memory_.get(); }

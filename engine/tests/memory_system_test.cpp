@@ -5,6 +5,9 @@
 
 #include <filesystem>
 #include <fstream>
+#include <sstream>
+#include <string>
+#include <string_view>
 
 #include "memory/read_back.h"
 #include "memory/system_memory.h"
@@ -62,6 +65,11 @@ TEST_F(Caches, ThatTheKernelDoesNotNameCountAsNone) {
   EXPECT_EQ(last_level_cache_bytes(std::vector{0}, root_), 0U);
 }
 
+std::size_t huge_bytes_of(std::string_view text, std::uintptr_t first, std::uintptr_t last) {
+  std::istringstream smaps{std::string(text)};
+  return huge_bytes_in(smaps, first, last);
+}
+
 constexpr const char* kSmaps =
     "7f0000000000-7f0000200000 rw-p 00000000 00:00 0 \n"
     "Size:               2048 kB\n"
@@ -74,18 +82,18 @@ constexpr const char* kSmaps =
     "AnonHugePages:         0 kB";
 
 TEST(Smaps, CountsTheMappingsOfTheRange) {
-  EXPECT_EQ(huge_bytes_in(kSmaps, 0x7f0000000000, 0x7f0000200000), std::size_t{2} << 20);
-  EXPECT_EQ(huge_bytes_in(kSmaps, 0x7f0000000000, 0x7f0000800000), std::size_t{6} << 20);
+  EXPECT_EQ(huge_bytes_of(kSmaps, 0x7f0000000000, 0x7f0000200000), std::size_t{2} << 20);
+  EXPECT_EQ(huge_bytes_of(kSmaps, 0x7f0000000000, 0x7f0000800000), std::size_t{6} << 20);
 }
 
 TEST(Smaps, AMappingThatReachesBeyondTheRangeDoesNotCount) {
-  EXPECT_EQ(huge_bytes_in(kSmaps, 0x7f0000400000, 0x7f0000600000), 0U);
+  EXPECT_EQ(huge_bytes_of(kSmaps, 0x7f0000400000, 0x7f0000600000), 0U);
 }
 
 TEST(Smaps, CutTextIsReadUpToTheCut) {
   const std::string_view text(kSmaps);
   for (std::size_t length = 0; length < text.size(); ++length) {
-    EXPECT_LE(huge_bytes_in(text.substr(0, length), 0, UINTPTR_MAX), std::size_t{6} << 20);
+    EXPECT_LE(huge_bytes_of(text.substr(0, length), 0, UINTPTR_MAX), std::size_t{6} << 20);
   }
 }
 

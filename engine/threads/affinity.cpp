@@ -10,16 +10,16 @@ namespace tierscope {
 
 const std::vector<int>& allowed_cpus() {
   static const std::vector<int> cpus = [] {
-    constexpr int kMostCpus = 65536;  // A mask smaller than the kernel's own is refused.
+    constexpr int kMaxCpus = 65536;  // A mask smaller than the kernel's own is refused.
     struct FreeCpuSet {
       void operator()(cpu_set_t* set) const { CPU_FREE(set); }
     };
-    const std::unique_ptr<cpu_set_t, FreeCpuSet> set(CPU_ALLOC(kMostCpus));
-    const std::size_t bytes = CPU_ALLOC_SIZE(kMostCpus);
+    const std::unique_ptr<cpu_set_t, FreeCpuSet> set(CPU_ALLOC(kMaxCpus));
+    const std::size_t bytes = CPU_ALLOC_SIZE(kMaxCpus);
     CPU_ZERO_S(bytes, set.get());
     std::vector<int> found;
     if (sched_getaffinity(0, bytes, set.get()) != 0) return found;
-    for (int cpu = 0; cpu < kMostCpus; ++cpu) {
+    for (int cpu = 0; cpu < kMaxCpus; ++cpu) {
       if (CPU_ISSET_S(static_cast<std::size_t>(cpu), bytes, set.get())) found.push_back(cpu);
     }
     return found;

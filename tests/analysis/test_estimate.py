@@ -12,14 +12,14 @@ Draw = Callable[[random.Random], float]
 SERIES = 1000
 
 
-def coverage(n: int, true_median: float, draw: Draw) -> float:
+def coverage(n: int, true_median: float, draw: Draw, series: int) -> float:
     """Share of intervals, out of many series of n draws, that hold the distribution's median."""
     source = random.Random(20261121)
     holds = 0
-    for _ in range(SERIES):
+    for _ in range(series):
         estimate = estimate_median([draw(source) for _ in range(n)])
         holds += estimate.low <= true_median <= estimate.high
-    return holds / SERIES
+    return holds / series
 
 
 class Autoregressive:
@@ -43,6 +43,7 @@ def two_modes(source: random.Random) -> float:
     return source.gauss(20.0 if source.random() < 0.25 else 10.0, 0.5)
 
 
+@pytest.mark.parametrize("series", [SERIES, pytest.param(20 * SERIES, marks=pytest.mark.soak)])
 @pytest.mark.parametrize(
     ("n", "true_median", "draw"),
     [
@@ -56,9 +57,9 @@ def two_modes(source: random.Random) -> float:
     ],
 )
 def test_intervals_hold_the_median_as_often_as_they_claim(
-    n: int, true_median: float, draw: Draw
+    n: int, true_median: float, draw: Draw, series: int
 ) -> None:
-    assert coverage(n, true_median, draw) >= 0.94
+    assert coverage(n, true_median, draw, series) >= 0.94
 
 
 def test_one_sample_has_no_width() -> None:

@@ -76,6 +76,9 @@ def simulated(
 
 
 @pytest.mark.parametrize(
+    "comparisons", [COMPARISONS, pytest.param(10 * COMPARISONS, marks=pytest.mark.soak)]
+)
+@pytest.mark.parametrize(
     ("noise", "variation", "follow"),
     [
         (0.01, 0.0, 0.0),  # a quiet machine
@@ -85,15 +88,17 @@ def simulated(
         (0.1, 0.2, 0.8),  # a machine under others' load
     ],
 )
-def test_a_machine_is_the_same_as_itself(noise: float, variation: float, follow: float) -> None:
+def test_a_machine_is_the_same_as_itself(
+    noise: float, variation: float, follow: float, comparisons: int
+) -> None:
     chance = random.Random(20260105)
     alarms = 0
-    for _ in range(COMPARISONS):
+    for _ in range(comparisons):
         runs = [("run", simulated(chance, noise, variation, follow)) for _ in range(2)]
         found = compare(*runs, 0.0)
         alarms += bool(found.count("slower") + found.count("faster"))
     # Two standard deviations above one in twenty would still be chance.
-    assert alarms <= COMPARISONS * ALARMS + 2 * math.sqrt(COMPARISONS * ALARMS * (1 - ALARMS))
+    assert alarms <= comparisons * ALARMS + 2 * math.sqrt(comparisons * ALARMS * (1 - ALARMS))
 
 
 def test_a_path_that_lost_five_percent_is_found_and_no_other() -> None:

@@ -96,7 +96,7 @@ def test_the_help_names_the_sizes_that_are_measured():
     }
     assert sizes == {"gpu:0": 1 << 30, "node:0": 64 << 20}
     said = " ".join(tierscope("gpu", "latency", "--help").stdout.split())
-    assert "[default: 1g, 64m of the host]" in said
+    assert "[default: 1g; 64m of host memory]" in said
 
 
 @pytest.mark.parametrize(

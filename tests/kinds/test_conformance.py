@@ -140,7 +140,6 @@ def test_options_have_all_that_help_needs(kind: Kind) -> None:
     for option in form.options:
         assert option.help
         assert option.flag != bool(option.metavar)
-        assert form.option(option.name) == option
     assert form.examples
     command = kind.command or kind.name
     assert all(example.startswith(command) for example in form.examples)

@@ -14,6 +14,8 @@ FILE = re.compile(r"^`([\w/.]+)`:\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTA
 ROW = re.compile(
     r"^The row in `([\w/.]+)`[^:]*:\n\n```diff\n\+(.*?)^```$", re.MULTILINE | re.DOTALL
 )
+NEXT = r"""(?=^(?:  ROW\("gpu-copy"|\)\nKINDS))"""
+"""What follows a row that is added to either table."""
 PAGE = (ROOT / "docs/architecture.md").read_text()
 FILES = dict(FILE.findall(PAGE))
 ROWS = dict(ROW.findall(PAGE))
@@ -29,7 +31,7 @@ def tree(tmp_path: Path) -> Path:
         (tmp_path / path).write_text(text)
     for path, row in ROWS.items():
         table = (tmp_path / path).read_text()
-        before, after = re.split(r"(?=^(?:  \};|\)\nKINDS))", table, flags=re.MULTILINE)
+        before, after = re.split(NEXT, table, flags=re.MULTILINE)
         (tmp_path / path).write_text(before + row + after)
     return tmp_path
 
@@ -60,8 +62,9 @@ def test_the_kind_conforms(tree: Path) -> None:
 
 def test_the_kind_compiles(tree: Path) -> None:
     options = ["-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-DFMT_HEADER_ONLY"]
+    sources = [f"{tree / 'engine/kinds' / name}.cpp" for name in ("fill", "registry")]
     done = subprocess.run(
-        ["c++", *options, f"-I{tree / 'engine'}", f"{tree / 'engine/kinds/fill.cpp'}"],
+        ["c++", *options, f"-I{tree / 'engine'}", *sources],
         capture_output=True,
         text=True,
         check=False,

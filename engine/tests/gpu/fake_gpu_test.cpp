@@ -11,8 +11,8 @@ namespace {
 
 using nlohmann::json;
 
-Visit copy(const json& plan) { return Visited(parse_gpu_copy, plan).visit(); }
-Visit copy(const std::vector<json>& transfers) { return copy(copy_plan(transfers)); }
+Visit planned(const json& plan) { return Visited("gpu-copy", plan).visit(); }
+Visit copy(const std::vector<json>& transfers) { return planned(copy_plan(transfers)); }
 
 double total_of(const Visit& visit) { return median_of(visit, 0, 0); }
 double rate_of(const Visit& visit, std::size_t transfer) {
@@ -63,10 +63,10 @@ TEST(FakeGpu, RowsAndOffsetsAreVerifiedAndThePaddingIsLeftAlone) {
   fake_cuda::set({});
   json rows = copy_plan({transfer(host_memory(), memory_of(0), 0)});
   rows["pattern"] = {{"size", 262000}, {"row_bytes", 1000}, {"pitch", 1024}};
-  expect_rate(total_of(copy(rows)), 50e6);
+  expect_rate(total_of(planned(rows)), 50e6);
   json odd = copy_plan({transfer(memory_of(0), memory_of(1), 0, "sm", 3)});
   odd["pattern"] = {{"size", 4097}, {"offset", 5}};
-  EXPECT_TRUE(copy(odd).evidence.contains("verified"));
+  EXPECT_TRUE(planned(odd).evidence.contains("verified"));
 }
 
 TEST(FakeGpu, EveryKindOfHostMemoryIsVerified) {
@@ -184,8 +184,8 @@ TEST(FakeGpu, OneKernelMovesBothDirectionsAndEvidenceSaysSo) {
 // compared.
 TEST(FakeGpu, EveryByteIsMovedBeforeItIsCompared) {
   fake_cuda::set({.copy_engine = 200e3});
-  Visited visited(parse_gpu_copy, copy_plan({transfer(host_memory(), memory_of(0), 0),
-                                             transfer(memory_of(0), host_memory(), 0)}));
+  Visited visited("gpu-copy", copy_plan({transfer(host_memory(), memory_of(0), 0),
+                                         transfer(memory_of(0), host_memory(), 0)}));
   EXPECT_NO_THROW(visited.visit(false, 1));
 }
 
@@ -193,7 +193,7 @@ TEST(FakeGpu, LatencyBySMHasNeitherTheLaunchNorTheColdL1InIt) {
   fake_cuda::set({});
   json plan = latency_plan();
   plan["per_sm"] = true;
-  const Visit by_sm = Visited(parse_gpu_latency, plan).visit();
+  const Visit by_sm = Visited("gpu-latency", plan).visit();
   ASSERT_EQ(by_sm.series.size(), 2);
   EXPECT_EQ(by_sm.series[0].name, "chases");
   EXPECT_EQ(by_sm.series[1].name, "by_sm");
@@ -204,7 +204,7 @@ TEST(FakeGpu, LatencyBySMHasNeitherTheLaunchNorTheColdL1InIt) {
   }
   plan = latency_plan();
   plan["every_sm"] = true;
-  EXPECT_NEAR(total_of(Visited(parse_gpu_latency, plan).visit()), 20, 0.1);
+  EXPECT_NEAR(total_of(Visited("gpu-latency", plan).visit()), 20, 0.1);
 }
 
 }  // namespace

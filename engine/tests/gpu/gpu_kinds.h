@@ -8,12 +8,17 @@
 #include <string>
 #include <vector>
 
+#include "harness/kind.h"
 #include "harness/leases.h"
 #include "harness/visit.h"
-#include "kinds/kinds.h"
 #include "protocol/object_reader.h"
 
 namespace tierscope {
+
+// In engine/kinds/gpu_*.cpp.
+MakeState parse_gpu_copy(ObjectReader& measurement);
+MakeState parse_gpu_memory(ObjectReader& measurement);
+MakeState parse_gpu_latency(ObjectReader& measurement);
 
 inline nlohmann::json host_memory(const std::string& memory = "pinned") {
   return {{"where", "host"},
@@ -65,9 +70,9 @@ inline nlohmann::json latency_plan(const nlohmann::json& memory = memory_of(0)) 
 // A measurement that can be visited again and again.
 class Visited {
  public:
-  Visited(MakeState (*parse)(ObjectReader&), const nlohmann::json& plan) {
+  Visited(const std::string& kind, const nlohmann::json& plan) {
     ObjectReader reader(plan, "plan");
-    make_ = parse(reader);
+    make_ = std::ranges::find(kinds(), kind, &Kind::name)->parse(reader);
     reader.finish();
     state_ = make_();
   }

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from tierscope.cli.files import write_file
+from tierscope.cli.files import counted, write_file
 from tierscope.cli.waiting import waiting
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.runs.store import find_run
@@ -111,12 +111,12 @@ def export_runs(
             runs = len(paths) - len(problems)
             written.append({"file": str(target), "measurements": count, "runs": runs})
             if not as_json:
-                click.echo(f"{count} measurements of {runs} runs: {target}")
+                click.echo(f"{counted(count, 'measurement')} of {counted(runs, 'run')}: {target}")
     if prometheus is not None:
         count = _export_prometheus(paths[0], prometheus)
         written.append({"file": str(prometheus), "figures": count})
         if not as_json:
-            click.echo(f"{count} figures: {prometheus}")
+            click.echo(f"{counted(count, 'figure')}: {prometheus}")
     if as_json:
         click.echo(json.dumps({"written": written}))
 

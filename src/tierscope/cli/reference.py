@@ -45,7 +45,7 @@ def _section(entry: Entry, above: str, group: LazyGroup) -> Iterator[str]:
     path = f"{above} {entry.name}"
     command = entry.load()
     context = click.Context(command, info_name=entry.name, parent=click.Context(group))
-    usage = " ".join(command.collect_usage_pieces(context))
+    usage = " ".join(_usage(command))
     yield from (f"### `{path}`", "", f"    {path} {usage}", "")
     for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
         yield from (*_paragraph(paragraph), "")
@@ -58,6 +58,13 @@ def _section(entry: Entry, above: str, group: LazyGroup) -> Iterator[str]:
     if isinstance(command, LazyGroup):
         for below in command.entries:
             yield from _section(below, path, command)
+
+
+def _usage(command: click.Command) -> Iterator[str]:
+    yield "[OPTIONS]"
+    yield from (one.metavar or "" for one in command.params if isinstance(one, click.Argument))
+    if isinstance(command, LazyGroup):
+        yield "[COMMAND]"
 
 
 def _paragraph(text: str) -> list[str]:

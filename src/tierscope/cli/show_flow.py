@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tierscope.cli.files import write_file
+from tierscope.cli.files import counted, write_file
 from tierscope.cli.waiting import waiting
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.run import Run
@@ -46,9 +46,10 @@ def report_runs(
     for folder, form in ((png, "png"), (svg, "svg")):
         if folder is not None:
             with waiting("drawing pictures"):
-                written[form] = _write_pictures(runs, folder, form)
+                count = _write_pictures(runs, folder, form)
+            written[form] = count
             if not as_json:
-                click.echo(f"{written[form]} pictures in {folder}")
+                click.echo(f"{counted(count, 'picture')} in {folder}")
     if output is not None or not (png or svg):
         from tierscope.kinds.views import VIEWS
         from tierscope.report.html.page import render_report

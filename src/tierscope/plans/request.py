@@ -49,7 +49,3 @@ class RequestForm:
     """Command lines, without ``tierscope``."""
     refinement: Callable[[Request], Refinement] | None = None
     """How the curves of a request get further points; None where it has no curves."""
-
-    def option(self, name: str) -> Option | None:
-        """The option of this name; None where the kind takes none."""
-        return next((option for option in self.options if option.name == name), None)

@@ -7,6 +7,7 @@ a file of its own it becomes the light look's colour.
 
 import json
 import re
+import textwrap
 import xml.etree.ElementTree as ElementTree
 from typing import Any
 
@@ -16,6 +17,8 @@ from tierscope.report.pictures.picture import Picture, Spec
 # Vega leaves room for text as wide as Liberation Sans, so pictures ask for it and its metric twins.
 FONT = "'Liberation Sans', Arial, Arimo, Helvetica, sans-serif"
 _SVG = "http://www.w3.org/2000/svg"
+_SUBTITLE = 76
+"""Characters of a subtitle in a line, about as wide as a picture."""
 
 # Okabe and Ito's colours, which people with any kind of colour blindness tell apart, darkened for
 # white paper and lightened for a dark screen until each has a contrast of 3:1 with its background.
@@ -127,7 +130,7 @@ def _with_title(picture: Picture) -> Spec:
         "padding": 12,
         "title": {
             "text": picture.title,
-            "subtitle": picture.subtitle,
+            "subtitle": textwrap.wrap(picture.subtitle, _SUBTITLE),
             "anchor": "start",
             "color": "role:ink",
             "subtitleColor": "role:soft",

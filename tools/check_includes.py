@@ -1,0 +1,58 @@
+"""Check which parts of the engine include which: resources know nothing of kinds.
+
+Run by `make lint`; prints one line for each include that breaks a rule and exits 1.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+FOUNDATION = {"errors.h", "interrupt.h"}
+"""Headers of engine/ itself, which every part may include."""
+
+ALLOWED = {
+    "access": {"access", "sampling"},
+    "sampling": {"sampling"},
+    "threads": {"threads", "sampling"},
+    "topology": {"topology"},
+    "memory": {"memory", "threads"},
+    "protocol": {"protocol", "memory", "sampling", "threads", "access", "gpu/devices.h"},
+    "gpu": {"gpu", "memory", "sampling", "threads"},
+    "harness": {"harness", "protocol", "memory", "sampling", "threads"},
+    "kinds": {"kinds", "harness", "protocol", "memory", "sampling", "threads", "access", "gpu"},
+    ".": {"harness", "protocol", "topology", "gpu/self_check.h"},
+}
+"""What the files of a folder may include: folders, or single headers. `.` is main.cpp. Resources
+(access, sampling, threads, memory, gpu, topology) and the protocol never include the harness or a
+kind, and a kind includes no other kind: kinds/ has one file a kind and headers that kinds share."""
+
+INCLUDE = re.compile(r'^\s*#include\s+"([^"]+)"', re.MULTILINE)
+
+
+def violations(engine: Path) -> list[str]:
+    """One line for each include in `engine` that no rule allows."""
+    found = []
+    for path in sorted(engine.rglob("*")):
+        if path.suffix not in {".h", ".cpp", ".cu"} or "tests" in path.parts:
+            continue
+        where = path.relative_to(engine)
+        folder = str(where.parent)
+        for included in INCLUDE.findall(path.read_text(encoding="utf-8")):
+            allowed = ALLOWED.get(folder, set())
+            target = included.rsplit("/", 1)[0] if "/" in included else ""
+            if included in FOUNDATION or included in allowed or target in allowed:
+                continue
+            found.append(f"{path}: {folder}/ may not include {included}")
+    return found
+
+
+def main() -> int:
+    """Check engine/ of this repository."""
+    engine = Path(__file__).resolve().parent.parent / "engine"
+    found = violations(engine)
+    print("\n".join(found), end="\n" if found else "")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
