@@ -143,7 +143,6 @@ class Bandwidth : public State {
     if (spec_.order == Order::kRandom) {
       evidence["address_ns"] = address_cost_ns(isa_, shares_.front().walk);
     }
-    evidence["sample_ns"] = window_s() * 1e9;
     evidence.update(counters);
   }
 

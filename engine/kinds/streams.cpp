@@ -72,7 +72,6 @@ class Streams : public State {
       evidence["workloads"][spec_.streams[i].first] =
           parts_[i].stream->evidence(parts_[i].of(workers_));
     }
-    evidence["sample_ns"] = window_s() * 1e9;
     evidence.update(counters);
   }
 

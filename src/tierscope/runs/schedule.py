@@ -15,6 +15,8 @@ from tierscope.runs.book import Book
 
 _LOOKS = (0.25, 0.5, 1.0)
 """Shares of the budget after which a measurement is looked at."""
+_WARM_UP_ROWS = 3
+"""Rows that a visit usually takes to warm up, and one that is longer than the others."""
 _REACHED = 0.95
 """Share of a look's time after which no visit is worth making for the rest of it."""
 
@@ -82,6 +84,7 @@ def next_seconds(sampling: Sampling, visits: Sequence[Visit]) -> float | None:
 
 
 def _looks(sampling: Sampling) -> list[float]:
-    """Return the seconds after which a look may find enough rows, the whole budget at last."""
-    looks = [share * sampling.budget_s for share in _LOOKS]
-    return [look for look in looks[:-1] if look > MIN_ROWS * sampling.sample_s] + looks[-1:]
+    """Return the seconds after which to look, none before enough rows can be there."""
+    earliest = (MIN_ROWS + _WARM_UP_ROWS) * sampling.sample_s
+    looks = {max(share * sampling.budget_s, earliest) for share in _LOOKS[:-1]}
+    return [*sorted(look for look in looks if look < sampling.budget_s), sampling.budget_s]
