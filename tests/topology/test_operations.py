@@ -91,8 +91,8 @@ def test_a_copy_uses_both_directions() -> None:
     assert plain.without_write_allocate == 2 * RATE
     assert direct.without_write_allocate is None
     assert plain.formula == (
-        "32 GB/s each way; copy has 1 B in the direction of reads, write-allocate included for each"
-        " byte counted"
+        "32 GB/s each way; copy has 1 B (write-allocate included) in the direction of reads for"
+        " each byte counted"
     )
     assert direct.formula == (
         "32 GB/s each way; copy-nt has 0.5 B in each direction for each byte counted: / 0.5"
@@ -104,7 +104,7 @@ def test_a_copy_on_a_bus_has_its_fetched_lines_too() -> None:
     found = allowed(True, of_operation("copy", 1, 1, fetches=True))
     assert found.value == pytest.approx(RATE / 1.5)
     assert found.formula == (
-        "32 GB/s; copy has 1.5 B on the bus, write-allocate included for each byte counted: / 1.5"
+        "32 GB/s; copy has 1.5 B (write-allocate included) on the bus for each byte counted: / 1.5"
         " = 21.33 GB/s"
     )
 

@@ -45,7 +45,8 @@ def _said(hop: Hop, traffic: Traffic, rate: float) -> str:
         where = "in each direction"
     else:
         where = "in the direction of " + ("reads" if traffic.reads > traffic.writes else "writes")
+    part = ""
     if traffic.fetched and (hop.half_duplex or traffic.reads >= traffic.writes):
-        where += ", write-allocate included"
+        part = " (write-allocate included)"
     result = "" if load == 1 else f": / {load:.4g} = {rate / load / 1e9:.2f} GB/s"
-    return f"{traffic.name} has {load:.4g} B {where} for each byte counted{result}"
+    return f"{traffic.name} has {load:.4g} B{part} {where} for each byte counted{result}"
