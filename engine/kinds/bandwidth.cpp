@@ -100,11 +100,11 @@ class Bandwidth : public State {
     const std::vector<RegionKey> keys(static_cast<std::size_t>(spec_.traits().arrays),
                                       {spec_.size, spec_.pages, spec_.placement});
     const std::vector<Lease> arrays = leases.regions(keys, *team_);
-    const std::byte* const before = regions_.empty() ? nullptr : regions_.front()->data();
     regions_.clear();
     for (const Lease& array : arrays) regions_.push_back(array.region);
     divide(spec_, arrays, shares_);
-    if (before != regions_.front()->data()) start_anew();
+    if (arrays.front().is_new || base_ != regions_.front()->data()) start_anew();
+    base_ = regions_.front()->data();
     fill_arrays(arrays);
     if (!sized_) size_chunks(*team_, workers_, window_s());
     sized_ = true;
@@ -231,7 +231,9 @@ class Bandwidth : public State {
   BandwidthSpec spec_;
   std::string isa_;  // Empty: not chosen yet.
   Team* team_ = nullptr;
-  std::vector<const Region*> regions_;
+  std::vector<const Region*> regions_;  // Of this visit.
+  // Where the first array was at the last visit: to compare only, since it may be gone.
+  const std::byte* base_ = nullptr;
   std::shared_ptr<const int> filling_;
   std::deque<Share> shares_;  // Workers point into it.
   std::vector<Worker> workers_;

@@ -20,8 +20,8 @@ struct Timeline {
 Timeline merge(const std::vector<Timeline>& streams);
 
 // Whether one waited until another had stopped, so that they ran one after the other. One that
-// waited took much longer to its first checkpoint than from there to the
-// next; one that is only slower did not.
+// waited took much longer to its first checkpoint than from there to the next; one that is only
+// slower did not.
 bool in_turn(const std::vector<Timeline>& timelines);
 
 struct Window {
