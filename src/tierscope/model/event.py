@@ -192,6 +192,9 @@ class Visit(Model):
     series: Annotated[list[Series], Field(min_length=1)]
     """The headline is the first column of the first one."""
     evidence: Evidence
+    at_s: float | None = None
+    """Seconds from the beginning of the run to that of the visit; added by tierscope, never by the
+    engine. None where nobody knows."""
 
 
 class Skipped(Model):

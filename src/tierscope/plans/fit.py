@@ -1,6 +1,7 @@
 """What a plan will take: memory, compared with what the nodes have free, and time."""
 
 from collections import Counter
+from collections.abc import Sequence
 
 from tierscope.kinds.plan import PLAN_VERSION, Plan, Spec
 from tierscope.model.errors import UserError
@@ -60,20 +61,21 @@ def peak_bytes(plan: Plan) -> int:
     return max(spec.host_bytes() for spec in plan.measurements)
 
 
-def longest_seconds(plan: Plan) -> list[float]:
-    """Most seconds that each measurement is expected to take, with its set-up."""
-    set_up = _set_up_seconds(plan)
-    return [
-        seconds + spec.sampling.budget_s
-        for seconds, spec in zip(set_up, plan.measurements, strict=True)
-    ]
+def longest_seconds(specs: Sequence[Spec]) -> list[float]:
+    """Most seconds that each measurement is expected to take, with its set-up.
+
+    All visits of a run share these seconds: where further visits need set-up, too, their rows get
+    less time, so that the whole takes no longer.
+    """
+    set_up = _set_up_seconds(specs)
+    return [seconds + spec.sampling.budget_s for seconds, spec in zip(set_up, specs, strict=True)]
 
 
-def _set_up_seconds(plan: Plan) -> list[float]:
+def _set_up_seconds(specs: Sequence[Spec]) -> list[float]:
     """Approximate seconds of set-up; the engine keeps arrays that the next measurement can use."""
     seconds = []
     kept: set[tuple[str, str, int, int]] = set()
-    for spec in plan.measurements:
+    for spec in specs:
         arrays = {
             (region.placement.model_dump_json(), region.pages, region.array_bytes, number)
             for region in spec.regions()
@@ -97,7 +99,7 @@ def fit_time(plan: Plan, seconds: float, strictly: bool = True) -> Plan:
     returns the plan with those.
     """
     specs = plan.measurements
-    set_up = sum(_set_up_seconds(plan))
+    set_up = sum(_set_up_seconds(specs))
     shortest = set_up + MIN_BUDGET_S * len(specs)
     if shortest > seconds and strictly:
         raise UserError(
