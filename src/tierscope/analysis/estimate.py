@@ -87,7 +87,9 @@ def estimate_median(
         if n < _MIN_ROWS:
             return Estimate(middle, None, None, alone, no_interval="few-samples")
         parts, apart = _cut(visits, min(_PARTS, n // 2)), False
-    scores = [sum((row > middle) - (row < middle) for row in rows) / 2 for rows in parts]
+    shares = [sum((row > middle) - (row < middle) for row in rows) / 2 for rows in parts]
+    equal = sum(shares) / n  # Not 0 where rows are equal to the median.
+    scores = [share - equal * len(rows) for share, rows in zip(shares, parts, strict=True)]
     correlation = _between([s / len(rows) for s, rows in zip(scores, parts, strict=True)])
     if not apart:
         correlation = max(correlation, _implied(_autoregression(visits), n / len(parts)))
@@ -116,7 +118,7 @@ def _between(shares: Sequence[float]) -> float:
     """Return the correlation of successive visits' shares of rows above the median, if it is
     larger than chance makes it; their number's bias is taken out."""
     square = sum(share * share for share in shares)
-    if square == 0:
+    if square < 1e-12:  # all visits are alike, but for rounding
         return 0.0
     products = sum(a * b for a, b in itertools.pairwise(shares))
     found = products / square + 1 / len(shares)

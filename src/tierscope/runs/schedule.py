@@ -31,6 +31,8 @@ _FRESH_SHARE = 0.25
 """Of a visit's time, what populating may take."""
 _REFINE_VISITS = 3
 """Visits of all points before curves get further ones."""
+_LAST_ROUND = 1.25
+"""Time left, in multiples of a round's, from which on that round is the last and takes all of it."""
 _MAX_ROUNDS = 4 * VISITS
 """Ends runs whose visits take no time."""
 
@@ -116,10 +118,10 @@ class _Rounds:
         # A resting figure is visited at the end, too, so that drift over the run is in its rows.
         resting = [name for name in book.open() if self._rests(name) and name not in chosen]
         cost = sum(self._cost(name) for name in [*chosen, *resting])
-        last = not chosen or book.left_s() < 1.5 * cost
+        last = not chosen or book.left_s() < _LAST_ROUND * cost
         if last:
             chosen += [name for name in resting if self.visited.get(name, -1) < number - 1]
-        longer = min(1.5, max(0.5, book.left_s() / cost)) if last and cost > 0 else 1.0
+        longer = min(_LAST_ROUND, max(0.8, book.left_s() / cost)) if last and cost > 0 else 1.0
         made = False
         for name in self._shuffled(chosen):
             if book.visits[name] and book.left_s() < self._cost(name) / 2:
