@@ -1,5 +1,6 @@
 """Which visit comes next: rounds over all measurements, within the time of all of them."""
 
+import itertools
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -160,7 +161,7 @@ def test_measurements_of_the_same_memory_follow_each_other() -> None:
     made = Made(Book([*large, *small, *writes]))
     for names in list(made.rounds(12))[:16]:
         kinds = [name.rstrip("0123456789") for name in names]
-        assert sum(a != b for a, b in zip(kinds, kinds[1:], strict=False)) == 2
+        assert sum(a != b for a, b in itertools.pairwise(kinds)) == 2
 
 
 @pytest.mark.parametrize(("populate_s", "some"), [(0.02, True), (0.5, False)])

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from statistics import fmean, median, stdev
 
 from processes import Make, Process
+
 from tierscope.analysis.conclude import Conclusion, conclude
 from tierscope.kinds.bandwidth.spec import BandwidthSpec
 from tierscope.model.event import Column, Evidence, Series, Visit

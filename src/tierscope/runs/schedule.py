@@ -32,7 +32,7 @@ _FRESH_SHARE = 0.25
 _REFINE_VISITS = 3
 """Visits of all points before curves get further ones."""
 _LAST_ROUND = 1.25
-"""Time left, in multiples of a round's, from which on that round is the last and takes all of it."""
+"""Time left, in multiples of a round's, from which on a round is the last and takes all of it."""
 _MAX_ROUNDS = 4 * VISITS
 """Ends runs whose visits take no time."""
 
