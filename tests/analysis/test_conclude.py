@@ -242,7 +242,7 @@ def test_one_sitting_is_never_precise_and_says_that_it_was_one() -> None:
 
 
 def test_fewer_than_six_effective_samples_are_never_precise() -> None:
-    # Each visit holds still at a level of its own, 0.05% from the next: five samples, not fifty.
+    # Each visit holds still at a level of its own: five samples, not sixty.
     visits = [visit({"bandwidth": [100 + 0.05 * (i * 2 % 5)] * 12}) for i in range(5)]
     assert not look(Sampling(sample_s=ROW_S), spread(visits)).precise
     more = [visit({"bandwidth": [100 + 0.05 * (i * 2 % 5)] * 12}) for i in range(16)]

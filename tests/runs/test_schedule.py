@@ -99,7 +99,7 @@ def test_the_time_is_that_of_the_plan(set_up_s: float, populate_s: float) -> Non
     book = Book(map(spec, NAMES))
     planned = book.left_s()
     made = Made(book, set_up_s=set_up_s, populate_s=populate_s)
-    least = len(NAMES) * (set_up_s + populate_s + 0.125)  # one visit of each
+    least = len(NAMES) * (set_up_s + populate_s + 0.075)  # one visit of each
     assert made.seconds <= max(1.05 * planned, least + set_up_s)
     assert made.seconds >= 0.9 * min(planned, least)
     assert min(made.count(name) for name in NAMES) >= 1
@@ -109,13 +109,13 @@ def test_a_precise_figure_rests_and_is_visited_at_the_end() -> None:
     made = Made(Book(map(spec, NAMES)), noisy=lambda name: name != "m3")
     at = [number for number, step in enumerate(made.steps) if step.name == "m3"]
     assert made.count("m3") < made.count("m4")
-    assert at[8] - at[7] >= 3 * len(NAMES)
+    assert at[5] - at[4] >= 3 * len(NAMES)
     assert at[-1] >= len(made.steps) - 2 * len(NAMES)
 
 
 def test_a_run_ends_when_all_is_precise() -> None:
     made = Made(Book(map(spec, NAMES)), noisy=lambda _: False)
-    assert [made.count(name) for name in NAMES] == [8] * len(NAMES)
+    assert [made.count(name) for name in NAMES] == [5] * len(NAMES)
 
 
 def test_the_time_that_precise_figures_leave_goes_to_the_others() -> None:
@@ -128,10 +128,10 @@ def test_the_time_that_precise_figures_leave_goes_to_the_others() -> None:
     [
         (2.0, 0.0, 16, 0.125),
         (4.0, 0.0, 16, 0.25),
-        (1.0, 0.0, 8, 0.125),  # no visit is shorter than ten rows and their warm-up
-        (0.5, 0.0, 4, 0.125),
-        (0.05, 0.0, 1, 0.125),
-        (2.0, 0.1, 8, 0.15),
+        (0.6, 0.0, 8, 0.075),  # no visit is shorter than six rows and their warm-up
+        (0.3, 0.0, 4, 0.075),
+        (0.05, 0.0, 1, 0.075),
+        (2.0, 0.1, 10, pytest.approx(0.1)),
         (8.0, 0.5, 8, 0.5),  # rows take as long as set-up
         (4.0, 0.5, 6, pytest.approx(1 / 6)),  # unless that would leave fewer than six visits
         (2.0, 1.5, 1, 0.5),
@@ -147,11 +147,9 @@ def test_a_short_budget_is_one_visit() -> None:
     assert visit_seconds(spec("m", budget_s=0.05), 0.05, 0.0) == (1, 0.05)
 
 
-def test_costly_set_up_makes_visits_longer_and_rarer() -> None:
+def test_costly_set_up_makes_visits_rarer() -> None:
     cheap, costly = (Made(Book(map(spec, NAMES)), set_up_s=cost) for cost in (0.0, 0.3))
-    assert costly.count("m0") < cheap.count("m0")
-    # The first two visits cannot know what set-up costs.
-    assert costly.steps[30].seconds > 1.3 * cheap.steps[30].seconds
+    assert 5 <= costly.count("m0") < cheap.count("m0") / 2
 
 
 def test_measurements_of_the_same_memory_follow_each_other() -> None:

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
-from tierscope.analysis.estimate import MIN_VISITS, Estimate, estimate_median
+from tierscope.analysis.estimate import Estimate, estimate_median
 from tierscope.analysis.observed import merged_evidence
 from tierscope.model.event import Column, Evidence, Series, Visit
 from tierscope.model.metric import METRICS
@@ -30,6 +30,12 @@ _MIN_EFFECTIVE = 6
 """Effective samples below which no figure is precise."""
 _FEW_ROWS = 12
 """Rows that are few even if they are independent."""
+_MIN_VISITS = 8
+_MIN_VISITS_STEADY = 5
+"""Visits before a figure can be precise: fewer looks keep one lucky look from ending it. Where the
+interval is much narrower than asked, no luck is needed, and five are enough."""
+_STEADY_SHARE = 0.25
+"""Of the precision asked for, what such an interval has at most."""
 _LOOK_ERROR = 0.01
 _ERROR = 0.04
 _MAX_CORRELATION = 0.15
@@ -136,9 +142,10 @@ def _look(sampling: Sampling, rows: _Rows) -> Look:
     found = estimate_median(headline, _LOOK_ERROR, rows.apart)
     medians = [median(values) for values in headline if values]
     width = found.relative_half_width
+    steady = width <= _STEADY_SHARE * sampling.precision
     precise = (
         width <= sampling.precision
-        and len(medians) >= MIN_VISITS
+        and len(medians) >= (_MIN_VISITS_STEADY if steady else _MIN_VISITS)
         and found.effective_n >= _MIN_EFFECTIVE
         and found.correlation <= _MAX_CORRELATION
         and max(medians) - min(medians) <= _MAX_RANGE * sampling.precision * found.value

@@ -23,13 +23,14 @@ from statistics import median
 
 from tierscope.model.run import NoInterval
 
-MIN_VISITS = 5
-"""Visits from which on they are compared with each other; fewer are cut into parts instead."""
 _PARTS = 8
-_MIN_ROWS = 12
-"""Rows that fewer visits need for an interval: six parts of two."""
+"""Parts that a single visit is cut into, to be compared as visits are."""
+_MIN_ROWS = 6
+"""Rows that visits need for an interval, and twice as many if there is one only."""
 _STANDARD_ERRORS = 2.0
 """Margin on the rows' autocorrelation: a short series tends to show too little of it."""
+_FEW_VISITS = 5
+"""Visits below which more of them are what an interval lacks."""
 _SIGNIFICANT = 1.64
 """Standard errors from which on a correlation between visits that lie apart counts as one."""
 _MAX_CORRELATION = 0.99
@@ -82,11 +83,11 @@ def estimate_median(
     n = len(ordered)
     middle = median(ordered)
     alone = n / autocorrelation_time(visits, middle)
-    parts: Sequence[Sequence[float]] = visits
-    if len(visits) < MIN_VISITS:
-        if n < _MIN_ROWS:
-            return Estimate(middle, None, None, alone, no_interval="few-samples")
-        parts, apart = _cut(visits, min(_PARTS, n // 2)), False
+    single = len(visits) == 1
+    if n < _MIN_ROWS * (2 if single else 1):
+        return Estimate(middle, None, None, alone, no_interval="few-samples")
+    parts = _cut(visits[0], min(_PARTS, n // 2)) if single else visits
+    apart = apart and not single
     shares = [sum((row > middle) - (row < middle) for row in rows) / 2 for rows in parts]
     equal = sum(shares) / n  # Not 0 where rows are equal to the median.
     scores = [share - equal * len(rows) for share, rows in zip(shares, parts, strict=True)]
@@ -98,7 +99,7 @@ def estimate_median(
     effective = alone / inflation
     freedom = round(len(parts) / inflation) - 1
     if freedom < 1 and not apart:
-        cause: NoInterval = "few-visits" if len(visits) < MIN_VISITS else "autocorrelated"
+        cause: NoInterval = "few-visits" if len(visits) < _FEW_VISITS else "autocorrelated"
         return Estimate(middle, None, None, effective, correlation, cause)
     between = sum(s * s for s in scores) * len(parts) / (len(parts) - 1)
     variance = max(between * inflation / n**2, 1 / (4 * n))
@@ -107,9 +108,8 @@ def estimate_median(
     return Estimate(middle, ordered[cut], ordered[n - 1 - cut], effective, correlation)
 
 
-def _cut(visits: Sequence[Sequence[float]], parts: int) -> list[list[float]]:
+def _cut(rows: Sequence[float], parts: int) -> list[Sequence[float]]:
     """Return the rows in so many stretches of the same length."""
-    rows = [row for visit in visits for row in visit]
     ends = [part * len(rows) // parts for part in range(parts + 1)]
     return [rows[begin:end] for begin, end in itertools.pairwise(ends)]
 

@@ -1,5 +1,6 @@
 """What is known of each measurement of a run while it goes on."""
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -44,11 +45,11 @@ class Book:
         return [name for name in self.specs if name not in self.measurements]
 
     def own_s(self, name: str) -> float:
-        """Return a measurement's seconds without what its first visit had to set up once."""
-        if not self.visits[name]:
-            return self.specs[name].sampling.budget_s
-        once = self._set_ups(name)[0][1] - self.set_up_s(name)
-        return self.allowed[name] - max(0.0, once)
+        """Return a measurement's seconds without what its first visit had to set up once: its
+        budget, and what was allowed for set-up and not taken."""
+        set_ups = self._set_ups(name)
+        once = set_ups[0][1] - self.set_up_s(name) if set_ups else math.inf
+        return max(self.specs[name].sampling.budget_s, self.allowed[name] - max(0.0, once))
 
     def left_s(self) -> float:
         """Return what the run's measurements may still take, all together."""
@@ -56,12 +57,12 @@ class Book:
         return sum(self.allowed[name] - sum(self._took[name]) for name in names)
 
     def set_up_s(self, name: str) -> float:
-        """Return what a visit takes beside its rows, by the latest one that kept its pages.
+        """Return what a visit takes beside its rows, by the quickest one that kept its pages.
 
         The first one, which populates them, tells nothing of the next: 0 where there is no other.
         """
         kept = [taken for visit, taken in self._set_ups(name)[1:] if not visit.fresh]
-        return kept[-1] if kept else 0.0
+        return min(kept, default=0.0)
 
     def populate_s(self, name: str) -> float | None:
         """Return what a visit with new pages takes more than others; None where nobody knows."""

@@ -19,10 +19,8 @@ VISITS = 16
 """Visits that a measurement gets in its own time."""
 _FEW_VISITS = 6
 """Visits that are worth having even if set-up takes longer than rows do."""
-_ROWS = 12.5
-"""Rows of the shortest visit: ten after a warm-up of a fifth."""
-_LOOK_VISITS = 8
-"""Visits before a figure may rest: few looks keep one lucky look from ending it."""
+_ROWS = 7.5
+"""Rows of the shortest visit: six after a warm-up of a fifth."""
 _REST = 4
 """A figure that is precise is visited in every fourth round only, and in the last one."""
 _FRESH = 4
@@ -161,7 +159,7 @@ class _Rounds:
 
     def _look(self, name: str) -> None:
         visits = self.book.visits[name]
-        if len(visits) >= _LOOK_VISITS:
+        if visits:
             self.looks[name] = look(self.book.specs[name].sampling, visits)
 
     def _plan(self, name: str) -> tuple[int, float]:
