@@ -84,12 +84,24 @@ def _set_up_seconds(specs: Sequence[Spec]) -> list[float]:
         new_bytes = sum(region_bytes for _, _, region_bytes, _ in arrays - kept)
         same_kind = {array[:3] for array in kept} == {array[:3] for array in arrays}
         kept = arrays | kept if same_kind else arrays
-        # Besides new arrays, one is gone through to lay out a chase or to verify what was written.
-        gone_through = max((region.array_bytes for region in spec.regions()), default=0)
-        work = new_bytes + (gone_through if new_bytes or spec.overwrites() else 0)
+        if new_bytes and not spec.overwrites():
+            new_bytes += _largest(spec)
         threads = min(len(spec.thread_cpus()), _MAX_THREADS)
-        seconds.append(_SET_UP_S + work / threads / _BYTES_PER_S)
+        seconds.append(again_seconds(spec) + new_bytes / threads / _BYTES_PER_S)
     return seconds
+
+
+def again_seconds(spec: Spec) -> float:
+    """Approximate seconds of set-up of a further visit, whose arrays are there.
+
+    One of them is gone through to lay out a chase or to verify what was written.
+    """
+    work = _largest(spec) if spec.overwrites() else 0
+    return _SET_UP_S + work / min(len(spec.thread_cpus()), _MAX_THREADS) / _BYTES_PER_S
+
+
+def _largest(spec: Spec) -> int:
+    return max((region.array_bytes for region in spec.regions()), default=0)
 
 
 def fit_time(plan: Plan, seconds: float, strictly: bool = True) -> Plan:

@@ -8,7 +8,7 @@ from tierscope.kinds.plan import Spec
 from tierscope.model.cause import Cause
 from tierscope.model.event import Failed, Skipped, Visit
 from tierscope.model.run import Header, Measurement
-from tierscope.plans.fit import longest_seconds
+from tierscope.plans.fit import again_seconds, longest_seconds
 
 
 class Book:
@@ -59,10 +59,13 @@ class Book:
     def set_up_s(self, name: str) -> float:
         """Return what a visit takes beside its rows, by the quickest one that kept its pages.
 
-        The first one, which populates them, tells nothing of the next: 0 where there is no other.
+        The first one populated them, so that it says at most how long others take.
         """
-        kept = [taken for visit, taken in self._set_ups(name)[1:] if not visit.fresh]
-        return min(kept, default=0.0)
+        set_ups = self._set_ups(name)
+        kept = [taken for visit, taken in set_ups[1:] if not visit.fresh]
+        if kept or not set_ups:
+            return min(kept, default=0.0)
+        return min(set_ups[0][1], again_seconds(self.specs[name]))
 
     def populate_s(self, name: str) -> float | None:
         """Return what a visit with new pages takes more than others; None where nobody knows."""
