@@ -6,6 +6,7 @@ from tierscope.kinds.streams.spec import StreamsSpec
 from tierscope.model.errors import UserError
 from tierscope.model.limit import Limit
 from tierscope.model.topology import Cache, Topology
+from tierscope.model.traffic import ONE_WAY, Traffic
 from tierscope.plans.expand import expand
 from tierscope.plans.fit import check_memory, fit_time, longest_seconds
 from tierscope.plans.machine import default_size, one_per_core_first
@@ -29,7 +30,7 @@ def prepared(name: str, machine: Topology) -> Prepared:
 class Rated(MachinePaths):
     """Paths of a machine on which every path has the same known rate."""
 
-    def limit(self, _initiator: str, _target: str) -> Limit | None:
+    def limit(self, _initiator: str, _target: str, _traffic: Traffic = ONE_WAY) -> Limit | None:
         return Limit(value=1e9, unit="B/s", link="a link", formula="a test's", source="a test")
 
 

@@ -2,7 +2,6 @@ import random
 
 import pytest
 
-from tierscope.analysis.knee import knee
 from tierscope.analysis.plateaus import check_levels, plateaus
 
 K, M, G = 1 << 10, 1 << 20, 1 << 30
@@ -70,15 +69,3 @@ def test_two_caches_do_not_share_a_plateau() -> None:
     found = plateaus(stairs([(M, 5.0)], 90.0))
     checks = check_levels(found, G, [(1, M), (2, M)])
     assert [check.verdict for check in checks] == ["seen", "unseen"]
-
-
-def test_the_knee_is_the_least_thread_count_near_the_best() -> None:
-    assert knee({1: 10.0, 2: 19.0, 4: 30.0, 8: 30.5, 16: 29.0}) == 4
-
-
-def test_a_path_that_still_scales_has_its_knee_at_the_end() -> None:
-    assert knee({1: 10.0, 2: 20.0, 4: 40.0}) == 4
-
-
-def test_one_thread_count_is_its_own_knee() -> None:
-    assert knee({3: 7.0}) == 3

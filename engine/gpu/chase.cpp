@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -90,7 +91,7 @@ class ChaseOnGpu final : public GpuChase {
   }
 
   const GpuLatencySpec spec_;
-  std::optional<Gate> gate_;
+  std::unique_ptr<Gate> gate_;
   int multiprocessors_ = 0;
   GpuBytes results_;
   Stream stream_;
@@ -101,7 +102,7 @@ class ChaseOnGpu final : public GpuChase {
   Chase chase_{.start = nullptr, .stride = 0, .first = 0, .loads = 256, .last = nullptr};
   std::vector<std::uint32_t> next_;
   // Of this visit.
-  std::optional<Observation> observation_;
+  std::unique_ptr<Observation> observation_;
   std::vector<Buffer*> buffers_;
   std::uint64_t loads_ = 0;
   double overhead_s_ = 0;  // What a round takes for launches and cold loads.
@@ -111,11 +112,13 @@ class ChaseOnGpu final : public GpuChase {
 };
 
 void ChaseOnGpu::begin(Team& team, bool fresh) {
-  observation_.emplace(fmt::format("gpu:{} latency {} bytes", spec_.gpu, spec_.size),
-                       std::vector<int>{spec_.gpu}, spec_.gpu, spec_.common);
+  observation_.reset();  // Of a visit that memory did not allow: its end would undo what follows.
+  observation_ =
+      std::make_unique<Observation>(fmt::format("gpu:{} latency {} bytes", spec_.gpu, spec_.size),
+                                    std::vector<int>{spec_.gpu}, spec_.gpu, spec_.common);
   buffers_ = take_buffers({{spec_.memory, spec_.size, spec_.gpu}}, team, fresh);
   if (!gate_) {
-    gate_.emplace();
+    gate_ = std::make_unique<Gate>();
     multiprocessors_ = attribute_of(spec_.gpu, cudaDevAttrMultiProcessorCount);
     stream_ = make_stream(spec_.gpu);
     start_ = make_event(spec_.gpu);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <set>
 #include <utility>
@@ -82,19 +83,21 @@ class Copies final : public GpuCopies {
 
   void begin(Team& team, bool fresh) override {
     const int first = spec_.transfers.front().gpu;
-    observation_.emplace(fmt::format("{} {} bytes", spec_.transfers.front().name, spec_.size),
-                         gpus_of(spec_), first, spec_.common);
-    if (!gate_) gate_.emplace();
+    observation_.reset();  // Of a visit that memory did not allow: its end would undo what follows.
+    observation_ = std::make_unique<Observation>(
+        fmt::format("{} {} bytes", spec_.transfers.front().name, spec_.size), gpus_of(spec_), first,
+        spec_.common);
+    if (!gate_) gate_ = std::make_unique<Gate>();
     buffers_ = take_endpoints(spec_, team, fresh);
     if (!run_) {
-      run_.emplace(CopyRun{.spec = spec_, .gate = *gate_});
+      run_ = std::make_unique<CopyRun>(CopyRun{.spec = spec_, .gate = *gate_});
       make_lanes(*run_);
     }
     assign_buffers(*run_, buffers_);
-    verifier_.emplace(spec_, buffers_);
+    verifier_ = std::make_unique<Verifier>(spec_, buffers_);
     verifier_->fill_sources();
     if (!tuned_) {
-      grid_ = tune(*run_, std::max(spec_.common.sample_s, shortest_sample()));
+      grid_blocks_ = tune(*run_, std::max(spec_.common.sample_s, shortest_sample()));
       tuned_ = true;
     }
     verifier_->poison_destinations();  // What was there already proves nothing of the samples.
@@ -136,7 +139,7 @@ class Copies final : public GpuCopies {
     if (run_->in_turn) evidence["in_turn"] = true;
     const auto fused = fused_transfers(*run_);
     if (!fused.empty()) evidence["fused"] = fused;
-    if (grid_) notes.push_back(*grid_);
+    if (grid_blocks_) evidence["grid_blocks"] = *grid_blocks_;
     observation_->report(evidence, std::move(notes));
     verifier_.reset();
     observation_.reset();
@@ -144,14 +147,14 @@ class Copies final : public GpuCopies {
 
  private:
   const GpuCopySpec spec_;
-  std::optional<Gate> gate_;
-  std::optional<CopyRun> run_;
+  std::unique_ptr<Gate> gate_;
+  std::unique_ptr<CopyRun> run_;
   bool tuned_ = false;
-  std::optional<std::string> grid_;  // What to say of the grids that were tried.
+  std::optional<int> grid_blocks_;  // Of kernels: the fastest of the grids that were tried.
   // Of this visit.
-  std::optional<Observation> observation_;
+  std::unique_ptr<Observation> observation_;
   std::vector<Buffer*> buffers_;
-  std::optional<Verifier> verifier_;
+  std::unique_ptr<Verifier> verifier_;
 };
 
 }  // namespace

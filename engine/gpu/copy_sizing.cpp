@@ -1,7 +1,5 @@
 #include "gpu/copy_sizing.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -152,7 +150,7 @@ void size_ungated(CopyRun& run, double sample_s) {
 
 }  // namespace
 
-std::optional<std::string> tune(CopyRun& run, double sample_s) {
+std::optional<int> tune(CopyRun& run, double sample_s) {
   if (!run.spec.gated()) {
     size_ungated(run, sample_s);
     return std::nullopt;
@@ -181,8 +179,7 @@ std::optional<std::string> tune(CopyRun& run, double sample_s) {
   set_blocks(run, best);
   size_to_end_alike(run, sample_s);
   const auto kernel = std::find_if(run.lanes.begin(), run.lanes.end(), is_kernel);
-  return fmt::format("grid of {} blocks, the fastest of {} sizes tried", kernel->blocks,
-                     divisors.size());
+  return kernel->blocks;
 }
 
 }  // namespace tierscope

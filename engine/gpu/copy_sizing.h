@@ -2,7 +2,6 @@
 #pragma once
 
 #include <optional>
-#include <string>
 
 #include "gpu/copy_run.h"
 
@@ -10,7 +9,7 @@ namespace tierscope {
 
 // Gives each lane copies for about `sample_s`, all of them ending at the same time; for kernels
 // that can wait at the gate, grids of several sizes are tried for a short while each, and the one
-// that moves most is kept. Returns what to say of it.
-std::optional<std::string> tune(CopyRun& run, double sample_s);
+// that moves most is kept. Returns its blocks; none where no kernel's grid was tried.
+std::optional<int> tune(CopyRun& run, double sample_s);
 
 }  // namespace tierscope

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
+#include <memory>
 #include <set>
 #include <utility>
 
@@ -65,7 +65,7 @@ class Streaming final : public GpuStreaming {
   void take_arrays(Team& team, bool fresh);
   void fill();
   void size_passes(double sample_s);
-  std::string tune(double sample_s);
+  void tune(double sample_s);
   std::string verify();
 
   const GpuMemorySpec spec_;
@@ -76,21 +76,23 @@ class Streaming final : public GpuStreaming {
   StreamArrays arrays_{};
   int blocks_ = 1;
   int passes_ = 1;
-  std::optional<std::string> grid_;  // What to say of the grids that were tried.
+  bool tuned_ = false;
   // Of this visit.
-  std::optional<Observation> observation_;
+  std::unique_ptr<Observation> observation_;
   std::vector<Buffer*> buffers_;
   std::uint64_t passes_done_ = 0;
   unsigned long long expected_sum_ = 0;  // Of all reads so far.
 };
 
 void Streaming::begin(Team& team, bool fresh) {
-  observation_.emplace(fmt::format("gpu:{} memory {} bytes", spec_.gpu, spec_.size),
-                       std::vector<int>{spec_.gpu}, spec_.gpu, spec_.common);
+  observation_.reset();  // Of a visit that memory did not allow: its end would undo what follows.
+  observation_ =
+      std::make_unique<Observation>(fmt::format("gpu:{} memory {} bytes", spec_.gpu, spec_.size),
+                                    std::vector<int>{spec_.gpu}, spec_.gpu, spec_.common);
   take_arrays(team, fresh);
-  if (!grid_) {
+  if (!tuned_) {
     fill();
-    grid_ = tune(std::max(spec_.common.sample_s, shortest_sample()));
+    tune(std::max(spec_.common.sample_s, shortest_sample()));
   }
   fill();  // What tuning, or the visit before, left proves nothing of the samples.
   check_cuda(cudaStreamSynchronize(stream_.get()), "filling arrays");
@@ -169,7 +171,7 @@ void Streaming::size_passes(double sample_s) {
 }
 
 // Grids that fit the GPU at once, or parts of it, and one in which each thread works but once.
-std::string Streaming::tune(double sample_s) {
+void Streaming::tune(double sample_s) {
   const int resident = most_stream_blocks(spec_.operation);
   std::set<int> grids{std::max(1, resident / 4), std::max(1, resident / 2), resident};
   if (arrays_.count * sizeof(double) >= kLargeArray) {
@@ -188,7 +190,7 @@ std::string Streaming::tune(double sample_s) {
   }
   blocks_ = chosen;
   size_passes(sample_s);
-  return fmt::format("grid of {} blocks, the fastest of {} sizes tried", chosen, grids.size());
+  tuned_ = true;
 }
 
 std::string Streaming::verify() {
@@ -224,7 +226,8 @@ void Streaming::end(nlohmann::ordered_json& evidence) {
   evidence["verified"] = verify();
   evidence["region_bytes"] = buffers_.size() * spec_.size;
   evidence["clock"] = kEventClock;
-  observation_->report(evidence, {*grid_});
+  evidence["grid_blocks"] = blocks_;
+  observation_->report(evidence, {});
   observation_.reset();
 }
 

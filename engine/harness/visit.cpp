@@ -60,7 +60,7 @@ class Loop {
       std::optional<Row> row = take_row(series);
       if (!row) return false;
       const bool disturbed = watch.disturbed(*row, steal);
-      if (disturbed) taken.disturbed->push_back(taken.rows.size());
+      if (disturbed && taken.disturbed) taken.disturbed->push_back(taken.rows.size());
       taken.rows.push_back(std::move(*row));
       ++rows_;
       const double now = surroundings_.now();
@@ -97,13 +97,6 @@ class Loop {
 // Evidence that is the same for every kind, where the state has not observed it itself.
 void add_common_evidence(Visit& visit, const Steal& steal) {
   if (!visit.evidence.contains("clock")) visit.evidence["clock"] = describe_clock();
-  if (!visit.evidence.contains("sample_ns")) {
-    std::vector<double> durations;
-    for (const Row& row : visit.series.front().rows) durations.push_back(row.duration_s);
-    const auto middle = durations.begin() + static_cast<std::ptrdiff_t>(durations.size() / 2);
-    std::nth_element(durations.begin(), middle, durations.end());
-    visit.evidence["sample_ns"] = *middle * 1e9;
-  }
   if (steal.watched_s > 0) visit.evidence["steal_share"] = steal.stolen_s / steal.watched_s;
 }
 

@@ -49,7 +49,8 @@ constexpr int kDigits = 10;
 constexpr int kPartDigits = 6;
 
 void write_column(Line& line, const SeriesRows& series, std::size_t column) {
-  const auto& [metric, part] = series.columns[column];
+  const std::string& metric = series.columns[column].metric;
+  const std::string& part = series.columns[column].part;
   line.text("{\"metric\":");
   line.string(metric);
   line.text(",\"part\":");

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <deque>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "access/array_data.h"
@@ -109,7 +108,7 @@ class Bandwidth : public State {
     fill_arrays(arrays);
     if (!sized_) size_chunks(*team_, workers_, window_s());
     sized_ = true;
-    traffic_.emplace(moved());
+    traffic_ = std::make_unique<TrafficCheck>(moved());
   }
 
   std::vector<Series> series() override {
@@ -144,7 +143,6 @@ class Bandwidth : public State {
     if (spec_.order == Order::kRandom) {
       evidence["address_ns"] = address_cost_ns(isa_, shares_.front().walk);
     }
-    evidence["sample_ns"] = window_s() * 1e9;
     evidence.update(counters);
   }
 
@@ -238,7 +236,7 @@ class Bandwidth : public State {
   std::deque<Share> shares_;  // Workers point into it.
   std::vector<Worker> workers_;
   bool sized_ = false;
-  std::optional<TrafficCheck> traffic_;
+  std::unique_ptr<TrafficCheck> traffic_;
 };
 
 Operation read_operation(ObjectReader& pattern) {

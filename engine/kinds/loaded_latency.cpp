@@ -91,7 +91,6 @@ class LoadedLatency : public State {
     evidence = region_evidence({chased_});
     evidence["cpus"] = cpus_of(workers_);
     evidence["walked_bytes"] = chased_bytes(spec_.pattern, walk_.loads);
-    evidence["sample_ns"] = window_s() * 1e9;
     evidence["timer_ns"] = timer_cost_ticks() * timer_tick_ns();
     for (const StreamPart& load : load_) {
       evidence["workloads"] = {{"load", stream_.evidence(load.of(workers_))}};

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <deque>
-#include <optional>
+#include <memory>
 #include <set>
 #include <utility>
 
@@ -45,7 +45,7 @@ class Streams : public State {
     }
     if (!sized_) size_chunks(*team_, workers_, window_s());
     sized_ = true;
-    traffic_.emplace(moved());
+    traffic_ = std::make_unique<TrafficCheck>(moved());
   }
 
   std::vector<Series> series() override {
@@ -72,7 +72,6 @@ class Streams : public State {
       evidence["workloads"][spec_.streams[i].first] =
           parts_[i].stream->evidence(parts_[i].of(workers_));
     }
-    evidence["sample_ns"] = window_s() * 1e9;
     evidence.update(counters);
   }
 
@@ -114,7 +113,7 @@ class Streams : public State {
   std::vector<int> cpus_;  // Of all streams, in their order.
   Team* team_ = nullptr;
   bool sized_ = false;
-  std::optional<TrafficCheck> traffic_;
+  std::unique_ptr<TrafficCheck> traffic_;
 };
 
 bool is_name(std::string_view name) {

@@ -19,7 +19,8 @@ struct Timeline {
 // pace from one to the next, whichever stream's turn it is.
 Timeline merge(const std::vector<Timeline>& streams);
 
-// Whether one waited until another had stopped: they ran one after the other, not concurrently. One that waited took much longer to its first checkpoint than from there to the
+// Whether one waited until another had stopped, so that they ran one after the other. One that
+// waited took much longer to its first checkpoint than from there to the
 // next; one that is only slower did not.
 bool in_turn(const std::vector<Timeline>& timelines);
 

@@ -212,13 +212,8 @@ def test_later_visits_do_not_tune_again_and_are_verified_by_themselves(topology)
         for visits in visit_all(specs, visits=3, fresh=fresh).values():
             assert all(isinstance(visit, Visit) for visit in visits), visits
             assert all(visit.evidence.verified for visit in visits)
-            grids = {
-                note
-                for visit in visits[:2]
-                for note in visit.evidence.notes or []
-                if note.startswith("grid of")
-            }
-            assert fresh or len(grids) <= 1
+            grids = {visit.evidence.grid_blocks for visit in visits}
+            assert len(grids) == 1
 
 
 def test_disturbance_is_looked_for_where_the_host_times_only(topology):

@@ -248,6 +248,17 @@ def test_warnings(run: Run, said: str) -> None:
     assert said in sentences(run, VIEWS)[2]
 
 
+@pytest.mark.parametrize(("share", "warned"), [(1.3, False), (1.6, True)])
+def test_avoiding_write_allocate_is_no_error(share: float, warned: bool) -> None:
+    """A copy's limit includes it; without it, half as much again is possible."""
+    rate = synthetic.DDR.value
+    limit = synthetic.DDR.model_copy(update={"value": rate / 1.5, "without_write_allocate": rate})
+    copy = synthetic.Maker().make(
+        "bandwidth", "node:0", "node:0", {"operation": "copy"}, share * rate / 1.5, limit=limit
+    )
+    assert ("of its limit" in sentences(synthetic.run([copy]), VIEWS)[2]) == warned
+
+
 def test_a_run_without_figures_says_so() -> None:
     assert "Nothing was measured" in render_report([("run", synthetic.run([]))], VIEWS)
 

@@ -38,7 +38,8 @@ def as_before(result: dict[str, Any]) -> dict[str, Any]:
     drop = ("metric", "part", "no_interval")
     kept["figures"] = [{k: v for k, v in f.items() if k not in drop} for f in result["figures"]]
     if result["limit"]:
-        kept["limit"] = {k: v for k, v in result["limit"].items() if k != "degraded"}
+        new = ("degraded", "without_write_allocate")
+        kept["limit"] = {k: v for k, v in result["limit"].items() if k not in new}
     return kept
 
 

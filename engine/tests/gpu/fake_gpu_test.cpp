@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-Visit planned(const json& plan) { return Visited(parse_gpu_copy, plan).visit(); }
+Visit planned(const json& plan) { return Visited("gpu-copy", plan).visit(); }
 Visit copy(const std::vector<json>& transfers) { return planned(copy_plan(transfers)); }
 
 double total_of(const Visit& visit) { return median_of(visit, 0, 0); }
@@ -184,8 +184,8 @@ TEST(FakeGpu, OneKernelMovesBothDirectionsAndEvidenceSaysSo) {
 // compared.
 TEST(FakeGpu, EveryByteIsMovedBeforeItIsCompared) {
   fake_cuda::set({.copy_engine = 200e3});
-  Visited visited(parse_gpu_copy, copy_plan({transfer(host_memory(), memory_of(0), 0),
-                                             transfer(memory_of(0), host_memory(), 0)}));
+  Visited visited("gpu-copy", copy_plan({transfer(host_memory(), memory_of(0), 0),
+                                         transfer(memory_of(0), host_memory(), 0)}));
   EXPECT_NO_THROW(visited.visit(false, 1));
 }
 
@@ -193,7 +193,7 @@ TEST(FakeGpu, LatencyBySMHasNeitherTheLaunchNorTheColdL1InIt) {
   fake_cuda::set({});
   json plan = latency_plan();
   plan["per_sm"] = true;
-  const Visit by_sm = Visited(parse_gpu_latency, plan).visit();
+  const Visit by_sm = Visited("gpu-latency", plan).visit();
   ASSERT_EQ(by_sm.series.size(), 2);
   EXPECT_EQ(by_sm.series[0].name, "chases");
   EXPECT_EQ(by_sm.series[1].name, "by_sm");
@@ -204,7 +204,7 @@ TEST(FakeGpu, LatencyBySMHasNeitherTheLaunchNorTheColdL1InIt) {
   }
   plan = latency_plan();
   plan["every_sm"] = true;
-  EXPECT_NEAR(total_of(Visited(parse_gpu_latency, plan).visit()), 20, 0.1);
+  EXPECT_NEAR(total_of(Visited("gpu-latency", plan).visit()), 20, 0.1);
 }
 
 }  // namespace

@@ -70,9 +70,9 @@ inline nlohmann::json latency_plan(const nlohmann::json& memory = memory_of(0)) 
 // A measurement that can be visited again and again.
 class Visited {
  public:
-  Visited(MakeState (*parse)(ObjectReader&), const nlohmann::json& plan) {
+  Visited(const std::string& kind, const nlohmann::json& plan) {
     ObjectReader reader(plan, "plan");
-    make_ = parse(reader);
+    make_ = std::ranges::find(kinds(), kind, &Kind::name)->parse(reader);
     reader.finish();
     state_ = make_();
   }

@@ -17,9 +17,9 @@ json one_copy(const std::string& engine = "ce", const std::string& memory = "pin
 }
 
 // Why the measurement is skipped or fails; kOther where it does not.
-Cause cause_of(MakeState (*parse)(ObjectReader&), const json& plan) {
+Cause cause_of(const std::string& kind, const json& plan) {
   try {
-    Visited(parse, plan).visit();
+    Visited(kind, plan).visit();
   } catch (const Unavailable& error) {
     return error.cause();
   } catch (const Failure& error) {
@@ -29,21 +29,21 @@ Cause cause_of(MakeState (*parse)(ObjectReader&), const json& plan) {
 }
 
 struct Kinded {
-  MakeState (*parse)(ObjectReader&);
+  std::string name;
   json plan;
 };
 
 std::vector<Kinded> every_kind() {
-  return {{parse_gpu_copy, one_copy("sm")},
-          {parse_gpu_memory, memory_plan("triad")},
-          {parse_gpu_latency, latency_plan()}};
+  return {{"gpu-copy", one_copy("sm")},
+          {"gpu-memory", memory_plan("triad")},
+          {"gpu-latency", latency_plan()}};
 }
 
 TEST(GpuVisits, ASecondVisitDoesNotTuneAgain) {
   for (const Kinded& kind : every_kind()) {
     std::vector<int> launched;
     fake_cuda::set({.launched = [&launched](int blocks) { launched.push_back(blocks); }});
-    Visited visited(kind.parse, kind.plan);
+    Visited visited(kind.name, kind.plan);
     const Visit first = visited.visit();
     const std::size_t tuned = launched.size() - first.series[0].rows.size();
     EXPECT_GT(tuned, 0);
@@ -61,7 +61,7 @@ TEST(GpuVisits, ASecondVisitDoesNotTuneAgain) {
 TEST(GpuVisits, BuffersStayUntilAFreshVisit) {
   for (const Kinded& kind : every_kind()) {
     fake_cuda::set({});
-    Visited visited(kind.parse, kind.plan);
+    Visited visited(kind.name, kind.plan);
     visited.visit();
     const int first = fake_cuda::allocations();
     visited.visit();
@@ -77,7 +77,7 @@ TEST(GpuVisits, DestinationsAreOverwrittenBeforeEachVisit) {
   for (const Kinded& kind : {every_kind()[0], every_kind()[1]}) {
     bool works = true;
     fake_cuda::set({.copies = [&works] { return works; }});
-    Visited visited(kind.parse, kind.plan);
+    Visited visited(kind.name, kind.plan);
     visited.visit();
     works = false;
     try {
@@ -93,15 +93,15 @@ TEST(GpuVisits, DestinationsAreOverwrittenBeforeEachVisit) {
 TEST(GpuVisits, WhatIsTimedIsWhatIsVerified) {
   int left = 3;
   fake_cuda::set({.copies = [&left] { return left-- > 0; }});
-  EXPECT_EQ(cause_of(parse_gpu_copy, one_copy()), Cause::kVerification);
+  EXPECT_EQ(cause_of("gpu-copy", one_copy()), Cause::kVerification);
 }
 
 // Two measurements that share a buffer take turns.
 TEST(GpuVisits, WhatAnotherMeasurementLeavesInABufferDoesNoHarm) {
   fake_cuda::set({});
   json other = copy_plan({transfer(memory_of(0), host_memory(), 0)});
-  Visited in(parse_gpu_copy, one_copy());
-  Visited out(parse_gpu_copy, other);
+  Visited in("gpu-copy", one_copy());
+  Visited out("gpu-copy", other);
   for (int turn = 0; turn < 3; ++turn) {
     EXPECT_NO_THROW(in.visit());
     EXPECT_NO_THROW(out.visit());
@@ -111,7 +111,7 @@ TEST(GpuVisits, WhatAnotherMeasurementLeavesInABufferDoesNoHarm) {
 TEST(GpuVisits, EveryOperationOnMemoryIsVerified) {
   fake_cuda::set({});
   for (const char* operation : {"read", "write", "copy", "scale", "add", "triad"}) {
-    Visited visited(parse_gpu_memory, memory_plan(operation));
+    Visited visited("gpu-memory", memory_plan(operation));
     for (int i = 0; i < 2; ++i) {
       const Visit visit = visited.visit();
       EXPECT_EQ(visit.series.at(0).name, "passes");
@@ -123,7 +123,7 @@ TEST(GpuVisits, EveryOperationOnMemoryIsVerified) {
 
 TEST(GpuVisits, AChaseGoesOnWhereItStoodAndIsProven) {
   fake_cuda::set({});
-  Visited visited(parse_gpu_latency, latency_plan());
+  Visited visited("gpu-latency", latency_plan());
   for (int i = 0; i < 3; ++i) {
     const Visit visit = visited.visit();
     EXPECT_GE(median_of(visit, 0, 0), 20);
@@ -134,7 +134,7 @@ TEST(GpuVisits, AChaseGoesOnWhereItStoodAndIsProven) {
 TEST(GpuVisits, NobodyLooksForDisturbanceOfWhatTheGpuTimes) {
   fake_cuda::set({});
   for (const Kinded& kind : every_kind()) {
-    const Visit visit = Visited(kind.parse, kind.plan).visit();
+    const Visit visit = Visited(kind.name, kind.plan).visit();
     EXPECT_FALSE(visit.series.at(0).disturbed);
     EXPECT_FALSE(visit.evidence.contains("steal_share"));
     EXPECT_EQ(visit.evidence["clock"], "CUDA events, about 0.5 us steps");
@@ -143,7 +143,7 @@ TEST(GpuVisits, NobodyLooksForDisturbanceOfWhatTheGpuTimes) {
 
 TEST(GpuVisits, TheIssuingCpuIsWatchedWhereTheHostTimes) {
   fake_cuda::set({});
-  const Visit pageable = Visited(parse_gpu_copy, one_copy("ce", "pageable")).visit();
+  const Visit pageable = Visited("gpu-copy", one_copy("ce", "pageable")).visit();
   EXPECT_TRUE(pageable.series.at(0).disturbed);
   EXPECT_NE(pageable.evidence["clock"], "CUDA events, about 0.5 us steps");
 }
@@ -152,9 +152,9 @@ TEST(GpuVisits, CallsAreASeriesOfTheirOwnWhereThePlanSaysSo) {
   int copies = 0;
   fake_cuda::set({.copies = [&copies] { return ++copies > 0; }});
   json plan = one_copy();
-  EXPECT_EQ(Visited(parse_gpu_copy, plan).visit().series.size(), 1);
+  EXPECT_EQ(Visited("gpu-copy", plan).visit().series.size(), 1);
   plan["call_latency"] = true;
-  Visited visited(parse_gpu_copy, plan);
+  Visited visited("gpu-copy", plan);
   const Visit first = visited.visit();
   ASSERT_EQ(first.series.size(), 2);
   const SeriesRows& calls = first.series[1];
@@ -173,38 +173,38 @@ TEST(GpuVisits, CallsAreASeriesOfTheirOwnWhereThePlanSaysSo) {
 
 TEST(GpuVisits, CausesOfWhatIsSkippedAreTyped) {
   fake_cuda::set({});
-  EXPECT_EQ(cause_of(parse_gpu_copy, copy_plan({transfer(host_memory(), memory_of(99), 99)})),
+  EXPECT_EQ(cause_of("gpu-copy", copy_plan({transfer(host_memory(), memory_of(99), 99)})),
             Cause::kGpu);
   json absent = memory_plan("read");
   absent["gpu"] = 99;
-  EXPECT_EQ(cause_of(parse_gpu_memory, absent), Cause::kGpu);
+  EXPECT_EQ(cause_of("gpu-memory", absent), Cause::kGpu);
   // No GPU reaches pageable memory by the CPU's page tables.
-  EXPECT_EQ(cause_of(parse_gpu_copy, one_copy("sm", "pageable")), Cause::kGpuFeature);
-  EXPECT_EQ(cause_of(parse_gpu_latency, latency_plan(host_memory("pageable"))), Cause::kGpuFeature);
+  EXPECT_EQ(cause_of("gpu-copy", one_copy("sm", "pageable")), Cause::kGpuFeature);
+  EXPECT_EQ(cause_of("gpu-latency", latency_plan(host_memory("pageable"))), Cause::kGpuFeature);
   json traced = one_copy();
   traced["trace"] = true;
-  EXPECT_EQ(cause_of(parse_gpu_copy, traced), Cause::kTool);
+  EXPECT_EQ(cause_of("gpu-copy", traced), Cause::kTool);
   fake_cuda::set({.runs_kernels = false});
-  EXPECT_EQ(cause_of(parse_gpu_copy, one_copy()), Cause::kGpuFeature);
+  EXPECT_EQ(cause_of("gpu-copy", one_copy()), Cause::kGpuFeature);
   fake_cuda::set({.peers = false});
-  EXPECT_EQ(cause_of(parse_gpu_copy, copy_plan({transfer(memory_of(0), memory_of(1), 0)})),
+  EXPECT_EQ(cause_of("gpu-copy", copy_plan({transfer(memory_of(0), memory_of(1), 0)})),
             Cause::kPeer);
-  EXPECT_EQ(cause_of(parse_gpu_latency, latency_plan(memory_of(1))), Cause::kPeer);
+  EXPECT_EQ(cause_of("gpu-latency", latency_plan(memory_of(1))), Cause::kPeer);
   fake_cuda::set({.free_bytes = 1 << 20});
   json large = memory_plan("read");
   large["pattern"]["size"] = 2 << 20;
-  EXPECT_EQ(cause_of(parse_gpu_memory, large), Cause::kMemory);
+  EXPECT_EQ(cause_of("gpu-memory", large), Cause::kMemory);
 }
 
 TEST(GpuVisits, ErrorsOfCudaAreFailures) {
   fake_cuda::set({.copy_error = cudaErrorInvalidValue});
-  EXPECT_EQ(cause_of(parse_gpu_copy, one_copy()), Cause::kGpuError);
+  EXPECT_EQ(cause_of("gpu-copy", one_copy()), Cause::kGpuError);
 }
 
 // Only a new process gets a new context.
 TEST(GpuVisits, AnErrorThatInvalidatesTheContextEndsTheProcess) {
   fake_cuda::set({});
-  Visited visited(parse_gpu_copy, one_copy());
+  Visited visited("gpu-copy", one_copy());
   visited.visit();
   fake_cuda::set({.copy_error = cudaErrorIllegalAddress, .context_is_lost = true});
   EXPECT_THROW(visited.visit(), UnusableProcess);
@@ -215,7 +215,7 @@ TEST(GpuVisits, AVisitThatMemoryDidNotAllowCanBeTriedAgain) {
   fake_cuda::set({.free_bytes = 1 << 20});
   json large = memory_plan("copy");
   large["pattern"]["size"] = 2 << 20;
-  Visited visited(parse_gpu_memory, large);
+  Visited visited("gpu-memory", large);
   EXPECT_THROW(visited.visit(), Unavailable);
   fake_cuda::set({});
   EXPECT_NO_THROW(visited.visit());

@@ -8,16 +8,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import dist, hypot
-from statistics import median
+from statistics import fmean, median, stdev
 
-_SATURATED = 0.97
-"""Share of the highest bandwidth that a lighter load has to reach for the path to be full."""
+from tierscope.analysis.bend import LEVEL, Observed, bends_upwards, z_of
+
+_FULL = 1 / 3
+"""Share, at most, of the pauses taken away that turned into traffic where a path is full."""
 _BEND = 0.1
 """How far a curve has to hang below its chord, both axes taken as one, to have a knee."""
 _LEAST_STEP = 0.03
 """Shortest stretch of a curve, both axes taken as one, that is worth one more point."""
 _LENGTH_SHARE = 0.05
 """Weight of a stretch's length beside its bend, so that long straight ones get points at last."""
+_NEAR = 0.03
+"""Difference of bandwidths up to which a point is where one was asked for."""
+_HALF_WIDTH = 1.96
+"""Half of a 95% interval over the standard error."""
+_ASSUMED = 0.02
+"""Standard error as a share of its value, on a curve of which no point has an interval."""
+_MEDIAN_ERROR = 1.2533
+"""Standard error of a median over the mean's: sqrt(pi / 2)."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +39,15 @@ class Point:
     """bytes/s, measured during the chase."""
     latency: float
     """ns"""
+    bandwidth_half: float | None = None
+    """bytes/s: half of its 95% interval; None where it has none."""
+    latency_half: float | None = None
+    """ns: half of its 95% interval; None where it has none."""
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What a curve says."""
+    """What a curve says. Each claim exceeds the intervals: 5% of curves without it get it."""
 
     idle: float
     """ns: the median of its idle controls, else its lightest load's."""
@@ -44,7 +58,7 @@ class Summary:
     peak: Point
     """The highest bandwidth."""
     saturated: bool
-    """A lighter load reached nearly as much: the path is full, not the load exhausted."""
+    """More load brought longer waiting in place of bandwidth: the path is full."""
     doubled: float | None
     """Bandwidth at which latency reaches twice the idle one; None where it never does."""
 
@@ -53,15 +67,14 @@ def summarize(points: Sequence[Point], idle: Sequence[float]) -> Summary:
     """Return what a curve of at least one point says; ``idle`` are its controls' latencies."""
     loaded = by_load(points)
     floor = median(idle) if idle else loaded[0].latency
-    peak = max(loaded, key=lambda point: point.bandwidth)
-    lighter = [point for point in loaded if point.delay_ns > loaded[-1].delay_ns]
+    noise = _Noise.of(loaded, idle)
     return Summary(
         idle=floor,
         drift=max(idle) / min(idle) - 1 if idle else 0.0,
-        knee=_knee(loaded, floor),
-        peak=peak,
-        saturated=any(point.bandwidth >= _SATURATED * peak.bandwidth for point in lighter),
-        doubled=_crossing(loaded, floor, 2 * floor),
+        knee=_knee(loaded, floor, noise, idle),
+        peak=max(loaded, key=lambda point: point.bandwidth),
+        saturated=_saturated(loaded, noise),
+        doubled=_doubled(loaded, floor, noise, len(idle)),
     )
 
 
@@ -70,30 +83,131 @@ def by_load(points: Sequence[Point]) -> list[Point]:
     return sorted(points, key=lambda point: -point.delay_ns)
 
 
-def _knee(loaded: list[Point], idle: float) -> Point | None:
+@dataclass(frozen=True)
+class _Noise:
+    """Standard errors of a curve's points, by their intervals and its idle controls."""
+
+    known: bool
+    """Some point has an interval."""
+    bandwidth: float
+    """Share of a bandwidth that the error of one without an interval is: the largest."""
+    latency: float
+    """The same of a latency."""
+    usual: float
+    """The median share of a latency, which the idle controls have too."""
+    factor: float
+    """Idle controls are one figure measured several times. Where they differ by more than their
+    intervals, so do other figures: all errors grow by that ratio (Birge, Physical Review 40, 1932).
+    """
+
+    @classmethod
+    def of(cls, loaded: Sequence[Point], idle: Sequence[float]) -> "_Noise":
+        shares = [_share(p.latency_half, p.latency) for p in loaded]
+        latencies = [share for share in shares if share is not None]
+        shares = [_share(p.bandwidth_half, p.bandwidth) for p in loaded]
+        bandwidths = [share for share in shares if share is not None]
+        usual = median(latencies) if latencies else _ASSUMED
+        differ = stdev(idle) / fmean(idle) if len(idle) > 1 else 0.0
+        return cls(
+            known=bool(latencies),
+            bandwidth=max(bandwidths, default=_ASSUMED),
+            latency=max(latencies, default=_ASSUMED),
+            usual=usual,
+            factor=max(1.0, differ / usual) if usual else 1.0,
+        )
+
+    def of_bandwidth(self, point: Point) -> float:
+        """bytes/s"""
+        share = _share(point.bandwidth_half, point.bandwidth)
+        return self.factor * point.bandwidth * (self.bandwidth if share is None else share)
+
+    def of_latency(self, point: Point) -> float:
+        """ns"""
+        share = _share(point.latency_half, point.latency)
+        return self.factor * point.latency * (self.latency if share is None else share)
+
+    def observed(self, points: Sequence[Point], idle: Sequence[float]) -> list[Observed]:
+        """All points, and the idle controls as points at no bandwidth."""
+        usual = self.factor * self.usual
+        return [
+            *(Observed(0.0, latency, 0.0, usual * latency) for latency in idle),
+            *(
+                Observed(p.bandwidth, p.latency, self.of_bandwidth(p), self.of_latency(p))
+                for p in points
+            ),
+        ]
+
+
+def _share(half: float | None, value: float) -> float | None:
+    """Return a standard error as a share of its value."""
+    return None if half is None or value <= 0 else half / value / _HALF_WIDTH
+
+
+def _knee(loaded: list[Point], floor: float, noise: _Noise, idle: Sequence[float]) -> Point | None:
     """Return the point furthest below the chord from idle to the highest bandwidth.
 
-    Satopää et al., "Finding a 'Kneedle' in a Haystack", 2011, for a curve that bends upwards.
+    Satopää et al., "Finding a 'Kneedle' in a Haystack", 2011, for a curve that bends upwards; but
+    only where it bends by more than its noise, and at no point below the idle latency.
     """
     peak = max(point.bandwidth for point in loaded)
     top = max(point.latency for point in loaded)
-    if top <= idle:
+    if top <= floor:
         return None
 
     def hangs(point: Point) -> float:
-        return point.bandwidth / peak - (point.latency - idle) / (top - idle)
+        return point.bandwidth / peak - (point.latency - floor) / (top - floor)
 
-    best = max(loaded, key=hangs)
-    return best if hangs(best) >= _BEND and best is not loaded[-1] else None
+    best = max((p for p in loaded[:-1] if p.latency >= floor), key=hangs, default=None)
+    if best is None or hangs(best) < _BEND:
+        return None
+    bent = bends_upwards(noise.observed(loaded, idle), errors_known=noise.known)
+    return best if bent else None
 
 
-def _crossing(loaded: list[Point], idle: float, wanted: float) -> float | None:
-    before = Point(-1, 0.0, idle)
-    for point in loaded:
-        if point.latency >= wanted > before.latency:
-            share = (wanted - before.latency) / (point.latency - before.latency)
-            return before.bandwidth + share * (point.bandwidth - before.bandwidth)
-        before = point
+def _saturated(loaded: list[Point], noise: _Noise) -> bool:
+    """Return whether a lighter load moved about as much as the heaviest, with less waiting.
+
+    Each thread moves the same bytes between two pauses. Where the path has room, a pause that gets
+    shorter by a nanosecond makes the round shorter by one; where it is full, the accesses take that
+    time. So a load that is hardly lighter proves nothing, whatever it moves. Threads at the end of
+    their own means move no more either, but then nothing waits longer.
+    """
+    *lighter, heaviest = loaded
+    limit = z_of(LEVEL / max(1, len(lighter)))
+    # Bytes between two pauses, of all threads: a light load's round is nearly all pause.
+    moved = loaded[0].delay_ns * loaded[0].bandwidth
+    for point in lighter:
+        if min(point.bandwidth, heaviest.bandwidth) <= 0:
+            continue
+        pause = point.delay_ns - heaviest.delay_ns
+        rounds = moved / point.bandwidth, moved / heaviest.bandwidth
+        error = hypot(
+            rounds[0] * noise.of_bandwidth(point) / point.bandwidth,
+            rounds[1] * noise.of_bandwidth(heaviest) / heaviest.bandwidth,
+        )
+        waiting = heaviest.latency - point.latency
+        waiting_error = hypot(noise.of_latency(point), noise.of_latency(heaviest))
+        if (
+            rounds[0] - rounds[1] + limit * error < _FULL * pause
+            and waiting > limit * waiting_error
+        ):
+            return True
+    return False
+
+
+def _doubled(loaded: list[Point], floor: float, noise: _Noise, controls: int) -> float | None:
+    """Return the bandwidth at which a curve comes to twice the idle latency, beyond its noise."""
+    wanted = 2 * floor
+    limit = z_of(LEVEL / len(loaded))
+    own = noise.factor * noise.usual * floor / max(1, controls) ** 0.5
+    floor_error = own * (_MEDIAN_ERROR if controls > 2 else 1.0)
+    ends = [Point(-1, 0.0, floor), *loaded]
+    for number, point in enumerate(ends[1:], start=1):
+        if point.latency - wanted > limit * hypot(noise.of_latency(point), 2 * floor_error):
+            below = max(n for n in range(number) if ends[n].latency < wanted)
+            first, second = ends[below], ends[below + 1]
+            share = (wanted - first.latency) / (second.latency - first.latency)
+            return first.bandwidth + share * (second.bandwidth - first.bandwidth)
     return None
 
 
@@ -172,7 +286,7 @@ def delay_for(points: Sequence[Point], bandwidth: float) -> int | None:
     """Return the delay that should bring a bandwidth; None where a point is there already within
     3%, or where no load reaches it."""
     loaded = by_load(points)
-    if any(abs(point.bandwidth / bandwidth - 1) < 1 - _SATURATED for point in loaded):
+    if any(abs(point.bandwidth / bandwidth - 1) < _NEAR for point in loaded):
         return None
     before: Point | None = None
     for point in loaded:

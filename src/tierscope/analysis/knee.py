@@ -1,14 +1,54 @@
-"""Where more threads stop to help."""
+"""Where more threads stop to help, as far as the intervals tell."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from tierscope.model.run import Measurement
 
 SHARE = 0.95
 """Share of the best bandwidth from which on a path counts as saturated."""
 
 
-def knee(bandwidth: dict[int, float]) -> int:
-    """Return the fewest threads that reach 95% of the best bandwidth.
+@dataclass(frozen=True)
+class Knee:
+    """The fewest threads that reach 95% of the best bandwidth lie between these two counts.
 
-    ``bandwidth`` maps thread counts to bytes/s; at least one. A path that still scales at its
-    largest count has its knee there, which says that it may lie further on.
+    A path that still scales at its largest count has its knee there, which says that it may lie
+    further on.
     """
-    best = max(bandwidth.values())
-    return min(threads for threads, value in bandwidth.items() if value >= SHARE * best)
+
+    first: int
+    """The fewest whose interval comes up to 95% of what the best surely reaches."""
+    last: int
+    """The fewest that surely reach 95% of the best that any may be; else the largest count."""
+
+    def __str__(self) -> str:
+        counts = str(self.first) if self.first == self.last else f"{self.first}–{self.last}"
+        return f"{counts} thr."
+
+
+def knee(intervals: Mapping[int, tuple[float, float]]) -> Knee:
+    """Return the knee of thread counts, at least one, with the intervals of their bandwidths.
+
+    Where intervals overlap, which count is the first that suffices is not known, and the maximum
+    of noisy figures would name a count by chance; so a range of counts comes back.
+    """
+    surely = max(low for low, _ in intervals.values())
+    perhaps = max(high for _, high in intervals.values())
+    reaching = [threads for threads, (low, _) in intervals.items() if low >= SHARE * perhaps]
+    return Knee(
+        first=min(threads for threads, (_, high) in intervals.items() if high >= SHARE * surely),
+        last=min(reaching, default=max(intervals)),
+    )
+
+
+def knee_of(measurements: Iterable[Measurement]) -> Knee:
+    """Return the knee of measurements that differ in their threads; one without an interval counts
+    with its estimate."""
+    return knee({int(m.pattern["threads"]): _interval(m) for m in measurements})
+
+
+def _interval(measurement: Measurement) -> tuple[float, float]:
+    value = measurement.estimate or 0.0
+    low, high = measurement.ci_low, measurement.ci_high
+    return value if low is None else low, value if high is None else high

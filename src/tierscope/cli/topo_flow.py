@@ -63,7 +63,8 @@ def _topology(source: str | None) -> Topology:
 def _show_path(topology: Topology, endpoints: Sequence[str], as_json: bool) -> None:
     from tierscope.topology.paths import find_path
 
-    path = find_path(topology, *map(parse_endpoint, endpoints))
+    initiator, target = map(parse_endpoint, endpoints)
+    path = find_path(topology, initiator, target)
     if as_json:
         click.echo(json.dumps(path.model_dump(mode="json")))
         return

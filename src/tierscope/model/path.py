@@ -6,6 +6,7 @@ from typing import Protocol
 from tierscope.model.base import Model
 from tierscope.model.limit import Limit
 from tierscope.model.topology import PcieLink, Topology
+from tierscope.model.traffic import ONE_WAY, Traffic
 
 
 class HopRole(StrEnum):
@@ -18,7 +19,7 @@ class HopRole(StrEnum):
     INTERCONNECT = "interconnect"
     """Between NUMA nodes: UPI, xGMI or a package's mesh."""
     MEMORY = "memory"
-    """What holds the data: its rate is that of both directions together."""
+    """What holds the data."""
 
 
 class Hop(Model):
@@ -35,6 +36,8 @@ class Hop(Model):
     """Of a PCIe link: what both of its endpoints support."""
     shortfall: str = ""
     """Where ``limit.degraded``: the share of the device's own rate that the link still has."""
+    half_duplex: bool = False
+    """Both directions take turns, as on the data bus of DRAM: its rate is that of both together."""
     parallel: bool = False
     """One of several that carry data concurrently: shown, and no limit to the path by itself."""
     note: str = ""
@@ -47,7 +50,7 @@ class Path(Model):
     target: str
     hops: list[Hop]
     limit: Limit | None
-    """Of the hops whose rate is known, the smallest one's."""
+    """Of the hops whose rate is known, what the one allows that allows least."""
     note: str = ""
     """What keeps the limit from being certain, or from being known at all."""
 
@@ -65,5 +68,6 @@ class Paths(Protocol):
     def path(self, initiator: str, target: str) -> Path:
         """The path; UserError where the machine has no such endpoint."""
 
-    def limit(self, initiator: str, target: str) -> Limit | None:
-        """The smallest link's rate; None where no rate, or no such endpoint, is known."""
+    def limit(self, initiator: str, target: str, traffic: Traffic = ONE_WAY) -> Limit | None:
+        """What the smallest link allows of an operation; None where no rate, or no such endpoint,
+        is known."""

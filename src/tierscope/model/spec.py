@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tierscope.model.limit import Limit
     from tierscope.model.path import Paths
     from tierscope.model.topology import Cache
+    from tierscope.model.traffic import Traffic
 
 CACHE_LINE = 64
 
@@ -179,11 +180,11 @@ class MemorySpec(MeasurementSpec):
         """None: links have rates, and most kinds measure times."""
         return None
 
-    def path_limit(self, paths: "Paths") -> "Limit | None":
-        """Its path's, for kinds that measure rates; none where caches may hold the regions."""
+    def path_limit(self, paths: "Paths", traffic: "Traffic") -> "Limit | None":
+        """What its path allows of an operation; none where caches may hold the regions."""
         if self.fits_caches(paths.topology.caches):
             return None
-        return paths.limit(self.initiator, self.target)
+        return paths.limit(self.initiator, self.target, traffic)
 
 
 def last_level_bytes(caches: Sequence["Cache"], cpus: Sequence[int]) -> int:

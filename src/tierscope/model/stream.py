@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 
 from tierscope.model.base import Model
 from tierscope.model.spec import CACHE_LINE, Bytes, Cpus, Isa, Pages, Placement
+from tierscope.model.traffic import Traffic
 
 
 class StreamPattern(Model):
@@ -41,6 +42,12 @@ class StreamPattern(Model):
         """Reads to writes as the command line takes them: 67:33, 50:50nt."""
         stores = "" if self.stores == "ordinary" else self.stores
         return f"{100 - self.writes}:{self.writes}{stores}"
+
+    def traffic(self) -> Traffic:
+        """What it moves; all but non-temporal stores fetch their line first."""
+        writes = self.writes / 100
+        fetched = 0.0 if self.stores == "nt" else writes
+        return Traffic(self.mix, 1 - writes + fetched, writes, fetched)
 
 
 class Stream(Model):

@@ -57,8 +57,7 @@ def _show(console: Console, measured: list[Measurement], view: View) -> None:
         cells += [_figure(m, metric, part, factor) for metric, part in metrics]
         table.add_row(*map(Text, cells))
     console.print(table)
-    caveats = view.caveats(measured) if view.caveats else ()
-    for line in filter(None, (*warnings(measured), *caveats, evidence_line(measured))):
+    for line in filter(None, (*warnings(measured), evidence_line(measured))):
         note(console, line)
 
 

@@ -296,7 +296,9 @@ def show_path(console: Console, path: Path) -> None:
         console.print(Padding(Text(f"limit unknown: {path.note}"), (0, 0, 0, 2)))
         return
     limit = path.limit
-    line = Text("limit ", style="bold").append(f"{limit.value / 1e9:.2f} GB/s each way: ")
+    turns = any(hop.half_duplex and hop.limit == limit for hop in path.hops)
+    ways = "reads and writes together" if turns else "each way"
+    line = Text("limit ", style="bold").append(f"{limit.value / 1e9:.2f} GB/s {ways}: ")
     console.print(Padding(line.append(limit.link), (0, 0, 0, 2)))
     note(console, f"{limit.formula}")
     note(console, f"source: {limit.source}")

@@ -50,8 +50,6 @@ class View:
     ``summary`` speaks for the kind."""
     summary: Callable[[list[Measurement]], str] | None = None
     """A clause for the first sentence of the summary, from the kind's measured results."""
-    caveats: Callable[[list[Measurement]], Iterable[str]] | None = None
-    """Lines below the generic table, on what a reader must know of these figures."""
 
 
 Views = Mapping[str, View]

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from tierscope.model.run import Measurement, Run
+from tierscope.model.run import Limit, Measurement, Run
 from tierscope.report import figures
 from tierscope.report.causes import missing_by_cause
 from tierscope.report.naming import path_name
@@ -71,7 +71,7 @@ def _another_gpu(run: Run) -> str:
 
 def _beyond(measured: Sequence[Measurement]) -> str:
     """Name what is faster than it can be."""
-    beyond = [m for m in measured if m.limit and (m.ci_low or m.estimate or 0.0) > m.limit.value]
+    beyond = [m for m in measured if m.limit and (m.ci_low or m.estimate or 0.0) > _most(m.limit)]
     if not beyond:
         return ""
     most = max(beyond, key=_efficiency)
@@ -79,6 +79,11 @@ def _beyond(measured: Sequence[Measurement]) -> str:
         f"{path_name(most)} reaches {_efficiency(most):.1%} of its limit: a cache served part of "
         "it, or the limit is too low"
     )
+
+
+def _most(limit: Limit) -> float:
+    """Return the limit of a CPU that avoids write-allocate, as some do when the bus is busy."""
+    return max(limit.value, limit.without_write_allocate or 0.0)
 
 
 def _degraded_links(measured: Sequence[Measurement]) -> str:

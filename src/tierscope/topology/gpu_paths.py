@@ -96,12 +96,12 @@ def gpu_memory(gpu: Gpu) -> list[Hop]:
     name = f"memory of gpu:{gpu.index}"
     if gpu.mig:
         note = "partitioned (MIG): a part's share of its rate is unknown"
-        return [Hop(name=name, role=HopRole.MEMORY, note=note)]
+        return [Hop(name=name, role=HopRole.MEMORY, half_duplex=True, note=note)]
     if gpu.memory_clock_hz and gpu.memory_bus_bits:
         limit = gpu_memory_limit(gpu.memory_clock_hz, gpu.memory_bus_bits, f" of gpu:{gpu.index}")
-        return [Hop(name=name, role=HopRole.MEMORY, limit=limit)]
+        return [Hop(name=name, role=HopRole.MEMORY, limit=limit, half_duplex=True)]
     note = "its clock and bus width come from NVML, which did not report them"
-    return [Hop(name=name, role=HopRole.MEMORY, note=note)]
+    return [Hop(name=name, role=HopRole.MEMORY, half_duplex=True, note=note)]
 
 
 def crossing_to(topology: Topology, homes: Sequence[int], near: int | None) -> list[Hop]:

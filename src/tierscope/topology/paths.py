@@ -7,6 +7,7 @@ from tierscope.model.errors import UserError
 from tierscope.model.limit import Limit
 from tierscope.model.path import Hop, HopRole, Path
 from tierscope.model.topology import Gpu, Node, NodeKind, Topology
+from tierscope.model.traffic import ONE_WAY, Traffic
 from tierscope.topology.affinity import Tree, backing_addresses, home
 from tierscope.topology.gpu_paths import (
     as_list,
@@ -20,6 +21,7 @@ from tierscope.topology.gpu_paths import (
 )
 from tierscope.topology.links import pcie_name
 from tierscope.topology.memory import memory_limit
+from tierscope.topology.operations import limit_of
 from tierscope.topology.pcie import chain, cxl_hop
 from tierscope.topology.storage_paths import only_drive, storage_hops
 
@@ -34,36 +36,44 @@ class MachinePaths:
         """The path; UserError where the machine has no such endpoint."""
         return find_path(self.topology, parse_endpoint(initiator), parse_endpoint(target))
 
-    def limit(self, initiator: str, target: str) -> Limit | None:
-        """The smallest link's rate; None where no rate, or no such endpoint, is known."""
-        return path_limit(self.topology, parse_endpoint(initiator), parse_endpoint(target))
+    def limit(self, initiator: str, target: str, traffic: Traffic = ONE_WAY) -> Limit | None:
+        """What the smallest link allows of an operation; None where no rate, or no such endpoint,
+        is known."""
+        return path_limit(self.topology, parse_endpoint(initiator), parse_endpoint(target), traffic)
 
 
-def path_limit(topology: Topology, initiator: Endpoint, target: Endpoint) -> Limit | None:
-    """The path's smallest link's theoretical rate; None where no link's rate is known.
+def path_limit(
+    topology: Topology, initiator: Endpoint, target: Endpoint, traffic: Traffic = ONE_WAY
+) -> Limit | None:
+    """What the path's smallest link allows of an operation; None where no link's rate is known.
 
     An endpoint that the machine has not gives None too: a result is never lost over its limit.
     """
     try:
-        return find_path(topology, initiator, target).limit
+        return find_path(topology, initiator, target, traffic).limit
     except UserError:
         return None
 
 
-def find_path(topology: Topology, initiator: Endpoint, target: Endpoint) -> Path:
-    """The way from an initiator to a target; UserError where the machine has no such endpoint."""
+def find_path(
+    topology: Topology, initiator: Endpoint, target: Endpoint, traffic: Traffic = ONE_WAY
+) -> Path:
+    """The way from an initiator to a target; UserError where the machine has no such endpoint.
+
+    Its limit is that of an operation; without one, of one direction.
+    """
     if initiator.kind not in INITIATORS:
         raise UserError(f"'{initiator}' issues no accesses: name CPUs, a node or a GPU first")
     if target.kind not in TARGETS:
         raise UserError(f"'{target}' holds no data: name a node, a GPU, a file or a device second")
     tree = Tree(topology.pci)
     if target.kind is EndpointKind.NODE and len(target.numbers) > 1:
-        return _interleaved(topology, initiator, target)
+        return _interleaved(topology, initiator, target, traffic)
     if initiator.kind is EndpointKind.GPU:
         hops = _from_gpu(topology, tree, _gpu(topology, initiator.numbers[0]), target)
     else:
         hops = _from_cpus(topology, tree, _cpu_nodes(topology, initiator), target)
-    known = [hop.limit for hop in hops if hop.limit is not None and not hop.parallel]
+    known = [found for hop in hops if not hop.parallel and (found := limit_of(hop, traffic))]
     limit = min(known, key=lambda entry: entry.value) if known else None
     unknown = [f"{hop.name}: {hop.note}" for hop in hops if hop.limit is None and hop.note]
     return Path(
@@ -119,11 +129,14 @@ def _to_node(topology: Topology, tree: Tree, homes: list[int], node: Node) -> li
             return [*cpu_to_gpu(topology, tree, homes, gpu), *gpu_memory(gpu)]
     if node.kind is NodeKind.CXL and addresses:
         claim, _ = memory_limit(topology, node, homes)
+        # A claim is of each direction, no more than the link's: what both reach is not known.
         media = Hop(name="media", role=HopRole.MEMORY, limit=claim, note="" if claim else _MEDIA)
         return [*crossing, *_cxl_hops(tree, addresses, node), media]
     limit, why = memory_limit(topology, node, homes)
     name = f"memory of node {node.number}"
-    return [*crossing, Hop(name=name, role=HopRole.MEMORY, limit=limit, note=why)]
+    turns = node.kind in (NodeKind.DRAM, NodeKind.HBM)
+    memory = Hop(name=name, role=HopRole.MEMORY, limit=limit, half_duplex=turns, note=why)
+    return [*crossing, memory]
 
 
 _MEDIA = "the speed of the DRAM behind a CXL controller is not readable"
@@ -157,12 +170,14 @@ def _cxl_hops(tree: Tree, addresses: list[str], node: Node) -> list[Hop]:
     ]
 
 
-def _interleaved(topology: Topology, initiator: Endpoint, target: Endpoint) -> Path:
+def _interleaved(
+    topology: Topology, initiator: Endpoint, target: Endpoint, traffic: Traffic
+) -> Path:
     """Several nodes at once: the one that is first busy with its share of the pages limits."""
     weights = target.weights or (1,) * len(target.numbers)
     shares = [weight / sum(weights) for weight in weights]
     ways = [
-        find_path(topology, initiator, Endpoint(kind=EndpointKind.NODE, numbers=(number,)))
+        find_path(topology, initiator, Endpoint(kind=EndpointKind.NODE, numbers=(number,)), traffic)
         for number in target.numbers
     ]
     hops = [hop.model_copy(update={"parallel": True}) for way in ways for hop in way.hops]
@@ -174,6 +189,8 @@ def _interleaved(topology: Topology, initiator: Endpoint, target: Endpoint) -> P
         way.limit.model_copy(
             update={
                 "value": way.limit.value / share,
+                "without_write_allocate": way.limit.without_write_allocate
+                and way.limit.without_write_allocate / share,
                 "link": f"{way.limit.link}, holding {share:.0%} of the pages",
                 "formula": f"({way.limit.formula}) / {share:.4g}"
                 f" = {way.limit.value / share / 1e9:.2f} GB/s",

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from tierscope.analysis.knee import knee
+from tierscope.analysis.knee import Knee, knee_of
 from tierscope.model.endpoint import parse_endpoint
 from tierscope.model.errors import UserError
 from tierscope.model.run import Measurement
@@ -102,15 +102,18 @@ def _best(group: list[Measurement]) -> str:
 
 
 def _knees(group: list[Measurement]) -> str:
-    knees: dict[int, list[str]] = {}
+    knees: dict[Knee, list[str]] = {}
     for (operation,), members in groups_by(group, "operation").items():
-        found = knee({int(m.pattern["threads"]): m.estimate or 0.0 for m in members})
-        knees.setdefault(found, []).append(str(operation))
-    parts = [
-        f"{label_of('threads', count)} ({', '.join(names)})"
-        for count, names in sorted(knees.items())
-    ]
+        knees.setdefault(knee_of(members), []).append(str(operation))
+    ordered = sorted(knees.items(), key=lambda found: (found[0].first, found[0].last))
+    parts = [f"{_threads(found)} ({', '.join(names)})" for found, names in ordered]
     return "95% of the best is reached by " + ", ".join(parts)
+
+
+def _threads(found: Knee) -> str:
+    if found.first == found.last:
+        return label_of("threads", found.first)
+    return f"{found.first} to {label_of('threads', found.last)}"
 
 
 def access_sizes(gathered: Gathered) -> Iterator[Picture]:

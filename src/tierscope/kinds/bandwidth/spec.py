@@ -6,6 +6,7 @@ from pydantic import model_validator
 
 from tierscope.model.base import Model
 from tierscope.model.spec import CACHE_LINE, Bytes, Cpus, Isa, MemorySpec, Pages, Region
+from tierscope.model.traffic import Traffic, of_operation
 
 if TYPE_CHECKING:
     from tierscope.model.limit import Limit
@@ -75,8 +76,17 @@ class BandwidthSpec(MemorySpec):
         return {**pattern, "threads": len(self.cpus), **self.placed_as()}
 
     def limit(self, paths: "Paths") -> "Limit | None":
-        """The path's."""
-        return self.path_limit(paths)
+        """What the path allows of the operation."""
+        return self.path_limit(paths, self.traffic())
+
+    def traffic(self) -> Traffic:
+        """What the operation moves; rmw has read what it writes, so that it fetches nothing."""
+        operation = self.pattern.operation
+        if operation == "rmw":
+            return of_operation(operation, read=1, written=1, fetches=False)
+        written = 0 if operation == "read" else 1
+        ordinary = written == 1 and not operation.endswith("-nt")
+        return of_operation(operation, ARRAYS.get(operation, 1) - written, written, ordinary)
 
     def overwrites(self) -> bool:
         """Reads leave the array as it was."""

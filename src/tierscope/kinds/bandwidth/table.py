@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tierscope.analysis.knee import SHARE, knee
+from tierscope.analysis.knee import SHARE, knee_of
 from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
 from tierscope.report.evidence import evidence_line, warnings
@@ -44,7 +44,11 @@ def show_table(console: Console, measured: list[Measurement], _run: Run) -> None
             "on bus: includes the lines that ordinary stores fetch before they write them",
         )
     if any(grid.column.key == "threads" and len(grid.columns) > 1 for grid in grids):
-        note(console, f"knee: the fewest threads that reach {SHARE:.0%} of the best")
+        note(
+            console,
+            f"knee: the fewest threads that reach {SHARE:.0%} of the best; 4–8: where intervals "
+            "overlap, one of these",
+        )
 
 
 def _groups(measured: list[Measurement]) -> list[list[Measurement]]:
@@ -125,12 +129,10 @@ def _after(console: Console, grid: Grid, with_intervals: bool) -> None:
             f"95% intervals: half of the figures within ±{100 * widths[len(widths) // 2]:.2g}%, "
             f"all within ±{100 * widths[-1]:.2g}%",
         )
-    for text in {
-        f"limit: {m.limit.value / 1e9:.4g} GB/s, {m.limit.link} ({m.limit.formula})"
-        for m in grid.cells.values()
-        if m.limit
-    }:
-        note(console, text)
+    limits = [m.limit for m in grid.cells.values() if m.limit]
+    lines = [f"limit: {one.value / 1e9:.4g} GB/s, {one.link} ({one.formula})" for one in limits]
+    for line in dict.fromkeys(lines):
+        note(console, line)
 
 
 def _cell(cell: Measurement | None, factor: float, with_interval: bool, best: bool) -> Text:
@@ -148,11 +150,6 @@ class _Extra:
     applies: Callable[[Grid], bool]
     text: Callable[[Measurement, list[Measurement], float], str]
     """Of the row's best, all of the row, and the unit's factor."""
-
-
-def _knee(cells: list[Measurement]) -> str:
-    found = knee({int(cell.pattern["threads"]): cell.estimate or 0.0 for cell in cells})
-    return f"{found} thr."
 
 
 def _bus(cell: Measurement) -> float | None:
@@ -179,7 +176,7 @@ _EXTRAS = (
     _Extra(
         "knee",
         lambda grid: grid.column == _THREADS and len(grid.columns) > 1,
-        lambda _best, row, _factor: _knee(row),
+        lambda _best, row, _factor: str(knee_of(row)),
     ),
     _Extra(
         "of limit",

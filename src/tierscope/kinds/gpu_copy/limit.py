@@ -6,7 +6,11 @@ from collections.abc import Iterable, Sequence
 from tierscope.model.gpu import GpuPlace, MemoryPlace, Transfer
 from tierscope.model.limit import Limit
 from tierscope.model.path import HopRole, Paths
+from tierscope.model.traffic import ONE_WAY, Traffic
 from tierscope.model.transfers import issuer_and_memory
+
+_INSIDE = Traffic("a copy inside", reads=1.0, writes=1.0)
+"""Each byte that such a copy counts is read and written in the same memory."""
 
 
 def limit_of_set(paths: Paths, transfers: Sequence[Transfer]) -> Limit | None:
@@ -41,20 +45,9 @@ def limit_of_set(paths: Paths, transfers: Sequence[Transfer]) -> Limit | None:
 
 
 def transfer_limit(paths: Paths, one: Transfer) -> Limit | None:
-    """The limit of one transfer by itself.
-
-    Bytes moved inside one GPU are read and written there, so half of its memory's rate.
-    """
-    limit = paths.limit(*issuer_and_memory(one))
-    if limit is None or one.source != one.destination:
-        return limit
-    return limit.model_copy(
-        update={
-            "value": limit.value / 2,
-            "formula": f"{limit.formula}; a copy inside reads and writes: half, "
-            f"{limit.value / 2e9:.0f} GB/s",
-        }
-    )
+    """The limit of one transfer by itself: one direction of each link."""
+    inside = one.source == one.destination
+    return paths.limit(*issuer_and_memory(one), _INSIDE if inside else ONE_WAY)
 
 
 def _names_of(limits: list[Limit]) -> str:
@@ -97,9 +90,7 @@ def _with_host(paths: Paths, pairs: list[tuple[Transfer, Limit]]) -> tuple[float
             emulated = paths.topology.virtual and hop.role is HopRole.SWITCH
             if hop.limit is None or hop.parallel or emulated:
                 continue
-            # A link has its rate each way, memory one rate for both ways.
-            both_ways = hop.role is HopRole.MEMORY
-            way = "both" if both_ways else one.destination.where
+            way = "both" if hop.half_duplex else one.destination.where
             users[hop.name, way].append(number)
             bounds[hop.name, way] = hop.limit
     shared = []

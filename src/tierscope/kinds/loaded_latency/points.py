@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tierscope.analysis.curve import Point
-from tierscope.model.run import Measurement
+from tierscope.model.run import Figure, Measurement
 
 _ENOUGH = 3
 """Undisturbed points with which a curve can do without its disturbed ones."""
@@ -63,12 +63,25 @@ def loaded_points(measurements: Sequence[Measurement]) -> list[Point]:
     """Return the sound points among measurements of one curve."""
     points = []
     for measurement in sound(measurements):
-        rates = [f.estimate for f in measurement.figures if (f.metric, f.part) == _RATE]
+        rates = [f for f in measurement.figures if (f.metric, f.part) == _RATE]
         if rates and measurement.estimate is not None:
             points.append(
-                Point(int(measurement.pattern["delay_ns"]), rates[0], measurement.estimate)
+                Point(
+                    int(measurement.pattern["delay_ns"]),
+                    rates[0].estimate,
+                    measurement.estimate,
+                    bandwidth_half=_half(rates[0]),
+                    latency_half=_half(measurement),
+                )
             )
     return points
+
+
+def _half(figure: Measurement | Figure) -> float | None:
+    """Return half of a figure's interval."""
+    if figure.ci_low is None or figure.ci_high is None:
+        return None
+    return (figure.ci_high - figure.ci_low) / 2
 
 
 def idle_latencies(measurements: Sequence[Measurement]) -> list[float]:

@@ -156,7 +156,7 @@ def _sentences(summary: Summary) -> list[str]:
             f"{knee.latency:.4g} ns"
         )
     else:
-        lines[0] += "; no knee: latency does not bend upwards under this load"
+        lines[0] += "; no knee: latency does not bend upwards beyond the intervals"
     peak = summary.peak
     name = "saturation" if summary.saturated else "highest reached"
     lines[0] += f"; {name} {peak.bandwidth / _GB:.4g} GB/s, {peak.latency:.4g} ns"
@@ -164,8 +164,8 @@ def _sentences(summary: Summary) -> list[str]:
         lines[0] += f"; twice the idle latency at {summary.doubled / _GB:.4g} GB/s"
     if not summary.saturated:
         lines.append(
-            "not saturated: bandwidth still rose with all load CPUs at no delay; add CPUs with "
-            "--load-from"
+            "not saturated, as far as the intervals show: no lighter load moved as much with less "
+            "latency; add CPUs with --load-from"
         )
     if summary.drift > _DRIFT:
         lines.append(

@@ -68,8 +68,8 @@ class StreamsSpec(MemorySpec):
         return {**found, "beside": "; ".join(others)} if others else found
 
     def limit(self, paths: "Paths") -> "Limit | None":
-        """The main stream's path's."""
-        return self.path_limit(paths)
+        """What the main stream's path allows of its mix."""
+        return self.path_limit(paths, self.pattern.traffic())
 
 
 SPEC = StreamsSpec
