@@ -10,7 +10,9 @@ _HEAD = "| series | covered | at precision | at budget | no interval | half-widt
 
 def _cell(tally: Tally, stop: str) -> str:
     share = tally.share(stop)
-    return f"{tally.coverage(stop):.1%} of {share:.0%}" if tally.stops[stop] else "–"
+    if share < 0.02:  # too few to say how many of them hold the median
+        return f"– of {share:.0%}" if share else "–"
+    return f"{tally.coverage(stop):.1%} of {share:.0%}"
 
 
 def main(figures: int, seed: str) -> None:

@@ -283,9 +283,6 @@ def _notes(estimate: Estimate, samples: list[float], rows: _Rows, visits: int) -
     if estimate.effective_n < _MIN_EFFECTIVE:
         what = "few" if len(samples) < _FEW_ROWS else "autocorrelated"
         yield f"{what} samples (effective n = {max(1, int(estimate.effective_n))})"
-    if rows.replaced:
-        total = len(rows.durations) + rows.replaced
-        yield f"{rows.replaced} of {total} samples were disturbed and left out"
     if rows.unsettled:
         where = "" if visits == 1 else f" of {rows.unsettled} of {visits} visits"
         yield f"no two successive samples agreed in the warm-up{where}"

@@ -95,7 +95,7 @@ class Evidence(Model):
     """Samples kept although others took over 1% of a measuring thread's time, or the hypervisor
     stole some."""
     replaced: int | None = None
-    """Such samples that were taken again."""
+    """Such samples that were left out, for others remained."""
     steal_share: float | None = None
     """Share of the measuring time that the hypervisor gave to others (/proc/stat steal)."""
     counters: list[CountedTraffic] | None = None
