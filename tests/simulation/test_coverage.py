@@ -47,7 +47,8 @@ def test_long(name: str, design: object) -> None:
     assert tally.coverage() >= 0.925
     assert tally.coverage("budget") >= 0.93
     if tally.share("precision") > 0.2:
-        assert tally.coverage("precision") >= 0.92
+        # Short runs have some ten visits: those that agree by chance cover less, as the page says.
+        assert tally.coverage("precision") >= (0.92 if design is SPREAD else 0.84)
     assert tally.share("none") <= 0.02
 
 
