@@ -10,11 +10,11 @@ from tierscope.kinds.bandwidth.spec import BandwidthPattern, BandwidthSpec
 from tierscope.kinds.latency.spec import LatencySpec
 from tierscope.kinds.plan import Spec
 from tierscope.model.chase import LatencyPattern
-from tierscope.model.event import Visit
 from tierscope.model.run import Measurement
 from tierscope.model.spec import NodeShare, Pages, Placement, Sampling
+from tierscope.runs.book import Book
 from tierscope.runs.record import Bounds, measurement_of
-from tierscope.runs.schedule import next_seconds
+from tierscope.runs.schedule import VisitStep, in_rounds
 
 Taken = TypeVar("Taken")
 
@@ -66,16 +66,17 @@ def take_turns(
 
 def measure(spec: Spec) -> Measurement:
     """One measurement by an engine of its own; raises RuntimeError where it has no figure."""
-    visits: list[Visit] = []
+    book = Book([spec])
     with living_engine() as engine:
         engine.plan([spec])
-        while seconds := next_seconds(spec.sampling, visits):
-            for event in engine.visit(spec.id, seconds):
-                if event.event in ("skipped", "failed"):
-                    raise RuntimeError(f"{spec.id}: {event.reason}")
-                if event.event == "visit":
-                    visits.append(event)
-    return measurement_of(spec, visits, None, Bounds())
+        for step in in_rounds(book, spec.id):
+            if isinstance(step, VisitStep):
+                for event in engine.visit(step.name, step.seconds, step.fresh):
+                    if event.event in ("skipped", "failed"):
+                        raise RuntimeError(f"{spec.id}: {event.reason}")
+                    if event.event == "visit":
+                        book.add_visit(event)
+    return measurement_of(spec, book.visits[spec.id], None, Bounds())
 
 
 def bandwidth(

@@ -18,16 +18,22 @@ def report() -> str:
     """The count of pairs that agree, as one line."""
     cpus = sorted(os.sched_getaffinity(0))
     spec = bandwidth(BandwidthPattern(operation="read", size=1 << 30), cpus)
-    agree = 0
+    agree = unknown = 0
     widths = []
     for _ in range(PAIRS):
         first, second = measure(spec), measure(spec)
+        if None in (first.ci_low, second.ci_low):
+            unknown += 1
+            continue
         agree += overlap(first, second)
         widths += [(r.ci_high - r.ci_low) / 2 / r.estimate for r in (first, second)]
     widths.sort()
+    if not widths:
+        return f"none of {PAIRS} pairs of runs has intervals"
     return (
-        f"{agree} of {PAIRS} pairs of runs agree within their intervals "
-        f"(half-width: median {widths[len(widths) // 2]:.1%}, widest {widths[-1]:.1%})"
+        f"{agree} of {PAIRS - unknown} pairs of runs agree within their intervals "
+        f"({unknown} have none; half-width: median {widths[len(widths) // 2]:.1%}, "
+        f"widest {widths[-1]:.1%})"
     )
 
 

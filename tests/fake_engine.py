@@ -33,6 +33,8 @@ SIGNALS = {"segv": signal.SIGSEGV, "kill": signal.SIGKILL, "abort": signal.SIGAB
 SAYS = ("skip", "fail", "fatal", "wrong", "unknown-key", "slow", "noisy", "zero")
 STATE = os.environ.get("FAKE_ENGINE_STATE", "")
 MAX_ROWS = 200
+visited = {}
+"""How often each measurement was visited by this process."""
 interrupted = False
 
 
@@ -112,7 +114,8 @@ def series(spec, seconds, said):
     """Rows as long as asked for, the first of them slow as those of a warm-up are."""
     sample = spec["sampling"]["sample_s"]
     rows = max(2, min(MAX_ROWS, round(seconds / sample)))
-    source = random.Random(f"{spec['id']} {seconds:.3f}")  # the same in every run
+    number = visited[spec["id"]] = visited.get(spec["id"], 0) + 1
+    source = random.Random(f"{spec['id']} {number}")  # the same in every run
     spread = 0.1 if "noisy" in said else 0.001
     factors = [source.uniform(1 - spread, 1 + spread) for _ in range(rows)]
     if rows > 4:

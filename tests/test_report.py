@@ -31,11 +31,13 @@ def measured(estimate: float, low: float, high: float, **more: object) -> Measur
     [
         (28.13e9, 27.9e9, 28.3e9, "28.1 ±0.3"),  # never narrower than what was measured
         (28.13e9, 28.0e9, 28.27e9, "28.13 ±0.14"),
-        (9e9, 3e9, 10e9, "9 ±6"),
-        (1.4e9, 1.3e9, 3e9, "1.4 ±1.6"),
+        (9e9, 3e9, 10e9, "9 3..10"),
+        (1.4e9, 1.3e9, 3e9, "1.4 1.3..3.0"),
         (101.36e9, 101.3e9, 101.4e9, "101.4 ±0.1"),
         (2.0e9, 2.0e9, 2.0e9, "2.000"),
         (0.0, 0.0, 0.0, "0"),
+        (158e9, 0.2e9, 356e9, "158 ±198"),
+        (9e9, 0.2e9, 37e9, "9 0.2..37"),  # what is above 0 stays so
     ],
 )
 def test_digits_follow_the_interval(estimate: float, low: float, high: float, text: str) -> None:
@@ -148,10 +150,10 @@ def test_figures_of_parts_have_columns_of_their_own(run: Run) -> None:
 def test_a_figure_without_an_interval_says_why() -> None:
     made = synthetic.Maker().make("bandwidth", "node:0", "node:0", {"operation": "read"}, 3e10)
     bare = made.model_copy(update={"ci_low": None, "ci_high": None, "no_interval": "few-samples"})
-    assert figures.with_interval(bare, 1e9).endswith(" (no interval)")
+    assert figures.with_interval(bare, 1e9).endswith(" (no interval: few samples)")
     assert warnings([bare]) == ["1 of 1: no interval: too few samples"]
     text = shown(synthetic.run([bare]))
-    assert "(no interval)" in text
+    assert "(no interval: few samples)" in text
     assert "no interval for 1 of 1 figures" in text
 
 

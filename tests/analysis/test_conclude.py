@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tierscope.analysis.conclude import conclude, is_precise
+from tierscope.analysis.conclude import conclude, look
 from tierscope.kinds.bandwidth.spec import BandwidthSpec
 from tierscope.kinds.loaded_latency.spec import LoadedLatencySpec
 from tierscope.model.event import Evidence, Visit
@@ -63,6 +63,11 @@ def series(
     }
 
 
+def spread(visits: Sequence[Visit]) -> list[Visit]:
+    """Give visits the times of a run in which each comes after many others."""
+    return [one.model_copy(update={"at_s": 30.0 * i}) for i, one in enumerate(visits)]
+
+
 def rows(n: int, value: Callable[[int], float]) -> list[float]:
     return [value(i) for i in range(n)]
 
@@ -95,9 +100,9 @@ def test_every_visit_warms_up_anew() -> None:
 
 
 def test_only_the_first_series_warms_up() -> None:
-    timed = series("timed", {"latency_p50": [9.0, 1.0, 5.0]})
-    found = conclude(spec(), [visit({"latency": [1.0] * 30}, more=[timed])])
-    assert figure(found.figures, "latency_p50").ci_high == 9.0
+    timed = series("timed", {"latency_p50": [9.0, 1.0, 9.0]})
+    found = conclude(spec(), [visit({"latency": [1.0] * 30}, more=[timed])] * 5)
+    assert figure(found.figures, "latency_p50").estimate == 9.0
 
 
 def test_a_visit_of_one_row_keeps_it() -> None:
@@ -115,11 +120,24 @@ def test_disturbed_rows_are_dropped_where_enough_others_remain() -> None:
     assert (found.evidence.disturbed, found.evidence.replaced) == (0, 20)
 
 
+def test_six_undisturbed_rows_count_alone() -> None:
+    values = rows(32, lambda i: 100.0 if i >= 26 else 200.0)
+    found = conclude(spec(), [visit({"bandwidth": values}, disturbed=range(26))])
+    assert found.samples == [100.0] * 6
+    assert (found.evidence.disturbed, found.evidence.replaced) == (0, 24)
+
+
 def test_disturbed_rows_are_kept_where_too_few_others_remain() -> None:
-    found = conclude(spec(), [visit({"bandwidth": [100.0] * 30}, disturbed=range(20))])
+    found = conclude(spec(), [visit({"bandwidth": [100.0] * 30}, disturbed=range(25))] * 1)
     assert len(found.samples) == 28
-    assert (found.evidence.disturbed, found.evidence.replaced) == (18, 0)
+    assert (found.evidence.disturbed, found.evidence.replaced) == (23, 0)
     assert found.stop == "budget"
+
+
+def test_percentile_rows_are_watched_alike() -> None:
+    timed = series("timed", {"latency_p99": [500.0] * 14 + [90.0] * 6}, disturbed=range(14))
+    found = conclude(spec(), [visit({"latency": [1.0] * 30}, more=[timed])])
+    assert figure(found.figures, "latency_p99").estimate == 90.0
 
 
 def test_disturbance_is_absent_where_nobody_looked() -> None:
@@ -201,13 +219,13 @@ def test_a_headline_without_any_value_is_refused() -> None:
 @pytest.mark.parametrize(
     ("values", "cut", "stop"),
     [
-        (rows(100, lambda i: 100.0 + 0.1 * (i % 3)), False, "precision"),
+        (rows(100, lambda i: 100.0 + 0.1 * (i * 7 % 5)), False, "precision"),
         (rows(100, lambda i: 100.0 * (1 + 0.005 * i)), False, "budget"),
         (rows(100, lambda i: 100.0 * (1 + 0.005 * i)), True, "interrupted"),
     ],
 )
 def test_the_stop_reason(values: list[float], cut: bool, stop: str) -> None:
-    assert conclude(spec(), [visit({"bandwidth": values})], cut=cut).stop == stop
+    assert conclude(spec(), [visit({"bandwidth": values})] * 6, cut=cut).stop == stop
 
 
 def test_a_signal_is_the_stop_reason_even_of_a_precise_figure() -> None:
@@ -216,22 +234,57 @@ def test_a_signal_is_the_stop_reason_even_of_a_precise_figure() -> None:
     )
 
 
-def test_too_few_rows_are_never_precise() -> None:
+def test_one_sitting_is_never_precise_and_says_that_it_was_one() -> None:
+    found = conclude(spec(), [visit({"bandwidth": [100.0] * 200})])
+    assert found.stop == "budget"
+    assert any(note.startswith("one visit:") for note in found.evidence.notes or [])
+
+
+def test_fewer_than_six_effective_samples_are_never_precise() -> None:
+    # Each visit holds still at a level of its own: five samples, not sixty.
+    visits = [visit({"bandwidth": [100 + 0.05 * (i * 2 % 5)] * 12}) for i in range(5)]
+    assert not look(Sampling(sample_s=ROW_S), spread(visits)).precise
+    more = [visit({"bandwidth": [100 + 0.05 * (i * 2 % 5)] * 12}) for i in range(16)]
+    assert look(Sampling(sample_s=ROW_S), spread(more)).precise
+
+
+def test_adjacent_visits_of_a_drifting_series_are_never_precise() -> None:
+    source = random.Random(7)
+    drifting = [100 + 0.01 * i + source.gauss(0, 0.01) for i in range(192)]
+    visits = [visit({"bandwidth": drifting[at : at + 12]}) for at in range(0, 192, 12)]
+    found = conclude(spec(), visits)
+    assert (found.estimate.no_interval, found.stop) == ("autocorrelated", "budget")
+
+
+def test_the_range_of_visits_keeps_a_lucky_interval_from_being_precise() -> None:
+    source = random.Random(7)
+    quiet = [[source.gauss(100, 0.1) for _ in range(12)] for _ in range(15)]
+    alike = [visit({"bandwidth": values}) for values in quiet]
+    other = [*alike, visit({"bandwidth": [105.0] * 12})]
     sampling = Sampling(sample_s=ROW_S)
-    assert not is_precise(sampling, [visit({"bandwidth": [100.0] * 16})])
-    assert is_precise(sampling, [visit({"bandwidth": [100.0] * 17})])
+    assert look(sampling, spread(alike)).precise
+    found = look(sampling, spread(other))
+    assert found.relative_half_width < 0.01
+    assert not found.precise
 
 
 def test_two_modes_are_never_precise() -> None:
     source = random.Random(7)
-    values = rows(200, lambda _: source.choice([100.0, 120.0]))
-    assert not is_precise(Sampling(sample_s=ROW_S), [visit({"bandwidth": values})])
+    visits = [
+        visit({"bandwidth": rows(12, lambda _: source.choice([100.0, 120.0]))}) for _ in range(16)
+    ]
+    assert not look(Sampling(sample_s=ROW_S), visits).precise
 
 
 def test_rare_outliers_do_not_move_a_figure() -> None:
     source = random.Random(7)
-    values = rows(300, lambda _: 1e6 if source.random() < 0.05 else source.gauss(100, 0.5))
-    found = conclude(spec(), [visit({"bandwidth": values})])
+    visits = [
+        visit({"bandwidth": rows(
+            20, lambda _: 1e6 if source.random() < 0.05 else source.gauss(100, 0.5)
+        )})
+        for _ in range(15)
+    ]  # fmt: skip
+    found = conclude(spec(), visits)
     assert found.stop == "precision"
     assert found.estimate.value == pytest.approx(100.0, abs=1.0)
 
@@ -255,7 +308,7 @@ def test_the_type_b_share_of_a_kind_widens_all_its_intervals() -> None:
     ("values", "note"),
     [
         ([float(100 + i) for i in range(60)], "autocorrelated samples (effective n = "),
-        ([100.0, 104.0, 102.0, 103.0, 101.0, 104.5, 100.5], "few samples (effective n = "),
+        ([100.0, 104.0, 102.0, 103.0, 101.0, 104.5], "few samples (effective n = "),
     ],
 )
 def test_few_effective_samples_are_said_to_be_few(values: list[float], note: str) -> None:

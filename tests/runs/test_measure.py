@@ -30,7 +30,7 @@ FIXTURES = Path(__file__).with_name("version1")
 
 
 def plan_of(machine: Topology, kind: str = "latency", **options: str) -> Plan:
-    asked = {"size": "4k..64k", "budget": "1", **options}
+    asked = {"size": "4k..64k", "budget": "2", **options}
     return expand([Request(kind=kind, options=asked)], machine, thp=True)
 
 
@@ -56,10 +56,10 @@ def kinds_of(path: Path) -> str:
     return "".join(json.loads(line)["record"][0] for line in lines_of(path))
 
 
-def within(one: Measurement, other: Measurement) -> bool:
+def agree(one: Measurement, other: Measurement) -> bool:
+    """The fake engine's noise leaves medians of some hundred rows within 3% of each other."""
     assert one.estimate is not None
-    assert None not in (other.ci_low, other.ci_high)
-    return bool(other.ci_low <= one.estimate <= other.ci_high)  # type: ignore[operator]
+    return one.estimate == pytest.approx(other.estimate, rel=0.03)
 
 
 def test_what_was_measured_is_in_the_file(
@@ -70,8 +70,25 @@ def test_what_was_measured_is_in_the_file(
     back = read_run(outcome.path)
     assert back == outcome.run
     assert [m.stop for m in back.measurements] == ["precision"] * 5
-    assert [m.visits for m in back.measurements] == [1] * 5
-    assert kinds_of(outcome.path) == "h" + "vm" * 5 + "f"
+    assert [m.visits for m in back.measurements] == [5] * 5
+    assert kinds_of(outcome.path) == "h" + "v" * 5 * 5 + "m" * 5 + "f"
+
+
+def test_visits_are_made_in_rounds(machine: Topology, fake_engine: Fake, tmp_path: Path) -> None:
+    outcome = run(plan_of(machine), machine, tmp_path)
+    names = [json.loads(line)["visit"]["id"] for line in lines_of(outcome.path)[1:26]]
+    rounds = [names[at : at + 5] for at in range(0, 25, 5)]
+    assert all(len(set(one)) == 5 for one in rounds)
+    assert len({tuple(one) for one in rounds}) > 1
+
+
+def test_the_file_says_when_each_visit_was(
+    machine: Topology, fake_engine: Fake, tmp_path: Path
+) -> None:
+    fake_engine("slow")
+    outcome = run(plan_of(machine, size="4k", budget="0.1"), machine, tmp_path)
+    (first, *_) = (json.loads(line)["visit"] for line in lines_of(outcome.path)[1:2])
+    assert 0.5 <= first["at_s"] <= 30
 
 
 def test_what_is_not_precise_is_visited_until_its_budget_is_spent(
@@ -80,10 +97,11 @@ def test_what_is_not_precise_is_visited_until_its_budget_is_spent(
     fake_engine("noisy")
     outcome = run(plan_of(machine, size="4k"), machine, tmp_path)
     (only,) = outcome.run.measurements
-    assert (only.visits, only.stop) == (3, "budget")
-    visits = [json.loads(line)["visit"] for line in lines_of(outcome.path)[1:4]]
-    assert [visit["seconds"] for visit in visits] == pytest.approx([0.25, 0.25, 0.5])
-    assert not any(visit["fresh"] for visit in visits)
+    assert only.stop == "budget"
+    visits = [json.loads(line)["visit"] for line in lines_of(outcome.path)[1:-2]]
+    assert only.visits == len(visits)
+    # Less where the machine is busy: the start of the engine is part of the time.
+    assert 0.2 <= sum(visit["seconds"] for visit in visits) <= 2.4
 
 
 def test_the_watch_sees_each_measurement_as_it_is_concluded(
@@ -97,19 +115,19 @@ def test_the_watch_sees_each_measurement_as_it_is_concluded(
     plan = plan_of(machine, size="4k,8k")
     run(plan, machine, tmp_path, watch)
     first, second = (spec.id for spec in plan.measurements)
-    assert seen == ["started", "visit", first, "started", "visit", second]
+    assert seen == ["started", "visit"] * 10 + [first, second]
 
 
 def test_a_crash_costs_the_visit_and_not_those_before_it(
     machine: Topology, fake_engine: Fake, tmp_path: Path
 ) -> None:
-    fake_engine("noisy,segv@2")
+    fake_engine("noisy,segv@3")  # of the second round
     outcome = run(plan_of(machine, size="4k,8k"), machine, tmp_path)
-    first, second = outcome.run.measurements
-    assert (first.status, first.visits) == ("measured", 1)
-    assert first.evidence is not None
-    assert any("SIGSEGV" in note for note in first.evidence.notes or [])
-    assert second.visits == 3
+    cut, other = sorted(outcome.run.measurements, key=lambda m: m.visits)
+    assert (cut.status, cut.visits) == ("measured", 1)
+    assert cut.evidence is not None
+    assert any("SIGSEGV" in note for note in cut.evidence.notes or [])
+    assert other.visits >= 8
 
 
 def test_a_crash_in_the_first_visit_fails_the_measurement(
@@ -117,8 +135,8 @@ def test_a_crash_in_the_first_visit_fails_the_measurement(
 ) -> None:
     fake_engine("segv@1")
     outcome = run(plan_of(machine, size="4k,8k"), machine, tmp_path)
-    assert [m.status for m in outcome.run.measurements] == ["failed", "measured"]
-    assert outcome.run.measurements[0].cause is Cause.CRASH
+    failed, measured = sorted(outcome.run.measurements, key=lambda m: m.status)
+    assert (failed.status, failed.cause, measured.status) == ("failed", Cause.CRASH, "measured")
     assert outcome.exit_code is ExitCode.SOMETHING_FAILED
 
 
@@ -150,18 +168,20 @@ def test_an_interrupted_run_keeps_its_visits_and_goes_on(
     plan = plan_of(machine, size="4k,8k")
     outcome = interrupted_run(machine, tmp_path, plan)
     assert outcome.exit_code is ExitCode.INTERRUPTED
-    assert [(m.visits, m.stop) for m in outcome.run.measurements] == [(2, "interrupted")]
+    assert [(m.visits, m.stop) for m in outcome.run.measurements] == [(1, "interrupted")] * 2
     assert read_run(outcome.path) == outcome.run
     found = resumable(outcome.path)
     assert [spec.id for spec in found.pending] == [spec.id for spec in plan.measurements]
     again = resume(found, machine, lambda _event: None)
     assert again.exit_code is ExitCode.ALL_MEASURED
-    assert [(m.visits, m.stop) for m in again.run.measurements] == [(3, "budget")] * 2
+    assert {m.stop for m in again.run.measurements} == {"budget"}
     assert read_run(outcome.path) == again.run
-    assert kinds_of(outcome.path) == "hvvmf" + "vm" + "vvvmf"
+    visits = [m.visits for m in again.run.measurements]
+    assert 12 <= min(visits) <= max(visits) <= 17
+    assert kinds_of(outcome.path) == "hvvmmf" + "v" * (sum(visits) - 2) + "mmf"
 
 
-@pytest.mark.parametrize("records", [1, 2, 4, 6, 8])
+@pytest.mark.parametrize("records", [1, 2, 6, 15, 17])
 def test_a_run_cut_anywhere_resumes_and_ends_with_the_same_figures(
     machine: Topology, fake_engine: Fake, tmp_path: Path, records: int
 ) -> None:
@@ -173,8 +193,8 @@ def test_a_run_cut_anywhere_resumes_and_ends_with_the_same_figures(
     resumed = resume(resumable(broken.path), machine, lambda _event: None)
     assert [m.id for m in resumed.run.measurements] == [m.id for m in unbroken]
     for one, other in zip(resumed.run.measurements, unbroken, strict=True):
-        assert within(one, other)
-        assert one.visits == other.visits == 3
+        assert agree(one, other)
+        assert abs(one.visits - other.visits) <= 4
     assert read_run(broken.path) == resumed.run
 
 
@@ -197,11 +217,11 @@ def test_a_killed_run_resumes(machine: Topology, fake_engine: Fake, tmp_path: Pa
     ended = subprocess.run([sys.executable, "-c", code, *arguments], check=False)
     assert ended.returncode == -signal.SIGKILL
     (path,) = tmp_path.glob("*.jsonl")
-    assert len(read_run(path).measurements) == 1
+    assert {m.stop for m in read_run(path).measurements} == {"precision", "interrupted"}
     resumed = resume(resumable(path), machine, lambda _event: None)
     unbroken = run(plan, machine, tmp_path)
     for one, other in zip(resumed.run.measurements, unbroken.run.measurements, strict=True):
-        assert within(one, other)
+        assert agree(one, other)
 
 
 def test_a_refined_curve_resumes(machine: Topology, fake_engine: Fake, tmp_path: Path) -> None:

@@ -1,61 +1,205 @@
-"""Which visit comes next: looks after a quarter, a half and all of the budget."""
+"""Which visit comes next: rounds over all measurements, within the time of all of them."""
 
-from typing import Any
+import itertools
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from tierscope.model.event import Visit
-from tierscope.model.spec import Sampling
-from tierscope.runs.schedule import next_seconds
+from tierscope.kinds.bandwidth.spec import BandwidthSpec
+from tierscope.model.cause import Cause
+from tierscope.model.event import Failed, Visit
+from tierscope.runs.book import Book
+from tierscope.runs.schedule import ConcludeStep, PlanStep, VisitStep, in_rounds, visit_seconds
 
-SAMPLING = Sampling(budget_s=4.0, sample_s=0.01, precision=0.01)
+ROW_S = 0.01
+Values = Callable[[int], float]
+"""A visit's value by its number; its rows scatter by 20% where it is negative."""
 
 
-def visit(seconds: float, precise: bool = False, **changes: Any) -> Visit:
-    values = [100.0 if precise else 100.0 + 20 * (i % 2) for i in range(50)]
-    column = {"metric": "bandwidth", "part": "", "values": values}
-    windows = {
-        "name": "windows",
-        "starts": [0.01 * i for i in range(50)],
-        "durations": [0.01] * 50,
-        "columns": [column],
-    }
-    return Visit.model_validate(
+def spec(name: str, budget_s: float = 2.0, size: int = 1 << 20, op: str = "read") -> BandwidthSpec:
+    return BandwidthSpec.model_validate(
         {
-            "id": "m", "seconds": seconds, "fresh": False, "interrupted": False,
-            "series": [windows], "evidence": {}, **changes,
+            "id": name, "initiator": "node:0", "target": "node:0", "cpus": [0],
+            "placement": {"policy": "bind", "nodes": [{"node": 0}]},
+            "pattern": {"operation": op, "size": size},
+            "sampling": {"precision": 0.01, "budget_s": budget_s, "sample_s": ROW_S},
         }
     )  # fmt: skip
 
 
+def visit(step: VisitStep, noisy: bool, at_s: float) -> Visit:
+    rows = max(2, round(step.seconds / ROW_S))
+    values = [100.0 + (20 * (i * 7 % 5) if noisy else 0) for i in range(rows)]
+    windows = {
+        "name": "windows",
+        "starts": [ROW_S * i for i in range(rows)],
+        "durations": [ROW_S] * rows,
+        "columns": [{"metric": "bandwidth", "part": "", "values": values}],
+    }
+    return Visit.model_validate(
+        {
+            "id": step.name, "seconds": step.seconds, "fresh": step.fresh, "interrupted": False,
+            "series": [windows], "evidence": {}, "at_s": at_s,
+        }
+    )  # fmt: skip
+
+
+class Made:
+    """A run without an engine: its visits in order, and its time."""
+
+    def __init__(
+        self, book: Book, noisy: Callable[[str], bool] = lambda _: True, set_up_s: float = 0.0,
+        populate_s: float = 0.0, seed: str = "run", fail: str = "",
+        further: Callable[[Book], list[BandwidthSpec]] | None = None,
+    ) -> None:  # fmt: skip
+        self.steps: list[VisitStep] = []
+        self.concluded: list[str] = []
+        self.seconds = 0.0
+        for step in in_rounds(book, seed, further):  # type: ignore[arg-type]
+            if isinstance(step, PlanStep):
+                book.add(step.specs)
+            elif isinstance(step, ConcludeStep):
+                self.concluded.append(step.name)
+                book.measurements[step.name] = None  # type: ignore[assignment]
+            elif step.name == fail:
+                book.ended[fail] = Failed(id=fail, cause=Cause.CRASH, reason="told to")
+            else:
+                self.steps.append(step)
+                first = step.fresh or not book.visits[step.name]
+                took = step.seconds + set_up_s + (populate_s if first else 0)
+                book.add_visit(visit(step, noisy(step.name), self.seconds), took)
+                self.seconds += took
+
+    def count(self, name: str) -> int:
+        return [step.name for step in self.steps].count(name)
+
+    def rounds(self, size: int) -> Iterator[list[str]]:
+        names = [step.name for step in self.steps]
+        return (names[i : i + size] for i in range(0, len(names), size))
+
+
+NAMES = [f"m{number}" for number in range(12)]
+
+
+def test_every_round_visits_all_in_another_order() -> None:
+    made = Made(Book(map(spec, NAMES)))
+    rounds = list(made.rounds(len(NAMES)))[:16]
+    assert all(sorted(names) == sorted(NAMES) for names in rounds)
+    assert len({tuple(names) for names in rounds}) == 16
+    assert made.concluded == NAMES
+
+
+def test_the_order_is_the_same_for_the_same_run() -> None:
+    one, same, other = (Made(Book(map(spec, NAMES)), seed=seed).steps for seed in ("a", "a", "b"))
+    assert one == same != other
+
+
+@pytest.mark.parametrize(("set_up_s", "populate_s"), [(0, 0), (0.05, 0.5), (0.4, 1.0), (3.0, 0)])
+def test_the_time_is_that_of_the_plan(set_up_s: float, populate_s: float) -> None:
+    book = Book(map(spec, NAMES))
+    planned = book.left_s()
+    made = Made(book, set_up_s=set_up_s, populate_s=populate_s)
+    least = len(NAMES) * (set_up_s + populate_s + 0.075)  # one visit of each
+    assert made.seconds <= max(1.05 * planned, least + set_up_s)
+    assert made.seconds >= 0.9 * min(planned, least)
+    assert min(made.count(name) for name in NAMES) >= 1
+
+
+def test_a_precise_figure_rests_and_is_visited_at_the_end() -> None:
+    made = Made(Book(map(spec, NAMES)), noisy=lambda name: name != "m3")
+    at = [number for number, step in enumerate(made.steps) if step.name == "m3"]
+    assert made.count("m3") < made.count("m4")
+    assert at[5] - at[4] >= 3 * len(NAMES)
+    assert at[-1] >= len(made.steps) - 2 * len(NAMES)
+
+
+def test_a_run_ends_when_all_is_precise() -> None:
+    made = Made(Book(map(spec, NAMES)), noisy=lambda _: False)
+    assert [made.count(name) for name in NAMES] == [5] * len(NAMES)
+
+
+def test_the_time_that_precise_figures_leave_goes_to_the_others() -> None:
+    made = Made(Book(map(spec, NAMES)), noisy=lambda name: name in NAMES[:3])
+    assert min(made.count(name) for name in NAMES[:3]) >= 20
+
+
 @pytest.mark.parametrize(
-    ("visits", "seconds"),
+    ("own_s", "set_up_s", "count", "seconds"),
     [
-        ([], 1.0),
-        ([visit(1.0)], 1.0),
-        ([visit(1.0), visit(1.0)], 2.0),
-        ([visit(1.0), visit(1.0), visit(2.0)], None),
-        ([visit(1.0, precise=True)], None),
-        ([visit(1.7)], pytest.approx(0.3)),  # a last row may take longer than asked for
-        ([visit(1.95)], pytest.approx(2.05)),  # nothing worth a visit is left of the first half
-        ([visit(4.5)], None),
+        (2.0, 0.0, 16, 0.125),
+        (4.0, 0.0, 16, 0.25),
+        (0.6, 0.0, 8, 0.075),  # no visit is shorter than six rows and their warm-up
+        (0.3, 0.0, 4, 0.075),
+        (0.05, 0.0, 1, 0.075),
+        (2.0, 0.1, 10, pytest.approx(0.1)),
+        (8.0, 0.5, 8, 0.5),  # rows take as long as set-up
+        (4.0, 0.5, 6, pytest.approx(1 / 6)),  # unless that would leave fewer than six visits
+        (2.0, 1.5, 1, 0.5),
     ],
 )
-def test_looks(visits: list[Visit], seconds: float | None) -> None:
-    assert next_seconds(SAMPLING, visits) == seconds
+def test_visits_fit_into_the_time(
+    own_s: float, set_up_s: float, count: int, seconds: float
+) -> None:
+    assert visit_seconds(spec("m"), own_s, set_up_s) == (count, seconds)
 
 
-def test_no_look_comes_before_enough_rows_could_be_there() -> None:
-    sampling = Sampling(budget_s=0.2, sample_s=0.01)
-    assert next_seconds(sampling, []) == 0.2
-    assert next_seconds(sampling.model_copy(update={"budget_s": 0.5}), []) == 0.25
+def test_a_short_budget_is_one_visit() -> None:
+    assert visit_seconds(spec("m", budget_s=0.05), 0.05, 0.0) == (1, 0.05)
 
 
-def test_an_interrupted_visit_does_not_count_as_a_look() -> None:
-    visits = [visit(0.2, interrupted=True), visit(0.8), visit(1.0)]
-    assert next_seconds(SAMPLING, visits) == pytest.approx(2.0)
+def test_costly_set_up_makes_visits_rarer() -> None:
+    cheap, costly = (Made(Book(map(spec, NAMES)), set_up_s=cost) for cost in (0.0, 0.3))
+    assert 5 <= costly.count("m0") < cheap.count("m0") / 2
 
 
-def test_visits_that_take_no_time_come_to_an_end() -> None:
-    assert next_seconds(SAMPLING, [visit(0.001)] * 2) is not None
-    assert next_seconds(SAMPLING, [visit(0.001)] * 3) is None
+def test_measurements_of_the_same_memory_follow_each_other() -> None:
+    large = [spec(f"large{i}", size=1 << 24) for i in range(4)]
+    writes = [spec(f"write{i}", size=1 << 24, op="write") for i in range(4)]
+    small = [spec(f"small{i}") for i in range(4)]
+    made = Made(Book([*large, *small, *writes]))
+    for names in list(made.rounds(12))[:16]:
+        kinds = [name.rstrip("0123456789") for name in names]
+        assert sum(a != b for a, b in itertools.pairwise(kinds)) == 2
+
+
+@pytest.mark.parametrize(("populate_s", "some"), [(0.02, True), (0.5, False)])
+def test_pages_are_new_now_and_then_where_that_is_cheap(populate_s: float, some: bool) -> None:
+    made = Made(Book(map(spec, NAMES)), populate_s=populate_s)
+    assert any(step.fresh for step in made.steps) is some
+    assert not made.steps[0].fresh
+
+
+def test_a_measurement_that_ends_is_concluded_at_once() -> None:
+    made = Made(Book(map(spec, NAMES)), fail="m5")
+    assert made.concluded[0] == "m5"
+    assert made.count("m4") >= 16
+
+
+def test_further_measurements_join_the_rounds() -> None:
+    added: list[BandwidthSpec] = []
+
+    def further(book: Book) -> list[BandwidthSpec]:
+        new = [] if added else [spec("late")]
+        added.extend(new)
+        return new
+
+    made = Made(Book(map(spec, NAMES)), further=further)
+    first = next(i for i, step in enumerate(made.steps) if step.name == "late")
+    assert 3 * len(NAMES) <= first <= 4 * len(NAMES) + 1
+    assert made.count("late") >= 12
+    assert made.concluded == [*NAMES, "late"]
+
+
+def test_what_was_concluded_is_left_as_it_is() -> None:
+    book = Book(map(spec, NAMES))
+    book.measurements["m0"] = None  # type: ignore[assignment]
+    made = Made(book)
+    assert made.count("m0") == 0
+    assert "m0" not in made.concluded
+
+
+def test_visits_before_a_run_was_cut_count() -> None:
+    book = Book([spec("m")])
+    for number in range(10):
+        book.add_visit(visit(VisitStep("m", 0.125), True, number))
+    assert 5 <= Made(book).count("m") <= 7

@@ -35,7 +35,7 @@ def as_before(result: dict[str, Any]) -> dict[str, Any]:
     kept = {key: value for key, value in result.items() if key not in NEW_KEYS}
     if kept["kind"].startswith("gpu"):
         kept = {key: value for key, value in kept.items() if key not in GPU_KEYS}
-    drop = ("metric", "part")
+    drop = ("metric", "part", "no_interval")
     kept["figures"] = [{k: v for k, v in f.items() if k not in drop} for f in result["figures"]]
     if result["limit"]:
         new = ("degraded", "without_write_allocate")

@@ -1,48 +1,60 @@
-"""The median of a series of samples, and its 95% confidence interval.
+"""The median over the times and pages that a measurement visited, and its confidence interval.
 
-The interval goes from one order statistic to another and so holds for any distribution (Conover,
-Practical Nonparametric Statistics, 3.2). Successive samples on a shared machine depend on each
-other, which would make the interval of a drifting series far too narrow; so the ranks are chosen
-for the effective sample size n / tau, tau being the integrated autocorrelation time of the series
-"is above the median" (initial positive sequence: Geyer, Statistical Science 7, 1992), which is what
-the median's variance depends on. A short series tells little of tau, and most often too little: it
-counts with two standard errors on top (Madras and Sokal, Journal of Statistical Physics 50, 1988).
+The interval goes from one order statistic of all rows to another, so it holds for any distribution
+and never leaves the range of what was seen (Conover, Practical Nonparametric Statistics, 3.2). How
+many rows lie above the median differs from visit to visit: that is what pages and time change, and
+what rows of one visit share. The ranks come from this scatter between visits, with Student's t for
+their number (Woodruff, Journal of the American Statistical Association 47, 1952, for samples in
+clusters), and never from less than independent rows would scatter.
 
-Fewer than six effective samples cannot give 95% in this way. Two to five get Student's t by their
-median absolute deviation, cut to the range of the samples: bursts of disturbance far from the
-median do not widen it, drift and two modes do. One gets the range, which has no coverage.
+Visits that follow each other at once are autocorrelated themselves. Their correlation is bounded
+from above by what the rows show, taken as a first-order autoregression with two standard errors on
+top; it widens the interval and takes degrees of freedom away. Where less than two independent
+visits remain, there is no interval.
 """
 
+import itertools
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import median
 
-MIN_FOR_RANKS = 6
-"""Effective samples from which on ranks give a 95% interval: 2 / 2^6 is less than 5%."""
-_STUDENT = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776}
-"""97.5% quantiles of Student's t, by the number of samples."""
-_DEVIATION = 1.4826
-"""Standard over median absolute deviation of a normal distribution."""
-_MEDIAN_ERROR = 1.2533
-"""Standard error of a normal median over the mean's: sqrt(pi / 2)."""
+from tierscope.model.run import NoInterval
+
+_PARTS = 8
+"""Parts that a single visit is cut into, to be compared as visits are."""
+_MIN_ROWS = 6
+"""Rows that visits need for an interval, and twice as many if there is one only."""
+_STANDARD_ERRORS = 2.0
+"""Margin on the rows' autocorrelation: a short series tends to show too little of it."""
+_FEW_VISITS = 5
+"""Visits below which more of them are what an interval lacks."""
+_SIGNIFICANT = 1.64
+"""Standard errors from which on a correlation between visits that lie apart counts as one."""
+_MAX_CORRELATION = 0.99
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A median with its 95% confidence interval."""
+    """A median with its confidence interval, or why it has none."""
 
     value: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     effective_n: float
-    """Independent samples that the series is worth, 1..n."""
+    """Independent samples that the rows are worth, at most as many as there are."""
+    correlation: float = 0.0
+    """Between visits that follow each other: an upper bound, 0..1."""
+    no_interval: NoInterval | None = None
 
     @property
     def relative_half_width(self) -> float:
-        """Half of the interval as a share of the median; infinite for a median of 0."""
-        return (self.high - self.low) / 2 / abs(self.value) if self.value else math.inf
+        """Half of the interval as a share of the median; infinite where that is unknown."""
+        if self.low is None or self.high is None or self.value == 0:
+            return math.inf
+        return (self.high - self.low) / 2 / abs(self.value)
 
     def widened(self, share: float) -> "Estimate":
         """Return it with a share of the median added on each side of the interval.
@@ -50,73 +62,163 @@ class Estimate:
         A type B uncertainty, as the Guide to the Expression of Uncertainty in Measurement (JCGM
         100:2008, 4.3) calls what is known from elsewhere than from the samples.
         """
+        if self.low is None or self.high is None:
+            return self
         more = share * self.value
-        return Estimate(self.value, self.low - more, self.high + more, self.effective_n)
+        return Estimate(
+            self.value, self.low - more, self.high + more, self.effective_n, self.correlation
+        )
 
 
-def estimate_median(samples: Sequence[float]) -> Estimate:
-    """Return the median of samples in the order in which they were taken, at least one."""
-    ordered = sorted(samples)
+def estimate_median(
+    visits: Sequence[Sequence[float]], error: float = 0.05, apart: bool = False
+) -> Estimate:
+    """Return the median of all rows, at least one; ``error`` is the interval's, 0.05 for 95%.
+
+    ``visits`` hold the kept rows in the order in which they were taken. ``apart`` says that the
+    time between visits was far longer than they were, so that they do not continue each other.
+    """
+    visits = [rows for rows in visits if rows]
+    ordered = sorted(row for rows in visits for row in rows)
     n = len(ordered)
     middle = median(ordered)
-    effective = n / _autocorrelation_time(samples, middle)
-    whole = max(1, int(effective))
-    low, high = ordered[0], ordered[-1]
-    if whole >= MIN_FOR_RANKS:
-        # The same share of the series is cut off on each side as would be of independent samples.
-        cut = int(n * _lower_rank(whole) / whole)
-        low, high = ordered[cut], ordered[n - 1 - cut]
-    elif whole > 1:
-        half = _student_half_width(ordered, middle, whole)
-        low, high = max(low, middle - half), min(high, middle + half)
-    return Estimate(middle, low, high, effective)
+    alone = n / autocorrelation_time(visits, middle)
+    single = len(visits) == 1
+    if n < _MIN_ROWS * (2 if single else 1):
+        return Estimate(middle, None, None, alone, no_interval="few-samples")
+    parts = _cut(visits[0], min(_PARTS, n // 2)) if single else visits
+    apart = apart and not single
+    shares = [sum((row > middle) - (row < middle) for row in rows) / 2 for rows in parts]
+    equal = sum(shares) / n  # Not 0 where rows are equal to the median.
+    scores = [share - equal * len(rows) for share, rows in zip(shares, parts, strict=True)]
+    correlation = _between([s / len(rows) for s, rows in zip(scores, parts, strict=True)])
+    if not apart:
+        correlation = max(correlation, _implied(_autoregression(visits), n / len(parts)))
+    correlation = min(correlation, _MAX_CORRELATION)
+    inflation = (1 + correlation) / (1 - correlation)
+    effective = alone / inflation
+    freedom = round(len(parts) / inflation) - 1
+    if freedom < 1 and not apart:
+        cause: NoInterval = "few-visits" if len(visits) < _FEW_VISITS else "autocorrelated"
+        return Estimate(middle, None, None, effective, correlation, cause)
+    between = sum(s * s for s in scores) * len(parts) / (len(parts) - 1)
+    variance = max(between * inflation / n**2, 1 / (4 * n))
+    half = student_quantile(max(1, freedom), error) * math.sqrt(variance)
+    cut = max(0, int(n * (0.5 - half)))
+    return Estimate(middle, ordered[cut], ordered[n - 1 - cut], effective, correlation)
 
 
-def _autocorrelation_time(samples: Sequence[float], middle: float) -> float:
-    """Return the upper end of the integrated autocorrelation time, 1..n, of whether each sample is
-    above the median; samples equal to it are on neither side."""
-    n = len(samples)
-    # One bit a sample, so that a covariance takes microseconds: long series of a drifting machine
+def _cut(rows: Sequence[float], parts: int) -> list[Sequence[float]]:
+    """Return the rows in so many stretches of the same length."""
+    ends = [part * len(rows) // parts for part in range(parts + 1)]
+    return [rows[begin:end] for begin, end in itertools.pairwise(ends)]
+
+
+def _between(shares: Sequence[float]) -> float:
+    """Return the correlation of successive visits' shares of rows above the median, if it is
+    larger than chance makes it; their number's bias is taken out."""
+    square = sum(share * share for share in shares)
+    if square < 1e-12:  # all visits are alike, but for rounding
+        return 0.0
+    products = sum(a * b for a, b in itertools.pairwise(shares))
+    found = products / square + 1 / len(shares)
+    return found if found * math.sqrt(len(shares)) > _SIGNIFICANT else 0.0
+
+
+def _autoregression(visits: Sequence[Sequence[float]]) -> float:
+    """Return an upper bound of the correlation of a row with the next one of its visit.
+
+    Of ranks, so that neither outliers nor two modes count for more than others. The bias of a short
+    series is Kendall's (Biometrika 41, 1954).
+    """
+    ordered = sorted(row for rows in visits for row in rows)
+    n = len(ordered)
+    pairs = n - len(visits)
+    ranks = {
+        row: (bisect_left(ordered, row) + bisect_right(ordered, row) - n) / 2
+        for row in set(ordered)
+    }
+    variance = sum(ranks[row] ** 2 for row in ordered) / n
+    if variance == 0 or pairs == 0:
+        return 0.0
+    products = sum(ranks[a] * ranks[b] for rows in visits for a, b in itertools.pairwise(rows))
+    found = products / pairs / variance
+    found += (1 + 3 * max(found, 0.0)) / n
+    return found + _STANDARD_ERRORS * math.sqrt(max(0.0, 1 - found * found) / pairs)
+
+
+def _implied(phi: float, rows: float) -> float:
+    """Return the correlation of the means of two adjacent stretches of so many rows each, of a
+    first-order autoregression."""
+    phi = min(phi, 0.999)
+    if phi <= 0:
+        return 0.0
+    lost: float = 1 - phi**rows
+    return phi * lost * lost / (rows * (1 - phi * phi) - 2 * phi * lost)
+
+
+def autocorrelation_time(visits: Sequence[Sequence[float]], middle: float) -> float:
+    """Return the integrated autocorrelation time, 1..n rows, of whether each row is above the
+    median; rows equal to it are on neither side.
+
+    Pairs of rows are of one visit each. The sum ends where pairs of lags turn negative (initial
+    positive sequence: Geyer, Statistical Science 7, 1992).
+    """
+    # One bit a row, so that a covariance takes microseconds: long series of a drifting machine
     # need thousands of lags.
-    above = int("".join("1" if sample > middle else "0" for sample in samples), 2)
-    below = int("".join("1" if sample < middle else "0" for sample in samples), 2)
+    bits = [
+        (
+            int("".join("1" if row > middle else "0" for row in rows), 2),
+            int("".join("1" if row < middle else "0" for row in rows), 2),
+            len(rows),
+        )
+        for rows in visits
+    ]
 
-    def covariance(lag: int) -> int:
-        shifted_above, shifted_below = above >> lag, below >> lag
-        same = (above & shifted_above).bit_count() + (below & shifted_below).bit_count()
-        return same - (above & shifted_below).bit_count() - (below & shifted_above).bit_count()
+    def covariance(lag: int) -> float:
+        total = pairs = 0
+        for above, below, length in bits:
+            if length > lag:
+                later_above, later_below = above >> lag, below >> lag
+                total += (above & later_above).bit_count() + (below & later_below).bit_count()
+                total -= (above & later_below).bit_count() + (below & later_above).bit_count()
+                pairs += length - lag
+        return total / pairs
 
     variance = covariance(0)
     if variance == 0:
-        return 1.0  # all samples are equal
+        return 1.0  # all rows are equal
+    longest = max(length for _, _, length in bits)
     tau = -1.0
     lag = 0
-    while lag + 1 < n:
+    while lag + 1 < longest:
         pair = (covariance(lag) + covariance(lag + 1)) / variance
         if pair <= 0:
             break
         tau += 2 * pair
         lag += 2
-    # A series that does not stay on one side of its median has no window to be uncertain about.
-    window = lag if tau > 1 else 0
-    relative_error = math.sqrt(2 * (2 * window + 1) / n)
-    return min(max(tau, 1.0) * (1 + 2 * relative_error), float(n))
+    return min(max(tau, 1.0), float(sum(length for _, _, length in bits)))
 
 
 @lru_cache(maxsize=4096)
-def _lower_rank(n: int) -> int:
-    """Return how many heads of n >= 6 fair coin tosses at most have a probability <= 2.5%."""
-    cumulative = 0.0
-    rank = 0
-    for heads in range(n + 1):
-        log_ways = math.lgamma(n + 1) - math.lgamma(heads + 1) - math.lgamma(n - heads + 1)
-        cumulative += math.exp(log_ways - n * math.log(2))
-        if cumulative > 0.025:
-            break
-        rank = heads
-    return rank
+def student_quantile(freedom: int, error: float) -> float:
+    """Return what Student's t of so many degrees of freedom, 1 or more, exceeds on either side with
+    a probability of ``error``."""
+    low, high = 0.0, 1e4
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _within(middle, freedom) < 1 - error else (low, middle)
+    return high
 
 
-def _student_half_width(ordered: Sequence[float], middle: float, whole: int) -> float:
-    deviation = median(abs(sample - middle) for sample in ordered)
-    return _STUDENT[whole] * _MEDIAN_ERROR * _DEVIATION * deviation / math.sqrt(whole)
+def _within(t: float, freedom: int) -> float:
+    """Return the probability that Student's t is between -t and t (Abramowitz and Stegun,
+    Handbook of Mathematical Functions, 26.7.3 and 26.7.4)."""
+    angle = math.atan(t / math.sqrt(freedom))
+    cosine, sine = math.cos(angle), math.sin(angle)
+    odd = freedom % 2
+    total, term = 0.0, cosine if odd else 1.0
+    for j in range(1 if odd else 0, freedom - 1, 2):
+        total += term
+        term *= cosine * cosine * (j + 1) / (j + 2)
+    return 2 / math.pi * (angle + sine * total) if odd else sine * total

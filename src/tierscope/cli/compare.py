@@ -30,6 +30,18 @@ from tierscope.cli import options
     "variation. May be repeated",
 )
 @click.option("--output", "-o", metavar="FILE", type=options.PATH, help="Write an HTML page too")
+@click.option(
+    "--pairs",
+    metavar="N",
+    help="Measure two plans (A.yaml B.yaml) here and now, in turn, with N visits of each",
+)
+@click.option(
+    "--engine",
+    metavar="FILE",
+    type=options.PATH,
+    multiple=True,
+    help="With --pairs: the engine of each side; give it twice, then one plan is enough",
+)
 @options.json_option
 def compare(
     runs: tuple[str, ...],
@@ -37,6 +49,8 @@ def compare(
     allow: str | None,
     also: tuple[str, ...],
     output: Path | None,
+    pairs: str | None,
+    engine: tuple[Path, ...],
     json: bool,
 ) -> int:
     """Compare runs measurement by measurement, and say what got faster or slower.
@@ -55,7 +69,12 @@ def compare(
       tierscope compare monday tuesday wednesday
       tierscope compare golden last --also monday --also tuesday
       tierscope compare node017.jsonl node018.jsonl --allow host
+      tierscope compare --pairs 10 base-pages.yaml huge-pages.yaml
     """
+    if pairs is not None:
+        from tierscope.cli.pairs_flow import compare_pairs
+
+        return compare_pairs(runs, pairs, engine, json)
     from tierscope.cli.show_flow import compare_runs
 
     return compare_runs(runs, tolerance, allow, also, output, json)

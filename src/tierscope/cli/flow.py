@@ -9,7 +9,7 @@ import click
 
 from tierscope.cli.options import Output
 from tierscope.cli.print_run import Show, print_run
-from tierscope.kinds.plan import PLAN_VERSION, Plan, Spec
+from tierscope.kinds.plan import Plan, Spec
 from tierscope.model.run import Refinement, Run
 from tierscope.model.topology import Topology
 from tierscope.plans.expand import expand
@@ -73,9 +73,8 @@ def progress_of(specs: Sequence[Spec]) -> AbstractContextManager[Watch]:
 
     if not specs:
         return nullcontext(lambda _: None)
-    plan = Plan(version=PLAN_VERSION, measurements=list(specs))
     ids = [spec.id for spec in specs]
-    seconds = dict(zip(ids, longest_seconds(plan), strict=True))
+    seconds = dict(zip(ids, longest_seconds(specs), strict=True))
     longest = max(seconds.values())
     return live_progress(specs, lambda name: seconds.get(name, longest))
 
@@ -96,7 +95,7 @@ def finish(
 
 
 def _print_plan(plan: Plan, further_s: float, output: Output) -> None:
-    seconds = longest_seconds(plan)
+    seconds = longest_seconds(plan.measurements)
     if output.json:
         estimate = {
             "seconds": round(sum(seconds), 1),

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Generator, Iterator, Sequence
+from pathlib import Path
 
 from pydantic import ValidationError
 
@@ -38,13 +39,16 @@ class BrokenError(Exception):
 class EngineProcess:
     """A running ``tierscope-engine visits``."""
 
-    def __init__(self) -> None:
-        """Start it; raises UserError where there is none or it does not start."""
+    def __init__(self, named: Path | None = None) -> None:
+        """Start it, or the engine that is named.
+
+        Raises UserError where there is none or it does not start.
+        """
         self.give_up_at = float("inf")
         """When silence becomes a hang, by time.monotonic()."""
         self.spoke = False
         """It wrote an event."""
-        engine = find_engine()
+        engine = named or find_engine()
         self._stderr = os.memfd_create("tierscope")  # no pipe that fills up, no disk that is full
         try:
             self._process = subprocess.Popen(

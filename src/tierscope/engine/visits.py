@@ -9,6 +9,7 @@ import signal
 import threading
 import time
 from collections.abc import Generator, Iterator, Sequence
+from pathlib import Path
 from types import FrameType
 
 from tierscope.engine.process import REFUSED, BrokenError, EngineProcess
@@ -31,7 +32,8 @@ _SAMPLES = 50
 class LivingEngine:
     """Visits measurements; what ``living_engine`` gives."""
 
-    def __init__(self) -> None:
+    def __init__(self, named: Path | None = None) -> None:
+        self._named = named
         self.interrupted = False
         """A signal came: no further visit is made."""
         self._specs: dict[str, Spec] = {}
@@ -126,7 +128,7 @@ class LivingEngine:
     def _ready_process(self) -> EngineProcess:
         """Return a process that knows all measurements, with time to answer."""
         if self._process is None:
-            self._process = EngineProcess()
+            self._process = EngineProcess(self._named)
             self._unsent = list(self._specs.values())
         process = self._process
         if self.interrupted:  # before there was a process to tell
@@ -151,12 +153,14 @@ class LivingEngine:
 
 
 @contextlib.contextmanager
-def living_engine() -> Iterator[LivingEngine]:
+def living_engine(named: Path | None = None) -> Iterator[LivingEngine]:
     """Give an engine that is started when it is needed and ended with the block.
+
+    ``named`` is its executable, by default what ``find_engine`` finds.
 
     Meanwhile SIGINT and SIGTERM go to it instead of being raised in the middle of a record.
     """
-    engine = LivingEngine()
+    engine = LivingEngine(named)
     with contextlib.closing(engine), _signals_to(engine):
         yield engine
 

@@ -95,7 +95,7 @@ class Evidence(Model):
     """Samples kept although others took over 1% of a measuring thread's time, or the hypervisor
     stole some."""
     replaced: int | None = None
-    """Such samples that were taken again."""
+    """Such samples that were left out, for others remained."""
     steal_share: float | None = None
     """Share of the measuring time that the hypervisor gave to others (/proc/stat steal)."""
     counters: list[CountedTraffic] | None = None
@@ -192,6 +192,9 @@ class Visit(Model):
     series: Annotated[list[Series], Field(min_length=1)]
     """The headline is the first column of the first one."""
     evidence: Evidence
+    at_s: float | None = None
+    """Seconds from the beginning of the run to that of the visit; added by tierscope, never by the
+    engine. None where nobody knows."""
 
 
 class Skipped(Model):

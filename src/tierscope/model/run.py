@@ -26,8 +26,9 @@ RUN_VERSION: Final = 2
 Stop = Literal["precision", "budget", "interrupted"]
 """precision: the interval is as narrow as asked; budget: time ran out first; interrupted: a
 signal ended it, and what was sampled until then is reported."""
-NoInterval = Literal["few-samples", "few-visits"]
-"""Why a figure has no interval: too few samples or visits to tell its uncertainty."""
+NoInterval = Literal["few-samples", "few-visits", "autocorrelated"]
+"""Why a figure has no interval: too few samples, too few visits for samples that depend on each
+other, or visits that depend on each other so much that they are worth less than two."""
 
 
 class Figure(Model):
@@ -40,6 +41,7 @@ class Figure(Model):
     estimate: float
     ci_low: float | None = None
     ci_high: float | None = None
+    no_interval: NoInterval | None = None
 
 
 class Measurement(Model):

@@ -1,6 +1,7 @@
 """What a plan will take: memory, compared with what the nodes have free, and time."""
 
 from collections import Counter
+from collections.abc import Sequence
 
 from tierscope.kinds.plan import PLAN_VERSION, Plan, Spec
 from tierscope.model.errors import UserError
@@ -60,20 +61,21 @@ def peak_bytes(plan: Plan) -> int:
     return max(spec.host_bytes() for spec in plan.measurements)
 
 
-def longest_seconds(plan: Plan) -> list[float]:
-    """Most seconds that each measurement is expected to take, with its set-up."""
-    set_up = _set_up_seconds(plan)
-    return [
-        seconds + spec.sampling.budget_s
-        for seconds, spec in zip(set_up, plan.measurements, strict=True)
-    ]
+def longest_seconds(specs: Sequence[Spec]) -> list[float]:
+    """Most seconds that each measurement is expected to take, with its set-up.
+
+    All visits of a run share these seconds: where further visits need set-up, too, their rows get
+    less time, so that the whole takes no longer.
+    """
+    set_up = _set_up_seconds(specs)
+    return [seconds + spec.sampling.budget_s for seconds, spec in zip(set_up, specs, strict=True)]
 
 
-def _set_up_seconds(plan: Plan) -> list[float]:
+def _set_up_seconds(specs: Sequence[Spec]) -> list[float]:
     """Approximate seconds of set-up; the engine keeps arrays that the next measurement can use."""
     seconds = []
     kept: set[tuple[str, str, int, int]] = set()
-    for spec in plan.measurements:
+    for spec in specs:
         arrays = {
             (region.placement.model_dump_json(), region.pages, region.array_bytes, number)
             for region in spec.regions()
@@ -82,12 +84,24 @@ def _set_up_seconds(plan: Plan) -> list[float]:
         new_bytes = sum(region_bytes for _, _, region_bytes, _ in arrays - kept)
         same_kind = {array[:3] for array in kept} == {array[:3] for array in arrays}
         kept = arrays | kept if same_kind else arrays
-        # Besides new arrays, one is gone through to lay out a chase or to verify what was written.
-        gone_through = max((region.array_bytes for region in spec.regions()), default=0)
-        work = new_bytes + (gone_through if new_bytes or spec.overwrites() else 0)
+        if new_bytes and not spec.overwrites():
+            new_bytes += _largest(spec)
         threads = min(len(spec.thread_cpus()), _MAX_THREADS)
-        seconds.append(_SET_UP_S + work / threads / _BYTES_PER_S)
+        seconds.append(again_seconds(spec) + new_bytes / threads / _BYTES_PER_S)
     return seconds
+
+
+def again_seconds(spec: Spec) -> float:
+    """Approximate seconds of set-up of a further visit, whose arrays are there.
+
+    One of them is gone through to lay out a chase or to verify what was written.
+    """
+    work = _largest(spec) if spec.overwrites() else 0
+    return _SET_UP_S + work / min(len(spec.thread_cpus()), _MAX_THREADS) / _BYTES_PER_S
+
+
+def _largest(spec: Spec) -> int:
+    return max((region.array_bytes for region in spec.regions()), default=0)
 
 
 def fit_time(plan: Plan, seconds: float, strictly: bool = True) -> Plan:
@@ -97,7 +111,7 @@ def fit_time(plan: Plan, seconds: float, strictly: bool = True) -> Plan:
     returns the plan with those.
     """
     specs = plan.measurements
-    set_up = sum(_set_up_seconds(plan))
+    set_up = sum(_set_up_seconds(specs))
     shortest = set_up + MIN_BUDGET_S * len(specs)
     if shortest > seconds and strictly:
         raise UserError(

@@ -26,7 +26,7 @@ from tierscope.plans.request import Request
 HOST_KINDS: tuple[str, ...] = HostKind.__args__  # type: ignore[attr-defined]
 PAGES: tuple[str, ...] = Pages.__args__  # type: ignore[attr-defined]
 _EVERY = ("node:*", "gpu:*", "all")
-SAMPLING = Sampling(budget_s=1.0, sample_s=0.02)
+SAMPLING = Sampling(budget_s=1.0, sample_s=0.01)
 _MAX_CPUS = 8
 
 

@@ -30,7 +30,7 @@ from tierscope.recipes.registry import Prepared
 SMALL = 4 * MIB
 """Bytes of the naive copy: a million 4-byte numbers, as first programs have them."""
 STREAMS = 4
-_SAMPLING = Sampling(budget_s=0.6, sample_s=0.02)
+_SAMPLING = Sampling(budget_s=0.6, sample_s=0.01)
 
 
 class Way(StrEnum):

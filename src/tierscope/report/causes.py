@@ -29,7 +29,8 @@ _CAUSES = {
 }
 _NO_INTERVAL: dict[NoInterval | None, str] = {
     "few-samples": "too few samples",
-    "few-visits": "too few visits",
+    "few-visits": "too few visits for autocorrelated samples",
+    "autocorrelated": "autocorrelated visits",
     None: "not recorded",
 }
 

@@ -109,7 +109,7 @@ def warnings(measurements: list[Measurement]) -> list[str]:
     ]
     again = sum(m.evidence.replaced or 0 for m in measured if m.evidence)
     if again:
-        lines.append(f"{again} samples in which other programs took CPU time were taken again")
+        lines.append(f"{again} samples in which other programs took CPU time were left out")
     return lines + _remarks(
         [note for m in measured if m.evidence for note in m.evidence.notes or []]
     )

@@ -8,6 +8,8 @@ from tierscope.model.run import Measurement
 _SCALES = {"B/s": (("TB/s", 1e12), ("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3), ("B/s", 1.0))}
 _TIMES = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
 _MAX_DIGITS = 4
+_LOPSIDED = 1.5
+"""Ratio of an interval's sides from which on both of its ends are shown."""
 
 
 def scale_of(unit: str, values: list[float]) -> tuple[str, float]:
@@ -41,17 +43,32 @@ def decimals_of(value: float, half: float) -> int:
 
 
 def with_interval(measurement: Measurement, factor: float) -> str:
-    """Return ``28.1 ±0.2``, the larger side of the interval standing for both."""
+    """Return ``28.1 ±0.2``, or ``28.1 27.9..28.8`` where the sides differ by more than half.
+
+    Of two sides that are nearly alike, the larger one stands for both.
+    """
     value, half = value_and_half(measurement)
-    if not has_interval(measurement):
-        return f"{value / factor:.{decimals_of(value / factor, 0.0)}f} (no interval)"
+    low, high = measurement.ci_low, measurement.ci_high
+    if low is None or high is None:
+        cause = f": {measurement.no_interval.replace('-', ' ')}" if measurement.no_interval else ""
+        return f"{value / factor:.{decimals_of(value / factor, 0.0)}f} (no interval{cause})"
     decimals = decimals_of(value / factor, half / factor)
     if half <= 0:
         return f"{value / factor:.{decimals}f}"
+    if half > _LOPSIDED * min(value - low, high - value):
+        return f"{value / factor:.{decimals}f} {_range(low / factor, high / factor, decimals)}"
     # An interval narrower than the digits shown is rounded up to the last of them, not to none.
     step = 10.0**-decimals
     shown = max(step, math.ceil(half / factor / step - 1e-9) * step)
     return f"{value / factor:.{decimals}f} ±{shown:.{decimals}f}"
+
+
+def _range(low: float, high: float, decimals: int) -> str:
+    """Return ``27.9..28.8``, rounded outwards; what is above 0 stays so."""
+    step = 10.0**-decimals
+    least = math.floor(low / step + 1e-9) * step
+    lower = f"{least:.{decimals}f}" if least > 0 or low <= 0 else f"{low:.1g}"
+    return f"{lower}..{math.ceil(high / step - 1e-9) * step:.{decimals}f}"
 
 
 def figure_of(measurement: Measurement, metric: str, part: str = "") -> float | None:

@@ -52,6 +52,7 @@ class _Display:
         self._left = {spec.id: seconds(spec.id) for spec in specs}
         """Seconds that each measurement may still take."""
         self._known = set(self._left)
+        self._visits = 0
         self._total = sum(self._left.values())
         self._task = bar.add_task("", total=self._total, counter=self._counter(), now="starting")
 
@@ -66,6 +67,7 @@ class _Display:
             self._left.pop(event.id, None)
             self._update(event.id)
         elif event.event == "visit":
+            self._visits += 1
             left = self._left.get(event.id, 0.0)
             self._left[event.id] = max(0.0, left - event.seconds)
 
@@ -83,7 +85,8 @@ class _Display:
         )
 
     def _counter(self) -> str:
-        return f"{len(self._known) - len(self._left)}/{len(self._known)}"
+        # Figures are concluded when the last round ends, so that visits tell more until then.
+        return f"{len(self._known)} figures, {self._visits} visits"
 
     def _latest(self, name: str, value: float | None) -> str:
         if value is None or name not in self._units:

@@ -1,5 +1,6 @@
 """What is known of each measurement of a run while it goes on."""
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -7,6 +8,7 @@ from tierscope.kinds.plan import Spec
 from tierscope.model.cause import Cause
 from tierscope.model.event import Failed, Skipped, Visit
 from tierscope.model.run import Header, Measurement
+from tierscope.plans.fit import again_seconds, longest_seconds
 
 
 class Book:
@@ -18,13 +20,62 @@ class Book:
         self.ended: dict[str, Skipped | Failed] = {}
         """Why there is no further visit of a measurement, other than that it is done."""
         self.measurements: dict[str, Measurement] = {}
+        self.allowed: dict[str, float] = {}
+        """Seconds that each measurement may take, with its set-up."""
+        self._took: dict[str, list[float]] = {}
+        """Seconds that each visit took, with its set-up."""
         self.add(specs)
 
     def add(self, specs: Iterable[Spec]) -> None:
         """Plan further measurements."""
-        for spec in specs:
+        added = list(specs)
+        for spec, seconds in zip(added, longest_seconds(added), strict=True):
             self.specs[spec.id] = spec
             self.visits[spec.id] = []
+            self.allowed[spec.id] = seconds
+            self._took[spec.id] = []
+
+    def add_visit(self, visit: Visit, took_s: float = 0.0) -> None:
+        """Take note of a visit; ``took_s`` is its time on the clock, its set-up included."""
+        self.visits[visit.id].append(visit)
+        self._took[visit.id].append(max(took_s, visit.seconds))
+
+    def open(self) -> list[str]:
+        """Return the ids of what is not concluded, in the order of the plan."""
+        return [name for name in self.specs if name not in self.measurements]
+
+    def own_s(self, name: str) -> float:
+        """Return a measurement's seconds without what its first visit had to set up once: its
+        budget, and what was allowed for set-up and not taken."""
+        set_ups = self._set_ups(name)
+        once = set_ups[0][1] - self.set_up_s(name) if set_ups else math.inf
+        return max(self.specs[name].sampling.budget_s, self.allowed[name] - max(0.0, once))
+
+    def left_s(self) -> float:
+        """Return what the run's measurements may still take, all together."""
+        names = [name for name in self.specs if self._took[name] or name not in self.measurements]
+        return sum(self.allowed[name] - sum(self._took[name]) for name in names)
+
+    def set_up_s(self, name: str) -> float:
+        """Return what a visit takes beside its rows, by the quickest one that kept its pages.
+
+        The first one populated them, so that it says at most how long others take.
+        """
+        set_ups = self._set_ups(name)
+        kept = [taken for visit, taken in set_ups[1:] if not visit.fresh]
+        if kept or not set_ups:
+            return min(kept, default=0.0)
+        return min(set_ups[0][1], again_seconds(self.specs[name]))
+
+    def populate_s(self, name: str) -> float | None:
+        """Return what a visit with new pages takes more than others; None where nobody knows."""
+        found = self._set_ups(name)
+        new = [taken for number, (visit, taken) in enumerate(found) if visit.fresh or number == 0]
+        return max(0.0, max(new) - self.set_up_s(name)) if len(found) > 1 else None
+
+    def _set_ups(self, name: str) -> list[tuple[Visit, float]]:
+        pairs = zip(self.visits[name], self._took[name], strict=True)
+        return [(visit, took - visit.seconds) for visit, took in pairs]
 
     def begun(self) -> list[str]:
         """Return the ids of what has visits, or ended without, and is not concluded."""

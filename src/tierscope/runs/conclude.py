@@ -21,7 +21,8 @@ def concluded(contents: Contents) -> Iterator[Measurement]:
     planned = [one for one in contents.planned if one.get("id") in contents.open]
     for spec in specs_of(planned, contents.path):
         visits = [record.visit for record in contents.visits_of(spec.id)]
-        yield measurement_of(spec, visits, None, Bounds.of(spec, paths) if paths else Bounds())
+        bounds = Bounds.of(spec, paths) if paths else Bounds()
+        yield measurement_of(spec, visits, None, bounds, cut=True)
 
 
 def specs_of(planned: Sequence[dict[str, Any]], path: str) -> list[Spec]:

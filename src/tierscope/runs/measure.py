@@ -1,5 +1,6 @@
 """Measure a plan into a run file: plan -> schedule -> visits -> run file."""
 
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,7 +24,7 @@ from tierscope.model.topology import Topology
 from tierscope.runs.book import Book
 from tierscope.runs.record import Bounds, make_header, measurement_of
 from tierscope.runs.refine import further_points
-from tierscope.runs.schedule import ConcludeStep, PlanStep, VisitStep, in_plan_order
+from tierscope.runs.schedule import ConcludeStep, PlanStep, VisitStep, in_rounds
 from tierscope.runs.store import new_run_path
 from tierscope.runs.write import RunWriter
 from tierscope.topology.paths import MachinePaths
@@ -102,7 +103,7 @@ def carry_on(
     error: UserError | None = None
     running = _Running(writer, book, topology, watch)
     try:
-        interrupted = running.run(header.refinement)
+        interrupted = running.run(header)
         footer = _footer(book.in_order(), interrupted)
         writer.add(footer)
     except UserError as caught:
@@ -123,20 +124,23 @@ class _Running:
         self._watch = watch
         self._paths = MachinePaths(topology)
         self._bounds: dict[str, Bounds] = {}
+        self._began = 0.0
+        """When the run began, by time.time()."""
 
-    def run(self, refinement: Refinement | None) -> bool:
+    def run(self, header: Header) -> bool:
         """Measure; return whether a signal ended it. What was visited is concluded all the same."""
         book = self._book
+        how = header.refinement
+        self._began = datetime.fromisoformat(header.started).timestamp()
 
         def further(_: Book) -> list[Spec]:
-            how = refinement
-            return further_points(list(book.specs.values()), how, book.in_order()) if how else []
+            return further_points(list(book.specs.values()), how, self._so_far()) if how else []
 
-        open_specs = [spec for name, spec in book.specs.items() if name not in book.measurements]
+        open_specs = [book.specs[name] for name in book.open()]
         self._find_bounds(open_specs)
         with living_engine() as engine:
             engine.plan(open_specs)
-            for step in in_plan_order(book, further):
+            for step in in_rounds(book, header.name, further):
                 if isinstance(step, VisitStep):
                     self._visit(engine, step)
                 elif isinstance(step, ConcludeStep):
@@ -147,25 +151,36 @@ class _Running:
                 if engine.interrupted:
                     break
             for name in book.begun():
-                self._conclude(name)
+                self._conclude(name, cut=True)
             return engine.interrupted
 
     def _visit(self, engine: LivingEngine, step: VisitStep) -> None:
+        began = time.monotonic()
         for event in engine.visit(step.name, step.seconds, step.fresh):
             if isinstance(event, Visit):
-                self._book.visits[event.id].append(event)
-                self._writer.add(VisitRecord(visit=event))
+                at_s = time.time() - self._began - event.seconds
+                visit = event.model_copy(update={"at_s": round(at_s, 3)})
+                self._book.add_visit(visit, time.monotonic() - began)
+                self._writer.add(VisitRecord(visit=visit))
             elif isinstance(event, Skipped | Failed):
                 self._book.ended[event.id] = event
             self._watch(event)
 
-    def _conclude(self, name: str) -> None:
+    def _so_far(self) -> list[Measurement]:
+        """Return what was concluded, and what the visits of the others come to so far."""
         book = self._book
-        measurement = measurement_of(
-            book.specs[name], book.visits[name], book.ended.get(name), self._bounds[name]
-        )
-        book.measurements[name] = measurement
-        book.visits[name] = []  # they are in the file
+        found = dict(book.measurements)
+        found |= {name: self._measurement(name, cut=True) for name in book.begun()}
+        return [found[name] for name in book.specs if name in found]
+
+    def _measurement(self, name: str, cut: bool) -> Measurement:
+        book = self._book
+        spec, visits, ended = book.specs[name], book.visits[name], book.ended.get(name)
+        return measurement_of(spec, visits, ended, self._bounds[name], cut)
+
+    def _conclude(self, name: str, cut: bool = False) -> None:
+        measurement = self._measurement(name, cut)
+        self._book.measurements[name] = measurement
         self._writer.add(measurement)
         self._watch(measurement)
 

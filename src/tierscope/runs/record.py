@@ -17,7 +17,6 @@ from tierscope.model.path import Paths
 from tierscope.model.run import Header, Limit, Measurement, Refinement, check_figure
 from tierscope.model.spec import MeasurementSpec
 from tierscope.model.topology import Topology
-from tierscope.runs.schedule import next_seconds
 
 _COSTS_A_VISIT = {Cause.CRASH, Cause.TIMEOUT, Cause.PROTOCOL, Cause.GPU_ERROR}
 """Of failures, those that say nothing against the visits before."""
@@ -122,10 +121,12 @@ def measurement_of(
     visits: Sequence[Visit],
     last: Skipped | Failed | None,
     bounds: Bounds,
+    cut: bool = False,
 ) -> Measurement:
     """Return the record of a measurement from its visits, and why there was no further one.
 
-    ``last`` is what ended it other than a visit; without visits, there has to be one.
+    ``last`` is what ended it other than a visit; without visits, there has to be one. ``cut`` says
+    that the run ended before its time.
     """
     identity: dict[str, Any] = {
         "id": spec.id,
@@ -139,7 +140,7 @@ def measurement_of(
     fatal = isinstance(last, Failed) and last.cause not in _COSTS_A_VISIT
     if visits and not fatal:
         try:
-            return _measured(identity, spec, visits, last, bounds.limit)
+            return _measured(identity, spec, visits, last, bounds.limit, cut)
         except ValueError as error:
             last = Failed(id=spec.id, cause=Cause.OTHER, reason=str(error))
     assert last is not None
@@ -159,9 +160,10 @@ def _measured(
     visits: Sequence[Visit],
     last: Skipped | Failed | None,
     limit: Limit | None,
+    cut: bool,
 ) -> Measurement:
     """Return a measured record; raises ValueError where the visits give no figure above 0."""
-    found = conclude(spec, visits, cut=next_seconds(spec.sampling, visits) is not None)
+    found = conclude(spec, visits, cut)
     unit = METRICS[found.metric].unit
     value = found.estimate.value
     bound = limit if limit is not None and limit.unit == unit and limit.value > 0 else None
@@ -178,6 +180,7 @@ def _measured(
         estimate=value,
         ci_low=found.estimate.low,
         ci_high=found.estimate.high,
+        no_interval=found.estimate.no_interval,
         visits=len(visits),
         n=len(found.samples),
         stop=found.stop,

@@ -52,7 +52,8 @@ def resumable(path: Path) -> Resumable:
         raise NothingToResumeError(f"run '{path}' is complete: there is nothing to resume")
     book = Book(specs_of(contents.planned, str(path)))
     for name in book.specs:
-        book.visits[name] = [record.visit for record in contents.visits_of(name)]
+        for record in contents.visits_of(name):
+            book.add_visit(record.visit)
     book.measurements = {
         name: measurement
         for name, measurement in contents.measurements.items()

@@ -1,0 +1,86 @@
+"""Two sides measured here and now, in turn: two plans, or one plan by two engines."""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tierscope.analysis.conclude import conclude
+from tierscope.engine.visits import LivingEngine, living_engine
+from tierscope.kinds.plan import Plan, Spec
+from tierscope.model.errors import UserError
+from tierscope.model.event import Event, Failed, Skipped, Visit
+from tierscope.runs.schedule import visit_seconds
+
+
+@dataclass
+class Paired:
+    """A measurement of both sides."""
+
+    base: Spec
+    new: Spec
+    pairs: list[tuple[float, float]] = field(default_factory=list)
+    """The figure of each visit, base and new."""
+    reason: str = ""
+    """Why there are no further pairs, where one side could not be measured."""
+
+
+def take_pairs(
+    base: Plan,
+    new: Plan,
+    count: int,
+    engines: Sequence[Path | None] = (None, None),
+    watch: Callable[[Event], None] = lambda _: None,
+) -> tuple[list[Paired], bool]:
+    """Visit both sides of each measurement so many times; return whether a signal ended it, too.
+
+    Measurements are joined by their place in the plan. All are visited once, then all once more; in
+    every other pair the new side comes first. Raises UserError where the plans differ in length.
+    """
+    if len(base.measurements) != len(new.measurements):
+        raise UserError(
+            f"the first side has {len(base.measurements)} measurements, the second one "
+            f"{len(new.measurements)}; pairs need as many on both"
+        )
+    found = [Paired(*both) for both in zip(base.measurements, new.measurements, strict=True)]
+    with ExitStack() as stack:
+        sides = [stack.enter_context(living_engine(engine)) for engine in engines]
+        for engine, plan in zip(sides, (base, new), strict=True):
+            engine.plan(plan.measurements)
+        for number in range(count):
+            for one in found:
+                if not one.reason:
+                    _take(one, sides, count, number % 2 == 1, watch)
+                if any(engine.interrupted for engine in sides):
+                    return found, True
+    return found, False
+
+
+def _take(
+    one: Paired,
+    sides: Sequence[LivingEngine],
+    count: int,
+    new_first: bool,
+    watch: Callable[[Event], None],
+) -> None:
+    figures: dict[int, float] = {}
+    for side in (1, 0) if new_first else (0, 1):
+        spec = (one.base, one.new)[side]
+        _, shortest = visit_seconds(spec, 0.0, 0.0)
+        seconds = max(shortest, spec.sampling.budget_s / count)
+        for event in sides[side].visit(spec.id, seconds):
+            watch(event)
+            if isinstance(event, Visit) and not event.interrupted:
+                figures[side] = _figure(spec, event)
+            elif isinstance(event, Skipped | Failed):
+                one.reason = f"{spec.id} {event.event}: {event.reason}"
+                return
+    if len(figures) == 2 and min(figures.values()) > 0:
+        one.pairs.append((figures[0], figures[1]))
+
+
+def _figure(spec: Spec, visit: Visit) -> float:
+    try:
+        return conclude(spec, [visit]).estimate.value
+    except ValueError:  # no row has a value
+        return 0.0

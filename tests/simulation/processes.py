@@ -1,0 +1,159 @@
+"""Series whose median is known: what a figure may do from row to row and from visit to visit.
+
+Values are natural logarithms of figures, time is counted in rows.
+"""
+
+import math
+import random
+from abc import abstractmethod
+from collections.abc import Callable
+from statistics import NormalDist
+
+_MODE = 0.05
+"""Distance of two modes."""
+
+
+class Process:
+    """A series that goes on while nobody looks."""
+
+    def __init__(self, source: random.Random, run: float) -> None:
+        """``run`` is the length of the whole run, in rows."""
+        self.source = source
+        self.run = run
+        self.now = 0.0
+
+    def visit(self) -> None:
+        """A visit begins, with pages of its own."""
+
+    @abstractmethod
+    def row(self) -> float:
+        """Take a row."""
+
+    def skip(self, rows: float) -> None:
+        """Let time pass."""
+        self.now += rows
+
+    def truth(self) -> float:
+        """The median over the times until now."""
+        return 0.0
+
+
+class Independent(Process):
+    """Rows that know nothing of each other."""
+
+    def __init__(self, source: random.Random, run: float, sd: float, freedom: int = 0) -> None:
+        super().__init__(source, run)
+        self.sd = sd
+        self.freedom = freedom
+        """Of Student's t; 0: normal."""
+
+    def row(self) -> float:
+        value = self.source.gauss(0, self.sd)
+        if self.freedom:
+            value /= math.sqrt(self.source.gammavariate(self.freedom / 2, 2) / self.freedom)
+        return value
+
+
+class Autoregressive(Process):
+    """AR(1): each row depends on the one before it."""
+
+    def __init__(self, source: random.Random, run: float, phi: float, sd: float) -> None:
+        super().__init__(source, run)
+        self.phi = phi
+        self.sd = sd
+        self.state = source.gauss(0, sd)
+
+    def row(self) -> float:
+        self.skip(1)
+        return self.state
+
+    def skip(self, rows: float) -> None:
+        super().skip(rows)
+        kept = self.phi**rows
+        self.state = kept * self.state + self.source.gauss(0, self.sd * math.sqrt(1 - kept * kept))
+
+
+class TwoStates(Process):
+    """Two modes; rows stay in the upper one for ``stay`` rows on average, 0: independent."""
+
+    def __init__(
+        self, source: random.Random, run: float, share: float, stay: float, distance: float = _MODE,
+        sd: float = 0.01,
+    ) -> None:  # fmt: skip
+        super().__init__(source, run)
+        self.share = share
+        self.kept = 1 - 1 / stay / (1 - share) if stay else 0.0
+        self.distance = distance
+        self.sd = sd
+        self.upper = source.random() < share
+
+    def row(self) -> float:
+        self.skip(1)
+        return self.source.gauss(self.distance if self.upper else 0.0, self.sd)
+
+    def skip(self, rows: float) -> None:
+        super().skip(rows)
+        chance = self.share + (self.upper - self.share) * self.kept**rows
+        self.upper = self.source.random() < chance
+
+    def truth(self) -> float:
+        lower, upper = NormalDist(0, self.sd), NormalDist(self.distance, self.sd)
+        low, high = -1.0, 1.0
+        for _ in range(60):
+            middle = (low + high) / 2
+            below = self.share * upper.cdf(middle) + (1 - self.share) * lower.cdf(middle)
+            low, high = (middle, high) if below < 0.5 else (low, middle)
+        return low
+
+
+class Drift(Process):
+    """A straight line over the run, up or down, and noise."""
+
+    def __init__(self, source: random.Random, run: float, total: float, sd: float) -> None:
+        super().__init__(source, run)
+        self.slope = source.choice([-1, 1]) * total / run
+        self.sd = sd
+
+    def row(self) -> float:
+        self.skip(1)
+        return self.slope * self.now + self.source.gauss(0, self.sd)
+
+    def truth(self) -> float:
+        return self.slope * self.now / 2
+
+
+class Pages(Process):
+    """Every visit has a level of its own, as other pages give other figures."""
+
+    def __init__(self, source: random.Random, run: float, between: float, sd: float) -> None:
+        super().__init__(source, run)
+        self.between = between
+        self.sd = sd
+        self.level = 0.0
+
+    def visit(self) -> None:
+        self.level = self.source.gauss(0, self.between)
+
+    def row(self) -> float:
+        return self.level + self.source.gauss(0, self.sd)
+
+
+Make = Callable[[random.Random, float], Process]
+
+PROCESSES: dict[str, Make] = {
+    "independent, 1%": lambda s, run: Independent(s, run, 0.01),
+    "independent, 3%": lambda s, run: Independent(s, run, 0.03),
+    "Student's t (3), 1%": lambda s, run: Independent(s, run, 0.01, freedom=3),
+    "bimodal, 30:70": lambda s, run: TwoStates(s, run, 0.3, 0),
+    "bimodal, 50:50": lambda s, run: TwoStates(s, run, 0.5, 0),
+    "bimodal, 40:60, sticky": lambda s, run: TwoStates(s, run, 0.4, 10),
+    "AR(1) 0.9, 1%": lambda s, run: Autoregressive(s, run, 0.9, 0.01),
+    "AR(1) 0.9, 2%": lambda s, run: Autoregressive(s, run, 0.9, 0.02),
+    "AR(1) 0.97, 1%": lambda s, run: Autoregressive(s, run, 0.97, 0.01),
+    "AR(1) 0.97, 2%": lambda s, run: Autoregressive(s, run, 0.97, 0.02),
+    "AR(1) 0.99, 1%": lambda s, run: Autoregressive(s, run, 0.99, 0.01),
+    "AR(1) 0.99, 2%": lambda s, run: Autoregressive(s, run, 0.99, 0.02),
+    "bursts": lambda s, run: TwoStates(s, run, 0.09, 10, distance=0.3),
+    "drift, 3% a run": lambda s, run: Drift(s, run, 0.03, 0.01),
+    "pages, 1%": lambda s, run: Pages(s, run, 0.01, 0.01),
+}

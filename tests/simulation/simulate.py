@@ -1,0 +1,170 @@
+"""The whole procedure on series whose median is known: schedule, warm-up, disturbed rows, looks,
+stop and estimate are those of a run; only the engine is replaced.
+"""
+
+import math
+import random
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from statistics import fmean, median, stdev
+
+from processes import Make, Process
+
+from tierscope.analysis.conclude import Conclusion, conclude
+from tierscope.kinds.bandwidth.spec import BandwidthSpec
+from tierscope.model.event import Column, Evidence, Series, Visit
+from tierscope.runs.book import Book
+from tierscope.runs.schedule import VisitStep, in_rounds
+
+ROW_S = 0.01
+_SET_UP_S = 0.005
+_COLD = (0.7, 0.9)
+"""What the first rows of a visit reach: its warm-up."""
+_DISTURBED = 0.05
+"""Share of rows that somebody disturbs and that are marked so."""
+
+
+@dataclass(frozen=True)
+class Design:
+    """How many figures a run has, and how long each is measured."""
+
+    name: str
+    figures: int
+    budget_s: float
+
+
+DESIGNS = (
+    Design("rounds over 30 figures, 2 s each", 30, 2.0),
+    Design("rounds over 30 figures, 1 s each", 30, 1.0),
+    Design("one figure alone, 2 s", 1, 2.0),
+)
+
+
+@dataclass
+class Tally:
+    """How often intervals held the median."""
+
+    stops: Counter[str] = field(default_factory=Counter)
+    held: Counter[str] = field(default_factory=Counter)
+    widths: list[float] = field(default_factory=list)
+    """Half of each interval, relative to the estimate."""
+    errors: list[float] = field(default_factory=list)
+    """Logarithm of estimate over truth."""
+    visits: list[int] = field(default_factory=list)
+
+    def add(self, found: Conclusion, truth: float, visits: int) -> None:
+        """Count a figure."""
+        estimate = found.estimate
+        self.errors.append(math.log(estimate.value) - truth)
+        self.visits.append(visits)
+        if estimate.low is None or estimate.high is None:
+            self.stops["none"] += 1
+            return
+        self.stops[found.stop] += 1
+        self.held[found.stop] += estimate.low <= math.exp(truth) <= estimate.high
+        self.widths.append(estimate.relative_half_width)
+
+    @property
+    def count(self) -> int:
+        """Figures."""
+        return len(self.errors)
+
+    def share(self, stop: str) -> float:
+        """Of figures that ended so; ``none``: without an interval."""
+        return self.stops[stop] / self.count
+
+    def coverage(self, *stops: str) -> float:
+        """Of intervals of figures that ended so; of all intervals by default."""
+        stops = stops or ("precision", "budget")
+        return sum(self.held[s] for s in stops) / max(1, sum(self.stops[s] for s in stops))
+
+    @property
+    def width(self) -> float:
+        """The median half-width; infinite where there was no interval."""
+        return median(self.widths) if self.widths else math.inf
+
+    @property
+    def oracle(self) -> float:
+        """Half of the 95% interval of one who knows how far such estimates are from the truth."""
+        return 1.96 * stdev(self.errors)
+
+    @property
+    def mean_visits(self) -> float:
+        """Visits of a figure."""
+        return fmean(self.visits)
+
+
+def simulate(make: Make, design: Design, figures: int, seed: str) -> Tally:
+    """Return how intervals fared over at least so many figures."""
+    tally = Tally()
+    number = 0
+    while tally.count < figures:
+        for found, truth, visits in _run(make, design, f"{seed} {number}"):
+            tally.add(found, truth, visits)
+        number += 1
+    return tally
+
+
+def _run(make: Make, design: Design, seed: str) -> Iterator[tuple[Conclusion, float, int]]:
+    """One run: each figure is a process of its own."""
+    source = random.Random(seed)
+    specs = [_spec(number, design.budget_s) for number in range(design.figures)]
+    book = Book(specs)
+    total = book.left_s() / ROW_S
+    processes = {spec.id: make(source, total) for spec in specs}
+    clocks = dict.fromkeys(processes, 0.0)
+    now = 0.0
+    for step in in_rounds(book, seed):
+        if not isinstance(step, VisitStep):
+            continue
+        process = processes[step.name]
+        now += _SET_UP_S
+        process.skip((now - clocks[step.name]) / ROW_S)
+        visit = _visit(step, process, now, source)
+        now += visit.seconds
+        clocks[step.name] = now
+        book.add_visit(visit, visit.seconds + _SET_UP_S)
+    for spec in specs:
+        process = processes[spec.id]
+        process.skip((now - clocks[spec.id]) / ROW_S)
+        visits = book.visits[spec.id]
+        yield conclude(spec, visits), process.truth(), len(visits)
+
+
+def _visit(step: VisitStep, process: Process, at_s: float, source: random.Random) -> Visit:
+    rows = max(2, round(step.seconds / ROW_S))
+    process.visit()
+    values = [math.exp(process.row()) for _ in range(rows)]
+    for number, share in enumerate(_COLD[: rows - 1]):
+        values[number] *= share
+    disturbed = [number for number in range(rows) if source.random() < _DISTURBED]
+    for number in disturbed:
+        values[number] *= source.uniform(0.5, 1)
+    series = Series.model_construct(
+        name="windows",
+        starts=[number * ROW_S for number in range(rows)],
+        durations=[ROW_S] * rows,
+        disturbed=disturbed,
+        columns=[Column.model_construct(metric="bandwidth", part="", values=values)],
+    )
+    return Visit.model_construct(
+        id=step.name,
+        seconds=rows * ROW_S,
+        fresh=step.fresh,
+        interrupted=False,
+        series=[series],
+        evidence=Evidence(),
+        at_s=at_s,
+    )
+
+
+def _spec(number: int, budget_s: float) -> BandwidthSpec:
+    return BandwidthSpec.model_validate(
+        {
+            "id": f"m{number}", "initiator": "node:0", "target": "node:0", "cpus": [0],
+            "placement": {"policy": "bind", "nodes": [{"node": 0}]},
+            "pattern": {"operation": "read", "size": 1 << 20},
+            "sampling": {"precision": 0.01, "budget_s": budget_s, "sample_s": ROW_S},
+        }
+    )  # fmt: skip
