@@ -36,8 +36,8 @@ class Settings:
     huge_pages: bool = False
     pairs: list[tuple[int, int]] | None = None
     """Ordered pairs of GPUs to measure; None: all of them."""
-    sampling: Sampling = field(default_factory=lambda: Sampling(budget_s=1.0, sample_s=0.01))
-    contended: Sampling = field(default_factory=lambda: Sampling(budget_s=2.0, sample_s=0.01))
+    sampling: Sampling = field(default_factory=lambda: Sampling(budget_s=0.6, sample_s=0.01))
+    contended: Sampling = field(default_factory=lambda: Sampling(budget_s=1.2, sample_s=0.01))
     """Of both directions at once with the host, whose rates vary more."""
 
     def wants(self, one: int, other: int) -> bool:
