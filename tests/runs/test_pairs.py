@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -104,9 +105,8 @@ def test_the_command_prints_ratios(
 def test_two_engines_need_one_plan_only(
     plans: list[str], fake_engine: Fake, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from conftest import FAKE_ENGINE
-
-    assert compare_pairs(plans[:1], "2", (FAKE_ENGINE, FAKE_ENGINE), as_json=True) == 0
+    engine = Path(os.environ["TIERSCOPE_ENGINE"])
+    assert compare_pairs(plans[:1], "2", (engine, engine), as_json=True) == 0
     (one,) = json.loads(capsys.readouterr().out)["paired"]
     assert one["ratio"] == pytest.approx(1.0, rel=0.01)
 
