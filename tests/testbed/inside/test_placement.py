@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from measured import BASE_PAGE, REGION, Measured, Pages, measure
 
+from tierscope.model.cause import Cause
 from tierscope.model.event import Skipped
 from tierscope.model.spec import NodeShare, Placement
 
@@ -145,8 +146,9 @@ def test_more_than_a_node_has_is_refused_before_anything_is_touched(node: int) -
     before = allocations(node)
     measured = measure(placement("bind", {node: 1}), size=1 << 30)
     assert isinstance(measured.outcome, Skipped)
-    assert f"node {node} can give " in measured.outcome.reason
-    assert "1.00 GiB are needed" in measured.outcome.reason
+    assert measured.outcome.cause is Cause.MEMORY
+    assert f"node {node} has " in measured.outcome.reason
+    assert "1 GiB needed" in measured.outcome.reason
     assert allocations(node) - before < 1000
 
 
@@ -170,15 +172,17 @@ def meminfo(node: int, name: str) -> int:
 def test_a_full_node_is_refused_with_the_numbers(filled_hbm: int) -> None:
     measured = measure(placement("bind", {HBM: 1}), size=2 * filled_hbm)
     assert isinstance(measured.outcome, Skipped)
-    assert "node 2 can give " in measured.outcome.reason
-    assert "128.00 MiB are needed" in measured.outcome.reason
+    assert measured.outcome.cause is Cause.MEMORY
+    assert "node 2 has " in measured.outcome.reason
+    assert "128 MiB needed" in measured.outcome.reason
 
 
 def test_a_full_node_among_others_is_the_one_that_is_named(filled_hbm: int) -> None:
     asked = placement("interleave", {DRAM: 1, HBM: 1})
     measured = measure(asked, size=4 * filled_hbm)
     assert isinstance(measured.outcome, Skipped)
-    assert "node 2 can give " in measured.outcome.reason
+    assert measured.outcome.cause is Cause.MEMORY
+    assert "node 2 has " in measured.outcome.reason
 
 
 @pytest.mark.parametrize("policy", ["bind", "interleave", "weighted", "partition"])

@@ -76,8 +76,8 @@ def test_streams_beside_each_other_go_to_their_own_nodes(tmp_path: Path) -> None
     assert list(evidence["pages"]) == ["0"]
     assert list(evidence["workloads"]["cxl"]["pages"]) == ["4"]
     assert list(evidence["workloads"]["far"]["pages"]) == ["2"]
-    assert {figure["metric"] for figure in result["figures"]} == {
-        "cxl.bandwidth", "far.bandwidth", "total_bandwidth",
+    assert {(figure["metric"], figure["part"]) for figure in result["figures"]} == {
+        ("bandwidth", "cxl"), ("bandwidth", "far"), ("total_bandwidth", ""),
     }  # fmt: skip
 
 
