@@ -24,6 +24,8 @@ class Book:
         """Seconds that each measurement may take, with its set-up."""
         self._took: dict[str, list[float]] = {}
         """Seconds that each visit took, with its set-up."""
+        self._spent: dict[str, float] = {}
+        """Their sums, which the schedule asks for before every visit."""
         self.add(specs)
 
     def add(self, specs: Iterable[Spec]) -> None:
@@ -34,11 +36,14 @@ class Book:
             self.visits[spec.id] = []
             self.allowed[spec.id] = seconds
             self._took[spec.id] = []
+            self._spent[spec.id] = 0.0
 
     def add_visit(self, visit: Visit, took_s: float = 0.0) -> None:
         """Take note of a visit; ``took_s`` is its time on the clock, its set-up included."""
         self.visits[visit.id].append(visit)
-        self._took[visit.id].append(max(took_s, visit.seconds))
+        took = max(took_s, visit.seconds)
+        self._took[visit.id].append(took)
+        self._spent[visit.id] += took
 
     def open(self) -> list[str]:
         """Return the ids of what is not concluded, in the order of the plan."""
@@ -54,7 +59,7 @@ class Book:
     def left_s(self) -> float:
         """Return what the run's measurements may still take, all together."""
         names = [name for name in self.specs if self._took[name] or name not in self.measurements]
-        return sum(self.allowed[name] - sum(self._took[name]) for name in names)
+        return sum(self.allowed[name] - self._spent[name] for name in names)
 
     def set_up_s(self, name: str) -> float:
         """Return what a visit takes beside its rows, by the quickest one that kept its pages.
