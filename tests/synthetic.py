@@ -6,7 +6,8 @@ from typing import Any
 
 from tierscope.model.cause import Cause
 from tierscope.model.event import Evidence
-from tierscope.model.run import Figure, Footer, Header, Limit, Measurement, Run
+from tierscope.model.limit import Limit
+from tierscope.model.run import Figure, Footer, Header, Measurement, Run
 from tierscope.model.topology import (
     Cache,
     Gpu,

@@ -2,7 +2,8 @@
 
 from tests import synthetic
 
-from tierscope.model.run import Limit, Run
+from tierscope.model.limit import Limit
+from tierscope.model.run import Run
 
 _ATTACK = "window.hacked=1"
 STRINGS = (

@@ -15,7 +15,8 @@ from tests.report.hostile import STRINGS, hostile_run
 from tierscope.cli.app import app
 from tierscope.kinds.views import VIEWS
 from tierscope.model.errors import UserError
-from tierscope.model.run import Limit, Measurement, Run
+from tierscope.model.limit import Limit
+from tierscope.model.run import Measurement, Run
 from tierscope.report.html.machine import best_to
 from tierscope.report.html.page import harmless, render_report
 from tierscope.report.sentences import sentences

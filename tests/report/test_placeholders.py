@@ -14,7 +14,8 @@ from tierscope.kinds.views import VIEWS
 from tierscope.kinds.words import vocabulary
 from tierscope.model.cause import Cause
 from tierscope.model.event import Evidence
-from tierscope.model.run import Limit, Measurement, Run
+from tierscope.model.limit import Limit
+from tierscope.model.run import Measurement, Run
 from tierscope.report.causes import missing_by_cause
 from tierscope.report.compare import headline, refused, sorted_by_change
 from tierscope.report.evidence import warnings

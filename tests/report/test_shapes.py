@@ -7,7 +7,7 @@ from tests import synthetic
 
 from tierscope.analysis.compare import compare
 from tierscope.model.comparison import Difference
-from tierscope.model.run import Limit
+from tierscope.model.limit import Limit
 from tierscope.report.compare import by_path, refused
 from tierscope.report.pictures import shapes
 from tierscope.report.pictures.changes import changes_picture, trend_picture

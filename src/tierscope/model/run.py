@@ -17,7 +17,7 @@ from pydantic import (
 from tierscope.model.base import Model
 from tierscope.model.cause import Cause
 from tierscope.model.event import Evidence, Visit
-from tierscope.model.limit import Limit as Limit
+from tierscope.model.limit import Limit
 from tierscope.model.metric import Unit
 from tierscope.model.topology import Topology
 

@@ -3,7 +3,8 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from tierscope.model.run import Limit, Measurement, Run
+from tierscope.model.limit import Limit
+from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
 from tierscope.report.causes import missing_by_cause
 from tierscope.report.naming import path_name

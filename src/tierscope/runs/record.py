@@ -12,9 +12,10 @@ from tierscope.analysis.conclude import conclude
 from tierscope.kinds.plan import Plan
 from tierscope.model.cause import Cause
 from tierscope.model.event import Capabilities, Failed, Skipped, Visit
+from tierscope.model.limit import Limit
 from tierscope.model.metric import METRICS
 from tierscope.model.path import Paths
-from tierscope.model.run import Header, Limit, Measurement, Refinement, check_figure
+from tierscope.model.run import Header, Measurement, Refinement, check_figure
 from tierscope.model.spec import MeasurementSpec
 from tierscope.model.topology import Topology
 

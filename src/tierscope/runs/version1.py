@@ -9,7 +9,8 @@ from typing import Any
 from tierscope.analysis.concurrent import shared
 from tierscope.model.cause import Cause
 from tierscope.model.gpu import SURELY_IN_MEMORY
-from tierscope.model.run import Figure, Limit, Measurement
+from tierscope.model.limit import Limit
+from tierscope.model.run import Figure, Measurement
 from tierscope.runs.version1_copies import flat
 
 _PREFIX = "bandwidth "
