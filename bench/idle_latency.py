@@ -5,10 +5,9 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from pairs import Comparison, alternate, latency, measure
+from pairs import Comparison, latency, measure, until_narrow
 
 SIZE = 1 << 30
-PAIRS = 9
 SECONDS = "2"
 
 
@@ -28,4 +27,4 @@ def compare() -> list[Comparison]:
         def ours() -> float:
             return measure(latency(SIZE, "thp", cpu)).estimate
 
-        return [alternate("idle latency, 1 GiB, thp", "ns", PAIRS, ours, theirs)]
+        return [until_narrow("idle latency, 1 GiB, thp", "ns", ours, theirs)]

@@ -11,13 +11,12 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 
-from pairs import Comparison, alternate, bandwidth, measure
+from pairs import Comparison, bandwidth, measure, until_narrow
 from tierscope.engine.query import capabilities
 from tierscope.kinds.bandwidth.spec import BandwidthPattern, Operation
 from tierscope.model.spec import Isa
 
 ARRAY_BYTES = 1 << 30
-PAIRS = 7
 PEER = {"sse4": "sse", "avx2": "avx", "avx512": "avx512"}
 KERNELS: list[tuple[Operation, str, int]] = [
     ("read", "load", 1),
@@ -36,10 +35,9 @@ def compare() -> Iterator[Comparison]:
     isa: Isa = capabilities().isas[0]  # type: ignore[assignment]
     cpus = sorted(os.sched_getaffinity(0))
     for operation, kernel, arrays in KERNELS:
-        yield alternate(
+        yield until_narrow(
             f"{operation} {isa} {len(cpus)} threads",
             "GB/s",
-            PAIRS,
             lambda operation=operation: ours(operation, isa, cpus),
             lambda kernel=kernel, arrays=arrays: theirs(f"{kernel}_{PEER[isa]}", arrays, cpus),
         )

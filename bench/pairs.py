@@ -1,10 +1,13 @@
-"""What the comparisons share: run the engine or a peer, alternate them, and compare medians."""
+"""What the comparisons share: run the engine or a peer, alternate them, and compare the pairs."""
 
+import os
 import statistics
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from tierscope.analysis.paired import PairedRatio, paired_ratio
 from tierscope.engine.visits import living_engine
 from tierscope.kinds.bandwidth.spec import BandwidthPattern, BandwidthSpec
 from tierscope.kinds.latency.spec import LatencySpec
@@ -17,6 +20,12 @@ from tierscope.runs.record import Bounds, measurement_of
 from tierscope.runs.schedule import VisitStep, in_rounds
 
 Taken = TypeVar("Taken")
+
+FEWEST = 4
+TOLERANCE = float(os.environ.get("TOLERANCE", "0.01"))
+"""Half-width of a ratio's interval that is narrow enough, as a share of the ratio."""
+LIMIT_S = float(os.environ.get("LIMIT_S", "120"))
+"""Seconds that one comparison may take; it ends with the pair that passes them."""
 
 NODE = Placement(policy="bind", nodes=[NodeShare(node=0)])
 
@@ -31,17 +40,17 @@ class Comparison:
     theirs: list[float]
 
     @property
-    def ratio(self) -> float:
-        """Median over the pairs of ours / theirs."""
-        return statistics.median(a / b for a, b in zip(self.ours, self.theirs, strict=True))
+    def ratio(self) -> PairedRatio:
+        """ours / theirs over the pairs, with its interval."""
+        return paired_ratio(list(zip(self.theirs, self.ours, strict=True)))
 
     def __str__(self) -> str:
-        ratios = sorted(a / b for a, b in zip(self.ours, self.theirs, strict=True))
+        ratio = self.ratio
         ours, theirs = statistics.median(self.ours), statistics.median(self.theirs)
-        spread = f"({ratios[0]:.3f}..{ratios[-1]:.3f}, {len(ratios)} pairs)"
+        interval = "" if ratio.low is None else f"{ratio.low:.3f}..{ratio.high:.3f}, "
         return (
             f"{self.name:38} {ours:9.4g} {theirs:9.4g} {self.unit:5} "
-            f"ratio {self.ratio:.3f} {spread}"
+            f"ratio {ratio.ratio:.3f} ({interval}{len(self.ours)} pairs)"
         )
 
 
@@ -50,6 +59,24 @@ def alternate(
 ) -> Comparison:
     """Run both sides in turn, and compare all figures."""
     return Comparison(name, unit, *take_turns(pairs, ours, theirs))
+
+
+def until_narrow(
+    name: str, unit: str, ours: Callable[[], float], theirs: Callable[[], float]
+) -> Comparison:
+    """Take pairs until the ratio's interval is within TOLERANCE of it, or LIMIT_S have passed."""
+    began = time.monotonic()
+    found = alternate(name, unit, FEWEST, ours, theirs)
+    while time.monotonic() - began < LIMIT_S and not _narrow(found.ratio):
+        more = alternate(name, unit, 2, ours, theirs)
+        found = Comparison(name, unit, found.ours + more.ours, found.theirs + more.theirs)
+    return found
+
+
+def _narrow(ratio: PairedRatio) -> bool:
+    if ratio.low is None or ratio.high is None:
+        return False
+    return max(ratio.high / ratio.ratio, ratio.ratio / ratio.low) <= 1 + TOLERANCE
 
 
 def take_turns(

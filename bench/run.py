@@ -1,8 +1,10 @@
 """tierscope and its peers side by side in one run: `make bench`, or one part by its name.
 
-python bench/run.py [likwid] [latency] [repeatability] [overhead] [startup] [nvbandwidth]
+python bench/run.py [likwid] [latency] [repeatability] [overhead] [startup]
+                    [stream] [multichase] [nvbandwidth]
 
-Without a name: all but nvbandwidth, which needs a GPU.
+Without a name: the first line. STREAM and multichase are named in $STREAM and $MULTICHASE;
+nvbandwidth needs a GPU.
 """
 
 import sys
@@ -10,10 +12,12 @@ from collections.abc import Callable, Iterable
 
 import idle_latency
 import likwid
+import multichase
 import nvbandwidth
 import overhead
 import repeatability
 import startup
+import stream
 
 PARTS: dict[str, Callable[[], Iterable[object]]] = {
     "likwid": likwid.compare,
@@ -21,16 +25,22 @@ PARTS: dict[str, Callable[[], Iterable[object]]] = {
     "repeatability": lambda: [repeatability.report()],
     "overhead": overhead.report,
     "startup": startup.report,
+    "stream": stream.compare,
+    "multichase": multichase.compare,
     "nvbandwidth": nvbandwidth.compare,
 }
 
 
+ON_REQUEST = {"stream", "multichase", "nvbandwidth"}
+"""Parts that need what `make build` does not set up."""
+
+
 def main(names: list[str]) -> None:
-    """Run the named parts, or all that need no GPU."""
+    """Run the named parts, or all that need nothing further."""
     unknown = set(names) - set(PARTS)
     if unknown:
         raise SystemExit(f"no part {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
-    for name in names or [part for part in PARTS if part != "nvbandwidth"]:
+    for name in names or [part for part in PARTS if part not in ON_REQUEST]:
         print(f"{name}:", flush=True)
         for line in PARTS[name]():
             print(f"  {line}", flush=True)
