@@ -26,7 +26,7 @@ from tierscope.recipes.registry import RECIPES
 
 ROOT = Path(__file__).parent.parent
 PROGRAM = "from tierscope.cli.main import main; main()"
-OUTPUT = {"json", "dry-run", "out", "help"}
+OUTPUT = {"json", "csv", "dry-run", "out", "-o", "help"}
 
 
 def commands(group: LazyGroup = app, above: str = "") -> Iterator[tuple[str, Entry]]:

@@ -18,7 +18,7 @@ REMARK = re.compile(r" +#.*$| {3,}\S.*$")
 SYNOPSIS = re.compile(r"\[|\.\.\.( |$)|\b[A-Z]{3,}\b")
 """Marks a line that says how a command is built, not one to type."""
 MORE = {
-    "run": "--budget 20",
+    "run": "--time-limit 20s",
     "loaded-latency": "--dry-run",
     "matrix": "--dry-run",
 }

@@ -151,7 +151,7 @@ def test_an_apostrophe_in_a_file_s_name_is_only_that(kept: Path, tmp_path: Path)
         ([], "say what to write"),
         (["--all", "last", "--csv", "x"], "not both"),
         (["--all", "--prometheus", "x"], "takes one run"),
-        (["--parquet", "/no/such/place/x"], "cannot be written"),
+        (["--parquet=/no/such/place/x"], "cannot be written"),
         (["--prometheus", "/no/such/place/x"], "cannot be written"),
     ],
 )

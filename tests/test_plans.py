@@ -155,7 +155,7 @@ def test_a_long_endpoint_still_gives_a_valid_id(machine: Topology) -> None:
         ({"to": "node:0,1", "policy": "bind"}, "--policy: .*exactly one node"),
         ({"to": "node:0,1@2:1", "policy": "interleave"}, "--policy: .*weights"),
         ({"precision": "90%"}, "--precision: .*out of range"),
-        ({"budget": "soon"}, "--budget: 'soon' is not a number"),
+        ({"budget": "soon"}, "--budget: 'soon' is not a time such as 10s"),
         (
             {"to": "node:0,1", "policy": "partition", "mechanism": "kernel"},
             "--policy: .*user space",

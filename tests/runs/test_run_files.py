@@ -18,7 +18,8 @@ from tierscope.model.run import Footer, Header, Limit, Measurement, Run, VisitRe
 from tierscope.model.topology import Topology
 from tierscope.plans.expand import expand
 from tierscope.plans.request import Request
-from tierscope.runs.export import to_csv, to_json
+from tierscope.runs.export import to_json
+from tierscope.runs.export_tables import table_bytes
 from tierscope.runs.measure import exit_code
 from tierscope.runs.read import parse_run, read_run
 from tierscope.runs.record import Bounds, make_header, measurement_of
@@ -81,7 +82,7 @@ def whole(tmp_path: Path, header: Header, records: list[Measurement]) -> Path:
     for record in records:
         writer.add(VisitRecord(visit=visit_of(record.id)))
         writer.add(record)
-    writer.add(Footer(finished="later", interrupted=False, measured=4, skipped=0, failed=0))
+    writer.add(Footer(finished=NOW.isoformat(), interrupted=False, measured=4, skipped=0, failed=0))
     writer.close()
     return path
 
@@ -242,7 +243,9 @@ def test_json_has_the_documented_keys(whole: Path) -> None:
 
 
 def test_csv_has_a_line_for_each_measurement(whole: Path) -> None:
-    rows = list(csv.DictReader(io.StringIO(to_csv(read_run(whole)))))
+    content, count, problems = table_bytes([whole], "csv")
+    rows = list(csv.DictReader(io.StringIO(content.decode())))
+    assert (count, problems) == (4, [])
     assert [row["operation"] for row in rows] == ["read", "read", "copy", "copy"]
     assert [row["threads"] for row in rows] == ["1", "2", "1", "2"]
     assert float(rows[0]["estimate"]) == pytest.approx(14e9, rel=0.01)

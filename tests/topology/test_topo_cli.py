@@ -28,21 +28,21 @@ def test_this_machine_is_shown() -> None:
 
 
 def test_json_of_another_machine_holds_its_matrix() -> None:
-    done = topo("--from", str(XML / "nvidia-dgx2.xml"), "--json")
+    done = topo("--input", str(XML / "nvidia-dgx2.xml"), "--json")
     found = json.loads(done.stdout)
     assert [row[0]["label"] for row in found["affinity"]][:2] == ["X", "NV6"]
     assert found["pcie_affinity"][0][:5] == ["X", "PIX", "PXB", "PXB", "NODE"]
 
 
 def test_path_between_two_endpoints_names_its_limit() -> None:
-    done = topo("--from", str(XML / "nvidia-dgx2.xml"), "gpu:0", "gpu:1", "--json")
+    done = topo("--input", str(XML / "nvidia-dgx2.xml"), "gpu:0", "gpu:1", "--json")
     assert json.loads(done.stdout)["limit"]["value"] == 150e9
 
 
 def test_saved_topology_reads_back(tmp_path: Path) -> None:
     file = tmp_path / "here.xml"
     assert topo("--save", str(file)).returncode == 0
-    assert topo("--from", str(file)).returncode == 0
+    assert topo("--input", str(file)).returncode == 0
 
 
 def test_drawing_is_written(tmp_path: Path) -> None:
@@ -57,9 +57,9 @@ def test_drawing_is_written(tmp_path: Path) -> None:
         ["gpu:0"],
         ["node:0", "node:99"],
         ["nonsense", "node:0"],
-        ["--from", "/nonexistent.xml"],
-        ["--from", str(XML / "README.md")],
-        ["--from", str(XML / "nvidia-dgx2.xml"), "--save", "/tmp/never.xml"],
+        ["--input", "/nonexistent.xml"],
+        ["--input", str(XML / "README.md")],
+        ["--input", str(XML / "nvidia-dgx2.xml"), "--save", "/tmp/never.xml"],
         ["--svg", "/nonexistent/directory/machine.svg"],
     ],
 )

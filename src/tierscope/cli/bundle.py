@@ -2,18 +2,14 @@
 
 from pathlib import Path
 
-import click
-
 from tierscope.cli import options
 
 
-@click.command(context_settings=options.SETTINGS)
+@options.command()
 @options.run_argument
-@options.file_option(
-    "--out", "Directory of the archive  [default: where the run file is]", metavar="DIR"
-)
+@options.out_option("DIR", "Directory of the archive  [default: where the run file is]")
 @options.json_option
-def bundle(run: str, out: Path | None, json: bool) -> None:
+def bundle(run: str, out: Path | None, json: str | None) -> None:
     """Pack a run for a bug report: the run file, the topology and all versions.
 
     In the copy, host and user names, UUIDs, MAC addresses and serial numbers are replaced; the run
@@ -27,4 +23,4 @@ def bundle(run: str, out: Path | None, json: bool) -> None:
     """
     from tierscope.cli.show_flow import bundle_run
 
-    bundle_run(run, out, json)
+    bundle_run(run, out, options.Forms(json))

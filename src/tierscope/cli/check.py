@@ -2,19 +2,17 @@
 
 from pathlib import Path
 
-import click
-
 from tierscope.cli import options
 
 
-@click.command(context_settings=options.SETTINGS)
+@options.command()
 @options.run_argument
 @options.file_option(
     "--expect", "The rules that figures have to meet", metavar="FILE.yaml", required=True
 )
 @options.file_option("--junit", "Write JUnit XML too, for CI systems")
 @options.json_option
-def check(run: str, expect: Path, junit: Path | None, json: bool) -> int:
+def check(run: str, expect: Path, junit: Path | None, json: str | None) -> int:
     """Check a run against golden values: acceptance limits kept in a file.
 
     RUN is a run file, the name of a run, a tag, or last, which is the default.
@@ -36,4 +34,4 @@ def check(run: str, expect: Path, junit: Path | None, json: bool) -> int:
     """
     from tierscope.cli.history_flow import check_run
 
-    return check_run(run, expect, junit, json)
+    return check_run(run, expect, junit, options.Forms(json))

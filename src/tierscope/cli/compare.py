@@ -7,7 +7,7 @@ import click
 from tierscope.cli import options
 
 
-@click.command(context_settings=options.SETTINGS)
+@options.command()
 @options.runs_argument("BASE NEW [NEWER]...")
 @click.option(
     "--tolerance",
@@ -29,7 +29,7 @@ from tierscope.cli import options
     help="Another run of the base; differences between it and BASE count as run-to-run "
     "variation. May be repeated",
 )
-@click.option("--output", "-o", metavar="FILE", type=options.PATH, help="Write an HTML page too")
+@options.out_option("FILE", "Write an HTML page too")
 @click.option(
     "--pairs",
     metavar="N",
@@ -48,10 +48,10 @@ def compare(
     tolerance: str,
     allow: str | None,
     also: tuple[str, ...],
-    output: Path | None,
+    out: Path | None,
     pairs: str | None,
     engine: tuple[Path, ...],
-    json: bool,
+    json: str | None,
 ) -> int:
     """Compare runs measurement by measurement, and say what got faster or slower.
 
@@ -74,7 +74,7 @@ def compare(
     if pairs is not None:
         from tierscope.cli.pairs_flow import compare_pairs
 
-        return compare_pairs(runs, pairs, engine, json)
+        return compare_pairs(runs, pairs, engine, options.Forms(json))
     from tierscope.cli.show_flow import compare_runs
 
-    return compare_runs(runs, tolerance, allow, also, output, json)
+    return compare_runs(runs, tolerance, allow, also, out, options.Forms(json))

@@ -1,13 +1,11 @@
 """``tierscope doctor``."""
 
-import click
-
 from tierscope.cli import options
 
 
-@click.command(context_settings=options.SETTINGS)
+@options.command()
 @options.json_option
-def doctor(json: bool) -> None:
+def doctor(json: str | None) -> None:
     """Say what can be measured here, what cannot and why, and which settings distort figures.
 
     \b
@@ -17,4 +15,4 @@ def doctor(json: bool) -> None:
     """
     from tierscope.cli.doctor_flow import examine
 
-    examine(json)
+    examine(options.Forms(json))

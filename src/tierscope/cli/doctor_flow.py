@@ -2,8 +2,7 @@
 
 import json
 
-import click
-
+from tierscope.cli.forms import Forms, emit
 from tierscope.engine.query import capabilities
 from tierscope.model.errors import UserError
 from tierscope.model.event import Capabilities
@@ -16,7 +15,7 @@ _LOOK_S = 0.5
 _ORDER = ("problem", "note", "good")
 
 
-def examine(as_json: bool) -> None:
+def examine(forms: Forms) -> None:
     """Print what can be measured and what was found; raises UserError without an engine."""
     topology = discover()
     load = foreign_load(_LOOK_S)  # first, before anything of ours makes load
@@ -29,18 +28,19 @@ def examine(as_json: bool) -> None:
         engine = capabilities()
     except UserError as caught:
         error = caught
-    if as_json:
-        found = {
-            "engine": engine.model_dump(mode="json") if engine else None,
-            "settings": settings,
-            "findings": [finding.model_dump(mode="json") for finding in findings],
-            "unreadable": topology.unreadable,
-        }
-        click.echo(json.dumps(found))
-    else:
+    found = {
+        "engine": engine.model_dump(mode="json") if engine else None,
+        "settings": settings,
+        "findings": [finding.model_dump(mode="json") for finding in findings],
+        "unreadable": topology.unreadable,
+    }
+
+    def tables() -> None:
         from tierscope.report.console import make_console
         from tierscope.report.doctor import show_doctor
 
         show_doctor(make_console(), engine, findings, topology.unreadable)
+
+    emit(forms, lambda: json.dumps(found), tables)
     if error:
         raise error

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 import click
 
+from tierscope.cli.forms import Forms, emit
 from tierscope.cli.options import Output
 from tierscope.cli.print_run import Show, print_run
 from tierscope.kinds.plan import Plan, Spec
@@ -59,8 +60,9 @@ def carry_out(
     the command has a view of its own. ``keep`` gets the run once it is printed.
     """
     further_s = further_seconds(plan.measurements, refinement) if refinement else 0.0
+    output.forms.check()
     if output.dry_run:
-        _print_plan(plan, further_s, output)
+        _print_plan(plan, further_s, output.forms)
         return 0
     with progress_of(plan.measurements) as watch:
         outcome = measure(plan, label, topology, sys.argv, output.directory, watch, refinement)
@@ -86,7 +88,7 @@ def finish(
     keep: Callable[[Run], None] | None = None,
 ) -> int:
     """Print a run that ended and return its exit status; raises what ended it before its time."""
-    print_run(outcome.run, outcome.path, output.json, show)
+    print_run(outcome.run, outcome.path, output.forms, show)
     if keep:
         keep(outcome.run)
     if outcome.error:
@@ -94,19 +96,23 @@ def finish(
     return int(outcome.exit_code)
 
 
-def _print_plan(plan: Plan, further_s: float, output: Output) -> None:
+def _print_plan(plan: Plan, further_s: float, forms: Forms) -> None:
     seconds = longest_seconds(plan.measurements)
-    if output.json:
-        estimate = {
-            "seconds": round(sum(seconds), 1),
-            "further_seconds": round(further_s, 1),
-            "peak_bytes": peak_bytes(plan),
-        }
-        click.echo(json.dumps({"plan": plan.model_dump(mode="json"), "estimate": estimate}))
-        return
-    from tierscope.report.console import make_console
-    from tierscope.report.plan import show_plan
+    estimate = {
+        "seconds": round(sum(seconds), 1),
+        "further_seconds": round(further_s, 1),
+        "peak_bytes": peak_bytes(plan),
+    }
 
-    show_plan(make_console(), plan.measurements, seconds, peak_bytes(plan))
-    if further_s:
-        click.echo(f"and points of each curve where it bends, at most about {further_s:.0f} s more")
+    def tables() -> None:
+        from tierscope.report.console import make_console
+        from tierscope.report.plan import show_plan
+
+        show_plan(make_console(), plan.measurements, seconds, peak_bytes(plan))
+        if further_s:
+            click.echo(
+                f"and points of each curve where it bends, at most about {further_s:.0f} s more"
+            )
+
+    found = {"plan": plan.model_dump(mode="json"), "estimate": estimate}
+    emit(forms, lambda: json.dumps(found), tables)

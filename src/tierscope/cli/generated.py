@@ -5,7 +5,8 @@ from typing import Any
 
 import click
 
-from tierscope.cli.options import SETTINGS, Output, output_options
+from tierscope.cli.forms import Forms
+from tierscope.cli.options import Output, command, output_options
 from tierscope.plans.options import Option
 from tierscope.plans.request import RequestForm
 
@@ -17,16 +18,14 @@ def request_command(name: str, summary: str, form: RequestForm, measure: Measure
     """Return a command with a form's options and those that say where results go."""
 
     @output_options
-    def call(json: bool, dry_run: bool, out: Any, **given: str | bool | None) -> int:
-        return measure(given_options(form.options, given), Output(json, dry_run, out))
+    def call(
+        json: str | None, csv: str | None, dry_run: bool, out: Any, **given: str | bool | None
+    ) -> int:
+        output = Output(Forms(json, csv), dry_run, out)
+        return measure(given_options(form.options, given), output)
 
-    made: click.Command = click.command(
-        name,
-        context_settings=SETTINGS,
-        params=[parameter(option) for option in form.options],
-        help=help_text(summary, form),
-    )(call)
-    return made
+    params = [parameter(option) for option in form.options]
+    return command(name, params=params, help=help_text(summary, form))(call)
 
 
 def parameter(option: Option) -> click.Option:

@@ -25,7 +25,8 @@ def gpu(
     context: click.Context,
     gpus: str | None,
     trace: bool,
-    json: bool,
+    json: str | None,
+    csv: str | None,
     dry_run: bool,
     out: Path | None,
 ) -> int | None:
@@ -45,4 +46,4 @@ def gpu(
         return None
     from tierscope.cli.gpu_flow import measure_tour
 
-    return measure_tour(gpus, trace, options.Output(json, dry_run, out))
+    return measure_tour(gpus, trace, options.Output(options.Forms(json, csv), dry_run, out))

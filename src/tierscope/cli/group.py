@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import click
 from click.shell_completion import CompletionItem
 
+from tierscope.cli.parsing import Parsed
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -20,7 +22,7 @@ class Entry:
     """Older names, which work but are not listed."""
 
 
-class LazyGroup(click.Group):
+class LazyGroup(Parsed, click.Group):
     """Lists its commands from a table, and imports only the one that is called."""
 
     def __init__(self, *arguments: object, entries: Sequence[Entry], **settings: object) -> None:

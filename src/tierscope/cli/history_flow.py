@@ -1,6 +1,7 @@
 """The kept runs: listed, tagged, queried, exported and checked."""
 
 import csv
+import io
 import json
 import math
 import sys
@@ -11,12 +12,13 @@ from typing import Any
 import click
 
 from tierscope.cli.files import counted, write_file
+from tierscope.cli.forms import STDOUT, Forms, emit
 from tierscope.cli.waiting import waiting
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.runs.store import find_run
 
 
-def list_runs(tag: str | None, host: str | None, directory: Path | None, as_json: bool) -> None:
+def list_runs(tag: str | None, host: str | None, directory: Path | None, forms: Forms) -> None:
     """Print the kept runs."""
     from tierscope.runs.history import entries
 
@@ -25,16 +27,18 @@ def list_runs(tag: str | None, host: str | None, directory: Path | None, as_json
         for entry in entries(directory)
         if (tag is None or tag in entry.tags) and (host is None or host == entry.host)
     ]
-    if as_json:
-        click.echo(json.dumps({"runs": [entry.model_dump(mode="json") for entry in found]}))
-        return
-    from tierscope.report.console import make_console
-    from tierscope.report.history import show_entries
 
-    show_entries(make_console(), found)
+    def tables() -> None:
+        from tierscope.report.console import make_console
+        from tierscope.report.history import show_entries
+
+        show_entries(make_console(), found)
+
+    runs = [entry.model_dump(mode="json") for entry in found]
+    emit(forms, lambda: json.dumps({"runs": runs}), tables)
 
 
-def tag_run(name: str, add: Sequence[str], remove: Sequence[str], as_json: bool) -> None:
+def tag_run(name: str, add: Sequence[str], remove: Sequence[str], forms: Forms) -> None:
     """Change a run's tags and print those that it has."""
     from tierscope.runs.history import set_tags
     from tierscope.runs.read import read_run
@@ -42,34 +46,39 @@ def tag_run(name: str, add: Sequence[str], remove: Sequence[str], as_json: bool)
     path = find_run(name)
     read_run(path)
     tags = set_tags(path, list(add), list(remove))
-    if as_json:
-        click.echo(json.dumps({"run": path.stem, "tags": tags}))
-    else:
-        click.echo(f"{path.stem}: {', '.join(tags) if tags else 'no tags'}")
+    line = f"{path.stem}: {', '.join(tags) if tags else 'no tags'}"
+    found = {"run": path.stem, "tags": tags}
+    emit(forms, lambda: json.dumps(found), lambda: click.echo(line))
 
 
-def query_runs(sql: str, directory: Path | None, form: str) -> None:
+def query_runs(sql: str, directory: Path | None, forms: Forms) -> None:
     """Print what a query finds."""
     from tierscope.runs.query import query
 
+    forms.check()
     with waiting("reading runs"):
         names, rows, problems = query(_all_paths(directory), sql)
     _warn(problems)
-    if form == "json":
+
+    def in_json() -> str:
         twins = sorted({name for name in names if names.count(name) > 1})
         if twins:
             raise UserError(f"two columns are called '{twins[0]}'; name one of them with AS")
         records = [dict(zip(names, map(_json_value, row), strict=True)) for row in rows]
-        click.echo(json.dumps({"rows": records}, default=str))
-    elif form == "csv":
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(names)
-        writer.writerows(rows)
-    else:
+        return json.dumps({"rows": records}, default=str)
+
+    def in_csv() -> str:
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows([names, *rows])
+        return text.getvalue()
+
+    def tables() -> None:
         from tierscope.report.console import make_console
         from tierscope.report.history import show_rows
 
         show_rows(make_console(), names, rows)
+
+    emit(forms, in_json, tables, in_csv)
 
 
 def _json_value(value: Any) -> Any:
@@ -85,40 +94,53 @@ def _json_value(value: Any) -> Any:
 
 def export_runs(
     names: Sequence[str],
-    parquet: Path | None,
-    csv_file: Path | None,
+    parquet: str | None,
+    csv_file: str | None,
     prometheus: Path | None,
     every: bool,
-    as_json: bool,
+    forms: Forms,
 ) -> None:
     """Write what was asked for; raises UserError where nothing was."""
     if parquet is None and csv_file is None and prometheus is None:
-        raise UserError("say what to write: --parquet FILE, --csv FILE or --prometheus FILE")
+        raise UserError("say what to write: --parquet=FILE, --csv=FILE or --prometheus FILE")
     if every and names:
         raise UserError("name runs or give --all, not both")
     paths = _all_paths(None) if every else [find_run(name) for name in names or ["last"]]
     if prometheus is not None and len(paths) != 1:
         raise UserError(f"--prometheus takes one run, not {len(paths)}: it holds one state")
-    from tierscope.runs.export_tables import export_table
-
-    written = []
-    targets: tuple[tuple[Path | None, str], ...] = ((parquet, "parquet"), (csv_file, "csv"))
-    for target, form in targets:
+    if parquet == STDOUT and sys.stdout.isatty():
+        raise UserError("--parquet is not text for a terminal; name a file, as --parquet=FILE")
+    printed = [target for target in (parquet, csv_file, forms.json) if target == STDOUT]
+    if len(printed) > 1:
+        raise UserError("only one of --parquet, --csv and --json can go to stdout; name files")
+    written: list[dict[str, object]] = []
+    for target, form in ((parquet, "parquet"), (csv_file, "csv")):
         if target is not None:
-            with waiting("exporting"):
-                count, problems = export_table(paths, target, form)
-            _warn(problems)
-            runs = len(paths) - len(problems)
-            written.append({"file": str(target), "measurements": count, "runs": runs})
-            if not as_json:
-                click.echo(f"{counted(count, 'measurement')} of {counted(runs, 'run')}: {target}")
+            count, runs = _export_table(paths, target, form)
+            written.append({"file": target, "measurements": count, "runs": runs})
+            line = f"{counted(count, 'measurement')} of {counted(runs, 'run')}: {target}"
+            if target != STDOUT:
+                click.echo(line, err=bool(printed))
     if prometheus is not None:
         count = _export_prometheus(paths[0], prometheus)
         written.append({"file": str(prometheus), "figures": count})
-        if not as_json:
-            click.echo(f"{counted(count, 'figure')}: {prometheus}")
-    if as_json:
-        click.echo(json.dumps({"written": written}))
+        click.echo(f"{counted(count, 'figure')}: {prometheus}", err=bool(printed))
+    emit(forms, lambda: json.dumps({"written": written}), lambda: None)
+
+
+def _export_table(paths: list[Path], target: str, form: str) -> tuple[int, int]:
+    """Write or print a table; returns how many measurements of how many runs."""
+    from tierscope.runs.export_tables import export_table, table_bytes
+
+    with waiting("exporting"):
+        if target == STDOUT:
+            content, count, problems = table_bytes(paths, form)
+        else:
+            count, problems = export_table(paths, Path(target), form)
+    if target == STDOUT:
+        click.echo(content, nl=False)
+    _warn(problems)
+    return count, len(paths) - len(problems)
 
 
 def _export_prometheus(run: Path, target: Path) -> int:
@@ -128,7 +150,7 @@ def _export_prometheus(run: Path, target: Path) -> int:
     return write_prometheus(read_run(run), target)
 
 
-def check_run(name: str, expect: Path, junit: Path | None, as_json: bool) -> int:
+def check_run(name: str, expect: Path, junit: Path | None, forms: Forms) -> int:
     """Check a run against golden values; returns the exit status."""
     from tierscope.analysis.expect import check
     from tierscope.analysis.rules import read_rules
@@ -142,14 +164,15 @@ def check_run(name: str, expect: Path, junit: Path | None, as_json: bool) -> int
         from tierscope.report.check import junit_xml
 
         write_file(junit, junit_xml(run, findings), "--junit")
-    if as_json:
-        found: dict[str, Any] = {"findings": [f.model_dump(mode="json") for f in findings]}
-        click.echo(json.dumps(found))
-    else:
+
+    def tables() -> None:
         from tierscope.report.check import show_findings
         from tierscope.report.console import make_console
 
         show_findings(make_console(), findings)
+
+    found = {"findings": [finding.model_dump(mode="json") for finding in findings]}
+    emit(forms, lambda: json.dumps(found), tables)
     met = all(finding.passed for finding in findings)
     return int(ExitCode.ALL_MEASURED if met else ExitCode.SOMETHING_FAILED)
 

@@ -7,12 +7,12 @@ import click
 from tierscope.cli import options
 
 
-@click.command("list", context_settings=options.SETTINGS)
+@options.command("list")
 @click.option("--tag", metavar="TAG", help="Only runs with this tag")
 @click.option("--host", metavar="HOST", help="Only runs of this host")
 @options.directory_option
 @options.json_option
-def list_runs(tag: str | None, host: str | None, directory: Path | None, json: bool) -> None:
+def list_runs(tag: str | None, host: str | None, directory: Path | None, json: str | None) -> None:
     """List the kept runs, oldest first.
 
     \b
@@ -23,15 +23,15 @@ def list_runs(tag: str | None, host: str | None, directory: Path | None, json: b
     """
     from tierscope.cli.history_flow import list_runs
 
-    list_runs(tag, host, directory, json)
+    list_runs(tag, host, directory, options.Forms(json))
 
 
-@click.command(context_settings=options.SETTINGS)
+@options.command()
 @click.argument("run", metavar="RUN", shell_complete=options.complete_run)
 @click.argument("tags", metavar="[TAG]...", nargs=-1)
 @click.option("--remove", metavar="TAG", multiple=True, help="Remove this tag; may be repeated")
 @options.json_option
-def tag(run: str, tags: tuple[str, ...], remove: tuple[str, ...], json: bool) -> None:
+def tag(run: str, tags: tuple[str, ...], remove: tuple[str, ...], json: str | None) -> None:
     """Tag a run; wherever a command takes a run, it also takes a tag.
 
     A tag has at most 40 letters, digits and . - _ signs. Where several runs have the same tag, it
@@ -45,4 +45,4 @@ def tag(run: str, tags: tuple[str, ...], remove: tuple[str, ...], json: bool) ->
     """
     from tierscope.cli.history_flow import tag_run
 
-    tag_run(run, tags, remove, json)
+    tag_run(run, tags, remove, options.Forms(json))

@@ -2,21 +2,24 @@
 
 from pathlib import Path
 
-import click
-
 from tierscope.cli import options
 from tierscope.cli.generated import given_options, parameter
 from tierscope.recipes.matrix import OPTIONS
 
 
-@click.command(context_settings=options.SETTINGS, params=[parameter(option) for option in OPTIONS])
+@options.command(params=[parameter(option) for option in OPTIONS])
 @options.file_option(
     "--hwloc-xml",
     "Write this machine as hwloc XML with the measured values as memory attributes",
 )
 @options.output_options
 def matrix(
-    json: bool, dry_run: bool, out: Path | None, hwloc_xml: Path | None, **given: str | bool | None
+    json: str | None,
+    csv: str | None,
+    dry_run: bool,
+    out: Path | None,
+    hwloc_xml: Path | None,
+    **given: str | bool | None,
 ) -> int:
     """Measure every initiator against every target: idle latency, peak bandwidth, loaded latency.
 
@@ -32,5 +35,5 @@ def matrix(
     """
     from tierscope.cli.matrix_flow import measure_matrix
 
-    output = options.Output(json, dry_run, out)
+    output = options.Output(options.Forms(json, csv), dry_run, out)
     return measure_matrix(given_options(OPTIONS, given), hwloc_xml, output)

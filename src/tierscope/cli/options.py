@@ -7,6 +7,9 @@ from typing import Any, NamedTuple, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
+from tierscope.cli.forms import Forms as Forms
+from tierscope.cli.parsing import Command, FormOption
+
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 """Of every command."""
 PATH = click.Path(path_type=Path)
@@ -17,37 +20,57 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 class Output(NamedTuple):
     """What a measuring command prints and keeps, and where."""
 
-    json: bool
+    forms: Forms
     dry_run: bool
     directory: Path | None
 
 
+def command(name: str | None = None, **settings: Any) -> Callable[[Function], Command]:
+    """Make a command of a function."""
+    return click.command(name, cls=Command, context_settings=SETTINGS, **settings)
+
+
 def json_option(function: Function) -> Function:
     """Add ``--json``."""
-    return click.option("--json", is_flag=True, help="Print one JSON object instead of tables")(
+    return form_option("--json", "One JSON object instead of tables, or to FILE beside them")(
         function
     )
 
 
 def csv_option(function: Function) -> Function:
     """Add ``--csv``."""
-    return click.option("--csv", is_flag=True, help="Print CSV instead of tables")(function)
+    return form_option("--csv", "CSV instead of tables, or to FILE beside them")(function)
+
+
+def form_option(name: str, help_text: str) -> Callable[[Function], Function]:
+    """Add a form of results; its value is a file's name, or ``-`` for stdout."""
+    return click.option(name, cls=FormOption, metavar="[=FILE]", help=help_text)
+
+
+def moved_option(name: str, message: str) -> Callable[[Function], Function]:
+    """Refuse an option that has another name or place now, which ``message`` tells."""
+
+    def refuse(_context: click.Context, _parameter: click.Parameter, given: str | None) -> None:
+        if given is not None:
+            raise click.UsageError(f"{name}: {message}")
+
+    return click.option(name, hidden=True, expose_value=False, callback=refuse)
+
+
+def out_option(metavar: str, help_text: str) -> Callable[[Function], Function]:
+    """Add ``--out``: where the result goes."""
+    return click.option("--out", "-o", metavar=metavar, type=PATH, help=help_text)
 
 
 def output_options(function: Function) -> Function:
-    """Add what every measuring command has: ``--json``, ``--dry-run`` and ``--out``."""
-    out = click.option(
-        "--out",
-        metavar="DIR",
-        type=PATH,
-        help="Directory of the run file  [default: the data directory]",
-    )
+    """Add what every measuring command has: ``--json``, ``--csv``, ``--dry-run`` and ``--out``."""
+    out = out_option("DIR", "Directory of the run file  [default: the data directory]")
     dry_run = click.option(
         "--dry-run",
         is_flag=True,
         help="Print the expanded plan with its time and memory; measure nothing",
     )
-    return json_option(dry_run(out(function)))
+    return json_option(csv_option(dry_run(out(function))))
 
 
 def directory_option(function: Function) -> Function:
@@ -90,12 +113,3 @@ def complete_run(
     words = ["last", *(tag for path in paths for tag in tags_of(path)), *(p.stem for p in paths)]
     found = [CompletionItem(word) for word in dict.fromkeys(words) if word.startswith(incomplete)]
     return found or [CompletionItem(incomplete, type="file")]
-
-
-def form_of(json: bool, csv: bool) -> str:
-    """Return what to print: json, csv or tables; raises UserError where both are asked for."""
-    from tierscope.model.errors import UserError
-
-    if json and csv:
-        raise UserError("give --json or --csv, not both")
-    return "json" if json else "csv" if csv else "tables"

@@ -4,9 +4,8 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-import click
-
 from tierscope.cli.flow import planned
+from tierscope.cli.forms import Forms, emit
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.plans.grammar import parse_number
 from tierscope.plans.yaml_plan import read_plan
@@ -16,7 +15,7 @@ from tierscope.topology.discover import discover
 _MAX_PAIRS = 10_000
 
 
-def compare_pairs(plans: Sequence[str], pairs: str, engines: Sequence[Path], as_json: bool) -> int:
+def compare_pairs(plans: Sequence[str], pairs: str, engines: Sequence[Path], forms: Forms) -> int:
     """Measure two plans, or one plan by two engines, in turn; returns the exit status."""
     try:
         count = int(parse_number(pairs, 0, _MAX_PAIRS))
@@ -29,15 +28,19 @@ def compare_pairs(plans: Sequence[str], pairs: str, engines: Sequence[Path], as_
     topology = discover()
     base, new = (planned(read_plan(Path(plan)), topology) for plan in (plans[0], plans[-1]))
     found, interrupted = take_pairs(base, new, count, engines or (None, None))
-    if as_json:
+
+    def in_json() -> str:
         from tierscope.report.pairs import pairs_json
 
-        click.echo(json.dumps({"paired": pairs_json(found)}))
-    else:
+        return json.dumps({"paired": pairs_json(found)})
+
+    def tables() -> None:
         from tierscope.report.console import make_console
         from tierscope.report.pairs import show_pairs
 
         show_pairs(make_console(), found)
+
+    emit(forms, in_json, tables)
     return int(ExitCode.INTERRUPTED if interrupted else _exit_code(found))
 
 

@@ -7,12 +7,12 @@ import click
 from tierscope.cli import options
 
 
-@click.command(context_settings=options.SETTINGS)
+@options.command()
 @click.argument("sql", metavar="SQL")
 @options.directory_option
 @options.json_option
 @options.csv_option
-def query(sql: str, directory: Path | None, json: bool, csv: bool) -> None:
+def query(sql: str, directory: Path | None, json: str | None, csv: str | None) -> None:
     """Query all kept runs in SQL (DuckDB): tables runs and measurements.
 
     SQL is one statement that only reads.
@@ -32,4 +32,4 @@ def query(sql: str, directory: Path | None, json: bool, csv: bool) -> None:
     """
     from tierscope.cli.history_flow import query_runs
 
-    query_runs(sql, directory, options.form_of(json, csv))
+    query_runs(sql, directory, options.Forms(json, csv))

@@ -11,6 +11,7 @@ import click
 
 from tierscope.cli.app import app
 from tierscope.cli.group import Entry, LazyGroup
+from tierscope.cli.parsing import FormOption
 
 BEGIN = "<!-- commands: written by `make docs` -->\n"
 END = "<!-- end of commands -->\n"
@@ -50,7 +51,8 @@ def _section(entry: Entry, above: str, group: LazyGroup) -> Iterator[str]:
     for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
         yield from (*_paragraph(paragraph), "")
     options = [one for one in command.get_params(context) if isinstance(one, click.Option)]
-    rows = [_row(option) for option in options if "--help" not in option.opts]
+    shown = [one for one in options if not one.hidden and "--help" not in one.opts]
+    rows = [_row(option) for option in shown]
     if rows:
         yield from ("| option | meaning | default |", "|---|---|---|", *rows, "")
     if entry.aliases:
@@ -80,7 +82,8 @@ def _paragraph(text: str) -> list[str]:
 
 def _row(option: click.Option) -> str:
     names = ", ".join(f"`{name}`" for name in option.opts)
-    metavar = f" {option.metavar}" if option.metavar else ""
+    space = "" if isinstance(option, FormOption) else " "
+    metavar = f"{space}{option.metavar}" if option.metavar else ""
     help_text = option.help or ""
     found = _DEFAULT.search(help_text)
     cells = (f"{names}{metavar}", _DEFAULT.sub("", help_text), found[1] if found else "")

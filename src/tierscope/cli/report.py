@@ -2,21 +2,17 @@
 
 from pathlib import Path
 
-import click
-
 from tierscope.cli import options
 
 
-@click.command(context_settings=options.SETTINGS)
+@options.command()
 @options.runs_argument()
-@click.option(
-    "--output", "-o", metavar="FILE", type=options.PATH, help="The page  [default: RUN.html]"
-)
+@options.out_option("FILE", "The page  [default: RUN.html]")
 @options.file_option("--png", "Write the pictures as PNG files", metavar="DIR")
 @options.file_option("--svg", "Write the pictures as SVG files", metavar="DIR")
 @options.json_option
 def report(
-    runs: tuple[str, ...], output: Path | None, png: Path | None, svg: Path | None, json: bool
+    runs: tuple[str, ...], out: Path | None, png: Path | None, svg: Path | None, json: str | None
 ) -> None:
     """Write a report: one self-contained HTML file to read, print and send.
 
@@ -31,4 +27,4 @@ def report(
     """
     from tierscope.cli.show_flow import report_runs
 
-    report_runs(runs, output, png, svg, json)
+    report_runs(runs, out, png, svg, options.Forms(json))

@@ -20,7 +20,7 @@ def _complete_profile(
     ]
 
 
-@click.command(context_settings=options.SETTINGS)
+@options.command()
 @click.argument("plan", metavar="[PLAN.yaml]", type=options.PATH, required=False)
 @click.option(
     "--profile",
@@ -35,17 +35,22 @@ def _complete_profile(
     help="Complete a run that was cut short or interrupted",
 )
 @click.option(
+    "--time-limit",
+    metavar="TIME",
+    help="Fit the whole run into this time, as in 2min  [default: the profile's or the plan's]",
+)
+@options.moved_option(
     "--budget",
-    metavar="SECONDS",
-    help="Fit the whole run into this time  [default: the profile's or the plan's]",
+    "it is the time for each measurement; the whole run's is --time-limit",
 )
 @options.output_options
 def run(
     plan: Path | None,
     profile: str | None,
     resume: str | None,
-    budget: str | None,
-    json: bool,
+    time_limit: str | None,
+    json: str | None,
+    csv: str | None,
     dry_run: bool,
     out: Path | None,
 ) -> int:
@@ -57,7 +62,7 @@ def run(
     Examples:
       tierscope run
       tierscope run --profile standard --out results
-      tierscope run plan.yaml --budget 120 --json
+      tierscope run plan.yaml --time-limit 2min --json
       tierscope run --resume last
       tierscope run --dry-run
     """
@@ -66,11 +71,13 @@ def run(
 
     if sum(given is not None for given in (plan, profile, resume)) > 1:
         raise UserError("give only one of PLAN.yaml, --profile and --resume")
-    output = options.Output(json, dry_run, out)
+    output = options.Output(options.Forms(json, csv), dry_run, out)
     if resume is not None:
-        if budget is not None or dry_run or out is not None:
-            raise UserError("--resume continues a run as it began; only --json goes with it")
+        if time_limit is not None or dry_run or out is not None:
+            raise UserError(
+                "--resume continues a run as it began; only --json and --csv go with it"
+            )
         return resume_run(resume, output)
     if plan is not None:
-        return measure_plan_file(plan, budget, output)
-    return measure_profile(profile or "quick", budget, output)
+        return measure_plan_file(plan, time_limit, output)
+    return measure_profile(profile or "quick", time_limit, output)

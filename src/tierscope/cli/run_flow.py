@@ -8,24 +8,24 @@ from tierscope.cli.flow import carry_out, finish, planned, progress_of, refineme
 from tierscope.cli.options import Output
 from tierscope.model.errors import UserError
 from tierscope.plans.fit import check_memory, fit_time
-from tierscope.plans.grammar import did_you_mean, parse_number
+from tierscope.plans.grammar import did_you_mean, parse_duration
 from tierscope.plans.yaml_plan import read_plan
 from tierscope.recipes.registry import RECIPES
 from tierscope.topology.discover import discover
 from tierscope.topology.settings import thp_available
 
 
-def measure_plan_file(path: Path, budget: str | None, output: Output) -> int:
+def measure_plan_file(path: Path, time_limit: str | None, output: Output) -> int:
     """Measure what a YAML plan asks for."""
     requests = read_plan(path)
     topology = discover()
     plan = planned(requests, topology)
-    if budget is not None:
-        plan = fit_time(plan, _seconds(budget))
+    if time_limit is not None:
+        plan = fit_time(plan, _seconds(time_limit))
     return carry_out(path.stem, plan, topology, output, refinement_of(requests))
 
 
-def measure_profile(name: str, budget: str | None, output: Output) -> int:
+def measure_profile(name: str, time_limit: str | None, output: Output) -> int:
     """Measure what a recipe makes of this machine."""
     if name not in RECIPES:
         known = tuple(RECIPES)
@@ -36,12 +36,12 @@ def measure_profile(name: str, budget: str | None, output: Output) -> int:
     prepared = RECIPES[name].prepare(topology, thp_available())
     plan = prepared.plan
     check_memory(plan, topology)
-    if budget is not None:
-        plan = fit_time(plan, _seconds(budget))
+    if time_limit is not None:
+        plan = fit_time(plan, _seconds(time_limit))
     elif prepared.seconds is not None:
         # A machine of very many nodes takes the profile longer rather than not at all.
         plan = fit_time(plan, prepared.seconds, strictly=False)
-    refined = prepared.refined and budget is None
+    refined = prepared.refined and time_limit is None
     refinement = refinement_of(prepared.requests) if refined else None
     return carry_out(name, plan, topology, output, refinement)
 
@@ -54,7 +54,7 @@ def resume_run(name: str, output: Output) -> int:
     try:
         found = resumable(find_run(name))
     except NothingToResumeError as complete:
-        click.echo(str(complete), err=output.json)
+        click.echo(str(complete), err=output.forms.printed != "tables")
         return 0
     topology = discover()
     with progress_of(found.pending) as watch:
@@ -62,8 +62,8 @@ def resume_run(name: str, output: Output) -> int:
     return finish(outcome, output)
 
 
-def _seconds(budget: str) -> float:
+def _seconds(time_limit: str) -> float:
     try:
-        return parse_number(budget, 0, 1e6)
+        return parse_duration(time_limit, 0, 1e6)
     except UserError as error:
-        raise UserError(f"--budget: {error}") from None
+        raise UserError(f"--time-limit: {error}") from None

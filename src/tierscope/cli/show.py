@@ -1,15 +1,13 @@
 """``tierscope show``."""
 
-import click
-
 from tierscope.cli import options
 
 
-@click.command(context_settings=options.SETTINGS)
+@options.command()
 @options.run_argument
 @options.json_option
 @options.csv_option
-def show(run: str, json: bool, csv: bool) -> None:
+def show(run: str, json: str | None, csv: str | None) -> None:
     """Show a run again, whether complete, interrupted or cut short.
 
     RUN is a run file, the name of a run, a tag, or last, which is the default.
@@ -22,4 +20,4 @@ def show(run: str, json: bool, csv: bool) -> None:
     """
     from tierscope.cli.show_flow import show_file
 
-    show_file(run, options.form_of(json, csv))
+    show_file(run, options.Forms(json, csv))

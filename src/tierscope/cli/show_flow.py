@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from tierscope.cli.files import counted, write_file
+from tierscope.cli.forms import Forms, emit
 from tierscope.cli.waiting import waiting
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.run import Run
@@ -14,19 +15,15 @@ from tierscope.runs.read import read_run
 from tierscope.runs.store import find_run
 
 
-def show_file(name: str, form: str) -> None:
-    """Print a run file as tables, JSON or CSV."""
+def show_file(name: str, forms: Forms) -> None:
+    """Print a run file, or write it, in the forms asked for."""
+    from tierscope.cli.print_run import print_run
+
+    forms.check()
     path = find_run(name)
     with waiting("reading the run"):
         run = read_run(path)
-    if form == "csv":
-        from tierscope.runs.export import to_csv
-
-        click.echo(to_csv(run), nl=False)
-        return
-    from tierscope.cli.print_run import print_run
-
-    print_run(run, path, form == "json")
+    print_run(run, path, forms)
 
 
 def runs_named(names: Sequence[str]) -> list[tuple[str, Run]]:
@@ -38,7 +35,7 @@ def runs_named(names: Sequence[str]) -> list[tuple[str, Run]]:
 
 
 def report_runs(
-    names: Sequence[str], output: Path | None, png: Path | None, svg: Path | None, as_json: bool
+    names: Sequence[str], out: Path | None, png: Path | None, svg: Path | None, forms: Forms
 ) -> None:
     """Write the HTML report, and pictures where asked."""
     runs = runs_named(names or ["last"])
@@ -48,21 +45,20 @@ def report_runs(
             with waiting("drawing pictures"):
                 count = _write_pictures(runs, folder, form)
             written[form] = count
-            if not as_json:
+            if forms.printed == "tables":
                 click.echo(f"{counted(count, 'picture')} in {folder}")
-    if output is not None or not (png or svg):
+    if out is not None or not (png or svg):
         from tierscope.kinds.views import VIEWS
         from tierscope.report.html.page import render_report
 
-        path = output or Path(f"{runs[0][0]}.html")
+        path = out or Path(f"{runs[0][0]}.html")
         with waiting("drawing the report"):
             page = render_report(runs, VIEWS)
-        write_file(path, page, "--output")
+        write_file(path, page, "--out")
         written["report"] = str(path)
-        if not as_json:
+        if forms.printed == "tables":
             click.echo(f"report: {path}")
-    if as_json:
-        click.echo(json.dumps(written))
+    emit(forms, lambda: json.dumps(written), lambda: None)
 
 
 def _write_pictures(runs: list[tuple[str, Run]], folder: Path, form: str) -> int:
@@ -85,8 +81,8 @@ def compare_runs(
     tolerance: str,
     allow: str | None,
     also: Sequence[str],
-    output: Path | None,
-    as_json: bool,
+    out: Path | None,
+    forms: Forms,
 ) -> int:
     """Compare the first run with each other one; returns the exit status of ``compare``."""
     from tierscope.analysis.compare import compare
@@ -102,13 +98,12 @@ def compare_runs(
     with waiting("comparing"):
         before = [run for _, run in runs_named(also)]
         comparisons = [compare(runs[0], run, share, allowed, others, before) for run in runs[1:]]
-    if output is not None:
+    if out is not None:
         from tierscope.report.html.compare import render_comparison
 
-        write_file(output, render_comparison(runs, comparisons), "--output")
-    if as_json:
-        click.echo(json.dumps({"comparisons": [c.model_dump(mode="json") for c in comparisons]}))
-    else:
+        write_file(out, render_comparison(runs, comparisons), "--out")
+
+    def tables() -> None:
         from tierscope.report.compare import show_comparison, show_trend
         from tierscope.report.console import make_console
 
@@ -116,8 +111,11 @@ def compare_runs(
             show_comparison(make_console(), comparisons[0])
         else:
             show_trend(make_console(), runs, comparisons)
-    if output is not None:
-        click.echo(f"page: {output}", err=as_json)
+
+    found = {"comparisons": [c.model_dump(mode="json") for c in comparisons]}
+    emit(forms, lambda: json.dumps(found), tables)
+    if out is not None:
+        click.echo(f"page: {out}", err=forms.printed != "tables")
     if any(c.count("slower") for c in comparisons):
         return int(ExitCode.SOMETHING_FAILED)
     judged = any(d.verdict != "not comparable" for c in comparisons for d in c.differences)
@@ -135,10 +133,10 @@ def _share(tolerance: str) -> float:
         ) from None
 
 
-def bundle_run(name: str, directory: Path | None, as_json: bool) -> None:
+def bundle_run(name: str, directory: Path | None, forms: Forms) -> None:
     """Pack a run for a bug report and say where the archive is."""
     from tierscope.runs.bundle import bundle
 
     with waiting("packing the run"):
         path = bundle(find_run(name), directory)
-    click.echo(json.dumps({"bundle": str(path)}) if as_json else f"bundle: {path}")
+    emit(forms, lambda: json.dumps({"bundle": str(path)}), lambda: click.echo(f"bundle: {path}"))

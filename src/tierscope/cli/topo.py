@@ -5,12 +5,13 @@ import click
 from tierscope.cli import options
 
 
-@click.command(context_settings=options.SETTINGS)
+@options.command()
 @click.argument("endpoints", metavar="[INITIATOR TARGET]", nargs=-1)
-@click.option("--from", "source", metavar="FILE.xml", help="hwloc 2 XML of another machine")
+@click.option("--input", "-i", "source", metavar="FILE.xml", help="hwloc 2 XML of another machine")
 @click.option("--save", metavar="FILE.xml", help="Write this machine as hwloc XML")
 @click.option("--svg", metavar="FILE.svg", help="Draw the machine")
 @click.option("--pcie", is_flag=True, help="Affinity over PCIe alone, as nvidia-smi topo -mp")
+@options.moved_option("--from", "a machine's file is --input, as in lstopo")
 @options.json_option
 def topo(
     endpoints: tuple[str, ...],
@@ -18,7 +19,7 @@ def topo(
     save: str | None,
     svg: str | None,
     pcie: bool,
-    json: bool,
+    json: str | None,
 ) -> None:
     """Show the machine's parts, the links between them, and the limit of every link.
 
@@ -29,8 +30,8 @@ def topo(
       tierscope topo
       tierscope topo gpu:0 file:/data
       tierscope topo --svg machine.svg
-      tierscope topo --from other.xml --json
+      tierscope topo --input other.xml --json
     """
     from tierscope.cli.topo_flow import show
 
-    show(endpoints, source=source, save=save, svg=svg, as_json=json, nvlink=not pcie)
+    show(endpoints, source=source, save=save, svg=svg, forms=options.Forms(json), nvlink=not pcie)

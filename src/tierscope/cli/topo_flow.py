@@ -4,9 +4,8 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-import click
-
 from tierscope.cli.files import write_file
+from tierscope.cli.forms import Forms, emit
 from tierscope.model.endpoint import parse_endpoint
 from tierscope.model.errors import UserError
 from tierscope.model.topology import Topology
@@ -18,16 +17,16 @@ def show(
     source: str | None,
     save: str | None,
     svg: str | None,
-    as_json: bool,
+    forms: Forms,
     nvlink: bool,
 ) -> None:
     """Do what ``tierscope topo``'s options ask; UserError of one line where that cannot be."""
     if len(endpoints) not in (0, 2):
         raise UserError("name two endpoints for a path, as in `tierscope topo gpu:0 file:/data`")
     if save and source:
-        raise UserError("--save writes this machine's topology; it does not go with --from")
+        raise UserError("--save writes this machine's topology; it does not go with --input")
     if source == "":
-        raise UserError("--from names no file; a machine's hwloc XML, as in --from other.xml")
+        raise UserError("--input names no file; a machine's hwloc XML, as in --input other.xml")
     if save:
         from tierscope.engine.query import topology_xml
 
@@ -38,16 +37,9 @@ def show(
 
         write_file(Path(svg), draw(topology), "--svg")
     if endpoints:
-        _show_path(topology, endpoints, as_json)
-    elif as_json:
-        from tierscope.report.topology_json import machine_json
-
-        click.echo(json.dumps(machine_json(topology)))
-    elif not (save or svg):
-        from tierscope.report.console import make_console
-        from tierscope.report.topology_tables import show_machine
-
-        show_machine(make_console(), topology, nvlink=nvlink)
+        _show_path(topology, endpoints, forms)
+    elif forms.json or not (save or svg):
+        _show_machine(topology, forms, nvlink=nvlink)
 
 
 def _topology(source: str | None) -> Topology:
@@ -60,15 +52,31 @@ def _topology(source: str | None) -> Topology:
     return discover()
 
 
-def _show_path(topology: Topology, endpoints: Sequence[str], as_json: bool) -> None:
+def _show_machine(topology: Topology, forms: Forms, *, nvlink: bool) -> None:
+    def in_json() -> str:
+        from tierscope.report.topology_json import machine_json
+
+        return json.dumps(machine_json(topology))
+
+    def tables() -> None:
+        from tierscope.report.console import make_console
+        from tierscope.report.topology_tables import show_machine
+
+        show_machine(make_console(), topology, nvlink=nvlink)
+
+    emit(forms, in_json, tables)
+
+
+def _show_path(topology: Topology, endpoints: Sequence[str], forms: Forms) -> None:
     from tierscope.topology.paths import find_path
 
     initiator, target = map(parse_endpoint, endpoints)
     path = find_path(topology, initiator, target)
-    if as_json:
-        click.echo(json.dumps(path.model_dump(mode="json")))
-        return
-    from tierscope.report.console import make_console
-    from tierscope.report.topology_tables import show_path
 
-    show_path(make_console(), path)
+    def tables() -> None:
+        from tierscope.report.console import make_console
+        from tierscope.report.topology_tables import show_path
+
+        show_path(make_console(), path)
+
+    emit(forms, lambda: json.dumps(path.model_dump(mode="json")), tables)

@@ -206,13 +206,14 @@ def checked(request: Request, option: str, make: Callable[..., Value], *given: A
 
 def sampling(request: Request) -> dict[str, float]:
     """Return the fields of Sampling that a request sets."""
-    limits = {"precision": (0, 0.5), "budget": (0, 86400), "sample": (0, 60)}
-    names = {"precision": "precision", "budget": "budget_s", "sample": "sample_s"}
+    given = {
+        "precision": ("precision", grammar.parse_share, 0.5),
+        "budget": ("budget_s", grammar.parse_duration, 86400),
+        "sample": ("sample_s", grammar.parse_duration, 60),
+    }
     return {
-        names[option]: checked(
-            request, option, grammar.parse_number, request.options[option], *bounds
-        )
-        for option, bounds in limits.items()
+        name: checked(request, option, parse, request.options[option], 0, most)
+        for option, (name, parse, most) in given.items()
         if option in request.options
     }
 

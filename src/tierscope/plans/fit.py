@@ -116,7 +116,7 @@ def fit_time(plan: Plan, seconds: float, strictly: bool = True) -> Plan:
     if shortest > seconds and strictly:
         raise UserError(
             f"{len(specs)} measurements need at least {shortest:.0f} s, not {seconds:g} s; "
-            "ask for fewer, for smaller sizes, or for a longer --budget"
+            "ask for fewer, for smaller sizes, or for a longer time"
         )
     wanted = sum(spec.sampling.budget_s for spec in specs)
     share = max(0.0, min(1.0, (seconds - set_up) / wanted))

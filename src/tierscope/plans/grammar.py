@@ -11,6 +11,7 @@ The last value of a range always belongs to it, whether or not a step lands on i
 suffixes k, m, g and t, which are powers of 1024. ``all`` is the number of CPUs there are.
 """
 
+import math
 import re
 from collections.abc import Callable
 from typing import TypeVar
@@ -25,6 +26,8 @@ _FACTOR = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _RANGE = re.compile(
     r"(?P<first>[^.+*]+(?:\.\d+\w*)?)\.\.(?P<last>[^+*]+)(?:(?P<how>[+*])(?P<step>.+))?"
 )
+_DURATION = re.compile(r"(.*?)\s*(ns|us|ms|s|m|min|h)?", re.DOTALL)
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _MIX = re.compile(r"(\d{1,3}):(\d{1,3})(nt|clwb|clflushopt)?", re.ASCII)
 _NEXT_ENDPOINT = re.compile(r",(?=\s*(?:node|cpus|gpu|file|dev|pmem|dax):)")
 
@@ -72,6 +75,27 @@ def parse_number(text: str, low: float, high: float) -> float:
         raise UserError(f"'{text}' is not a number") from None
     if not low < value <= high:
         raise UserError(f"'{text}' is out of range: more than {low:g}, at most {high:g}")
+    return value
+
+
+def parse_share(text: str, low: float, high: float) -> float:
+    """Parse ``1%`` or ``0.01``, above ``low`` and up to ``high``; hints at a missing % sign."""
+    value = parse_number(text, -math.inf, math.inf)
+    if low < value <= high:
+        return value
+    hint = f"; did you mean '{text.strip()}%'?" if low < value / 100 <= high else ""
+    raise UserError(f"'{text}' is out of range: more than {low:.0%}, at most {high:.0%}{hint}")
+
+
+def parse_duration(text: str, low: float, high: float) -> float:
+    """Parse ``10``, ``500ms`` or ``1.5min`` into seconds above ``low`` and up to ``high``."""
+    number, unit = _DURATION.fullmatch(text.strip()).groups()  # type: ignore[union-attr]
+    try:
+        value = float(number) * _SECONDS[unit or "s"]
+    except ValueError:
+        raise UserError(f"'{text}' is not a time such as 10s, 500ms or 2min") from None
+    if not low < value <= high:
+        raise UserError(f"'{text}' is out of range: more than {low:g} s, at most {high:g} s")
     return value
 
 

@@ -64,8 +64,10 @@ MECHANISM = Option("mechanism", "LIST", "Placed by: user (the engine), kernel (i
 PRECISION = Option(
     "precision", "SHARE", "Half-width of the 95% confidence interval to reach, at most 50%", "1%"
 )
-BUDGET = Option("budget", "SECONDS", "Longest time of one measurement, at most 86400", "2")
-SAMPLE = Option("sample", "SECONDS", "Length of one sample, at most 60", "0.01")
+BUDGET = Option(
+    "budget", "TIME", "Longest time of each measurement, as in 500ms, at most 24h", "2s"
+)
+SAMPLE = Option("sample", "TIME", "Length of one sample, at most 60s", "10ms")
 PIN = Option("pin", "HOW", "Order: cores (siblings last), one-a-core, compact, spread", "cores")
 THREADS = Option("threads", "COUNTS", "Number of threads, as in 1..8 or 1..all*2", "all")
 ISA = Option("isa", "LIST", ", ".join(ISAS), "auto")
@@ -95,4 +97,4 @@ HOST_PAGES = Option(
 )
 COPY_SIZE = Option("size", "SIZES", "Bytes of one copy, as in 4..4g*4", "512m")
 TRACE = Option("trace", "", "Show where the time went: calls, copies, kernels (CUPTI)", flag=True)
-GPU_SAMPLING = (PRECISION, BUDGET.but(default="1"), SAMPLE.but(default="0.02"))
+GPU_SAMPLING = (PRECISION, BUDGET.but(default="1s"), SAMPLE)

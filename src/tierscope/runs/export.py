@@ -1,7 +1,5 @@
-"""A run as one JSON object or as CSV."""
+"""A run as one JSON object, and as records that a page shows."""
 
-import csv
-import io
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -41,15 +39,8 @@ def _result(measurement: Measurement) -> dict[str, Any]:
     return {key: values[key] for key in _RESULT_KEYS}
 
 
-def to_csv(run: Run) -> str:
-    """Return one line a measurement, with a heading line; without samples and evidence."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(csv_records(run))
-    return text.getvalue()
-
-
 def csv_records(run: Run) -> Iterator[list[Any]]:
-    """Yield what stands in each line of a run's CSV, its heading first."""
+    """Yield a record a measurement, the heading first; without samples and evidence."""
     identity = ("id", "kind", "initiator", "target")
     yield [*identity, *_CSV_PATTERN, *_CSV_KEYS]
     for m in run.measurements:

@@ -2,6 +2,7 @@
 
 import os
 import re
+import tempfile
 from collections import Counter
 from datetime import datetime
 from pathlib import Path
@@ -42,6 +43,14 @@ def export_table(paths: list[Path], target: Path, form: str) -> tuple[int, list[
         raise UserError(f"{target} cannot be written: {_cause(error)}") from None
     count = database.execute("SELECT count(*) FROM exported").fetchone()
     return int(count[0]) if count else 0, problems
+
+
+def table_bytes(paths: list[Path], form: str) -> tuple[bytes, int, list[str]]:
+    """Return what ``export_table`` would write, and what it returns."""
+    with tempfile.TemporaryDirectory(prefix="tierscope-") as folder:
+        file = Path(folder) / "table"
+        count, problems = export_table(paths, file, form)
+        return file.read_bytes(), count, problems
 
 
 def _cause(error: Exception) -> str:
