@@ -5,6 +5,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from hwloc_files import info, machine, node, package
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,38 +19,6 @@ from tierscope.topology.paths import path_limit
 
 XML = Path(__file__).parent / "xml"
 DGX2 = (XML / "nvidia-dgx2.xml").read_text()
-
-
-def machine(tmp_path: Path, objects: str, about: str = "", after: str = "") -> Topology:
-    file = tmp_path / "machine.xml"
-    file.write_text(
-        '<?xml version="1.0"?><!DOCTYPE topology SYSTEM "hwloc2.dtd"><topology version="2.0">'
-        f'<object type="Machine">{about}{objects}</object>{after}</topology>'
-    )
-    return read_hwloc(file)
-
-
-def info(name: str, value: str) -> str:
-    return f'<info name="{name}" value="{value}"/>'
-
-
-def node(number: int, cpuset: str, gib: float, inner: str = "", **attributes: str) -> str:
-    more = "".join(f' {name}="{value}"' for name, value in attributes.items())
-    return (
-        f'<object type="NUMANode" os_index="{number}" cpuset="{cpuset}" gp_index="{900 + number}"'
-        f' local_memory="{int(gib * 2**30)}"{more}>{inner}</object>'
-    )
-
-
-def package(number: int, cpuset: str, inner: str, model: str = "") -> str:
-    about = info("CPUModel", model) if model else ""
-    pus = "".join(
-        f'<object type="Core" cpuset="{1 << cpu:#x}">'
-        f'<object type="PU" os_index="{cpu}" cpuset="{1 << cpu:#x}"/></object>'
-        for cpu in bits(cpuset)
-    )
-    head = f'<object type="Package" os_index="{number}" cpuset="{cpuset}">'
-    return f"{head}{about}{inner}{pus}</object>"
 
 
 def kinds(topology: Topology) -> dict[int, NodeKind]:
@@ -198,7 +167,7 @@ BAD = {
     "text": b"hello, world\n",
     "html": b"<html><body/></html>",
     "hwloc 1": b'<topology><object type="Machine"/></topology>',
-    "hwloc 3": DGX2.replace('<topology version="2.0">', '<topology version="3.0">').encode(),
+    "hwloc 4": DGX2.replace('<topology version="2.0">', '<topology version="4.0">').encode(),
     "no machine": b'<topology version="2.0"/>',
     "entities": b'<!DOCTYPE t [<!ENTITY a "aa">]><topology version="2.0">&a;</topology>',
     "deep": b'<topology version="2.0">' + b'<object type="Machine">' * 30_000,
@@ -208,7 +177,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("content", BAD.values(), ids=list(BAD))
-def test_what_is_no_hwloc_2_file_is_refused_in_one_line(tmp_path: Path, content: bytes) -> None:
+def test_what_is_no_hwloc_file_is_refused_in_one_line(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "bad.xml"
     file.write_bytes(content)
     with pytest.raises(UserError) as caught:
@@ -217,10 +186,18 @@ def test_what_is_no_hwloc_2_file_is_refused_in_one_line(tmp_path: Path, content:
     assert "\n" not in str(caught.value)
 
 
-def test_hwloc_3_is_refused_with_the_way_to_export_it_as_2(tmp_path: Path) -> None:
-    file = tmp_path / "three.xml"
-    file.write_bytes(BAD["hwloc 3"])
-    with pytest.raises(UserError, match=r"hwloc 3\.0.*--export-xml-flags 2"):
+def test_hwloc_4_is_refused_with_the_way_to_convert_it(tmp_path: Path) -> None:
+    file = tmp_path / "four.xml"
+    file.write_bytes(BAD["hwloc 4"])
+    advice = rf"hwloc 4\.0.*`lstopo -i {file} --of xml --export-xml-flags 2 NEW\.xml`"
+    with pytest.raises(UserError, match=advice):
+        read_hwloc(file)
+
+
+def test_hwloc_1_is_refused_with_the_way_to_convert_it(tmp_path: Path) -> None:
+    file = tmp_path / "one.xml"
+    file.write_bytes(BAD["hwloc 1"])
+    with pytest.raises(UserError, match=rf"hwloc 1 file.*`lstopo -i {file} --of xml NEW\.xml`"):
         read_hwloc(file)
 
 

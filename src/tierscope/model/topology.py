@@ -33,6 +33,21 @@ class Performance(Model):
     write_bandwidth: float | None = None
 
 
+class MemorySideCache(Model):
+    """A cache in front of a node's memory, which every access to that memory goes through.
+
+    Examples: the DRAM of Optane's Memory Mode, the HBM of a Xeon Max in cache mode.
+    """
+
+    level: int
+    """Counted from the memory: 1 is nearest to it (Linux, ACPI HMAT)."""
+    size_bytes: int
+    line_bytes: int | None = None
+    indexing: Literal["direct-mapped", "indexed", "other", ""] = ""
+    """Where a line may lie: in one place, in one of several; empty where the source is silent."""
+    write_policy: Literal["write-back", "write-through", "other", ""] = ""
+
+
 class Node(Model):
     """One NUMA node."""
 
@@ -58,6 +73,9 @@ class Node(Model):
     performance: list[Performance] = []
     backed_by: list[str] = []
     """Devices that hold the memory: a CXL memdev, a GPU's address, a dax device."""
+    memory_side_caches: list[MemorySideCache] = []
+    """Caches in front of the memory, the one nearest to the CPUs first; their size is not part of
+    ``total_bytes``."""
 
 
 class Cache(Model):
@@ -132,6 +150,8 @@ class NvLink(Model):
     peer: Literal["gpu", "switch", "cpu"]
     peer_address: str | None = None
     """PCI address of the peer GPU or switch; None where the driver hides it."""
+    peer_package: int | None = None
+    """Package of a peer CPU, where the source names it."""
     rate_per_link: float | None = None
     """bytes/s each way, where the driver reports it: raw, so it may exceed the data sheet's."""
 
@@ -312,7 +332,8 @@ class Topology(Model):
     dax: list[Dax] = []
     dimms: list[Dimm] = []
     unreadable: list[str] = []
-    """What could not be read, each with the reason and, where there is one, the remedy."""
+    """What was left out or could not be read, each with the reason and, where there is one, the
+    remedy."""
 
     def node(self, number: int) -> Node | None:
         """The node with that number, if there is one."""

@@ -14,6 +14,8 @@ BOX_HEIGHT = 26
 """A host bridge's or switch's box."""
 MARGIN = 40
 NODE_HEIGHT = 40
+NODE_LINE = 15
+"""What each further line of a node's box takes: a memory-side cache."""
 GROUP_HEAD = 44
 _IN_STACK = 8
 """Cards on top of each other before another column starts."""
@@ -93,7 +95,8 @@ def _place_group(item: Item, x: float, y: float, width: float) -> Place:
     columns = max(1, int((width - GAP) // (CARD + GAP)))
     nodes = _nodes(item)
     node_rows = -(-len(nodes) // columns)
-    height = GROUP_HEAD + node_rows * (NODE_HEIGHT + GAP / 2) + GAP / 2
+    tall = NODE_HEIGHT + NODE_LINE * max((len(node.children) for node in nodes), default=0)
+    height = GROUP_HEAD + node_rows * (tall + GAP / 2) + GAP / 2
     place = Place(item, x, y, width, height)
     for index, node in enumerate(nodes):
         row, column = divmod(index, columns)
@@ -101,9 +104,9 @@ def _place_group(item: Item, x: float, y: float, width: float) -> Place:
             Place(
                 node,
                 x + GAP + column * (CARD + GAP),
-                y + GROUP_HEAD + row * (NODE_HEIGHT + GAP / 2),
+                y + GROUP_HEAD + row * (tall + GAP / 2),
                 CARD,
-                NODE_HEIGHT,
+                tall,
             )
         )
     used = sum(_width(root) + GAP for root in _roots(item)) - GAP

@@ -9,13 +9,28 @@ from typing import Literal
 
 from tierscope.model.endpoint import format_ranges
 from tierscope.model.path import Hop
-from tierscope.model.topology import Gpu, Node, PciDevice, Port, Topology
+from tierscope.model.topology import (
+    CxlMemory,
+    Gpu,
+    MemorySideCache,
+    Node,
+    NvLink,
+    PciDevice,
+    Port,
+    Topology,
+)
 from tierscope.topology.affinity import Tree, home
 from tierscope.topology.links import NVLINK, c2c_limit, network_limit
 from tierscope.topology.memory import memory_limit
 from tierscope.topology.pcie import cxl_hop, has_link, pcie_hop
 
-Kind = Literal["group", "node", "root", "switch", "gpu", "nvswitch", "drive", "port", "cxl"]
+Kind = Literal[
+    "group", "node", "root", "switch", "gpu", "nvswitch", "drive", "port", "cxl", "cache"
+]
+
+
+NOWHERE = "local to no one package"
+"""Name of the group of what no package is known for."""
 
 
 @dataclass
@@ -32,6 +47,8 @@ class Item:
     """The link to what is above it."""
     remark: str = ""
     """What else is to be known of it: its NVLinks, say."""
+    to_cpu: str = ""
+    """Of a GPU: its NVLinks to the CPU, which go beside its PCIe link: "NV2 40 GB/s"."""
     measured: str = ""
     """What was measured to it: "22.1 GB/s"."""
     children: list["Item"] = field(default_factory=list)
@@ -63,16 +80,20 @@ def outline(topology: Topology) -> list[Item]:
             group.children.append(
                 Item("gpu", f"gpu:{gpu.index}", detail, gpu.address, remark=nvlinks(gpu))
             )
-    return [group for group in groups.values() if group.children]
+    return [group for number, group in groups.items() if group.children or number is not None]
 
 
 def nvlinks(gpu: Gpu) -> str:
-    """``NV18 450 GB/s``: a GPU's NVLinks and C2C links together; empty where it has none."""
-    links = sum(link.links for link in gpu.nvlinks)
+    """``NV18 450 GB/s``: a GPU's NVLinks and C2C links together; empty where it has none.
+
+    Links to the CPU, which carry other traffic than those between GPUs, stand apart.
+    """
     words: list[str] = []
-    if links:
-        rate = NVLINK.get(gpu.nvlinks[0].version or 0)
-        words.append(f"NV{links} {links * rate[0] / 1e9:g} GB/s" if rate else f"NV{links}")
+    others = [link for link in gpu.nvlinks if link.peer != "cpu"]
+    if others:
+        words.append(_short_links(others))
+    if to_cpu := nvlinks_to_cpu(gpu):
+        words.append(f"CPU {to_cpu}")
     if gpu.c2c_links:
         words.append(f"C2C {c2c_limit(gpu.c2c_rate, '').value / 1e9:g} GB/s")
     return ", ".join(words)
@@ -96,16 +117,26 @@ def fabric_summary(topology: Topology) -> str:
         for link in gpu.nvlinks:
             peer = next((g for g in topology.gpus if g.address == link.peer_address), None)
             if peer is not None and gpu.index < peer.index:
-                rate = (
-                    f" {link.links * NVLINK[link.version][0] / 1e9:g} GB/s"
-                    if link.version in NVLINK
-                    else ""
-                )
-                pairs.append(f"{gpu.index}-{peer.index}: {link.links} links{rate}")
+                pairs.append(f"{gpu.index}-{peer.index}: {_links_and_rate([link])}")
     if not pairs:
         return ""
     shown = ", ".join(pairs[:12]) + (f" and {len(pairs) - 12} more" if len(pairs) > 12 else "")
     return f"NVLink between GPUs {shown}"
+
+
+def nvlinks_to_cpu(gpu: Gpu) -> str:
+    """``NV2 40 GB/s``: a GPU's NVLinks to the CPU (POWER8, POWER9); empty where it has none."""
+    links = [link for link in gpu.nvlinks if link.peer == "cpu"]
+    return _short_links(links) if links else ""
+
+
+def _short_links(links: Sequence[NvLink]) -> str:
+    return "NV" + _links_and_rate(links).replace(" links", "")
+
+
+def _links_and_rate(links: Sequence[NvLink]) -> str:
+    count, rate = sum(link.links for link in links), NVLINK.get(links[0].version or 0)
+    return f"{count} links" + (f" {count * rate[0] / 1e9:g} GB/s" if rate else "")
 
 
 def _port_rate(port: Port) -> str:
@@ -125,13 +156,34 @@ def human_bytes(count: int) -> str:
     return f"{count} B"
 
 
-def _groups(topology: Topology) -> dict[int | None, Item]:
-    """One group a package; one a node, where packages share nodes."""
-    groups: dict[int | None, Item] = {}
+def rate_text(rate: float) -> str:
+    """Bytes/s in GB/s; small ones with two digits, so that none is shown as zero."""
+    value = rate / 1e9
+    return f"{value:.1f} GB/s" if value >= 1 else f"{value:.2g} GB/s"
+
+
+def count_of(number: int, noun: str) -> str:
+    """``1 core``, ``2 cores``."""
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def memory_words(topology: Topology) -> str:
+    """``128 GiB in 2 NUMA nodes``; of nodes without memory it says how many there are."""
+    total = sum(node.total_bytes for node in topology.nodes)
+    empty = sum(not node.total_bytes for node in topology.nodes)
+    nodes = count_of(len(topology.nodes), "NUMA node")
+    if not total:
+        return f"{nodes}, memory size unknown"
+    return f"{human_bytes(total)} in {nodes}" + (f", {empty} without memory" if empty else "")
+
+
+def _groups(topology: Topology) -> dict[int | str | None, Item]:
+    """One group a package; one a node, where a node spans packages. CPUs of no node come last."""
+    groups: dict[int | str | None, Item] = {}
     if _by_package(topology):
         for package in topology.packages:
             nodes = [node for node in topology.nodes if node.package == package.number]
-            text = f"{package.cores} cores, {len(package.cpus)} CPUs"
+            text = f"{count_of(package.cores, 'core')}, {count_of(len(package.cpus), 'CPU')}"
             cpus = f" ({format_ranges(tuple(package.cpus))})" if package.cpus else ""
             detail = text + (cpus if len(cpus) <= 24 or len(nodes) < 2 else "")
             groups[package.number] = Item("group", f"package {package.number}", detail)
@@ -144,9 +196,15 @@ def _groups(topology: Topology) -> dict[int | None, Item]:
                     if set(package.cpus) & set(node.cpus)
                 ]
                 part = f"packages {', '.join(inside)}; " if inside else ""
-                detail = f"{part}{len(node.cpus)} CPUs"
+                detail = f"{part}{count_of(len(node.cpus), 'CPU')}"
                 groups[node.number] = Item("group", f"around node {node.number}", detail)
-    groups[None] = Item("group", "local to no one package", "")
+        of_nodes = {cpu for node in topology.nodes for cpu in node.cpus}
+        for package in topology.packages:
+            if not of_nodes & set(package.cpus):
+                name = f"package {package.number}"
+                detail = f"{count_of(package.cores, 'core')}, of no NUMA node"
+                groups[name] = Item("group", name, detail)
+    groups[None] = Item("group", NOWHERE)
     return groups
 
 
@@ -166,7 +224,7 @@ def _group_of(topology: Topology, package: int | None, node: int | None) -> int 
 def _node_item(topology: Topology, node: Node) -> Item:
     cpus = f", CPUs {format_ranges(tuple(node.cpus))}" if node.cpus else ", CPU-less"
     if len(cpus) > 30:
-        cpus = f", {len(node.cpus)} CPUs"
+        cpus = f", {count_of(len(node.cpus), 'CPU')}"
     size = human_bytes(node.total_bytes) if node.total_bytes else "no memory"
     limit, note = memory_limit(topology, node, [])
     return Item(
@@ -174,7 +232,17 @@ def _node_item(topology: Topology, node: Node) -> Item:
         f"node {node.number}",
         f"{node.kind} {size}{cpus}",
         hop=Hop(name="memory", limit=limit, note=note if limit is None else ""),
+        children=[
+            Item("cache", "memory-side cache", side_cache_words(cache))
+            for cache in node.memory_side_caches
+        ],
     )
+
+
+def side_cache_words(cache: MemorySideCache) -> str:
+    """``96 GiB, direct-mapped, write-back``, as far as it is known."""
+    words = [human_bytes(cache.size_bytes), cache.indexing, cache.write_policy]
+    return ", ".join(word for word in words if word and word != "other")
 
 
 @dataclass
@@ -183,15 +251,16 @@ class _Leaf:
     name: str
     detail: str
     remark: str = ""
+    to_cpu: str = ""
 
 
 def _leaves(topology: Topology) -> dict[str, list[_Leaf]]:
     """What people look for on the PCI bus, by address."""
     found: dict[str, list[_Leaf]] = {}
 
-    def add(address: str | None, kind: Kind, name: str, detail: str, remark: str = "") -> None:
+    def add(address: str | None, kind: Kind, name: str, detail: str, *more: str) -> None:
         if address:
-            found.setdefault(address, []).append(_Leaf(kind, name, detail, remark))
+            found.setdefault(address, []).append(_Leaf(kind, name, detail, *more))
 
     for gpu in topology.gpus:
         memory = human_bytes(gpu.memory_bytes) if gpu.memory_bytes else ""
@@ -201,6 +270,7 @@ def _leaves(topology: Topology) -> dict[str, list[_Leaf]]:
             f"gpu:{gpu.index}",
             " ".join([gpu.name, memory]).strip(),
             nvlinks(gpu),
+            nvlinks_to_cpu(gpu),
         )
     for block in topology.blocks:
         if block.kind in ("nvme", "disk", "virtual") and not block.members:
@@ -213,12 +283,17 @@ def _leaves(topology: Topology) -> dict[str, list[_Leaf]]:
         names = f"{name} {port.interface}" if port.interface not in ("", name) else name
         add(port.address, "port", names, " ".join([speed, kind]).strip(), _port_rate(port))
     for card in topology.cxl_memories:
-        size = human_bytes(card.ram_bytes + card.pmem_bytes)
-        add(card.address, "cxl", card.name, f"CXL memory {size}")
+        add(card.address, "cxl", card.name, f"CXL memory {_cxl_capacity(card)}")
     for device in topology.pci:
         if (device.vendor == 0x10DE and device.class_code == 0x0680) or device.name == "NVSwitch":
             add(device.address, "nvswitch", "NVSwitch", "")
     return found
+
+
+def _cxl_capacity(card: CxlMemory) -> str:
+    parts = ((card.ram_bytes, "volatile"), (card.pmem_bytes, "persistent"))
+    known = [f"{human_bytes(size)} {what}" for size, what in parts if size]
+    return " + ".join(known) or "of unknown size"
 
 
 def _below(
@@ -257,4 +332,12 @@ def _leaf_item(tree: Tree, device: PciDevice, found: list[_Leaf]) -> Item:
         if first.kind == "cxl"
         else pcie_hop(tree, device, first.name)
     )
-    return Item(first.kind, name, first.detail, device.address, hop, remark=first.remark)
+    return Item(
+        first.kind,
+        name,
+        first.detail,
+        device.address,
+        hop,
+        remark=first.remark,
+        to_cpu=first.to_cpu,
+    )

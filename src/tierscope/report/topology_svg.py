@@ -11,8 +11,23 @@ from itertools import pairwise
 
 from tierscope.model.path import Hop
 from tierscope.model.topology import Topology
-from tierscope.report.topology_layout import BOX_HEIGHT, GAP, MARGIN, Drawing, Place, lay_out
-from tierscope.report.topology_outline import Item, fabric_summary, human_bytes, outline
+from tierscope.report.topology_layout import (
+    BOX_HEIGHT,
+    GAP,
+    MARGIN,
+    NODE_LINE,
+    Drawing,
+    Place,
+    lay_out,
+)
+from tierscope.report.topology_outline import (
+    NOWHERE,
+    Item,
+    count_of,
+    fabric_summary,
+    memory_words,
+    outline,
+)
 from tierscope.report.topology_svg_parts import (
     COLOURS,
     draw_box,
@@ -53,7 +68,7 @@ def draw(topology: Topology, measured: Mapping[str, str] | None = None, headed: 
     _set_measured(items, measured or {})
     for item in items:
         item.children = [child for child in map(_without_fabric, item.children) if child]
-    shown = [item for item in items if item.children]
+    shown = [item for item in items if item.children or item.name != NOWHERE]
     drawing = lay_out(shown, _HEAD, _LEAST) if headed else lay_out(shown, MARGIN / 2, _MIN_BARE)
     fabric = fabric_summary(topology)
     height = drawing.height + (64 if fabric else 0) + 84
@@ -100,12 +115,11 @@ def _header(topology: Topology, width: float, height: float) -> list[str]:
     """Paper and the machine's name; what stands inside a page has the page's."""
     packages = topology.packages
     cores = sum(package.cores for package in packages)
-    total = sum(node.total_bytes for node in topology.nodes)
     words = [
         f"{len(packages)} x {topology.cpu_model}" if topology.cpu_model else "",
-        _count(cores, "core"),
-        f"{human_bytes(total)} of memory in {_count(len(topology.nodes), 'NUMA node')}",
-        _count(len(topology.gpus), "GPU") if topology.gpus else "",
+        count_of(cores, "core"),
+        memory_words(topology),
+        count_of(len(topology.gpus), "GPU") if topology.gpus else "",
     ]
     facts = " · ".join(word for word in words if word)
     name = topology.host if not topology.product else f"{topology.host} · {topology.product}"
@@ -116,12 +130,8 @@ def _header(topology: Topology, width: float, height: float) -> list[str]:
     ]
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
-
-
 def _group(place: Place, fabric: bool) -> list[str]:
-    parts: list[str] = []
+    parts = [line for card in _cards(place) for line in _nvlink_to_cpu(place, card)]
     nodes = [child for child in place.children if child.item.kind == "node"]
     roots = [child for child in place.children if child.item.kind != "node"]
     for root in roots:
@@ -139,11 +149,31 @@ def _group(place: Place, fabric: bool) -> list[str]:
         rate = _beside(node.item, _rate(node.item.hop))
         parts.append(draw_box(node, kind if kind in COLOURS else "unknown", 7, _tip(node.item)))
         parts.append(draw_text(node.x + 10, node.y + 17, f"{node.item.name} · {kind}", "name"))
+        for line, cache in enumerate(node.item.children):
+            text = f"behind a cache of {cache.detail.partition(',')[0]}"
+            y = node.y + 32 + NODE_LINE * (line + 1)
+            parts.append(draw_text(node.x + 10, y, text, "muted small"))
         size = node.item.detail.partition(" ")[2].partition(",")[0]
         parts.append(draw_text(node.x + 10, node.y + 32, size, "muted small"))
         if rate:
             parts.append(draw_text(node.x + node.width - 10, node.y + 32, rate, "rate", "end"))
     return parts
+
+
+def _cards(place: Place) -> list[Place]:
+    """A place and all below it."""
+    return [place, *(card for child in place.children for card in _cards(child))]
+
+
+def _nvlink_to_cpu(group: Place, card: Place) -> list[str]:
+    """NVLinks from a GPU up to its package, beside its way over PCIe."""
+    if not card.item.to_cpu:
+        return []
+    x, top = card.x + card.width - 8, group.y + group.height
+    return [
+        f'<path class="nvlink" d="M{x:.1f},{top:.1f} V{card.y:.1f}"/>',
+        draw_text(x - 6, top + 15, card.item.to_cpu, "small", "end"),
+    ]
 
 
 def _branch(place: Place, fabric: bool) -> list[str]:
@@ -219,7 +249,7 @@ def _interconnects(topology: Topology, drawing: Drawing) -> list[str]:
     name = next((kind for vendor, kind in names.items() if vendor in topology.cpu_model), "")
     parts: list[str] = []
     for left, right in pairwise(drawing.groups):
-        if "no one package" in right.item.name:
+        if right.item.name == NOWHERE:
             continue
         y, far = left.y + 30, right.y + 30
         if right.y == left.y:

@@ -34,6 +34,7 @@ def style_sheet() -> str:
         ".small{font-size:10.5px}",
         ".rate{font-size:11px;font-weight:600;fill:#334155}",
         ".line{fill:none;stroke:#94a3b8}",
+        ".nvlink{fill:none;stroke:#4f8a10;stroke-width:3px}",
         ".short{fill:#b42318}",
         ".halo{stroke:#ffffff;stroke-width:4px;stroke-linejoin:round}",
     ]
@@ -43,6 +44,7 @@ def style_sheet() -> str:
         ".muted{fill:#93a1b3}",
         ".rate{fill:#cbd5e1}",
         ".line{stroke:#5b6b80}",
+        ".nvlink{stroke:#8ccf3c}",
         ".short{fill:#ff8a7a}",
         ".halo{stroke:#0b0f15}",
     ]

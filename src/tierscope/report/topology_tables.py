@@ -6,14 +6,20 @@ from rich.table import Table
 from rich.text import Text
 
 from tierscope.model.affinity import Advice, Affinity, Device, Level, Nearest
-from tierscope.model.endpoint import format_ranges
 from tierscope.model.path import Hop, Path
 from tierscope.model.topology import Topology, emulated_parts
 from tierscope.report.style import new_table, note, title
-from tierscope.report.topology_outline import Item, human_bytes, outline
+from tierscope.report.topology_nodes import column_parts, show_distances, show_nodes, show_packages
+from tierscope.report.topology_outline import (
+    Item,
+    count_of,
+    human_bytes,
+    memory_words,
+    outline,
+    rate_text,
+)
 from tierscope.topology.affinity import advice, devices, matrix
 from tierscope.topology.links import pcie_name
-from tierscope.topology.memory import memory_limit
 
 _STYLES = {
     "group": "bold",
@@ -44,11 +50,13 @@ def show_machine(console: Console, topology: Topology, *, nvlink: bool) -> None:
     """The whole machine: tree, nodes, matrix, pairing."""
     _show_head(console, topology)
     _show_tree(console, topology)
-    _show_nodes(console, topology)
+    show_packages(console, topology)
+    show_nodes(console, topology)
+    show_distances(console, topology)
     _show_matrix(console, topology, nvlink=nvlink)
     _show_advice(console, advice(topology))
     if topology.unreadable:
-        title(console, "Not readable")
+        title(console, "Left out, or not readable")
         for line in topology.unreadable:
             note(console, line)
 
@@ -58,11 +66,11 @@ def _show_head(console: Console, topology: Topology) -> None:
     cores = sum(package.cores for package in topology.packages)
     allowed = f"; this process may use {len(topology.cpus)}"
     total = sum(len(package.cpus) for package in topology.packages)
-    sizes = [node.total_bytes for node in topology.nodes if node.total_bytes]
+    cpus = count_of(total, "CPU") + (allowed if len(topology.cpus) != total else "")
     words = [
         f"{len(topology.packages)} x {topology.cpu_model or 'unnamed CPU'}",
-        f"{cores} cores, {total} CPUs{allowed if len(topology.cpus) != total else ''}",
-        f"{human_bytes(sum(sizes))} in {len(sizes)} NUMA node{'s' * (len(sizes) != 1)}",
+        f"{count_of(cores, 'core')}, {cpus}",
+        memory_words(topology),
     ]
     note(console, "; ".join(words))
     if topology.emulated:
@@ -70,19 +78,6 @@ def _show_head(console: Console, topology: Topology) -> None:
         note(console, f"{parts} are emulated in software: no figure of this machine means anything")
     elif topology.virtual:
         note(console, f"a virtual machine ({topology.virtual}): what the host hides is missing")
-    caches = _cache_words(topology)
-    if caches:
-        note(console, caches)
-
-
-def _cache_words(topology: Topology) -> str:
-    words: dict[str, None] = {}
-    for cache in topology.caches:
-        if cache.type != "instruction":
-            letter = "d" if cache.type == "data" else ""
-            shared = f" per {len(cache.cpus)} CPUs" if len(cache.cpus) > 1 else " per CPU"
-            words[f"L{cache.level}{letter} {human_bytes(cache.size_bytes)}{shared}"] = None
-    return ", ".join(words)
 
 
 def _show_tree(console: Console, topology: Topology) -> None:
@@ -114,12 +109,6 @@ def _add_rows(table: Table, item: Item, indent: str, *, last: bool) -> None:
     for position, child in enumerate(item.children):
         inner = indent + ("   " if last else "│  ")
         _add_rows(table, child, inner, last=position == len(item.children) - 1)
-
-
-def rate_text(rate: float) -> str:
-    """Bytes/s in GB/s; small ones with two digits, so that none is shown as zero."""
-    value = rate / 1e9
-    return f"{value:.1f} GB/s" if value >= 1 else f"{value:.2g} GB/s"
 
 
 def link_cells(hop: Hop | None) -> tuple[str, str, Text]:
@@ -161,37 +150,6 @@ def _arrays(topology: Topology) -> list[str]:
     return lines
 
 
-def _show_nodes(console: Console, topology: Topology) -> None:
-    title(console, "NUMA nodes")
-    table = new_table()
-    for name in ("node", "kind", "CPUs", "total", "free", "tier", "limit", "kind known from"):
-        right = name in ("node", "total", "free", "tier", "limit")
-        fold = name in ("CPUs", "kind known from")
-        table.add_column(
-            name,
-            justify="right" if right else "left",
-            overflow="fold",
-            no_wrap=not fold,
-            max_width=20 if name == "CPUs" else None,
-        )
-    for node in topology.nodes:
-        limit, _ = memory_limit(topology, node, [])
-        table.add_row(
-            str(node.number),
-            str(node.kind),
-            format_ranges(tuple(node.cpus)).replace(",", ", ") or "none",  # folds at spaces
-            human_bytes(node.total_bytes),
-            human_bytes(node.free_bytes) if node.free_bytes is not None else "-",
-            str(node.tier) if node.tier is not None else "-",
-            rate_text(limit.value) if limit else "-",
-            node.inferred_from,
-        )
-    console.print(table)
-    notes = {note_ for node in topology.nodes if (note_ := memory_limit(topology, node, [])[1])}
-    for line in sorted(notes):
-        note(console, f"limit unknown: {line}")
-
-
 def _show_matrix(console: Console, topology: Topology, *, nvlink: bool) -> None:
     rows = devices(topology)
     if len(rows) < 2:
@@ -206,7 +164,7 @@ def _show_matrix(console: Console, topology: Topology, *, nvlink: bool) -> None:
     # gpu:12 heads its column as 12 below "gpu": 16 GPUs and their nodes fit 100 columns.
     heads = [_head(row) for row in rows]
     widths = [max(len(heads[index][1]), 4) + 1 for index in wanted]
-    for part in _columns(wanted, widths, console.width - first):
+    for part in column_parts(wanted, widths, console.width - first):
         for line in _matrix_head(part, heads, first):
             console.print(line, no_wrap=True)
         for row, name in zip(pairs, (row.name for row in rows), strict=True):
@@ -235,19 +193,6 @@ def _matrix_head(part: list[int], heads: list[tuple[str, str]], first: int) -> l
         names += name.ljust(width)
         before = group
     return [Text(line, style="bold") for line in (groups, names) if line.strip()]
-
-
-def _columns(wanted: list[int], widths: list[int], room: int) -> list[list[int]]:
-    """Columns in as many parts as the screen's width takes."""
-    parts: list[list[int]] = [[]]
-    used = 0
-    for index, width in zip(wanted, widths, strict=True):
-        if used + width > room and parts[-1]:
-            parts.append([])
-            used = 0
-        parts[-1].append(index)
-        used += width
-    return parts
 
 
 def _cell(pair: Affinity, width: int) -> Text:

@@ -211,15 +211,39 @@ def _node_level(first: Device, second: Device) -> Level:
 
 
 def _nvlinks(topology: Topology, first: Device, second: Device) -> int:
-    """NVLinks that join two GPUs, directly or through the switches of the machine's fabric."""
+    """NVLinks that join two GPUs, directly or through the switches of the machine's fabric.
+
+    Those of a GPU and its CPU (POWER8, POWER9) join it to that CPU's nodes.
+    """
     gpus = [_gpu_of(topology, device) for device in (first, second)]
     if gpus[0] is None or gpus[1] is None:
-        return 0
+        gpu, other = (gpus[0], second) if gpus[0] is not None else (gpus[1], first)
+        home_of_gpu = first.node if gpus[0] is not None else second.node
+        return _nvlinks_to_node(topology, gpu, home_of_gpu, other) if gpu is not None else 0
     direct = sum(link.links for link in gpus[0].nvlinks if link.peer_address == gpus[1].address)
     if direct:
         return direct
     return min(
         sum(link.links for link in gpu.nvlinks if link.peer == "switch") for gpu in gpus if gpu
+    )
+
+
+def _nvlinks_to_node(topology: Topology, gpu: Gpu, gpu_node: int | None, other: Device) -> int:
+    """NVLinks of a GPU to the CPU that a node's memory is at; 0 where it is no such node."""
+    if other.kind != "node" or other.addresses:
+        return 0
+    node = topology.node(int(other.name.partition(":")[2]))
+    if node is None or not node.cpus:
+        return 0
+    return sum(
+        link.links
+        for link in gpu.nvlinks
+        if link.peer == "cpu"
+        and (
+            node.number == gpu_node
+            if link.peer_package is None
+            else node.package == link.peer_package
+        )
     )
 
 

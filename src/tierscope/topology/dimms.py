@@ -10,6 +10,8 @@ _TABLE = "/sys/firmware/dmi/tables/DMI"
 _EDAC = "/sys/devices/system/edac/mc"
 _MEMORY_DEVICE = 17
 _END = 127
+PERSISTENT = "NVDIMM"
+"""Type of modules of persistent memory: SMBIOS's "logical non-volatile device", as Optane is."""
 _TYPES = {  # SMBIOS 3.7, table "Memory Device: Type"
     0x18: "DDR3",
     0x1A: "DDR4",
@@ -17,7 +19,7 @@ _TYPES = {  # SMBIOS 3.7, table "Memory Device: Type"
     0x1C: "LPDDR2",
     0x1D: "LPDDR3",
     0x1E: "LPDDR4",
-    0x1F: "NVDIMM",
+    0x1F: PERSISTENT,
     0x20: "HBM",
     0x21: "HBM2",
     0x22: "DDR5",

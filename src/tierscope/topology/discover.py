@@ -41,6 +41,7 @@ def discover(root: str | Path = "/", nvml: nvidia.Nvml | None = None) -> Topolog
         regions=regions,
         memories=memories,
         dax=dax,
+        dimms=modules,
     )
     topology = Topology(
         host=files.text("/proc/sys/kernel/hostname") or platform.node(),

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tierscope.model.path import Hop, HopRole
-from tierscope.model.topology import Gpu, Node, Topology
+from tierscope.model.topology import Gpu, Node, NvLink, Topology
 from tierscope.topology.affinity import Tree, home
 from tierscope.topology.links import (
     c2c_limit,
@@ -22,7 +22,7 @@ def cpu_to_gpu(topology: Topology, tree: Tree, homes: list[int], gpu: Gpu) -> li
     crossing = crossing_to(topology, homes, gpu_home(topology, tree, gpu))
     if gpu.c2c_links or gpu.c2c_rate:
         return [*crossing, Hop(name=f"CPU - {name}", limit=c2c_limit(gpu.c2c_rate, f" of {name}"))]
-    to_cpu = [link for link in gpu.nvlinks if link.peer == "cpu" and link.version]
+    to_cpu = _linked_to_cpu(gpu)
     if to_cpu:
         links = sum(link.links for link in to_cpu)
         version, rate = to_cpu[0].version or 0, to_cpu[0].rate_per_link
@@ -42,8 +42,13 @@ def cpu_to_gpu(topology: Topology, tree: Tree, homes: list[int], gpu: Gpu) -> li
     return [*crossing, *gpu_links(tree, gpu)[::-1]]
 
 
+def _linked_to_cpu(gpu: Gpu) -> list[NvLink]:
+    """A GPU's NVLinks to its CPU (POWER8, POWER9)."""
+    return [link for link in gpu.nvlinks if link.peer == "cpu" and link.version]
+
+
 def gpu_to_gpu(topology: Topology, tree: Tree, first: Gpu, second: Gpu) -> list[Hop]:
-    """Between two GPUs: over NVLink where it joins them, else over PCIe."""
+    """Between two GPUs: over NVLink where it joins them, directly or through CPUs; else PCIe."""
     if first.index == second.index:
         return gpu_memory(first)
     names = f"gpu:{first.index} - gpu:{second.index}"
@@ -60,12 +65,20 @@ def gpu_to_gpu(topology: Topology, tree: Tree, first: Gpu, second: Gpu) -> list[
         limit = nvlink_limit(links[0].version, count, where, first.name, rate)
         return [Hop(name=names, limit=limit)]
     common = tree.common(first.address, second.address)
+    if common is None and _linked_to_cpu(first) and _linked_to_cpu(second):
+        near, far = (gpu_home(topology, tree, gpu) for gpu in (first, second))
+        return [
+            *cpu_to_gpu(topology, tree, as_list(near), first)[::-1],
+            *crossing_to(topology, as_list(near), far),
+            *cpu_to_gpu(topology, tree, as_list(far), second),
+        ]
     up = gpu_links(tree, first, common)
     down = gpu_links(tree, second, common)[::-1]
     if common is not None:
         return [*up, *down]
-    far = gpu_home(topology, tree, second)
-    crossing = crossing_to(topology, as_list(gpu_home(topology, tree, first)), far)
+    crossing = crossing_to(
+        topology, as_list(gpu_home(topology, tree, first)), gpu_home(topology, tree, second)
+    )
     return [*up, *crossing, *down]
 
 

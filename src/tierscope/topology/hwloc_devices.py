@@ -1,6 +1,7 @@
 """The I/O objects of an hwloc file: PCI functions and what the operating system calls them."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -10,14 +11,15 @@ from tierscope.model.topology import (
     Dax,
     Gpu,
     Node,
-    NvLink,
     Package,
     PciDevice,
     Port,
 )
 from tierscope.topology.cxl import dax_parent
-from tierscope.topology.hwloc_file import Element, bits, infos, integer
-from tierscope.topology.links import nvlink_version
+from tierscope.topology.hwloc_file import Element, bits, infos, integer, kibibytes
+from tierscope.topology.hwloc_gpus import read_gpus
+from tierscope.topology.hwloc_network import NetworkObject, network_ports
+from tierscope.topology.hwloc_nvlink import Ends, with_nvlinks
 from tierscope.topology.pci import is_gpu
 
 _PCI_TYPE = re.compile(r"([0-9a-f]{4}) \[([0-9a-f]{4}):([0-9a-f]{4})\]")
@@ -25,7 +27,13 @@ _BUSES = re.compile(r"([0-9a-f]{4,8}):\[([0-9a-f]{2})-[0-9a-f]{2}\]")
 _GPU_NAME = re.compile(r"(nvml|cuda|rsmi|ze|opencl\d*d)(\d+)")
 _NVME_PATH = re.compile(r"nvme(\d+)c(\d+)(n\d+)")
 _NVME = re.compile(r"(nvme\d+)n\d+")
-_BLOCK, _NETWORK, _OPENFABRICS = "0", "2", "3"
+_BLOCK, _DISPLAY, _NETWORK, _OPENFABRICS = "0", "1", "2", "3"
+_NOT_MEASURED = {
+    _BLOCK: "removable media",
+    _DISPLAY: "display adapters",
+    "4": "DMA engines",
+    "5": "co-processors",
+}
 
 
 @dataclass
@@ -58,28 +66,51 @@ class Devices:
     ports: list[Port] = field(default_factory=list)
     cxl_memories: list[CxlMemory] = field(default_factory=list)
     dax: list[Dax] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    """What the file has and the lists above have not, with the reason."""
+    _network: list[NetworkObject] = field(default_factory=list)
+    _others: dict[str, list[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         named: dict[str, dict[str, tuple[int, dict[str, str]]]] = {}
-        addresses: dict[str, str] = {}
+        ends = Ends()
         for element, above in self.found:
-            kind = element.get("type")
+            kind, identity = element.get("type"), element.get("gp_index")
             if kind in ("Bridge", "PCIDev") and element.get("pci_busid"):
                 self._add_pci(element, above)
-                addresses[f"PCIDev:{element.get('gp_index')}"] = self.pci[-1].address
+                ends.addresses[f"PCIDev:{identity}"] = self.pci[-1].address
+            elif kind == "Package":
+                ends.packages[f"Package:{identity}"] = integer(element.get("os_index"))
             elif kind == "OSDev":
                 address = _address_above(above)
-                addresses[f"OSDev:{element.get('gp_index')}"] = address or ""
+                ends.addresses[f"OSDev:{identity}"] = address or ""
                 match = _GPU_NAME.fullmatch(element.get("name", ""))
-                if match:
-                    entry = (int(match[2]), infos(element))
+                about = infos(element)
+                if match and about.get("OpenCLDeviceType", "GPU") == "GPU":
+                    entry = (int(match[2]), about)
                     named.setdefault(address or match[0], {})[match[1]] = entry
                 else:
                     self._add_os_device(element, above, address)
-        self._add_gpus(named)
-        self._add_nvlinks(addresses)
-        covered = {port.address for port in self.ports if port.rdma}
-        self.ports = [port for port in self.ports if port.rdma or port.address not in covered]
+        self._drop_repeated()
+        self.ports = network_ports(self._network)
+        self.gpus, notes = read_gpus(named, self.pci)
+        self.gpus = with_nvlinks(self.gpus, self.root, ends)
+        self.left_out += notes
+        self.left_out += [
+            f"{', '.join(names)}: {what}, which tierscope does not measure"
+            for what, names in self._others.items()
+        ]
+
+    def _drop_repeated(self) -> None:
+        """Of functions with one address, which only edited files have, keep the last."""
+        last = {device.address: device for device in self.pci}
+        counts = Counter(device.address for device in self.pci)
+        self.pci = [device for device in self.pci if last[device.address] is device]
+        self.left_out += [
+            f"{address}: the file has {count} PCI functions at this address; the last one is shown"
+            for address, count in counts.items()
+            if count > 1
+        ]
 
     def _add_pci(self, element: Element, above: tuple[Element, ...]) -> None:
         match = _PCI_TYPE.match(element.get("pci_type", ""))
@@ -110,14 +141,14 @@ class Devices:
     ) -> None:
         name, about, kind = element.get("name", ""), infos(element), element.get("osdev_type")
         subtype = element.get("subtype", "")
-        size = (integer(about.get("Size")) or 0) << 10  # hwloc counts KiB
+        size = kibibytes(about.get("Size")) or 0
         if subtype == "CXLMem":
             self.cxl_memories.append(
                 CxlMemory(
                     name=name,
                     address=address,
-                    ram_bytes=(integer(about.get("CXLRAMSize")) or 0) << 10,
-                    pmem_bytes=(integer(about.get("CXLPMEMSize")) or 0) << 10,
+                    ram_bytes=kibibytes(about.get("CXLRAMSize")) or 0,
+                    pmem_bytes=kibibytes(about.get("CXLPMEMSize")) or 0,
                     node=self.locality.of(above)[0],
                 )
             )
@@ -134,89 +165,28 @@ class Devices:
             )
         elif kind == _BLOCK and subtype != "Removable Media Device" and name[:2] != "sr":
             self.blocks.append(_block(name, about, address, size))
-        elif kind == _OPENFABRICS:
-            active = about.get("Port1State") == "4"
-            self.ports.append(
-                Port(
-                    name=f"{name}/1",
-                    kind="infiniband",
-                    address=address,
-                    rdma=name,
-                    state="active" if active else "",
-                )
-            )
-        elif kind == _NETWORK:
-            self.ports.append(
-                Port(
+        elif kind in (_OPENFABRICS, _NETWORK):
+            device = next((entry for entry in self.pci[::-1] if entry.address == address), None)
+            self._network.append(
+                NetworkObject(
                     name=name,
-                    kind="ethernet" if address else "virtual",
+                    rdma=kind == _OPENFABRICS,
                     address=address,
-                    interface=name,
+                    class_code=device.class_code if device is not None else 0,
+                    about=about,
                 )
             )
+        else:
+            what = _NOT_MEASURED.get(kind or "", "devices of no known type")
+            if kind != _DISPLAY or not self._is_gpu_at(address):
+                self._others.setdefault(what, []).append(name)
 
-    def _add_gpus(self, named: dict[str, dict[str, tuple[int, dict[str, str]]]]) -> None:
-        """GPUs that a library named, else those on the bus, counted in PCI order."""
-        unnamed = [device for device in self.pci if is_gpu(device.class_code, device.vendor)]
-        if not named:
-            self.gpus = [
-                Gpu(index=index, name=device.name, address=device.address)
-                for index, device in enumerate(sorted(unnamed, key=lambda entry: entry.address))
-            ]
-            return
-        for address, libraries in named.items():
-            ordered = [
-                libraries[name] for name in ("nvml", "cuda", "rsmi", "ze") if name in libraries
-            ] or list(libraries.values())
-            about = {key: value for _, pairs in reversed(ordered) for key, value in pairs.items()}
-            sizes = [
-                about.get(key)
-                for key in ("CUDAGlobalMemorySize", "RSMIVRAMSize", "LevelZeroHBMSize")
-            ]
-            kibibytes = next((size for text in sizes if (size := integer(text))), None)
-            self.gpus.append(
-                Gpu(
-                    index=ordered[0][0],
-                    name=about.get("GPUModel", ""),
-                    address=address if ":" in address else "",
-                    uuid=about.get("NVIDIAUUID", ""),
-                    memory_bytes=kibibytes << 10 if kibibytes else None,
-                )
-            )
-        self.gpus.sort(key=lambda gpu: gpu.index)
-
-    def _add_nvlinks(self, addresses: dict[str, str]) -> None:
-        """NVLinks from hwloc's bandwidth matrix (MB/s) between GPUs, switches and packages."""
-        for matrix in self.root.iterfind("distances2hetero"):
-            if matrix.get("name") == "NVLinkBandwidth":
-                ends = " ".join(part.text or "" for part in matrix.iterfind("indexes")).split()
-                words = " ".join(part.text or "" for part in matrix.iterfind("u64values")).split()
-                values = [integer(word) or 0 for word in words]
-                if len(values) == len(ends) ** 2:
-                    self.gpus = [_with_nvlinks(gpu, ends, values, addresses) for gpu in self.gpus]
-
-
-def _with_nvlinks(gpu: Gpu, ends: list[str], values: list[int], addresses: dict[str, str]) -> Gpu:
-    row = next((i for i, end in enumerate(ends) if addresses.get(end) == gpu.address), None)
-    known = nvlink_version(gpu.name)
-    if row is None or known is None:
-        return gpu
-    version, rate = known
-    links: list[NvLink] = []
-    for column, end in enumerate(ends):
-        value = values[row * len(ends) + column]
-        if column == row or not value:
-            continue
-        kind = end.partition(":")[0]
-        links.append(
-            NvLink(
-                version=version,
-                links=max(1, round(value * 1e6 / rate)),
-                peer="gpu" if kind == "OSDev" else "switch" if kind == "PCIDev" else "cpu",
-                peer_address=addresses.get(end) or None,
-            )
+    def _is_gpu_at(self, address: str | None) -> bool:
+        """Whether a display's function is a GPU, which is shown as such."""
+        return any(
+            device.address == address and is_gpu(device.class_code, device.vendor)
+            for device in self.pci
         )
-    return gpu.model_copy(update={"nvlinks": links})
 
 
 def _block(name: str, about: dict[str, str], address: str | None, size: int) -> Block:

@@ -1,4 +1,4 @@
-"""Read the objects of an hwloc 2 XML file, whoever wrote it: other machines' files are input."""
+"""Read the objects of an hwloc XML file, whoever wrote it: other machines' files are input."""
 
 import re
 from collections.abc import Iterator
@@ -9,8 +9,10 @@ from tierscope.model.errors import UserError
 
 MAX_BYTES = 16 << 20  # the largest machines, of thousands of CPUs, make files of about 5 MB
 _MAX_DEPTH = 200  # hwloc nests about 30 deep
-_HOW = "make one with `tierscope topo --save FILE` or `lstopo --of xml FILE`"
-_HOW_FROM_3 = "export it as hwloc 2 with `lstopo --of xml --export-xml-flags 2 FILE`"
+_HOW = "on its machine, `tierscope topo --save FILE` or `lstopo --of xml FILE` makes one"
+
+# The first of these bits that hwloc 3 sets: what hwloc 2 calls such a device.
+_OSDEV_BITS = ((1 << 5, "3"), (1 << 4, "2"), (1 << 6, "4"), (1 << 3, "5"), (1 << 2, "1"), (3, "0"))
 
 Element = ElementTree.Element
 
@@ -52,10 +54,35 @@ def parse(data: bytes, path: str) -> Element:
         raise UserError(f"{path}: XML, but of <{root.tag}>, not hwloc's <topology>; {_HOW}")
     version = root.get("version")
     if version is None:
-        raise UserError(f"{path}: an hwloc 1 file; tierscope reads hwloc 2: {_HOW}")
-    if version.partition(".")[0] != "2":
-        raise UserError(f"{path}: XML of hwloc {version}; tierscope reads version 2: {_HOW_FROM_3}")
+        raise UserError(
+            f"{path}: an hwloc 1 file; tierscope reads hwloc 2 and 3: convert it with hwloc 2's "
+            f"lstopo, `lstopo -i {path} --of xml NEW.xml`"
+        )
+    major = version.partition(".")[0]
+    if major not in ("2", "3"):
+        raise UserError(
+            f"{path}: XML of hwloc {version}; tierscope reads hwloc 2 and 3: convert it with "
+            f"that hwloc's lstopo, `lstopo -i {path} --of xml --export-xml-flags 2 NEW.xml`"
+        )
+    if major == "3":
+        _as_hwloc_2(root)
     return root
+
+
+def _as_hwloc_2(root: Element) -> None:
+    """Put what hwloc 3 writes elsewhere, or otherwise, where hwloc 2 has it.
+
+    hwloc 3 has the machine's <info> pairs beside the Machine object, and ``osdev_type`` is a set of
+    bits (HWLOC_OBJ_OSDEV_*) where hwloc 2 has one number.
+    """
+    machine = root.find("object")
+    if machine is not None:
+        machine.extend(root.findall("info"))
+    for element in root.iter("object"):
+        mask = integer(element.get("osdev_type"))
+        if mask is not None:
+            bit_names = (name for bit, name in _OSDEV_BITS if mask & bit)
+            element.set("osdev_type", next(bit_names, ""))
 
 
 def _read(path: str | Path) -> bytes:
@@ -110,6 +137,12 @@ def integer(text: str | None) -> int | None:
     except ValueError:
         return None
     return value if value is not None and value >= 0 else None
+
+
+def kibibytes(text: str | None) -> int | None:
+    """Bytes of hwloc's sizes in <info> pairs: ``1024`` (KiB, hwloc 2) or ``1024KiB`` (hwloc 3)."""
+    size = integer((text or "").removesuffix("KiB"))
+    return size << 10 if size is not None else None
 
 
 def bits(text: str | None) -> list[int]:

@@ -6,14 +6,17 @@ from tierscope.model.topology import (
     CxlMemory,
     CxlRegion,
     Dax,
+    Dimm,
     Gpu,
     Node,
     NodeKind,
     Performance,
 )
+from tierscope.topology.dimms import PERSISTENT
 
 _GIB = 1 << 30
 _XEON_MAX_HBM_BYTES = 64 * _GIB  # on package: four stacks of 16 GiB
+_WITH_HBM = ("CPU Max 94", "Xeon Phi")
 _HBM_ADVANTAGE = 1.5
 """A CPU-less node that firmware claims to be this many times faster than its CPUs' own is HBM."""
 
@@ -32,6 +35,7 @@ def infer_kinds(
     regions: Sequence[CxlRegion] = (),
     memories: Sequence[CxlMemory] = (),
     dax: Sequence[Dax] = (),
+    dimms: Sequence[Dimm] = (),
 ) -> list[Node]:
     """The nodes with kind, reason and backing devices filled in.
 
@@ -45,7 +49,7 @@ def infer_kinds(
         elif not node.total_bytes:
             kind, why, backed = NodeKind.UNKNOWN, "it has no memory online", []
         elif node.cpus:
-            kind, why, backed = _with_cpus(nodes, cpu_model, packages)
+            kind, why, backed = _with_cpus(node, nodes, cpu_model, packages, dimms)
         else:
             kind, why, backed = _without_cpus(
                 node, nodes, cpu_model, regions=regions, memories=memories, dax=dax, gpus=gpus
@@ -56,7 +60,11 @@ def infer_kinds(
     return decided
 
 
-def _with_cpus(nodes: Sequence[Node], cpu_model: str, packages: int) -> Conclusion:
+def _with_cpus(
+    node: Node, nodes: Sequence[Node], cpu_model: str, packages: int, dimms: Sequence[Dimm]
+) -> Conclusion:
+    if node.memory_side_caches:
+        return _behind_cache(cpu_model, dimms)
     if "A64FX" in cpu_model:
         return NodeKind.HBM, "an A64FX has no other memory than its HBM2", []
     if "CPU Max 94" in cpu_model:
@@ -64,6 +72,16 @@ def _with_cpus(nodes: Sequence[Node], cpu_model: str, packages: int) -> Conclusi
         if all(entry.cpus for entry in nodes) and total <= packages * _XEON_MAX_HBM_BYTES:
             return NodeKind.HBM, "a Xeon Max with no more memory than its own HBM2e", []
     return NodeKind.DRAM, "it has CPUs of its own", []
+
+
+def _behind_cache(cpu_model: str, dimms: Sequence[Dimm]) -> Conclusion:
+    """What is behind a memory-side cache: where that is not HBM, it is DRAM before other memory."""
+    if any(name in cpu_model for name in _WITH_HBM):
+        return NodeKind.DRAM, "behind a memory-side cache, on a CPU whose HBM is one", []
+    persistent = [dimm for dimm in dimms if dimm.type == PERSISTENT]
+    if persistent:
+        return NodeKind.PMEM, "behind a memory-side cache, with persistent modules (SMBIOS)", []
+    return NodeKind.UNKNOWN, "behind a memory-side cache; its kind is not shown", []
 
 
 def _without_cpus(

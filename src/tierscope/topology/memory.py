@@ -1,8 +1,8 @@
-"""The limit of a node's own memory: by its modules, by its part, or by firmware's claim."""
+"""The limit of a node's memory: by its modules, by its part, or by firmware's claim."""
 
 from tierscope.model.limit import Limit
 from tierscope.model.topology import Node, NodeKind, Topology
-from tierscope.topology.dimms import channels
+from tierscope.topology.dimms import PERSISTENT, channels
 from tierscope.topology.links import dram_limit, firmware_limit, memory_on_package_limit
 
 _ON_PACKAGE = {  # CPU: (memory, transfers/s, data bits a package, source)
@@ -12,14 +12,26 @@ _ON_PACKAGE = {  # CPU: (memory, transfers/s, data bits a package, source)
 
 
 def memory_limit(topology: Topology, node: Node, initiators: list[int]) -> tuple[Limit | None, str]:
-    """The limit of a DRAM or HBM node's memory, or why it is not known."""
+    """The limit of accesses to a node, or why it is not known.
+
+    Of a node behind a memory-side cache it is the cache's: accesses that hit go no faster, and
+    those that miss are slower.
+    """
+    if node.memory_side_caches:
+        return _cache_limit(topology, node)
+    return own_memory_limit(topology, node, initiators)
+
+
+def own_memory_limit(
+    topology: Topology, node: Node, initiators: list[int]
+) -> tuple[Limit | None, str]:
+    """The limit of a node's memory itself, whatever cache is in front of it; or why there is none
+    that is known."""
     where = f" of node {node.number}"
     if node.kind is NodeKind.HBM:
-        for name, (memory, transfers, bits, source) in _ON_PACKAGE.items():
-            if name in topology.cpu_model:
-                share = _nodes_in_package(topology, node)
-                known = memory_on_package_limit(memory, transfers, bits, share, where, source)
-                return known, ""
+        known = _on_package(topology, node, where)
+        if known is not None:
+            return known, ""
     if node.kind is NodeKind.DRAM:
         limit = _by_modules(topology, node, where)
         if limit is not None:
@@ -36,8 +48,32 @@ def memory_limit(topology: Topology, node: Node, initiators: list[int]) -> tuple
     return None, _why_unknown(topology, node)
 
 
+def _cache_limit(topology: Topology, node: Node) -> tuple[Limit | None, str]:
+    """HBM where the CPU has some, else the DRAM modules beside persistent ones (Memory Mode)."""
+    where = f" of node {node.number}, its memory-side cache"
+    limit = _on_package(topology, node, where)
+    persistent = any(dimm.type == PERSISTENT for dimm in topology.dimms)
+    if limit is None and persistent:
+        limit = _by_modules(topology, node, where)
+    if limit is not None:
+        return limit, ""
+    return None, "nothing says what the memory-side cache is made of"
+
+
+def _on_package(topology: Topology, node: Node, where: str) -> Limit | None:
+    for name, (memory, transfers, bits, source) in _ON_PACKAGE.items():
+        if name in topology.cpu_model:
+            share = _nodes_in_package(topology, node)
+            return memory_on_package_limit(memory, transfers, bits, share, where, source)
+    return None
+
+
 def _by_modules(topology: Topology, node: Node, where: str) -> Limit | None:
-    dimms = [dimm for dimm in topology.dimms if dimm.package == node.package is not None]
+    dimms = [
+        dimm
+        for dimm in topology.dimms
+        if dimm.package == node.package is not None and dimm.type != PERSISTENT
+    ]
     speeds = [dimm.speed for dimm in dimms if dimm.speed]
     count = channels(dimms)
     if not dimms or len(speeds) < len(dimms) or count is None:

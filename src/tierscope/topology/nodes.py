@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from tierscope.model.endpoint import parse_ranges
 from tierscope.model.topology import Node, NodeKind, Package, Performance
 from tierscope.topology.files import Files
+from tierscope.topology.memory_side import read_memory_side_caches
 
 _NODE = "/sys/devices/system/node"
 _TIERS = "/sys/devices/virtual/memory_tiering"
@@ -75,6 +76,7 @@ def _read_node(
         # The kernel lists distances to online nodes only, in ascending order.
         distances=dict(zip(online, distances, strict=False)),
         performance=_performance(files, directory),
+        memory_side_caches=read_memory_side_caches(files, directory),
     )
 
 

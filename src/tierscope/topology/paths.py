@@ -20,7 +20,7 @@ from tierscope.topology.gpu_paths import (
     is_memory_of,
 )
 from tierscope.topology.links import pcie_name
-from tierscope.topology.memory import memory_limit
+from tierscope.topology.memory import memory_limit, own_memory_limit
 from tierscope.topology.operations import limit_of
 from tierscope.topology.pcie import chain, cxl_hop
 from tierscope.topology.storage_paths import only_drive, storage_hops
@@ -75,7 +75,11 @@ def find_path(
         hops = _from_cpus(topology, tree, _cpu_nodes(topology, initiator), target)
     known = [found for hop in hops if not hop.parallel and (found := limit_of(hop, traffic))]
     limit = min(known, key=lambda entry: entry.value) if known else None
-    unknown = [f"{hop.name}: {hop.note}" for hop in hops if hop.limit is None and hop.note]
+    unknown = [
+        f"{hop.name}: {hop.note}"
+        for hop in hops
+        if hop.limit is None and hop.note and not hop.parallel
+    ]
     return Path(
         initiator=str(initiator),
         target=str(target),
@@ -132,11 +136,22 @@ def _to_node(topology: Topology, tree: Tree, homes: list[int], node: Node) -> li
         # A claim is of each direction, no more than the link's: what both reach is not known.
         media = Hop(name="media", role=HopRole.MEMORY, limit=claim, note="" if claim else _MEDIA)
         return [*crossing, *_cxl_hops(tree, addresses, node), media]
-    limit, why = memory_limit(topology, node, homes)
+    limit, why = own_memory_limit(topology, node, homes)
     name = f"memory of node {node.number}"
     turns = node.kind in (NodeKind.DRAM, NodeKind.HBM)
     memory = Hop(name=name, role=HopRole.MEMORY, limit=limit, half_duplex=turns, note=why)
+    if node.memory_side_caches:
+        return [*crossing, *_behind_cache(topology, node, memory)]
     return [*crossing, memory]
+
+
+def _behind_cache(topology: Topology, node: Node, memory: Hop) -> list[Hop]:
+    """The cache in front of a node's memory, and the memory, which only what misses goes to."""
+    limit, why = memory_limit(topology, node, [])
+    name = f"memory-side cache of node {node.number}"
+    cache = Hop(name=name, role=HopRole.MEMORY, limit=limit, half_duplex=True, note=why)
+    note = "; ".join(filter(None, ("for what misses the cache", memory.note)))
+    return [cache, memory.model_copy(update={"parallel": True, "note": note})]
 
 
 _MEDIA = "the speed of the DRAM behind a CXL controller is not readable"
