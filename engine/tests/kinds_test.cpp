@@ -14,6 +14,7 @@
 #include "harness/plan.h"
 #include "harness/visit.h"
 #include "memory/system_memory.h"
+#include "protocol/object_reader.h"
 #include "sampling/clock.h"
 #include "threads/affinity.h"
 

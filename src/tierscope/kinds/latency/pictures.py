@@ -10,8 +10,8 @@ from tierscope.kinds.latency.parallelism import (
     others,
     time_per_load,
 )
-from tierscope.report import figures
 from tierscope.model.run import Measurement
+from tierscope.report import figures
 from tierscope.report.pictures import shapes
 from tierscope.report.pictures.matrix import matrix_of
 from tierscope.report.pictures.picture import (
