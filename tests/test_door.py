@@ -106,7 +106,8 @@ _LATENCY = st.fixed_dictionaries(
                 "pages": st.sampled_from(["base", "thp", "2m", "1g"]),
             },
         ),
-    }
+    },
+    optional={"chases": st.integers(1, 8)},
 )
 _PAGES = st.sampled_from(["base", "thp", "2m", "1g"])
 _CPUS = st.lists(st.integers(0, 200), min_size=1, max_size=4, unique=True)

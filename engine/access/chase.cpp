@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace tierscope {
 namespace {
@@ -53,19 +54,51 @@ void visit_all(std::uint64_t count, std::uint64_t seed, const Visit& visit) {
   }
 }
 
+// Follows as many chases as there are indices. All indices are constants, so that the compiler
+// takes `place` apart into registers. The empty asm statements keep the loads in this order:
+// without them it follows two chases for the whole unrolled loop, and then the next two.
+template <std::size_t... kChase>
+void follow_so_many(std::span<void**> at, std::uint64_t loads,
+                    std::index_sequence<kChase...> /*chases*/) {
+  constexpr std::uint64_t kRounds = kChaseUnroll / std::bit_ceil(sizeof...(kChase));
+  void** place[] = {at[kChase]...};
+  const auto follow = [](void**& link) {
+    link = static_cast<void**>(*link);
+    asm volatile("" : "+r"(link));
+  };
+  for (std::uint64_t done = 0; done < loads; done += kRounds) {
+#pragma GCC unroll 64
+    for (std::uint64_t round = 0; round < kRounds; ++round) (follow(place[kChase]), ...);
+  }
+  ((at[kChase] = place[kChase]), ...);
+}
+
+using Follow = void (*)(std::span<void**> at, std::uint64_t loads);
+
+template <std::size_t... kBelow>
+constexpr std::array<Follow, sizeof...(kBelow)> followers(std::index_sequence<kBelow...> /*all*/) {
+  return {[](std::span<void**> at, std::uint64_t loads) {
+    follow_so_many(at, loads, std::make_index_sequence<kBelow + 1>());
+  }...};
+}
+
 }  // namespace
 
 std::uint64_t chase_length(std::size_t bytes, std::size_t stride) {
   return bytes / stride * (stride / kLine);
 }
 
-void** link_chase(std::span<std::byte> region, std::size_t stride, ChaseOrder order) {
+ChaseEntries link_chase(std::span<std::byte> region, std::size_t stride, ChaseOrder order) {
   const std::size_t slots = region.size() / stride;
   const std::size_t group_bytes = kPagesInGroup * static_cast<std::size_t>(getpagesize());
   const std::size_t slots_in_group =
       order == ChaseOrder::kRandom ? slots : std::max<std::size_t>(1, group_bytes / stride);
   const std::size_t groups = (slots + slots_in_group - 1) / slots_in_group;
 
+  ChaseEntries entries{};
+  const std::uint64_t length = chase_length(region.size(), stride);
+  std::uint64_t linked = 0;
+  std::size_t entered = 0;
   void* first = nullptr;
   void** previous = &first;  // The link that has yet to be told where to go on.
   for (std::size_t line = 0; line < stride / kLine; ++line) {
@@ -77,11 +110,15 @@ void** link_chase(std::span<std::byte> region, std::size_t stride, ChaseOrder or
             reinterpret_cast<void**>(region.data() + (begin + slot) * stride + line * kLine);
         *previous = static_cast<void*>(link);
         previous = link;
+        for (; entered < entries.size() && entered * length / entries.size() == linked; ++entered) {
+          entries[entered] = link;
+        }
+        ++linked;
       });
     });
   }
   *previous = first;
-  return static_cast<void**>(first);
+  return entries;
 }
 
 void** follow_chase(void** start, std::uint64_t loads) {
@@ -92,6 +129,11 @@ void** follow_chase(void** start, std::uint64_t loads) {
   }
   asm volatile("" : "+r"(at));  // The last load is needed, too.
   return at;
+}
+
+void follow_chases(std::span<void**> at, std::uint64_t loads) {
+  static constexpr auto kFollowers = followers(std::make_index_sequence<kMaxChases>());
+  kFollowers[at.size() - 1](at, loads);
 }
 
 }  // namespace tierscope

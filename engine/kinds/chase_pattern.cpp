@@ -11,7 +11,7 @@ namespace {
 struct Linked {
   ChaseOrder order;
   std::size_t stride;
-  void** start;
+  ChaseEntries entries;
 };
 
 }  // namespace
@@ -35,17 +35,24 @@ ChasePattern read_chase_pattern(ObjectReader& measurement) {
 }
 
 void link_walk(const ChasePattern& pattern, const Lease& lease, ChaseWalk& walk) {
-  Linked linked{.order = pattern.order, .stride = pattern.stride, .start = nullptr};
+  Linked linked{.order = pattern.order, .stride = pattern.stride, .entries = {}};
   const auto* const found = std::any_cast<Linked>(&lease.found);
   if (found != nullptr && found->order == pattern.order && found->stride == pattern.stride) {
-    linked.start = found->start;
+    linked.entries = found->entries;
   } else {
-    linked.start = link_chase({lease.region->data(), pattern.size}, pattern.stride, pattern.order);
+    linked.entries =
+        link_chase({lease.region->data(), pattern.size}, pattern.stride, pattern.order);
     walk.loads = 0;
   }
   *lease.contents = linked;
-  if (walk.start == linked.start) return;
-  walk = {.start = linked.start, .at = linked.start};
+  void** const start = linked.entries.front();
+  if (walk.start == start) return;
+  walk.start = start;
+  walk.loads = 0;
+  const std::size_t chases = walk.at.size();
+  for (std::size_t chase = 0; chase < chases; ++chase) {
+    walk.at[chase] = linked.entries[chase * linked.entries.size() / chases];
+  }
 }
 
 std::uint64_t chased_bytes(const ChasePattern& pattern, std::uint64_t loads) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "access/chase.h"
 #include "harness/leases.h"
@@ -21,18 +22,20 @@ struct ChasePattern {
 // Reads the key "pattern" of a measurement or workload.
 ChasePattern read_chase_pattern(ObjectReader& measurement);
 
-// A walk along the cycle, from visit to visit.
+// A walk along the cycle, from visit to visit, by one or several chases.
 struct ChaseWalk {
+  explicit ChaseWalk(std::size_t chases = 1) : at(chases) {}
+
   void** start = nullptr;
-  void** at = nullptr;
-  std::uint64_t loads = 0;  // Since the cycle was linked.
+  std::vector<void**> at;   // Where each chase stands; they enter the cycle evenly spaced.
+  std::uint64_t loads = 0;  // Of all chases, since the cycle was linked.
 };
 
 // Links the cycle through the region unless its last holder did so already. The walk goes on where
 // it stood. Call it on the CPU that will chase.
 void link_walk(const ChasePattern& pattern, const Lease& lease, ChaseWalk& walk);
 
-// Bytes that `loads` loads of the cycle reach.
+// Bytes that `loads` loads of evenly spaced chases reach.
 std::uint64_t chased_bytes(const ChasePattern& pattern, std::uint64_t loads);
 
 }  // namespace tierscope

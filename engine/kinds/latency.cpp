@@ -1,7 +1,10 @@
-// Idle latency: one CPU's dependent loads through a cycle over placed memory.
+// Idle latency: one CPU's dependent loads through a cycle over placed memory, by one chase, or by
+// several at once, whose loads overlap.
 #include <sched.h>
 
 #include <array>
+#include <utility>
+#include <vector>
 
 #include "harness/kind.h"
 #include "harness/leases.h"
@@ -21,11 +24,14 @@ struct LatencySpec {
   Placement placement;
   SamplingRule sampling;
   ChasePattern pattern;
+  std::size_t chases;
 };
+
+constexpr double kLineBytes = 64;
 
 class Latency : public State {
  public:
-  explicit Latency(const LatencySpec& spec) : spec_(spec) {}
+  explicit Latency(const LatencySpec& spec) : spec_(spec), walk_(spec.chases) {}
 
   void open(Leases& leases) override {
     team_ = &leases.team(std::array{spec_.cpu});
@@ -42,8 +48,13 @@ class Latency : public State {
   }
 
   std::vector<Series> series() override {
+    std::vector<Column> columns{{.metric = "latency", .part = ""}};
+    if (spec_.chases > 1) {
+      columns.push_back({.metric = "time_per_load", .part = ""});
+      columns.push_back({.metric = "bandwidth", .part = ""});
+    }
     return {{.name = "loads",
-             .columns = {{.metric = "latency", .part = ""}},
+             .columns = std::move(columns),
              .take = [this] { return take(); },
              .watched_cpus = {spec_.cpu}}};
   }
@@ -55,17 +66,24 @@ class Latency : public State {
   }
 
  private:
-  // Follows the links of one row.
+  // Follows the links of one row: a load's latency, and where several chases overlap, the time that
+  // each of all their loads adds and the bytes of lines that they bring.
   Row follow() {
     const LostTime lost;
     const double start = now_seconds();
-    walk_.at = follow_chase(walk_.at, loads_per_row_);
+    follow_chases(walk_.at, loads_per_row_);
     const double seconds = now_seconds() - start;
-    walk_.loads += loads_per_row_;
-    return {.start_s = start,
+    const std::uint64_t loads = loads_per_row_ * spec_.chases;
+    walk_.loads += loads;
+    Row row{.start_s = start,
             .duration_s = seconds,
             .values = {seconds * 1e9 / static_cast<double>(loads_per_row_)},
             .lost_share = lost.share()};
+    if (spec_.chases > 1) {
+      row.values.push_back(seconds * 1e9 / static_cast<double>(loads));
+      row.values.push_back(static_cast<double>(loads) * kLineBytes / seconds);
+    }
+    return row;
   }
 
   Row take() {
@@ -83,7 +101,7 @@ class Latency : public State {
   Team* team_ = nullptr;
   const Region* region_ = nullptr;
   ChaseWalk walk_;
-  std::uint64_t loads_per_row_ = 0;  // 0: not sized yet.
+  std::uint64_t loads_per_row_ = 0;  // Of each chase; 0: not sized yet.
   int last_cpu_ = -1;
 };
 
@@ -95,6 +113,13 @@ MakeState parse_latency(ObjectReader& measurement) {
   spec.placement = read_placement(measurement);
   spec.sampling = read_sampling(measurement);
   spec.pattern = read_chase_pattern(measurement);
+  spec.chases = 1;
+  if (measurement.has("chases")) {
+    spec.chases = static_cast<std::size_t>(measurement.integer("chases", 1, kMaxChases));
+  }
+  if (chase_length(spec.pattern.size, spec.pattern.stride) < spec.chases) {
+    throw measurement.error("chases", "is more than the region has lines");
+  }
   return [spec] { return std::make_unique<Latency>(spec); };
 }
 

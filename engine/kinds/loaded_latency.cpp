@@ -37,7 +37,7 @@ class LoadedLatency : public State {
   explicit LoadedLatency(const LoadedLatencySpec& spec)
       : spec_(spec), stream_(spec.load), cpus_{spec.cpu} {
     workers_.push_back({.work = [this](std::uint64_t runs) {
-      walk(follow_chase(walk_.at, runs * kChaseUnroll), runs);
+      walk(follow_chase(walk_.at.front(), runs * kChaseUnroll), runs);
     }});
     if (spec_.idle) return;
     cpus_.insert(cpus_.end(), spec_.load.cpus.begin(), spec_.load.cpus.end());
@@ -107,7 +107,7 @@ class LoadedLatency : public State {
 
   // The chase is at `at` after so many runs of loads.
   void walk(void** at, std::uint64_t runs) {
-    walk_.at = at;
+    walk_.at.front() = at;
     walk_.loads += runs * kChaseUnroll;
   }
 
@@ -128,7 +128,7 @@ class LoadedLatency : public State {
     Histogram& histogram = *histogram_;
     histogram.clear();
     const auto untimed = std::exchange(workers_.front().work, [&](std::uint64_t runs) {
-      walk(follow_chase_timed(walk_.at, runs * kChaseUnroll, histogram), runs);
+      walk(follow_chase_timed(walk_.at.front(), runs * kChaseUnroll, histogram), runs);
     });
     Row row = window_row(*team_, workers_, window_s());
     workers_.front().work = untimed;

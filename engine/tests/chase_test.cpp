@@ -6,6 +6,7 @@
 #include <memory>
 #include <set>
 #include <tuple>
+#include <vector>
 
 namespace tierscope {
 namespace {
@@ -21,7 +22,7 @@ TEST_P(Cycle, VisitsEveryLineOfEverySlotExactlyOnce) {
   const auto [bytes, stride, order] = GetParam();
   const std::unique_ptr<std::byte, Free> memory(
       static_cast<std::byte*>(std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096)));
-  void** const start = link_chase({memory.get(), bytes}, stride, order);
+  void** const start = link_chase({memory.get(), bytes}, stride, order).front();
   std::set<const void*> seen;
   void** at = start;
   do {
@@ -46,17 +47,56 @@ TEST(FollowChase, GoesAsFarAsAskedInWholeUnrolls) {
   constexpr std::size_t kBytes = 1 << 16;
   const std::unique_ptr<std::byte, Free> memory(
       static_cast<std::byte*>(std::aligned_alloc(4096, kBytes)));
-  void** const start = link_chase({memory.get(), kBytes}, 256, ChaseOrder::kRandom);
+  void** const start = link_chase({memory.get(), kBytes}, 256, ChaseOrder::kRandom).front();
   void** expected = start;
   for (std::uint64_t i = 0; i < 2 * kChaseUnroll; ++i) expected = static_cast<void**>(*expected);
   EXPECT_EQ(follow_chase(start, kChaseUnroll + 1), expected);
+}
+
+// Wherever the compiler holds a chase, in a register or on the stack, it follows its own links.
+TEST(FollowChases, FollowsEachChaseAsOneAloneWould) {
+  constexpr std::size_t kBytes = 1 << 16;
+  const std::unique_ptr<std::byte, Free> memory(
+      static_cast<std::byte*>(std::aligned_alloc(4096, kBytes)));
+  const ChaseEntries entries = link_chase({memory.get(), kBytes}, 256, ChaseOrder::kRandom);
+  for (std::size_t chases = 1; chases <= kMaxChases; ++chases) {
+    std::vector<void**> at(entries.begin(), entries.begin() + static_cast<std::ptrdiff_t>(chases));
+    follow_chases(at, 2 * kChaseUnroll);
+    for (std::size_t chase = 0; chase < chases; ++chase) {
+      EXPECT_EQ(at[chase], follow_chase(entries[chase], 2 * kChaseUnroll))
+          << chase << " of " << chases;
+    }
+  }
+}
+
+// So that no chase meets, still cached, what another one has just loaded.
+TEST(LinkChase, EntersTheCycleAtEvenDistances) {
+  constexpr std::size_t kBytes = 1 << 20;
+  const std::unique_ptr<std::byte, Free> memory(
+      static_cast<std::byte*>(std::aligned_alloc(4096, kBytes)));
+  const ChaseEntries entries = link_chase({memory.get(), kBytes}, 256, ChaseOrder::kRandom);
+  const std::uint64_t length = chase_length(kBytes, 256);
+  void** at = entries.front();
+  std::uint64_t walked = 0;
+  for (std::size_t entry = 0; entry < entries.size(); ++entry) {
+    for (; walked < entry * length / entries.size(); ++walked) at = static_cast<void**>(*at);
+    ASSERT_EQ(entries[entry], at) << entry;
+  }
+}
+
+TEST(LinkChase, EntersAShortCycleAtEachOfItsLines) {
+  constexpr std::size_t kBytes = 2048;
+  const std::unique_ptr<std::byte, Free> memory(
+      static_cast<std::byte*>(std::aligned_alloc(4096, 4096)));
+  const ChaseEntries entries = link_chase({memory.get(), kBytes}, 64, ChaseOrder::kRandom);
+  EXPECT_EQ(std::set<void**>(entries.begin(), entries.end()).size(), kBytes / 64);
 }
 
 TEST(LinkChase, SuccessiveLoadsStayAwayFromNeighbouringLines) {
   constexpr std::size_t kBytes = 1 << 22;
   const std::unique_ptr<std::byte, Free> memory(
       static_cast<std::byte*>(std::aligned_alloc(4096, kBytes)));
-  void** at = link_chase({memory.get(), kBytes}, 256, ChaseOrder::kRandom);
+  void** at = link_chase({memory.get(), kBytes}, 256, ChaseOrder::kRandom).front();
   std::uint64_t near = 0;
   const std::uint64_t length = chase_length(kBytes, 256);
   for (std::uint64_t i = 0; i < length; ++i) {
@@ -73,7 +113,7 @@ TEST(LinkChase, NoLoadOfTheUnrolledLoopSeesAConstantStride) {
   constexpr std::size_t kBytes = 1 << 22;
   const std::unique_ptr<std::byte, Free> memory(
       static_cast<std::byte*>(std::aligned_alloc(4096, kBytes)));
-  void** at = link_chase({memory.get(), kBytes}, 256, ChaseOrder::kPageRandom);
+  void** at = link_chase({memory.get(), kBytes}, 256, ChaseOrder::kPageRandom).front();
   std::set<std::ptrdiff_t> strides;
   constexpr int kLooked = 200;
   for (int i = 0; i < kLooked; ++i) {

@@ -14,6 +14,7 @@
 #include "harness/plan.h"
 #include "harness/visit.h"
 #include "memory/system_memory.h"
+#include "protocol/object_reader.h"
 #include "sampling/clock.h"
 #include "threads/affinity.h"
 
@@ -170,6 +171,31 @@ TEST(LatencyKind, GoesOnWhereTheLastVisitStopped) {
   const Visit second = latency.visit();
   EXPECT_GT(walked(second), walked(first));
   EXPECT_LT(walked(latency.visit(kRow, true)), walked(second)) << "new pages begin anew";
+}
+
+// Each visit goes on where the chases stand; all of the cycle is theirs together.
+TEST(LatencyKind, SeveralChasesWalkTheWholeRegion) {
+  Visited latency(measurement("latency", {{"cpu", allowed_cpus().front()},
+                                          {"chases", 12},
+                                          {"pattern", {{"size", 1 << 16}, {"pages", "base"}}}}));
+  const Visit visited = latency.visit();
+  const SeriesRows& loads = visited.series.at(0);
+  ASSERT_EQ(loads.columns.size(), 3U);
+  for (const Row& row : loads.rows) {
+    EXPECT_DOUBLE_EQ(row.values[0], 12 * row.values[1]);
+    EXPECT_NEAR(row.values[2] * row.values[1], 64e9, 1);
+  }
+  EXPECT_EQ(visited.evidence["walked_bytes"], 1 << 16);
+}
+
+TEST(LatencyKind, RefusesMoreChasesThanLines) {
+  const auto parse = [](int chases) {
+    const Visited latency(measurement(
+        "latency",
+        {{"cpu", allowed_cpus().front()}, {"chases", chases}, {"pattern", {{"size", 512}}}}));
+  };
+  EXPECT_NO_THROW(parse(8));
+  EXPECT_THROW(parse(9), PlanError);
 }
 
 TEST(LoadedLatencyKind, HasDisturbedWindowsOfLatencyAndLoadTogether) {

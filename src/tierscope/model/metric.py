@@ -41,6 +41,7 @@ METRICS: dict[str, Metric] = {
     "updates": Metric("1/s", "higher"),
     "time_per_update": _TIME,
     "tries_per_update": Metric("ratio", "lower"),
+    "time_per_load": _TIME,
     "time_per_page": _TIME,
     "map": _TIME,
     "populate_per_page": _TIME,

@@ -1,5 +1,16 @@
-"""Pictures of idle latency: ways of access, all paths."""
+"""Pictures of idle latency: ways of access, all paths, memory-level parallelism."""
 
+from typing import Any
+
+from tierscope.kinds.latency.parallelism import (
+    bandwidth_of,
+    chases_of,
+    compared,
+    knee_text,
+    others,
+    time_per_load,
+)
+from tierscope.model.run import Measurement
 from tierscope.report import figures
 from tierscope.report.pictures import shapes
 from tierscope.report.pictures.matrix import matrix_of
@@ -16,10 +27,53 @@ from tierscope.report.pictures.picture import (
 )
 
 
+def parallelism(gathered: Gathered) -> list[Picture]:
+    """Bandwidth over chases, a curve for each working set; what one load takes is in the tips."""
+    pictures: list[Picture] = []
+    for (path,), measured in groups_by(gathered.measured, "path").items():
+        groups = compared(measured)
+        if not groups:
+            continue
+        members = [m for group in groups for m in group]
+        names = varying(members, "chases", "path")
+        rows = [_parallel_row(m, words_of(m, names) or "bandwidth") for m in members]
+        x = shapes.count_axis("chases at once", [row["x"] for row in rows])
+        pictures.append(
+            Picture(
+                key=slug(f"parallelism {path}"),
+                title=f"Memory-level parallelism, {path}",
+                subtitle=constants(members, "chases"),
+                alt="; ".join(
+                    f"{words_of(group[0], names)}{': ' if names else ''}{knee_text(group)}"
+                    for group in groups
+                ),
+                spec=shapes.curves(rows, x, shapes.from_zero("GB/s of one core")),
+                measurements=members,
+            )
+        )
+    return pictures
+
+
+def _parallel_row(measurement: Measurement, series: str) -> dict[str, Any]:
+    count = chases_of(measurement)
+    rate, low, high = (each / 1e9 for each in bandwidth_of(measurement))
+    chases = "1 chase" if count == 1 else f"{count} chases"
+    return {
+        "x": count,
+        "value": rate,
+        "low": low,
+        "high": high,
+        "series": series,
+        "tip": f"{chases}: {rate:.3g} GB/s, "
+        f"{time_per_load(measurement):.3g} ns per load, "
+        f"latency {figures.with_interval(measurement, 1.0)} ns",
+    }
+
+
 def variants(gathered: Gathered) -> list[Picture]:
     """Bars of one working set measured in several ways: page sizes, orders."""
     pictures: list[Picture] = []
-    for (path, size), group in groups_by(gathered.measured, "path", "size").items():
+    for (path, size), group in groups_by(others(gathered.measured), "path", "size").items():
         names = varying(group)
         if len(group) < 2 or not names:
             continue

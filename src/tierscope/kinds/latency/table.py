@@ -4,6 +4,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tierscope.analysis.plateaus import LevelCheck, Plateau, check_levels, plateaus
+from tierscope.kinds.latency.parallelism import chases_of, compared, others, show_parallelism
 from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
 from tierscope.report.console import bar
@@ -25,15 +26,25 @@ _PATH = Axis("path")
 def show_table(console: Console, measured: list[Measurement], run: Run) -> None:
     """Print, for each path, latency by working set; sweeps first."""
     title(console, "Idle latency, one thread, dependent loads")
+    groups = compared(measured)
     paths: dict[str | int, list[Measurement]] = {}
-    for measurement in measured:
+    for measurement in others(measured):
         paths.setdefault(_PATH.of(measurement), []).append(measurement)
     sweeps = {path: group for path, group in paths.items() if len(group) >= _MIN_SWEEP}
     for path, group in sweeps.items():
         _show_sweep(console, str(path), group, run)
-    others = [m for path, group in paths.items() if path not in sweeps for m in group]
-    if others:
-        _show_list(console, others)
+    told = {m.id for group in groups for m in group}
+    rest = [
+        m for path, group in paths.items() if path not in sweeps for m in group if m.id not in told
+    ]
+    if rest:
+        _show_list(console, rest)
+    tables: dict[str, list[list[Measurement]]] = {}
+    for group in groups:
+        caption = f"{_PATH.of(group[0])}, {_variant(group[0])}"
+        tables.setdefault(caption, []).append(group)
+    for caption, members in tables.items():
+        show_parallelism(console, caption, members)
     for line in filter(None, (*warnings(measured), evidence_line(measured))):
         note(console, line)
 
@@ -48,6 +59,8 @@ def _variant(measurement: Measurement) -> str:
         parts.append(f"stride {figures.size_text(pattern['stride'])}")
     if "policy" in pattern:
         parts.append(str(pattern["policy"]))
+    if chases_of(measurement) > 1:
+        parts.append(f"{chases_of(measurement)} chases")
     return ", ".join(parts)
 
 

@@ -104,6 +104,7 @@ _WORDS = {
     "access_size": "{} accesses",
     "stride": "stride {}",
     "threads": "{} threads",
+    "chases": "{} chases",
     "streams": "{} streams",
     "mix": "{} read:write",
 }
