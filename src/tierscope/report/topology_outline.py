@@ -34,6 +34,8 @@ class Item:
     """What else is to be known of it: its NVLinks, say."""
     measured: str = ""
     """What was measured to it: "22.1 GB/s"."""
+    measured_from: str = ""
+    """Where it was measured from: "from node:0"."""
     children: list["Item"] = field(default_factory=list)
 
 
