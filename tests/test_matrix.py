@@ -116,7 +116,7 @@ def test_firmware_s_claims_are_compared_with_what_was_measured() -> None:
     lines = firmware_lines(synthetic_run(nodes))
     assert lines == [
         "node:0 → node:2: firmware (HMAT) says 250 ns, measured 410 (1.64 times that)",
-        "node:0 → node:2: firmware (HMAT) says 40 GB/s read, measured 20 (0.50 times that)",
+        "node:0 → node:2: firmware (HMAT) says 40 GB/s read, measured 20.0 (0.5 times that)",
         (
             "node:0 → node:2: SLIT distance says 1.4 times the local latency, "
             "measured 4.6 times, which differs"

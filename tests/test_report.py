@@ -31,13 +31,18 @@ def measured(estimate: float, low: float, high: float, **more: object) -> Measur
     [
         (28.13e9, 27.9e9, 28.3e9, "28.1 ±0.3"),  # never narrower than what was measured
         (28.13e9, 28.0e9, 28.27e9, "28.13 ±0.14"),
-        (9e9, 3e9, 10e9, "9 3..10"),
+        (9e9, 3e9, 10e9, "~9 3..10"),
         (1.4e9, 1.3e9, 3e9, "1.4 1.3..3.0"),
         (101.36e9, 101.3e9, 101.4e9, "101.4 ±0.1"),
         (2.0e9, 2.0e9, 2.0e9, "2.000"),
         (0.0, 0.0, 0.0, "0"),
-        (158e9, 0.2e9, 356e9, "158 ±198"),
-        (9e9, 0.2e9, 37e9, "9 0.2..37"),  # what is above 0 stays so
+        (
+            158e9,
+            0.2e9,
+            356e9,
+            "~200 0.2..360",
+        ),  # unreliable: ends that differ by more than a factor of 3
+        (9e9, 0.2e9, 37e9, "~9 0.2..37"),  # what is above 0 stays so
     ],
 )
 def test_digits_follow_the_interval(estimate: float, low: float, high: float, text: str) -> None:

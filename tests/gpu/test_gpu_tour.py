@@ -1,4 +1,4 @@
-"""The tour of ``tierscope gpu``: every step is shown, and what headroom a plain copy leaves."""
+"""The tour of ``tierscope gpu``: every step is shown, and what a plain copy leaves to gain."""
 
 import io
 
@@ -21,11 +21,11 @@ def screen(topology, rate=lambda _step: 50e9, change=None):
     return console.file.getvalue()
 
 
-def test_the_tour_names_every_step_and_the_headroom():
+def test_the_tour_names_every_step_and_the_gain():
     text = screen(machine(gpus=2, cxl=True))
     for words in ("naive (pageable)", "4 streams", "node 1", "node 2", "by a kernel", "both ways"):
         assert words in text
-    assert text.count("Headroom: ") == 2
+    assert text.count("Still to gain: ") == 2
     assert max(map(len, text.splitlines())) <= 100
 
 
@@ -46,7 +46,7 @@ def test_pinned_memory_and_large_copies_are_compared_with_the_naive_copy():
     assert said in " ".join(text.split())
 
 
-def test_a_faster_way_than_the_plain_copy_is_headroom():
+def test_a_faster_way_than_the_plain_copy_is_a_gain():
     text = screen(machine(gpus=1), lambda step: 60e9 if step.name == "streams" else 50e9)
     assert "4 streams is 20% faster" in " ".join(text.split())
 
@@ -69,7 +69,7 @@ def test_what_ids_are_called_changes_nothing():
     assert console.file.getvalue() == screen(topology)
 
 
-def headroom_of(topology, rate, **state):
+def gain_of(topology, rate, **state):
     """What the tour says after its table, where all copies have that rate and NVML saw that."""
 
     def seen(_step, entry):
@@ -78,7 +78,7 @@ def headroom_of(topology, rate, **state):
         return entry.model_copy(update={"evidence": evidence})
 
     text = " ".join(screen(topology, lambda _step: rate, seen).split())
-    return text[text.rindex("Headroom") :]
+    return text[text.rindex("Still to gain") :]
 
 
 def with_link(link, **gpu):
@@ -88,18 +88,18 @@ def with_link(link, **gpu):
     return topology.model_copy(update={"pci": [device], "gpus": [card]})
 
 
-def test_a_link_at_its_best_that_copies_fill_leaves_no_headroom():
-    text = headroom_of(machine(gpus=1), 55e9)
-    assert text == "Headroom: none. Nothing else that was measured is faster."
+def test_a_link_at_its_best_that_copies_fill_leaves_nothing_to_gain():
+    text = gain_of(machine(gpus=1), 55e9)
+    assert text == "Still to gain: none. Nothing else that was measured is faster."
 
 
-def test_half_a_link_is_headroom_however_full_it_is():
-    text = headroom_of(with_link(PcieLink(speed=32.0, width=8)), 27.4e9)
+def test_half_a_link_is_a_gain_however_full_it_is():
+    text = gain_of(with_link(PcieLink(speed=32.0, width=8)), 27.4e9)
     assert "runs at PCIe 5.0 x8, 50% of what it supports" in text
     assert "to GPU reaches 43% of the link at its best" in text
 
 
-def test_a_slot_that_is_less_than_its_gpu_leaves_headroom():
+def test_a_slot_that_is_less_than_its_gpu_leaves_something_to_gain():
     topology = with_link(PcieLink(speed=32.0, width=8))
     port = topology.pci[0].model_copy(
         update={
@@ -110,26 +110,28 @@ def test_a_slot_that_is_less_than_its_gpu_leaves_headroom():
         }
     )
     card = topology.pci[0].model_copy(update={"parent": port.address})
-    text = headroom_of(topology.model_copy(update={"pci": [card, port]}), 27.4e9)
-    assert text.startswith("Headroom: PCIe 5.0 x8 at 0000:10:00.0: half of what the GPU can do.")
+    text = gain_of(topology.model_copy(update={"pci": [card, port]}), 27.4e9)
+    assert text.startswith(
+        "Still to gain: PCIe 5.0 x8 at 0000:10:00.0: half of what the GPU can do."
+    )
 
 
-def test_a_link_that_stays_slow_under_load_is_headroom():
-    text = headroom_of(machine(gpus=1), 13e9, pcie_generation=[1.0, 3.0])
+def test_a_link_that_stays_slow_under_load_is_a_gain():
+    text = gain_of(machine(gpus=1), 13e9, pcie_generation=[1.0, 3.0])
     assert "runs at PCIe 3.0 x16, 25% of what it supports" in text
     assert "to GPU reaches 21% of its limit" in text
 
 
 def test_a_gpu_that_is_not_reached_over_pcie_has_no_slow_link():
     topology = with_link(PcieLink(speed=2.5, width=1), c2c_links=10, c2c_rate=450e9)
-    assert "runs at" not in headroom_of(topology, 400e9, pcie_generation=[1.0, 1.0])
+    assert "runs at" not in gain_of(topology, 400e9, pcie_generation=[1.0, 1.0])
 
 
-def test_without_a_known_limit_the_headroom_is_unknown():
-    text = headroom_of(with_link(None, link_max=None), 27.4e9)
-    assert text.startswith("Headroom is unknown, because no link's rate is known.")
+def test_without_a_known_limit_the_gain_is_unknown():
+    text = gain_of(with_link(None, link_max=None), 27.4e9)
+    assert text.startswith("Still to gain: unknown, because no link's rate is known.")
 
 
 def test_the_tour_ends_with_warnings():
-    text = headroom_of(machine(gpus=1), 99e9)
+    text = gain_of(machine(gpus=1), 99e9)
     assert "node:0 → gpu:0 reaches 157." in text

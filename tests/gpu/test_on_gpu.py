@@ -335,7 +335,7 @@ def test_a_trace_counts_the_copies():
 def test_the_tour_measures_everything_on_every_gpu(topology, tmp_path):
     ran = tierscope("gpu", "--out", str(tmp_path))
     assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.count("Headroom") == len(topology.gpus)
+    assert ran.stdout.count("Still to gain") == len(topology.gpus)
     assert len(list(Path(tmp_path).glob("*.jsonl"))) == 1
 
 

@@ -94,14 +94,14 @@ def test_numbers_and_plain_text_stay_as_they_are(cell: str) -> None:
 
 def test_the_drawing_gets_the_best_figure_of_each_part() -> None:
     found = best_to(synthetic.full())
-    assert found["node 0"].startswith("277")
-    assert found["gpu:0"] == "26.2 GB/s"
+    assert found["node 0"][0].startswith("277")
+    assert found["gpu:0"] == ("26.2 GB/s", "from node:0")
 
 
-def test_three_sentences_say_best_headroom_and_warnings() -> None:
+def test_three_sentences_say_best_limit_and_warnings() -> None:
     first, second, third = sentences(synthetic.full(), VIEWS)
     assert "fastest path is gpu:0's own memory" in first
-    assert "on node:1 → gpu:0" in second
+    assert "is node:1 → gpu:0" in second
     assert "67% of the 31.5 GB/s of PCIe 4.0 x16" in second
     assert "1 measurement failed" in third
 
@@ -130,7 +130,7 @@ def test_an_imprecise_figure_is_no_best_one() -> None:
     run = synthetic.run([_imprecise(maker, operation="rmw"), precise])
     assert "30" in sentences(run, VIEWS)[0]
     assert "read" in sentences(run, VIEWS)[0]
-    assert best_to(run)["node 0"].startswith("30")
+    assert best_to(run)["node 0"][0].startswith("30")
 
 
 def test_the_latency_said_is_memory_s_and_of_one_kind_for_all_paths() -> None:
@@ -182,7 +182,7 @@ def test_what_the_caches_hold_is_not_called_a_path_s_best() -> None:
     )
     run = synthetic.run([small, large])
     assert " 33" in sentences(run, VIEWS)[0]
-    assert best_to(run)["node 0"].startswith("33")
+    assert best_to(run)["node 0"][0].startswith("33")
     assert "the caches can hold" in sentences(synthetic.run([small]), VIEWS)[0]
 
 
@@ -197,9 +197,9 @@ def test_what_an_l2_holds_is_not_called_a_gpu_s_best() -> None:
     assert "the caches can hold" in sentences(synthetic.run(made[:1]), VIEWS)[0]
 
 
-def test_an_emulated_machine_has_no_headroom() -> None:
+def test_an_emulated_machine_has_no_limit() -> None:
     run = synthetic.run(synthetic.memory_measurements(synthetic.Maker()), emulated=True)
-    assert "The headroom is unknown" in sentences(run, VIEWS)[1]
+    assert "No path has a limit" in sentences(run, VIEWS)[1]
 
 
 def test_a_set_is_named_by_its_ends_and_has_its_limit() -> None:
@@ -217,7 +217,7 @@ def test_a_set_is_named_by_its_ends_and_has_its_limit() -> None:
 
 def test_latencies_are_not_said_to_lack_a_link_s_rate() -> None:
     run = synthetic.run(synthetic.latency_measurements(synthetic.Maker()))
-    assert sentences(run, VIEWS)[1].endswith("only bandwidths have a theoretical limit here.")
+    assert sentences(run, VIEWS)[1].endswith("only bandwidths have one.")
 
 
 def test_a_run_that_is_all_right_has_no_warnings() -> None:

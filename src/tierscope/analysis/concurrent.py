@@ -1,12 +1,13 @@
-"""Which figures are of transfers that ran at the same time as others."""
+"""Which figures are of traffic that ran at the same time as other traffic."""
 
 from tierscope.model.run import Measurement
 from tierscope.model.transfers import SUM
 
 
 def shared(measurement: Measurement) -> bool:
-    """Return whether other transfers ran at the same time, so that a figure is no path's own."""
-    return "way" in measurement.pattern or "transfers" in measurement.pattern
+    """Return whether other traffic ran at the same time, so that a figure is no path's own."""
+    pattern = measurement.pattern
+    return "way" in pattern or "transfers" in pattern or bool(pattern.get("beside"))
 
 
 def is_sum(measurement: Measurement) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import dist, hypot
-from statistics import fmean, median, stdev
+from statistics import fmean, median, median_low, stdev
 
 from tierscope.analysis.bend import LEVEL, Observed, bends_upwards, z_of
 
@@ -50,7 +50,7 @@ class Summary:
     """What a curve says. Each claim exceeds the intervals: 5% of curves without it get it."""
 
     idle: float
-    """ns: the median of its idle controls, else its lightest load's."""
+    """ns: the idle control in the middle, the lower of two; else the lightest load's latency."""
     drift: float
     """Highest idle control over the lowest, less one."""
     knee: Point | None
@@ -66,7 +66,7 @@ class Summary:
 def summarize(points: Sequence[Point], idle: Sequence[float]) -> Summary:
     """Return what a curve of at least one point says; ``idle`` are its controls' latencies."""
     loaded = by_load(points)
-    floor = median(idle) if idle else loaded[0].latency
+    floor = median_low(idle) if idle else loaded[0].latency
     noise = _Noise.of(loaded, idle)
     return Summary(
         idle=floor,

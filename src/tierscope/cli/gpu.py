@@ -30,7 +30,7 @@ def gpu(
     dry_run: bool,
     out: Path | None,
 ) -> int | None:
-    """Measure GPUs: from the naive copy to the best one, and the headroom between them.
+    """Measure GPUs: from the naive copy to the best one, and what lies between them.
 
     Without a command: pageable and pinned memory, small and large copies, every NUMA node, copy
     engine and kernel, both directions; under half a minute for each GPU.

@@ -31,6 +31,10 @@ NoInterval = Literal["few-samples", "few-visits", "autocorrelated"]
 other, or visits that depend on each other so much that they are worth less than two."""
 
 
+UNRELIABLE = 3.0
+"""High end of a 95% interval over its low end, beyond which a figure is unreliable; ±50% is 3."""
+
+
 class Figure(Model):
     """A figure beside a measurement's main one."""
 
@@ -80,6 +84,12 @@ class Measurement(Model):
     """estimate / limit, where a limit is known."""
     fits_caches: bool | None = None
     """Whether caches may hold all that was gone over; None where nobody knows."""
+
+
+def is_unreliable(figure: Figure | Measurement) -> bool:
+    """Return whether a figure tells no more than an order of magnitude, by its interval."""
+    low, high = figure.ci_low, figure.ci_high
+    return low is not None and high is not None and high > UNRELIABLE * low
 
 
 _MAX = 1e30

@@ -1,4 +1,4 @@
-"""What ``tierscope gpu`` prints: from the naive copy to the best one, and the headroom left."""
+"""What ``tierscope gpu`` prints: from the naive copy to the best one, and what is still to gain."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -94,7 +94,7 @@ def _explained(entry: Measurement, run: Run) -> str:
 
 
 def _conclusions(own: list[_Taken], run: Run) -> list[str]:
-    """Say what pinned memory and larger copies gain, and what headroom is left."""
+    """Say what pinned memory and larger copies gain, and what is still to gain."""
     measured = [one for one in own if one.entry.status == "measured"]
     plain = {one.step.way: one for one in measured if one.step.plain}
     naive = {one.step.way: one for one in measured if one.step.naive}
@@ -104,21 +104,21 @@ def _conclusions(own: list[_Taken], run: Run) -> list[str]:
         for way, large in plain.items()
         if way in naive
     ]
-    return [*lines, _headroom(measured, plain, run)] if plain else lines
+    return [*lines, _to_gain(measured, plain, run)] if plain else lines
 
 
-def _headroom(measured: list[_Taken], plain: dict[Way, _Taken], run: Run) -> str:
+def _to_gain(measured: list[_Taken], plain: dict[Way, _Taken], run: Run) -> str:
     """Compare the plain large copy with all else that was tried, its limit, and its link's best."""
     below = _below_best(plain, run.header.topology)
     left = [*below, *(_better(measured, plain, run) or _below_limit(plain))]
     if left:
-        return f"Headroom: {'; '.join(left)}."
+        return f"Still to gain: {'; '.join(left)}."
     if all(one.entry.limit is None for one in plain.values()):
         return (
-            "Headroom is unknown, because no link's rate is known. Nothing else that was measured "
-            "is faster."
+            "Still to gain: unknown, because no link's rate is known. Nothing else that was "
+            "measured is faster."
         )
-    return "Headroom: none. Nothing else that was measured is faster."
+    return "Still to gain: none. Nothing else that was measured is faster."
 
 
 def _better(measured: list[_Taken], plain: dict[Way, _Taken], run: Run) -> list[str]:

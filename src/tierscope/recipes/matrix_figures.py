@@ -5,6 +5,8 @@ from typing import Any
 
 from tierscope.model.endpoint import EndpointKind, parse_endpoint
 from tierscope.model.run import Measurement, Run
+from tierscope.report import figures
+from tierscope.report.best import best_of_path
 
 Pair = tuple[str, str]
 
@@ -24,13 +26,11 @@ def idle_latencies(run: Run) -> dict[Pair, Measurement]:
 
 def peak_bandwidths(run: Run, operation: str) -> dict[Pair, Measurement]:
     """Return each pair's highest bandwidth of an operation, whatever its thread count."""
-    found: dict[Pair, Measurement] = {}
+    found: dict[Pair, list[Measurement]] = {}
     for m in _measured(run, "bandwidth"):
         if m.pattern["operation"] == operation:
-            before = found.get((m.initiator, m.target))
-            if before is None or (m.estimate or 0) > (before.estimate or 0):
-                found[m.initiator, m.target] = m
-    return found
+            found.setdefault((m.initiator, m.target), []).append(m)
+    return {pair: best_of_path(members) for pair, members in found.items()}
 
 
 def operations(run: Run) -> list[str]:
@@ -74,9 +74,8 @@ def firmware_lines(run: Run) -> list[str]:
 
 
 def _compared(measurement: Measurement, claimed: float) -> str:
-    value = measurement.estimate or 0.0
-    shown = f"{value:.4g}" if measurement.unit == "ns" else f"{value / 1e9:.4g}"
-    return f"measured {shown} ({value / claimed:.2f} times that)"
+    shown = figures.plain(measurement, 1.0 if measurement.unit == "ns" else 1e9, 3)
+    return f"measured {shown} ({(measurement.estimate or 0.0) / claimed:.3g} times that)"
 
 
 def _slit_lines(nodes: dict[int, dict[str, Any]], latencies: dict[Pair, Measurement]) -> list[str]:

@@ -9,7 +9,8 @@ from rich.text import Text
 
 from tierscope.analysis.curve import latency_at, summarize
 from tierscope.kinds.loaded_latency import points as curve_points
-from tierscope.model.run import Measurement, Run
+from tierscope.kinds.loaded_latency.words import rate_text
+from tierscope.model.run import Measurement, Run, is_unreliable
 from tierscope.recipes.matrix_figures import (
     Pair,
     curves,
@@ -80,5 +81,8 @@ def _at(members: list[Measurement], rate: float) -> str:
         return "·"
     summary = summarize(points, curve_points.idle_latencies(members))
     found = latency_at(points, summary.idle, rate)
-    most = summary.peak
-    return f"{found:.4g}" if found else f"at most {most.bandwidth / _GB:.3g} GB/s"
+    if found is None:
+        return f"at most {rate_text(curve_points.measured_at(members, summary.peak))}"
+    # Between two points, as precise as the least precise of them.
+    unreliable = any(map(is_unreliable, curve_points.sound(members)))
+    return f"~{figures.significant(found, 1)}" if unreliable else figures.significant(found, 3)

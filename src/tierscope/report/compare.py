@@ -10,7 +10,7 @@ from rich.text import Text
 
 from tierscope.analysis.compare import identities, percent
 from tierscope.model.comparison import Comparison, Difference, NotComparable
-from tierscope.model.run import Measurement, Run
+from tierscope.model.run import Figure, Measurement, Run
 from tierscope.report import figures
 from tierscope.report.pictures.picture import label_of
 from tierscope.report.style import new_table, note, title
@@ -162,8 +162,16 @@ def value_text(difference: Difference, value: float | None) -> str:
     if value is None:
         return "–"
     unit, factor = figures.scale_of(difference.unit or "count", [value])
-    shown = value / factor
-    return f"{shown:.{figures.decimals_of(shown, 0.0)}f} {unit}"
+    # Each side is known at least as well as their ratio.
+    ratio, low, high = (difference.ratio or 1.0, difference.low, difference.high)
+    side = Figure(
+        metric=difference.metric,
+        unit=difference.unit or "count",
+        estimate=value,
+        ci_low=None if low is None else value * low / ratio,
+        ci_high=None if high is None else value * high / ratio,
+    )
+    return f"{figures.plain(side, factor)} {unit}"
 
 
 def foot_lines(comparison: Comparison) -> list[str]:

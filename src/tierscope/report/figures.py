@@ -1,13 +1,21 @@
 """Figures as text: units for people, and no more digits than the interval supports."""
 
 import math
+from collections.abc import Callable
 
 from tierscope.analysis.direction import lower_is_better
-from tierscope.model.run import Measurement
+from tierscope.model.run import Figure, Measurement, is_unreliable
+
+Figured = Measurement | Figure
+"""Whatever has an estimate and, where it is known, its interval."""
 
 _SCALES = {"B/s": (("TB/s", 1e12), ("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3), ("B/s", 1.0))}
 _TIMES = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
 _MAX_DIGITS = 4
+_WIDEST = 0.5
+"""Half of an interval, as a share, up to which its width is a number: an unreliable figure's."""
+_UNKNOWN_DIGITS = 3
+"""Digits of a figure whose interval is not known."""
 _LOPSIDED = 1.5
 """Ratio of an interval's sides from which on both of its ends are shown."""
 
@@ -30,67 +38,108 @@ def _first_below(scales: tuple[tuple[str, float], ...], value: float) -> tuple[s
 
 
 def decimals_of(value: float, half: float) -> int:
-    """Return the decimals that a value with an interval of ± ``half`` is worth."""
+    """Return the decimals that a value with an interval of ± ``half`` is worth; -2: hundreds."""
     if value == 0 or not math.isfinite(value):
         return 0
-    most = _MAX_DIGITS - 1 - math.floor(math.log10(abs(value)))
+    most = max(0, _MAX_DIGITS - 1 - math.floor(math.log10(abs(value))))
     if half <= 0 or not math.isfinite(half):
-        return max(0, most)
+        return most
     exponent = math.floor(math.log10(half))
     # An interval that begins with 1 gets a second digit: ±1.4 and ±1.9 are not the same.
     second = 1 if half / 10.0**exponent < 2 else 0
-    return max(0, min(most, second - exponent))
+    return min(most, second - exponent)
 
 
-def with_interval(measurement: Measurement, factor: float) -> str:
+def _rounded(value: float, decimals: int, how: Callable[[float], float] = round) -> str:
+    """Return a value rounded to so many decimals, or to tens, hundreds where they are negative."""
+    nudge = 1e-9 if how is math.floor else -1e-9 if how is math.ceil else 0.0
+    steps = how(value * 10.0**decimals + nudge)
+    return f"{steps / 10.0**decimals:.{max(0, decimals)}f}"
+
+
+def with_interval(figure: Figured, factor: float) -> str:
     """Return ``28.1 ±0.2``, or ``28.1 27.9..28.8`` where the sides differ by more than half.
 
-    Of two sides that are nearly alike, the larger one stands for both.
+    Of two sides that are nearly alike, the larger one stands for both. An unreliable figure is an
+    order of magnitude in a range: ``~100 0.9..500``.
     """
-    value, half = value_and_half(measurement)
-    low, high = measurement.ci_low, measurement.ci_high
+    estimate, interval = parts(figure, factor)
+    return f"{estimate} {interval}" if interval else estimate
+
+
+def parts(figure: Figured, factor: float) -> tuple[str, str]:
+    """Return a figure's estimate and its interval as ``with_interval`` has them, apart."""
+    value, half = value_and_half(figure)
+    low, high = figure.ci_low, figure.ci_high
     if low is None or high is None:
-        cause = f": {measurement.no_interval.replace('-', ' ')}" if measurement.no_interval else ""
-        return f"{value / factor:.{decimals_of(value / factor, 0.0)}f} (no interval{cause})"
+        cause = f": {figure.no_interval.replace('-', ' ')}" if figure.no_interval else ""
+        return plain(figure, factor), f"(no interval{cause})"
+    if is_unreliable(figure):
+        least = significant(low / factor, 1, math.floor)
+        return plain(figure, factor), f"{least}..{significant(high / factor, 2, math.ceil)}"
     decimals = decimals_of(value / factor, half / factor)
+    estimate = _rounded(value / factor, decimals)
     if half <= 0:
-        return f"{value / factor:.{decimals}f}"
+        return estimate, ""
     if half > _LOPSIDED * min(value - low, high - value):
-        return f"{value / factor:.{decimals}f} {_range(low / factor, high / factor, decimals)}"
+        return estimate, _range(low / factor, high / factor, decimals)
     # An interval narrower than the digits shown is rounded up to the last of them, not to none.
-    step = 10.0**-decimals
-    shown = max(step, math.ceil(half / factor / step - 1e-9) * step)
-    return f"{value / factor:.{decimals}f} ±{shown:.{decimals}f}"
+    return estimate, f"±{_rounded(max(half / factor, 10.0**-decimals), decimals, math.ceil)}"
 
 
 def _range(low: float, high: float, decimals: int) -> str:
     """Return ``27.9..28.8``, rounded outwards; what is above 0 stays so."""
-    step = 10.0**-decimals
-    least = math.floor(low / step + 1e-9) * step
-    lower = f"{least:.{decimals}f}" if least > 0 or low <= 0 else f"{low:.1g}"
-    return f"{lower}..{math.ceil(high / step - 1e-9) * step:.{decimals}f}"
+    lower = _rounded(low, decimals, math.floor)
+    if float(lower) <= 0 < low:
+        lower = f"{low:.1g}"
+    return f"{lower}..{_rounded(high, decimals, math.ceil)}"
+
+
+def significant(value: float, digits: int, how: Callable[[float], float] = round) -> str:
+    """Return a value with so many significant digits and without an exponent: 509 as ``500``."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:.0f}"
+    return _rounded(value, digits - 1 - math.floor(math.log10(abs(value))), how)
+
+
+def plain(figure: Figured, factor: float, digits: int = _MAX_DIGITS) -> str:
+    """Return the estimate alone, with the digits that its interval supports, at most so many.
+
+    An unreliable one has a single digit: ``~100``.
+    """
+    value, half = value_and_half(figure)
+    shown = value / factor
+    if is_unreliable(figure):
+        return f"~{significant(shown, 1)}"
+    if not has_interval(figure):
+        return significant(shown, min(digits, _UNKNOWN_DIGITS))
+    most = max(0, digits - 1 - math.floor(math.log10(abs(shown)))) if shown else 0
+    return _rounded(shown, min(most, decimals_of(shown, half / factor)))
+
+
+def side_figure(measurement: Measurement, metric: str, part: str = "") -> Figure | None:
+    """Return a measurement's further figure, None where it has none of that metric and part."""
+    return next((f for f in measurement.figures if (f.metric, f.part) == (metric, part)), None)
 
 
 def figure_of(measurement: Measurement, metric: str, part: str = "") -> float | None:
-    """Return a measurement's further figure, None where it has none of that metric and part."""
-    found = (f.estimate for f in measurement.figures if (f.metric, f.part) == (metric, part))
-    return next(found, None)
+    """Return the estimate of a further figure, None where there is none of that metric and part."""
+    found = side_figure(measurement, metric, part)
+    return found.estimate if found else None
 
 
-def has_interval(measurement: Measurement) -> bool:
+def has_interval(measurement: Figured) -> bool:
     """Whether a figure's uncertainty is known."""
     return measurement.ci_low is not None and measurement.ci_high is not None
 
 
-def plain(measurement: Measurement, factor: float, digits: int) -> str:
-    """Return the estimate alone, with the digits that its interval supports, at most so many."""
-    value, half = value_and_half(measurement)
-    shown = value / factor
-    most = digits - 1 - math.floor(math.log10(abs(shown))) if shown else 0
-    return f"{shown:.{max(0, min(most, decimals_of(shown, half / factor)))}f}"
+def is_doubtful(measurement: Measurement) -> bool:
+    """Return whether a figure is unreliable, or comes from disturbed rows for want of others."""
+    evidence = measurement.evidence
+    return is_unreliable(measurement) or bool(evidence and evidence.disturbed)
 
 
-def value_and_half(measurement: Measurement) -> tuple[float, float]:
+def value_and_half(measurement: Figured) -> tuple[float, float]:
     """Return a measured estimate and the larger side of its interval; 0 where it has none."""
     value = measurement.estimate or 0.0
     low = value if measurement.ci_low is None else measurement.ci_low
@@ -121,10 +170,15 @@ def of_limit(measurement: Measurement) -> str:
     return "–" if measurement.efficiency is None else f"{measurement.efficiency:.0%}"
 
 
-def relative_half(measurement: Measurement) -> float:
+def relative_half(measurement: Figured) -> float:
     """Return half the interval as a share of the estimate."""
     value, half = value_and_half(measurement)
     return half / abs(value) if value else 0.0
+
+
+def width_text(share: float) -> str:
+    """Return the width of an interval as a share: ±3%; no number for one beyond all use."""
+    return f"±{100 * share:.2g}%" if share <= _WIDEST else f"more than ±{_WIDEST:.0%}"
 
 
 def size_text(size: float) -> str:

@@ -21,7 +21,9 @@ def described(measurement: Measurement, path: bool = True) -> str:
     value = f"{figures.with_interval(measurement, factor)} {unit}"
     detail = " ".join(filter(None, _details(measurement)))
     start = f"{path_name(measurement)}, " if path else ""
-    return f"{start}{value}{f' ({detail})' if detail else ''}"
+    total = figures.side_figure(measurement, "total_bandwidth")
+    end = f", all streams {figures.plain(total, factor)} {unit}" if total else ""
+    return f"{start}{value}{end}{f' ({detail})' if detail else ''}"
 
 
 def _details(measurement: Measurement) -> list[str]:

@@ -1,15 +1,16 @@
-"""The three sentences that matter first: best and worst, headroom, warnings."""
+"""The three sentences that matter first: best and worst, furthest below its limit, warnings."""
 
 from tierscope.analysis.concurrent import shared
 from tierscope.analysis.knee import SHARE
 from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
+from tierscope.report.best import best_rates, memory_latencies
 from tierscope.report.naming import described, path_name
 from tierscope.report.view import Views, view_of
 from tierscope.report.warnings import warnings_sentence
 
 _GOOD = 0.85
-"""Share of its limit from which on a path has little headroom."""
+"""Share of its limit from which on a path is near it."""
 _ALIKE = 1.01
 """Fastest over slowest path up to which neither is worth a name."""
 
@@ -19,21 +20,21 @@ def sentences(run: Run, views: Views) -> list[str]:
     measured = [m for m in run.measurements if m.status == "measured"]
     alone = [m for m in measured if not shared(m)]
     if not measured:
-        nothing = "The headroom is unknown."
+        nothing = "No limit is reached."
         return ["Nothing was measured.", nothing, warnings_sentence(run)]
     if alone:
         first = best_and_worst(alone, views)
     else:
         most = max(measured, key=lambda m: m.estimate or 0.0)
         first = f"No path was measured alone; the highest concurrent figure is {described(most)}."
-    return [first, headroom(run, measured), warnings_sentence(run)]
+    return [first, below_limit(run, measured), warnings_sentence(run)]
 
 
 def best_and_worst(measured: list[Measurement], views: Views) -> str:
     """Name the fastest and the slowest path."""
     moved = [m for m in measured if m.unit == "B/s"]
-    rates = _best_by_path([m for m in moved if not m.fits_caches] or moved)
-    times = _memory_latencies([m for m in measured if view_of(views, m.kind).represents_path])
+    rates = best_rates([m for m in moved if not m.fits_caches] or moved)
+    times = memory_latencies([m for m in measured if view_of(views, m.kind).represents_path])
     parts = _of_rates(rates)
     if times:
         by = sorted(times, key=lambda m: m.estimate or 0.0)
@@ -68,39 +69,6 @@ def _of_rates(rates: list[Measurement]) -> list[str]:
     return [text]
 
 
-def _memory_latencies(measured: list[Measurement]) -> list[Measurement]:
-    """Return one latency a path: of the largest working set, chased in the same way for all.
-
-    What fits the caches is no latency of memory and left out.
-    """
-    idle = [m for m in measured if m.metric == "latency" and not m.fits_caches]
-    paths: dict[str, dict[tuple[str, str], Measurement]] = {}
-    for m in sorted(idle, key=_size):
-        way = (str(m.pattern.get("order", "")), str(m.pattern.get("pages", "")))
-        known = paths.setdefault(path_name(m), {}).get(way)
-        if (
-            known is None
-            or _size(known) != _size(m)
-            or figures.conservative_rank(m) > figures.conservative_rank(known)
-        ):
-            paths[path_name(m)][way] = m
-    ways = [set(found) for found in paths.values()]
-    common = set.intersection(*ways) if ways else set()
-    chosen = []
-    for found in paths.values():
-        alike = [m for way, m in found.items() if way in common] or list(found.values())
-        largest = max(map(_size, alike))
-        alike = [m for m in alike if _size(m) == largest]
-        # A chase that stays within pages leaves out what translating addresses costs.
-        usual = [m for m in alike if m.pattern.get("order") != "page-random"] or alike
-        chosen.append(max(usual, key=figures.conservative_rank))
-    return chosen
-
-
-def _size(measurement: Measurement) -> float:
-    return float(measurement.pattern.get("size") or 0)
-
-
 def _summaries(measured: list[Measurement], views: Views) -> list[str]:
     """Return what kinds say of themselves whose figures do not stand for their paths."""
     kinds: dict[str, list[Measurement]] = {}
@@ -114,21 +82,21 @@ def _summaries(measured: list[Measurement], views: Views) -> list[str]:
     return found
 
 
-def headroom(run: Run, measured: list[Measurement]) -> str:
+def below_limit(run: Run, measured: list[Measurement]) -> str:
     """Say how far the best figure of each path is from its limit, the furthest first."""
     if run.header.emulated:
-        return "The headroom is unknown: an emulated machine has no limits."
+        return "No path has a limit: this machine is emulated."
     alone = [m for m in measured if not shared(m)]
-    limited = _best_by_path([m for m in alone if m.efficiency is not None and m.limit])
+    limited = best_rates([m for m in alone if m.efficiency is not None and m.limit])
     crowded = [m for m in measured if shared(m) and m.efficiency is not None and m.limit]
     slowed = min(crowded, key=_efficiency, default=None)
     if not alone and slowed is not None:
         return f"Furthest below its limit is {_reached(slowed)}."
     if alone and all(m.unit != "B/s" for m in alone):
-        return "The headroom is unknown: only bandwidths have a theoretical limit here."
+        return "No figure here has a theoretical limit: only bandwidths have one."
     if not limited:
         hidden = " in this virtual machine" if run.header.machine.get("hypervisor") else ""
-        return f"The headroom is unknown: no link's rate is known{hidden}{_still_scaling(alone)}."
+        return f"No limit is known: no link tells its rate{hidden}{_still_scaling(alone)}."
     return f"{_of_limited(limited, slowed)}."
 
 
@@ -137,11 +105,12 @@ def _of_limited(limited: list[Measurement], slowed: Measurement | None) -> str:
     assert worst.limit is not None
     low = [m for m in limited if _efficiency(m) < _GOOD]
     if not low:
-        text = f"There is little headroom: furthest below its limit is {_reached(worst)}"
+        text = f"Every path is near its limit; furthest below it is {_reached(worst)}"
     else:
         unit, factor = figures.scale_of("B/s", [worst.limit.value])
         left = (worst.limit.value - (worst.estimate or 0.0)) / factor
-        text = f"The most headroom is on {_reached(worst)}: {left:.3g} {unit} are unused"
+        unused = f"{figures.significant(left, 2)} {unit} are unused"
+        text = f"Furthest below its limit is {_reached(worst)}: {unused}"
         if len(low) > 1:
             text += f"; {len(low)} of {len(limited)} paths are below {_GOOD:.0%} of their limits"
     if slowed is not None and _efficiency(slowed) < min(_GOOD, _efficiency(worst)):
@@ -181,13 +150,3 @@ def _still_scaling(measured: list[Measurement]) -> str:
                 "threads, the most that were measured"
             )
     return ""
-
-
-def _best_by_path(measured: list[Measurement]) -> list[Measurement]:
-    """Return the best rate of each path."""
-    paths: dict[str, Measurement] = {}
-    for m in measured:
-        known = paths.get(path_name(m))
-        if known is None or figures.conservative_rank(m) > figures.conservative_rank(known):
-            paths[path_name(m)] = m
-    return list(paths.values())

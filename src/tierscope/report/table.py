@@ -10,8 +10,6 @@ from tierscope.report.grid import Axis
 from tierscope.report.style import new_table, note, title
 from tierscope.report.view import View
 
-_EXPONENTS = 1e4
-"""Value from which on four digits would be written with an exponent."""
 _SIZES = ("size", "access_size", "prefetch")
 _NAMES = {
     "size": "size",
@@ -62,11 +60,10 @@ def _show(console: Console, measured: list[Measurement], view: View) -> None:
 
 
 def _figure(measurement: Measurement, metric: str, part: str, factor: float) -> str:
-    for figure in measurement.figures:
-        if (figure.metric, figure.part) == (metric, part):
-            value = figure.estimate / (factor if figure.unit == measurement.unit else 1.0)
-            return f"{value:.0f}" if value >= _EXPONENTS else f"{value:.4g}"
-    return ""
+    figure = figures.side_figure(measurement, metric, part)
+    if figure is None:
+        return ""
+    return figures.plain(figure, factor if figure.unit == measurement.unit else 1.0)
 
 
 def _text(axis: Axis, measurement: Measurement) -> str:

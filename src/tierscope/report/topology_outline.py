@@ -51,6 +51,8 @@ class Item:
     """Of a GPU: its NVLinks to the CPU, which go beside its PCIe link: "NV2 40 GB/s"."""
     measured: str = ""
     """What was measured to it: "22.1 GB/s"."""
+    measured_from: str = ""
+    """Where it was measured from: "from node:0"."""
     children: list["Item"] = field(default_factory=list)
 
 

@@ -57,12 +57,15 @@ _LEGEND = [
     ("port", "network"),
 ]
 
+Measured = Mapping[str, tuple[str, str]]
+"""Figure and origin ("129 GB/s", "from node:0") by what they were measured to ("node 0")."""
 
-def draw(topology: Topology, measured: Mapping[str, str] | None = None, headed: bool = True) -> str:
+
+def draw(topology: Topology, measured: Measured | None = None, headed: bool = True) -> str:
     """The drawing as SVG text; with its machine's name above it where it stands alone.
 
-    ``measured`` has figures by what they were measured to ("node 0", "gpu:1"), which then stand
-    beside the links' theoretical rates.
+    ``measured`` has figures and their origins by what they were measured to ("node 0", "gpu:1");
+    they then stand beside the links' theoretical rates.
     """
     items = outline(topology)
     _set_measured(items, measured or {})
@@ -89,9 +92,9 @@ def draw(topology: Topology, measured: Mapping[str, str] | None = None, headed: 
     return "\n".join(parts) + "\n"
 
 
-def _set_measured(items: list[Item], measured: Mapping[str, str]) -> None:
+def _set_measured(items: list[Item], measured: Measured) -> None:
     for item in items:
-        item.measured = measured.get(item.name, "")
+        item.measured, item.measured_from = measured.get(item.name, ("", ""))
         _set_measured(item.children, measured)
 
 
@@ -223,7 +226,8 @@ def _card(place: Place, fabric: bool) -> list[str]:
     parts.append(draw_text(right, place.y + 17, detail, "small muted", "end"))
     link = pcie_name(item.hop.now) if item.hop is not None and item.hop.now else ""
     if item.measured:
-        link = link.removeprefix("PCIe ")
+        words = (link.removeprefix("PCIe "), item.measured_from)
+        link = shorten(", ".join(filter(None, words)), room - len(rate) * 6.8 - 8, 6.3)
     parts.append(draw_text(place.x + 10, place.y + 32, link, "small muted"))
     parts.append(draw_text(right, place.y + 32, rate, "rate short" if degraded else "rate", "end"))
     if item.kind == "gpu" and fabric:

@@ -18,9 +18,17 @@ def warnings_sentence(run: Run) -> str:
     """Return all warnings in a sentence, or that there are none."""
     if text := warnings_line(run):
         return text
-    if any(m.status == "measured" for m in run.measurements):
-        return "No warnings: everything was measured, and every interval is narrow."
-    return "No further warnings."
+    measured = [m for m in run.measurements if m.status == "measured"]
+    if not measured:
+        return "No further warnings."
+    text = "No warnings: everything was measured"
+    short = sum(m.stop == "budget" for m in measured)
+    if not short:
+        return f"{text}, as precisely as asked."
+    return (
+        f"{text}, and no interval is wider than ±{_WIDE:.0%}; {short} of {len(measured)} figures "
+        "ran out of time before they were as precise as asked."
+    )
 
 
 def warnings_line(run: Run) -> str:
@@ -112,7 +120,7 @@ def _imprecise(measured: Sequence[Measurement]) -> str:
     worst = max(wide, key=figures.relative_half)
     return (
         f"intervals wider than ±{_WIDE:.0%} for {len(wide)} of {len(measured)} figures (the "
-        f"widest ±{figures.relative_half(worst):.0%}, {worst.id})"
+        f"widest {figures.width_text(figures.relative_half(worst))}, {worst.id})"
     )
 
 

@@ -4,12 +4,12 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from tierscope.model.run import Measurement, Run
+from tierscope.model.run import Measurement, Run, is_unreliable
 
 _RESULT_KEYS = (
     "id", "kind", "initiator", "target", "cpus", "pattern", "metric", "unit", "estimate", "ci_low",
-    "ci_high", "no_interval", "samples", "visits", "n", "stop", "status", "cause", "reason",
-    "remedy", "evidence", "figures", "limit", "efficiency", "fits_caches",
+    "ci_high", "no_interval", "unreliable", "samples", "visits", "n", "stop", "status", "cause",
+    "reason", "remedy", "evidence", "figures", "limit", "efficiency", "fits_caches",
 )  # fmt: skip
 _CSV_PATTERN = (
     "operation", "order", "access_size", "stride", "size", "pages", "isa", "threads", "policy",
@@ -36,6 +36,9 @@ def _result(measurement: Measurement) -> dict[str, Any]:
     values = measurement.model_dump(mode="json")
     if measurement.evidence:
         values["evidence"] = measurement.evidence.model_dump(mode="json", exclude_none=True)
+    values["unreliable"] = is_unreliable(measurement)
+    for figure, written in zip(measurement.figures, values["figures"], strict=True):
+        written["unreliable"] = is_unreliable(figure)
     return {key: values[key] for key in _RESULT_KEYS}
 
 

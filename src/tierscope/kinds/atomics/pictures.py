@@ -2,11 +2,11 @@
 
 from tierscope.model.run import Measurement
 from tierscope.report import figures
+from tierscope.report.best import best_of
 from tierscope.report.pictures import shapes
 from tierscope.report.pictures.picture import (
     Gathered,
     Picture,
-    best_of,
     distinct,
     groups_by,
     row_of,

@@ -1,11 +1,11 @@
 """Pictures of bandwidth by access pattern: orders and strides."""
 
 from tierscope.report import figures
+from tierscope.report.best import best_of
 from tierscope.report.pictures import shapes
 from tierscope.report.pictures.picture import (
     Gathered,
     Picture,
-    best_of,
     constants,
     distinct,
     groups_by,

@@ -8,12 +8,12 @@ from tierscope.model.endpoint import parse_endpoint
 from tierscope.model.errors import UserError
 from tierscope.model.run import Measurement
 from tierscope.report import figures
+from tierscope.report.best import best_of, best_of_path
 from tierscope.report.pictures import shapes
 from tierscope.report.pictures.matrix import matrix_of
 from tierscope.report.pictures.picture import (
     Gathered,
     Picture,
-    best_of,
     constants,
     distinct,
     groups_by,
@@ -232,7 +232,7 @@ def matrix(gathered: Gathered) -> list[Picture]:
         if len(distinct(group, "initiator")) == 1:
             of_one += group
             continue
-        best = [best_of(list(members)) for members in groups_by(group, "path").values()]
+        best = [best_of_path(members) for members in groups_by(group, "path").values()]
         pictures.append(matrix_of(best, f"{operation}, {order}" if order else f"{operation}"))
     return pictures + _one_initiator(of_one)
 
@@ -241,7 +241,7 @@ def _one_initiator(measured: list[Measurement]) -> list[Picture]:
     """Operation by target: of a single initiator that says more than a matrix of one row."""
     pictures: list[Picture] = []
     for (initiator, order), group in groups_by(measured, "initiator", "order").items():
-        best = [best_of(members) for members in groups_by(group, "operation", "target").values()]
+        best = [best_of_path(m) for m in groups_by(group, "operation", "target").values()]
         if len(distinct(best, "target")) < 2:
             continue
         unit, factor = scale_of(best)

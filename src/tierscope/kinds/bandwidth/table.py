@@ -24,6 +24,8 @@ _OTHERS = [Axis(key) for key in ("order", "pages", "isa", "policy", "mechanism")
 _SIZES = ("access_size", "size", "stride")
 _CROWDED = 8
 """Columns from which on rows and columns change places where that makes fewer."""
+_MIN_COUNTS = 3
+"""Thread counts from which on the table says where more of them stop to help."""
 
 
 def show_table(console: Console, measured: list[Measurement], _run: Run) -> None:
@@ -41,14 +43,19 @@ def show_table(console: Console, measured: list[Measurement], _run: Run) -> None
     if any(_bus(m) for m in measured):
         note(
             console,
-            "on bus: includes the lines that ordinary stores fetch before they write them",
+            "on the bus: the best with the lines that ordinary stores fetch before they write them",
         )
-    if any(grid.column.key == "threads" and len(grid.columns) > 1 for grid in grids):
+    if any(map(_bends, grids)):
         note(
             console,
-            f"knee: the fewest threads that reach {SHARE:.0%} of the best; 4–8: where intervals "
-            "overlap, one of these",
+            f"{SHARE:.0%} by: the fewest threads that reach {SHARE:.0%} of the best; 4–8 where "
+            "intervals overlap",
         )
+
+
+def _bends(grid: Grid) -> bool:
+    """Whether a grid has enough thread counts to say where more of them stop to help."""
+    return grid.column == _THREADS and len(grid.columns) >= _MIN_COUNTS
 
 
 def _groups(measured: list[Measurement]) -> list[list[Measurement]]:
@@ -126,8 +133,9 @@ def _after(console: Console, grid: Grid, with_intervals: bool) -> None:
         widths = sorted(map(figures.relative_half, grid.cells.values()))
         note(
             console,
-            f"95% intervals: half of the figures within ±{100 * widths[len(widths) // 2]:.2g}%, "
-            f"all within ±{100 * widths[-1]:.2g}%",
+            f"95% intervals: half of the figures within "
+            f"{figures.width_text(widths[len(widths) // 2])}, the widest "
+            f"{figures.width_text(widths[-1])}",
         )
     limits = [m.limit for m in grid.cells.values() if m.limit]
     lines = [f"limit: {one.value / 1e9:.4g} GB/s, {one.link} ({one.formula})" for one in limits]
@@ -152,30 +160,33 @@ class _Extra:
     """Of the row's best, all of the row, and the unit's factor."""
 
 
-def _bus(cell: Measurement) -> float | None:
-    """Return bytes/s with the lines that stores fetch first, where hardware does that."""
-    return figures.figure_of(cell, "bandwidth_with_write_allocate")
+_ON_BUS = "bandwidth_with_write_allocate"
+"""bytes/s with the lines that stores fetch first, where hardware does that."""
+
+
+def _bus(cell: Measurement) -> bool:
+    return figures.side_figure(cell, _ON_BUS) is not None
 
 
 _FETCH_FIRST = ("write", "copy", "scale", "add", "triad")
 
 
 def _bus_text(best: Measurement, factor: float) -> str:
-    bus = _bus(best)
-    if bus:
-        return f"{bus / factor:.3g}"
-    return "in cache" if best.pattern.get("operation") in _FETCH_FIRST else "="
+    bus = figures.side_figure(best, _ON_BUS)
+    if bus is None and best.pattern.get("operation") in _FETCH_FIRST:
+        return "in cache"
+    return figures.plain(bus or best, factor, 3)
 
 
 _EXTRAS = (
     _Extra(
-        "best,\non bus",
+        "best, on\nthe bus",
         lambda grid: any(map(_bus, grid.cells.values())),
         lambda best, _row, factor: _bus_text(best, factor),
     ),
     _Extra(
-        "knee",
-        lambda grid: grid.column == _THREADS and len(grid.columns) > 1,
+        f"{SHARE:.0%} by",
+        _bends,
         lambda _best, row, _factor: str(knee_of(row)),
     ),
     _Extra(

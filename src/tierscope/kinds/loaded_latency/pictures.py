@@ -4,6 +4,7 @@ from typing import Any
 
 from tierscope.analysis.curve import Summary, summarize
 from tierscope.kinds.loaded_latency.points import curves_of, idle_latencies, loaded_points, sound
+from tierscope.kinds.loaded_latency.words import curve_text, rate_text
 from tierscope.model.run import Measurement
 from tierscope.report import figures
 from tierscope.report.pictures import shapes
@@ -14,6 +15,7 @@ from tierscope.report.pictures.picture import (
     constants,
     groups_by,
     label_of,
+    row_of,
     slug,
     value_of,
     varying,
@@ -44,7 +46,8 @@ def curves(gathered: Gathered) -> list[Picture]:
             rows += [row for m in sound(members) if (row := _row(m, series))]
             summary = summarize(points, idle_latencies(members))
             knees += _knee(summary)
-            said.append(_said(series if words else "", summary))
+            text = curve_text(members, summary)
+            said.append(f"{series}: {text}." if words else f"{text[0].upper()}{text[1:]}.")
         if rows:
             pictures.append(
                 Picture(
@@ -87,15 +90,10 @@ def _row(measurement: Measurement, series: str) -> dict[str, Any] | None:
     value = measurement.estimate
     if value is None or rate is None or delay is None:
         return None
-    return {
-        "x": rate / _GB,
-        "value": value,
-        "low": measurement.ci_low if measurement.ci_low is not None else value,
-        "high": measurement.ci_high if measurement.ci_high is not None else value,
-        "order": -int(delay),
-        "series": series,
-        "tip": f"{series}: {figures.with_interval(measurement, 1.0)} ns at {rate / _GB:.3g} GB/s",
-    }
+    row = row_of(
+        measurement, 1.0, "ns", x=rate / _GB, order=-int(delay), series=series, what=series
+    )
+    return {**row, "tip": f"{row['tip']} at {rate_text(measurement)}"}
 
 
 def _knee(summary: Summary) -> list[dict[str, Any]]:
@@ -120,14 +118,3 @@ def _knee_marks(knees: list[dict[str, Any]]) -> list[Spec]:
             "encoding": {**place, "text": {"field": "text"}},
         },
     ]
-
-
-def _said(series: str, summary: Summary) -> str:
-    name = f"{series}: idle" if series else "Idle"
-    knee = (
-        f"knee at {summary.knee.bandwidth / _GB:.3g} GB/s, {summary.knee.latency:.4g} ns"
-        if summary.knee
-        else "no knee"
-    )
-    top = "saturation" if summary.saturated else "highest reached"
-    return f"{name} {summary.idle:.4g} ns, {knee}, {top} {summary.peak.bandwidth / _GB:.3g} GB/s."

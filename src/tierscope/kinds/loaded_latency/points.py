@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tierscope.analysis.curve import Point
+from tierscope.analysis.curve import Point, Summary
 from tierscope.model.run import Figure, Measurement
 
 _ENOUGH = 3
@@ -86,8 +86,22 @@ def _half(figure: Measurement | Figure) -> float | None:
 
 def idle_latencies(measurements: Sequence[Measurement]) -> list[float]:
     """Return the latencies of a curve's idle controls, without disturbed ones if others remain."""
+    return [m.estimate for m in _controls(measurements) if m.estimate is not None]
+
+
+def _controls(measurements: Sequence[Measurement]) -> list[Measurement]:
     controls = [
         m for m in measurements if m.pattern.get("delay_ns") is None and m.estimate is not None
     ]
-    undisturbed = [m for m in controls if not is_disturbed(m)]
-    return [m.estimate for m in undisturbed or controls if m.estimate is not None]
+    return [m for m in controls if not is_disturbed(m)] or controls
+
+
+def idle_of(measurements: Sequence[Measurement], summary: Summary) -> Measurement:
+    """Return the measurement that a curve's idle latency is."""
+    members = [*_controls(measurements), *sound(measurements)]
+    return next(m for m in members if m.estimate == summary.idle)
+
+
+def measured_at(measurements: Sequence[Measurement], point: Point) -> Measurement:
+    """Return the measurement that a point of a curve's summary is."""
+    return next(m for m in sound(measurements) if m.pattern["delay_ns"] == point.delay_ns)

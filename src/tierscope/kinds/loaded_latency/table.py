@@ -5,15 +5,14 @@ from rich.text import Text
 
 from tierscope.analysis.curve import Summary, summarize
 from tierscope.kinds.loaded_latency.points import curves_of, idle_latencies, loaded_points, sound
+from tierscope.kinds.loaded_latency.words import DRIFT, lines_of
 from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
 from tierscope.report.evidence import evidence_line, warnings
-from tierscope.report.naming import described
 from tierscope.report.style import new_table, note, title
 
 _PERCENTILES = ("p50", "p90", "p99", "p99.9")
-_DRIFT = 0.05
-"""Spread of the idle controls from which on the machine has changed during a curve."""
+_RATE, _ON_BUS = "bandwidth", "bandwidth_with_write_allocate"
 _GB = 1e9
 
 
@@ -37,7 +36,7 @@ def _show_curve(console: Console, members: list[Measurement]) -> None:
     console.print(Text(_caption(first), style="bold"))
     points = loaded_points(members)
     summary = summarize(points, idle_latencies(members)) if points else None
-    bus = any(_on_bus(m) != _bandwidth(m) for m in members)
+    bus = any(figures.figure_of(m, _ON_BUS) != figures.figure_of(m, _RATE) for m in members)
     table = new_table()
     table.add_column("bandwidth", justify="right", no_wrap=True)
     if bus:
@@ -49,15 +48,12 @@ def _show_curve(console: Console, members: list[Measurement]) -> None:
     table.add_column("")  # Gives way where the table is too wide.
     kept = {m.id for m in sound(members)}
     for measurement in _ordered(members):
-        load = _bandwidth(measurement)
-        cells = [Text("idle" if load is None else f"{load / _GB:.4g}")]
+        cells = [Text(_side(measurement, _RATE, _GB) or "idle")]
         if bus:
-            moved = _on_bus(measurement)
-            cells.append(Text("" if moved is None else f"{moved / _GB:.4g}", style="dim"))
+            cells.append(Text(_side(measurement, _ON_BUS, _GB), style="dim"))
         cells.append(Text(figures.with_interval(measurement, 1.0)))
         for name in _PERCENTILES:
-            value = figures.figure_of(measurement, f"latency_{name}")
-            cells.append(Text("" if value is None else f"{value:.0f}", style="dim"))
+            cells.append(Text(_side(measurement, f"latency_{name}", 1.0), style="dim"))
         delay = measurement.pattern.get("delay_ns")
         cells.append(Text("" if delay is None else str(delay), style="dim"))
         cells.append(_mark(measurement, summary if measurement.id in kept else None))
@@ -65,12 +61,17 @@ def _show_curve(console: Console, members: list[Measurement]) -> None:
     console.print(table)
     if summary:
         fallen = falls(sound(members), summary.drift)
-        for line in [*_sentences(summary), *fallen]:
+        for line in [*lines_of(members, summary), *fallen]:
             note(console, line)
         if fallen and summary.knee:
             note(console, "do not rely on the knee of such a curve")
         if left_out := _left_out(members):
             note(console, left_out)
+
+
+def _side(measurement: Measurement, metric: str, factor: float) -> str:
+    found = figures.side_figure(measurement, metric)
+    return figures.plain(found, factor) if found else ""
 
 
 def _left_out(members: list[Measurement]) -> str:
@@ -133,7 +134,7 @@ def falls(members: list[Measurement], drift: float) -> list[str]:
                 for point in (highest, m)
                 if (doubts := _doubts(point))
             ]
-            if not found and drift > _DRIFT:
+            if not found and drift > DRIFT:
                 found = [f"idle controls differ by {drift:.0%}: the machine changed meanwhile"]
             why = "; ".join(found) or "unexplained, measure again"
             lines.append(
@@ -143,35 +144,6 @@ def falls(members: list[Measurement], drift: float) -> list[str]:
             )
         if highest is None or low > (highest.ci_low or 0.0):
             highest = m
-    return lines
-
-
-def _sentences(summary: Summary) -> list[str]:
-    lines = [f"idle {summary.idle:.4g} ns"]
-    if summary.knee:
-        knee = summary.knee
-        share = knee.bandwidth / summary.peak.bandwidth
-        lines[0] += (
-            f"; knee at {knee.bandwidth / _GB:.4g} GB/s ({share:.0%} of the highest), "
-            f"{knee.latency:.4g} ns"
-        )
-    else:
-        lines[0] += "; no knee: latency does not bend upwards beyond the intervals"
-    peak = summary.peak
-    name = "saturation" if summary.saturated else "highest reached"
-    lines[0] += f"; {name} {peak.bandwidth / _GB:.4g} GB/s, {peak.latency:.4g} ns"
-    if summary.doubled is not None:
-        lines[0] += f"; twice the idle latency at {summary.doubled / _GB:.4g} GB/s"
-    if not summary.saturated:
-        lines.append(
-            "not saturated, as far as the intervals show: no lighter load moved as much with less "
-            "latency; add CPUs with --load-from"
-        )
-    if summary.drift > _DRIFT:
-        lines.append(
-            f"idle controls differ by {summary.drift:.0%}: the machine changed while this curve "
-            "was measured"
-        )
     return lines
 
 
@@ -190,22 +162,3 @@ def _caption(measurement: Measurement) -> str:
         chase += ", within pages"
     path = f"{measurement.initiator} → {measurement.target}"
     return f"{path}, {chase}, {pattern['pages']} pages; load {load}"
-
-
-def _on_bus(measurement: Measurement) -> float | None:
-    return figures.figure_of(measurement, "bandwidth_with_write_allocate")
-
-
-def _bandwidth(measurement: Measurement) -> float | None:
-    return figures.figure_of(measurement, "bandwidth")
-
-
-def summary(measured: list[Measurement]) -> str:
-    """Return the range of latencies with the loads that they were measured under."""
-    by = sorted(measured, key=lambda m: m.estimate or 0.0)
-    return f"latency under load ranges from {_under_load(by[0])} to {_under_load(by[-1])}"
-
-
-def _under_load(measurement: Measurement) -> str:
-    rate = _bandwidth(measurement)
-    return f"{described(measurement)} {'idle' if rate is None else f'at {rate / _GB:.3g} GB/s'}"

@@ -1,7 +1,8 @@
 """How latency under load is shown."""
 
 from tierscope.kinds.loaded_latency.pictures import curves
-from tierscope.kinds.loaded_latency.table import show_table, summary
+from tierscope.kinds.loaded_latency.table import show_table
+from tierscope.kinds.loaded_latency.words import summary_of
 from tierscope.report.view import View
 
 VIEW = View(
@@ -11,5 +12,5 @@ VIEW = View(
     table=show_table,
     pictures=(curves,),
     represents_path=False,
-    summary=summary,
+    summary=summary_of,
 )

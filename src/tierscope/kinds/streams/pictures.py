@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from tierscope.model.run import Measurement
+from tierscope.model.run import Figure, Measurement
 from tierscope.report import figures
+from tierscope.report.best import best_of
 from tierscope.report.pictures import shapes
 from tierscope.report.pictures.picture import (
     Gathered,
     Picture,
     Spec,
-    best_of,
     constants,
     distinct,
     groups_by,
@@ -121,11 +121,12 @@ def concurrent(gathered: Gathered) -> list[Picture]:
         rows = []
         for m in group:
             name = words_of(m, names) or "all streams"
-            whole = (figures.figure_of(m, _ALL) or m.estimate or 0.0) / factor
-            parts = [("main", m.estimate or 0.0), *_others(m)]
-            for part, value in parts:
-                tip = f"{value / factor:.4g} {unit}"
-                rows.append(_part(name, part, value / factor, tip, f"{whole:.4g}"))
+            said = figures.plain(figures.side_figure(m, _ALL) or m, factor)
+            parts: list[tuple[str, Measurement | Figure]] = [("main", m)]
+            parts += [(figure.part, figure) for figure in _others(m)]
+            for part, figure in parts:
+                tip = f"{figures.plain(figure, factor)} {unit}"
+                rows.append(_part(name, part, (figure.estimate or 0.0) / factor, tip, said))
         pictures.append(
             Picture(
                 key=slug(f"concurrent {path} {len(pictures)}"),
@@ -144,10 +145,9 @@ def _alone(gathered: Gathered) -> list[Measurement]:
     return [m for m in gathered.measured if not m.pattern.get("beside")]
 
 
-def _others(measurement: Measurement) -> list[tuple[str, float]]:
-    """Return the names and bandwidths of the streams but the main one."""
-    found = (f for f in measurement.figures if f.metric == "bandwidth" and f.part)
-    return [(f.part, f.estimate) for f in found]
+def _others(measurement: Measurement) -> list[Figure]:
+    """Return the bandwidths of the streams but the main one."""
+    return [f for f in measurement.figures if f.metric == "bandwidth" and f.part]
 
 
 def _part(name: str, part: str, value: float, tip: str, text: str) -> dict[str, Any]:

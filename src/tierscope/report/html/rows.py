@@ -7,10 +7,10 @@ from tierscope.model.endpoint import format_ranges
 from tierscope.model.event import Evidence
 from tierscope.model.run import Measurement
 from tierscope.report import figures
+from tierscope.report.best import best_of_path
 from tierscope.report.causes import no_interval_text
 from tierscope.report.evidence import counted
 from tierscope.report.pictures.picture import (
-    best_of,
     groups_by,
     label_of,
     path_of,
@@ -53,11 +53,14 @@ def path_rows(measurements: list[Measurement], views: Views) -> list[PathRow]:
         if lower_is_better(group[0]):
             size = max(float(m.pattern.get("size", 0)) for m in group)
             group = [m for m in group if float(m.pattern.get("size", 0)) == size]
-        rows.append(_path_row(best_of(group), kind))
+        rows.append(_path_row(best_of_path(group), kind))
     return rows
 
 
-_APART = {False: ("operation", "way", "transfers"), True: ("order", "pages", "way", "transfers")}
+_APART = {
+    False: ("operation", "way", "transfers", "beside"),
+    True: ("order", "pages", "way", "transfers"),
+}
 """Properties that have rows of their own, of rates and of times."""
 
 
@@ -74,7 +77,7 @@ def _grouped(measured: list[Measurement]) -> dict[tuple[str, ...], list[Measurem
 
 def _path_row(best: Measurement, kind: str) -> PathRow:
     unit, factor = figures.scale_of(best.unit or "count", [best.estimate or 0.0])
-    estimate, _, interval = figures.with_interval(best, factor).partition(" ")
+    estimate, interval = figures.parts(best, factor)
     keys = (
         "operation",
         "order",
@@ -86,6 +89,7 @@ def _path_row(best: Measurement, kind: str) -> PathRow:
         "threads",
         "pages",
         "transfers",
+        "beside",
     )
     details = [
         label_of(key, best.pattern[key])
@@ -153,25 +157,17 @@ _STOPS = {
 
 
 def _figure_row(measurement: Measurement, names: list[str], factor: float) -> FigureRow:
-    value, half = figures.value_and_half(measurement)
-    decimals = figures.decimals_of(value / factor, half / factor)
+    estimate, interval = figures.parts(measurement, factor)
     evidence = measurement.evidence or Evidence()
     return FigureRow(
         what=words_of(measurement, names) or path_of(measurement),
-        estimate=f"{value / factor:.{decimals}f}",
-        interval=_interval_text(measurement, factor, decimals),
+        estimate=estimate,
+        interval=no_interval_text(measurement) or interval,
         samples=f"{measurement.n}, {_STOPS.get(measurement.stop or '', '')}",
         cpus=format_ranges(tuple(sorted(set(evidence.cpus)))) if evidence.cpus else "–",
         pages=_pages(evidence),
         more="; ".join(_more(evidence)) or "–",
     )
-
-
-def _interval_text(measurement: Measurement, factor: float, decimals: int) -> str:
-    low, high = measurement.ci_low, measurement.ci_high
-    if low is None or high is None:
-        return no_interval_text(measurement)
-    return f"{low / factor:.{decimals}f} to {high / factor:.{decimals}f}"
 
 
 def _pages(evidence: Evidence) -> str:

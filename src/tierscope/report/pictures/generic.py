@@ -6,13 +6,13 @@ from tierscope.analysis.direction import lower_is_better
 from tierscope.analysis.half_size import half_size
 from tierscope.model.run import Measurement
 from tierscope.report import figures
+from tierscope.report.best import best_of
 from tierscope.report.pictures import shapes
 from tierscope.report.pictures.matrix import matrix_of
 from tierscope.report.pictures.picture import (
     Gathered,
     Picture,
     Spec,
-    best_of,
     constants,
     distinct,
     groups_by,

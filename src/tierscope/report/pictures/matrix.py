@@ -5,10 +5,10 @@ from itertools import groupby
 from tierscope.analysis.direction import lower_is_better
 from tierscope.model.run import Measurement
 from tierscope.report import figures
+from tierscope.report.best import best_of
 from tierscope.report.pictures import shapes
 from tierscope.report.pictures.picture import (
     Picture,
-    best_of,
     constants,
     metric_name,
     path_of,

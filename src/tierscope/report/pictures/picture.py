@@ -71,11 +71,6 @@ def distinct(measurements: list[Measurement], key: str) -> list[Any]:
     return values
 
 
-def best_of(measurements: list[Measurement]) -> Measurement:
-    """Return the highest rate or the lowest time, by the worse ends of their intervals."""
-    return max(measurements, key=figures.conservative_rank)
-
-
 def row_of(measurement: Measurement, factor: float, unit: str, **more: Any) -> dict[str, Any]:
     """Return a row of a picture's data: value and interval in the unit shown, and its tip."""
     value, _ = figures.value_and_half(measurement)
@@ -86,6 +81,7 @@ def row_of(measurement: Measurement, factor: float, unit: str, **more: Any) -> d
         "value": value / factor,
         "low": low / factor,
         "high": high / factor,
+        "doubtful": figures.is_doubtful(measurement),
         "tip": f"{what}: {figures.with_interval(measurement, factor)} {unit}",
         **more,
     }
@@ -107,6 +103,7 @@ _WORDS = {
     "chases": "{} chases",
     "streams": "{} streams",
     "mix": "{} read:write",
+    "beside": "concurrent with {}",
 }
 _LONGEST = 60
 _MAX_NAMED = 30

@@ -30,6 +30,8 @@ _BYTES = (
     "datum.value >= 1024 ? format(datum.value / 1024, '~g') + ' KiB' : datum.value + ' B'"
 )
 
+_DOUBTFUL = "disturbed by other programs, or unreliable"
+
 Name = Callable[[Measurement], str]
 
 
@@ -62,6 +64,8 @@ def bars(measurements: list[Measurement], name: Name) -> Spec:
         "axis": {"values": _ticks(most)},
     }
     layers = _bar_layers(x, any(row["limit"] for row in rows))
+    if any(row.get("doubtful") for row in rows):
+        layers.append(_remark(f"pale: {_DOUBTFUL}", below=True))
     if beyond:
         text = f"limits from {min(beyond):.4g} {unit} on lie beyond this axis"
         layers.append(_remark(f"limit {beyond[0]:.4g} {unit}, beyond this axis"
@@ -79,7 +83,11 @@ def _bar_layers(x: Spec, limited: bool) -> list[Spec]:
     layers: list[Spec] = [
         {
             "mark": {"type": "bar", "height": 15, "color": "role:series-1", "cornerRadiusEnd": 2},
-            "encoding": {"x": x, "description": {"field": "tip"}},
+            "encoding": {
+                "x": x,
+                "opacity": {"condition": {"test": "datum.doubtful", "value": 0.35}, "value": 1},
+                "description": {"field": "tip"},
+            },
         },
         {
             "mark": {"type": "rule", "strokeWidth": 1.5, "color": "role:ink", "aria": False},
@@ -110,13 +118,14 @@ def _ticks(most: float) -> list[float]:
     return [number * step for number in range(int(most / step) + 1)]
 
 
-def _remark(text: str) -> Spec:
-    """A line of text above a picture's right end."""
+def _remark(text: str, below: bool = False) -> Spec:
+    """A line of text above a picture's right end, or below its axis."""
+    place = {"expr": "height + 42"} if below else -9
     return {
         "data": {"values": [{"text": text}]},
-        "mark": {"type": "text", "x": "width", "y": -9, "align": "right", "color": "role:soft",
-                 "aria": False},
-        "encoding": {"text": {"field": "text", "type": "nominal"}, "y": None},
+        "mark": {"type": "text", "x": "width", "y": place, "align": "right", "color": "role:soft",
+                 "aria": False, "fontSize": 12},
+        "encoding": {"text": {"field": "text", "type": "nominal"}, "y": None, "x": None},
     }  # fmt: skip
 
 
@@ -176,7 +185,8 @@ def curves(rows: list[dict[str, Any]], x: Spec, y: Spec, more: list[Spec] | None
     dash = {**series, "scale": {"domain": names, "range": DASHES[: len(names)]}, "legend": None}
     shape = {**series, "scale": {"domain": names, "range": SHAPES[: len(names)]}, "legend": legend}
     order: Spec = {"field": "order" if "order" in rows[0] else "x", "type": "quantitative"}
-    point = {"type": "point", "filled": True, "size": 42, "opacity": 1}
+    point = {"type": "point", "size": 42, "opacity": 1}
+    marks = {"y": y, "color": colour, "shape": shape, "description": {"field": "tip"}}
     layers: list[Spec] = [
         *(more or []),
         {
@@ -188,15 +198,15 @@ def curves(rows: list[dict[str, Any]], x: Spec, y: Spec, more: list[Spec] | None
             "encoding": {"y": y, "color": colour, "strokeDash": dash, "order": order},
         },
         {
-            "mark": point,
-            "encoding": {
-                "y": y,
-                "color": colour,
-                "shape": shape,
-                "description": {"field": "tip"},
-            },
+            "transform": [{"filter": "!datum.doubtful"}],
+            "mark": {**point, "filled": True},
+            "encoding": marks,
         },
     ]
+    if any(row.get("doubtful") for row in kept):
+        hollow = {"mark": {**point, "fill": "role:paper"}, "encoding": marks}
+        layers.append({"transform": [{"filter": "datum.doubtful"}], **hollow})
+        layers.append(_remark(f"hollow: {_DOUBTFUL}", below=True))
     return {
         "width": WIDTH,
         "height": HEIGHT,

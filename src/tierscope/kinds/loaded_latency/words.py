@@ -1,0 +1,88 @@
+"""What a curve says, in words. Each figure is that of one measurement, as the table has it."""
+
+from collections.abc import Sequence
+
+from tierscope.analysis.curve import Summary, summarize
+from tierscope.kinds.loaded_latency.points import (
+    curves_of,
+    idle_latencies,
+    idle_of,
+    is_disturbed,
+    loaded_points,
+    measured_at,
+)
+from tierscope.model.run import Measurement
+from tierscope.report import figures
+from tierscope.report.naming import path_name
+
+DRIFT = 0.05
+"""Spread of the idle controls from which on the machine has changed during a curve."""
+_GB = 1e9
+
+
+def rate_text(measurement: Measurement) -> str:
+    """Return the bandwidth of a loaded point: "24.4 GB/s"."""
+    rate = figures.side_figure(measurement, "bandwidth")
+    return f"{figures.plain(rate, _GB)} GB/s" if rate else "idle"
+
+
+def latency_text(measurement: Measurement) -> str:
+    """Return the latency of a point: "145 ns"."""
+    return f"{figures.plain(measurement, 1.0)} ns"
+
+
+def curve_text(members: Sequence[Measurement], summary: Summary) -> str:
+    """Return a curve's idle latency, knee and highest bandwidth in a line."""
+    peak = measured_at(members, summary.peak)
+    parts = [f"idle {latency_text(idle_of(members, summary))}"]
+    if summary.knee:
+        knee = measured_at(members, summary.knee)
+        share = summary.knee.bandwidth / summary.peak.bandwidth
+        parts.append(
+            f"knee at {rate_text(knee)} ({share:.0%} of the highest), {latency_text(knee)}"
+        )
+    else:
+        parts.append("no knee: latency does not bend upwards beyond the intervals")
+    name = "saturation" if summary.saturated else "highest reached"
+    parts.append(f"{name} {rate_text(peak)}, {latency_text(peak)}")
+    return "; ".join(parts)
+
+
+def lines_of(members: Sequence[Measurement], summary: Summary) -> list[str]:
+    """Return what to say below a curve's table."""
+    lines = [curve_text(members, summary)]
+    if summary.doubled is not None:
+        lines[0] += f"; twice the idle latency at about {summary.doubled / _GB:.2g} GB/s"
+    if not summary.saturated:
+        lines.append(
+            "not saturated, as far as the intervals show: no lighter load moved as much with less "
+            "latency; add CPUs with --load-from"
+        )
+    if summary.drift > DRIFT:
+        lines.append(
+            f"idle controls differ by {summary.drift:.0%}: the machine changed while this curve "
+            "was measured"
+        )
+    return lines
+
+
+def summary_of(measured: list[Measurement]) -> str:
+    """Return a clause on the curve that reaches the highest bandwidth."""
+    found = [
+        (members, summarize(points, idle_latencies(members)))
+        for members in curves_of(measured)
+        if (points := loaded_points(members))
+    ]
+    if not found:
+        idle = min(measured, key=lambda m: m.estimate or 0.0)
+        return f"latency of {path_name(idle)} is {figures.with_interval(idle, 1.0)} ns, idle"
+    members, best = max(found, key=lambda curve: curve[1].peak.bandwidth)
+    idle, peak = idle_of(members, best), measured_at(members, best.peak)
+    of = f" of {len(found)} curves" if len(found) > 1 else ""
+    disturbed = is_disturbed(idle) or is_disturbed(peak)
+    return (
+        f"latency of {path_name(peak)} is {figures.with_interval(idle, 1.0)} ns idle and "
+        f"{figures.with_interval(peak, 1.0)} ns at {rate_text(peak)}, the "
+        f"{'saturation' if best.saturated else 'highest bandwidth reached'}{of}"
+        f"{' (disturbed by other programs)' if disturbed else ''}"
+    )
