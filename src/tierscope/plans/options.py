@@ -66,7 +66,12 @@ PRECISION = Option(
 )
 BUDGET = Option("budget", "SECONDS", "Longest time of one measurement, at most 86400", "2")
 SAMPLE = Option("sample", "SECONDS", "Length of one sample, at most 60", "0.01")
-PIN = Option("pin", "HOW", "Order: cores (siblings last), one-a-core, compact, spread", "cores")
+PIN = Option(
+    "pin",
+    "HOW",
+    "Order: cores (siblings last), one-a-core, compact, spread (over sockets, nodes, L3 caches)",
+    "cores",
+)
 THREADS = Option("threads", "COUNTS", "Number of threads, as in 1..8 or 1..all*2", "all")
 ISA = Option("isa", "LIST", ", ".join(ISAS), "auto")
 ACCESS_SIZE = Option(
