@@ -129,6 +129,12 @@ def best_initiator(topology: Topology, target: Node) -> Node:
     return min(nodes, key=lambda node: (target.distances.get(node.number, 1 << 30), node.number))
 
 
+def page_bytes(topology: Topology, pages: str) -> int:
+    """Bytes of a page of a kind; of ``thp`` a base page where the kernel has no huge ones."""
+    sizes = {"thp": topology.thp_page_bytes, "2m": 2 * MIB, "1g": GIB}
+    return sizes.get(pages) or topology.base_page_bytes
+
+
 def default_size(topology: Topology, cpus: list[int], nodes: list[int], arrays: int) -> int:
     """Bytes of an array that the CPUs' caches cannot hold and that the nodes can.
 
