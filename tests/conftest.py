@@ -80,4 +80,5 @@ def machine() -> Topology:
         ],
         base_page_bytes=4096,
         huge_page_bytes=[2 << 20, 1 << 30],
+        thp_page_bytes=2 << 20,
     )

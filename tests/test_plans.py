@@ -9,7 +9,8 @@ from tierscope.model.topology import Cache, Topology
 from tierscope.model.traffic import ONE_WAY, Traffic
 from tierscope.plans.expand import expand
 from tierscope.plans.fit import check_memory, fit_time, longest_seconds
-from tierscope.plans.machine import default_size, one_per_core_first
+from tierscope.plans.machine import default_size
+from tierscope.plans.pinning import one_per_core_first
 from tierscope.plans.request import Request
 from tierscope.recipes.registry import RECIPES, Prepared
 from tierscope.topology.paths import MachinePaths

@@ -96,6 +96,12 @@ def test_pages_of_concurrent_workloads_are_named_where_they_are_elsewhere() -> N
     )
 
 
+def test_hugetlb_pages_are_not_called_base_pages() -> None:
+    evidence = Evidence(pages={"0": 512}, page_bytes=2 << 20, huge_bytes=0, region_bytes=1 << 30)
+    measurement = measured(1, 1, 1, evidence=evidence, pattern={"pages": "2m"})
+    assert evidence_line([measurement]) == "observed: pages 100% on node 0; hugetlb pages"
+
+
 def test_evidence_is_said_once_where_it_is_the_same() -> None:
     same = Evidence(pages={"0": 3, "1": 1}, cpus=[0, 1], isa="avx2")
     other = same.model_copy(update={"isa": "sse4"})

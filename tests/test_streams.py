@@ -93,6 +93,15 @@ def test_shared_counters_lie_in_one_line_unless_told(machine: Topology) -> None:
     assert sizes[False] > 1 << 20
 
 
+def test_a_mapping_goes_by_the_huge_pages_that_the_kernel_has(machine: Topology) -> None:
+    """An Arm kernel with base pages of 64 KiB has huge ones of 512 MiB."""
+    arm = machine.model_copy(update={"base_page_bytes": 64 << 10, "thp_page_bytes": 512 << 20})
+    (spec,) = ask(arm, "mapping", pages="thp").measurements
+    assert spec.identity()["size"] == 512 << 20
+    with pytest.raises(UserError, match="--size: 64m is no whole number of thp pages"):
+        ask(arm, "mapping", size="64m", pages="thp")
+
+
 def test_a_mapping_is_whole_pages(machine: Topology) -> None:
     with pytest.raises(UserError, match="--size: 3m is no whole number of thp pages"):
         ask(machine, "mapping", size="3m", pages="thp")

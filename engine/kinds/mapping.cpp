@@ -8,6 +8,7 @@
 #include <array>
 #include <bit>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 
 #include "errors.h"
@@ -42,13 +43,24 @@ struct Phases {
 
 bool is_hugetlb(Pages pages) { return pages == Pages::kHuge2M || pages == Pages::kHuge1G; }
 
-std::byte* map(const MappingSpec& spec, std::size_t page) {
+// Where the next mapping fits so that huge pages can back all of it: kernels align not every mapping
+// to huge pages by themselves.
+std::byte* aligned_place(std::size_t bytes, std::size_t page) {
+  void* const room =
+      mmap(nullptr, bytes + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) return nullptr;
+  munmap(room, bytes + page);
+  const std::size_t beyond = reinterpret_cast<std::uintptr_t>(room) % page;
+  return static_cast<std::byte*>(room) + (beyond == 0 ? 0 : page - beyond);
+}
+
+std::byte* map(const MappingSpec& spec, std::size_t page, std::byte* place) {
   constexpr int kHugetlbSizeShift = 26;  // MAP_HUGE_SHIFT
   int flags = MAP_ANONYMOUS | (spec.shared ? MAP_SHARED : MAP_PRIVATE);
   if (is_hugetlb(spec.pages)) {
     flags |= MAP_HUGETLB | (std::countr_zero(page) << kHugetlbSizeShift);
   }
-  void* const start = mmap(nullptr, spec.size, PROT_READ | PROT_WRITE, flags, -1, 0);
+  void* const start = mmap(place, spec.size, PROT_READ | PROT_WRITE, flags, -1, 0);
   if (start == MAP_FAILED) {
     throw Unavailable(
         Cause::kMemory,
@@ -70,20 +82,35 @@ void prepare(const MappingSpec& spec, std::byte* start) {
   set_range_policy(start, spec.size, mode, nodes);
 }
 
+// Throws Unavailable where the kernel backs the mapping by other pages than were asked for: it gives
+// base pages where it finds no free huge one, and huge ones where its settings force it to.
+void verify_pages(const MappingSpec& spec, std::size_t huge) {
+  if (is_hugetlb(spec.pages) || huge == (spec.pages == Pages::kThp ? spec.size : 0)) return;
+  const std::string found =
+      fmt::format("transparent huge pages back {} of the {} mapped", size_text(huge),
+                  size_text(spec.size));
+  if (spec.pages == Pages::kThp) {
+    throw Unavailable(Cause::kPages, found, "echo 1 | sudo tee /proc/sys/vm/compact_memory");
+  }
+  throw Unavailable(Cause::kPages, found + ", where base pages were asked for",
+                    fmt::format("echo advise | sudo tee {}/shmem_enabled", kThpDirectory));
+}
+
 // One cycle. `report` is where the pages were, read back before they went.
 Phases measure_once(const MappingSpec& spec, std::size_t page, RegionReport& report) {
-  const std::size_t base = base_page_bytes();
+  std::byte* const place = spec.pages == Pages::kThp ? aligned_place(spec.size, page) : nullptr;
   const double begin = now_seconds();
-  std::byte* const start = map(spec, page);
+  std::byte* const start = map(spec, page, place);
   const double mapped = now_seconds();
   prepare(spec, start);
   const double prepared = now_seconds();
-  const std::size_t step = is_hugetlb(spec.pages) ? page : base;
+  const std::size_t step = is_hugetlb(spec.pages) ? page : base_page_bytes();
   for (std::size_t offset = 0; offset < spec.size; offset += step) {
     *reinterpret_cast<volatile char*>(start + offset) = 1;
   }
   const double populated = now_seconds();
-  report = count_pages(start, spec.size, step);
+  report = count_pages(start, spec.size, page);
+  if (!is_hugetlb(spec.pages)) report.huge_bytes = huge_bytes(start, spec.size);
   const double read_back = now_seconds();
   munmap(start, spec.size);
   return {
@@ -106,7 +133,7 @@ class MappingCycles : public State {
   explicit MappingCycles(const MappingSpec& spec) : spec_(spec) {}
 
   void open(Leases& leases) override {
-    require_memory(spec_.size, spec_.pages, spec_.placement);
+    require_memory(spec_.size, spec_.pages, spec_.placement, spec_.shared);
     page_ = page_bytes(spec_.pages);
     if (spec_.size % page_ != 0) {
       throw Failure(
@@ -130,6 +157,7 @@ class MappingCycles : public State {
     for (const auto& [node, count] : report_.pages) by_node[std::to_string(node)] = count;
     evidence["pages"] = by_node;
     evidence["page_bytes"] = report_.page_bytes;
+    if (!is_hugetlb(spec_.pages)) evidence["huge_bytes"] = report_.huge_bytes;
     evidence["region_bytes"] = spec_.size;
     evidence["cpus"] = {last_cpu_};
   }
@@ -150,6 +178,7 @@ class MappingCycles : public State {
       last_cpu_ = sched_getcpu();
     });
     verify_nodes(spec_, report_);
+    verify_pages(spec_, report_.huge_bytes);
     return row;
   }
 

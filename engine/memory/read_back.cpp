@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <fstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -78,8 +80,15 @@ RegionReport count_pages(std::byte* start, std::size_t bytes, std::size_t page_b
   return report;
 }
 
+std::size_t huge_bytes(const std::byte* start, std::size_t bytes) {
+  const auto first = reinterpret_cast<std::uintptr_t>(start);
+  std::ifstream smaps("/proc/self/smaps");
+  return huge_bytes_in(smaps, first, first + bytes);
+}
+
 std::size_t huge_bytes_in(std::istream& smaps, std::uintptr_t first, std::uintptr_t last) {
-  constexpr std::string_view kField = "AnonHugePages:";
+  constexpr std::array<std::string_view, 3> kFields{"AnonHugePages:", "ShmemPmdMapped:",
+                                                    "FilePmdMapped:"};
   std::size_t bytes = 0;
   bool inside = false;
   for (std::string line; std::getline(smaps, line);) {
@@ -88,8 +97,10 @@ std::size_t huge_bytes_in(std::istream& smaps, std::uintptr_t first, std::uintpt
     if (parse_mapping(line, start, end)) {
       if (start >= last) break;
       inside = first <= start && end <= last;
-    } else if (inside && line.starts_with(kField)) {
-      const std::size_t digits = line.find_first_not_of(' ', kField.size());
+    } else if (inside && std::ranges::any_of(kFields, [&line](std::string_view field) {
+                 return line.starts_with(field);
+               })) {
+      const std::size_t digits = line.find_first_not_of(' ', line.find(':') + 1);
       std::size_t kib = 0;
       if (digits == std::string::npos) continue;
       std::from_chars(line.data() + digits, line.data() + line.size(), kib);

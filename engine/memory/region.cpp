@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
-#include <fstream>
 #include <vector>
 
 #include "errors.h"
@@ -120,15 +119,10 @@ void Region::populate_range(PageRange range) {
 
 RegionReport Region::report() const {
   const std::size_t bytes = page_count_ * page_bytes_;
-  std::size_t huge_bytes = 0;
-  if (pages_ == Pages::kThp) {
-    const auto first = reinterpret_cast<std::uintptr_t>(data());
-    std::ifstream smaps("/proc/self/smaps");
-    huge_bytes = huge_bytes_in(smaps, first, first + bytes);
-  }
-  const bool parts = pages_ == Pages::kThp && huge_bytes != bytes;
+  const std::size_t huge = pages_ == Pages::kThp ? huge_bytes(data(), bytes) : 0;
+  const bool parts = pages_ == Pages::kThp && huge != bytes;
   RegionReport report = count_pages(data(), bytes, parts ? base_page_bytes() : page_bytes_);
-  report.huge_bytes = huge_bytes;
+  report.huge_bytes = huge;
   verify_placement(placement_, page_bytes_, report);
   return report;
 }

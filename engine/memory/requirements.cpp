@@ -20,7 +20,6 @@ namespace {
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 constexpr std::size_t kGiB = std::size_t{1} << 30;
 constexpr const char* kKernelWeights = "/sys/kernel/mm/mempolicy/weighted_interleave";
-constexpr const char* kThp = "/sys/kernel/mm/transparent_hugepage";
 
 bool contains(const std::vector<int>& numbers, int number) {
   return std::find(numbers.begin(), numbers.end(), number) != numbers.end();
@@ -50,17 +49,13 @@ void require_nodes(const Placement& placement) {
   }
 }
 
-void require_thp() {
-  // The size's own switch, where the kernel has one, goes before the general one.
-  const std::string own =
-      fmt::format("{}/hugepages-{}kB/enabled", kThp, page_bytes(Pages::kThp) / 1024);
-  const std::string own_text = read_text(own);
-  const bool inherits = own_text.empty() || own_text.find("[inherit]") != std::string::npos;
-  const std::string path = inherits ? fmt::format("{}/enabled", kThp) : own;
-  if (read_text(path).find("[never]") != std::string::npos) {
-    throw Unavailable(Cause::kPages,
-                      fmt::format("transparent huge pages are switched off ({} says never)", path),
-                      fmt::format("echo madvise | sudo tee {}", path));
+void require_thp(bool shared) {
+  if (const auto forbidding = forbidding_switch(shared, page_bytes(Pages::kThp))) {
+    throw Unavailable(
+        Cause::kPages,
+        fmt::format("transparent huge pages{} are switched off ({} says {})",
+                    shared ? " of shared memory" : "", forbidding->file, forbidding->setting),
+        fmt::format("echo {} | sudo tee {}", shared ? "advise" : "madvise", forbidding->file));
   }
   if (prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) == 1) {
     throw Unavailable(
@@ -201,11 +196,11 @@ void require_ordinary(std::size_t count, std::size_t unit, const Placement& plac
 
 }  // namespace
 
-void require_memory(std::size_t bytes, Pages pages, const Placement& placement) {
+void require_memory(std::size_t bytes, Pages pages, const Placement& placement, bool shared) {
   if (bytes == 0) throw std::invalid_argument("a region of 0 bytes");
   if (placement.nodes.empty()) throw std::invalid_argument("a placement on no node");
   require_nodes(placement);
-  if (pages == Pages::kThp) require_thp();
+  if (pages == Pages::kThp) require_thp(shared);
   if (placement.policy == Policy::kWeighted && placement.mechanism == Mechanism::kKernel) {
     require_kernel_weights(placement);
   }

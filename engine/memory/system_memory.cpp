@@ -85,8 +85,7 @@ std::size_t page_bytes(Pages pages) {
     case Pages::kBase:
       break;
     case Pages::kThp: {
-      const auto size =
-          leading_number(read_text("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size"));
+      const auto size = leading_number(read_text(fmt::format("{}/hpage_pmd_size", kThpDirectory)));
       if (!size)
         throw Unavailable(Cause::kPages, "this kernel has no transparent huge pages",
                           "use base pages");
@@ -98,6 +97,24 @@ std::size_t page_bytes(Pages pages) {
       return std::size_t{1} << 30;
   }
   return base_page_bytes();
+}
+
+std::optional<ThpSwitch> forbidding_switch(bool shared, std::size_t page_bytes,
+                                           const std::string& directory) {
+  const char* const name = shared ? "shmem_enabled" : "enabled";
+  const std::string general = fmt::format("{}/{}", directory, name);
+  const std::string own = fmt::format("{}/hugepages-{}kB/{}", directory, page_bytes / 1024, name);
+  const auto says = [](const std::string& text, const char* word) {
+    return text.find(fmt::format("[{}]", word)) != std::string::npos;
+  };
+  const std::string general_text = read_text(general);
+  if (general_text.empty()) return ThpSwitch{general, "nothing"};
+  if (says(general_text, "deny")) return ThpSwitch{general, "deny"};
+  // The size's own switch, where the kernel has one, goes before the general one.
+  const std::string own_text = read_text(own);
+  const bool inherits = own_text.empty() || says(own_text, "inherit");
+  if (!says(inherits ? general_text : own_text, "never")) return std::nullopt;
+  return ThpSwitch{inherits ? general : own, "never"};
 }
 
 std::vector<int> nodes_with_memory() { return node_list("has_memory"); }

@@ -25,9 +25,23 @@ std::string size_text(std::size_t bytes);
 // The kernel's ordinary page in bytes.
 std::size_t base_page_bytes();
 
-// The page that a kind of pages is placed by, in bytes. Throws Unavailable where the kernel has no
-// transparent huge pages.
+// The page that a kind of pages is placed by, in bytes: of transparent huge pages the one that a
+// whole page-table entry maps (2 MiB on x86, 512 MiB on Arm with 64 KiB pages). Throws Unavailable
+// where the kernel has no transparent huge pages.
 std::size_t page_bytes(Pages pages);
+
+constexpr const char* kThpDirectory = "/sys/kernel/mm/transparent_hugepage";
+
+// The kernel's switch that keeps transparent huge pages from memory which asks for them by madvise.
+struct ThpSwitch {
+  std::string file;
+  std::string setting;  // "never", "deny"; "nothing" where there is no such file.
+};
+
+// Of private memory, or of shared (anonymous shared mappings and other shmem): none where the pages
+// of page_bytes(Pages::kThp) are allowed.
+std::optional<ThpSwitch> forbidding_switch(bool shared, std::size_t page_bytes,
+                                           const std::string& directory = kThpDirectory);
 
 // Nodes that have memory, ascending; {0} where the kernel knows no NUMA.
 std::vector<int> nodes_with_memory();

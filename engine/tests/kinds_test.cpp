@@ -276,5 +276,36 @@ TEST(MappingKind, PhasesAddUpToTheWholeInEveryRow) {
   }
 }
 
+// The pages that the figures are of are those that backed the memory, or there is no figure.
+void expect_huge_pages(const char* sharing) {
+  std::size_t page = 0;
+  try {
+    page = page_bytes(Pages::kThp);
+  } catch (const Unavailable& error) {
+    GTEST_SKIP() << error.what();
+  }
+  Visited mapping(measurement(
+      "mapping", {{"cpu", allowed_cpus().front()},
+                  {"pattern", {{"sharing", sharing}, {"size", 4 * page}, {"pages", "thp"}}}}));
+  if (forbidding_switch(sharing == std::string("shared"), page)) {
+    try {
+      mapping.visit();
+      FAIL() << "measured with pages that the kernel does not give";
+    } catch (const Unavailable& error) {
+      EXPECT_EQ(error.cause(), Cause::kPages);
+      EXPECT_TRUE(error.remedy().starts_with("echo ")) << error.remedy();
+    }
+    return;
+  }
+  const Visit visit = mapping.visit();
+  EXPECT_EQ(visit.evidence.at("page_bytes"), page);
+  EXPECT_EQ(visit.evidence.at("huge_bytes"), 4 * page);
+  EXPECT_EQ(visit.evidence.at("pages"), json::parse(R"({"0": 4})"));
+}
+
+TEST(MappingKind, PrivateHugePagesAreProved) { expect_huge_pages("private"); }
+
+TEST(MappingKind, SharedHugePagesAreProvedOrRefused) { expect_huge_pages("shared"); }
+
 }  // namespace
 }  // namespace tierscope

@@ -86,6 +86,15 @@ TEST(Smaps, CountsTheMappingsOfTheRange) {
   EXPECT_EQ(huge_bytes_of(kSmaps, 0x7f0000000000, 0x7f0000800000), std::size_t{6} << 20);
 }
 
+TEST(Smaps, HugePagesOfSharedMemoryAndOfFilesCount) {
+  const char* const shared =
+      "7f0000000000-7f0000600000 rw-s 00000000 00:01 7                          /dev/zero\n"
+      "AnonHugePages:         0 kB\n"
+      "ShmemPmdMapped:     4096 kB\n"
+      "FilePmdMapped:      2048 kB\n";
+  EXPECT_EQ(huge_bytes_of(shared, 0x7f0000000000, 0x7f0000600000), std::size_t{6} << 20);
+}
+
 TEST(Smaps, AMappingThatReachesBeyondTheRangeDoesNotCount) {
   EXPECT_EQ(huge_bytes_of(kSmaps, 0x7f0000400000, 0x7f0000600000), 0U);
 }
@@ -95,6 +104,53 @@ TEST(Smaps, CutTextIsReadUpToTheCut) {
   for (std::size_t length = 0; length < text.size(); ++length) {
     EXPECT_LE(huge_bytes_of(text.substr(0, length), 0, UINTPTR_MAX), std::size_t{6} << 20);
   }
+}
+
+class ThpSwitches : public testing::Test {
+ protected:
+  ThpSwitches() { std::filesystem::create_directories(root_ / "hugepages-2048kB"); }
+  ~ThpSwitches() override { std::filesystem::remove_all(root_); }
+
+  void set(const char* file, const char* text) { std::ofstream(root_ / file) << text << '\n'; }
+
+  // "shmem_enabled says never"; empty where nothing forbids huge pages of 2 MiB.
+  std::string forbids(bool shared) const {
+    const auto found = forbidding_switch(shared, std::size_t{2} << 20, root_);
+    if (!found) return "";
+    return found->file.substr(root_.string().size() + 1) + " says " + found->setting;
+  }
+
+  const std::filesystem::path root_ =
+      std::filesystem::temp_directory_path() / fmt::format("tierscope-thp-{}", getpid());
+};
+
+TEST_F(ThpSwitches, OfSharedAndPrivateMemoryAreApart) {
+  set("enabled", "always [madvise] never");
+  set("shmem_enabled", "always within_size advise [never] deny force");
+  EXPECT_EQ(forbids(false), "");
+  EXPECT_EQ(forbids(true), "shmem_enabled says never");
+  set("enabled", "always madvise [never]");
+  set("shmem_enabled", "always within_size [advise] never deny force");
+  EXPECT_EQ(forbids(false), "enabled says never");
+  EXPECT_EQ(forbids(true), "");
+}
+
+TEST_F(ThpSwitches, TheSizesOwnGoesFirstUnlessItInherits) {
+  set("shmem_enabled", "always within_size advise [never] deny force");
+  set("hugepages-2048kB/shmem_enabled", "always inherit within_size [advise] never");
+  EXPECT_EQ(forbids(true), "");
+  set("hugepages-2048kB/shmem_enabled", "always [inherit] within_size advise never");
+  EXPECT_EQ(forbids(true), "shmem_enabled says never");
+  set("shmem_enabled", "always within_size [advise] never deny force");
+  set("hugepages-2048kB/shmem_enabled", "always inherit within_size advise [never]");
+  EXPECT_EQ(forbids(true), "hugepages-2048kB/shmem_enabled says never");
+}
+
+TEST_F(ThpSwitches, DenyAndAMissingSwitchForbid) {
+  EXPECT_EQ(forbids(true), "shmem_enabled says nothing");
+  set("shmem_enabled", "always within_size advise never [deny] force");
+  set("hugepages-2048kB/shmem_enabled", "[always] inherit within_size advise never");
+  EXPECT_EQ(forbids(true), "shmem_enabled says deny");
 }
 
 constexpr const char* kV2Mount =

@@ -43,6 +43,16 @@ def test_what_mapping_costs_is_the_sum_of_its_parts(pictures: list[Picture]) -> 
     assert huge == pytest.approx({"map": 6 / 64, "populate": 45.0, "unmap": 2.0})
 
 
+def test_huge_pages_of_a_mapping_are_as_large_as_the_machine_s() -> None:
+    run = synthetic.run(synthetic.pattern_measurements(synthetic.Maker()))
+    run.header.machine["thp_page_bytes"] = 512 << 20
+    of_mapping = pictures_of(run, "mapping", VIEWS)
+    (picture,) = [p for p in of_mapping if p.title.startswith("Cost of mapping memory")]
+    rows = picture.spec["data"]["values"]
+    huge = {row["series"]: row["value"] for row in rows if row["name"] == "thp pages"}
+    assert huge == pytest.approx({"map": 6 / 64, "populate": 90 / 512, "unmap": 4 / 512})
+
+
 def test_a_mix_s_bar_ends_at_what_the_bus_carries(pictures: list[Picture]) -> None:
     picture = next(p for p in pictures if p.title.startswith("Bandwidth by mix"))
     found: dict[str, list[float]] = {}

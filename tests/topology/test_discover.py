@@ -42,6 +42,13 @@ def test_packages_nodes_and_cpus(sysfs: Sysfs) -> None:
     assert found.nodes[0].distances == {0: 10, 1: 21}
 
 
+@pytest.mark.parametrize("size", [2 << 20, 512 << 20])
+def test_the_kernel_says_how_large_its_huge_pages_are(sysfs: Sysfs, size: int) -> None:
+    assert discover(sysfs.root).thp_page_bytes is None
+    sysfs.write("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", size)
+    assert discover(sysfs.root).thp_page_bytes == size
+
+
 def test_smt_siblings_are_one_core(sysfs: Sysfs) -> None:
     for cpu in (0, 1):
         sysfs.write(f"/sys/devices/system/cpu/cpu{cpu}/topology/core_cpus_list", "0-1")

@@ -321,6 +321,8 @@ class Topology(Model):
     base_page_bytes: int
     huge_page_bytes: list[int] = []
     """Sizes of hugetlb pages that the kernel offers."""
+    thp_page_bytes: int | None = None
+    """Size of a transparent huge page; None where the kernel has none, and for a file."""
     pci: list[PciDevice] = []
     """Parents come before children."""
     gpus: list[Gpu] = []

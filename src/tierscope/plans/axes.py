@@ -15,6 +15,7 @@ from tierscope.model.spec import MemorySpec, Placement
 from tierscope.model.topology import Topology
 from tierscope.plans import grammar, machine
 from tierscope.plans.options import MECHANISMS, PAGE_KINDS, PINS, POLICIES
+from tierscope.plans.pinning import pinned
 from tierscope.plans.request import Request
 
 ID_LENGTH = 64
@@ -59,7 +60,7 @@ def memory_paths(
     mechanisms = choices(request, "mechanism", MECHANISMS) or ["user"]
     for initiator in _initiators(request, topology, spec):
         cpus = checked(request, "from", machine.initiator_cpus, topology, initiator)
-        cpus = machine.pinned(topology, cpus, _pin(request))
+        cpus = pinned(topology, cpus, _pin(request))
         for target in _targets(request, topology, spec, cpus):
             checked(request, "to", machine.check_target, topology, target)
             for policy, mechanism in itertools.product(policies, mechanisms):

@@ -20,7 +20,8 @@ from tierscope.model.topology import Gpu, NodeKind, Topology
 from tierscope.model.transfers import endpoint_of
 from tierscope.plans import grammar
 from tierscope.plans.axes import checked, choices, identity, sampling
-from tierscope.plans.machine import memory_nodes, one_per_core_first
+from tierscope.plans.machine import memory_nodes
+from tierscope.plans.pinning import one_per_core_first
 from tierscope.plans.request import Request
 
 HOST_KINDS: tuple[str, ...] = HostKind.__args__  # type: ignore[attr-defined]

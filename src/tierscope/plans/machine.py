@@ -4,6 +4,7 @@ from tierscope.model.endpoint import Endpoint, EndpointKind, Initiator, Target, 
 from tierscope.model.errors import UserError
 from tierscope.model.spec import NodeShare, Placement, last_level_bytes
 from tierscope.model.topology import Node, Topology
+from tierscope.plans.pinning import one_per_core_first
 
 GIB = 1 << 30
 MIB = 1 << 20
@@ -28,45 +29,6 @@ def initiator_cpus(topology: Topology, endpoint: Initiator) -> list[int]:
         for number in endpoint.numbers:
             wanted += _cpus_of(topology, endpoint, number)
     return one_per_core_first(wanted, topology.siblings)
-
-
-def one_per_core_first(cpus: list[int], siblings: list[list[int]]) -> list[int]:
-    """Order CPUs: the first of each core, then the second of each, and so on."""
-    core_of = {cpu: index for index, core in enumerate(siblings) for cpu in core}
-    seen: dict[int, int] = {}
-    ranked = []
-    for cpu in sorted(cpus):
-        core = core_of.get(cpu, -1 - cpu)
-        rank = seen.get(core, 0)
-        seen[core] = rank + 1
-        ranked.append((rank, cpu))
-    return [cpu for _, cpu in sorted(ranked)]
-
-
-def pinned(topology: Topology, cpus: list[int], how: str) -> list[int]:
-    """Order an initiator's CPUs as threads are to take them.
-
-    cores: one CPU of each core first, then the cores' siblings; one-a-core: without siblings;
-    compact: core by core, siblings side by side; spread: from one socket to the next in turn.
-    """
-    if how == "compact":
-        place = {cpu: (index, cpu) for index, core in enumerate(topology.siblings) for cpu in core}
-        return sorted(cpus, key=lambda cpu: place.get(cpu, (len(topology.siblings), cpu)))
-    ordered = one_per_core_first(cpus, topology.siblings)
-    if how == "one-a-core":
-        cores = [set(core) & set(cpus) for core in topology.siblings]
-        firsts = {min(core) for core in cores if core}
-        return [cpu for cpu in ordered if cpu in firsts]
-    if how == "spread":
-        package_of = {cpu: package.number for package in topology.packages for cpu in package.cpus}
-        turns: dict[int, int] = {}
-        ranked = []
-        for cpu in ordered:
-            package = package_of.get(cpu, 0)
-            turns[package] = turns.get(package, -1) + 1
-            ranked.append((turns[package], package, cpu))
-        return [cpu for _, _, cpu in sorted(ranked)]
-    return ordered
 
 
 def _refuse_foreign_cpus(topology: Topology, endpoint: Endpoint, wanted: list[int]) -> None:
@@ -165,6 +127,12 @@ def best_initiator(topology: Topology, target: Node) -> Node:
     if target in nodes:
         return target
     return min(nodes, key=lambda node: (target.distances.get(node.number, 1 << 30), node.number))
+
+
+def page_bytes(topology: Topology, pages: str) -> int:
+    """Bytes of a page of a kind; of ``thp`` a base page where the kernel has no huge ones."""
+    sizes = {"thp": topology.thp_page_bytes, "2m": 2 * MIB, "1g": GIB}
+    return sizes.get(pages) or topology.base_page_bytes
 
 
 def default_size(topology: Topology, cpus: list[int], nodes: list[int], arrays: int) -> int:

@@ -68,7 +68,12 @@ BUDGET = Option(
     "budget", "TIME", "Longest time of each measurement, as in 500ms, at most 24h", "2s"
 )
 SAMPLE = Option("sample", "TIME", "Length of one sample, at most 60s", "10ms")
-PIN = Option("pin", "HOW", "Order: cores (siblings last), one-a-core, compact, spread", "cores")
+PIN = Option(
+    "pin",
+    "HOW",
+    "Order: cores (siblings last), one-a-core, compact, spread (over sockets, nodes, L3 caches)",
+    "cores",
+)
 THREADS = Option("threads", "COUNTS", "Number of threads, as in 1..8 or 1..all*2", "all")
 ISA = Option("isa", "LIST", ", ".join(ISAS), "auto")
 ACCESS_SIZE = Option(

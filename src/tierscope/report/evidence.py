@@ -43,7 +43,9 @@ def _elsewhere(measurement: Measurement, evidence: Evidence) -> str:
     )
 
 
-def _huge(_measurement: Measurement, evidence: Evidence) -> str:
+def _huge(measurement: Measurement, evidence: Evidence) -> str:
+    if measurement.pattern.get("pages") in ("2m", "1g"):
+        return "hugetlb pages" if evidence.pages else ""
     if evidence.huge_bytes is None or not evidence.region_bytes:
         return ""
     # A small region lies in one huge page that is larger than it.

@@ -71,6 +71,7 @@ def summarize(topology: Topology) -> dict[str, Any]:
         "cpus": len([cpu for core in topology.siblings for cpu in core]),
         "usable_cpus": topology.cpus,
         "page_bytes": topology.base_page_bytes or os.sysconf("SC_PAGE_SIZE"),
+        "thp_page_bytes": topology.thp_page_bytes,
         "nodes": [
             {
                 "node": node.number,

@@ -62,6 +62,7 @@ def discover(root: str | Path = "/", nvml: nvidia.Nvml | None = None) -> Topolog
         caches=processors.caches(files, online) or _caches_by_cpuid(files),
         base_page_bytes=os.sysconf("SC_PAGE_SIZE") if files.live else 4096,
         huge_page_bytes=_huge_page_bytes(files),
+        thp_page_bytes=files.number("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size"),
         pci=devices,
         gpus=gpus,
         blocks=blocks,

@@ -16,17 +16,21 @@ from tierscope.report.pictures.picture import (
 from tierscope.report.pictures.stacked import stacked
 
 _MIB = 1 << 20
-_PAGES = {"2m": 2 << 20, "thp": 2 << 20, "1g": 1 << 30}
-"""Bytes of a page of each kind; base pages are as large as the machine's."""
 
 
 def mapping(gathered: Gathered) -> list[Picture]:
     """What a MiB costs to map, populate and unmap, by kind of pages; parts of one bar."""
     pictures: list[Picture] = []
-    base = int(gathered.run.header.machine.get("page_bytes", 4096))
+    machine = gathered.run.header.machine
+    page_bytes = {
+        "base": machine.get("page_bytes") or 4096,
+        "thp": machine.get("thp_page_bytes") or 2 << 20,  # as older run files took it to be
+        "2m": 2 << 20,
+        "1g": 1 << 30,
+    }
     for (path,), group in groups_by(gathered.measured, "path").items():
         names = varying(group, "path") or ["pages"]
-        rows = [row for m in group for row in _phases(m, words_of(m, names), base)]
+        rows = [row for m in group for row in _phases(m, words_of(m, names), page_bytes)]
         pictures.append(
             Picture(
                 key=slug(f"mapping {path}"),
@@ -42,10 +46,12 @@ def mapping(gathered: Gathered) -> list[Picture]:
     return pictures
 
 
-def _phases(measurement: Measurement, name: str, base: int) -> list[dict[str, Any]]:
+def _phases(
+    measurement: Measurement, name: str, page_bytes: dict[str, int]
+) -> list[dict[str, Any]]:
     """Return the parts of a bar in µs a MiB, from figures in ns in all and ns a page."""
     found = {figure.metric: figure.estimate for figure in measurement.figures}
-    pages = _MIB / _PAGES.get(str(measurement.pattern.get("pages")), base)
+    pages = _MIB / page_bytes[str(measurement.pattern["pages"])]
     mib = measurement.pattern["size"] / _MIB
     parts = {
         "map": found.get("map", 0.0) / mib,

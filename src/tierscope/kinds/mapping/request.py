@@ -7,14 +7,13 @@ from pydantic import ValidationError
 
 from tierscope.kinds.mapping.spec import MappingSpec
 from tierscope.model.topology import Topology
-from tierscope.plans import grammar, options
+from tierscope.plans import grammar, machine, options
 from tierscope.plans.axes import choices, identity, memory_paths, of_path, pages, reason, sizes
-from tierscope.plans.machine import GIB, MIB
+from tierscope.plans.machine import MIB
 from tierscope.plans.options import Option
 from tierscope.plans.request import Request, RequestForm
 
 _SIZE = 64 * MIB
-_HUGE = {"2m": 2 * MIB, "thp": 2 * MIB, "1g": GIB}
 
 
 def expand(request: Request, topology: Topology, thp: bool) -> Iterator[MappingSpec]:
@@ -24,7 +23,7 @@ def expand(request: Request, topology: Topology, thp: bool) -> Iterator[MappingS
             choices(request, "sharing", ("private", "shared")) or ["private"],
             pages(request, topology, thp),
         ):
-            page = _HUGE.get(kind, topology.base_page_bytes)
+            page = machine.page_bytes(topology, kind)
             for size in sizes(request, "size") or [max(_SIZE, page)]:
                 if size % page:
                     raise request.wrong(
