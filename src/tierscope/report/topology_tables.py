@@ -8,7 +8,7 @@ from rich.text import Text
 from tierscope.model.affinity import Advice, Affinity, Device, Level, Nearest
 from tierscope.model.path import Hop, Path
 from tierscope.model.topology import Topology, emulated_parts
-from tierscope.report.style import new_table, note, title
+from tierscope.report.style import new_grid, new_table, note, title
 from tierscope.report.topology_nodes import column_parts, show_distances, show_nodes, show_packages
 from tierscope.report.topology_outline import (
     Item,
@@ -82,7 +82,7 @@ def _show_head(console: Console, topology: Topology) -> None:
 
 def _show_tree(console: Console, topology: Topology) -> None:
     title(console, "Tree, with each link's limit one way")
-    table = Table.grid(padding=(0, 2))
+    table = new_grid()
     table.add_column(no_wrap=True, overflow="ellipsis")
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True, justify="right")
