@@ -64,7 +64,8 @@ def show_machine(console: Console, topology: Topology, *, nvlink: bool) -> None:
 def _show_head(console: Console, topology: Topology) -> None:
     console.print(Text(topology.host, style="bold").append(f"  {topology.product}", style="none"))
     cores = sum(package.cores for package in topology.packages)
-    allowed = f"; this process may use {len(topology.cpus)}"
+    who = "this process may use" if topology.source == "this machine" else "allowed were"
+    allowed = f", {who} {len(topology.cpus)}"
     total = sum(len(package.cpus) for package in topology.packages)
     cpus = count_of(total, "CPU") + (allowed if len(topology.cpus) != total else "")
     words = [
