@@ -64,8 +64,9 @@ def show_machine(console: Console, topology: Topology, *, nvlink: bool) -> None:
 def _show_head(console: Console, topology: Topology) -> None:
     console.print(Text(topology.host, style="bold").append(f"  {topology.product}", style="none"))
     cores = sum(package.cores for package in topology.packages)
-    who = "this process may use" if topology.source == "this machine" else "allowed were"
-    allowed = f", {who} {len(topology.cpus)}"
+    here = topology.source == "this machine"
+    usable = len(topology.cpus)
+    allowed = f", {f'this process may use {usable}' if here else f'{usable} of them allowed'}"
     total = sum(len(package.cpus) for package in topology.packages)
     cpus = count_of(total, "CPU") + (allowed if len(topology.cpus) != total else "")
     words = [
