@@ -129,6 +129,14 @@ class FirmwarePath:
 
 
 @dataclass(frozen=True)
+class SideCache:
+    """A memory-side cache in front of a node's memory, as firmware (HMAT) says; nothing caches."""
+
+    node: Annotated[int, number]
+    memory: Annotated[int, size]
+
+
+@dataclass(frozen=True)
 class Cxl:
     """A CXL type-3 device with volatile memory, which the guest onlines as the next node."""
 
@@ -159,6 +167,7 @@ class Machine:
     """SLIT, a row a node."""
     paths: Annotated[list[FirmwarePath], many(FirmwarePath)] = field(default_factory=list)
     """HMAT."""
+    side_caches: Annotated[list[SideCache], many(SideCache)] = field(default_factory=list)
     cxl: Annotated[Cxl | None, one(Cxl)] = None
     pmem: Annotated[Pmem | None, one(Pmem)] = None
     nvme: Annotated[int, size] = 0
@@ -215,6 +224,10 @@ def check(machine: Machine) -> None:
             raise ValueError(f"paths[{index}] source: node {path.source} has no CPUs")
         if path.target >= len(nodes):
             raise ValueError(f"paths[{index}] target: there is no node {path.target}")
+    targets = {path.target for path in machine.paths}
+    for index, cache in enumerate(machine.side_caches):
+        if cache.node not in targets:
+            raise ValueError(f"side_caches[{index}] node: no path leads to node {cache.node}")
     if machine.cxl and (machine.cxl.port >= len(nodes) or nodes[machine.cxl.port] != Node()):
         raise ValueError("cxl port: takes a node without memory, CPUs or anything else")
     if machine.pmem and machine.pmem.node >= len(nodes):

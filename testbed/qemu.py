@@ -90,6 +90,9 @@ def firmware_tables(machine: Machine) -> list[str]:
         ends = f"hmat-lb,initiator={path.source},target={path.target},hierarchy=memory"
         result += ["-numa", f"{ends},data-type=access-latency,latency={path.ns}"]
         result += ["-numa", f"{ends},data-type=access-bandwidth,bandwidth={path.mb_s}M"]
+    for cache in machine.side_caches:
+        what = f"hmat-cache,node-id={cache.node},size={cache.memory},level=1"
+        result += ["-numa", f"{what},associativity=direct,policy=write-back,line=64"]
     return result
 
 

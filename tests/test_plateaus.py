@@ -44,12 +44,14 @@ def test_a_real_curve_has_two_caches_and_memory() -> None:
 
 
 def test_a_cache_that_the_system_names_but_no_core_sees_is_unseen() -> None:
-    checks = check_levels(plateaus(curve(REAL)), G, [(1, 48 * K), (2, 2 * M), (3, 480 * M)])
+    checks = check_levels(
+        plateaus(curve(REAL)), G, [("L1", 48 * K), ("L2", 2 * M), ("L3", 480 * M)]
+    )
     assert [check.verdict for check in checks] == ["seen", "seen", "unseen"]
 
 
 def test_a_cache_larger_than_the_sweep_is_beyond_it() -> None:
-    checks = check_levels(plateaus(curve(REAL)), G, [(4, G)])
+    checks = check_levels(plateaus(curve(REAL)), G, [("L4", G)])
     assert [check.verdict for check in checks] == ["beyond"]
 
 
@@ -67,5 +69,5 @@ def test_noise_that_only_slows_does_not_move_the_levels(seed: int) -> None:
 
 def test_two_caches_do_not_share_a_plateau() -> None:
     found = plateaus(stairs([(M, 5.0)], 90.0))
-    checks = check_levels(found, G, [(1, M), (2, M)])
+    checks = check_levels(found, G, [("L1", M), ("L2", M)])
     assert [check.verdict for check in checks] == ["seen", "unseen"]

@@ -31,6 +31,8 @@ Topology load() {
           "keep every I/O device");
   require(hwloc_topology_set_icache_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_ALL),
           "keep instruction caches");
+  require(hwloc_topology_set_type_filter(raw, HWLOC_OBJ_MEMCACHE, HWLOC_TYPE_FILTER_KEEP_ALL),
+          "keep memory-side caches");
   require(hwloc_topology_set_type_filter(raw, HWLOC_OBJ_MISC, HWLOC_TYPE_FILTER_KEEP_ALL),
           "keep memory modules");
   // These initialise a device to look at it: that takes seconds, wakes GPUs that idle and holds

@@ -21,7 +21,14 @@ def test_every_machine_file_is_read(name: str) -> None:
 
 def test_the_machines_that_documents_speak_of_are_there() -> None:
     assert machine.names() == [
-        *("no-thp", "old-kernel", "one-node", "sixteen-nodes", "two-socket-cxl"),
+        *(
+            "memory-side-cache",
+            "no-thp",
+            "old-kernel",
+            "one-node",
+            "sixteen-nodes",
+            "two-socket-cxl",
+        ),
     ]
 
 
@@ -63,7 +70,9 @@ def test_a_wrong_file_is_refused_in_one_line_that_says_where(text: str, complain
 
 
 def test_an_unknown_machine_is_refused_with_the_list() -> None:
-    with pytest.raises(machine.MachineError, match=r"^no machine \.\./x; there are: no-thp, "):
+    with pytest.raises(
+        machine.MachineError, match=r"^no machine \.\./x; there are: memory-side-cache, no-thp, "
+    ):
         machine.load("../x")
 
 
@@ -88,6 +97,18 @@ def test_memory_that_is_not_onlined_is_a_module_in_a_slot() -> None:
     arguments = " ".join(qemu.arguments(machine.parse(text, "x"), "tcg", KERNEL))
     assert "-m size=0B,slots=4" in arguments
     assert "-numa node,nodeid=1 -device pc-dimm,memdev=m1,node=1" in arguments
+
+
+def test_a_memory_side_cache_is_in_the_firmwares_table() -> None:
+    arguments = " ".join(qemu.arguments(machine.load("memory-side-cache"), "tcg", KERNEL))
+    cache = "hmat-cache,node-id=0,size=67108864,level=1,associativity=direct,policy=write-back"
+    assert f"-numa {cache},line=64" in arguments
+
+
+def test_a_memory_side_cache_of_a_node_that_no_path_leads_to_is_refused() -> None:
+    text = ONE + 'side_caches = [{ node = 0, memory = "64M" }]'
+    with pytest.raises(machine.MachineError, match=r"side_caches\[0\] node: no path leads"):
+        machine.parse(text, "x")
 
 
 def test_every_machine_says_in_its_command_line_that_it_is_emulated() -> None:

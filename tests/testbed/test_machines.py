@@ -70,3 +70,25 @@ def test_sixteen_nodes_of_which_eleven_have_memory() -> None:
     assert [node["number"] for node in seen["nodes"]] == [*range(14), 15]
     assert with_memory == [0, 1, 2, 3, 7, 8, 9, 10, 11, 12, 13]
     assert with_cpus == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_memory_side_cache_is_seen_and_figures_of_it_are_marked() -> None:
+    lines = inside(
+        "memory-side-cache",
+        f"{TIERSCOPE} topo --json; "
+        f"{TIERSCOPE} bandwidth --from node:0 --to node:0,node:1 --size 32m --budget 0.3 --json",
+    ).splitlines()
+    seen, run = (json.loads(line) for line in lines)
+    first, second = seen["topology"]["nodes"]
+    assert first["memory_side_caches"] == [
+        {
+            "level": 1,
+            "size_bytes": 64 << 20,
+            "line_bytes": 64,
+            "indexing": "direct-mapped",
+            "write_policy": "write-back",
+        }
+    ]
+    assert second["memory_side_caches"] == []
+    marked = {result["target"]: result["fits_memory_side_cache"] for result in run["results"]}
+    assert marked == {"node:0": True, "node:1": False}

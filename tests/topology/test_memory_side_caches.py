@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from hwloc_files import info, machine, node, package
+from test_topo_cli import topo
 from topology_machines import Sysfs
 
 from tierscope.model.endpoint import parse_endpoint
@@ -11,6 +12,7 @@ from tierscope.model.topology import Dimm, MemorySideCache, NodeKind, Topology
 from tierscope.report.topology_outline import outline
 from tierscope.report.topology_svg import draw
 from tierscope.topology.discover import discover
+from tierscope.topology.hwloc import read_hwloc
 from tierscope.topology.memory import memory_limit
 from tierscope.topology.paths import find_path
 
@@ -56,13 +58,26 @@ def test_mcdram_as_a_cache_is_no_third_level(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def memory_mode(tmp_path: Path) -> Topology:
+def memory_mode(memory_mode_files: Path) -> Topology:
+    """The machine of those files."""
+    return discover(memory_mode_files)
+
+
+@pytest.fixture
+def memory_mode_files(tmp_path: Path) -> Path:
     """Two packages with Optane behind DRAM, as Linux shows it."""
     tree = Sysfs(tmp_path)
     tree.cpus([[0, 1], [2, 3]], "Intel(R) Xeon(R) Gold 6230")
     for number, cpus in ((0, [0, 1]), (1, [2, 3])):
         tree.node(number, cpus, 370_000, "10 21" if number == 0 else "21 10")
-        index = f"/sys/devices/system/node/node{number}/memory_side_cache/index1"
+        node = f"/sys/devices/system/node/node{number}"
+        everyone = "00000003" if number == 0 else "0000000c"
+        tree.write(f"{node}/cpumap", everyone)  # hwloc reads masks
+        for cpu in cpus:
+            places = f"/sys/devices/system/cpu/cpu{cpu}/topology"
+            tree.write(f"{places}/core_cpus", f"{1 << cpu:08x}")
+            tree.write(f"{places}/package_cpus", everyone)
+        index = f"{node}/memory_side_cache/index1"
         for name, value in (
             ("size", 96 * GIB),
             ("line_size", 64),
@@ -70,7 +85,8 @@ def memory_mode(tmp_path: Path) -> Topology:
             ("write_policy", 0),
         ):
             tree.write(f"{index}/{name}", value)
-    return discover(tmp_path)
+    tree.write("/sys/devices/system/node/online", "0-1")
+    return tmp_path
 
 
 def test_the_kernels_memory_side_cache_is_read(memory_mode: Topology) -> None:
@@ -82,6 +98,17 @@ def test_the_kernels_memory_side_cache_is_read(memory_mode: Topology) -> None:
         indexing="direct-mapped",
         write_policy="write-back",
     )
+
+
+def test_the_saved_topology_keeps_the_cache(
+    memory_mode_files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HWLOC_FSROOT", str(memory_mode_files))
+    file = tmp_path / "saved.xml"
+    assert topo("--save", str(file)).returncode == 0
+    found = read_hwloc(file)
+    sizes = [cache.size_bytes for node in found.nodes for cache in node.memory_side_caches]
+    assert sizes == [96 * GIB, 96 * GIB]
 
 
 def test_limit_behind_a_cache_of_unknown_make_is_unknown(memory_mode: Topology) -> None:

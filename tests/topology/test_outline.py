@@ -61,8 +61,8 @@ def test_distances_cores_and_caches_are_tables(tmp_path: Path) -> None:
     )
     packages = package(0, "0x3", node(0, "0x3", 8) + caches) + package(1, "0xc", node(1, "0xc", 8))
     lines = shown(machine(tmp_path, packages, after=matrix)).splitlines()
-    assert "   0    10  21" in [line.rstrip() for line in lines]
-    assert "   1    31  10" in [line.rstrip() for line in lines]
+    assert "   0  10  21" in [line.rstrip() for line in lines]
+    assert "   1  31  10" in [line.rstrip() for line in lines]
     assert any("2 x 1 MiB" in line for line in lines)
 
 

@@ -112,7 +112,8 @@ def _latency(curve: list[tuple[int, float]], run: tuple[int, int]) -> float:
 class LevelCheck:
     """A cache that the system reports, compared with what was measured."""
 
-    level: int
+    name: str
+    """L2, or what else the cache is called."""
     size_bytes: int
     verdict: str
     """seen: a plateau ends about there; unseen: none does; beyond: the curve does not reach it."""
@@ -121,20 +122,20 @@ class LevelCheck:
 
 
 def check_levels(
-    found: list[Plateau], largest_size: int, caches: list[tuple[int, int]]
+    found: list[Plateau], largest_size: int, caches: list[tuple[str, int]]
 ) -> list[LevelCheck]:
-    """Compare the caches that the system reports, (level, bytes), with the plateaus found.
+    """Compare the caches that the system reports, (name, bytes), with the plateaus found.
 
     A plateau belongs to a cache if the cache's size lies between the last size on the plateau and
     the size that it ends by, give or take half as much again.
     """
     checks: list[LevelCheck] = []
-    for level, size in caches:
+    for name, size in caches:
         taken = {check.plateau for check in checks}
         match = next((p for p in found if p not in taken and _ends_near(p, size)), None)
         missed = "unseen" if largest_size >= 2 * size else "beyond"
         verdict = "seen" if match else missed
-        checks.append(LevelCheck(level, size, verdict, match))
+        checks.append(LevelCheck(name, size, verdict, match))
     return checks
 
 

@@ -7,7 +7,8 @@ from tierscope.cli import options
 
 @options.command()
 @click.argument("endpoints", metavar="[INITIATOR TARGET]", nargs=-1)
-@click.option("--input", "-i", "source", metavar="FILE.xml", help="hwloc 2 XML of another machine")
+@click.option("--input", "-i", "source", metavar="FILE.xml", help="hwloc XML of another machine")
+@click.option("--fsroot", metavar="DIR", help="Copy of another machine's /sys and /proc")
 @click.option("--save", metavar="FILE.xml", help="Write this machine as hwloc XML")
 @click.option("--svg", metavar="FILE.svg", help="Draw the machine")
 @click.option("--pcie", is_flag=True, help="Affinity over PCIe alone, as nvidia-smi topo -mp")
@@ -16,6 +17,7 @@ from tierscope.cli import options
 def topo(
     endpoints: tuple[str, ...],
     source: str | None,
+    fsroot: str | None,
     save: str | None,
     svg: str | None,
     pcie: bool,
@@ -31,7 +33,16 @@ def topo(
       tierscope topo gpu:0 file:/data
       tierscope topo --svg machine.svg
       tierscope topo --input other.xml --json
+      tierscope topo --fsroot machine/
     """
     from tierscope.cli.topo_flow import show
 
-    show(endpoints, source=source, save=save, svg=svg, forms=options.Forms(json), nvlink=not pcie)
+    show(
+        endpoints,
+        source=source,
+        fsroot=fsroot,
+        save=save,
+        svg=svg,
+        forms=options.Forms(json),
+        nvlink=not pcie,
+    )

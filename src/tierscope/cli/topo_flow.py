@@ -15,6 +15,7 @@ def show(
     endpoints: Sequence[str],
     *,
     source: str | None,
+    fsroot: str | None,
     save: str | None,
     svg: str | None,
     forms: Forms,
@@ -23,6 +24,10 @@ def show(
     """Do what ``tierscope topo``'s options ask; UserError of one line where that cannot be."""
     if len(endpoints) not in (0, 2):
         raise UserError("name two endpoints for a path, as in `tierscope topo gpu:0 file:/data`")
+    if fsroot and (save or source):
+        raise UserError(
+            "--fsroot reads a copy of /sys and /proc; not together with --save or --input"
+        )
     if save and source:
         raise UserError("--save writes this machine's topology; it does not go with --input")
     if source == "":
@@ -31,7 +36,7 @@ def show(
         from tierscope.engine.query import topology_xml
 
         write_file(Path(save), topology_xml(), "--save")
-    topology = _topology(source)
+    topology = _topology(source, fsroot)
     if svg:
         from tierscope.report.topology_svg import draw
 
@@ -42,14 +47,14 @@ def show(
         _show_machine(topology, forms, nvlink=nvlink)
 
 
-def _topology(source: str | None) -> Topology:
+def _topology(source: str | None, fsroot: str | None) -> Topology:
     if source:
         from tierscope.topology.hwloc import read_hwloc
 
         return read_hwloc(source)
-    from tierscope.topology.discover import discover
+    from tierscope.topology.discover import discover, discover_copy
 
-    return discover()
+    return discover() if fsroot is None else discover_copy(fsroot)
 
 
 def _show_machine(topology: Topology, forms: Forms, *, nvlink: bool) -> None:

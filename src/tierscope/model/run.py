@@ -84,6 +84,8 @@ class Measurement(Model):
     """estimate / limit, where a limit is known."""
     fits_caches: bool | None = None
     """Whether caches may hold all that was gone over; None where nobody knows."""
+    fits_memory_side_cache: bool | None = None
+    """The same of a cache in front of a node, of what was gone over there."""
 
 
 def is_unreliable(figure: Figure | Measurement) -> bool:
@@ -113,6 +115,12 @@ class _Summary(Model):
     model_config = ConfigDict(extra="allow")
 
 
+class SideCacheSummary(_Summary):
+    """A cache in front of a node's memory."""
+
+    size_bytes: int
+
+
 class NodeSummary(_Summary):
     """A node in a run's ``machine``."""
 
@@ -121,6 +129,7 @@ class NodeSummary(_Summary):
     cpus: list[int]
     total_bytes: int
     free_bytes: int | None
+    memory_side_caches: list[SideCacheSummary] = []
 
 
 class CacheSummary(_Summary):

@@ -1,6 +1,7 @@
 """What the specs of all kinds of measurement share, and the questions that each answers."""
 
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -13,7 +14,7 @@ from tierscope.model.endpoint import EndpointKind
 if TYPE_CHECKING:
     from tierscope.model.limit import Limit
     from tierscope.model.path import Paths
-    from tierscope.model.topology import Cache
+    from tierscope.model.topology import Cache, Node
     from tierscope.model.traffic import Traffic
 
 CACHE_LINE = 64
@@ -142,6 +143,17 @@ class MeasurementSpec(Model):
 
         ``caches`` are the CPUs' as the system names them; a kind on GPUs knows those of GPUs.
         """
+
+    def fits_memory_side_cache(self, nodes: Sequence["Node"]) -> bool:
+        """Whether the cache in front of a node may hold all that it goes over of that node."""
+        needed: Counter[int] = Counter()
+        for region in self.regions():
+            needed.update(region.bytes_by_node())
+        return any(
+            0 < needed[node.number] <= cache.size_bytes
+            for node in nodes
+            for cache in node.memory_side_caches
+        )
 
     @abstractmethod
     def limit(self, paths: "Paths") -> "Limit | None":

@@ -138,19 +138,22 @@ def page_bytes(topology: Topology, pages: str) -> int:
 def default_size(topology: Topology, cpus: list[int], nodes: list[int], arrays: int) -> int:
     """Bytes of an array that the CPUs' caches cannot hold and that the nodes can.
 
-    Four times those CPUs' last-level caches as the system names them, rounded up to a power of
-    two, from 256 MiB to 4 GiB; in a virtual machine, whose system names caches that its CPUs need
-    not get, to 1 GiB. Never more than half of what the emptiest of the nodes has free, or
-    the cgroup leaves, over ``arrays`` arrays, rounded down so that a little more or less free
-    memory changes nothing.
+    Four times those CPUs' last-level caches as the system names them, or the caches in front of the
+    nodes where those are larger, rounded up to a power of two, from 256 MiB to 4 GiB; in a virtual
+    machine, whose system names caches that its CPUs need not get, to 1 GiB. A memory-side cache may
+    be larger than that and hold the array, which a measurement then says. Never more than half of
+    what the emptiest of the nodes has free, or the cgroup leaves, over ``arrays`` arrays, rounded
+    down so that a little more or less free memory changes nothing.
     """
     if topology.emulated:
         return _EMULATED_SIZE
-    wanted = max(4 * last_level_bytes(topology.caches, cpus), _MIN_SIZE)
+    found = [node for number in nodes if (node := topology.node(number))]
+    in_front = [cache.size_bytes for node in found for cache in node.memory_side_caches]
+    largest_cache = max([last_level_bytes(topology.caches, cpus), *in_front])
+    wanted = max(4 * largest_cache, _MIN_SIZE)
     largest = _MAX_SIZE_VIRTUAL if topology.virtual else _MAX_SIZE
     size = min(1 << (wanted - 1).bit_length(), largest)
-    found = (topology.node(number) for number in nodes)
-    free = [node.free_bytes for node in found if node and node.free_bytes is not None]
+    free = [node.free_bytes for node in found if node.free_bytes is not None]
     if topology.memory_left_bytes is not None:
         free.append(topology.memory_left_bytes)
     if free:

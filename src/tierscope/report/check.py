@@ -4,12 +4,12 @@ import xml.etree.ElementTree as ElementTree
 from datetime import datetime
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from tierscope.analysis.expect import Finding
 from tierscope.model.run import Run
 from tierscope.report.legal import legal_text
+from tierscope.report.style import SafeTable
 
 
 def show_findings(console: Console, findings: list[Finding]) -> None:
@@ -21,7 +21,7 @@ def show_findings(console: Console, findings: list[Finding]) -> None:
         rule = members[0].rule
         console.print()
         console.print(Text(name if name == rule else f"{name}: {rule}", style="bold"))
-        table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1))
+        table = SafeTable(box=None, show_header=False, pad_edge=False, padding=(0, 1))
         table.add_column(no_wrap=True)
         table.add_column(overflow="fold")
         table.add_column(overflow="fold")

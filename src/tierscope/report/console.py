@@ -6,21 +6,47 @@ import io
 import sys
 import unicodedata
 from collections.abc import Iterable
-from typing import IO
+from typing import IO, Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.text import Text
 
 WIDEST = 100
 _PIPED = 100
 _PLAIN = {
     "±": "+-", "µ": "u", "×": "x", "–": "-", "≥": ">=", "≤": "<=", "…": "...", "→": "->",
     "█": "#", "▉": "#", "▊": "#", "▋": "#", "▌": "#", "▍": "-", "▎": "-", "▏": "-", "·": ".",
+    "─": "-", "│": "|", "├": "|", "└": "`",
 }  # fmt: skip
 
 
+def ascii_text(text: Text) -> Text:
+    """The text with ASCII likenesses of signs, styles kept.
+
+    Where a likeness is longer than its sign, it has to be there before a table is laid out.
+    """
+    if text.plain.isascii():
+        return text
+    places = [place for place, sign in enumerate(text.plain) if sign in _PLAIN]
+    offsets = sorted({edge for place in places for edge in (place, place + 1)})
+    found = text.blank_copy()
+    for part in text.divide(offsets):
+        part.plain = _PLAIN.get(part.plain, part.plain)
+        found.append_text(part)
+    return found
+
+
 class _SafeConsole(Console):
-    """Leaves out signs that would steer the terminal: names in run files and XML are anyone's."""
+    """Leaves out signs that would steer the terminal: names in run files and XML are anyone's.
+
+    Where the output takes ASCII only, texts are laid out in it.
+    """
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        if self.options.ascii_only:
+            objects = tuple(ascii_text(o) if isinstance(o, Text) else o for o in objects)
+        super().print(*objects, **options)
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None

@@ -98,6 +98,10 @@ def warnings(measurements: list[Measurement]) -> list[str]:
         ),
         (lambda m: m.stop == "interrupted", "interrupted"),
         (
+            lambda m: bool(m.fits_memory_side_cache) and not m.fits_caches,
+            "the node's memory-side cache may hold all of it; a larger --size goes beyond",
+        ),
+        (
             lambda m: bool(m.evidence and m.evidence.disturbed),
             "other programs took CPU time during some samples",
         ),

@@ -5,11 +5,11 @@ from statistics import median
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from tierscope.analysis.paired import paired_ratio
 from tierscope.model.metric import METRICS
 from tierscope.report.figures import scale_of
+from tierscope.report.style import SafeTable
 from tierscope.runs.pairs import Paired
 
 
@@ -36,7 +36,7 @@ def pairs_json(found: Sequence[Paired]) -> list[dict[str, Any]]:
 
 def show_pairs(console: Console, found: Sequence[Paired]) -> None:
     """Print the median of both sides and the ratio of each measurement."""
-    table = Table(box=None, header_style="bold", pad_edge=True)
+    table = SafeTable(box=None, header_style="bold", pad_edge=True)
     for heading in ("measurement", "base", "new", "", "new / base", "pairs"):
         table.add_column(heading, justify="left" if heading == "measurement" else "right")
     for one in found:

@@ -76,8 +76,13 @@ def _machine_lines(machine: dict[str, Any]) -> list[str]:
     for node in machine["nodes"]:
         cpus = f"CPUs {format_ranges(tuple(node['cpus']))}" if node["cpus"] else "no CPUs"
         free = f", {size_text(node['free_bytes'])} free" if node["free_bytes"] is not None else ""
+        behind = "".join(
+            f", behind a memory-side cache of {size_text(cache['size_bytes'])}"
+            for cache in node.get("memory_side_caches", [])
+        )
         lines.append(
             f"node {node['node']}: {node['kind']}, {size_text(node['total_bytes'])}{free}, {cpus}"
+            f"{behind}"
         )
     return lines + [f"gpu {gpu['index']}: {gpu['name']}" for gpu in machine["gpus"]]
 

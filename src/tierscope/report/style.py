@@ -1,15 +1,53 @@
 """The look that all tables share."""
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from tierscope.report.console import ascii_text
+
+_ASCII_HEAD = box.Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
+"""SIMPLE_HEAD of ASCII signs; rich itself would frame every cell."""
+
+
+class SafeTable(Table):
+    """A table that is laid out in ASCII where the output takes nothing else."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        self._make_ascii(options)
+        return super().__rich_console__(console, options)
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        self._make_ascii(options)
+        return super().__rich_measure__(console, options)
+
+    def _make_ascii(self, options: ConsoleOptions) -> None:
+        if not options.ascii_only:
+            return
+        self.box = self.box and _ASCII_HEAD
+        for column in self.columns:
+            column.header = _in_ascii(column.header)
+            column._cells = [_in_ascii(cell) for cell in column._cells]
+
+
+def _in_ascii(cell: RenderableType) -> RenderableType:
+    if isinstance(cell, str):
+        return ascii_text(Text(cell))
+    return ascii_text(cell) if isinstance(cell, Text) else cell
+
 
 def new_table() -> Table:
     """Return an empty table in the common style."""
-    return Table(box=box.SIMPLE_HEAD, header_style="bold cyan", pad_edge=False, padding=(0, 1))
+    return SafeTable(box=box.SIMPLE_HEAD, header_style="bold cyan", pad_edge=False, padding=(0, 1))
+
+
+def new_grid() -> Table:
+    """Return an empty table without lines and heads."""
+    return SafeTable(
+        box=None, show_header=False, pad_edge=False, padding=(0, 2), collapse_padding=True
+    )
 
 
 def fits(console: Console, table: Table) -> bool:

@@ -128,17 +128,20 @@ def show_distances(console: Console, topology: Topology) -> None:
         return
     targets = sorted({number for node in nodes for number in node.distances})
     cells = {(n.number, to): str(distance) for n in nodes for to, distance in n.distances.items()}
-    width = max(len(text) for text in [*cells.values(), *map(str, targets)]) + 2
-    first = max(len(str(node.number)) for node in nodes) + 5
-    for part in column_parts(targets, [width] * len(targets), console.width - first):
-        head = "node".ljust(first) + "".join(str(to).rjust(width) for to in part)
+    first = 4
+    longest = max(len(text) for text in [*cells.values(), *map(str, targets)])
+    width = longest + (2 if first + len(targets) * (longest + 2) <= console.width else 1)
+    parts = column_parts(targets, [width] * len(targets), console.width - first)
+    for part in parts:
+        if part is not parts[0]:
+            console.print()
+        head = "node" + "".join(str(to).rjust(width) for to in part)
         console.print(Text(head, style="bold"), no_wrap=True)
         for node in nodes:
-            line = Text(str(node.number).rjust(4).ljust(first), style="bold")
+            line = Text(str(node.number).rjust(first), style="bold")
             for to in part:
                 line.append(cells.get((node.number, to), "-").rjust(width), style="none")
             console.print(line, no_wrap=True)
-        console.print()
 
 
 def column_parts(wanted: list[int], widths: list[int], room: int) -> list[list[int]]:

@@ -224,7 +224,8 @@ def _group_of(topology: Topology, package: int | None, node: int | None) -> int 
 
 
 def _node_item(topology: Topology, node: Node) -> Item:
-    cpus = f", CPUs {format_ranges(tuple(node.cpus))}" if node.cpus else ", CPU-less"
+    word = "CPU" if len(node.cpus) == 1 else "CPUs"
+    cpus = f", {word} {format_ranges(tuple(node.cpus))}" if node.cpus else ", CPU-less"
     if len(cpus) > 30:
         cpus = f", {count_of(len(node.cpus), 'CPU')}"
     size = human_bytes(node.total_bytes) if node.total_bytes else "no memory"

@@ -8,7 +8,7 @@ from rich.text import Text
 from tierscope.model.affinity import Advice, Affinity, Device, Level, Nearest
 from tierscope.model.path import Hop, Path
 from tierscope.model.topology import Topology, emulated_parts
-from tierscope.report.style import new_table, note, title
+from tierscope.report.style import new_grid, new_table, note, title
 from tierscope.report.topology_nodes import column_parts, show_distances, show_nodes, show_packages
 from tierscope.report.topology_outline import (
     Item,
@@ -64,7 +64,9 @@ def show_machine(console: Console, topology: Topology, *, nvlink: bool) -> None:
 def _show_head(console: Console, topology: Topology) -> None:
     console.print(Text(topology.host, style="bold").append(f"  {topology.product}", style="none"))
     cores = sum(package.cores for package in topology.packages)
-    allowed = f"; this process may use {len(topology.cpus)}"
+    here = topology.source == "this machine"
+    usable = len(topology.cpus)
+    allowed = f", {f'this process may use {usable}' if here else f'{usable} of them allowed'}"
     total = sum(len(package.cpus) for package in topology.packages)
     cpus = count_of(total, "CPU") + (allowed if len(topology.cpus) != total else "")
     words = [
@@ -82,7 +84,7 @@ def _show_head(console: Console, topology: Topology) -> None:
 
 def _show_tree(console: Console, topology: Topology) -> None:
     title(console, "Tree, with each link's limit one way")
-    table = Table.grid(padding=(0, 2))
+    table = new_grid()
     table.add_column(no_wrap=True, overflow="ellipsis")
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True, justify="right")

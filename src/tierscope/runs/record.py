@@ -84,6 +84,9 @@ def summarize(topology: Topology) -> dict[str, Any]:
                 "performance": [
                     claim.model_dump(mode="json", exclude_none=True) for claim in node.performance
                 ],
+                "memory_side_caches": [
+                    cache.model_dump(mode="json") for cache in node.memory_side_caches
+                ],
             }
             for node in topology.nodes
         ],
@@ -111,11 +114,16 @@ class Bounds:
 
     limit: Limit | None = None
     fits_caches: bool | None = None
+    fits_memory_side_cache: bool | None = None
 
     @classmethod
     def of(cls, spec: MeasurementSpec, paths: Paths) -> "Bounds":
         """Work them out."""
-        return cls(spec.limit(paths), spec.fits_caches(paths.topology.caches))
+        return cls(
+            spec.limit(paths),
+            spec.fits_caches(paths.topology.caches),
+            spec.fits_memory_side_cache(paths.topology.nodes),
+        )
 
 
 def measurement_of(
@@ -138,6 +146,7 @@ def measurement_of(
         "cpus": spec.thread_cpus(),
         "pattern": spec.identity(),
         "fits_caches": bounds.fits_caches,
+        "fits_memory_side_cache": bounds.fits_memory_side_cache,
     }
     fatal = isinstance(last, Failed) and last.cause not in _COSTS_A_VISIT
     if visits and not fatal:

@@ -3,6 +3,7 @@
 import os
 import platform
 from pathlib import Path
+from typing import TypedDict
 
 from tierscope.model.errors import UserError
 from tierscope.model.topology import TCG, Cache, Gpu, PciDevice, Topology
@@ -17,6 +18,7 @@ def discover(root: str | Path = "/", nvml: nvidia.Nvml | None = None) -> Topolog
     """The machine whose /sys and /proc lie below ``root``; needs no privilege and no GPU.
 
     ``nvml`` stands in for NVIDIA's library, which is otherwise opened where its driver is loaded.
+    Below another root than / lies a copy of another machine's files.
     """
     files = Files(root)
     model = processors.cpu_model(files)
@@ -44,12 +46,9 @@ def discover(root: str | Path = "/", nvml: nvidia.Nvml | None = None) -> Topolog
         dimms=modules,
     )
     topology = Topology(
-        host=files.text("/proc/sys/kernel/hostname") or platform.node(),
-        source="this machine" if files.live else files.root,
+        **_identity(files),
         product=_product(files),
         cpu_model=model,
-        architecture=platform.machine() if files.live else "",
-        kernel=files.text("/proc/sys/kernel/osrelease") or "",
         virtual=hypervisor,
         emulated=emulated,
         packages=packages,
@@ -60,7 +59,6 @@ def discover(root: str | Path = "/", nvml: nvidia.Nvml | None = None) -> Topolog
         nodes=known_nodes,
         offline_nodes=nodes.offline_nodes(files),
         caches=processors.caches(files, online) or _caches_by_cpuid(files),
-        base_page_bytes=os.sysconf("SC_PAGE_SIZE") if files.live else 4096,
         huge_page_bytes=_huge_page_bytes(files),
         thp_page_bytes=files.number("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size"),
         pci=devices,
@@ -75,6 +73,50 @@ def discover(root: str | Path = "/", nvml: nvidia.Nvml | None = None) -> Topolog
         unreadable=[*hidden_pci, *hidden_gpus, *hidden_dimms, *_refused(files)],
     )
     return with_available(topology, root)
+
+
+class _Identity(TypedDict):
+    """Fields of ``Topology`` that a system call answers on this machine."""
+
+    host: str
+    source: str
+    architecture: str
+    kernel: str
+    base_page_bytes: int
+
+
+def _identity(files: Files) -> _Identity:
+    """Which machine it is. hwloc-gather-topology notes what is no file in hwloc-nofile-info."""
+    lines = (files.text("/proc/hwloc-nofile-info") or "").splitlines()
+    noted = {key: value.strip() for key, _, value in (line.partition(":") for line in lines)}
+    page = noted.get("PageSize", "")
+    host = files.text("/proc/sys/kernel/hostname") or noted.get("HostName", "")
+    kernel = files.text("/proc/sys/kernel/osrelease") or noted.get("OSRelease", "")
+    return {
+        "host": host or (platform.node() if files.live else Path(files.root).name),
+        "source": "this machine" if files.live else files.root,
+        "architecture": platform.machine() if files.live else noted.get("Architecture", ""),
+        "kernel": kernel,
+        "base_page_bytes": os.sysconf("SC_PAGE_SIZE")
+        if files.live
+        else int(page)
+        if page.isdecimal() and int(page)
+        else 4096,
+    }
+
+
+def discover_copy(directory: str) -> Topology:
+    """The machine whose /sys and /proc were copied into a directory; UserError where they lack."""
+    if not (Path(directory) / "sys/devices/system").is_dir():
+        raise UserError(
+            f"{directory}: no copy of a machine's files: it has no sys/devices/system; "
+            "hwloc-gather-topology makes such a copy"
+        )
+    try:
+        return discover(directory)
+    except (ValueError, OSError) as error:
+        why = " ".join(str(error).split())
+        raise UserError(f"{directory}: damaged copy of a machine's files: {why}") from None
 
 
 def _memory_left_bytes(files: Files) -> int | None:
@@ -110,7 +152,8 @@ def _gpus(
         for index, device in enumerate(sorted(bare, key=lambda device: device.address))
     ]
     if gpus and not hidden:
-        hidden = ["GPUs' names, memory and NVLinks: NVIDIA's driver is not loaded"]
+        why = "NVIDIA's driver is not loaded" if files.live else "a copy of files holds no NVML"
+        hidden = [f"GPUs' names, memory and NVLinks: {why}"]
     return gpus, hidden
 
 

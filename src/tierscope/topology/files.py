@@ -1,6 +1,7 @@
 """Read sysfs and procfs below a root, so that a test's tree reads like a machine."""
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -67,6 +68,12 @@ class Files:
         except ValueError:
             return []
 
+    def cpus(self, path: str) -> list[int]:
+        """CPUs of ``path`` + _list; of the mask at ``path`` itself where a kernel has no list."""
+        name = path.removesuffix("_map")
+        listed = self.ranges(f"{name}_list")
+        return listed or mask(self.text(path))
+
     def names(self, path: str, prefix: str = "") -> list[str]:
         """Names in a directory that start with ``prefix``, numbers in numeric order."""
         try:
@@ -98,6 +105,16 @@ class Files:
             return os.readlink(self.root + path).rpartition("/")[2]  # noqa: PTH115
         except OSError:
             return ""
+
+
+def mask(text: str | None) -> list[int]:
+    """Members of the kernel's mask of 32-bit words, the highest first: 00000000,00000003."""
+    value = 0
+    for word in (text or "").split(","):
+        if not re.fullmatch(r"[0-9a-fA-F]{1,8}", word):
+            return []
+        value = value << 32 | int(word, 16)
+    return [index for index in range(value.bit_length()) if value >> index & 1]
 
 
 def _read_all(descriptor: int) -> bytes:

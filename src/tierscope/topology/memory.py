@@ -101,7 +101,7 @@ def _nodes_in_package(topology: Topology, node: Node) -> int:
 
 def _why_unknown(topology: Topology, node: Node) -> str:
     if topology.source != "this machine":
-        return "the file has no memory speed"
+        return "its source has no memory speed"
     if node.kind is NodeKind.DRAM and topology.dimms:
         return "the number of populated channels does not follow from slot names and speeds"
     if topology.virtual:

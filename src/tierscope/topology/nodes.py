@@ -57,7 +57,11 @@ def _read_node(
     cpus = files.ranges(f"{directory}/cpulist")
     total, free = _memory(files.text(f"{directory}/meminfo"))
     homes = [package.number for package in packages if set(package.cpus) & set(cpus)]
-    distances = [int(value) for value in (files.text(f"{directory}/distance") or "").split()]
+    distances = [
+        int(value)
+        for value in (files.text(f"{directory}/distance") or "").split()
+        if value.isdecimal()
+    ]
     kind, why = (
         (NodeKind.DRAM, "it has CPUs of its own")
         if cpus

@@ -26,7 +26,11 @@ _ARM_PARTS = {  # (implementer, part): names that /proc/cpuinfo does not spell o
 def online_cpus(files: Files) -> list[int]:
     """CPUs that the kernel runs."""
     online = files.ranges(f"{_CPU}/online")
-    return online or [number for number, _ in files.numbered(_CPU, "cpu")]
+    return online or [  # before Linux 2.6.29; a CPU that cannot be turned off has no such file
+        number
+        for number, directory in files.numbered(_CPU, "cpu")
+        if files.number(f"{directory}/online") != 0
+    ]
 
 
 def allowed_cpus(files: Files) -> list[int]:
@@ -43,10 +47,8 @@ def siblings(files: Files, cpus: list[int]) -> list[list[int]]:
     cores: dict[tuple[int, ...], None] = {}
     for cpu in cpus:
         topology = f"{_CPU}/cpu{cpu}/topology"
-        shared = files.ranges(f"{topology}/core_cpus_list") or files.ranges(
-            f"{topology}/thread_siblings_list"
-        )
-        cores[tuple(shared or [cpu])] = None
+        shared = files.cpus(f"{topology}/core_cpus") or files.cpus(f"{topology}/thread_siblings")
+        cores[tuple(other for other in shared if other in cpus) or (cpu,)] = None
     return [list(core) for core in cores]
 
 
@@ -80,7 +82,7 @@ def caches(files: Files, cpus: list[int]) -> list[Cache]:
             level = files.number(f"{index}/level")
             kind = _CACHE_TYPES.get(files.text(f"{index}/type"))
             size = parse_size(files.text(f"{index}/size"))
-            shared = files.ranges(f"{index}/shared_cpu_list") or [cpu]
+            shared = files.cpus(f"{index}/shared_cpu_map") or [cpu]
             covered[number].update(shared)
             if level is not None and kind is not None and size is not None:
                 found.append(Cache(level=level, type=kind, size_bytes=size, cpus=shared))

@@ -10,6 +10,7 @@ from tierscope.report import figures
 from tierscope.report.console import bar
 from tierscope.report.evidence import evidence_line, warnings
 from tierscope.report.grid import Axis
+from tierscope.report.machine_caches import side_caches
 from tierscope.report.style import new_table, note, title
 
 _WIDEST_BAR = 24
@@ -87,6 +88,8 @@ def _show_curve(console: Console, curve: list[Measurement], run: Run) -> None:
     found = plateaus(precise) if len(precise) >= _MIN_PRECISE * len(curve) else []
     ends = {plateau.last_size: plateau for plateau in found}
     most = max(latency for _, latency in points)
+    target = curve[0].target
+    last = _last_level(run, target, points[-1][0])
     table = new_table()
     table.add_column("working set", justify="right", no_wrap=True)
     table.add_column("ns", justify="right", no_wrap=True)
@@ -95,7 +98,7 @@ def _show_curve(console: Console, curve: list[Measurement], run: Run) -> None:
     table.add_column("level found", no_wrap=True)
     for measurement, (size, latency) in zip(curve, points, strict=True):
         plateau = ends.get(size)
-        label = f"{_name(found, plateau)}: {plateau.latency:.3g} ns" if plateau else ""
+        label = f"{_name(found, plateau, last)}: {plateau.latency:.3g} ns" if plateau else ""
         table.add_row(
             figures.size_text(size),
             figures.with_interval(measurement, 1.0),
@@ -103,7 +106,7 @@ def _show_curve(console: Console, curve: list[Measurement], run: Run) -> None:
             label,
         )
     console.print(table)
-    for line in _level_lines(found, points[-1][0], run) if found else []:
+    for line in _level_lines(found, points[-1][0], run, target) if found else []:
         note(console, line)
     left_out = len(curve) - len(precise)
     if left_out:
@@ -114,9 +117,15 @@ def _show_curve(console: Console, curve: list[Measurement], run: Run) -> None:
         )
 
 
-def _name(found: list[Plateau], plateau: Plateau) -> str:
+def _last_level(run: Run, target: str, largest: int) -> str:
+    """What the largest working set lies in: memory, unless a cache in front of it may hold it."""
+    held = any(largest <= size for size in side_caches(run, target))
+    return "memory-side cache" if held else "memory"
+
+
+def _name(found: list[Plateau], plateau: Plateau, last: str) -> str:
     if plateau.ends_by is None:
-        return "memory" if len(found) > 1 else "flat"
+        return last if len(found) > 1 else "flat"
     return f"level {found.index(plateau) + 1}, to {_between(plateau)}"
 
 
@@ -126,23 +135,26 @@ def _between(plateau: Plateau) -> str:
     return f"{figures.size_text(plateau.last_size)}–{figures.size_text(plateau.ends_by)}"
 
 
-def _level_lines(found: list[Plateau], largest: int, run: Run) -> list[str]:
+def _level_lines(found: list[Plateau], largest: int, run: Run, target: str) -> list[str]:
     """Compare the caches that the system reports with the levels found."""
-    caches = sorted({(int(c["level"]), int(c["size_bytes"])) for c in run.header.machine["caches"]})
-    checks = check_levels(found, largest, caches)
+    sizes = sorted({(int(c["level"]), int(c["size_bytes"])) for c in run.header.machine["caches"]})
+    caches = [(f"L{level}", size) for level, size in sizes]
+    in_front = [(f"memory-side cache of {target}", size) for size in side_caches(run, target)]
+    checks = check_levels(found, largest, caches + in_front)
     taken = [check.plateau for check in checks]
+    last = _last_level(run, target, largest)
     lines = [_level_line(check, largest) for check in checks]
     for plateau in found[:-1]:
         if plateau not in taken:
+            name = _name(found, plateau, last)
             lines.append(
-                f"{_name(found, plateau)}: {plateau.latency:.3g} ns, matches no cache that the "
-                "system reports"
+                f"{name}: {plateau.latency:.3g} ns, matches no cache that the system reports"
             )
     return lines
 
 
 def _level_line(check: LevelCheck, largest: int) -> str:
-    named = f"L{check.level}: the system reports {figures.size_text(check.size_bytes)}"
+    named = f"{check.name}: the system reports {figures.size_text(check.size_bytes)}"
     if check.plateau:
         latency = f"{check.plateau.latency:.3g} ns"
         return f"{named}; measured: {latency} up to {_between(check.plateau)}, which agrees"

@@ -6,6 +6,7 @@ from typing import Any
 from tierscope.analysis.plateaus import plateaus
 from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
+from tierscope.report.machine_caches import side_caches
 from tierscope.report.pictures import shapes
 from tierscope.report.pictures.picture import (
     Gathered,
@@ -46,7 +47,8 @@ def over_working_set(gathered: Gathered) -> list[Picture]:
         x = shapes.size_axis("working set", [row["x"] for row in rows])
         y = _log_time(unit, [row["value"] for row in rows])
         marks, said = _levels(swept[0], factor, unit, y)
-        caches = _cache_marks(gathered.run, x) if path.startswith(("node:", "cpus:")) else []
+        by_cpu = path.startswith(("node:", "cpus:"))
+        caches = _cache_marks(gathered.run, x, members[0].target) if by_cpu else []
         pictures.append(
             Picture(
                 key=slug(f"latency {path} {len(pictures)}"),
@@ -112,15 +114,13 @@ def _levels(curve: list[Measurement], factor: float, unit: str, y: Spec) -> tupl
     return [text], f"Plateaus: {said}."
 
 
-def _cache_marks(run: Run, x: Spec) -> list[Spec]:
+def _cache_marks(run: Run, x: Spec, target: str) -> list[Spec]:
     """Upright lines where the system says that a cache ends."""
     low, high = x["scale"]["domain"]
     caches: list[dict[str, Any]] = run.header.machine.get("caches", [])
-    rows = [
-        {"x": cache["size_bytes"], "text": f"L{cache['level']}"}
-        for cache in caches
-        if low < cache["size_bytes"] < high
-    ]
+    named = [(cache["size_bytes"], f"L{cache['level']}") for cache in caches]
+    named += [(size, "memory-side cache") for size in side_caches(run, target)]
+    rows = [{"x": size, "text": text} for size, text in named if low < size < high]
     if not rows:
         return []
     place = {"x": {"field": "x", "type": "quantitative"}}
