@@ -197,7 +197,7 @@ def test_an_initiator_takes_no_weights() -> None:
 
 @given(
     st.text(max_size=30)
-    | st.from_regex(r"(node|cpus|gpu|file|dev|pmem|dax):[0-9,@:/-]{0,20}", fullmatch=True)
+    | st.from_regex(r"(node|cpus?|gpu|file|dev|pmem|dax):?[0-9,@:/-]{0,20}", fullmatch=True)
 )
 def test_any_text_is_an_endpoint_or_a_user_error(text: str) -> None:
     try:
@@ -219,6 +219,155 @@ def test_endpoints_keep_their_sides() -> None:
         Initiator(kind=EndpointKind.FILE, path="/data/x")
     with pytest.raises(ValueError, match="weights are for targets"):
         Initiator(kind=EndpointKind.NODE, numbers=(0,), weights=(1,))
+
+
+def test_any_ratio_is_a_mix() -> None:
+    assert grammar.parse_mix("2:1") == grammar.parse_mix("67:33") == (33, "ordinary")
+    assert grammar.parse_mix("1:1nt") == (50, "nt")
+    assert grammar.parse_mix("0:3clwb") == (100, "clwb")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("0:0", "is not reads:writes such as"),
+        ("2-1", "is not reads:writes such as"),
+        ("999:1", "the least is 99:1"),
+        ("1:999", "the least is 99:1"),
+        ("1:0nt", "without writes"),
+    ],
+)
+def test_a_wrong_mix_says_what_is_wrong(text: str, says: str) -> None:
+    with pytest.raises(UserError, match=says):
+        grammar.parse_mix(text)
+
+
+@given(reads=st.integers(0, 100), stores=st.sampled_from(["", "nt", "clwb", "clflushopt"]))
+def test_a_mix_of_percents_is_taken_as_it_is(reads: int, stores: str) -> None:
+    assume(reads < 100 or not stores)
+    expected = (100 - reads, stores or "ordinary")
+    assert grammar.parse_mix(f"{reads}:{100 - reads}{stores}") == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("10", 10), ("10s", 10), ("10ms", 0.01), ("1.5 min", 90), ("2m", 120), ("1h", 3600),
+     ("250us", 250e-6), ("1e3ns", 1e-6)],
+)  # fmt: skip
+def test_a_time_has_a_unit(text: str, seconds: float) -> None:
+    assert grammar.parse_duration(text, 0, 86400) == pytest.approx(seconds)
+
+
+@given(value=st.floats(1e-6, 1e4), unit=st.sampled_from(["ns", "us", "ms", "s", "min", "h"]))
+def test_units_of_time_scale(value: float, unit: str) -> None:
+    one = grammar.parse_duration(f"1{unit}", 0, 1e9)
+    assert grammar.parse_duration(f"{value!r}{unit}", 0, 1e9) == pytest.approx(value * one)
+
+
+@pytest.mark.parametrize("text", ["", "s", "10q", "1s2", "ten", "nan", "inf", "-1s", "0", "25h"])
+def test_what_is_no_time_is_refused(text: str) -> None:
+    with pytest.raises(UserError, match=r"is not a time|is out of range"):
+        grammar.parse_duration(text, 0, 86400)
+
+
+def test_delays_are_nanoseconds_unless_told() -> None:
+    assert grammar.expand_nanoseconds("0,100,1us", 10**9) == [0, 100, 1000]
+    assert grammar.expand_nanoseconds("250ns..1us", 10**9) == [250, 500, 1000]
+    for text in ("1.5", "2s", "1k", "-1"):
+        with pytest.raises(UserError):
+            grammar.expand_nanoseconds(text, 10**9)
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("1", "did you mean '1%'"),
+        ("50", "did you mean '50%'"),
+        ("0.9", "did you mean '0.9%'"),
+        ("60", "50%$"),
+    ],
+)
+def test_a_share_without_its_sign_is_told(text: str, hint: str) -> None:
+    with pytest.raises(UserError, match=hint):
+        grammar.parse_share(text, 0, 0.5)
+
+
+def test_a_range_with_a_dash_is_told() -> None:
+    with pytest.raises(UserError, match=r"a range is written 1k\.\.4k"):
+        grammar.expand_sizes("1k-4k")
+    with pytest.raises(UserError, match=r"a range is written 1\.\.8"):
+        grammar.expand_counts("1-8", every=12)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("node0", "node:0"),
+        ("node0,2@3:1", "node:0,2@3:1"),
+        ("cpu:0", "cpus:0"),
+        ("cpu3-5", "cpus:3-5"),
+        ("gpu1", "gpu:1"),
+        ("node:0@3,2", "node:0,2@3:1"),
+        ("node:0,2@5", None),
+        ("node:0@3,2@5", "node:0,2@3:5"),
+    ],
+)
+def test_other_spellings_of_endpoints(typed: str, meant: str | None) -> None:
+    if meant is None:
+        with pytest.raises(UserError, match="one weight"):
+            parse_endpoint(typed)
+    else:
+        assert str(parse_endpoint(typed)) == meant
+
+
+def test_short_endpoints_are_told_apart_in_a_list() -> None:
+    assert grammar.split_endpoints("node0,1,node2,cpu:0-3,gpu1") == [
+        "node0,1",
+        "node2",
+        "cpu:0-3",
+        "gpu1",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("1", "did you mean 'node:1'"),
+        ("nodes:1", "did you mean 'node:1'"),
+        ("disk", "forms node:0, node:0,2@3:1$"),
+    ],
+)
+def test_an_unknown_endpoint_is_told_only_what_is_accepted(text: str, hint: str) -> None:
+    with pytest.raises(UserError, match=hint) as refused:
+        parse_target(text, (EndpointKind.NODE,), "latency")
+    assert "gpu" not in str(refused.value)
+    assert "cpus" not in str(refused.value)
+
+
+def test_ranges_of_weights_are_ratios() -> None:
+    ratios = ["node:0,2@1:1", "node:0,2@2:1", "node:0,2@3:1"]
+    assert grammar.expand_weights("node:0,2@1..3:1") == ratios
+    behind = grammar.expand_weights("node:0@1..3,2")
+    assert [str(parse_target(word)) for word in behind] == ratios
+    assert grammar.expand_weights("node:0,2@1..8*2:1..2") == [
+        f"node:0,2@{one}:{other}" for one in (1, 2, 4, 8) for other in (1, 2)
+    ]
+
+
+@given(
+    nodes=st.lists(st.integers(0, 99), min_size=1, max_size=4, unique=True),
+    weights=st.lists(st.integers(1, 255), min_size=4, max_size=4),
+    last=st.integers(1, 255),
+)
+def test_a_ratio_without_ranges_is_itself_and_one_with_has_its_ends(
+    nodes: list[int], weights: list[int], last: int
+) -> None:
+    shares = [*map(str, weights[: len(nodes)])]
+    text = f"node:{','.join(map(str, nodes))}@{':'.join(shares)}"
+    assert grammar.expand_weights(text) == [text]
+    low, high = sorted((weights[0], last))
+    swept = grammar.expand_weights(text.replace(f"@{shares[0]}", f"@{low}..{high}", 1))
+    assert [parse_target(word).weights[0] for word in swept] == [*range(low, high + 1)]
 
 
 def test_a_wrong_word_names_the_nearest_right_one() -> None:

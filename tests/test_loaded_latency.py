@@ -259,7 +259,7 @@ def test_every_mix_is_a_curve_of_its_own(machine: Topology) -> None:
     assert patterns == {(0, "ordinary"), (33, "ordinary"), (33, "nt")}
 
 
-@pytest.mark.parametrize("text", ["", "67", "60:30", "100:0nt", "-1:101", "67:33NT", "0x43:33"])
+@pytest.mark.parametrize("text", ["", "67", "60:0:40", "100:0nt", "-1:101", "67:33NT", "0x43:33"])
 def test_a_mix_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(UserError, match=r"'"):
         parse_mix(text)

@@ -41,6 +41,13 @@ def test_options_multiply(machine: Topology) -> None:
     assert len({spec.id for spec in plan.measurements}) == 12
 
 
+def test_a_range_of_weights_is_a_sweep_of_ratios(machine: Topology) -> None:
+    plan = ask(machine, to="node:0@1..3,1", op="read")
+    assert [spec.target for spec in plan.measurements] == [
+        f"node:0,1@{weight}:1" for weight in (1, 2, 3)
+    ]
+
+
 def test_threads_take_one_cpu_of_each_core_first() -> None:
     assert one_per_core_first([0, 1, 2, 3], [[0, 2], [1, 3]]) == [0, 1, 2, 3]
     assert one_per_core_first([0, 1, 2, 3], [[0, 1], [2, 3]]) == [0, 2, 1, 3]
@@ -156,6 +163,10 @@ def test_a_long_endpoint_still_gives_a_valid_id(machine: Topology) -> None:
         ({"to": "node:0,1", "policy": "bind"}, "--policy: .*exactly one node"),
         ({"to": "node:0,1@2:1", "policy": "interleave"}, "--policy: .*weights"),
         ({"precision": "90%"}, "--precision: .*out of range"),
+        ({"precision": "1"}, "--precision: .*did you mean '1%'"),
+        ({"to": "0"}, "--to: .*forms node:0, node:0,2@3:1; did you mean 'node:0'"),
+        ({"to": "node:0,1@0..2:1"}, "--to: 0 is too few"),
+        ({"to": "node:0,1@250..256:1"}, "--to: .*one weight from 1 to 255"),
         ({"budget": "soon"}, "--budget: 'soon' is not a time such as 10s"),
         (
             {"to": "node:0,1", "policy": "partition", "mechanism": "kernel"},

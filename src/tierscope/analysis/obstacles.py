@@ -15,7 +15,7 @@ _MACHINE = ("cpu", "architecture", "hypervisor", "packages", "cores", "cpus")
 
 def check_allowed(words: list[str]) -> None:
     """Raise UserError for a word that names no obstacle."""
-    from tierscope.plans.grammar import did_you_mean
+    from tierscope.model.errors import did_you_mean
 
     for word in words:
         if word not in ALLOWABLE:

@@ -24,9 +24,9 @@ from typing import Any, Literal
 
 from tierscope.model.base import Model
 from tierscope.model.endpoint import EndpointKind
-from tierscope.model.errors import UserError
+from tierscope.model.errors import UserError, did_you_mean
 from tierscope.model.metric import METRICS
-from tierscope.plans.grammar import did_you_mean, parse_size
+from tierscope.plans.grammar import parse_size
 from tierscope.plans.yaml_file import Place, compose, mapping, read_text, scalar, sequence
 
 OF_LIMIT = "of limit"

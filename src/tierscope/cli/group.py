@@ -45,7 +45,7 @@ class LazyGroup(Parsed, click.Group):
         """Find the command to call; an alias counts as the command's own name."""
         word = arguments[0]
         if word not in self._by_name and not word.startswith("-") and not context.resilient_parsing:
-            from tierscope.plans.grammar import did_you_mean
+            from tierscope.model.errors import did_you_mean
 
             context.fail(f"there is no command '{word}'{did_you_mean(word, tuple(self._by_name))}")
         _, command, rest = super().resolve_command(context, arguments)

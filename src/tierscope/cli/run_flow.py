@@ -6,9 +6,9 @@ import click
 
 from tierscope.cli.flow import carry_out, finish, planned, progress_of, refinement_of
 from tierscope.cli.options import Output
-from tierscope.model.errors import UserError
+from tierscope.model.errors import UserError, did_you_mean
 from tierscope.plans.fit import check_memory, fit_time
-from tierscope.plans.grammar import did_you_mean, parse_duration
+from tierscope.plans.grammar import parse_duration
 from tierscope.plans.yaml_plan import read_plan
 from tierscope.recipes.registry import RECIPES
 from tierscope.topology.discover import discover

@@ -3,15 +3,19 @@
 The grammar is the same in the CLI, in plans and in results::
 
     node:0             as initiator: that node's CPUs; as target: its memory
-    node:0,2@3:1       target: pages of both nodes, 3 of node 0 to 1 of node 2
+    node:0,2@3:1       target: pages of both nodes, 3 of node 0 to 1 of node 2; or node:0@3,2
     cpus:0-7,16        initiator: CPUs
     gpu:1              a GPU, by the driver's index; as target: its memory
     file:/data/x       target: a file, or a directory to make one in
     dev:/dev/nvme0n1   target: a block device
     pmem:/mnt/pmem     target: a directory on a DAX file system
     dax:/dev/dax0.0    target: a DAX device
+
+``node0``, ``gpu1`` and ``cpu:0`` are read as ``node:0``, ``gpu:1`` and ``cpus:0``.
 """
 
+import difflib
+import re
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import NoReturn
@@ -49,6 +53,7 @@ _FORMS = {
     EndpointKind.PMEM: "pmem:/mnt/pmem",
     EndpointKind.DAX: "dax:/dev/dax0.0",
 }
+_SHORT = re.compile(r"(node|cpus?|gpu):?(\d.*)", re.DOTALL)
 _IS = {
     EndpointKind.NODE: "a NUMA node",
     EndpointKind.CPUS: "a set of CPUs",
@@ -111,7 +116,7 @@ def parse_initiator(
     text: str, accepted: Sequence[EndpointKind] = INITIATORS, kind: str = "this"
 ) -> Initiator:
     """Parse what issues accesses; raises UserError that says which forms ``kind`` accepts."""
-    parsed = parse_endpoint(text)
+    parsed = parse_endpoint(text, forms(accepted))
     if parsed.kind not in INITIATORS:
         _refuse(text, f"{parsed.description} and issues no accesses", kind, "initiators", accepted)
     if parsed.kind not in accepted:
@@ -125,7 +130,8 @@ def parse_target(
     text: str, accepted: Sequence[EndpointKind] = TARGETS, kind: str = "this"
 ) -> Target:
     """Parse what holds the data; raises UserError that says which forms ``kind`` accepts."""
-    parsed = parse_endpoint(text)
+    weighted = ", node:0,2@3:1" if EndpointKind.NODE in accepted else ""
+    parsed = parse_endpoint(text, forms(accepted) + weighted)
     if parsed.kind not in TARGETS:
         _refuse(text, f"{parsed.description} and holds no data", kind, "targets", accepted)
     if parsed.kind not in accepted:
@@ -145,17 +151,16 @@ def forms(kinds: Sequence[EndpointKind]) -> str:
     return ", ".join(_FORMS[kind] for kind in kinds)
 
 
-def parse_endpoint(text: str) -> Endpoint:
-    """Parse one endpoint; raises UserError that names the text and the grammar."""
-    name, colon, rest = text.partition(":")
+def parse_endpoint(text: str, accepted: str = "") -> Endpoint:
+    """Parse one endpoint; raises UserError that names the text and the forms ``accepted``."""
+    name, colon, rest = _spelled_out(text).partition(":")
     if not colon or name not in set(EndpointKind) or not rest:
-        raise UserError(
-            f"endpoint '{text}' is not one of the forms {forms(list(EndpointKind))}, node:0,2@3:1"
-        )
+        known = accepted or f"{forms(list(EndpointKind))}, node:0,2@3:1"
+        raise UserError(f"endpoint '{text}' is not one of the forms {known}{_hint(text)}")
     kind = EndpointKind(name)
     if kind in STORAGE:
         return Endpoint(kind=kind, path=_parse_path(text, rest))
-    numbers_text, at, weights_text = rest.partition("@")
+    numbers_text, at, weights_text = _weights_last(rest).partition("@")
     try:
         numbers = parse_ranges(numbers_text)
     except ValueError as error:
@@ -168,6 +173,29 @@ def parse_endpoint(text: str) -> Endpoint:
         raise UserError(f"endpoint '{text}': only nodes take weights, as in node:0,2@3:1")
     weights = _parse_weights(text, weights_text, len(numbers)) if at else ()
     return Endpoint(kind=kind, numbers=tuple(numbers), weights=weights)
+
+
+def _spelled_out(text: str) -> str:
+    """Return ``node:0`` for ``node0``, and ``cpus:0`` for ``cpu:0``."""
+    match = _SHORT.fullmatch(text)
+    return f"{'cpus' if match[1] == 'cpu' else match[1]}:{match[2]}" if match else text
+
+
+def _hint(text: str) -> str:
+    name, colon, rest = text.partition(":")
+    if text.isascii() and text.isdigit():
+        return f"; did you mean 'node:{text}'?"
+    nearest = difflib.get_close_matches(name, list(EndpointKind), n=1)
+    return f"; did you mean '{nearest[0]}:{rest}'?" if nearest and colon and rest else ""
+
+
+def _weights_last(rest: str) -> str:
+    """Return ``0,2@3:1`` for ``0@3,2``, where weights stand behind their own nodes."""
+    if "," not in rest.partition("@")[2]:
+        return rest
+    shares = [part.partition("@") for part in rest.split(",")]
+    numbers = ",".join(number for number, _, _ in shares)
+    return f"{numbers}@{':'.join(weight if at else '1' for _, at, weight in shares)}"
 
 
 def _parse_path(text: str, path: str) -> str:

@@ -19,3 +19,11 @@ class UserError(Exception):
     def __init__(self, message: str, exit_code: ExitCode = ExitCode.REQUEST_WRONG) -> None:
         super().__init__(message)
         self.exit_code = exit_code
+
+
+def did_you_mean(word: str, allowed: tuple[str, ...]) -> str:
+    """Name the nearest allowed word, or nothing."""
+    import difflib
+
+    nearest = difflib.get_close_matches(word, allowed, n=1)
+    return f"; did you mean '{nearest[0]}'?" if nearest else ""

@@ -158,7 +158,7 @@ def _words(text: str, every: Sequence[int]) -> list[str]:
     return [
         one
         for word in grammar.split_endpoints(text)
-        for one in (all_nodes if word == "node:*" and all_nodes else [word])
+        for one in (all_nodes if word == "node:*" and all_nodes else grammar.expand_weights(word))
     ]
 
 

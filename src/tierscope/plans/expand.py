@@ -3,11 +3,10 @@
 from collections.abc import Iterator
 
 from tierscope.kinds.plan import PLAN_VERSION, Plan, Spec
-from tierscope.model.errors import UserError
+from tierscope.model.errors import UserError, did_you_mean
 from tierscope.model.topology import Topology
 from tierscope.plans.axes import ID_LENGTH
 from tierscope.plans.forms import form_of
-from tierscope.plans.grammar import did_you_mean
 from tierscope.plans.request import Request, RequestForm
 
 MAX_MEASUREMENTS = 100_000

@@ -1,8 +1,7 @@
 """The words that requests go by, and the form of each."""
 
 from tierscope.kinds.registry import KINDS
-from tierscope.model.errors import UserError
-from tierscope.plans.grammar import did_you_mean
+from tierscope.model.errors import UserError, did_you_mean
 from tierscope.plans.request import RequestForm
 from tierscope.recipes.registry import RECIPES
 

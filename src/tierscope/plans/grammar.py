@@ -8,15 +8,18 @@ Every option takes one value, a comma-separated list of values, or ranges::
     64..1k+64
 
 The last value of a range always belongs to it, whether or not a step lands on it. Sizes take the
-suffixes k, m, g and t, which are powers of 1024. ``all`` is the number of CPUs there are.
+suffixes k, m, g and t, which are powers of 1024, and times ns, us, ms, s, min and h. ``all`` is the
+number of CPUs there are.
 """
 
+import itertools
 import math
 import re
 from collections.abc import Callable
 from typing import TypeVar
 
-from tierscope.model.errors import UserError
+from tierscope.model.endpoint import MAX_WEIGHT
+from tierscope.model.errors import UserError, did_you_mean
 
 Value = TypeVar("Value", int, str)
 
@@ -29,7 +32,9 @@ _RANGE = re.compile(
 _DURATION = re.compile(r"(.*?)\s*(ns|us|ms|s|m|min|h)?", re.DOTALL)
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _MIX = re.compile(r"(\d{1,3}):(\d{1,3})(nt|clwb|clflushopt)?", re.ASCII)
-_NEXT_ENDPOINT = re.compile(r",(?=\s*(?:node|cpus|gpu|file|dev|pmem|dax):)")
+_NEXT_ENDPOINT = re.compile(r",(?=\s*(?:(?:file|dev|pmem|dax):|(?:node|cpus?|gpu)(?::|\d)))")
+_WEIGHT_RANGE = re.compile(r"(?:^|(?<=[:@]))([^,:@]+\.\.[^,:@]+)")
+_DASHED = re.compile(r"(\w+)-(\w+)")
 
 
 def parse_size(text: str) -> int:
@@ -38,6 +43,7 @@ def parse_size(text: str) -> int:
     if not match or len(match[1]) > 20:
         raise UserError(
             f"'{text}' is not a size such as 64, 4k, 1.5m or 2g (k, m, g, t = 1024-based)"
+            f"{_range_hint(text)}"
         )
     value = float(match[1]) * _FACTOR[match[2].lower()]
     if value != int(value) or value > 1 << 50:
@@ -59,7 +65,9 @@ def parse_count(text: str, every: int, minimum: int = 1) -> int:
     if word == "all":
         return every
     if not (word.isascii() and word.isdigit() and len(word) <= 9):
-        raise UserError(f"'{text}' is neither a count such as 4 nor the word 'all'")
+        raise UserError(
+            f"'{text}' is neither a count such as 4 nor the word 'all'{_range_hint(text)}"
+        )
     if int(word) < minimum:
         raise UserError(f"{word} is too few; the minimum is {minimum}")
     return int(word)
@@ -87,15 +95,19 @@ def parse_share(text: str, low: float, high: float) -> float:
     raise UserError(f"'{text}' is out of range: more than {low:.0%}, at most {high:.0%}{hint}")
 
 
-def parse_duration(text: str, low: float, high: float) -> float:
-    """Parse ``10``, ``500ms`` or ``1.5min`` into seconds above ``low`` and up to ``high``."""
-    number, unit = _DURATION.fullmatch(text.strip()).groups()  # type: ignore[union-attr]
+def parse_duration(text: str, low: float, high: float, unit: str = "s") -> float:
+    """Parse ``10``, ``500ms`` or ``1.5min`` into seconds above ``low`` and up to ``high``.
+
+    ``unit`` is that of a number without one.
+    """
+    number, given = _DURATION.fullmatch(text.strip()).groups()  # type: ignore[union-attr]
     try:
-        value = float(number) * _SECONDS[unit or "s"]
+        value = float(number) * _SECONDS[given or unit]
     except ValueError:
         raise UserError(f"'{text}' is not a time such as 10s, 500ms or 2min") from None
     if not low < value <= high:
-        raise UserError(f"'{text}' is out of range: more than {low:g} s, at most {high:g} s")
+        least = f"more than {low:g}" if low >= 0 else "from 0"
+        raise UserError(f"'{text}' is out of range: {least} s, at most {high:g} s")
     return value
 
 
@@ -108,24 +120,20 @@ def parse_choice(text: str, allowed: tuple[str, ...]) -> str:
 
 
 def parse_mix(text: str) -> tuple[int, str]:
-    """Parse ``67:33`` or ``0:100clwb`` into writes of 100 lines and the kind of stores."""
+    """Parse ``67:33``, ``2:1`` or ``0:100clwb`` into writes of 100 lines and the kind of stores."""
     match = _MIX.fullmatch(text)
-    if not match or int(match[1]) + int(match[2]) != 100:
+    if not match or not int(match[1]) + int(match[2]):
         raise UserError(
-            f"'{text}' is not reads:writes that add up to 100, such as 100:0, 67:33 or 50:50nt "
+            f"'{text}' is not reads:writes such as 100:0, 67:33, 2:1 or 50:50nt "
             "(nt, clwb or clflushopt)"
         )
-    if match[3] and match[2] == "0":
+    reads, writes = int(match[1]), int(match[2])
+    if match[3] and not writes:
         raise UserError(f"'{text}': without writes, none can be {match[3]}")
-    return int(match[2]), match[3] or "ordinary"
-
-
-def did_you_mean(word: str, allowed: tuple[str, ...]) -> str:
-    """Name the nearest allowed word, or nothing."""
-    import difflib
-
-    nearest = difflib.get_close_matches(word, allowed, n=1)
-    return f"; did you mean '{nearest[0]}'?" if nearest else ""
+    percent = round(100 * writes / (reads + writes))
+    if (percent == 0 and writes) or (percent == 100 and reads):
+        raise UserError(f"'{text}': reads and writes are whole percents; the least is 99:1 or 1:99")
+    return percent, match[3] or "ordinary"
 
 
 def expand_sizes(text: str) -> list[int]:
@@ -136,6 +144,32 @@ def expand_sizes(text: str) -> list[int]:
 def expand_counts(text: str, every: int, minimum: int = 1) -> list[int]:
     """Expand a list of counts and ranges; ranges go up by one unless told."""
     return _expand(text, lambda word: parse_count(word, every, minimum), ("+", "1"))
+
+
+def expand_nanoseconds(text: str, most: int) -> list[int]:
+    """Expand a list of times and ranges into whole nanoseconds, from 0; ranges double."""
+
+    def parse(word: str) -> int:
+        found = parse_duration(word, -1e-9, most * 1e-9, unit="ns") * 1e9
+        if abs(found - round(found)) > 1e-3:
+            raise UserError(f"'{word}' is not whole nanoseconds")
+        return round(found)
+
+    return _expand(text, parse, ("*", "2"))
+
+
+def expand_weights(text: str) -> list[str]:
+    """Expand the ranges of an endpoint's weights: ``node:0,2@1..2:1`` into a word for each ratio.
+
+    A weight may also stand behind its own node, as in ``node:0@1..2,2``.
+    """
+    nodes, at, weights = text.partition("@")
+    pieces = _WEIGHT_RANGE.split(weights)
+    ranges = [expand_counts(piece, MAX_WEIGHT) for piece in pieces[1::2]]
+    return [
+        nodes + at + "".join(map("{}{}".format, pieces[::2], [*chosen, ""]))
+        for chosen in itertools.product(*ranges)
+    ]
 
 
 def split_words(text: str) -> list[str]:
@@ -178,6 +212,11 @@ def _steps(part: str, first: int, last: int, how: str, step_text: str) -> list[i
             raise UserError(f"range '{part}' has more than {MAX_VALUES} values")
         value = value * step if how == "*" else value + step
     return [*values, last]
+
+
+def _range_hint(text: str) -> str:
+    match = _DASHED.fullmatch(text.strip())
+    return f"; a range is written {match[1]}..{match[2]}" if match else ""
 
 
 def _without_twins(text: str, values: list[Value]) -> list[Value]:

@@ -46,7 +46,7 @@ FROM = Option(
 TO = Option(
     "to",
     "ENDPOINTS",
-    "Targets: node:1, node:0,2@3:1 (interleaved by weight) or node:*",
+    "Targets: node:1, node:0,2@3:1 (interleaved by weight), node:0,2@1..4:1 or node:*",
     "the initiator's node",
 )
 SIZE = Option("size", "SIZES", "Bytes of the working set, as in 64k..1g", "past the caches")
@@ -82,7 +82,7 @@ ACCESS_SIZE = Option(
 CHASE_ORDER = Option(
     "order", "LIST", "random; page-random separates TLB misses from cache misses", "random"
 )
-MIX = Option("mix", "LIST", "Reads:writes, as in 67:33; 50:50nt has non-temporal stores", "100:0")
+MIX = Option("mix", "LIST", "Reads:writes: 67:33, 2:1; 50:50nt has non-temporal stores", "100:0")
 
 PLACEMENT = (POLICY, MECHANISM)
 SAMPLING = (PRECISION, BUDGET, SAMPLE)

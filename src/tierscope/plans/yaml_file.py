@@ -8,8 +8,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from tierscope.model.errors import UserError
-from tierscope.plans.grammar import did_you_mean
+from tierscope.model.errors import UserError, did_you_mean
 
 MAX_BYTES = 4 << 20
 

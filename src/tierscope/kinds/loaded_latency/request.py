@@ -195,7 +195,9 @@ REQUEST = RequestForm(
     options=(
         options.FROM,
         options.TO,
-        options.MIX.but(help="Reads:writes of the load, nt for non-temporal stores"),
+        options.MIX.but(
+            help="Reads:writes of the load: 67:33, 2:1; 50:50nt has non-temporal stores"
+        ),
         Option("load-from", "ENDPOINTS", "CPUs that load", "--from without the chase's core"),
         Option("load-to", "ENDPOINTS", "Memory that they load", "that of --to"),
         Option("load-threads", "COUNT", "Number of CPUs that load", "all"),

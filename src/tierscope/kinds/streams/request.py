@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from tierscope.kinds.streams.spec import NamedStream, StreamsSpec
 from tierscope.model.endpoint import Initiator, Target, parse_initiator, parse_target
-from tierscope.model.errors import UserError
+from tierscope.model.errors import UserError, did_you_mean
 from tierscope.model.topology import Topology
 from tierscope.plans import grammar, machine, options
 from tierscope.plans.axes import (
@@ -177,7 +177,7 @@ def _parse_beside(text: str) -> list[dict[str, str]]:
         for word in re.split(r"\s+", part):
             key, equals, value = word.partition("=")
             if not equals or not value or key not in _BESIDE:
-                nearest = "" if key in _BESIDE else grammar.did_you_mean(key, _BESIDE)
+                nearest = "" if key in _BESIDE else did_you_mean(key, _BESIDE)
                 raise UserError(
                     f"'{word}' is not KEY=VALUE with one of {', '.join(_BESIDE)}{nearest}"
                 )
@@ -259,23 +259,15 @@ def _distances(request: Request) -> list[int]:
 
 
 def _delays(text: str) -> list[int]:
-    """Whole nanoseconds, 0 for none; lists and ranges as of sizes."""
-    try:
-        found = grammar.expand_sizes(text)
-    except UserError:
-        found = []
-    if not found or max(found) > _MAX_DELAY_NS:
-        raise UserError(
-            f"'{text}' is not whole nanoseconds from 0 to {_MAX_DELAY_NS}, such as 0,100,2000"
-        )
-    return found
+    """Whole nanoseconds, 0 for none."""
+    return grammar.expand_nanoseconds(text, _MAX_DELAY_NS)
 
 
 REQUEST = RequestForm(
     options=(
         options.FROM,
         options.TO,
-        options.MIX.but(help="Reads:writes, with nt, clwb or clflushopt: 67:33, 50:50nt"),
+        options.MIX.but(help="Reads:writes, with nt, clwb or clflushopt: 67:33, 2:1, 50:50nt"),
         Option(
             "beside",
             "STREAMS",
@@ -287,7 +279,12 @@ REQUEST = RequestForm(
         Option("zipf-alpha", "LIST", "Skew of order zipf, above 0, at most 10", "0.9"),
         options.ACCESS_SIZE.but(default="1k"),
         Option("prefetch", "SIZES", "Bytes that a software prefetch runs ahead, at most 1m", "0"),
-        Option("delay", "NS", "Minimum time from one access of a thread to its next", "0"),
+        Option(
+            "delay",
+            "TIMES",
+            "Minimum time from one access of a thread to its next, as in 100ns..1us",
+            "0",
+        ),
         options.SIZE.but(help="Bytes of the array, over all threads, as in 64k..1g"),
         options.PAGES,
         options.ISA,

@@ -10,12 +10,11 @@ from typing import Any, NoReturn
 
 from tierscope.engine.query import capabilities
 from tierscope.kinds.plan import PLAN_VERSION, Plan
-from tierscope.model.errors import ExitCode, UserError
+from tierscope.model.errors import ExitCode, UserError, did_you_mean
 from tierscope.model.event import Capability, Event
 from tierscope.model.run import Measurement
 from tierscope.model.topology import Topology
 from tierscope.plans.gpu import require_gpus
-from tierscope.plans.grammar import did_you_mean
 from tierscope.plans.machine import MIB
 from tierscope.recipes.nvbandwidth.cases import TESTS
 from tierscope.recipes.nvbandwidth.cells import Settings, Test, make_cells, waived
