@@ -96,8 +96,9 @@ std::string resolve_isa(const std::string& asked) {
                     "name one of those, or auto");
 }
 
-Kernel find_kernel(std::string_view isa, Operation operation, Order order) {
-  const KernelRow& row = table_of(isa).operations[static_cast<std::size_t>(operation)];
+namespace {
+
+Kernel of_order(const KernelRow& row, Order order) {
   switch (order) {
     case Order::kSequential:
       return row.sequential;
@@ -113,11 +114,19 @@ Kernel find_kernel(std::string_view isa, Operation operation, Order order) {
   return nullptr;
 }
 
+}  // namespace
+
+Kernel find_kernel(std::string_view isa, Operation operation, Order order) {
+  return of_order(table_of(isa).operations[static_cast<std::size_t>(operation)], order);
+}
+
 MixedKernel find_mixed_kernel(std::string_view isa, Order order, Stores stores) {
   const std::size_t place = order == Order::kSequential ? 0 : order == Order::kRandom ? 1 : 2;
   return table_of(isa).mixed[static_cast<std::size_t>(stores)][place];
 }
 
-Kernel find_address_kernel(std::string_view isa) { return table_of(isa).addresses; }
+Kernel find_address_kernel(std::string_view isa, Order order) {
+  return of_order(table_of(isa).addresses, order);
+}
 
 }  // namespace tierscope
