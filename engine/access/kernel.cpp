@@ -67,6 +67,22 @@ std::int64_t targets_of_cpu() {
 #endif
 }
 
+Kernel of_order(const KernelRow& row, Order order) {
+  switch (order) {
+    case Order::kSequential:
+      return row.sequential;
+    case Order::kReverse:
+      return row.reverse;
+    case Order::kStrided:
+      return row.strided;
+    case Order::kRandom:
+      return row.random;
+    case Order::kZipf:
+      break;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 const OperationTraits& traits_of(Operation operation) {
@@ -95,26 +111,6 @@ std::string resolve_isa(const std::string& asked) {
                     "this CPU or this build has no " + asked + " kernels; it has " + names,
                     "name one of those, or auto");
 }
-
-namespace {
-
-Kernel of_order(const KernelRow& row, Order order) {
-  switch (order) {
-    case Order::kSequential:
-      return row.sequential;
-    case Order::kReverse:
-      return row.reverse;
-    case Order::kStrided:
-      return row.strided;
-    case Order::kRandom:
-      return row.random;
-    case Order::kZipf:
-      break;
-  }
-  return nullptr;
-}
-
-}  // namespace
 
 Kernel find_kernel(std::string_view isa, Operation operation, Order order) {
   return of_order(table_of(isa).operations[static_cast<std::size_t>(operation)], order);
