@@ -23,7 +23,7 @@ from tierscope.kinds.plan import Plan
 from tierscope.kinds.schema import DIRECTORY, schemas
 from tierscope.model.cause import Cause
 from tierscope.model.errors import UserError
-from tierscope.model.event import Event, EventAdapter, Failed, Finished, Started, Visit
+from tierscope.model.event import Event, EventAdapter, Evidence, Failed, Finished, Started, Visit
 
 PLAN_SCHEMA = jsonschema.Draft202012Validator(schemas()["plan.schema.json"])
 EVENT_SCHEMA = jsonschema.Draft202012Validator(schemas()["event.schema.json"])
@@ -370,6 +370,34 @@ def test_a_visit_has_all_of_its_rows_and_what_was_observed(operation: str) -> No
     assert (visit.evidence.verified is None) == (operation == "read")
     for concluded in ("disturbed", "replaced", "settled", "threads"):
         assert getattr(visit.evidence, concluded) is None
+
+
+def evidence_of(**pattern: Any) -> Evidence:
+    (visit,) = visits_of(visit_once(small_plan(1, **pattern), 0.05))
+    return visit.evidence
+
+
+def test_strided_order_walks_what_it_reaches() -> None:
+    """64 of each 320 bytes lie between two accesses of 256."""
+    evidence = evidence_of(order="strided", access_size=256, stride=320)
+    assert evidence.walked_bytes == 838_912
+
+
+@pytest.mark.parametrize("order", ["reverse", "strided", "random"])
+def test_orders_that_make_addresses_say_what_these_cost(order: str) -> None:
+    evidence = evidence_of(order=order, **({"stride": 128} if order == "strided" else {}))
+    assert evidence.address_ns is not None
+    assert 0 < evidence.address_ns < 1000
+    assert evidence_of().address_ns is None
+
+
+@pytest.mark.parametrize("operation", ["memset", "memcpy"])
+def test_the_c_library_s_functions_are_named_and_verified(operation: str) -> None:
+    evidence = evidence_of(operation=operation)
+    assert evidence.library
+    assert evidence.isa is None
+    assert evidence.verified
+    assert evidence.verified.startswith("1048576 bytes written")
 
 
 def test_a_short_visit_has_two_rows_at_least() -> None:
