@@ -77,6 +77,7 @@ test-testbed: test-testbed-inside ## Those, the other machines, and testbed/run 
 test-arm: $(BUILD)/.environment $(BUILD)/.arm ## Cross-build for aarch64, test under qemu's user emulation
 	@$(BIN)/cmake -G Ninja -S engine/tests/arm -B $(BUILD)/arm -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja > $(BUILD)/arm.log || { cat $(BUILD)/arm.log; exit 1; }
 	$(BIN)/cmake --build $(BUILD)/arm
+	aarch64-linux-gnu-objdump -d -C --no-show-raw-insn $(BUILD)/arm/kernel-tests | $(BIN)/python tools/check_streaming_stores.py
 	qemu-aarch64 -cpu max $(BUILD)/arm/kernel-tests --gtest_brief=1
 	qemu-aarch64 -cpu cortex-a57 $(BUILD)/arm/kernel-tests --gtest_brief=1
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, get_args
 
 import jsonschema
 import pytest
@@ -18,11 +18,12 @@ from pydantic import ValidationError
 from tierscope.engine.find import find_engine
 from tierscope.engine.query import capabilities, check, topology_xml
 from tierscope.engine.visits import living_engine
+from tierscope.kinds.bandwidth.spec import LIBRARY, Operation
 from tierscope.kinds.plan import Plan
 from tierscope.kinds.schema import DIRECTORY, schemas
 from tierscope.model.cause import Cause
 from tierscope.model.errors import UserError
-from tierscope.model.event import Event, EventAdapter, Failed, Finished, Started, Visit
+from tierscope.model.event import Event, EventAdapter, Evidence, Failed, Finished, Started, Visit
 
 PLAN_SCHEMA = jsonschema.Draft202012Validator(schemas()["plan.schema.json"])
 EVENT_SCHEMA = jsonschema.Draft202012Validator(schemas()["event.schema.json"])
@@ -72,6 +73,15 @@ _COMMON: dict[str, Any] = {
     "placement": _PLACEMENT,
     "sampling": _SAMPLING,
 }
+
+
+def _of_library(pattern: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what the C library's operations do not take."""
+    if pattern["operation"] not in LIBRARY:
+        return pattern
+    return {key: value for key, value in pattern.items() if key not in ("order", "isa")}
+
+
 _BANDWIDTH = st.fixed_dictionaries(
     {
         **_COMMON,
@@ -79,9 +89,7 @@ _BANDWIDTH = st.fixed_dictionaries(
         "cpus": st.lists(st.integers(0, 65535), min_size=1, max_size=8, unique=True),
         "pattern": st.fixed_dictionaries(
             {
-                "operation": st.sampled_from(
-                    ["read", "write", "write-nt", "copy", "copy-nt", "scale", "add", "triad", "rmw"]
-                ),
+                "operation": st.sampled_from(get_args(Operation)),
                 "size": _LINES.map(lambda size: size * 64 * 8),
             },
             optional={
@@ -90,7 +98,7 @@ _BANDWIDTH = st.fixed_dictionaries(
                 "pages": st.sampled_from(["base", "thp", "2m", "1g"]),
                 "isa": st.sampled_from(["auto", "sse4", "avx2", "avx512", "neon", "sve"]),
             },
-        ),
+        ).map(_of_library),
     }
 )
 _LATENCY = st.fixed_dictionaries(
@@ -324,7 +332,9 @@ def raw_events(plan: Plan) -> list[dict[str, Any]]:
     return [json.loads(line) for line in answer.stdout.splitlines()]
 
 
-@pytest.mark.parametrize("operation", ["read", "copy", "triad", "write-nt", "rmw"])
+@pytest.mark.parametrize(
+    "operation", ["read", "copy", "triad", "write-nt", "triad-nt", "rmw", "memset", "memcpy"]
+)
 def test_the_engine_s_events_keep_the_schema(operation: str) -> None:
     events = raw_events(small_plan(2, operation=operation))
     assert [event["event"] for event in events if event["event"] != "progress"] == [
@@ -360,6 +370,34 @@ def test_a_visit_has_all_of_its_rows_and_what_was_observed(operation: str) -> No
     assert (visit.evidence.verified is None) == (operation == "read")
     for concluded in ("disturbed", "replaced", "settled", "threads"):
         assert getattr(visit.evidence, concluded) is None
+
+
+def evidence_of(**pattern: Any) -> Evidence:
+    (visit,) = visits_of(visit_once(small_plan(1, **pattern), 0.05))
+    return visit.evidence
+
+
+def test_strided_order_walks_what_it_reaches() -> None:
+    """64 of each 320 bytes lie between two accesses of 256."""
+    evidence = evidence_of(order="strided", access_size=256, stride=320)
+    assert evidence.walked_bytes == 838_912
+
+
+@pytest.mark.parametrize("order", ["reverse", "strided", "random"])
+def test_orders_that_make_addresses_say_what_these_cost(order: str) -> None:
+    evidence = evidence_of(order=order, **({"stride": 128} if order == "strided" else {}))
+    assert evidence.address_ns is not None
+    assert 0 < evidence.address_ns < 1000
+    assert evidence_of().address_ns is None
+
+
+@pytest.mark.parametrize("operation", ["memset", "memcpy"])
+def test_the_c_library_s_functions_are_named_and_verified(operation: str) -> None:
+    evidence = evidence_of(operation=operation)
+    assert evidence.library
+    assert evidence.isa is None
+    assert evidence.verified
+    assert evidence.verified.startswith("1048576 bytes written")
 
 
 def test_a_short_visit_has_two_rows_at_least() -> None:
@@ -488,6 +526,7 @@ def _kill_child() -> None:
 _ORPHAN_MAKER = """
 import os, sys
 from tierscope.engine.visits import LivingEngine
+from tierscope.kinds.bandwidth.spec import LIBRARY, Operation
 from tierscope.kinds.plan import Plan
 engine = LivingEngine()
 engine.plan(Plan.model_validate_json(sys.argv[1]).measurements)

@@ -157,6 +157,14 @@ def test_a_long_endpoint_still_gives_a_valid_id(machine: Topology) -> None:
         ({"op": "reed"}, "--op: 'reed' .*did you mean 'read'"),
         ({"order": "strided"}, "--order: .*needs a stride"),
         ({"stride": "4k"}, "--stride: .*order strided only"),
+        (
+            {"op": "read,memset", "order": "random"},
+            "--order: memset goes in order sequential only; ask for other orders without memset",
+        ),
+        (
+            {"op": "memset,memcpy", "isa": "auto,avx2"},
+            "--isa: the C library chooses the instructions of memset and memcpy; leave it auto",
+        ),
         ({"order": "strided", "stride": "100"}, "--stride: '100': .*multiple of 64"),
         ({"size": "100"}, "--size: '100': .*multiple of 64"),
         ({"size": "64"}, "--size: '64': .*fewer accesses than there are threads"),

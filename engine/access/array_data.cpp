@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
+#include "access/library.h"
 #include "access/random_order.h"
 #include "errors.h"
 
@@ -14,6 +16,8 @@ constexpr double kBefore = -1.0;  // What array a holds before it is written.
 
 // Small whole numbers, so that every operation's result is exact.
 double b_at(std::size_t i) { return static_cast<double>(i % 1024 + 1); }
+// A double of bytes that memset sets.
+constexpr double kSet = std::bit_cast<double>(0x0101010101010101ULL * kSetByte);
 double c_at(std::size_t i) { return static_cast<double>(i % 512 + 2); }
 
 }  // namespace
@@ -47,14 +51,20 @@ std::uint64_t verify_written(Operation operation, const Walk& walk, std::uint64_
     case Operation::kWrite:
     case Operation::kWriteNt:
       return count([](std::size_t) { return kWrittenScalar; });
+    case Operation::kMemset:
+      return count([](std::size_t) { return kSet; });
     case Operation::kCopy:
     case Operation::kCopyNt:
+    case Operation::kMemcpy:
       return count(b_at);
     case Operation::kScale:
+    case Operation::kScaleNt:
       return count([](std::size_t i) { return kWrittenScalar * b_at(i); });
     case Operation::kAdd:
+    case Operation::kAddNt:
       return count([](std::size_t i) { return b_at(i) + c_at(i); });
     case Operation::kTriad:
+    case Operation::kTriadNt:
       return count([](std::size_t i) { return b_at(i) + kWrittenScalar * c_at(i); });
     case Operation::kRmw:
       break;
@@ -76,8 +86,21 @@ std::uint64_t verify_written(Operation operation, const Walk& walk, std::uint64_
   return written * sizeof(double);
 }
 
+namespace {
+
+// Accesses of order strided until it begins again. A pass begins at each access size below the
+// stride, and the passes behind the last whole stride have one access less.
+std::uint64_t strided_accesses(const Walk& walk) {
+  const std::uint64_t passes = std::min(walk.stride, walk.bytes) / walk.access_size;
+  const std::uint64_t last = walk.bytes - walk.access_size;
+  const std::uint64_t full_passes = std::min(passes, last % walk.stride / walk.access_size + 1);
+  return passes * (last / walk.stride) + full_passes;
+}
+
+}  // namespace
+
 std::uint64_t walked_bytes(Order order, const Walk& walk, std::uint64_t accesses) {
-  const std::uint64_t blocks = walk.accesses();
+  const std::uint64_t blocks = order == Order::kStrided ? strided_accesses(walk) : walk.accesses();
   std::uint64_t reached = std::min(accesses, blocks);
   if (order == Order::kRandom) {
     const std::uint64_t period = RandomOrder(blocks).period();

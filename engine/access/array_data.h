@@ -7,7 +7,7 @@
 
 namespace tierscope {
 
-// The scalar s of the operations that write, for walks whose data is to be verified.
+// The scalar s of the kernels that write, for walks whose data is to be verified.
 inline constexpr double kWrittenScalar = 3.0;
 
 // Fills a thread's share of the arrays, so that what each operation writes differs from what was
@@ -18,7 +18,8 @@ void fill(const Walk& walk);
 // Failure at the first wrong element. Returns the bytes of array a that were written at least once.
 std::uint64_t verify_written(Operation operation, const Walk& walk, std::uint64_t accesses);
 
-// Bytes of a thread's share of an array that so many accesses reached at least.
+// Distinct bytes of a thread's share of an array that so many accesses from its beginning reached;
+// in random order at least so many, since the generator may have come to a block twice.
 std::uint64_t walked_bytes(Order order, const Walk& walk, std::uint64_t accesses);
 
 }  // namespace tierscope

@@ -67,6 +67,22 @@ std::int64_t targets_of_cpu() {
 #endif
 }
 
+Kernel of_order(const KernelRow& row, Order order) {
+  switch (order) {
+    case Order::kSequential:
+      return row.sequential;
+    case Order::kReverse:
+      return row.reverse;
+    case Order::kStrided:
+      return row.strided;
+    case Order::kRandom:
+      return row.random;
+    case Order::kZipf:
+      break;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 const OperationTraits& traits_of(Operation operation) {
@@ -97,20 +113,7 @@ std::string resolve_isa(const std::string& asked) {
 }
 
 Kernel find_kernel(std::string_view isa, Operation operation, Order order) {
-  const KernelRow& row = table_of(isa).operations[static_cast<std::size_t>(operation)];
-  switch (order) {
-    case Order::kSequential:
-      return row.sequential;
-    case Order::kReverse:
-      return row.reverse;
-    case Order::kStrided:
-      return row.strided;
-    case Order::kRandom:
-      return row.random;
-    case Order::kZipf:
-      break;
-  }
-  return nullptr;
+  return of_order(table_of(isa).operations[static_cast<std::size_t>(operation)], order);
 }
 
 MixedKernel find_mixed_kernel(std::string_view isa, Order order, Stores stores) {
@@ -118,6 +121,8 @@ MixedKernel find_mixed_kernel(std::string_view isa, Order order, Stores stores) 
   return table_of(isa).mixed[static_cast<std::size_t>(stores)][place];
 }
 
-Kernel find_address_kernel(std::string_view isa) { return table_of(isa).addresses; }
+Kernel find_address_kernel(std::string_view isa, Order order) {
+  return of_order(table_of(isa).addresses, order);
+}
 
 }  // namespace tierscope

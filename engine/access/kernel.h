@@ -11,7 +11,25 @@ namespace tierscope {
 
 class ZipfOrder;
 
-enum class Operation { kRead, kWrite, kWriteNt, kCopy, kCopyNt, kScale, kAdd, kTriad, kRmw };
+enum class Operation {
+  kRead,
+  kWrite,
+  kWriteNt,
+  kCopy,
+  kCopyNt,
+  kScale,
+  kScaleNt,
+  kAdd,
+  kAddNt,
+  kTriad,
+  kTriadNt,
+  kRmw,
+  kMemset,
+  kMemcpy,
+};
+// The operations before kMemset have kernels; the others are the C library's, see library.h.
+inline constexpr std::size_t kKernelOperations = static_cast<std::size_t>(Operation::kMemset);
+constexpr bool is_library(Operation operation) { return operation >= Operation::kMemset; }
 enum class Order { kSequential, kReverse, kStrided, kRandom, kZipf };
 
 // What one element of an operation moves; everything counted about an operation comes from here.
@@ -21,7 +39,8 @@ struct OperationTraits {
   std::string_view formula;  // Over elements of the arrays a, b, c and the scalar s.
   int arrays;                // Arrays used: a alone, a and b, or a, b and c.
   int program_bytes;         // Bytes asked to move, per byte of one array (STREAM's count).
-  int bus_bytes;             // The same with a write-allocate read before each ordinary store.
+  int bus_bytes;             // The same with a write-allocate read before each ordinary store; 0
+                             // where nobody knows, since the C library chooses its stores.
 };
 
 inline constexpr OperationTraits kOperations[] = {
@@ -31,9 +50,14 @@ inline constexpr OperationTraits kOperations[] = {
     {Operation::kCopy, "copy", "a = b", 2, 2, 3},
     {Operation::kCopyNt, "copy-nt", "a = b, non-temporal", 2, 2, 2},
     {Operation::kScale, "scale", "a = s * b", 2, 2, 3},
+    {Operation::kScaleNt, "scale-nt", "a = s * b, non-temporal", 2, 2, 2},
     {Operation::kAdd, "add", "a = b + c", 3, 3, 4},
+    {Operation::kAddNt, "add-nt", "a = b + c, non-temporal", 3, 3, 3},
     {Operation::kTriad, "triad", "a = b + s * c", 3, 3, 4},
+    {Operation::kTriadNt, "triad-nt", "a = b + s * c, non-temporal", 3, 3, 3},
     {Operation::kRmw, "rmw", "a = a + s", 1, 2, 2},
+    {Operation::kMemset, "memset", "the byte that was set", 1, 1, 0},
+    {Operation::kMemcpy, "memcpy", "a = b", 2, 2, 0},
 };
 
 const OperationTraits& traits_of(Operation operation);
@@ -69,7 +93,7 @@ std::span<const std::string_view> supported_isas();
 // Unavailable where this CPU or this build lacks it.
 std::string resolve_isa(const std::string& asked);
 
-// The kernel for an instruction set out of supported_isas().
+// The kernel for an instruction set out of supported_isas(); of no operation of the C library.
 Kernel find_kernel(std::string_view isa, Operation operation, Order order);
 
 // Reads and writes of whole lines of one array, spread evenly over each other, at a held-back rate.
@@ -100,7 +124,8 @@ inline void spin(std::uint64_t steps) {
   }
 }
 
-// The cost of order random: makes `count` random offsets and does nothing with them.
-Kernel find_address_kernel(std::string_view isa);
+// The loop of an order without its accesses: makes the addresses of `count` accesses and does
+// nothing with them. Null for order sequential, which has a counter alone.
+Kernel find_address_kernel(std::string_view isa, Order order);
 
 }  // namespace tierscope

@@ -7,6 +7,29 @@
 
 namespace tierscope {
 
+// Multiplier: Steele and Vigna, "Computationally easy, spectrally good multipliers", 2021.
+inline constexpr std::uint64_t kRandomMultiplier = 0xd1342543de82ef95ULL;
+inline constexpr std::uint64_t kRandomIncrement = 0x9e3779b97f4a7c15ULL;
+
+// Multipliers and increments that take a state 1, 2, ... 8 steps further at once.
+struct RandomLeaps {
+  alignas(64) std::uint64_t multipliers[8];
+  alignas(64) std::uint64_t increments[8];
+};
+
+inline constexpr RandomLeaps kRandomLeaps = [] {
+  RandomLeaps leaps{};
+  std::uint64_t multiplier = 1;
+  std::uint64_t increment = 0;
+  for (int step = 0; step < 8; ++step) {
+    multiplier *= kRandomMultiplier;
+    increment = increment * kRandomMultiplier + kRandomIncrement;
+    leaps.multipliers[step] = multiplier;
+    leaps.increments[step] = increment;
+  }
+  return leaps;
+}();
+
 // A generator of block numbers 0..blocks-1 in random order.
 //
 // The state is a linear congruential generator modulo 2^bits with full period (Hull and Dobell,
@@ -22,12 +45,12 @@ struct RandomOrder {
         mask((std::uint64_t{1} << bits) - 1) {}
 
   std::uint64_t period() const { return mask + 1; }
+  unsigned mixing_shift() const { return (bits + 1) / 2; }
 
   // Block number for the state, which moves on by one step.
   std::uint64_t next(std::uint64_t& state) const {
-    // Multiplier: Steele and Vigna, "Computationally easy, spectrally good multipliers", 2021.
-    state = (state * 0xd1342543de82ef95ULL + 0x9e3779b97f4a7c15ULL) & mask;
-    const std::uint64_t mixed = state ^ (state >> ((bits + 1) / 2));
+    state = (state * kRandomMultiplier + kRandomIncrement) & mask;
+    const std::uint64_t mixed = state ^ (state >> mixing_shift());
     return static_cast<std::uint64_t>(
         (static_cast<unsigned __int128>(mixed << (64 - bits)) * blocks) >> 64);
   }

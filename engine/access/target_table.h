@@ -18,9 +18,9 @@ struct KernelRow {
 };
 
 struct TargetTable {
-  std::int64_t target;  // Highway's bit for it (HWY_AVX2, ...).
-  std::array<KernelRow, std::size(kOperations)> operations;  // In the order of kOperations.
-  Kernel addresses;
+  std::int64_t target;                                  // Highway's bit for it (HWY_AVX2, ...).
+  std::array<KernelRow, kKernelOperations> operations;  // In the order of kOperations.
+  KernelRow addresses;  // The same loops without the accesses; none of order sequential.
   std::array<std::array<MixedKernel, 3>, 4> mixed;  // By stores, then sequential, random, zipf.
 };
 

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <deque>
+#include <limits>
 #include <memory>
 #include <string>
 
 #include "access/array_data.h"
 #include "access/kernel.h"
+#include "access/library.h"
 #include "harness/kind.h"
 #include "harness/leases.h"
 #include "kinds/evidence.h"
@@ -78,16 +80,24 @@ void divide(const BandwidthSpec& spec, const std::vector<Lease>& arrays,
   }
 }
 
-// Time to make one random address, the same code without the accesses, in ns.
-double address_cost_ns(const std::string& isa, const Walk& walk) {
-  constexpr std::uint64_t kAddresses = 1U << 16;
-  const Kernel kernel = find_address_kernel(isa);
+// Time that `kernel`, a loop without its accesses, takes for one address, in ns: the least of a
+// few, so that a disturbance does not make it look dear.
+double address_cost_ns(Kernel kernel, const Walk& walk) {
+  constexpr std::uint64_t kAddresses = 1U << 15;
+  constexpr int kRepetitions = 7;
   Position position;
-  kernel(walk, position, kAddresses);
-  const double start = now_seconds();
-  kernel(walk, position, kAddresses);
-  return (now_seconds() - start) * 1e9 / static_cast<double>(kAddresses);
+  double least = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < kRepetitions; ++i) {
+    const double start = now_seconds();
+    kernel(walk, position, kAddresses);
+    least = std::min(least, now_seconds() - start);
+  }
+  return least * 1e9 / static_cast<double>(kAddresses);
 }
+
+// Bytes of one call of the C library's functions at most: above the sizes from which on they use
+// non-temporal stores, below those that make a row last long.
+constexpr std::size_t kMaxCall = std::size_t{256} << 20;
 
 class Bandwidth : public State {
  public:
@@ -95,7 +105,7 @@ class Bandwidth : public State {
       : spec_(spec), shares_(spec.cpus.size()), workers_(spec.cpus.size()) {}
 
   void open(Leases& leases) override {
-    if (isa_.empty()) choose_kernel();
+    if (workers_.front().work == nullptr) choose_kernel();
     team_ = &leases.team(spec_.cpus);
     const std::vector<RegionKey> keys(static_cast<std::size_t>(spec_.traits().arrays),
                                       {spec_.size, spec_.pages, spec_.placement});
@@ -106,6 +116,7 @@ class Bandwidth : public State {
     if (arrays.front().is_new || base_ != regions_.front()->data()) start_anew();
     base_ = regions_.front()->data();
     fill_arrays(arrays);
+    if (!sized_) size_calls();
     if (!sized_) size_chunks(*team_, workers_, window_s());
     sized_ = true;
     traffic_ = std::make_unique<TrafficCheck>(moved());
@@ -115,7 +126,7 @@ class Bandwidth : public State {
     const OperationTraits& traits = spec_.traits();
     const std::size_t bytes = spec_.size * static_cast<std::size_t>(traits.arrays);
     const bool write_allocate =
-        traits.bus_bytes != traits.program_bytes && bytes > last_level_cache_bytes(spec_.cpus);
+        traits.bus_bytes > traits.program_bytes && bytes > last_level_cache_bytes(spec_.cpus);
     std::vector<Column> columns{{.metric = "bandwidth", .part = ""}};
     if (write_allocate) columns.push_back({.metric = "bandwidth_with_write_allocate", .part = ""});
     for (std::size_t thread = 0; thread < workers_.size(); ++thread) {
@@ -133,15 +144,22 @@ class Bandwidth : public State {
     traffic_->report(all, counters);
     evidence = region_evidence(regions_);
     evidence["cpus"] = cpus_of(workers_);
-    evidence["isa"] = isa_;
+    if (is_library(spec_.operation)) {
+      evidence["library"] = library_name();
+    } else {
+      evidence["isa"] = isa_;
+    }
     if (spec_.operation != Operation::kRead) evidence["verified"] = verify();
     std::uint64_t walked = 0;
     for (std::size_t i = 0; i < shares_.size(); ++i) {
       walked += walked_bytes(spec_.order, shares_[i].walk, workers_[i].done);
     }
     evidence["walked_bytes"] = walked;
-    if (spec_.order == Order::kRandom) {
-      evidence["address_ns"] = address_cost_ns(isa_, shares_.front().walk);
+    if (spec_.order != Order::kSequential) {
+      const Kernel addresses = find_address_kernel(isa_, spec_.order);
+      team_->run([&](int thread) {
+        if (thread == 0) evidence["address_ns"] = address_cost_ns(addresses, shares_[0].walk);
+      });
     }
     evidence.update(counters);
   }
@@ -150,14 +168,24 @@ class Bandwidth : public State {
   double window_s() const { return window_seconds(spec_.sampling); }
 
   void choose_kernel() {
-    const std::string isa = resolve_isa(spec_.isa);
-    const Kernel kernel = find_kernel(isa, spec_.operation, spec_.order);
+    isa_ = resolve_isa(spec_.isa);
+    const Kernel kernel = is_library(spec_.operation)
+                              ? find_library_kernel(spec_.operation)
+                              : find_kernel(isa_, spec_.operation, spec_.order);
     for (std::size_t i = 0; i < workers_.size(); ++i) {
       workers_[i].work = [kernel, &share = shares_[i]](std::uint64_t accesses) {
         kernel(share.walk, share.position, accesses);
       };
     }
-    isa_ = isa;
+  }
+
+  // A chunk is one call of the C library's function, over the whole of a thread's share where that
+  // is not too long.
+  void size_calls() {
+    if (!is_library(spec_.operation)) return;
+    for (std::size_t i = 0; i < workers_.size(); ++i) {
+      workers_[i].chunk = std::min(shares_[i].walk.bytes, kMaxCall) / spec_.access_size;
+    }
   }
 
   // All walks begin at their first block; nothing is done yet.
@@ -205,7 +233,7 @@ class Bandwidth : public State {
     return row;
   }
 
-  // Bytes on the bus for each byte that the program asked to move.
+  // Bytes on the bus for each byte that the program asked to move; 0: unknown.
   double bus_share() const {
     return static_cast<double>(spec_.traits().bus_bytes) / spec_.traits().program_bytes;
   }
@@ -214,6 +242,7 @@ class Bandwidth : public State {
     double accesses = 0;
     for (const Worker& worker : workers_) accesses += static_cast<double>(worker.done);
     const double bytes = accesses * spec_.bytes_per_access();
+    if (bus_share() == 0) return {.program_bytes = bytes, .bus_bytes = std::nullopt};
     return {.program_bytes = bytes, .bus_bytes = bytes * bus_share()};
   }
 
@@ -272,6 +301,12 @@ BandwidthSpec read_spec(ObjectReader& measurement) {
   pattern.finish();
   if ((spec.order == Order::kStrided) != has_stride) {
     throw pattern.error("stride", "goes with order strided, and only with it");
+  }
+  if (is_library(spec.operation) && spec.order != Order::kSequential) {
+    throw pattern.error("order", "is not sequential, the only one of memset and memcpy");
+  }
+  if (is_library(spec.operation) && spec.isa != "auto") {
+    throw pattern.error("isa", "is not auto: the C library chooses that of memset and memcpy");
   }
   if (has_stride && spec.stride < spec.access_size) {
     throw pattern.error("stride", "is smaller than access_size");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace tierscope {
 
@@ -38,10 +39,11 @@ void TrafficCheck::report(const Moved& so_far, nlohmann::ordered_json& evidence)
   for (const auto& [source, bytes] : counters_.read()) {
     const auto before = counted_.find(source);
     if (before == counted_.end()) continue;
-    evidence["counters"].push_back({{"source", source},
-                                    {"bytes", bytes - before->second},
-                                    {"program_bytes", so_far.program_bytes - moved_.program_bytes},
-                                    {"bus_bytes", so_far.bus_bytes - moved_.bus_bytes}});
+    nlohmann::ordered_json counted{{"source", source},
+                                   {"bytes", bytes - before->second},
+                                   {"program_bytes", so_far.program_bytes - moved_.program_bytes}};
+    if (so_far.bus_bytes) counted["bus_bytes"] = *so_far.bus_bytes - moved_.bus_bytes.value_or(0);
+    evidence["counters"].push_back(std::move(counted));
   }
 }
 

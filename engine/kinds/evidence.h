@@ -3,6 +3,7 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,10 +21,11 @@ nlohmann::ordered_json region_evidence(const std::vector<const Region*>& regions
 // The CPU that each worker was last seen on.
 std::vector<int> cpus_of(std::span<const Worker> workers);
 
-// Bytes that a measurement's threads moved so far: as the program asked, and as the bus should see.
+// Bytes that a measurement's threads moved so far: as the program asked, and as the bus should see
+// where that is known.
 struct Moved {
   double program_bytes;
-  double bus_bytes;
+  std::optional<double> bus_bytes;
 };
 
 // What hardware counters see of the machine's memory traffic, from construction on. Make it just

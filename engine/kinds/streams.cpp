@@ -95,13 +95,13 @@ class Streams : public State {
   }
 
   Moved moved() const {
-    Moved sum{};
+    Moved sum{.program_bytes = 0, .bus_bytes = 0};
     for (const StreamPart& part : parts_) {
       double accesses = 0;
       for (const Worker& worker : part.of(workers_)) accesses += static_cast<double>(worker.done);
       const double bytes = accesses * part.stream->bytes_per_unit();
       sum.program_bytes += bytes;
-      sum.bus_bytes += bytes * part.stream->bus_bytes_per_byte();
+      *sum.bus_bytes += bytes * part.stream->bus_bytes_per_byte();
     }
     return sum;
   }

@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "access/array_data.h"
+#include "access/library.h"
 #include "access/random_order.h"
 
 namespace tierscope {
@@ -33,14 +36,20 @@ double expected(Operation operation, double b, double c, int visits) {
     case Operation::kWrite:
     case Operation::kWriteNt:
       return kScalar;
+    case Operation::kMemset:
+      return std::bit_cast<double>(0x2a2a2a2a2a2a2a2aULL);
     case Operation::kCopy:
     case Operation::kCopyNt:
+    case Operation::kMemcpy:
       return b;
     case Operation::kScale:
+    case Operation::kScaleNt:
       return kScalar * b;
     case Operation::kAdd:
+    case Operation::kAddNt:
       return b + c;
     case Operation::kTriad:
+    case Operation::kTriadNt:
       return b + kScalar * c;
     case Operation::kRmw:
       return kBefore + visits * kScalar;
@@ -60,9 +69,12 @@ std::vector<Case> all_cases() {
     for (const OperationTraits& traits : kOperations) {
       for (const Order order :
            {Order::kSequential, Order::kReverse, Order::kStrided, Order::kRandom}) {
-        cases.push_back({isa, traits, order});
+        if (!is_library(traits.operation)) cases.push_back({isa, traits, order});
       }
     }
+  }
+  for (const Operation operation : {Operation::kMemset, Operation::kMemcpy}) {
+    cases.push_back({"library", traits_of(operation), Order::kSequential});
   }
   return cases;
 }
@@ -73,7 +85,8 @@ class EveryKernel : public testing::TestWithParam<Case> {};
 // every element is right, nothing beside the arrays is touched, nothing is left out.
 TEST_P(EveryKernel, DoesItsOperationOnTheWholeOfItsArraysAndNothingElse) {
   const auto& [isa, traits, order] = GetParam();
-  const Kernel kernel = find_kernel(isa, traits.operation, order);
+  const Kernel kernel = is_library(traits.operation) ? find_library_kernel(traits.operation)
+                                                     : find_kernel(isa, traits.operation, order);
   constexpr std::size_t kGuard = 64 / sizeof(double);
   for (const std::size_t access_size : {64U, 192U, 256U, 4096U}) {
     for (const std::size_t accesses : {1U, 3U, 8U, 37U}) {
@@ -146,6 +159,71 @@ TEST(RandomOrder, VisitsEveryBlockOnceOrTwiceAPeriod) {
     const auto [least, most] = std::ranges::minmax(visits);
     EXPECT_GE(least, 1) << blocks;
     EXPECT_LE(most, 2) << blocks;
+  }
+}
+
+// Lines of `walk` that so many accesses update, by how often; made in chunks of odd lengths.
+std::vector<int> touched(Kernel rmw, Walk walk, std::uint64_t accesses) {
+  const Array array = make_array(walk.bytes);
+  walk.a = array.get();
+  walk.scalar = 1;
+  const std::size_t n = walk.bytes / sizeof(double);
+  std::fill_n(walk.a, n, 0.0);
+  Position position;
+  for (std::uint64_t done = 0, chunk = 1; done < accesses; chunk = chunk % 23 + 1) {
+    const std::uint64_t now = std::min(chunk, accesses - done);
+    rmw(walk, position, now);
+    done += now;
+  }
+  std::vector<int> lines;
+  for (std::size_t i = 0; i < n; i += 8) lines.push_back(static_cast<int>(walk.a[i]));
+  return lines;
+}
+
+TEST(WalkedBytes, OfOrderStridedAreThoseThatWereTouched) {
+  for (const std::string_view isa : supported_isas()) {
+    const Kernel rmw = find_kernel(isa, Operation::kRmw, Order::kStrided);
+    for (const std::size_t access : {1U, 2U, 3U, 5U, 8U}) {
+      for (const std::size_t stride : {1U, 2U, 3U, 4U, 5U, 7U, 8U, 10U, 33U, 100U}) {
+        for (const std::size_t blocks : {1U, 2U, 3U, 7U, 8U, 16U, 37U}) {
+          if (stride < access) continue;
+          const Walk walk{
+              .bytes = 64 * access * blocks, .access_size = 64 * access, .stride = 64 * stride};
+          for (const std::uint64_t accesses : {std::uint64_t{1}, blocks / 2 + 1, 3 * blocks}) {
+            const std::vector<int> lines = touched(rmw, walk, accesses);
+            const auto walked = static_cast<std::size_t>(
+                std::ranges::count_if(lines, [](int times) { return times > 0; }));
+            ASSERT_EQ(walked_bytes(Order::kStrided, walk, accesses), 64 * walked)
+                << "access " << access << ", stride " << stride << ", blocks " << blocks << ", "
+                << accesses << " accesses";
+          }
+        }
+      }
+    }
+  }
+}
+
+// The loops make several addresses at once; they come in the order in which one at a time come, and
+// a walk goes on where it stopped.
+TEST(RandomOrder, IsTheSameInEveryKernelAndInChunksOfAnyLength) {
+  for (const std::string_view isa : supported_isas()) {
+    const Kernel rmw = find_kernel(isa, Operation::kRmw, Order::kRandom);
+    for (const std::size_t access : {1U, 2U, 3U, 4U}) {
+      for (const std::uint64_t blocks : {1U, 5U, 64U, 1000U}) {
+        for (const std::uint64_t accesses : {7U, 8U, 500U, 3000U}) {
+          const Walk walk{.bytes = 64 * access * blocks, .access_size = 64 * access};
+          std::vector<int> expected(blocks * access);
+          const RandomOrder order(blocks);
+          std::uint64_t state = 0;
+          for (std::uint64_t i = 0; i < accesses; ++i) {
+            const std::uint64_t block = order.next(state);
+            for (std::size_t line = 0; line < access; ++line) ++expected[block * access + line];
+          }
+          ASSERT_EQ(touched(rmw, walk, accesses), expected)
+              << isa << " " << access << " " << blocks;
+        }
+      }
+    }
   }
 }
 

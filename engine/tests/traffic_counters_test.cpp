@@ -166,6 +166,18 @@ TEST(TrafficCheck, SaysWhatWasCountedBesideWhatMovedMeanwhile) {
                                          R"("program_bytes":2000.0,"bus_bytes":3000.0}])");
 }
 
+TEST(TrafficCheck, HasNoBytesOnTheBusWhereNobodyKnowsThem) {
+  const Tree tree;
+  tree.write("sys/fs/resctrl/schemata", "L3:0=fff");
+  tree.domain("", "mon_L3_00", "1000", "Unavailable");
+  const TrafficCounters counters(tree.root());
+  const TrafficCheck check({.program_bytes = 0, .bus_bytes = std::nullopt}, counters);
+  nlohmann::ordered_json evidence;
+  check.report({.program_bytes = 100, .bus_bytes = std::nullopt}, evidence);
+  EXPECT_EQ(evidence["counters"][0]["program_bytes"], 100);
+  EXPECT_FALSE(evidence["counters"][0].contains("bus_bytes"));
+}
+
 TEST(TrafficCounters, SayWhatToDoWhereThereAreNone) {
   const Tree tree;
   tree.write("sys/bus/event_source/devices/msr/type", "9");

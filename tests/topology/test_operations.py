@@ -23,8 +23,14 @@ RATE = 32e9
 BUS = {"read": 1, "write": 2, "write-nt": 1, "copy": 1.5, "copy-nt": 1, "scale": 1.5, "rmw": 1} | {
     "add": 4 / 3,
     "triad": 4 / 3,
+    "scale-nt": 1,
+    "add-nt": 1,
+    "triad-nt": 1,
+    "memset": 1,
+    "memcpy": 1,
 }
-"""Bytes on the bus for each byte counted, as engine/access/kernel.h has them."""
+"""Bytes on the bus for each byte counted, as engine/access/kernel.h has them; of
+the C library's operations the least that they can move."""
 
 
 def hop(half_duplex: bool) -> Hop:

@@ -59,7 +59,9 @@ def _counters(before: list[CountedTraffic], after: list[CountedTraffic]) -> list
                 source=one.source,
                 bytes=known.bytes + one.bytes,
                 program_bytes=known.program_bytes + one.program_bytes,
-                bus_bytes=known.bus_bytes + one.bus_bytes,
+                bus_bytes=None
+                if known.bus_bytes is None or one.bus_bytes is None
+                else known.bus_bytes + one.bus_bytes,
             )
         )
     return list(found.values())

@@ -40,8 +40,9 @@ class CountedTraffic(Model):
     bytes: float
     program_bytes: float
     """Bytes that the program asked to move."""
-    bus_bytes: float
-    """Those with a write-allocate read before each ordinary store."""
+    bus_bytes: float | None = None
+    """Those with a write-allocate read before each ordinary store; None where nobody knows which
+    stores were ordinary."""
 
 
 class TraceRow(Model):
@@ -74,13 +75,16 @@ class Evidence(Model):
     cpus: list[int] | None = None
     """CPU that each thread was seen on at the end of the last sample."""
     isa: str | None = None
-    """Instruction set that ran."""
+    """Instruction set that ran; None of what the C library chose."""
+    library: str | None = None
+    """C library whose function ran, and its version: "glibc 2.36"."""
     verified: str | None = None
     """What was compared with what after the clock stopped, and that it agreed."""
     walked_bytes: int | None = None
-    """Distinct bytes of the region that the samples went over."""
+    """Distinct bytes of the region that the samples went over; in random order at least these."""
     address_ns: float | None = None
-    """Time to make one random address alone, per access and thread; inside the figure."""
+    """Time of the same loop without its accesses, per access and thread, in any order but
+    sequential; inside the figure."""
     threads: list[float] | None = None
     """Each thread's own median bandwidth in bytes/s."""
     sample_ns: float | None = None

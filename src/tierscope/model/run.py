@@ -19,6 +19,7 @@ from tierscope.model.cause import Cause
 from tierscope.model.event import Evidence, Visit
 from tierscope.model.limit import Limit
 from tierscope.model.metric import Unit
+from tierscope.model.spec import BoundBy
 from tierscope.model.topology import Topology
 
 RUN_VERSION: Final = 2
@@ -86,6 +87,8 @@ class Measurement(Model):
     """Whether caches may hold all that was gone over; None where nobody knows."""
     fits_memory_side_cache: bool | None = None
     """The same of a cache in front of a node, of what was gone over there."""
+    bound_by: BoundBy | None = None
+    """What bounds the figure in place of the memory, where that is known."""
 
 
 def is_unreliable(figure: Figure | Measurement) -> bool:

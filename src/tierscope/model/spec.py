@@ -12,6 +12,7 @@ from tierscope.model.base import Model
 from tierscope.model.endpoint import EndpointKind
 
 if TYPE_CHECKING:
+    from tierscope.model.event import Evidence
     from tierscope.model.limit import Limit
     from tierscope.model.path import Paths
     from tierscope.model.topology import Cache, Node
@@ -25,6 +26,9 @@ Cpus = Annotated[list[Cpu], Field(min_length=1, max_length=4096)]
 Bytes = Annotated[int, Field(ge=CACHE_LINE, le=1 << 50, multiple_of=CACHE_LINE)]
 Pages = Literal["base", "thp", "2m", "1g"]
 """base: the kernel's ordinary page; thp: transparent huge pages; 2m, 1g: hugetlb pages."""
+
+BoundBy = Literal["address-generation"]
+"""What bounds a figure in place of the memory: making the addresses of its accesses."""
 
 Isa = Literal["auto", "sse4", "avx2", "avx512", "neon", "sve"]
 
@@ -158,6 +162,10 @@ class MeasurementSpec(Model):
     @abstractmethod
     def limit(self, paths: "Paths") -> "Limit | None":
         """Theoretical rate that bounds it; None where no link's rate is known, or none applies."""
+
+    def bound_by(self, estimate: float, evidence: "Evidence") -> BoundBy | None:  # noqa: ARG002
+        """What bounds its figure in place of what it measures; None: nothing known does."""
+        return None
 
     def overwrites(self) -> bool:
         """Whether it lays out or writes its regions, so that the next one has to set up anew."""

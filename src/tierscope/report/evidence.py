@@ -8,6 +8,7 @@ from tierscope.model.endpoint import format_ranges
 from tierscope.model.event import Evidence
 from tierscope.model.run import Measurement
 from tierscope.report.causes import no_interval_text
+from tierscope.report.figures import BOUND
 
 _MAX_NOTES = 4
 
@@ -62,7 +63,7 @@ def _cpus(measurement: Measurement, evidence: Evidence) -> str:
 
 
 def _instructions(_measurement: Measurement, evidence: Evidence) -> str:
-    return evidence.isa or ""
+    return evidence.isa or evidence.library or ""
 
 
 def _verified(_measurement: Measurement, evidence: Evidence) -> str:
@@ -74,7 +75,7 @@ def counted(observed: list[Evidence]) -> list[str]:
     ratios: dict[str, list[float]] = {}
     for evidence in observed:
         for counter in evidence.counters or []:
-            if counter.bus_bytes > 0:
+            if counter.bus_bytes:
                 ratio = counter.bytes / counter.bus_bytes
                 ratios.setdefault(counter.source, []).append(ratio)
     return [
@@ -104,6 +105,10 @@ def warnings(measurements: list[Measurement]) -> list[str]:
         (
             lambda m: bool(m.evidence and m.evidence.disturbed),
             "other programs took CPU time during some samples",
+        ),
+        (
+            lambda m: m.bound_by == "address-generation",
+            f"bound by address generation ({BOUND}): it alone takes two thirds of the time or more",
         ),
     )
     gaps = Counter(filter(None, map(no_interval_text, measured)))

@@ -1,10 +1,11 @@
 """Figures as text: units for people, and no more digits than the interval supports."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tierscope.analysis.direction import lower_is_better
 from tierscope.model.run import Figure, Measurement, is_unreliable
+from tierscope.model.spec import BoundBy
 
 Figured = Measurement | Figure
 """Whatever has an estimate and, where it is known, its interval."""
@@ -137,6 +138,22 @@ def is_doubtful(measurement: Measurement) -> bool:
     """Return whether a figure is unreliable, or comes from disturbed rows for want of others."""
     evidence = measurement.evidence
     return is_unreliable(measurement) or bool(evidence and evidence.disturbed)
+
+
+BOUND = "†"
+"""Marks figures that something other than the memory bounds."""
+BOUND_BY: dict[BoundBy, str] = {"address-generation": "bound by address generation"}
+
+
+def mark(measurement: Measurement) -> str:
+    """Return the mark of a figure that something other than the memory bounds, or nothing."""
+    return BOUND if measurement.bound_by else ""
+
+
+def bound_text(measurements: Sequence[Measurement]) -> str:
+    """Explain the marks of these figures; empty where none has one."""
+    found = dict.fromkeys(BOUND_BY[m.bound_by] for m in measurements if m.bound_by)
+    return f"{BOUND} {', '.join(found)}" if found else ""
 
 
 def value_and_half(measurement: Figured) -> tuple[float, float]:

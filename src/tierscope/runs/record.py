@@ -200,6 +200,7 @@ def _measured(
         evidence=evidence,
         limit=bound,
         efficiency=value / bound.value if bound else None,
+        bound_by=spec.bound_by(value, evidence),
     )
     check_figure(measured)
     return measured

@@ -134,7 +134,8 @@ def _access_map(path: str, operation: str, order: str, group: list[Measurement])
     ordered = sorted(group, key=lambda m: (m.pattern["access_size"], m.pattern["threads"]))
     rows = [
         row_of(m, factor, unit, row=figures.size_text(m.pattern["access_size"]),
-               column=str(m.pattern["threads"]), text=figures.plain(m, factor, 4),
+               column=str(m.pattern["threads"]),
+               text=figures.plain(m, factor, 4) + figures.mark(m),
                what=words_of(m, ["access_size", "threads"]))
         for m in ordered
     ]  # fmt: skip

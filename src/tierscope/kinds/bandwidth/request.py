@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tierscope.kinds.bandwidth.spec import BandwidthSpec, Operation
+from tierscope.kinds.bandwidth.spec import LIBRARY, BandwidthSpec, Operation
 from tierscope.model.topology import Topology
 from tierscope.plans import grammar, machine, options
 from tierscope.plans.axes import (
@@ -66,6 +66,7 @@ def _points(
         raise request.wrong("stride", "a stride goes with order strided only")
     if axes["stride"] == [None] and "strided" in axes["order"]:
         raise request.wrong("order", "order strided needs a stride, such as 4k")
+    _check_library(request, axes)
     seen = set()
     for combination in itertools.product(*axes.values()):
         values = dict(zip(axes, combination, strict=True))
@@ -74,6 +75,24 @@ def _points(
         if tuple(values.items()) not in seen:
             seen.add(tuple(values.items()))
             yield values, values.pop("threads")
+
+
+def _check_library(request: Request, axes: dict[str, list[Any]]) -> None:
+    """Raise UserError where a function of the C library is to do what it cannot."""
+    asked = [operation for operation in axes["operation"] if operation in LIBRARY]
+    if not asked:
+        return
+    names, go = " and ".join(asked), "goes" if len(asked) == 1 else "go"
+    if axes["order"] != ["sequential"]:
+        raise request.wrong(
+            "order", f"{names} {go} in order sequential only; ask for other orders without {names}"
+        )
+    if axes["isa"] != ["auto"]:
+        raise request.wrong(
+            "isa",
+            f"the C library chooses the instructions of {names}; leave it auto, or ask for {names} "
+            "in a command of its own",
+        )
 
 
 def _identity(request: Request, path: MemoryPath, values: dict[str, Any], threads: int) -> str:

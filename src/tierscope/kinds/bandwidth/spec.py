@@ -5,18 +5,36 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import model_validator
 
 from tierscope.model.base import Model
-from tierscope.model.spec import CACHE_LINE, Bytes, Cpus, Isa, MemorySpec, Pages, Region
+from tierscope.model.spec import CACHE_LINE, BoundBy, Bytes, Cpus, Isa, MemorySpec, Pages, Region
 from tierscope.model.traffic import Traffic, of_operation
 
 if TYPE_CHECKING:
+    from tierscope.model.event import Evidence
     from tierscope.model.limit import Limit
     from tierscope.model.path import Paths
 
-ARRAYS = {"copy": 2, "copy-nt": 2, "scale": 2, "add": 3, "triad": 3}
-"""Arrays that an operation goes over; one where it is not named."""
+ARRAYS = {"copy": 2, "scale": 2, "add": 3, "triad": 3, "memcpy": 2}
+"""Arrays that an operation goes over, by its name without "-nt"; one where it is not named."""
 
-Operation = Literal["read", "write", "write-nt", "copy", "copy-nt", "scale", "add", "triad", "rmw"]
-"""rmw reads each element and writes a new value back to the same place."""
+LIBRARY = ("memset", "memcpy")
+"""Operations that are the C library's, which chooses instructions and kinds of stores."""
+
+Operation = Literal[
+    "read", "write", "write-nt", "copy", "copy-nt", "scale", "scale-nt", "add", "add-nt", "triad",
+    "triad-nt", "rmw", "memset", "memcpy",
+]  # fmt: skip
+"""-nt: with non-temporal stores. rmw reads each element and writes a new value back to the same
+place. memset and memcpy are the C library's."""
+
+
+_LOOP_FACTOR = 1.5
+"""Time of an access, in multiples of what its loop takes without it, up to which the loop bounds
+the figure."""
+
+
+def arrays_of(operation: str) -> int:
+    """Return how many arrays an operation goes over."""
+    return ARRAYS.get(operation.removesuffix("-nt"), 1)
 
 
 class BandwidthPattern(Model):
@@ -39,6 +57,10 @@ class BandwidthPattern(Model):
             raise ValueError("stride goes with order strided, and only with it")
         if self.stride is not None and self.stride < self.access_size:
             raise ValueError("stride is smaller than access_size")
+        if self.operation in LIBRARY and self.order != "sequential":
+            raise ValueError("order is not sequential, the only one of memset and memcpy")
+        if self.operation in LIBRARY and self.isa != "auto":
+            raise ValueError("isa is not auto: the C library chooses that of memset and memcpy")
         return self
 
 
@@ -67,7 +89,7 @@ class BandwidthSpec(MemorySpec):
 
     def regions(self) -> list[Region]:
         """The arrays of the operation."""
-        arrays = ARRAYS.get(self.pattern.operation, 1)
+        arrays = arrays_of(self.pattern.operation)
         return [Region(self.placement, self.pattern.pages, self.pattern.size, arrays)]
 
     def identity(self) -> dict[str, Any]:
@@ -80,13 +102,27 @@ class BandwidthSpec(MemorySpec):
         return self.path_limit(paths, self.traffic())
 
     def traffic(self) -> Traffic:
-        """What the operation moves; rmw has read what it writes, so that it fetches nothing."""
+        """What the operation moves.
+
+        rmw has read what it writes, so that it fetches nothing. The C library's operations may
+        fetch or not: the limit is that of the least that they can move.
+        """
         operation = self.pattern.operation
         if operation == "rmw":
             return of_operation(operation, read=1, written=1, fetches=False)
         written = 0 if operation == "read" else 1
-        ordinary = written == 1 and not operation.endswith("-nt")
-        return of_operation(operation, ARRAYS.get(operation, 1) - written, written, ordinary)
+        ordinary = written == 1 and not operation.endswith("-nt") and operation not in LIBRARY
+        least = " (at least: the C library may fetch lines first)" if operation in LIBRARY else ""
+        read = arrays_of(operation) - written
+        return of_operation(operation + least, read, written, ordinary)
+
+    def bound_by(self, estimate: float, evidence: "Evidence") -> BoundBy | None:
+        """The loop, where it takes most of an access's time without the access."""
+        if evidence.address_ns is None:
+            return None
+        traffic = arrays_of(self.pattern.operation) + (self.pattern.operation == "rmw")
+        access_ns = self.pattern.access_size * traffic * len(self.cpus) / estimate * 1e9
+        return "address-generation" if access_ns < _LOOP_FACTOR * evidence.address_ns else None
 
     def overwrites(self) -> bool:
         """Reads leave the array as it was."""

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tierscope.analysis.knee import SHARE, knee_of
+from tierscope.kinds.bandwidth.spec import LIBRARY
 from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
 from tierscope.report.evidence import evidence_line, warnings
@@ -147,7 +148,7 @@ def _cell(cell: Measurement | None, factor: float, with_interval: bool, best: bo
     if cell is None:
         return Text("·", style="dim")
     text = figures.with_interval(cell, factor) if with_interval else figures.plain(cell, factor, 3)
-    return Text(text, style="bold green" if best else "")
+    return Text(text + figures.mark(cell), style="bold green" if best else "")
 
 
 @dataclass(frozen=True)
@@ -169,10 +170,14 @@ def _bus(cell: Measurement) -> bool:
 
 
 _FETCH_FIRST = ("write", "copy", "scale", "add", "triad")
+_UNKNOWN = "unknown"
+"""On the bus: the C library may use non-temporal stores or not."""
 
 
 def _bus_text(best: Measurement, factor: float) -> str:
     bus = figures.side_figure(best, _ON_BUS)
+    if bus is None and best.pattern.get("operation") in LIBRARY:
+        return _UNKNOWN
     if bus is None and best.pattern.get("operation") in _FETCH_FIRST:
         return "in cache"
     return figures.plain(bus or best, factor, 3)

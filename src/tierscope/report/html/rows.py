@@ -105,7 +105,7 @@ def _path_row(best: Measurement, kind: str) -> PathRow:
     return PathRow(
         path=path_of(best),
         what=", ".join([kind, *details]),
-        estimate=estimate,
+        estimate=estimate + figures.mark(best),
         interval=interval,
         unit=unit,
         limit=limit,
@@ -161,7 +161,7 @@ def _figure_row(measurement: Measurement, names: list[str], factor: float) -> Fi
     evidence = measurement.evidence or Evidence()
     return FigureRow(
         what=words_of(measurement, names) or path_of(measurement),
-        estimate=estimate,
+        estimate=estimate + figures.mark(measurement),
         interval=no_interval_text(measurement) or interval,
         samples=f"{measurement.n}, {_STOPS.get(measurement.stop or '', '')}",
         cpus=format_ranges(tuple(sorted(set(evidence.cpus)))) if evidence.cpus else "–",

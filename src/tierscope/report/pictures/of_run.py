@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import chain
 
 from tierscope.model.run import Run
+from tierscope.report import figures
 from tierscope.report.pictures.picture import Gathered, Picture
 from tierscope.report.view import Views, view_of
 
@@ -21,4 +22,6 @@ def pictures_of(run: Run, kind: str, views: Views) -> Iterator[Picture]:
     for picture in chain.from_iterable(draw(gathered) for draw in view.pictures):
         used[picture.key] += 1
         number = used[picture.key]
-        yield picture if number == 1 else replace(picture, key=f"{picture.key}-{number}")
+        said = filter(None, (picture.subtitle, figures.bound_text(picture.measurements)))
+        key = picture.key if number == 1 else f"{picture.key}-{number}"
+        yield replace(picture, key=key, subtitle="; ".join(said))

@@ -41,9 +41,10 @@ def bars(measurements: list[Measurement], name: Name) -> Spec:
     rows = []
     for measurement in measurements:
         limit = measurement.limit.value / factor if measurement.limit else None
+        text = figures.with_interval(measurement, factor) + figures.mark(measurement)
         rows.append(
             row_of(measurement, factor, unit, name=name(measurement), limit=limit,
-                   what=name(measurement), text=figures.with_interval(measurement, factor))
+                   what=name(measurement), text=text)
         )  # fmt: skip
     longest = max(row["high"] for row in rows)
     limits = [row["limit"] for row in rows if row["limit"]]
@@ -207,6 +208,13 @@ def curves(rows: list[dict[str, Any]], x: Spec, y: Spec, more: list[Spec] | None
         hollow = {"mark": {**point, "fill": "role:paper"}, "encoding": marks}
         layers.append({"transform": [{"filter": "datum.doubtful"}], **hollow})
         layers.append(_remark(f"hollow: {_DOUBTFUL}", below=True))
+    if any(row["mark"] for row in kept if "mark" in row):
+        layers.append(
+            {
+                "mark": {"type": "text", "dy": -10, "fontSize": 12, "aria": False},
+                "encoding": {"y": y, "color": colour, "text": {"field": "mark"}},
+            }
+        )
     return {
         "width": WIDTH,
         "height": HEIGHT,
