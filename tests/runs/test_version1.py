@@ -15,7 +15,9 @@ from tierscope.runs.read import parse_run, read_run
 
 FILES = Path(__file__).with_name("version1")
 NAMES = sorted(path.stem for path in FILES.glob("*.jsonl"))
-NEW_KEYS = {"cause", "visits", "no_interval", "fits_caches", "fits_memory_side_cache"}
+NEW_KEYS = {
+    "cause", "visits", "no_interval", "unreliable", "fits_caches", "fits_memory_side_cache",
+}  # fmt: skip
 NEW_TOPOLOGY_KEYS = ("thp_page_bytes",)
 GPU_KEYS = {"initiator", "target", "pattern"}
 """Of copies, version 2 names where bytes come from and go to, and how they are moved."""
@@ -46,7 +48,7 @@ def as_before(result: dict[str, Any]) -> dict[str, Any]:
     kept = {key: value for key, value in result.items() if key not in NEW_KEYS}
     if kept["kind"].startswith("gpu"):
         kept = {key: value for key, value in kept.items() if key not in GPU_KEYS}
-    drop = ("metric", "part", "no_interval")
+    drop = ("metric", "part", "no_interval", "unreliable")
     kept["figures"] = [{k: v for k, v in f.items() if k not in drop} for f in result["figures"]]
     if result["limit"]:
         new = ("degraded", "without_write_allocate")

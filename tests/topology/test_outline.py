@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from hwloc_files import machine, node, package
+from hwloc_files import device, host_bridge, machine, node, package, pci
 from topology_tables_text import shown
 
 from tierscope.report.topology_outline import outline
@@ -79,3 +79,19 @@ def test_a_matrix_that_is_no_latency_is_no_distance(tmp_path: Path) -> None:
 def test_every_fourth_cpu_is_said_in_a_word(tmp_path: Path) -> None:
     found = machine(tmp_path, package(0, "0x1111", node(0, "0x1111", 8)))
     assert "0-12 by 4" in shown(found)
+
+
+def test_pci_functions_that_the_tree_leaves_out_are_counted(tmp_path: Path) -> None:
+    functions = host_bridge(
+        "0000:[00-05]",
+        pci("0000:01:00.0", "0200 [8086:1521]")
+        + pci("0000:02:00.0", "0200 [8086:1521]")
+        + pci("0000:03:00.0", "0300 [102b:0522]")
+        + pci("0000:04:00.0", "0c03 [8086:1d26]")
+        + pci("0000:05:00.0", "0108 [144d:a808]", device("nvme0n1", 0)),
+    )
+    text = shown(machine(tmp_path, package(0, "0x3", node(0, "0x3", 8) + functions)))
+    assert (
+        "PCI functions not in the tree: 2 network controllers, 1 display controller, "
+        "1 other function;"
+    ) in text

@@ -9,6 +9,7 @@ from tierscope.model.affinity import Advice, Affinity, Device, Level, Nearest
 from tierscope.model.path import Hop, Path
 from tierscope.model.topology import Topology, emulated_parts
 from tierscope.report.style import new_grid, new_table, note, title
+from tierscope.report.topology_left_out import left_out_line
 from tierscope.report.topology_nodes import column_parts, show_distances, show_nodes, show_packages
 from tierscope.report.topology_outline import (
     Item,
@@ -93,7 +94,7 @@ def _show_tree(console: Console, topology: Topology) -> None:
     for position, item in enumerate(items):
         _add_rows(table, item, "", last=position == len(items) - 1)
     console.print(table)
-    for line in _arrays(topology):
+    for line in filter(None, (*_arrays(topology), left_out_line(topology, items))):
         note(console, line)
 
 
