@@ -118,7 +118,8 @@ def compare_runs(
         click.echo(f"page: {out}", err=forms.printed != "tables")
     if any(c.count("slower") for c in comparisons):
         return int(ExitCode.SOMETHING_FAILED)
-    judged = any(d.verdict != "not comparable" for c in comparisons for d in c.differences)
+    unjudged = ("undecided", "not comparable")
+    judged = any(d.verdict not in unjudged for c in comparisons for d in c.differences)
     return int(ExitCode.ALL_MEASURED if judged else ExitCode.NOTHING_MEASURED)
 
 
