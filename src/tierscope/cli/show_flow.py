@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from tierscope.cli.files import counted, write_file
+from tierscope.cli.files import write_file
 from tierscope.cli.forms import Forms, emit
 from tierscope.cli.waiting import waiting
-from tierscope.model.errors import ExitCode, UserError
+from tierscope.model.errors import ExitCode, UserError, counted
 from tierscope.model.run import Run
 from tierscope.runs.read import read_run
 from tierscope.runs.store import find_run

@@ -230,7 +230,7 @@ def _show_rows(console: Console, rows: list[Difference], count: int) -> None:
     table.add_column("measurement", overflow="fold")
     for name in ("base", "new", "change", "detectable"):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
     same = alike(rows)
     for d in rows[:_MAX_ROWS]:
         table.add_row(
@@ -291,7 +291,7 @@ def _show_trends(
     table.add_column("trend", no_wrap=True)
     table.add_column("last", justify="right", no_wrap=True)
     table.add_column("last / first", justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
     same = alike(ordered)
     for d in ordered[:_MAX_ROWS]:
         known = last[key_of(d)]
