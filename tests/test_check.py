@@ -21,7 +21,8 @@ from tierscope.model.errors import UserError
 from tierscope.model.gpu import SURELY_IN_MEMORY
 from tierscope.model.metric import METRICS
 from tierscope.model.run import Measurement, Run
-from tierscope.report.check import junit_xml
+from tierscope.report.check import junit_xml, show_findings
+from tierscope.report.console import make_console
 
 WORDS = vocabulary()
 
@@ -110,7 +111,59 @@ def test_only_what_a_path_gives_by_itself_meets_its_rule(text: str, passed: bool
 
 def test_a_rule_that_only_copies_at_once_match_says_how_to_name_them() -> None:
     (finding,) = check(of_one_path_and_more(), [parse_rule("gpu:0 -> gpu:1: >= 1 GB/s")])
-    assert "name it by way=, size= or id=, or say 'every'" in finding.said
+    assert "name it by way=, load_threads=, size= or id=" in finding.said
+
+
+def of_memory_and_caches() -> Run:
+    """A chase through caches and memory, and the same memory idle and under load."""
+    maker = synthetic.Maker()
+
+    def chase(size: int, value: float, kind: str = "latency", **pattern: object) -> Measurement:
+        made = {"size": size, "pages": "thp", **pattern}
+        return maker.make(kind, "node:0", "node:1", made, value, "ns", fits_caches=size < 1 << 28)
+
+    return synthetic.run(
+        [
+            chase(4 << 10, 1.4),
+            chase(8 << 20, 30),
+            chase(1 << 30, 140),
+            chase(1 << 30, 180, pages="base"),
+            chase(1 << 30, 140, "loaded-latency", load_threads=0, delay_ns=None),
+            chase(1 << 30, 150, "loaded-latency", load_threads=7, delay_ns=900),
+            chase(1 << 30, 600, "loaded-latency", load_threads=7, delay_ns=0),
+            chase(1 << 30, 145, "loaded-latency", load_threads=0, delay_ns=None),
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("every node:0 -> node:* latency: > 100 ns", [140, 180]),  # no cache's
+        ("every node:0 -> node:* latency size=4k: > 100 ns", [1.4]),
+        ("node:0 -> node:1 latency: > 100 ns", [140]),
+        ("node:0 -> node:1 loaded-latency: <= 300 ns", [600]),  # not the idle point
+        ("node:0 -> node:1 loaded-latency delay_ns=900: <= 300 ns", [150]),
+        ("node:0 -> node:1 loaded-latency load_threads=0: <= 300 ns", [140]),
+        ("every node:0 -> node:1 loaded-latency: <= 300 ns", [150, 600]),
+    ],
+)
+def test_latency_is_memory_s_and_loaded_latency_is_under_load(text: str, said: list[float]) -> None:
+    findings = check(of_memory_and_caches(), [parse_rule(text)])
+    assert [float(finding.said.split()[0]) for finding in findings] == pytest.approx(said, rel=0.05)
+
+
+def test_rows_of_a_rule_can_be_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    rule = parse_rule("every node:0 -> node:1: > 1 ns")
+    twice = of_memory_and_caches().measurements
+    again = [m.model_copy(update={"id": f"again.{m.id}"}) for m in twice[2:3]]
+    findings = check(synthetic.run([*twice, *again]), [rule])
+    show_findings(make_console(), findings)
+    rows = [line.partition("1 → ")[0] for line in capsys.readouterr().out.splitlines()]
+    told = [line for line in rows if "  pass " in line]
+    assert len(told) == len(findings) == len(set(told)) == 5
+    assert any("base pages" in line for line in told)
+    assert any("again." in line for line in told)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,8 @@ from tierscope.cli.app import app
 from tierscope.model.comparison import Comparison
 from tierscope.model.errors import UserError
 from tierscope.model.run import Measurement, Run
+from tierscope.report.compare import show_comparison
+from tierscope.report.console import make_console
 
 SAME = sum(m.status == "measured" for m in synthetic.full().measurements)
 
@@ -126,7 +128,7 @@ def test_between_two_levels_of_cache_a_figure_is_trusted_no_further_than_its_sam
     base = latencies(1.4, 1.4, 1.4, 1.4, 4.5, 4.5, 4.5, 4.5, 15, 90, 90, 90, 90)
     new = latencies(1.4, 1.4, 1.4, 1.4, 4.5, 4.5, 4.5, 4.5, 19, 90, 90, 90, 110)
     found = {d.pattern["size"] // 4096: d.verdict for d in against(base, new).differences}
-    assert found[1 << 8] == "not comparable"
+    assert found[1 << 8] == "undecided"
     assert found[1 << 12] == "slower"
 
 
@@ -200,14 +202,78 @@ def test_another_link_is_not_comparable() -> None:
     assert "PCIe 3.0 x16" in refused[0].reason
 
 
-def test_too_few_samples_or_too_much_noise_is_not_comparable() -> None:
+def test_too_few_samples_or_too_much_noise_is_undecided() -> None:
     few = [synthetic.run(synthetic.memory_measurements(synthetic.Maker(s, n=4))) for s in (1, 2)]
-    assert all(d.cause == "few-samples" for d in against(*few).differences)
+    found = against(*few)
+    assert found.count("undecided") == len(found.differences)
+    assert all(d.cause == "few-samples" for d in found.differences)
     wild = [synthetic.run(synthetic.memory_measurements(synthetic.Maker(s, noise=1.5, n=12)))
             for s in (1, 2)]  # fmt: skip
     found = against(*wild)
     assert found.count("slower") == found.count("faster") == 0
     assert any(d.cause == "noisy" for d in found.differences)
+    assert found.pairs is not None
+
+
+def without_intervals(run: Run) -> Run:
+    bare = {"ci_low": None, "ci_high": None, "no_interval": "few-visits"}
+    return run.model_copy(
+        update={"measurements": [m.model_copy(update=bare) for m in run.measurements]}
+    )
+
+
+def test_figures_without_intervals_are_shown_with_what_would_have_been_detected() -> None:
+    base, new = without_intervals(synthetic.full(1)), synthetic.full(2)
+    found = against(base, changed(new, 0.5, lost))
+    assert found.count("undecided") == SAME
+    for d in found.differences:
+        if d.verdict == "undecided":
+            assert d.cause == "no-interval"
+            assert d.ratio == pytest.approx((d.new or 0) / (d.base or 1))
+            assert d.low is not None
+            assert d.high is not None
+            assert d.low < d.ratio < d.high
+            assert d.detectable == pytest.approx(d.high / d.ratio - 1)
+
+
+def test_no_verdict_rests_on_a_figure_without_an_interval() -> None:
+    """Nor does such a figure make the others' intervals wider."""
+    base, new = synthetic.full(1), changed(synthetic.full(2), 0.9, lost)
+    half = base.model_copy(
+        update={
+            "measurements": [
+                m if lost(m) else without_intervals(base).measurements[i]
+                for i, m in enumerate(base.measurements)
+            ]
+        }
+    )
+    assert against(half, new).count("slower") == against(base, new).count("slower")
+
+
+def test_more_noise_takes_more_pairs() -> None:
+    def pairs(noise: float) -> int:
+        runs = [synthetic.run(synthetic.memory_measurements(synthetic.Maker(s, noise=noise, n=12)))
+                for s in (1, 2)]  # fmt: skip
+        found = against(*map(without_intervals, runs), tolerance=0.03)
+        assert found.pairs is not None
+        return found.pairs
+
+    assert pairs(0.05) < pairs(0.2) < pairs(0.8)
+    assert against(synthetic.full(1), synthetic.full(1)).pairs is None
+
+
+def test_a_noisy_machine_compared_with_itself_reads_sensibly(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    run = without_intervals(synthetic.run(synthetic.memory_measurements(synthetic.Maker(1))))
+    found = against(run, run)
+    show_comparison(make_console(), found)
+    said = capsys.readouterr().out
+    count = len(found.differences)
+    assert f"{count} undecided, of {count}" in said
+    assert "+0.0%" in said
+    assert "no interval in the base run" in said
+    assert f"--pairs {found.pairs}" in said
 
 
 def test_what_earlier_runs_showed_is_no_change() -> None:

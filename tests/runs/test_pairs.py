@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tierscope.analysis.paired import paired_ratio
+from tierscope.cli.forms import Forms
 from tierscope.cli.pairs_flow import compare_pairs
 from tierscope.kinds.plan import Plan
 from tierscope.model.errors import UserError
@@ -94,11 +95,11 @@ def plans(tmp_path: Path) -> list[str]:
 def test_the_command_prints_ratios(
     plans: list[str], fake_engine: Fake, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert compare_pairs(plans, "3", (), as_json=True) == 0
+    assert compare_pairs(plans, "3", (), Forms(json="-")) == 0
     (one,) = json.loads(capsys.readouterr().out)["paired"]
     assert len(one["pairs"]) == 3
     assert one["low"] <= one["ratio"] <= one["high"]
-    assert compare_pairs(plans, "3", (), as_json=False) == 0
+    assert compare_pairs(plans, "3", (), Forms()) == 0
     assert "3.5" in capsys.readouterr().out
 
 
@@ -106,7 +107,7 @@ def test_two_engines_need_one_plan_only(
     plans: list[str], fake_engine: Fake, capsys: pytest.CaptureFixture[str]
 ) -> None:
     engine = Path(os.environ["TIERSCOPE_ENGINE"])
-    assert compare_pairs(plans[:1], "2", (engine, engine), as_json=True) == 0
+    assert compare_pairs(plans[:1], "2", (engine, engine), Forms(json="-")) == 0
     (one,) = json.loads(capsys.readouterr().out)["paired"]
     assert one["ratio"] == pytest.approx(1.0, rel=0.01)
 
@@ -124,4 +125,4 @@ def test_wrong_requests_are_refused(
     plans: list[str], fake_engine: Fake, names: int, pairs: str, engines: int, says: str
 ) -> None:
     with pytest.raises(UserError, match=says):
-        compare_pairs(plans[:names], pairs, [Path("engine")] * engines, as_json=False)
+        compare_pairs(plans[:names], pairs, [Path("engine")] * engines, Forms())

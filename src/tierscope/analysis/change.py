@@ -76,6 +76,14 @@ class Change:
         return self.size - min(max(self.size, low), high)
 
 
+def pair_spread(base: Measurement, new: Measurement) -> float:
+    """Standard deviation of the logarithm of the ratio of one visit of each side.
+
+    Variation from run to run is no part of it: sides that are visited in turn share it.
+    """
+    return math.hypot(*(_sampling(m) * math.sqrt(m.visits or 1) for m in (base, new)))
+
+
 def change_of(
     base: Measurement,
     new: Measurement,
@@ -106,10 +114,14 @@ def _disturbed_share(m: Measurement) -> float:
 
 
 def _sampling(m: Measurement) -> float:
-    """Standard error of the logarithm of a median, from the wider side of its interval."""
+    """Standard error of the logarithm of a median, from the wider side of its interval.
+
+    A median without an interval is trusted no further than a single sample.
+    """
     assert m.estimate is not None
-    assert m.ci_low is not None
-    assert m.ci_high is not None
+    if not m.ci_low or m.ci_high is None or m.ci_low <= 0:
+        logs = [math.log(sample) for sample in m.samples if sample > 0]
+        return stdev(logs) if len(logs) > 1 else math.inf
     return max(math.log(m.ci_high / m.estimate), math.log(m.estimate / m.ci_low), 0.0) / _Z95
 
 

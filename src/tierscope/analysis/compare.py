@@ -26,11 +26,11 @@ nothing at all. docs/compare.md has the data that this was tried on.
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tierscope.analysis.change import Change, Traits, change_of
+from tierscope.analysis.change import Change, Traits, change_of, pair_spread
 from tierscope.analysis.direction import lower_is_better
 from tierscope.analysis.obstacles import measurement_obstacle, run_obstacles
 from tierscope.analysis.run_to_run import Variation
@@ -40,7 +40,13 @@ from tierscope.model.run import Measurement, Run
 _MIN_SAMPLES = 6
 """Fewer give no 95% interval of a median (2 x 0.5^n > 5%)."""
 _MAX_BOUND = 0.25
-"""A figure that can only be compared more coarsely than this cannot be called the same."""
+"""A figure that may have changed by more than this cannot be called the same."""
+_MAX_LOGARITHM = 30.0
+"""A wider interval says nothing: a factor of 10^13."""
+_Z95 = 1.96
+_FINEST = 0.01
+"""Change that pairs are to tell from none where every change counts."""
+_MIN_PAIRS = 6
 
 
 def compare(
@@ -71,7 +77,8 @@ def compare(
         ]
     )
     earlier = [identities(run) for run in also]
-    judged = refusals.count(None) * comparisons
+    # A figure without an interval is shown, but no verdict is based on it.
+    judged = max(1, sum(_judged(*both) for both in _comparable(joined, refusals))) * comparisons
 
     def difference(
         old: Measurement | None, fresh: Measurement | None, refusal: _Obstacle | None
@@ -94,6 +101,7 @@ def compare(
         obstacles=obstacles,
         remarks=remarks,
         wander=variation.overall,
+        pairs=_pairs(joined, differences, tolerance),
         differences=differences,
     )
 
@@ -138,6 +146,13 @@ def _obstacle(
             return _Obstacle("not-measured", f"{m.status} in the {which} run: {m.reason}")
         if not m.estimate or m.estimate < 0 or m.unit != base.unit:
             return _Obstacle("no-ratio", f"the {which} run's figure gives no ratio")
+    difference = measurement_obstacle(base, new, allow)
+    return _Obstacle("setting", difference) if difference else None
+
+
+def _without_interval(base: Measurement, new: Measurement) -> _Obstacle | None:
+    """Return why no verdict can be based on one of these figures."""
+    for which, m in (("base", base), ("new", new)):
         if m.n < _MIN_SAMPLES:
             return _Obstacle(
                 "few-samples",
@@ -146,8 +161,19 @@ def _obstacle(
             )
         if not m.ci_low or m.ci_high is None or m.ci_low <= 0:
             return _Obstacle("no-interval", f"no interval in the {which} run")
-    difference = measurement_obstacle(base, new, allow)
-    return _Obstacle("setting", difference) if difference else None
+    return None
+
+
+def _comparable(
+    joined: list[tuple[Measurement | None, Measurement | None]], refusals: list[_Obstacle | None]
+) -> Iterator[tuple[Measurement, Measurement]]:
+    for (old, fresh), refusal in zip(joined, refusals, strict=True):
+        if old and fresh and refusal is None:
+            yield old, fresh
+
+
+def _judged(base: Measurement, new: Measurement) -> bool:
+    return _without_interval(base, new) is None
 
 
 def _measured(m: Measurement) -> bool:
@@ -172,20 +198,44 @@ def _difference(change: Change, bound: float, tolerance: float) -> Difference:
     significant = abs(change.beyond) > bound
     # The same factor up or down, so that it does not matter which run is called the base.
     large = abs(change.beyond) > -math.log1p(-tolerance)
-    if not significant and bound > math.log1p(_MAX_BOUND):
-        reason = f"too noisy: no change of less than {percent(bound)} would show"
-        return _refused(change.base, change.new, _Obstacle("noisy", reason))
     slower = (ratio > 1) == lower_is_better(change.base)
     verdict: Verdict = ("slower" if slower else "faster") if significant and large else "same"
+    doubt = _without_interval(change.base, change.new)
+    if doubt is None and not significant and abs(change.beyond) + bound > math.log1p(_MAX_BOUND):
+        doubt = _Obstacle("noisy", f"too noisy: no change of less than {percent(bound)} would show")
+    known = bound < _MAX_LOGARITHM
     return Difference(
         **_identity(change.base),
-        verdict=verdict,
+        verdict="undecided" if doubt else verdict,
+        cause=doubt.cause if doubt else None,
+        reason=doubt.reason if doubt else "",
         base=change.base.estimate,
         new=change.new.estimate,
         ratio=ratio,
-        low=math.exp(change.size - change.before[1] - bound),
-        high=math.exp(change.size - change.before[0] + bound),
+        low=math.exp(change.size - change.before[1] - bound) if known else None,
+        high=math.exp(change.size - change.before[0] + bound) if known else None,
+        detectable=math.expm1(bound) if known else None,
     )
+
+
+def _pairs(
+    joined: list[tuple[Measurement | None, Measurement | None]],
+    differences: list[Difference],
+    tolerance: float,
+) -> int | None:
+    """Return how many visits of each side in turn tell a change beyond the tolerance from none.
+
+    So many make the half-width of a paired ratio's 95% interval as narrow as the tolerance, for
+    three in four of the undecided measurements.
+    """
+    target = max(-math.log1p(-tolerance), _FINEST)
+    needed = sorted(
+        math.ceil((_Z95 * spread / target) ** 2)
+        for both, found in zip(joined, differences, strict=True)
+        if found.verdict == "undecided" and all(both)
+        if math.isfinite(spread := pair_spread(*both))  # type: ignore[arg-type]
+    )
+    return max(_MIN_PAIRS, needed[(3 * len(needed) - 1) // 4]) if needed else None
 
 
 def percent(bound: float) -> str:

@@ -1,13 +1,16 @@
 """Whether a run's figures meet its golden values; ``analysis.rules`` says how those are written.
 
 Without ``every`` the best figure of each path has to meet a rule: its highest rate, or the latency
-of its largest working set, which is the memory's and no cache's. Rates of concurrent copies, and of
-what caches can hold, are no path's own: they count where the rule names them, by ``id``, ``way``
-(``way=both-ways-summed``), ``size`` or all endpoints of a set (``gpu:0-3 -> node:0``). A rule that
-no measurement matches fails, and so does one whose path was skipped or failed.
+of its largest working set under its heaviest load. With ``every``, too, what caches can hold counts
+only where the rule names it by ``size`` or ``id``, and the idle points of a curve under load only
+where it names ``load_threads``. Rates of concurrent copies are no path's own: they count with
+``every``, or named by ``id``, ``way`` (``way=both-ways-summed``) or all endpoints of a set
+(``gpu:0-3 -> node:0``). A rule that no measurement matches fails, and so does one whose path was
+skipped or failed.
 """
 
 from fnmatch import fnmatchcase
+from typing import Any
 
 from tierscope.analysis.concurrent import is_sum, shared
 from tierscope.analysis.rules import OF_LIMIT, Rule
@@ -27,6 +30,9 @@ class Finding(Model):
     path: str
     """Empty where the rule matched nothing."""
     id: str = ""
+    kind: str = ""
+    pattern: dict[str, Any] = {}  # noqa: RUF012 - pydantic copies it
+    """What tells the measurement from others of its path."""
     passed: bool
     said: str
     """The figure beside the bound, or why there is none."""
@@ -65,13 +71,19 @@ def _matches(rule: Rule, m: Measurement) -> bool:
 
 def _is_meant(rule: Rule, m: Measurement) -> bool:
     """Whether a figure is of memory and of its path by itself, or the rule names what it is."""
-    if rule.every or "id" in rule.properties:
+    if "id" in rule.properties:
+        return True
+    if m.fits_caches and "size" not in rule.properties:
+        return False
+    if m.pattern.get("load_threads") == 0 and "load_threads" not in rule.properties:
+        return False
+    if rule.every:
         return True
     if "way" in m.pattern:
         return "way" in rule.properties
     if shared(m):
         return is_sum(m) and (rule.initiator, rule.target) == (m.initiator, m.target)
-    return "size" in rule.properties or not m.fits_caches
+    return True
 
 
 def _comparable(rule: Rule, m: Measurement) -> bool:
@@ -89,12 +101,13 @@ def _best_by_path(measured: list[Measurement]) -> list[Measurement]:
     return list(paths.values())
 
 
-def _rank(m: Measurement) -> tuple[float, float]:
+def _rank(m: Measurement) -> tuple[float, float, float]:
     estimate = m.estimate or 0.0
     metric = METRICS.get(m.metric or "")
     if metric is not None and metric.better == "lower":
-        return float(m.pattern.get("size", 0)), -estimate
-    return estimate, 0.0
+        heaviest_load = -float(m.pattern.get("delay_ns") or 0)
+        return float(m.pattern.get("size", 0)), heaviest_load, -estimate
+    return estimate, 0.0, 0.0
 
 
 def _compared(rule: Rule, m: Measurement) -> Finding:
@@ -129,8 +142,8 @@ def _missing(rule: Rule, m: Measurement) -> Finding:
 def _unmatched(rule: Rule, matched: list[Measurement], measured: list[Measurement]) -> Finding:
     if measured:
         said = (
-            "what it matches ran beside other copies or may have stayed in caches; name it by "
-            "way=, size= or id=, or say 'every'"
+            "what it matches ran beside other copies, without load, or may have stayed in caches; "
+            "name it by way=, load_threads=, size= or id="
         )
     elif matched:
         units = ", ".join(sorted({str(m.unit) for m in matched}))
@@ -149,6 +162,8 @@ def _finding(rule: Rule, m: Measurement, passed: bool, said: str) -> Finding:
         where=rule.where,
         path=f"{m.initiator} → {m.target}",
         id=m.id,
+        kind=m.kind,
+        pattern=m.pattern,
         passed=passed,
         said=said,
     )

@@ -52,7 +52,7 @@ class Variation:
     def bound(self, change: Change, judged: int) -> float:
         """Return the half-width of the interval of a change, one of ``judged``."""
         tail = (1 - _CONFIDENCE) / 2 / judged
-        sampling = max(change.sampling, self.usual[change.group])
+        sampling = max(change.sampling, self.usual.get(change.group, 0.0))
         known = self.groups.get(change.group, self.overall)
         # Where the variation is unknown, it is at worst that of single samples.
         own = change.spread if change.volatile or known is None else 0.0

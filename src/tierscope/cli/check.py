@@ -24,8 +24,9 @@ def check(run: str, expect: Path, junit: Path | None, json: str | None) -> int:
         - "node:0 -> node:0 read: >= 20 GB/s"
         - "every node:0 -> node:* latency: <= 150 ns"
 
-    The best figure of each path has to meet a rule; with 'every', each figure has to. A rule that
-    matches nothing fails. Exit status: 0 all rules are met, 1 one is not.
+    The best figure of each path has to meet a rule; with 'every', each figure of memory has to. A
+    figure of caches counts only where the rule names its size. A rule that matches nothing fails.
+    Exit status: 0 all rules are met, 1 one is not.
 
     \b
     Examples:

@@ -60,7 +60,7 @@ def compare(
     Measurements are joined on kind, endpoints and access pattern. A change counts if it exceeds
     --tolerance and its interval, made of both runs' intervals and the variation between their
     medians, excludes 1. Exit status: 0 nothing got slower, 1 something did, 3 nothing could be
-    compared.
+    compared or everything is undecided.
 
     \b
     Examples:

@@ -27,11 +27,6 @@ def check_writable(path: Path, option: str) -> None:
         raise _refusal(path, error, option, ExitCode.REQUEST_WRONG) from None
 
 
-def counted(number: int, noun: str) -> str:
-    """``1 picture``, ``2 pictures``."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
 def _refusal(path: Path, error: OSError, option: str, code: ExitCode) -> UserError:
     return UserError(
         f"{option}: '{path}' cannot be written: {error.strerror}; name another file", code

@@ -11,10 +11,10 @@ from typing import Any
 
 import click
 
-from tierscope.cli.files import counted, write_file
+from tierscope.cli.files import write_file
 from tierscope.cli.forms import STDOUT, Forms, emit
 from tierscope.cli.waiting import waiting
-from tierscope.model.errors import ExitCode, UserError
+from tierscope.model.errors import ExitCode, UserError, counted
 from tierscope.runs.store import find_run
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from tierscope.cli.files import counted, write_file
+from tierscope.cli.files import write_file
 from tierscope.cli.forms import Forms, emit
 from tierscope.cli.waiting import waiting
-from tierscope.model.errors import ExitCode, UserError
+from tierscope.model.errors import ExitCode, UserError, counted
 from tierscope.model.run import Run
 from tierscope.runs.read import read_run
 from tierscope.runs.store import find_run
@@ -118,7 +118,8 @@ def compare_runs(
         click.echo(f"page: {out}", err=forms.printed != "tables")
     if any(c.count("slower") for c in comparisons):
         return int(ExitCode.SOMETHING_FAILED)
-    judged = any(d.verdict != "not comparable" for c in comparisons for d in c.differences)
+    unjudged = ("undecided", "not comparable")
+    judged = any(d.verdict not in unjudged for c in comparisons for d in c.differences)
     return int(ExitCode.ALL_MEASURED if judged else ExitCode.NOTHING_MEASURED)
 
 

@@ -5,13 +5,14 @@ from typing import Any, Literal
 from tierscope.model.base import Model
 from tierscope.model.metric import Unit
 
-Verdict = Literal["same", "faster", "slower", "not comparable"]
+Verdict = Literal["same", "faster", "slower", "undecided", "not comparable"]
+"""undecided: it may have changed or not, for the noise is too large to tell."""
 
 NotComparable = Literal[
     "only-base", "only-new", "not-measured", "no-ratio", "few-samples", "no-interval", "setting",
     "noisy",
 ]  # fmt: skip
-"""Why two figures cannot be compared, as a word; setting: machine, link or settings differ."""
+"""Why two figures cannot be compared or told apart; setting: machine, link or settings differ."""
 
 
 class Difference(Model):
@@ -25,7 +26,7 @@ class Difference(Model):
     unit: Unit | None
     verdict: Verdict
     cause: NotComparable | None = None
-    """Why it is not comparable."""
+    """Why it is not comparable, or undecided."""
     reason: str = ""
     """The same for people."""
     base: float | None = None
@@ -35,6 +36,8 @@ class Difference(Model):
     low: float | None = None
     high: float | None = None
     """Interval of the ratio that holds for all measurements of the comparison at once, with 95%."""
+    detectable: float | None = None
+    """Smallest change that would have been told from noise, as a share: 0.05 is 5%."""
 
 
 class Comparison(Model):
@@ -50,6 +53,8 @@ class Comparison(Model):
     """What differs and was allowed to, or does not matter."""
     wander: float | None = None
     """Run-to-run variation of medians beyond their intervals, as a share; None: unknown."""
+    pairs: int | None = None
+    """Visits of each side in turn that would decide what is undecided; None: nothing is."""
     differences: list[Difference]
 
     def count(self, verdict: Verdict) -> int:

@@ -21,6 +21,11 @@ class UserError(Exception):
         self.exit_code = exit_code
 
 
+def counted(number: int, noun: str) -> str:
+    """``1 run``, ``2 runs``."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def did_you_mean(word: str, allowed: tuple[str, ...]) -> str:
     """Name the nearest allowed word, or nothing."""
     import difflib

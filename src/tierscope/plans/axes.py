@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from tierscope.model.endpoint import EndpointKind, Initiator, Target, parse_initiator, parse_target
-from tierscope.model.errors import UserError
+from tierscope.model.errors import UserError, counted
 from tierscope.model.spec import MemorySpec, Placement
 from tierscope.model.topology import Topology
 from tierscope.plans import grammar, machine
@@ -88,7 +88,8 @@ def _thread_counts(request: Request, path: MemoryPath) -> list[int]:
     usable = len(path.cpus)
     counts = grammar.expand_counts(request.options.get("threads", "all"), usable)
     if max(counts) > usable:
-        raise UserError(f"{max(counts)} threads, but {path.initiator} has {usable} usable CPUs")
+        have = f"{path.initiator} has {counted(usable, 'usable CPU')}"
+        raise UserError(f"{counted(max(counts), 'thread')}, but {have}")
     return counts
 
 

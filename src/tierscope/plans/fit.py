@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tierscope.kinds.plan import PLAN_VERSION, Plan, Spec
-from tierscope.model.errors import UserError
+from tierscope.model.errors import UserError, counted
 from tierscope.model.topology import Node, Topology
 from tierscope.plans.machine import GIB, MIB
 
@@ -115,7 +115,8 @@ def fit_time(plan: Plan, seconds: float, strictly: bool = True) -> Plan:
     shortest = set_up + MIN_BUDGET_S * len(specs)
     if shortest > seconds and strictly:
         raise UserError(
-            f"{len(specs)} measurements need at least {shortest:.0f} s, not {seconds:g} s; "
+            f"{counted(len(specs), 'measurement')} need{'s' if len(specs) == 1 else ''} at least "
+            f"{shortest:.0f} s, not {seconds:g} s; "
             "ask for fewer, for smaller sizes, or for a longer time"
         )
     wanted = sum(spec.sampling.budget_s for spec in specs)
@@ -132,4 +133,4 @@ def _with_budget(spec: Spec, share: float) -> Spec:
 
 
 def _gib(size: int) -> str:
-    return f"{size / GIB:.2f} GiB" if size >= GIB // 10 else f"{size / MIB:.0f} MiB"
+    return f"{size / GIB:.4g} GiB" if size >= GIB // 10 else f"{size / MIB:.0f} MiB"

@@ -1,6 +1,7 @@
 """What comparing a run with its golden values found: a table, and JUnit XML."""
 
 import xml.etree.ElementTree as ElementTree
+from collections import Counter
 from datetime import datetime
 
 from rich.console import Console
@@ -9,6 +10,7 @@ from rich.text import Text
 from tierscope.analysis.expect import Finding
 from tierscope.model.run import Run
 from tierscope.report.legal import legal_text
+from tierscope.report.pictures.picture import label_of
 from tierscope.report.style import SafeTable
 
 
@@ -23,16 +25,43 @@ def show_findings(console: Console, findings: list[Finding]) -> None:
         console.print(Text(name if name == rule else f"{name}: {rule}", style="bold"))
         table = SafeTable(box=None, show_header=False, pad_edge=False, padding=(0, 1))
         table.add_column(no_wrap=True)
-        table.add_column(overflow="fold")
-        table.add_column(overflow="fold")
+        for _ in range(3):
+            table.add_column(overflow="fold")
+        telling = _telling(members)
         for finding in sorted(members, key=lambda finding: finding.passed):
             style = "green" if finding.passed else "bold red"
             verdict = Text("  pass" if finding.passed else "  FAIL", style=style)
-            table.add_row(verdict, Text(finding.path), Text(finding.said))
+            table.add_row(
+                verdict, Text(finding.path), Text(telling[finding.id]), Text(finding.said)
+            )
         console.print(table)
     console.print()
     failed = sum(not finding.passed for finding in findings)
     console.print(f"{len(findings) - failed} passed, {failed} failed")
+
+
+def _telling(findings: list[Finding]) -> dict[str, str]:
+    """Return, by id, what tells a rule's measurements apart: "1 GiB, thp pages"."""
+    keys = [
+        key
+        for key in dict.fromkeys(key for finding in findings for key in finding.pattern)
+        if len({str(finding.pattern.get(key)) for finding in findings}) > 1
+    ]
+    kinds = {finding.kind for finding in findings}
+    found = {}
+    for finding in findings:
+        words = [finding.kind] if len(kinds) > 1 else []
+        words += [
+            label_of(key, finding.pattern[key])
+            for key in keys
+            if finding.pattern.get(key) not in (None, "")
+        ]
+        found[finding.id] = ", ".join(words)
+    rows = Counter((finding.path, found[finding.id]) for finding in findings)
+    for finding in findings:
+        if rows[finding.path, found[finding.id]] > 1:  # the same measurement, more than once
+            found[finding.id] = finding.id
+    return found
 
 
 def junit_xml(run: Run, findings: list[Finding]) -> str:

@@ -2,20 +2,23 @@
 
 from collections import Counter
 from collections.abc import Collection
-from math import log
+from math import log1p
 from statistics import median
 
 from rich.console import Console
 from rich.text import Text
 
 from tierscope.analysis.compare import identities, percent
-from tierscope.model.comparison import Comparison, Difference, NotComparable
+from tierscope.model.comparison import Comparison, Difference, NotComparable, Verdict
 from tierscope.model.run import Figure, Measurement, Run
 from tierscope.report import figures
 from tierscope.report.pictures.picture import label_of
 from tierscope.report.style import new_table, note, title
 
-_STYLES = {"slower": "bold red", "faster": "bold green", "same": "", "not comparable": "yellow"}
+_STYLES: dict[Verdict, str] = {
+    "slower": "bold red", "faster": "bold green", "undecided": "yellow", "same": "",
+    "not comparable": "yellow",
+}  # fmt: skip
 _MAX_ROWS = 20
 _MAX_PATHS = 8
 _MAX_SAME = 10
@@ -32,7 +35,7 @@ def show_comparison(console: Console, comparison: Comparison) -> None:
     for remark in comparison.remarks:
         note(console, f"differs, as allowed: {remark}")
     rows = sorted_by_change(comparison)
-    changed = [d for d in rows if d.verdict != "same"]
+    changed = [d for d in rows if d.verdict in ("slower", "faster")]
     for line in by_path(comparison)[:_MAX_PATHS] if len(changed) > 1 else []:
         console.print(Text(line))
     if rows:
@@ -45,10 +48,7 @@ def show_comparison(console: Console, comparison: Comparison) -> None:
 
 def headline(comparison: Comparison) -> str:
     """Return the verdicts in one line."""
-    counts = {
-        verdict: comparison.count(verdict)
-        for verdict in ("slower", "faster", "same", "not comparable")
-    }
+    counts = {verdict: comparison.count(verdict) for verdict in _STYLES}
     if comparison.obstacles:
         return "Not comparable; --allow accepts these differences."
     parts = [f"{number} {verdict}" for verdict, number in counts.items() if number]
@@ -76,9 +76,18 @@ def by_path(comparison: Comparison) -> list[str]:
 
 def refused(comparison: Comparison) -> list[tuple[str, int]]:
     """Return why measurements are not comparable, a line a cause, and how many each."""
+    return _reasons(comparison, "not comparable")
+
+
+def undecided(comparison: Comparison) -> list[tuple[str, int]]:
+    """Return why measurements are undecided, a line a cause, and how many each."""
+    return _reasons(comparison, "undecided")
+
+
+def _reasons(comparison: Comparison, verdict: Verdict) -> list[tuple[str, int]]:
     groups: dict[NotComparable | None, Counter[str]] = {}
     for d in comparison.differences:
-        if d.verdict == "not comparable":
+        if d.verdict == verdict:
             groups.setdefault(d.cause, Counter())[d.reason] += 1
     return [(_in_one(reasons), reasons.total()) for reasons in groups.values()]
 
@@ -90,8 +99,8 @@ def _in_one(reasons: Counter[str]) -> str:
 
 
 def sorted_by_change(comparison: Comparison) -> list[Difference]:
-    """Return what got slower, then faster, then stayed the same, each by size of change."""
-    order = {"slower": 0, "faster": 1, "same": 2}
+    """Return what got slower, faster, is undecided, stayed the same, each by size of change."""
+    order = {"slower": 0, "faster": 1, "undecided": 2, "same": 3}
     judged = [d for d in comparison.differences if d.verdict in order]
     return sorted(judged, key=lambda d: (order[d.verdict], -_factor(d)))
 
@@ -153,6 +162,12 @@ def change_text(difference: Difference) -> str:
     return f"{_signed(value, decimals)}% ({_signed(low, decimals)} to {_signed(high, decimals)})"
 
 
+def detectable_text(difference: Difference) -> str:
+    """Return the smallest change that would have shown: 12%."""
+    found = difference.detectable
+    return "–" if found is None else percent(log1p(found))
+
+
 def _signed(value: float, decimals: int) -> str:
     return f"{round(value, decimals) + 0.0:+.{decimals}f}"
 
@@ -176,11 +191,10 @@ def value_text(difference: Difference, value: float | None) -> str:
 
 def foot_lines(comparison: Comparison) -> list[str]:
     """Say how small a change this comparison could detect, and what its intervals are."""
-    judged = [d for d in comparison.differences if d.low is not None and d.ratio]
-    if not judged:
+    seen = [log1p(d.detectable) for d in comparison.differences if d.detectable is not None]
+    if not seen:
         return []
-    seen = [d.ratio / d.low for d in judged if d.ratio and d.low]
-    smallest = f"{percent(log(median(seen)))} ({percent(log(min(seen)))} for the most precise)"
+    smallest = f"{percent(median(seen))} ({percent(min(seen))} for the most precise)"
     tolerated = f"{100 * comparison.tolerance:.2g}%"
     lines = [
         f"smallest detectable change: {smallest}; up to {tolerated} counts as the same",
@@ -193,7 +207,19 @@ def foot_lines(comparison: Comparison) -> list[str]:
             f"run-to-run variation of medians is about {100 * comparison.wander:.2g}%, beyond "
             "their own intervals; the intervals shown include it"
         )
-    return lines
+    return lines + _next_step(comparison)
+
+
+def _next_step(comparison: Comparison) -> list[str]:
+    """Say what would decide the undecided measurements."""
+    if comparison.pairs is None:
+        return []
+    finest = max(100 * comparison.tolerance, 1)
+    command = f"tierscope compare --pairs {comparison.pairs} BASE.yaml NEW.yaml"
+    return [
+        f"to tell {finest:.2g}% from none: {command} measures both sides in turn",
+        "where that cannot be: further runs of the base (--also) or longer ones (--budget)",
+    ]
 
 
 def _show_rows(console: Console, rows: list[Difference], count: int) -> None:
@@ -202,9 +228,9 @@ def _show_rows(console: Console, rows: list[Difference], count: int) -> None:
     if paths:
         table.add_column("path", overflow="fold")
     table.add_column("measurement", overflow="fold")
-    for name in ("base", "new", "change"):
+    for name in ("base", "new", "change", "detectable"):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
     same = alike(rows)
     for d in rows[:_MAX_ROWS]:
         table.add_row(
@@ -213,6 +239,7 @@ def _show_rows(console: Console, rows: list[Difference], count: int) -> None:
             value_text(d, d.base),
             value_text(d, d.new),
             change_text(d),
+            detectable_text(d),
             Text(d.verdict, style=_STYLES[d.verdict]),
         )
     console.print(table)
@@ -223,6 +250,8 @@ def _show_rows(console: Console, rows: list[Difference], count: int) -> None:
 
 
 def _show_refused(console: Console, comparison: Comparison) -> None:
+    for reason, count in undecided(comparison):
+        note(console, f"undecided ({count}): {reason}")
     for reason, count in refused(comparison)[:_MAX_ROWS]:
         note(console, f"not comparable ({count}): {reason}")
 
@@ -234,10 +263,10 @@ def show_trend(
     title(console, f"{len(runs)} runs, each compared with {runs[0][0]}")
     table = new_table()
     table.add_column("run", overflow="fold")
-    for verdict in ("slower", "faster", "same", "not comparable"):
+    for verdict in _STYLES:
         table.add_column(verdict, justify="right")
     for comparison in comparisons:
-        counts = [str(comparison.count(v)) for v in ("slower", "faster", "same", "not comparable")]
+        counts = [str(comparison.count(verdict)) for verdict in _STYLES]
         table.add_row(Text(comparison.new), *counts)
     console.print(table)
     for obstacle in dict.fromkeys(text for c in comparisons for text in c.obstacles):
@@ -262,7 +291,7 @@ def _show_trends(
     table.add_column("trend", no_wrap=True)
     table.add_column("last", justify="right", no_wrap=True)
     table.add_column("last / first", justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
     same = alike(ordered)
     for d in ordered[:_MAX_ROWS]:
         known = last[key_of(d)]

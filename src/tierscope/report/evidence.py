@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from tierscope.model.endpoint import format_ranges
+from tierscope.model.errors import counted as number_of
 from tierscope.model.event import Evidence
 from tierscope.model.run import Measurement
 from tierscope.report.causes import no_interval_text
@@ -120,7 +121,7 @@ def warnings(measurements: list[Measurement]) -> list[str]:
     ]
     again = sum(m.evidence.replaced or 0 for m in measured if m.evidence)
     if again:
-        lines.append(f"{again} samples in which other programs took CPU time were left out")
+        lines.append(f"{number_of(again, 'sample')} left out, for other programs took CPU time")
     return lines + _remarks(
         [note for m in measured if m.evidence for note in m.evidence.notes or []]
     )

@@ -3,6 +3,7 @@
 from rich.console import Console
 from rich.text import Text
 
+from tierscope.model.errors import counted
 from tierscope.model.event import GpuState, TraceRow
 from tierscope.model.run import Measurement
 from tierscope.report.evidence import warnings
@@ -32,7 +33,7 @@ def show_notes(console: Console, measured: list[Measurement]) -> None:
     for line in warnings(measured):
         note(console, line)
     verified = sum(bool(entry.evidence and entry.evidence.verified) for entry in measured)
-    count = f"{verified} of {len(measured)} measurements"
+    count = f"{verified} of {counted(len(measured), 'measurement')}"
     note(console, f"data verified on the GPU in {count}; {_links(measured)}")
     show_traces(console, measured)
 

@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tierscope.model.endpoint import format_ranges
+from tierscope.model.errors import counted
 from tierscope.model.spec import MeasurementSpec
 from tierscope.report.figures import size_text
 from tierscope.report.style import new_table
@@ -32,6 +33,6 @@ def show_plan(
         )
     console.print(table)
     console.print(
-        f"{len(specs)} measurements, at most about {sum(seconds):.0f} s, "
+        f"{counted(len(specs), 'measurement')}, at most about {sum(seconds):.0f} s, "
         f"up to {size_text(peak)} of memory at a time; nothing was measured"
     )

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
+from tierscope.model.errors import counted
 from tierscope.model.event import Event, Progress, Started
 from tierscope.model.metric import METRICS
 from tierscope.model.run import Measurement
@@ -86,7 +87,7 @@ class _Display:
 
     def _counter(self) -> str:
         # Figures are concluded when the last round ends, so that visits tell more until then.
-        return f"{len(self._known)} figures, {self._visits} visits"
+        return f"{counted(len(self._known), 'figure')}, {counted(self._visits, 'visit')}"
 
     def _latest(self, name: str, value: float | None) -> str:
         if value is None or name not in self._units:

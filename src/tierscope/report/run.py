@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tierscope.model.endpoint import format_ranges
+from tierscope.model.errors import counted
 from tierscope.model.run import Run
 from tierscope.model.topology import emulated_parts
 from tierscope.report.causes import missing_by_cause
@@ -121,9 +122,17 @@ def show_end(console: Console, run: Run, path: Path) -> None:
     done = len(run.measurements)
     console.print()
     if run.footer is None:
-        _say(console, f"The run was cut off after {done} of {planned} measurements.", "bold yellow")
+        _say(
+            console,
+            f"The run was cut off after {done} of {counted(planned, 'measurement')}.",
+            "bold yellow",
+        )
     elif run.footer.interrupted:
-        _say(console, f"Interrupted after {done} of {planned} measurements.", "bold yellow")
+        _say(
+            console,
+            f"Interrupted after {done} of {counted(planned, 'measurement')}.",
+            "bold yellow",
+        )
     counts = [
         sum(m.status == s for m in run.measurements) for s in ("measured", "skipped", "failed")
     ]

@@ -1,6 +1,9 @@
 """The look that all tables share."""
 
+from collections.abc import Iterator
+
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.measure import Measurement
 from rich.table import Table
@@ -13,11 +16,45 @@ _ASCII_HEAD = box.Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=
 
 
 class SafeTable(Table):
-    """A table that is laid out in ASCII where the output takes nothing else."""
+    """A table that is never cut, and laid out in ASCII where the output takes nothing else.
+
+    It wraps between words. Where its longest words do not fit side by side, each row becomes lines
+    of a heading and a value.
+    """
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         self._make_ascii(options)
-        return super().__rich_console__(console, options)
+        boundless = options.update(max_width=10_000)
+        measured = [self._measure_column(console, boundless, column) for column in self.columns]
+        whole = [
+            Measurement(width.maximum if column.no_wrap else width.minimum, width.maximum)
+            for width, column in zip(measured, self.columns, strict=True)
+        ]
+        room = options.max_width - self._extra_width
+        if sum(width.minimum for width in whole) <= room:
+            measured = whole
+        if sum(width.minimum for width in measured) > room and self.show_header:
+            yield from self._stacked()
+            return
+        for number, width in enumerate(_shared(measured, room)):
+            self.columns[number].overflow = "fold"
+            self.columns[number].no_wrap = False
+            self.columns[number].width = width - self._get_padding_width(number)
+        yield from super().__rich_console__(console, options)
+
+    def _stacked(self) -> Iterator[RenderableType]:
+        """Yield each row as lines of a heading and a value, without those that are empty."""
+        headings = [_text(column.header) for column in self.columns]
+        widest = max(map(cell_len, headings))
+        for row in zip(*(column.cells for column in self.columns), strict=True):
+            lines = Table.grid(padding=(0, 2))
+            lines.add_column(width=widest, justify="right", style=self.header_style)
+            lines.add_column(overflow="fold")
+            for heading, cell in zip(headings, row, strict=True):
+                if _text(cell).strip():
+                    lines.add_row(Text(heading), cell)
+            yield Text()
+            yield lines
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
         self._make_ascii(options)
@@ -30,6 +67,22 @@ class SafeTable(Table):
         for column in self.columns:
             column.header = _in_ascii(column.header)
             column._cells = [_in_ascii(cell) for cell in column._cells]
+
+
+def _text(cell: RenderableType) -> str:
+    return cell.plain if isinstance(cell, Text) else str(cell)
+
+
+def _shared(measured: list[Measurement], room: int) -> list[int]:
+    """Return widths of columns: at least their longest words, the rest shared evenly."""
+    widths = [width.minimum for width in measured]
+    spare = max(0, room - sum(widths))
+    wanting = sorted(range(len(measured)), key=lambda at: measured[at].span)
+    for left, at in zip(range(len(wanting), 0, -1), wanting, strict=True):
+        given = min(measured[at].span, spare // left)
+        widths[at] += given
+        spare -= given
+    return widths
 
 
 def _in_ascii(cell: RenderableType) -> RenderableType:

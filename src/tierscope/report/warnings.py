@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from tierscope.model.errors import counted
 from tierscope.model.limit import Limit
 from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
@@ -47,7 +48,7 @@ def _of_run(run: Run) -> list[str]:
     if run.header.emulated:
         found.append("the machine is emulated in software, so its figures mean nothing")
     planned = len(run.header.plan.get("measurements", []))
-    done = f"{len(run.measurements)} of {planned} measurements"
+    done = f"{len(run.measurements)} of {counted(planned, 'measurement')}"
     if run.footer is None:
         found.append(f"the run was cut off after {done}")
     elif run.footer.interrupted:
@@ -110,7 +111,7 @@ def _throttled(measured: Sequence[Measurement]) -> str:
     if not why:
         return ""
     text, count = why.most_common(1)[0]
-    return f"{text} during {count} of {len(measured)} measurements"
+    return f"{text} during {count} of {counted(len(measured), 'measurement')}"
 
 
 def _imprecise(measured: Sequence[Measurement]) -> str:
@@ -133,7 +134,7 @@ def _disturbed(measured: Sequence[Measurement]) -> str:
     count = sum(bool(m.evidence and m.evidence.disturbed) for m in measured)
     if not count:
         return ""
-    return f"other programs took CPU time during {count} of {len(measured)} measurements"
+    return f"other programs took CPU time during {count} of {counted(len(measured), 'measurement')}"
 
 
 _CHECKS = (_beyond, _degraded_links, _throttled, _imprecise, _without_interval, _disturbed)

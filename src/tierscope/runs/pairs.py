@@ -8,7 +8,7 @@ from pathlib import Path
 from tierscope.analysis.conclude import conclude
 from tierscope.engine.visits import LivingEngine, living_engine
 from tierscope.kinds.plan import Plan, Spec
-from tierscope.model.errors import UserError
+from tierscope.model.errors import UserError, counted
 from tierscope.model.event import Event, Failed, Skipped, Visit
 from tierscope.runs.schedule import visit_seconds
 
@@ -39,7 +39,7 @@ def take_pairs(
     """
     if len(base.measurements) != len(new.measurements):
         raise UserError(
-            f"the first side has {len(base.measurements)} measurements, the second one "
+            f"the first side has {counted(len(base.measurements), 'measurement')}, the second one "
             f"{len(new.measurements)}; pairs need as many on both"
         )
     found = [Paired(*both) for both in zip(base.measurements, new.measurements, strict=True)]

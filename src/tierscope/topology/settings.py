@@ -127,7 +127,7 @@ def _gib(size: int) -> str:
 
 def _memlock() -> str:
     soft, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
-    return "unlimited" if soft == resource.RLIM_INFINITY else f"{soft} bytes"
+    return "unlimited" if soft == resource.RLIM_INFINITY else _gib(soft)
 
 
 def _hugetlb(files: Files, topology: Topology) -> dict[str, str]:

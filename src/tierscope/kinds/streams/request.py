@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from tierscope.kinds.streams.spec import NamedStream, StreamsSpec
 from tierscope.model.endpoint import Initiator, Target, parse_initiator, parse_target
-from tierscope.model.errors import UserError, did_you_mean
+from tierscope.model.errors import UserError, counted, did_you_mean
 from tierscope.model.topology import Topology
 from tierscope.plans import grammar, machine, options
 from tierscope.plans.axes import (
@@ -82,7 +82,9 @@ def _shares(wanted: list[list[int]]) -> list[list[int]]:
         users = [other for other, theirs in enumerate(wanted) if set(theirs) & set(cpus)]
         each, over = divmod(len(cpus), len(users))
         if each == 0:
-            raise UserError(f"{len(users)} streams are to share {len(cpus)} CPUs; name others")
+            raise UserError(
+                f"{len(users)} streams are to share {counted(len(cpus), 'CPU')}; name others"
+            )
         place = users.index(number)
         begin = place * each + (over if place else 0)
         shares.append(cpus[begin : begin + each + (0 if place else over)])
@@ -206,7 +208,9 @@ def _beside(
     machine.check_target(topology, target)
     wanted = grammar.parse_count(given.get("threads", "all"), len(cpus))
     if wanted > len(cpus):
-        raise UserError(f"{wanted} threads, but {len(cpus)} CPUs of {source} are its share")
+        raise UserError(
+            f"{counted(wanted, 'thread')}, but its share of {source} is {counted(len(cpus), 'CPU')}"
+        )
     writes, stores = grammar.parse_mix(given.get("mix", "100:0"))
     nodes = list(target.numbers)
     size = (
@@ -237,7 +241,9 @@ def _beside(
 def _counts(text: str, usable: int) -> list[int]:
     counts = grammar.expand_counts(text, usable)
     if max(counts) > usable:
-        raise UserError(f"{max(counts)} threads, but {usable} CPUs are left for them")
+        raise UserError(
+            f"{counted(max(counts), 'thread')}, but {counted(usable, 'CPU')} left for them"
+        )
     return counts
 
 
@@ -252,7 +258,10 @@ def _distances(request: Request) -> list[int]:
     def parse() -> list[int]:
         found = grammar.expand_sizes(request.options["prefetch"])
         if max(found) > _MAX_PREFETCH:
-            raise UserError(f"{max(found)} is out of range: at most {_MAX_PREFETCH}")
+            raise UserError(
+                f"{grammar.format_size(max(found))} is out of range: at most "
+                f"{grammar.format_size(_MAX_PREFETCH)}"
+            )
         return found
 
     return checked(request, "prefetch", parse) if "prefetch" in request.options else []

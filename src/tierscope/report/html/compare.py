@@ -9,12 +9,14 @@ from tierscope.model.run import Run
 from tierscope.report.compare import (
     by_path,
     change_text,
+    detectable_text,
     foot_lines,
     headline,
     name_of,
     refused,
     series_of,
     sorted_by_change,
+    undecided,
     value_text,
 )
 from tierscope.report.compare import (
@@ -38,6 +40,7 @@ class Row:
     base: str
     new: str
     change: str
+    detectable: str
     verdict: str
     reason: str
 
@@ -53,6 +56,7 @@ class Side:
     left_out: int
     paths: list[str]
     """What changed, path by path."""
+    undecided: list[tuple[str, int]]
     refused: list[tuple[str, int]]
     notes: list[str]
     svg: Markup | None
@@ -99,6 +103,7 @@ def _side(prefix: str, comparison: Comparison, most: int) -> Side:
         rows=[_row(d) for d in ordered[:most]],
         left_out=max(0, len(ordered) - most),
         paths=by_path(comparison)[:_MAX_PATHS],
+        undecided=undecided(comparison),
         refused=refused(comparison),
         notes=foot_lines(comparison),
         svg=Markup(svg_for_page(picture, prefix, labels)) if picture else None,  # noqa: S704
@@ -114,6 +119,7 @@ def _row(difference: Difference) -> Row:
         base=value_text(difference, difference.base),
         new=value_text(difference, difference.new),
         change=change_text(difference),
+        detectable=detectable_text(difference),
         verdict=difference.verdict,
         reason=difference.reason,
     )
@@ -121,7 +127,7 @@ def _row(difference: Difference) -> Row:
 
 def _csv(comparison: Comparison) -> list[str]:
     names = ("kind", "initiator", "target", "pattern", "metric", "unit", "base", "new", "ratio",
-             "low", "high", "verdict", "reason")  # fmt: skip
+             "low", "high", "detectable", "verdict", "reason")  # fmt: skip
     lines = [csv_line(list(names))]
     for difference in comparison.differences:
         values = difference.model_dump(mode="json")

@@ -13,8 +13,13 @@ _LINE = 38
 """Height of a change: its name in a line, its interval below."""
 _WIDE = 1.6
 """Ratio of the axis' ends from which on it counts in factors, not percent."""
-_COLOURS = {"slower": "role:series-2", "faster": "role:series-3", "same": "role:series-8"}
-_MARKS = {"slower": "triangle-down", "faster": "triangle-up", "same": "circle"}
+_COLOURS = {
+    "slower": "role:series-2", "faster": "role:series-3", "undecided": "role:series-4",
+    "same": "role:series-8",
+}  # fmt: skip
+_MARKS = {
+    "slower": "triangle-down", "faster": "triangle-up", "undecided": "diamond", "same": "circle",
+}  # fmt: skip
 
 
 def changes_picture(differences: list[Difference]) -> Picture:
