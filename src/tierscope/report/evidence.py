@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 
-from tierscope.model.endpoint import format_ranges
+from tierscope.model.endpoint import format_ranges, parse_endpoint
 from tierscope.model.event import Evidence
 from tierscope.model.run import Measurement
 from tierscope.report.causes import no_interval_text
@@ -16,7 +16,7 @@ def evidence_line(measurements: list[Measurement]) -> str:
     """Return what was observed in a group, each thing once, with counts where it differs."""
     observed = [m for m in measurements if m.evidence]
     parts = []
-    for facet in (_pages, _elsewhere, _huge, _cpus, _instructions, _verified):
+    for facet in (_pages, _elsewhere, _traffic, _huge, _cpus, _instructions, _verified):
         counts = Counter(text for m in observed if m.evidence and (text := facet(m, m.evidence)))
         if len(counts) == 1 and counts.total() == len(observed):
             parts.append(next(iter(counts)))
@@ -41,6 +41,36 @@ def _elsewhere(measurement: Measurement, evidence: Evidence) -> str:
         for name, workload in (evidence.workloads or {}).items()
         if (where := _pages(measurement, workload)) and where != _pages(measurement, evidence)
     )
+
+
+def _traffic(measurement: Measurement, evidence: Evidence) -> str:
+    """Say which nodes the threads' bytes went to, and in which proportion they were asked to."""
+    parts = []
+    if evidence.traffic:
+        parts.append(_by_node(evidence.traffic) + _asked(measurement, list(evidence.traffic)))
+    parts += [
+        f"of {name} {_by_node(workload.traffic)}"
+        for name, workload in (evidence.workloads or {}).items()
+        if workload.traffic
+    ]
+    return f"traffic {'; '.join(parts)}" if parts else ""
+
+
+def _by_node(traffic: dict[str, float]) -> str:
+    total = sum(traffic.values())
+    return ", ".join(f"{100 * moved / total:.3g}% on node {n}" for n, moved in traffic.items())
+
+
+def _asked(measurement: Measurement, nodes: list[str]) -> str:
+    """Of interleaved pages: "; asked 95.2:4.76", in the order of ``nodes``."""
+    if measurement.pattern.get("policy") not in ("interleave", "weighted"):
+        return ""
+    target = parse_endpoint(measurement.target)
+    weights = dict(
+        zip(map(str, target.numbers), target.weights or [1] * len(target.numbers), strict=True)
+    )
+    whole = sum(weights.values())
+    return ", asked " + ":".join(f"{100 * weights.get(node, 0) / whole:.3g}" for node in nodes)
 
 
 def _huge(measurement: Measurement, evidence: Evidence) -> str:

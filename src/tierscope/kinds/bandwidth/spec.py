@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 ARRAYS = {"copy": 2, "copy-nt": 2, "scale": 2, "add": 3, "triad": 3}
 """Arrays that an operation goes over; one where it is not named."""
 
+SHARED_RMW = (
+    "rmw goes with sharing partitioned only: where two threads update an element at once, one "
+    "update is lost, so that none could be verified"
+)
+
 Operation = Literal["read", "write", "write-nt", "copy", "copy-nt", "scale", "add", "triad", "rmw"]
 """rmw reads each element and writes a new value back to the same place."""
 
@@ -28,6 +33,9 @@ class BandwidthPattern(Model):
     """Bytes that one access touches contiguously; matters where order is not sequential."""
     stride: Bytes | None = None
     """Bytes from one access to the next; with order strided, and only there."""
+    sharing: Literal["partitioned", "shared"] = "partitioned"
+    """partitioned: each thread walks a share of its own; shared: each walks all of the arrays, each
+    from another start."""
     size: Bytes
     """Bytes of each array that the operation uses (read 1, copy 2, triad 3), over all threads."""
     pages: Pages = "thp"
@@ -39,6 +47,8 @@ class BandwidthPattern(Model):
             raise ValueError("stride goes with order strided, and only with it")
         if self.stride is not None and self.stride < self.access_size:
             raise ValueError("stride is smaller than access_size")
+        if self.sharing == "shared" and self.operation == "rmw":
+            raise ValueError(SHARED_RMW)
         return self
 
 
@@ -71,8 +81,10 @@ class BandwidthSpec(MemorySpec):
         return [Region(self.placement, self.pattern.pages, self.pattern.size, arrays)]
 
     def identity(self) -> dict[str, Any]:
-        """The pattern and the number of threads."""
+        """The pattern and the number of threads; sharing only where it is not the usual one."""
         pattern = self.pattern.model_dump(mode="json", exclude_none=True)
+        if self.pattern.sharing == "partitioned":
+            del pattern["sharing"]
         return {**pattern, "threads": len(self.cpus), **self.placed_as()}
 
     def limit(self, paths: "Paths") -> "Limit | None":
