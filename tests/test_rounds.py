@@ -9,17 +9,27 @@ from tierscope.kinds.bandwidth.spec import BandwidthSpec
 from tierscope.kinds.loaded_latency.spec import LoadedLatencySpec
 from tierscope.kinds.plan import Spec
 from tierscope.model.errors import UserError
+from tierscope.model.limit import Limit
 from tierscope.model.spec import NodeShare, Placement
 from tierscope.model.topology import Topology
+from tierscope.model.traffic import ONE_WAY, Traffic
 from tierscope.plans import machine as machine_of
 from tierscope.plans.expand import expand
 from tierscope.plans.request import Request
 from tierscope.plans.rounds import Arrays, sizes_and_pages
+from tierscope.topology.paths import MachinePaths
 
 MIB = 1 << 20
 GIB = 1 << 30
 ALL = "cpus:0-15"
 WEIGHTED = "node:0,2@20:1"
+
+
+class Rated(MachinePaths):
+    """Paths of a machine on which every path has the same known rate."""
+
+    def limit(self, _initiator: str, _target: str, _traffic: Traffic = ONE_WAY) -> Limit | None:
+        return Limit(value=1e9, unit="B/s", link="a link", formula="a test's", source="a test")
 
 
 def ask(machine: Topology, kind: str = "bandwidth", **options: str) -> list[Spec]:
@@ -122,6 +132,12 @@ def test_sharing_is_part_of_what_is_compared_only_where_it_was_asked_for(
     older = usual.model_dump()
     del older["pattern"]["sharing"]
     assert BandwidthSpec.model_validate(older) == usual
+
+
+def test_no_link_bounds_what_threads_may_find_in_each_other_s_caches(machine: Topology) -> None:
+    usual, shared = ask(machine, sharing="partitioned,shared")
+    assert usual.limit(Rated(machine)) is not None
+    assert shared.limit(Rated(machine)) is None
 
 
 def test_updates_of_shared_arrays_are_refused(machine: Topology) -> None:

@@ -63,9 +63,9 @@ class Atomics : public State {
 
   void open(Leases& leases) override {
     team_ = &leases.team(spec_.cpus);
-    spec_.size = in_whole_rounds(spec_.size, spec_.pages, spec_.placement,
-                                 {.shares = spec_.shared ? 1 : spec_.cpus.size(),
-                                  .access_size = kCounterStride});
+    spec_.size = in_whole_rounds(
+        spec_.size, spec_.pages, spec_.placement,
+        {.shares = spec_.shared ? 1 : spec_.cpus.size(), .access_size = kCounterStride});
     const std::array keys{RegionKey{spec_.size, spec_.pages, spec_.placement}};
     const Lease lease = leases.regions(keys, *team_).front();
     region_ = lease.region;
@@ -88,12 +88,12 @@ class Atomics : public State {
   void observe(nlohmann::ordered_json& evidence) override {
     std::vector<WalkedShare> walks;
     for (std::size_t i = 0; i < shares_.size(); ++i) {
-      walks.push_back({.walk = {.bytes = shares_[i].lines * kCounterStride,
-                                .access_size = kCounterStride},
-                       .order = Order::kRandom,
-                       .first = static_cast<std::size_t>(shares_[i].base - region_->data()),
-                       .accesses = workers_[i].done,
-                       .counted = double{sizeof(std::uint64_t)} / kCounterStride});
+      walks.push_back(
+          {.walk = {.bytes = shares_[i].lines * kCounterStride, .access_size = kCounterStride},
+           .order = Order::kRandom,
+           .first = static_cast<std::size_t>(shares_[i].base - region_->data()),
+           .accesses = workers_[i].done,
+           .counted = double{sizeof(std::uint64_t)} / kCounterStride});
     }
     evidence = region_evidence({region_}, walks);
     evidence["cpus"] = cpus_of(workers_);

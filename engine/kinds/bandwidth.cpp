@@ -79,8 +79,8 @@ Walk walk_of(const BandwidthSpec& spec, const std::vector<Lease>& arrays, const 
 
 void divide(const BandwidthSpec& spec, const std::vector<Lease>& arrays,
             std::deque<Share>& shares) {
-  const std::size_t grain = spec.shared ? kFillPeriod
-                                        : share_grain(spec.pages, spec.placement, spec.access_size);
+  const std::size_t grain =
+      spec.shared ? kFillPeriod : share_grain(spec.pages, spec.placement, spec.access_size);
   std::vector<ByteRange> cut = cut_into_shares(spec.size, grain, shares.size());
   if (spec.shared) cut.back().last = spec.size;  // The rest is walked, too.
   const ByteRange all{0, spec.size / spec.access_size * spec.access_size};
@@ -113,9 +113,9 @@ class Bandwidth : public State {
   void open(Leases& leases) override {
     if (isa_.empty()) choose_kernel();
     team_ = &leases.team(spec_.cpus);
-    spec_.size = in_whole_rounds(spec_.size, spec_.pages, spec_.placement,
-                                 {.shares = spec_.shared ? 1 : spec_.cpus.size(),
-                                  .access_size = spec_.access_size});
+    spec_.size = in_whole_rounds(
+        spec_.size, spec_.pages, spec_.placement,
+        {.shares = spec_.shared ? 1 : spec_.cpus.size(), .access_size = spec_.access_size});
     const std::vector<RegionKey> keys(static_cast<std::size_t>(spec_.traits().arrays),
                                       {spec_.size, spec_.pages, spec_.placement});
     const std::vector<Lease> arrays = leases.regions(keys, *team_);

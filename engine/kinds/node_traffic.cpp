@@ -46,8 +46,7 @@ void add_repeated(const WalkedShare& share, const RegionReport& report, const Ne
 
 }  // namespace
 
-std::uint64_t spread_start(const Walk& walk, Order order, std::size_t thread,
-                           std::size_t threads) {
+std::uint64_t spread_start(const Walk& walk, Order order, std::size_t thread, std::size_t threads) {
   if (order != Order::kSequential && order != Order::kReverse) return 0;
   return walk.accesses() * thread / threads * walk.access_size;
 }

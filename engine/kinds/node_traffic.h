@@ -23,9 +23,9 @@ struct WalkedShare {
   std::uint64_t seed = 0;           // the state that it began with.
 };
 
-// Where the walk of one thread of several begins, so that they are spread evenly over what they walk
-// and do not come to the same node, or the same bytes, at the same moment. 0 for orders that are not
-// sequential or reverse.
+// Where the walk of one thread of several begins, so that they are spread evenly over what they
+// walk and do not come to the same node, or the same bytes, at the same moment. 0 for orders that
+// are not sequential or reverse.
 std::uint64_t spread_start(const Walk& walk, Order order, std::size_t thread, std::size_t threads);
 
 // Bytes that the program asked to move, by node.

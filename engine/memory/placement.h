@@ -55,8 +55,8 @@ struct PageBounds {
   bool operator==(const PageBounds&) const = default;
 };
 
-// Pages of one round of a placement that takes nodes in turn: one a node (interleave), or as many as
-// the weights' sum (weighted). 1 for the other policies, which have no rounds.
+// Pages of one round of a placement that takes nodes in turn: one a node (interleave), or as many
+// as the weights' sum (weighted). 1 for the other policies, which have no rounds.
 std::size_t round_pages(const Placement& placement);
 
 // What was read back of a region's pages.

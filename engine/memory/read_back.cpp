@@ -87,8 +87,8 @@ std::size_t huge_bytes(const std::byte* start, std::size_t bytes) {
 }
 
 std::size_t huge_bytes_in(std::istream& smaps, std::uintptr_t first, std::uintptr_t last) {
-  constexpr std::array<std::string_view, 3> kFields{"AnonHugePages:", "ShmemPmdMapped:",
-                                                    "FilePmdMapped:"};
+  constexpr std::array<std::string_view, 3> kFields{
+      "AnonHugePages:", "ShmemPmdMapped:", "FilePmdMapped:"};
   std::size_t bytes = 0;
   bool inside = false;
   for (std::string line; std::getline(smaps, line);) {

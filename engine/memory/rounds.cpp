@@ -49,13 +49,14 @@ std::size_t in_whole_rounds(std::size_t bytes, Pages pages, const Placement& pla
   std::string remedy =
       fmt::format("ask for a size of {} or more", exact_text(sharers.shares * grain));
   if (pages != Pages::kBase) remedy += ", or for base pages";
-  if (grains > 0) remedy += fmt::format(", or for {} threads at most", grains);
-  throw Unavailable(
-      Cause::kWeights,
-      fmt::format("{} {} {} of the {} pages of {} in a round of {}", size_text(share),
-                  sharers.shares == 1 ? "hold" : "for each thread hold", share / page, grain / page,
-                  size_text(page), weights_text(placement)),
-      remedy);
+  if (grains > 0)
+    remedy += fmt::format(", or for {} at most",
+                          grains == 1 ? "one thread" : fmt::format("{} threads", grains));
+  throw Unavailable(Cause::kWeights,
+                    fmt::format("{} {} {} of the {} pages of {} in a round of {}", size_text(share),
+                                sharers.shares == 1 ? "hold" : "for each thread hold", share / page,
+                                grain / page, size_text(page), weights_text(placement)),
+                    remedy);
 }
 
 std::vector<ByteRange> cut_into_shares(std::size_t bytes, std::size_t grain, std::size_t shares) {

@@ -79,8 +79,8 @@ TEST(Rounds, OneThreadNeedsAWholeRoundToo) {
     FAIL() << "node 2 would have no page";
   } catch (const Unavailable& refused) {
     EXPECT_TRUE(std::string(refused.what()).ends_with("in a round of 1:1:1")) << refused.what();
-    EXPECT_EQ(refused.remedy(), "ask for a size of " +
-                                    std::to_string(3 * base_page_bytes() / 1024) + "k or more");
+    EXPECT_EQ(refused.remedy(),
+              "ask for a size of " + std::to_string(3 * base_page_bytes() / 1024) + "k or more");
   }
 }
 
@@ -103,7 +103,8 @@ TEST(Rounds, NoShareCutsAnAccessInTwo) {
 TEST(Shares, TheFirstOnesHaveWhatIsOver) {
   EXPECT_EQ(cut_into_shares(1000, 100, 4),
             (std::vector<ByteRange>{{0, 300}, {300, 600}, {600, 800}, {800, 1000}}));
-  EXPECT_EQ(cut_into_shares(250, 100, 3), (std::vector<ByteRange>{{0, 100}, {100, 200}, {200, 200}}));
+  EXPECT_EQ(cut_into_shares(250, 100, 3),
+            (std::vector<ByteRange>{{0, 100}, {100, 200}, {200, 200}}));
 }
 
 }  // namespace

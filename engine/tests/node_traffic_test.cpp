@@ -1,10 +1,10 @@
 // Which nodes accesses went to, compared with offsets counted one by one.
+#include "kinds/node_traffic.h"
+
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <functional>
-
-#include "kinds/node_traffic.h"
 
 namespace tierscope {
 namespace {

@@ -88,7 +88,10 @@ class BandwidthSpec(MemorySpec):
         return {**pattern, "threads": len(self.cpus), **self.placed_as()}
 
     def limit(self, paths: "Paths") -> "Limit | None":
-        """What the path allows of the operation."""
+        """What the path allows of the operation; none of shared arrays, of which one thread may
+        find in a cache what another one fetched."""
+        if self.pattern.sharing == "shared":
+            return None
         return self.path_limit(paths, self.traffic())
 
     def traffic(self) -> Traffic:
