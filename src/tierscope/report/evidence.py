@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from tierscope.model.endpoint import format_ranges, parse_endpoint
 from tierscope.model.event import Evidence
@@ -27,11 +27,16 @@ def evidence_line(measurements: list[Measurement]) -> str:
 
 
 def _pages(_measurement: Measurement, evidence: Evidence) -> str:
-    total = sum((evidence.pages or {}).values())
-    if not evidence.pages or not total:
+    shares = by_node(evidence.pages)
+    return f"pages {shares}" if shares else ""
+
+
+def by_node(amounts: Mapping[str, float] | None) -> str:
+    """Write amounts by node as shares: ``75% on node 0, 25% on node 2``; empty where all are 0."""
+    total = sum((amounts or {}).values())
+    if not amounts or not total:
         return ""
-    shares = (f"{100 * count / total:.3g}% on node {n}" for n, count in evidence.pages.items())
-    return "pages " + ", ".join(shares)
+    return ", ".join(f"{100 * part / total:.3g}% on node {node}" for node, part in amounts.items())
 
 
 def _elsewhere(measurement: Measurement, evidence: Evidence) -> str:
@@ -47,18 +52,13 @@ def _traffic(measurement: Measurement, evidence: Evidence) -> str:
     """Say which nodes the threads' bytes went to, and in which proportion they were asked to."""
     parts = []
     if evidence.traffic:
-        parts.append(_by_node(evidence.traffic) + _asked(measurement, list(evidence.traffic)))
+        parts.append(by_node(evidence.traffic) + _asked(measurement, list(evidence.traffic)))
     parts += [
-        f"of {name} {_by_node(workload.traffic)}"
+        f"of {name} {by_node(workload.traffic)}"
         for name, workload in (evidence.workloads or {}).items()
         if workload.traffic
     ]
     return f"traffic {'; '.join(parts)}" if parts else ""
-
-
-def _by_node(traffic: dict[str, float]) -> str:
-    total = sum(traffic.values())
-    return ", ".join(f"{100 * moved / total:.3g}% on node {n}" for n, moved in traffic.items())
 
 
 def _asked(measurement: Measurement, nodes: list[str]) -> str:

@@ -53,7 +53,7 @@ def test_curves_chase_and_load_the_nodes_asked_for(tmp_path: Path) -> None:
 
 
 def test_the_traffic_of_every_kind_with_threads_has_the_weights(tmp_path: Path) -> None:
-    target = ("--from", "cpus:0-3", "--to", "node:0,4@4:1", "--budget", "0.1", "--size", "400k")
+    target = ("--from", "cpus:0-3", "--to", "node:0,4@4:1", "--budget", "0.5", "--size", "400k")
     for arguments in (
         ("bandwidth", "--op", "triad", "--sharing", "partitioned,shared"),
         ("traffic", "--mix", "67:33", "--order", "sequential,random"),
@@ -63,7 +63,7 @@ def test_the_traffic_of_every_kind_with_threads_has_the_weights(tmp_path: Path) 
             assert result["pattern"]["pages"] == "base"  # 400 KiB hold no round of huge ones.
             traffic = result["evidence"]["traffic"]
             share = traffic["4"] / sum(traffic.values())
-            assert share == pytest.approx(0.2, abs=0.02), result["id"]
+            assert share == pytest.approx(0.2, abs=0.05), result["id"]  # A last pass is cut.
 
 
 @pytest.fixture
