@@ -32,6 +32,8 @@ std::string_view name_of(Cause cause) {
       return "verification";
     case Cause::kPlacement:
       return "placement";
+    case Cause::kWeights:
+      return "weights";
     case Cause::kGpuError:
       return "gpu-error";
     case Cause::kOther:

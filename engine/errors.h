@@ -26,6 +26,7 @@ enum class Cause {
   kPermission,
   kVerification,
   kPlacement,
+  kWeights,
   kGpuError,
   kOther,
 };

@@ -97,8 +97,11 @@ _BANDWIDTH = st.fixed_dictionaries(
                 "access_size": st.sampled_from([64, 128, 4096]),
                 "pages": st.sampled_from(["base", "thp", "2m", "1g"]),
                 "isa": st.sampled_from(["auto", "sse4", "avx2", "avx512", "neon", "sve"]),
+                "sharing": st.sampled_from(["partitioned", "shared"]),
             },
-        ).map(_of_library),
+        )
+        .map(_of_library)
+        .filter(lambda made: (made["operation"], made.get("sharing")) != ("rmw", "shared")),
     }
 )
 _LATENCY = st.fixed_dictionaries(

@@ -96,6 +96,26 @@ def test_pages_of_concurrent_workloads_are_named_where_they_are_elsewhere() -> N
     )
 
 
+def test_traffic_by_node_is_shown_beside_what_was_asked_for() -> None:
+    evidence = Evidence(pages={"0": 2000, "2": 100}, traffic={"0": 2e12, "2": 1.02e11})
+    pattern = {"policy": "weighted"}
+    m = measured(1, 1, 1, evidence=evidence, pattern=pattern, target="node:0,2@20:1")
+    assert evidence_line([m]) == (
+        "observed: pages 95.2% on node 0, 4.76% on node 2; "
+        "traffic 95.1% on node 0, 4.85% on node 2, asked 95.2:4.76"
+    )
+    parts = measured(1, 1, 1, evidence=evidence, pattern={"policy": "partition"})
+    assert evidence_line([parts]).endswith("traffic 95.1% on node 0, 4.85% on node 2")
+
+
+def test_traffic_of_a_load_is_named_as_the_load_s() -> None:
+    load = Evidence(pages={"0": 3, "2": 1}, traffic={"0": 3e9, "2": 1e9})
+    evidence = Evidence(pages={"0": 3, "2": 1}, workloads={"load": load})
+    assert evidence_line([measured(1, 1, 1, evidence=evidence)]) == (
+        "observed: pages 75% on node 0, 25% on node 2; traffic of load 75% on node 0, 25% on node 2"
+    )
+
+
 def test_hugetlb_pages_are_not_called_base_pages() -> None:
     evidence = Evidence(pages={"0": 512}, page_bytes=2 << 20, huge_bytes=0, region_bytes=1 << 30)
     measurement = measured(1, 1, 1, evidence=evidence, pattern={"pages": "2m"})

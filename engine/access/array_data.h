@@ -10,6 +10,10 @@ namespace tierscope {
 // The scalar s of the kernels that write, for walks whose data is to be verified.
 inline constexpr double kWrittenScalar = 3.0;
 
+// Bytes after which what fill() leaves in the arrays repeats, so that shares of whole periods hold
+// what one filling of them all would.
+inline constexpr std::size_t kFillPeriod = 1024 * sizeof(double);
+
 // Fills a thread's share of the arrays, so that what each operation writes differs from what was
 // there before.
 void fill(const Walk& walk);

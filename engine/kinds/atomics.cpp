@@ -14,6 +14,7 @@
 #include "harness/leases.h"
 #include "kinds/evidence.h"
 #include "kinds/window_row.h"
+#include "memory/rounds.h"
 #include "protocol/plan_parts.h"
 
 namespace tierscope {
@@ -37,13 +38,12 @@ struct Share {
 };
 
 void divide(const AtomicsSpec& spec, std::byte* base, std::deque<Share>& shares) {
-  const std::uint64_t lines = spec.size / kCounterStride;
-  const std::uint64_t threads = shares.size();
-  for (std::uint64_t thread = 0; thread < threads; ++thread) {
-    const std::uint64_t first = spec.shared ? 0 : lines * thread / threads;
-    const std::uint64_t end = spec.shared ? lines : lines * (thread + 1) / threads;
-    shares[thread] = {.base = base + first * kCounterStride,
-                      .lines = end - first,
+  const std::size_t grain = share_grain(spec.pages, spec.placement, kCounterStride);
+  const std::vector<ByteRange> cut = cut_into_shares(spec.size, grain, shares.size());
+  for (std::size_t thread = 0; thread < shares.size(); ++thread) {
+    const ByteRange range = spec.shared ? ByteRange{0, spec.size} : cut[thread];
+    shares[thread] = {.base = base + range.first,
+                      .lines = (range.last - range.first) / kCounterStride,
                       .state = thread * 0x9e3779b97f4a7c15ULL};
   }
 }
@@ -63,6 +63,9 @@ class Atomics : public State {
 
   void open(Leases& leases) override {
     team_ = &leases.team(spec_.cpus);
+    spec_.size = in_whole_rounds(
+        spec_.size, spec_.pages, spec_.placement,
+        {.shares = spec_.shared ? 1 : spec_.cpus.size(), .access_size = kCounterStride});
     const std::array keys{RegionKey{spec_.size, spec_.pages, spec_.placement}};
     const Lease lease = leases.regions(keys, *team_).front();
     region_ = lease.region;
@@ -83,7 +86,16 @@ class Atomics : public State {
   }
 
   void observe(nlohmann::ordered_json& evidence) override {
-    evidence = region_evidence({region_});
+    std::vector<WalkedShare> walks;
+    for (std::size_t i = 0; i < shares_.size(); ++i) {
+      walks.push_back(
+          {.walk = {.bytes = shares_[i].lines * kCounterStride, .access_size = kCounterStride},
+           .order = Order::kRandom,
+           .first = static_cast<std::size_t>(shares_[i].base - region_->data()),
+           .accesses = workers_[i].done,
+           .counted = double{sizeof(std::uint64_t)} / kCounterStride});
+    }
+    evidence = region_evidence({region_}, walks);
     evidence["cpus"] = cpus_of(workers_);
     evidence["verified"] = verify();
   }
@@ -161,14 +173,14 @@ class Atomics : public State {
 }  // namespace
 
 MakeState parse_atomics(ObjectReader& measurement) {
-  static constexpr std::array<std::pair<std::string_view, Atomic>, 2> kOperations{
+  static constexpr std::array<std::pair<std::string_view, Atomic>, 2> kUpdates{
       {{"fetch-and-add", Atomic::kFetchAndAdd}, {"compare-and-swap", Atomic::kCompareAndSwap}}};
   AtomicsSpec spec{};
   spec.cpus = measurement.distinct_integers("cpus", 0, kMaxCpu, kMaxThreads);
   spec.placement = read_placement(measurement);
   spec.sampling = read_sampling(measurement);
   ObjectReader pattern = measurement.object("pattern");
-  spec.operation = pattern.choice("operation", kOperations);
+  spec.operation = pattern.choice("operation", kUpdates);
   spec.shared = pattern.has("shared") && pattern.truth("shared");
   spec.size = pattern.bytes("size");
   spec.pages = read_pages(pattern);

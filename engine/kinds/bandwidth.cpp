@@ -13,8 +13,10 @@
 #include "harness/kind.h"
 #include "harness/leases.h"
 #include "kinds/evidence.h"
+#include "kinds/node_traffic.h"
 #include "kinds/window_row.h"
 #include "memory/placement.h"
+#include "memory/rounds.h"
 #include "memory/system_memory.h"
 #include "protocol/object_reader.h"
 #include "protocol/plan_parts.h"
@@ -31,6 +33,7 @@ struct BandwidthSpec {
   Order order;
   std::size_t access_size;
   std::size_t stride;  // 0 but for order strided.
+  bool shared;         // Each thread walks all of the arrays, not a share of its own.
   std::size_t size;    // Bytes of each array.
   Pages pages;
   std::string isa;
@@ -53,30 +56,43 @@ struct Written {
 // A thread's part of the arrays.
 struct Share {
   Walk walk;
+  // What the thread fills and verifies: where it walks, unless all of them walk everywhere.
+  Walk own;
+  std::size_t first = 0;    // Where the walk begins in the arrays.
+  std::uint64_t start = 0;  // Offset of its first access.
   Position position;
   std::uint64_t written = 0;  // Bytes that verification found.
 };
 
+Walk walk_of(const BandwidthSpec& spec, const std::vector<Lease>& arrays, const ByteRange& range) {
+  const auto at = [&](std::size_t array) {
+    return array < arrays.size()
+               ? reinterpret_cast<double*>(arrays[array].region->data() + range.first)
+               : nullptr;
+  };
+  return {.a = at(0),
+          .b = at(1),
+          .c = at(2),
+          .scalar = kWrittenScalar,
+          .bytes = range.last - range.first,
+          .access_size = spec.access_size,
+          .stride = spec.stride};
+}
+
 void divide(const BandwidthSpec& spec, const std::vector<Lease>& arrays,
             std::deque<Share>& shares) {
-  const std::uint64_t accesses = spec.size / spec.access_size;
-  const std::uint64_t threads = spec.cpus.size();
-  std::uint64_t first = 0;
-  for (std::uint64_t thread = 0; thread < threads; ++thread) {
-    const std::uint64_t share = accesses / threads + (thread < accesses % threads ? 1 : 0);
-    const auto at = [&](std::size_t array) {
-      return array < arrays.size() ? reinterpret_cast<double*>(arrays[array].region->data() +
-                                                               first * spec.access_size)
-                                   : nullptr;
-    };
-    shares[thread].walk = {.a = at(0),
-                           .b = at(1),
-                           .c = at(2),
-                           .scalar = kWrittenScalar,
-                           .bytes = share * spec.access_size,
-                           .access_size = spec.access_size,
-                           .stride = spec.stride};
-    first += share;
+  const std::size_t grain =
+      spec.shared ? kFillPeriod : share_grain(spec.pages, spec.placement, spec.access_size);
+  std::vector<ByteRange> cut = cut_into_shares(spec.size, grain, shares.size());
+  if (spec.shared) cut.back().last = spec.size;  // The rest is walked, too.
+  const ByteRange all{0, spec.size / spec.access_size * spec.access_size};
+  for (std::size_t thread = 0; thread < shares.size(); ++thread) {
+    Share& share = shares[thread];
+    share.own = walk_of(spec, arrays, cut[thread]);
+    share.walk = spec.shared ? walk_of(spec, arrays, all) : share.own;
+    share.first = spec.shared ? 0 : cut[thread].first;
+    const bool spread = spec.shared || round_pages(spec.placement) > 1;
+    share.start = spread ? spread_start(share.walk, spec.order, thread, shares.size()) : 0;
   }
 }
 
@@ -107,6 +123,9 @@ class Bandwidth : public State {
   void open(Leases& leases) override {
     if (workers_.front().work == nullptr) choose_kernel();
     team_ = &leases.team(spec_.cpus);
+    spec_.size = in_whole_rounds(
+        spec_.size, spec_.pages, spec_.placement,
+        {.shares = spec_.shared ? 1 : spec_.cpus.size(), .access_size = spec_.access_size});
     const std::vector<RegionKey> keys(static_cast<std::size_t>(spec_.traits().arrays),
                                       {spec_.size, spec_.pages, spec_.placement});
     const std::vector<Lease> arrays = leases.regions(keys, *team_);
@@ -142,7 +161,7 @@ class Bandwidth : public State {
     const Moved all = moved();
     nlohmann::ordered_json counters = nlohmann::ordered_json::object();
     traffic_->report(all, counters);
-    evidence = region_evidence(regions_);
+    evidence = region_evidence(regions_, walks());
     evidence["cpus"] = cpus_of(workers_);
     if (is_library(spec_.operation)) {
       evidence["library"] = library_name();
@@ -150,11 +169,7 @@ class Bandwidth : public State {
       evidence["isa"] = isa_;
     }
     if (spec_.operation != Operation::kRead) evidence["verified"] = verify();
-    std::uint64_t walked = 0;
-    for (std::size_t i = 0; i < shares_.size(); ++i) {
-      walked += walked_bytes(spec_.order, shares_[i].walk, workers_[i].done);
-    }
-    evidence["walked_bytes"] = walked;
+    evidence["walked_bytes"] = walked();
     if (spec_.order != Order::kSequential) {
       const Kernel addresses = find_address_kernel(isa_, spec_.order);
       team_->run([&](int thread) {
@@ -188,13 +203,44 @@ class Bandwidth : public State {
     }
   }
 
-  // All walks begin at their first block; nothing is done yet.
+  // All walks begin; nothing is done yet.
   void start_anew() {
     for (std::size_t i = 0; i < shares_.size(); ++i) {
-      shares_[i].position = {};
+      shares_[i].position = {.offset = shares_[i].start};
       shares_[i].position.state = i * 0x9e3779b97f4a7c15ULL;  // Not in step with another.
       workers_[i].done = 0;
     }
+  }
+
+  // Distinct bytes of an array that the threads reached at least. Those that share it begin evenly
+  // spread over it; the way to where the next one began is what each has for itself.
+  std::uint64_t walked() const {
+    const bool in_order = spec_.order == Order::kSequential || spec_.order == Order::kReverse;
+    std::uint64_t sum = 0;
+    std::uint64_t most = 0;
+    for (std::size_t i = 0; i < shares_.size(); ++i) {
+      const Walk& walk = shares_[i].walk;
+      const std::uint64_t one = walked_bytes(spec_.order, walk, workers_[i].done);
+      const std::uint64_t way = walk.accesses() / shares_.size() * walk.access_size;
+      sum += spec_.shared ? std::min(one, way) : one;
+      most = std::max(most, one);
+    }
+    if (!spec_.shared) return sum;
+    return in_order ? std::max(sum, most) : most;
+  }
+
+  std::vector<WalkedShare> walks() const {
+    const OperationTraits& traits = spec_.traits();
+    std::vector<WalkedShare> found;
+    for (std::size_t i = 0; i < shares_.size(); ++i) {
+      found.push_back({.walk = shares_[i].walk,
+                       .order = spec_.order,
+                       .first = shares_[i].first,
+                       .start = shares_[i].start,
+                       .accesses = workers_[i].done,
+                       .counted = static_cast<double>(traits.program_bytes) / traits.arrays});
+    }
+    return found;
   }
 
   // Arrays that are only read stay as they are, whoever reads them: filling one anew would take
@@ -210,7 +256,7 @@ class Bandwidth : public State {
           filled && (reads ? std::any_cast<FilledForReads>(&arrays[i].found) != nullptr : mine);
     }
     if (!filled) {
-      team_->run([&](int thread) { fill(shares_[static_cast<std::size_t>(thread)].walk); });
+      team_->run([&](int thread) { fill(shares_[static_cast<std::size_t>(thread)].own); });
       filling_ = std::make_shared<const int>();
       start_anew();
     }
@@ -249,7 +295,7 @@ class Bandwidth : public State {
   std::string verify() {
     team_->run([&](int thread) {
       const auto i = static_cast<std::size_t>(thread);
-      shares_[i].written = verify_written(spec_.operation, shares_[i].walk, workers_[i].done);
+      shares_[i].written = verify_written(spec_.operation, shares_[i].own, workers_[i].done);
     });
     std::uint64_t written = 0;
     for (const Share& share : shares_) written += share.written;
@@ -283,6 +329,8 @@ BandwidthSpec read_spec(ObjectReader& measurement) {
        {"reverse", Order::kReverse},
        {"strided", Order::kStrided},
        {"random", Order::kRandom}}};
+  static constexpr std::array<std::pair<std::string_view, bool>, 2> kSharing{
+      {{"partitioned", false}, {"shared", true}}};
   constexpr std::size_t kDefaultAccess = 64;
 
   BandwidthSpec spec{};
@@ -293,6 +341,7 @@ BandwidthSpec read_spec(ObjectReader& measurement) {
   spec.operation = read_operation(pattern);
   spec.order = pattern.has("order") ? pattern.choice("order", kOrders) : Order::kSequential;
   spec.access_size = pattern.has("access_size") ? pattern.bytes("access_size") : kDefaultAccess;
+  spec.shared = pattern.has("sharing") && pattern.choice("sharing", kSharing);
   const bool has_stride = pattern.has("stride") && !pattern.any("stride").is_null();
   if (has_stride) spec.stride = pattern.bytes("stride");
   spec.size = pattern.bytes("size");
@@ -310,6 +359,11 @@ BandwidthSpec read_spec(ObjectReader& measurement) {
   }
   if (has_stride && spec.stride < spec.access_size) {
     throw pattern.error("stride", "is smaller than access_size");
+  }
+  if (spec.shared && spec.operation == Operation::kRmw) {
+    throw pattern.error("sharing",
+                        "is shared, but two threads that update an element at once lose an update "
+                        "of rmw, so that it could not be verified");
   }
   if (spec.size / std::max(spec.stride, spec.access_size) < spec.cpus.size()) {
     throw pattern.error("size", "has fewer accesses than there are threads");

@@ -6,6 +6,7 @@
 
 #include "access/chase.h"
 #include "harness/leases.h"
+#include "memory/rounds.h"
 #include "protocol/object_reader.h"
 
 namespace tierscope {
@@ -16,7 +17,11 @@ struct ChasePattern {
   std::size_t size;
   Pages pages;
 
-  RegionKey key(const Placement& placement) const { return {size, pages, placement}; }
+  // Of a region of whole rounds of the placement. Throws Unavailable where `size` holds none.
+  RegionKey key(const Placement& placement) const {
+    return {in_whole_rounds(size, pages, placement, {.shares = 1, .access_size = stride}), pages,
+            placement};
+  }
 };
 
 // Reads the key "pattern" of a measurement or workload.

@@ -6,7 +6,20 @@
 
 namespace tierscope {
 
-nlohmann::ordered_json region_evidence(const std::vector<const Region*>& regions) {
+namespace {
+
+template <typename Count>
+nlohmann::ordered_json by_node(const std::map<int, Count>& counts) {
+  nlohmann::ordered_json named = nlohmann::ordered_json::object();
+  for (const auto& [node, count] : counts) named[std::to_string(node)] = count;
+  return named;
+}
+
+}  // namespace
+
+nlohmann::ordered_json region_evidence(const std::vector<const Region*>& regions,
+                                       std::span<const WalkedShare> walks) {
+  NodeTraffic traffic;
   std::map<int, std::size_t> pages;
   std::size_t page_bytes = 0;
   std::size_t huge_bytes = 0;
@@ -17,13 +30,14 @@ nlohmann::ordered_json region_evidence(const std::vector<const Region*>& regions
     page_bytes = report.page_bytes;
     huge_bytes += report.huge_bytes;
     bytes += region->size();
+    for (const WalkedShare& walk : walks) add_traffic(walk, report, traffic);
   }
-  nlohmann::ordered_json by_node = nlohmann::ordered_json::object();
-  for (const auto& [node, count] : pages) by_node[std::to_string(node)] = count;
-  return {{"pages", by_node},
-          {"page_bytes", page_bytes},
-          {"huge_bytes", huge_bytes},
-          {"region_bytes", bytes}};
+  nlohmann::ordered_json evidence{{"pages", by_node(pages)},
+                                  {"page_bytes", page_bytes},
+                                  {"huge_bytes", huge_bytes},
+                                  {"region_bytes", bytes}};
+  if (pages.size() > 1 && !traffic.empty()) evidence["traffic"] = by_node(traffic);
+  return evidence;
 }
 
 std::vector<int> cpus_of(std::span<const Worker> workers) {

@@ -8,15 +8,19 @@
 #include <string>
 #include <vector>
 
+#include "kinds/node_traffic.h"
 #include "memory/region.h"
 #include "memory/traffic_counters.h"
 #include "threads/window.h"
 
 namespace tierscope {
 
-// pages, page_bytes, huge_bytes and region_bytes of all regions together, read back now; throws
-// Failure where the pages of a region are no longer where its placement put them.
-nlohmann::ordered_json region_evidence(const std::vector<const Region*>& regions);
+// pages, page_bytes, huge_bytes and region_bytes of all regions together, read back now, and the
+// traffic by node of the threads that walked them (each of the walks went over every region), where
+// there are several nodes. Throws Failure where the pages of a region are no longer where its
+// placement put them.
+nlohmann::ordered_json region_evidence(const std::vector<const Region*>& regions,
+                                       std::span<const WalkedShare> walks = {});
 
 // The CPU that each worker was last seen on.
 std::vector<int> cpus_of(std::span<const Worker> workers);

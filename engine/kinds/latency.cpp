@@ -38,6 +38,7 @@ class Latency : public State {
     const std::array key{spec_.pattern.key(spec_.placement)};
     const Lease lease = leases.regions(key, *team_).front();
     region_ = lease.region;
+    spec_.pattern.size = region_->size();
     const double wanted = window_seconds(spec_.sampling);
     team_->run([&](int) {
       link_walk(spec_.pattern, lease, walk_);

@@ -54,6 +54,7 @@ class LoadedLatency : public State {
     std::vector<Lease> regions = leases.regions(keys, leases.team(populating));
     team_ = &leases.team(cpus_);
     chased_ = regions[0].region;
+    spec_.pattern.size = chased_->size();
     if (spec_.idle) {
       *regions[1].contents = regions[1].found;
     } else {

@@ -99,6 +99,7 @@ std::vector<Worker> Stream::workers() {
 void Stream::open(const Lease& lease, Team& team, int first_thread, std::span<Worker> workers) {
   if (isa_.empty()) choose_kernel();
   region_ = lease.region;
+  spec_.size = region_->size();
   const auto* const found = std::any_cast<std::shared_ptr<const int>>(&lease.found);
   const bool mine = filling_ != nullptr && found != nullptr && *found == filling_;
   const bool reads = spec_.writes == 0;
@@ -139,22 +140,21 @@ void Stream::choose_kernel() {
 
 // Cuts the region into the threads' shares; their walks begin anew.
 void Stream::divide(std::span<Worker> workers) {
-  const std::uint64_t accesses = spec_.size / spec_.access_size;
-  const std::uint64_t threads = shares_.size();
-  std::uint64_t first = 0;
-  for (std::uint64_t thread = 0; thread < threads; ++thread) {
-    const std::uint64_t length = accesses / threads + (thread < accesses % threads ? 1 : 0);
+  const std::size_t grain = share_grain(spec_.pages, spec_.placement, spec_.access_size);
+  const std::vector<ByteRange> cut = cut_into_shares(spec_.size, grain, shares_.size());
+  for (std::size_t thread = 0; thread < shares_.size(); ++thread) {
     Share& share = shares_[thread];
-    share.walk = {.a = reinterpret_cast<double*>(base_ + first * spec_.access_size),
+    share.walk = {.a = reinterpret_cast<double*>(base_ + cut[thread].first),
                   .scalar = kWritten,
-                  .bytes = length * spec_.access_size,
+                  .bytes = cut[thread].last - cut[thread].first,
                   .access_size = spec_.access_size};
     share.seed = thread * 0x9e3779b97f4a7c15ULL;  // Not in step with another.
-    share.position = {};
-    share.position.state = share.seed;
-    if (spec_.order == Order::kZipf) share.zipf.emplace(length, spec_.zipf_alpha);
+    share.start = round_pages(spec_.placement) == 1
+                      ? 0
+                      : spread_start(share.walk, spec_.order, thread, shares_.size());
+    share.position = {.offset = share.start, .state = share.seed};
+    if (spec_.order == Order::kZipf) share.zipf.emplace(share.walk.accesses(), spec_.zipf_alpha);
     workers[thread].done = 0;
-    first += length;
   }
 }
 
@@ -216,7 +216,19 @@ std::uint64_t Stream::reached_blocks(const Share& share, std::uint64_t accesses)
 }
 
 nlohmann::ordered_json Stream::evidence(std::span<const Worker> workers) const {
-  nlohmann::ordered_json evidence = region_evidence({region_});
+  std::vector<WalkedShare> walks;
+  for (std::size_t i = 0; i < shares_.size(); ++i) {
+    const Share& share = shares_[i];
+    walks.push_back(
+        {.walk = share.walk,
+         .order = spec_.order,
+         .first = static_cast<std::size_t>(reinterpret_cast<std::byte*>(share.walk.a) - base_),
+         .start = share.start,
+         .accesses = workers[i].done,
+         .zipf = share.zipf ? &*share.zipf : nullptr,
+         .seed = share.seed});
+  }
+  nlohmann::ordered_json evidence = region_evidence({region_}, walks);
   std::uint64_t walked = 0;
   std::uint64_t written = 0;
   for (const Share& share : shares_) {

@@ -14,6 +14,7 @@
 #include "access/zipf_order.h"
 #include "harness/leases.h"
 #include "memory/placement.h"
+#include "memory/rounds.h"
 #include "memory/system_memory.h"
 #include "protocol/object_reader.h"
 #include "threads/window.h"
@@ -34,7 +35,11 @@ struct StreamSpec {
   std::string isa;
   double delay_ns;  // Between a thread's accesses.
 
-  RegionKey key() const { return {size, pages, placement}; }
+  // Of a region of whole rounds of the placement. Throws Unavailable where a thread's share holds
+  // none.
+  RegionKey key() const {
+    return {in_whole_rounds(size, pages, placement, {cpus.size(), access_size}), pages, placement};
+  }
 };
 
 // Reads the keys cpus, placement and pattern of `workload`.
@@ -74,7 +79,8 @@ class Stream {
   struct Share {
     Walk walk;
     Position position;
-    std::uint64_t seed;  // The position's first state.
+    std::uint64_t seed;   // The position's first state,
+    std::uint64_t start;  // and its first offset.
     std::optional<ZipfOrder> zipf;
     std::uint64_t written = 0;  // Bytes, as verified.
     std::uint64_t reached = 0;  // Bytes.

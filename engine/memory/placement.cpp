@@ -15,10 +15,11 @@ std::size_t weight_in_round(const Placement& placement, const NodeShare& share) 
   return placement.policy == Policy::kInterleave ? 1 : static_cast<std::size_t>(share.weight);
 }
 
-std::size_t round_pages(const Placement& placement) {
+// A placement names a node, so the bound changes nothing.
+std::size_t sum_of_weights(const Placement& placement) {
   std::size_t sum = 0;
   for (const NodeShare& share : placement.nodes) sum += weight_in_round(placement, share);
-  return std::max<std::size_t>(sum, 1);  // A placement names a node, so this changes nothing.
+  return std::max<std::size_t>(sum, 1);
 }
 
 // What one node holds of any window of so many consecutive pages in an endless row of rounds.
@@ -37,7 +38,7 @@ std::size_t exact_in_rounds(std::size_t pages, std::size_t round, std::size_t be
 }
 
 std::vector<PageBounds> interleaved_bounds(const Placement& placement, std::size_t pages) {
-  const std::size_t round = round_pages(placement);
+  const std::size_t round = sum_of_weights(placement);
   std::vector<PageBounds> bounds;
   std::size_t before = 0;
   for (const NodeShare& share : placement.nodes) {
@@ -72,8 +73,14 @@ std::size_t stray_pages(const Placement& placement, std::size_t unit_bytes,
 
 }  // namespace
 
+std::size_t round_pages(const Placement& placement) {
+  const bool in_turn =
+      placement.policy == Policy::kInterleave || placement.policy == Policy::kWeighted;
+  return in_turn ? sum_of_weights(placement) : 1;
+}
+
 std::vector<PageRange> partition_ranges(const Placement& placement, std::size_t pages) {
-  const std::size_t round = round_pages(placement);
+  const std::size_t round = sum_of_weights(placement);
   std::vector<PageRange> ranges;
   std::size_t weights = 0;
   std::size_t first = 0;

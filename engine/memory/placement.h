@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <vector>
@@ -54,6 +55,10 @@ struct PageBounds {
   bool operator==(const PageBounds&) const = default;
 };
 
+// Pages of one round of a placement that takes nodes in turn: one a node (interleave), or as many
+// as the weights' sum (weighted). 1 for the other policies, which have no rounds.
+std::size_t round_pages(const Placement& placement);
+
 // What was read back of a region's pages.
 struct RegionReport {
   std::map<int, std::size_t> pages{};  // By node; nodes without a page are absent.
@@ -61,6 +66,7 @@ struct RegionReport {
   std::size_t page_bytes = 0;          // Size of the pages that are counted here.
   std::size_t huge_bytes = 0;          // Backed by transparent huge pages; 0 for other kinds.
   const char* source = "";             // How the nodes were found out.
+  std::vector<std::int16_t> nodes{};   // Of each page, in their order; negative: absent.
 };
 
 // Partition: the range of each node, in the order of placement.nodes; together they are [0, pages).

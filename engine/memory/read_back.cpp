@@ -23,6 +23,16 @@ namespace {
 
 constexpr std::size_t kQueriesPerCall = 16384;  // Bounds the arrays; larger ones are no faster.
 
+// A page on a node, or what move_pages says of one that is absent (an error, below 0).
+void add_page(RegionReport& report, int node) {
+  report.nodes.push_back(static_cast<std::int16_t>(node));
+  if (node >= 0) {
+    ++report.pages[node];
+  } else {
+    ++report.absent_pages;
+  }
+}
+
 // For one node with memory: all that is resident is there.
 RegionReport count_resident(std::byte* start, std::size_t bytes, std::size_t page_bytes, int node) {
   const std::size_t base = base_page_bytes();
@@ -33,11 +43,7 @@ RegionReport count_resident(std::byte* start, std::size_t bytes, std::size_t pag
   const std::size_t step = page_bytes / base;
   RegionReport report{.page_bytes = page_bytes, .source = "mincore, one node with memory"};
   for (std::size_t i = 0; i < resident.size(); i += step) {
-    if ((resident[i] & 1) != 0) {
-      ++report.pages[node];
-    } else {
-      ++report.absent_pages;
-    }
+    add_page(report, (resident[i] & 1) != 0 ? node : -ENOENT);
   }
   return report;
 }
@@ -69,13 +75,7 @@ RegionReport count_pages(std::byte* start, std::size_t bytes, std::size_t page_b
       }
       throw Failure(fmt::format("move_pages: {}", std::strerror(error)));
     }
-    for (std::size_t i = 0; i < count; ++i) {
-      if (status[i] >= 0) {
-        ++report.pages[status[i]];
-      } else {
-        ++report.absent_pages;
-      }
-    }
+    for (std::size_t i = 0; i < count; ++i) add_page(report, status[i]);
   }
   return report;
 }
@@ -87,8 +87,8 @@ std::size_t huge_bytes(const std::byte* start, std::size_t bytes) {
 }
 
 std::size_t huge_bytes_in(std::istream& smaps, std::uintptr_t first, std::uintptr_t last) {
-  constexpr std::array<std::string_view, 3> kFields{"AnonHugePages:", "ShmemPmdMapped:",
-                                                    "FilePmdMapped:"};
+  constexpr std::array<std::string_view, 3> kFields{
+      "AnonHugePages:", "ShmemPmdMapped:", "FilePmdMapped:"};
   std::size_t bytes = 0;
   bool inside = false;
   for (std::string line; std::getline(smaps, line);) {

@@ -160,6 +160,32 @@ TEST(BandwidthKind, AWrongElementFailsTheVisit) {
   }
 }
 
+TEST(BandwidthKind, ThreadsThatShareTheArraysVerifyAllOfThem) {
+  if (allowed_cpus().size() < 2) GTEST_SKIP() << "one CPU";
+  for (const char* const operation : {"read", "write", "copy", "triad"}) {
+    for (const char* const order : {"sequential", "reverse", "random"}) {
+      // Not a whole number of what threads fill in turn.
+      constexpr std::size_t kSize = (1U << 20) + 4096 + 64;
+      Visited shared(
+          bandwidth(operation, {{"sharing", "shared"}, {"order", order}, {"size", kSize}}));
+      const Visit visit = shared.visit();
+      EXPECT_EQ(visit.evidence.at("walked_bytes"), kSize) << operation << ' ' << order;
+      if (operation == std::string("read")) continue;
+      EXPECT_EQ(visit.evidence.at("verified").get<std::string>().substr(0, 13), "1052736 bytes")
+          << visit.evidence.at("verified");
+    }
+  }
+}
+
+TEST(BandwidthKind, UpdatesOfASharedArrayAreRefused) {
+  try {
+    const Visited refused(bandwidth("rmw", {{"sharing", "shared"}}));
+    FAIL() << "updates that meet are lost";
+  } catch (const std::exception& error) {
+    EXPECT_NE(std::string(error.what()).find("sharing"), std::string::npos) << error.what();
+  }
+}
+
 TEST(LatencyKind, GoesOnWhereTheLastVisitStopped) {
   Visited latency(measurement("latency", {{"cpu", allowed_cpus().front()},
                                           {"pattern", {{"size", 1 << 26}, {"pages", "base"}}}}));

@@ -15,10 +15,12 @@ from tests.report.hostile import STRINGS, hostile_run
 from tierscope.cli.app import app
 from tierscope.kinds.views import VIEWS
 from tierscope.model.errors import UserError
+from tierscope.model.event import Evidence
 from tierscope.model.limit import Limit
 from tierscope.model.run import Measurement, Run
 from tierscope.report.html.machine import best_to
 from tierscope.report.html.page import harmless, render_report
+from tierscope.report.html.rows import figure_table
 from tierscope.report.sentences import sentences
 
 MEGABYTE = 1_000_000
@@ -258,6 +260,13 @@ def test_avoiding_write_allocate_is_no_error(share: float, warned: bool) -> None
         "bandwidth", "node:0", "node:0", {"operation": "copy"}, share * rate / 1.5, limit=limit
     )
     assert ("of its limit" in sentences(synthetic.run([copy]), VIEWS)[2]) == warned
+
+
+def test_traffic_by_node_is_shown_as_shares() -> None:
+    evidence = Evidence(pages={"0": 3, "2": 1}, traffic={"0": 3e9, "2": 1e9})
+    (measurement, *_) = synthetic.memory_measurements(synthetic.Maker())
+    table = figure_table([measurement.model_copy(update={"evidence": evidence})])
+    assert "traffic 75% on node 0, 25% on node 2" in table.rows[0].more
 
 
 def test_a_run_without_figures_says_so() -> None:

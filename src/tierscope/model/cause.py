@@ -38,6 +38,8 @@ class Cause(StrEnum):
     """Data that was moved or written is not what it should be."""
     PLACEMENT = "placement"
     """Pages are not where they were asked for."""
+    WEIGHTS = "weights"
+    """A thread's share of an interleaved array holds no whole round of the weights."""
     CRASH = "crash"
     """The engine died."""
     TIMEOUT = "timeout"

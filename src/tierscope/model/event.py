@@ -72,6 +72,9 @@ class Evidence(Model):
     """Bytes that the kernel backs with transparent huge pages."""
     region_bytes: int | None = None
     """Bytes of all arrays together."""
+    traffic: dict[str, float] | None = None
+    """Of pages on several nodes, the bytes that the threads moved by node, from where the pages are
+    and what each thread walked of them: {"0": 2.1e11, "2": 1.05e10}."""
     cpus: list[int] | None = None
     """CPU that each thread was seen on at the end of the last sample."""
     isa: str | None = None

@@ -73,6 +73,13 @@ class Placement(Model):
             raise ValueError("policy partition is done in user space only")
         return self
 
+    @property
+    def round_pages(self) -> int:
+        """Pages of one round of a policy that takes nodes in turn; 1 for other policies."""
+        if self.policy == "interleave":
+            return len(self.nodes)
+        return sum(share.weight for share in self.nodes) if self.policy == "weighted" else 1
+
 
 @dataclass(frozen=True)
 class Region:

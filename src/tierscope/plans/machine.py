@@ -153,10 +153,24 @@ def default_size(topology: Topology, cpus: list[int], nodes: list[int], arrays: 
     wanted = max(4 * largest_cache, _MIN_SIZE)
     largest = _MAX_SIZE_VIRTUAL if topology.virtual else _MAX_SIZE
     size = min(1 << (wanted - 1).bit_length(), largest)
-    free = [node.free_bytes for node in found if node.free_bytes is not None]
-    if topology.memory_left_bytes is not None:
-        free.append(topology.memory_left_bytes)
-    if free:
-        room = max(MIB, min(free) // 2 // arrays)
+    free = _free_bytes(topology, nodes)
+    if free is not None:
+        room = max(MIB, free // 2 // arrays)
         size = min(size, 1 << (room.bit_length() - 1))
     return size
+
+
+def has_room(topology: Topology, nodes: list[int], size: int) -> bool:
+    """Whether a default may take so many bytes of these nodes: of none more than half of what is
+    free, and not of emulated memory, which is slow."""
+    free = _free_bytes(topology, nodes)
+    return not topology.emulated and (free is None or size <= free // 2)
+
+
+def _free_bytes(topology: Topology, nodes: list[int]) -> int | None:
+    """What the emptiest of the nodes has free, or the cgroup leaves; None where nobody knows."""
+    found = (topology.node(number) for number in nodes)
+    free = [node.free_bytes for node in found if node and node.free_bytes is not None]
+    if topology.memory_left_bytes is not None:
+        free.append(topology.memory_left_bytes)
+    return min(free) if free else None

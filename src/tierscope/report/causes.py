@@ -21,6 +21,7 @@ _CAUSES = {
     Cause.PERMISSION: "permission missing",
     Cause.VERIFICATION: "data verification failed",
     Cause.PLACEMENT: "pages not where they were asked for",
+    Cause.WEIGHTS: "too few pages a thread for the weights",
     Cause.CRASH: "the engine crashed",
     Cause.TIMEOUT: "the engine took too long",
     Cause.PROTOCOL: "invalid output of the engine",

@@ -2,9 +2,9 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from tierscope.model.endpoint import format_ranges
+from tierscope.model.endpoint import format_ranges, parse_endpoint
 from tierscope.model.errors import counted as number_of
 from tierscope.model.event import Evidence
 from tierscope.model.run import Measurement
@@ -18,7 +18,7 @@ def evidence_line(measurements: list[Measurement]) -> str:
     """Return what was observed in a group, each thing once, with counts where it differs."""
     observed = [m for m in measurements if m.evidence]
     parts = []
-    for facet in (_pages, _elsewhere, _huge, _cpus, _instructions, _verified):
+    for facet in (_pages, _elsewhere, _traffic, _huge, _cpus, _instructions, _verified):
         counts = Counter(text for m in observed if m.evidence and (text := facet(m, m.evidence)))
         if len(counts) == 1 and counts.total() == len(observed):
             parts.append(next(iter(counts)))
@@ -29,11 +29,16 @@ def evidence_line(measurements: list[Measurement]) -> str:
 
 
 def _pages(_measurement: Measurement, evidence: Evidence) -> str:
-    total = sum((evidence.pages or {}).values())
-    if not evidence.pages or not total:
+    shares = by_node(evidence.pages)
+    return f"pages {shares}" if shares else ""
+
+
+def by_node(amounts: Mapping[str, float] | None) -> str:
+    """Write amounts by node as shares: ``75% on node 0, 25% on node 2``; empty where all are 0."""
+    total = sum((amounts or {}).values())
+    if not amounts or not total:
         return ""
-    shares = (f"{100 * count / total:.3g}% on node {n}" for n, count in evidence.pages.items())
-    return "pages " + ", ".join(shares)
+    return ", ".join(f"{100 * part / total:.3g}% on node {node}" for node, part in amounts.items())
 
 
 def _elsewhere(measurement: Measurement, evidence: Evidence) -> str:
@@ -43,6 +48,31 @@ def _elsewhere(measurement: Measurement, evidence: Evidence) -> str:
         for name, workload in (evidence.workloads or {}).items()
         if (where := _pages(measurement, workload)) and where != _pages(measurement, evidence)
     )
+
+
+def _traffic(measurement: Measurement, evidence: Evidence) -> str:
+    """Say which nodes the threads' bytes went to, and in which proportion they were asked to."""
+    parts = []
+    if evidence.traffic:
+        parts.append(by_node(evidence.traffic) + _asked(measurement, list(evidence.traffic)))
+    parts += [
+        f"of {name} {by_node(workload.traffic)}"
+        for name, workload in (evidence.workloads or {}).items()
+        if workload.traffic
+    ]
+    return f"traffic {'; '.join(parts)}" if parts else ""
+
+
+def _asked(measurement: Measurement, nodes: list[str]) -> str:
+    """Of interleaved pages: "; asked 95.2:4.76", in the order of ``nodes``."""
+    if measurement.pattern.get("policy") not in ("interleave", "weighted"):
+        return ""
+    target = parse_endpoint(measurement.target)
+    weights = dict(
+        zip(map(str, target.numbers), target.weights or [1] * len(target.numbers), strict=True)
+    )
+    whole = sum(weights.values())
+    return ", asked " + ":".join(f"{100 * weights.get(node, 0) / whole:.3g}" for node in nodes)
 
 
 def _huge(measurement: Measurement, evidence: Evidence) -> str:

@@ -21,6 +21,7 @@ from tierscope.model.spec import Placement, Sampling
 
 BASE_PAGE = 4096
 REGION = 1031 * BASE_PAGE  # a prime number of pages: rounds of no placement fit it exactly
+THREADS = 2
 Pages = dict[int, int]
 
 
@@ -52,7 +53,7 @@ def spec(placement: Placement, size: int = REGION, pages: str = "base") -> Bandw
         placement=placement,
         # A precision that is never reached: it samples for the whole budget, time enough to look.
         sampling=Sampling(precision=1e-9, budget_s=1.0),
-        cpus=[0, 1],
+        cpus=list(range(THREADS)),
         pattern=BandwidthPattern.model_validate(
             {"operation": "read", "size": size, "pages": pages}
         ),
@@ -74,12 +75,19 @@ def measure(placement: Placement, size: int = REGION, pages: str = "base") -> Me
         for line in process.stdout:
             event = EventAdapter.validate_json(line)
             if isinstance(event, Progress) and not found:
-                found = stopped(process.pid, size)
+                found = stopped(process.pid, in_whole_rounds(placement, size))
             elif isinstance(event, Visit | Skipped | Failed):
                 outcome = event
     assert outcome is not None, "the engine ended without an outcome"
     assert found or not isinstance(outcome, Visit), "it ended before numa_maps could be read"
     return Measured(outcome, found)
+
+
+def in_whole_rounds(placement: Placement, size: int) -> int:
+    """Bytes of a region of base pages that the engine makes for this size."""
+    if placement.round_pages == 1:
+        return size
+    return size - size % (placement.round_pages * BASE_PAGE)
 
 
 def stopped(pid: int, size: int) -> Pages:

@@ -8,7 +8,7 @@ import pytest
 from measured import BASE_PAGE, REGION, Measured, Pages, measure
 
 from tierscope.model.cause import Cause
-from tierscope.model.event import Skipped
+from tierscope.model.event import Skipped, Visit
 from tierscope.model.spec import NodeShare, Placement
 
 pytestmark = pytest.mark.testbed
@@ -32,20 +32,20 @@ def placement(policy: str, weights: dict[int, int], mechanism: str = "user") -> 
     )
 
 
-def in_rounds(weights: dict[int, int], pages: int = PAGES) -> Pages:
-    """Pages of whole rounds; one begun round may add at most its weight to a node."""
-    rounds = pages // sum(weights.values())
+def in_rounds(weights: dict[int, int]) -> Pages:
+    """Pages of the whole rounds that fit."""
+    rounds = PAGES // sum(weights.values())
     return {node: rounds * weight for node, weight in weights.items()}
 
 
-def assert_within_one_round(measured: Measured, weights: dict[int, int]) -> None:
-    least = in_rounds(weights)
-    assert sum(measured.evidence.values()) == PAGES
-    assert {
-        node: count
-        for node, count in measured.evidence.items()
-        if not least[node] <= count <= least[node] + weights[node]
-    } == {}
+def assert_traffic_has_the_weights(measured: Measured, weights: dict[int, int]) -> None:
+    """Of what the threads moved, each node's part is its weight's."""
+    assert isinstance(measured.outcome, Visit), measured.outcome
+    traffic = measured.outcome.evidence.traffic
+    assert traffic is not None
+    whole, asked = sum(traffic.values()), sum(weights.values())
+    found = {int(node): moved / whole for node, moved in traffic.items()}
+    assert found == pytest.approx({n: w / asked for n, w in weights.items()}, abs=0.01)
 
 
 @pytest.fixture
@@ -72,22 +72,37 @@ def test_one_node_holds_every_page(node: int, policy: str, mechanism: str) -> No
 def test_interleaving_takes_a_page_a_node(nodes: tuple[int, ...], mechanism: str) -> None:
     weights = dict.fromkeys(nodes, 1)
     measured = measure(placement("interleave", weights, mechanism))
-    assert measured.evidence == measured.numa_maps
-    assert_within_one_round(measured, weights)
+    assert measured.evidence == measured.numa_maps == in_rounds(weights)
+    assert_traffic_has_the_weights(measured, weights)
 
 
 @pytest.mark.parametrize("weights", [FIVE_THREE_ONE_ONE, NINE_ONE], ids=["5:3:1:1", "9:1"])
 def test_weights_by_user_space(weights: dict[int, int]) -> None:
     measured = measure(placement("weighted", weights))
-    assert measured.evidence == measured.numa_maps
-    assert_within_one_round(measured, weights)
+    assert measured.evidence == measured.numa_maps == in_rounds(weights)
+    assert_traffic_has_the_weights(measured, weights)
+
+
+def test_too_few_pages_a_thread_for_the_weights_are_refused() -> None:
+    weights = {DRAM: 20, HBM: 1}
+    asked = placement("weighted", weights)
+    measured = measure(asked, size=41 * BASE_PAGE)  # Two threads; each needs 21 pages.
+    assert isinstance(measured.outcome, Skipped)
+    assert measured.outcome.cause is Cause.WEIGHTS
+    assert measured.outcome.reason == (
+        "82 KiB for each thread hold 20 of the 21 pages of 4 KiB in a round of 20:1"
+    )
+    assert measured.outcome.remedy == "ask for a size of 168k or more, or for one thread at most"
+    enough = measure(asked, size=42 * BASE_PAGE)
+    assert enough.evidence == enough.numa_maps == {DRAM: 40, HBM: 2}
+    assert_traffic_has_the_weights(enough, weights)
 
 
 @pytest.mark.usefixtures("kernel_weights")
 def test_weights_by_the_kernel() -> None:
     measured = measure(placement("weighted", FIVE_THREE_ONE_ONE, "kernel"))
-    assert measured.evidence == measured.numa_maps
-    assert_within_one_round(measured, FIVE_THREE_ONE_ONE)
+    assert measured.evidence == measured.numa_maps == in_rounds(FIVE_THREE_ONE_ONE)
+    assert_traffic_has_the_weights(measured, FIVE_THREE_ONE_ONE)
 
 
 def test_kernel_weights_other_than_asked_are_named_with_the_remedy() -> None:

@@ -1,8 +1,10 @@
 """Loaded latency, matrices, streams, atomics and mapping on every kind of memory."""
 
 import json
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +50,39 @@ def test_curves_chase_and_load_the_nodes_asked_for(tmp_path: Path) -> None:
         load = result["evidence"]["workloads"]["load"]
         assert list(load["pages"]) == ["0"]
         assert result["evidence"]["cpus"] == result["cpus"]
+
+
+def test_the_traffic_of_every_kind_with_threads_has_the_weights(tmp_path: Path) -> None:
+    target = ("--from", "cpus:0-3", "--to", "node:0,4@4:1", "--budget", "0.5", "--size", "400k")
+    for arguments in (
+        ("bandwidth", "--op", "triad", "--sharing", "partitioned,shared"),
+        ("traffic", "--mix", "67:33", "--order", "sequential,random"),
+        ("atomics",),
+    ):
+        for result in measured(tmp_path, *arguments, *target):
+            assert result["pattern"]["pages"] == "base"  # 400 KiB hold no round of huge ones.
+            traffic = result["evidence"]["traffic"]
+            share = traffic["4"] / sum(traffic.values())
+            assert share == pytest.approx(0.2, abs=0.05), result["id"]  # A last pass is cut.
+
+
+@pytest.fixture
+def shared_huge_pages() -> Iterator[None]:
+    switch = Path("/sys/kernel/mm/transparent_hugepage/shmem_enabled")
+    (before,) = re.findall(r"\[(\w+)\]", switch.read_text())
+    switch.write_text("advise")
+    yield
+    switch.write_text(before)
+
+
+@pytest.mark.usefixtures("shared_huge_pages")
+def test_shared_mappings_have_huge_pages_where_the_kernel_gives_them(tmp_path: Path) -> None:
+    arguments = ("mapping", "--sharing", "shared", "--size", "4m", "--budget", "0.1")
+    for result in measured(tmp_path, *arguments, "--pages", "thp,base", "--to", "node:0,node:2"):
+        huge = result["pattern"]["pages"] == "thp"
+        evidence = result["evidence"]
+        assert evidence["huge_bytes"] == (4 << 20 if huge else 0)
+        assert evidence["pages"] == {node_of(result["target"]): 2 if huge else 1024}
 
 
 def test_a_matrix_has_every_pair(tmp_path: Path) -> None:

@@ -14,13 +14,13 @@ from tierscope.plans.axes import (
     identity,
     memory_paths,
     of_path,
-    pages,
     reason,
     sizes,
     thread_counts,
 )
 from tierscope.plans.options import Option
 from tierscope.plans.request import Request, RequestForm
+from tierscope.plans.rounds import Arrays, sizes_and_pages
 
 OPERATIONS = ("fetch-and-add", "compare-and-swap")
 
@@ -28,12 +28,18 @@ OPERATIONS = ("fetch-and-add", "compare-and-swap")
 def expand(request: Request, topology: Topology, thp: bool) -> Iterator[AtomicsSpec]:
     """Yield a measurement for each combination; unasked, shared counters lie in one line."""
     for path in memory_paths(request, topology, AtomicsSpec):
-        own_size = machine.default_size(topology, path.cpus, path.nodes, 1)
+        counts = thread_counts(request, path)
+        arrays = Arrays(
+            path.placement,
+            default=machine.default_size(topology, path.cpus, path.nodes, 1),
+            shares=max(counts),
+        )
+        (own_size, *_), kinds = sizes_and_pages(request, topology, thp, arrays)
         for operation, shared, kind, threads in itertools.product(
             choices(request, "op", OPERATIONS) or [OPERATIONS[0]],
             choices(request, "shared", ("no", "yes")) or ["no"],
-            pages(request, topology, thp),
-            thread_counts(request, path),
+            kinds,
+            counts,
         ):
             default = CACHE_LINE if shared == "yes" else own_size
             for size in sizes(request, "size") or [default]:

@@ -32,7 +32,7 @@ _ORDERED = ("operation", "order", "threads", "access_size", "size", "stride")
 def operations(gathered: Gathered) -> Iterator[Picture]:
     """STREAM's bars: each operation's best in sequential order, for each path."""
     sequential = [m for m in gathered.measured if m.pattern.get("order") == "sequential"]
-    for (path, pages), group in groups_by(sequential, "path", "pages").items():
+    for (path, pages, sharing), group in groups_by(sequential, "path", "pages", "sharing").items():
         best = [best_of(members) for members in groups_by(group, "operation").values()]
         if len(best) < 2:
             continue
@@ -41,7 +41,7 @@ def operations(gathered: Gathered) -> Iterator[Picture]:
         names = ["operation", *(["threads"] if len(distinct(best, "threads")) > 1 else [])]
         yield (
             Picture(
-                key=slug(f"operations {path} {pages}"),
+                key=slug(f"operations {path} {pages} {sharing or ''}"),
                 title=f"Bandwidth by operation, {path}",
                 subtitle=f"each at its best thread count; {constants(best, 'operation')}",
                 alt=f"{len(best)} operations; the fastest is "
@@ -54,7 +54,7 @@ def operations(gathered: Gathered) -> Iterator[Picture]:
 
 def over_threads(gathered: Gathered) -> Iterator[Picture]:
     """Bandwidth over threads, a curve an operation."""
-    keys = ("path", "order", "pages", "access_size", "size")
+    keys = ("path", "order", "pages", "access_size", "size", "sharing")
     mapped = _mapped(gathered.measured)
     for (path, order, *_), group in groups_by(gathered.measured, *keys).items():
         counts = distinct(group, "threads")
@@ -119,7 +119,7 @@ def _threads(found: Knee) -> str:
 def access_sizes(gathered: Gathered) -> Iterator[Picture]:
     """Threads by access size as a heat map; with one thread count, as curves."""
     random = [m for m in gathered.measured if m.pattern.get("order") != "sequential"]
-    for key, group in groups_by(random, "path", "order", "pages", "stride").items():
+    for key, group in groups_by(random, "path", "order", "pages", "stride", "sharing").items():
         if len(distinct(group, "access_size")) < 2:
             continue
         if len(distinct(group, "threads")) < 2:

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tierscope.kinds.bandwidth.spec import LIBRARY, BandwidthSpec, Operation
+from tierscope.kinds.bandwidth.spec import LIBRARY, SHARED_RMW, BandwidthSpec, Operation
 from tierscope.model.topology import Topology
 from tierscope.plans import grammar, machine, options
 from tierscope.plans.axes import (
@@ -16,16 +16,17 @@ from tierscope.plans.axes import (
     identity,
     memory_paths,
     of_path,
-    pages,
     reason,
     sizes,
     thread_counts,
 )
 from tierscope.plans.options import Option
 from tierscope.plans.request import Request, RequestForm
+from tierscope.plans.rounds import Arrays, sizes_and_pages
 
 OPERATIONS: tuple[str, ...] = Operation.__args__  # type: ignore[attr-defined]
 ORDERS = ("sequential", "reverse", "strided", "random")
+SHARING = ("partitioned", "shared")
 
 
 def expand(request: Request, topology: Topology, thp: bool) -> Iterator[BandwidthSpec]:
@@ -50,23 +51,36 @@ def _points(
     request: Request, topology: Topology, path: MemoryPath, thp: bool
 ) -> Iterator[tuple[dict[str, Any], int]]:
     """Yield each combination's pattern, without what is not asked for, and its threads."""
+    threads = thread_counts(request, path)
+    access_sizes = sizes(request, "access-size") or [64]
+    sharing = choices(request, "sharing", SHARING) or [SHARING[0]]
     # Room for three arrays whatever the operation, so that a sweep over operations has one size.
-    default = machine.default_size(topology, path.cpus, path.nodes, 3)
+    arrays = Arrays(
+        path.placement,
+        default=machine.default_size(topology, path.cpus, path.nodes, 3),
+        count=3,
+        shares=1 if sharing == ["shared"] else max(threads),
+        access_size=max(access_sizes),
+    )
+    found_sizes, kinds = sizes_and_pages(request, topology, thp, arrays)
     axes: dict[str, list[Any]] = {
         "operation": choices(request, "op", OPERATIONS) or ["read"],
         "isa": choices(request, "isa", options.ISAS) or ["auto"],
-        "access_size": sizes(request, "access-size") or [64],
+        "access_size": access_sizes,
         "order": choices(request, "order", ORDERS) or ["sequential"],
         "stride": sizes(request, "stride") or [None],
-        "pages": pages(request, topology, thp),
-        "size": sizes(request, "size") or [default],
-        "threads": thread_counts(request, path),
+        "sharing": sharing,
+        "pages": kinds,
+        "size": found_sizes,
+        "threads": threads,
     }
     if axes["stride"] != [None] and "strided" not in axes["order"]:
         raise request.wrong("stride", "a stride goes with order strided only")
     if axes["stride"] == [None] and "strided" in axes["order"]:
         raise request.wrong("order", "order strided needs a stride, such as 4k")
     _check_library(request, axes)
+    if "shared" in sharing and "rmw" in axes["operation"]:
+        raise request.wrong("sharing", f"'{request.options['sharing']}': {SHARED_RMW}")
     seen = set()
     for combination in itertools.product(*axes.values()):
         values = dict(zip(axes, combination, strict=True))
@@ -103,6 +117,7 @@ def _identity(request: Request, path: MemoryPath, values: dict[str, Any], thread
     if values["access_size"] != 64:
         parts.append(f"a{grammar.format_size(values['access_size'])}")
     parts += [f"s{grammar.format_size(values['stride'])}"] if "stride" in values else []
+    parts += ["shared"] if values["sharing"] == "shared" else []
     parts += [values["isa"]] if values["isa"] != "auto" else []
     return identity([*parts, *path.placed_as(request)])
 
@@ -117,6 +132,12 @@ REQUEST = RequestForm(
         options.ACCESS_SIZE,
         Option("order", "LIST", ", ".join(ORDERS), "sequential"),
         Option("stride", "SIZES", "Bytes between accesses of order strided, as in 4k"),
+        Option(
+            "sharing",
+            "LIST",
+            "partitioned: each thread has a share of the arrays; shared: each walks all of them",
+            "partitioned",
+        ),
         options.SIZE.but(help="Bytes of each array, over all threads, as in 64k..1g"),
         options.PAGES,
         options.ISA,

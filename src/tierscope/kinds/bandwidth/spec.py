@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 ARRAYS = {"copy": 2, "scale": 2, "add": 3, "triad": 3, "memcpy": 2}
 """Arrays that an operation goes over, by its name without "-nt"; one where it is not named."""
 
+SHARED_RMW = (
+    "rmw goes with sharing partitioned only: where two threads update an element at once, one "
+    "update is lost, so that none could be verified"
+)
+
 LIBRARY = ("memset", "memcpy")
 """Operations that are the C library's, which chooses instructions and kinds of stores."""
 
@@ -46,6 +51,9 @@ class BandwidthPattern(Model):
     """Bytes that one access touches contiguously; matters where order is not sequential."""
     stride: Bytes | None = None
     """Bytes from one access to the next; with order strided, and only there."""
+    sharing: Literal["partitioned", "shared"] = "partitioned"
+    """partitioned: each thread walks a share of its own; shared: each walks all of the arrays, each
+    from another start."""
     size: Bytes
     """Bytes of each array that the operation uses (read 1, copy 2, triad 3), over all threads."""
     pages: Pages = "thp"
@@ -61,6 +69,8 @@ class BandwidthPattern(Model):
             raise ValueError("order is not sequential, the only one of memset and memcpy")
         if self.operation in LIBRARY and self.isa != "auto":
             raise ValueError("isa is not auto: the C library chooses that of memset and memcpy")
+        if self.sharing == "shared" and self.operation == "rmw":
+            raise ValueError(SHARED_RMW)
         return self
 
 
@@ -93,12 +103,17 @@ class BandwidthSpec(MemorySpec):
         return [Region(self.placement, self.pattern.pages, self.pattern.size, arrays)]
 
     def identity(self) -> dict[str, Any]:
-        """The pattern and the number of threads."""
+        """The pattern and the number of threads; sharing only where it is not the usual one."""
         pattern = self.pattern.model_dump(mode="json", exclude_none=True)
+        if self.pattern.sharing == "partitioned":
+            del pattern["sharing"]
         return {**pattern, "threads": len(self.cpus), **self.placed_as()}
 
     def limit(self, paths: "Paths") -> "Limit | None":
-        """What the path allows of the operation."""
+        """What the path allows of the operation; none of shared arrays, of which one thread may
+        find in a cache what another one fetched."""
+        if self.pattern.sharing == "shared":
+            return None
         return self.path_limit(paths, self.traffic())
 
     def traffic(self) -> Traffic:

@@ -21,7 +21,7 @@ _THREADS = Axis("threads", numeric=True)
 _ACCESS = Axis("access_size", numeric=True)
 _SIZE = Axis("size", numeric=True)
 _STRIDE = Axis("stride", numeric=True)
-_OTHERS = [Axis(key) for key in ("order", "pages", "isa", "policy", "mechanism")]
+_OTHERS = [Axis(key) for key in ("order", "sharing", "pages", "isa", "policy", "mechanism")]
 _SIZES = ("access_size", "size", "stride")
 _CROWDED = 8
 """Columns from which on rows and columns change places where that makes fewer."""
@@ -212,7 +212,7 @@ def _heading(grid: Grid, value: str | int) -> str:
 def _label(key: str, value: str | int) -> str:
     if key in _SIZES and isinstance(value, int):
         return figures.size_text(value) if value > 0 else "-"
-    return str(value)
+    return str(value) or ("partitioned" if key == "sharing" else "")
 
 
 def _caption(grid: Grid) -> str:
@@ -230,5 +230,6 @@ def _caption(grid: Grid) -> str:
         text = _label(axis, value)
         names = {"size": "{} an array", "access_size": "{} accesses", "stride": "stride {}"}
         words = {"threads": "{} thread" + ("s" if value != 1 else ""), "pages": "{} pages"}
+        words["sharing"] = "arrays {} by all threads"
         parts.append({**names, **words}.get(axis, "{}").format(text))
     return ", ".join(parts)

@@ -16,23 +16,26 @@ from tierscope.plans.axes import (
     identity,
     memory_paths,
     of_path,
-    pages,
     reason,
     sizes,
 )
 from tierscope.plans.options import CHASE_ORDERS, Option
 from tierscope.plans.request import Request, RequestForm
+from tierscope.plans.rounds import Arrays, sizes_and_pages
 
 
 def expand(request: Request, topology: Topology, thp: bool) -> Iterator[LatencySpec]:
     """Yield a measurement for each combination, by the first CPU of each initiator."""
     for path in memory_paths(request, topology, LatencySpec):
         default = machine.default_size(topology, path.cpus[:1], path.nodes, 1)
+        found_sizes, kinds = sizes_and_pages(
+            request, topology, thp, Arrays(path.placement, default=default)
+        )
         for order, stride, kind, size, chases in itertools.product(
             choices(request, "order", CHASE_ORDERS) or ["random"],
             sizes(request, "stride") or [0],
-            pages(request, topology, thp),
-            sizes(request, "size") or [default],
+            kinds,
+            found_sizes,
             checked(request, "chases", _chases, request),
         ):
             parts = [request.name or "latency", *path.names, grammar.format_size(size), kind]

@@ -11,6 +11,7 @@ from tierscope.kinds.loaded_latency.spec import LoadedLatencySpec
 from tierscope.model.endpoint import Initiator, Target
 from tierscope.model.errors import UserError
 from tierscope.model.run import Refinement
+from tierscope.model.spec import Placement
 from tierscope.model.topology import Topology
 from tierscope.plans import grammar, machine, options
 from tierscope.plans.axes import (
@@ -22,7 +23,6 @@ from tierscope.plans.axes import (
     initiators,
     memory_paths,
     of_path,
-    pages,
     reason,
     sampling,
     sizes,
@@ -30,6 +30,7 @@ from tierscope.plans.axes import (
 )
 from tierscope.plans.options import CHASE_ORDERS, Option
 from tierscope.plans.request import Request, RequestForm
+from tierscope.plans.rounds import Arrays, sizes_and_pages
 
 DEFAULT_POINTS = 12
 MAX_POINTS = 200
@@ -47,17 +48,16 @@ def expand(request: Request, topology: Topology, thp: bool) -> Iterator[LoadedLa
     mixes = checked(request, "mix", _mixes, request)
     orders = choices(request, "order", CHASE_ORDERS) or ["random"]
     load_orders = choices(request, "load-order", LOAD_ORDERS) or ["sequential"]
-    kinds = pages(request, topology, thp)
     for path in memory_paths(request, topology, LoadedLatencySpec):
         sources, loaded = _of_load(request, path)
-        for source, target, mix, order, load_order, kind in itertools.product(
-            sources, loaded, mixes, orders, load_orders, kinds
+        for source, target, mix, order, load_order in itertools.product(
+            sources, loaded, mixes, orders, load_orders
         ):
             cpus = _load_cpus(request, topology, path, source)
             checked(request, "load-to", machine.check_target, topology, target)
             placement = checked(request, "load-to", machine.placement, target, None, "user")
-            sizes_of = _sizes_of(request, topology, path, cpus, target)
-            for size, stride, load_size in sizes_of:
+            load = (cpus, placement)
+            for kind, size, stride, load_size in _sizes_of(request, topology, thp, path, load):
                 parts = _parts(request, path, source, target, mix)
                 parts += [grammar.format_size(size), kind]
                 parts += ["page-random"] if order == "page-random" else []
@@ -165,17 +165,35 @@ def _load_cpus(
 
 
 def _sizes_of(
-    request: Request, topology: Topology, path: MemoryPath, cpus: list[int], target: Target
-) -> Iterator[tuple[int, int, int]]:
-    """Yield the chase's size and stride, and the load's size."""
-    both = set(path.nodes) & set(target.numbers)
-    arrays = 2 if both else 1
-    chase = machine.default_size(topology, path.cpus[:1], path.nodes, arrays)
-    load = machine.default_size(topology, cpus, list(target.numbers), arrays)
+    request: Request,
+    topology: Topology,
+    thp: bool,
+    path: MemoryPath,
+    load: tuple[list[int], Placement],
+) -> Iterator[tuple[str, int, int, int]]:
+    """Yield the pages of both, the chase's size and stride, and the load's size."""
+    cpus, placement = load
+    nodes = [share.node for share in placement.nodes]
+    count = 2 if set(path.nodes) & set(nodes) else 1
+    chase = Arrays(
+        path.placement,
+        default=machine.default_size(topology, path.cpus[:1], path.nodes, count),
+        count=count,
+    )
+    loaded = Arrays(
+        placement,
+        default=machine.default_size(topology, cpus, nodes, count),
+        count=count,
+        shares=len(cpus),
+        access_size=1024,
+    )
+    chase_sizes, kinds = sizes_and_pages(request, topology, thp, chase)
+    load_sizes, load_kinds = sizes_and_pages(request, topology, thp, loaded, "load-size")
     yield from itertools.product(
-        sizes(request, "size") or [chase],
+        kinds if kinds == load_kinds else ["base"],
+        chase_sizes,
         sizes(request, "stride") or [256],
-        sizes(request, "load-size") or [load],
+        load_sizes,
     )
 
 

@@ -20,12 +20,12 @@ from tierscope.plans.axes import (
     identity,
     memory_paths,
     of_path,
-    pages,
     reason,
     sizes,
 )
 from tierscope.plans.options import STREAM_ORDERS, Option
 from tierscope.plans.request import Request, RequestForm
+from tierscope.plans.rounds import Arrays, sizes_and_pages
 
 _BESIDE = ("name", "from", "to", "mix", "order", "access-size", "threads", "size", "delay")
 _MAX_PREFETCH = 1 << 20
@@ -36,10 +36,20 @@ def expand(request: Request, topology: Topology, thp: bool) -> Iterator[StreamsS
     """Yield a measurement for each combination of the main stream's options."""
     text = request.options.get("beside")
     others = checked(request, "beside", _parse_beside, text) if text is not None else []
-    kinds = pages(request, topology, thp)
     for path in memory_paths(request, topology, StreamsSpec):
         sources = checked(request, "beside", _sources, others, topology, path)
         shares = checked(request, "beside", _shares, [path.cpus, *(cpus for _, cpus in sources)])
+        threads = checked(
+            request, "threads", _counts, request.options.get("threads", "all"), len(shares[0])
+        )
+        arrays = Arrays(
+            path.placement,
+            default=machine.default_size(topology, shares[0], path.nodes, 1 + len(others)),
+            count=1 + len(others),
+            shares=max(threads),
+            access_size=1024,
+        )
+        found_sizes, kinds = sizes_and_pages(request, topology, thp, arrays)
         for kind in kinds:
             beside = [
                 checked(
@@ -56,7 +66,8 @@ def expand(request: Request, topology: Topology, thp: bool) -> Iterator[StreamsS
                     zip(others, sources, shares[1:], strict=True), start=2
                 )
             ]
-            yield from _swept(request, topology, path, kind, (shares[0], beside))
+            swept = {"size": found_sizes, "threads": threads}
+            yield from _swept(request, path, kind, (shares[0], beside), swept)
 
 
 def _sources(
@@ -95,13 +106,12 @@ def _shares(wanted: list[list[int]]) -> list[list[int]]:
 
 def _swept(
     request: Request,
-    topology: Topology,
     path: MemoryPath,
     kind: str,
     shared: tuple[list[int], list[NamedStream]],
+    swept: dict[str, list[int]],
 ) -> Iterator[StreamsSpec]:
     free, beside = shared
-    arrays = 1 + len(beside)
     mixes = request.options.get("mix", "100:0")
     axes: dict[str, list[Any]] = {
         "mix": checked(
@@ -113,11 +123,7 @@ def _swept(
         "prefetch": _distances(request) or [0],
         "delay_ns": checked(request, "delay", _delays, request.options.get("delay", "0")),
         "isa": choices(request, "isa", options.ISAS) or ["auto"],
-        "size": sizes(request, "size")
-        or [machine.default_size(topology, free, path.nodes, arrays)],
-        "threads": checked(
-            request, "threads", _counts, request.options.get("threads", "all"), len(free)
-        ),
+        **swept,
     }
     if axes["zipf_alpha"] != [None] and "zipf" not in axes["order"]:
         raise request.wrong("zipf-alpha", "an alpha goes with order zipf only")

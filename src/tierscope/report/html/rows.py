@@ -9,7 +9,7 @@ from tierscope.model.run import Measurement
 from tierscope.report import figures
 from tierscope.report.best import best_of_path
 from tierscope.report.causes import no_interval_text
-from tierscope.report.evidence import counted
+from tierscope.report.evidence import by_node, counted
 from tierscope.report.pictures.picture import (
     groups_by,
     label_of,
@@ -165,17 +165,8 @@ def _figure_row(measurement: Measurement, names: list[str], factor: float) -> Fi
         interval=no_interval_text(measurement) or interval,
         samples=f"{measurement.n}, {_STOPS.get(measurement.stop or '', '')}",
         cpus=format_ranges(tuple(sorted(set(evidence.cpus)))) if evidence.cpus else "–",
-        pages=_pages(evidence),
+        pages=by_node(evidence.pages) or "–",
         more="; ".join(_more(evidence)) or "–",
-    )
-
-
-def _pages(evidence: Evidence) -> str:
-    total = sum((evidence.pages or {}).values())
-    if not evidence.pages or not total:
-        return "–"
-    return ", ".join(
-        f"{100 * count / total:.3g}% on node {node}" for node, count in evidence.pages.items()
     )
 
 
@@ -190,7 +181,9 @@ def _more(evidence: Evidence) -> list[str]:
         if key in _SHOWN or value in (0, "", [], {}):
             continue
         name = key.replace("_", " ")
-        if key.endswith("_bytes") and isinstance(value, int | float):
+        if key == "traffic":
+            parts.append(f"traffic {by_node(value)}")
+        elif key.endswith("_bytes") and isinstance(value, int | float):
             parts.append(f"{name.removesuffix(' bytes')} {figures.size_text(value)}")
         elif isinstance(value, float):
             parts.append(f"{name} {value:.4g}")

@@ -1,0 +1,55 @@
+"""Sizes and pages of interleaved arrays of which every thread's share holds whole rounds."""
+
+import math
+from dataclasses import dataclass
+
+from tierscope.model.spec import Placement
+from tierscope.model.topology import Topology
+from tierscope.plans import machine
+from tierscope.plans.axes import pages, sizes
+from tierscope.plans.request import Request
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """What threads go over."""
+
+    placement: Placement
+    default: int
+    """Bytes of an array where none were asked for."""
+    count: int = 1
+    """Arrays, or workloads on the same nodes."""
+    shares: int = 1
+    """Threads that have a share of their own."""
+    access_size: int = 64
+
+
+def sizes_and_pages(
+    request: Request, topology: Topology, thp: bool, arrays: Arrays, option: str = "size"
+) -> tuple[list[int], list[str]]:
+    """Return the sizes and pages asked for; of what was not, those that give the weights.
+
+    The engine refuses arrays of which a thread's share holds no whole round. So the default size is
+    as many rounds as there are threads, where the nodes have room for that, and else the default
+    pages are base pages.
+    """
+    given, kinds = sizes(request, option), pages(request, topology, thp)
+    asked = given or [arrays.default]
+    least = _least(topology, arrays, kinds)
+    if least <= min(asked):
+        return asked, kinds
+    nodes = [share.node for share in arrays.placement.nodes]
+    if not given and machine.has_room(topology, nodes, least * arrays.count):
+        return [least], kinds
+    if "pages" not in request.options:
+        kinds = ["base"]
+    return given or [max(arrays.default, _least(topology, arrays, kinds))], kinds
+
+
+def _least(topology: Topology, arrays: Arrays, kinds: list[str]) -> int:
+    """Fewest bytes that hold a round for each share; 0 for policies without rounds."""
+    pages_in_round = arrays.placement.round_pages
+    if pages_in_round == 1:
+        return 0
+    page = max(machine.page_bytes(topology, kind) for kind in kinds)
+    return arrays.shares * math.lcm(pages_in_round * page, arrays.access_size)
