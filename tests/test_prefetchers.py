@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -28,6 +29,8 @@ from tierscope.model.topology import Topology
 from tierscope.plans.expand import expand
 from tierscope.plans.request import Request
 from tierscope.topology.prefetchers import PrefetcherError, find_control, observed, state_of
+from tierscope.topology.settings import read_settings
+from tierscope.topology.settings_checks import settings_findings
 
 CPUS = range(4)
 FOUND = [0x20, 0x20, 0x23, 0x20]
@@ -441,6 +444,24 @@ def test_runs_with_other_prefetchers_are_not_compared_silently() -> None:
     assert said == f"prefetchers: on in the base run, {OFF} in the new run"
     assert run_obstacles(on, off, frozenset({"prefetchers"})) == ([], [said])  # type: ignore[arg-type]
     assert run_obstacles(on, hidden, frozenset()) == ([], [])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("value", "severity", "says"),
+    [(0, "good", "on"), (2, "note", "off: L2 adjacent line"), (None, "note", "not visible: .*msr")],
+)
+def test_the_doctor_says_their_state(
+    root: Path, machine: Topology, value: int | None, severity: str, says: str
+) -> None:
+    seen = machine.model_copy(update={"cpus": [0]})
+    msr = root / "dev/cpu/0/msr"
+    msr.unlink() if value is None else put(msr, INTEL, value)
+    findings = settings_findings(seen, {}, None, str(root))
+    (finding,) = [one for one in findings if one.subject == "hardware prefetchers"]
+    assert finding.severity == severity
+    assert re.match(says, finding.found)
+    environment = read_settings(seen, str(root)).get("prefetchers")
+    assert environment == (None if value is None else finding.found)
 
 
 def test_the_state_is_named_bit_by_bit(root: Path) -> None:

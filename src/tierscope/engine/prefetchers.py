@@ -153,8 +153,9 @@ class PrefetcherSwitch:
 
     def close(self) -> None:
         """Restore what was found; raises PrefetcherError where that is not possible."""
+        begun, self._begun = self._begun, False
         with self._stack:
-            if self._begun:
+            if begun:
                 self._saved.restore()
 
     def _begin(self, control: Control, cpus: Sequence[int]) -> None:
