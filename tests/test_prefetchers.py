@@ -318,6 +318,23 @@ def test_the_watcher_outlives_what_ends_its_parent(root: Path, run: subprocess.P
     assert values(root) == FOUND
 
 
+def test_the_lock_lasts_until_the_watcher_has_restored(
+    root: Path, run: subprocess.Popen[str]
+) -> None:
+    watcher = watcher_of(run)
+    os.kill(watcher, signal.SIGSTOP)
+    run.kill()
+    run.wait()
+    try:
+        with switched(root) as switch, pytest.raises(PrefetcherError, match="another run"):
+            switch.switch([0], "on")
+        assert restore_left(root) == ""
+    finally:
+        os.kill(watcher, signal.SIGCONT)
+    assert until(lambda: not state_file(root).exists())
+    assert values(root) == FOUND
+
+
 def kill_both(root: Path, run: subprocess.Popen[str]) -> None:
     os.kill(watcher_of(run), signal.SIGKILL)
     run.kill()
