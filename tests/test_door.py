@@ -71,6 +71,7 @@ _COMMON: dict[str, Any] = {
     "initiator": st.text(max_size=20),
     "target": st.text(max_size=20),
     "placement": _PLACEMENT,
+    "prefetchers": st.sampled_from(["as-found", "on", "off"]),
     "sampling": _SAMPLING,
 }
 

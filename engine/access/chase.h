@@ -41,9 +41,9 @@ void** follow_chase(void** start, std::uint64_t loads);
 // Follows `loads` links (rounded up likewise) of each of 1 to kMaxChases chases at once: one load
 // of each in turn, none of which waits for another chase's. `at` moves on.
 //
-// The loop holds the chases' places in registers as far as there are any: on x86-64 those of 14
-// chases, on Arm those of 28. It keeps the others on the stack, so that each of their loads takes
-// one more load and a store, which the L1 cache serves (docs/method.md says what that costs).
+// The loop holds the chases' places in registers as far as there are any, on x86-64 those of 14
+// chases. It keeps the others on the stack, so that each of their loads takes one more load and a
+// store, which the L1 cache serves (docs/method.md says what that costs).
 void follow_chases(std::span<void**> at, std::uint64_t loads);
 
 }  // namespace tierscope

@@ -33,6 +33,7 @@ Measurement parse_measurement(const nlohmann::json& value, const std::string& wh
   const auto parse = reader.choice("kind", parsers);
   reader.text("initiator");  // Endpoints as asked for: the caller's own labels.
   reader.text("target");
+  if (reader.has("placement")) read_prefetchers(reader);  // Memory that CPUs reach.
   const double budget_s = read_sampling(reader).budget_s;
   MakeState make = parse(reader);
   reader.finish();

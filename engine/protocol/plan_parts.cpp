@@ -41,6 +41,12 @@ Placement read_placement(ObjectReader& measurement) {
   return placement;
 }
 
+void read_prefetchers(ObjectReader& measurement) {
+  static constexpr std::array<std::pair<std::string_view, int>, 3> kStates{
+      {{"as-found", 0}, {"on", 0}, {"off", 0}}};
+  if (measurement.has("prefetchers")) measurement.choice("prefetchers", kStates);
+}
+
 Pages read_pages(ObjectReader& pattern) {
   return pattern.has("pages") ? pattern.choice("pages", kPagesNames) : Pages::kThp;
 }

@@ -23,6 +23,10 @@ inline constexpr std::size_t kMaxThreads = 4096;
 
 Placement read_placement(ObjectReader& measurement);
 
+// The key "prefetchers", of measurements whose memory CPUs reach. The engine's caller has switched
+// them before a visit; the engine checks the word and does no more.
+void read_prefetchers(ObjectReader& measurement);
+
 // The key "pages", thp where it is absent.
 Pages read_pages(ObjectReader& pattern);
 

@@ -19,8 +19,10 @@ from tierscope.model.run import Measurement
 from tierscope.model.topology import Topology
 from tierscope.plans.expand import expand
 from tierscope.plans.request import Request
+from tierscope.report.html.rows import path_rows
 from tierscope.report.pictures.of_run import pictures_of
 from tierscope.report.run import show_run
+from tierscope.report.sentences import sentences
 
 TIERSCOPE = [sys.executable, "-c", "from tierscope.cli.main import main; main()"]
 
@@ -95,6 +97,16 @@ def test_the_table_shows_what_a_core_makes_of_chases() -> None:
 def test_the_fewest_chases_for_the_best_bandwidth_are_named() -> None:
     assert knee_text(parallel()).endswith(": 16")
     assert knee_text(parallel()[:4]).endswith(": 8; more may reach more")
+
+
+def test_one_chase_stands_for_its_path() -> None:
+    found = parallel()
+    # By noise, two chases came out quicker than one.
+    found[1] = found[1].model_copy(update={"estimate": 90.0, "ci_low": 89.0, "ci_high": 91.0})
+    run = synthetic.run(found)
+    (row,) = path_rows(run.measurements, VIEWS)
+    assert float(row.estimate) == pytest.approx(100, rel=0.01)
+    assert f"latency is node:0 → node:0, {row.estimate}" in sentences(run, VIEWS)[0].lower()
 
 
 def test_the_picture_shows_each_number_of_chases() -> None:

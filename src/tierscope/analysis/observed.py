@@ -10,11 +10,16 @@ _RANGES = (
 )  # fmt: skip
 
 
+_THEN = ", then "
+"""Between states that changed from visit to visit."""
+
+
 def merged_evidence(visits: Sequence[Visit]) -> Evidence:
     """Return what was observed over all visits, at least one.
 
-    Pages, notes, traces and what GPUs did are joined, counted traffic is added up, the stolen share
-    is averaged over time; of everything else the latest observation counts.
+    Pages, notes, traces, states of prefetchers and what GPUs did are joined, counted traffic is
+    added up, the stolen share is averaged over time; of everything else the latest observation
+    counts.
     """
     merged = visits[0].evidence
     for visit in visits[1:]:
@@ -34,6 +39,9 @@ def _merged(before: Evidence, after: Evidence) -> Evidence:
         latest["pages"] = before.pages | after.pages
     if before.notes and after.notes:
         latest["notes"] = list(dict.fromkeys([*before.notes, *after.notes]))
+    if before.prefetchers and after.prefetchers and before.prefetchers != after.prefetchers:
+        states = [*before.prefetchers.split(_THEN), after.prefetchers]
+        latest["prefetchers"] = _THEN.join(dict.fromkeys(states))
     if before.counters and after.counters:
         latest["counters"] = _counters(before.counters, after.counters)
     if before.gpus and after.gpus:

@@ -8,7 +8,9 @@ from tierscope.model.run import Measurement, Run
 _SETTINGS = (
     "kernel", "governor", "frequency-driver", "turbo", "smt", "thp", "numa-balancing",
 )  # fmt: skip
-ALLOWABLE = ("host", "machine", *_SETTINGS, "link", "isa", "emulated")
+_VISIBLE_TO_ROOT = ("prefetchers",)
+"""Settings that differ only where both runs could read them."""
+ALLOWABLE = ("host", "machine", *_SETTINGS, *_VISIBLE_TO_ROOT, "link", "isa", "emulated")
 """What ``--allow`` takes."""
 _MACHINE = ("cpu", "architecture", "hypervisor", "packages", "cores", "cpus")
 
@@ -53,9 +55,9 @@ def _differing(base: Run, new: Run) -> list[tuple[str, str]]:
     gpus = _gpus(old.machine), _gpus(fresh.machine)
     if gpus[0] != gpus[1]:
         found.append(("machine", _text("machine: GPUs", *gpus)))
-    for key in _SETTINGS:
+    for key in (*_SETTINGS, *_VISIBLE_TO_ROOT):
         values = old.environment.get(key), fresh.environment.get(key)
-        if values[0] != values[1]:
+        if values[0] != values[1] and (key in _SETTINGS or None not in values):
             found.append((key, _text(key, *values)))
     return found
 

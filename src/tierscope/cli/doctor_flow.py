@@ -2,6 +2,7 @@
 
 import json
 
+from tierscope.cli.flow import restore_prefetchers
 from tierscope.cli.forms import Forms, emit
 from tierscope.engine.query import capabilities
 from tierscope.model.errors import UserError
@@ -17,6 +18,7 @@ _ORDER = ("problem", "note", "good")
 
 def examine(forms: Forms) -> None:
     """Print what can be measured and what was found; raises UserError without an engine."""
+    restore_prefetchers()
     topology = discover()
     load = foreign_load(_LOOK_S)  # first, before anything of ours makes load
     settings = read_settings(topology)

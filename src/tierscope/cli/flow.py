@@ -64,9 +64,18 @@ def carry_out(
     if output.dry_run:
         _print_plan(plan, further_s, output.forms)
         return 0
+    restore_prefetchers()
     with progress_of(plan.measurements) as watch:
         outcome = measure(plan, label, topology, sys.argv, output.directory, watch, refinement)
     return finish(outcome, output, show, keep)
+
+
+def restore_prefetchers() -> None:
+    """Restore what a run that was killed left switched, and say so on standard error."""
+    from tierscope.engine.prefetchers import restore_left
+
+    if said := restore_left():
+        click.echo(said, err=True)
 
 
 def progress_of(specs: Sequence[Spec]) -> AbstractContextManager[Watch]:

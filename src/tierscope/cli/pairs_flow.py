@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from tierscope.cli.flow import planned
+from tierscope.cli.flow import planned, restore_prefetchers
 from tierscope.cli.forms import Forms, emit
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.plans.grammar import parse_number
@@ -27,6 +27,7 @@ def compare_pairs(plans: Sequence[str], pairs: str, engines: Sequence[Path], for
         raise UserError("compare --pairs takes two plans, or one plan and two --engine")
     topology = discover()
     base, new = (planned(read_plan(Path(plan)), topology) for plan in (plans[0], plans[-1]))
+    restore_prefetchers()
     found, interrupted = take_pairs(base, new, count, engines or (None, None))
 
     def in_json() -> str:

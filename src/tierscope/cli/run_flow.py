@@ -4,7 +4,14 @@ from pathlib import Path
 
 import click
 
-from tierscope.cli.flow import carry_out, finish, planned, progress_of, refinement_of
+from tierscope.cli.flow import (
+    carry_out,
+    finish,
+    planned,
+    progress_of,
+    refinement_of,
+    restore_prefetchers,
+)
 from tierscope.cli.options import Output
 from tierscope.model.errors import UserError, did_you_mean
 from tierscope.plans.fit import check_memory, fit_time
@@ -57,6 +64,7 @@ def resume_run(name: str, output: Output) -> int:
         click.echo(str(complete), err=output.forms.printed != "tables")
         return 0
     topology = discover()
+    restore_prefetchers()
     with progress_of(found.pending) as watch:
         outcome = resume(found, topology, watch)
     return finish(outcome, output)

@@ -12,11 +12,14 @@ from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 
+from tierscope.engine.prefetchers import PrefetcherSwitch, prefetcher_switch
 from tierscope.engine.process import REFUSED, BrokenError, EngineProcess
 from tierscope.kinds.plan import Spec
 from tierscope.model.cause import Cause
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.event import Event, Failed, Finished, Skipped, Started, Visit
+from tierscope.model.spec import Prefetchers
+from tierscope.topology.prefetchers import PrefetcherError
 
 _START_S = 60.0
 """Longest silence before a visit starts."""
@@ -32,8 +35,9 @@ _SAMPLES = 50
 class LivingEngine:
     """Visits measurements; what ``living_engine`` gives."""
 
-    def __init__(self, named: Path | None = None) -> None:
+    def __init__(self, named: Path | None = None, switch: PrefetcherSwitch | None = None) -> None:
         self._named = named
+        self._switch = switch or PrefetcherSwitch()
         self.interrupted = False
         """A signal came: no further visit is made."""
         self._specs: dict[str, Spec] = {}
@@ -65,7 +69,35 @@ class LivingEngine:
         or dies twice before it starts a visit.
         """
         spec = self._current = self._specs[name]
-        stillborn = 0
+        wanted = spec.wanted_prefetchers()
+        if wanted is None:
+            yield from self._visit(spec, seconds, fresh)
+            return
+        try:
+            self._switch.switch(spec.thread_cpus(), wanted)
+        except PrefetcherError as error:
+            yield Skipped(id=name, cause=error.cause, reason=str(error), remedy=error.remedy)
+            return
+        for event in self._visit(spec, seconds, fresh):
+            if isinstance(event, Visit):
+                yield self._with_prefetchers(event, spec.thread_cpus(), wanted)
+            else:
+                yield event
+
+    def _with_prefetchers(
+        self, visit: Visit, cpus: list[int], wanted: Prefetchers
+    ) -> Visit | Failed:
+        """Add the prefetchers' state to the evidence; fail where it is not what was asked for."""
+        state = self._switch.observe(cpus)
+        if wanted != "as-found" and state != self._switch.state_of(wanted):
+            reason = f"prefetchers were switched {wanted} for the visit and are now {state}"
+            return Failed(id=visit.id, cause=Cause.PREFETCHERS, reason=reason)
+        evidence = visit.evidence.model_copy(update={"prefetchers": state})
+        return visit.model_copy(update={"evidence": evidence})
+
+    def _visit(self, spec: Spec, seconds: float, fresh: bool) -> Generator[Event, None, None]:
+        """Yield the events of one visit by the engine."""
+        name, stillborn = spec.id, 0
         while not self.interrupted:
             started = done = False
             try:
@@ -153,15 +185,22 @@ class LivingEngine:
 
 
 @contextlib.contextmanager
-def living_engine(named: Path | None = None) -> Iterator[LivingEngine]:
+def living_engine(
+    named: Path | None = None, switch: PrefetcherSwitch | None = None
+) -> Iterator[LivingEngine]:
     """Give an engine that is started when it is needed and ended with the block.
 
-    ``named`` is its executable, by default what ``find_engine`` finds.
+    ``named`` is its executable, by default what ``find_engine`` finds. ``switch`` is shared by
+    engines of one process that take turns; without one, prefetchers are restored with the block.
+    Raises UserError where they cannot be restored.
 
     Meanwhile SIGINT and SIGTERM go to it instead of being raised in the middle of a record.
     """
-    engine = LivingEngine(named)
-    with contextlib.closing(engine), _signals_to(engine):
+    with contextlib.ExitStack() as stack:
+        if switch is None:
+            switch = stack.enter_context(prefetcher_switch())
+        engine = stack.enter_context(contextlib.closing(LivingEngine(named, switch)))
+        stack.enter_context(_signals_to(engine))
         yield engine
 
 

@@ -34,6 +34,8 @@ class Cause(StrEnum):
     """A library that only this measurement needs is missing."""
     PERMISSION = "permission"
     """This user may not do it."""
+    PREFETCHERS = "prefetchers"
+    """Hardware prefetchers cannot be switched."""
     VERIFICATION = "verification"
     """Data that was moved or written is not what it should be."""
     PLACEMENT = "placement"

@@ -105,6 +105,9 @@ class Evidence(Model):
     """Such samples that were left out, for others remained."""
     steal_share: float | None = None
     """Share of the measuring time that the hypervisor gave to others (/proc/stat steal)."""
+    prefetchers: str | None = None
+    """Hardware prefetchers of the CPUs that measured, as read after the visit: "on", "off: " and
+    which ones, or "unknown: " and why; added by tierscope, never by the engine."""
     counters: list[CountedTraffic] | None = None
     """Cross-checks of bandwidth; absent where no counter can be read."""
     fused: list[list[str]] | None = None

@@ -33,6 +33,10 @@ BoundBy = Literal["address-generation"]
 Isa = Literal["auto", "sse4", "avx2", "avx512", "neon", "sve"]
 
 
+Prefetchers = Literal["as-found", "on", "off"]
+"""Hardware prefetchers of the CPUs that measure: left alone, or switched for the visits."""
+
+
 class Sampling(Model):
     """When a measurement has enough samples; see docs/method.md."""
 
@@ -174,6 +178,10 @@ class MeasurementSpec(Model):
         """What bounds its figure in place of what it measures; None: nothing known does."""
         return None
 
+    def wanted_prefetchers(self) -> Prefetchers | None:
+        """What hardware prefetchers of its CPUs are to do; None where CPUs do not measure."""
+        return None
+
     def overwrites(self) -> bool:
         """Whether it lays out or writes its regions, so that the next one has to set up anew."""
         return True
@@ -188,16 +196,26 @@ class MemorySpec(MeasurementSpec):
 
     initiators: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.NODE, EndpointKind.CPUS)
     targets: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.NODE,)
-    extra_properties: ClassVar[dict[str, type]] = {"policy": str, "mechanism": str}
+    extra_properties: ClassVar[dict[str, type]] = {
+        "policy": str,
+        "mechanism": str,
+        "prefetchers": str,
+    }
 
     placement: Placement
+    prefetchers: Prefetchers = "as-found"
 
     def placed_as(self) -> dict[str, str]:
-        """Policy and mechanism as identities name them: only where they tell something."""
+        """Policy, mechanism and prefetchers as identities name them: where they tell something."""
         placement = self.placement
+        switched = {} if self.prefetchers == "as-found" else {"prefetchers": self.prefetchers}
         if placement.mechanism == "user" and len(placement.nodes) == 1:
-            return {}
-        return {"policy": placement.policy, "mechanism": placement.mechanism}
+            return dict(switched)
+        return {"policy": placement.policy, "mechanism": placement.mechanism, **switched}
+
+    def wanted_prefetchers(self) -> Prefetchers | None:
+        """As the spec says."""
+        return self.prefetchers
 
     def fits_caches(self, caches: Sequence["Cache"]) -> bool:
         """Whether the last-level caches of its CPUs can hold its regions."""

@@ -14,7 +14,13 @@ from tierscope.model.errors import UserError, counted
 from tierscope.model.spec import MemorySpec, Placement
 from tierscope.model.topology import Topology
 from tierscope.plans import grammar, machine
-from tierscope.plans.options import MECHANISMS, PAGE_KINDS, PINS, POLICIES
+from tierscope.plans.options import (
+    MECHANISMS,
+    PAGE_KINDS,
+    PINS,
+    POLICIES,
+    PREFETCHER_STATES,
+)
 from tierscope.plans.pinning import pinned
 from tierscope.plans.request import Request
 
@@ -24,12 +30,13 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class MemoryPath:
-    """One initiator, one target, one way of placing."""
+    """One initiator, one target, one way of placing, one state of prefetchers."""
 
     initiator: Initiator
     target: Target
     cpus: list[int]
     placement: Placement
+    prefetchers: str = "as-found"
 
     @property
     def names(self) -> tuple[str, str]:
@@ -42,9 +49,11 @@ class MemoryPath:
         return [share.node for share in self.placement.nodes]
 
     def placed_as(self, request: Request) -> list[str]:
-        """Parts of an id: how memory is placed and threads are pinned, where that was asked for."""
+        """Parts of an id: how memory is placed, threads are pinned and prefetchers are switched,
+        where that was asked for."""
         parts: list[str] = [self.placement.policy] if "policy" in request.options else []
         parts += [request.options["pin"]] if "pin" in request.options else []
+        parts += [f"pf-{self.prefetchers}"] if "prefetchers" in request.options else []
         kernel = self.placement.mechanism != "user"
         return [*parts, self.placement.mechanism] if kernel else parts
 
@@ -52,21 +61,22 @@ class MemoryPath:
 def memory_paths(
     request: Request, topology: Topology, spec: type[MemorySpec]
 ) -> Iterator[MemoryPath]:
-    """Yield every path that a request's from, to, policy and mechanism name.
+    """Yield every path that a request's from, to, policy, mechanism and prefetchers name.
 
     ``spec`` says which endpoints the kind accepts.
     """
     policies: list[str | None] = [*choices(request, "policy", POLICIES)] or [None]
     mechanisms = choices(request, "mechanism", MECHANISMS) or ["user"]
+    states = choices(request, "prefetchers", PREFETCHER_STATES) or ["as-found"]
     for initiator in _initiators(request, topology, spec):
         cpus = checked(request, "from", machine.initiator_cpus, topology, initiator)
         cpus = pinned(topology, cpus, _pin(request))
         for target in _targets(request, topology, spec, cpus):
             checked(request, "to", machine.check_target, topology, target)
-            for policy, mechanism in itertools.product(policies, mechanisms):
+            for policy, mechanism, state in itertools.product(policies, mechanisms, states):
                 option = "policy" if policy else "mechanism"
                 placement = checked(request, option, machine.placement, target, policy, mechanism)
-                yield MemoryPath(initiator, target, cpus, placement)
+                yield MemoryPath(initiator, target, cpus, placement, state)
 
 
 def of_path(request: Request, path: MemoryPath) -> dict[str, Any]:
@@ -75,6 +85,7 @@ def of_path(request: Request, path: MemoryPath) -> dict[str, Any]:
         "initiator": str(path.initiator),
         "target": str(path.target),
         "placement": path.placement,
+        "prefetchers": path.prefetchers,
         "sampling": sampling(request),
     }
 

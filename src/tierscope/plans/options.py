@@ -34,6 +34,7 @@ PINS = ("cores", "one-a-core", "compact", "spread")
 PAGE_KINDS = ("base", "4k", "thp", "2m", "1g")
 POLICIES = ("bind", "preferred", "interleave", "weighted", "partition")
 MECHANISMS = ("user", "kernel")
+PREFETCHER_STATES = ("on", "off")
 CHASE_ORDERS = ("random", "page-random")
 STREAM_ORDERS = ("sequential", "random", "zipf")
 
@@ -83,6 +84,13 @@ CHASE_ORDER = Option(
     "order", "LIST", "random; page-random separates TLB misses from cache misses", "random"
 )
 MIX = Option("mix", "LIST", "Reads:writes: 67:33, 2:1; 50:50nt has non-temporal stores", "100:0")
+
+PREFETCHERS = Option(
+    "prefetchers",
+    "LIST",
+    "Hardware prefetchers of the CPUs that measure: on, off (needs root, restored afterwards)",
+    "as they are",
+)
 
 PLACEMENT = (POLICY, MECHANISM)
 SAMPLING = (PRECISION, BUDGET, SAMPLE)

@@ -14,7 +14,13 @@ def best_of(measurements: Sequence[Measurement]) -> Measurement:
 
 def best_of_path(measurements: Sequence[Measurement]) -> Measurement:
     """Return the best of one path. What caches can hold counts only where nothing else is."""
-    return best_of([m for m in measurements if not m.fits_caches] or measurements)
+    return best_of(_by_one_chase([m for m in measurements if not m.fits_caches] or measurements))
+
+
+def _by_one_chase(measurements: Sequence[Measurement]) -> Sequence[Measurement]:
+    """Leave out latencies of several chases at once, whose loads wait for each other, where the
+    latency of one is there."""
+    return [m for m in measurements if m.pattern.get("chases", 1) == 1] or measurements
 
 
 def best_rates(measured: Sequence[Measurement]) -> list[Measurement]:
@@ -30,7 +36,7 @@ def memory_latencies(measured: list[Measurement]) -> list[Measurement]:
 
     What fits the caches is no latency of memory and left out.
     """
-    idle = [m for m in measured if m.metric == "latency" and not m.fits_caches]
+    idle = _by_one_chase([m for m in measured if m.metric == "latency" and not m.fits_caches])
     paths: dict[str, dict[tuple[str, str], Measurement]] = {}
     for m in sorted(idle, key=_size):
         way = (str(m.pattern.get("order", "")), str(m.pattern.get("pages", "")))

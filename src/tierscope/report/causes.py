@@ -19,6 +19,7 @@ _CAUSES = {
     Cause.GPU_FEATURE: "not supported by this GPU",
     Cause.TOOL: "library missing",
     Cause.PERMISSION: "permission missing",
+    Cause.PREFETCHERS: "hardware prefetchers cannot be switched",
     Cause.VERIFICATION: "data verification failed",
     Cause.PLACEMENT: "pages not where they were asked for",
     Cause.WEIGHTS: "too few pages a thread for the weights",

@@ -18,7 +18,16 @@ def evidence_line(measurements: list[Measurement]) -> str:
     """Return what was observed in a group, each thing once, with counts where it differs."""
     observed = [m for m in measurements if m.evidence]
     parts = []
-    for facet in (_pages, _elsewhere, _traffic, _huge, _cpus, _instructions, _verified):
+    for facet in (
+        _pages,
+        _elsewhere,
+        _traffic,
+        _huge,
+        _cpus,
+        _instructions,
+        _prefetchers,
+        _verified,
+    ):
         counts = Counter(text for m in observed if m.evidence and (text := facet(m, m.evidence)))
         if len(counts) == 1 and counts.total() == len(observed):
             parts.append(next(iter(counts)))
@@ -95,6 +104,11 @@ def _cpus(measurement: Measurement, evidence: Evidence) -> str:
 
 def _instructions(_measurement: Measurement, evidence: Evidence) -> str:
     return evidence.isa or evidence.library or ""
+
+
+def _prefetchers(_measurement: Measurement, evidence: Evidence) -> str:
+    state = evidence.prefetchers or ""
+    return "" if not state or state.startswith("unknown") else f"prefetchers {state}"
 
 
 def _verified(_measurement: Measurement, evidence: Evidence) -> str:

@@ -19,6 +19,7 @@ from tierscope.report.view import Views, kinds_in, view_of
 
 _MAX_CAUSES = 12
 _MAX_OF_CAUSE = 4
+_SETTINGS = ("governor", "turbo", "prefetchers", "thp", "numa-balancing", "load", "cpu-limit")
 
 
 def show_run(console: Console, run: Run, path: Path, views: Views) -> None:
@@ -54,9 +55,7 @@ def show_machine(console: Console, run: Run) -> None:
     for line in _machine_lines(machine):
         console.print(Text(line))
     settings = ", ".join(
-        f"{name} {header.environment[name]}"
-        for name in ("governor", "turbo", "thp", "numa-balancing", "load", "cpu-limit")
-        if name in header.environment
+        f"{name} {header.environment[name]}" for name in _SETTINGS if name in header.environment
     )
     note(console, f"{header.environment.get('kernel', '')}; {settings}")
     note(console, f"measured {header.started} by tierscope {header.tierscope}")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tierscope.analysis.conclude import conclude
+from tierscope.engine.prefetchers import prefetcher_switch
 from tierscope.engine.visits import LivingEngine, living_engine
 from tierscope.kinds.plan import Plan, Spec
 from tierscope.model.errors import UserError, counted
@@ -44,7 +45,8 @@ def take_pairs(
         )
     found = [Paired(*both) for both in zip(base.measurements, new.measurements, strict=True)]
     with ExitStack() as stack:
-        sides = [stack.enter_context(living_engine(engine)) for engine in engines]
+        switch = stack.enter_context(prefetcher_switch())
+        sides = [stack.enter_context(living_engine(engine, switch)) for engine in engines]
         for engine, plan in zip(sides, (base, new), strict=True):
             engine.plan(plan.measurements)
         for number in range(count):

@@ -12,6 +12,7 @@ import time
 from tierscope.model.topology import Topology
 from tierscope.topology.cgroup import cpu_limit, memory_limit
 from tierscope.topology.files import Files
+from tierscope.topology.prefetchers import PrefetcherError, state_of
 
 _CPU = "/sys/devices/system/cpu"
 _THP = "/sys/kernel/mm/transparent_hugepage"
@@ -26,6 +27,7 @@ def read_settings(topology: Topology, root: str = "/") -> dict[str, str]:
         "frequency-driver": _over_cpus(files, topology, "cpufreq/scaling_driver"),
         "turbo": _turbo(files),
         "smt": _smt(topology, files),
+        "prefetchers": _prefetchers(topology, root),
         "thp": chosen(files.text(f"{_THP}/enabled") or ""),
         "thp-defrag": chosen(files.text(f"{_THP}/defrag") or ""),
         "numa-balancing": files.text("/proc/sys/kernel/numa_balancing") or "",
@@ -103,6 +105,13 @@ def _smt(topology: Topology, files: Files) -> str:
     if any(len(core) > 1 for core in topology.siblings):
         return "on"
     return files.text(f"{_CPU}/smt/control") or "off"
+
+
+def _prefetchers(topology: Topology, root: str) -> str:
+    try:
+        return state_of(root, topology.cpus)
+    except PrefetcherError:
+        return ""
 
 
 def _load(files: Files) -> str:

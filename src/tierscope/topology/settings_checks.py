@@ -6,6 +6,7 @@ from tierscope.model.endpoint import format_ranges
 from tierscope.model.finding import Finding
 from tierscope.model.topology import Topology, emulated_parts
 from tierscope.topology.files import Files
+from tierscope.topology.prefetchers import PrefetcherError, state_of
 
 _BUSY = 0.05
 """Share of the machine's CPU time that others may use before figures suffer visibly."""
@@ -25,6 +26,7 @@ def settings_findings(
     findings = [finding for check in checks for finding in check(topology, settings)]
     findings += [
         *_neighbours(load),
+        _prefetchers(topology, root),
         *_clock(settings, Files(root)),
     ]
     return findings
@@ -181,6 +183,28 @@ def _neighbours(load: tuple[float, float] | None) -> Iterator[Finding]:
             meaning="samples take longer than they should",
             remedy="measure on a host that is not overcommitted",
         )
+
+
+def _prefetchers(topology: Topology, root: str) -> Finding:
+    name = "hardware prefetchers"
+    try:
+        state = state_of(root, topology.cpus)
+    except PrefetcherError as error:
+        return Finding(
+            severity="note",
+            subject=name,
+            found=f"not visible: {error}",
+            meaning="whether they are on is unknown, and --prefetchers cannot switch them",
+            remedy=error.remedy,
+        )
+    if state == "on":
+        return Finding(severity="good", subject=name, found=state)
+    return Finding(
+        severity="note",
+        subject=name,
+        found=state,
+        meaning="sequential reads are slower than with all of them on",
+    )
 
 
 def _clock(settings: Settings, files: Files) -> Iterator[Finding]:

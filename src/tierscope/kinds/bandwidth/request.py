@@ -142,6 +142,7 @@ REQUEST = RequestForm(
         options.PAGES,
         options.ISA,
         *options.PLACEMENT,
+        options.PREFETCHERS,
         *options.SAMPLING,
     ),
     expand=expand,

@@ -17,6 +17,7 @@ from tierscope.report.pictures.matrix import matrix_of
 from tierscope.report.pictures.picture import (
     Gathered,
     Picture,
+    Spec,
     constants,
     groups_by,
     path_of,
@@ -25,10 +26,12 @@ from tierscope.report.pictures.picture import (
     varying,
     words_of,
 )
+from tierscope.report.pictures.working_set import log_axis
 
 
 def parallelism(gathered: Gathered) -> list[Picture]:
-    """Bandwidth over chases, a curve for each working set; what one load takes is in the tips."""
+    """Bandwidth over chases, both logarithmic, a curve for each working set; what a load takes is
+    in the tips."""
     pictures: list[Picture] = []
     for (path,), measured in groups_by(gathered.measured, "path").items():
         groups = compared(measured)
@@ -37,7 +40,8 @@ def parallelism(gathered: Gathered) -> list[Picture]:
         members = [m for group in groups for m in group]
         names = varying(members, "chases", "path")
         rows = [_parallel_row(m, words_of(m, names) or "bandwidth") for m in members]
-        x = shapes.count_axis("chases at once", [row["x"] for row in rows])
+        x = _chases_axis([row["x"] for row in rows])
+        y = log_axis("GB/s of one core", [row["value"] for row in rows])
         pictures.append(
             Picture(
                 key=slug(f"parallelism {path}"),
@@ -47,11 +51,26 @@ def parallelism(gathered: Gathered) -> list[Picture]:
                     f"{words_of(group[0], names)}{': ' if names else ''}{knee_text(group)}"
                     for group in groups
                 ),
-                spec=shapes.curves(rows, x, shapes.from_zero("GB/s of one core")),
+                spec=shapes.curves(rows, x, y),
                 measurements=members,
             )
         )
     return pictures
+
+
+def _chases_axis(counts: list[int]) -> Spec:
+    return {
+        "field": "x",
+        "type": "quantitative",
+        "title": "chases at once",
+        "scale": {
+            "type": "log",
+            "base": 2,
+            "domain": [0.93 * min(counts), 1.07 * max(counts)],
+            "nice": False,
+        },
+        "axis": {"values": sorted(set(counts)), "format": "d", "labelOverlap": "greedy"},
+    }
 
 
 def _parallel_row(measurement: Measurement, series: str) -> dict[str, Any]:
@@ -96,10 +115,11 @@ def variants(gathered: Gathered) -> list[Picture]:
 def matrix(gathered: Gathered) -> list[Picture]:
     """Initiator by target at the largest working set that all paths share."""
     pictures: list[Picture] = []
-    paths = len({path_of(m) for m in gathered.measured})
+    measured = others(gathered.measured)
+    paths = len({path_of(m) for m in measured})
     if paths < 2:
         return []
-    groups = groups_by(gathered.measured, *varying(gathered.measured, "path", "size"))
+    groups = groups_by(measured, *varying(measured, "path", "size"))
     for members in groups.values():
         largest = [
             max(group, key=lambda m: m.pattern.get("size", 0))

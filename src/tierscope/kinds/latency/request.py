@@ -80,6 +80,7 @@ REQUEST = RequestForm(
         ),
         options.PAGES,
         *options.PLACEMENT,
+        options.PREFETCHERS,
         *options.SAMPLING,
     ),
     expand=expand,

@@ -63,6 +63,8 @@ def expand(request: Request, topology: Topology, thp: bool) -> Iterator[LoadedLa
                 parts += ["page-random"] if order == "page-random" else []
                 parts += ["load-random"] if load_order == "random" else []
                 parts += [f"s{stride}"] if "stride" in request.options else []
+                if "prefetchers" in request.options:
+                    parts.append(f"pf-{path.prefetchers}")
                 if "load-size" in request.options:
                     parts.append(f"on{grammar.format_size(load_size)}")
                 fields = {
@@ -233,6 +235,7 @@ REQUEST = RequestForm(
         options.STRIDE,
         options.PAGES,
         *options.PLACEMENT,
+        options.PREFETCHERS,
         options.PRECISION.but(default="2%"),
         options.BUDGET,
         options.SAMPLE,

@@ -173,6 +173,7 @@ def _identity(
     parts += [f"d{pattern['delay_ns']}"] if pattern["delay_ns"] else []
     parts += [pattern["isa"]] if pattern["isa"] != "auto" else []
     parts += [request.options["pin"]] if "pin" in request.options else []
+    parts += [f"pf-{path.prefetchers}"] if "prefetchers" in request.options else []
     parts += [f"with-{stream.name}" for stream in beside]
     return identity(parts)
 
@@ -304,6 +305,7 @@ REQUEST = RequestForm(
         options.PAGES,
         options.ISA,
         *options.PLACEMENT,
+        options.PREFETCHERS,
         *options.SAMPLING,
     ),
     expand=expand,

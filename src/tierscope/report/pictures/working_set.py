@@ -45,7 +45,7 @@ def over_working_set(gathered: Gathered) -> list[Picture]:
             for m in members
         ]  # fmt: skip
         x = shapes.size_axis("working set", [row["x"] for row in rows])
-        y = _log_time(unit, [row["value"] for row in rows])
+        y = log_axis(unit, [row["value"] for row in rows])
         marks, said = _levels(swept[0], factor, unit, y)
         by_cpu = path.startswith(("node:", "cpus:"))
         caches = _cache_marks(gathered.run, x, members[0].target) if by_cpu else []
@@ -62,7 +62,8 @@ def over_working_set(gathered: Gathered) -> list[Picture]:
     return pictures
 
 
-def _log_time(unit: str, values: list[float]) -> Spec:
+def log_axis(unit: str, values: list[float]) -> Spec:
+    """A logarithmic axis of values, with room for text below them."""
     low, high = min(values) / 2.2, max(values) * 1.3
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     ticks = [digit * 10.0**decade for decade in decades for digit in (1, 2, 5)]
