@@ -16,7 +16,8 @@ from tierscope.runs.read import parse_run, read_run
 FILES = Path(__file__).with_name("version1")
 NAMES = sorted(path.stem for path in FILES.glob("*.jsonl"))
 NEW_KEYS = {
-    "cause", "visits", "no_interval", "unreliable", "fits_caches", "fits_memory_side_cache",
+    "bound_by", "cause", "visits", "no_interval", "unreliable", "fits_caches",
+    "fits_memory_side_cache",
 }  # fmt: skip
 NEW_TOPOLOGY_KEYS = ("thp_page_bytes",)
 GPU_KEYS = {"initiator", "target", "pattern"}
