@@ -46,7 +46,7 @@ def kept(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     "line",
     ["show X", "report X", "compare X X", "tag X a", "list --in X", "query --in X x", "bundle X",
-     "export X --csv o", "check X --expect X", "run X", "run --resume X", "topo --from X",
+     "export X --csv=o", "check X --expect X", "run X", "run --resume X", "topo --input X",
      "topo --svg X", "report mine -o X", "report mine --png X", "bundle mine --out X",
      "bandwidth --out X --size 1m"],
 )  # fmt: skip
@@ -63,7 +63,7 @@ def test_names_of_any_bytes(kept: Path, tmp_path: Path, monkeypatch: pytest.Monk
     out = os.path.join(os.fsencode(tmp_path), BYTES)  # noqa: PTH118
     for words in (
         [b"show", BYTES], [b"query", b"select name, path from runs"],
-        [b"export", BYTES, b"--csv", out + b".csv", b"--parquet", out + b".parquet"],
+        [b"export", BYTES, b"--csv=" + out + b".csv", b"--parquet=" + out + b".parquet"],
         [b"report", BYTES, b"-o", out + b".html"],
     ):  # fmt: skip
         done = program(*words)
@@ -73,14 +73,14 @@ def test_names_of_any_bytes(kept: Path, tmp_path: Path, monkeypatch: pytest.Monk
     name = os.fsdecode(BYTES)
     for line in (
         ["list", "--json"], ["show", name, "--json"], ["tag", name, "odd", "--json"],
-        ["bundle", name, "--json"], ["export", name, "--csv", name, "--json"],
+        ["bundle", name, "--json"], ["export", name, f"--csv={name}", "--json"],
     ):  # fmt: skip
         assert do(*line).exit_code == 0, line
 
 
 @pytest.mark.parametrize(
     "line",
-    ["bandwidth --to X", "topo node:X node:0", "query X", "topo --from X", "run X", "show --X",
+    ["bandwidth --to X", "topo node:X node:0", "query X", "topo --input X", "run X", "show --X",
      "check mine --expect X", "tag mine X", "list --in X", "run --profile X"],
 )  # fmt: skip
 def test_words_of_any_bytes(line: str, kept: Path) -> None:
@@ -218,7 +218,7 @@ def test_an_empty_home_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_export_of_no_runs_writes_nothing(tmp_path: Path) -> None:
     target = tmp_path / "all.csv"
-    done = do("export", "--all", "--csv", target)
+    done = do("export", "--all", f"--csv={target}")
     assert "there is no run yet" in str(done.exception)
     assert not target.exists()
 
@@ -235,13 +235,13 @@ def limited(*words: str) -> "subprocess.CompletedProcess[bytes]":
 
 @pytest.mark.parametrize(
     "words",
-    [["query", "select 1"], ["export", "--all", "--csv", "OUT"], ["report", "mine", "-o", "OUT"],
+    [["query", "select 1"], ["export", "--all", "--csv=OUT"], ["report", "mine", "-o", "OUT"],
      ["bundle", "mine"]],
 )  # fmt: skip
 def test_no_room_is_one_line(words: list[str], kept: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.write_text("before")
-    done = limited(*(str(out) if word == "OUT" else word for word in words))
+    done = limited(*(word.replace("OUT", str(out)) for word in words))
     assert done.returncode == 2
     assert done.stderr.count(b"\n") == 1
     assert b"File too large" in done.stderr
@@ -254,12 +254,12 @@ def test_a_run_that_is_named_and_cannot_be_read_is_an_error(kept: Path, tmp_path
     target = tmp_path / "out.csv"
     broken = kept.with_name("broken.jsonl")
     broken.write_text("hello")
-    done = do("export", kept, broken, "--csv", target)
+    done = do("export", kept, broken, f"--csv={target}")
     assert "broken.jsonl is not a tierscope run file" in str(done.exception)
     assert not target.exists()
-    assert do("export", "--all", "--csv", target).exit_code == 0
+    assert do("export", "--all", f"--csv={target}").exit_code == 0
     kept.unlink()
-    assert "not a tierscope run file" in str(do("export", "--all", "--csv", target).exception)
+    assert "not a tierscope run file" in str(do("export", "--all", f"--csv={target}").exception)
 
 
 def test_what_was_not_begun_does_not_count_as_measured(tmp_path: Path) -> None:

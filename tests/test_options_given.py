@@ -27,7 +27,7 @@ def do(*arguments: str) -> Any:
         "gpu --gpus 0 --gpus 0",
         "gpu copy --size 1 --size 2",
         "run --profile quick --profile full",
-        "report a -o x --output y",
+        "report a -o x --out y",
         "list --in a --in b",
         "matrix --at 1 --at 2",
     ],
@@ -39,7 +39,7 @@ def test_an_option_of_one_value_is_given_once(line: str) -> None:
 
 
 def test_flags_and_options_of_several_values_may_be_repeated() -> None:
-    done = do("tag", "nothing", "--remove", "a", "--remove", "b", "--json", "--json")
+    done = do("tag", "nothing", "--remove", "a", "--remove", "b")
     assert "neither a file nor the name" in str(done.exception)
 
 

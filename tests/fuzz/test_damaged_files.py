@@ -21,7 +21,7 @@ from tierscope.kinds.words import vocabulary
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.plans.expand import expand
 from tierscope.plans.yaml_plan import read_plan
-from tierscope.runs.export import to_csv, to_json
+from tierscope.runs.export import to_json
 from tierscope.runs.export_tables import prometheus_text
 from tierscope.runs.read import parse_run
 
@@ -75,7 +75,6 @@ def test_a_damaged_run_is_read_whole_or_refused_with_its_place(random: Random) -
         one_line(str(error), "x.jsonl|run 'x.jsonl'")
         return
     to_json(run)
-    to_csv(run)
     prometheus_text(run)
 
 
@@ -86,7 +85,7 @@ COMMANDS = [
     ["list"],
     ["list", "--json"],
     ["query", "select * from runs join measurements on run = name"],
-    ["export", "--all", "--csv", "out.csv", "--parquet", "out.parquet"],
+    ["export", "--all", "--csv=out.csv", "--parquet=out.parquet"],
     ["export", "damaged", "--prometheus", "out.prom"],
     ["compare", "damaged", "sound", "--allow", "host,machine"],
     ["compare", "sound", "damaged", "sound", "--json"],
@@ -189,4 +188,4 @@ def test_damaged_golden_values_are_read_or_refused(random: Random, tmp_path: Pat
 )
 def test_topo_of_damaged_xml(random: Random, name: str, words: list[str]) -> None:
     content = damaged(random, (XML / name).read_bytes())
-    check_command(["topo", "--from", "x.xml", *words], {"x.xml": content})
+    check_command(["topo", "--input", "x.xml", *words], {"x.xml": content})

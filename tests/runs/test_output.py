@@ -37,8 +37,8 @@ def do(*arguments: object) -> Any:
 OUTPUTS: dict[str, list[object]] = {
     "report": ["report", "RUN", "-o", "OUT"],
     "compare": ["compare", "RUN", "RUN", "-o", "OUT"],
-    "csv": ["export", "RUN", "--csv", "OUT"],
-    "parquet": ["export", "RUN", "--parquet", "OUT"],
+    "csv": ["export", "RUN", "--csv=OUT"],
+    "parquet": ["export", "RUN", "--parquet=OUT"],
     "prometheus": ["export", "RUN", "--prometheus", "OUT"],
     "junit": ["check", "RUN", "--expect", "RULES", "--junit", "OUT"],
     "svg": ["topo", "--svg", "OUT"],
@@ -50,7 +50,8 @@ def words(name: str, run: Path, target: object) -> list[object]:
     rules = run.with_name("rules.yaml")
     rules.write_text('rules: ["node:0 -> node:0 read: > 1 B/s"]\n')
     known: dict[object, object] = {"RUN": run, "OUT": target, "RULES": rules}
-    return [known.get(word, word) for word in OUTPUTS[name]]
+    given = [known.get(word, word) for word in OUTPUTS[name]]
+    return [str(one).replace("=OUT", f"={target}") for one in given]
 
 
 @pytest.mark.parametrize("name", OUTPUTS)
@@ -105,7 +106,7 @@ def test_the_command_s_other_inputs_stay(run: Path, tmp_path: Path) -> None:
     assert rules.read_text().startswith("rules:")
     xml = tmp_path / "machine.xml"
     xml.write_text("<topology/>")
-    done = do("topo", "--from", xml, "--svg", xml)
+    done = do("topo", "--input", xml, "--svg", xml)
     assert "this command reads it" in str(done.exception)
     tags = tmp_path / "mine.tags"
     tags.write_text("golden\n")
@@ -118,9 +119,9 @@ def test_the_command_s_other_inputs_stay(run: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["export", "RUN", "--csv", "OUT", "--parquet", "OUT"],
-        ["export", "RUN", "--csv", "-", "--parquet", "/dev/stdout"],
-        ["export", "RUN", "--csv", "OUT", "--prometheus", "./OUT"],
+        ["export", "RUN", "--csv=OUT", "--parquet=OUT"],
+        ["export", "RUN", "--csv=-", "--parquet=/dev/stdout"],
+        ["export", "RUN", "--csv=OUT", "--prometheus", "./OUT"],
         ["topo", "--save", "OUT", "--svg", "OUT"],
     ],
 )
@@ -135,8 +136,18 @@ def test_two_outputs_are_two_files(
 
 @pytest.mark.parametrize("option", ["--csv", "--parquet", "--prometheus"])
 def test_json_has_standard_output_to_itself(option: str, run: Path) -> None:
-    done = do("export", run, option, "-", "--json")
-    assert f"{option}: --json has standard output to itself" in str(done.exception)
+    done = do("export", run, f"{option}=-", "--json")
+    assert isinstance(done.exception, UserError)
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("form", ["--json", "--csv"])
+def test_forms_in_files_replace_no_run(form: str, run: Path) -> None:
+    before = run.read_bytes()
+    for words in (["show", run], ["query", "select 1", "--in", run.parent]):
+        done = do(*words, f"{form}={run}")
+        assert "cannot be written: " in str(done.exception)
+    assert run.read_bytes() == before
 
 
 def test_what_cannot_be_written_is_said_before_anything_is_read(tmp_path: Path) -> None:

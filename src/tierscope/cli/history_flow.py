@@ -120,19 +120,16 @@ def export_runs(
         raise UserError("only one of --parquet, --csv and --json can go to stdout; name files")
     if not paths:
         raise UserError("--all: there is no run yet; make one with 'tierscope run'")
-    tables = {
-        "parquet": Path(parquet) if parquet else None,
-        "csv": Path(csv_file) if csv_file else None,
-    }
+    asked = {"parquet": parquet, "csv": csv_file}
+    tables = {form: Path(file) for form, file in asked.items() if file is not None}
     outputs = {**{f"--{form}": path for form, path in tables.items()}, "--prometheus": prometheus}
     forms.check(outputs, paths)
     aside = bool(printed) or any(path and is_stdout(path) for path in outputs.values())
     written: list[dict[str, object]] = []
     for form, target in tables.items():
-        if target is not None:
-            count, runs = _export_table(paths, target, form, every)
-            written.append({"file": shown(target), "measurements": count, "runs": runs})
-            say_written(f"{counted(count, 'measurement')} of {counted(runs, 'run')}", target, aside)
+        count, runs = _export_table(paths, target, form, every)
+        written.append({"file": shown(target), "measurements": count, "runs": runs})
+        say_written(f"{counted(count, 'measurement')} of {counted(runs, 'run')}", target, aside)
     if prometheus is not None:
         count = _export_prometheus(paths[0], prometheus)
         written.append({"file": shown(prometheus), "figures": count})
