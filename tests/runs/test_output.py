@@ -245,6 +245,7 @@ _MAY_WRITE = {
     "runs/query.py": "temporary files",
     "runs/history.py": "the lock on a file of tags",
     "cli/completion.py": "a line added to a shell's start-up file",
+    "engine/prefetchers.py": "registers of the CPU, and the lock on them",
     "cli/main.py": "/dev/null",
     "cli/reference.py": "docs/cli.md, by make docs",
     "kinds/schema.py": "JSON Schemas, by make schema",
