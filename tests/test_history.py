@@ -200,7 +200,8 @@ def test_copies_of_version_1_are_asked_for_by_source_and_destination(tmp_path: P
     gpu = {"where": "gpu", "gpu": 0}
     transfer = {"name": "node:0 -> gpu:0", "source": host, "destination": gpu, "gpu": 0,
                 "engine": "ce", "streams": 1, "reported": True}  # fmt: skip
-    made = synthetic.Maker().make("gpu-copy", "gpu:0", "node:0", {"transfers": [transfer]}, 2e10)
+    pattern = {"transfers": [transfer], "size": 1 << 20}
+    made = synthetic.Maker().make("gpu-copy", "gpu:0", "node:0", pattern, 2e10)
     file = synthetic.write(synthetic.run([made], version=1), tmp_path / "copy.jsonl")
     _, rows, _ = query([file], "select initiator, target, cpus from measurements")
     assert rows == [("node:0", "gpu:0", [0, 1])]

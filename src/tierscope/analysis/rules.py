@@ -26,6 +26,7 @@ from tierscope.model.base import Model
 from tierscope.model.endpoint import EndpointKind
 from tierscope.model.errors import UserError, did_you_mean
 from tierscope.model.metric import METRICS
+from tierscope.model.text import shown
 from tierscope.plans.grammar import parse_size
 from tierscope.plans.yaml_file import Place, compose, mapping, read_text, scalar, sequence
 
@@ -82,7 +83,7 @@ class Rule(Model):
 
 def read_rules(path: Path, words: Vocabulary) -> list[Rule]:
     """Return the rules of a file; raises UserError with file, line and key."""
-    return parse_rules(read_text(path, "expectation"), str(path), words)
+    return parse_rules(read_text(path, "expectation"), shown(path), words)
 
 
 def parse_rules(text: str, path: str, words: Vocabulary) -> list[Rule]:

@@ -43,7 +43,9 @@ from tierscope.cli import options
     help="With --pairs: the engine of each side; give it twice, then one plan is enough",
 )
 @options.json_option
+@click.pass_context
 def compare(
+    context: click.Context,
     runs: tuple[str, ...],
     tolerance: str,
     allow: str | None,
@@ -72,9 +74,13 @@ def compare(
       tierscope compare --pairs 10 base-pages.yaml huge-pages.yaml
     """
     if pairs is not None:
+        options.refuse_given(
+            context, "--pairs measures two plans", "tolerance", "allow", "also", "out"
+        )
         from tierscope.cli.pairs_flow import compare_pairs
 
         return compare_pairs(runs, pairs, engine, options.Forms(json))
+    options.refuse_given(context, "it goes with --pairs", "engine")
     from tierscope.cli.show_flow import compare_runs
 
     return compare_runs(runs, tolerance, allow, also, out, options.Forms(json))

@@ -6,6 +6,8 @@ from pathlib import Path
 from click.shell_completion import get_completion_class
 
 from tierscope.model.errors import UserError
+from tierscope.runs.output import write_output
+from tierscope.runs.store import home_directory
 
 SHELLS = ("bash", "zsh", "fish")
 _VARIABLE = "_TIERSCOPE_COMPLETE"
@@ -23,7 +25,7 @@ def script(shell: str = "") -> str:
 def install() -> str:
     """Write the script where this shell finds it, and return a line that says so."""
     shell = current_shell()
-    home = Path.home()
+    home = home_directory()
     data = Path(os.environ.get("XDG_DATA_HOME") or home / ".local/share") / "tierscope"
     if shell == "fish":
         config = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config")
@@ -56,9 +58,9 @@ def current_shell() -> str:
 def _write(path: Path, text: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
     except OSError as error:
-        raise UserError(f"{path} cannot be written: {error.strerror}") from None
+        raise UserError(f"{path.parent} cannot be made: {error.strerror}") from None
+    write_output(path, text, "--install-completion")
 
 
 def _append(path: Path, line: str) -> None:

@@ -1,6 +1,6 @@
 """The forms of results, ``--json`` and ``--csv``: to stdout, or with ``=FILE`` into a file."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,18 +27,23 @@ class Forms(NamedTuple):
             if target not in (None, STDOUT):
                 yield form, Path(str(target))
 
-    def check(self) -> None:
-        """Raise UserError where ``emit`` would, before anything is measured."""
-        from tierscope.cli.files import check_writable
+    def check(
+        self, others: Mapping[str, Path | None] | None = None, inputs: Iterable[Path] = ()
+    ) -> None:
+        """Raise UserError where ``emit`` would, before anything is measured or read.
+
+        ``others`` are the command's further outputs by option, ``inputs`` what it reads.
+        """
         from tierscope.model.errors import UserError
+        from tierscope.runs.output import check_outputs
 
         asked = self._asked()
         if list(asked.values()).count(STDOUT) > 1:
             raise UserError(
                 "--json or --csv can go to stdout, not both; name a file, as --csv=FILE"
             )
-        for form, path in self.files():
-            check_writable(path, f"--{form}")
+        forms = {f"--{form}": Path(target) for form, target in asked.items() if target}
+        check_outputs({**forms, **(others or {})}, inputs)
 
     def _asked(self) -> dict[str, str | None]:
         return self._asdict()
@@ -54,8 +59,9 @@ def emit(
 
     ``json`` and ``csv`` make texts; ``tables`` prints. Tables are printed beside files, too.
     """
-    from tierscope.cli.files import write_file
+    from tierscope.cli.files import say_written
     from tierscope.model.errors import ExitCode
+    from tierscope.runs.output import write_output
 
     forms.check()
     make = {"json": json, "csv": csv or _no_csv}
@@ -64,8 +70,8 @@ def emit(
     else:
         click.echo(_lines(make[forms.printed]()), nl=False)
     for form, path in forms.files():
-        write_file(path, _lines(make[form]()), f"--{form}", ExitCode.SOMETHING_FAILED)
-        click.echo(f"{form}: {path}", err=forms.printed != "tables")
+        write_output(path, _lines(make[form]()), f"--{form}", ExitCode.SOMETHING_FAILED)
+        say_written(form, path, aside=forms.printed != "tables")
 
 
 def _lines(text: str) -> str:

@@ -7,6 +7,8 @@ import click
 
 from tierscope.cli.forms import Forms
 from tierscope.cli.options import Output, command, output_options
+from tierscope.model.errors import UserError
+from tierscope.model.text import is_text
 from tierscope.plans.options import Option
 from tierscope.plans.request import RequestForm
 
@@ -46,6 +48,8 @@ def given_options(
         if value is True:
             given[option.name] = "yes"
         elif isinstance(value, str):
+            if not is_text(value):
+                raise UserError(f"--{option.name}: '{value}' is not UTF-8 text")
             given[option.name] = value
     return given
 

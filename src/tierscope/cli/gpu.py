@@ -43,6 +43,7 @@ def gpu(
       tierscope gpu matrix --both-ways
     """
     if context.invoked_subcommand is not None:
+        options.refuse_given(context, f"give it after '{context.invoked_subcommand}'")
         return None
     from tierscope.cli.gpu_flow import measure_tour
 

@@ -4,6 +4,7 @@ import os
 import sys
 from pathlib import Path
 
+import click
 from rich.console import Console
 
 from tierscope.cli.flow import carry_out
@@ -24,7 +25,7 @@ def measure_tour(gpus: str | None, trace: bool, output: Output) -> int:
     from tierscope.recipes.gpu_tour_report import show_tour
     from tierscope.report.run import show_end, show_missing
 
-    topology = gpu_topology()
+    topology = gpu_topology(output.dry_run)
     steps = tour(topology, _chosen(topology, gpus), trace)
     plan = plan_of(steps)
     check_memory(plan, topology)
@@ -37,8 +38,17 @@ def measure_tour(gpus: str | None, trace: bool, output: Output) -> int:
     return carry_out("gpu", plan, topology, output, show=show)
 
 
-def gpu_topology() -> Topology:
-    """This machine; raises UserError (exit code 3) where the engine can use no GPU on it."""
+def gpu_topology(dry_run: bool = False) -> Topology:
+    """This machine; raises UserError (exit code 3) where the engine can use no GPU on it.
+
+    A dry run needs none: without a GPU, its plan is for a machine with one.
+    """
+    if dry_run:
+        topology = discover()
+        if topology.gpus:
+            return topology
+        click.echo("tierscope: no GPU was found; this is the plan for one GPU", err=True)
+        return topology.model_copy(update={"gpus": [Gpu(index=0, name="", address="")]})
     _find_cupti()
     gpu = next(entry for entry in capabilities().capabilities if entry.name == "gpu")
     if not gpu.available:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -37,7 +38,7 @@ class LazyGroup(Parsed, click.Group):
     def get_command(self, _context: click.Context, name: str) -> click.Command | None:
         """Import a command by its name or an alias."""
         entry = self._by_name.get(name)
-        return entry.load() if entry else None
+        return _once_each(entry.load()) if entry else None
 
     def resolve_command(
         self, context: click.Context, arguments: list[str]
@@ -71,3 +72,34 @@ class LazyGroup(Parsed, click.Group):
             if any(name.startswith(incomplete) for name in (entry.name, *entry.aliases))
         ]
         return found + click.Command.shell_complete(self, context, incomplete)
+
+
+def _once_each(command: click.Command) -> click.Command:
+    """Make a command refuse an option of one value that is given twice, where the last would win.
+
+    Flags may be repeated, since that changes nothing.
+    """
+    if "make_parser" in vars(command):
+        return command  # it came here before
+    make = command.make_parser
+
+    def make_parser(context: click.Context) -> Any:
+        parser = make(context)
+        parse = parser.parse_args
+
+        def parse_args(args: list[str]) -> Any:
+            values, rest, order = parse(args)
+            for given in order:
+                single = isinstance(given, click.Option) and not given.is_flag
+                if single and not given.multiple and order.count(given) > 1:
+                    raise click.UsageError(
+                        f"{given.opts[0]} is given twice; give it once, with all its values",
+                        context,
+                    )
+            return values, rest, order
+
+        parser.parse_args = parse_args  # type: ignore[method-assign]
+        return parser
+
+    command.make_parser = make_parser  # type: ignore[assignment,method-assign]
+    return command

@@ -11,10 +11,12 @@ from typing import Any
 
 import click
 
-from tierscope.cli.files import write_file
+from tierscope.cli.files import say_written
 from tierscope.cli.forms import STDOUT, Forms, emit
 from tierscope.cli.waiting import waiting
 from tierscope.model.errors import ExitCode, UserError, counted
+from tierscope.model.text import is_text, shown
+from tierscope.runs.output import is_stdout, write_output
 from tierscope.runs.store import find_run
 
 
@@ -46,8 +48,8 @@ def tag_run(name: str, add: Sequence[str], remove: Sequence[str], forms: Forms) 
     path = find_run(name)
     read_run(path)
     tags = set_tags(path, list(add), list(remove))
-    line = f"{path.stem}: {', '.join(tags) if tags else 'no tags'}"
-    found = {"run": path.stem, "tags": tags}
+    line = f"{shown(path.stem)}: {', '.join(tags) if tags else 'no tags'}"
+    found = {"run": shown(path.stem), "tags": tags}
     emit(forms, lambda: json.dumps(found), lambda: click.echo(line))
 
 
@@ -55,9 +57,12 @@ def query_runs(sql: str, directory: Path | None, forms: Forms) -> None:
     """Print what a query finds."""
     from tierscope.runs.query import query
 
-    forms.check()
+    if not is_text(sql):
+        raise UserError("the query failed: it is not UTF-8 text")
+    paths = _all_paths(directory)
+    forms.check(inputs=paths)
     with waiting("reading runs"):
-        names, rows, problems = query(_all_paths(directory), sql)
+        names, rows, problems = query(paths, sql)
     _warn(problems)
 
     def in_json() -> str:
@@ -113,41 +118,45 @@ def export_runs(
     printed = [target for target in (parquet, csv_file, forms.json) if target == STDOUT]
     if len(printed) > 1:
         raise UserError("only one of --parquet, --csv and --json can go to stdout; name files")
+    if not paths:
+        raise UserError("--all: there is no run yet; make one with 'tierscope run'")
+    asked = {"parquet": parquet, "csv": csv_file}
+    tables = {form: Path(file) for form, file in asked.items() if file is not None}
+    outputs = {**{f"--{form}": path for form, path in tables.items()}, "--prometheus": prometheus}
+    forms.check(outputs, paths)
+    aside = bool(printed) or any(path and is_stdout(path) for path in outputs.values())
     written: list[dict[str, object]] = []
-    for target, form in ((parquet, "parquet"), (csv_file, "csv")):
-        if target is not None:
-            count, runs = _export_table(paths, target, form)
-            written.append({"file": target, "measurements": count, "runs": runs})
-            line = f"{counted(count, 'measurement')} of {counted(runs, 'run')}: {target}"
-            if target != STDOUT:
-                click.echo(line, err=bool(printed))
+    for form, target in tables.items():
+        count, runs = _export_table(paths, target, form, every)
+        written.append({"file": shown(target), "measurements": count, "runs": runs})
+        say_written(f"{counted(count, 'measurement')} of {counted(runs, 'run')}", target, aside)
     if prometheus is not None:
         count = _export_prometheus(paths[0], prometheus)
-        written.append({"file": str(prometheus), "figures": count})
-        click.echo(f"{counted(count, 'figure')}: {prometheus}", err=bool(printed))
+        written.append({"file": shown(prometheus), "figures": count})
+        say_written(counted(count, "figure"), prometheus, aside)
     emit(forms, lambda: json.dumps({"written": written}), lambda: None)
 
 
-def _export_table(paths: list[Path], target: str, form: str) -> tuple[int, int]:
-    """Write or print a table; returns how many measurements of how many runs."""
-    from tierscope.runs.export_tables import export_table, table_bytes
+def _export_table(paths: list[Path], target: Path, form: str, every: bool) -> tuple[int, int]:
+    """Write a table; returns how many measurements of how many runs."""
+    from tierscope.runs.export_tables import table_bytes
 
     with waiting("exporting"):
-        if target == STDOUT:
-            content, count, problems = table_bytes(paths, form)
-        else:
-            count, problems = export_table(paths, Path(target), form)
-    if target == STDOUT:
-        click.echo(content, nl=False)
+        content, count, problems = table_bytes(paths, form)
+    if problems and (not every or len(problems) == len(paths)):
+        raise UserError(problems[0])  # it was asked for by name, or there is no other
+    write_output(target, content, f"--{form}")
     _warn(problems)
     return count, len(paths) - len(problems)
 
 
 def _export_prometheus(run: Path, target: Path) -> int:
-    from tierscope.runs.export_tables import write_prometheus
+    from tierscope.runs.export_tables import prometheus_text
     from tierscope.runs.read import read_run
 
-    return write_prometheus(read_run(run), target)
+    found = read_run(run)
+    write_output(target, prometheus_text(found), "--prometheus")
+    return sum(m.status == "measured" for m in found.measurements)
 
 
 def check_run(name: str, expect: Path, junit: Path | None, forms: Forms) -> int:
@@ -157,15 +166,20 @@ def check_run(name: str, expect: Path, junit: Path | None, forms: Forms) -> int:
     from tierscope.kinds.words import vocabulary
     from tierscope.runs.read import read_run
 
+    path = find_run(name)
+    forms.check({"--junit": junit}, [path, expect])
     rules = read_rules(expect, vocabulary())
-    run = read_run(find_run(name))
+    run = read_run(path)
     findings = check(run, rules)
     if junit is not None:
         from tierscope.report.check import junit_xml
 
-        write_file(junit, junit_xml(run, findings), "--junit")
+        write_output(junit, junit_xml(run, findings), "--junit")
+        say_written("JUnit XML", junit, aside=forms.printed != "tables")
 
     def tables() -> None:
+        if junit is not None and is_stdout(junit):
+            return
         from tierscope.report.check import show_findings
         from tierscope.report.console import make_console
 
@@ -178,9 +192,9 @@ def check_run(name: str, expect: Path, junit: Path | None, forms: Forms) -> int:
 
 
 def _all_paths(directory: Path | None) -> list[Path]:
-    from tierscope.runs.history import entries
+    from tierscope.runs.history import run_files
 
-    return [Path(entry.path) for entry in entries(directory)]
+    return run_files(directory)
 
 
 def _warn(problems: list[str]) -> None:

@@ -7,6 +7,8 @@ import sys
 from types import FrameType
 
 _INTERRUPTED = 130
+_LONGEST = 2000
+"""Characters of a message: what it quotes may be of any length."""
 _SHOW_CURSOR = "\x1b[?25h"
 """Undoes what a progress display does to a terminal."""
 
@@ -43,6 +45,8 @@ def _leave(_number: int, _frame: FrameType | None) -> None:
     A KeyboardInterrupt would get lost where Python ignores exceptions, as in the callbacks that
     imports leave behind; and outside measuring there is nothing to put in order.
     """
+    if output := sys.modules.get("tierscope.runs.output"):
+        output.discard_unfinished()
     if sys.stderr is not None:
         if sys.stderr.isatty():
             sys.stderr.write(_SHOW_CURSOR)
@@ -68,7 +72,7 @@ def _explain(error: Exception) -> int:
     if isinstance(error, OSError) and error.filename is None and error.errno == errno.ENOSPC:
         _say(f"the output could not be written: {error.strerror}")
         return 1
-    if isinstance(error, PermissionError) and error.filename is not None:
+    if isinstance(error, OSError) and error.filename is not None:
         _say(f"'{error.filename}' cannot be reached: {error.strerror}; name another place")
         return 2
     _say(
@@ -83,6 +87,8 @@ def _replace_closed_streams() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, PTH123 - open to the end
+        # Names of files may be any bytes.
+        getattr(sys, name).reconfigure(errors="replace")
 
 
 def _drop_output() -> None:
@@ -92,6 +98,8 @@ def _drop_output() -> None:
 
 def _say(message: str) -> None:
     line = " ".join(message.split())
+    if len(line) > _LONGEST:
+        line = f"{line[:_LONGEST]}..."
     # Names in it may be anyone's; none may steer the terminal.
     sys.stderr.write(
         f"tierscope: {''.join(sign if sign.isprintable() else '?' for sign in line)}\n"

@@ -4,13 +4,14 @@ from pathlib import Path
 
 from rich.console import Console
 
-from tierscope.cli.files import check_writable, write_file
+from tierscope.cli.files import say_written
 from tierscope.cli.flow import carry_out, planned, refinement_of
 from tierscope.cli.options import Output
 from tierscope.model.errors import ExitCode
 from tierscope.model.run import Run
 from tierscope.recipes import matrix
 from tierscope.recipes.matrix_table import show_matrix
+from tierscope.runs.output import is_stdout, write_output
 from tierscope.topology.discover import discover
 
 _HWLOC = "--hwloc-xml"
@@ -18,19 +19,20 @@ _HWLOC = "--hwloc-xml"
 
 def measure_matrix(given: dict[str, str], hwloc_xml: Path | None, output: Output) -> int:
     """Measure each pair of initiator and target, print matrices, write the hwloc XML asked for."""
-    if hwloc_xml:
-        check_writable(hwloc_xml, _HWLOC)
+    output.forms.check({_HWLOC: hwloc_xml})
     topology = discover()
     requests = matrix.requests(given)
     plan = planned(requests, topology)
     refinement = refinement_of(requests)
 
     def show(console: Console, run: Run, path: Path) -> None:
-        show_matrix(console, run, path, refinement.at if refinement else [])
+        if not (hwloc_xml and is_stdout(hwloc_xml)):
+            show_matrix(console, run, path, refinement.at if refinement else [])
 
     def keep(run: Run) -> None:
         if hwloc_xml:
             _write_hwloc_xml(run, hwloc_xml)
+            say_written("hwloc XML", hwloc_xml, aside=output.forms.printed != "tables")
 
     return carry_out("matrix", plan, topology, output, refinement, show, keep)
 
@@ -40,4 +42,4 @@ def _write_hwloc_xml(run: Run, path: Path) -> None:
     from tierscope.recipes.hwloc_xml import with_measured
 
     content = with_measured(topology_xml(), run)
-    write_file(path, content, _HWLOC, ExitCode.SOMETHING_FAILED)
+    write_output(path, content, _HWLOC, ExitCode.SOMETHING_FAILED)

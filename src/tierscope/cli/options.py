@@ -103,6 +103,17 @@ def file_option(
     return click.option(name, metavar=metavar, type=PATH, help=help_text, **settings)
 
 
+def refuse_given(context: click.Context, why: str, *names: str) -> None:
+    """Raise UserError where an option was given, one of these or any, that would be ignored."""
+    from tierscope.model.errors import UserError
+
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        chosen = not names or parameter.name in names
+        if chosen and source is not None and source.name == "COMMANDLINE":
+            raise UserError(f"{parameter.opts[0]} has no effect here; {why}")
+
+
 def complete_run(
     _context: click.Context, _parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:

@@ -9,7 +9,7 @@ from tierscope.topology.discover import discover
 
 def measure_request(word: str, given: dict[str, str], output: Output, needs_gpu: bool) -> int:
     """Measure one request made of a command's options; ``word`` is a kind's or a recipe's name."""
-    topology = gpu_topology() if needs_gpu else discover()
+    topology = gpu_topology(output.dry_run) if needs_gpu else discover()
     requests = [Request(kind=word, options=given)]
     plan = planned(requests, topology)
     return carry_out(word, plan, topology, output, refinement_of(requests))

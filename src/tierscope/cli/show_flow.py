@@ -6,11 +6,13 @@ from pathlib import Path
 
 import click
 
-from tierscope.cli.files import write_file
+from tierscope.cli.files import say_written
 from tierscope.cli.forms import Forms, emit
 from tierscope.cli.waiting import waiting
 from tierscope.model.errors import ExitCode, UserError, counted
 from tierscope.model.run import Run
+from tierscope.model.text import shown
+from tierscope.runs.output import is_stdout, write_output
 from tierscope.runs.read import read_run
 from tierscope.runs.store import find_run
 
@@ -21,24 +23,27 @@ def show_file(name: str, forms: Forms) -> None:
 
     forms.check()
     path = find_run(name)
+    forms.check(inputs=[path])
     with waiting("reading the run"):
         run = read_run(path)
     print_run(run, path, forms)
 
 
-def runs_named(names: Sequence[str]) -> list[tuple[str, Run]]:
-    """Read runs by file, name, tag or ``last``; each with the name to call it by."""
-
-    found = [find_run(name) for name in names]
+def runs_at(paths: Sequence[Path]) -> list[tuple[str, Run]]:
+    """Read runs, each with the name to call it by."""
     with waiting("reading runs"):
-        return [(path.stem, read_run(path)) for path in found]
+        return [(shown(path.stem), read_run(path)) for path in paths]
 
 
 def report_runs(
     names: Sequence[str], out: Path | None, png: Path | None, svg: Path | None, forms: Forms
 ) -> None:
     """Write the HTML report, and pictures where asked."""
-    runs = runs_named(names or ["last"])
+    paths = [find_run(name) for name in names or ["last"]]
+    page_path = out or (None if png or svg else Path(f"{paths[0].stem}.html"))
+    forms.check({"--out": page_path}, paths)
+    runs = runs_at(paths)
+    aside = bool(page_path and is_stdout(page_path))
     written: dict[str, object] = {}
     for folder, form in ((png, "png"), (svg, "svg")):
         if folder is not None:
@@ -46,18 +51,17 @@ def report_runs(
                 count = _write_pictures(runs, folder, form)
             written[form] = count
             if forms.printed == "tables":
-                click.echo(f"{counted(count, 'picture')} in {folder}")
-    if out is not None or not (png or svg):
+                click.echo(f"{counted(count, 'picture')} in {folder}", err=aside)
+    if page_path is not None:
         from tierscope.kinds.views import VIEWS
         from tierscope.report.html.page import render_report
 
-        path = out or Path(f"{runs[0][0]}.html")
         with waiting("drawing the report"):
             page = render_report(runs, VIEWS)
-        write_file(path, page, "--out")
-        written["report"] = str(path)
+        write_output(page_path, page, "--out")
+        written["report"] = shown(page_path)
         if forms.printed == "tables":
-            click.echo(f"report: {path}")
+            say_written("report", page_path)
     emit(forms, lambda: json.dumps(written), lambda: None)
 
 
@@ -71,7 +75,7 @@ def _write_pictures(runs: list[tuple[str, Run]], folder: Path, form: str) -> int
         raise UserError(f"--{form}: {folder} cannot be made: {error.strerror}") from None
     count = 0
     for name, content in picture_files(runs, form, VIEWS):
-        write_file(folder / name, content, f"--{form}")
+        write_output(folder / name, content, f"--{form}")
         count += 1
     return count
 
@@ -93,17 +97,21 @@ def compare_runs(
     share = _share(tolerance)
     allowed = [word.strip() for word in allow.split(",")] if allow else []
     check_allowed(allowed)
-    runs = runs_named(names)
+    paths = [find_run(name) for name in (*names, *also)]
+    forms.check({"--out": out}, paths)
+    runs = runs_at(paths[: len(names)])
     others = len(runs) - 1
     with waiting("comparing"):
-        before = [run for _, run in runs_named(also)]
+        before = [run for _, run in runs_at(paths[len(names) :])]
         comparisons = [compare(runs[0], run, share, allowed, others, before) for run in runs[1:]]
     if out is not None:
         from tierscope.report.html.compare import render_comparison
 
-        write_file(out, render_comparison(runs, comparisons), "--out")
+        write_output(out, render_comparison(runs, comparisons), "--out")
 
     def tables() -> None:
+        if out is not None and is_stdout(out):
+            return
         from tierscope.report.compare import show_comparison, show_trend
         from tierscope.report.console import make_console
 
@@ -115,7 +123,7 @@ def compare_runs(
     found = {"comparisons": [c.model_dump(mode="json") for c in comparisons]}
     emit(forms, lambda: json.dumps(found), tables)
     if out is not None:
-        click.echo(f"page: {out}", err=forms.printed != "tables")
+        say_written("page", out, aside=forms.printed != "tables")
     if any(c.count("slower") for c in comparisons):
         return int(ExitCode.SOMETHING_FAILED)
     unjudged = ("undecided", "not comparable")
@@ -140,4 +148,4 @@ def bundle_run(name: str, directory: Path | None, forms: Forms) -> None:
 
     with waiting("packing the run"):
         path = bundle(find_run(name), directory)
-    emit(forms, lambda: json.dumps({"bundle": str(path)}), lambda: click.echo(f"bundle: {path}"))
+    emit(forms, lambda: json.dumps({"bundle": shown(path)}), lambda: click.echo(f"bundle: {path}"))

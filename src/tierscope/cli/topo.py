@@ -1,5 +1,7 @@
 """``tierscope topo``."""
 
+from pathlib import Path
+
 import click
 
 from tierscope.cli import options
@@ -9,8 +11,8 @@ from tierscope.cli import options
 @click.argument("endpoints", metavar="[INITIATOR TARGET]", nargs=-1)
 @click.option("--input", "-i", "source", metavar="FILE.xml", help="hwloc XML of another machine")
 @click.option("--fsroot", metavar="DIR", help="Copy of another machine's /sys and /proc")
-@click.option("--save", metavar="FILE.xml", help="Write this machine as hwloc XML")
-@click.option("--svg", metavar="FILE.svg", help="Draw the machine")
+@options.file_option("--save", "Write this machine as hwloc XML", metavar="FILE.xml")
+@options.file_option("--svg", "Draw the machine", metavar="FILE.svg")
 @click.option("--pcie", is_flag=True, help="Affinity over PCIe alone, as nvidia-smi topo -mp")
 @options.moved_option("--from", "a machine's file is --input, as in lstopo")
 @options.json_option
@@ -18,8 +20,8 @@ def topo(
     endpoints: tuple[str, ...],
     source: str | None,
     fsroot: str | None,
-    save: str | None,
-    svg: str | None,
+    save: Path | None,
+    svg: Path | None,
     pcie: bool,
     json: str | None,
 ) -> None:

@@ -4,11 +4,12 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from tierscope.cli.files import write_file
+from tierscope.cli.files import say_written
 from tierscope.cli.forms import Forms, emit
 from tierscope.model.endpoint import parse_endpoint
 from tierscope.model.errors import UserError
 from tierscope.model.topology import Topology
+from tierscope.runs.output import is_stdout, write_output
 
 
 def show(
@@ -16,8 +17,8 @@ def show(
     *,
     source: str | None,
     fsroot: str | None,
-    save: str | None,
-    svg: str | None,
+    save: Path | None,
+    svg: Path | None,
     forms: Forms,
     nvlink: bool,
 ) -> None:
@@ -32,15 +33,19 @@ def show(
         raise UserError("--save writes this machine's topology; it does not go with --input")
     if source == "":
         raise UserError("--input names no file; a machine's hwloc XML, as in --input other.xml")
+    forms.check({"--save": save, "--svg": svg}, [Path(source)] if source else [])
+    aside = forms.printed != "tables" or any(path and is_stdout(path) for path in (save, svg))
     if save:
         from tierscope.engine.query import topology_xml
 
-        write_file(Path(save), topology_xml(), "--save")
+        write_output(save, topology_xml(), "--save")
+        say_written("topology", save, aside)
     topology = _topology(source, fsroot)
     if svg:
         from tierscope.report.topology_svg import draw
 
-        write_file(Path(svg), draw(topology), "--svg")
+        write_output(svg, draw(topology), "--svg")
+        say_written("drawing", svg, aside)
     if endpoints:
         _show_path(topology, endpoints, forms)
     elif forms.json or not (save or svg):

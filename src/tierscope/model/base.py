@@ -1,6 +1,13 @@
 """What every model here has in common."""
 
-from pydantic import BaseModel, ConfigDict
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Count = Annotated[int, Field(ge=0, lt=1 << 63)]
+"""A number of things or bytes, or the number that the kernel gives a thing."""
+Amount = Annotated[float, Field(ge=0, le=1e30)]
+"""A rate, time or share that was observed; its bound is above any, so that ratios are finite."""
 
 
 class Model(BaseModel):

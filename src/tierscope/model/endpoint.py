@@ -24,6 +24,7 @@ from pydantic import model_validator
 
 from tierscope.model.base import Model
 from tierscope.model.errors import UserError
+from tierscope.model.text import is_text
 
 MAX_WEIGHT = 255  # as in Linux's weighted_interleave/nodeN
 
@@ -153,6 +154,8 @@ def forms(kinds: Sequence[EndpointKind]) -> str:
 
 def parse_endpoint(text: str, accepted: str = "") -> Endpoint:
     """Parse one endpoint; raises UserError that names the text and the forms ``accepted``."""
+    if not is_text(text):
+        raise UserError(f"endpoint '{text}' is not UTF-8 text")
     name, colon, rest = _spelled_out(text).partition(":")
     if not colon or name not in set(EndpointKind) or not rest:
         known = accepted or f"{forms(list(EndpointKind))}, node:0,2@3:1"

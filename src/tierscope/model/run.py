@@ -4,6 +4,7 @@ A header comes first, a footer last. Between them stand visits as the engine rep
 concluded from them (``measurement``), and measurements that were planned later (``plan``).
 """
 
+from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
@@ -14,7 +15,7 @@ from pydantic import (
     ValidationError,
 )
 
-from tierscope.model.base import Model
+from tierscope.model.base import Count, Model
 from tierscope.model.cause import Cause
 from tierscope.model.event import Evidence, Visit
 from tierscope.model.limit import Limit
@@ -57,7 +58,7 @@ class Measurement(Model):
     kind: str
     initiator: str
     target: str
-    cpus: list[int]
+    cpus: list[Count]
     pattern: dict[str, Any]
     """The spec's pattern, with ``threads`` added where more than one can take part."""
     status: Literal["measured", "skipped", "failed"]
@@ -73,9 +74,9 @@ class Measurement(Model):
     ci_high: float | None = None
     no_interval: NoInterval | None = None
     """Why ``ci_low`` and ``ci_high`` are absent from a measured figure."""
-    visits: int = 0
+    visits: Count = 0
     """Visits that the figures come from."""
-    n: int = 0
+    n: Count = 0
     stop: Stop | None = None
     samples: list[float] = []
     figures: list[Figure] = []
@@ -102,14 +103,25 @@ _MAX = 1e30
 
 
 def check_figure(measured: Measurement) -> None:
-    """Raise ValueError unless a measured figure and its interval are above 0, or absent by cause:
-    nothing that is measured is 0."""
+    """Raise ValueError unless a measured figure is possible and agrees with its samples.
+
+    It and its interval are above 0, or absent by cause: nothing that is measured is 0.
+    """
     values = {"estimate": measured.estimate}
     if measured.no_interval is None:
         values |= {"ci_low": measured.ci_low, "ci_high": measured.ci_high}
     for name, value in values.items():
         if value is None or not 1 / _MAX < value < _MAX:
             raise ValueError(f"{name} is {value}, which nothing measured can be")
+    if measured.n != len(measured.samples):
+        raise ValueError(f"n is {measured.n}, but samples are {len(measured.samples)}")
+    if measured.metric is None or measured.unit is None:
+        raise ValueError("a measured figure needs metric and unit")
+    every: list[Measurement | Figure] = [measured, *measured.figures]
+    for number, one in enumerate(every):
+        where = f"figures.{number - 1}." if number else ""
+        if one.ci_low is not None and one.ci_high is not None and one.ci_low > one.ci_high:
+            raise ValueError(f"{where}ci_low is {one.ci_low}, above ci_high, {one.ci_high}")
 
 
 class _Summary(Model):
@@ -127,27 +139,27 @@ class SideCacheSummary(_Summary):
 class NodeSummary(_Summary):
     """A node in a run's ``machine``."""
 
-    node: int
+    node: Count
     kind: str
-    cpus: list[int]
-    total_bytes: int
-    free_bytes: int | None
+    cpus: list[Count]
+    total_bytes: Count
+    free_bytes: Count | None
     memory_side_caches: list[SideCacheSummary] = []
 
 
 class CacheSummary(_Summary):
     """Caches of one kind in a run's ``machine``."""
 
-    level: int
+    level: Count
     type: str
-    size_bytes: int
-    count: int
+    size_bytes: Count
+    count: Count
 
 
 class GpuSummary(_Summary):
     """A GPU in a run's ``machine``."""
 
-    index: int
+    index: Count
     name: str
 
 
@@ -157,19 +169,25 @@ class MachineSummary(_Summary):
     product: str
     cpu: str
     hypervisor: str
-    packages: int
-    cores: int
-    cpus: int
-    usable_cpus: list[int]
+    packages: Count
+    cores: Count
+    cpus: Count
+    usable_cpus: list[Count]
     nodes: list[NodeSummary]
     caches: list[CacheSummary]
     gpus: list[GpuSummary]
 
 
+class Planned(_Summary):
+    """A spec in a run's plan; files of others' making need not have any."""
+
+    id: str = ""
+
+
 class PlanSummary(_Summary):
     """A run's ``plan``."""
 
-    measurements: list[dict[str, Any]] = []
+    measurements: list[Planned] = []
 
 
 def _checked_by(model: type[Model]) -> AfterValidator:
@@ -184,6 +202,15 @@ def _checked_by(model: type[Model]) -> AfterValidator:
         return value
 
     return AfterValidator(check)
+
+
+def _check_time(text: str) -> str:
+    """Let a time through that can be compared with others."""
+    try:
+        datetime.fromisoformat(text).astimezone(UTC).timestamp()
+    except (ValueError, OverflowError):
+        raise ValueError(f"'{text}' is no time in ISO 8601") from None
+    return text
 
 
 class Refinement(Model):
@@ -201,7 +228,7 @@ class Header(Model):
     record: Literal["header"] = "header"
     version: Literal[1, 2] = RUN_VERSION
     name: str
-    started: str
+    started: Annotated[str, AfterValidator(_check_time)]
     """ISO 8601 with offset."""
     host: str
     command: list[str]
@@ -227,7 +254,7 @@ class PlanRecord(Model):
     """Measurements that were added to the plan after the run began."""
 
     record: Literal["plan"] = "plan"
-    measurements: list[dict[str, Any]]
+    measurements: list[Annotated[dict[str, Any], _checked_by(Planned)]]
 
 
 class VisitRecord(Model):
@@ -243,9 +270,9 @@ class Footer(Model):
     record: Literal["footer"] = "footer"
     finished: str
     interrupted: bool
-    measured: int
-    skipped: int
-    failed: int
+    measured: Count
+    skipped: Count
+    failed: Count
 
 
 Record = Annotated[

@@ -119,6 +119,8 @@ class MeasurementSpec(Model):
     """Kinds of initiators that it accepts."""
     targets: ClassVar[tuple[EndpointKind, ...]]
     """Kinds of targets that it accepts."""
+    recorded: ClassVar[tuple[str, ...]] = ("size",)
+    """Properties that every record of a figure has: tables and pictures rely on them."""
     extra_properties: ClassVar[dict[str, type]] = {}
     """What ``identity`` may have besides the pattern's own fields, and of which type."""
 

@@ -8,7 +8,7 @@ source does not say is ``None`` or an empty list, never a guess; why it is missi
 from enum import StrEnum
 from typing import Literal
 
-from tierscope.model.base import Model
+from tierscope.model.base import Amount, Count, Model
 
 
 class NodeKind(StrEnum):
@@ -25,12 +25,12 @@ class NodeKind(StrEnum):
 class Performance(Model):
     """What firmware (ACPI HMAT) claims for accesses of one initiator to one node's memory."""
 
-    initiators: list[int]
+    initiators: list[Count]
     """Nodes whose CPUs, or CPU-less agents, the claim is for."""
-    read_latency_ns: float | None = None
-    write_latency_ns: float | None = None
-    read_bandwidth: float | None = None
-    write_bandwidth: float | None = None
+    read_latency_ns: Amount | None = None
+    write_latency_ns: Amount | None = None
+    read_bandwidth: Amount | None = None
+    write_bandwidth: Amount | None = None
 
 
 class MemorySideCache(Model):
@@ -51,24 +51,24 @@ class MemorySideCache(Model):
 class Node(Model):
     """One NUMA node."""
 
-    number: int
+    number: Count
     kind: NodeKind
     inferred_from: str
     """What the kind was concluded from, in words."""
-    cpus: list[int] = []
+    cpus: list[Count] = []
     """Online CPUs of the node itself; empty where it is CPU-less."""
-    local_cpus: list[int] = []
+    local_cpus: list[Count] = []
     """CPUs that the source calls nearest, for a CPU-less node too; empty where it names none."""
-    total_bytes: int
-    free_bytes: int | None = None
+    total_bytes: Count
+    free_bytes: Count | None = None
     """What a program could get when it was read; None for another machine's file."""
     online: bool = True
     """False where the kernel knows the node but none of its memory is in use."""
-    package: int | None = None
+    package: Count | None = None
     """Package that the node is local to, where exactly one is."""
-    tier: int | None = None
+    tier: Count | None = None
     """Memory tier that the kernel put it in (memory_tierN); smaller is faster."""
-    distances: dict[int, int] = {}
+    distances: dict[Count, Count] = {}
     """SLIT distance from this node to each other node."""
     performance: list[Performance] = []
     backed_by: list[str] = []
@@ -81,27 +81,27 @@ class Node(Model):
 class Cache(Model):
     """One cache and the CPUs that share it."""
 
-    level: int
+    level: Count
     type: Literal["data", "instruction", "unified"]
-    size_bytes: int
-    cpus: list[int]
+    size_bytes: Count
+    cpus: list[Count]
 
 
 class Package(Model):
     """One socket."""
 
-    number: int
-    cpus: list[int]
-    cores: int
+    number: Count
+    cpus: list[Count]
+    cores: Count
     cpu_model: str = ""
 
 
 class PcieLink(Model):
     """Speed and width of a PCIe link, as negotiated or as the port supports."""
 
-    speed: float
+    speed: Amount
     """GT/s a lane: 2.5, 5, 8, 16, 32 or 64."""
-    width: int
+    width: Count
     """Lanes."""
 
 
@@ -114,24 +114,24 @@ class PciDevice(Model):
     """Address of the bridge that it hangs off; None directly under a host bridge."""
     root: str
     """The host bridge above it: 0000:2b (domain and its first bus)."""
-    class_code: int
+    class_code: Count
     """Base class and subclass: 0x0302 is a 3D controller."""
     bridge: bool = False
-    vendor: int = 0
-    device: int = 0
+    vendor: Count = 0
+    device: Count = 0
     name: str = ""
     driver: str = ""
-    node: int | None = None
+    node: Count | None = None
     """NUMA node that it is local to."""
-    package: int | None = None
+    package: Count | None = None
     """Package that it is local to, where exactly one is."""
     link: PcieLink | None = None
     """The link to the port above, as it runs now."""
     link_max: PcieLink | None = None
     """What the device itself supports."""
-    link_rate: float | None = None
+    link_rate: Amount | None = None
     """Rate of the link in bytes/s where the source gives only that (hwloc)."""
-    max_payload: int | None = None
+    max_payload: Count | None = None
     """Negotiated MaxPayload in bytes."""
     acs_redirect: bool | None = None
     """Whether ACS sends peer traffic up to the root complex; None: no ACS or not readable."""
@@ -143,42 +143,42 @@ class PciDevice(Model):
 class NvLink(Model):
     """The NVLinks from one GPU to one peer."""
 
-    version: int | None
+    version: Count | None
     """NVLink generation, where known."""
-    links: int
+    links: Count
     """Active links to that peer."""
     peer: Literal["gpu", "switch", "cpu"]
     peer_address: str | None = None
     """PCI address of the peer GPU or switch; None where the driver hides it."""
-    peer_package: int | None = None
+    peer_package: Count | None = None
     """Package of a peer CPU, where the source names it."""
-    rate_per_link: float | None = None
+    rate_per_link: Amount | None = None
     """bytes/s each way, where the driver reports it: raw, so it may exceed the data sheet's."""
 
 
 class Gpu(Model):
     """One GPU."""
 
-    index: int
+    index: Count
     """As the driver counts them; in PCI order where no driver was asked."""
     name: str
     address: str
     """PCI address; empty where the source gives none."""
     uuid: str = ""
-    memory_bytes: int | None = None
-    node: int | None = None
+    memory_bytes: Count | None = None
+    node: Count | None = None
     """NUMA node that its memory is, on coherent machines."""
-    memory_clock_hz: float | None = None
-    memory_bus_bits: int | None = None
-    bar1_bytes: int | None = None
+    memory_clock_hz: Amount | None = None
+    memory_bus_bits: Count | None = None
+    bar1_bytes: Count | None = None
     mig: bool | None = None
-    pcie_replays: int | None = None
+    pcie_replays: Count | None = None
     link_max: PcieLink | None = None
     """What the GPU and its slot are able to, as the driver says; idle GPUs run slower."""
     nvlinks: list[NvLink] = []
-    c2c_links: int | None = None
+    c2c_links: Count | None = None
     """NVLink-C2C links to the CPU."""
-    c2c_rate: float | None = None
+    c2c_rate: Amount | None = None
     """bytes/s each way over all C2C links, where the driver reports it."""
 
 
@@ -187,7 +187,7 @@ class Block(Model):
 
     name: str
     kind: Literal["nvme", "disk", "md", "dm", "partition", "pmem", "virtual"]
-    size_bytes: int | None = None
+    size_bytes: Count | None = None
     address: str | None = None
     """PCI address of the controller."""
     members: list[str] = []
@@ -224,7 +224,7 @@ class Port(Model):
     """RDMA device: mlx5_0."""
     interface: str = ""
     """Network interface: eth0, ib0."""
-    speed: float | None = None
+    speed: Amount | None = None
     """bits/s each way as negotiated; None where the link is down or hidden."""
     state: str = ""
 
@@ -235,9 +235,9 @@ class CxlMemory(Model):
     name: str
     """mem0"""
     address: str | None
-    ram_bytes: int
-    pmem_bytes: int
-    node: int | None = None
+    ram_bytes: Count
+    pmem_bytes: Count
+    node: Count | None = None
     """NUMA node that the device itself is local to; not the node that its memory is."""
     serial: str = ""
 
@@ -247,11 +247,11 @@ class CxlRegion(Model):
 
     name: str
     mode: str
-    size_bytes: int
+    size_bytes: Count
     memories: list[str]
     """Memory devices, in interleave order."""
-    granularity: int | None = None
-    node: int | None = None
+    granularity: Count | None = None
+    node: Count | None = None
     """NUMA node that its memory is, once it is system RAM."""
 
 
@@ -259,8 +259,8 @@ class Dax(Model):
     """One device-dax instance."""
 
     name: str
-    size_bytes: int
-    node: int | None
+    size_bytes: Count
+    node: Count | None
     """Node that the memory is, or would become as system RAM."""
     mode: Literal["system-ram", "devdax", "unknown"]
     parent: str = ""
@@ -273,12 +273,12 @@ class Dimm(Model):
     slot: str
     type: str
     """DDR4, DDR5, HBM, ..."""
-    size_bytes: int
-    speed: float | None
+    size_bytes: Count
+    speed: Amount | None
     """Configured transfer rate in transfers/s."""
-    bits: int | None = None
+    bits: Count | None = None
     """Data width without ECC."""
-    package: int | None = None
+    package: Count | None = None
 
 
 TCG = "qemu (tcg)"
@@ -306,20 +306,20 @@ class Topology(Model):
     emulated: bool = False
     """True where CPUs or memories are emulated in software, so that figures mean nothing."""
     packages: list[Package]
-    cpus: list[int]
+    cpus: list[Count]
     """CPUs that this process may run on (affinity and cgroup); of a file: the allowed ones."""
-    memory_nodes: list[int] | None = None
+    memory_nodes: list[Count] | None = None
     """Nodes whose memory this process may use (cgroup's cpuset); None where that is unknown."""
-    memory_left_bytes: int | None = None
+    memory_left_bytes: Count | None = None
     """Bytes that this process's cgroup lets it still take; None without such a limit."""
-    siblings: list[list[int]]
+    siblings: list[list[Count]]
     """CPUs of each core; one each without SMT."""
     nodes: list[Node]
-    offline_nodes: list[int] = []
+    offline_nodes: list[Count] = []
     """Nodes that the kernel is prepared for and that are not online."""
     caches: list[Cache]
-    base_page_bytes: int
-    huge_page_bytes: list[int] = []
+    base_page_bytes: Count
+    huge_page_bytes: list[Count] = []
     """Sizes of hugetlb pages that the kernel offers."""
     thp_page_bytes: int | None = None
     """Size of a transparent huge page; None where the kernel has none, and for a file."""

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from tierscope.model.errors import UserError
+from tierscope.model.text import shown
 from tierscope.plans.forms import canonical, form_of, request_words
 from tierscope.plans.request import Request
 from tierscope.plans.yaml_file import Place, compose, mapping, read_text, scalar, sequence
@@ -14,7 +15,7 @@ _NAME_LENGTH = 24
 
 def read_plan(path: Path) -> list[Request]:
     """Return the requests of a YAML plan; raises UserError with file, line and key."""
-    return parse_plan(read_text(path, "plan"), str(path))
+    return parse_plan(read_text(path, "plan"), shown(path))
 
 
 def parse_plan(text: str, path: str) -> list[Request]:

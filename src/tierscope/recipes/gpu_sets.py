@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from tierscope.kinds.gpu_copy.request import ENGINES, LARGE, copy_spec, distinct
@@ -9,7 +10,7 @@ from tierscope.kinds.gpu_copy.spec import GpuCopySpec
 from tierscope.model.gpu import CopyEngine, Transfer
 from tierscope.model.topology import Topology
 from tierscope.plans import grammar, options
-from tierscope.plans.axes import choices, sizes
+from tierscope.plans.axes import checked, choices, sizes
 from tierscope.plans.expand import expand as expand_requests
 from tierscope.plans.gpu import (
     flag,
@@ -89,13 +90,18 @@ def expand(request: Request, topology: Topology, _thp: bool) -> Iterator[GpuCopy
     engines: list[Any] = choices(request, "engine", ENGINES) or ["ce"]
     each = sizes(request, "size") or [LARGE]
     found: list[GpuCopySpec] = [
-        copy_spec(
-            named(request, label, engine, grammar.format_size(size)),
-            transfers,
-            topology,
-            size=size,
-            sampling=sampling_of(request),
-            trace=flag(request, "trace"),
+        checked(
+            request,
+            "size",
+            partial(
+                copy_spec,
+                named(request, label, engine, grammar.format_size(size)),
+                transfers,
+                topology,
+                size=size,
+                sampling=sampling_of(request),
+                trace=flag(request, "trace"),
+            ),
         )
         for name, engine, size in itertools.product(names, engines, each)
         for label, transfers in SETS[name](topology, engine)

@@ -6,6 +6,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from tierscope.model.cause import Cause
 from tierscope.model.endpoint import format_ranges
 from tierscope.model.errors import counted
 from tierscope.model.run import Run
@@ -117,8 +118,8 @@ def show_missing(console: Console, run: Run) -> None:
 
 def show_end(console: Console, run: Run, path: Path) -> None:
     """Print how the run ended and where its file is."""
-    planned = len(run.header.plan.get("measurements", []))
-    done = len(run.measurements)
+    planned = len(run.header.plan.get("measurements", [])) + len(run.added)
+    done = sum(m.cause is not Cause.INTERRUPTED for m in run.measurements)
     console.print()
     if run.footer is None:
         _say(

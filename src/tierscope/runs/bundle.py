@@ -12,10 +12,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from tierscope.model.errors import UserError
 from tierscope.model.run import Header
+from tierscope.runs.output import write_output
 from tierscope.runs.read import parse_contents, read_bytes
 from tierscope.runs.record import version
+from tierscope.runs.store import BOM
 
 _UUID = re.compile(
     r"\b(?:GPU-|MIG-)?[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b"
@@ -36,8 +37,8 @@ def bundle(path: Path, directory: Path | None = None) -> Path:
     content = read_bytes(path)
     contents = parse_contents(content, str(path))
     hide = _Anonymizer(contents.header)
-    lines = content[: contents.length].decode("utf-8", "replace").splitlines()
-    records = [hide.value(json.loads(line)) for line in lines]
+    lines = content[: contents.length].removeprefix(BOM).decode("utf-8", "replace").split("\n")
+    records = [hide.value(json.loads(line)) for line in lines if line.strip()]
     stem = hide.text(path.stem)
     versions = _versions(contents.header)
     files = {
@@ -46,16 +47,15 @@ def bundle(path: Path, directory: Path | None = None) -> Path:
         "versions.json": json.dumps(hide.value(versions), indent=1) + "\n",
     }
     target = (directory or path.parent) / f"{stem}-bundle.tar.gz"
-    try:
-        with tarfile.open(target, "w:gz") as archive:
-            for name, text in files.items():
-                data = text.encode()
-                entry = tarfile.TarInfo(f"{stem}-bundle/{name}")
-                entry.size = len(data)
-                entry.mode = 0o644
-                archive.addfile(entry, io.BytesIO(data))
-    except OSError as error:
-        raise UserError(f"{target} cannot be written: {error.strerror}") from None
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        for name, text in files.items():
+            data = text.encode(errors="replace")
+            entry = tarfile.TarInfo(f"{stem}-bundle/{name}")
+            entry.size = len(data)
+            entry.mode = 0o644
+            archive.addfile(entry, io.BytesIO(data))
+    write_output(target, packed.getvalue(), "--out")
     return target
 
 

@@ -1,6 +1,5 @@
 """Runs as Parquet or CSV tables, and as a Prometheus text file."""
 
-import os
 import re
 import tempfile
 from collections import Counter
@@ -9,72 +8,54 @@ from pathlib import Path
 
 from tierscope.model.errors import UserError
 from tierscope.model.run import Measurement, Run
-from tierscope.runs.query import open_runs
-from tierscope.runs.replace import replace_file
+from tierscope.runs.query import open_runs, system_cause
 
 _SUFFIX = {"B/s": "bytes_per_second", "ns": "seconds", "1/s": "per_second", "B": "bytes",
            "count": "count", "ratio": "ratio"}  # fmt: skip
 _JOINED = "REPLACE (array_to_string(samples, ' ') AS samples, array_to_string(cpus, ' ') AS cpus)"
 """What CSV has no lists for."""
+_FORMATS = {"parquet": "FORMAT parquet, COMPRESSION zstd", "csv": "FORMAT csv, HEADER"}
 _FACTOR = {"ns": 1e-9}
 """Prometheus counts in base units."""
 
 
-def export_table(paths: list[Path], target: Path, form: str) -> tuple[int, list[str]]:
-    """Write all measurements of these runs, a row each with its run's columns beside it.
+def table_bytes(paths: list[Path], form: str) -> tuple[bytes, int, list[str]]:
+    """Return all measurements of these runs, a row each with its run's columns beside it.
 
-    ``form`` is parquet or csv. Returns the number of rows and why runs were left out; raises
-    UserError where the file cannot be written.
+    ``form`` is parquet or csv. Returns the file's content, the number of rows, and why runs were
+    left out. Raises UserError where there is no room for temporary files.
     """
     import duckdb
 
     database, problems = open_runs(paths)
+    try:
+        with tempfile.TemporaryDirectory(prefix="tierscope-") as folder:
+            file = Path(folder, "table")
+            quoted = str(file).replace("'", "''")
+            database.execute(f"COPY ({_exported(form)}) TO '{quoted}' ({_FORMATS[form]})")
+            content = file.read_bytes()
+    except (duckdb.Error, OSError) as error:
+        raise UserError(
+            f"a table cannot be made in {tempfile.gettempdir()}: {system_cause(error)}; "
+            "make room, or name another directory with TMPDIR"
+        ) from None
+    count = database.execute("SELECT count(*) FROM measurements").fetchone()
+    return content, int(count[0]) if count else 0, problems
+
+
+def _exported(form: str) -> str:
+    """Return the query that a table has the rows of."""
     lists = "" if form == "parquet" else _JOINED
-    database.execute(
-        f"CREATE VIEW exported AS SELECT m.* {lists}, r.host, r.started, r.cpu, r.kernel, "  # noqa: S608
+    return (
+        f"SELECT m.* {lists}, r.host, r.started, r.cpu, r.kernel, "  # noqa: S608
         "r.governor, r.emulated, r.complete, r.tierscope "
         "FROM measurements m JOIN runs r ON m.run = r.name ORDER BY r.started, m.run, m.number"
     )
-    options = "FORMAT parquet, COMPRESSION zstd" if form == "parquet" else "FORMAT csv, HEADER"
-    quoted = str(target).replace("'", "''")
-    try:
-        database.execute(f"COPY exported TO '{quoted}' ({options})")
-    except duckdb.Error as error:
-        raise UserError(f"{target} cannot be written: {_cause(error)}") from None
-    count = database.execute("SELECT count(*) FROM exported").fetchone()
-    return int(count[0]) if count else 0, problems
-
-
-def table_bytes(paths: list[Path], form: str) -> tuple[bytes, int, list[str]]:
-    """Return what ``export_table`` would write, and what it returns."""
-    with tempfile.TemporaryDirectory(prefix="tierscope-") as folder:
-        file = Path(folder) / "table"
-        count, problems = export_table(paths, file, form)
-        return file.read_bytes(), count, problems
-
-
-def _cause(error: Exception) -> str:
-    """What the system said, where DuckDB passes its number on; else DuckDB's own words."""
-    number = re.search(r'"errno":"(\d+)"', str(error))
-    return os.strerror(int(number[1])) if number else " ".join(str(error).split())
-
-
-def write_prometheus(run: Run, target: Path) -> int:
-    """Write a run's figures for node_exporter's textfile collector; return how many.
-
-    The file is replaced at once, since the collector may read it at any time. Raises UserError
-    where it cannot be written.
-    """
-    text = prometheus_text(run)
-    try:
-        replace_file(target, text)
-    except OSError as error:
-        raise UserError(f"{target} cannot be written: {error.strerror}") from None
-    return sum(m.status == "measured" for m in run.measurements)
 
 
 def prometheus_text(run: Run) -> str:
-    """Return a run in Prometheus' text format, one metric a kind of figure, in base units."""
+    """Return a run for node_exporter's textfile collector: Prometheus' text format, one metric a
+    kind of figure, in base units."""
     families: dict[str, list[str]] = {}
     seen: Counter[str] = Counter()
     for m in run.measurements:

@@ -4,7 +4,11 @@ Tags of NAME.jsonl stand in NAME.tags beside it, one a line, so that a run that 
 written to again and tags move with it.
 """
 
+import fcntl
+import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -13,8 +17,9 @@ from pydantic import ValidationError
 from tierscope.model.base import Model
 from tierscope.model.errors import UserError
 from tierscope.model.run import Footer, Header, RecordAdapter
-from tierscope.runs.replace import replace_file
-from tierscope.runs.store import SUFFIX, runs_directory, tags_of
+from tierscope.model.text import shown
+from tierscope.runs.output import replace_file
+from tierscope.runs.store import BOM, SUFFIX, TAGS_SUFFIX, runs_directory, tags_of
 
 _TAG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 _TAIL = 4096
@@ -39,30 +44,36 @@ class Entry(Model):
 
 def entries(directory: Path | None = None) -> list[Entry]:
     """Return the runs of a directory, by default the user's, oldest first."""
+    return sorted(map(_entry, run_files(directory)), key=lambda entry: (entry.started, entry.name))
+
+
+def run_files(directory: Path | None = None) -> list[Path]:
+    """Return the run files of a directory, by default the user's, by name; raises UserError."""
     folder = directory or runs_directory()
-    if directory is not None and not folder.is_dir():
-        raise UserError(f"{folder} is no directory")
-    found = [_entry(path) for path in folder.glob(f"*{SUFFIX}") if path.is_file()]
-    return sorted(found, key=lambda entry: (entry.started, entry.name))
+    if directory is not None and not os.path.isdir(folder):  # noqa: PTH112 - of any length
+        raise UserError(f"--in: '{folder}' is no directory")
+    if os.path.isdir(folder) and not os.access(folder, os.R_OK | os.X_OK):  # noqa: PTH112
+        raise UserError(f"the directory '{folder}' cannot be read; name another one with --in")
+    return sorted(path for path in folder.glob(f"*{SUFFIX}") if path.is_file())
 
 
 def _entry(path: Path) -> Entry:
     try:
         with path.open("rb") as file:
-            header = RecordAdapter.validate_json(file.readline())
+            header = RecordAdapter.validate_json(file.readline().removeprefix(BOM))
             size = file.seek(0, 2)
             file.seek(max(0, size - _TAIL))
-            last = file.read().rstrip(b"\n").rpartition(b"\n")[2]
+            last = file.read().rstrip().rpartition(b"\n")[2]
     except (OSError, ValidationError):
         header = None
         last = b""
     tags = tags_of(path)
     if not isinstance(header, Header):
-        return Entry(name=path.stem, path=str(path), tags=tags, state="unreadable")
+        return Entry(name=shown(path.stem), path=shown(path), tags=tags, state="unreadable")
     footer = _footer(last)
     return Entry(
-        name=path.stem,
-        path=str(path),
+        name=shown(path.stem),
+        path=shown(path),
         tags=tags,
         host=header.host,
         cpu=str(header.machine.get("cpu", "")),
@@ -94,18 +105,38 @@ def set_tags(path: Path, add: list[str], remove: list[str]) -> list[str]:
             raise UserError(
                 f"tag '{tag}': letters, digits, '.', '-' and '_' only, at most 40, and not 'last'"
             )
+    if not add and not remove:
+        return tags_of(path)
     known = tags_of(path)
     for tag in remove:
         if tag not in known:
             has = f"it has {', '.join(known)}" if known else "it has none"
             raise UserError(f"run '{path.stem}' has no tag '{tag}'; {has}")
-    tags = [tag for tag in dict.fromkeys([*known, *add]) if tag not in remove]
-    file = path.with_suffix(".tags")
+    file = path.with_suffix(TAGS_SUFFIX)
     try:
-        if tags:
-            replace_file(file, "".join(f"{tag}\n" for tag in tags))
-        else:
-            file.unlink(missing_ok=True)
+        with _locked(file):
+            tags = [tag for tag in dict.fromkeys([*tags_of(path), *add]) if tag not in remove]
+            if tags:
+                replace_file(file, "".join(f"{tag}\n" for tag in tags).encode())
+            else:
+                file.unlink()
     except OSError as error:
         raise UserError(f"{file} cannot be written: {error.strerror}") from None
     return tags
+
+
+@contextmanager
+def _locked(file: Path) -> Iterator[None]:
+    """Keep other processes from changing a file of tags meanwhile; it is made where there is none.
+
+    Who waited for the lock has that of a file whose place another one took, and tries again.
+    """
+    while True:
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if file.exists() and os.path.samestat(os.fstat(descriptor), file.stat()):
+                yield
+                return
+        finally:
+            os.close(descriptor)

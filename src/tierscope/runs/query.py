@@ -12,6 +12,9 @@ Copies of GPUs run from where bytes come from to where they go, as tables show t
 """
 
 import json
+import os
+import re
+import tempfile
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from tierscope.model.errors import UserError
 from tierscope.model.run import Measurement, Run
+from tierscope.model.text import shown
 from tierscope.runs.read import read_run
 from tierscope.runs.store import tags_of
 
@@ -51,11 +55,28 @@ def open_runs(paths: list[Path]) -> "tuple[DuckDBPyConnection, list[str]]":
 
     The database cannot reach files or the network once it is made.
     """
-    import tempfile
-
     import duckdb
 
     database = duckdb.connect(":memory:", config={"autoinstall_known_extensions": "false"})
+    try:
+        return database, _fill(database, paths)
+    except (duckdb.Error, OSError) as error:
+        raise UserError(
+            f"tables of runs cannot be made in {tempfile.gettempdir()}: {system_cause(error)}; "
+            "make room, or name another directory with TMPDIR"
+        ) from None
+
+
+def system_cause(error: Exception) -> str:
+    """What the system said, where DuckDB passes its number on; else DuckDB's own words."""
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    number = re.search(r'"errno":"(\d+)"', str(error))
+    return os.strerror(int(number[1])) if number else " ".join(str(error).split())
+
+
+def _fill(database: "DuckDBPyConnection", paths: list[Path]) -> list[str]:
+    """Make the tables; return why some runs were left out."""
     problems: list[str] = []
     names: set[str] = set()
     with tempfile.TemporaryDirectory(prefix="tierscope-") as folder:
@@ -67,7 +88,8 @@ def open_runs(paths: list[Path]) -> "tuple[DuckDBPyConnection, list[str]]":
                 except UserError as error:
                     problems.append(str(error))
                     continue
-                name = path.stem if path.stem not in names else str(path)
+                stem = shown(path.stem)
+                name = stem if stem not in names else shown(path)
                 names.add(name)
                 runs.write(json.dumps(_run_row(name, path, run)) + "\n")
                 measurements.writelines(json.dumps(row) + "\n" for row in _rows(name, run))
@@ -78,7 +100,7 @@ def open_runs(paths: list[Path]) -> "tuple[DuckDBPyConnection, list[str]]":
                 "maximum_object_size = 268435456)",
                 {"file": str(files[name]), "columns": columns},
             )
-    return database, problems
+    return problems
 
 
 def query(paths: list[Path], sql: str) -> tuple[list[str], list[tuple[Any, ...]], list[str]]:
@@ -122,7 +144,7 @@ def _run_row(name: str, path: Path, run: Run) -> dict[str, Any]:
     header, footer = run.header, run.footer
     return {
         "name": name,
-        "path": str(path),
+        "path": shown(path),
         "tags": tags_of(path),
         "host": header.host,
         "started": _utc(header.started),
@@ -141,8 +163,12 @@ def _run_row(name: str, path: Path, run: Run) -> dict[str, Any]:
     }
 
 
-def _utc(text: str) -> str:
-    return datetime.fromisoformat(text).astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
+def _utc(text: str) -> str | None:
+    """Return a time as DuckDB takes it; None for what is no time, as others may write a footer."""
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC).isoformat(" ", "seconds")[:19]
+    except (ValueError, OverflowError):
+        return None
 
 
 def _rows(name: str, run: Run) -> Iterator[dict[str, Any]]:
@@ -152,11 +178,14 @@ def _rows(name: str, run: Run) -> Iterator[dict[str, Any]]:
 
 def _row(name: str, number: int, m: Measurement) -> dict[str, Any]:
     same = {key: getattr(m, key) for key in _MEASUREMENTS if key in Measurement.model_fields}
-    pattern = {key: m.pattern.get(key) for key in ("operation", "threads", "size", "access_size")}
+    whole = {key: m.pattern.get(key) for key in ("threads", "size", "access_size")}
+    # Kinds of later versions may have other values here; the column "pattern" has them all.
+    numbers = {key: value if isinstance(value, int) else None for key, value in whole.items()}
     evidence = m.evidence.model_dump(mode="json", exclude_none=True) if m.evidence else None
     return {
         **same,
-        **pattern,
+        **numbers,
+        "operation": m.pattern.get("operation"),
         "run": name,
         "number": number,
         "access_order": m.pattern.get("order"),

@@ -20,10 +20,10 @@ from tierscope.model.run import (
     VisitRecord,
     check_figure,
 )
+from tierscope.runs.store import BOM, HEAD_BYTES, is_run
 
-_HEAD = 200
-_BEGIN = b'"record":"header"'
-"""What the first bytes of every run file hold."""
+_MAX_WHERE = 120
+"""Characters of a place that a message names."""
 _VISIT = re.compile(rb'\{"record":"visit","visit":\{"event":"visit","id":"([A-Za-z0-9._:-]+)",')
 """A visit's id, as ``RunWriter`` writes it; visits are parsed only where they are needed."""
 
@@ -72,11 +72,13 @@ def read_bytes(path: Path) -> bytes:
     """Return a run file's content; only its beginning where it is something else."""
     try:
         with path.open("rb") as file:
-            content = file.read(_HEAD)
-            if _BEGIN in content:  # else it is something else, perhaps without end
+            content = file.read(HEAD_BYTES)
+            if is_run(content):  # else it is something else, perhaps without end
                 content += file.read()
     except OSError as error:
         raise UserError(f"run '{path}' cannot be read: {error.strerror}") from None
+    except MemoryError:
+        raise UserError(f"run '{path}' cannot be read: it is larger than the memory") from None
     return content
 
 
@@ -117,6 +119,8 @@ def parse_contents(content: bytes, path: str) -> Contents:
     lines = content.split(b"\n")
     if lines[-1] == b"":
         lines.pop()
+    bom = len(BOM) if content.startswith(BOM) else 0
+    lines[:1] = [line[bom:] for line in lines[:1]]
     contents: Contents | None = None
     for number, line in enumerate(lines, start=1):
         visit = _VISIT.match(line) if contents else None
@@ -130,14 +134,19 @@ def parse_contents(content: bytes, path: str) -> Contents:
         try:
             record = RecordAdapter.validate_json(line)
         except ValidationError as error:
-            if number == len(lines) and contents:
-                break  # torn by a crash or a full disk; what came before stands
+            torn = error.errors()[0]["type"] == "json_invalid"
+            if number == len(lines) and contents and torn:
+                break  # by a crash or a full disk; what came before stands
+            if contents and not line.strip():
+                contents.length += len(line) + 1
+                continue
             header = contents.header if contents else None
             raise UserError(_broken(path, number, line, error, header)) from None
         if isinstance(record, Header) != (contents is None):
             raise _misplaced(path, number, record)
         if isinstance(record, Header):
             contents = Contents(path, record, [*record.plan.get("measurements", [])])
+            contents.length = bom
         elif contents:
             _add(contents, record, number, line)
         assert contents
@@ -163,7 +172,7 @@ def _add(contents: Contents, record: Record, number: int, line: bytes) -> None:
         contents.visits.setdefault(record.visit.id, []).append((number, line))
         contents.open.add(record.visit.id)
     elif isinstance(record, Measurement):
-        _check_figure(record, where)
+        _check(record, contents.header, where)
         if contents.header.version == 1 and record.id in contents.measurements:
             contents.repeated.append(record)
         else:
@@ -175,12 +184,18 @@ def _misplaced(path: str, number: int, record: Record) -> UserError:
     return UserError(f"{path}:{number}: a {record.record} record cannot stand here")
 
 
-def _check_figure(record: Measurement, where: str) -> None:
-    """Refuse a measured figure that nothing gives, on which nothing could be reckoned."""
-    if record.status != "measured":
-        return
+def _check(record: Measurement, header: Header, where: str) -> None:
+    """Refuse figures that nothing gives, and patterns that no table could show."""
+    from tierscope.kinds.recorded import check_recorded
+
     try:
-        check_figure(record)
+        if header.version == 1:
+            from tierscope.runs.version1 import upgraded
+
+            record = upgraded(record, header.machine)
+        check_recorded(record)
+        if record.status == "measured":
+            check_figure(record)
     except ValueError as error:
         raise UserError(f"{where}: the run file is damaged here ({error})") from None
 
@@ -189,15 +204,15 @@ def _broken(
     path: str, number: int, line: bytes, error: ValidationError, header: Header | None
 ) -> str:
     first = error.errors()[0]
-    where = ".".join(map(str, first["loc"]))
+    # The first part of a location is the record's name, which the message need not have.
+    where = ".".join(map(str, first["loc"][1:]))[:_MAX_WHERE]
+    problem = first["msg"].removeprefix("Value error, ")
     if header is not None:
-        return f"{path}:{number}: the run file is damaged here ({where or 'line'}: {first['msg']})"
-    if _BEGIN not in line[:_HEAD]:
+        return f"{path}:{number}: the run file is damaged here ({where or 'line'}: {problem})"
+    if not is_run(line[:HEAD_BYTES]):
         return f"{path} is not a tierscope run file"
     if first["type"] == "json_invalid":
         return f"{path} holds no run: it was cut inside its header"
     if where.endswith("version"):
-        return (
-            f"{path}: this tierscope reads run files of version 1 to {RUN_VERSION} ({first['msg']})"
-        )
-    return f"{path}:{number}: the header is damaged ({where}: {first['msg']})"
+        return f"{path}: this tierscope reads run files of version 1 to {RUN_VERSION} ({problem})"
+    return f"{path}:{number}: the header is damaged ({where}: {problem})"

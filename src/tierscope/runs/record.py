@@ -17,6 +17,7 @@ from tierscope.model.metric import METRICS
 from tierscope.model.path import Paths
 from tierscope.model.run import Header, Measurement, Refinement, check_figure
 from tierscope.model.spec import MeasurementSpec
+from tierscope.model.text import shown
 from tierscope.model.topology import Topology
 
 _COSTS_A_VISIT = {Cause.CRASH, Cause.TIMEOUT, Cause.PROTOCOL, Cause.GPU_ERROR}
@@ -38,7 +39,7 @@ def make_header(
         name=name,
         started=started.isoformat(timespec="seconds"),
         host=topology.host,
-        command=command,
+        command=[shown(word) for word in command],
         tierscope=version(),
         git_commit=engine.git_commit,
         emulated=topology.emulated,

@@ -1,30 +1,61 @@
 """Where run files lie: NAME.jsonl in the user's data directory, or in a directory asked for."""
 
+import contextlib
 import os
 import re
+from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 
 from tierscope.model.errors import UserError
 
 SUFFIX = ".jsonl"
+TAGS_SUFFIX = ".tags"
+HEAD_BYTES = 4 << 20
+"""In these first bytes of a run file its header names itself, whoever wrote it last: the keys of a
+header of a thousand CPUs and ten thousand measurements fit before."""
+BOM = b"\xef\xbb\xbf"
+"""What some editors put before text of UTF-8."""
+_HEADER = re.compile(rb'"record"\s*:\s*"header"')
 
 
 def runs_directory() -> Path:
     """Return $XDG_DATA_HOME/tierscope/runs, by default ~/.local/share/tierscope/runs."""
     base = os.environ.get("XDG_DATA_HOME", "")
     # The XDG specification says to ignore a path that is not absolute.
-    data = Path(base) if base.startswith("/") else _home() / ".local/share"
+    data = Path(base) if base.startswith("/") else home_directory() / ".local/share"
     return data / "tierscope" / "runs"
 
 
-def _home() -> Path:
-    try:
-        return Path.home()
-    except RuntimeError:
+def home_directory() -> Path:
+    """Return $HOME, else what the password database has; raises UserError without either."""
+    home = os.environ.get("HOME", "")
+    if not home.startswith("/"):
+        import pwd
+
+        try:
+            home = pwd.getpwuid(os.getuid()).pw_dir
+        except KeyError:
+            home = ""
+    if not home.startswith("/"):
         raise UserError(
-            "there is no home directory to keep the run in; name a directory with --out"
-        ) from None
+            "there is no home directory to keep runs in; set HOME, or name a directory with --out"
+        )
+    return Path(home)
+
+
+def is_run(head: bytes) -> bool:
+    """Return whether these are the first bytes of a run file, torn ones included."""
+    return head.removeprefix(BOM).lstrip()[:1] == b"{" and bool(_HEADER.search(head))
+
+
+def is_run_file(path: Path) -> bool:
+    """Return whether a file is a run file; False where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return is_run(file.read(HEAD_BYTES))
+    except OSError:
+        return False
 
 
 def new_run_path(label: str, directory: Path | None, now: datetime) -> Path:
@@ -33,7 +64,7 @@ def new_run_path(label: str, directory: Path | None, now: datetime) -> Path:
     stem = f"{now:%Y%m%d-%H%M%S}-{re.sub(r'[^A-Za-z0-9._-]+', '-', label)[:40]}"
     path = folder / f"{stem}{SUFFIX}"
     number = 1
-    while path.exists():
+    while os.path.exists(path):  # noqa: PTH110 - no error for a name that is too long
         number += 1
         path = folder / f"{stem}-{number}{SUFFIX}"
     return path
@@ -46,27 +77,36 @@ def find_run(name: str) -> Path:
 
     Raises UserError that says where it was looked for.
     """
-    if "/" in name or Path(name).is_file():
+    if "/" in name or os.path.isfile(name):  # noqa: PTH113 - no error for a name that is too long
         return Path(name)
     folder = runs_directory()
     if name == "last":
-        found = sorted(folder.glob(f"*{SUFFIX}"), key=lambda path: path.stat().st_mtime)
-        if not found:
+        newest = _newest(folder.glob(f"*{SUFFIX}"))
+        if newest is None:
             raise UserError(f"there is no run in {folder} yet; make one with 'tierscope run'")
-        return found[-1]
+        return newest
     path = folder / (name if name.endswith(SUFFIX) else name + SUFFIX)
-    if path.is_file():
+    if os.path.isfile(path):  # noqa: PTH113
         return path
-    tagged = [path for path in folder.glob(f"*{SUFFIX}") if name in tags_of(path)]
-    if tagged:
-        return max(tagged, key=lambda path: path.stat().st_mtime)
+    tagged = _newest(path for path in folder.glob(f"*{SUFFIX}") if name in tags_of(path))
+    if tagged is not None:
+        return tagged
     raise UserError(f"run '{name}' is neither a file nor the name of a run in {folder}, nor a tag")
+
+
+def _newest(paths: Iterable[Path]) -> Path | None:
+    """Return the file that was written to last; links that lead nowhere do not count."""
+    times = []
+    for path in paths:
+        with contextlib.suppress(OSError):
+            times.append((path.stat().st_mtime, path))
+    return max(times)[1] if times else None
 
 
 def tags_of(path: Path) -> list[str]:
     """Return the tags of a run file: the lines of NAME.tags beside NAME.jsonl."""
     try:
-        lines = path.with_suffix(".tags").read_text(encoding="utf-8").splitlines()
+        lines = path.with_suffix(TAGS_SUFFIX).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
         return []
     return [line.strip() for line in lines if line.strip()]

@@ -46,11 +46,11 @@ class RunWriter:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         writer = cls(path, descriptor, 0)
         try:
-            writer._append(header)
-        except UserError:
+            writer._write(_line(header))
+        except OSError as error:
             writer.close()
             path.unlink(missing_ok=True)
-            raise
+            raise _refusal(path, error) from None
         return writer
 
     @classmethod
@@ -76,33 +76,33 @@ class RunWriter:
 
     def add(self, record: PlanRecord | VisitRecord | Measurement | Footer) -> None:
         """Append a record; raises UserError, the file's earlier records intact, where it cannot."""
-        self._append(record)
-        if isinstance(record, Footer) or time.monotonic() - self._synced > _SYNC_S:
-            os.fsync(self._descriptor)
-            self._synced = time.monotonic()
-
-    def close(self) -> None:
-        """Close the file; nothing is buffered here."""
-        os.close(self._descriptor)
-
-    def _append(self, record: _Record) -> None:
-        sparse = isinstance(record, VisitRecord)  # nearly all keys of its evidence are absent
-        line = record.model_dump_json(exclude_none=sparse).encode() + b"\n"
         try:
-            self._write(line)
+            self._write(_line(record))
+            if isinstance(record, Footer) or time.monotonic() - self._synced > _SYNC_S:
+                os.fsync(self._descriptor)
+                self._synced = time.monotonic()
         except OSError as error:
             os.ftruncate(self._descriptor, self._length)
             raise UserError(
                 f"writing {self.path} failed: {error.strerror}; what was finished before is kept "
                 "in it; make room or name another directory with --out",
-                ExitCode.REQUEST_WRONG if isinstance(record, Header) else ExitCode.SOMETHING_FAILED,
+                ExitCode.SOMETHING_FAILED,
             ) from None
+
+    def close(self) -> None:
+        """Close the file; nothing is buffered here."""
+        os.close(self._descriptor)
 
     def _write(self, line: bytes) -> None:
         written = 0
         while written < len(line):
             written += os.write(self._descriptor, line[written:])
         self._length += len(line)
+
+
+def _line(record: _Record) -> bytes:
+    sparse = isinstance(record, VisitRecord)  # nearly all keys of its evidence are absent
+    return record.model_dump_json(exclude_none=sparse).encode() + b"\n"
 
 
 def _refusal(path: Path, error: OSError) -> UserError:

@@ -5,6 +5,7 @@ from typing import Literal
 
 from tierscope.model.endpoint import format_ranges
 from tierscope.model.errors import UserError
+from tierscope.model.text import shown
 from tierscope.model.topology import TCG, Cache, Node, Package, Topology
 from tierscope.topology.hwloc_devices import Devices, Locality
 from tierscope.topology.hwloc_file import Element, bits, infos, integer, load, objects, parse
@@ -31,7 +32,7 @@ NOT_IN_FILE = (
 
 def read_hwloc(path: str | Path) -> Topology:
     """The machine that an hwloc XML file describes; UserError of one line where it is none."""
-    return _convert(load(path), str(path))
+    return _convert(load(path), shown(path))
 
 
 def parse_hwloc(data: bytes, name: str) -> Topology:

@@ -131,12 +131,12 @@ def infos(element: Element) -> dict[str, str]:
 
 
 def integer(text: str | None) -> int | None:
-    """A decimal or 0x number from 0; None for anything else."""
+    """A decimal or 0x number from 0 to below 2^63; None for anything else."""
     try:
         value = int(text, 0) if text else None
     except ValueError:
         return None
-    return value if value is not None and value >= 0 else None
+    return value if value is not None and 0 <= value < 1 << 63 else None
 
 
 def kibibytes(text: str | None) -> int | None:

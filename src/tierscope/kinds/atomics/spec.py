@@ -23,6 +23,7 @@ class AtomicsSpec(MemorySpec):
     """Atomic updates a second."""
 
     metric: ClassVar[str] = "updates"
+    recorded: ClassVar[tuple[str, ...]] = ("operation", "size", "threads")
     extra_properties: ClassVar[dict[str, type]] = {**MemorySpec.extra_properties, "threads": int}
 
     kind: Literal["atomics"] = "atomics"

@@ -78,6 +78,7 @@ class BandwidthSpec(MemorySpec):
     """Bandwidth of CPUs to memory."""
 
     metric: ClassVar[str] = "bandwidth"
+    recorded: ClassVar[tuple[str, ...]] = ("operation", "access_size", "size", "threads")
     extra_properties: ClassVar[dict[str, type]] = {**MemorySpec.extra_properties, "threads": int}
 
     kind: Literal["bandwidth"] = "bandwidth"

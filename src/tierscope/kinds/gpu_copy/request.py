@@ -153,7 +153,10 @@ def _rows(request: Request) -> tuple[int, int] | None:
     row, colon, pitch = text.partition(":")
     if not colon:
         raise UserError(f"'{text}' is not ROW:PITCH, as in 4k:8k")
-    return grammar.parse_size(row), grammar.parse_size(pitch)
+    sizes = grammar.parse_size(row), grammar.parse_size(pitch)
+    if min(sizes) < 1:
+        raise UserError(f"'{text}': a row and its pitch have at least 1 byte")
+    return sizes
 
 
 REQUEST = RequestForm(

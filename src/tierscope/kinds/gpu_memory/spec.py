@@ -40,6 +40,7 @@ class GpuMemorySpec(GpuSpec):
     """Bandwidth of a GPU's own memory, or of its L2 where the arrays fit there."""
 
     metric: ClassVar[str] = "bandwidth"
+    recorded: ClassVar[tuple[str, ...]] = ("operation", "size")
     targets: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.GPU,)
 
     kind: Literal["gpu-memory"] = "gpu-memory"

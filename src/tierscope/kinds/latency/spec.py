@@ -14,6 +14,7 @@ class LatencySpec(MemorySpec):
     """Idle latency of one CPU's dependent loads, by one chase or by several at once."""
 
     metric: ClassVar[str] = "latency"
+    recorded: ClassVar[tuple[str, ...]] = ("order", "stride", "size", "pages")
     extra_properties: ClassVar[dict[str, type]] = {**MemorySpec.extra_properties, "chases": int}
 
     kind: Literal["latency"] = "latency"

@@ -24,6 +24,16 @@ class LoadedLatencySpec(MemorySpec):
     """Latency of one CPU's dependent loads under load: one point of a curve."""
 
     metric: ClassVar[str] = "latency"
+    recorded: ClassVar[tuple[str, ...]] = (
+        "order",
+        "size",
+        "pages",
+        "mix",
+        "load_from",
+        "load_to",
+        "load_order",
+        "load_threads",
+    )
     steady: ClassVar[bool] = True
     extra_properties: ClassVar[dict[str, type]] = {
         **MemorySpec.extra_properties,

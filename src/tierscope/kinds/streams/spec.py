@@ -22,6 +22,7 @@ class StreamsSpec(MemorySpec):
     """Bandwidth of one stream and of others at the same time, started and stopped by one gate."""
 
     metric: ClassVar[str] = "bandwidth"
+    recorded: ClassVar[tuple[str, ...]] = ("order", "size", "threads")
     extra_properties: ClassVar[dict[str, type]] = {
         **MemorySpec.extra_properties,
         "threads": int,

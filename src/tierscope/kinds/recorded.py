@@ -1,0 +1,55 @@
+"""What run files record of a measurement's pattern, checked where they are read."""
+
+import math
+from functools import cache
+from typing import Any
+
+from tierscope.kinds.registry import KINDS
+from tierscope.kinds.words import properties_of
+from tierscope.model.run import Measurement
+
+_MAX = 1 << 63
+_CALLED = {
+    int: "a number from 0 on",
+    float: "a number from 0 on",
+    bool: "true or false",
+    str: "text",
+}
+
+
+def check_recorded(measurement: Measurement) -> None:
+    """Raise ValueError, with the key, for a pattern that tables and pictures could not show.
+
+    Properties and kinds of later versions are let through where they are plain values.
+    """
+    types = _properties(measurement.kind)
+    for key, value in measurement.pattern.items():
+        expected = types.get(key)
+        if value is not None and not (_is(value, expected) if expected else _is_plain(value)):
+            called = _CALLED[expected] if expected else "text or a number"
+            raise ValueError(f"pattern.{key} is not {called}")
+    kind = KINDS.get(measurement.kind)
+    if kind is None or measurement.status != "measured":
+        return
+    for key in kind.spec.recorded:
+        if measurement.pattern.get(key) is None:
+            raise ValueError(f"pattern has no '{key}'")
+
+
+@cache
+def _properties(kind: str) -> dict[str, type]:
+    return properties_of(KINDS[kind].spec) if kind in KINDS else {}
+
+
+def _is(value: Any, expected: type) -> bool:
+    if expected in (int, float):
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        whole = expected is float or isinstance(value, int)
+        return number and whole and math.isfinite(value) and 0 <= value < _MAX
+    return isinstance(value, expected)
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, int | float):
+        return abs(value) < _MAX  # neither infinite nor NaN
+    return isinstance(value, str)
