@@ -69,7 +69,7 @@ def test_the_identity_names_the_concurrent_streams(machine: Topology) -> None:
         ({"beside": "mix=1-2"}, "--beside: '1-2' is not reads:writes"),
         ({"beside": "mix=0:100 mix=100:0"}, "gives mix twice"),
         ({"beside": "threads=5"}, "--beside: 5 threads, but its share of node:0 is 4 CPUs"),
-        ({"from_": "cpus:0", "beside": "mix=0:100"}, "2 streams are to share 1 CPUs; name others"),
+        ({"from_": "cpus:0", "beside": "mix=0:100"}, "2 streams are to share 1 CPU; name others"),
         ({"beside": "from=cpus:0-1"}, "streams overlap in some of their CPUs"),
         ({"beside": "to=gpu:0"}, "--beside: 'gpu:0' is a GPU; a stream accepts targets of"),
         ({"prefetch": "256", "order": "random"}, "--prefetch: a prefetch distance goes with"),
