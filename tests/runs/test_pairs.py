@@ -66,7 +66,7 @@ def test_sides_take_turns_and_each_comes_first_in_every_other_pair(
 
 
 def test_plans_of_different_length_are_refused(machine: Topology, fake_engine: Fake) -> None:
-    with pytest.raises(UserError, match="the first side has 1 measurements, the second one 2"):
+    with pytest.raises(UserError, match="the first side has 1 measurement, the second one 2"):
         take_pairs(plan_of(machine, "4k"), plan_of(machine, "4k,8k"), 2)
 
 
