@@ -151,15 +151,24 @@ def _group(place: Place, fabric: bool) -> list[str]:
         kind = node.item.detail.partition(" ")[0]
         rate = _beside(node.item, _rate(node.item.hop))
         parts.append(draw_box(node, kind if kind in COLOURS else "unknown", 7, _tip(node.item)))
-        parts.append(draw_text(node.x + 10, node.y + 17, f"{node.item.name} · {kind}", "name"))
         for line, cache in enumerate(node.item.children):
             text = f"behind a cache of {cache.detail.partition(',')[0]}"
             y = node.y + 32 + NODE_LINE * (line + 1)
             parts.append(draw_text(node.x + 10, y, text, "muted small"))
         size = node.item.detail.partition(" ")[2].partition(",")[0]
-        parts.append(draw_text(node.x + 10, node.y + 32, size, "muted small"))
+        right = node.x + node.width - 10
+        if node.item.measured:
+            name = f"{node.item.name} {kind}"
+            size = shorten(size, node.width - 20 - len(name) * 7.4, 6.0)
+            parts.append(draw_text(right, node.y + 17, size, "muted small", "end"))
+            origin = shorten(node.item.measured_from, node.width - 20 - len(rate) * 6.8, 6.0)
+            parts.append(draw_text(node.x + 10, node.y + 32, origin, "muted small"))
+        else:
+            name = f"{node.item.name} · {kind}"
+            parts.append(draw_text(node.x + 10, node.y + 32, size, "muted small"))
+        parts.append(draw_text(node.x + 10, node.y + 17, name, "name"))
         if rate:
-            parts.append(draw_text(node.x + node.width - 10, node.y + 32, rate, "rate", "end"))
+            parts.append(draw_text(right, node.y + 32, rate, "rate", "end"))
     return parts
 
 
@@ -226,8 +235,11 @@ def _card(place: Place, fabric: bool) -> list[str]:
     parts.append(draw_text(right, place.y + 17, detail, "small muted", "end"))
     link = pcie_name(item.hop.now) if item.hop is not None and item.hop.now else ""
     if item.measured:
-        words = (link.removeprefix("PCIe "), item.measured_from)
-        link = shorten(", ".join(filter(None, words)), room - len(rate) * 6.8 - 8, 6.3)
+        link = link.removeprefix("PCIe ")
+        origin = item.measured_from
+        most = (room - len(rate) * 6.8) / 6.0
+        words = (f"{link}, {origin}" if link else origin, origin, link)
+        link = next((text for text in words if len(text) <= most), "")
     parts.append(draw_text(place.x + 10, place.y + 32, link, "small muted"))
     parts.append(draw_text(right, place.y + 32, rate, "rate short" if degraded else "rate", "end"))
     if item.kind == "gpu" and fabric:

@@ -17,6 +17,8 @@ from tierscope.report.pictures.picture import Picture, Spec
 # Vega leaves room for text as wide as Liberation Sans, so pictures ask for it and its metric twins.
 FONT = "'Liberation Sans', Arial, Arimo, Helvetica, sans-serif"
 _SVG = "http://www.w3.org/2000/svg"
+_LEGIBLE, _LARGEST = 0.75, 1.15
+"""How far a picture may shrink on a small screen before it scrolls, and grow on a large one."""
 _SUBTITLE = 76
 """Characters of a subtitle in a line, about as wide as a picture."""
 
@@ -165,7 +167,8 @@ def _tidy(svg: str, prefix: str, labelled_by: str) -> str:
                 element.set(attribute, f"url(#{names[value[5:-1]]})")
     width, height = root.attrib.pop("width"), root.attrib.pop("height")
     root.set("viewBox", root.get("viewBox", f"0 0 {width} {height}"))
-    root.set("style", f"max-width: {width}px")
+    least, most = _LEGIBLE * float(width), _LARGEST * float(width)
+    root.set("style", f"min-width: {least:.0f}px; max-width: {most:.0f}px")
     root.set("role", "img")
     root.set("aria-labelledby", labelled_by)
     return ElementTree.tostring(root, encoding="unicode")
