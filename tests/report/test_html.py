@@ -18,7 +18,7 @@ from tierscope.model.errors import UserError
 from tierscope.model.event import Evidence
 from tierscope.model.limit import Limit
 from tierscope.model.run import Measurement, Run
-from tierscope.report.html.machine import best_to
+from tierscope.report.best_to import best_to
 from tierscope.report.html.page import harmless, render_report
 from tierscope.report.html.rows import figure_table
 from tierscope.report.sentences import sentences

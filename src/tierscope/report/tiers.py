@@ -6,6 +6,7 @@ from typing import Any
 from tierscope.analysis.concurrent import shared
 from tierscope.model.endpoint import STORAGE, Endpoint, EndpointKind, parse_endpoint
 from tierscope.model.errors import UserError
+from tierscope.model.limit import Limit
 from tierscope.model.run import Header, Measurement, Run
 from tierscope.report import figures
 from tierscope.report.best import best_of_path, memory_latencies
@@ -31,6 +32,8 @@ class Tier:
     """Of idle loads from memory."""
     bandwidth: Measurement | None
     """The best of any operation."""
+    limit: Limit | None
+    """Of that bandwidth; None where it is unknown or the machine is emulated."""
 
     @property
     def name(self) -> str:
@@ -61,7 +64,8 @@ def tiers_of(run: Run, views: Views) -> dict[str, list[Tier]]:
         initiator, target = ends
         medium, capacity = _medium(run.header, initiator, target)
         best = best_of_path(rates[ends]) if ends in rates else None
-        tier = Tier(initiator, target, medium, capacity, chosen.get(ends), best)
+        limit = best.limit if best and not run.header.emulated else None
+        tier = Tier(initiator, target, medium, capacity, chosen.get(ends), best, limit)
         grouped.setdefault(initiator, []).append(tier)
     return {
         initiator: sorted(tiers, key=_slowness)
@@ -151,13 +155,12 @@ def _tier_row(tier: Tier, lowest: float, highest: float) -> TierRow:
     latency, rate = tier.latency, tier.bandwidth
     slower = (latency.estimate or 0.0) / lowest if latency and lowest else 1.0
     share = (rate.estimate or 0.0) / highest if rate and highest else 1.0
-    limit = rate.limit if rate else None
     return TierRow(
         tier=tier,
         capacity=figures.size_text(tier.capacity) if tier.capacity else "",
         latency=_figure(latency, f"{figures.significant(slower, 2)}× the lowest", slower != 1),
         bandwidth=_figure(rate, f"{figures.share_text(share)} of the highest", share != 1),
-        limit=f"{figures.of_limit(rate)} of {limit.link}" if rate and limit else "",
+        limit=f"{figures.of_limit(rate)} of {tier.limit.link}" if rate and tier.limit else "",
     )
 
 

@@ -61,11 +61,13 @@ Measured = Mapping[str, tuple[str, str]]
 """Figure and origin ("129 GB/s", "from node:0") by what they were measured to ("node 0")."""
 
 
-def draw(topology: Topology, measured: Measured | None = None, headed: bool = True) -> str:
+def draw(
+    topology: Topology, measured: Measured | None = None, headed: bool = True, origin: str = ""
+) -> str:
     """The drawing as SVG text; with its machine's name above it where it stands alone.
 
     ``measured`` has figures and their origins by what they were measured to ("node 0", "gpu:1");
-    they then stand beside the links' theoretical rates.
+    they then stand beside the links' theoretical rates. ``origin`` says when they were measured.
     """
     items = outline(topology)
     _set_measured(items, measured or {})
@@ -88,6 +90,8 @@ def draw(topology: Topology, measured: Measured | None = None, headed: bool = Tr
     if fabric:
         parts += _fabric_bar(fabric, drawing)
     parts += _footer(drawing, height, _used(items), bool(measured))
+    if origin:
+        parts.append(draw_text(MARGIN, height - 8, origin, "small muted"))
     parts.append("</svg>")
     return "\n".join(parts) + "\n"
 

@@ -121,7 +121,7 @@ def _ticks(most: float) -> list[float]:
 
 def _remark(text: str, below: bool = False) -> Spec:
     """A line of text above a picture's right end, or below its axis."""
-    place = {"expr": "height + 42"} if below else -9
+    place = {"expr": "height + 60"} if below else -9
     return {
         "data": {"values": [{"text": text}]},
         "mark": {"type": "text", "x": "width", "y": place, "align": "right", "color": "role:soft",
