@@ -50,6 +50,18 @@ def test_rows_compare_with_the_best(run: Run) -> None:
     assert near.limit == "90% of 8 channels of DDR5-4800"
 
 
+def test_unreliable_figures_are_not_compared() -> None:
+    maker = synthetic.Maker()
+    found = []
+    for target, ns in (("node:0", 100.0), ("node:1", 200.0)):
+        pattern = {"order": "random", "size": 1 << 30, "pages": "thp"}
+        made = maker.make("latency", "node:0", target, pattern, ns, "ns")
+        changes = {"ci_low": 20.0, "ci_high": 900.0} if target == "node:1" else {}
+        found.append(made.model_copy(update=changes))
+    _, far = tier_rows(tiers_of(synthetic.run(found), VIEWS)["node:0"])
+    assert (far.latency.estimate, far.latency.compared) == ("~200 ns", "")
+
+
 def test_a_machine_with_one_tier_has_no_map() -> None:
     maker = synthetic.Maker()
     made = maker.make("bandwidth", "node:0", "node:0", {"operation": "read"}, 1e10)
@@ -76,7 +88,16 @@ def test_the_map_has_a_mark_with_whiskers_and_a_label_for_each_tier(run: Run) ->
 @given(st.lists(st.tuples(st.floats(60, 9000), st.floats(0.5, 900)), min_size=2, max_size=24))
 def test_no_label_lies_over_another_or_over_the_edge(points: list[tuple[float, float]]) -> None:
     rows = [
-        {"x": x, "y": y, "area": 300.0, "name": f"remote DRAM node:{n}"}
+        {
+            "x": x,
+            "x_low": x / 1.1,
+            "x_high": x * 1.4,
+            "y": y,
+            "y_low": y / 1.3,
+            "y_high": y * 1.1,
+            "area": 300.0,
+            "name": f"remote DRAM node:{n}",
+        }
         for n, (x, y) in enumerate(points)
     ]
     labels = place_labels(rows, (30, 20_000), (0.2, 2000))

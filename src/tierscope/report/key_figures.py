@@ -14,6 +14,7 @@ from tierscope.report.warnings import warnings_of
 _FAR = 0.85
 """Share of its limit below which a path is worth a look."""
 _LONGEST = 90
+"""Characters of a warning from which on its example in parentheses is left out."""
 
 
 def key_figures(run: Run, views: Views) -> list[KeyFigure]:
@@ -102,5 +103,5 @@ def _warnings(run: Run) -> KeyFigure:
     found = warnings_of(run)
     first = found[0] if found else "nothing that may invalidate these figures"
     if len(first) > _LONGEST:
-        first = f"{first[:_LONGEST].rpartition(' ')[0]}…"
+        first = first.partition(" (")[0]
     return KeyFigure("Warnings", str(len(found)), "", first, bool(found))

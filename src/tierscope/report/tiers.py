@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from tierscope.analysis.concurrent import shared
+from tierscope.analysis.direction import lower_is_better
 from tierscope.model.endpoint import STORAGE, Endpoint, EndpointKind, parse_endpoint
 from tierscope.model.errors import UserError
 from tierscope.model.limit import Limit
-from tierscope.model.run import Header, Measurement, Run
+from tierscope.model.run import Header, Measurement, Run, is_unreliable
 from tierscope.report import figures
 from tierscope.report.best import best_of_path, memory_latencies
 from tierscope.report.view import Views, view_of
@@ -146,27 +147,38 @@ class TierRow:
 
 def tier_rows(tiers: list[Tier]) -> list[TierRow]:
     """Return an initiator's tiers as rows."""
-    lowest = min((t.latency.estimate or 0.0 for t in tiers if t.latency), default=0.0)
-    highest = max((t.bandwidth.estimate or 0.0 for t in tiers if t.bandwidth), default=0.0)
-    return [_tier_row(tier, lowest, highest) for tier in tiers]
+    latencies = [t.latency for t in tiers if t.latency]
+    rates = [t.bandwidth for t in tiers if t.bandwidth]
+    lowest = min(latencies, key=lambda m: m.estimate or 0.0, default=None)
+    highest = max(rates, key=lambda m: m.estimate or 0.0, default=None)
+    return [
+        TierRow(
+            tier=tier,
+            capacity=figures.size_text(tier.capacity) if tier.capacity else "",
+            latency=_figure(tier.latency, lowest),
+            bandwidth=_figure(tier.bandwidth, highest),
+            limit=f"{figures.of_limit(tier.bandwidth)} of {tier.limit.link}"
+            if tier.bandwidth and tier.limit
+            else "",
+        )
+        for tier in tiers
+    ]
 
 
-def _tier_row(tier: Tier, lowest: float, highest: float) -> TierRow:
-    latency, rate = tier.latency, tier.bandwidth
-    slower = (latency.estimate or 0.0) / lowest if latency and lowest else 1.0
-    share = (rate.estimate or 0.0) / highest if rate and highest else 1.0
-    return TierRow(
-        tier=tier,
-        capacity=figures.size_text(tier.capacity) if tier.capacity else "",
-        latency=_figure(latency, f"{figures.significant(slower, 2)}× the lowest", slower != 1),
-        bandwidth=_figure(rate, f"{figures.share_text(share)} of the highest", share != 1),
-        limit=f"{figures.of_limit(rate)} of {tier.limit.link}" if rate and tier.limit else "",
-    )
-
-
-def _figure(measurement: Measurement | None, compared: str, differs: bool) -> TierFigure:
+def _figure(measurement: Measurement | None, best: Measurement | None) -> TierFigure:
     if measurement is None:
         return TierFigure("not measured")
     unit, factor = figures.scale_of(measurement.unit or "count", [measurement.estimate or 0.0])
     estimate, interval = figures.parts(measurement, factor)
-    return TierFigure(f"{estimate} {unit}", interval, compared if differs else "")
+    interval = interval if figures.has_interval(measurement) else "no interval"
+    return TierFigure(f"{estimate} {unit}", interval, _compared(measurement, best))
+
+
+def _compared(measurement: Measurement, best: Measurement | None) -> str:
+    """Compare with the best; empty for itself and where one of them is unreliable."""
+    if best is None or measurement is best or is_unreliable(measurement) or is_unreliable(best):
+        return ""
+    ratio = (measurement.estimate or 0.0) / (best.estimate or 1.0)
+    if lower_is_better(measurement):
+        return f"{figures.significant(ratio, 2)}× the lowest"
+    return f"{figures.share_text(ratio)} of the highest"

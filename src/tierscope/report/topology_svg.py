@@ -5,7 +5,7 @@ with a dark scheme gets dark colours.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import pairwise
 
@@ -165,7 +165,7 @@ def _group(place: Place, fabric: bool) -> list[str]:
             name = f"{node.item.name} {kind}"
             size = shorten(size, node.width - 20 - len(name) * 7.4, 6.0)
             parts.append(draw_text(right, node.y + 17, size, "muted small", "end"))
-            origin = shorten(node.item.measured_from, node.width - 20 - len(rate) * 6.8, 6.0)
+            origin = _longest((node.item.measured_from,), node.width - 20 - len(rate) * 6.8)
             parts.append(draw_text(node.x + 10, node.y + 32, origin, "muted small"))
         else:
             name = f"{node.item.name} · {kind}"
@@ -235,15 +235,14 @@ def _card(place: Place, fabric: bool) -> list[str]:
     name = shorten(item.name, room, 7.6)
     right = place.x + place.width - 10
     parts.append(draw_text(place.x + 10, place.y + 17, name, "name"))
-    detail = shorten(_short_name(item.detail), room - len(name) * 7.6 - 8, 6.3)
+    detail = shorten(_short_name(item.detail), room - len(name) * 8.4 - 8, 6.5)
     parts.append(draw_text(right, place.y + 17, detail, "small muted", "end"))
     link = pcie_name(item.hop.now) if item.hop is not None and item.hop.now else ""
     if item.measured:
         link = link.removeprefix("PCIe ")
         origin = item.measured_from
-        most = (room - len(rate) * 6.8) / 6.0
         words = (f"{link}, {origin}" if link else origin, origin, link)
-        link = next((text for text in words if len(text) <= most), "")
+        link = _longest(words, room - len(rate) * 6.8)
     parts.append(draw_text(place.x + 10, place.y + 32, link, "small muted"))
     parts.append(draw_text(right, place.y + 32, rate, "rate short" if degraded else "rate", "end"))
     if item.kind == "gpu" and fabric:
@@ -252,6 +251,11 @@ def _card(place: Place, fabric: bool) -> list[str]:
             f'width="6" height="{place.height - 12:.1f}" rx="3"/>'
         )
     return parts
+
+
+def _longest(texts: Sequence[str], room: float) -> str:
+    """Return the first text that fits: half a word would tell nothing."""
+    return next((text for text in texts if len(text) * 6.0 <= room), "")
 
 
 def _fabric_bar(text: str, drawing: Drawing) -> list[str]:
@@ -330,6 +334,8 @@ def _weight(hop: Hop | None) -> float:
 
 def _tip(item: Item) -> str:
     words = [item.name, item.address, item.detail]
+    if item.measured:
+        words.append(f"measured {item.measured} {item.measured_from}")
     if item.hop is not None and item.hop.limit is not None:
         words += [item.hop.limit.link, item.hop.limit.formula]
     return " | ".join(word for word in words if word)

@@ -36,5 +36,5 @@ def origin_of(run: Run) -> str:
     header = run.header
     parts = [f"{header.host}, {header.machine['cpu']}", header.started[:10]]
     parts += [f"tierscope {header.tierscope}"]
-    parts += ["emulated machine: figures mean nothing"] if header.emulated else []
+    parts += ["emulated: figures mean nothing"] if header.emulated else []
     return "; ".join(parts)

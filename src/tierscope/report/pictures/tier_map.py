@@ -134,13 +134,9 @@ def _spec(rows: list[dict[str, Any]], across: tuple[float, float], up: tuple[flo
              "transform": [{"filter": "!datum.doubtful"}]},
             {"mark": {**point, "fill": "role:paper"}, "encoding": mark,
              "transform": [{"filter": "datum.doubtful"}]},
-            {
-                "data": {"values": labels},
-                "mark": {"type": "text", "align": "left", "baseline": "middle", "aria": False},
-                "encoding": {"x": {"field": "left", "type": "quantitative", "scale": None},
-                             "y": {"field": "middle", "type": "quantitative", "scale": None},
-                             "text": {"field": "text"}},
-            },
+            # Whiskers stop short of labels.
+            _label_layer(labels, {"stroke": "role:paper", "strokeWidth": 5}),
+            _label_layer(labels, {}),
             {
                 "data": {"values": [{"text": "better: up and to the left"}]},
                 "mark": {"type": "text", "x": "width", "y": -8, "align": "right", "fontSize": 12,
@@ -151,9 +147,21 @@ def _spec(rows: list[dict[str, Any]], across: tuple[float, float], up: tuple[flo
     }  # fmt: skip
 
 
+def _label_layer(labels: list[dict[str, Any]], look: Spec) -> Spec:
+    return {
+        "data": {"values": labels},
+        "mark": {"type": "text", "align": "left", "baseline": "middle", "aria": False, **look},
+        "encoding": {
+            "x": {"field": "left", "type": "quantitative", "scale": None},
+            "y": {"field": "middle", "type": "quantitative", "scale": None},
+            "text": {"field": "text"},
+        },
+    }
+
+
 def _axis(title: str, ends: tuple[float, float]) -> Spec:
     low, high = ends
-    digits = (1, 2, 5) if high / low < 1e3 else (1,)
+    digits = (1, 2, 5) if high / low < 200 else (1, 3) if high / low < 1e4 else (1,)
     ticks = [digit * 10.0**decade for decade in range(-6, 10) for digit in digits]
     return {
         "type": "quantitative",
@@ -173,39 +181,65 @@ def place_labels(
 ) -> list[dict[str, Any]]:
     """Return labels beside their marks, none over another label or mark, or over the edge.
 
-    A label for which there is no such place is left out; the table has it.
+    Places free of whiskers come first. A label for which there is no place is left out; the table
+    has it.
     """
-    centres = [(_along(row["x"], across) * WIDTH, (1 - _along(row["y"], up)) * HEIGHT, row)
-               for row in rows]  # fmt: skip
-    taken = [_around(x, y, math.sqrt(row["area"]) / 2) for x, y, row in centres]
+    marks = [_Mark(row, across, up) for row in rows]
+    taken = [mark.box for mark in marks]
+    whiskers = [box for mark in marks for box in mark.whiskers]
     labels = []
-    for x, y, row in centres:
-        reach = math.sqrt(row["area"]) / 2 + 5
-        width = len(row["name"]) * _LETTER
-        down = reach + _LINE / 2
-        places = [(x + reach, y), (x - reach - width, y), (x - width / 2, y - down),
-                  (x - width / 2, y + down), (x + reach, y - down), (x + reach, y + down),
-                  (x - reach - width, y - down), (x - reach - width, y + down)]  # fmt: skip
-        for left, middle in places:
-            box = (left, middle - _LINE / 2, left + width, middle + _LINE / 2)
-            if _inside(box) and not any(_overlap(box, other) for other in taken):
-                taken.append(box)
-                labels.append({"left": left, "middle": middle, "text": row["name"]})
-                break
+    for mark in marks:
+        free = [box for box in mark.places() if _inside(box) and not _touches(box, taken)]
+        clear = [box for box in free if not _touches(box, whiskers)]
+        if found := (clear or free)[:1]:
+            left, top, _, bottom = found[0]
+            taken.append(found[0])
+            middle = (top + bottom) / 2
+            labels.append({"left": left, "middle": middle, "text": mark.row["name"]})
     return labels
+
+
+class _Mark:
+    """A mark in pixels: its box, its whiskers, and where its label may be."""
+
+    def __init__(
+        self, row: dict[str, Any], across: tuple[float, float], up: tuple[float, float]
+    ) -> None:
+        self.row = row
+        self.x, self.y = _along(row["x"], across) * WIDTH, (1 - _along(row["y"], up)) * HEIGHT
+        self.reach = math.sqrt(row["area"]) / 2
+        x, y, reach = self.x, self.y, self.reach
+        self.box: Box = (x - reach, y - reach, x + reach, y + reach)
+        left, right = (_along(row[key], across) * WIDTH for key in ("x_low", "x_high"))
+        bottom, top = ((1 - _along(row[key], up)) * HEIGHT for key in ("y_low", "y_high"))
+        self.whiskers: list[Box] = [(left, y - 1, right, y + 1), (x - 1, top, x + 1, bottom)]
+
+    def places(self) -> Iterator[Box]:
+        """Yield boxes for the label, the best first."""
+        width = len(self.row["name"]) * _LETTER
+        beside, over = self.reach + 5, self.reach + 3 + _LINE / 2
+        right, left = self.x + beside, self.x - beside - width
+        yield from (_label_box(at, self.y, width) for at in (right, left))
+        for down in (over, 1.8 * over, 2.6 * over):
+            for at in (self.x - width / 2, self.x - 6, right, self.x + 6 - width, left):
+                yield _label_box(at, self.y - down, width)
+                yield _label_box(at, self.y + down, width)
+
+
+def _label_box(left: float, middle: float, width: float) -> Box:
+    return (left, middle - _LINE / 2, left + width, middle + _LINE / 2)
 
 
 def _along(value: float, ends: tuple[float, float]) -> float:
     return math.log(value / ends[0]) / math.log(ends[1] / ends[0])
 
 
-def _around(x: float, y: float, reach: float) -> Box:
-    return (x - reach, y - reach, x + reach, y + reach)
-
-
 def _inside(box: Box) -> bool:
     return box[0] >= 0 and box[1] >= 0 and box[2] <= WIDTH and box[3] <= HEIGHT
 
 
-def _overlap(one: Box, other: Box) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+def _touches(box: Box, others: list[Box]) -> bool:
+    return any(
+        box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3]
+        for other in others
+    )
