@@ -170,7 +170,8 @@ def test_texts_of_the_tier_map_lie_apart_and_are_legible(
     page.open(report)
     page.look(width, scheme)
     boxes = page.script(
-        "return [...document.querySelectorAll('.tier .picture text')].filter(e => e.textContent)"
+        "return [...document.querySelectorAll('.tier .picture text')]"
+        "  .filter(e => e.textContent && !e.getAttribute('stroke'))"
         "  .map(e => { const b = e.getBoundingClientRect();"
         "    return [e.textContent, b.left, b.top, b.right, b.bottom] })"
     )
