@@ -19,7 +19,9 @@ SYNOPSIS = re.compile(r"\[|\.\.\.( |$)|\b[A-Z]{3,}\b")
 """Marks a line that says how a command is built, not one to type."""
 MORE = {
     "run": "--time-limit 20s",
+    "run --profile standard": "--dry-run",
     "loaded-latency": "--dry-run",
+    'loaded-latency --to "node:*"': "--dry-run",
     "matrix": "--dry-run",
 }
 """What keeps the commands that would take minutes short."""

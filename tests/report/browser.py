@@ -58,6 +58,7 @@ class Page:
         return [url for url in urls if not url.startswith(("file:", "data:", "blob:", "chrome:"))]
 
     def pdf(self) -> bytes:
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
         answer = self.driver.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True})
         return base64.b64decode(answer["data"])
 

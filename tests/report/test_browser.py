@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +19,7 @@ from tierscope.kinds.views import VIEWS
 from tierscope.report.html.compare import render_comparison
 from tierscope.report.html.page import render_report
 
-WIDTHS = (360, 800, 1440)
+WIDTHS = (390, 800, 1400)
 SCHEMES = ("light", "dark")
 
 
@@ -106,7 +107,7 @@ def test_a_button_saves_the_picture_s_rows_as_csv(page: Page, report: Path) -> N
 
 def test_the_whole_run_is_one_csv(page: Page, report: Path) -> None:
     page.open(report)
-    text = _saved(page, page.driver.find_element(By.CSS_SELECTOR, ".heading button.csv"))
+    text = _saved(page, page.driver.find_element(By.CSS_SELECTOR, ".fold button.csv"))
     assert len(list(csv.DictReader(io.StringIO(text)))) == len(synthetic.full().measurements)
 
 
@@ -140,10 +141,57 @@ def test_a_value_shows_at_the_pointer(page: Page, report: Path) -> None:
     assert "GB/s" in page.script("return document.getElementById('tip').textContent")
 
 
-def test_it_prints(opened: Page) -> None:
+def test_it_prints_on_a4(opened: Page) -> None:
+    opened.look(800, "dark")
     document = opened.pdf()
     assert document.startswith(b"%PDF")
     assert len(document) > 20_000
+    boxes = re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", document)
+    assert {(round(float(w)), round(float(h))) for w, h in boxes} == {(595, 842)}
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_what_is_wider_than_its_box_scrolls_with_a_cue(opened: Page, width: int) -> None:
+    opened.look(width, "light")
+    wide = opened.script(
+        "return [...document.querySelectorAll('main *')].filter(e => e.clientWidth > 0 &&"
+        "  e.scrollWidth > e.clientWidth + 1 && !e.closest('svg, .hidden, thead'))"
+        "  .map(e => [getComputedStyle(e).overflowX, e.tabIndex, e.className,"
+        "             getComputedStyle(e).backgroundImage.includes('gradient')])"
+    )
+    assert all(overflow == "auto" and tab == 0 and cue for overflow, tab, _, cue in wide), wide
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_texts_of_the_tier_map_lie_apart_and_are_legible(
+    page: Page, report: Path, width: int, scheme: str
+) -> None:
+    page.open(report)
+    page.look(width, scheme)
+    boxes = page.script(
+        "return [...document.querySelectorAll('.tier .picture text')]"
+        "  .filter(e => e.textContent && !e.getAttribute('stroke'))"
+        "  .map(e => { const b = e.getBoundingClientRect();"
+        "    return [e.textContent, b.left, b.top, b.right, b.bottom] })"
+    )
+    assert {"local DRAM node:0", "remote DRAM node:1", "CXL node:2"} <= {box[0] for box in boxes}
+    for number, (text, left, top, right, bottom) in enumerate(boxes):
+        assert right <= width
+        assert min(right - left, bottom - top) >= 9, text
+        for other, *sides in boxes[:number]:
+            apart = left >= sides[2] or right <= sides[0] or top >= sides[3] or bottom <= sides[1]
+            assert apart, (text, other)
+
+
+def test_the_first_screen_tells_the_tiers(page: Page, report: Path) -> None:
+    page.open(report)
+    page.look(1400, "light")
+    ends = page.script(
+        "return ['.keys', '.tier .picture svg', '.tier table'].map("
+        "  s => document.querySelector(s).getBoundingClientRect().bottom)"
+    )
+    assert max(ends) < 1000
 
 
 def test_hostile_names_do_nothing(page: Page, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from tierscope.model.errors import UserError
 from tierscope.model.event import Evidence
 from tierscope.model.limit import Limit
 from tierscope.model.run import Measurement, Run
-from tierscope.report.html.machine import best_to
+from tierscope.report.best_to import best_to
 from tierscope.report.html.page import harmless, render_report
 from tierscope.report.html.rows import figure_table
 from tierscope.report.sentences import sentences
@@ -40,10 +40,33 @@ def test_it_forbids_itself_to_run_or_load_anything_else(page: str) -> None:
     assert re.search(r"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-", page)
 
 
-def test_every_picture_has_its_method_and_a_button_for_its_data(page: str) -> None:
+def test_every_picture_has_a_button_for_its_data_and_its_section_the_method_once(page: str) -> None:
     figures = re.findall(r'<figure class="card".*?</figure>', page, re.DOTALL)
     assert len(figures) >= 15
-    assert all('<p class="method">' in f and 'class="csv"' in f and "<svg" in f for f in figures)
+    assert all('class="csv"' in f and "<svg" in f for f in figures)
+    sections = re.findall(r'<h2 id="run1-[a-z-]+">[^<]+</h2>\s*<details class="how">', page)
+    assert len(sections) == page.count("How it is measured") == 9
+
+
+def test_the_first_screen_has_key_figures_and_tiers_before_any_chart(page: str) -> None:
+    keys, tiers = page.index('<ul class="keys">'), page.index('class="card tier mapped"')
+    first_chart, paths = page.index('<figure class="card"'), page.index("All paths with their")
+    assert keys < tiers < paths < first_chart
+    labels = re.findall(r'class="label">([^<]+)', page)
+    assert labels == ["Peak bandwidth", "Peak of a GPU", "Idle latency", "Slowest tier",
+                      "Loaded latency", "Lowest efficiency", "Warnings"]  # fmt: skip
+
+
+def test_runs_of_one_machine_share_its_drawing_and_settings() -> None:
+    one, two = synthetic.full(1), synthetic.full(2)
+    page = render_report([("one", one), ("two", two)], VIEWS)
+    assert page.count('class="machine-drawing"') == 1
+    assert page.count('href="#run1-topology"') == 2
+    assert page.count("The same as of") == 1
+    other = one.model_copy(update={"header": synthetic.header(host="node018")})
+    assert (
+        render_report([("one", one), ("two", other)], VIEWS).count('class="machine-drawing"') == 2
+    )
 
 
 def test_the_page_s_csv_has_every_measurement(page: str) -> None:

@@ -16,10 +16,10 @@ from tierscope.model.cause import Cause
 from tierscope.model.event import Evidence
 from tierscope.model.limit import Limit
 from tierscope.model.run import Measurement, Run
+from tierscope.report.best_to import best_to
 from tierscope.report.causes import missing_by_cause
 from tierscope.report.compare import headline, refused, sorted_by_change
 from tierscope.report.evidence import warnings
-from tierscope.report.html.machine import best_to
 from tierscope.report.html.rows import path_rows
 from tierscope.report.pictures.of_run import pictures_of
 from tierscope.report.view import kinds_in

@@ -184,7 +184,7 @@ def share_text(share: float) -> str:
 
 def of_limit(measurement: Measurement) -> str:
     """Return the efficiency in percent; a dash where no limit is known."""
-    return "–" if measurement.efficiency is None else f"{measurement.efficiency:.0%}"
+    return "–" if measurement.efficiency is None else share_text(measurement.efficiency)
 
 
 def relative_half(measurement: Figured) -> float:

@@ -16,6 +16,7 @@ from tierscope.report.figures import size_text
 from tierscope.report.sentences import sentences
 from tierscope.report.style import new_table, note, title
 from tierscope.report.table import show_table
+from tierscope.report.tiers import tier_rows, tiers_of
 from tierscope.report.view import Views, kinds_in, view_of
 
 _MAX_CAUSES = 12
@@ -35,6 +36,7 @@ def show_run(console: Console, run: Run, path: Path, views: Views) -> None:
             else:
                 show_table(console, measured, view)
     show_missing(console, run)
+    show_tiers(console, run, views)
     title(console, "Summary")
     for sentence in sentences(run, views):
         note(console, sentence, style="")
@@ -90,6 +92,25 @@ def _machine_lines(machine: dict[str, Any]) -> list[str]:
 
 def _count(number: int, name: str) -> str:
     return f"{number} {name}{'' if number == 1 else 's'}"
+
+
+def show_tiers(console: Console, run: Run, views: Views) -> None:
+    """Print the tiers of each initiator that has several, nearest first."""
+    groups = tiers_of(run, views)
+    if not groups:
+        return
+    title(console, "Tiers")
+    for initiator, tiers in groups.items():
+        console.print(Text(f"from {initiator}", style="bold"))
+        table = new_table()
+        table.add_column("target", no_wrap=True)
+        for name in ("capacity", "idle latency", "bandwidth", "of limit"):
+            table.add_column(name, justify="right", no_wrap=True)
+        for row in tier_rows(tiers):
+            cells = (f"{f.estimate} {f.interval}".rstrip() for f in (row.latency, row.bandwidth))
+            share = row.limit.partition(" ")[0]
+            table.add_row(*map(Text, (row.tier.name, row.capacity, *cells, share)))
+        console.print(table)
 
 
 def show_missing(console: Console, run: Run) -> None:

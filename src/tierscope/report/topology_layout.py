@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from tierscope.report.topology_outline import Item
 
-CARD = 186
+CARD = 204
 """Width of a card: wide enough for a GPU's name."""
 CARD_HEIGHT = 40
 GAP = 14

@@ -5,7 +5,7 @@ with a dark scheme gets dark colours.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import pairwise
 
@@ -61,11 +61,13 @@ Measured = Mapping[str, tuple[str, str]]
 """Figure and origin ("129 GB/s", "from node:0") by what they were measured to ("node 0")."""
 
 
-def draw(topology: Topology, measured: Measured | None = None, headed: bool = True) -> str:
+def draw(
+    topology: Topology, measured: Measured | None = None, headed: bool = True, origin: str = ""
+) -> str:
     """The drawing as SVG text; with its machine's name above it where it stands alone.
 
     ``measured`` has figures and their origins by what they were measured to ("node 0", "gpu:1");
-    they then stand beside the links' theoretical rates.
+    they then stand beside the links' theoretical rates. ``origin`` says when they were measured.
     """
     items = outline(topology)
     _set_measured(items, measured or {})
@@ -88,6 +90,8 @@ def draw(topology: Topology, measured: Measured | None = None, headed: bool = Tr
     if fabric:
         parts += _fabric_bar(fabric, drawing)
     parts += _footer(drawing, height, _used(items), bool(measured))
+    if origin:
+        parts.append(draw_text(MARGIN, height - 8, origin, "small muted"))
     parts.append("</svg>")
     return "\n".join(parts) + "\n"
 
@@ -151,15 +155,24 @@ def _group(place: Place, fabric: bool) -> list[str]:
         kind = node.item.detail.partition(" ")[0]
         rate = _beside(node.item, _rate(node.item.hop))
         parts.append(draw_box(node, kind if kind in COLOURS else "unknown", 7, _tip(node.item)))
-        parts.append(draw_text(node.x + 10, node.y + 17, f"{node.item.name} · {kind}", "name"))
         for line, cache in enumerate(node.item.children):
             text = f"behind a cache of {cache.detail.partition(',')[0]}"
             y = node.y + 32 + NODE_LINE * (line + 1)
             parts.append(draw_text(node.x + 10, y, text, "muted small"))
         size = node.item.detail.partition(" ")[2].partition(",")[0]
-        parts.append(draw_text(node.x + 10, node.y + 32, size, "muted small"))
+        right = node.x + node.width - 10
+        if node.item.measured:
+            name = f"{node.item.name} {kind}"
+            size = shorten(size, node.width - 20 - len(name) * 7.4, 6.0)
+            parts.append(draw_text(right, node.y + 17, size, "muted small", "end"))
+            origin = _longest((node.item.measured_from,), node.width - 20 - len(rate) * 6.8)
+            parts.append(draw_text(node.x + 10, node.y + 32, origin, "muted small"))
+        else:
+            name = f"{node.item.name} · {kind}"
+            parts.append(draw_text(node.x + 10, node.y + 32, size, "muted small"))
+        parts.append(draw_text(node.x + 10, node.y + 17, name, "name"))
         if rate:
-            parts.append(draw_text(node.x + node.width - 10, node.y + 32, rate, "rate", "end"))
+            parts.append(draw_text(right, node.y + 32, rate, "rate", "end"))
     return parts
 
 
@@ -222,12 +235,14 @@ def _card(place: Place, fabric: bool) -> list[str]:
     name = shorten(item.name, room, 7.6)
     right = place.x + place.width - 10
     parts.append(draw_text(place.x + 10, place.y + 17, name, "name"))
-    detail = shorten(_short_name(item.detail), room - len(name) * 7.6 - 8, 6.3)
+    detail = shorten(_short_name(item.detail), room - len(name) * 8.4 - 8, 6.5)
     parts.append(draw_text(right, place.y + 17, detail, "small muted", "end"))
     link = pcie_name(item.hop.now) if item.hop is not None and item.hop.now else ""
     if item.measured:
-        words = (link.removeprefix("PCIe "), item.measured_from)
-        link = shorten(", ".join(filter(None, words)), room - len(rate) * 6.8 - 8, 6.3)
+        link = link.removeprefix("PCIe ")
+        origin = item.measured_from
+        words = (f"{link}, {origin}" if link else origin, origin, link)
+        link = _longest(words, room - len(rate) * 6.8)
     parts.append(draw_text(place.x + 10, place.y + 32, link, "small muted"))
     parts.append(draw_text(right, place.y + 32, rate, "rate short" if degraded else "rate", "end"))
     if item.kind == "gpu" and fabric:
@@ -236,6 +251,11 @@ def _card(place: Place, fabric: bool) -> list[str]:
             f'width="6" height="{place.height - 12:.1f}" rx="3"/>'
         )
     return parts
+
+
+def _longest(texts: Sequence[str], room: float) -> str:
+    """Return the first text that fits: half a word would tell nothing."""
+    return next((text for text in texts if len(text) * 6.0 <= room), "")
 
 
 def _fabric_bar(text: str, drawing: Drawing) -> list[str]:
@@ -314,6 +334,8 @@ def _weight(hop: Hop | None) -> float:
 
 def _tip(item: Item) -> str:
     words = [item.name, item.address, item.detail]
+    if item.measured:
+        words.append(f"measured {item.measured} {item.measured_from}")
     if item.hop is not None and item.hop.limit is not None:
         words += [item.hop.limit.link, item.hop.limit.formula]
     return " | ".join(word for word in words if word)

@@ -22,6 +22,19 @@ _METHOD = "Median of all samples and its 95% interval; see docs/method.md for ho
 
 
 @dataclass(frozen=True)
+class KeyFigure:
+    """One of the few figures that a report shows large."""
+
+    label: str
+    """What it is: "Peak bandwidth"."""
+    value: str
+    unit: str
+    detail: str
+    """Where it was measured, and with what."""
+    alarming: bool = False
+
+
+@dataclass(frozen=True)
 class View:
     """What tables, pictures and reports know of one kind."""
 
@@ -50,6 +63,19 @@ class View:
     ``summary`` speaks for the kind."""
     summary: Callable[[list[Measurement]], str] | None = None
     """A clause for the first sentence of the summary, from the kind's measured results."""
+
+    access: Callable[[Measurement], tuple[str, str] | None] | None = None
+    """Returns who accesses which memory, where that is not the path as it is named; None: nobody.
+    Tells tiers apart."""
+    key_figure: Callable[[list[Measurement]], KeyFigure | None] | None = None
+    """What a report shows large of the kind's measured results, beside the best bandwidth and
+    latency of all kinds."""
+
+    def accesses(self, measurement: Measurement) -> tuple[str, str] | None:
+        """Return who accesses which memory in one of the kind's measurements."""
+        if self.access is not None:
+            return self.access(measurement)
+        return (measurement.initiator, measurement.target) if self.represents_path else None
 
 
 Views = Mapping[str, View]

@@ -34,13 +34,19 @@ def warnings_sentence(run: Run) -> str:
 
 def warnings_line(run: Run) -> str:
     """Return all warnings in a sentence; empty where there are none."""
+    found = warnings_of(run)
+    return f"Warnings: {'; '.join(found)}." if found else ""
+
+
+def warnings_of(run: Run) -> list[str]:
+    """Return what may invalidate figures, each in a clause, the worst first."""
     found = _of_run(run)
     measured = [m for m in run.measurements if m.status == "measured"]
     found += [text for check in _CHECKS if (text := check(measured))]
     governor = run.header.environment.get("governor", "")
     if governor and governor != "performance":
         found.append(f"the frequency governor is {governor}, not performance")
-    return f"Warnings: {'; '.join(found)}." if found else ""
+    return found
 
 
 def _of_run(run: Run) -> list[str]:

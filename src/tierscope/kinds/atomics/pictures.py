@@ -1,9 +1,13 @@
 """Pictures of atomic updates."""
 
+from collections.abc import Iterator
+from functools import partial
+
 from tierscope.model.run import Measurement
 from tierscope.report import figures
 from tierscope.report.best import best_of
 from tierscope.report.pictures import shapes
+from tierscope.report.pictures.best_bars import best_bars, best_of_each
 from tierscope.report.pictures.picture import (
     Gathered,
     Picture,
@@ -16,37 +20,36 @@ from tierscope.report.pictures.picture import (
 )
 
 
-def updates(gathered: Gathered) -> list[Picture]:
+def updates(gathered: Gathered) -> Iterator[Picture]:
     """Atomic updates of all threads: over threads, or bars where there is one count of them."""
-    pictures: list[Picture] = []
     for (path,), group in groups_by(gathered.measured, "path").items():
         counts = distinct(group, "threads")
-        unit, factor = scale_of(group)
-        best = best_of(group)
-        if len(counts) > 2:
-            rows = [
-                row_of(m, factor, unit, x=m.pattern["threads"], series=_counters(m),
-                       what=f"{_counters(m)}, {words_of(m, ['threads'])}")
-                for m in group
-            ]  # fmt: skip
-            x = shapes.count_axis("threads", counts)
-            y = {**shapes.from_zero(f"updates, {unit}"), "scale": {"type": "log"}}
-            spec = shapes.curves(rows, x, y)
-        else:
+        key, title = f"atomics {path}", f"Atomic updates of all threads, {path}"
+        subtitle = f"each thread on its own counters, or all on shared ones; {_sizes(group)}"
+        if len(counts) <= 2:
             names = ["threads"] if len(counts) > 1 else []
-            spec = shapes.bars(group, lambda m, names=names: _name(m, names))  # type: ignore[misc]
-        pictures.append(
-            Picture(
-                key=slug(f"atomics {path}"),
-                title=f"Atomic updates of all threads, {path}",
-                subtitle=f"each thread on its own counters, or all on shared ones; {_sizes(group)}",
-                alt=f"The best is {_name(best, ['threads'])} with "
-                f"{figures.with_interval(best, factor)} {unit}.",
-                spec=spec,
-                measurements=group,
+            best = best_of_each(group, "operation", "shared", "threads")
+            yield best_bars(
+                best, partial(_name, names=names), key=key, title=title, subtitle=subtitle
             )
+            continue
+        unit, factor = scale_of(group)
+        rows = [
+            row_of(m, factor, unit, x=m.pattern["threads"], series=_counters(m),
+                   what=_name(m, ["threads"]))
+            for m in group
+        ]  # fmt: skip
+        best_one = best_of(group)
+        y = {**shapes.from_zero(f"updates, {unit}"), "scale": {"type": "log"}}
+        yield Picture(
+            key=slug(key),
+            title=title,
+            subtitle=subtitle,
+            alt=f"The best is {_name(best_one, ['threads'])} with "
+            f"{figures.with_interval(best_one, factor)} {unit}.",
+            spec=shapes.curves(rows, shapes.count_axis("threads", counts), y),
+            measurements=group,
         )
-    return pictures
 
 
 def _sizes(group: list[Measurement]) -> str:

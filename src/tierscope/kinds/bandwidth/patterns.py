@@ -1,8 +1,12 @@
 """Pictures of bandwidth by access pattern: orders and strides."""
 
+from collections.abc import Iterator
+from functools import partial
+
 from tierscope.report import figures
 from tierscope.report.best import best_of
 from tierscope.report.pictures import shapes
+from tierscope.report.pictures.best_bars import best_bars, best_of_each
 from tierscope.report.pictures.picture import (
     Gathered,
     Picture,
@@ -17,28 +21,18 @@ from tierscope.report.pictures.picture import (
 )
 
 
-def orders(gathered: Gathered) -> list[Picture]:
+def orders(gathered: Gathered) -> Iterator[Picture]:
     """Bars of each operation's best in each order of access."""
-    pictures: list[Picture] = []
     for (path, operation), group in groups_by(gathered.measured, "path", "operation").items():
-        best = [best_of(members) for members in groups_by(group, "order").values()]
-        if len(best) < 2:
-            continue
-        unit, factor = scale_of(best)
-        names = varying(best, "isa", "path")
-        fastest = best_of(best)
-        pictures.append(
-            Picture(
-                key=slug(f"orders {path} {operation}"),
+        best = best_of_each(group, "order")
+        if len(best) > 1:
+            yield best_bars(
+                best,
+                partial(words_of, keys=varying(best, "isa", "path")),
+                key=f"orders {path} {operation}",
                 title=f"{str(operation).capitalize()} bandwidth by order of access, {path}",
                 subtitle=f"the best of each order; {constants(best, 'operation')}",
-                alt=f"{len(best)} orders; the fastest is {words_of(fastest, names)} with "
-                f"{figures.with_interval(fastest, factor)} {unit}.",
-                spec=shapes.bars(best, lambda m, names=names: words_of(m, names)),  # type: ignore[misc]
-                measurements=best,
             )
-        )
-    return pictures
 
 
 def strides(gathered: Gathered) -> list[Picture]:

@@ -1,6 +1,7 @@
 """Pictures of CPU bandwidth: operations, threads, access sizes, interleaved tiers, all paths."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from tierscope.analysis.knee import Knee, knee_of
@@ -10,6 +11,7 @@ from tierscope.model.run import Measurement
 from tierscope.report import figures
 from tierscope.report.best import best_of, best_of_path
 from tierscope.report.pictures import shapes
+from tierscope.report.pictures.best_bars import best_bars, best_of_each
 from tierscope.report.pictures.matrix import matrix_of
 from tierscope.report.pictures.picture import (
     Gathered,
@@ -18,6 +20,7 @@ from tierscope.report.pictures.picture import (
     distinct,
     groups_by,
     label_of,
+    path_of,
     row_of,
     scale_of,
     slug,
@@ -26,57 +29,68 @@ from tierscope.report.pictures.picture import (
 )
 
 _SWEPT = ("threads", "access_size", "size", "stride", "operation", "order")
-_ORDERED = ("operation", "order", "threads", "access_size", "size", "stride")
+_NAMED = ("target", "operation", "order", "threads", "access_size", "size", "stride")
 
 
 def operations(gathered: Gathered) -> Iterator[Picture]:
     """STREAM's bars: each operation's best in sequential order, for each path."""
     sequential = [m for m in gathered.measured if m.pattern.get("order") == "sequential"]
     for (path, pages, sharing), group in groups_by(sequential, "path", "pages", "sharing").items():
-        best = [best_of(members) for members in groups_by(group, "operation").values()]
-        if len(best) < 2:
-            continue
-        unit, factor = scale_of(best)
-        top = best_of(best)
-        names = ["operation", *(["threads"] if len(distinct(best, "threads")) > 1 else [])]
-        yield (
-            Picture(
-                key=slug(f"operations {path} {pages} {sharing or ''}"),
+        best = best_of_each(group, "operation")
+        if len(best) > 1:
+            names = ["operation", *(["threads"] if len(distinct(best, "threads")) > 1 else [])]
+            yield best_bars(
+                best,
+                partial(words_of, keys=names),
+                key=f"operations {path} {pages} {sharing or ''}",
                 title=f"Bandwidth by operation, {path}",
                 subtitle=f"each at its best thread count; {constants(best, 'operation')}",
-                alt=f"{len(best)} operations; the fastest is "
-                f"{top.pattern['operation']} with {figures.with_interval(top, factor)} {unit}.",
-                spec=shapes.bars(best, lambda m, names=names: words_of(m, names)),  # type: ignore[misc]
-                measurements=best,
             )
-        )
 
 
 def over_threads(gathered: Gathered) -> Iterator[Picture]:
-    """Bandwidth over threads, a curve an operation."""
-    keys = ("path", "order", "pages", "access_size", "size", "sharing")
+    """Bandwidth over threads: of one target a curve an operation; of several a picture an
+    operation with all targets of an initiator, all initiators on one scale."""
     mapped = _mapped(gathered.measured)
-    for (path, order, *_), group in groups_by(gathered.measured, *keys).items():
-        counts = distinct(group, "threads")
-        if len(counts) < 2 or (path, order) in mapped:
+    keys = ("order", "pages", "access_size", "size", "sharing")
+    paths = groups_by(gathered.measured, "path", *keys)
+    swept = [
+        m
+        for (path, order, *_), group in paths.items()
+        if len(distinct(group, "threads")) > 1 and (path, order) not in mapped
+        for m in group
+    ]
+    for (initiator, order, *_), group in groups_by(swept, "initiator", *keys).items():
+        if len(distinct(group, "target")) == 1:
+            yield _over_threads(group, path_of(group[0]), str(order), "operation", swept)
             continue
-        unit, factor = scale_of(group)
-        rows = [
-            row_of(m, factor, unit, x=m.pattern["threads"], series=str(m.pattern["operation"]),
-                   what=words_of(m, ["operation", "threads"]))
-            for m in group
-        ]  # fmt: skip
-        x = shapes.count_axis("threads", counts)
-        yield (
-            Picture(
-                key=slug(f"threads {path} {order} {constants(group, *_SWEPT)}"),
-                title=f"Bandwidth over threads, {path}",
-                subtitle=_said(group, order),
-                alt=f"{_knees(group)}. The best is {_best(group)}.",
-                spec=shapes.curves(rows, x, shapes.from_zero(unit)),
-                measurements=group,
-            )
-        )
+        for (operation,), members in groups_by(group, "operation").items():
+            alike = [m for m in swept if m.pattern["operation"] == operation]
+            what = f"{str(operation).capitalize()}, {initiator}"
+            yield _over_threads(members, what, str(order), "target", alike)
+
+
+def _over_threads(
+    group: list[Measurement], what: str, order: str, series: str, alike: list[Measurement]
+) -> Picture:
+    """Draw a curve a ``series``, on a scale that has room for all that are ``alike``."""
+    unit, factor = scale_of(group)
+    rows = [
+        row_of(m, factor, unit, x=m.pattern["threads"], series=str(value_of(m, series)),
+               what=words_of(m, [series, "threads"]))
+        for m in group
+    ]  # fmt: skip
+    top = max(m.ci_high or m.estimate or 0.0 for m in alike) / factor
+    y = {**shapes.from_zero(unit), "scale": {"domain": [0, 1.05 * top], "nice": False}}
+    x = shapes.count_axis("threads", distinct(group, "threads"))
+    return Picture(
+        key=slug(f"threads {what} {order} {constants(group, *_SWEPT)}"),
+        title=f"Bandwidth over threads, {what[0].lower() + what[1:]}",
+        subtitle=_said(group, order),
+        alt=f"{_knees(group, series)}. The best is {_best(group)}.",
+        spec=shapes.curves(rows, x, y),
+        measurements=group,
+    )
 
 
 def _mapped(measured: list[Measurement]) -> set[tuple[Any, ...]]:
@@ -97,14 +111,14 @@ def _said(group: list[Measurement], order: str) -> str:
 def _best(group: list[Measurement]) -> str:
     best = best_of(group)
     unit, factor = scale_of(group)
-    what = words_of(best, [key for key in _ORDERED if len(distinct(group, key)) > 1])
+    what = words_of(best, [key for key in _NAMED if len(distinct(group, key)) > 1])
     return f"{what}: {figures.with_interval(best, factor)} {unit}"
 
 
-def _knees(group: list[Measurement]) -> str:
+def _knees(group: list[Measurement], series: str) -> str:
     knees: dict[Knee, list[str]] = {}
-    for (operation,), members in groups_by(group, "operation").items():
-        knees.setdefault(knee_of(members), []).append(str(operation))
+    for (name,), members in groups_by(group, series).items():
+        knees.setdefault(knee_of(members), []).append(str(name))
     ordered = sorted(knees.items(), key=lambda found: (found[0].first, found[0].last))
     parts = [f"{_threads(found)} ({', '.join(names)})" for found, names in ordered]
     return "95% of the best is reached by " + ", ".join(parts)

@@ -197,7 +197,7 @@ _EXTRAS = (
     _Extra(
         "of limit",
         lambda grid: any(m.efficiency is not None for m in grid.cells.values()),
-        lambda best, _row, _factor: "" if best.efficiency is None else f"{best.efficiency:.0%}",
+        lambda best, _row, _factor: "" if best.efficiency is None else figures.of_limit(best),
     ),
 )
 

@@ -13,8 +13,10 @@ from tierscope.report.pictures.picture import (
     Picture,
     Spec,
     constants,
+    distinct,
     groups_by,
     label_of,
+    path_of,
     row_of,
     slug,
     value_of,
@@ -29,37 +31,57 @@ _GB = 1e9
 
 
 def curves(gathered: Gathered) -> list[Picture]:
-    """Latency over measured bandwidth, a curve for each mix of load, from light load to heavy."""
-    pictures = []
-    for (path,), group in groups_by(gathered.measured, "path").items():
+    """Latency over measured bandwidth, a curve for each target and mix of load of an initiator,
+    from light load to heavy; all initiators on one scale."""
+    drawn = [
+        _Drawn(str(initiator), group)
+        for (initiator,), group in groups_by(gathered.measured, "initiator").items()
+    ]
+    rows = [row for one in drawn for row in one.rows]
+    if not rows:
+        return []
+    across = max(row["x"] for row in rows)
+    bandwidth = {**_BANDWIDTH, "scale": {"domain": [0, 1.05 * across], "nice": False}}
+    return [one.picture(bandwidth, _latency(rows)) for one in drawn if one.rows]
+
+
+class _Drawn:
+    """The curves of one initiator, before their picture is drawn."""
+
+    def __init__(self, initiator: str, group: list[Measurement]) -> None:
+        self.group = group
         loaded = [m for m in group if m.pattern.get("delay_ns") is not None]
-        names = varying(loaded, "path", "delay_ns")
-        rows: list[dict[str, Any]] = []
-        knees: list[dict[str, Any]] = []
-        said = []
-        for members in curves_of(group):
-            points = loaded_points(members)
-            if not points:
-                continue
-            words = [label_of(key, value_of(members[-1], key)) for key in names]
-            series = ", ".join(words) or "latency"
-            rows += [row for m in sound(members) if (row := _row(m, series))]
-            summary = summarize(points, idle_latencies(members))
-            knees += _knee(summary)
-            text = curve_text(members, summary)
-            said.append(f"{series}: {text}." if words else f"{text[0].upper()}{text[1:]}.")
-        if rows:
-            pictures.append(
-                Picture(
-                    key=slug(f"loaded {path}"),
-                    title=f"Latency under load, {path}",
-                    subtitle=constants(group, *_INJECTED, *_SAME),
-                    alt=" ".join(said),
-                    spec=shapes.curves(rows, _BANDWIDTH, _latency(rows), _knee_marks(knees)),
-                    measurements=group,
-                )
-            )
-    return pictures
+        several = len(distinct(loaded, "target")) > 1
+        names = (["target"] if several else []) + varying(loaded, "path", "delay_ns")
+        self.where = initiator if several or not loaded else path_of(loaded[0])
+        self.rows: list[dict[str, Any]] = []
+        self.knees: list[dict[str, Any]] = []
+        self.said: list[str] = []
+        for (_,), path in groups_by(group, "path").items():
+            for members in curves_of(path):
+                self._add(members, names)
+
+    def _add(self, members: list[Measurement], names: list[str]) -> None:
+        points = loaded_points(members)
+        if not points:
+            return
+        words = [label_of(key, value_of(members[-1], key)) for key in names]
+        series = ", ".join(words) or "latency"
+        self.rows += [row for m in sound(members) if (row := _row(m, series))]
+        summary = summarize(points, idle_latencies(members))
+        self.knees += _knee(summary)
+        text = curve_text(members, summary)
+        self.said.append(f"{series}: {text}." if words else f"{text[0].upper()}{text[1:]}.")
+
+    def picture(self, x: Spec, y: Spec) -> Picture:
+        return Picture(
+            key=slug(f"loaded {self.where}"),
+            title=f"Latency under load, {self.where}",
+            subtitle=constants(self.group, *_INJECTED, *_SAME),
+            alt=" ".join(self.said),
+            spec=shapes.curves(self.rows, x, y, _knee_marks(self.knees)),
+            measurements=self.group,
+        )
 
 
 _BANDWIDTH: Spec = {

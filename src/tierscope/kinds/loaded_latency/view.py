@@ -2,7 +2,7 @@
 
 from tierscope.kinds.loaded_latency.pictures import curves
 from tierscope.kinds.loaded_latency.table import show_table
-from tierscope.kinds.loaded_latency.words import summary_of
+from tierscope.kinds.loaded_latency.words import key_figure, summary_of
 from tierscope.report.view import View
 
 VIEW = View(
@@ -13,4 +13,5 @@ VIEW = View(
     pictures=(curves,),
     represents_path=False,
     summary=summary_of,
+    key_figure=key_figure,
 )

@@ -14,6 +14,7 @@ from tierscope.kinds.loaded_latency.points import (
 from tierscope.model.run import Measurement
 from tierscope.report import figures
 from tierscope.report.naming import path_name
+from tierscope.report.view import KeyFigure
 
 DRIFT = 0.05
 """Spread of the idle controls from which on the machine has changed during a curve."""
@@ -66,19 +67,43 @@ def lines_of(members: Sequence[Measurement], summary: Summary) -> list[str]:
     return lines
 
 
-def summary_of(measured: list[Measurement]) -> str:
-    """Return a clause on the curve that reaches the highest bandwidth."""
+def key_figure(measured: list[Measurement]) -> KeyFigure | None:
+    """Return the latency at the highest bandwidth of all curves."""
+    if (found := _highest(measured)) is None:
+        return None
+    members, best, _ = found
+    peak = measured_at(members, best.peak)
+    idle = latency_text(idle_of(members, best))
+    return KeyFigure(
+        "Loaded latency",
+        figures.plain(peak, 1.0),
+        "ns",
+        f"{path_name(peak)} at {rate_text(peak)}; {idle} idle",
+        is_disturbed(peak),
+    )
+
+
+def _highest(measured: list[Measurement]) -> tuple[list[Measurement], Summary, int] | None:
+    """Return the curve that reaches the highest bandwidth, what it says, and how many there are."""
     found = [
         (members, summarize(points, idle_latencies(members)))
         for members in curves_of(measured)
         if (points := loaded_points(members))
     ]
     if not found:
+        return None
+    members, best = max(found, key=lambda curve: curve[1].peak.bandwidth)
+    return members, best, len(found)
+
+
+def summary_of(measured: list[Measurement]) -> str:
+    """Return a clause on the curve that reaches the highest bandwidth."""
+    if (found := _highest(measured)) is None:
         idle = min(measured, key=lambda m: m.estimate or 0.0)
         return f"latency of {path_name(idle)} is {figures.with_interval(idle, 1.0)} ns, idle"
-    members, best = max(found, key=lambda curve: curve[1].peak.bandwidth)
+    members, best, count = found
     idle, peak = idle_of(members, best), measured_at(members, best.peak)
-    of = f" of {len(found)} curves" if len(found) > 1 else ""
+    of = f" of {count} curves" if count > 1 else ""
     disturbed = is_disturbed(idle) or is_disturbed(peak)
     return (
         f"latency of {path_name(peak)} is {figures.with_interval(idle, 1.0)} ns idle and "

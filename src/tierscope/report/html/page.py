@@ -21,17 +21,21 @@ from tierscope.model.topology import emulated_parts
 from tierscope.report.causes import Missing, missing_by_cause
 from tierscope.report.evidence import evidence_line, warnings
 from tierscope.report.figures import share_text, size_text
-from tierscope.report.html.machine import machine_drawing
+from tierscope.report.html.machine import Machine, machines_of
 from tierscope.report.html.rows import MAX_PATHS, FigureTable, PathRow, figure_table, path_rows
+from tierscope.report.html.story import TierCard, sign, tier_cards
+from tierscope.report.key_figures import key_figures
 from tierscope.report.pictures.draw import DARK, LIGHT, svg_for_page
 from tierscope.report.pictures.of_run import pictures_of
 from tierscope.report.pictures.picture import Picture
 from tierscope.report.sentences import sentences
-from tierscope.report.view import Views, kinds_in, view_of
+from tierscope.report.view import KeyFigure, Views, kinds_in, view_of
 from tierscope.runs.export import csv_records
 
 MAX_PICTURES = 30
 """Pictures on one page; --svg and --png draw all."""
+MAX_OPEN_TIERS = 4
+"""Initiators whose tiers are on the first screen."""
 _SVG_BYTES = 1_300_000
 """All pictures of a run together, so that its page stays under 3 MB."""
 _MAX_MISSING = 20
@@ -69,10 +73,13 @@ class RunPage:
     name: str
     run: Run
     sentences: list[str]
+    keys: list[KeyFigure]
+    tiers: list[TierCard]
+    open_tiers: int
+    """How many of them are on the first screen; the others are folded."""
     paths: list[PathRow]
     paths_left_out: int
-    topology: Markup | None
-    """The machine as a drawing, where the run knows its topology."""
+    machine: Machine
     sections: list[Section]
     more_pictures: bool
     """Whether the run has more pictures than the page."""
@@ -88,8 +95,10 @@ class RunPage:
 
 def render_report(runs: list[tuple[str, Run]], views: Views) -> str:
     """Return the page of one or more runs, each with the name to show."""
+    machines = machines_of([run for _, run in runs])
     pages = [
-        _run_page(f"run{number}", name, run, views) for number, (name, run) in enumerate(runs, 1)
+        _run_page(f"run{number}", name, run, machine, views)
+        for number, ((name, run), machine) in enumerate(zip(runs, machines, strict=True), 1)
     ]
     hosts = ", ".join(dict.fromkeys(page.run.header.host for page in pages))
     return str(template("report.html").render(pages=pages, title=hosts))
@@ -111,6 +120,7 @@ def _environment() -> Environment:
     environment.filters["when"] = _when
     environment.filters["setting"] = _setting
     environment.filters["count"] = lambda number, name: f"{number} {name}" + "s" * (number != 1)
+    environment.globals["sign"] = sign
     environment.globals["asset"] = _asset
     environment.globals["script_hash"] = _script_hash
     environment.globals["colours"] = {"light": LIGHT, "dark": DARK}
@@ -148,7 +158,7 @@ def _script_hash(name: str) -> str:
     return f"sha256-{base64.b64encode(digest).decode()}"
 
 
-def _run_page(prefix: str, name: str, run: Run, views: Views) -> RunPage:
+def _run_page(prefix: str, name: str, run: Run, machine: Machine, views: Views) -> RunPage:
     lines, numbers = _csv_lines(run)
     pictures, more = _pictures(run, views)
     sections: list[Section] = []
@@ -166,14 +176,18 @@ def _run_page(prefix: str, name: str, run: Run, views: Views) -> RunPage:
         if cards:
             sections.append(Section(f"{prefix}-{kind}", view.title, view.method, cards))
     paths = path_rows(run.measurements, views)
+    tiers = tier_cards(prefix, run, views)
     return RunPage(
         id=prefix,
         name=name,
         run=run,
         sentences=sentences(run, views),
+        keys=key_figures(run, views),
+        tiers=tiers,
+        open_tiers=min(MAX_OPEN_TIERS, sum(card.svg is not None for card in tiers)) or 1,
         paths=paths[:MAX_PATHS],
         paths_left_out=max(0, len(paths) - MAX_PATHS),
-        topology=machine_drawing(run),
+        machine=machine,
         sections=sections,
         more_pictures=more,
         missing=missing_by_cause(run.measurements),

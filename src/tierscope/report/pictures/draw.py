@@ -9,6 +9,7 @@ import json
 import re
 import textwrap
 import xml.etree.ElementTree as ElementTree
+import zlib
 from typing import Any
 
 from tierscope.report.legal import legal_values
@@ -17,6 +18,9 @@ from tierscope.report.pictures.picture import Picture, Spec
 # Vega leaves room for text as wide as Liberation Sans, so pictures ask for it and its metric twins.
 FONT = "'Liberation Sans', Arial, Arimo, Helvetica, sans-serif"
 _SVG = "http://www.w3.org/2000/svg"
+_PNG_SCALE, _PPI = 2.0, 72.0
+_LEGIBLE, _LARGEST = 0.75, 1.15
+"""How far a picture may shrink on a small screen before it scrolls, and grow on a large one."""
 _SUBTITLE = 76
 """Characters of a subtitle in a line, about as wide as a picture."""
 
@@ -88,17 +92,47 @@ def svg_for_page(picture: Picture, prefix: str, labelled_by: str) -> str:
     return _tidy(svg, prefix, labelled_by)
 
 
-def svg_for_file(picture: Picture) -> bytes:
-    """Return SVG that stands alone, on white."""
-    return _svg(_with_title(picture), LIGHT.__getitem__).encode()
+def svg_for_file(picture: Picture, origin: str = "") -> bytes:
+    """Return SVG that stands alone, on white. ``origin`` says which machine it is of, and when."""
+    return _svg(_with_title(picture, origin), LIGHT.__getitem__).encode()
 
 
-def png_for_file(picture: Picture) -> bytes:
+def png_for_file(picture: Picture, origin: str = "") -> bytes:
     """Return a PNG on white, at 200 dots an inch for print."""
+    return png_of_svg(svg_for_file(picture, origin).decode())
+
+
+def png_of_svg(svg: str) -> bytes:
+    """Return an SVG as PNG, twice as large as its pixels."""
     import vl_convert
 
-    spec = _coloured(_with_title(picture), LIGHT.__getitem__)
-    return bytes(vl_convert.vegalite_to_png(spec, scale=2.0, ppi=144))
+    return _compressed(bytes(vl_convert.svg_to_png(svg, scale=_PNG_SCALE, ppi=_PPI)))
+
+
+def _compressed(png: bytes) -> bytes:
+    """Return a PNG with its pixels compressed well: vl-convert writes three to four times as much.
+
+    A PNG is a signature and chunks: length, type, content and checksum; pixels are in ``IDAT``.
+    """
+    signature, rest = png[:8], png[8:]
+    chunks: list[tuple[bytes, bytes]] = []
+    pixels = b""
+    while rest:
+        end = 8 + int.from_bytes(rest[:4], "big")
+        kind, content = rest[4:8], rest[8:end]
+        if kind == b"IDAT":
+            pixels += content
+        else:
+            chunks.append((kind, content))
+        rest = rest[end + 4 :]
+    chunks.insert(-1, (b"IDAT", zlib.compress(zlib.decompress(pixels), 9)))
+    return signature + b"".join(
+        len(content).to_bytes(4, "big")
+        + kind
+        + content
+        + zlib.crc32(kind + content).to_bytes(4, "big")
+        for kind, content in chunks
+    )
 
 
 def _svg(spec: Spec, colour: Any) -> str:
@@ -123,14 +157,15 @@ def _coloured(spec: Spec, colour: Any) -> str:
     )
 
 
-def _with_title(picture: Picture) -> Spec:
+def _with_title(picture: Picture, origin: str) -> Spec:
+    lines = [line for text in (picture.subtitle, origin) for line in textwrap.wrap(text, _SUBTITLE)]
     return {
         **picture.spec,
         "background": LIGHT["paper"],
         "padding": 12,
         "title": {
             "text": picture.title,
-            "subtitle": textwrap.wrap(picture.subtitle, _SUBTITLE),
+            "subtitle": lines,
             "anchor": "start",
             "color": "role:ink",
             "subtitleColor": "role:soft",
@@ -165,7 +200,8 @@ def _tidy(svg: str, prefix: str, labelled_by: str) -> str:
                 element.set(attribute, f"url(#{names[value[5:-1]]})")
     width, height = root.attrib.pop("width"), root.attrib.pop("height")
     root.set("viewBox", root.get("viewBox", f"0 0 {width} {height}"))
-    root.set("style", f"max-width: {width}px")
+    least, most = _LEGIBLE * float(width), _LARGEST * float(width)
+    root.set("style", f"min-width: {least:.0f}px; max-width: {most:.0f}px")
     root.set("role", "img")
     root.set("aria-labelledby", labelled_by)
     return ElementTree.tostring(root, encoding="unicode")

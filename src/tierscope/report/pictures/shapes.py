@@ -9,13 +9,13 @@ from tierscope.report import figures
 from tierscope.report.pictures.draw import DASHES, SERIES, SHAPES
 from tierscope.report.pictures.picture import Spec, row_of, scale_of
 
-WIDTH = 390
-HEIGHT = 260
+WIDTH = 350
+HEIGHT = 240
 _BAR = 28
 _MAX_SERIES = len(SERIES)
 _LETTER = 6.6
 """Width of a letter, about."""
-_MIN_BARS = 210
+_MIN_BARS = 270
 _FEW = 4
 _OFF_AXIS = 3.0
 """A limit this many times the longest bar is told in words: drawn, it would shrink all bars."""
@@ -121,7 +121,7 @@ def _ticks(most: float) -> list[float]:
 
 def _remark(text: str, below: bool = False) -> Spec:
     """A line of text above a picture's right end, or below its axis."""
-    place = {"expr": "height + 42"} if below else -9
+    place = {"expr": "height + 60"} if below else -9
     return {
         "data": {"values": [{"text": text}]},
         "mark": {"type": "text", "x": "width", "y": place, "align": "right", "color": "role:soft",

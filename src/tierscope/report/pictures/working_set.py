@@ -13,7 +13,9 @@ from tierscope.report.pictures.picture import (
     Picture,
     Spec,
     constants,
+    distinct,
     groups_by,
+    path_of,
     row_of,
     scale_of,
     slug,
@@ -22,33 +24,37 @@ from tierscope.report.pictures.picture import (
 )
 
 _MIN_SWEEP = 4
+_LABEL_HEIGHT = 0.35
+"""Room of a label: the logarithm of a ratio of latencies."""
 
 
 def over_working_set(gathered: Gathered) -> list[Picture]:
-    """Latency over working set, both logarithmic, with plateaus and the caches as named."""
+    """Latency over working set, both logarithmic: all targets of an initiator in one picture, with
+    plateaus and the caches as named; all initiators on one scale."""
+    found = {initiator: _sweeps(group) for initiator, group in _by_initiator(gathered)}
+    swept = [m for sweeps in found.values() for sweep in sweeps for m in sweep]
+    if not swept:
+        return []
+    unit, factor = scale_of(swept)
+    y = log_axis(unit, [(m.estimate or 0.0) / factor for m in swept])
+    x = shapes.size_axis("working set", [float(m.pattern["size"]) for m in swept])
     pictures: list[Picture] = []
-    for (path,), group in groups_by(gathered.measured, "path").items():
-        alike = varying(group, "size", "path")
-        swept = [
-            members
-            for members in groups_by(group, *alike).values()
-            if len({m.pattern.get("size") for m in members}) >= _MIN_SWEEP
-        ]
-        if not swept:
+    for initiator, sweeps in found.items():
+        members = [m for sweep in sweeps for m in sweep]
+        if not members:
             continue
-        members = [m for sweep in swept for m in sweep]
-        unit, factor = scale_of(members)
-        names = varying(members, "size", "path")
+        targets = distinct(members, "target")
+        names = ["target"] if len(targets) > 1 else []
+        names += varying(members, "size", "path")
         rows = [
             row_of(m, factor, unit, x=m.pattern["size"], series=words_of(m, names) or "latency",
-                   what=figures.size_text(m.pattern["size"]))
+                   what=words_of(m, [*names, "size"]))
             for m in members
         ]  # fmt: skip
-        x = shapes.size_axis("working set", [row["x"] for row in rows])
-        y = log_axis(unit, [row["value"] for row in rows])
-        marks, said = _levels(swept[0], factor, unit, y)
-        by_cpu = path.startswith(("node:", "cpus:"))
-        caches = _cache_marks(gathered.run, x, members[0].target) if by_cpu else []
+        marks, said = _levels(sweeps, names, factor, unit, y)
+        by_cpu = initiator.startswith(("node:", "cpus:"))
+        caches = _cache_marks(gathered.run, x, targets) if by_cpu else []
+        path = initiator if len(targets) > 1 else path_of(members[0])
         pictures.append(
             Picture(
                 key=slug(f"latency {path} {len(pictures)}"),
@@ -60,6 +66,21 @@ def over_working_set(gathered: Gathered) -> list[Picture]:
             )
         )
     return pictures
+
+
+def _by_initiator(gathered: Gathered) -> list[tuple[str, list[Measurement]]]:
+    return [(str(key), group) for (key,), group in
+            groups_by(gathered.measured, "initiator").items()]  # fmt: skip
+
+
+def _sweeps(group: list[Measurement]) -> list[list[Measurement]]:
+    """Return the curves of an initiator: alike in all but the working set."""
+    alike = ["path", *varying(group, "size", "path")]
+    return [
+        members
+        for members in groups_by(group, *alike).values()
+        if len({m.pattern.get("size") for m in members}) >= _MIN_SWEEP
+    ]
 
 
 def log_axis(unit: str, values: list[float]) -> Spec:
@@ -76,51 +97,71 @@ def log_axis(unit: str, values: list[float]) -> Spec:
     }
 
 
-def _levels(curve: list[Measurement], factor: float, unit: str, y: Spec) -> tuple[list[Spec], str]:
-    """Name the plateaus' latencies on the curve, and say them."""
-    points = sorted((int(m.pattern["size"]), m.estimate or 0.0) for m in curve)
-    found = plateaus([(size, value) for size, value in points if value > 0])
-    if not found:
-        return [], f"{len(curve)} working sets; no plateau was found."
-    rows = [
-        {
-            "x": p.first_size,
-            "x2": p.last_size,
-            "value": p.latency / factor,
-            "text": f"{p.latency / factor:.3g} {unit}",
-        }
-        for p in found
-    ]
-    text: Spec = {
+def _levels(
+    sweeps: list[list[Measurement]], names: list[str], factor: float, unit: str, y: Spec
+) -> tuple[list[Spec], str]:
+    """Name the plateaus' latencies on the curves, the caches' only once, and say them."""
+    rows: list[dict[str, Any]] = []
+    ends: list[dict[str, Any]] = []
+    said: list[str] = []
+    for sweep in sweeps:
+        points = sorted((int(m.pattern["size"]), m.estimate or 0.0) for m in sweep)
+        found = plateaus([(size, value) for size, value in points if value > 0])
+        labels = [{"x": p.first_size, "value": p.latency / factor,
+                   "text": f"{p.latency / factor:.3g} {unit}"} for p in found]  # fmt: skip
+        if len(sweeps) > 1 and labels:
+            last = labels.pop()
+            ends += [] if any(_near(last, row) for row in ends) else [last]
+        if not said:
+            rows = labels
+        elif found:
+            found = found[-1:]
+        if found:
+            words = words_of(sweep[0], names)
+            levels = "; ".join(
+                f"{p.latency / factor:.3g} {unit} from {figures.size_text(p.first_size)} to "
+                f"{figures.size_text(p.last_size)}"
+                for p in found
+            )
+            said.append(f"{words}: {levels}." if words else f"Plateaus: {levels}.")
+    if not said:
+        return [], f"{len(sweeps[0])} working sets; no plateau was found."
+    return [_labels(rows, y), *([_end_labels(ends, y)] if ends else [])], " ".join(said)
+
+
+def _labels(rows: list[dict[str, Any]], y: Spec) -> Spec:
+    """Text below the beginning of each plateau."""
+    return {
         "data": {"values": rows},
-        "mark": {
-            "type": "text",
-            "dy": 17,
-            "dx": 4,
-            "align": "left",
-            "aria": False,
-            "fontWeight": 600,
-        },
-        "encoding": {
-            "x": {"field": "x", "type": "quantitative"},
-            "y": y,
-            "text": {"field": "text"},
-        },
-    }
-    said = "; ".join(
-        f"{p.latency / factor:.3g} {unit} from {figures.size_text(p.first_size)} to "
-        f"{figures.size_text(p.last_size)}"
-        for p in found
-    )
-    return [text], f"Plateaus: {said}."
+        "mark": {"type": "text", "dy": 17, "dx": 4, "align": "left", "aria": False,
+                 "fontWeight": 600},
+        "encoding": {"x": {"field": "x", "type": "quantitative"}, "y": y,
+                     "text": {"field": "text"}},
+    }  # fmt: skip
 
 
-def _cache_marks(run: Run, x: Spec, target: str) -> list[Spec]:
+def _end_labels(rows: list[dict[str, Any]], y: Spec) -> Spec:
+    """Text at the right end of each curve, outside of the plot: the memory's latency."""
+    return {
+        "data": {"values": rows},
+        "mark": {"type": "text", "x": "width", "dx": 7, "align": "left", "baseline": "middle",
+                 "aria": False, "fontWeight": 600},
+        "encoding": {"x": None, "y": y, "text": {"field": "text"}},
+    }  # fmt: skip
+
+
+def _near(label: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether a label at the end of a curve would lie over another one."""
+    return abs(math.log(label["value"] / other["value"])) < _LABEL_HEIGHT
+
+
+def _cache_marks(run: Run, x: Spec, targets: list[str]) -> list[Spec]:
     """Upright lines where the system says that a cache ends."""
     low, high = x["scale"]["domain"]
     caches: list[dict[str, Any]] = run.header.machine.get("caches", [])
     named = [(cache["size_bytes"], f"L{cache['level']}") for cache in caches]
-    named += [(size, "memory-side cache") for size in side_caches(run, target)]
+    sides = dict.fromkeys(size for target in targets for size in side_caches(run, target))
+    named += [(size, "memory-side cache") for size in sides]
     rows = [{"x": size, "text": text} for size, text in named if low < size < high]
     if not rows:
         return []

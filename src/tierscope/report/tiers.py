@@ -1,0 +1,184 @@
+"""The tiers of a run: each target as an initiator sees it, with its idle latency and bandwidth."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from tierscope.analysis.concurrent import shared
+from tierscope.analysis.direction import lower_is_better
+from tierscope.model.endpoint import STORAGE, Endpoint, EndpointKind, parse_endpoint
+from tierscope.model.errors import UserError
+from tierscope.model.limit import Limit
+from tierscope.model.run import Header, Measurement, Run, is_unreliable
+from tierscope.report import figures
+from tierscope.report.best import best_of_path, memory_latencies
+from tierscope.report.view import Views, view_of
+
+_LOCAL, _REMOTE = "local DRAM", "remote DRAM"
+_DRIVE, _UNKNOWN = "drive", "memory"
+MEDIA = (_LOCAL, _REMOTE, "HBM", "CXL", "PMem", "GPU", _DRIVE, _UNKNOWN)
+"""What holds a tier's data, in the order of legends."""
+
+
+@dataclass(frozen=True)
+class Tier:
+    """One target as one initiator sees it."""
+
+    initiator: str
+    target: str
+    medium: str
+    """One of ``MEDIA``."""
+    capacity: int | None
+    """Bytes; None where the run does not say."""
+    latency: Measurement | None
+    """Of idle loads from memory."""
+    bandwidth: Measurement | None
+    """The best of any operation."""
+    limit: Limit | None
+    """Of that bandwidth; None where it is unknown or the machine is emulated."""
+
+    @property
+    def name(self) -> str:
+        """What labels call it: "CXL node:2"."""
+        return f"{self.medium} {self.target}"
+
+
+def tiers_of(run: Run, views: Views) -> dict[str, list[Tier]]:
+    """Return the tiers of each initiator, from the lowest latency to the highest.
+
+    Initiators with a single tier are left out: there is nothing to tell apart.
+    """
+    rates: dict[tuple[str, str], list[Measurement]] = {}
+    times: dict[tuple[str, str], list[Measurement]] = {}
+    for m in run.measurements:
+        ends = view_of(views, m.kind).accesses(m)
+        if m.status != "measured" or shared(m) or ends is None or "," in ends[1]:
+            continue
+        found = {"bandwidth": rates, "latency": times}.get(str(m.metric))
+        if found is not None:
+            found.setdefault(ends, []).append(m)
+    chosen = {
+        (m.initiator, m.target): m
+        for m in memory_latencies([m for members in times.values() for m in members])
+    }
+    grouped: dict[str, list[Tier]] = {}
+    for ends in dict.fromkeys([*rates, *chosen]):
+        initiator, target = ends
+        medium, capacity = _medium(run.header, initiator, target)
+        best = best_of_path(rates[ends]) if ends in rates else None
+        limit = best.limit if best and not run.header.emulated else None
+        tier = Tier(initiator, target, medium, capacity, chosen.get(ends), best, limit)
+        grouped.setdefault(initiator, []).append(tier)
+    return {
+        initiator: sorted(tiers, key=_slowness)
+        for initiator, tiers in grouped.items()
+        if len(tiers) > 1
+    }
+
+
+def _slowness(tier: Tier) -> tuple[float, float]:
+    latency = tier.latency.estimate if tier.latency else None
+    rate = tier.bandwidth.estimate if tier.bandwidth else None
+    return (latency or float("inf"), -(rate or 0.0))
+
+
+def _medium(header: Header, initiator: str, target: str) -> tuple[str, int | None]:
+    """Return what a target's data is on, and how much it holds."""
+    end = _parsed(target)
+    if end is None:
+        return _UNKNOWN, None
+    if end.kind in STORAGE:
+        return (_DRIVE if end.kind in _DRIVES else "PMem"), None
+    if end.kind is EndpointKind.GPU:
+        gpu = header.topology.gpu(end.numbers[0]) if header.topology else None
+        return "GPU", gpu.memory_bytes if gpu else None
+    node = _nodes(header).get(end.numbers[0])
+    if node is None:
+        return _UNKNOWN, None
+    kind = str(node["kind"])
+    if kind == "DRAM":
+        kind = _LOCAL if _is_local(node, _parsed(initiator)) else _REMOTE
+    return (kind if kind in MEDIA else _UNKNOWN), int(node["total_bytes"])
+
+
+_DRIVES = (EndpointKind.FILE, EndpointKind.DEV)
+
+
+def _is_local(node: dict[str, Any], initiator: Endpoint | None) -> bool:
+    if initiator is None or initiator.kind is EndpointKind.GPU:
+        return False
+    if initiator.kind is EndpointKind.NODE:
+        return node["node"] in initiator.numbers
+    return set(initiator.numbers) <= set(node["cpus"])
+
+
+def _nodes(header: Header) -> dict[int, dict[str, Any]]:
+    return {int(node["node"]): node for node in header.machine.get("nodes", [])}
+
+
+def _parsed(endpoint: str) -> Endpoint | None:
+    try:
+        return parse_endpoint(endpoint)
+    except UserError:
+        return None
+
+
+@dataclass(frozen=True)
+class TierFigure:
+    """One figure of a tier, as all tables write it."""
+
+    estimate: str
+    """With its unit; "not measured" where there is none."""
+    interval: str = ""
+    compared: str = ""
+    """With the best of its initiator: "2.8× the lowest", "10% of the highest"."""
+
+
+@dataclass(frozen=True)
+class TierRow:
+    """A tier in a table."""
+
+    tier: Tier
+    capacity: str
+    latency: TierFigure
+    bandwidth: TierFigure
+    limit: str
+    """Share of its limit and what sets it; empty where no limit is known."""
+
+
+def tier_rows(tiers: list[Tier]) -> list[TierRow]:
+    """Return an initiator's tiers as rows."""
+    latencies = [t.latency for t in tiers if t.latency]
+    rates = [t.bandwidth for t in tiers if t.bandwidth]
+    lowest = min(latencies, key=lambda m: m.estimate or 0.0, default=None)
+    highest = max(rates, key=lambda m: m.estimate or 0.0, default=None)
+    return [
+        TierRow(
+            tier=tier,
+            capacity=figures.size_text(tier.capacity) if tier.capacity else "",
+            latency=_figure(tier.latency, lowest),
+            bandwidth=_figure(tier.bandwidth, highest),
+            limit=f"{figures.of_limit(tier.bandwidth)} of {tier.limit.link}"
+            if tier.bandwidth and tier.limit
+            else "",
+        )
+        for tier in tiers
+    ]
+
+
+def _figure(measurement: Measurement | None, best: Measurement | None) -> TierFigure:
+    if measurement is None:
+        return TierFigure("not measured")
+    unit, factor = figures.scale_of(measurement.unit or "count", [measurement.estimate or 0.0])
+    estimate, interval = figures.parts(measurement, factor)
+    interval = interval if figures.has_interval(measurement) else "no interval"
+    return TierFigure(f"{estimate} {unit}", interval, _compared(measurement, best))
+
+
+def _compared(measurement: Measurement, best: Measurement | None) -> str:
+    """Compare with the best; empty for itself and where one of them is unreliable."""
+    if best is None or measurement is best or is_unreliable(measurement) or is_unreliable(best):
+        return ""
+    ratio = (measurement.estimate or 0.0) / (best.estimate or 1.0)
+    if lower_is_better(measurement):
+        return f"{figures.significant(ratio, 2)}× the lowest"
+    return f"{figures.share_text(ratio)} of the highest"
