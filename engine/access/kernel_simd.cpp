@@ -107,7 +107,7 @@ HWY_INLINE void touch_lines(const Walk& walk, const Mix& mix, Vector scalar, std
     owed += mix.writes;
     const bool write = owed >= 100;
     if (write) owed -= 100;
-    if (write) {
+    if (write) [[unlikely]] {  // This layout of the loop is the faster one.
       operate<kWrite>(walk, scalar, line);
     } else {
       operate<Operation::kRead>(walk, scalar, line);
