@@ -107,7 +107,7 @@ HWY_INLINE void touch_lines(const Walk& walk, const Mix& mix, Vector scalar, std
     owed += mix.writes;
     const bool write = owed >= 100;
     if (write) owed -= 100;
-    if (write) {
+    if (write) [[unlikely]] {  // This layout of the loop is the faster one.
       operate<kWrite>(walk, scalar, line);
     } else {
       operate<Operation::kRead>(walk, scalar, line);
@@ -125,28 +125,22 @@ void walk_mixed(const Walk& shared, Position& position, std::uint64_t count,
                 const Mix& shared_mix) {
   const Walk walk = shared;
   const Mix mix = shared_mix;
+  const RandomOrder random(walk.accesses());
   const Vector scalar = hn::Set(Tag(), walk.scalar);
-  int owed = position.owed;
-  const auto access = [&](std::size_t i) HWY_ATTR {
-    touch_lines<kStores>(walk, mix, scalar, i, owed);
-    spin(mix.delay);
-  };
-  if constexpr (kOrder == Order::kRandom) {
-    for_each_access<kOrder, false>(walk, position, count, access);
-  } else {
-    Position at = position;
-    for (; count > 0; --count) {
-      std::uint64_t offset = at.offset;
-      if constexpr (kOrder == Order::kZipf) {
-        offset = mix.zipf->next(at.state) * walk.access_size;
-      } else {
-        at.offset = offset + walk.access_size == walk.bytes ? 0 : offset + walk.access_size;
-      }
-      access(offset / sizeof(double));
+  Position at = position;
+  for (; count > 0; --count) {
+    std::uint64_t offset = at.offset;
+    if constexpr (kOrder == Order::kRandom) {
+      offset = random.next(at.state) * walk.access_size;
+    } else if constexpr (kOrder == Order::kZipf) {
+      offset = mix.zipf->next(at.state) * walk.access_size;
+    } else {
+      at.offset = offset + walk.access_size == walk.bytes ? 0 : offset + walk.access_size;
     }
-    position = at;
+    touch_lines<kStores>(walk, mix, scalar, offset / sizeof(double), at.owed);
+    spin(mix.delay);
   }
-  position.owed = owed;
+  position = at;
 }
 
 template <Stores kStores>
