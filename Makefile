@@ -9,8 +9,13 @@ ENGINE_SOURCES := $(shell find engine cmake -type f) CMakeLists.txt
 .DEFAULT_GOAL := run
 .PHONY: run build docs test test-python test-engine test-sanitized fuzz soak test-gpu test-arm lint format bench schema clean testbed test-testbed test-testbed-inside
 
-run: $(BUILD)/.installed ## Measure this machine's memory and show it
+# A machine that was set up to develop measures with that build.
+run: $(if $(wildcard $(BUILD)/.environment),$(BUILD)/.installed,$(BUILD)/.measures) ## Measure this machine's memory and show it
 	$(BIN)/tierscope run --profile quick
+
+$(BUILD)/.measures: tools/bootstrap pyproject.toml $(ENGINE_SOURCES)
+	@tools/bootstrap --measure $(VENV) $(BUILD)/measure
+	@touch $@
 
 build: $(BUILD)/.installed ## System packages, virtual environment, engine
 
