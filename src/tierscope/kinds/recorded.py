@@ -2,12 +2,17 @@
 
 import math
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, get_args
+
+from pydantic import BaseModel
 
 from tierscope.kinds.registry import KINDS
-from tierscope.kinds.words import properties_of
 from tierscope.model.run import Measurement
 
+if TYPE_CHECKING:
+    from tierscope.model.spec import MeasurementSpec
+
+_TYPES = (bool, int, float, str)
 _MAX = 1 << 63
 _CALLED = {
     int: "a number from 0 on",
@@ -53,3 +58,25 @@ def _is_plain(value: Any) -> bool:
     if isinstance(value, int | float):
         return abs(value) < _MAX  # neither infinite nor NaN
     return isinstance(value, str)
+
+
+def properties_of(spec: "type[MeasurementSpec]") -> dict[str, type]:
+    """Return what run files record of a kind's measurements, with the type of the values."""
+    fields = {name: _type_of(annotation) for name, annotation in fields_of(spec).items()}
+    return fields | spec.extra_properties
+
+
+def fields_of(spec: "type[MeasurementSpec]") -> dict[str, Any]:
+    """Return the fields of a kind's pattern with their annotations."""
+    pattern = spec.model_fields["pattern"].annotation
+    if isinstance(pattern, type) and issubclass(pattern, BaseModel):
+        return {name: field.annotation for name, field in pattern.model_fields.items()}
+    return {}
+
+
+def _type_of(annotation: Any) -> type:
+    """Return the plain type of a field's values: of ``int | None`` int, of a Literal str."""
+    if annotation in _TYPES:
+        return annotation  # type: ignore[no-any-return]
+    found = [entry for part in get_args(annotation) for entry in (part, *get_args(part))]
+    return next((entry for entry in found if entry in _TYPES), str)
