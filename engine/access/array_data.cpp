@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "access/library.h"
 #include "access/random_order.h"
@@ -12,37 +13,70 @@
 namespace tierscope {
 namespace {
 
-constexpr double kBefore = -1.0;  // What array a holds before it is written.
-
 // Small whole numbers, so that every operation's result is exact.
 double b_at(std::size_t i) { return static_cast<double>(i % 1024 + 1); }
 // A double of bytes that memset sets.
 constexpr double kSet = std::bit_cast<double>(0x0101010101010101ULL * kSetByte);
 double c_at(std::size_t i) { return static_cast<double>(i % 512 + 2); }
 
-}  // namespace
-
-void fill(const Walk& walk) {
-  const std::size_t n = walk.bytes / sizeof(double);
-  std::fill_n(walk.a, n, kBefore);
-  for (std::size_t i = 0; walk.b != nullptr && i < n; ++i) walk.b[i] = b_at(i);
-  for (std::size_t i = 0; walk.c != nullptr && i < n; ++i) walk.c[i] = c_at(i);
+// Every update added the scalar once, so the sum tells how many there were.
+std::uint64_t verify_updates(const Walk& walk, std::uint64_t accesses, const ProofSample& sample) {
+  double updates = 0;
+  std::size_t written = 0;
+  sample.for_each([&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin / sizeof(double); i < end / sizeof(double); ++i) {
+      const double here = (walk.a[i] - kOverwritten) / kWrittenScalar;
+      if (here < 0 || here != std::floor(here)) {
+        throw Failure(fmt::format("rmw left {}, {} bytes into a thread's share, which no number of "
+                                  "updates makes of {}",
+                                  walk.a[i], i * sizeof(double), kOverwritten),
+                      Cause::kVerification);
+      }
+      updates += here;
+      written += here != 0 ? 1U : 0U;
+    }
+  });
+  const auto expected = static_cast<double>(accesses * (walk.access_size / sizeof(double)));
+  if (sample.all() && updates != expected) {
+    throw Failure(fmt::format("rmw updated elements {} times, but the array shows {} updates",
+                              expected, updates),
+                  Cause::kVerification);
+  }
+  return written * sizeof(double);
 }
 
-std::uint64_t verify_written(Operation operation, const Walk& walk, std::uint64_t accesses) {
-  const std::size_t n = walk.bytes / sizeof(double);
+}  // namespace
+
+void fill_b(std::span<double> share, std::size_t first) {
+  for (std::size_t i = 0; i < share.size(); ++i) share[i] = b_at(first + i);
+}
+
+void fill_c(std::span<double> share, std::size_t first) {
+  for (std::size_t i = 0; i < share.size(); ++i) share[i] = c_at(first + i);
+}
+
+void overwrite(const Walk& walk, const ProofSample& sample) {
+  sample.for_each([&walk](std::size_t begin, std::size_t end) {
+    std::fill(walk.a + begin / sizeof(double), walk.a + end / sizeof(double), kOverwritten);
+  });
+}
+
+std::uint64_t verify_written(Operation operation, const Walk& walk, std::size_t first,
+                             std::uint64_t accesses, const ProofSample& sample) {
   const auto count = [&](auto expected) {
     std::size_t written = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-      if (walk.a[i] == expected(i)) {
-        ++written;
-      } else if (walk.a[i] != kBefore) {
-        throw Failure(
-            fmt::format("{} left {} where {} belongs, {} bytes into a thread's share",
-                        traits_of(operation).name, walk.a[i], expected(i), i * sizeof(double)),
-            Cause::kVerification);
+    sample.for_each([&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin / sizeof(double); i < end / sizeof(double); ++i) {
+        if (walk.a[i] == expected(first + i)) {
+          ++written;
+        } else if (walk.a[i] != kOverwritten) {
+          throw Failure(fmt::format("{} left {} where {} belongs, {} bytes into a thread's share",
+                                    traits_of(operation).name, walk.a[i], expected(first + i),
+                                    i * sizeof(double)),
+                        Cause::kVerification);
+        }
       }
-    }
+    });
     return written * sizeof(double);
   };
   switch (operation) {
@@ -69,21 +103,7 @@ std::uint64_t verify_written(Operation operation, const Walk& walk, std::uint64_
     case Operation::kRmw:
       break;
   }
-  // Every update added the scalar once, so the sum tells how many there were.
-  double updates = 0;
-  std::size_t written = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    updates += (walk.a[i] - kBefore) / kWrittenScalar;
-    written += walk.a[i] != kBefore ? 1U : 0U;
-  }
-  const std::uint64_t elements = accesses * (walk.access_size / sizeof(double));
-  const auto expected = static_cast<double>(elements);
-  if (updates != expected) {
-    throw Failure(fmt::format("rmw updated elements {} times, but the array shows {} updates",
-                              expected, updates),
-                  Cause::kVerification);
-  }
-  return written * sizeof(double);
+  return verify_updates(walk, accesses, sample);
 }
 
 namespace {

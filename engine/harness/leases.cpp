@@ -57,21 +57,23 @@ Team& Leases::team(std::span<const int> cpus) {
   return *teams_.back().team;
 }
 
-std::vector<Lease> Leases::regions(std::span<const RegionKey> keys, Team& populating) {
+std::vector<Lease> Leases::regions(std::span<const RegionKey> keys, Team& populating,
+                                   const Fits& fits) {
   while (true) {
     try {
-      return try_regions(keys, populating);
+      return try_regions(keys, populating, fits);
     } catch (const Unavailable& error) {
       if (!is_short_of_memory(error) || !drop_oldest_idle()) throw;
     }
   }
 }
 
-std::vector<Lease> Leases::try_regions(std::span<const RegionKey> keys, Team& populating) {
-  std::vector<Pooled*> chosen = reuse(keys);
+std::vector<Lease> Leases::try_regions(std::span<const RegionKey> keys, Team& populating,
+                                       const Fits& fits) {
+  std::vector<Pooled*> chosen = reuse(keys, fits);
   std::vector<bool> is_new(keys.size());
   try {
-    std::vector<const RegionKey*> missing;
+    Missing missing;
     for (std::size_t i = 0; i < keys.size(); ++i) {
       if (chosen[i] == nullptr) missing.push_back(&keys[i]);
     }
@@ -100,18 +102,40 @@ std::vector<Lease> Leases::try_regions(std::span<const RegionKey> keys, Team& po
 }
 
 // An idle region of the pool for each key, leased from here on; none where a new one is needed.
-std::vector<Leases::Pooled*> Leases::reuse(std::span<const RegionKey> keys) {
-  std::vector<Pooled*> chosen;
-  for (const RegionKey& key : keys) {
-    const auto reusable = [&key](const std::unique_ptr<Pooled>& pooled) {
-      return pooled->key == key && !pooled->leased;
-    };
-    if (fresh_) std::erase_if(pool_, reusable);
-    const auto found = std::ranges::find_if(pool_, reusable);
-    chosen.push_back(found == pool_.end() ? nullptr : found->get());
-    if (chosen.back() != nullptr) chosen.back()->leased = true;
+std::vector<Leases::Pooled*> Leases::reuse(std::span<const RegionKey> keys, const Fits& fits) {
+  if (fresh_) {
+    std::erase_if(pool_, [&](const auto& pooled) {
+      return !pooled->leased && std::ranges::find(keys, pooled->key) != keys.end();
+    });
   }
+  std::vector<Pooled*> chosen(keys.size());
+  const auto lease_where = [&](const Fits& wanted) {
+    Missing missing;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      if (chosen[i] == nullptr) {
+        chosen[i] = lease_idle(keys[i], [&](const std::any& found) { return wanted(i, found); });
+      }
+      if (chosen[i] == nullptr) missing.push_back(&keys[i]);
+    }
+    return missing;
+  };
+  if (fits) lease_where(fits);
+  const Missing missing =
+      lease_where([](std::size_t, const std::any& found) { return !found.has_value(); });
+  if (!fits || !has_room(missing)) lease_where([](std::size_t, const std::any&) { return true; });
   return chosen;
+}
+
+// The least recently used idle region of the key whose contents are wanted, leased from here on;
+// null where there is none.
+Leases::Pooled* Leases::lease_idle(const RegionKey& key,
+                                   const std::function<bool(const std::any&)>& wanted) {
+  const auto found = std::ranges::find_if(pool_, [&](const auto& pooled) {
+    return !pooled->leased && pooled->key == key && wanted(*pooled->contents);
+  });
+  if (found == pool_.end()) return nullptr;
+  (*found)->leased = true;
+  return found->get();
 }
 
 // Populates a new region; throws Failure where its pages are not where they were asked for.
@@ -123,30 +147,28 @@ Leases::Pooled* Leases::add(const RegionKey& key, Team& populating) {
   return pool_.back().get();
 }
 
-// Drops idle regions until the pool and what is missing hold no more than half of each node, and
-// checks that those of one key fit together.
-void Leases::make_room(std::span<const RegionKey* const> missing) {
-  if (missing.empty()) return;
+// Whether the pool and what is missing hold no more than half of what each node had at first.
+bool Leases::has_room(const Missing& missing) {
+  if (pool_.size() + missing.size() > kMaxRegions) return false;
   for (const int node : nodes_with_memory()) {
     if (!available_.contains(node)) available_[node] = node_memory(node).available;
+    std::size_t held = 0;
+    for (const RegionKey* wanted : missing) held += bytes_on(node, *wanted);
+    for (const auto& pooled : pool_) held += bytes_on(node, pooled->key);
+    if (held > available_[node] / 2) return false;
   }
+  return true;
+}
+
+// Drops idle regions until there is room, and checks that those of one key fit together.
+void Leases::make_room(const Missing& missing) {
   for (const RegionKey* key : missing) {
     const auto same = static_cast<std::size_t>(
         std::ranges::count_if(missing, [key](const RegionKey* other) { return *other == *key; }));
     if (same > 1) require_memory(same * key->bytes, key->pages, key->placement);
-    for (const NodeShare& share : key->placement.nodes) {
-      const auto known = available_.find(share.node);
-      if (known == available_.end()) continue;  // Region says what is wrong with such a node.
-      const auto held = [&] {
-        std::size_t bytes = 0;
-        for (const RegionKey* wanted : missing) bytes += bytes_on(share.node, *wanted);
-        for (const auto& pooled : pool_) bytes += bytes_on(share.node, pooled->key);
-        return bytes;
-      };
-      while (pool_.size() + missing.size() > kMaxRegions || held() > known->second / 2) {
-        if (!drop_oldest_idle()) break;
-      }
-    }
+  }
+  while (!missing.empty() && !has_room(missing)) {
+    if (!drop_oldest_idle()) break;
   }
 }
 

@@ -4,6 +4,7 @@
 #include <any>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -32,6 +33,9 @@ struct Lease {
   std::any* contents;
 };
 
+// Whether the region for the key of this number may keep the contents that it was found with.
+using Fits = std::function<bool(std::size_t number, const std::any& contents)>;
+
 // Populating and reading back a gigabyte takes longer than measuring it, and a sweep asks for the
 // same regions again and again. So regions stay in a pool when a visit ends, and so do teams of
 // threads. The pool gives up its least recently used regions when a new one does not fit, and when
@@ -48,7 +52,12 @@ class Leases {
   // A region for each of these keys, populated by the threads of `populating` where it is new, and
   // read back then; valid until the visit ends. Throws as Region does, before any memory is touched
   // where those of one key together would not fit.
-  std::vector<Lease> regions(std::span<const RegionKey> keys, Team& populating);
+  //
+  // A region whose contents fit is preferred; then one whose last holder left nothing; then, as
+  // long as there is room, a new one, so that what others will come back for stays. Without `fits`
+  // any will do.
+  std::vector<Lease> regions(std::span<const RegionKey> keys, Team& populating,
+                             const Fits& fits = {});
 
   // Gives up every region that this visit has not leased; false where there was none.
   bool drop_idle_regions();
@@ -68,10 +77,15 @@ class Leases {
     bool used;  // In this visit.
   };
 
-  std::vector<Lease> try_regions(std::span<const RegionKey> keys, Team& populating);
-  std::vector<Pooled*> reuse(std::span<const RegionKey> keys);
+  using Missing = std::vector<const RegionKey*>;
+
+  std::vector<Lease> try_regions(std::span<const RegionKey> keys, Team& populating,
+                                 const Fits& fits);
+  std::vector<Pooled*> reuse(std::span<const RegionKey> keys, const Fits& fits);
+  Pooled* lease_idle(const RegionKey& key, const std::function<bool(const std::any&)>& wanted);
   Pooled* add(const RegionKey& key, Team& populating);
-  void make_room(std::span<const RegionKey* const> missing);
+  bool has_room(const Missing& missing);
+  void make_room(const Missing& missing);
   bool drop_oldest_idle();
 
   bool fresh_ = false;

@@ -2,9 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <any>
+#include <array>
 #include <deque>
 #include <limits>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "access/array_data.h"
@@ -24,14 +27,9 @@
 namespace tierscope {
 namespace {
 
-// Contents of an array that was only read since it was filled.
-struct FilledForReads {};
-
-// Contents of an array that one filling and everything written since then made.
-struct Written {
-  std::shared_ptr<const int> filling;
-  std::size_t array;
-};
+// What a region holds, whoever filled it and however it was divided: the array that is written, or
+// one of those that are only read.
+enum class Contents { kWritten, kB, kC };
 
 // A thread's part of the arrays.
 struct Share {
@@ -41,7 +39,10 @@ struct Share {
   std::size_t first = 0;    // Where the walk begins in the arrays.
   std::uint64_t start = 0;  // Offset of its first access.
   Position position;
-  std::uint64_t written = 0;  // Bytes that verification found.
+  std::size_t own_first = 0;   // Of `own`: the number of its first element in the arrays.
+  std::uint64_t before = 0;    // Accesses when the blocks of the proof were overwritten.
+  std::uint64_t compared = 0;  // Bytes.
+  std::uint64_t written = 0;   // Those of them that hold what was written.
 };
 
 Walk walk_of(const BandwidthSpec& spec, const std::vector<Lease>& arrays, const ByteRange& range) {
@@ -73,6 +74,7 @@ void divide(const BandwidthSpec& spec, const std::vector<Lease>& arrays,
     share.first = spec.shared ? 0 : cut[thread].first;
     const bool spread = spec.shared || round_pages(spec.placement) > 1;
     share.start = spread ? spread_start(share.walk, spec.order, thread, shares.size()) : 0;
+    share.own_first = cut[thread].first / sizeof(double);
   }
 }
 
@@ -108,13 +110,19 @@ class Bandwidth : public State {
         {.shares = spec_.shared ? 1 : spec_.cpus.size(), .access_size = spec_.access_size});
     const std::vector<RegionKey> keys(static_cast<std::size_t>(spec_.traits().arrays),
                                       {spec_.size, spec_.pages, spec_.placement});
-    const std::vector<Lease> arrays = leases.regions(keys, *team_);
+    const std::vector<Lease> arrays =
+        leases.regions(keys, *team_, [this](std::size_t array, const std::any& found) {
+          return holds(found, contents_of(array));
+        });
     regions_.clear();
     for (const Lease& array : arrays) regions_.push_back(array.region);
     divide(spec_, arrays, shares_);
+    compared_.size = 0;
+    for (const Share& share : shares_) compared_.size += share.own.bytes;
     if (arrays.front().is_new || base_ != regions_.front()->data()) start_anew();
     base_ = regions_.front()->data();
     fill_arrays(arrays);
+    if (writes()) overwrite_blocks();
     if (!sized_) size_calls();
     if (!sized_) size_chunks(*team_, workers_, window_s());
     sized_ = true;
@@ -148,7 +156,8 @@ class Bandwidth : public State {
     } else {
       evidence["isa"] = isa_;
     }
-    if (spec_.operation != Operation::kRead) evidence["verified"] = verify();
+    if (writes()) evidence["verified"] = verify();
+    ++compared_.visits;
     evidence["walked_bytes"] = walked();
     if (spec_.order != Order::kSequential) {
       const Kernel addresses = find_address_kernel(isa_, spec_.order);
@@ -223,30 +232,47 @@ class Bandwidth : public State {
     return found;
   }
 
+  bool writes() const { return spec_.operation != Operation::kRead; }
+
+  Contents contents_of(std::size_t array) const {
+    static constexpr std::array kContents{Contents::kWritten, Contents::kB, Contents::kC};
+    return writes() ? kContents.at(array) : Contents::kB;
+  }
+
+  static bool holds(const std::any& found, Contents contents) {
+    const auto* const held = std::any_cast<Contents>(&found);
+    return held != nullptr && *held == contents;
+  }
+
   // Arrays that are only read stay as they are, whoever reads them: filling one anew would take
-  // longer than reading it. Arrays that are written have to be filled unless nobody else wrote to
-  // them since this measurement's last visit, since verification goes by what they held before.
+  // longer than reading it.
   void fill_arrays(const std::vector<Lease>& arrays) {
-    const bool reads = spec_.operation == Operation::kRead;
-    bool filled = true;
     for (std::size_t i = 0; i < arrays.size(); ++i) {
-      const auto* const written = std::any_cast<Written>(&arrays[i].found);
-      const bool mine = written != nullptr && written->filling == filling_ && written->array == i;
-      filled =
-          filled && (reads ? std::any_cast<FilledForReads>(&arrays[i].found) != nullptr : mine);
-    }
-    if (!filled) {
-      team_->run([&](int thread) { fill(shares_[static_cast<std::size_t>(thread)].own); });
-      filling_ = std::make_shared<const int>();
-      start_anew();
-    }
-    for (std::size_t i = 0; i < arrays.size(); ++i) {
-      if (reads) {
-        *arrays[i].contents = FilledForReads{};
-      } else {
-        *arrays[i].contents = Written{.filling = filling_, .array = i};
+      const Contents contents = contents_of(i);
+      if (contents != Contents::kWritten && !holds(arrays[i].found, contents)) {
+        team_->run([&](int thread) {
+          const Share& share = shares_[static_cast<std::size_t>(thread)];
+          const std::array parts{share.own.a, share.own.b, share.own.c};
+          const std::span part(parts.at(i), share.own.bytes / sizeof(double));
+          contents == Contents::kB ? fill_b(part, share.own_first) : fill_c(part, share.own_first);
+        });
       }
+      *arrays[i].contents = contents;
     }
+  }
+
+  // All that the first visit writes is compared; of further ones a sample at other places.
+  ProofSample proof(const Share& share) const {
+    const std::uint64_t seed = compared_.visits;
+    return seed == 0 ? ProofSample(share.own.bytes) : ProofSample(share.own.bytes, seed);
+  }
+
+  void overwrite_blocks() {
+    team_->run([&](int thread) {
+      const auto i = static_cast<std::size_t>(thread);
+      overwrite(shares_[i].own, proof(shares_[i]));
+      shares_[i].before = workers_[i].done;
+    });
   }
 
   Row take(bool write_allocate) {
@@ -275,12 +301,20 @@ class Bandwidth : public State {
   std::string verify() {
     team_->run([&](int thread) {
       const auto i = static_cast<std::size_t>(thread);
-      shares_[i].written = verify_written(spec_.operation, shares_[i].own, workers_[i].done);
+      Share& share = shares_[i];
+      const ProofSample sample = proof(share);
+      share.compared = sample.bytes();
+      share.written = verify_written(spec_.operation, share.own, share.own_first,
+                                     workers_[i].done - share.before, sample);
     });
+    std::uint64_t compared = 0;
     std::uint64_t written = 0;
-    for (const Share& share : shares_) written += share.written;
-    return fmt::format("{} bytes written, each element equal to {}", written,
-                       spec_.traits().formula);
+    for (const Share& share : shares_) {
+      compared += share.compared;
+      written += share.written;
+    }
+    compared_.note(written, compared);
+    return fmt::format("{}, each element equal to {}", compared_.text(), spec_.traits().formula);
   }
 
   BandwidthSpec spec_;
@@ -289,7 +323,7 @@ class Bandwidth : public State {
   std::vector<const Region*> regions_;  // Of this visit.
   // Where the first array was at the last visit: to compare only, since it may be gone.
   const std::byte* base_ = nullptr;
-  std::shared_ptr<const int> filling_;
+  Compared compared_;
   std::deque<Share> shares_;  // Workers point into it.
   std::vector<Worker> workers_;
   bool sized_ = false;

@@ -34,11 +34,15 @@ ChasePattern read_chase_pattern(ObjectReader& measurement) {
   return pattern;
 }
 
+bool is_linked(const ChasePattern& pattern, const std::any& contents) {
+  const auto* const linked = std::any_cast<Linked>(&contents);
+  return linked != nullptr && linked->order == pattern.order && linked->stride == pattern.stride;
+}
+
 void link_walk(const ChasePattern& pattern, const Lease& lease, ChaseWalk& walk) {
   Linked linked{.order = pattern.order, .stride = pattern.stride, .entries = {}};
-  const auto* const found = std::any_cast<Linked>(&lease.found);
-  if (found != nullptr && found->order == pattern.order && found->stride == pattern.stride) {
-    linked.entries = found->entries;
+  if (is_linked(pattern, lease.found)) {
+    linked.entries = std::any_cast<Linked>(&lease.found)->entries;
   } else {
     linked.entries =
         link_chase({lease.region->data(), pattern.size}, pattern.stride, pattern.order);

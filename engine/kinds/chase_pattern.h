@@ -1,6 +1,7 @@
 // A pointer chase over placed memory, as measurements of latency use it.
 #pragma once
 
+#include <any>
 #include <cstdint>
 #include <vector>
 
@@ -35,6 +36,9 @@ struct ChaseWalk {
   std::vector<void**> at;   // Where each chase stands; they enter the cycle evenly spaced.
   std::uint64_t loads = 0;  // Of all chases, since the cycle was linked.
 };
+
+// Whether a region with these contents has the pattern's cycle already.
+bool is_linked(const ChasePattern& pattern, const std::any& contents);
 
 // Links the cycle through the region unless its last holder did so already. The walk goes on where
 // it stood. Call it on the CPU that will chase.

@@ -1,5 +1,7 @@
 #include "kinds/evidence.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -38,6 +40,20 @@ nlohmann::ordered_json region_evidence(const std::vector<const Region*>& regions
                                   {"region_bytes", bytes}};
   if (pages.size() > 1 && !traffic.empty()) evidence["traffic"] = by_node(traffic);
   return evidence;
+}
+
+void Compared::note(std::uint64_t now_written, std::uint64_t now_compared) {
+  if (visits == 0 || now_compared == size) written = now_written;
+  bytes = now_compared;
+}
+
+std::string Compared::text() const {
+  std::string text = fmt::format("{} bytes written", written);
+  if (visits == 0 || bytes == size) return text;
+  return text + fmt::format(
+                    ", and {} of {} bytes compared at random places in each further visit "
+                    "(seeds 1 to {})",
+                    bytes, size, visits);
 }
 
 std::vector<int> cpus_of(std::span<const Worker> workers) {

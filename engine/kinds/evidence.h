@@ -22,6 +22,20 @@ namespace tierscope {
 nlohmann::ordered_json region_evidence(const std::vector<const Region*>& regions,
                                        std::span<const WalkedShare> walks = {});
 
+// What a measurement that writes compared, over all of its visits.
+struct Compared {
+  std::uint64_t visits = 0;   // Before this one.
+  std::uint64_t written = 0;  // Bytes that hold what was written, by the last visit that compared
+                              // all of its array.
+  std::uint64_t bytes = 0;    // Compared in this visit.
+  std::uint64_t size = 0;     // Of the array.
+
+  // After a visit that found so many bytes written.
+  void note(std::uint64_t now_written, std::uint64_t now_compared);
+  // "N bytes written", with the sample that further visits compared.
+  std::string text() const;
+};
+
 // The CPU that each worker was last seen on.
 std::vector<int> cpus_of(std::span<const Worker> workers);
 

@@ -36,7 +36,12 @@ class Latency : public State {
   void open(Leases& leases) override {
     team_ = &leases.team(std::array{spec_.cpu});
     const std::array key{spec_.pattern.key(spec_.placement)};
-    const Lease lease = leases.regions(key, *team_).front();
+    const Lease lease = leases
+                            .regions(key, *team_,
+                                     [this](std::size_t, const std::any& contents) {
+                                       return is_linked(spec_.pattern, contents);
+                                     })
+                            .front();
     region_ = lease.region;
     spec_.pattern.size = region_->size();
     const double wanted = window_seconds(spec_.sampling);

@@ -51,7 +51,10 @@ class LoadedLatency : public State {
     std::vector<int> populating{spec_.cpu};
     populating.insert(populating.end(), spec_.load.cpus.begin(), spec_.load.cpus.end());
     const std::array keys{spec_.pattern.key(spec_.placement), spec_.load.key()};
-    std::vector<Lease> regions = leases.regions(keys, leases.team(populating));
+    std::vector<Lease> regions =
+        leases.regions(keys, leases.team(populating), [this](std::size_t i, const std::any& found) {
+          return i == 0 ? is_linked(spec_.pattern, found) : Stream::fits(found);
+        });
     team_ = &leases.team(cpus_);
     chased_ = regions[0].region;
     spec_.pattern.size = chased_->size();

@@ -15,10 +15,12 @@
 namespace tierscope {
 namespace {
 
-constexpr double kBefore = -1.0;
-constexpr double kWritten = 3.0;
+constexpr double kWritten = kWrittenScalar;
 constexpr std::size_t kLine = 64;
 constexpr std::size_t kLineDoubles = kLine / sizeof(double);
+
+// Contents of a region that streams use; none of them relies on what it holds.
+struct ForStreams {};
 
 double spin_step_ns() {
   static const double step_ns = [] {
@@ -96,31 +98,32 @@ std::vector<Worker> Stream::workers() {
   return workers;
 }
 
+bool Stream::fits(const std::any& contents) { return contents.type() == typeid(ForStreams); }
+
 void Stream::open(const Lease& lease, Team& team, int first_thread, std::span<Worker> workers) {
   if (isa_.empty()) choose_kernel();
   region_ = lease.region;
   spec_.size = region_->size();
-  const auto* const found = std::any_cast<std::shared_ptr<const int>>(&lease.found);
-  const bool mine = filling_ != nullptr && found != nullptr && *found == filling_;
-  const bool reads = spec_.writes == 0;
-  if (lease.is_new || base_ != region_->data() || !(mine || reads)) {
+  if (lease.is_new || base_ != region_->data()) {
     base_ = region_->data();
     divide(workers);
   }
-  if (reads) {
-    *lease.contents = lease.found;  // Whatever it is, it stays.
-    return;
-  }
-  if (!mine) {
-    team.run([&](int thread) {
-      const int index = thread - first_thread;
-      if (index < 0 || index >= static_cast<int>(shares_.size())) return;
-      const Walk& walk = shares_[static_cast<std::size_t>(index)].walk;
-      std::fill_n(walk.a, walk.bytes / sizeof(double), kBefore);
-    });
-    filling_ = std::make_shared<const int>();
-  }
-  *lease.contents = filling_;
+  const bool reads = spec_.writes == 0;
+  *lease.contents = reads && lease.found.has_value() ? lease.found : ForStreams{};
+  if (reads) return;
+  team.run([&](int thread) {
+    const int index = thread - first_thread;
+    if (index < 0 || index >= static_cast<int>(shares_.size())) return;
+    const auto i = static_cast<std::size_t>(index);
+    overwrite(shares_[i].walk, proof(shares_[i]));
+    shares_[i].before = workers[i].done;
+  });
+}
+
+// All that the first visit writes is compared; of further ones a sample at other places.
+ProofSample Stream::proof(const Share& share) const {
+  const std::uint64_t seed = compared_.visits;
+  return seed == 0 ? ProofSample(share.walk.bytes) : ProofSample(share.walk.bytes, seed);
 }
 
 void Stream::choose_kernel() {
@@ -161,29 +164,34 @@ void Stream::divide(std::span<Worker> workers) {
 void Stream::verify(std::size_t thread, const Worker& worker) {
   Share& share = shares_[thread];
   share.reached = reached_blocks(share, worker.done) * spec_.access_size;
-  if (spec_.writes > 0) share.written = verified_bytes(share, worker.done);
+  if (spec_.writes == 0) return;
+  share.compared = proof(share).bytes();
+  share.written = verified_bytes(share, worker.done - share.before);
 }
 
-// Bytes of a share that hold what was written, each line either wholly written or not at all.
+// Bytes of a share's proof that hold what was written, each line either wholly written or not at
+// all, after so many accesses.
 std::uint64_t Stream::verified_bytes(const Share& share, std::uint64_t accesses) const {
   std::uint64_t written = 0;
-  const std::size_t lines = share.walk.bytes / kLine;
-  for (std::size_t line = 0; line < lines; ++line) {
-    const double* const values = share.walk.a + line * kLineDoubles;
-    const double first = values[0];
-    const bool uniform = std::all_of(values, values + kLineDoubles,
-                                     [first](double value) { return value == first; });
-    if (!uniform || (first != kWritten && first != kBefore)) {
-      throw Failure(fmt::format("the line {} bytes into a thread's share holds neither what was "
-                                "there before nor what was written",
-                                line * kLine),
-                    Cause::kVerification);
+  const ProofSample sample = proof(share);
+  sample.for_each([&](std::size_t begin, std::size_t end) {
+    for (std::size_t at = begin; at < end; at += kLine) {
+      const double* const values = share.walk.a + at / sizeof(double);
+      const double first = values[0];
+      const bool uniform = std::all_of(values, values + kLineDoubles,
+                                       [first](double value) { return value == first; });
+      if (!uniform || (first != kWritten && first != kOverwritten)) {
+        throw Failure(fmt::format("the line {} bytes into a thread's share holds neither what was "
+                                  "there before nor what was written",
+                                  at),
+                      Cause::kVerification);
+      }
+      written += first == kWritten ? kLine : 0;
     }
-    written += first == kWritten ? kLine : 0;
-  }
+  });
   // Sequential writes of one pass never meet, so as many lines as were written must be there.
   const std::uint64_t walked = std::min(accesses * spec_.access_size, share.walk.bytes) / kLine;
-  const std::uint64_t least = spec_.order == Order::kSequential
+  const std::uint64_t least = spec_.order == Order::kSequential && sample.all()
                                   ? walked * static_cast<std::uint64_t>(spec_.writes) / 100
                                   : 0;
   if (written / kLine < least) {
@@ -215,7 +223,7 @@ std::uint64_t Stream::reached_blocks(const Share& share, std::uint64_t accesses)
   return distinct;
 }
 
-nlohmann::ordered_json Stream::evidence(std::span<const Worker> workers) const {
+nlohmann::ordered_json Stream::evidence(std::span<const Worker> workers) {
   std::vector<WalkedShare> walks;
   for (std::size_t i = 0; i < shares_.size(); ++i) {
     const Share& share = shares_[i];
@@ -230,17 +238,22 @@ nlohmann::ordered_json Stream::evidence(std::span<const Worker> workers) const {
   }
   nlohmann::ordered_json evidence = region_evidence({region_}, walks);
   std::uint64_t walked = 0;
+  std::uint64_t compared = 0;
   std::uint64_t written = 0;
   for (const Share& share : shares_) {
     walked += share.reached;
+    compared += share.compared;
     written += share.written;
   }
   evidence["cpus"] = cpus_of(workers);
   evidence["isa"] = isa_;
   if (spec_.writes > 0) {
-    evidence["verified"] =
-        fmt::format("{} bytes written, all other lines as they were before", written);
+    compared_.size = 0;
+    for (const Share& share : shares_) compared_.size += share.walk.bytes;
+    compared_.note(written, compared);
+    evidence["verified"] = fmt::format("{}, all other lines as they were before", compared_.text());
   }
+  ++compared_.visits;
   evidence["walked_bytes"] = walked;
   return evidence;
 }

@@ -2,17 +2,19 @@
 // several concurrent workloads.
 #pragma once
 
+#include <any>
 #include <deque>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "access/array_data.h"
 #include "access/kernel.h"
 #include "access/zipf_order.h"
 #include "harness/leases.h"
+#include "kinds/evidence.h"
 #include "memory/placement.h"
 #include "memory/rounds.h"
 #include "memory/system_memory.h"
@@ -53,9 +55,12 @@ class Stream {
   // One for each CPU; a unit is an access. They point into this object.
   std::vector<Worker> workers();
 
-  // Before the rows of a visit: fills the region unless nobody else wrote to it since this stream
-  // did. `first_thread` is the place of the stream's first thread in the team. Throws Unavailable
-  // where the CPU lacks an instruction.
+  // Whether a region with these contents is one that streams use.
+  static bool fits(const std::any& contents);
+
+  // Before the rows of a visit: overwrites what will be verified after it. `first_thread` is the
+  // place of the stream's first thread in the team. Throws Unavailable where the CPU lacks an
+  // instruction.
   void open(const Lease& lease, Team& team, int first_thread, std::span<Worker> workers);
 
   double bytes_per_unit() const { return static_cast<double>(spec_.access_size); }
@@ -73,7 +78,7 @@ class Stream {
   // Failure at the first wrong line.
   void verify(std::size_t thread, const Worker& worker);
   // After verify() of all threads. Throws Failure where pages are not where they were placed.
-  nlohmann::ordered_json evidence(std::span<const Worker> workers) const;
+  nlohmann::ordered_json evidence(std::span<const Worker> workers);
 
  private:
   struct Share {
@@ -82,11 +87,14 @@ class Stream {
     std::uint64_t seed;   // The position's first state,
     std::uint64_t start;  // and its first offset.
     std::optional<ZipfOrder> zipf;
-    std::uint64_t written = 0;  // Bytes, as verified.
-    std::uint64_t reached = 0;  // Bytes.
+    std::uint64_t before = 0;    // Accesses when the blocks of the proof were overwritten.
+    std::uint64_t compared = 0;  // Bytes.
+    std::uint64_t written = 0;   // Those of them that hold what was written.
+    std::uint64_t reached = 0;   // Bytes.
   };
   void choose_kernel();
   void divide(std::span<Worker> workers);
+  ProofSample proof(const Share& share) const;
   std::uint64_t verified_bytes(const Share& share, std::uint64_t accesses) const;
   std::uint64_t reached_blocks(const Share& share, std::uint64_t accesses) const;
 
@@ -94,7 +102,7 @@ class Stream {
   std::string isa_;  // Empty: not chosen yet.
   const Region* region_ = nullptr;
   std::byte* base_ = nullptr;  // Of the region that the shares are of.
-  std::shared_ptr<const int> filling_;
+  Compared compared_;
   MixedKernel kernel_ = nullptr;
   Mix mix_;
   std::deque<Share> shares_;  // Workers point into it.

@@ -37,7 +37,8 @@ class Streams : public State {
     std::vector<RegionKey> keys;
     for (const auto& [name, stream] : spec_.streams) keys.push_back(stream.key());
     team_ = &leases.team(cpus_);
-    const std::vector<Lease> regions = leases.regions(keys, *team_);
+    const std::vector<Lease> regions = leases.regions(
+        keys, *team_, [](std::size_t, const std::any& found) { return Stream::fits(found); });
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       const auto& [stream, first, threads] = parts_[i];
       stream->open(regions[i], *team_, static_cast<int>(first),

@@ -61,11 +61,12 @@ class Visited {
                             [](double, std::size_t, double) {});
   }
 
-  // The region of the last visit, for another holder.
-  Lease lease(const RegionKey& key) {
+  // So many regions of a megabyte, as the last visit left them, for another holder.
+  std::vector<Lease> leases(std::size_t count) {
     leases_.begin_visit(false);
-    return leases_.regions(std::vector{key}, leases_.team(std::vector<int>{allowed_cpus().front()}))
-        .front();
+    const RegionKey key{1 << 20, Pages::kBase, {Policy::kBind, {{0}}}};
+    return leases_.regions(std::vector(count, key),
+                           leases_.team(std::vector<int>{allowed_cpus().front()}));
   }
 
  private:
@@ -130,31 +131,34 @@ TEST(BandwidthKind, WriteAllocateIsTwiceTheBandwidthOfOrdinaryWritesInEveryRow) 
   }
 }
 
-// Read-modify-write's verification counts every update since the array was filled.
-TEST(BandwidthKind, LaterVisitsGoOnWithTheSameData) {
-  Visited rmw(bandwidth("rmw"));
-  for (int visit = 0; visit < 3; ++visit) EXPECT_NO_THROW(rmw.visit()) << visit;
-  EXPECT_NO_THROW(rmw.visit(10 * kRow, true));
+TEST(BandwidthKind, LaterVisitsGoOnWithTheSameArrays) {
+  for (const char* operation : {"rmw", "triad"}) {
+    Visited visited(bandwidth(operation));
+    for (int visit = 0; visit < 3; ++visit) EXPECT_NO_THROW(visited.visit()) << visit;
+    EXPECT_NO_THROW(visited.visit(10 * kRow, true));
+  }
 }
 
 TEST(BandwidthKind, DataThatAnotherHolderOverwroteIsFilledAgain) {
-  Visited rmw(bandwidth("rmw"));
-  rmw.visit();
-  const Lease other = rmw.lease({1 << 20, Pages::kBase, {Policy::kBind, {{0}}}});
-  EXPECT_FALSE(other.is_new);
-  std::fill_n(other.region->data(), other.region->size(), std::byte{7});
-  EXPECT_NO_THROW(rmw.visit());
+  Visited triad(bandwidth("triad"));
+  triad.visit();
+  for (const Lease& other : triad.leases(3)) {
+    EXPECT_FALSE(other.is_new);
+    std::fill_n(other.region->data(), other.region->size(), std::byte{7});
+  }
+  EXPECT_NO_THROW(triad.visit());
 }
 
-TEST(BandwidthKind, AWrongElementFailsTheVisit) {
-  Visited rmw(bandwidth("rmw"));
-  rmw.visit();
-  const Lease other = rmw.lease({1 << 20, Pages::kBase, {Policy::kBind, {{0}}}});
-  *reinterpret_cast<double*>(other.region->data()) += 3;
-  *other.contents = other.found;  // As if nobody had written.
+TEST(BandwidthKind, WrongElementsFailAFurtherVisitToo) {
+  Visited copy(bandwidth("copy"));
+  copy.visit();
+  for (const Lease& other : copy.leases(2)) {
+    std::fill_n(other.region->data(), other.region->size(), std::byte{7});
+    *other.contents = other.found;  // As if nobody had written.
+  }
   try {
-    rmw.visit();
-    FAIL() << "the wrong element was not seen";
+    copy.visit();
+    FAIL() << "wrong elements were not seen";
   } catch (const Failure& failure) {
     EXPECT_EQ(failure.cause(), Cause::kVerification);
   }
@@ -184,6 +188,14 @@ TEST(BandwidthKind, UpdatesOfASharedArrayAreRefused) {
   } catch (const std::exception& error) {
     EXPECT_NE(std::string(error.what()).find("sharing"), std::string::npos) << error.what();
   }
+}
+
+TEST(BandwidthKind, FurtherVisitsCompareASample) {
+  Visited copy(bandwidth("copy", {{"size", 1 << 24}}));
+  const auto verified = [&copy] { return copy.visit().evidence["verified"].get<std::string>(); };
+  EXPECT_EQ(verified().find("at random places"), std::string::npos);
+  EXPECT_NE(verified().find("of 16777216 bytes compared at random places"), std::string::npos);
+  EXPECT_NE(verified().find("(seeds 1 to 2)"), std::string::npos);
 }
 
 TEST(LatencyKind, GoesOnWhereTheLastVisitStopped) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <any>
 #include <array>
 #include <string>
 #include <vector>
@@ -48,6 +49,39 @@ TEST_F(LeasesTest, TwoLeasesOfAVisitAreTwoRegions) {
   const std::vector<Lease> again = visit({kKey, kKey});
   EXPECT_EQ(again[0].region, leases[0].region);
   EXPECT_EQ(again[1].region, leases[1].region);
+}
+
+TEST_F(LeasesTest, AHolderFindsTheRegionWhoseContentsFit) {
+  const auto named = [this](const std::string& name) {
+    leases_.begin_visit(false);
+    const Lease lease = leases_
+                            .regions(std::array{kKey}, leases_.team(kCpu),
+                                     [&name](std::size_t, const std::any& found) {
+                                       const auto* const text = std::any_cast<std::string>(&found);
+                                       return text != nullptr && *text == name;
+                                     })
+                            .front();
+    *lease.contents = name;
+    return lease;
+  };
+  const Lease first = named("first");
+  EXPECT_TRUE(named("second").is_new) << "what the first one left is not overwritten";
+  const Lease again = named("first");
+  EXPECT_EQ(again.region, first.region);
+  EXPECT_EQ(std::any_cast<std::string>(again.found), "first");
+}
+
+TEST_F(LeasesTest, AFullPoolGivesARegionWhoseContentsDoNotFit) {
+  for (int visit = 0; visit < 40; ++visit) {
+    leases_.begin_visit(false);
+    const Lease lease = leases_
+                            .regions(std::array{kKey}, leases_.team(kCpu),
+                                     [](std::size_t, const std::any&) { return false; })
+                            .front();
+    *lease.contents = visit;
+    EXPECT_EQ(lease.is_new, visit < 32) << visit;
+  }
+  EXPECT_EQ(leases_.size(), 32U);
 }
 
 TEST_F(LeasesTest, AFreshVisitHasNewPages) {

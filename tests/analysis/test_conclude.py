@@ -260,12 +260,24 @@ def test_the_range_of_visits_keeps_a_lucky_interval_from_being_precise() -> None
     source = random.Random(7)
     quiet = [[source.gauss(100, 0.1) for _ in range(12)] for _ in range(15)]
     alike = [visit({"bandwidth": values}) for values in quiet]
-    other = [*alike, visit({"bandwidth": [105.0] * 12})]
+    other = [*alike, visit({"bandwidth": [110.0] * 12})]
     sampling = Sampling(sample_s=ROW_S)
     assert look(sampling, spread(alike)).precise
     found = look(sampling, spread(other))
     assert found.relative_half_width < 0.01
     assert not found.precise
+
+
+def test_the_visits_that_decide_do_not_make_the_interval() -> None:
+    source = random.Random(7)
+    alike = [rows(12, lambda _: source.gauss(100, 0.6)) for _ in range(8)]
+    differing = [[value + level for value in alike[0]] for level in (-2, -1.5, -1, 0, 0, 1, 1.5, 2)]
+    pairs = zip(alike, differing, strict=True)
+    visits = spread([visit({"bandwidth": values}) for pair in pairs for values in pair])
+    looked = look(spec().sampling, visits)
+    found = conclude(spec(), visits)
+    assert (looked.precise, found.stop) == (True, "precision")
+    assert found.estimate.relative_half_width > 0.01 > looked.relative_half_width
 
 
 def test_two_modes_are_never_precise() -> None:

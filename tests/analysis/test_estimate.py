@@ -5,7 +5,13 @@ import random
 
 import pytest
 
-from tierscope.analysis.estimate import Estimate, estimate_median, student_quantile
+from tierscope.analysis.estimate import (
+    DECIDING,
+    REPORTING,
+    Estimate,
+    estimate_median,
+    student_quantile,
+)
 
 
 def normal(source: random.Random, n: int, middle: float = 100.0, sd: float = 1.0) -> list[float]:
@@ -131,3 +137,14 @@ def test_the_relative_half_width_of_a_median_of_zero_is_infinite() -> None:
 def test_a_type_b_share_widens_both_sides() -> None:
     widened = estimate_median([[7.0] * 3] * 6).widened(0.001)
     assert (widened.value, widened.low, widened.high) == pytest.approx((7.0, 6.993, 7.007))
+
+
+def test_half_of_the_visits_can_decide_how_wide_the_interval_is() -> None:
+    source = random.Random(8)
+    alike = [[source.gauss(100, 0.1) for _ in range(10)] for _ in range(6)]
+    differing = [[source.gauss(level, 0.1) for _ in range(10)] for level in range(97, 103)]
+    visits = [rows for pair in zip(alike, differing, strict=True) for rows in pair]
+    decides = estimate_median(visits, apart=True, scatter_of=DECIDING)
+    reports = estimate_median(visits, apart=True, scatter_of=REPORTING)
+    assert decides.value == reports.value
+    assert decides.relative_half_width < 0.003 < 0.01 < reports.relative_half_width

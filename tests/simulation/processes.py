@@ -7,7 +7,7 @@ import math
 import random
 from abc import abstractmethod
 from collections.abc import Callable
-from statistics import NormalDist
+from statistics import NormalDist, median
 
 _MODE = 0.05
 """Distance of two modes."""
@@ -138,6 +138,51 @@ class Pages(Process):
         return self.level + self.source.gauss(0, self.sd)
 
 
+class Lognormal(Process):
+    """Rows with a long tail upwards only."""
+
+    def __init__(self, source: random.Random, run: float, sd: float) -> None:
+        super().__init__(source, run)
+        self.sd = sd
+
+    def row(self) -> float:
+        return math.log1p(self.sd * self.source.lognormvariate(0, 1))
+
+    def truth(self) -> float:
+        return math.log1p(self.sd)
+
+
+class Noisy(Autoregressive):
+    """AR(1) seen through independent noise: ARMA(1, 1)."""
+
+    def row(self) -> float:
+        return super().row() + self.source.gauss(0, self.sd)
+
+
+class Sine(Process):
+    """A wave over the run, and noise."""
+
+    def __init__(
+        self, source: random.Random, run: float, height: float, waves: float, sd: float
+    ) -> None:
+        super().__init__(source, run)
+        self.height = height
+        self.speed = 2 * math.pi * waves / run
+        self.phase = source.uniform(0, 2 * math.pi)
+        self.sd = sd
+
+    def level(self, at: float) -> float:
+        """The wave at a time."""
+        return self.height * math.sin(self.speed * at + self.phase)
+
+    def row(self) -> float:
+        self.skip(1)
+        return self.level(self.now) + self.source.gauss(0, self.sd)
+
+    def truth(self) -> float:
+        return median(self.level(self.now * part / 2000) for part in range(2001))
+
+
 Make = Callable[[random.Random, float], Process]
 
 PROCESSES: dict[str, Make] = {
@@ -157,3 +202,16 @@ PROCESSES: dict[str, Make] = {
     "drift, 3% a run": lambda s, run: Drift(s, run, 0.03, 0.01),
     "pages, 1%": lambda s, run: Pages(s, run, 0.01, 0.01),
 }
+
+FURTHER: dict[str, Make] = {
+    "Student's t (3), 3%": lambda s, run: Independent(s, run, 0.03, freedom=3),
+    "lognormal, 2%": lambda s, run: Lognormal(s, run, 0.02),
+    "ARMA(1, 1) 0.95, 1%": lambda s, run: Noisy(s, run, 0.95, 0.01),
+    "AR(1) 0.8, 3%": lambda s, run: Autoregressive(s, run, 0.8, 0.03),
+    "two states, dwell 3": lambda s, run: TwoStates(s, run, 0.5, 3, distance=0.03),
+    "two states, dwell 30": lambda s, run: TwoStates(s, run, 0.2, 30, distance=0.03),
+    "sine, 1%": lambda s, run: Sine(s, run, 0.01, 3.3, 0.01),
+    "drift, 1% a run": lambda s, run: Drift(s, run, 0.01, 0.01),
+    "pages, 1.5%": lambda s, run: Pages(s, run, 0.015, 0.005),
+}
+"""Series that the procedure was not made with; the long simulation alone has them."""

@@ -8,7 +8,9 @@ All columns of a series are estimated over exactly the same rows. Two kinds of r
 
 A figure is looked at after each visit, and the luckiest look must not decide. So it is precise
 only where an interval of 99% is as narrow as asked. Of the error of 5%, 1% is spent on the looks,
-4% remain for the interval that is reported.
+4% remain for the interval that is reported. And what a look decides by is not reported: every other
+visit's scatter decides, that of the others makes the interval. So the interval of a figure that is
+precise holds as often as any other, however unlikely it was that its visits agreed.
 """
 
 import itertools
@@ -17,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
-from tierscope.analysis.estimate import Estimate, estimate_median
+from tierscope.analysis.estimate import ALL, DECIDING, REPORTING, Estimate, estimate_median
 from tierscope.analysis.observed import merged_evidence
 from tierscope.model.event import Column, Evidence, Series, Visit
 from tierscope.model.metric import METRICS
@@ -30,17 +32,17 @@ _MIN_EFFECTIVE = 6
 """Effective samples below which no figure is precise."""
 _FEW_ROWS = 12
 """Rows that are few even if they are independent."""
-_MIN_VISITS = 8
-_MIN_VISITS_STEADY = 5
-"""Visits before a figure can be precise: fewer looks keep one lucky look from ending it. Where the
-interval is much narrower than asked, no luck is needed, and five are enough."""
+MIN_VISITS = 5
+_MIN_VISITS_HALVED = 12
+"""Visits before a figure can be precise. Where the interval is much narrower than asked, no luck is
+needed, and five are enough; else either half of them has to tell how much visits scatter."""
 _STEADY_SHARE = 0.25
 """Of the precision asked for, what such an interval has at most."""
 _LOOK_ERROR = 0.01
 _ERROR = 0.04
 _MAX_CORRELATION = 0.15
 """Correlation between visits above which no figure is precise."""
-_MAX_RANGE = 4
+_MAX_RANGE = 5
 """Range of visits' medians, in multiples of the precision, above which no figure is precise: then
 a narrow interval is luck."""
 _FAR_APART = 10
@@ -89,9 +91,9 @@ class _Rows:
         """Return what a column has of the kept rows."""
         return [value for rows in self.of_visits(key) for value in rows]
 
-    def estimate(self, key: tuple[str, str], error: float = _ERROR) -> Estimate:
+    def estimate(self, key: tuple[str, str], scatter_of: slice) -> Estimate:
         """Estimate a column that has a value."""
-        return estimate_median(self.of_visits(key), error, self.apart)
+        return estimate_median(self.of_visits(key), _ERROR, self.apart, scatter_of)
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,8 @@ class Look:
     precise: bool
     relative_half_width: float
     """Of the interval that decides; infinite where there is none."""
+    report: slice
+    """The visits whose scatter makes the interval that is reported."""
 
 
 def conclude(spec: MeasurementSpec, visits: Sequence[Visit], cut: bool = False) -> Conclusion:
@@ -115,17 +119,18 @@ def conclude(spec: MeasurementSpec, visits: Sequence[Visit], cut: bool = False) 
     samples = first.values(headline)
     if not samples:
         raise ValueError(f"no sample has a value of {headline[0]}")
-    estimate = first.estimate(headline)
+    looked = _look(spec.sampling, first)
+    estimate = first.estimate(headline, looked.report)
     evidence = merged_evidence(visits)
     evidence = evidence.model_copy(update=_evidence_of_rows(spec, series))
     notes = [*(evidence.notes or []), *_notes(estimate, samples, first, len(visits))]
-    stop: Stop = "precision" if _look(spec.sampling, first).precise else "budget"
+    stop: Stop = "precision" if looked.precise else "budget"
     return Conclusion(
         metric=headline[0],
         estimate=estimate.widened(spec.type_b),
         stop="interrupted" if cut or visits[-1].interrupted else stop,
         samples=samples,
-        figures=list(_figures(spec, series, headline)),
+        figures=list(_figures(spec, series, headline, looked.report)),
         evidence=evidence.model_copy(update={"notes": notes or None}),
     )
 
@@ -138,20 +143,24 @@ def look(sampling: Sampling, visits: Sequence[Visit]) -> Look:
 def _look(sampling: Sampling, rows: _Rows) -> Look:
     headline = rows.of_visits(next(iter(rows.columns)))
     if not any(headline):
-        return Look(False, math.inf)
+        return Look(False, math.inf, ALL)
     found = estimate_median(headline, _LOOK_ERROR, rows.apart)
     medians = [median(values) for values in headline if values]
-    width = found.relative_half_width
-    steady = width <= _STEADY_SHARE * sampling.precision
+    report = ALL
+    if found.relative_half_width > _STEADY_SHARE * sampling.precision:
+        if len(medians) < _MIN_VISITS_HALVED:
+            return Look(False, found.relative_half_width, ALL)
+        found = estimate_median(headline, _LOOK_ERROR, rows.apart, DECIDING)
+        report = REPORTING
     precise = (
-        width <= sampling.precision
-        and len(medians) >= (_MIN_VISITS_STEADY if steady else _MIN_VISITS)
+        found.relative_half_width <= sampling.precision
+        and len(medians) >= MIN_VISITS
         and found.effective_n >= _MIN_EFFECTIVE
         and found.correlation <= _MAX_CORRELATION
         and max(medians) - min(medians) <= _MAX_RANGE * sampling.precision * found.value
         and not rows.disturbed
     )
-    return Look(precise, width)
+    return Look(precise, found.relative_half_width, report if precise else ALL)
 
 
 def _kept(
@@ -233,14 +242,14 @@ def _agree(first: float | None, second: float | None, tolerance: float) -> bool:
 
 
 def _figures(
-    spec: MeasurementSpec, series: dict[str, _Rows], headline: tuple[str, str]
+    spec: MeasurementSpec, series: dict[str, _Rows], headline: tuple[str, str], report: slice
 ) -> Iterator[Figure]:
     for rows in series.values():
         for key in rows.columns:
             metric, part = key
             if key == headline or metric == _THREADS or not rows.values(key):
                 continue
-            estimate = rows.estimate(key).widened(spec.type_b)
+            estimate = rows.estimate(key, report).widened(spec.type_b)
             yield Figure(
                 metric=metric,
                 part=part,

@@ -19,7 +19,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from statistics import median
+from statistics import NormalDist, fmean, median
 
 from tierscope.model.run import NoInterval
 
@@ -34,6 +34,12 @@ _FEW_VISITS = 5
 _SIGNIFICANT = 1.64
 """Standard errors from which on a correlation between visits that lie apart counts as one."""
 _MAX_CORRELATION = 0.99
+
+ALL = slice(None)
+DECIDING = slice(0, None, 2)
+REPORTING = slice(1, None, 2)
+"""The visits in two halves: by one of them it is decided whether a figure is precise, by the other
+one how wide its interval is. An interval that decides itself is too narrow when it says stop."""
 
 
 @dataclass(frozen=True)
@@ -71,17 +77,23 @@ class Estimate:
 
 
 def estimate_median(
-    visits: Sequence[Sequence[float]], error: float = 0.05, apart: bool = False
+    visits: Sequence[Sequence[float]],
+    error: float = 0.05,
+    apart: bool = False,
+    scatter_of: slice = ALL,
 ) -> Estimate:
     """Return the median of all rows, at least one; ``error`` is the interval's, 0.05 for 95%.
 
     ``visits`` hold the kept rows in the order in which they were taken. ``apart`` says that the
     time between visits was far longer than they were, so that they do not continue each other.
+    ``scatter_of`` chooses the visits, of several, whose scatter decides how wide the interval is.
     """
     visits = [rows for rows in visits if rows]
     ordered = sorted(row for rows in visits for row in rows)
     n = len(ordered)
     middle = median(ordered)
+    if scatter_of != ALL:
+        middle = fmean(_median_of(visits[half]) for half in (DECIDING, REPORTING))
     alone = n / autocorrelation_time(visits, middle)
     single = len(visits) == 1
     if n < _MIN_ROWS * (2 if single else 1):
@@ -97,21 +109,47 @@ def estimate_median(
     correlation = min(correlation, _MAX_CORRELATION)
     inflation = (1 + correlation) / (1 - correlation)
     effective = alone / inflation
-    freedom = round(len(parts) / inflation) - 1
+    judged = ALL if single else scatter_of
+    freedom = round(len(parts[judged]) / inflation) - 1
     if freedom < 1 and not apart:
         cause: NoInterval = "few-visits" if len(visits) < _FEW_VISITS else "autocorrelated"
         return Estimate(middle, None, None, effective, correlation, cause)
-    between = sum(s * s for s in scores) * len(parts) / (len(parts) - 1)
-    variance = max(between * inflation / n**2, 1 / (4 * n))
-    half = student_quantile(max(1, freedom), error) * math.sqrt(variance)
-    cut = max(0, int(n * (0.5 - half)))
-    return Estimate(middle, ordered[cut], ordered[n - 1 - cut], effective, correlation)
+    between = len(parts) * _variance(scores[judged], [len(rows) for rows in parts[judged]])
+    half = max(
+        student_quantile(max(1, freedom), error) * math.sqrt(between * inflation) / n,
+        NormalDist().inv_cdf(1 - error / 2) / math.sqrt(4 * n),
+    )
+    low, high = _between_ranks(parts[judged], half, middle)
+    return Estimate(middle, low, high, effective, correlation)
+
+
+def _median_of(visits: Sequence[Sequence[float]]) -> float:
+    return median(row for rows in visits for row in rows)
 
 
 def _cut(rows: Sequence[float], parts: int) -> list[Sequence[float]]:
     """Return the rows in so many stretches of the same length."""
     ends = [part * len(rows) // parts for part in range(parts + 1)]
     return [rows[begin:end] for begin, end in itertools.pairwise(ends)]
+
+
+def _between_ranks(
+    visits: Sequence[Sequence[float]], half: float, middle: float
+) -> tuple[float, float]:
+    """Return what lies between the shares of ½ - half and ½ + half of these visits' rows, scaled so
+    that their median becomes ``middle``."""
+    ordered = sorted(row for rows in visits for row in rows)
+    cut = max(0, int(len(ordered) * (0.5 - half)))
+    own = median(ordered)
+    scale = middle / own if own else 1.0
+    return ordered[cut] * scale, ordered[-1 - cut] * scale
+
+
+def _variance(scores: Sequence[float], rows: Sequence[int]) -> float:
+    """Return the variance of the scores of two or more visits about their mean for so many rows."""
+    mean = sum(scores) / sum(rows)
+    squares = ((score - mean * count) ** 2 for score, count in zip(scores, rows, strict=True))
+    return sum(squares) / (len(scores) - 1)
 
 
 def _between(shares: Sequence[float]) -> float:

@@ -16,6 +16,8 @@ _SPARED_SHARE = 64
 _SET_UP_S = 0.03
 _BYTES_PER_S = 1.5e9
 """Approximate rate at which one thread populates pages, lays out a chase or verifies writes."""
+_SAMPLE = 64
+"""Of so many bytes written, further visits verify one."""
 _MAX_THREADS = 16
 """Threads beyond which populating is taken to get no faster."""
 
@@ -87,16 +89,16 @@ def _set_up_seconds(specs: Sequence[Spec]) -> list[float]:
         if new_bytes and not spec.overwrites():
             new_bytes += _largest(spec)
         threads = min(len(spec.thread_cpus()), _MAX_THREADS)
-        seconds.append(again_seconds(spec) + new_bytes / threads / _BYTES_PER_S)
+        if spec.overwrites():
+            new_bytes += _largest(spec)  # laid out as a chase, or verified
+        seconds.append(_SET_UP_S + new_bytes / threads / _BYTES_PER_S)
     return seconds
 
 
 def again_seconds(spec: Spec) -> float:
-    """Approximate seconds of set-up of a further visit, whose arrays are there.
-
-    One of them is gone through to lay out a chase or to verify what was written.
-    """
-    work = _largest(spec) if spec.overwrites() else 0
+    """Approximate seconds of set-up of a further visit, whose arrays are there: a sample of what
+    was written is verified."""
+    work = _largest(spec) / _SAMPLE if spec.overwrites() else 0
     return _SET_UP_S + work / min(len(spec.thread_cpus()), _MAX_THREADS) / _BYTES_PER_S
 
 

@@ -22,10 +22,10 @@ class Book:
         self.measurements: dict[str, Measurement] = {}
         self.allowed: dict[str, float] = {}
         """Seconds that each measurement may take, with its set-up."""
-        self._took: dict[str, list[float]] = {}
-        """Seconds that each visit took, with its set-up."""
-        self._spent: dict[str, float] = {}
-        """Their sums, which the schedule asks for before every visit."""
+        self._set_ups: dict[str, list[tuple[bool, float]]] = {}
+        """Of each visit, whether it had new pages, and the seconds it took beside its rows."""
+        self._left_s = 0.0
+        """What all may still take, summed up as visits come: it is asked for before every visit."""
         self.add(specs)
 
     def add(self, specs: Iterable[Spec]) -> None:
@@ -35,15 +35,16 @@ class Book:
             self.specs[spec.id] = spec
             self.visits[spec.id] = []
             self.allowed[spec.id] = seconds
-            self._took[spec.id] = []
-            self._spent[spec.id] = 0.0
+            self._set_ups[spec.id] = []
+            self._left_s += seconds
 
     def add_visit(self, visit: Visit, took_s: float = 0.0) -> None:
         """Take note of a visit; ``took_s`` is its time on the clock, its set-up included."""
         self.visits[visit.id].append(visit)
         took = max(took_s, visit.seconds)
-        self._took[visit.id].append(took)
-        self._spent[visit.id] += took
+        fresh = visit.fresh or not self._set_ups[visit.id]
+        self._set_ups[visit.id].append((fresh, took - visit.seconds))
+        self._left_s -= took
 
     def open(self) -> list[str]:
         """Return the ids of what is not concluded, in the order of the plan."""
@@ -52,35 +53,31 @@ class Book:
     def own_s(self, name: str) -> float:
         """Return a measurement's seconds without what its first visit had to set up once: its
         budget, and what was allowed for set-up and not taken."""
-        set_ups = self._set_ups(name)
+        set_ups = self._set_ups[name]
         once = set_ups[0][1] - self.set_up_s(name) if set_ups else math.inf
         return max(self.specs[name].sampling.budget_s, self.allowed[name] - max(0.0, once))
 
     def left_s(self) -> float:
         """Return what the run's measurements may still take, all together."""
-        names = [name for name in self.specs if self._took[name] or name not in self.measurements]
-        return sum(self.allowed[name] - self._spent[name] for name in names)
+        without = (self.allowed[name] for name in self.measurements if not self._set_ups[name])
+        return self._left_s - sum(without)
 
     def set_up_s(self, name: str) -> float:
         """Return what a visit takes beside its rows, by the quickest one that kept its pages.
 
         The first one populated them, so that it says at most how long others take.
         """
-        set_ups = self._set_ups(name)
-        kept = [taken for visit, taken in set_ups[1:] if not visit.fresh]
+        set_ups = self._set_ups[name]
+        kept = [taken for fresh, taken in set_ups if not fresh]
         if kept or not set_ups:
             return min(kept, default=0.0)
         return min(set_ups[0][1], again_seconds(self.specs[name]))
 
     def populate_s(self, name: str) -> float | None:
         """Return what a visit with new pages takes more than others; None where nobody knows."""
-        found = self._set_ups(name)
-        new = [taken for number, (visit, taken) in enumerate(found) if visit.fresh or number == 0]
+        found = self._set_ups[name]
+        new = [taken for fresh, taken in found if fresh]
         return max(0.0, max(new) - self.set_up_s(name)) if len(found) > 1 else None
-
-    def _set_ups(self, name: str) -> list[tuple[Visit, float]]:
-        pairs = zip(self.visits[name], self._took[name], strict=True)
-        return [(visit, took - visit.seconds) for visit, took in pairs]
 
     def begun(self) -> list[str]:
         """Return the ids of what has visits, or ended without, and is not concluded."""

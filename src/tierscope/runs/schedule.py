@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tierscope.analysis.conclude import Look, look
+from tierscope.analysis.conclude import MIN_VISITS, Look, look
 from tierscope.kinds.plan import Spec
 from tierscope.runs.book import Book
 
@@ -23,8 +23,8 @@ _ROWS = 7.5
 """Rows of the shortest visit: six after a warm-up of a fifth."""
 _REST = 4
 """A figure that is precise is visited in every fourth round only, and in the last one."""
-_FRESH = 4
-"""Every fourth visit has new pages, where populating them is cheap."""
+_FRESH = 3
+"""Every third visit has new pages, where populating them is cheap: in either half of the visits."""
 _FRESH_SHARE = 0.25
 """Of a visit's time, what populating may take."""
 _REFINE_VISITS = 3
@@ -159,7 +159,7 @@ class _Rounds:
 
     def _look(self, name: str) -> None:
         visits = self.book.visits[name]
-        if visits:
+        if len(visits) >= MIN_VISITS:
             self.looks[name] = look(self.book.specs[name].sampling, visits)
 
     def _plan(self, name: str) -> tuple[int, float]:
