@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tierscope.model.topology import Cache, Node, NodeKind, Package, Topology
+from synthetic import node
+from tierscope.model.topology import Cache, Package, Topology
 
 # How long an example takes says nothing here: machines that test are busy.
 # CI tries the same examples each time, so that a change fails by what it changed; others look on.
@@ -38,19 +39,6 @@ def _own_data_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
     for name in ("TIERSCOPE_ENGINE", "TIERSCOPE_DEBUG"):
         monkeypatch.delenv(name, raising=False)
     assert "FAKE_ENGINE" not in os.environ
-
-
-def node(number: int, cpus: list[int], total: int, **more: object) -> Node:
-    values = {
-        "number": number,
-        "kind": NodeKind.DRAM if cpus else NodeKind.CXL,
-        "inferred_from": "a test says so",
-        "cpus": cpus,
-        "total_bytes": total,
-        "free_bytes": total,
-        **more,
-    }
-    return Node.model_validate(values)
 
 
 @pytest.fixture

@@ -335,3 +335,17 @@ def write(run_: Run, path: Any) -> Any:
     records = [run_.header, *run_.measurements, *([run_.footer] if run_.footer else [])]
     path.write_text("".join(record.model_dump_json() + "\n" for record in records))
     return path
+
+
+def node(number: int, cpus: list[int], total: int, **more: object) -> Node:
+    """One NUMA node; DRAM where it has CPUs, else CXL memory."""
+    values = {
+        "number": number,
+        "kind": NodeKind.DRAM if cpus else NodeKind.CXL,
+        "inferred_from": "a test says so",
+        "cpus": cpus,
+        "total_bytes": total,
+        "free_bytes": total,
+        **more,
+    }
+    return Node.model_validate(values)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import node
+from synthetic import node
 from tierscope.kinds.bandwidth.spec import BandwidthSpec
 from tierscope.kinds.loaded_latency.spec import LoadedLatencySpec
 from tierscope.kinds.plan import Spec
