@@ -16,9 +16,9 @@ from pathlib import Path
 
 from pairs import Comparison, bandwidth, measure, take_turns
 from tierscope.kinds.bandwidth.spec import BandwidthPattern, Operation
-from tierscope.model.spec import Pages
+from tierscope.model.spec import Pages, Sampling
 
-PAIRS = 8
+PAIRS = 6
 OPERATIONS: dict[str, Operation] = {
     "Copy": "memcpy",
     "Scale": "scale",
@@ -45,7 +45,7 @@ def compare() -> Iterator[Comparison]:
             for name, operation in OPERATIONS.items()
         }
         return {
-            name: measure(bandwidth(pattern, cpus)).estimate / 1e9
+            name: measure(bandwidth(pattern, cpus, Sampling(budget_s=1.0))).estimate / 1e9
             for name, pattern in patterns.items()
         }
 

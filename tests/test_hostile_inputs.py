@@ -140,6 +140,7 @@ def test_a_run_rewritten_by_another_program_is_the_same(
     [
         ("ci_low", 1e13, "x:2: .*ci_low is 10000000000000.0, above ci_high"),
         ("pattern", {"size": [1]}, "x:2: .*pattern.size is not a number from 0 on"),
+        ("pattern", {"size": 10**400}, "x:2: .*pattern.size is not a number from 0 on"),
         ("pattern", {"size": 64}, "x:2: .*pattern has no 'operation'"),
         ("pattern", {"later": {}}, "x:2: .*pattern.later is not text or a number"),
         ("samples", [], "x:2: .*n is 40, but samples are 0"),

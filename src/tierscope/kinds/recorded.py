@@ -1,6 +1,5 @@
 """What run files record of a measurement's pattern, checked where they are read."""
 
-import math
 from functools import cache
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -50,13 +49,13 @@ def _is(value: Any, expected: type) -> bool:
     if expected in (int, float):
         number = isinstance(value, int | float) and not isinstance(value, bool)
         whole = expected is float or isinstance(value, int)
-        return number and whole and math.isfinite(value) and 0 <= value < _MAX
+        return number and whole and 0 <= value < _MAX  # neither infinite nor NaN
     return isinstance(value, expected)
 
 
 def _is_plain(value: Any) -> bool:
     if isinstance(value, int | float):
-        return abs(value) < _MAX  # neither infinite nor NaN
+        return abs(value) < _MAX
     return isinstance(value, str)
 
 
