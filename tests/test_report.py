@@ -153,7 +153,7 @@ def test_a_run_shows_machine_tables_summary_and_file(run: Run) -> None:
     text = shown(run)
     for part in (
         "Example 9000", "node 2: CXL, 256 GiB", "Bandwidth, GB/s", "32 thr.", "knee", "of limit",
-        "8 channels of DDR5-4800", "working set", "level 1, to 32 KiB–64 KiB: 1.4 ns",
+        "8 channels of DDR5-4800", "working set", "level 1, to 32 KiB–64 KiB: 1.40 ns",
         "Latency under load, GB/s and ns", "Streams, GB/s", "concurrent with stream2",
         "Atomic updates, million/s", "Mapping, ns", "populate, per page", "Summary", "/x/r.jsonl",
     ):  # fmt: skip

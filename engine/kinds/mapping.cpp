@@ -43,8 +43,8 @@ struct Phases {
 
 bool is_hugetlb(Pages pages) { return pages == Pages::kHuge2M || pages == Pages::kHuge1G; }
 
-// Where the next mapping fits so that huge pages can back all of it: kernels align not every mapping
-// to huge pages by themselves.
+// Where the next mapping fits so that huge pages can back all of it: kernels align not every
+// mapping to huge pages by themselves.
 std::byte* aligned_place(std::size_t bytes, std::size_t page) {
   void* const room =
       mmap(nullptr, bytes + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -82,13 +82,12 @@ void prepare(const MappingSpec& spec, std::byte* start) {
   set_range_policy(start, spec.size, mode, nodes);
 }
 
-// Throws Unavailable where the kernel backs the mapping by other pages than were asked for: it gives
-// base pages where it finds no free huge one, and huge ones where its settings force it to.
+// Throws Unavailable where the kernel backs the mapping by other pages than were asked for: it
+// gives base pages where it finds no free huge one, and huge ones where its settings force it to.
 void verify_pages(const MappingSpec& spec, std::size_t huge) {
   if (is_hugetlb(spec.pages) || huge == (spec.pages == Pages::kThp ? spec.size : 0)) return;
-  const std::string found =
-      fmt::format("transparent huge pages back {} of the {} mapped", size_text(huge),
-                  size_text(spec.size));
+  const std::string found = fmt::format("transparent huge pages back {} of the {} mapped",
+                                        size_text(huge), size_text(spec.size));
   if (spec.pages == Pages::kThp) {
     throw Unavailable(Cause::kPages, found, "echo 1 | sudo tee /proc/sys/vm/compact_memory");
   }

@@ -14,8 +14,9 @@ namespace tierscope {
 // counted with mincore instead. About 13 ms for 262144 pages. Throws Failure for other errors.
 RegionReport count_pages(std::byte* start, std::size_t bytes, std::size_t page_bytes);
 
-// Bytes of [start, start + bytes) that transparent huge pages back, as the kernel's page tables have
-// it now: private (AnonHugePages) or shared (ShmemPmdMapped, FilePmdMapped). Costs 0.2 ms at least.
+// Bytes of [start, start + bytes) that transparent huge pages back, as the kernel's page tables
+// have it now: private (AnonHugePages) or shared (ShmemPmdMapped, FilePmdMapped). Costs 0.2 ms at
+// least.
 std::size_t huge_bytes(const std::byte* start, std::size_t bytes);
 
 // The same of [first, last) from the text of /proc/PID/smaps. Counts mappings that lie in the range

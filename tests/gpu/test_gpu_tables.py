@@ -81,7 +81,7 @@ def test_a_file_of_version_1_has_the_same_tables():
     show_run(console, read_run(path), path, VIEWS)
     text = " ".join(console.file.getvalue().split())
     for said in (
-        "gpu:0 -> gpu:1, ce, gpu:1 reads 64 MiB 50.00 ±0.15 1.34 ms 6 µs 11% below what",
+        "gpu:0 -> gpu:1, ce, gpu:1 reads 64 MiB 50.00 ±0.15 1.34 ms 6.00 µs 11% below what",
         "host-to-all: 2 transfers, ce, pinned 512 MiB",
         "all-and-host: 4 transfers, ce, pinned 512 MiB",
         "gpu:0 <-> gpu:1, ce, gpu:0 writes 512 MiB",

@@ -59,7 +59,7 @@ def test_every_picture_says_what_it_shows_and_has_a_key_of_its_own(
 
 def test_the_plateaus_are_named_with_their_latencies(pictures: list[Picture]) -> None:
     picture = next(p for p in pictures if p.title == "Latency over working set, node:0")
-    assert "1.4 ns from 4 KiB to 32 KiB" in picture.alt
+    assert "1.40 ns from 4 KiB to 32 KiB" in picture.alt
     assert "190 ns from 64 MiB to 1 GiB" in picture.alt
     series = {row["series"] for row in picture.spec["data"]["values"]}
     assert series == {"node:0", "node:1", "node:2"}

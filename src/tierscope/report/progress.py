@@ -13,7 +13,7 @@ from tierscope.model.event import Event, Progress, Started
 from tierscope.model.metric import METRICS
 from tierscope.model.run import Measurement
 from tierscope.model.spec import MeasurementSpec
-from tierscope.report.figures import scale_of
+from tierscope.report.figures import scale_of, significant
 from tierscope.runs.measure import Watch
 
 
@@ -93,4 +93,4 @@ class _Display:
         if value is None or name not in self._units:
             return ""
         unit, factor = scale_of(self._units[name], [value])
-        return f"{value / factor:.3g} {unit}"
+        return f"{significant(value / factor, 3)} {unit}"

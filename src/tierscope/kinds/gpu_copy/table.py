@@ -166,5 +166,5 @@ def _show_half_sizes(console: Console, copies: list[Copy]) -> None:
 def _time_text(seconds: float) -> str:
     for unit, factor in (("s", 1.0), ("ms", 1e-3)):
         if seconds >= factor:
-            return f"{seconds / factor:.3g} {unit}"
-    return f"{seconds / 1e-6:.3g} µs"
+            return f"{figures.significant(seconds / factor, 3)} {unit}"
+    return f"{figures.significant(seconds / 1e-6, 3)} µs"

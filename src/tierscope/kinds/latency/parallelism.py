@@ -59,10 +59,10 @@ def knee_of_chases(group: Sequence[Measurement]) -> Knee:
 
 def knee_text(group: Sequence[Measurement]) -> str:
     """Say how many chases it takes to reach the best bandwidth."""
-    best = max(bandwidth_of(m)[0] for m in group) / _GB
+    best = figures.significant(max(bandwidth_of(m)[0] for m in group) / _GB, 3)
     found = knee_of_chases(group)
     counts = f"{found.first}" if found.first == found.last else f"{found.first} to {found.last}"
-    text = f"fewest chases that reach {SHARE:.0%} of the best bandwidth, {best:.3g} GB/s: {counts}"
+    text = f"fewest chases that reach {SHARE:.0%} of the best bandwidth, {best} GB/s: {counts}"
     scales = found.first == max(map(chases_of, group))
     return f"{text}; more may reach more" if scales else text
 
@@ -84,8 +84,8 @@ def show_parallelism(
                 size,
                 str(chases_of(measurement)),
                 figures.with_interval(measurement, 1.0),
-                f"{each:.3g}",
-                f"{bandwidth_of(measurement)[0] / _GB:.3g}",
+                figures.significant(each, 3),
+                figures.significant(bandwidth_of(measurement)[0] / _GB, 3),
                 f"{one / each:.1f}" if one and each else "–",
             )
     console.print(table)

@@ -83,8 +83,8 @@ def _parallel_row(measurement: Measurement, series: str) -> dict[str, Any]:
         "low": low,
         "high": high,
         "series": series,
-        "tip": f"{chases}: {rate:.3g} GB/s, "
-        f"{time_per_load(measurement):.3g} ns per load, "
+        "tip": f"{chases}: {figures.significant(rate, 3)} GB/s, "
+        f"{figures.significant(time_per_load(measurement), 3)} ns per load, "
         f"latency {figures.with_interval(measurement, 1.0)} ns",
     }
 

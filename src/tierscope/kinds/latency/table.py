@@ -98,7 +98,11 @@ def _show_curve(console: Console, curve: list[Measurement], run: Run) -> None:
     table.add_column("level found", no_wrap=True)
     for measurement, (size, latency) in zip(curve, points, strict=True):
         plateau = ends.get(size)
-        label = f"{_name(found, plateau, last)}: {plateau.latency:.3g} ns" if plateau else ""
+        label = (
+            f"{_name(found, plateau, last)}: {figures.significant(plateau.latency, 3)} ns"
+            if plateau
+            else ""
+        )
         table.add_row(
             figures.size_text(size),
             figures.with_interval(measurement, 1.0),
@@ -147,16 +151,15 @@ def _level_lines(found: list[Plateau], largest: int, run: Run, target: str) -> l
     for plateau in found[:-1]:
         if plateau not in taken:
             name = _name(found, plateau, last)
-            lines.append(
-                f"{name}: {plateau.latency:.3g} ns, matches no cache that the system reports"
-            )
+            latency = figures.significant(plateau.latency, 3)
+            lines.append(f"{name}: {latency} ns, matches no cache that the system reports")
     return lines
 
 
 def _level_line(check: LevelCheck, largest: int) -> str:
     named = f"{check.name}: the system reports {figures.size_text(check.size_bytes)}"
     if check.plateau:
-        latency = f"{check.plateau.latency:.3g} ns"
+        latency = f"{figures.significant(check.plateau.latency, 3)} ns"
         return f"{named}; measured: {latency} up to {_between(check.plateau)}, which agrees"
     if check.verdict == "beyond":
         return f"{named}; the sweep ends at {figures.size_text(largest)}, too early to find it"

@@ -53,7 +53,8 @@ def lines_of(members: Sequence[Measurement], summary: Summary) -> list[str]:
     """Return what to say below a curve's table."""
     lines = [curve_text(members, summary)]
     if summary.doubled is not None:
-        lines[0] += f"; twice the idle latency at about {summary.doubled / _GB:.2g} GB/s"
+        doubled = figures.significant(summary.doubled / _GB, 2)
+        lines[0] += f"; twice the idle latency at about {doubled} GB/s"
     if not summary.saturated:
         lines.append(
             "not saturated, as far as the intervals show: no lighter load moved as much with less "

@@ -58,9 +58,9 @@ def _phases(
         "populate": found.get("populate_per_page", 0.0) * pages,
         "unmap": found.get("unmap_per_page", 0.0) * pages,
     }
-    whole = sum(parts.values()) / 1e3
+    whole = figures.significant(sum(parts.values()) / 1e3, 3)
     return [
-        {"name": name, "series": part, "value": ns / 1e3, "text": f"{whole:.3g}",
-         "tip": f"{name}, {part}: {ns / 1e3:.3g} µs a MiB"}
+        {"name": name, "series": part, "value": ns / 1e3, "text": whole,
+         "tip": f"{name}, {part}: {figures.significant(ns / 1e3, 3)} µs a MiB"}
         for part, ns in parts.items()
     ]  # fmt: skip

@@ -51,7 +51,7 @@ def mixes(gathered: Gathered) -> list[Picture]:
             name = words_of(m, ["mix"])
             rows.append(_part(name, "asked by the program", asked / factor, f"{text} {unit}", text))
             if bus > asked:
-                tip = f"{(bus - asked) / factor:.3g} {unit}"
+                tip = f"{figures.significant((bus - asked) / factor, 3)} {unit}"
                 rows.append(_part(name, "fetched before writes", (bus - asked) / factor, tip, text))
         fastest = best_of(best)
         pictures.append(

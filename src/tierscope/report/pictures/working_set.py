@@ -107,8 +107,11 @@ def _levels(
     for sweep in sweeps:
         points = sorted((int(m.pattern["size"]), m.estimate or 0.0) for m in sweep)
         found = plateaus([(size, value) for size, value in points if value > 0])
-        labels = [{"x": p.first_size, "value": p.latency / factor,
-                   "text": f"{p.latency / factor:.3g} {unit}"} for p in found]  # fmt: skip
+        times = {p: f"{figures.significant(p.latency / factor, 3)} {unit}" for p in found}
+        labels = [
+            {"x": p.first_size, "value": p.latency / factor, "text": time}
+            for p, time in times.items()
+        ]
         if len(sweeps) > 1 and labels:
             last = labels.pop()
             ends += [] if any(_near(last, row) for row in ends) else [last]
@@ -119,7 +122,7 @@ def _levels(
         if found:
             words = words_of(sweep[0], names)
             levels = "; ".join(
-                f"{p.latency / factor:.3g} {unit} from {figures.size_text(p.first_size)} to "
+                f"{times[p]} from {figures.size_text(p.first_size)} to "
                 f"{figures.size_text(p.last_size)}"
                 for p in found
             )
