@@ -1,4 +1,4 @@
-"""The tiers of a run: each target as an initiator sees it, with its idle latency and bandwidth."""
+"""The tiers of a run: each target of an initiator with its idle latency and bandwidth."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +21,7 @@ MEDIA = (_LOCAL, _REMOTE, "HBM", "CXL", "PMem", "GPU", _DRIVE, _UNKNOWN)
 
 @dataclass(frozen=True)
 class Tier:
-    """One target as one initiator sees it."""
+    """One target of one initiator."""
 
     initiator: str
     target: str

@@ -50,7 +50,7 @@ def tier_maps(run: Run, views: Views) -> Iterator[Picture]:
     for initiator, tiers in shown.items():
         yield Picture(
             key=slug(f"tiers {initiator}"),
-            title=f"Memory tiers as {initiator} sees them",
+            title=f"Memory tiers from {initiator}",
             subtitle="idle latency and best bandwidth, with 95% intervals; larger marks hold more",
             alt=f"From {initiator}, nearest first: {'; '.join(map(_said, tiers))}.",
             spec=_spec([_row(tier) for tier in tiers], across, up),
