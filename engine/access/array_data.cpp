@@ -36,7 +36,8 @@ std::uint64_t verify_updates(const Walk& walk, std::uint64_t accesses, const Pro
       written += here != 0 ? 1U : 0U;
     }
   });
-  const auto expected = static_cast<double>(accesses * (walk.access_size / sizeof(double)));
+  const std::size_t elements = walk.access_size / sizeof(double);
+  const auto expected = static_cast<double>(accesses * elements);
   if (sample.all() && updates != expected) {
     throw Failure(fmt::format("rmw updated elements {} times, but the array shows {} updates",
                               expected, updates),

@@ -41,7 +41,8 @@ std::size_t in_whole_rounds(std::size_t bytes, Pages pages, const Placement& pla
                             const Sharers& sharers) {
   if (round_pages(placement) == 1) return bytes;
   const std::size_t grain = share_grain(pages, placement, sharers.access_size);
-  const std::size_t grains = bytes / grain;
+  // Neither pages nor accesses have 0 bytes.
+  const std::size_t grains = bytes / grain;  // NOLINT(clang-analyzer-core.DivideZero)
   if (grains >= sharers.shares) return grains * grain;
 
   const std::size_t page = page_bytes(pages);
@@ -60,7 +61,8 @@ std::size_t in_whole_rounds(std::size_t bytes, Pages pages, const Placement& pla
 }
 
 std::vector<ByteRange> cut_into_shares(std::size_t bytes, std::size_t grain, std::size_t shares) {
-  const std::size_t grains = bytes / grain;
+  // Neither pages nor accesses have 0 bytes.
+  const std::size_t grains = bytes / grain;  // NOLINT(clang-analyzer-core.DivideZero)
   std::vector<ByteRange> found;
   std::size_t first = 0;
   for (std::size_t i = 0; i < shares; ++i) {
