@@ -338,7 +338,7 @@ void expect_huge_pages(const char* sharing) {
   const Visit visit = mapping.visit();
   EXPECT_EQ(visit.evidence.at("page_bytes"), page);
   EXPECT_EQ(visit.evidence.at("huge_bytes"), 4 * page);
-  EXPECT_EQ(visit.evidence.at("pages"), json::parse(R"({"0": 4})"));
+  EXPECT_EQ(visit.evidence.at("pages"), nlohmann::ordered_json::parse(R"({"0": 4})"));
 }
 
 TEST(MappingKind, PrivateHugePagesAreProved) { expect_huge_pages("private"); }
