@@ -46,7 +46,7 @@ def test_small_copies_show_what_a_call_takes_beside_a_copy():
     text = screen(
         show_run, run.model_copy(update={"measurements": measurements}), Path("run"), VIEWS
     )
-    assert re.search(r"4 B .* 8\.2 µs", text)
+    assert re.search(r"4 B .* 8\.20 µs", text)
     assert "a call: one copy and the" in text
 
 
