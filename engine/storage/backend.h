@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace tierscope {
 
@@ -40,7 +41,7 @@ struct ThreadIo {
 // One a thread, made and used by it alone.
 class Backend {
  public:
-  Backend() = default;
+  explicit Backend(const ThreadIo& io) : io_(io) {}
   virtual ~Backend() = default;
   Backend(const Backend&) = delete;
   Backend& operator=(const Backend&) = delete;
@@ -57,8 +58,22 @@ class Backend {
   virtual void sync(int file, bool data_only);
 
  protected:
-  explicit Backend(const ThreadIo& io) : io_(io) {}
-  ThreadIo io_{};
+  ThreadIo io_;
+};
+
+// A backend that carries each operation out while it is submitted.
+class SynchronousBackend : public Backend {
+ public:
+  using Backend::Backend;
+  void submit(std::span<const Operation> operations) override;
+  std::size_t reap(std::span<Completion> done, std::size_t least, double timeout_s) override;
+
+ protected:
+  // Bytes that were moved, or -errno.
+  virtual std::int64_t carry_out(const Operation& operation) = 0;
+
+ private:
+  std::vector<Completion> ended_;
 };
 
 struct BackendKind {
@@ -69,7 +84,12 @@ struct BackendKind {
   std::unique_ptr<Backend> (*make)(const ThreadIo& io);
 };
 
-// All ways that this build knows; those of GPUs are refused by a build without them.
+std::unique_ptr<Backend> make_posix(const ThreadIo& io);
+std::unique_ptr<Backend> make_mmap(const ThreadIo& io);
+std::unique_ptr<Backend> make_libaio(const ThreadIo& io);
+std::unique_ptr<Backend> make_io_uring(const ThreadIo& io);
+
+// All ways that this build knows.
 std::span<const BackendKind> backend_kinds();
 
 }  // namespace tierscope
