@@ -34,7 +34,7 @@ void catch_bus_errors() {
 }
 
 // False where a page could not be had. No object with a destructor may live in here.
-bool copy(std::byte* to, const std::byte* from, std::size_t bytes) {
+bool copy_mapped(std::byte* to, const std::byte* from, std::size_t bytes) {
   sigjmp_buf back;
   if (sigsetjmp(back, 0) != 0) {
     fault_return = nullptr;
@@ -77,8 +77,8 @@ class Mapped : public SynchronousBackend {
     std::byte* const mapped =
         maps_[static_cast<std::size_t>(operation.file)] + operation.offset;
     std::byte* const buffer = io_.buffers[operation.slot];
-    const bool done = operation.write ? copy(mapped, buffer, operation.bytes)
-                                      : copy(buffer, mapped, operation.bytes);
+    const bool done = operation.write ? copy_mapped(mapped, buffer, operation.bytes)
+                                      : copy_mapped(buffer, mapped, operation.bytes);
     return done ? std::int64_t{operation.bytes} : -EFAULT;
   }
 
