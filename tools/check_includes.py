@@ -16,6 +16,7 @@ ALLOWED = {
     "threads": {"threads", "sampling"},
     "topology": {"topology"},
     "memory": {"memory", "threads"},
+    "storage": {"storage", "memory", "sampling", "threads"},
     "protocol": {"protocol", "memory", "sampling", "threads", "access", "gpu/devices.h"},
     "gpu": {"gpu", "memory", "sampling", "threads"},
     "harness": {"harness", "protocol", "memory", "sampling", "threads"},
@@ -23,8 +24,9 @@ ALLOWED = {
     ".": {"harness", "protocol", "topology", "gpu/self_check.h"},
 }
 """What the files of a folder may include: folders, or single headers. `.` is main.cpp. Resources
-(access, sampling, threads, memory, gpu, topology) and the protocol never include the harness or a
-kind, and a kind includes no other kind: kinds/ has one file a kind and headers that kinds share."""
+(access, sampling, threads, memory, storage, gpu, topology) and the protocol never include the
+harness or a kind, and a kind includes no other kind: kinds/ has one file a kind and headers that
+kinds share."""
 
 INCLUDE = re.compile(r'^\s*#include\s+"([^"]+)"', re.MULTILINE)
 
