@@ -152,7 +152,6 @@ class Io : public State {
       found.push_back({.metric = by_iops() ? "bandwidth" : "iops", .part = part});
     };
     add("");
-    found.push_back({.metric = "latency_mean", .part = ""});
     found.push_back({.metric = "cpu_per_operation", .part = ""});
     if (mixed()) {
       add("read");
@@ -202,7 +201,6 @@ class Io : public State {
     row.histograms.resize(1 + (spec_.backend->synchronous ? 0 : 2) + (syncs() ? 1 : 0));
     Rates total;
     std::vector<Rates> by_job(jobs_.size());
-    double latency_ns = 0;
     double operations = 0;
     double seconds = 0;
     std::int64_t start = std::numeric_limits<std::int64_t>::max();
@@ -215,7 +213,6 @@ class Io : public State {
         start = std::min(start, tally.start_ns);
         add(tally, pass_s > 0 ? pass_s : own, by_job[job]);
         add(tally, pass_s > 0 ? pass_s : own, total);
-        latency_ns += tally.latency_ns;
         operations += static_cast<double>(tally.reads + tally.writes);
         merge(tally, row.histograms);
         count(tally);
@@ -226,7 +223,6 @@ class Io : public State {
     const double cpu = process_cpu_seconds();
     const double used = cpu - std::exchange(cpu_s_, cpu);
     push(row, total.reads + total.writes, total.bytes_read + total.bytes_written);
-    row.values.push_back(operations > 0 ? latency_ns / operations : kNone);
     row.values.push_back(operations > 0 ? used * 1e9 / operations : kNone);
     if (mixed()) {
       push(row, total.reads, total.bytes_read);

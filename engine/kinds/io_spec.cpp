@@ -16,6 +16,7 @@ constexpr std::int64_t kMaxBlock = std::int64_t{1} << 30;
 constexpr std::int64_t kMinBlock = 512;
 constexpr std::int64_t kMaxDepth = 4096;
 constexpr std::int64_t kMaxCount = std::int64_t{1} << 30;
+constexpr std::int64_t kMaxFiles = 65536;
 constexpr std::size_t kMaxJobs = 256;
 
 using Reader = ObjectReader;
@@ -46,7 +47,7 @@ TargetSpec read_files(Reader files) {
     target.kind = TargetSpec::Kind::kOwned;
     target.path = absolute(files, "directory");
     target.stem = files.has("stem") ? files.text("stem") : "tierscope.";
-    target.count = static_cast<int>(number(files, "count", 1, 65536, 1));
+    target.count = static_cast<int>(number(files, "count", 1, kMaxFiles, 1));
     target.size = static_cast<std::uint64_t>(files.integer("size", kCellBytes, kMaxBytes));
     target.keep = flag(files, "keep");
   } else if (files.has("device")) {
@@ -55,8 +56,11 @@ TargetSpec read_files(Reader files) {
     target.destroy = files.has("destroy") ? files.text("destroy") : "";
     target.second_word = files.has("second_word") ? files.text("second_word") : "";
   } else {
-    target.kind = TargetSpec::Kind::kForeign;
+    target.kind = TargetSpec::Kind::kPath;
     target.path = absolute(files, "path");
+    target.count = static_cast<int>(number(files, "count", 1, kMaxFiles, 1));
+    target.create = flag(files, "create");
+    target.keep = flag(files, "keep");
     target.overwrite = flag(files, "overwrite");
   }
   if (target.kind != TargetSpec::Kind::kOwned && given(files, "size")) {
@@ -107,9 +111,9 @@ IoJobSpec read_job(Reader job) {
   found.buffers = read_buffers(job.object("buffers"));
   found.files = read_files(job.object("files"));
   found.shared = flag(job, "shared");
-  const bool owned = found.files.kind == TargetSpec::Kind::kOwned;
+  const bool made = found.files.kind != TargetSpec::Kind::kDevice;
   const auto count = static_cast<std::size_t>(found.files.count);
-  if (owned && !found.shared && count != 1 && count != found.cpus.size()) {
+  if (made && !found.shared && count != 1 && count != found.cpus.size()) {
     throw job.error("files", "there is one, or one for each thread, unless they are shared");
   }
   job.finish();
@@ -206,9 +210,6 @@ void check(Reader& pattern, const IoSpec& spec) {
                                                  spec.backend->gpu ? "needs a" : "takes no"));
     }
     if (!spec.pattern.writes()) continue;
-    if (job.files.kind == TargetSpec::Kind::kForeign && !job.files.overwrite) {
-      throw pattern.error("operation", job.files.path + " is not ours: writing needs overwrite");
-    }
     if (job.files.kind == TargetSpec::Kind::kDevice && job.files.destroy.empty()) {
       throw pattern.error("operation", "writing to a device needs destroy");
     }

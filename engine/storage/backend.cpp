@@ -21,8 +21,8 @@ void Backend::sync(int file, bool data_only) {
   }
 }
 
-void SynchronousBackend::submit(std::span<const Operation> operations) {
-  for (const Operation& operation : operations) {
+void SynchronousBackend::submit(std::span<const IoRequest> operations) {
+  for (const IoRequest& operation : operations) {
     ended_.push_back({.slot = operation.slot, .result = carry_out(operation)});
   }
 }

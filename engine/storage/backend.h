@@ -11,7 +11,7 @@
 namespace tierscope {
 
 // One read or write that is to be made.
-struct Operation {
+struct IoRequest {
   std::uint64_t offset;
   std::uint32_t bytes;
   std::uint32_t slot;  // Number of the buffer that it uses, 0..depth-1; one operation each.
@@ -48,7 +48,7 @@ class Backend {
 
   // Hands operations over, at most as many as slots are free; synchronous backends carry them out.
   // Throws Failure where the system refuses them as a whole.
-  virtual void submit(std::span<const Operation> operations) = 0;
+  virtual void submit(std::span<const IoRequest> operations) = 0;
 
   // Returns how many operations ended, at most done.size(). Waits until `least` did, or for
   // `timeout_s` seconds (infinite: for as long as it takes); throws Failure.
@@ -65,12 +65,12 @@ class Backend {
 class SynchronousBackend : public Backend {
  public:
   using Backend::Backend;
-  void submit(std::span<const Operation> operations) override;
+  void submit(std::span<const IoRequest> operations) override;
   std::size_t reap(std::span<Completion> done, std::size_t least, double timeout_s) override;
 
  protected:
   // Bytes that were moved, or -errno.
-  virtual std::int64_t carry_out(const Operation& operation) = 0;
+  virtual std::int64_t carry_out(const IoRequest& operation) = 0;
 
  private:
   std::vector<Completion> ended_;

@@ -28,7 +28,7 @@ std::uint64_t not_negative(std::int64_t ns) {
 
 void Tally::clear() { *this = Tally{}; }
 
-IoThread::IoThread(const IoPattern& pattern, const IoRule& rule, OperationStream stream,
+IoThread::IoThread(const IoPattern& pattern, const IoRule& rule, RequestStream stream,
                    std::span<const std::string> names, BlockHooks hooks, std::uint64_t seed)
     : pattern_(pattern),
       rule_(rule),
@@ -37,7 +37,7 @@ IoThread::IoThread(const IoPattern& pattern, const IoRule& rule, OperationStream
       hooks_(std::move(hooks)),
       seed_(seed) {
   const std::uint32_t slots = pattern.operation == IoOperation::kMix ? 2 * rule.depth : rule.depth;
-  operations_.resize(slots);
+  requests_.resize(slots);
   used_ = std::make_unique<bool[]>(slots);
   started_ns_.resize(slots);
   submitted_ns_.resize(slots);
@@ -97,7 +97,7 @@ std::size_t IoThread::issue(std::int64_t now) {
   batch_.clear();
   while (in_flight_ + batch_.size() < rule_.depth && batch_.size() < rule_.batch && !issued_all()) {
     if (arrivals_ && due_ns_ > now) break;
-    Operation operation = stream_.next();
+    IoRequest operation = stream_.next();
     take_slot(operation);
     if (arrivals_) {
       started_ns_[operation.slot] = due_ns_;
@@ -112,12 +112,12 @@ std::size_t IoThread::issue(std::int64_t now) {
   return batch_.size();
 }
 
-void IoThread::take_slot(Operation& operation) {
+void IoThread::take_slot(IoRequest& operation) {
   std::vector<std::uint32_t>& free =
       operation.write && pattern_.operation == IoOperation::kMix ? free_writes_ : free_reads_;
   operation.slot = free.back();
   free.pop_back();
-  operations_[operation.slot] = operation;
+  requests_[operation.slot] = operation;
   used_[operation.slot] = true;
 }
 
@@ -125,7 +125,7 @@ void IoThread::submit() {
   const std::int64_t before = now_ns();
   backend_->submit(batch_);
   const std::int64_t after = now_ns();
-  for (const Operation& operation : batch_) {
+  for (const IoRequest& operation : batch_) {
     if (!arrivals_) started_ns_[operation.slot] = before;
     submitted_ns_[operation.slot] = after;
     if (!rule_.backend->synchronous) now_->submission.record(not_negative(after - before));
@@ -135,7 +135,7 @@ void IoThread::submit() {
 
 void IoThread::complete(const Completion& completion, std::int64_t now) {
   const std::uint32_t slot = completion.slot;
-  const Operation& operation = operations_[slot];
+  const IoRequest& operation = requests_[slot];
   const bool second = operation.write && pattern_.operation == IoOperation::kMix;
   (second ? free_writes_ : free_reads_).push_back(slot);
   --in_flight_;
@@ -143,7 +143,6 @@ void IoThread::complete(const Completion& completion, std::int64_t now) {
   const std::int64_t ended = rule_.backend->synchronous ? submitted_ns_[slot] : now;
   const std::uint64_t latency = not_negative(ended - started_ns_[slot]);
   now_->latency.record(latency);
-  now_->latency_ns += static_cast<double>(latency);
   if (!rule_.backend->synchronous) {
     now_->completion.record(not_negative(ended - submitted_ns_[slot]));
   }
@@ -158,7 +157,7 @@ void IoThread::complete(const Completion& completion, std::int64_t now) {
   }
 }
 
-void IoThread::fail(const Operation& operation, std::int64_t result) const {
+void IoThread::fail(const IoRequest& operation, std::int64_t result) const {
   const std::string what =
       fmt::format("{} of {} bytes at offset {} of {}", operation.write ? "write" : "read",
                   operation.bytes, operation.offset,
@@ -182,7 +181,7 @@ void IoThread::fail(const Operation& operation, std::int64_t result) const {
                 Cause::kStorage);
 }
 
-void IoThread::sync_if_due(const Operation& operation) {
+void IoThread::sync_if_due(const IoRequest& operation) {
   if (rule_.fsync != 0 && ++writes_since_fsync_ >= rule_.fsync) {
     writes_since_fsync_ = 0;
     synced(operation.file, false);

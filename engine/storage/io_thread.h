@@ -23,7 +23,6 @@ struct Tally {
   std::uint64_t writes = 0;
   std::uint64_t bytes_read = 0;
   std::uint64_t bytes_written = 0;
-  double latency_ns = 0;   // Sum over all operations.
   Histogram latency;       // From when the operation was made, or due, to its completion.
   Histogram submission;    // Of the system call that submitted it.
   Histogram completion;    // From the return of that call to the completion.
@@ -46,15 +45,15 @@ struct IoRule {
 
 // What is done with blocks before they are written and after they were read.
 struct BlockHooks {
-  std::function<void(const Operation&)> before_write;
-  std::function<void(const Operation&)> after_read;
+  std::function<void(const IoRequest&)> before_write;
+  std::function<void(const IoRequest&)> after_read;
 };
 
 class IoThread {
  public:
   // Slots 0..depth-1 are for reads; writes have slots of their own behind them where both occur.
   // Names are those of the files, for messages.
-  IoThread(const IoPattern& pattern, const IoRule& rule, OperationStream stream,
+  IoThread(const IoPattern& pattern, const IoRule& rule, RequestStream stream,
            std::span<const std::string> names, BlockHooks hooks, std::uint64_t seed);
 
   // Makes the backend. Call it, and run(), on the thread that is to work.
@@ -72,17 +71,17 @@ class IoThread {
 
   std::int64_t finished_ns() const { return finished_ns_; }
   // What each slot's last operation was, for those that it had any of.
-  std::span<const Operation> last_operations() const { return operations_; }
-  std::span<const bool> used() const { return {used_.get(), operations_.size()}; }
+  std::span<const IoRequest> last_requests() const { return requests_; }
+  std::span<const bool> used() const { return {used_.get(), requests_.size()}; }
 
  private:
   void begin_row(std::uint64_t row);
   std::size_t issue(std::int64_t now);
-  void take_slot(Operation& operation);
+  void take_slot(IoRequest& operation);
   void submit();
   void complete(const Completion& completion, std::int64_t now);
-  [[noreturn]] void fail(const Operation& operation, std::int64_t result) const;
-  void sync_if_due(const Operation& operation);
+  [[noreturn]] void fail(const IoRequest& operation, std::int64_t result) const;
+  void sync_if_due(const IoRequest& operation);
   void synced(int file, bool data_only);
   double wait_seconds(std::int64_t now) const;
   void sleep_until_due(const std::atomic<bool>& stop);
@@ -90,20 +89,20 @@ class IoThread {
 
   const IoPattern& pattern_;
   const IoRule& rule_;
-  OperationStream stream_;
+  RequestStream stream_;
   std::span<const std::string> names_;
   BlockHooks hooks_;
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<Arrivals> arrivals_;
   std::uint64_t seed_;
 
-  std::vector<Operation> operations_;  // By slot.
+  std::vector<IoRequest> requests_;  // By slot.
   std::unique_ptr<bool[]> used_;
   std::vector<std::int64_t> started_ns_;    // By slot.
   std::vector<std::int64_t> submitted_ns_;  // By slot.
   std::vector<std::uint32_t> free_reads_;
   std::vector<std::uint32_t> free_writes_;
-  std::vector<Operation> batch_;
+  std::vector<IoRequest> batch_;
   std::vector<Completion> ended_;
   std::uint32_t in_flight_ = 0;
   std::uint64_t issued_bytes_ = 0;

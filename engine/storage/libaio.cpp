@@ -44,9 +44,9 @@ class LibAio : public Backend {
   }
   ~LibAio() override { io_destroy(context_); }
 
-  void submit(std::span<const Operation> operations) override {
+  void submit(std::span<const IoRequest> operations) override {
     pointers_.clear();
-    for (const Operation& operation : operations) {
+    for (const IoRequest& operation : operations) {
       iocb& block = blocks_[operation.slot];
       const int fd = io_.files[static_cast<std::size_t>(operation.file)];
       const auto offset = static_cast<long long>(operation.offset);

@@ -73,7 +73,7 @@ class Mapped : public SynchronousBackend {
   }
 
  private:
-  std::int64_t carry_out(const Operation& operation) override {
+  std::int64_t carry_out(const IoRequest& operation) override {
     std::byte* const mapped =
         maps_[static_cast<std::size_t>(operation.file)] + operation.offset;
     std::byte* const buffer = io_.buffers[operation.slot];

@@ -74,7 +74,7 @@ std::vector<FileRange> ranges_of_thread(const IoPattern& pattern,
   return ranges;
 }
 
-OperationStream::OperationStream(const IoPattern& pattern, std::vector<FileRange> ranges,
+RequestStream::RequestStream(const IoPattern& pattern, std::vector<FileRange> ranges,
                                  std::size_t thread, double share)
     : pattern_(pattern),
       ranges_(std::move(ranges)),
@@ -96,8 +96,8 @@ OperationStream::OperationStream(const IoPattern& pattern, std::vector<FileRange
   cursor_ = ranges_[range_].first + (begin - first_unit_[range_]) * pattern.align;
 }
 
-Operation OperationStream::next() {
-  Operation operation{};
+IoRequest RequestStream::next() {
+  IoRequest operation{};
   operation.bytes = next_block();
   switch (pattern_.operation) {
     case IoOperation::kRead:
@@ -119,7 +119,7 @@ Operation OperationStream::next() {
   return operation;
 }
 
-std::uint32_t OperationStream::next_block() {
+std::uint32_t RequestStream::next_block() {
   if (pattern_.blocks.size() == 1) return pattern_.blocks.front().bytes;
   std::uint64_t at = below(choices_, weights_);
   for (const BlockShare& block : pattern_.blocks) {
@@ -129,7 +129,7 @@ std::uint32_t OperationStream::next_block() {
   return pattern_.blocks.back().bytes;
 }
 
-void OperationStream::place(Operation& operation) {
+void RequestStream::place(IoRequest& operation) {
   const std::uint64_t unit = zipf_ ? zipf_->next(state_) : random_.next(state_);
   std::size_t range = 0;
   if (ranges_.size() > 1) {
@@ -140,7 +140,7 @@ void OperationStream::place(Operation& operation) {
   operation.offset = ranges_[range].first + (unit - first_unit_[range]) * pattern_.align;
 }
 
-void OperationStream::place_in_turn(Operation& operation) {
+void RequestStream::place_in_turn(IoRequest& operation) {
   if (cursor_ + operation.bytes > ranges_[range_].last) {
     range_ = (range_ + 1) % ranges_.size();
     cursor_ = ranges_[range_].first;

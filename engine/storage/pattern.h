@@ -56,20 +56,20 @@ std::vector<FileRange> ranges_of_thread(const IoPattern& pattern,
                                         std::size_t threads, bool shared);
 
 // The operations of one thread, in order. Random offsets come in a full period over all ranges.
-class OperationStream {
+class RequestStream {
  public:
   // `share` is where in its ranges a sequential thread begins: 0..1. The ranges are of one thread,
   // at least one; `thread` sets the random numbers apart from those of others.
-  OperationStream(const IoPattern& pattern, std::vector<FileRange> ranges, std::size_t thread,
+  RequestStream(const IoPattern& pattern, std::vector<FileRange> ranges, std::size_t thread,
                   double share);
 
   // The next operation; its slot is for the caller to choose.
-  Operation next();
+  IoRequest next();
 
  private:
   std::uint32_t next_block();
-  void place(Operation& operation);
-  void place_in_turn(Operation& operation);
+  void place(IoRequest& operation);
+  void place_in_turn(IoRequest& operation);
 
   const IoPattern& pattern_;
   std::vector<FileRange> ranges_;

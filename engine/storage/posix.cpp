@@ -13,7 +13,7 @@ class Posix : public SynchronousBackend {
   using SynchronousBackend::SynchronousBackend;
 
  private:
-  std::int64_t carry_out(const Operation& operation) override {
+  std::int64_t carry_out(const IoRequest& operation) override {
     const int fd = io_.files[static_cast<std::size_t>(operation.file)];
     std::byte* const buffer = io_.buffers[operation.slot];
     const auto offset = static_cast<off_t>(operation.offset);

@@ -15,14 +15,17 @@ class FilePool;
 class OwnedFile;
 
 struct TargetSpec {
-  enum class Kind { kOwned, kForeign, kDevice };
+  // kOwned: files of ours below a directory; kPath: the same where the path is a directory, else
+  // the file that it is.
+  enum class Kind { kOwned, kPath, kDevice };
   Kind kind;
-  std::string path;         // A directory, a file or a device.
-  std::string stem;         // Owned files' names are this and a number from 0 on.
-  int count = 1;            // Of owned files.
-  std::uint64_t size = 0;   // Of each owned file; of others, bytes that are used; 0: all.
-  bool keep = false;        // Owned files stay.
-  bool overwrite = false;   // A foreign file may be written.
+  std::string path;                 // A directory, a file or a device.
+  std::string stem = "tierscope.";  // Our files' names are this and a number from 0 on.
+  int count = 1;                    // Of our files.
+  std::uint64_t size = 0;  // Of each of our files; of others, bytes that are used; 0: all.
+  bool create = false;     // A file that is missing is made.
+  bool keep = false;       // Our files stay.
+  bool overwrite = false;  // Another's file may be written.
   std::string destroy;      // A device's name by id, or its serial number, if it may be written.
   std::string second_word;  // Said of a device with data that has no known signature.
 };

@@ -40,8 +40,8 @@ class Uring : public Backend {
   }
   ~Uring() override { io_uring_queue_exit(&ring_); }
 
-  void submit(std::span<const Operation> operations) override {
-    for (const Operation& operation : operations) prepare(operation);
+  void submit(std::span<const IoRequest> operations) override {
+    for (const IoRequest& operation : operations) prepare(operation);
     std::size_t left = operations.size();
     while (left > 0) {
       const int accepted = io_uring_submit(&ring_);
@@ -95,7 +95,7 @@ class Uring : public Backend {
     io_uring_register_ring_fd(&ring_);
   }
 
-  void prepare(const Operation& operation) {
+  void prepare(const IoRequest& operation) {
     io_uring_sqe* const entry = io_uring_get_sqe(&ring_);
     const int file =
         io_.registered ? operation.file : io_.files[static_cast<std::size_t>(operation.file)];

@@ -9,7 +9,7 @@ from tierscope.model.spec import Placement
 
 BlockBytes = Annotated[int, Field(ge=512, le=1 << 30)]
 """Bytes of one operation."""
-FilePath = Annotated[str, Field(min_length=2, max_length=4095, pattern=r"^/[^\0\n]*$")]
+FilePath = Annotated[str, Field(min_length=2, max_length=4095, pattern=r"^/[^\x00\n]*$")]
 """An absolute path."""
 FileBytes = Annotated[int, Field(ge=4096, le=1 << 60)]
 
@@ -85,14 +85,21 @@ class OwnedFiles(Model):
         return self.directory
 
 
-class ForeignFile(Model):
-    """A file that somebody else made."""
+class PathFiles(Model):
+    """What a path is, as the engine finds it: a file as it is, or files that tierscope makes below
+    a directory."""
 
     path: FilePath
     size: FileBytes | None = None
-    """Bytes of it that are used; all of it where absent."""
+    """Of each file that is made; of another's file, most bytes that are used."""
+    count: Annotated[int, Field(ge=1, le=65536)] = 1
+    """Files that are made below a directory."""
+    create: bool = False
+    """Makes the file where it is missing."""
+    keep: bool = False
+    """What was made stays when the engine ends, and is used again."""
     overwrite: bool = False
-    """Whether it may be written."""
+    """Whether another's file may be written."""
 
     @property
     def where(self) -> str:
@@ -117,4 +124,4 @@ class DeviceFiles(Model):
         return self.device
 
 
-Files = OwnedFiles | ForeignFile | DeviceFiles
+Files = OwnedFiles | PathFiles | DeviceFiles

@@ -8,14 +8,14 @@ from pydantic import Field, model_validator
 from tierscope.model.base import Model
 from tierscope.model.endpoint import EndpointKind
 from tierscope.model.io import (
-    BlockBytes,
+    GPU_BACKENDS,
     Backend,
+    BlockBytes,
     Buffers,
     DeviceFiles,
     Files,
-    ForeignFile,
-    GPU_BACKENDS,
     OwnedFiles,
+    PathFiles,
 )
 from tierscope.model.spec import Cpus, MeasurementSpec, Region
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from tierscope.model.path import Paths
     from tierscope.model.topology import Cache
 
+PAGE = 4096
+"""Buffers are multiples of it."""
 BANDWIDTH_FROM = 512 << 10
 """Block size from which on the headline is bandwidth; IOPS below it."""
 
@@ -138,8 +140,9 @@ class IoJob(Model):
 
     @model_validator(mode="after")
     def _check(self) -> "IoJob":
-        own = not self.shared and isinstance(self.files, OwnedFiles)
-        if own and self.files.count not in (1, len(self.cpus)):  # type: ignore[union-attr]
+        files = self.files
+        made = isinstance(files, OwnedFiles | PathFiles)
+        if made and not self.shared and files.count not in (1, len(self.cpus)):
             raise ValueError("there is one file, or one for each thread, unless they are shared")
         return self
 
@@ -184,8 +187,6 @@ class IoSpec(MeasurementSpec):
     def _check_writes(self, files: Files) -> None:
         if self.pattern.operation == "read":
             return
-        if isinstance(files, ForeignFile) and not files.overwrite:
-            raise ValueError(f"{files.path} is not ours: writing needs overwrite")
         if isinstance(files, DeviceFiles) and not files.destroy:
             raise ValueError(f"writing to {files.device} destroys its data: it needs destroy")
 
@@ -195,9 +196,10 @@ class IoSpec(MeasurementSpec):
 
     def regions(self) -> list[Region]:
         """The buffers that lie in host memory."""
-        largest = max(self.pattern.sizes) + self.pattern.misalign
+        buffer = -(-max(self.pattern.sizes) // PAGE) * PAGE
+        slots = self.pattern.depth * (2 if self.pattern.operation == "mix" else 1)
         return [
-            Region(job.buffers.placement, "base", largest * self.pattern.depth, len(job.cpus))
+            Region(job.buffers.placement, "base", buffer * slots, len(job.cpus))
             for job in self.jobs
             if job.buffers.placement is not None
         ]

@@ -1,0 +1,5 @@
+#pragma once
+namespace tierscope {
+class FilePool {};
+class OwnedFile {};
+}
