@@ -16,14 +16,16 @@ ALLOWED = {
     "threads": {"threads", "sampling"},
     "topology": {"topology"},
     "memory": {"memory", "threads"},
+    "storage": {"storage", "memory", "sampling", "threads"},
     "protocol": {"protocol", "memory", "sampling", "threads", "access", "gpu/devices.h"},
     "gpu": {"gpu", "memory", "sampling", "threads"},
     "harness": {"harness", "protocol", "memory", "sampling", "threads"},
-    "kinds": {"kinds", "harness", "protocol", "memory", "sampling", "threads", "access", "gpu"},
-    ".": {"harness", "protocol", "topology", "gpu/self_check.h"},
+    "kinds": {"kinds", "harness", "protocol", "memory", "sampling", "threads", "access", "gpu"}
+    | {"storage"},
+    ".": {"harness", "protocol", "topology", "gpu/self_check.h", "storage/path_facts.h"},
 }
 """What the files of a folder may include: folders, or single headers. `.` is main.cpp. Resources
-(access, sampling, threads, memory, gpu, topology) and the protocol never include the harness or a
+(access, sampling, threads, memory, gpu, storage, topology) and the protocol never include the harness or a
 kind, and a kind includes no other kind: kinds/ has one file a kind and headers that kinds share."""
 
 INCLUDE = re.compile(r'^\s*#include\s+"([^"]+)"', re.MULTILINE)
