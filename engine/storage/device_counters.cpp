@@ -1,6 +1,5 @@
 #include "storage/device_counters.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -11,6 +10,7 @@
 #include <sstream>
 
 #include "memory/system_memory.h"
+#include "storage/mounts.h"
 
 namespace tierscope {
 namespace {
@@ -63,25 +63,6 @@ std::optional<dev_t> parse_number(const std::string& text) {
   return makedev(its_major, its_minor);
 }
 
-// The block device that mountinfo names as the source of a mount.
-std::optional<dev_t> source_of_mount(const std::string& root, std::uint64_t mount) {
-  const std::string start = fmt::format("{} ", mount);
-  std::istringstream lines(read_text(root + "/proc/self/mountinfo"));
-  for (std::string line; std::getline(lines, line);) {
-    const std::size_t separator = line.find(" - ");
-    if (!line.starts_with(start) || separator == std::string::npos) continue;
-    std::string type;
-    std::string source;
-    std::istringstream(line.substr(separator + 3)) >> type >> source;
-    if (!source.starts_with("/dev/")) return std::nullopt;
-    std::error_code error;  // /dev/mapper has links to the devices' own names
-    const std::filesystem::path place = std::filesystem::canonical(root + source, error);
-    const std::string name = (error ? std::filesystem::path(source) : place).filename();
-    return parse_number(read_text(class_directory(root, name) + "/dev"));
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 DeviceCounters::DeviceCounters(std::span<const dev_t> devices, const std::string& root)
@@ -122,12 +103,12 @@ dev_t device_of(int file, const std::string& root) {
   if (fstat(file, &status) != 0) return 0;
   if (S_ISBLK(status.st_mode)) return status.st_rdev;
   if (major(status.st_dev) != 0) return status.st_dev;
-  struct statx wide{};
-  if (statx(file, "", AT_EMPTY_PATH, STATX_MNT_ID, &wide) != 0 ||
-      (wide.stx_mask & STATX_MNT_ID) == 0) {
-    return status.st_dev;
-  }
-  return source_of_mount(root, wide.stx_mnt_id).value_or(status.st_dev);
+  const std::optional<Mount> mount = mount_of(file, root);
+  if (!mount || !mount->source.starts_with("/dev/")) return status.st_dev;
+  std::error_code error;  // /dev/mapper has links to the devices' own names.
+  const std::filesystem::path place = std::filesystem::canonical(root + mount->source, error);
+  const std::string name = (error ? std::filesystem::path(mount->source) : place).filename();
+  return parse_number(read_text(class_directory(root, name) + "/dev")).value_or(status.st_dev);
 }
 
 }  // namespace tierscope
