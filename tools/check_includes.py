@@ -31,7 +31,7 @@ ALLOWED = {
         "access",
         "gpu",
     },
-    ".": {"harness", "protocol", "topology", "gpu/self_check.h"},
+    ".": {"harness", "protocol", "storage", "topology", "gpu/self_check.h"},
 }
 """What the files of a folder may include: folders, or single headers. `.` is main.cpp. Resources
 (access, sampling, threads, memory, storage, gpu, topology) and the protocol never include the

@@ -110,6 +110,11 @@ class Evidence(Model):
     which ones, or "unknown: " and why; added by tierscope, never by the engine."""
     counters: list[CountedTraffic] | None = None
     """Cross-checks of bandwidth; absent where no counter can be read."""
+    device_bytes_read: int | None = None
+    """Bytes that the drives below the target read meanwhile for everybody, as the kernel counts
+    them (/sys/block/*/stat); absent where a part of the target is on no drive that counts."""
+    device_bytes_written: int | None = None
+    """The same of writes; of a mirror, those of all copies."""
     fused: list[list[str]] | None = None
     """Pairs of transfers, by name, that one kernel makes together."""
     grid_blocks: int | None = None
