@@ -66,8 +66,10 @@ void IoThread::run(const std::atomic<bool>& stop, const std::atomic<std::uint64_
     if (stopping && in_flight_ == 0) break;
     const std::uint64_t wanted = row.load(std::memory_order_relaxed);
     if (wanted != row_.load(std::memory_order_relaxed)) begin_row(wanted);
-    if (!stopping && issue(arrivals_ ? now_ns() : 0) == 0 && in_flight_ == 0) {
-      sleep_until_due(stop);
+    while (!stopping && in_flight_ < rule_.depth && issue(arrivals_ ? now_ns() : 0) > 0) {
+    }
+    if (in_flight_ == 0) {
+      if (arrivals_) sleep_until_due(stop);
       continue;
     }
     const double wait = stopping || !arrivals_ ? kForever : wait_seconds(now_ns());
