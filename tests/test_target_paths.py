@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 
 import pytest
-from dead_mount import dead_mount
 
+from dead_mount import dead_mount
 from tierscope.engine import paths
 from tierscope.engine.abandon import end_or_abandon, waiting
 from tierscope.engine.paths import PathError, PathSilentError, known_path, path_facts

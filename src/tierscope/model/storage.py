@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tierscope.model.base import Amount, Count, Model
+from tierscope.model.base import Count, Model
 from tierscope.model.topology import PcieLink
 
 
@@ -58,15 +58,19 @@ class DriveState(Model):
     """Its PCIe link as it runs now."""
 
 
+DriveKind = Literal["nvme", "disk", "virtual", "pmem", "memory", "loop", "none"]
+"""virtual: of a hypervisor; memory: a RAM disk (brd, zram); loop: a file as a device; none:
+null_blk, which keeps no data unless it was told to."""
+
+
 class DriveFacts(Model):
     """One drive, or what stands in for one, as sysfs describes it."""
 
     name: str
     """The kernel's name: nvme0n1, sda, vda, loop0."""
-    kind: Literal["nvme", "disk", "virtual", "pmem", "memory", "loop", "none"]
-    """virtual: of a hypervisor; memory: a RAM disk (brd, zram); loop: a file as a device; none:
-    null_blk, which keeps no data unless it was told to."""
+    kind: DriveKind
     model: str = ""
+    """As the drive names itself; what ``lsblk -o MODEL`` shows."""
     serial: str = ""
     firmware: str = ""
     transport: str = ""
@@ -89,6 +93,8 @@ class DriveFacts(Model):
     """Temperature from which on it warns, and may throttle."""
     backing_file: str = ""
     """Of a loop device."""
+    backing_direct: bool | None = None
+    """Whether a loop device goes past the page cache to its file."""
     note: str = ""
     """What a reader of its figures has to know: "virtual disk: the host may cache"."""
     states: list[DriveState] = []
@@ -115,7 +121,7 @@ class RatedDrive(Model):
     """What a data sheet promises of a drive."""
 
     model: str
-    """As the drive names itself; ``*`` stands for any characters."""
+    """As ``DriveFacts`` has it; ``*`` stands for any characters."""
     read: Rating | None = None
     """Bytes/s of sequential reads."""
     write: Rating | None = None
