@@ -19,6 +19,7 @@
 #include "kinds/io_job.h"
 #include "kinds/io_spec.h"
 #include "sampling/clock.h"
+#include "storage/device_counters.h"
 #include "storage/io_runner.h"
 
 namespace tierscope {
@@ -73,9 +74,13 @@ class Io : public State {
         jobs_.push_back(std::make_unique<IoJob>(spec_, job, leases.files(), first));
         first += job.cpus.size();
       }
+      std::vector<dev_t> devices;
+      for (const auto& job : jobs_) {
+        for (const dev_t device : job->devices()) devices.push_back(device);
+      }
+      counters_ = std::make_unique<DeviceCounters>(devices);
     }
     threads_.clear();
-    ++visit_;
     for (const auto& job : jobs_) {
       job->open(leases, *team_);
       for (IoThread& thread : job->threads()) threads_.push_back(&thread);
@@ -124,6 +129,7 @@ class Io : public State {
       io["first_finisher_s"] = first_finisher_s_;
       io["last_finisher_s"] = last_finisher_s_;
     }
+    observe_drives(io);
     std::vector<std::string> verified;
     for (const auto& job : jobs_) {
       job->observe(io);
@@ -168,6 +174,15 @@ class Io : public State {
     runner_->start();
     set_up_s_ += now_seconds() - begin;
     cpu_s_ = process_cpu_seconds();
+    moved_before_ = counters_->read();
+  }
+
+  void observe_drives(nlohmann::ordered_json& io) const {
+    const std::optional<DeviceBytes> moved = counters_->read();
+    if (!moved || !moved_before_) return;
+    io["drives"] = counters_->drives();
+    io["device_bytes_read"] = moved->read - moved_before_->read;
+    io["device_bytes_written"] = moved->written - moved_before_->written;
   }
 
   // A row of so many seconds, cut out of operations that go on without a pause.
@@ -272,12 +287,13 @@ class Io : public State {
   std::vector<IoThread*> threads_;
   std::unique_ptr<IoRunner> runner_;
   Team* team_ = nullptr;
+  std::unique_ptr<DeviceCounters> counters_;
+  std::optional<DeviceBytes> moved_before_;
   Counts operations_;
   double cpu_s_ = 0;
   double set_up_s_ = 0;
   double first_finisher_s_ = 0;
   double last_finisher_s_ = 0;
-  std::uint64_t visit_ = 0;
 };
 
 }  // namespace

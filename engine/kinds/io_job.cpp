@@ -15,6 +15,7 @@
 
 #include "errors.h"
 #include "storage/contents.h"
+#include "storage/device_counters.h"
 
 namespace tierscope {
 namespace {
@@ -184,6 +185,12 @@ void IoJob::check(std::span<const std::byte> data, const IoRequest& operation,
     throw Failure(wrong->text(files_.names()[static_cast<std::size_t>(operation.file)]),
                   Cause::kVerification);
   }
+}
+
+std::vector<dev_t> IoJob::devices() const {
+  std::vector<dev_t> found;
+  for (const OpenFile& file : files_.open(false, false)) found.push_back(device_of(file.fd()));
+  return found;
 }
 
 void IoJob::observe(nlohmann::ordered_json& io) {

@@ -1,6 +1,8 @@
 // One job of a measurement of input and output: its files, buffers and threads.
 #pragma once
 
+#include <sys/types.h>
+
 #include <deque>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -27,6 +29,9 @@ class IoJob {
 
   std::deque<IoThread>& threads() { return threads_; }
   const Region* region() const { return region_; }  // Host memory of its buffers, if it has any.
+
+  // Devices that its files are on, or are.
+  std::vector<dev_t> devices() const;
 
   // After the threads have ended: what was observed of its files.
   void observe(nlohmann::ordered_json& io);
