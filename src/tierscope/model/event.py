@@ -144,7 +144,7 @@ class Evidence(Model):
     them (/sys/block/*/stat); absent where a part of the target is on no drive that counts."""
     device_bytes_written: int | None = None
     """The same of writes; of a mirror, those of all copies."""
-    io: IoEvidence | None = None
+    storage_io: IoEvidence | None = None
     """Of measurements of storage."""
     fused: list[list[str]] | None = None
     """Pairs of transfers, by name, that one kernel makes together."""
