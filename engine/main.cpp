@@ -18,6 +18,7 @@
 #include "protocol/events.h"
 #include "protocol/json_text.h"
 #include "protocol/object_reader.h"
+#include "storage/path_facts.h"
 #include "topology/hwloc_xml.h"
 
 namespace tierscope {
@@ -34,6 +35,7 @@ constexpr std::string_view kUsage =
     "       tierscope-engine check         check the plan on stdin\n"
     "       tierscope-engine capabilities  list what this machine can measure, as JSON\n"
     "       tierscope-engine topology      print this machine as hwloc XML\n"
+    "       tierscope-engine path PATH     what a file, directory or device is, as JSON\n"
     "       tierscope-engine check-gpu     compare the results of GPU kernels with the CPU's\n"
     "run and visits write events to stdout.\n";
 
@@ -54,6 +56,12 @@ std::string capabilities_text() {
   std::vector<std::string> names;
   for (const Kind& kind : kinds()) names.emplace_back(kind.name);
   return capabilities(names).dump(2) + "\n";
+}
+
+std::string path_text(const std::string& path) {
+  using Json = nlohmann::ordered_json;
+  // Bytes of a name that are not UTF-8 are replaced.
+  return path_facts(path).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 int command(std::string_view name) {
@@ -79,6 +87,10 @@ int command(std::string_view name) {
 
 int main(int argc, char** argv) {
   try {
+    if (argc == 3 && std::string_view(argv[1]) == "path") {
+      tierscope::print(tierscope::path_text(argv[2]));
+      return tierscope::kDone;
+    }
     return tierscope::command(argc == 2 ? argv[1] : "");
   } catch (const tierscope::OutputError& error) {
     std::cerr << "tierscope-engine: " << error.what() << '\n';

@@ -45,6 +45,35 @@ class CountedTraffic(Model):
     stores were ordinary."""
 
 
+class IoEvidence(Model):
+    """What was observed of input and output, over all rows of the visits."""
+
+    files: list[str]
+    """Those that were read or written."""
+    reads: int
+    writes: int
+    bytes_read: int
+    bytes_written: int
+    set_up_s: float
+    """Seconds of opening, filling, registering; inside no figure."""
+    first_finisher_s: float | None = None
+    """Of given amounts: when the first thread had moved its own,"""
+    last_finisher_s: float | None = None
+    """and when the last one had."""
+    drives: list[str] | None = None
+    """Drives whose counters were read; None where the data is on none that can be seen."""
+    device_bytes_read: int | None = None
+    """Bytes that these drives read meanwhile, for whomever."""
+    device_bytes_written: int | None = None
+    cached_before: float | None = None
+    """Share of the files, 0..1, that was in the page cache before the visit."""
+    cached_after: float | None = None
+    unwritten_bytes: int | None = None
+    """Bytes of the files that are holes or unwritten extents, which no drive has to read."""
+    ways: dict[str, int] | None = None
+    """Operations by the way that they took between storage and a GPU."""
+
+
 class TraceRow(Model):
     """All records of one name in a trace."""
 
@@ -110,6 +139,13 @@ class Evidence(Model):
     which ones, or "unknown: " and why; added by tierscope, never by the engine."""
     counters: list[CountedTraffic] | None = None
     """Cross-checks of bandwidth; absent where no counter can be read."""
+    device_bytes_read: int | None = None
+    """Bytes that the drives below the target read meanwhile for everybody, as the kernel counts
+    them (/sys/block/*/stat); absent where a part of the target is on no drive that counts."""
+    device_bytes_written: int | None = None
+    """The same of writes; of a mirror, those of all copies."""
+    io: IoEvidence | None = None
+    """Of measurements of storage."""
     fused: list[list[str]] | None = None
     """Pairs of transfers, by name, that one kernel makes together."""
     grid_blocks: int | None = None

@@ -8,7 +8,7 @@ class Limit(Model):
     """Theoretical rate that an operation can have on a path, as its smallest link allows."""
 
     value: float
-    """In bytes that the program counts: links carry more of them or fewer."""
+    """In bytes, or operations, that the program counts: links carry more of them or fewer."""
     unit: Unit
     link: str
     """The link that sets it: "PCIe 4.0 x8 at 0000:17:00.0"."""

@@ -46,5 +46,7 @@ METRICS: dict[str, Metric] = {
     "map": _TIME,
     "populate_per_page": _TIME,
     "unmap_per_page": _TIME,
+    "iops": Metric("1/s", "higher"),
+    "cpu_per_operation": _TIME,
 }
 """A kind that gives a new figure adds its row here."""

@@ -1,10 +1,12 @@
 """The path between two endpoints, hop by hop."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Protocol
 
 from tierscope.model.base import Model
 from tierscope.model.limit import Limit
+from tierscope.model.storage import Access
 from tierscope.model.topology import PcieLink, Topology
 from tierscope.model.traffic import ONE_WAY, Traffic
 
@@ -71,3 +73,7 @@ class Paths(Protocol):
     def limit(self, initiator: str, target: str, traffic: Traffic = ONE_WAY) -> Limit | None:
         """What the smallest link allows of an operation; None where no rate, or no such endpoint,
         is known."""
+
+    def storage_limit(self, initiator: str, targets: Sequence[str], access: Access) -> Limit | None:
+        """What links and data sheets allow of reads and writes of storage; None where neither is
+        known, or where the page cache takes part."""

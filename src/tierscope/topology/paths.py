@@ -1,11 +1,13 @@
 """The way from an initiator to a target, hop by hop, and its limit."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tierscope.model.endpoint import INITIATORS, TARGETS, Endpoint, EndpointKind, parse_endpoint
 from tierscope.model.errors import UserError
 from tierscope.model.limit import Limit
 from tierscope.model.path import Hop, HopRole, Path
+from tierscope.model.storage import Access
 from tierscope.model.topology import Gpu, Node, NodeKind, Topology
 from tierscope.model.traffic import ONE_WAY, Traffic
 from tierscope.topology.affinity import Tree, backing_addresses, home
@@ -40,6 +42,13 @@ class MachinePaths:
         """What the smallest link allows of an operation; None where no rate, or no such endpoint,
         is known."""
         return path_limit(self.topology, parse_endpoint(initiator), parse_endpoint(target), traffic)
+
+    def storage_limit(self, initiator: str, targets: Sequence[str], access: Access) -> Limit | None:
+        """What links and data sheets allow of reads and writes of storage; None where neither is
+        known, or where the page cache takes part."""
+        from tierscope.topology.storage_limit import storage_limit
+
+        return storage_limit(self.topology, initiator, targets, access)
 
 
 def path_limit(

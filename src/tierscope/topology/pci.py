@@ -28,7 +28,7 @@ def read_pci(
     devices: list[PciDevice] = []
     hidden = False
     for address in files.names(_DEVICES):
-        device = _read_device(files, address, nodes, packages)
+        device = read_device(files, address, nodes, packages)
         if device.link is not None:
             config = Config(files.descriptor(f"{_DEVICES}/{address}/config"))
             hidden |= config.short
@@ -61,12 +61,13 @@ def local_package(
     return home
 
 
-def _read_device(
+def read_device(
     files: Files,
     address: str,
-    nodes: Sequence[Node],
-    packages: Sequence[Package],
+    nodes: Sequence[Node] = (),
+    packages: Sequence[Package] = (),
 ) -> PciDevice:
+    """One function, without what only its configuration space says."""
     directory = f"{_DEVICES}/{address}"
     place = files.target(directory).split("/")
     above = [part for part in place if _ADDRESS.fullmatch(part) and part != address]

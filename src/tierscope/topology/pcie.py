@@ -10,7 +10,7 @@ from tierscope.topology.links import PCIE, cxl_limit, pcie_limit, pcie_name, pci
 from tierscope.topology.pci import is_gpu
 
 _QEMU = 0x1B36
-"""QEMU's root and switch ports report a fake speed and width, which limit nothing."""
+"""QEMU's ports and NVMe drives report a made-up speed and width, which limit nothing."""
 _LINK_RATE_SOURCE = "hwloc's report of the link (PCI Express capability, Link Status)"
 
 
@@ -77,6 +77,8 @@ def shortfall(tree: Tree, device: PciDevice) -> Shortfall | None:
 def pcie_hop(tree: Tree, device: PciDevice, what: str) -> Hop:
     """The link above a function; ``what`` names the function."""
     role = HopRole.SWITCH if device.bridge else HopRole.LINK
+    if device.vendor == _QEMU:
+        return Hop(name=what, role=role, note="emulated by QEMU: its link limits nothing")
     if device.link is None:
         return Hop(name=what, role=role, limit=_reported(device), note=_missing(device))
     now, best, short = device.link, best_link(tree, device), shortfall(tree, device)
@@ -98,6 +100,8 @@ def pcie_hop(tree: Tree, device: PciDevice, what: str) -> Hop:
 def cxl_hop(tree: Tree, device: PciDevice, what: str) -> Hop:
     """The link of a CXL memory device."""
     role = HopRole.SWITCH if device.bridge else HopRole.LINK
+    if device.vendor == _QEMU:
+        return Hop(name=what, role=role, note="emulated by QEMU: its link limits nothing")
     if device.link is None:
         return Hop(name=what, role=role, limit=_reported_cxl(device), note=_missing(device))
     short = shortfall(tree, device)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from tierscope.model.topology import Block, Mount
 from tierscope.topology.files import Files
@@ -26,13 +26,34 @@ def read_blocks(files: Files) -> list[Block]:
     for name in files.names(_BLOCK):
         if re.fullmatch(r"(loop|ram|zram|sr|fd|nbd)\d+|nvme\d+c\d+n\d+", name):
             continue  # the last is one path of a multipath namespace, which has its own entry
-        block = _read_block(files, name)
+        block = read_block(files, name)
         if block.size_bytes:
             blocks.append(block)
     return blocks
 
 
-def _read_block(files: Files, name: str) -> Block:
+def blocks_below(files: Files, name: str) -> list[Block]:
+    """A block device and all that its data lies on, from above to below; loops and RAM disks too.
+
+    Its last ones without members are the drives.
+    """
+    found: dict[str, Block] = {}
+    pending = [name]
+    while pending:
+        current = pending.pop(0)
+        if current not in found:
+            found[current] = read_block(files, current)
+            pending.extend(found[current].members)
+    return list(found.values())
+
+
+def name_of_number(files: Files, number: str) -> str:
+    """What the kernel calls the block device of a major:minor; empty where there is none."""
+    return files.link_name(f"/sys/dev/block/{number}")
+
+
+def read_block(files: Files, name: str) -> Block:
+    """One block device by the kernel's name."""
     directory = f"{_BLOCK}/{name}"
     place = files.target(directory)
     addresses = [part for part in place.split("/") if _ADDRESS.fullmatch(part)]
@@ -76,6 +97,37 @@ def _kind(files: Files, name: str, directory: str, place: str) -> Kind:
         if name.startswith(prefix):
             return kind
     return "virtual" if "/virtual/" in place or "/virtio" in place else "disk"
+
+
+class StandIn(NamedTuple):
+    """A block device that is no drive."""
+
+    kind: Literal["memory", "loop", "none"]
+    note: str
+    """What a reader of its figures has to know."""
+
+
+_IN_MEMORY = "held in memory, not on a drive"
+_STAND_INS = {
+    "ram": StandIn("memory", _IN_MEMORY),
+    "zram": StandIn("memory", _IN_MEMORY),
+    "loop": StandIn("loop", "a file as a device: what holds the file decides"),
+    "nullb": StandIn("none", "null_blk: no drive; figures are of the kernel's own work"),
+}
+
+
+def stand_in(name: str) -> StandIn | None:
+    """What a block device is that is no drive, by the kernel's name; None of any other."""
+    return _STAND_INS.get(name.rstrip("0123456789"))
+
+
+def no_drive(file_system: str) -> str:
+    """Why a file system of that type is on no drive of this machine."""
+    if file_system in ("tmpfs", "ramfs", "devtmpfs"):
+        return _IN_MEMORY
+    if file_system == "overlay":
+        return "an overlay, as in containers: the drive below it is not visible from inside"
+    return "not on a drive of this machine"
 
 
 def read_mounts(files: Files, blocks: Sequence[Block]) -> list[Mount]:

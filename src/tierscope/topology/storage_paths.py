@@ -1,8 +1,9 @@
 """The way to a file or a device: file system, block device, the drives below it, their links."""
 
-import os
+import platform
 from collections.abc import Callable
-from pathlib import Path
+from pathlib import PurePath
+from typing import NamedTuple
 
 from tierscope.model.endpoint import Endpoint, EndpointKind
 from tierscope.model.errors import UserError
@@ -10,34 +11,74 @@ from tierscope.model.limit import Limit
 from tierscope.model.path import Hop, HopRole
 from tierscope.model.topology import Block, Mount, Topology
 from tierscope.topology.affinity import Tree, home
+from tierscope.topology.files import Files
 from tierscope.topology.pcie import chain, pcie_hop
-from tierscope.topology.storage import drives
+from tierscope.topology.storage import blocks_below, drives, name_of_number, no_drive, stand_in
 
 
-def find_mount(topology: Topology, path: str) -> Mount | None:
-    """The mount that a path is on; symbolic links are followed on this machine only."""
-    if topology.source == "this machine":
-        path = os.path.realpath(path)
+class Located(NamedTuple):
+    """Where a file, a directory or a block device is."""
+
+    block: str | None
+    """The block device; None of what is on none."""
+    mount: Mount | None
+    """None of a device, and of a file where no mount is known."""
+    blocks: list[Block]
+    """That device and those below it, or all of the machine."""
+
+
+def locate(topology: Topology, target: Endpoint) -> Located:
+    """Find out what a file, directory or block device is on.
+
+    On this machine a child asks the kernel, which follows symbolic links and may not answer; of
+    another one only the names are known. Raises UserError where there is no such device, or where
+    the path cannot be looked at.
+    """
+    if is_live(topology):
+        return _locate_live(topology, target)
+    if target.kind is EndpointKind.DEV:
+        name = PurePath(target.path).name
+        if not any(block.name == name for block in topology.blocks):
+            raise _absent(topology, target, "block device", [b.name for b in topology.blocks])
+        return Located(name, None, topology.blocks)
     holding = [
         mount
         for mount in topology.mounts
-        if path == mount.path or path.startswith(mount.path.rstrip("/") + "/")
+        if target.path == mount.path or target.path.startswith(mount.path.rstrip("/") + "/")
     ]
     # The later of two mounts on one directory hides the other.
-    return max(reversed(holding), key=lambda mount: len(mount.path)) if holding else None
+    mount = max(reversed(holding), key=lambda entry: len(entry.path)) if holding else None
+    return Located(mount.block if mount else None, mount, topology.blocks)
+
+
+def is_live(topology: Topology) -> bool:
+    """Whether it is the machine that this process runs on; run files have those of others."""
+    return topology.source == "this machine" and topology.host == platform.node()
+
+
+def _locate_live(topology: Topology, target: Endpoint) -> Located:
+    from tierscope.engine.paths import known_path
+
+    facts, files = known_path(target.path), Files()
+    if target.kind is EndpointKind.DEV and facts.kind != "block":
+        raise _absent(topology, target, "block device", [b.name for b in topology.blocks])
+    block = name_of_number(files, facts.device) or None
+    found = facts.mount
+    mount = Mount(path=found.point, type=found.type, block=block) if found is not None else None
+    return Located(block, mount, blocks_below(files, block) if block else [])
 
 
 def only_drive(topology: Topology, target: Endpoint) -> str | None:
     """PCI address of the drive that a target lies on, where it is one drive."""
     if target.kind is EndpointKind.DAX:
         return None
-    if target.kind is EndpointKind.DEV:
-        block: str | None = _block(topology, target).name
-    else:
-        mount = find_mount(topology, target.path)
-        block = mount.block if mount is not None else None
-    found = drives(block, topology.blocks) if block else []
+    found = drives_of(locate(topology, target))
     return found[0].address if len(found) == 1 else None
+
+
+def drives_of(located: Located) -> list[Block]:
+    """The drives below what was located; none where it is on no block device."""
+    return drives(located.block, located.blocks) if located.block else []
 
 
 def storage_hops(
@@ -54,30 +95,19 @@ def storage_hops(
     """
     if target.kind is EndpointKind.DAX:
         return _dax_hops(topology, target, crossing)
-    if target.kind is EndpointKind.DEV:
-        return _block_hops(topology, tree, _block(topology, target).name, crossing, other)
-    mount = find_mount(topology, target.path)
-    if mount is None:
+    located = locate(topology, target)
+    mount = located.mount
+    if located.block is None and mount is not None:
+        return [Hop(name=f"{mount.type} on {mount.path}", note=no_drive(mount.type))]
+    if located.block is None:
         note = "" if topology.mounts else "the source has no mounts"
         return [Hop(name=target.path, note=note)]
-    if mount.block is None:
-        return [Hop(name=f"{mount.type} on {mount.path}", note=_no_device(mount))]
-    return _block_hops(topology, tree, mount.block, crossing, other)
-
-
-def _block_hops(
-    topology: Topology,
-    tree: Tree,
-    block: str,
-    crossing: Callable[[int | None], list[Hop]],
-    other: str | None,
-) -> list[Hop]:
-    found = drives(block, topology.blocks)
+    found = drives_of(located)
     if not found:
-        return [Hop(name=block, note="the drive below it is not visible")]
+        return [Hop(name=located.block, note="the drive below it is not visible")]
     if len(found) == 1:
         return _drive_hops(tree, found[0], crossing, other)
-    return _array_hops(tree, block, found)
+    return _array_hops(tree, located.block, found)
 
 
 def _dax_hops(
@@ -93,31 +123,16 @@ def _dax_hops(
     return [*crossing(near), memory]
 
 
-def _block(topology: Topology, target: Endpoint) -> Block:
-    name = _device_name(topology, target)
-    found = next((block for block in topology.blocks if block.name == name), None)
-    if found is None:
-        raise _absent(topology, target, "block device", [block.name for block in topology.blocks])
-    return found
-
-
 def _device_name(topology: Topology, target: Endpoint) -> str:
     """What the kernel calls a device; symbolic links are followed on this machine only."""
-    live = topology.source == "this machine"
-    return Path(os.path.realpath(target.path) if live else target.path).name
+    from tierscope.engine.paths import known_path
+
+    return PurePath(known_path(target.path).real if is_live(topology) else target.path).name
 
 
 def _absent(topology: Topology, target: Endpoint, what: str, known: list[str]) -> UserError:
     some = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
     return UserError(f"'{target}' is not a {what} of {topology.host}, which has {some or 'none'}")
-
-
-def _no_device(mount: Mount) -> str:
-    if mount.type in ("tmpfs", "ramfs"):
-        return "held in memory, not on a drive"
-    if mount.type == "overlay":
-        return "an overlay, as in containers: the drive below it is not visible from inside"
-    return "not on a drive of this machine"
 
 
 def _drive_hops(
@@ -126,6 +141,8 @@ def _drive_hops(
     device = tree.device(drive.address)
     if drive.kind == "pmem":
         return [Hop(name=drive.name, note="persistent memory; its rate is not readable")]
+    if (other_thing := stand_in(drive.name)) is not None:
+        return [Hop(name=drive.name, note=other_thing.note)]
     if device is None:
         return [Hop(name=drive.name, note="its controller is not on a PCI bus that we see")]
     common = tree.common(device.address, other) if other else None

@@ -1,0 +1,96 @@
+"""What a path is, as a child of ours finds out: tierscope itself never touches a target.
+
+A file system that does not answer holds every process that asks it for anything, so the child has a
+deadline, and is left behind where it waits in the kernel.
+"""
+
+import subprocess
+from functools import cache
+
+from pydantic import ValidationError
+
+from tierscope.engine.abandon import end_or_abandon
+from tierscope.engine.find import VARIABLE, find_engine
+from tierscope.engine.query import ending, last_line
+from tierscope.model.errors import ExitCode, UserError
+from tierscope.model.storage import PathFacts
+
+DEADLINE_S = 5.0
+"""Time that a path gets to answer."""
+
+
+class PathError(UserError):
+    """A path cannot be looked at; str() says why, in one line."""
+
+
+class PathSilentError(PathError):
+    """A path does not answer."""
+
+
+def path_facts(path: str, deadline_s: float = DEADLINE_S) -> PathFacts:
+    """Look at a path.
+
+    Raises PathError where it cannot be looked at, PathSilentError where it does not answer, and
+    UserError where there is no engine to look at it.
+    """
+    engine = find_engine()
+    try:
+        process = subprocess.Popen(
+            [engine, "path", path],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            process_group=0,
+        )
+    except OSError as error:
+        raise UserError(f"{engine} does not start: {error.strerror}") from None
+    except ValueError as error:  # a NUL in the path
+        raise PathError(f"{path!r} is no path: {error}") from None
+    try:
+        output, said = process.communicate(timeout=deadline_s)
+    except subprocess.TimeoutExpired:
+        raise _silent(path, deadline_s, end_or_abandon(process)) from None
+    except BaseException:
+        end_or_abandon(process)
+        raise
+    if process.returncode != 0:
+        why = last_line(said).removeprefix("tierscope-engine: ")
+        raise PathError(why or f"{path}: the engine ended with {ending(process.returncode)}")
+    try:
+        return PathFacts.model_validate_json(output)
+    except ValidationError:
+        raise UserError(
+            f"'{engine} path' does not answer like an engine of this tierscope; rebuild it with "
+            f"'make build' or check {VARIABLE}"
+        ) from None
+
+
+def _silent(path: str, deadline_s: float, waits: str) -> PathSilentError:
+    where = f": {waits}" if waits else ""
+    return PathSilentError(
+        f"{path} does not answer in {deadline_s:g} s{where}; "
+        "its file system or drive hangs: see `dmesg`, or name another path",
+        ExitCode.NOTHING_MEASURED,
+    )
+
+
+@cache
+def _kept(path: str) -> PathFacts | PathError:
+    try:
+        return path_facts(path)
+    except PathError as error:
+        return error
+
+
+def known_path(path: str) -> PathFacts:
+    """Return what ``path_facts`` said of a path the first time, so that a dead one is asked once.
+
+    What changes (sizes, space) may be out of date. Raises as ``path_facts`` does.
+    """
+    found = _kept(path)
+    if isinstance(found, PathError):
+        raise found
+    return found

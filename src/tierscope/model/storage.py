@@ -1,0 +1,151 @@
+"""What is known of a storage target: the path, its file system, the drives below, their ratings."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from tierscope.model.base import Count, Model
+from tierscope.model.topology import PcieLink
+
+
+class MountFacts(Model):
+    """The mount that a path is on, as /proc/self/mountinfo says."""
+
+    id: int
+    point: str
+    """Directory that it is mounted on."""
+    type: str
+    """ext4, xfs, nfs4, tmpfs, overlay, ..."""
+    source: str
+    """/dev/nvme0n1p1, server:/export, tmpfs, ..."""
+    options: str
+    """Of the mount and of its file system: "rw,relatime,discard"."""
+
+
+class PathFacts(Model):
+    """What ``tierscope-engine path`` prints; engine/storage/path_facts.h describes each field."""
+
+    path: str
+    kind: Literal["file", "directory", "block", "missing", "other"]
+    real: str
+    """Without symbolic links; of a missing path the nearest directory above it."""
+    device: str
+    """major:minor of the block device that the data is on; 0:N where it is on none."""
+    size: Count | None = None
+    total_bytes: Count | None = None
+    free_bytes: Count | None = None
+    mount: MountFacts | None = None
+    page_bytes: Count
+    dio_memory_align: Count | None = None
+    """Bytes; 0: the file system has no direct I/O. None where the kernel does not say."""
+    dio_offset_align: Count | None = None
+    direct: bool | None = None
+    """Whether an open with O_DIRECT succeeds; None of what is no file or device, or not opened."""
+    open_error: str = ""
+    """Why it cannot be opened for reading at all."""
+    dax: bool | None = None
+
+
+class DriveState(Model):
+    """What of a drive changes while it works."""
+
+    temperature_c: float | None = None
+    """Its composite temperature."""
+    hot: bool | None = None
+    """The drive reports that it is above its own warning threshold, where it may throttle."""
+    link: PcieLink | None = None
+    """Its PCIe link as it runs now."""
+
+
+DriveKind = Literal["nvme", "disk", "virtual", "pmem", "memory", "loop", "none"]
+"""virtual: of a hypervisor; memory: a RAM disk (brd, zram); loop: a file as a device; none:
+null_blk, which keeps no data unless it was told to."""
+
+
+class DriveFacts(Model):
+    """One drive, or what stands in for one, as sysfs describes it."""
+
+    name: str
+    """The kernel's name: nvme0n1, sda, vda, loop0."""
+    kind: DriveKind
+    model: str = ""
+    """As the drive names itself; what ``lsblk -o MODEL`` shows."""
+    serial: str = ""
+    firmware: str = ""
+    transport: str = ""
+    """pcie, tcp, rdma, sata, sas, usb, virtio, ...; empty where the kernel does not say."""
+    size_bytes: Count | None = None
+    rotational: bool | None = None
+    logical_block_bytes: Count | None = None
+    physical_block_bytes: Count | None = None
+    write_cache: str = ""
+    """"write back": the drive has a volatile cache; "write through": it has none."""
+    queue: dict[str, str] = {}
+    """Settings of its request queue, by their names below /sys/block/*/queue."""
+    node: Count | None = None
+    """NUMA node that it is local to."""
+    address: str | None = None
+    """PCI address of its controller."""
+    link_best: PcieLink | None = None
+    """What both ends of its PCIe link support."""
+    warning_c: float | None = None
+    """Temperature from which on it warns, and may throttle."""
+    backing_file: str = ""
+    """Of a loop device."""
+    backing_direct: bool | None = None
+    """Whether a loop device goes past the page cache to its file."""
+    note: str = ""
+    """What a reader of its figures has to know: "virtual disk: the host may cache"."""
+    states: list[DriveState] = []
+    """Before the visit, and after it."""
+
+
+class StorageFacts(Model):
+    """One target: its path, its file system, and the drives that its data is on."""
+
+    path: PathFacts
+    chain: list[str] = []
+    """Block devices from the one that holds the data down to the drives: dm-0, md0, nvme0n1."""
+    level: str = ""
+    """Of an md array among them: raid0, raid1, ..."""
+    drives: list[DriveFacts] = []
+    note: str = ""
+    """Why there is no drive."""
+
+
+Rating = Annotated[float, Field(gt=0, le=1e15)]
+
+
+class RatedDrive(Model):
+    """What a data sheet promises of a drive."""
+
+    model: str
+    """As ``DriveFacts`` has it; ``*`` stands for any characters."""
+    read: Rating | None = None
+    """Bytes/s of sequential reads."""
+    write: Rating | None = None
+    read_iops: Rating | None = None
+    """Random reads a second."""
+    write_iops: Rating | None = None
+    source: str = ""
+    """Where it was read: "rated.yaml, line 3"."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """How a measurement goes to storage, as far as its limit depends on it."""
+
+    read_share: float = 1.0
+    """Share of its bytes that are read; 0: writes only."""
+    random: bool = True
+    """Offsets are not in sequence."""
+    direct: bool = True
+    """Past the page cache."""
+    block_bytes: int = 4096
+    """Bytes of one operation."""
+    counts_operations: bool = False
+    """The figure is in operations a second, not in bytes a second."""
+    through_host: bool = False
+    """Between storage and a GPU, data is copied through the CPUs' memory."""
+    rated: tuple[RatedDrive, ...] = ()

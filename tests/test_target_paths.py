@@ -1,0 +1,84 @@
+"""What tierscope finds out about target paths, by a child that may hang."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from dead_mount import dead_mount
+from tierscope.engine import paths
+from tierscope.engine.abandon import end_or_abandon, waiting
+from tierscope.engine.paths import PathError, PathSilentError, known_path, path_facts
+from tierscope.model.errors import ExitCode
+
+
+def test_facts_of_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "data"
+    file.write_bytes(b"x" * 5000)
+    facts = path_facts(str(file))
+    status = file.stat()
+    assert (facts.kind, facts.real, facts.size) == ("file", os.path.realpath(file), 5000)
+    assert facts.mount is not None
+    if os.major(status.st_dev):
+        assert facts.device == f"{os.major(status.st_dev)}:{os.minor(status.st_dev)}"
+
+
+def test_a_path_that_leads_nowhere_is_refused_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("x")
+    with pytest.raises(PathError, match=f"^{re.escape(str(tmp_path))}/data/x: Not a directory$"):
+        path_facts(f"{tmp_path}/data/x")
+
+
+def test_a_path_that_does_not_answer_is_given_up_and_named(tmp_path: Path) -> None:
+    began = time.monotonic()
+    with dead_mount(tmp_path) as mount:
+        with pytest.raises(PathSilentError) as caught:
+            path_facts(f"{mount}/x", deadline_s=0.3)
+        assert time.monotonic() - began < 30
+        message = str(caught.value)
+        found = re.match(
+            f"{re.escape(str(mount))}/x does not answer in 0.3 s: "
+            r"process (\d+) waits in the kernel( \(\w+\))?; its file system",
+            message,
+        )
+        assert found, message
+        assert caught.value.exit_code == ExitCode.NOTHING_MEASURED
+        status = Path(f"/proc/{found[1]}/status")
+        assert "\nState:\tD" in status.read_text()  # it took SIGKILL, and waits on
+    deadline = time.monotonic() + 30
+    while status.exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not status.exists(), "a child that came back was not reaped"
+
+
+def test_a_dead_path_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def ask(path: str) -> None:
+        asked.append(path)
+        raise PathSilentError(f"{path} does not answer")
+
+    monkeypatch.setattr(paths, "path_facts", ask)
+    for _ in range(3):
+        with pytest.raises(PathSilentError):
+            known_path("/dead/asked-once")
+    assert asked == ["/dead/asked-once"]
+
+
+def test_a_stopped_child_that_ignores_signals_is_ended() -> None:
+    code = "import os, signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); "
+    stop = "os.kill(os.getpid(), signal.SIGSTOP)"
+    child = subprocess.Popen([sys.executable, "-c", code + stop], stdout=subprocess.PIPE)
+    assert child.stdout is not None
+    child.stdout.read(1)
+    assert end_or_abandon(child) == ""
+    assert child.returncode == -9
+    child.stdout.close()
+
+
+def test_a_process_that_may_not_be_looked_into_is_named_all_the_same() -> None:
+    assert waiting(1 << 30) == f"process {1 << 30} waits in the kernel"

@@ -1,0 +1,269 @@
+"""What bounds reads and writes of storage, and which CPUs are near a drive."""
+
+import re
+from pathlib import Path
+
+import pytest
+import topology_machines as machines
+from hypothesis import given
+from hypothesis import strategies as st
+from topology_machines import BRIDGE_CLASS, GPU_CLASS, NVIDIA, NVME_CLASS, SAMSUNG, Sysfs
+
+from tierscope.model.endpoint import parse_endpoint
+from tierscope.model.errors import UserError
+from tierscope.model.limit import Limit
+from tierscope.model.storage import Access, RatedDrive
+from tierscope.model.topology import Topology
+from tierscope.topology.discover import discover
+from tierscope.topology.near_far import near_and_far, near_or_far
+from tierscope.topology.paths import MachinePaths
+from tierscope.topology.storage_limit import useful_share
+
+X4_GEN4 = 16e9 * 4 * 128 / 130 / 8
+X2_GEN3 = 8e9 * 2 * 128 / 130 / 8
+FAST = RatedDrive(
+    model="FAST *", read=6.8e9, write=4e9, read_iops=1e6, write_iops=180e3, source="rated.yaml:1"
+)
+
+
+@pytest.fixture
+def sysfs(tmp_path: Path) -> Sysfs:
+    tree = Sysfs(tmp_path)
+    tree.cpus([[0, 1], [2, 3]], "Intel(R) Xeon(R) Platinum 8480+")
+    tree.node(0, [0, 1], 1000, "10 21")
+    tree.node(1, [2, 3], 1000, "21 10")
+    return tree
+
+
+def drive(
+    sysfs: Sysfs,
+    bus: int,
+    now: tuple[float, int] = (16.0, 4),
+    vendor: int = SAMSUNG,
+    node: int = 0,
+    model: str = "FAST 2",
+) -> None:
+    number = bus - 0x17
+    made = sysfs.pci(
+        f"0000:16/0000:16:{number:02x}.0/0000:{bus:02x}:00.0",
+        NVME_CLASS, vendor, node=node, now=now, best=now,
+    )  # fmt: skip
+    sysfs.nvme(made, f"nvme{number}n1")
+    sysfs.write(f"{made}/nvme/nvme{number}/nvme{number}n1/device/model", model)
+
+
+def limit(
+    topology: Topology, access: Access, *targets: str, initiator: str = "node:0"
+) -> Limit | None:
+    return MachinePaths(topology).storage_limit(initiator, targets or ["file:/data"], access)
+
+
+def known(topology: Topology, access: Access, *targets: str, initiator: str = "node:0") -> Limit:
+    found = limit(topology, access, *targets, initiator=initiator)
+    assert found is not None
+    return found
+
+
+def one_drive(sysfs: Sysfs, now: tuple[float, int] = (16.0, 4)) -> Topology:
+    drive(sysfs, 0x17, now)
+    sysfs.mount("/data", "nvme0n1")
+    return discover(sysfs.root)
+
+
+def test_bandwidth_is_limited_by_the_drives_link(sysfs: Sysfs) -> None:
+    topology = one_drive(sysfs)
+    for reads in (0.0, 1.0):
+        found = known(topology, Access(read_share=reads))
+        assert (found.value, found.unit) == (pytest.approx(X4_GEN4), "B/s")
+        assert found.link == "PCIe 4.0 x4 at 0000:17:00.0"
+
+
+def test_a_link_carries_reads_and_writes_at_the_same_time(sysfs: Sysfs) -> None:
+    found = known(one_drive(sysfs), Access(read_share=0.7))
+    assert found.value == pytest.approx(X4_GEN4 / 0.7)
+    assert "70% reads, 30% writes has 0.7 B in the direction of reads" in found.formula
+
+
+def test_operations_are_limited_by_the_link_over_the_block_size(sysfs: Sysfs) -> None:
+    found = known(one_drive(sysfs), Access(counts_operations=True, block_bytes=4096))
+    assert (found.value, found.unit) == (pytest.approx(X4_GEN4 / 4096), "1/s")
+    assert found.formula.endswith("; / 4096 B an operation = 1,923,077/s")
+
+
+def test_the_page_cache_has_no_limit_of_a_drive(sysfs: Sysfs) -> None:
+    assert limit(one_drive(sysfs), Access(direct=False, rated=(FAST,))) is None
+
+
+@pytest.mark.parametrize(
+    ("access", "value", "formula"),
+    [
+        (Access(rated=(FAST,)), 6.8e9, "6.8 GB/s"),
+        (Access(read_share=0, rated=(FAST,)), 4e9, "4 GB/s"),
+        (Access(counts_operations=True, rated=(FAST,)), 1e6, "1,000,000/s"),
+        (Access(counts_operations=True, read_share=0, rated=(FAST,)), 180e3, "180,000/s"),
+        (
+            Access(counts_operations=True, read_share=0.5, rated=(FAST,)),
+            1 / (0.5 / 1e6 + 0.5 / 180e3),
+            "50% reads at 1,000,000/s; 50% writes at 180,000/s; in turn 305,085/s",
+        ),
+        (
+            Access(counts_operations=True, random=False, rated=(FAST,)),
+            6.8e9 / 4096,
+            "6.8 GB/s; / 4096 B an operation = 1,660,156/s",
+        ),
+        (
+            Access(counts_operations=True, block_bytes=131072, rated=(FAST,)),
+            6.8e9 / 131072,
+            "6.8 GB/s; / 131072 B an operation = 51,880/s",
+        ),
+    ],
+)
+def test_a_data_sheet_that_promises_less_limits(
+    sysfs: Sysfs, access: Access, value: float, formula: str
+) -> None:
+    found = known(one_drive(sysfs), access)
+    assert (found.value, found.formula) == (pytest.approx(value), formula)
+    assert found.link == "rating of nvme0n1 (FAST 2)"
+    assert found.source == "data sheet, by rated.yaml:1"
+
+
+def test_a_link_that_carries_less_than_the_data_sheet_limits(sysfs: Sysfs) -> None:
+    found = known(one_drive(sysfs, (8.0, 2)), Access(rated=(FAST,)))
+    assert (found.value, found.link) == (
+        pytest.approx(X2_GEN3),
+        "PCIe 3.0 x2 at 0000:17:00.0",
+    )
+
+
+def test_another_models_rating_is_not_taken(sysfs: Sysfs) -> None:
+    other = FAST.model_copy(update={"model": "SLOW 1"})
+    assert known(one_drive(sysfs), Access(rated=(other,))).link.startswith("PCIe")
+
+
+def test_a_full_name_goes_before_a_pattern(sysfs: Sysfs) -> None:
+    exact = RatedDrive(model="FAST 2", read=3e9)
+    assert known(one_drive(sysfs), Access(rated=(FAST, exact))).value == 3e9
+
+
+def array(sysfs: Sysfs, level: str) -> Topology:
+    for bus in (0x17, 0x18, 0x19, 0x1A):
+        drive(sysfs, bus)
+    sysfs.array("md0", level, [f"nvme{n}n1" for n in range(4)])
+    sysfs.mount("/data", "md0")
+    return discover(sysfs.root)
+
+
+@pytest.mark.parametrize(
+    ("level", "share"),
+    [("raid0", 1), ("raid1", 1 / 4), ("raid10", 1 / 2), ("raid5", 3 / 4), ("raid6", 2 / 4)],
+)
+def test_an_array_reads_from_all_and_writes_its_copies_and_parity_too(
+    sysfs: Sysfs, level: str, share: float
+) -> None:
+    topology = array(sysfs, level)
+    assert known(topology, Access()).value == pytest.approx(4 * X4_GEN4)
+    assert known(topology, Access(read_share=0)).value == pytest.approx(4 * X4_GEN4 * share)
+    rated = Access(read_share=0, rated=(FAST,), counts_operations=True)
+    assert known(topology, rated).value == pytest.approx(4 * 180e3 * share)
+    assert known(topology, Access(rated=(FAST,))).value == pytest.approx(4 * 6.8e9)
+
+
+def test_drives_of_which_one_has_no_rating_have_none_together(sysfs: Sysfs) -> None:
+    drive(sysfs, 0x17)
+    drive(sysfs, 0x18, model="OTHER")
+    sysfs.array("md0", "raid0", ["nvme0n1", "nvme1n1"])
+    sysfs.mount("/data", "md0")
+    found = known(discover(sysfs.root), Access(rated=(FAST,)))
+    assert found.value == pytest.approx(2 * X4_GEN4)
+
+
+def test_targets_on_two_drives_add_up_and_those_on_one_do_not(sysfs: Sysfs) -> None:
+    drive(sysfs, 0x17)
+    drive(sysfs, 0x18, now=(8.0, 2))
+    sysfs.mount("/data", "nvme0n1")
+    sysfs.mount("/more", "nvme1n1")
+    topology = discover(sysfs.root)
+    same = known(topology, Access(), "file:/data/a", "file:/data/b", "dev:/dev/nvme0n1")
+    assert same.value == pytest.approx(X4_GEN4)
+    both = known(topology, Access(), "file:/data/a", "file:/more/b")
+    assert both.value == pytest.approx(X4_GEN4 + X2_GEN3)
+    assert both.link == "PCIe 4.0 x4 at 0000:17:00.0 and PCIe 3.0 x2 at 0000:18:00.0"
+
+
+def test_a_link_that_qemu_makes_up_limits_nothing(sysfs: Sysfs) -> None:
+    drive(sysfs, 0x17, now=(2.5, 1), vendor=0x1B36)
+    sysfs.mount("/data", "nvme0n1")
+    topology = discover(sysfs.root)
+    assert limit(topology, Access()) is None
+    hops = MachinePaths(topology).path("node:0", "file:/data").hops
+    assert "emulated by QEMU" in hops[0].note
+
+
+def test_what_is_unknown_has_no_limit_and_no_error(sysfs: Sysfs) -> None:
+    topology = one_drive(sysfs)
+    assert limit(topology, Access(), "dev:/dev/nvme7n1") is None
+    assert limit(topology, Access(), "file:/elsewhere") is None
+    assert limit(topology, Access(), initiator="node:9") is None
+
+
+def test_a_copy_through_the_host_pays_for_the_way_up_from_a_switch(sysfs: Sysfs) -> None:
+    port = "0000:16/0000:16:00.0"
+    switch = f"{port}/0000:17:00.0"
+    sysfs.pci(port, BRIDGE_CLASS, now=(8.0, 2), best=(8.0, 2))
+    sysfs.pci(switch, BRIDGE_CLASS, node=0, now=(8.0, 2), best=(8.0, 2))
+    below = {"now": (16.0, 4), "best": (16.0, 4), "node": 0}
+    made = sysfs.pci(f"{switch}/0000:18:00.0/0000:19:00.0", NVME_CLASS, SAMSUNG, **below)
+    sysfs.pci(f"{switch}/0000:18:01.0/0000:1a:00.0", GPU_CLASS, NVIDIA, **below)
+    sysfs.nvme(made, "nvme0n1")
+    sysfs.mount("/data", "nvme0n1")
+    topology = discover(sysfs.root, machines.FakeNvml([machines.fake_gpu("1a")]))
+    direct = known(topology, Access(), initiator="gpu:0")
+    copied = known(topology, Access(through_host=True), initiator="gpu:0")
+    assert direct.value == pytest.approx(X4_GEN4)
+    assert (copied.value, copied.link) == (
+        pytest.approx(X2_GEN3),
+        "PCIe 3.0 x2 at 0000:17:00.0",
+    )
+
+
+@given(st.sampled_from(["raid0", "raid1", "raid4", "raid5", "raid6", "raid10", "linear", ""]),
+       st.integers(1, 64))  # fmt: skip
+def test_an_array_never_writes_less_than_it_stores(level: str, members: int) -> None:
+    assert 0 <= useful_share(level, members) <= 1
+
+
+def test_near_and_far_follow_the_drive(sysfs: Sysfs) -> None:
+    drive(sysfs, 0x17, node=1)
+    sysfs.mount("/data", "nvme0n1")
+    topology = discover(sysfs.root)
+    target = parse_endpoint("file:/data/x")
+    assert near_and_far(topology, target) == ([1], [0])
+    assert (near_or_far(topology, "near", target), near_or_far(topology, "far", target)) == (1, 0)
+
+
+def test_far_is_the_other_socket_before_a_node_of_the_same(tmp_path: Path) -> None:
+    machines.dgx_a100(tmp_path)
+    topology = discover(tmp_path)
+    found = near_and_far(topology, parse_endpoint("dev:/dev/nvme2n1"))
+    assert found.near == [2]
+    assert set(found.far[:4]) == {4, 5, 6, 7}
+    assert set(found.far[4:]) == {0, 1, 3}
+
+
+def test_a_machine_of_one_node_has_no_far_cpus(tmp_path: Path) -> None:
+    sysfs = Sysfs(tmp_path)
+    sysfs.cpus([[0, 1]])
+    sysfs.node(0, [0, 1], 1000)
+    topology = one_drive(sysfs)
+    target = parse_endpoint("file:/data")
+    assert near_or_far(topology, "near", target) == 0
+    with pytest.raises(UserError, match=re.escape("no CPUs are far from 'file:/data': ")):
+        near_or_far(topology, "far", target)
+
+
+def test_a_drive_that_is_near_nobody_is_said_to_be(sysfs: Sysfs) -> None:
+    drive(sysfs, 0x17, node=-1)
+    sysfs.mount("/data", "nvme0n1")
+    message = "'file:/data' lies on nvme0n1, of which no NUMA node is known: name CPUs"
+    with pytest.raises(UserError, match=f"^{re.escape(message)}"):
+        near_and_far(discover(sysfs.root), parse_endpoint("file:/data"))
