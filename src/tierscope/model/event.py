@@ -8,6 +8,7 @@ from tierscope.model.base import Model
 from tierscope.model.cause import Cause
 from tierscope.model.metric import METRICS
 from tierscope.model.spec import Id
+from tierscope.model.storage import StorageFacts
 
 
 class GpuState(Model):
@@ -115,6 +116,9 @@ class Evidence(Model):
     them (/sys/block/*/stat); absent where a part of the target is on no drive that counts."""
     device_bytes_written: int | None = None
     """The same of writes; of a mirror, those of all copies."""
+    storage: list[StorageFacts] | None = None
+    """The files and devices that it went to, as they were before the visit, with the drives' state
+    after it too; added by tierscope, never by the engine."""
     fused: list[list[str]] | None = None
     """Pairs of transfers, by name, that one kernel makes together."""
     grid_blocks: int | None = None
