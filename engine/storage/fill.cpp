@@ -119,7 +119,7 @@ void check_space(const Space& space, const std::string& path, std::uint64_t held
 }
 
 void fill(const Descriptor& file, const std::string& path, const Filling& filling,
-          const Progress& progress) {
+          const FillProgress& progress) {
   reserve(file, path, filling);
   const std::unique_ptr<std::byte, Free> memory(
       static_cast<std::byte*>(std::aligned_alloc(kCellBytes, kChunk)));

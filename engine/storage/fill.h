@@ -25,7 +25,7 @@ void check_space(const Space& space, const std::string& path, std::uint64_t held
                  std::uint64_t added, bool large);
 
 // Bytes written so far, and in all.
-using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
+using FillProgress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
 struct Filling {
   std::uint32_t number;  // Of the file, for its contents.
@@ -42,6 +42,6 @@ inline constexpr std::uint64_t kFillGeneration = 1;
 // cache where the file system can (O_DIRECT). Throws Unavailable where space runs out, Failure for
 // an error of the drive, Interrupted.
 void fill(const Descriptor& file, const std::string& path, const Filling& filling,
-          const Progress& progress);
+          const FillProgress& progress);
 
 }  // namespace tierscope

@@ -15,18 +15,22 @@ class OwnedDirectory {
   // Throws Unavailable.
   explicit OwnedDirectory(const std::string& path);
 
-  std::vector<OwnedFile*> lease(const FilesWanted& wanted, const Progress& progress);
+  std::vector<OwnedFile*> lease(const FilesWanted& wanted, const FillProgress& progress);
+
+  // See FilePool::find().
+  OwnedFile* find(const std::string& name);
 
   // Unlinks the files that are not kept. Returns one line for each that had to stay.
   std::vector<std::string> close();
 
  private:
   OwnedFile* held(const std::string& key) const;
-  std::unique_ptr<OwnedFile> adopt(const std::string& name);
+  OwnedFile* existing(const std::string& name);
+  OwnedFile* adopt(const FileEntry& entry, Descriptor opened);
   std::unique_ptr<OwnedFile> create(const FilesWanted& wanted, const std::string& name);
   void require_absent(const std::string& name) const;
-  void complete(OwnedFile& file, const FilesWanted& wanted, const Progress& progress);
-  void write(OwnedFile& file, std::uint64_t from, std::uint64_t to, const Progress& progress);
+  void complete(OwnedFile& file, const FilesWanted& wanted, const FillProgress& progress);
+  void write(OwnedFile& file, std::uint64_t from, std::uint64_t to, const FillProgress& progress);
   void give_name(OwnedFile& file);
   void write_down(const FileEntry& entry);
   std::string discard(OwnedFile& file);
