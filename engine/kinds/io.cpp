@@ -119,7 +119,7 @@ class Io : public State {
     }
     if (!regions.empty()) evidence = region_evidence(regions);
     evidence["cpus"] = cpus_;
-    nlohmann::ordered_json& io = evidence["io"];
+    nlohmann::ordered_json& io = evidence["storage_io"];
     io["set_up_s"] = set_up_s_;
     io["reads"] = operations_.reads;
     io["writes"] = operations_.writes;

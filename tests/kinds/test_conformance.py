@@ -66,8 +66,8 @@ def run_of(specs: list[MeasurementSpec]) -> Run:
             cpus=spec.thread_cpus(),
             pattern=spec.identity(),
             status="measured",
-            metric=spec.metric,
-            unit=METRICS[spec.metric].unit,
+            metric=spec.headline(),
+            unit=METRICS[spec.headline()].unit,
             estimate=1e3,
             ci_low=0.99e3,
             ci_high=1.01e3,
@@ -114,7 +114,7 @@ def test_a_spec_answers_for_itself(kind: Kind, whole: Topology) -> None:
         assert spec.host_bytes() == sum(region.total_bytes for region in spec.regions())
         assert isinstance(spec.fits_caches(whole.caches), bool)
         limit = spec.limit(MachinePaths(whole))
-        assert limit is None or limit.unit == METRICS[spec.metric].unit
+        assert limit is None or limit.unit == METRICS[spec.headline()].unit
         identity = spec.identity()
         assert all(isinstance(value, str | int | float | None) for value in identity.values()), (
             "run files record flat patterns"

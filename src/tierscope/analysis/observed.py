@@ -48,8 +48,8 @@ def _merged(before: Evidence, after: Evidence) -> Evidence:
         latest["prefetchers"] = _THEN.join(dict.fromkeys(states))
     if before.counters and after.counters:
         latest["counters"] = _counters(before.counters, after.counters)
-    if before.io and after.io:
-        latest["io"] = _io(before.io, after.io)
+    if before.storage_io and after.storage_io:
+        latest["storage_io"] = _io(before.storage_io, after.storage_io)
     if before.gpus and after.gpus:
         latest["gpus"] = _gpus(before.gpus, after.gpus)
     if before.trace and after.trace:

@@ -71,13 +71,15 @@ class OwnedFiles(Model):
     """Files that tierscope makes below a directory, each proven by the manifest there."""
 
     directory: FilePath
-    stem: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,64}$")] = "tierscope."
-    """Names are the stem and a number from 0 on."""
+    stem: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,64}$")] = "tierscope"
+    """Names are the stem, a dot and a number from 0 on."""
     count: Annotated[int, Field(ge=1, le=65536)] = 1
     size: FileBytes
     """Of each file."""
     keep: bool = False
     """The files stay when the engine ends, and are used again."""
+    large: bool = False
+    """They may take more than a tenth of the free space."""
 
     @property
     def where(self) -> str:
@@ -98,6 +100,8 @@ class PathFiles(Model):
     """Makes the file where it is missing."""
     keep: bool = False
     """What was made stays when the engine ends, and is used again."""
+    large: bool = False
+    """What is made may take more than a tenth of the free space."""
     overwrite: bool = False
     """Whether another's file may be written."""
 

@@ -191,6 +191,10 @@ class IoSpec(MeasurementSpec):
         if isinstance(files, DeviceFiles) and not files.destroy:
             raise ValueError(f"writing to {files.device} destroys its data: it needs destroy")
 
+    def headline(self) -> str:
+        """IOPS of small blocks, bandwidth of large ones."""
+        return "bandwidth" if max(self.pattern.sizes) >= BANDWIDTH_FROM else "iops"
+
     def thread_cpus(self) -> list[int]:
         """One thread a CPU, all jobs'."""
         return [cpu for job in self.jobs for cpu in job.cpus]
