@@ -11,8 +11,7 @@ _RANGES = (
 
 
 _IO_SUMS = (
-    "reads", "writes", "bytes_read", "bytes_written", "set_up_s", "device_bytes_read",
-    "device_bytes_written",
+    "reads", "writes", "bytes_read", "bytes_written", "set_up_s",
 )  # fmt: skip
 _THEN = ", then "
 """Between states that changed from visit to visit."""
