@@ -27,6 +27,7 @@ def root_entries() -> list[Entry]:
         *_generated(""),
         _written("matrix", "Measure every initiator against every target.", MEASURE),
         _written("gpu", "Measure GPUs: copies, memory, latency; a tour of all.", MEASURE),
+        _written("storage", "Measure files and drives: a tour of a path.", MEASURE),
         _written("doctor", "Say what can be measured here, and what distorts figures.", LOOK),
         _written("topo", "Show the machine, and the limit of every link.", LOOK),
         _written("show", "Show a run again.", LOOK),

@@ -16,6 +16,7 @@ from tierscope.model.io import (
     Files,
 )
 from tierscope.model.spec import Cpus, MeasurementSpec, Region
+from tierscope.model.storage import Access
 
 if TYPE_CHECKING:
     from tierscope.model.limit import Limit
@@ -230,14 +231,24 @@ class IoSpec(MeasurementSpec):
         }
 
     def fits_caches(self, caches: Sequence["Cache"]) -> bool:  # noqa: ARG002
-        """CPU caches hold none of it."""
-        return False
+        """Whether the page cache takes part, so that its figure is not the drive's."""
+        return not self.pattern.direct
 
     def limit(self, paths: "Paths") -> "Limit | None":
-        """What the smallest link to the drive carries; none of the page cache."""
-        if not self.pattern.direct:
-            return None
-        return paths.limit(self.initiator, self.target)
+        """What links and data sheets of the drives allow; none of the page cache."""
+        pattern = self.pattern
+        reads = {"read": 1.0, "write": 0.0}.get(
+            pattern.operation, (pattern.read_percent or 0) / 100
+        )
+        access = Access(
+            read_share=reads,
+            random=pattern.order != "sequential",
+            direct=pattern.direct,
+            block_bytes=pattern.block_size,
+            counts_operations=max(pattern.sizes) < BANDWIDTH_FROM,
+            through_host=pattern.backend.startswith("staged"),
+        )
+        return paths.storage_limit(self.initiator, [self.target], access)
 
 
 _UNSAID: dict[str, object] = {
