@@ -109,8 +109,8 @@ void PcieTraffic::stop() {
   thread_.join();
   for (Seen& seen : seen_) {
     if (seen.samples == 0) continue;
-    seen.traffic.in = seen.samples_in / seen.samples;
-    seen.traffic.out = seen.samples_out / seen.samples;
+    seen.traffic.received = seen.samples_in / seen.samples;
+    seen.traffic.sent = seen.samples_out / seen.samples;
     seen.traffic.method = "samples";
   }
 }
@@ -128,8 +128,8 @@ bool PcieTraffic::read_gpm(Seen& seen) const {
       query.metrics[1].nvmlReturn != NVML_SUCCESS) {
     return false;
   }
-  seen.traffic.in = query.metrics[0].value * kMib;
-  seen.traffic.out = query.metrics[1].value * kMib;
+  seen.traffic.received = query.metrics[0].value * kMib;
+  seen.traffic.sent = query.metrics[1].value * kMib;
   return true;
 }
 
@@ -165,16 +165,16 @@ std::vector<std::string> bounce_notes(const std::vector<GpuTraffic>& all,
                                       const std::vector<std::string>& taking_part) {
   double own = 0;
   for (const GpuTraffic& gpu : all) {
-    if (takes_part(gpu, taking_part)) own += gpu.in + gpu.out;
+    if (takes_part(gpu, taking_part)) own += gpu.received + gpu.sent;
   }
   std::vector<std::string> notes;
   for (const GpuTraffic& gpu : all) {
-    const double moved = gpu.in + gpu.out;
+    const double moved = gpu.received + gpu.sent;
     if (takes_part(gpu, taking_part) || moved < kLeast || moved < kShare * own) continue;
     notes.push_back(fmt::format(
         "the GPU at {} takes no part, yet {:.1f} GB/s went to it and {:.1f} GB/s came from it over "
         "PCIe: it may be a bounce buffer, or another program uses it",
-        gpu.address, gpu.in / 1e9, gpu.out / 1e9));
+        gpu.address, gpu.received / 1e9, gpu.sent / 1e9));
   }
   return notes;
 }

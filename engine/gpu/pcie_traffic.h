@@ -15,9 +15,9 @@ namespace tierscope {
 // Of one GPU, over the time watched, in bytes/s.
 struct GpuTraffic {
   std::string address;  // On the PCI bus, as NVML writes it.
-  double in = 0;        // To the GPU.
-  double out = 0;       // From it.
-  std::string method;   // "GPM": the mean; "samples": the mean of 20 ms samples; empty: unknown.
+  double received = 0;
+  double sent = 0;
+  std::string method;  // "GPM": the mean; "samples": the mean of 20 ms samples; empty: unknown.
 };
 
 class PcieTraffic {

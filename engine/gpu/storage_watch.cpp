@@ -57,8 +57,10 @@ class Watch : public GpuIoWatch {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
     for (const GpuTraffic& gpu : all) {
       if (gpu.method.empty()) continue;
-      list.push_back(
-          {{"address", gpu.address}, {"in", gpu.in}, {"out", gpu.out}, {"method", gpu.method}});
+      list.push_back({{"address", gpu.address},
+                      {"received", gpu.received},
+                      {"sent", gpu.sent},
+                      {"method", gpu.method}});
     }
     if (!list.empty()) evidence["pcie"] = list;
     std::ranges::copy(bounce_notes(all, addresses_), std::back_inserter(notes));
@@ -74,7 +76,7 @@ class Watch : public GpuIoWatch {
         {"driver_open_s", settings.driver_open_s},
         {"register_s", RegistrationTime::take()}};
     if (cufile_->counts) {
-      cufile["operations"] = ways_.operations;
+      evidence["storage_io"]["ways"] = ways_.operations;
       cufile["unaligned"] = ways_.unaligned;
     } else {
       notes.push_back(

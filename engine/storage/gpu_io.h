@@ -67,10 +67,10 @@ class GpuIoWatch {
   virtual void restart() = 0;
   // Call when the last row has ended.
   virtual void stop() = 0;
-  // After stop(): adds gpus, pcie, cufile and notes to `evidence`. `require` is p2p, nvfs,
-  // gpudirect (p2p or nvfs), odirect or nothing; `direct`: files were opened with O_DIRECT. Throws
-  // Failure (Cause::kPath) where operations went another way, or nobody counted which way they
-  // went.
+  // After stop(): adds gpus, pcie, cufile, storage_io.ways and notes to `evidence`. `require` is
+  // p2p, nvfs, gpudirect (p2p or nvfs), odirect or nothing; `direct`: files were opened with
+  // O_DIRECT. Throws Failure (Cause::kPath) where operations went another way, or nobody counted
+  // which way they went.
   virtual void report(nlohmann::ordered_json& evidence, std::string_view require, bool direct) = 0;
 };
 

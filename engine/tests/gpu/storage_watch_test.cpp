@@ -38,7 +38,7 @@ TEST_F(Watched, OperationsAreCountedByTheWayTheyTook) {
   for (const auto& [way, name] : ways) {
     fake().machine.way = way;
     for (const char* backend : {"cufile", "cufile-stream", "cufile-batch-stream"}) {
-      const ordered_json counted = read_by(backend)["cufile"]["operations"];
+      const ordered_json counted = read_by(backend)["storage_io"]["ways"];
       EXPECT_EQ(counted[name], kOperations) << backend << counted;
       std::uint64_t total = 0;
       for (const auto& count : counted) total += count.get<std::uint64_t>();
@@ -50,9 +50,9 @@ TEST_F(Watched, OperationsAreCountedByTheWayTheyTook) {
 // Statistics of level 3 leave batches out.
 TEST_F(Watched, BatchesAreCountedWhenTheyAreSubmitted) {
   fake().machine.way = Way::kP2p;
-  EXPECT_EQ(read_by("cufile-batch", "p2p")["cufile"]["operations"]["p2p"], kOperations);
+  EXPECT_EQ(read_by("cufile-batch", "p2p")["storage_io"]["ways"]["p2p"], kOperations);
   fake().machine.way = Way::kPosix;
-  const ordered_json counted = read_by("cufile-batch")["cufile"]["operations"];
+  const ordered_json counted = read_by("cufile-batch")["storage_io"]["ways"];
   EXPECT_EQ(counted["aio"].get<std::uint64_t>() + counted["mixed"].get<std::uint64_t>(),
             kOperations);
 }
@@ -190,23 +190,23 @@ TEST(PcieTraffic, GpusAreReadByWhatTheyHave) {
     ASSERT_EQ(all.size(), 2);
     EXPECT_EQ(all[0].address, "00000000:18:00.0");
     EXPECT_EQ(all[0].method, "samples");
-    EXPECT_DOUBLE_EQ(all[0].in, 2e9);
-    EXPECT_DOUBLE_EQ(all[0].out, 1e9);
+    EXPECT_DOUBLE_EQ(all[0].received, 2e9);
+    EXPECT_DOUBLE_EQ(all[0].sent, 1e9);
     EXPECT_EQ(all[1].method, "GPM");
-    EXPECT_DOUBLE_EQ(all[1].in, 0x1p30);
-    EXPECT_DOUBLE_EQ(all[1].out, 0x1p29);
+    EXPECT_DOUBLE_EQ(all[1].received, 0x1p30);
+    EXPECT_DOUBLE_EQ(all[1].sent, 0x1p29);
   }
   EXPECT_EQ(handed_out, 0);
 }
 
 TEST(PcieTraffic, AGpuThatServesAsABounceBufferIsNamed) {
-  const GpuTraffic own{.address = "00000000:18:00.0", .in = 5e9, .out = 0, .method = "GPM"};
-  GpuTraffic other{.address = "00000000:3B:00.0", .in = 4e9, .out = 4e9, .method = "GPM"};
+  const GpuTraffic own{.address = "00000000:18:00.0", .received = 5e9, .sent = 0, .method = "GPM"};
+  GpuTraffic other{.address = "00000000:3B:00.0", .received = 4e9, .sent = 4e9, .method = "GPM"};
   const std::vector<std::string> notes = bounce_notes({own, other}, {"0000:18:00.0"});
   ASSERT_EQ(notes.size(), 1);
   EXPECT_NE(notes[0].find("the GPU at 00000000:3B:00.0 takes no part"), std::string::npos);
   EXPECT_TRUE(bounce_notes({own, other}, {"0000:18:00.0", "0000:3b:00.0"}).empty());
-  other.in = other.out = 1e6;
+  other.received = other.sent = 1e6;
   EXPECT_TRUE(bounce_notes({own, other}, {"0000:18:00.0"}).empty());
 }
 
