@@ -4,10 +4,12 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, model_validator
 
-from tierscope.model.base import Model
+from tierscope.model.base import Amount, Model
 from tierscope.model.cause import Cause
-from tierscope.model.metric import METRICS
+from tierscope.model.histogram import Histogram
+from tierscope.model.metric import DISTRIBUTIONS, METRICS
 from tierscope.model.spec import Id
+from tierscope.model.storage import StorageFacts
 
 
 class GpuState(Model):
@@ -60,11 +62,6 @@ class IoEvidence(Model):
     """Of given amounts: when the first thread had moved its own,"""
     last_finisher_s: float | None = None
     """and when the last one had."""
-    drives: list[str] | None = None
-    """Drives whose counters were read; None where the data is on none that can be seen."""
-    device_bytes_read: int | None = None
-    """Bytes that these drives read meanwhile, for whomever."""
-    device_bytes_written: int | None = None
     cached_before: float | None = None
     """Share of the files, 0..1, that was in the page cache before the visit."""
     cached_after: float | None = None
@@ -72,6 +69,39 @@ class IoEvidence(Model):
     """Bytes of the files that are holes or unwritten extents, which no drive has to read."""
     ways: dict[str, int] | None = None
     """Operations by the way that they took between storage and a GPU."""
+
+
+class CufileState(Model):
+    """How NVIDIA's cuFile was used."""
+
+    version: str
+    """Of libcufile: "1.15"."""
+    allow_compat_mode: bool
+    """Whether operations may go through host memory where no direct way is open."""
+    set_by: str
+    """Who chose that: "tierscope", or a variable of the environment."""
+    log: str
+    """cuFile's own log file."""
+    driver_open_s: float
+    """Seconds that cuFileDriverOpen took, once for the engine; inside no figure."""
+    register_s: float
+    """Seconds of registering files and buffers; inside no figure."""
+    unaligned: int | None = None
+    """Operations that did not begin and end at a page; batches are not counted. None where this
+    version counts nothing."""
+
+
+class GpuTraffic(Model):
+    """What one GPU moved over PCIe while rows were taken, for whomever."""
+
+    address: str
+    """On the PCI bus, as NVML writes it."""
+    received: Amount
+    """Bytes/s to the GPU,"""
+    sent: Amount
+    """and from it."""
+    method: Literal["GPM", "samples"]
+    """GPM: the mean over all of the time; samples: the mean of NVML's samples of 20 ms."""
 
 
 class TraceRow(Model):
@@ -144,8 +174,11 @@ class Evidence(Model):
     them (/sys/block/*/stat); absent where a part of the target is on no drive that counts."""
     device_bytes_written: int | None = None
     """The same of writes; of a mirror, those of all copies."""
-    io: IoEvidence | None = None
+    storage_io: IoEvidence | None = None
     """Of measurements of storage."""
+    storage: list[StorageFacts] | None = None
+    """The files and devices that it went to, as they were before the visit, with the drives' state
+    after it too; added by tierscope, never by the engine."""
     fused: list[list[str]] | None = None
     """Pairs of transfers, by name, that one kernel makes together."""
     grid_blocks: int | None = None
@@ -155,6 +188,11 @@ class Evidence(Model):
     bytes were moved, and each transfer's rate its share of that."""
     gpus: list[GpuState] | None = None
     """Every GPU that took part."""
+    cufile: CufileState | None = None
+    """Of measurements by cuFile."""
+    pcie: list[GpuTraffic] | None = None
+    """Every GPU of the machine, in measurements of storage and GPUs: one that serves as a bounce
+    buffer shows here."""
     trace: list[TraceRow] | None = None
     """Where the time of the whole measurement went, its set-up included."""
     workloads: "dict[str, Evidence] | None" = None
@@ -187,6 +225,14 @@ def _known(metric: str) -> str:
     return metric
 
 
+def _known_distribution(name: str) -> str:
+    if name not in DISTRIBUTIONS:
+        raise ValueError(f"'{name}' is not a distribution")
+    return name
+
+
+DistributionName = Annotated[str, AfterValidator(_known_distribution)]
+
 _Value = Annotated[float, Field(ge=0, le=1e30)]
 """The upper bound is above any figure there is, so that ratios of figures stay finite."""
 
@@ -201,6 +247,15 @@ class Column(Model):
     """In the metric's unit; None where a row has none."""
 
 
+class Distribution(Model):
+    """How long single operations took, one histogram for each row of its series."""
+
+    metric: DistributionName
+    part: str = ""
+    """As of a column."""
+    rows: list[Histogram]
+
+
 class Series(Model):
     """Rows of one visit, in the order in which they were taken, warm-up included."""
 
@@ -212,7 +267,10 @@ class Series(Model):
     disturbed: list[int] | None = None
     """Numbers of the rows during which others took over 1% of a measuring thread's time, or the
     hypervisor stole some; None where nobody looked."""
+    keep_disturbed: bool = False
+    """Disturbed rows count as the others do."""
     columns: Annotated[list[Column], Field(min_length=1)]
+    distributions: list[Distribution] | None = None
 
     @model_validator(mode="after")
     def _check(self) -> "Series":
@@ -221,6 +279,8 @@ class Series(Model):
             raise ValueError("columns differ in their number of rows")
         if self.disturbed and not 0 <= min(self.disturbed) <= max(self.disturbed) < rows:
             raise ValueError("disturbed names a row that is not there")
+        if any(len(one.rows) != rows for one in self.distributions or ()):
+            raise ValueError("distributions differ from columns in their number of rows")
         return self
 
 
