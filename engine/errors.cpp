@@ -34,6 +34,12 @@ std::string_view name_of(Cause cause) {
       return "placement";
     case Cause::kWeights:
       return "weights";
+    case Cause::kStorage:
+      return "storage";
+    case Cause::kOwnership:
+      return "ownership";
+    case Cause::kPath:
+      return "path";
     case Cause::kGpuError:
       return "gpu-error";
     case Cause::kOther:

@@ -27,6 +27,9 @@ enum class Cause {
   kVerification,
   kPlacement,
   kWeights,
+  kStorage,
+  kOwnership,
+  kPath,
   kGpuError,
   kOther,
 };

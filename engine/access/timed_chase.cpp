@@ -36,34 +36,13 @@ inline std::uint64_t after_load() { return before_load(); }
 
 }  // namespace
 
-double Histogram::middle_of(std::size_t bin) {
-  if (bin < (2U << kFineBits)) return static_cast<double>(bin);
-  const std::size_t shift = (bin >> kFineBits) - 1;
-  const std::uint64_t fine = bin - (shift << kFineBits);
-  const auto width = static_cast<double>(std::uint64_t{1} << shift);
-  return (static_cast<double>(fine) + 0.5) * width;
-}
-
-double Histogram::quantile(double share) const {
-  const double wanted = share * static_cast<double>(total_);
-  double counted = 0;
-  std::size_t last = 0;
-  for (std::size_t bin = 0; bin < counts_.size(); ++bin) {
-    if (counts_[bin] == 0) continue;
-    last = bin;
-    counted += counts_[bin];
-    if (counted >= wanted) break;
-  }
-  return middle_of(last);
-}
-
 void** follow_chase_timed(void** start, std::uint64_t loads, Histogram& histogram) {
   void** at = start;
   for (; loads > 0; --loads) {
     const std::uint64_t before = before_load();
     at = static_cast<void**>(*static_cast<void* volatile*>(at));
     asm volatile("" : "+r"(at));
-    histogram.add(after_load() - before);
+    histogram.record(after_load() - before);
   }
   return at;
 }
@@ -85,7 +64,7 @@ double timer_cost_ticks() {
     Histogram histogram;
     for (int i = 0; i < 10000; ++i) {
       const std::uint64_t before = before_load();
-      histogram.add(after_load() - before);
+      histogram.record(after_load() - before);
     }
     return histogram.quantile(0.5);
   }();

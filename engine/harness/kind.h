@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "sampling/histogram.h"
+
 namespace tierscope {
 
 class Leases;
@@ -24,12 +26,19 @@ struct Column {
   std::string part;    // The stream, thread or transfer that it is of; empty: of the whole.
 };
 
+// How long each operation of a row took, where rows count them all and not only their mean.
+struct Distribution {
+  std::string metric;  // As in DISTRIBUTIONS of src/tierscope/model/metric.py.
+  std::string part;    // As in Column.
+};
+
 // One sample: all columns over the same stretch of time. It is kept or dropped whole.
 struct Row {
   double start_s;              // Seconds of now_seconds().
   double duration_s;           // Of what is counted.
   std::vector<double> values;  // One for each column; NaN where there is none.
   double lost_share = 0;  // Of that time, the most that others took from a watched thread: 0..1.
+  std::vector<Histogram> histograms{};  // One for each distribution, or none: nothing ended in it.
 };
 
 struct Series {
@@ -42,6 +51,10 @@ struct Series {
   // CPUs whose users are watched while a row is taken; empty where nobody looks, and then no row is
   // said to be undisturbed either.
   std::vector<int> watched_cpus{};
+  std::vector<Distribution> distributions{};
+  // Disturbed rows are flagged and count as the others do; none is taken again. So it has to be
+  // where operations start by a schedule: what others do to them is part of their tail.
+  bool keep_disturbed = false;
 };
 
 // A measurement between its first visit and its last: where walks stand, what was tuned.

@@ -1,4 +1,4 @@
-// What visits can take over from earlier ones: threads and placed memory.
+// What visits can take over from earlier ones: threads, placed memory and files.
 #pragma once
 
 #include <any>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "memory/region.h"
+#include "storage/owned_files.h"
 #include "threads/team.h"
 
 namespace tierscope {
@@ -59,6 +60,9 @@ class Leases {
   std::vector<Lease> regions(std::span<const RegionKey> keys, Team& populating,
                              const Fits& fits = {});
 
+  // Files that measurements make; they last for as long as the process.
+  FilePool& files() { return files_; }
+
   // Gives up every region that this visit has not leased; false where there was none.
   bool drop_idle_regions();
 
@@ -88,6 +92,7 @@ class Leases {
   void make_room(const Missing& missing);
   bool drop_oldest_idle();
 
+  FilePool files_;
   bool fresh_ = false;
   std::vector<std::unique_ptr<Pooled>> pool_;  // The least recently used first.
   std::vector<CachedTeam> teams_;              // The least recently used first.

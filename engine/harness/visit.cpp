@@ -84,7 +84,8 @@ class Loop {
 
   static bool is_complete(const Series& series, const SeriesRows& taken) {
     const auto wanted = static_cast<std::size_t>(series.rows);
-    const std::size_t disturbed = taken.disturbed ? taken.disturbed->size() : 0;
+    const bool again = taken.disturbed && !series.keep_disturbed;
+    const std::size_t disturbed = again ? taken.disturbed->size() : 0;
     return taken.rows.size() - disturbed >= wanted || taken.rows.size() >= kMaxRowsForEach * wanted;
   }
 
@@ -127,7 +128,12 @@ Visit visit(State& state, Leases& leases, double seconds, const Surroundings& su
   double end = loop.start();
   for (const Series& series : all) {
     if (series.rows == 0) end = std::max(end, surroundings.now()) + seconds / timed;
-    SeriesRows taken{.name = series.name, .columns = series.columns, .rows = {}, .disturbed = {}};
+    SeriesRows taken{.name = series.name,
+                     .columns = series.columns,
+                     .rows = {},
+                     .disturbed = {},
+                     .distributions = series.distributions,
+                     .keep_disturbed = series.keep_disturbed};
     result.interrupted = !loop.take(series, end, taken, steal);
     if (!taken.rows.empty()) result.series.push_back(std::move(taken));
     if (result.interrupted) break;

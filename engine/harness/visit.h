@@ -41,6 +41,8 @@ struct SeriesRows {
   std::vector<Column> columns;
   std::vector<Row> rows;
   std::optional<std::vector<std::size_t>> disturbed;  // Numbers of rows; empty: nobody looked.
+  std::vector<Distribution> distributions{};
+  bool keep_disturbed = false;
 };
 
 struct Visit {

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <iterator>
+#include <utility>
 
 namespace tierscope {
 namespace {
@@ -39,6 +40,16 @@ class Line {
     line_ += ']';
   }
 
+  void histogram(const Histogram& histogram) {
+    line_ += '[';
+    bool first = true;
+    histogram.for_each([&](std::size_t bucket, std::uint64_t count) {
+      if (!std::exchange(first, false)) line_ += ',';
+      fmt::format_to(std::back_inserter(line_), "{},{}", bucket, count);
+    });
+    line_ += ']';
+  }
+
   std::string take() { return std::move(line_); }
 
  private:
@@ -62,6 +73,20 @@ void write_column(Line& line, const SeriesRows& series, std::size_t column) {
   line.text("}");
 }
 
+// Each row as [bucket, count, bucket, count, ...].
+void write_distribution(Line& line, const SeriesRows& series, std::size_t number) {
+  line.text("{\"metric\":");
+  line.string(series.distributions[number].metric);
+  line.text(",\"part\":");
+  line.string(series.distributions[number].part);
+  line.text(",");
+  static const Histogram kEmpty;
+  line.array("rows", series.rows, [&](const Row& row) {
+    line.histogram(row.histograms.empty() ? kEmpty : row.histograms[number]);
+  });
+  line.text("}");
+}
+
 void write_series(Line& line, const SeriesRows& series, double zero) {
   line.text("{\"name\":");
   line.string(series.name);
@@ -76,13 +101,23 @@ void write_series(Line& line, const SeriesRows& series, double zero) {
     line.array("disturbed", *series.disturbed,
                [&](std::size_t row) { line.text(std::to_string(row)); });
   }
+  if (series.keep_disturbed) line.text(",\"keep_disturbed\":true");
   line.text(",");
   line.text("\"columns\":[");
   for (std::size_t column = 0; column < series.columns.size(); ++column) {
     if (column > 0) line.text(",");
     write_column(line, series, column);
   }
-  line.text("]}");
+  line.text("]");
+  if (!series.distributions.empty()) {
+    line.text(",\"distributions\":[");
+    for (std::size_t number = 0; number < series.distributions.size(); ++number) {
+      if (number > 0) line.text(",");
+      write_distribution(line, series, number);
+    }
+    line.text("]");
+  }
+  line.text("}");
 }
 
 }  // namespace

@@ -11,7 +11,8 @@
   ROW("mapping", parse_mapping)               \
   ROW("gpu-copy", parse_gpu_copy)             \
   ROW("gpu-memory", parse_gpu_memory)         \
-  ROW("gpu-latency", parse_gpu_latency)
+  ROW("gpu-latency", parse_gpu_latency)       \
+  ROW("io", parse_io)
 
 namespace tierscope {
 

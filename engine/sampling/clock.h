@@ -1,12 +1,16 @@
 // The engine's one clock: CLOCK_MONOTONIC_RAW, which no time daemon slews.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace tierscope {
 
 // Seconds since an arbitrary start; monotonic.
 double now_seconds();
+
+// The same in whole nanoseconds.
+std::int64_t now_ns();
 
 struct ClockCheck {
   double cost_s;        // Time that one reading takes (median of many).

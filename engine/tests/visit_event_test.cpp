@@ -57,5 +57,31 @@ TEST(VisitEvent, LeavesDisturbedOutWhereNobodyLooked) {
   EXPECT_EQ(parsed(visit)["series"][0]["disturbed"], json::array());
 }
 
+TEST(VisitEvent, WritesBucketsAndCountsOfEachRow) {
+  Visit visit = two_rows();
+  EXPECT_FALSE(parsed(visit)["series"][0].contains("distributions"));
+  SeriesRows& series = visit.series[0];
+  series.distributions = {{.metric = "io_latency", .part = "read"},
+                          {.metric = "io_latency", .part = "write"}};
+  series.rows[0].histograms.resize(2);
+  Histogram& reads = series.rows[0].histograms[0];
+  for (const std::uint64_t ns : {100, 100, 90, 100'000}) reads.record(ns);
+  const json distributions = parsed(visit)["series"][0]["distributions"];
+  ASSERT_EQ(distributions.size(), 2U);
+  EXPECT_EQ(distributions[0]["metric"], "io_latency");
+  EXPECT_EQ(distributions[0]["part"], "read");
+  EXPECT_EQ(distributions[0]["rows"],
+            json::array({json::array({90, 1, 100, 2, 128 * 9 + 195, 1}), json::array()}));
+  EXPECT_EQ(distributions[1]["part"], "write");
+  EXPECT_EQ(distributions[1]["rows"], json::array({json::array(), json::array()}));
+}
+
+TEST(VisitEvent, SaysWhereDisturbedRowsCountAsOthersDo) {
+  Visit visit = two_rows();
+  EXPECT_FALSE(parsed(visit)["series"][0].contains("keep_disturbed"));
+  visit.series[0].keep_disturbed = true;
+  EXPECT_EQ(parsed(visit)["series"][0]["keep_disturbed"], true);
+}
+
 }  // namespace
 }  // namespace tierscope

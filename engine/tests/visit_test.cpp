@@ -95,6 +95,37 @@ TEST_F(VisitTest, ADisturbedRowOfAFixedNumberIsTakenAgain) {
   EXPECT_EQ(*visited.series[0].disturbed, (Numbers{0, 1}));
 }
 
+TEST_F(VisitTest, ADisturbedRowIsNotTakenAgainWhereTheSeriesKeepsThem) {
+  Series series = counting(machine_, {0}, 4, [](int row) { return row < 2 ? 1.0 : 0.0; });
+  series.keep_disturbed = true;
+  state_.given = {series};
+  const SeriesRows rows = take(1).series[0];
+  EXPECT_EQ(rows.rows.size(), 4U);
+  EXPECT_EQ(*rows.disturbed, (Numbers{0, 1}));
+  EXPECT_TRUE(rows.keep_disturbed);
+}
+
+TEST_F(VisitTest, RowsKeepTheirHistograms) {
+  Series series = counting(machine_, {}, 2);
+  series.distributions = {{.metric = "io_latency", .part = ""}};
+  series.take = [take_row = series.take] {
+    Row row = take_row();
+    row.histograms.resize(1);
+    row.histograms[0].record(static_cast<std::uint64_t>(row.values[0]) + 7);
+    return row;
+  };
+  state_.given = {series};
+  const SeriesRows rows = take(1).series[0];
+  ASSERT_EQ(rows.distributions.size(), 1U);
+  EXPECT_EQ(rows.distributions[0].metric, "io_latency");
+  for (std::size_t row = 0; row < 2; ++row) {
+    rows.rows[row].histograms.at(0).for_each([&](std::size_t bucket, std::uint64_t count) {
+      EXPECT_EQ(bucket, row + 7);
+      EXPECT_EQ(count, 1U);
+    });
+  }
+}
+
 TEST_F(VisitTest, TwiceAsManyRowsAsAskedForAreTheMost) {
   state_.given = {counting(machine_, {0}, 4, [](int) { return 1.0; })};
   EXPECT_EQ(take(1).series[0].rows.size(), 8U);

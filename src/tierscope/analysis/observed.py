@@ -3,13 +3,16 @@
 import math
 from collections.abc import Sequence
 
-from tierscope.model.event import CountedTraffic, Evidence, GpuState, TraceRow, Visit
+from tierscope.model.event import CountedTraffic, Evidence, GpuState, IoEvidence, TraceRow, Visit
 
 _RANGES = (
     "sm_clock_hz", "memory_clock_hz", "power_w", "temperature_c", "pcie_generation", "pcie_width",
 )  # fmt: skip
 
 
+_IO_SUMS = (
+    "reads", "writes", "bytes_read", "bytes_written", "set_up_s",
+)  # fmt: skip
 _THEN = ", then "
 """Between states that changed from visit to visit."""
 
@@ -44,6 +47,8 @@ def _merged(before: Evidence, after: Evidence) -> Evidence:
         latest["prefetchers"] = _THEN.join(dict.fromkeys(states))
     if before.counters and after.counters:
         latest["counters"] = _counters(before.counters, after.counters)
+    if before.storage_io and after.storage_io:
+        latest["storage_io"] = _io(before.storage_io, after.storage_io)
     if before.gpus and after.gpus:
         latest["gpus"] = _gpus(before.gpus, after.gpus)
     if before.trace and after.trace:
@@ -52,6 +57,21 @@ def _merged(before: Evidence, after: Evidence) -> Evidence:
         latest["workloads"] = {
             name: _merged(before.workloads[name], one) if name in before.workloads else one
             for name, one in after.workloads.items()
+        }
+    return before.model_copy(update=latest)
+
+
+def _io(before: IoEvidence, after: IoEvidence) -> IoEvidence:
+    """Add up operations and bytes; what was there before the first visit stays."""
+    latest = {key: value for key, value in after if value is not None}
+    for key in _IO_SUMS:
+        known, more = getattr(before, key), getattr(after, key)
+        latest[key] = None if known is None or more is None else known + more
+    latest["cached_before"] = before.cached_before
+    if before.ways and after.ways:
+        names = dict.fromkeys([*before.ways, *after.ways])
+        latest["ways"] = {
+            name: before.ways.get(name, 0) + after.ways.get(name, 0) for name in names
         }
     return before.model_copy(update=latest)
 

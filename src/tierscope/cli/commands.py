@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from tierscope.cli.options import Output
 
+_GDS_STATS = "gds_stats:gds_stats"
 MEASURE, LOOK, COMPARE, PEERS = "Measure", "Look", "Compare", "Peers"
 
 
@@ -38,6 +39,8 @@ def root_entries() -> list[Entry]:
         _written("compare", "Compare runs: what got faster, what slower.", COMPARE),
         _written("check", "Check a run against golden values.", COMPARE),
         _written("nvbandwidth", "Run nvbandwidth's test cases, with its output.", PEERS),
+        _written("gdsio", "Measure storage with gdsio's flags, job files and output.", PEERS),
+        _written("gds-stats", "Show what a process moved through cuFile.", PEERS, _GDS_STATS),
     ]
 
 

@@ -77,6 +77,7 @@ _ROWS = (
     ),
     Kind("gpu-memory", "Measure the bandwidth of GPUs' own memory.", command="gpu memory"),
     Kind("gpu-latency", "Measure the latency of dependent loads of GPUs.", command="gpu latency"),
+    Kind("io", "Measure bandwidth, IOPS and latency of files and block devices."),
 )
 KINDS: dict[str, Kind] = {kind.name: kind for kind in _ROWS}
 """By name, in the order in which they are shown."""

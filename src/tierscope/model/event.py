@@ -6,7 +6,8 @@ from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, model_valid
 
 from tierscope.model.base import Model
 from tierscope.model.cause import Cause
-from tierscope.model.metric import METRICS
+from tierscope.model.histogram import Histogram
+from tierscope.model.metric import DISTRIBUTIONS, METRICS
 from tierscope.model.spec import Id
 from tierscope.model.storage import StorageFacts
 
@@ -44,6 +45,30 @@ class CountedTraffic(Model):
     bus_bytes: float | None = None
     """Those with a write-allocate read before each ordinary store; None where nobody knows which
     stores were ordinary."""
+
+
+class IoEvidence(Model):
+    """What was observed of input and output, over all rows of the visits."""
+
+    files: list[str]
+    """Those that were read or written."""
+    reads: int
+    writes: int
+    bytes_read: int
+    bytes_written: int
+    set_up_s: float
+    """Seconds of opening, filling, registering; inside no figure."""
+    first_finisher_s: float | None = None
+    """Of given amounts: when the first thread had moved its own,"""
+    last_finisher_s: float | None = None
+    """and when the last one had."""
+    cached_before: float | None = None
+    """Share of the files, 0..1, that was in the page cache before the visit."""
+    cached_after: float | None = None
+    unwritten_bytes: int | None = None
+    """Bytes of the files that are holes or unwritten extents, which no drive has to read."""
+    ways: dict[str, int] | None = None
+    """Operations by the way that they took between storage and a GPU."""
 
 
 class TraceRow(Model):
@@ -116,6 +141,8 @@ class Evidence(Model):
     them (/sys/block/*/stat); absent where a part of the target is on no drive that counts."""
     device_bytes_written: int | None = None
     """The same of writes; of a mirror, those of all copies."""
+    storage_io: IoEvidence | None = None
+    """Of measurements of storage."""
     storage: list[StorageFacts] | None = None
     """The files and devices that it went to, as they were before the visit, with the drives' state
     after it too; added by tierscope, never by the engine."""
@@ -160,6 +187,14 @@ def _known(metric: str) -> str:
     return metric
 
 
+def _known_distribution(name: str) -> str:
+    if name not in DISTRIBUTIONS:
+        raise ValueError(f"'{name}' is not a distribution")
+    return name
+
+
+DistributionName = Annotated[str, AfterValidator(_known_distribution)]
+
 _Value = Annotated[float, Field(ge=0, le=1e30)]
 """The upper bound is above any figure there is, so that ratios of figures stay finite."""
 
@@ -174,6 +209,15 @@ class Column(Model):
     """In the metric's unit; None where a row has none."""
 
 
+class Distribution(Model):
+    """How long single operations took, one histogram for each row of its series."""
+
+    metric: DistributionName
+    part: str = ""
+    """As of a column."""
+    rows: list[Histogram]
+
+
 class Series(Model):
     """Rows of one visit, in the order in which they were taken, warm-up included."""
 
@@ -185,7 +229,10 @@ class Series(Model):
     disturbed: list[int] | None = None
     """Numbers of the rows during which others took over 1% of a measuring thread's time, or the
     hypervisor stole some; None where nobody looked."""
+    keep_disturbed: bool = False
+    """Disturbed rows count as the others do."""
     columns: Annotated[list[Column], Field(min_length=1)]
+    distributions: list[Distribution] | None = None
 
     @model_validator(mode="after")
     def _check(self) -> "Series":
@@ -194,6 +241,8 @@ class Series(Model):
             raise ValueError("columns differ in their number of rows")
         if self.disturbed and not 0 <= min(self.disturbed) <= max(self.disturbed) < rows:
             raise ValueError("disturbed names a row that is not there")
+        if any(len(one.rows) != rows for one in self.distributions or ()):
+            raise ValueError("distributions differ from columns in their number of rows")
         return self
 
 

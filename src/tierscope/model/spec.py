@@ -140,6 +140,10 @@ class MeasurementSpec(Model):
         """The kind's name."""
         return str(cls.model_fields["kind"].default)
 
+    def headline(self) -> str:
+        """The metric of its main figure, where that depends on the pattern."""
+        return self.metric
+
     @abstractmethod
     def thread_cpus(self) -> list[int]:
         """CPUs that its threads are pinned to, in the order of threads."""

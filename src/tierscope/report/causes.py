@@ -23,6 +23,9 @@ _CAUSES = {
     Cause.VERIFICATION: "data verification failed",
     Cause.PLACEMENT: "pages not where they were asked for",
     Cause.WEIGHTS: "too few pages a thread for the weights",
+    Cause.STORAGE: "refused or failed by a file or device",
+    Cause.OWNERSHIP: "not ours to write or remove",
+    Cause.PATH: "data took another way than required",
     Cause.CRASH: "the engine crashed",
     Cause.TIMEOUT: "the engine took too long",
     Cause.PROTOCOL: "invalid output of the engine",
@@ -33,6 +36,7 @@ _NO_INTERVAL: dict[NoInterval | None, str] = {
     "few-samples": "too few samples",
     "few-visits": "too few visits for autocorrelated samples",
     "autocorrelated": "autocorrelated visits",
+    "maximum": "a maximum rises with the time measured",
     None: "not recorded",
 }
 

@@ -1,0 +1,255 @@
+#include "kinds/io_job.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <tuple>
+
+#include "errors.h"
+#include "storage/contents.h"
+#include "storage/device_counters.h"
+
+namespace tierscope {
+namespace {
+
+// Blocks that each thread keeps in mind of those it wrote, to read them back after the visit.
+constexpr std::size_t kSample = 64;
+
+// Later than every generation that this process or an earlier one has written.
+std::uint64_t next_generation() {
+  static std::atomic<std::uint64_t> last{0};
+  const auto now = static_cast<std::uint64_t>(
+      std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count());
+  return last = std::max(last + 1, now);
+}
+
+std::uint64_t smallest_step(const IoPattern& pattern) {
+  std::uint64_t step = std::gcd(pattern.align, pattern.misalign);
+  for (const BlockShare& block : pattern.blocks) step = std::gcd(step, std::uint64_t{block.bytes});
+  return step;
+}
+
+IoRule rule_of(const IoSpec& spec) {
+  return {.backend = spec.backend,
+          .depth = spec.depth,
+          .batch = spec.batch,
+          .amount = spec.amount,
+          .fsync = spec.fsync,
+          .fdatasync = spec.fdatasync,
+          .end_fsync = spec.end_fsync,
+          .rate = spec.pattern.rate.value_or(0) / static_cast<double>(spec.threads())};
+}
+
+struct Free {
+  void operator()(std::byte* memory) const { std::free(memory); }
+};
+
+}  // namespace
+
+IoJob::IoJob(const IoSpec& spec, const IoJobSpec& job, FilePool& pool, std::size_t first)
+    : spec_(spec),
+      job_(job),
+      first_(first),
+      cell_bytes_(cell_bytes_for(smallest_step(spec.pattern))),
+      files_(job.files, pool, cell_bytes_, spec.compressible, spec.pattern.writes()),
+      stride_((spec.pattern.largest_block() + kCellBytes - 1) / kCellBytes * kCellBytes),
+      rule_(rule_of(spec)),
+      work_(job.cpus.size()) {
+  make_threads();
+}
+
+std::size_t IoJob::slots() const {
+  return spec_.pattern.operation == IoOperation::kMix ? 2 * spec_.depth : spec_.depth;
+}
+
+// Random numbers go on from visit to visit, and sequential threads from where they were.
+void IoJob::make_threads() {
+  const std::size_t threads = job_.cpus.size();
+  for (std::size_t i = 0; i < threads; ++i) {
+    const double share = job_.shared ? static_cast<double>(i) / static_cast<double>(threads) : 0;
+    RequestStream stream(spec_.pattern,
+                           ranges_of_thread(spec_.pattern, files_.sizes(), i, threads, job_.shared),
+                           first_ + i, share);
+    threads_.emplace_back(spec_.pattern, rule_, std::move(stream), files_.names(), hooks_of(i),
+                          spec_.pattern.seed + first_ + i);
+  }
+}
+
+BlockHooks IoJob::hooks_of(std::size_t index) {
+  Work& work = work_[index];
+  BlockHooks hooks;
+  if (cell_bytes_ != 0 && spec_.pattern.writes()) {
+    hooks.before_write = [this, &work](const IoRequest& operation) {
+      before_write(work, operation);
+    };
+  }
+  if (cell_bytes_ != 0 && spec_.verify) {
+    hooks.after_read = [this, &work](const IoRequest& operation) { after_read(work, operation); };
+  }
+  return hooks;
+}
+
+void IoJob::open(Leases& leases, Team& team) {
+  const std::size_t bytes = stride_ * slots() * job_.cpus.size();
+  const std::array keys{RegionKey{bytes, Pages::kBase, *job_.buffers.placement}};
+  region_ = leases.regions(keys, team).front().region;
+  generation_ = next_generation();
+  std::byte* at = region_->data();
+  for (std::size_t i = 0; i < work_.size(); ++i) {
+    Work& work = work_[i];
+    work.buffers.clear();
+    work.written.clear();
+    work.writes = 0;
+    for (std::size_t slot = 0; slot < slots(); ++slot, at += stride_) work.buffers.push_back(at);
+    if (!spec_.pattern.writes()) continue;
+    const std::uint32_t cell = cell_bytes_ != 0 ? cell_bytes_ : kCellBytes;
+    tierscope::prepare({work.buffers.front(), stride_ * slots()},
+                       spec_.pattern.seed + ((first_ + i) << 32U) + ++work.refills,
+                       spec_.compressible, cell);
+  }
+}
+
+bool IoJob::has(std::size_t thread) const {
+  return thread >= first_ && thread < first_ + threads_.size();
+}
+
+void IoJob::prepare(std::size_t thread) {
+  const std::size_t index = thread - first_;
+  Work& work = work_[index];
+  if (work.files.empty()) {
+    work.files = files_.open(spec_.pattern.writes(), spec_.direct);
+    for (const Descriptor& file : work.files) work.fds.push_back(file.get());
+  }
+  threads_[index].prepare({.files = work.fds,
+                           .sizes = files_.sizes(),
+                           .buffers = work.buffers,
+                           .buffer_bytes = stride_,
+                           .writes = spec_.pattern.writes(),
+                           .direct = spec_.direct,
+                           .registered = spec_.registered,
+                           .sqpoll = spec_.sqpoll,
+                           .iopoll = spec_.iopoll,
+                           .gpu = job_.buffers.gpu});
+}
+
+std::uint32_t IoJob::number_of(int file) const {
+  // What is not ours has no number: one that tells the files of a job apart.
+  return files_.number(file).value_or(static_cast<std::uint32_t>(file) + 1);
+}
+
+std::span<std::byte> IoJob::block_of(const Work& work, const IoRequest& operation) const {
+  return {work.buffers[operation.slot], operation.bytes};
+}
+
+void IoJob::before_write(Work& work, const IoRequest& operation) {
+  const std::span<std::byte> block = block_of(work, operation);
+  if (spec_.refill) {
+    tierscope::prepare(block, spec_.pattern.seed + (first_ << 32U) + ++work.refills,
+                       spec_.compressible, cell_bytes_);
+  }
+  stamp(block, number_of(operation.file), operation.offset, generation_);
+  note_written(work, operation);
+}
+
+// All of them where all are verified, else a random sample of those so far (Vitter's algorithm R,
+// ACM Transactions on Mathematical Software 11, 1985).
+void IoJob::note_written(Work& work, const IoRequest& operation) {
+  ++work.writes;
+  if (spec_.verify || work.written.size() < kSample) {
+    work.written.push_back(operation);
+    return;
+  }
+  work.random = work.random * kRandomMultiplier + kRandomIncrement;
+  const auto at = static_cast<std::uint64_t>(
+      (static_cast<unsigned __int128>(work.random) * work.writes) >> 64);
+  if (at < kSample) work.written[at] = operation;
+}
+
+void IoJob::after_read(const Work& work, const IoRequest& operation) {
+  check(block_of(work, operation), operation, 1);
+}
+
+void IoJob::check(std::span<const std::byte> data, const IoRequest& operation,
+                  std::uint64_t min_generation) const {
+  const auto wrong = tierscope::verify(data, number_of(operation.file), operation.offset,
+                                       min_generation, cell_bytes_);
+  if (wrong) {
+    throw Failure(wrong->text(files_.names()[static_cast<std::size_t>(operation.file)]),
+                  Cause::kVerification);
+  }
+}
+
+std::vector<dev_t> IoJob::devices() const {
+  std::vector<dev_t> found;
+  for (const Descriptor& file : files_.open(false, false)) found.push_back(device_of(file.get()));
+  return found;
+}
+
+void IoJob::observe(nlohmann::ordered_json& io) {
+  for (const std::string& name : files_.names()) io["files"].push_back(name);
+}
+
+std::string IoJob::verify() {
+  if (cell_bytes_ == 0) return "";
+  return spec_.pattern.writes() ? verify_written() : verify_buffers();
+}
+
+std::string IoJob::verify_written() {
+  const std::unique_ptr<std::byte, Free> block(
+      static_cast<std::byte*>(std::aligned_alloc(kCellBytes, stride_)));
+  const std::vector<Descriptor> files = files_.open(false, spec_.direct);
+  std::uint64_t compared = 0;
+  std::uint64_t written = 0;
+  for (Work& work : work_) {
+    const auto place = [](const IoRequest& operation) {
+      return std::tuple(operation.file, operation.offset, operation.bytes);
+    };
+    std::ranges::sort(work.written, {}, place);
+    const auto again = std::ranges::unique(work.written, {}, place);
+    work.written.erase(again.begin(), again.end());
+    for (const IoRequest& operation : work.written) {
+      const int fd = files[static_cast<std::size_t>(operation.file)].get();
+      const ssize_t got = pread(fd, block.get(), operation.bytes,
+                                static_cast<off_t>(operation.offset));
+      if (got != static_cast<ssize_t>(operation.bytes)) {
+        throw Failure(fmt::format("{} bytes at offset {} of {} cannot be read back: {}",
+                                  operation.bytes, operation.offset,
+                                  files_.names()[static_cast<std::size_t>(operation.file)],
+                                  got < 0 ? strerror(errno) : "the file ends before"),
+                      Cause::kVerification);
+      }
+      check({block.get(), operation.bytes}, operation, generation_);
+    }
+    compared += work.written.size();
+    written += work.writes;
+  }
+  if (compared == 0) return "";
+  return fmt::format("{} of {} blocks written were read back", compared, written);
+}
+
+// Without reading anything again: what the last operations left in the buffers.
+std::string IoJob::verify_buffers() {
+  std::uint64_t compared = 0;
+  for (std::size_t i = 0; i < threads_.size(); ++i) {
+    const std::span<const IoRequest> last = threads_[i].last_requests();
+    for (std::size_t slot = 0; slot < last.size(); ++slot) {
+      const IoRequest& operation = last[slot];
+      if (!threads_[i].used()[slot] || !files_.number(operation.file)) continue;
+      check(block_of(work_[i], operation), operation, 1);
+      ++compared;
+    }
+  }
+  if (compared == 0) return "";
+  if (spec_.verify) return "every block read";
+  return fmt::format("the last {} blocks read", compared);
+}
+
+}  // namespace tierscope

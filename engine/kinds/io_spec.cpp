@@ -1,0 +1,267 @@
+#include "kinds/io_spec.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "protocol/plan_parts.h"
+
+namespace tierscope {
+namespace {
+
+constexpr std::int64_t kMaxBytes = std::int64_t{1} << 60;
+constexpr std::int64_t kMaxBlock = std::int64_t{1} << 30;
+constexpr std::int64_t kMinBlock = 512;
+constexpr std::int64_t kMaxDepth = 4096;
+constexpr std::int64_t kMaxCount = std::int64_t{1} << 30;
+constexpr std::int64_t kMaxFiles = 65536;
+constexpr std::size_t kMaxJobs = 256;
+
+using Reader = ObjectReader;
+
+bool flag(Reader& reader, std::string_view key, bool otherwise = false) {
+  return reader.has(key) ? reader.boolean(key) : otherwise;
+}
+
+std::int64_t number(Reader& reader, std::string_view key, std::int64_t low, std::int64_t high,
+                    std::int64_t otherwise) {
+  return reader.has(key) ? reader.integer(key, low, high) : otherwise;
+}
+
+// A key that is null says the same as one that is absent.
+bool given(Reader& reader, std::string_view key) {
+  return reader.has(key) && !reader.any(key).is_null();
+}
+
+std::string absolute(Reader& reader, std::string_view key) {
+  std::string path = reader.text(key);
+  if (!path.starts_with('/')) throw reader.error(key, "'" + path + "' is no absolute path");
+  return path;
+}
+
+TargetSpec read_files(Reader files) {
+  TargetSpec target;
+  if (files.has("directory")) {
+    target.kind = TargetSpec::Kind::kOwned;
+    target.path = absolute(files, "directory");
+    target.stem = files.has("stem") ? files.text("stem") : "tierscope";
+    target.count = static_cast<int>(number(files, "count", 1, kMaxFiles, 1));
+    target.size = static_cast<std::uint64_t>(files.integer("size", kCellBytes, kMaxBytes));
+    target.keep = flag(files, "keep");
+  } else if (files.has("device")) {
+    target.kind = TargetSpec::Kind::kDevice;
+    target.path = absolute(files, "device");
+    target.destroy = files.has("destroy") ? files.text("destroy") : "";
+    target.second_word = files.has("second_word") ? files.text("second_word") : "";
+  } else {
+    target.kind = TargetSpec::Kind::kPath;
+    target.path = absolute(files, "path");
+    target.count = static_cast<int>(number(files, "count", 1, kMaxFiles, 1));
+    target.create = flag(files, "create");
+    target.keep = flag(files, "keep");
+    target.overwrite = flag(files, "overwrite");
+  }
+  if (target.kind != TargetSpec::Kind::kOwned && given(files, "size")) {
+    target.size = static_cast<std::uint64_t>(files.integer("size", kCellBytes, kMaxBytes));
+  }
+  if (target.kind != TargetSpec::Kind::kDevice) target.large = flag(files, "large");
+  files.finish();
+  return target;
+}
+
+IoBuffers read_buffers(Reader buffers) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kMemories{
+      {{"host", "host"},
+       {"device", "device"},
+       {"vmm", "vmm"},
+       {"pinned", "pinned"},
+       {"plain", "plain"},
+       {"managed", "managed"}}};
+  IoBuffers found;
+  found.memory = buffers.has("memory") ? buffers.choice("memory", kMemories) : "host";
+  if (given(buffers, "placement")) found.placement = read_placement(buffers);
+  if (given(buffers, "gpu")) found.gpu = static_cast<int>(buffers.integer("gpu", 0, kMaxNode));
+  if ((found.memory == "host") != found.placement.has_value()) {
+    throw buffers.error("placement", "goes with memory host, and only with it");
+  }
+  if (found.memory != "host" && found.gpu < 0) {
+    throw buffers.error("gpu", "is missing: memory " + found.memory + " needs one");
+  }
+  buffers.finish();
+  return found;
+}
+
+std::vector<int> read_cpus(Reader& job) {
+  std::vector<int> cpus;
+  for (const nlohmann::json& cpu : job.array("cpus", kMaxThreads)) {
+    if (!cpu.is_number_integer() || cpu.get<std::int64_t>() < 0 ||
+        cpu.get<std::int64_t>() > kMaxCpu) {
+      throw job.error("cpus", cpu.dump() + " is no number of a CPU");
+    }
+    cpus.push_back(cpu.get<int>());
+  }
+  return cpus;
+}
+
+IoJobSpec read_job(Reader job) {
+  IoJobSpec found;
+  found.name = job.has("name") ? job.text("name") : "";
+  found.cpus = read_cpus(job);
+  found.buffers = read_buffers(job.object("buffers"));
+  found.files = read_files(job.object("files"));
+  found.shared = flag(job, "shared");
+  const bool made = found.files.kind != TargetSpec::Kind::kDevice;
+  const auto count = static_cast<std::size_t>(found.files.count);
+  if (made && !found.shared && count != 1 && count != found.cpus.size()) {
+    throw job.error("files", "there is one, or one for each thread, unless they are shared");
+  }
+  job.finish();
+  return found;
+}
+
+const BackendKind* read_backend(Reader& pattern) {
+  const std::string name = pattern.has("backend") ? pattern.text("backend") : "posix";
+  const std::span<const BackendKind> kinds = backend_kinds();
+  const auto found = std::ranges::find(kinds, name, &BackendKind::name);
+  if (found == kinds.end()) throw pattern.error("backend", "'" + name + "' is no backend");
+  return &*found;
+}
+
+void read_blocks(Reader& pattern, IoPattern& found) {
+  const auto size = static_cast<std::uint32_t>(pattern.integer("block_size", kMinBlock, kMaxBlock));
+  if (!given(pattern, "blocks")) {
+    found.blocks = {{.bytes = size, .weight = 1}};
+    return;
+  }
+  for (const nlohmann::json& entry : pattern.array("blocks", 64)) {
+    Reader block(entry, pattern.where() + ".blocks");
+    found.blocks.push_back(
+        {.bytes = static_cast<std::uint32_t>(block.integer("bytes", kMinBlock, kMaxBlock)),
+         .weight = static_cast<std::uint32_t>(block.integer("weight", 1, 1'000'000))});
+    block.finish();
+  }
+}
+
+void read_operation(Reader& pattern, IoPattern& found) {
+  static constexpr std::array<std::pair<std::string_view, IoOperation>, 3> kOperations{
+      {{"read", IoOperation::kRead}, {"write", IoOperation::kWrite}, {"mix", IoOperation::kMix}}};
+  static constexpr std::array<std::pair<std::string_view, IoOrder>, 3> kOrders{
+      {{"sequential", IoOrder::kSequential},
+       {"random", IoOrder::kRandom},
+       {"zipf", IoOrder::kZipf}}};
+  if (pattern.has("operation")) found.operation = pattern.choice("operation", kOperations);
+  if (pattern.has("order")) found.order = pattern.choice("order", kOrders);
+  const bool mixed = found.operation == IoOperation::kMix;
+  if (given(pattern, "read_percent") != mixed) {
+    throw pattern.error("read_percent", "goes with operation mix, and only with it");
+  }
+  if (mixed) found.read_percent = static_cast<int>(pattern.integer("read_percent", 1, 99));
+  const bool zipf = found.order == IoOrder::kZipf;
+  if (given(pattern, "zipf") != zipf) {
+    throw pattern.error("zipf", "goes with order zipf, and only with it");
+  }
+  if (zipf) found.zipf = pattern.positive("zipf", 10);
+}
+
+IoPattern read_pattern(Reader& pattern) {
+  IoPattern found{};
+  read_operation(pattern, found);
+  read_blocks(pattern, found);
+  found.align = given(pattern, "align")
+                    ? static_cast<std::uint64_t>(pattern.integer("align", kMinBlock, kMaxBlock))
+                    : found.smallest_block();
+  found.misalign = static_cast<std::uint64_t>(number(pattern, "misalign", 0, (1 << 20) - 1, 0));
+  found.offset = static_cast<std::uint64_t>(number(pattern, "offset", 0, kMaxBytes, 0));
+  if (given(pattern, "range")) {
+    found.range = static_cast<std::uint64_t>(pattern.integer("range", kMinBlock, kMaxBytes));
+  }
+  if (given(pattern, "rate")) found.rate = pattern.positive("rate", 1e12);
+  static constexpr std::array<std::pair<std::string_view, bool>, 2> kArrivals{
+      {{"regular", false}, {"poisson", true}}};
+  if (given(pattern, "arrivals") != found.rate.has_value()) {
+    throw pattern.error("arrivals", "goes with a rate, and only with it");
+  }
+  if (found.rate) found.poisson = pattern.choice("arrivals", kArrivals);
+  found.seed = static_cast<std::uint64_t>(
+      number(pattern, "seed", 0, std::numeric_limits<std::int64_t>::max(), 1));
+  return found;
+}
+
+void check(Reader& pattern, const IoSpec& spec) {
+  if (spec.depth > 1 && spec.backend->synchronous) {
+    throw pattern.error("depth", fmt::format("backend {} has one operation a thread in flight",
+                                             spec.backend->name));
+  }
+  if ((spec.sqpoll || spec.iopoll) && spec.backend->name != "io_uring") {
+    throw pattern.error("backend", "sqpoll and iopoll go with io_uring");
+  }
+  if (spec.iopoll && !spec.direct) throw pattern.error("iopoll", "needs direct I/O");
+  if (spec.backend->name == "mmap" && spec.direct) {
+    throw pattern.error("direct", "mmap goes through the page cache, or DAX");
+  }
+  if (spec.end_fsync && spec.amount == 0) throw pattern.error("end_fsync", "goes with amount");
+  const bool syncs = spec.fsync != 0 || spec.fdatasync != 0 || spec.end_fsync;
+  if (syncs && !spec.pattern.writes()) throw pattern.error("fsync", "goes with writes");
+  for (const IoJobSpec& job : spec.jobs) {
+    if (spec.backend->gpu != (job.buffers.gpu >= 0)) {
+      throw pattern.error("backend", fmt::format("{} {} GPU in a job's buffers",
+                                                 spec.backend->name,
+                                                 spec.backend->gpu ? "needs a" : "takes no"));
+    }
+    if (!spec.pattern.writes()) continue;
+    if (job.files.kind == TargetSpec::Kind::kDevice && job.files.destroy.empty()) {
+      throw pattern.error("operation", "writing to a device needs destroy");
+    }
+  }
+}
+
+std::string read_require(Reader& pattern) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kWays{
+      {{"p2p", "p2p"}, {"nvfs", "nvfs"}, {"gpudirect", "gpudirect"}, {"odirect", "odirect"}}};
+  return given(pattern, "require") ? std::string(pattern.choice("require", kWays)) : "";
+}
+
+}  // namespace
+
+std::size_t IoSpec::threads() const {
+  std::size_t count = 0;
+  for (const IoJobSpec& job : jobs) count += job.cpus.size();
+  return count;
+}
+
+IoSpec read_io_spec(ObjectReader& measurement) {
+  IoSpec spec{};
+  spec.sampling = read_sampling(measurement);
+  for (const nlohmann::json& job : measurement.array("jobs", kMaxJobs)) {
+    spec.jobs.push_back(
+        read_job(Reader(job, fmt::format("{}.jobs[{}]", measurement.where(), spec.jobs.size()))));
+  }
+  Reader pattern = measurement.object("pattern");
+  spec.pattern = read_pattern(pattern);
+  spec.backend = read_backend(pattern);
+  spec.direct = flag(pattern, "direct", true);
+  spec.depth = static_cast<std::uint32_t>(number(pattern, "depth", 1, kMaxDepth, 1));
+  spec.batch = given(pattern, "batch")
+                   ? static_cast<std::uint32_t>(pattern.integer("batch", 1, kMaxDepth))
+                   : spec.depth;
+  spec.registered = flag(pattern, "registered");
+  spec.sqpoll = flag(pattern, "sqpoll");
+  spec.iopoll = flag(pattern, "iopoll");
+  spec.fsync = static_cast<std::uint64_t>(number(pattern, "fsync", 0, kMaxCount, 0));
+  spec.fdatasync = static_cast<std::uint64_t>(number(pattern, "fdatasync", 0, kMaxCount, 0));
+  spec.end_fsync = flag(pattern, "end_fsync");
+  spec.refill = flag(pattern, "refill");
+  spec.compressible = static_cast<int>(number(pattern, "compressible", 0, 100, 0));
+  if (given(pattern, "amount")) {
+    spec.amount = static_cast<std::uint64_t>(pattern.integer("amount", kMinBlock, kMaxBytes));
+  }
+  spec.verify = flag(pattern, "verify");
+  spec.require = read_require(pattern);
+  check(pattern, spec);
+  pattern.finish();
+  return spec;
+}
+
+}  // namespace tierscope

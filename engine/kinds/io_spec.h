@@ -1,0 +1,57 @@
+// A measurement of kind io, as the plan has it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "memory/placement.h"
+#include "protocol/object_reader.h"
+#include "sampling/rule.h"
+#include "storage/pattern.h"
+#include "storage/target_files.h"
+
+namespace tierscope {
+
+// Memory that blocks are read into and written from.
+struct IoBuffers {
+  std::string memory;                  // "host", or a GPU's way of allocating it.
+  std::optional<Placement> placement;  // Of host memory.
+  int gpu = -1;
+};
+
+struct IoJobSpec {
+  std::string name;
+  std::vector<int> cpus;  // One a thread.
+  IoBuffers buffers;
+  TargetSpec files;
+  bool shared;  // All threads go over all files.
+};
+
+struct IoSpec {
+  SamplingRule sampling;
+  std::vector<IoJobSpec> jobs;
+  IoPattern pattern;
+  const BackendKind* backend;
+  std::uint32_t depth;
+  std::uint32_t batch;
+  bool direct;
+  bool registered;
+  bool sqpoll;
+  bool iopoll;
+  std::uint64_t fsync;
+  std::uint64_t fdatasync;
+  bool end_fsync;
+  bool refill;
+  int compressible;
+  std::uint64_t amount;
+  bool verify;
+  std::string require;
+
+  std::size_t threads() const;
+};
+
+// Reads all that the kind adds to a measurement's common keys; throws PlanError.
+IoSpec read_io_spec(ObjectReader& measurement);
+
+}  // namespace tierscope

@@ -1,0 +1,47 @@
+#include "storage/backend.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "errors.h"
+
+namespace tierscope {
+
+void Backend::sync(int file, bool data_only) {
+  const int fd = io_.files[static_cast<std::size_t>(file)];
+  const int failed = data_only ? fdatasync(fd) : fsync(fd);
+  if (failed != 0) {
+    throw Failure(fmt::format("{} failed: {}", data_only ? "fdatasync" : "fsync", strerror(errno)),
+                  Cause::kStorage);
+  }
+}
+
+void SynchronousBackend::submit(std::span<const IoRequest> operations) {
+  for (const IoRequest& operation : operations) {
+    ended_.push_back({.slot = operation.slot, .result = carry_out(operation)});
+  }
+}
+
+std::size_t SynchronousBackend::reap(std::span<Completion> done, std::size_t, double) {
+  const std::size_t count = std::min(done.size(), ended_.size());
+  std::copy_n(ended_.begin(), count, done.begin());
+  ended_.erase(ended_.begin(), ended_.begin() + static_cast<std::ptrdiff_t>(count));
+  return count;
+}
+
+std::span<const BackendKind> backend_kinds() {
+  static constexpr std::array<BackendKind, 4> kKinds{{
+      {.name = "posix", .synchronous = true, .gpu = false, .make = make_posix},
+      {.name = "libaio", .synchronous = false, .gpu = false, .make = make_libaio},
+      {.name = "io_uring", .synchronous = false, .gpu = false, .make = make_io_uring},
+      {.name = "mmap", .synchronous = true, .gpu = false, .make = make_mmap},
+  }};
+  return kKinds;
+}
+
+}  // namespace tierscope

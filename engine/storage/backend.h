@@ -1,0 +1,95 @@
+// How operations on files and devices are made: a small table of functions for each way.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace tierscope {
+
+// One read or write that is to be made.
+struct IoRequest {
+  std::uint64_t offset;
+  std::uint32_t bytes;
+  std::uint32_t slot;  // Number of the buffer that it uses, 0..depth-1; one operation each.
+  int file;            // Number of the file.
+  bool write;
+};
+
+struct Completion {
+  std::uint32_t slot;
+  std::int64_t result;  // Bytes that were moved, or -errno.
+};
+
+// What one thread works with; all of it outlives the backend.
+struct ThreadIo {
+  std::span<const int> files;                  // Open descriptors.
+  std::span<const std::uint64_t> sizes;        // Bytes of each file.
+  std::span<std::byte* const> buffers;         // One for each slot.
+  std::size_t buffer_bytes = 0;                // Of each of them.
+  bool writes = false;                         // Some operations write.
+  bool direct = false;                         // Files were opened with O_DIRECT.
+  bool registered = false;
+  bool sqpoll = false;
+  bool iopoll = false;
+  int gpu = -1;                                // That the buffers belong to; -1: host memory.
+};
+
+// One a thread, made and used by it alone.
+class Backend {
+ public:
+  explicit Backend(const ThreadIo& io) : io_(io) {}
+  virtual ~Backend() = default;
+  Backend(const Backend&) = delete;
+  Backend& operator=(const Backend&) = delete;
+
+  // Hands operations over, at most as many as slots are free; synchronous backends carry them out.
+  // Throws Failure where the system refuses them as a whole.
+  virtual void submit(std::span<const IoRequest> operations) = 0;
+
+  // Returns how many operations ended, at most done.size(). Waits until `least` did, or for
+  // `timeout_s` seconds (infinite: for as long as it takes); throws Failure.
+  virtual std::size_t reap(std::span<Completion> done, std::size_t least, double timeout_s) = 0;
+
+  // fsync of a file, fdatasync where data_only; throws Failure.
+  virtual void sync(int file, bool data_only);
+
+ protected:
+  ThreadIo io_;
+};
+
+// A backend that carries each operation out while it is submitted.
+class SynchronousBackend : public Backend {
+ public:
+  using Backend::Backend;
+  void submit(std::span<const IoRequest> operations) override;
+  std::size_t reap(std::span<Completion> done, std::size_t least, double timeout_s) override;
+
+ protected:
+  // Bytes that were moved, or -errno.
+  virtual std::int64_t carry_out(const IoRequest& operation) = 0;
+
+ private:
+  std::vector<Completion> ended_;
+};
+
+struct BackendKind {
+  std::string_view name;
+  bool synchronous;  // submit() returns when the operations have ended.
+  bool gpu;          // Its buffers belong to a GPU.
+  // Throws Unavailable with the remedy where this system cannot do it.
+  std::unique_ptr<Backend> (*make)(const ThreadIo& io);
+};
+
+std::unique_ptr<Backend> make_posix(const ThreadIo& io);
+std::unique_ptr<Backend> make_mmap(const ThreadIo& io);
+std::unique_ptr<Backend> make_libaio(const ThreadIo& io);
+std::unique_ptr<Backend> make_io_uring(const ThreadIo& io);
+
+// All ways that this build knows.
+std::span<const BackendKind> backend_kinds();
+
+}  // namespace tierscope

@@ -1,0 +1,120 @@
+// One thread that keeps operations in flight, and what it counted.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "sampling/histogram.h"
+#include "storage/backend.h"
+#include "storage/pattern.h"
+
+namespace tierscope {
+
+// What one thread did in one row.
+struct Tally {
+  std::int64_t start_ns = 0;
+  std::int64_t end_ns = 0;
+  std::uint64_t reads = 0;
+  std::uint64_t writes = 0;
+  std::uint64_t bytes_read = 0;
+  std::uint64_t bytes_written = 0;
+  Histogram latency;       // From when the operation was made, or due, to its completion.
+  Histogram submission;    // Of the system call that submitted it.
+  Histogram completion;    // From the return of that call to the completion.
+  Histogram sync;          // Of each fsync and fdatasync.
+
+  void clear();
+};
+
+// How a thread works; the same for all threads of a job.
+struct IoRule {
+  const BackendKind* backend;
+  std::uint32_t depth;
+  std::uint32_t batch;      // Most operations of one submission.
+  std::uint64_t amount;     // Bytes to move in a visit; 0: until stopped.
+  std::uint64_t fsync;      // After each so many writes; 0: never.
+  std::uint64_t fdatasync;  // The same.
+  bool end_fsync;
+  double rate;  // Of this thread, operations a second; 0: closed loop.
+};
+
+// What is done with blocks before they are written and after they were read.
+struct BlockHooks {
+  std::function<void(const IoRequest&)> before_write;
+  std::function<void(const IoRequest&)> after_read;
+};
+
+class IoThread {
+ public:
+  // Slots 0..depth-1 are for reads; writes have slots of their own behind them where both occur.
+  // Names are those of the files, for messages.
+  IoThread(const IoPattern& pattern, const IoRule& rule, RequestStream stream,
+           std::span<const std::string> names, BlockHooks hooks, std::uint64_t seed);
+
+  // Makes the backend. Call it, and run(), on the thread that is to work.
+  void prepare(const ThreadIo& io);
+
+  // Works until it is stopped or has moved its amount; all its operations have ended then. Throws
+  // Failure or Unavailable where one went wrong.
+  void run(const std::atomic<bool>& stop, const std::atomic<std::uint64_t>& row);
+  void release() { backend_.reset(); }
+
+  // Number of the row that it is in; all rows before it are complete. The tallies of a row and of
+  // the next one take turns.
+  std::uint64_t row() const { return row_.load(std::memory_order_acquire); }
+  Tally& tally(std::uint64_t row) { return tallies_[row % 2]; }
+
+  std::int64_t finished_ns() const { return finished_ns_; }
+  // What each slot's last operation was, for those that it had any of.
+  std::span<const IoRequest> last_requests() const { return requests_; }
+  std::span<const bool> used() const { return {used_.get(), requests_.size()}; }
+
+ private:
+  void begin_row(std::uint64_t row);
+  std::size_t issue(std::int64_t now);
+  void take_slot(IoRequest& operation);
+  void submit();
+  void complete(const Completion& completion, std::int64_t now);
+  [[noreturn]] void fail(const IoRequest& operation, std::int64_t result) const;
+  void sync_if_due(const IoRequest& operation);
+  void synced(int file, bool data_only);
+  double wait_seconds(std::int64_t now) const;
+  void sleep_until_due(const std::atomic<bool>& stop);
+  bool issued_all() const { return rule_.amount != 0 && issued_bytes_ >= rule_.amount; }
+
+  const IoPattern& pattern_;
+  const IoRule& rule_;
+  RequestStream stream_;
+  std::span<const std::string> names_;
+  BlockHooks hooks_;
+  std::unique_ptr<Backend> backend_;
+  std::unique_ptr<Arrivals> arrivals_;
+  std::uint64_t seed_;
+
+  std::vector<IoRequest> requests_;  // By slot.
+  std::unique_ptr<bool[]> used_;
+  std::vector<std::int64_t> started_ns_;    // By slot.
+  std::vector<std::int64_t> submitted_ns_;  // By slot.
+  std::vector<std::uint32_t> free_reads_;
+  std::vector<std::uint32_t> free_writes_;
+  std::vector<IoRequest> batch_;
+  std::vector<Completion> ended_;
+  std::uint32_t in_flight_ = 0;
+  std::uint64_t issued_bytes_ = 0;
+  std::uint64_t writes_since_fsync_ = 0;
+  std::uint64_t writes_since_fdatasync_ = 0;
+  std::int64_t opened_ns_ = 0;  // When the run began.
+  std::int64_t due_ns_ = 0;     // Of the next operation of an open loop.
+  std::int64_t finished_ns_ = 0;
+
+  Tally tallies_[2];
+  Tally* now_ = nullptr;
+  alignas(64) std::atomic<std::uint64_t> row_{0};
+};
+
+}  // namespace tierscope

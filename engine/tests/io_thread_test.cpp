@@ -1,0 +1,203 @@
+#include "storage/io_thread.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <thread>
+
+#include "errors.h"
+#include "sampling/clock.h"
+
+namespace tierscope {
+namespace {
+
+// Ends operations in the order in which they came, one for each call, as it is told to.
+class FakeBackend : public Backend {
+ public:
+  explicit FakeBackend(const ThreadIo& io) : Backend(io) {}
+
+  void submit(std::span<const IoRequest> requests) override {
+    for (const IoRequest& request : requests) waiting.push_back(request);
+    deepest = std::max(deepest, waiting.size());
+  }
+
+  std::size_t reap(std::span<Completion> done, std::size_t least, double timeout_s) override {
+    if (waiting.empty()) {
+      EXPECT_EQ(least, 0) << "waits for operations of which there are none";
+      return 0;
+    }
+    if (delay_s > timeout_s) return 0;
+    const double until = now_seconds() + delay_s;
+    while (now_seconds() < until) {
+    }
+    const IoRequest request = waiting.front();
+    waiting.pop_front();
+    done[0] = {.slot = request.slot, .result = result_of(request)};
+    return 1;
+  }
+
+  void sync(int, bool data_only) override { ++(data_only ? fdatasyncs : fsyncs); }
+
+  static std::int64_t result_of(const IoRequest& request) {
+    ++ended;
+    return ended == fails_at ? error : std::int64_t{request.bytes};
+  }
+
+  std::deque<IoRequest> waiting;
+  static inline std::size_t deepest = 0;
+  static inline int ended = 0;
+  static inline int fails_at = 0;
+  static inline std::int64_t error = 0;
+  static inline double delay_s = 0;
+  static inline int fsyncs = 0;
+  static inline int fdatasyncs = 0;
+};
+
+const BackendKind kFake{.name = "fake", .synchronous = false, .gpu = false,
+                        .make = [](const ThreadIo& io) -> std::unique_ptr<Backend> {
+                          return std::make_unique<FakeBackend>(io);
+                        }};
+
+class IoThreadTest : public testing::Test {
+ protected:
+  IoThreadTest() {
+    FakeBackend::deepest = 0;
+    FakeBackend::ended = 0;
+    FakeBackend::fails_at = 0;
+    FakeBackend::delay_s = 0;
+    FakeBackend::fsyncs = 0;
+    FakeBackend::fdatasyncs = 0;
+    pattern_.blocks = {{4096, 1}};
+    pattern_.align = 4096;
+    pattern_.seed = 1;
+    rule_ = {.backend = &kFake, .depth = 4, .batch = 4, .amount = 4096 * 100};
+  }
+
+  IoThread& make() {
+    thread_ = std::make_unique<IoThread>(
+        pattern_, rule_,
+        RequestStream(pattern_, {{.file = 0, .first = 0, .last = 1 << 20}}, 0, 0), names_,
+        BlockHooks{}, 1);
+    thread_->prepare({});
+    return *thread_;
+  }
+
+  Tally& run() {
+    IoThread& thread = make();
+    thread.run(stop_, row_);
+    return thread.tally(0);
+  }
+
+  IoPattern pattern_{};
+  IoRule rule_{};
+  std::vector<std::string> names_{"/data/file"};
+  std::unique_ptr<IoThread> thread_;
+  std::atomic<bool> stop_{false};
+  std::atomic<std::uint64_t> row_{0};
+};
+
+TEST_F(IoThreadTest, KeepsTheDepthInFlightAndMovesTheAmount) {
+  const Tally& tally = run();
+  EXPECT_EQ(tally.reads, 100);
+  EXPECT_EQ(tally.bytes_read, 409600);
+  EXPECT_EQ(tally.latency.count(), 100);
+  EXPECT_EQ(tally.submission.count(), 100);
+  EXPECT_EQ(tally.completion.count(), 100);
+  EXPECT_EQ(FakeBackend::deepest, 4);
+}
+
+TEST_F(IoThreadTest, BatchesLimitWhatOneCallSubmits) {
+  rule_.batch = 1;
+  run();
+  EXPECT_EQ(FakeBackend::deepest, 4);
+}
+
+TEST_F(IoThreadTest, AMixUsesSeparateSlotsForWrites) {
+  pattern_.operation = IoOperation::kMix;
+  pattern_.read_percent = 50;
+  const Tally& tally = run();
+  EXPECT_EQ(tally.reads + tally.writes, 100);
+  EXPECT_GT(tally.writes, 20);
+  const std::span<const IoRequest> last = thread_->last_requests();
+  ASSERT_EQ(last.size(), 8);
+  for (std::size_t slot = 0; slot < 8; ++slot) {
+    if (thread_->used()[slot]) EXPECT_EQ(last[slot].write, slot >= 4);
+  }
+}
+
+TEST_F(IoThreadTest, SyncsAfterEachSoManyWritesAndAtTheEnd) {
+  pattern_.operation = IoOperation::kWrite;
+  rule_.fsync = 10;
+  rule_.fdatasync = 25;
+  rule_.end_fsync = true;
+  const Tally& tally = run();
+  EXPECT_EQ(FakeBackend::fsyncs, 11);
+  EXPECT_EQ(FakeBackend::fdatasyncs, 4);
+  EXPECT_EQ(tally.sync.count(), 15);
+}
+
+TEST_F(IoThreadTest, ErrorsNameTheFileAndTheOffset) {
+  FakeBackend::fails_at = 3;
+  FakeBackend::error = -EIO;
+  try {
+    run();
+    FAIL() << "no error";
+  } catch (const Failure& error) {
+    EXPECT_STREQ(error.what(),
+                 "read of 4096 bytes at offset 8192 of /data/file: Input/output error");
+    EXPECT_EQ(error.cause(), Cause::kStorage);
+  }
+}
+
+TEST_F(IoThreadTest, ShortReadsAreErrors) {
+  FakeBackend::fails_at = 1;
+  FakeBackend::error = 512;
+  EXPECT_THROW(run(), Failure);
+}
+
+TEST_F(IoThreadTest, MisalignedDirectAccessIsUnavailable) {
+  FakeBackend::fails_at = 1;
+  FakeBackend::error = -EINVAL;
+  EXPECT_THROW(run(), Unavailable);
+}
+
+TEST_F(IoThreadTest, AnOpenLoopCountsLatencyFromWhenAnOperationWasDue) {
+  rule_.rate = 10000;  // One each 100 us, of which each takes 1 ms: the last of 100 waits for long.
+  rule_.depth = 1;
+  rule_.batch = 1;
+  FakeBackend::delay_s = 1e-3;
+  const Tally& tally = run();
+  std::uint64_t above = 0;
+  tally.latency.for_each([&](std::size_t bucket, std::uint64_t count) {
+    if (bucket > Histogram::bucket_of(45'000'000)) above += count;
+  });
+  EXPECT_GE(above, 40);
+}
+
+TEST_F(IoThreadTest, RowsFollowEachOtherWithoutAPause) {
+  rule_.amount = 0;
+  FakeBackend::delay_s = 1e-4;
+  IoThread& thread = make();
+  std::thread worker([&] { thread.run(stop_, row_); });
+  const auto wait_for = [&](std::uint64_t row) {
+    while (thread.row() < row) std::this_thread::sleep_for(std::chrono::microseconds(100));
+  };
+  std::int64_t end = 0;
+  for (std::uint64_t row = 0; row < 5; ++row) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    row_.store(row + 1);
+    wait_for(row + 1);
+    const Tally& tally = thread.tally(row);
+    if (row > 0) EXPECT_EQ(tally.start_ns, end);
+    end = tally.end_ns;
+    EXPECT_EQ(tally.latency.count(), tally.reads);
+    EXPECT_GT(tally.reads, 0);
+  }
+  stop_.store(true);
+  worker.join();
+}
+
+}  // namespace
+}  // namespace tierscope
