@@ -8,12 +8,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tierscope.kinds.plan import PLAN_VERSION, Plan, Spec
-from tierscope.model.endpoint import Target
+from tierscope.model.endpoint import Target, parse_target
 from tierscope.model.errors import UserError
 from tierscope.model.storage import PathFacts
 from tierscope.model.topology import Topology
-from tierscope.plans.expand import expand
+from tierscope.plans.expand import expand, with_new_id
 from tierscope.plans.fit import fit_time
+from tierscope.plans.grammar import format_size
 from tierscope.plans.machine import GIB, MIB
 from tierscope.plans.request import Request
 from tierscope.recipes.registry import Prepared
@@ -144,13 +145,15 @@ def tour(topology: Topology, given: Given, thp: bool, main_only: bool = False) -
             if main_only and not part.main:
                 continue
             shown = Shown(part, target)
+            asked = [_allowed(more, given, facts) for more in part.options]
             requests = [
                 Request(kind="io", name=part.name, options={**options, **_SAMPLING, **more})
-                for more in part.options
-                if (more := _allowed(more, given, facts))
+                for more in asked
+                if more
             ]
             for spec in expand(requests, topology, thp).measurements if requests else []:
-                kept = specs.setdefault(_same(spec), spec)
+                known = {one.id for one in specs.values()}
+                kept = specs.setdefault(_same(spec), with_new_id(_named(spec, part, given), known))
                 if kept.id not in shown.ids:
                     shown.ids.append(kept.id)
             parts.append(shown)
@@ -222,6 +225,24 @@ def _allowed(options: dict[str, str], given: Given, facts: PathFacts) -> dict[st
     kept = [word for word in options.get("op", "read").split(",") if word == "read"]
     left = {name: value for name, value in options.items() if name not in ("op", "read-percent")}
     return {**left, "op": "read"} if kept else {}
+
+
+def _named(spec: Spec, part: Part, given: Given) -> Spec:
+    """Return a spec whose id says what tells it from others of the tour."""
+    pattern = spec.identity()
+    several = len(given.targets) > 1
+    words = [
+        part.name,
+        *([str(given.targets.index(parse_target(spec.target)))] if several else []),
+        *([spec.initiator] if part.name in ("from", "gpu") else []),
+        f"{pattern['operation']}{pattern.get('read_percent', '')}",
+        format_size(pattern["block_size"]),
+        *([pattern["backend"]] if part.name in ("cache", "gpu") else []),
+        *([] if pattern["direct"] else ["buffered"]),
+        f"d{pattern['depth']}",
+        f"t{pattern['threads']}",
+    ]
+    return spec.model_copy(update={"id": ".".join(words)})
 
 
 def _same(spec: Spec) -> str:

@@ -64,6 +64,27 @@ def _rest(measurement: Measurement, keys: Sequence[str]) -> tuple[str, str, str]
     return measurement.initiator, measurement.target, str(rest)
 
 
+def over_both(measured: Sequence[Measurement], *keys: str) -> list[list[Measurement]]:
+    """Return groups that differ in nothing but two keys of their patterns, of which each value
+    comes with at least two of the other's."""
+    found = []
+    groups: dict[tuple[str, str, str], list[Measurement]] = {}
+    for m in measured:
+        groups.setdefault(_rest(m, keys), []).append(m)
+    for members in groups.values():
+        for _ in range(2):  # what is left out may take others' company
+            members = [m for m in members if all(_company(m, members, k, keys) for k in keys)]
+        if members:
+            found.append(sorted(members, key=lambda m: [int(m.pattern[key]) for key in keys]))
+    return found
+
+
+def _company(m: Measurement, members: list[Measurement], key: str, keys: Sequence[str]) -> bool:
+    """Whether a measurement's value of a key comes with two values of the other one."""
+    others = [o for o in members if o.pattern[key] == m.pattern[key]]
+    return all(len({o.pattern[k] for o in others}) > 1 for k in keys if k != key)
+
+
 def sweeps(measured: Sequence[Measurement], *keys: str) -> list[list[Measurement]]:
     """Return groups that differ in nothing but these keys of their patterns, in the order of the
     first key's values; groups of one value are left out."""

@@ -40,7 +40,9 @@ _SAID: dict[str, Cell] = {
     "cache": lambda m: "through the page cache" if cached(m) else "direct",
     "depth": lambda m: f"depth {m.pattern.get('depth', 1)}",
     "threads": _count("threads", "thread", "threads"),
-    "buffers": lambda m: f"buffers on {m.pattern.get('memory', '')}",
+    "buffers": lambda m: (
+        f"buffers on {memory}" if (memory := m.pattern.get("memory", "")) != m.initiator else ""
+    ),
 }
 """Each property in words, as the line above the table has it."""
 _CELLS: dict[str, Cell] = {

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from tierscope.analysis.knee import Knee, knee
+from tierscope.analysis.steady_state import Steady
 from tierscope.kinds.io.points import (
     cached,
     estimate,
@@ -153,6 +154,17 @@ def headroom(measured: Sequence[Measurement]) -> str:
     )
 
 
+def steady_text(found: Steady | None) -> str:
+    """Say whether it came to a steady state by the five-round rule, and how long a round was."""
+    if found is None:
+        return "too few rows to tell a steady state"
+    rule = f"by the five-round rule, rounds of {found.round_s * 1e3:.3g} ms"
+    if not found.reached:
+        return f"not steady {rule}"
+    after = f" from round {found.first + 1} on" if found.first else ""
+    return f"steady{after} {rule}"
+
+
 def idle(measured: Sequence[Measurement]) -> Measurement | None:
     """Return what stands for a path's idle latency: direct random reads of 4 KiB, one at a time."""
     wanted = {"operation": "read", "order": "random", "block_size": SMALL, "depth": 1,
@@ -173,10 +185,10 @@ def summary_of(measured: list[Measurement]) -> str:
     small = [m for m in direct if m.metric == "iops"]
     if not small:
         best = best_of(direct)
-        return f"storage moves {bandwidth_text(best)} ({operation(best)} of {best.target})"
+        return f"{operation(best)}s of {best.target} reach {bandwidth_text(best)}"
     best = best_of(small)
-    text = f"{best.target} does {iops_text(best)} ({operation(best)}, depth {best.pattern['depth']}"
-    text += f", {figures.size_text(best.pattern['block_size'])})"
+    size = figures.size_text(best.pattern["block_size"])
+    text = f"{operation(best)}s of {size} reach {iops_text(best)} on {best.target}"
     one = idle(direct)
     return f"{text}; one read at a time takes {latency_text(one)}" if one else text
 
