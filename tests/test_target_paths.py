@@ -63,6 +63,19 @@ def test_a_path_that_does_not_answer_is_given_up_and_named(tmp_path: Path) -> No
     assert not status.exists(), "a child that came back was not reaped"
 
 
+def test_a_command_about_a_dead_path_ends_in_one_line(tmp_path: Path) -> None:
+    code = (
+        "from tierscope.engine import paths; paths.DEADLINE_S = 0.3; "
+        "from tierscope.cli.main import main; main()"
+    )
+    with dead_mount(tmp_path) as mount:
+        command = [sys.executable, "-c", code, "topo", "node:0", f"file:{mount}/x"]
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        output, said = child.communicate(timeout=60)
+    assert (child.returncode, output) == (ExitCode.NOTHING_MEASURED, "")
+    assert re.fullmatch(rf"tierscope: {mount}/x does not answer in 0.3 s: process .*\n", said), said
+
+
 def test_a_dead_path_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 

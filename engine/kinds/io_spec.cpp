@@ -46,7 +46,7 @@ TargetSpec read_files(Reader files) {
   if (files.has("directory")) {
     target.kind = TargetSpec::Kind::kOwned;
     target.path = absolute(files, "directory");
-    target.stem = files.has("stem") ? files.text("stem") : "tierscope";
+    target.stem = files.has("stem") ? files.text("stem") : "tierscope.";
     target.count = static_cast<int>(number(files, "count", 1, kMaxFiles, 1));
     target.size = static_cast<std::uint64_t>(files.integer("size", kCellBytes, kMaxBytes));
     target.keep = flag(files, "keep");

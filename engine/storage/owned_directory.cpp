@@ -17,32 +17,35 @@
 namespace tierscope {
 namespace {
 
-std::string kept_name(const FilesWanted& wanted, int index) {
-  return fmt::format("{}.{}", wanted.stem, index);
+// Of a file that has the same name in each run.
+bool is_lasting(const FilesWanted& wanted) { return wanted.keep || !wanted.name.empty(); }
+
+std::string lasting_name(const FilesWanted& wanted, int index) {
+  return wanted.name.empty() ? fmt::format("{}{}", wanted.stem, index) : wanted.name;
 }
 
-// Files that are not kept never have a name that anybody else would think of.
+// Others never have a name that anybody else would think of.
 std::string new_name(const FilesWanted& wanted, int index) {
-  return wanted.keep ? kept_name(wanted, index)
-                     : fmt::format("{}.{}.{}", wanted.stem, index, random_token().substr(0, 8));
+  const std::string name = lasting_name(wanted, index);
+  return is_lasting(wanted) ? name : fmt::format("{}.{}", name, random_token().substr(0, 8));
 }
 
 std::string key_of(const FilesWanted& wanted, int index) {
-  return wanted.keep
-             ? kept_name(wanted, index)
-             : fmt::format("{}.{}/{}/{}", wanted.stem, index, wanted.cell, wanted.compressible);
+  const std::string name = lasting_name(wanted, index);
+  return is_lasting(wanted) ? name
+                            : fmt::format("{}/{}/{}", name, wanted.cell, wanted.compressible);
 }
 
 void check(const FilesWanted& wanted) {
-  const bool path = wanted.stem.find('/') != std::string::npos;
-  if (!wanted.stem.empty() && wanted.stem.front() != '.' && !path && wanted.count > 0 &&
-      wanted.size > 0) {
-    return;
-  }
+  const std::string name = lasting_name(wanted, 0);
+  const bool one_name = wanted.name.empty() != wanted.stem.empty();
+  const bool plain = name.front() != '.' && name.find('/') == std::string::npos;
+  const bool fits = wanted.count > 0 && (wanted.name.empty() || wanted.count == 1);
+  if (one_name && plain && fits && wanted.size > 0) return;
   throw Unavailable(
       Cause::kStorage,
       fmt::format("{} files of {} bytes named '{}' cannot be made", wanted.count, wanted.size,
-                  wanted.stem),
+                  name),
       "ask for one file or more, of one byte or more, named without / and . in front");
 }
 
@@ -75,15 +78,13 @@ OwnedFile* OwnedDirectory::held(const std::string& key) const {
 }
 
 // All that exists is found before the space is judged, and the space before anything is written.
-std::vector<OwnedFile*> OwnedDirectory::lease(const FilesWanted& wanted, const FillProgress& progress) {
+std::vector<OwnedFile*> OwnedDirectory::lease(const FilesWanted& wanted,
+                                              const FillProgress& progress) {
   check(wanted);
   std::uint64_t added = 0;
   for (int index = 0; index < wanted.count; ++index) {
     const std::string key = key_of(wanted, index);
-    if (!held(key) && wanted.keep) {
-      if (auto adopted = adopt(key)) files_.emplace(key, std::move(adopted));
-    }
-    const OwnedFile* const file = held(key);
+    const OwnedFile* const file = is_lasting(wanted) ? existing(key) : held(key);
     const std::uint64_t size = file ? file->size : 0;
     added += wanted.size > size ? wanted.size - size : 0;
   }
@@ -110,9 +111,10 @@ std::vector<OwnedFile*> OwnedDirectory::lease(const FilesWanted& wanted, const F
   return leased;
 }
 
-// A kept file of an earlier run. Nothing where there is none, and where there is an entry for a
-// file that somebody removed.
-std::unique_ptr<OwnedFile> OwnedDirectory::adopt(const std::string& name) {
+// One of this process, or a kept one of an earlier run. Nothing where there is none, and where
+// there is an entry for a file that somebody removed.
+OwnedFile* OwnedDirectory::existing(const std::string& name) {
+  if (OwnedFile* const file = held(name)) return file;
   Manifest manifest(directory_, path_, false);
   const FileEntry* const entry = manifest.find(name);
   if (!entry) return nullptr;
@@ -121,23 +123,43 @@ std::unique_ptr<OwnedFile> OwnedDirectory::adopt(const std::string& name) {
     manifest.remove(entry->token);
     return nullptr;
   }
-  const std::string path = fmt::format("{}/{}", path_, name);
-  if (!found.file) {
-    throw Unavailable(
-        Cause::kOwnership,
-        fmt::format("{} is left alone: {} lists it, but it {}", path, kManifestName, found.problem),
-        "look at it and remove it by hand, or use another name or directory");
+  if (found.file) return adopt(*entry, std::move(found.file));
+  throw Unavailable(Cause::kOwnership,
+                    fmt::format("{}/{} is left alone: {} lists it, but it {}", path_, name,
+                                kManifestName, found.problem),
+                    "look at it and remove it by hand, or use another name or directory");
+}
+
+OwnedFile* OwnedDirectory::find(const std::string& name) {
+  if (OwnedFile* const file = held(name)) return file;
+  PlainFile found;
+  try {
+    const Manifest manifest(directory_, path_, false);
+    const FileEntry* const entry = manifest.find(name);
+    if (!entry) return nullptr;
+    found = open_proven(directory_, *entry);
+    if (found.file) return adopt(*entry, std::move(found.file));
+  } catch (const Unavailable&) {
+    return nullptr;  // A list that proves nothing.
   }
+  if (!found.in_use) return nullptr;
+  throw Unavailable(Cause::kOwnership,
+                    fmt::format("{}/{} is in use by another tierscope", path_, name),
+                    "wait until that has ended, or name another file");
+}
+
+OwnedFile* OwnedDirectory::adopt(const FileEntry& entry, Descriptor opened) {
   struct stat status{};
-  if (fstat(found.file.get(), &status) != 0) throw Failure(path + ": " + std::strerror(errno));
+  const std::string path = fmt::format("{}/{}", path_, entry.name);
+  if (fstat(opened.get(), &status) != 0) throw Failure(path + ": " + std::strerror(errno));
   auto file = std::make_unique<OwnedFile>();
-  file->entry_ = *entry;
-  file->file_ = std::move(found.file);
+  file->entry_ = entry;
+  file->file_ = std::move(opened);
   file->path = path;
-  file->number = entry->number;
+  file->number = entry.number;
   file->size = static_cast<std::uint64_t>(status.st_size);
-  file->entry_.filled = entry->filled && file->size == entry->size;
-  return file;
+  file->entry_.filled = entry.filled && file->size == entry.size;
+  return files_.emplace(entry.name, std::move(file)).first->second.get();
 }
 
 void OwnedDirectory::require_absent(const std::string& name) const {

@@ -17,12 +17,16 @@ class OwnedDirectory {
 
   std::vector<OwnedFile*> lease(const FilesWanted& wanted, const FillProgress& progress);
 
+  // See FilePool::find().
+  OwnedFile* find(const std::string& name);
+
   // Unlinks the files that are not kept. Returns one line for each that had to stay.
   std::vector<std::string> close();
 
  private:
   OwnedFile* held(const std::string& key) const;
-  std::unique_ptr<OwnedFile> adopt(const std::string& name);
+  OwnedFile* existing(const std::string& name);
+  OwnedFile* adopt(const FileEntry& entry, Descriptor opened);
   std::unique_ptr<OwnedFile> create(const FilesWanted& wanted, const std::string& name);
   void require_absent(const std::string& name) const;
   void complete(OwnedFile& file, const FilesWanted& wanted, const FillProgress& progress);

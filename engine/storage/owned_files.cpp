@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <iostream>
 
 #include "errors.h"
@@ -52,6 +53,14 @@ OwnedDirectory& FilePool::directory(const std::string& path) {
   const auto found = directories_.find(path);
   if (found != directories_.end()) return *found->second;
   return *directories_.emplace(path, std::make_unique<OwnedDirectory>(path)).first->second;
+}
+
+OwnedFile* FilePool::find(const std::string& path) {
+  const std::filesystem::path whole(path);
+  const std::string parent = whole.parent_path().empty() ? "." : whole.parent_path().string();
+  std::error_code unknown;
+  if (!std::filesystem::is_directory(parent, unknown)) return nullptr;
+  return directory(parent).find(whole.filename());
 }
 
 std::vector<OwnedFile*> FilePool::lease(const FilesWanted& wanted) {

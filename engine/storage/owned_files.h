@@ -22,10 +22,12 @@ namespace tierscope {
 
 struct FilesWanted {
   std::string directory;
-  std::string stem;  // Of the names: no path.
+  std::string stem;  // Of the names: STEM0, STEM1, ...; no path.
+  std::string name;  // Of the one file, where it is to have just this; then there is no stem.
   int count = 1;
   std::uint64_t size = 0;  // Bytes of each; what exists may be larger.
-  bool keep = false;       // They stay, as STEM.0, STEM.1, ..., and are used again by later runs.
+  bool keep = false;       // They stay and are used again by later runs. Else STEM0 and so on are
+                           // only the beginnings of names.
   int compressible = 0;    // Percent of what they are filled with.
   // Cells of the contents where they are going to be verified (contents.h). 0: they are not, and
   // may be overwritten by anything. Files of different cells are different files.
@@ -69,6 +71,10 @@ class FilePool {
   // asking again for the same directory, stem, cell and compressibility gives the same files.
   // Throws Unavailable, Failure, Interrupted; what was made by then is removed with the pool.
   std::vector<OwnedFile*> lease(const FilesWanted& wanted);
+
+  // The file of this path, if a manifest proves that tierscope made it; else nullptr: it is
+  // somebody's, or missing. Throws Unavailable where another tierscope uses it.
+  OwnedFile* find(const std::string& path);
 
  private:
   OwnedDirectory& directory(const std::string& path);

@@ -48,7 +48,7 @@ class OwnedFiles : public testing::TestWithParam<const char*> {
  protected:
   ScratchDirectory directory_{GetParam()};
   FilesWanted wanted_{.directory = directory_.path(),
-                      .stem = "data",
+                      .stem = "data.",
                       .count = 2,
                       .size = 5 * kMiB + 4096,
                       .cell = 4096};
@@ -259,6 +259,35 @@ TEST_P(OwnedFiles, CleaningLeavesWhatIsNotProven) {
   EXPECT_EQ(files[1]["state"], "removed");
   EXPECT_EQ(names_in(directory_.path()), (std::vector<std::string>{"data.0", "data.9"}));
   EXPECT_TRUE(has_manifest(directory_.path()));
+}
+
+TEST_P(OwnedFiles, OneFileCanHaveANameOfItsOwn) {
+  FilesWanted named = wanted_;
+  named.stem = "";
+  named.name = "big";
+  EXPECT_THROW(FilePool().lease(named), Unavailable) << "two files of one name";
+  named.count = 1;
+  {
+    FilePool pool;
+    EXPECT_EQ(pool.lease(named)[0]->path, fs::canonical(directory_.path("big")));
+  }
+  EXPECT_TRUE(fs::is_empty(directory_.path()));
+}
+
+TEST_P(OwnedFiles, AreFoundByTheirPathWhereTheyAreProven) {
+  {
+    FilePool().lease(kept());
+  }
+  write_text(directory_.path("theirs"), "x");
+  FilePool pool;
+  EXPECT_EQ(pool.find(directory_.path("data.0"))->size, wanted_.size);
+  EXPECT_EQ(pool.find(directory_.path("theirs")), nullptr);
+  EXPECT_EQ(pool.find(directory_.path("missing")), nullptr);
+  EXPECT_EQ(pool.find(directory_.path("missing/too")), nullptr);
+  EXPECT_THROW(FilePool().find(directory_.path("data.0")), Unavailable) << "in use";
+  fs::remove(directory_.path("data.1"));
+  write_text(directory_.path("data.1"), "x");
+  EXPECT_EQ(pool.find(directory_.path("data.1")), nullptr);
 }
 
 TEST_P(OwnedFiles, OddNamesAndSizesAreRefused) {

@@ -46,6 +46,13 @@ def test_an_array_and_what_is_on_no_drive_are_told() -> None:
     )
 
 
+def test_a_loop_device_is_told_by_its_file() -> None:
+    loop = drive("loop0", kind="loop", model="", queue={}, backing_file="/dev/shm/image")
+    assert evidence_line([measured(target(loop))]) == (
+        "observed: xfs at /data on loop0 (backed by /dev/shm/image)"
+    )
+
+
 def test_temperatures_are_a_span_and_hot_drives_a_warning() -> None:
     states = [DriveState(temperature_c=41.2, hot=False), DriveState(temperature_c=83.6, hot=True)]
     run = [measured(target(drive(states=states[:1]))), measured(target(drive(states=states)))]

@@ -71,8 +71,8 @@ class OwnedFiles(Model):
     """Files that tierscope makes below a directory, each proven by the manifest there."""
 
     directory: FilePath
-    stem: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,64}$")] = "tierscope"
-    """Names are the stem, a dot and a number from 0 on."""
+    stem: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,64}$")] = "tierscope."
+    """Names are the stem and a number from 0 on."""
     count: Annotated[int, Field(ge=1, le=65536)] = 1
     size: FileBytes
     """Of each file."""

@@ -22,7 +22,7 @@ def _target(facts: StorageFacts) -> str:
         names = f"{facts.level} of {names}"
     about = [*_distinct(drive.model for drive in facts.drives)]
     about += [f"scheduler {name}" for name in _distinct(_schedulers(facts.drives))]
-    about += [f"the file {drive.backing_file}" for drive in facts.drives if drive.backing_file]
+    about += [f"backed by {drive.backing_file}" for drive in facts.drives if drive.backing_file]
     described = f"{names} ({', '.join(about)})" if about else names
     return f"{file_system} on {described}" if file_system else described
 

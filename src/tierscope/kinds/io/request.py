@@ -257,9 +257,11 @@ def _fixed(request: Request, values: dict[str, Any]) -> dict[str, Any]:
         found["require"] = checked(
             request, "require", grammar.parse_choice, request.options["require"], WAYS
         )
+    exponent = checked(
+        request, "zipf", grammar.parse_number, request.options.get("zipf", "1.1"), 0, 10
+    )
     if values["order"] == "zipf":
-        text = request.options.get("zipf", "1.1")
-        found["zipf"] = checked(request, "zipf", grammar.parse_number, text, 0, 10)
+        found["zipf"] = exponent
     if "blocks" in request.options:
         found |= checked(request, "blocks", _blocks, request.options["blocks"])
     return found

@@ -14,8 +14,6 @@ from tierscope.model.io import (
     Buffers,
     DeviceFiles,
     Files,
-    OwnedFiles,
-    PathFiles,
 )
 from tierscope.model.spec import Cpus, MeasurementSpec, Region
 from tierscope.model.storage import Access
@@ -142,8 +140,9 @@ class IoJob(Model):
     @model_validator(mode="after")
     def _check(self) -> "IoJob":
         files = self.files
-        made = isinstance(files, OwnedFiles | PathFiles)
-        if made and not self.shared and files.count not in (1, len(self.cpus)):
+        if isinstance(files, DeviceFiles) or self.shared:
+            return self
+        if files.count not in (1, len(self.cpus)):
             raise ValueError("there is one file, or one for each thread, unless they are shared")
         return self
 

@@ -62,8 +62,8 @@ def _stats(path: Path, level: int) -> Stats:
     done = []
     for spec in contents.planned:
         visits = [one.visit for one in contents.visits_of(spec["id"])]
-        if any(visit.evidence.io for visit in visits):
-            done.append(_Moved(spec, [visit for visit in visits if visit.evidence.io]))
+        if any(visit.evidence.storage_io for visit in visits):
+            done.append(_Moved(spec, [visit for visit in visits if visit.evidence.storage_io]))
     stats = Stats(f"tierscope's run {path.stem}")
     if not done:
         stats.notes.append("no visit of storage has ended yet")
@@ -85,7 +85,7 @@ class _Moved:
 
     def counted(self, name: str) -> int:
         """Return the sum of one of the counters of its evidence."""
-        return sum(getattr(visit.evidence.io, name) for visit in self.visits)
+        return sum(getattr(visit.evidence.storage_io, name) for visit in self.visits)
 
     @property
     def operation(self) -> str:
@@ -95,7 +95,12 @@ class _Moved:
     @property
     def files(self) -> set[str]:
         """What it went over."""
-        return {file for v in self.visits if v.evidence.io for file in v.evidence.io.files}
+        return {
+            file
+            for v in self.visits
+            if v.evidence.storage_io
+            for file in v.evidence.storage_io.files
+        }
 
 
 def _add_totals(stats: Stats, done: list[_Moved]) -> None:
@@ -161,7 +166,7 @@ def _add_ways(stats: Stats, moved: _Moved) -> None:
     """Say by which way the operations of a measurement went."""
     ways: Counter[str] = Counter()
     for visit in moved.visits:
-        ways.update((visit.evidence.io and visit.evidence.io.ways) or {})
+        ways.update((visit.evidence.storage_io and visit.evidence.storage_io.ways) or {})
     if ways:
         counts = ", ".join(f"{count} by {way}" for way, count in ways.items())
         stats.notes.append(f"{moved.spec['id']}: {counts}")

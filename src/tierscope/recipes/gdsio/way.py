@@ -1,6 +1,6 @@
 """Which way the data took, in a line."""
 
-from tierscope.model.event import IoEvidence
+from tierscope.model.event import Evidence, IoEvidence
 from tierscope.model.run import Measurement
 from tierscope.recipes.gdsio.workload import Workload
 
@@ -21,11 +21,12 @@ _MISSING = 0.95
 
 def way_taken(work: Workload, found: Measurement) -> str:
     """Say by which way operations of cuFile went, and what the drives moved of what was asked."""
-    io = found.evidence.io if found.evidence else None
-    if io is None:
+    evidence = found.evidence
+    io = evidence.storage_io if evidence else None
+    if evidence is None or io is None:
         return ""
     parts = [_ways(io)] if work.transfer.cufile else []
-    return "; ".join(filter(None, [*parts, _drives(io)]))
+    return "; ".join(filter(None, [*parts, _drives(evidence, io)]))
 
 
 def _ways(io: IoEvidence) -> str:
@@ -39,13 +40,13 @@ def _ways(io: IoEvidence) -> str:
     )
 
 
-def _drives(io: IoEvidence) -> str:
+def _drives(evidence: Evidence, io: IoEvidence) -> str:
     """Compare what drives moved with what was asked; empty where nobody counted."""
-    if not io.drives:
-        return ""
+    names = [drive.name for facts in evidence.storage or () for drive in facts.drives]
+    who = ", ".join(dict.fromkeys(names)) or "the drives"
     pairs = (
-        ("read", io.device_bytes_read, io.bytes_read),
-        ("wrote", io.device_bytes_written, io.bytes_written),
+        ("read", evidence.device_bytes_read, io.bytes_read),
+        ("wrote", evidence.device_bytes_written, io.bytes_written),
     )
     said = []
     for verb, moved, asked in pairs:
@@ -53,7 +54,5 @@ def _drives(io: IoEvidence) -> str:
             continue
         short = moved < _MISSING * asked
         why = ", so a cache or holes served the rest" if short and verb == "read" else ""
-        said.append(
-            f"{', '.join(io.drives)} {verb} {moved // _MIB} MiB of {asked // _MIB} MiB asked{why}"
-        )
+        said.append(f"{who} {verb} {moved // _MIB} MiB of {asked // _MIB} MiB asked{why}")
     return "; ".join(said)
