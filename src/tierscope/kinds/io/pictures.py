@@ -15,7 +15,7 @@ from tierscope.kinds.io.points import (
     sweeps,
 )
 from tierscope.kinds.io.words import block_lines, depth_lines, rate_text, steady_text
-from tierscope.model.run import Figure, Measurement
+from tierscope.model.run import Measurement
 from tierscope.report import figures
 from tierscope.report.best import best_of
 from tierscope.report.figures import Figured

@@ -41,12 +41,21 @@ def way(measurement: Measurement) -> str:
     return f"{measurement.pattern.get('backend', '')}, {where}"
 
 
+def action(measurement: Measurement) -> str:
+    """Return "read", "write", or a mix by its shares: "70:30"."""
+    share = measurement.pattern.get("read_percent")
+    return f"{share}:{100 - int(share)}" if share else str(measurement.pattern.get("operation", ""))
+
+
 def operation(measurement: Measurement) -> str:
-    """Return operation and order in words: "random read", "random 70:30"."""
-    pattern = measurement.pattern
-    share = pattern.get("read_percent")
-    what = f"{share}:{100 - int(share)}" if share else str(pattern.get("operation", ""))
-    return f"{pattern.get('order', '')} {what}".strip()
+    """Return order and operation in words: "random read", "random 70:30"."""
+    return f"{measurement.pattern.get('order', '')} {action(measurement)}".strip()
+
+
+def plural(measurement: Measurement) -> str:
+    """Return the same of many: "random reads", "random 70:30 reads and writes"."""
+    mixed = measurement.pattern.get("read_percent")
+    return f"{operation(measurement)} reads and writes" if mixed else f"{operation(measurement)}s"
 
 
 def observed(measurement: Measurement) -> IoEvidence | None:

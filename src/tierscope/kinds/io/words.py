@@ -9,6 +9,7 @@ from tierscope.kinds.io.points import (
     estimate,
     latency,
     operation,
+    plural,
     rate,
     same_but,
     sweeps,
@@ -60,11 +61,16 @@ def _depth_line(sweep: list[Measurement]) -> str:
     depths = {int(m.pattern["depth"]): m for m in sweep}
     found = _knee(depths)
     best, last = best_of(sweep), depths[max(depths)]
-    what = f"{operation(sweep[0])}s of {figures.size_text(sweep[0].pattern['block_size'])}"
+    what = f"{plural(sweep[0])} of {figures.size_text(sweep[0].pattern['block_size'])}"
+    if found.first == max(depths):
+        return f"{what}: still rising at depth {max(depths)}, {rate_text(last)}"
     if found.last == max(depths):
-        return f"{what}: still rising at depth {max(depths)}, {rate_text(last)}; go deeper"
+        return (
+            f"{what}: saturated from depth {found.first} on at the earliest, {rate_text(best)}; "
+            "the intervals are too wide to say more"
+        )
     depth = _between(found)
-    text = f"{what}: saturated from depth {depth} on, at {rate_text(depths[found.last])}"
+    text = f"{what}: saturated from depth {depth} on, at {rate_text(best)}"
     low, high = latency(depths[found.last]), latency(last)
     if low and high and high.estimate > _ALIKE * low.estimate and last is not best:
         text += (
@@ -93,10 +99,11 @@ def thread_lines(measured: Sequence[Measurement]) -> list[str]:
         counts = {int(m.pattern["threads"]): m for m in sweep}
         first, best = counts[min(counts)], best_of(sweep)
         gain = (best.estimate or 0.0) / (first.estimate or 1.0)
-        words = f"{best.pattern['threads']} threads give {rate_text(best)}, {gain:.2g} times those"
+        one = f"{min(counts)} thread{'s' if min(counts) > 1 else ''}"
+        words = f"{best.pattern['threads']} threads reach {rate_text(best)}, {gain:.2g} times {one}"
         if best is first or gain < _ALIKE:
-            words = f"more threads give no more than {rate_text(first)}, those"
-        lines.append(f"{operation(first)}s: {words} of {min(counts)}")
+            words = f"more threads add nothing to the {rate_text(first)} of {one}"
+        lines.append(f"{plural(first)}: {words}")
     return lines
 
 
@@ -111,7 +118,7 @@ def block_lines(measured: Sequence[Measurement]) -> list[str]:
             m for m in sweep if estimate(m, "bandwidth") >= 0.9 * estimate(best, "bandwidth")
         )
         lines.append(
-            f"{operation(best)}s: {bandwidth_text(best)} at best; blocks of "
+            f"{plural(best)}: {bandwidth_text(best)} at best; blocks of "
             f"{figures.size_text(enough.pattern['block_size'])} and more reach 90% of it"
         )
     return lines
@@ -125,7 +132,7 @@ def cache_lines(measured: Sequence[Measurement]) -> list[str]:
         if cached(m) and other is not None and other.estimate:
             ratio = (m.estimate or 0.0) / other.estimate
             lines.append(
-                f"{operation(m)}s of {figures.size_text(m.pattern['block_size'])}: "
+                f"{plural(m)} of {figures.size_text(m.pattern['block_size'])}: "
                 f"{rate_text(m)} through the page cache, {ratio:.2g} times the drive's "
                 f"{rate_text(other)}"
             )
@@ -147,7 +154,7 @@ def headroom(measured: Sequence[Measurement]) -> str:
     assert best.limit is not None
     assert best.efficiency is not None
     return (
-        f"The best, {operation(best)}s of {figures.size_text(best.pattern['block_size'])}, reaches "
+        f"The best, {plural(best)} of {figures.size_text(best.pattern['block_size'])}, reaches "
         f"{rate_text(best)}: {figures.share_text(best.efficiency)} of what {best.limit.link} "
         f"allows ({best.limit.formula}); {figures.share_text(max(0.0, 1 - best.efficiency))} "
         "is left."
@@ -170,7 +177,8 @@ def idle(measured: Sequence[Measurement]) -> Measurement | None:
     wanted = {"operation": "read", "order": "random", "block_size": SMALL, "depth": 1,
               "threads": 1, "direct": True}  # fmt: skip
     found = [m for m in measured if all(m.pattern.get(k) == v for k, v in wanted.items())]
-    known = [m for m in found if latency(m) and "rate" not in m.pattern]
+    whole = [m for m in found if not m.pattern.get("range") and "rate" not in m.pattern]
+    known = [m for m in whole if latency(m)]
     return min(known, key=lambda m: _p50(m), default=None)
 
 
@@ -185,10 +193,10 @@ def summary_of(measured: list[Measurement]) -> str:
     small = [m for m in direct if m.metric == "iops"]
     if not small:
         best = best_of(direct)
-        return f"{operation(best)}s of {best.target} reach {bandwidth_text(best)}"
+        return f"{plural(best)} of {best.target} reach {bandwidth_text(best)}"
     best = best_of(small)
     size = figures.size_text(best.pattern["block_size"])
-    text = f"{operation(best)}s of {size} reach {iops_text(best)} on {best.target}"
+    text = f"{plural(best)} of {size} reach {iops_text(best)} on {best.target}"
     one = idle(direct)
     return f"{text}; one read at a time takes {latency_text(one)}" if one else text
 
