@@ -22,6 +22,8 @@ from tierscope.topology.near_far import near_and_far
 
 SECONDS = 75.0
 """Time that the tour of one target is fitted into, without making its file."""
+MAIN_SECONDS = 30.0
+"""The same of the parts of ``run --storage``."""
 _FREE_SHARE = 10
 """Of free space, files of ours take a tenth at most."""
 _LEAST = 64 * MIB
@@ -160,7 +162,7 @@ def tour(topology: Topology, given: Given, thp: bool, main_only: bool = False) -
                     shown.ids.append(kept.id)
             parts.append(shown)
     plan = Plan(version=PLAN_VERSION, measurements=list(specs.values()))
-    seconds = SECONDS * len(given.targets)
+    seconds = (MAIN_SECONDS if main_only else SECONDS) * len(given.targets)
     return Tour(fit_time(plan, seconds, strictly=False), parts)
 
 

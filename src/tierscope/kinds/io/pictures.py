@@ -1,7 +1,6 @@
 """Pictures of storage: rates and latency over depth, bandwidth over block size, maps, time."""
 
 from collections.abc import Callable, Iterator
-from itertools import pairwise
 from typing import Any
 
 from tierscope.analysis.steady_state import steady_state
@@ -14,7 +13,13 @@ from tierscope.kinds.io.points import (
     rate,
     sweeps,
 )
-from tierscope.kinds.io.words import block_lines, depth_lines, rate_text, steady_text
+from tierscope.kinds.io.words import (
+    block_lines,
+    depth_lines,
+    latency_text,
+    rate_text,
+    steady_text,
+)
 from tierscope.model.run import Measurement
 from tierscope.report import figures
 from tierscope.report.best import best_of
@@ -32,8 +37,6 @@ from tierscope.report.pictures.picture import (
 
 _US = 1e3
 _MIN_POINTS = 3
-_LARGE_AXIS = 12
-"""Points of a curve up to which each is labelled with its depth."""
 Sweep = list[Measurement]
 
 
@@ -42,8 +45,9 @@ def over_depth(gathered: Gathered) -> Iterator[Picture]:
     for group in _by_path(_swept(gathered.measured, "depth")):
         members = [m for sweep in group for m in sweep]
         yield _rates_over_depth(group, members)
-        if sum(bool(latency(m)) for m in members) >= _MIN_POINTS:
-            yield _latency_over_rate(group, members)
+        for sweep in group:
+            if sum(bool(latency(m)) for m in sweep) >= _MIN_POINTS:
+                yield _latency_over_rate(sweep)
 
 
 def _rates_over_depth(group: list[Sweep], members: Sweep) -> Picture:
@@ -66,45 +70,40 @@ def _rates_over_depth(group: list[Sweep], members: Sweep) -> Picture:
     )
 
 
-def _latency_over_rate(group: list[Sweep], members: Sweep) -> Picture:
-    metric = str(members[0].metric)
-    unit, factor = _scale(members, metric)
+def _latency_over_rate(sweep: Sweep) -> Picture:
+    metric, name = str(sweep[0].metric), operation(sweep[0])
+    unit, factor = _scale(sweep, metric)
     rows = []
-    for sweep, name in _named(group):
-        for percentile in ("p50", "p99"):
-            for m in sweep:
-                found = latency(m, percentile)
-                if found is not None:
-                    series = f"{name}, {percentile}"
-                    more = {"x": (m.estimate or 0.0) / factor, "depth": m.pattern["depth"]}
-                    rows.append(_side_row(m, found, series, more | {"order": more["depth"]}))
+    for percentile in ("p50", "p99", "p99.9"):
+        for m in sweep:
+            found = latency(m, percentile)
+            if found is not None:
+                depth = m.pattern["depth"]
+                more = {"x": (m.estimate or 0.0) / factor, "depth": depth, "order": depth}
+                rows.append(_side_row(m, found, percentile, more))
     x = {**shapes.from_zero(unit), "field": "x"}
     y = {"field": "value", "type": "quantitative", "title": "latency, µs", "scale": {"type": "log"}}
     spec = shapes.curves(rows, x, y)
-    deepest = [row for row in rows if row["series"].endswith("p50")]
-    spec["layer"].append(_labels(deepest, y))
-    best = best_of(members)
+    spec["layer"].append(_labels([row for row in rows if row["series"] == "p50"], y))
+    best = best_of(sweep)
     return Picture(
-        key=slug(f"latency {path_of(members[0])} {members[0].pattern['block_size']}"),
-        title=f"Latency over {'IOPS' if metric == 'iops' else 'bandwidth'}, {path_of(members[0])}",
-        subtitle=f"{_common(members)}; numbers are queue depths",
-        alt=f"The most is {rate_text(best)} at depth {best.pattern['depth']}.",
+        key=slug(f"latency {path_of(best)} {name} {best.pattern['block_size']}"),
+        title=f"Latency over {'IOPS' if metric == 'iops' else 'bandwidth'}, {name}, "
+        f"{path_of(best)}",
+        subtitle=f"{_common(sweep)}; numbers are queue depths",
+        alt=f"The most is {rate_text(best)} at depth {best.pattern['depth']}, where half of all "
+        f"operations take {latency_text(best) or 'an unknown time'} or less.",
         spec=spec,
-        measurements=members,
+        measurements=sweep,
     )
 
 
 def _labels(rows: list[dict[str, Any]], y: Spec) -> Spec:
-    """The depth beside each point, unless the next one is too near."""
-    kept = []
-    most = max((row["x"] for row in rows), default=0.0)
-    for series in dict.fromkeys(row["series"] for row in rows):
-        own = [row for row in rows if row["series"] == series]
-        near = {b["x"] for a, b in pairwise(own) if abs(b["x"] - a["x"]) < 0.06 * most}
-        kept += [row for row in own if row["x"] not in near or row is own[-1]]
+    """The depth beside each point."""
     return {
-        "data": {"values": kept},
-        "mark": {"type": "text", "dy": 14, "fontSize": 12, "aria": False, "color": "role:soft"},
+        "data": {"values": rows},
+        "mark": {"type": "text", "dy": 12, "dx": 6, "align": "left", "fontSize": 12,
+                 "aria": False, "color": "role:soft"},
         "encoding": {"x": {"field": "x", "type": "quantitative"}, "y": y,
                      "text": {"field": "depth"}},
     }  # fmt: skip
@@ -173,7 +172,7 @@ def _over_time(shown: Sweep, metric: str) -> Picture:
     unit, factor = _scale(shown, metric)
     rows = []
     for m in shown:
-        row_s = ((m.evidence.sample_ns if m.evidence else None) or 0.0) / 1e9
+        row_s = _row_s(m)
         for number, sample in enumerate(m.samples):
             value = sample / factor
             tip = f"{_name(m)}, row {number + 1}: {value:.4g} {unit}"

@@ -172,14 +172,42 @@ def steady_text(found: Steady | None) -> str:
     return f"steady{after} {rule}"
 
 
+_IDLE = {"operation": "read", "order": "random", "block_size": SMALL, "depth": 1, "threads": 1,
+         "direct": True}  # fmt: skip
+"""Of reads one at a time."""
+
+
+def is_idle(measurement: Measurement) -> bool:
+    """Whether it stands for its path's idle latency: direct random reads of 4 KiB, one at a time,
+    over the whole file."""
+    pattern = measurement.pattern
+    usual = all(pattern.get(key) == value for key, value in _IDLE.items())
+    return usual and not pattern.get("range") and not pattern.get("rate")
+
+
 def idle(measured: Sequence[Measurement]) -> Measurement | None:
-    """Return what stands for a path's idle latency: direct random reads of 4 KiB, one at a time."""
-    wanted = {"operation": "read", "order": "random", "block_size": SMALL, "depth": 1,
-              "threads": 1, "direct": True}  # fmt: skip
-    found = [m for m in measured if all(m.pattern.get(k) == v for k, v in wanted.items())]
-    whole = [m for m in found if not m.pattern.get("range") and "rate" not in m.pattern]
-    known = [m for m in whole if latency(m)]
-    return min(known, key=lambda m: _p50(m), default=None)
+    """Return what stands for the idle latency; the shortest, where several do."""
+    known = [m for m in measured if is_idle(m) and latency(m)]
+    return min(known, key=_p50, default=None)
+
+
+def idle_latency(measurement: Measurement) -> Measurement | None:
+    """Return the median latency that a measurement stands for, as a measurement of its own."""
+    found = latency(measurement)
+    if found is None or not is_idle(measurement):
+        return None
+    return measurement.model_copy(
+        update={
+            "metric": "latency",
+            "unit": "ns",
+            "estimate": found.estimate,
+            "ci_low": found.ci_low,
+            "ci_high": found.ci_high,
+            "no_interval": found.no_interval,
+            "limit": None,
+            "efficiency": None,
+        }
+    )
 
 
 def _p50(measurement: Measurement) -> float:
