@@ -150,7 +150,7 @@ def _side(metric: str) -> Column:
 def _text(measurement: Measurement, found: Figured | None, factor: float) -> str:
     if found is None:
         return ""
-    if found is measurement:
+    if found is measurement and figures.has_interval(measurement):
         return figures.with_interval(measurement, factor)
     return figures.plain(found, factor, 3)
 
