@@ -9,7 +9,7 @@
 //                      high = low + (1 << shift) - 1
 //
 // A value that is taken to be in the middle of its bucket is at most 0.4% off.
-// src/tierscope/analysis/distribution.py has the same functions.
+// src/tierscope/model/histogram.py has the same functions.
 #pragma once
 
 #include <algorithm>

@@ -17,7 +17,7 @@ FILES = Path(__file__).with_name("version1")
 NAMES = sorted(path.stem for path in FILES.glob("*.jsonl"))
 NEW_KEYS = {
     "bound_by", "cause", "visits", "no_interval", "unreliable", "fits_caches",
-    "fits_memory_side_cache",
+    "fits_memory_side_cache", "distributions",
 }  # fmt: skip
 NEW_TOPOLOGY_KEYS = ("thp_page_bytes",)
 GPU_KEYS = {"initiator", "target", "pattern"}

@@ -1,10 +1,12 @@
 """What the visits of a measurement come to: figures, their intervals, and merged evidence.
 
-All columns of a series are estimated over exactly the same rows. Two kinds of rows are left out:
+All columns and distributions of a series are estimated over exactly the same rows. Two kinds of
+rows are left out:
 
 - Warm-up: of the first series of each visit, the rows until two successive ones agree within twice
   the precision, for a fifth of the visit at most. Its further series start warm.
-- Disturbed rows, where at least 6 undisturbed ones remain; else all are kept, and counted.
+- Disturbed rows, where at least 6 undisturbed ones remain; else all are kept, and counted. A series
+  whose tails dropping would hide keeps them always.
 
 A figure is looked at after each visit, and the luckiest look must not decide. So it is precise
 only where an interval of 99% is as narrow as asked. Of the error of 5%, 1% is spent on the looks,
@@ -18,12 +20,15 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from statistics import median
+from typing import TypeVar
 
+from tierscope.analysis import distribution
 from tierscope.analysis.estimate import ALL, DECIDING, REPORTING, Estimate, estimate_median
 from tierscope.analysis.observed import merged_evidence
 from tierscope.model.event import Column, Evidence, Series, Visit
+from tierscope.model.histogram import Histogram
 from tierscope.model.metric import METRICS
-from tierscope.model.run import Figure, Stop
+from tierscope.model.run import Figure, MergedDistribution, Stop
 from tierscope.model.spec import MeasurementSpec, Sampling
 
 MIN_UNDISTURBED = 6
@@ -49,6 +54,7 @@ _FAR_APART = 10
 """Time between visits, in multiples of their own, from which on they do not continue each other."""
 _WARM_UP_SHARE = 0.2
 _STEADY = 0.03
+_T = TypeVar("_T")
 _THREADS = "thread_bandwidth"
 """Columns of this metric are evidence, not figures."""
 
@@ -62,6 +68,7 @@ class Conclusion:
     stop: Stop
     samples: list[float]
     figures: list[Figure]
+    distributions: list[MergedDistribution]
     evidence: Evidence
 
 
@@ -71,6 +78,8 @@ class _Rows:
 
     columns: dict[tuple[str, str], list[list[float | None]]] = field(default_factory=dict)
     """By metric and part, one list for each visit."""
+    distributions: dict[tuple[str, str], list[list[Histogram]]] = field(default_factory=dict)
+    """In the same way."""
     durations: list[float] = field(default_factory=list)
     watched: bool = False
     """Somebody looked whether rows were disturbed."""
@@ -82,6 +91,8 @@ class _Rows:
     """Visits in whose warm-up no two successive rows agreed."""
     apart: bool = False
     """The visits were far apart."""
+    keep_disturbed: bool = False
+    """Disturbed rows count as the others do."""
 
     def of_visits(self, key: tuple[str, str]) -> list[list[float]]:
         """Return what a column has of the kept rows, visit by visit."""
@@ -130,7 +141,11 @@ def conclude(spec: MeasurementSpec, visits: Sequence[Visit], cut: bool = False) 
         estimate=estimate.widened(spec.type_b),
         stop="interrupted" if cut or visits[-1].interrupted else stop,
         samples=samples,
-        figures=list(_figures(spec, series, headline, looked.report)),
+        figures=[
+            *_figures(spec, series, headline, looked.report),
+            *_figures_of_distributions(spec, series, looked.report),
+        ],
+        distributions=list(_merged(series)),
         evidence=evidence.model_copy(update={"notes": notes or None}),
     )
 
@@ -158,7 +173,7 @@ def _look(sampling: Sampling, rows: _Rows) -> Look:
         and found.effective_n >= _MIN_EFFECTIVE
         and found.correlation <= _MAX_CORRELATION
         and max(medians) - min(medians) <= _MAX_RANGE * sampling.precision * found.value
-        and not rows.disturbed
+        and (rows.keep_disturbed or not rows.disturbed)
     )
     return Look(precise, found.relative_half_width, report if precise else ALL)
 
@@ -193,22 +208,34 @@ def _rows(parts: list[tuple[Series, int, bool]], apart: bool) -> _Rows:
         watched=any(series.disturbed is not None for series, _, _ in parts),
         unsettled=sum(not settled for _, _, settled in parts),
         apart=apart,
+        keep_disturbed=any(series.keep_disturbed for series, _, _ in parts),
     )
     flagged = [set(series.disturbed or ()) for series, _, _ in parts]
     warm = [range(warm_up, len(series.starts)) for series, warm_up, _ in parts]
     total = sum(len(numbers) for numbers in warm)
     marked = sum(n in bad for numbers, bad in zip(warm, flagged, strict=True) for n in numbers)
-    drop = total - marked >= MIN_UNDISTURBED
+    drop = total - marked >= MIN_UNDISTURBED and not rows.keep_disturbed
     rows.replaced, rows.disturbed = (marked, 0) if drop else (0, marked)
     for visit, ((series, _, _), numbers, bad) in enumerate(zip(parts, warm, flagged, strict=True)):
         kept = [n for n in numbers if n not in bad] if drop and bad else list(numbers)
         rows.durations += [series.durations[n] for n in kept]
-        for column in series.columns:
-            values = rows.columns.setdefault((column.metric, column.part), [[]] * visit)
-            values.append([column.values[n] for n in kept])
-        for values in rows.columns.values():  # of a column that this visit lacks
-            values += [[]] * (visit + 1 - len(values))
+        _add(rows.columns, visit, {(c.metric, c.part): c.values for c in series.columns}, kept)
+        found = {(d.metric, d.part): d.rows for d in series.distributions or ()}
+        _add(rows.distributions, visit, found, kept)
     return rows
+
+
+def _add(
+    into: dict[tuple[str, str], list[list[_T]]],
+    visit: int,
+    found: dict[tuple[str, str], list[_T]],
+    kept: list[int],
+) -> None:
+    """Add the kept rows of a visit of this number; it may lack what others have."""
+    for key, values in found.items():
+        into.setdefault(key, [[]] * visit).append([values[n] for n in kept])
+    for visits in into.values():
+        visits += [[]] * (visit + 1 - len(visits))
 
 
 def _warm_up(series: Series, sampling: Sampling) -> tuple[int, bool]:
@@ -249,16 +276,37 @@ def _figures(
             metric, part = key
             if key == headline or metric == _THREADS or not rows.values(key):
                 continue
-            estimate = rows.estimate(key, report).widened(spec.type_b)
-            yield Figure(
-                metric=metric,
-                part=part,
-                unit=METRICS[metric].unit,
-                estimate=estimate.value,
-                ci_low=estimate.low,
-                ci_high=estimate.high,
-                no_interval=estimate.no_interval,
-            )
+            yield _figure(metric, part, rows.estimate(key, report).widened(spec.type_b))
+
+
+def _figures_of_distributions(
+    spec: MeasurementSpec, series: dict[str, _Rows], report: slice
+) -> Iterator[Figure]:
+    for rows in series.values():
+        for (metric, part), visits in rows.distributions.items():
+            found = distribution.estimates(visits, _ERROR, rows.apart, report)
+            for name, estimate in found:
+                yield _figure(f"{metric}_{name}", part, estimate.widened(spec.type_b))
+
+
+def _figure(metric: str, part: str, estimate: Estimate) -> Figure:
+    return Figure(
+        metric=metric,
+        part=part,
+        unit=METRICS[metric].unit,
+        estimate=estimate.value,
+        ci_low=estimate.low,
+        ci_high=estimate.high,
+        no_interval=estimate.no_interval,
+    )
+
+
+def _merged(series: dict[str, _Rows]) -> Iterator[MergedDistribution]:
+    for rows in series.values():
+        for (metric, part), visits in rows.distributions.items():
+            histogram = distribution.merged(visits)
+            if histogram:
+                yield MergedDistribution(metric=metric, part=part, histogram=histogram)
 
 
 def _evidence_of_rows(spec: MeasurementSpec, series: dict[str, _Rows]) -> dict[str, object]:

@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist, fmean, median
+from typing import TypeVar
 
 from tierscope.model.run import NoInterval
 
@@ -34,6 +35,8 @@ _FEW_VISITS = 5
 _SIGNIFICANT = 1.64
 """Standard errors from which on a correlation between visits that lie apart counts as one."""
 _MAX_CORRELATION = 0.99
+
+_Row = TypeVar("_Row")
 
 ALL = slice(None)
 DECIDING = slice(0, None, 2)
@@ -96,38 +99,88 @@ def estimate_median(
         middle = fmean(_median_of(visits[half]) for half in (DECIDING, REPORTING))
     alone = n / autocorrelation_time(visits, middle)
     single = len(visits) == 1
-    if n < _MIN_ROWS * (2 if single else 1):
+    if too_few(visits):
         return Estimate(middle, None, None, alone, no_interval="few-samples")
-    parts = _cut(visits[0], min(_PARTS, n // 2)) if single else visits
-    apart = apart and not single
+    parts = parts_of(visits)
     shares = [sum((row > middle) - (row < middle) for row in rows) / 2 for rows in parts]
     equal = sum(shares) / n  # Not 0 where rows are equal to the median.
     scores = [share - equal * len(rows) for share, rows in zip(shares, parts, strict=True)]
-    correlation = _between([s / len(rows) for s, rows in zip(scores, parts, strict=True)])
-    if not apart:
-        correlation = max(correlation, _implied(_autoregression(visits), n / len(parts)))
-    correlation = min(correlation, _MAX_CORRELATION)
-    inflation = (1 + correlation) / (1 - correlation)
-    effective = alone / inflation
-    judged = ALL if single else scatter_of
-    freedom = round(len(parts[judged]) / inflation) - 1
-    if freedom < 1 and not apart:
-        cause: NoInterval = "few-visits" if len(visits) < _FEW_VISITS else "autocorrelated"
-        return Estimate(middle, None, None, effective, correlation, cause)
-    between = len(parts) * _variance(scores[judged], [len(rows) for rows in parts[judged]])
+    found = scatter(scores, [len(rows) for rows in parts], visits, apart, scatter_of)
+    effective = alone / found.inflation
+    if found.no_interval:
+        return Estimate(middle, None, None, effective, found.correlation, found.no_interval)
     half = max(
-        student_quantile(max(1, freedom), error) * math.sqrt(between * inflation) / n,
+        student_quantile(found.freedom, error) * math.sqrt(found.variance) / n,
         NormalDist().inv_cdf(1 - error / 2) / math.sqrt(4 * n),
     )
-    low, high = _between_ranks(parts[judged], half, middle)
-    return Estimate(middle, low, high, effective, correlation)
+    low, high = _between_ranks(parts[ALL if single else scatter_of], half, middle)
+    return Estimate(middle, low, high, effective, found.correlation)
+
+
+def too_few(visits: Sequence[Sequence[object]]) -> bool:
+    """Return whether visits have too few rows for an interval."""
+    return sum(map(len, visits)) < _MIN_ROWS * (2 if len(visits) == 1 else 1)
+
+
+def parts_of(visits: Sequence[Sequence[_Row]]) -> Sequence[Sequence[_Row]]:
+    """Return what is compared with each other: the visits, or parts of a single one."""
+    if len(visits) > 1:
+        return visits
+    return _cut(visits[0], min(_PARTS, len(visits[0]) // 2))
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """How far a sum over visits may be from its expectation."""
+
+    variance: float
+    freedom: int
+    """Degrees of freedom that the variance is known with."""
+    correlation: float
+    """As in ``Estimate``."""
+    no_interval: NoInterval | None = None
+
+    @property
+    def inflation(self) -> float:
+        """Factor of the variance, by the correlation between visits."""
+        return (1 + self.correlation) / (1 - self.correlation)
+
+
+def scatter(
+    scores: Sequence[float],
+    sizes: Sequence[float],
+    visits: Sequence[Sequence[float]],
+    apart: bool,
+    scatter_of: slice,
+) -> Scatter:
+    """Return how far the sum of scores may be from 0, its expectation.
+
+    ``scores`` and ``sizes`` are of the parts that ``parts_of`` gives; a size is what a score is in
+    proportion to. ``visits`` hold the rows' values, whose autocorrelation counts where visits
+    follow each other.
+    """
+    single = len(visits) == 1
+    apart = apart and not single
+    correlation = _between([score / size for score, size in zip(scores, sizes, strict=True)])
+    if not apart:
+        rows = sum(map(len, visits)) / len(scores)
+        correlation = max(correlation, _implied(_autoregression(visits), rows))
+    correlation = min(correlation, _MAX_CORRELATION)
+    inflation = (1 + correlation) / (1 - correlation)
+    judged = ALL if single else scatter_of
+    freedom = round(len(scores[judged]) / inflation) - 1
+    if freedom < 1 and not (apart and len(scores[judged]) > 1):
+        cause: NoInterval = "few-visits" if len(visits) < _FEW_VISITS else "autocorrelated"
+        return Scatter(math.inf, 0, correlation, cause)
+    between = len(scores) * _variance(scores[judged], sizes[judged])
+    return Scatter(between * inflation, max(1, freedom), correlation)
 
 
 def _median_of(visits: Sequence[Sequence[float]]) -> float:
     return median(row for rows in visits for row in rows)
 
 
-def _cut(rows: Sequence[float], parts: int) -> list[Sequence[float]]:
+def _cut(rows: Sequence[_Row], parts: int) -> list[Sequence[_Row]]:
     """Return the rows in so many stretches of the same length."""
     ends = [part * len(rows) // parts for part in range(parts + 1)]
     return [rows[begin:end] for begin, end in itertools.pairwise(ends)]
@@ -145,7 +198,7 @@ def _between_ranks(
     return ordered[cut] * scale, ordered[-1 - cut] * scale
 
 
-def _variance(scores: Sequence[float], rows: Sequence[int]) -> float:
+def _variance(scores: Sequence[float], rows: Sequence[float]) -> float:
     """Return the variance of the scores of two or more visits about their mean for so many rows."""
     mean = sum(scores) / sum(rows)
     squares = ((score - mean * count) ** 2 for score, count in zip(scores, rows, strict=True))

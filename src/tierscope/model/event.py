@@ -6,7 +6,8 @@ from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, model_valid
 
 from tierscope.model.base import Model
 from tierscope.model.cause import Cause
-from tierscope.model.metric import METRICS
+from tierscope.model.histogram import Histogram
+from tierscope.model.metric import DISTRIBUTIONS, METRICS
 from tierscope.model.spec import Id
 
 
@@ -187,6 +188,14 @@ def _known(metric: str) -> str:
     return metric
 
 
+def _known_distribution(name: str) -> str:
+    if name not in DISTRIBUTIONS:
+        raise ValueError(f"'{name}' is not a distribution")
+    return name
+
+
+DistributionName = Annotated[str, AfterValidator(_known_distribution)]
+
 _Value = Annotated[float, Field(ge=0, le=1e30)]
 """The upper bound is above any figure there is, so that ratios of figures stay finite."""
 
@@ -201,6 +210,15 @@ class Column(Model):
     """In the metric's unit; None where a row has none."""
 
 
+class Distribution(Model):
+    """How long single operations took, one histogram for each row of its series."""
+
+    metric: DistributionName
+    part: str = ""
+    """As of a column."""
+    rows: list[Histogram]
+
+
 class Series(Model):
     """Rows of one visit, in the order in which they were taken, warm-up included."""
 
@@ -212,7 +230,10 @@ class Series(Model):
     disturbed: list[int] | None = None
     """Numbers of the rows during which others took over 1% of a measuring thread's time, or the
     hypervisor stole some; None where nobody looked."""
+    keep_disturbed: bool = False
+    """Disturbed rows count as the others do."""
     columns: Annotated[list[Column], Field(min_length=1)]
+    distributions: list[Distribution] | None = None
 
     @model_validator(mode="after")
     def _check(self) -> "Series":
@@ -221,6 +242,8 @@ class Series(Model):
             raise ValueError("columns differ in their number of rows")
         if self.disturbed and not 0 <= min(self.disturbed) <= max(self.disturbed) < rows:
             raise ValueError("disturbed names a row that is not there")
+        if any(len(one.rows) != rows for one in self.distributions or ()):
+            raise ValueError("distributions differ from columns in their number of rows")
         return self
 
 

@@ -50,3 +50,20 @@ METRICS: dict[str, Metric] = {
     "cpu_per_operation": _TIME,
 }
 """A kind that gives a new figure adds its row here."""
+
+DISTRIBUTIONS = ("io_latency", "submission_latency", "completion_latency")
+"""Times of single operations whose distributions rows may hold; a kind that gives a new one adds
+its name here. io: from before it is submitted until its end is seen; submission: the time that
+submitting takes; completion: from then on."""
+PERCENTILES = {
+    "p50": 0.5,
+    "p90": 0.1,
+    "p99": 0.01,
+    "p99.9": 0.001,
+    "p99.99": 0.0001,
+    "p99.999": 0.00001,
+}
+"""Of a distribution, with the share of operations that take longer."""
+METRICS |= {
+    f"{name}_{figure}": _TIME for name in DISTRIBUTIONS for figure in ("mean", *PERCENTILES, "max")
+}

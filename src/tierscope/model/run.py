@@ -17,7 +17,8 @@ from pydantic import (
 
 from tierscope.model.base import Count, Model
 from tierscope.model.cause import Cause
-from tierscope.model.event import Evidence, Visit
+from tierscope.model.event import DistributionName, Evidence, Visit
+from tierscope.model.histogram import Histogram
 from tierscope.model.limit import Limit
 from tierscope.model.metric import Unit
 from tierscope.model.spec import BoundBy
@@ -28,9 +29,10 @@ RUN_VERSION: Final = 2
 Stop = Literal["precision", "budget", "interrupted"]
 """precision: the interval is as narrow as asked; budget: time ran out first; interrupted: a
 signal ended it, and what was sampled until then is reported."""
-NoInterval = Literal["few-samples", "few-visits", "autocorrelated"]
+NoInterval = Literal["few-samples", "few-visits", "autocorrelated", "maximum"]
 """Why a figure has no interval: too few samples, too few visits for samples that depend on each
-other, or visits that depend on each other so much that they are worth less than two."""
+other, visits that depend on each other so much that they are worth less than two, or a maximum,
+which rises with the time measured."""
 
 
 UNRELIABLE = 3.0
@@ -48,6 +50,15 @@ class Figure(Model):
     ci_low: float | None = None
     ci_high: float | None = None
     no_interval: NoInterval | None = None
+
+
+class MergedDistribution(Model):
+    """How long single operations took in all kept rows."""
+
+    metric: DistributionName
+    part: str = ""
+    """As of a figure."""
+    histogram: Histogram
 
 
 class Measurement(Model):
@@ -80,6 +91,7 @@ class Measurement(Model):
     stop: Stop | None = None
     samples: list[float] = []
     figures: list[Figure] = []
+    distributions: list[MergedDistribution] | None = None
     evidence: Evidence | None = None
     limit: Limit | None = None
     efficiency: float | None = None

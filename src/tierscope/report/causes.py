@@ -36,6 +36,7 @@ _NO_INTERVAL: dict[NoInterval | None, str] = {
     "few-samples": "too few samples",
     "few-visits": "too few visits for autocorrelated samples",
     "autocorrelated": "autocorrelated visits",
+    "maximum": "a maximum rises with the time measured",
     None: "not recorded",
 }
 

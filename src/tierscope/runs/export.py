@@ -9,8 +9,8 @@ from tierscope.model.run import Measurement, Run, is_unreliable
 _RESULT_KEYS = (
     "id", "kind", "initiator", "target", "cpus", "pattern", "metric", "unit", "estimate", "ci_low",
     "ci_high", "no_interval", "unreliable", "samples", "visits", "n", "stop", "status", "cause",
-    "reason", "remedy", "evidence", "figures", "limit", "efficiency", "fits_caches",
-    "fits_memory_side_cache", "bound_by",
+    "reason", "remedy", "evidence", "figures", "distributions", "limit", "efficiency",
+    "fits_caches", "fits_memory_side_cache", "bound_by",
 )  # fmt: skip
 _CSV_PATTERN = (
     "operation", "order", "access_size", "stride", "size", "pages", "isa", "threads", "policy",

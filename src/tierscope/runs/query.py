@@ -6,8 +6,8 @@ planned, machine (JSON), environment (JSON); times are UTC.
 
 ``measurements``: run, number, id, kind, initiator, target, operation, access_order, threads,
 size, access_size, pages, pattern (JSON), status, cause, reason, metric, unit, estimate, ci_low,
-ci_high, visits, n, stop, samples, figures (JSON), cpus, limit_value, limit_link, efficiency,
-evidence (JSON).
+ci_high, visits, n, stop, samples, figures (JSON), distributions (JSON), cpus, limit_value,
+limit_link, efficiency, evidence (JSON).
 Copies of GPUs run from where bytes come from to where they go, as tables show them.
 """
 
@@ -44,7 +44,7 @@ _MEASUREMENTS = {
     "reason": "VARCHAR", "metric": "VARCHAR", "unit": "VARCHAR", "estimate": "DOUBLE",
     "ci_low": "DOUBLE", "ci_high": "DOUBLE", "visits": "INTEGER", "n": "INTEGER",
     "stop": "VARCHAR", "samples": "DOUBLE[]",
-    "figures": "JSON", "cpus": "INTEGER[]",
+    "figures": "JSON", "distributions": "JSON", "cpus": "INTEGER[]",
     "limit_value": "DOUBLE", "limit_link": "VARCHAR", "efficiency": "DOUBLE", "evidence": "JSON",
 }  # fmt: skip
 TABLES = {"runs": _RUNS, "measurements": _MEASUREMENTS}
@@ -193,5 +193,6 @@ def _row(name: str, number: int, m: Measurement) -> dict[str, Any]:
         "limit_value": m.limit.value if m.limit else None,
         "limit_link": m.limit.link if m.limit else None,
         "figures": [figure.model_dump(mode="json") for figure in m.figures],
+        "distributions": [one.model_dump(mode="json") for one in m.distributions or []],
         "evidence": evidence,
     }

@@ -198,6 +198,7 @@ def _measured(
         stop=found.stop,
         samples=found.samples,
         figures=found.figures,
+        distributions=found.distributions or None,
         evidence=evidence,
         limit=bound,
         efficiency=value / bound.value if bound else None,
