@@ -1,15 +1,16 @@
 """tierscope and its peers side by side in one run: `make bench`, or one part by its name.
 
 python bench/run.py [likwid] [latency] [repeatability] [overhead] [startup]
-                    [stream] [multichase] [nvbandwidth]
+                    [stream] [multichase] [nvbandwidth] [fio]
 
 Without a name: the first line. STREAM and multichase are named in $STREAM and $MULTICHASE;
-nvbandwidth needs a GPU.
+nvbandwidth needs a GPU, fio some minutes.
 """
 
 import sys
 from collections.abc import Callable, Iterable
 
+import fio
 import idle_latency
 import likwid
 import multichase
@@ -28,10 +29,11 @@ PARTS: dict[str, Callable[[], Iterable[object]]] = {
     "stream": stream.compare,
     "multichase": multichase.compare,
     "nvbandwidth": nvbandwidth.compare,
+    "fio": fio.compare,
 }
 
 
-ON_REQUEST = {"stream", "multichase", "nvbandwidth"}
+ON_REQUEST = {"stream", "multichase", "nvbandwidth", "fio"}
 """Parts that need what `make build` does not set up."""
 
 
