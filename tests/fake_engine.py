@@ -12,6 +12,7 @@ alone (always):
     noisy                samples that scatter by 10%, so that no interval is narrow
     wrong                a failed verification      zero     values of 0
     fatal                an error after which this process can measure nothing more
+    dead                 wait for a file system that never answers, at FAKE_ENGINE_DEAD
     refuse               refuse any plan            stillborn  die before the first event
     other-version        capabilities of another door
 """
@@ -68,6 +69,8 @@ def misbehave(number):
             time.sleep(60)
         if fault == "hang":
             time.sleep(600)
+        if fault == "dead":
+            Path(os.environ["FAKE_ENGINE_DEAD"]).exists()
         if fault == "exit3":
             sys.stderr.write("fake: three\n")
             sys.exit(3)
@@ -214,6 +217,17 @@ def capabilities():
     )
 
 
+def path(name):
+    """Facts of a file on no drive; "/dead" never answers, "/refused" is refused."""
+    if name == "/dead":
+        time.sleep(600)
+    if name == "/refused":
+        sys.stderr.write("tierscope-engine: /refused: Permission denied\n")
+        sys.exit(2)
+    print(json.dumps({"path": name, "kind": "file", "real": name, "device": "0:42",
+                      "page_bytes": 4096}))  # fmt: skip
+
+
 def interrupt(_number, _frame):
     global interrupted
     interrupted = True
@@ -229,6 +243,8 @@ if __name__ == "__main__":
         capabilities()
     elif command == "check":
         json.load(sys.stdin)
+    elif command == "path":
+        path(sys.argv[2])
     elif command == "topology":
         print("<topology/>")
     else:

@@ -25,7 +25,7 @@ MORE = {
     "matrix": "--dry-run",
 }
 """What keeps the commands that would take minutes short."""
-NEEDS_GPU = re.compile(r"\bgpu\b|^nvbandwidth")
+NEEDS_GPU = re.compile(r"\bgpu\b|^nvbandwidth|^gdsio.* -x (?!1)")
 HAS_GPU = Path("/proc/driver/nvidia/version").exists()
 
 

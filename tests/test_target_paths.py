@@ -5,15 +5,23 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from dead_mount import dead_mount
-from tierscope.engine import paths
+from tierscope.engine import paths, visits
 from tierscope.engine.abandon import end_or_abandon, waiting
 from tierscope.engine.paths import PathError, PathSilentError, known_path, path_facts
+from tierscope.engine.visits import living_engine
+from tierscope.kinds.plan import Plan
+from tierscope.model.cause import Cause
 from tierscope.model.errors import ExitCode
+from tierscope.model.event import Event, Failed, Skipped, Visit
+from tierscope.model.topology import Topology
+from tierscope.plans.expand import expand
+from tierscope.plans.request import Request
 
 
 def test_facts_of_a_file(tmp_path: Path) -> None:
@@ -55,6 +63,19 @@ def test_a_path_that_does_not_answer_is_given_up_and_named(tmp_path: Path) -> No
     assert not status.exists(), "a child that came back was not reaped"
 
 
+def test_a_command_about_a_dead_path_ends_in_one_line(tmp_path: Path) -> None:
+    code = (
+        "from tierscope.engine import paths; paths.DEADLINE_S = 0.3; "
+        "from tierscope.cli.main import main; main()"
+    )
+    with dead_mount(tmp_path) as mount:
+        command = [sys.executable, "-c", code, "topo", "node:0", f"file:{mount}/x"]
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        output, said = child.communicate(timeout=60)
+    assert (child.returncode, output) == (ExitCode.NOTHING_MEASURED, "")
+    assert re.fullmatch(rf"tierscope: {mount}/x does not answer in 0.3 s: process .*\n", said), said
+
+
 def test_a_dead_path_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
@@ -67,6 +88,86 @@ def test_a_dead_path_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(PathSilentError):
             known_path("/dead/asked-once")
     assert asked == ["/dead/asked-once"]
+
+
+FILES = ["/data/x", "/data/x", "/more"]
+
+
+@pytest.fixture
+def plan(machine: Topology, monkeypatch: pytest.MonkeyPatch) -> Plan:
+    """Measurements that are said to go to files."""
+    monkeypatch.setattr(paths, "_kept", {})
+    request = Request(kind="latency", options={"size": "4k,8k", "budget": "0.1"})
+    made = expand([request], machine, thp=True)
+    monkeypatch.setattr(type(made.measurements[0]), "files", lambda _: FILES)
+    return made
+
+
+def visit_each(plan: Plan) -> list[Event]:
+    with living_engine() as engine:
+        engine.plan(plan.measurements)
+        return [event for spec in plan.measurements for event in engine.visit(spec.id, 0.1)]
+
+
+def ends(events: list[Event]) -> list[Event]:
+    return [event for event in events if isinstance(event, Visit | Failed | Skipped)]
+
+
+@pytest.mark.usefixtures("fake_engine")
+def test_a_visits_evidence_has_each_target_once(plan: Plan) -> None:
+    first, second = ends(visit_each(plan))
+    for visit in (first, second):
+        assert isinstance(visit, Visit)
+        assert visit.evidence.storage is not None
+        assert [facts.path.path for facts in visit.evidence.storage] == ["/data/x", "/more"]
+        assert visit.evidence.storage[0].note == "not on a drive of this machine"
+
+
+@pytest.mark.usefixtures("fake_engine")
+def test_a_target_that_does_not_answer_fails_its_measurements_at_once(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paths, "DEADLINE_S", 0.5)
+    monkeypatch.setattr(type(plan.measurements[0]), "files", lambda _: ["/dead"])
+    events = visit_each(plan)
+    assert [type(event) for event in events] == [Failed, Failed]
+    for event in ends(events):
+        assert isinstance(event, Failed)
+        assert event.cause is Cause.TIMEOUT
+        assert event.reason.startswith("/dead does not answer in 0.5 s; ")
+
+
+@pytest.mark.usefixtures("fake_engine")
+def test_of_a_target_that_is_refused_the_engine_speaks_itself(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(plan.measurements[0]), "files", lambda _: ["/refused"])
+    for visit in ends(visit_each(plan)):
+        assert isinstance(visit, Visit)
+        assert visit.evidence.storage is None
+
+
+def test_an_engine_that_waits_in_the_kernel_is_given_up_and_named(
+    plan: Plan,
+    fake_engine: Callable[[str], None],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setattr(visits, "_longest", lambda _spec, _seconds: 2.0)
+    directory = tmp_path / "mount"
+    directory.mkdir()
+    monkeypatch.setenv("FAKE_ENGINE_DEAD", f"{directory}/x")
+    fake_engine("dead@1")
+    with dead_mount(directory):
+        first, second = ends(visit_each(plan))
+    assert isinstance(first, Failed)
+    assert first.cause is Cause.TIMEOUT
+    assert re.fullmatch(
+        r"the engine took far longer than its budget and was given up: process \d+ waits in the "
+        r"kernel( \(\w+\))? for a drive or a file system that does not answer",
+        first.reason,
+    )
+    assert isinstance(second, Visit)
 
 
 def test_a_stopped_child_that_ignores_signals_is_ended() -> None:

@@ -16,7 +16,8 @@ ALLOWED = {
     "threads": {"threads", "sampling"},
     "topology": {"topology"},
     "memory": {"memory", "threads"},
-    "storage": {"storage", "access", "memory", "sampling", "threads"},
+    "storage": {"storage", "access", "memory", "sampling", "threads"}
+    | {"protocol/json_text.h", "protocol/object_reader.h"},
     "protocol": {"protocol", "memory", "sampling", "threads", "access", "gpu/devices.h"},
     "gpu": {"gpu", "memory", "sampling", "threads"},
     "harness": {"harness", "protocol", "memory", "sampling", "storage", "threads"},

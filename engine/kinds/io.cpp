@@ -119,7 +119,8 @@ class Io : public State {
     }
     if (!regions.empty()) evidence = region_evidence(regions);
     evidence["cpus"] = cpus_;
-    nlohmann::ordered_json& io = evidence["io"];
+    observe_drives(evidence);
+    nlohmann::ordered_json& io = evidence["storage_io"];
     io["set_up_s"] = set_up_s_;
     io["reads"] = operations_.reads;
     io["writes"] = operations_.writes;
@@ -129,7 +130,6 @@ class Io : public State {
       io["first_finisher_s"] = first_finisher_s_;
       io["last_finisher_s"] = last_finisher_s_;
     }
-    observe_drives(io);
     std::vector<std::string> verified;
     for (const auto& job : jobs_) {
       job->observe(io);
@@ -177,12 +177,11 @@ class Io : public State {
     moved_before_ = counters_->read();
   }
 
-  void observe_drives(nlohmann::ordered_json& io) const {
+  void observe_drives(nlohmann::ordered_json& evidence) const {
     const std::optional<DeviceBytes> moved = counters_->read();
     if (!moved || !moved_before_) return;
-    io["drives"] = counters_->drives();
-    io["device_bytes_read"] = moved->read - moved_before_->read;
-    io["device_bytes_written"] = moved->written - moved_before_->written;
+    evidence["device_bytes_read"] = moved->read - moved_before_->read;
+    evidence["device_bytes_written"] = moved->written - moved_before_->written;
   }
 
   // A row of so many seconds, cut out of operations that go on without a pause.

@@ -58,8 +58,8 @@ IoJob::IoJob(const IoSpec& spec, const IoJobSpec& job, FilePool& pool, std::size
     : spec_(spec),
       job_(job),
       first_(first),
-      files_(job.files, pool, spec.compressible),
       cell_bytes_(cell_bytes_for(smallest_step(spec.pattern))),
+      files_(job.files, pool, cell_bytes_, spec.compressible, spec.pattern.writes()),
       stride_((spec.pattern.largest_block() + kCellBytes - 1) / kCellBytes * kCellBytes),
       rule_(rule_of(spec)),
       work_(job.cpus.size()) {
@@ -126,7 +126,7 @@ void IoJob::prepare(std::size_t thread) {
   Work& work = work_[index];
   if (work.files.empty()) {
     work.files = files_.open(spec_.pattern.writes(), spec_.direct);
-    for (const OpenFile& file : work.files) work.fds.push_back(file.fd());
+    for (const Descriptor& file : work.files) work.fds.push_back(file.get());
   }
   threads_[index].prepare({.files = work.fds,
                            .sizes = files_.sizes(),
@@ -189,7 +189,7 @@ void IoJob::check(std::span<const std::byte> data, const IoRequest& operation,
 
 std::vector<dev_t> IoJob::devices() const {
   std::vector<dev_t> found;
-  for (const OpenFile& file : files_.open(false, false)) found.push_back(device_of(file.fd()));
+  for (const Descriptor& file : files_.open(false, false)) found.push_back(device_of(file.get()));
   return found;
 }
 
@@ -205,7 +205,7 @@ std::string IoJob::verify() {
 std::string IoJob::verify_written() {
   const std::unique_ptr<std::byte, Free> block(
       static_cast<std::byte*>(std::aligned_alloc(kCellBytes, stride_)));
-  const std::vector<OpenFile> files = files_.open(false, spec_.direct);
+  const std::vector<Descriptor> files = files_.open(false, spec_.direct);
   std::uint64_t compared = 0;
   std::uint64_t written = 0;
   for (Work& work : work_) {
@@ -216,7 +216,7 @@ std::string IoJob::verify_written() {
     const auto again = std::ranges::unique(work.written, {}, place);
     work.written.erase(again.begin(), again.end());
     for (const IoRequest& operation : work.written) {
-      const int fd = files[static_cast<std::size_t>(operation.file)].fd();
+      const int fd = files[static_cast<std::size_t>(operation.file)].get();
       const ssize_t got = pread(fd, block.get(), operation.bytes,
                                 static_cast<off_t>(operation.offset));
       if (got != static_cast<ssize_t>(operation.bytes)) {

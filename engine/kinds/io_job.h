@@ -43,7 +43,7 @@ class IoJob {
  private:
   // What a thread works with.
   struct Work {
-    std::vector<OpenFile> files;
+    std::vector<Descriptor> files;
     std::vector<int> fds;
     std::vector<std::byte*> buffers;    // By slot.
     std::vector<IoRequest> written;     // A sample, or all where all are verified.
@@ -68,8 +68,8 @@ class IoJob {
   const IoSpec& spec_;
   const IoJobSpec& job_;
   std::size_t first_;
-  TargetFiles files_;
   std::uint32_t cell_bytes_;  // 0: the pattern's blocks are no whole cells.
+  TargetFiles files_;
   std::size_t stride_;        // From one buffer to the next.
   IoRule rule_;
   std::deque<Work> work_;

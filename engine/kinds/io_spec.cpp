@@ -66,6 +66,7 @@ TargetSpec read_files(Reader files) {
   if (target.kind != TargetSpec::Kind::kOwned && given(files, "size")) {
     target.size = static_cast<std::uint64_t>(files.integer("size", kCellBytes, kMaxBytes));
   }
+  if (target.kind != TargetSpec::Kind::kDevice) target.large = flag(files, "large");
   files.finish();
   return target;
 }

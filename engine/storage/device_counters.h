@@ -27,7 +27,7 @@ class DeviceCounters {
   // many of the devices lie on it. `root` stands before the kernel's paths, for trees of tests.
   explicit DeviceCounters(std::span<const dev_t> devices, const std::string& root = "");
 
-  // What all drives moved since they appeared; make the difference of two. Some 5 us a drive.
+  // What all drives moved since they appeared; make the difference of two. Some 15 us a drive.
   // Nothing where a device is on no drive that the kernel shows (tmpfs, NFS, overlays) or where a
   // drive does not count (its queue/iostats is 0): a sum that misses a part would mislead.
   std::optional<DeviceBytes> read() const;

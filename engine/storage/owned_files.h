@@ -1,5 +1,86 @@
+// Files that tierscope makes, fills, uses and removes.
+//
+// A file is tierscope's only if the directory's manifest proves it: it has the name, device, inode,
+// birth time, file handle and token (an extended attribute) that were written down when it was
+// made, as far as its file system has them. It is opened below the directory's descriptor through
+// no link and no mount, and looked at again before it is written and before it is removed. A file
+// that is in use is locked (flock), so that no other tierscope takes or removes it.
 #pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "storage/contents.h"
+#include "storage/descriptor.h"
+#include "storage/fill.h"
+#include "storage/manifest.h"
+
 namespace tierscope {
-class FilePool {};
-class OwnedFile {};
-}
+
+struct FilesWanted {
+  std::string directory;
+  std::string stem;  // Of the names: STEM0, STEM1, ...; no path.
+  std::string name;  // Of the one file, where it is to have just this; then there is no stem.
+  int count = 1;
+  std::uint64_t size = 0;  // Bytes of each; what exists may be larger.
+  bool keep = false;       // They stay and are used again by later runs. Else STEM0 and so on are
+                           // only the beginnings of names.
+  int compressible = 0;    // Percent of what they are filled with.
+  // Cells of the contents where they are going to be verified (contents.h). 0: they are not, and
+  // may be overwritten by anything. Files of different cells are different files.
+  std::uint32_t cell = 0;
+  bool large = false;  // The user named the size: more than a tenth of the free space may be taken.
+};
+
+class OwnedDirectory;
+
+class OwnedFile {
+ public:
+  // A new descriptor of this very file, which belongs to the caller; flags as for open(2), without
+  // O_CREAT and O_TRUNC. Checks first; throws Unavailable.
+  int open(int flags) const;
+
+  // Throws Unavailable where this is no regular file with one link any more, or not the one that
+  // was made. Call before the first write.
+  void check() const;
+
+  std::uint64_t size = 0;
+  std::uint32_t number = 0;  // In its contents.
+  std::string path;
+
+ private:
+  friend class OwnedDirectory;
+  FileEntry entry_;
+  Descriptor file_;    // Open for reading and writing, and locked.
+  bool named_ = true;  // It has its name; else it has none yet and vanishes when it is closed.
+};
+
+class FilePool {
+ public:
+  // `progress` is told how far the filling of a file is.
+  explicit FilePool(FillProgress progress = {});
+  // Unlinks the files that are not kept.
+  ~FilePool();
+  FilePool(const FilePool&) = delete;
+  FilePool& operator=(const FilePool&) = delete;
+
+  // The files, of which the missing ones are made and filled. They stay valid while the pool lives;
+  // asking again for the same directory, stem, cell and compressibility gives the same files.
+  // Throws Unavailable, Failure, Interrupted; what was made by then is removed with the pool.
+  std::vector<OwnedFile*> lease(const FilesWanted& wanted);
+
+  // The file of this path, if a manifest proves that tierscope made it; else nullptr: it is
+  // somebody's, or missing. Throws Unavailable where another tierscope uses it.
+  OwnedFile* find(const std::string& path);
+
+ private:
+  OwnedDirectory& directory(const std::string& path);
+
+  FillProgress progress_;
+  std::map<std::string, std::unique_ptr<OwnedDirectory>> directories_;
+};
+
+}  // namespace tierscope

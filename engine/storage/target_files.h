@@ -4,49 +4,36 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "storage/contents.h"
+#include "storage/descriptor.h"
+#include "storage/owned_files.h"
 
 namespace tierscope {
 
-class FilePool;
-class OwnedFile;
-
 struct TargetSpec {
   // kOwned: files of ours below a directory; kPath: the same where the path is a directory, else
-  // the file that it is.
+  // the file or the device that it is.
   enum class Kind { kOwned, kPath, kDevice };
   Kind kind;
-  std::string path;                 // A directory, a file or a device.
-  std::string stem = "tierscope.";  // Our files' names are this and a number from 0 on.
-  int count = 1;                    // Of our files.
-  std::uint64_t size = 0;  // Of each of our files; of others, bytes that are used; 0: all.
-  bool create = false;     // A file that is missing is made.
-  bool keep = false;       // Our files stay.
-  bool overwrite = false;  // Another's file may be written.
+  std::string path;                // A directory, a file or a device.
+  std::string stem = "tierscope";  // Our files' names are this and a number from 0 on.
+  int count = 1;                   // Of our files.
+  std::uint64_t size = 0;   // Of each of our files; of others, most bytes that are used; 0: all.
+  bool large = false;       // Our files may take more than a tenth of the free space.
+  bool create = false;      // A file that is missing is made.
+  bool keep = false;        // Our files stay.
+  bool overwrite = false;   // Another's file may be written.
   std::string destroy;      // A device's name by id, or its serial number, if it may be written.
   std::string second_word;  // Said of a device with data that has no known signature.
 };
 
-// An open descriptor, closed at the end.
-class OpenFile {
- public:
-  explicit OpenFile(int fd) : fd_(fd) {}
-  ~OpenFile();
-  OpenFile(OpenFile&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  OpenFile& operator=(OpenFile&&) = delete;
-  int fd() const { return fd_; }
-
- private:
-  int fd_;
-};
-
 class TargetFiles {
  public:
-  // Makes or checks the files, untimed. Throws Unavailable, with what to do.
-  TargetFiles(const TargetSpec& spec, FilePool& pool, int compressible);
+  // Makes or checks the files, untimed. `cell` is that of the contents (contents.h), 0 where they
+  // cannot be verified. Throws Unavailable, with what to do.
+  TargetFiles(const TargetSpec& spec, FilePool& pool, std::uint32_t cell, int compressible,
+              bool writes);
 
   const std::vector<std::string>& names() const { return names_; }
   const std::vector<std::uint64_t>& sizes() const { return sizes_; }
@@ -54,10 +41,14 @@ class TargetFiles {
   // The number that the contents of a file carry; absent where they are not tierscope's.
   std::optional<std::uint32_t> number(int file) const;
 
-  // New descriptors of all files, in their order.
-  std::vector<OpenFile> open(bool writes, bool direct) const;
+  // New descriptors of all files, in their order. Throws Unavailable.
+  std::vector<Descriptor> open(bool writes, bool direct) const;
 
  private:
+  void own(const FilesWanted& wanted, FilePool& pool);
+  void use(bool writes);
+  Descriptor open_other(bool writes, bool direct) const;
+
   TargetSpec spec_;
   std::vector<OwnedFile*> owned_;
   std::vector<std::string> names_;

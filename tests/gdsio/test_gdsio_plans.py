@@ -7,6 +7,7 @@ import pytest
 from tests.gdsio.guide import COMMAND_LINES, JOB_FILES
 from tests.gpu import gpu_machine
 
+from tierscope.kinds.io.spec import IoSpec
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.recipes.gdsio.command_line import parse_line
 from tierscope.recipes.gdsio.job_file import parse_jobs
@@ -30,7 +31,10 @@ def asked_by_file(text: str, **environment: str) -> Workload:
 
 
 def spec(work: Workload | str, **how: Any) -> dict[str, Any]:
-    return spec_of(asked(work) if isinstance(work, str) else work, MACHINE, **how)
+    """Return the spec as it is handed over, which the kind's model takes."""
+    made = spec_of(asked(work) if isinstance(work, str) else work, MACHINE, **how)
+    IoSpec.model_validate(made)
+    return made
 
 
 def pattern(words: str) -> dict[str, Any]:
@@ -170,7 +174,7 @@ def test_without_a_time_each_thread_goes_over_its_data_once() -> None:
 
 def test_one_file_is_made_under_its_own_name_and_kept() -> None:
     assert the_job("-f /data/x -w 4 -s 1G")["files"] == {
-        "directory": "/data", "stem": "x", "numbered": False, "size": GIB, "keep": True,
+        "path": "/data/x", "create": True, "size": GIB, "keep": True,
     }  # fmt: skip
 
 
@@ -189,7 +193,10 @@ def test_without_a_size_files_are_read_as_they_are() -> None:
 def test_foreign_files_are_written_after_a_word_only() -> None:
     assert "overwrite" not in str(spec("-f /data/x -s 1G -I 1"))
     (job,) = spec("-f /data/x -s 1G -I 1", overwrite=True)["jobs"]
-    assert job["files"] == {"path": "/data/x", "size": GIB, "overwrite": True}
+    made = {"path": "/data/x", "create": True, "keep": True, "size": GIB}
+    assert job["files"] == {**made, "overwrite": True}
+    jobs = spec("-D /data -w 2 -s 1G -I 1", overwrite=True)["jobs"]
+    assert [job["files"]["path"] for job in jobs] == ["/data/gdsio.0", "/data/gdsio.1"]
 
 
 def test_devices_are_read_and_never_written() -> None:

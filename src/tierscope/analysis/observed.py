@@ -11,8 +11,7 @@ _RANGES = (
 
 
 _IO_SUMS = (
-    "reads", "writes", "bytes_read", "bytes_written", "set_up_s", "device_bytes_read",
-    "device_bytes_written",
+    "reads", "writes", "bytes_read", "bytes_written", "set_up_s",
 )  # fmt: skip
 _THEN = ", then "
 """Between states that changed from visit to visit."""
@@ -48,8 +47,8 @@ def _merged(before: Evidence, after: Evidence) -> Evidence:
         latest["prefetchers"] = _THEN.join(dict.fromkeys(states))
     if before.counters and after.counters:
         latest["counters"] = _counters(before.counters, after.counters)
-    if before.io and after.io:
-        latest["io"] = _io(before.io, after.io)
+    if before.storage_io and after.storage_io:
+        latest["storage_io"] = _io(before.storage_io, after.storage_io)
     if before.gpus and after.gpus:
         latest["gpus"] = _gpus(before.gpus, after.gpus)
     if before.trace and after.trace:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from tierscope.cli.options import Output
 
+_GDS_STATS = "gds_stats:gds_stats"
 MEASURE, LOOK, COMPARE, PEERS = "Measure", "Look", "Compare", "Peers"
 
 
@@ -26,6 +27,7 @@ def root_entries() -> list[Entry]:
         *_generated(""),
         _written("matrix", "Measure every initiator against every target.", MEASURE),
         _written("gpu", "Measure GPUs: copies, memory, latency; a tour of all.", MEASURE),
+        _written("storage", "Measure files and drives: a tour of a path.", MEASURE),
         _written("doctor", "Say what can be measured here, and what distorts figures.", LOOK),
         _written("topo", "Show the machine, and the limit of every link.", LOOK),
         _written("show", "Show a run again.", LOOK),
@@ -38,6 +40,8 @@ def root_entries() -> list[Entry]:
         _written("compare", "Compare runs: what got faster, what slower.", COMPARE),
         _written("check", "Check a run against golden values.", COMPARE),
         _written("nvbandwidth", "Run nvbandwidth's test cases, with its output.", PEERS),
+        _written("gdsio", "Measure storage with gdsio's flags, job files and output.", PEERS),
+        _written("gds-stats", "Show what a process moved through cuFile.", PEERS, _GDS_STATS),
     ]
 
 

@@ -27,11 +27,22 @@ def end_or_abandon(process: "subprocess.Popen[Any]", patience_s: float = _PATIEN
 
 def waiting(pid: int) -> str:
     """Say what a process waits for in the kernel, as far as this user may see it."""
-    where = ""
+    place = ""
+    with contextlib.suppress(OSError):
+        for thread in sorted(Path(f"/proc/{pid}/task").iterdir()):
+            with contextlib.suppress(OSError):  # it ended meanwhile
+                state = (thread / "stat").read_text().rpartition(") ")[2][:1]
+                if state == "D":  # the others died when the process was killed
+                    place = place or _place(thread)
+    return f"process {pid} waits in the kernel" + (f" ({place})" if place else "")
+
+
+def _place(thread: Path) -> str:
     with contextlib.suppress(OSError):
         # Innermost first: "[<0>] rpc_wait_bit_killable+0x24/0xa0 [sunrpc]"; for root only.
-        frame = re.match(r"\[<\w+>\] ([\w.]+)", Path(f"/proc/{pid}/stack").read_text())
-        where = frame[1] if frame else ""
+        frame = re.match(r"\[<\w+>\] ([\w.]+)", (thread / "stack").read_text())
+        if frame:
+            return frame[1]
     with contextlib.suppress(OSError):
-        where = where or Path(f"/proc/{pid}/wchan").read_text().strip("0")
-    return f"process {pid} waits in the kernel" + (f" ({where})" if where else "")
+        return (thread / "wchan").read_text().strip("0")
+    return ""

@@ -5,7 +5,6 @@ deadline, and is left behind where it waits in the kernel.
 """
 
 import subprocess
-from functools import cache
 
 from pydantic import ValidationError
 
@@ -27,13 +26,14 @@ class PathSilentError(PathError):
     """A path does not answer."""
 
 
-def path_facts(path: str, deadline_s: float = DEADLINE_S) -> PathFacts:
-    """Look at a path.
+def path_facts(path: str, deadline_s: float | None = None) -> PathFacts:
+    """Look at a path, for ``DEADLINE_S`` at most unless told otherwise.
 
     Raises PathError where it cannot be looked at, PathSilentError where it does not answer, and
     UserError where there is no engine to look at it.
     """
     engine = find_engine()
+    deadline_s = deadline_s or DEADLINE_S
     try:
         process = subprocess.Popen(
             [engine, "path", path],
@@ -77,12 +77,8 @@ def _silent(path: str, deadline_s: float, waits: str) -> PathSilentError:
     )
 
 
-@cache
-def _kept(path: str) -> PathFacts | PathError:
-    try:
-        return path_facts(path)
-    except PathError as error:
-        return error
+_kept: dict[str, PathFacts | PathError] = {}
+"""What each path said when it was looked at first."""
 
 
 def known_path(path: str) -> PathFacts:
@@ -90,7 +86,17 @@ def known_path(path: str) -> PathFacts:
 
     What changes (sizes, space) may be out of date. Raises as ``path_facts`` does.
     """
-    found = _kept(path)
+    if path not in _kept:
+        try:
+            _kept[path] = path_facts(path)
+        except PathError as error:
+            _kept[path] = error
+    found = _kept[path]
     if isinstance(found, PathError):
         raise found
     return found
+
+
+def forget_path(path: str) -> None:
+    """Look at a path anew next time: it may have died since."""
+    _kept.pop(path, None)

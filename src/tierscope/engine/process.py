@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from tierscope.engine.abandon import end_or_abandon
 from tierscope.engine.find import find_engine
 from tierscope.engine.query import ending, last_line
 from tierscope.kinds.plan import PLAN_VERSION, Plan, Spec
@@ -48,6 +49,8 @@ class EngineProcess:
         """When silence becomes a hang, by time.monotonic()."""
         self.spoke = False
         """It wrote an event."""
+        self._left_behind = False
+        """It was killed and waits in the kernel all the same."""
         engine = named or find_engine()
         self._stderr = os.memfd_create("tierscope")  # no pipe that fills up, no disk that is full
         try:
@@ -109,7 +112,10 @@ class EngineProcess:
         return last_line(tail.decode("utf-8", "replace"))
 
     def close(self, kill: bool) -> None:
-        """End it: by closing its input, so that it leaves in order, or at once."""
+        """End it: by closing its input, so that it leaves in order, or at once.
+
+        One that waits in the kernel is left behind.
+        """
         process = self._process
         assert process.stdin is not None
         assert process.stdout is not None
@@ -118,10 +124,19 @@ class EngineProcess:
         if not kill:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(_EXIT_S)
-        process.kill()
-        process.wait()
+        if not self._left_behind:
+            end_or_abandon(process)
         process.stdout.close()
         os.close(self._stderr)
+
+    def _end_overdue(self) -> str:
+        """Kill it, and say how that went."""
+        where = end_or_abandon(self._process)
+        self._left_behind = bool(where)
+        overdue = "the engine took far longer than its budget and was"
+        if not where:
+            return f"{overdue} killed"
+        return f"{overdue} given up: {where} for a drive or a file system that does not answer"
 
     def _send(self, line: bytes) -> None:
         """Write a line; an engine that is gone is found out when its output is read."""
@@ -140,9 +155,7 @@ class EngineProcess:
         length = 0
         while True:
             if time.monotonic() > self.give_up_at:
-                raise BrokenError(
-                    Cause.TIMEOUT, "the engine took far longer than its budget and was killed"
-                )
+                raise BrokenError(Cause.TIMEOUT, self._end_overdue())
             ready, _, _ = select.select([self._output], [], [], _POLL_S)
             if not ready:
                 continue

@@ -12,8 +12,10 @@ from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 
+from tierscope.engine.paths import PathSilentError
 from tierscope.engine.prefetchers import PrefetcherSwitch, prefetcher_switch
 from tierscope.engine.process import REFUSED, BrokenError, EngineProcess
+from tierscope.engine.targets import forget_targets, targets_before, with_targets
 from tierscope.kinds.plan import Spec
 from tierscope.model.cause import Cause
 from tierscope.model.errors import ExitCode, UserError
@@ -25,8 +27,6 @@ _START_S = 60.0
 """Longest silence before a visit starts."""
 _INTERRUPT_S = 10.0
 """Time that an interrupted engine gets, beside one sample, before it is killed."""
-_SLOWEST_BYTES_PER_S = 4e6
-"""A tier slower than this is taken for a hang; emulated CXL memory moves 5 to 10 MB/s."""
 _BUDGETS = 10
 _SAMPLES = 50
 """Samples that a visit may take beyond its time, in series of a fixed number of rows."""
@@ -69,7 +69,24 @@ class LivingEngine:
         or dies twice before it starts a visit.
         """
         spec = self._current = self._specs[name]
-        wanted = spec.wanted_prefetchers()
+        try:
+            targets = targets_before(spec)
+        except PathSilentError as error:
+            yield Failed(id=name, cause=Cause.TIMEOUT, reason=str(error))
+            return
+        for event in self._with_switches(spec, seconds, fresh):
+            if isinstance(event, Visit) and targets:
+                yield with_targets(event, targets)
+                continue
+            if isinstance(event, Failed) and event.cause is Cause.TIMEOUT:
+                forget_targets(spec)
+            yield event
+
+    def _with_switches(
+        self, spec: Spec, seconds: float, fresh: bool
+    ) -> Generator[Event, None, None]:
+        """Yield the events of one visit, with hardware prefetchers switched as it asks for."""
+        name, wanted = spec.id, spec.wanted_prefetchers()
         if wanted is None:
             yield from self._visit(spec, seconds, fresh)
             return
@@ -225,5 +242,4 @@ def _signals_to(engine: LivingEngine) -> Iterator[None]:
 
 def _longest(spec: Spec, seconds: float) -> float:
     """Return seconds after which a visit without an outcome is taken to hang."""
-    set_up = 3 * spec.host_bytes() / _SLOWEST_BYTES_PER_S  # populate, write, verify
-    return _START_S + set_up + _BUDGETS * seconds + _SAMPLES * spec.sampling.sample_s
+    return _START_S + spec.set_up_s() + _BUDGETS * seconds + _SAMPLES * spec.sampling.sample_s

@@ -9,6 +9,7 @@ from tierscope.model.cause import Cause
 from tierscope.model.histogram import Histogram
 from tierscope.model.metric import DISTRIBUTIONS, METRICS
 from tierscope.model.spec import Id
+from tierscope.model.storage import StorageFacts
 
 
 class GpuState(Model):
@@ -61,11 +62,6 @@ class IoEvidence(Model):
     """Of given amounts: when the first thread had moved its own,"""
     last_finisher_s: float | None = None
     """and when the last one had."""
-    drives: list[str] | None = None
-    """Drives whose counters were read; None where the data is on none that can be seen."""
-    device_bytes_read: int | None = None
-    """Bytes that these drives read meanwhile, for whomever."""
-    device_bytes_written: int | None = None
     cached_before: float | None = None
     """Share of the files, 0..1, that was in the page cache before the visit."""
     cached_after: float | None = None
@@ -145,8 +141,11 @@ class Evidence(Model):
     them (/sys/block/*/stat); absent where a part of the target is on no drive that counts."""
     device_bytes_written: int | None = None
     """The same of writes; of a mirror, those of all copies."""
-    io: IoEvidence | None = None
+    storage_io: IoEvidence | None = None
     """Of measurements of storage."""
+    storage: list[StorageFacts] | None = None
+    """The files and devices that it went to, as they were before the visit, with the drives' state
+    after it too; added by tierscope, never by the engine."""
     fused: list[list[str]] | None = None
     """Pairs of transfers, by name, that one kernel makes together."""
     grid_blocks: int | None = None

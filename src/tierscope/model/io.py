@@ -78,6 +78,8 @@ class OwnedFiles(Model):
     """Of each file."""
     keep: bool = False
     """The files stay when the engine ends, and are used again."""
+    large: bool = False
+    """They may take more than a tenth of the free space."""
 
     @property
     def where(self) -> str:
@@ -98,6 +100,8 @@ class PathFiles(Model):
     """Makes the file where it is missing."""
     keep: bool = False
     """What was made stays when the engine ends, and is used again."""
+    large: bool = False
+    """What is made may take more than a tenth of the free space."""
     overwrite: bool = False
     """Whether another's file may be written."""
 

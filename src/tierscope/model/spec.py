@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from tierscope.model.traffic import Traffic
 
 CACHE_LINE = 64
+SLOWEST_BYTES_PER_S = 4e6
+"""A tier slower than this is taken for a hang; emulated CXL memory moves 5 to 10 MB/s."""
 
 Id = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9._:-]+$")]
 Cpu = Annotated[int, Field(ge=0, le=65535)]
@@ -138,6 +140,10 @@ class MeasurementSpec(Model):
         """The kind's name."""
         return str(cls.model_fields["kind"].default)
 
+    def headline(self) -> str:
+        """The metric of its main figure, where that depends on the pattern."""
+        return self.metric
+
     @abstractmethod
     def thread_cpus(self) -> list[int]:
         """CPUs that its threads are pinned to, in the order of threads."""
@@ -191,6 +197,10 @@ class MeasurementSpec(Model):
     def host_bytes(self) -> int:
         """Bytes of all its regions."""
         return sum(region.total_bytes for region in self.regions())
+
+    def set_up_s(self) -> float:
+        """Seconds that its set-up may take; what takes longer is taken for a hang."""
+        return 3 * self.host_bytes() / SLOWEST_BYTES_PER_S  # populate, write, verify
 
 
 class MemorySpec(MeasurementSpec):

@@ -1,11 +1,10 @@
 """What is known of a storage target: the path, its file system, the drives below, their ratings."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
-
-from pydantic import Field
+from typing import Literal
 
 from tierscope.model.base import Count, Model
+from tierscope.model.rating import RatedDrive as RatedDrive
 from tierscope.model.topology import PcieLink
 
 
@@ -112,24 +111,6 @@ class StorageFacts(Model):
     drives: list[DriveFacts] = []
     note: str = ""
     """Why there is no drive."""
-
-
-Rating = Annotated[float, Field(gt=0, le=1e15)]
-
-
-class RatedDrive(Model):
-    """What a data sheet promises of a drive."""
-
-    model: str
-    """As ``DriveFacts`` has it; ``*`` stands for any characters."""
-    read: Rating | None = None
-    """Bytes/s of sequential reads."""
-    write: Rating | None = None
-    read_iops: Rating | None = None
-    """Random reads a second."""
-    write_iops: Rating | None = None
-    source: str = ""
-    """Where it was read: "rated.yaml, line 3"."""
 
 
 @dataclass(frozen=True)

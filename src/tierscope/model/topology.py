@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Literal
 
 from tierscope.model.base import Amount, Count, Model
+from tierscope.model.rating import RatedDrive
 
 
 class NodeKind(StrEnum):
@@ -333,6 +334,8 @@ class Topology(Model):
     cxl_regions: list[CxlRegion] = []
     dax: list[Dax] = []
     dimms: list[Dimm] = []
+    ratings: list[RatedDrive] = []
+    """What data sheets promise of drives, where a file of them was given."""
     unreadable: list[str] = []
     """What was left out or could not be read, each with the reason and, where there is one, the
     remedy."""

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from tierscope.model.endpoint import EndpointKind, Initiator, Target, parse_initiator, parse_target
 from tierscope.model.errors import UserError, counted
-from tierscope.model.spec import MemorySpec, Placement
+from tierscope.model.spec import MeasurementSpec, MemorySpec, Placement
 from tierscope.model.topology import Topology
 from tierscope.plans import grammar, machine
 from tierscope.plans.options import (
@@ -142,7 +142,7 @@ def _targets(
 
 
 def initiators(
-    request: Request, option: str, spec: type[MemorySpec], every: Sequence[int] = ()
+    request: Request, option: str, spec: type[MeasurementSpec], every: Sequence[int] = ()
 ) -> list[Initiator]:
     """Return the initiators of an option that was given; node:* stands for ``every`` node."""
 
@@ -154,7 +154,7 @@ def initiators(
 
 
 def targets(
-    request: Request, option: str, spec: type[MemorySpec], every: Sequence[int] = ()
+    request: Request, option: str, spec: type[MeasurementSpec], every: Sequence[int] = ()
 ) -> list[Target]:
     """Return the targets of an option that was given; node:* stands for ``every`` node."""
 

@@ -10,6 +10,7 @@ from tierscope.model.event import Evidence
 from tierscope.model.run import Measurement
 from tierscope.report.causes import no_interval_text
 from tierscope.report.figures import BOUND
+from tierscope.report.storage_text import storage_warnings, targets_text, temperatures
 
 _MAX_NOTES = 4
 
@@ -19,6 +20,7 @@ def evidence_line(measurements: list[Measurement]) -> str:
     observed = [m for m in measurements if m.evidence]
     parts = []
     for facet in (
+        _targets,
         _pages,
         _elsewhere,
         _traffic,
@@ -33,8 +35,13 @@ def evidence_line(measurements: list[Measurement]) -> str:
             parts.append(next(iter(counts)))
         elif counts:
             parts.append(", ".join(f"{text} ({count})" for text, count in counts.items()))
-    parts += counted([m.evidence for m in observed if m.evidence])
+    evidence = [m.evidence for m in observed if m.evidence]
+    parts += [*filter(None, [temperatures(evidence)]), *counted(evidence)]
     return f"observed: {'; '.join(parts)}" if parts else ""
+
+
+def _targets(_measurement: Measurement, evidence: Evidence) -> str:
+    return targets_text(evidence)
 
 
 def _pages(_measurement: Measurement, evidence: Evidence) -> str:
@@ -163,6 +170,7 @@ def warnings(measurements: list[Measurement]) -> list[str]:
         for applies, text in checks
         if any(map(applies, measured))
     ]
+    lines += storage_warnings(m.evidence for m in measured if m.evidence)
     again = sum(m.evidence.replaced or 0 for m in measured if m.evidence)
     if again:
         lines.append(f"{number_of(again, 'sample')} left out, for other programs took CPU time")

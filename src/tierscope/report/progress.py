@@ -48,7 +48,7 @@ class _Display:
         self, bar: Bar, specs: Sequence[MeasurementSpec], seconds: Callable[[str], float]
     ) -> None:
         self._bar = bar
-        self._units = {spec.id: METRICS[spec.metric].unit for spec in specs}
+        self._units = {spec.id: METRICS[spec.headline()].unit for spec in specs}
         self._seconds = seconds
         self._left = {spec.id: seconds(spec.id) for spec in specs}
         """Seconds that each measurement may still take."""

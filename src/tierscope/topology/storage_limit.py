@@ -5,6 +5,7 @@ page cache holds is bounded by memory, so buffered accesses have no limit here.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from tierscope.model.endpoint import Endpoint, EndpointKind, parse_endpoint
@@ -31,6 +32,7 @@ def storage_limit(
     """
     if not access.direct:
         return None
+    access = replace(access, rated=(*access.rated, *topology.ratings))
     try:
         found = _by_device(topology, targets)
         limits = [

@@ -15,6 +15,7 @@ TO = Option(
     "to",
     "ENDPOINTS",
     "Targets: file:/data (a directory, where files are made and removed, or a file), dev:/dev/...",
+    "the current directory",
 )
 SAMPLE = options.SAMPLE.but(default="50ms")
 

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
@@ -89,9 +90,7 @@ def _places(request: Request, topology: Topology) -> Iterator[_Place]:
 
 def _targets(request: Request) -> list[Target]:
     if "to" not in request.options:
-        raise UserError(
-            "--to is missing: name a directory, a file or a device, as in --to file:/data"
-        )
+        return [Target(kind=EndpointKind.FILE, path=str(Path.cwd()))]
     return targets(request, "to", IoSpec)
 
 
@@ -234,6 +233,7 @@ def _files(request: Request, target: Target, count: int) -> dict[str, Any]:
         "path": target.path,
         "size": size or default,
         "count": count,
+        "large": bool(asked),
         "keep": flag(request, "keep"),
         "overwrite": flag(request, "overwrite"),
     }
@@ -257,9 +257,11 @@ def _fixed(request: Request, values: dict[str, Any]) -> dict[str, Any]:
         found["require"] = checked(
             request, "require", grammar.parse_choice, request.options["require"], WAYS
         )
+    exponent = checked(
+        request, "zipf", grammar.parse_number, request.options.get("zipf", "1.1"), 0, 10
+    )
     if values["order"] == "zipf":
-        text = request.options.get("zipf", "1.1")
-        found["zipf"] = checked(request, "zipf", grammar.parse_number, text, 0, 10)
+        found["zipf"] = exponent
     if "blocks" in request.options:
         found |= checked(request, "blocks", _blocks, request.options["blocks"])
     return found

@@ -14,10 +14,9 @@ from tierscope.model.io import (
     Buffers,
     DeviceFiles,
     Files,
-    OwnedFiles,
-    PathFiles,
 )
 from tierscope.model.spec import Cpus, MeasurementSpec, Region
+from tierscope.model.storage import Access
 
 if TYPE_CHECKING:
     from tierscope.model.limit import Limit
@@ -141,8 +140,9 @@ class IoJob(Model):
     @model_validator(mode="after")
     def _check(self) -> "IoJob":
         files = self.files
-        made = isinstance(files, OwnedFiles | PathFiles)
-        if made and not self.shared and files.count not in (1, len(self.cpus)):
+        if isinstance(files, DeviceFiles) or self.shared:
+            return self
+        if files.count not in (1, len(self.cpus)):
             raise ValueError("there is one file, or one for each thread, unless they are shared")
         return self
 
@@ -190,6 +190,10 @@ class IoSpec(MeasurementSpec):
         if isinstance(files, DeviceFiles) and not files.destroy:
             raise ValueError(f"writing to {files.device} destroys its data: it needs destroy")
 
+    def headline(self) -> str:
+        """IOPS of small blocks, bandwidth of large ones."""
+        return "bandwidth" if max(self.pattern.sizes) >= BANDWIDTH_FROM else "iops"
+
     def thread_cpus(self) -> list[int]:
         """One thread a CPU, all jobs'."""
         return [cpu for job in self.jobs for cpu in job.cpus]
@@ -227,14 +231,24 @@ class IoSpec(MeasurementSpec):
         }
 
     def fits_caches(self, caches: Sequence["Cache"]) -> bool:  # noqa: ARG002
-        """CPU caches hold none of it."""
-        return False
+        """Whether the page cache takes part, so that its figure is not the drive's."""
+        return not self.pattern.direct
 
     def limit(self, paths: "Paths") -> "Limit | None":
-        """What the smallest link to the drive carries; none of the page cache."""
-        if not self.pattern.direct:
-            return None
-        return paths.limit(self.initiator, self.target)
+        """What links and data sheets of the drives allow; none of the page cache."""
+        pattern = self.pattern
+        reads = {"read": 1.0, "write": 0.0}.get(
+            pattern.operation, (pattern.read_percent or 0) / 100
+        )
+        access = Access(
+            read_share=reads,
+            random=pattern.order != "sequential",
+            direct=pattern.direct,
+            block_bytes=pattern.block_size,
+            counts_operations=max(pattern.sizes) < BANDWIDTH_FROM,
+            through_host=pattern.backend.startswith("staged"),
+        )
+        return paths.storage_limit(self.initiator, [self.target], access)
 
 
 _UNSAID: dict[str, object] = {

@@ -1,5 +1,8 @@
-"""How input and output is shown."""
+"""How storage is shown."""
 
+from tierscope.kinds.io.pictures import PICTURES
+from tierscope.kinds.io.table import show_table
+from tierscope.kinds.io.words import key_figure, summary_of
 from tierscope.report.view import View
 
 VIEW = View(
@@ -15,4 +18,8 @@ VIEW = View(
         "io_latency_p99": "p99 ns",
         "io_latency_p99.9": "p99.9 ns",
     },
+    table=show_table,
+    pictures=PICTURES,
+    summary=summary_of,
+    key_figure=key_figure,
 )

@@ -1,7 +1,13 @@
 """gdsio's result line, from what was measured."""
 
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from tierscope.model.event import Visit
+from tierscope.model.run import Measurement
 from tierscope.recipes.gdsio.options import Sizes
-from tierscope.recipes.gdsio.totals import Totals
+from tierscope.recipes.gdsio.totals import Totals, totals_of
 from tierscope.recipes.gdsio.workload import Job, Workload
 
 VERIFYING = "Verifying data"
@@ -31,3 +37,47 @@ def _io_size(sizes: Sizes) -> str:
     first, last = sizes.values[0], sizes.values[-1]
     shown = (first, last, sizes.step) if sizes.step else (first,)
     return "-".join(f"{size / _KIB:g}" if size % _KIB else str(size // _KIB) for size in shown)
+
+
+def result_lines(work: Workload, visits: Sequence[Visit]) -> list[str]:
+    """Return the line of all jobs, with ``-J`` behind a line for each job by its name."""
+    lines = [f"{name}: {line}" for name, line, _totals in _by_job(work, visits)]
+    return [*lines, result_line(work, totals_of(visits))]
+
+
+def result_json(work: Workload, visits: Sequence[Visit], found: Measurement) -> dict[str, Any]:
+    """Return what was measured as numbers: bytes, operations, seconds, latency, evidence."""
+    totals = totals_of(visits)
+    jobs = [
+        {"name": name, "line": line, **_numbers(part)} for name, line, part in _by_job(work, visits)
+    ]
+    evidence = found.evidence.model_dump(mode="json", exclude_none=True) if found.evidence else {}
+    return {
+        "line": result_line(work, totals),
+        **_numbers(totals),
+        **({"jobs": jobs} if jobs else {}),
+        "figures": [one.model_dump(mode="json", exclude_none=True) for one in found.figures],
+        "evidence": evidence,
+    }
+
+
+def _numbers(totals: Totals) -> dict[str, Any]:
+    rate = totals.operations / totals.seconds if totals.seconds else 0.0
+    return {**asdict(totals), "bandwidth": totals.bandwidth, "iops": rate}
+
+
+def _by_job(work: Workload, visits: Sequence[Visit]) -> list[tuple[str, str, Totals]]:
+    """Return name, line and totals of each job, where that was asked for."""
+    if not work.per_job:
+        return []
+    found = []
+    for job in work.jobs:
+        parts = parts_of(work, job)
+        totals = totals_of(visits, parts)
+        found.append((job.name, result_line(work, totals, (job,)), totals))
+    return found
+
+
+def parts_of(work: Workload, job: Job) -> list[str]:
+    """Return the parts of figures that are a job's; "" where it is the only one."""
+    return [""] if len(work.jobs) == 1 else [job.name]

@@ -70,14 +70,15 @@ def _pattern(work: Workload, require: str | None) -> dict[str, Any]:
 
 
 def _jobs(work: Workload, job: Job, topology: Topology, overwrite: bool) -> list[dict[str, Any]]:
-    """Return a job of the spec, or one for each file where each is somebody else's."""
+    """Return a job of the spec, or one for each file where each may be somebody else's."""
     cpus = _cpus(work, job, topology)
     common = {"name": job.name, "buffers": _buffers(work, job, topology)}
-    owned = job.size is not None and not overwrite and not job.is_device
-    if not job.is_directory or owned:
-        files = _owned(work, job) if owned else _foreign(work, job, job.path, overwrite)
-        shared = work.one_thread_each and job.is_directory
-        return [{**common, "cpus": cpus, "files": files, "shared": shared}]
+    if not job.is_directory:
+        return [{**common, "cpus": cpus, "files": _file(work, job, job.path, overwrite)}]
+    if job.size is not None and not overwrite:
+        return [
+            {**common, "cpus": cpus, "files": _owned(work, job), "shared": work.one_thread_each}
+        ]
     if work.one_thread_each:
         raise UserError(
             f"{job.place}: with -x 6 and 7 and without -B one thread goes over all files, which "
@@ -88,7 +89,7 @@ def _jobs(work: Workload, job: Job, topology: Topology, overwrite: bool) -> list
             **common,
             "name": f"{job.name}.{number}",
             "cpus": [cpu],
-            "files": _foreign(work, job, f"{job.path}/{STEM}{number}", overwrite),
+            "files": _file(work, job, f"{job.path}/{STEM}{number}", overwrite),
         }
         for number, cpu in enumerate(cpus)
     ]
@@ -98,18 +99,19 @@ def _owned(work: Workload, job: Job) -> dict[str, Any]:
     """Files that are made where they are missing, kept, and used again."""
     assert job.size is not None
     size = work.offset + job.size
-    if job.is_directory:
-        return {
-            "directory": job.path, "stem": STEM, "count": job.threads, "size": size, "keep": True,
-        }  # fmt: skip
-    directory, _slash, name = job.path.rpartition("/")
     return {
-        "directory": directory or "/", "stem": name, "numbered": False, "size": size, "keep": True,
+        "directory": job.path, "stem": STEM, "count": job.threads, "size": size, "keep": True,
     }  # fmt: skip
 
 
-def _foreign(work: Workload, job: Job, path: str, overwrite: bool) -> dict[str, Any]:
-    files: dict[str, Any] = {"device" if job.is_device else "path": path}
+def _file(work: Workload, job: Job, path: str, overwrite: bool) -> dict[str, Any]:
+    """One file or device; a file of a known size is made where it is missing, and kept."""
+    if job.is_device:
+        files: dict[str, Any] = {"device": path}
+    elif job.size is None:
+        files = {"path": path}
+    else:
+        files = {"path": path, "create": True, "keep": True}
     if job.size is not None:
         files["size"] = work.offset + job.size
     if overwrite and work.writes:

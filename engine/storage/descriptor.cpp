@@ -1,0 +1,192 @@
+#include "storage/descriptor.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/openat2.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+#include "errors.h"
+
+namespace tierscope {
+namespace {
+
+std::string link_of(const Descriptor& file) { return fmt::format("/proc/self/fd/{}", file.get()); }
+
+std::string handle_of(const Descriptor& file) {
+  struct {
+    file_handle head;
+    unsigned char bytes[MAX_HANDLE_SZ];
+  } handle{};
+  handle.head.handle_bytes = MAX_HANDLE_SZ;
+  int mount = 0;
+  if (name_to_handle_at(file.get(), "", &handle.head, &mount, AT_EMPTY_PATH) != 0) return "";
+  std::string text = fmt::format("{}.", handle.head.handle_type);
+  for (unsigned i = 0; i < handle.head.handle_bytes; ++i) {
+    text += fmt::format("{:02x}", handle.head.f_handle[i]);
+  }
+  return text;
+}
+
+struct stat status_of(const Descriptor& file) {
+  struct stat found{};
+  if (fstat(file.get(), &found) != 0) {
+    throw std::system_error(errno, std::generic_category(), "fstat");
+  }
+  return found;
+}
+
+// Renames without replacing anything. Where the file system cannot promise that, it does what it
+// can: looks first.
+bool move_name(int from, const std::string& name, int to, const std::string& new_name) {
+  if (renameat2(from, name.c_str(), to, new_name.c_str(), RENAME_NOREPLACE) == 0) return true;
+  if (errno != EINVAL) return false;
+  if (faccessat(to, new_name.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+    errno = EEXIST;
+    return false;
+  }
+  return renameat(from, name.c_str(), to, new_name.c_str()) == 0;
+}
+
+constexpr const char* kMoved = "file";
+
+// Looks at what was moved into the private directory, and removes it if it is `file`.
+std::string remove_moved(const Descriptor& directory, const std::string& name,
+                         const Descriptor& room, const std::string& room_name,
+                         const struct stat& file) {
+  struct stat moved{};
+  const bool seen = fstatat(room.get(), kMoved, &moved, AT_SYMLINK_NOFOLLOW) == 0;
+  if (seen && moved.st_dev == file.st_dev && moved.st_ino == file.st_ino && moved.st_nlink == 1) {
+    return unlinkat(room.get(), kMoved, 0) == 0 ? "" : std::strerror(errno);
+  }
+  if (move_name(room.get(), kMoved, directory.get(), name)) {
+    return "its name leads to another file";
+  }
+  return fmt::format("its name led to another file, which is {}/{} now ({})", room_name, kMoved,
+                     std::strerror(errno));
+}
+
+}  // namespace
+
+void Descriptor::reset(int number) {
+  if (number_ >= 0) close(number_);
+  number_ = number;
+}
+
+Descriptor open_below(const Descriptor& directory, const std::string& name, int flags,
+                      mode_t mode) {
+  if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos ||
+      name.find('\0') != std::string::npos) {
+    errno = EINVAL;
+    return {};
+  }
+  open_how how{};
+  how.flags = static_cast<__u64>(flags | O_CLOEXEC | O_NOFOLLOW);
+  how.mode = mode;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV;
+  const long opened = syscall(SYS_openat2, directory.get(), name.c_str(), &how, sizeof how);
+  if (opened < 0 && errno == ENOSYS) {
+    throw Unavailable(Cause::kKernel,
+                      "the system call openat2, which keeps files of others safe, is missing",
+                      "use Linux 5.6 or later, and a container that does not filter openat2");
+  }
+  return Descriptor(static_cast<int>(opened));
+}
+
+PlainFile open_plain(const Descriptor& directory, const std::string& name, int flags) {
+  const Descriptor seen = open_below(directory, name, O_PATH);
+  if (!seen) {
+    if (errno == ENOENT) return {.problem = "is missing", .missing = true};
+    if (errno == ELOOP) return {.problem = "is a symbolic link"};
+    if (errno == EXDEV) return {.problem = "has another file system mounted on it"};
+    return {.problem = fmt::format("cannot be opened: {}", std::strerror(errno))};
+  }
+  if (std::string wrong = not_plain(status_of(seen)); !wrong.empty()) {
+    return {.problem = "is " + wrong};
+  }
+  Descriptor file = reopen(seen, flags);
+  if (!file) return {.problem = fmt::format("cannot be opened: {}", std::strerror(errno))};
+  return {.file = std::move(file)};
+}
+
+Descriptor open_directory(const std::string& path) {
+  Descriptor directory(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (directory) return directory;
+  const std::string remedy = errno == ENOTDIR  ? "name a directory"
+                             : errno == ENOENT ? fmt::format("mkdir -p {}", path)
+                                               : "name a directory that this user may write to";
+  throw Unavailable(Cause::kStorage,
+                    fmt::format("directory {} cannot be opened: {}", path, std::strerror(errno)),
+                    remedy);
+}
+
+Descriptor reopen(const Descriptor& file, int flags) {
+  return Descriptor(open(link_of(file).c_str(), (flags | O_CLOEXEC) & ~O_NOFOLLOW));
+}
+
+std::string path_of(const Descriptor& file) {
+  std::array<char, 4096> target{};
+  const ssize_t length = readlink(link_of(file).c_str(), target.data(), target.size());
+  return length <= 0 ? "" : std::string(target.data(), static_cast<std::size_t>(length));
+}
+
+Identity identity_of(const Descriptor& file) {
+  struct statx found{};
+  if (statx(file.get(), "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &found) != 0) {
+    throw std::system_error(errno, std::generic_category(), "statx");
+  }
+  Identity identity{.device = fmt::format("{}:{}", found.stx_dev_major, found.stx_dev_minor),
+                    .inode = fmt::format("{}", found.stx_ino),
+                    .handle = handle_of(file)};
+  if ((found.stx_mask & STATX_BTIME) != 0) {
+    identity.born = fmt::format("{}.{:09}", found.stx_btime.tv_sec, found.stx_btime.tv_nsec);
+  }
+  return identity;
+}
+
+std::string not_plain(const struct stat& found) {
+  if (S_ISLNK(found.st_mode)) return "a symbolic link";
+  if (S_ISDIR(found.st_mode)) return "a directory";
+  if (S_ISFIFO(found.st_mode)) return "a named pipe";
+  if (S_ISSOCK(found.st_mode)) return "a socket";
+  if (S_ISBLK(found.st_mode) || S_ISCHR(found.st_mode)) return "a device";
+  if (!S_ISREG(found.st_mode)) return "no regular file";
+  if (found.st_nlink > 1) return fmt::format("a file with {} hard links", found.st_nlink);
+  if (found.st_nlink == 0) return "a file that was removed";
+  return "";
+}
+
+std::string remove_file(const Descriptor& directory, const std::string& name,
+                        const Descriptor& file) {
+  const struct stat held = status_of(file);
+  if (const std::string wrong = not_plain(held); !wrong.empty()) return "it is " + wrong;
+  const std::string room_name = ".tierscope-" + random_token();
+  if (mkdirat(directory.get(), room_name.c_str(), 0700) != 0) return std::strerror(errno);
+  const Descriptor room = open_below(directory, room_name, O_RDONLY | O_DIRECTORY);
+  std::string problem;
+  if (!room || !move_name(directory.get(), name, room.get(), kMoved)) {
+    problem = std::strerror(errno);
+  } else {
+    problem = remove_moved(directory, name, room, room_name, held);
+  }
+  unlinkat(directory.get(), room_name.c_str(), AT_REMOVEDIR);  // Only an empty one goes.
+  return problem;
+}
+
+std::string random_token() {
+  std::array<std::uint64_t, 2> words{};
+  if (getrandom(words.data(), sizeof words, 0) != static_cast<ssize_t>(sizeof words)) {
+    throw std::system_error(errno, std::generic_category(), "getrandom");
+  }
+  return fmt::format("{:016x}{:016x}", words[0], words[1]);
+}
+
+}  // namespace tierscope

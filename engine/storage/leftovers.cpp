@@ -1,0 +1,68 @@
+#include "storage/leftovers.h"
+
+#include <sys/stat.h>
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "storage/descriptor.h"
+#include "storage/manifest.h"
+#include "storage/proof.h"
+
+namespace tierscope {
+namespace {
+
+constexpr std::uint64_t kStatBlock = 512;  // The unit of st_blocks.
+
+std::string_view state_of(const PlainFile& found) {
+  if (found.file) return "leftover";
+  if (found.missing) return "missing";
+  return found.in_use ? "in-use" : "unproven";
+}
+
+std::uint64_t bytes_of(const PlainFile& found) {
+  struct stat status{};
+  if (!found.file || fstat(found.file.get(), &status) != 0) return 0;
+  return static_cast<std::uint64_t>(status.st_blocks) * kStatBlock;
+}
+
+nlohmann::ordered_json listed(const FileEntry& entry, const PlainFile& found) {
+  nlohmann::ordered_json file{{"name", entry.name},
+                              {"bytes", bytes_of(found)},
+                              {"keep", entry.keep},
+                              {"state", state_of(found)}};
+  if (!found.problem.empty()) file["reason"] = "it " + found.problem;
+  return file;
+}
+
+nlohmann::ordered_json walk(const std::string& path, bool remove) {
+  const Descriptor directory = open_directory(path);
+  Manifest manifest(directory, path, false);
+  auto files = nlohmann::ordered_json::array();
+  const std::vector<FileEntry> entries = manifest.entries();
+  for (const FileEntry& entry : entries) {
+    const PlainFile found = open_proven(directory, entry);
+    nlohmann::ordered_json file = listed(entry, found);
+    if (remove && found.file) {
+      const std::string problem = remove_file(directory, entry.name, found.file);
+      if (problem.empty()) {
+        file["state"] = "removed";
+      } else {
+        file["reason"] = problem;
+      }
+    }
+    if (remove && (file["state"] == "removed" || found.missing)) manifest.remove(entry.token);
+    files.push_back(std::move(file));
+  }
+  const std::string real = path_of(directory);
+  return {{"directory", real.empty() ? path : real}, {"files", std::move(files)}};
+}
+
+}  // namespace
+
+nlohmann::ordered_json leftovers(const std::string& directory) { return walk(directory, false); }
+
+nlohmann::ordered_json clean(const std::string& directory) { return walk(directory, true); }
+
+}  // namespace tierscope

@@ -1,0 +1,171 @@
+#include "storage/manifest.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <iostream>
+#include <stdexcept>
+#include <thread>
+
+#include "errors.h"
+
+namespace tierscope {
+namespace {
+
+constexpr off_t kMaxBytes = 64 << 20;
+
+Unavailable not_ours(const std::string& path, const std::string& what) {
+  return {
+      Cause::kOwnership,
+      fmt::format("{} does not prove which files are tierscope's: it {}", path, what),
+      fmt::format("look at {}; remove it, and the files that tierscope left beside it, by hand, "
+                  "or use another directory",
+                  path)};
+}
+
+bool same_file(const Descriptor& directory, const Descriptor& file) {
+  struct stat held{};
+  struct stat named{};
+  return fstat(file.get(), &held) == 0 &&
+         fstatat(directory.get(), kManifestName, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+         held.st_dev == named.st_dev && held.st_ino == named.st_ino;
+}
+
+}  // namespace
+
+// Another process may remove or make the manifest while this one waits for the lock.
+Manifest::Manifest(const Descriptor& directory, const std::string& path, bool create)
+    : directory_(directory), path_(fmt::format("{}/{}", path, kManifestName)) {
+  do {
+    if (!open_existing()) {
+      if (!create) return;
+      create_new();
+      if (!file_) continue;  // Somebody else made it meanwhile.
+    }
+    check_ours();
+  } while (!file_ || !lock() || !same_file(directory_, file_));
+  read();
+}
+
+// The last one to leave takes an empty list away.
+Manifest::~Manifest() {
+  if (!removed_some_ || !entries_.empty()) return;
+  try {
+    remove_file(directory_, kManifestName, file_);
+  } catch (const std::exception& error) {  // It stays, empty, and does no harm.
+    std::cerr << "tierscope-engine: " << path_ << " stays: " << error.what() << '\n';
+  }
+}
+
+bool Manifest::open_existing() {
+  PlainFile found = open_plain(directory_, kManifestName, O_RDWR | O_APPEND);
+  if (!found.file && !found.missing) {  // A file system that may only be read can still be listed.
+    found = open_plain(directory_, kManifestName, O_RDONLY);
+  }
+  if (!found.file && !found.missing) throw not_ours(path_, found.problem);
+  file_ = std::move(found.file);
+  return !found.missing;
+}
+
+void Manifest::create_new() {
+  file_ = open_below(directory_, kManifestName, O_RDWR | O_APPEND | O_CREAT | O_EXCL, 0600);
+  if (file_ || errno == EEXIST) return;
+  throw Unavailable(Cause::kStorage,
+                    fmt::format("{} cannot be made: {}", path_, std::strerror(errno)),
+                    "name a directory that this user may write to, with free space");
+}
+
+void Manifest::check_ours() const {
+  struct stat found{};
+  if (fstat(file_.get(), &found) != 0) throw not_ours(path_, std::strerror(errno));
+  if (found.st_uid != geteuid()) {
+    throw not_ours(path_,
+                   fmt::format("belongs to user {}, and this is user {}", found.st_uid, geteuid()));
+  }
+  if ((found.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    throw not_ours(path_,
+                   fmt::format("may be written by others (mode {:o})", found.st_mode & 07777U));
+  }
+  if (found.st_size > kMaxBytes) {
+    throw not_ours(path_, fmt::format("has {} bytes, far more than a list", found.st_size));
+  }
+}
+
+bool Manifest::lock() {
+  using namespace std::chrono_literals;
+  const auto deadline = std::chrono::steady_clock::now() + 10s;
+  while (flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK && errno != EINTR) {
+      throw not_ours(path_, fmt::format("cannot be locked: {}", std::strerror(errno)));
+    }
+    if (std::chrono::steady_clock::now() > deadline) {
+      throw Unavailable(Cause::kStorage, fmt::format("{} has been locked for 10 s", path_),
+                        fmt::format("`fuser {}` names who holds it", path_));
+    }
+    std::this_thread::sleep_for(20ms);
+  }
+  return true;
+}
+
+void Manifest::read() {
+  struct stat found{};
+  if (fstat(file_.get(), &found) != 0) throw not_ours(path_, std::strerror(errno));
+  std::string text(static_cast<std::size_t>(found.st_size), '\0');
+  std::size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t count =
+        pread(file_.get(), text.data() + done, text.size() - done, static_cast<off_t>(done));
+    if (count <= 0) throw not_ours(path_, fmt::format("cannot be read: {}", std::strerror(errno)));
+    done += static_cast<std::size_t>(count);
+  }
+  try {
+    entries_ = parse_manifest(text);
+  } catch (const std::runtime_error& error) {
+    throw not_ours(path_, fmt::format("is damaged: {}", error.what()));
+  }
+}
+
+const FileEntry* Manifest::find(const std::string& name) const {
+  const auto found = std::find_if(entries_.begin(), entries_.end(),
+                                  [&](const FileEntry& entry) { return entry.name == name; });
+  return found == entries_.end() ? nullptr : &*found;
+}
+
+void Manifest::put(const FileEntry& entry) {
+  append(manifest_line(entry));
+  std::erase_if(entries_, [&](const FileEntry& old) { return old.token == entry.token; });
+  entries_.push_back(entry);
+}
+
+void Manifest::remove(const std::string& token) {
+  append(manifest_gone(token));
+  removed_some_ = true;
+  std::erase_if(entries_, [&](const FileEntry& old) { return old.token == token; });
+}
+
+// A line that could be written in part only is taken back.
+void Manifest::append(const std::string& lines) {
+  struct stat before{};
+  if (fstat(file_.get(), &before) != 0) throw not_ours(path_, std::strerror(errno));
+  if (const std::string wrong = not_plain(before); !wrong.empty()) {
+    throw not_ours(path_, "is " + wrong);
+  }
+  const std::string text = (before.st_size == 0 ? manifest_header() : "") + lines;
+  const ssize_t written = write(file_.get(), text.data(), text.size());
+  if (written == static_cast<ssize_t>(text.size()) && fdatasync(file_.get()) == 0) return;
+  const std::string why = written < 0 || errno != 0 ? std::strerror(errno) : "no space";
+  if (ftruncate(file_.get(), before.st_size) != 0) {
+    throw not_ours(path_, fmt::format("could be written in part only: {}", why));
+  }
+  throw Unavailable(Cause::kStorage, fmt::format("{} cannot be written: {}", path_, why),
+                    "free some space there, or name another directory");
+}
+
+}  // namespace tierscope

@@ -1,0 +1,127 @@
+// The lines of a manifest: written and read.
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "protocol/json_text.h"
+#include "protocol/object_reader.h"
+#include "storage/contents.h"
+#include "storage/manifest.h"
+
+namespace tierscope {
+namespace {
+
+constexpr std::string_view kCheck = ",\"check\":\"";
+constexpr std::size_t kCheckDigits = 16;
+constexpr std::int64_t kMaxSize = std::numeric_limits<std::int64_t>::max();
+
+std::string check_of(std::string_view text) {
+  return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
+}
+
+std::string with_check(const nlohmann::ordered_json& object) {
+  std::string text = object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  text.pop_back();  // The closing brace.
+  const std::string check = check_of(text);
+  return text.append(kCheck).append(check).append("\"}\n");
+}
+
+// What stands before `check`, closed again.
+std::string checked(std::string_view line, const std::string& where) {
+  const std::size_t end = kCheck.size() + kCheckDigits + 2;
+  if (line.size() <= end || !line.ends_with("\"}") ||
+      line.substr(line.size() - end, kCheck.size()) != kCheck) {
+    throw std::runtime_error(where + " is cut or not tierscope's");
+  }
+  const std::string_view text = line.substr(0, line.size() - end);
+  if (line.substr(line.size() - 2 - kCheckDigits, kCheckDigits) != check_of(text)) {
+    throw std::runtime_error(where + " was changed after tierscope wrote it");
+  }
+  return std::string(text) + "}";
+}
+
+std::string file_name(ObjectReader& line) {
+  std::string name = line.text("name");
+  if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos) {
+    throw line.error("name", "is no name of a file");
+  }
+  return name;
+}
+
+FileEntry read_entry(ObjectReader& line) {
+  FileEntry entry{};
+  entry.name = file_name(line);
+  entry.identity = {line.text("device"), line.text("inode"), line.text("born"),
+                    line.text("handle")};
+  entry.token = line.text("token");
+  entry.xattr = line.boolean("xattr");
+  entry.number = static_cast<std::uint32_t>(line.integer("number", 0, 0xffffffff));
+  entry.size = static_cast<std::uint64_t>(line.integer("size", 0, kMaxSize));
+  entry.cell = static_cast<std::uint32_t>(line.integer("cell", 0, kCellBytes));
+  entry.compressible = static_cast<int>(line.integer("compressible", 0, 100));
+  entry.filled = line.boolean("filled");
+  entry.keep = line.boolean("keep");
+  line.finish();
+  return entry;
+}
+
+void read_line(const std::string& text, const std::string& where, bool first,
+               std::map<std::string, FileEntry>& entries) {
+  const nlohmann::json value = parse_json(text, where);
+  ObjectReader line(value, where);
+  if (first) {
+    line.integer("tierscope_files", 1, 1);
+    line.finish();
+  } else if (line.has("gone")) {
+    entries.erase(line.text("gone"));
+    line.finish();
+  } else {
+    FileEntry entry = read_entry(line);
+    entries.insert_or_assign(entry.token, std::move(entry));
+  }
+}
+
+}  // namespace
+
+std::string manifest_header() { return with_check({{"tierscope_files", 1}}); }
+
+std::string manifest_gone(const std::string& token) { return with_check({{"gone", token}}); }
+
+std::string manifest_line(const FileEntry& entry) {
+  return with_check({{"name", entry.name},
+                     {"device", entry.identity.device},
+                     {"inode", entry.identity.inode},
+                     {"born", entry.identity.born},
+                     {"handle", entry.identity.handle},
+                     {"token", entry.token},
+                     {"xattr", entry.xattr},
+                     {"number", entry.number},
+                     {"size", entry.size},
+                     {"cell", entry.cell},
+                     {"compressible", entry.compressible},
+                     {"filled", entry.filled},
+                     {"keep", entry.keep}});
+}
+
+std::vector<FileEntry> parse_manifest(std::string_view text) {
+  std::map<std::string, FileEntry> by_token;
+  for (int number = 1; !text.empty(); ++number) {
+    const std::string where = fmt::format("line {}", number);
+    const std::size_t end = text.find('\n');
+    if (end == std::string_view::npos) throw std::runtime_error(where + " is cut");
+    read_line(checked(text.substr(0, end), where), where, number == 1, by_token);
+    text.remove_prefix(end + 1);
+  }
+  std::vector<FileEntry> entries;
+  for (auto& [token, entry] : by_token) entries.push_back(std::move(entry));
+  std::sort(entries.begin(), entries.end(),
+            [](const FileEntry& a, const FileEntry& b) { return a.name < b.name; });
+  return entries;
+}
+
+}  // namespace tierscope

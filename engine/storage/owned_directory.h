@@ -1,0 +1,43 @@
+// The files that this process has in one directory; what FilePool is made of.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "storage/owned_files.h"
+
+namespace tierscope {
+
+class OwnedDirectory {
+ public:
+  // Throws Unavailable.
+  explicit OwnedDirectory(const std::string& path);
+
+  std::vector<OwnedFile*> lease(const FilesWanted& wanted, const FillProgress& progress);
+
+  // See FilePool::find().
+  OwnedFile* find(const std::string& name);
+
+  // Unlinks the files that are not kept. Returns one line for each that had to stay.
+  std::vector<std::string> close();
+
+ private:
+  OwnedFile* held(const std::string& key) const;
+  OwnedFile* existing(const std::string& name);
+  OwnedFile* adopt(const FileEntry& entry, Descriptor opened);
+  std::unique_ptr<OwnedFile> create(const FilesWanted& wanted, const std::string& name);
+  void require_absent(const std::string& name) const;
+  void complete(OwnedFile& file, const FilesWanted& wanted, const FillProgress& progress);
+  void write(OwnedFile& file, std::uint64_t from, std::uint64_t to, const FillProgress& progress);
+  void give_name(OwnedFile& file);
+  void write_down(const FileEntry& entry);
+  std::string discard(OwnedFile& file);
+
+  Descriptor directory_;
+  std::string path_;
+  std::map<std::string, std::unique_ptr<OwnedFile>> files_;
+};
+
+}  // namespace tierscope

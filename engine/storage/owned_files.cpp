@@ -1,0 +1,70 @@
+#include "storage/owned_files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+
+#include "errors.h"
+#include "storage/owned_directory.h"
+
+namespace tierscope {
+
+void OwnedFile::check() const {
+  struct stat found{};
+  const bool seen = fstat(file_.get(), &found) == 0;
+  const std::string wrong = seen ? not_plain(found) : std::strerror(errno);
+  if (wrong.empty()) return;
+  throw Unavailable(
+      Cause::kOwnership,
+      fmt::format("{}, which tierscope made, is {} now, and is left alone", path, wrong),
+      "leave its files to tierscope while it measures, or name another directory");
+}
+
+int OwnedFile::open(int flags) const {
+  check();
+  Descriptor opened = reopen(file_, flags & ~(O_CREAT | O_EXCL | O_TRUNC));
+  if (opened) return opened.release();
+  const bool direct = errno == EINVAL && (flags & O_DIRECT) != 0;
+  throw Unavailable(
+      Cause::kStorage,
+      fmt::format("{} cannot be opened{}: {}", path, direct ? " for direct I/O" : "",
+                  std::strerror(errno)),
+      direct ? "its file system has no direct I/O: measure through the page cache" : "");
+}
+
+FilePool::FilePool(FillProgress progress) : progress_(std::move(progress)) {}
+
+FilePool::~FilePool() {
+  for (auto& [path, directory] : directories_) {
+    for (const std::string& problem : directory->close()) {
+      std::cerr << "tierscope-engine: " << problem << '\n';
+    }
+  }
+}
+
+OwnedDirectory& FilePool::directory(const std::string& path) {
+  const auto found = directories_.find(path);
+  if (found != directories_.end()) return *found->second;
+  return *directories_.emplace(path, std::make_unique<OwnedDirectory>(path)).first->second;
+}
+
+OwnedFile* FilePool::find(const std::string& path) {
+  const std::filesystem::path whole(path);
+  const std::string parent = whole.parent_path().empty() ? "." : whole.parent_path().string();
+  std::error_code unknown;
+  if (!std::filesystem::is_directory(parent, unknown)) return nullptr;
+  return directory(parent).find(whole.filename());
+}
+
+std::vector<OwnedFile*> FilePool::lease(const FilesWanted& wanted) {
+  return directory(wanted.directory).lease(wanted, progress_);
+}
+
+}  // namespace tierscope

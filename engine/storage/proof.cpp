@@ -1,0 +1,70 @@
+#include "storage/proof.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/xattr.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "errors.h"
+
+namespace tierscope {
+namespace {
+
+std::string token_of(const Descriptor& file) {
+  std::array<char, 64> token{};
+  const ssize_t length = fgetxattr(file.get(), kTokenAttribute, token.data(), token.size());
+  return length <= 0 ? "" : std::string(token.data(), static_cast<std::size_t>(length));
+}
+
+bool can_be_proven(const FileEntry& entry) {
+  return !entry.identity.born.empty() || !entry.identity.handle.empty() || entry.xattr;
+}
+
+std::string difference(const Descriptor& directory, const FileEntry& entry,
+                       const Descriptor& file) {
+  const Identity found = identity_of(file);
+  const Identity& known = entry.identity;
+  if (found.device != identity_of(directory).device) return "is on another device";
+  if (found.inode != known.inode) return "is another file (inode)";
+  if (found.born != known.born) return "is another file (birth time)";
+  if (found.handle != known.handle) return "is another file (file handle)";
+  if (entry.xattr && token_of(file) != entry.token) {
+    return fmt::format("is another file (token in {})", kTokenAttribute);
+  }
+  return can_be_proven(entry) ? "" : "has nothing that proves it";
+}
+
+}  // namespace
+
+PlainFile open_proven(const Descriptor& directory, const FileEntry& entry) {
+  PlainFile found = open_plain(directory, entry.name, O_RDWR);
+  if (!found.file) return found;
+  found.problem = difference(directory, entry, found.file);
+  if (found.problem.empty() && flock(found.file.get(), LOCK_EX | LOCK_NB) != 0) {
+    found.in_use = errno == EWOULDBLOCK;
+    found.problem = found.in_use ? "is in use by another tierscope"
+                                 : fmt::format("cannot be locked: {}", std::strerror(errno));
+  }
+  if (!found.problem.empty()) found.file.reset();
+  return found;
+}
+
+void make_proof(const Descriptor& file, const std::string& path, FileEntry& entry) {
+  entry.token = random_token();
+  entry.xattr =
+      fsetxattr(file.get(), kTokenAttribute, entry.token.data(), entry.token.size(), 0) == 0;
+  entry.identity = identity_of(file);
+  if (can_be_proven(entry)) return;
+  throw Unavailable(
+      Cause::kOwnership,
+      fmt::format("{}: its file system has neither birth times nor extended attributes "
+                  "nor file handles, so that nothing could prove a file tierscope's",
+                  path),
+      "name a directory on another file system");
+}
+
+}  // namespace tierscope

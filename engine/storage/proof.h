@@ -1,0 +1,18 @@
+// Whether a file is the one that a manifest speaks of.
+#pragma once
+
+#include "storage/descriptor.h"
+#include "storage/manifest.h"
+
+namespace tierscope {
+
+// Opens the entry's file for reading and writing, and locks it. Empty, with the reason, where it is
+// missing, is not proven to be the one that tierscope made, or is in use. The device has to be the
+// directory's; it need not have the number that was written down, which changes at boot.
+PlainFile open_proven(const Descriptor& directory, const FileEntry& entry);
+
+// Fills in what will prove that this file, made just now, is the entry's; gives it the token.
+// Throws Unavailable where its file system has nothing that could. `path` is for the message.
+void make_proof(const Descriptor& file, const std::string& path, FileEntry& entry);
+
+}  // namespace tierscope

@@ -1,0 +1,23 @@
+"""``tierscope gdsio``."""
+
+import click
+
+
+@click.command(
+    add_help_option=False,
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+)
+@click.pass_context
+def gdsio(context: click.Context) -> int:
+    """Measure storage with gdsio's flags, job files and result line.
+
+    \b
+    Examples:
+      tierscope gdsio -D /data -d 0 -w 8 -s 500M -i 1M -x 0 -I 1
+      tierscope gdsio -D /data -d 0 -w 8 -s 500M -i 1M -x 0 -I 0 -T 10
+      tierscope gdsio -f /data/x -x 1 -w 2 -s 64M -i 4K -I 2 -T 5 --json
+      tierscope gdsio jobs.gdsio
+    """
+    from tierscope.recipes.gdsio.command import run
+
+    return run(context.args)

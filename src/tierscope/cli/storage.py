@@ -1,0 +1,49 @@
+"""``tierscope storage``."""
+
+from pathlib import Path
+
+import click
+
+from tierscope.cli import options
+
+
+@options.command()
+@click.argument("paths", metavar="PATH|DIR|DEVICE...", nargs=-1, required=True)
+@click.option("--from", "initiator", metavar="ENDPOINT", help="Initiator: node:0 or cpus:0-7,16")
+@click.option(
+    "--size",
+    metavar="SIZE",
+    help="Bytes of the file made in a directory  [default: 1g, or a tenth of the free space]",
+)
+@click.option("--overwrite", is_flag=True, help="Write to a file that tierscope did not make, too")
+@click.option("--keep", is_flag=True, help="Files that were made stay, and are used again")
+@options.file_option("--rated", "What data sheets promise of drives, to compare with")
+@options.output_options
+def storage(
+    paths: tuple[str, ...],
+    initiator: str | None,
+    size: str | None,
+    overwrite: bool,
+    keep: bool,
+    rated: Path | None,
+    json: str | None,
+    csv: str | None,
+    dry_run: bool,
+    out: Path | None,
+) -> int:
+    """Measure storage: page cache and drive, threads, queue depths, block sizes, reads and writes.
+
+    In a directory, a file is made, filled, measured and removed; nothing else is written. A file
+    or a device is read as it is. Under a minute and a half for each path.
+
+    \b
+    Examples:
+      tierscope storage /tmp
+      tierscope storage /tmp --size 256m --json
+      tierscope storage /dev/nvme0n1 --rated drives.yaml
+      tierscope storage /data /scratch --dry-run
+    """
+    from tierscope.cli.storage_flow import Asked, measure_storage
+
+    asked = Asked(paths, initiator or "", size, overwrite, keep, rated)
+    return measure_storage(asked, options.Output(options.Forms(json, csv), dry_run, out))

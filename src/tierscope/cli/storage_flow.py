@@ -1,0 +1,94 @@
+"""From the options of ``tierscope storage`` and ``run --storage`` to measurements."""
+
+import os.path
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from tierscope.cli.flow import carry_out
+from tierscope.cli.options import Output
+from tierscope.engine.paths import known_path
+from tierscope.model.endpoint import EndpointKind, Target
+from tierscope.model.errors import ExitCode, UserError
+from tierscope.model.run import Run
+from tierscope.model.storage import PathFacts
+from tierscope.model.topology import Topology
+from tierscope.plans.fit import check_memory
+from tierscope.plans.grammar import parse_size
+from tierscope.recipes.storage_tour import Given, Tour, tour
+from tierscope.topology.discover import discover
+from tierscope.topology.settings import thp_available
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The options of ``tierscope storage`` as they were given."""
+
+    paths: tuple[str, ...]
+    initiator: str = ""
+    size: str | None = None
+    overwrite: bool = False
+    keep: bool = False
+    rated: Path | None = None
+
+
+def measure_storage(asked: Asked, output: Output) -> int:
+    """Measure the tour of each path and print what it says."""
+    from tierscope.recipes.storage_tour_report import show_tour
+    from tierscope.report.run import show_end, show_missing
+
+    topology = with_ratings(discover(), asked.rated)
+    made = storage_tour(topology, asked)
+    check_memory(made.plan, topology)
+
+    def show(console: Console, run: Run, path: Path) -> None:
+        show_tour(console, run, made)
+        show_missing(console, run)
+        show_end(console, run, path)
+
+    return carry_out("storage", made.plan, topology, output, show=show)
+
+
+def storage_tour(topology: Topology, asked: Asked, main_only: bool = False) -> Tour:
+    """Return the tour of the paths that were given; raises UserError where one cannot be used."""
+    found = [_found(path) for path in dict.fromkeys(asked.paths)]
+    given = Given(
+        targets=[target for target, _ in found],
+        facts=[facts for _, facts in found],
+        initiator=asked.initiator,
+        size=None if asked.size is None else _size(asked.size),
+        overwrite=asked.overwrite,
+        keep=asked.keep,
+    )
+    return tour(topology, given, thp_available(), main_only)
+
+
+def with_ratings(topology: Topology, rated: Path | None) -> Topology:
+    """Return the machine with what data sheets promise of its drives."""
+    if rated is None:
+        return topology
+    from tierscope.plans.rated import read_rated
+
+    return topology.model_copy(update={"ratings": list(read_rated(rated))})
+
+
+def _found(given: str) -> tuple[Target, PathFacts]:
+    """Return what a path is, as a child sees it: tierscope itself never touches it."""
+    path = os.path.abspath(given.removeprefix("file:").removeprefix("dev:"))  # noqa: PTH100  no stat
+    facts = known_path(path)
+    if facts.kind == "missing":
+        raise UserError(f"{given}: no such file or directory; name one that is there")
+    if facts.kind == "other":
+        raise UserError(f"{given}: neither a directory, a file nor a block device")
+    if facts.open_error:
+        raise UserError(f"{given} cannot be read: {facts.open_error}", ExitCode.NOTHING_MEASURED)
+    kind = EndpointKind.DEV if facts.kind == "block" else EndpointKind.FILE
+    return Target(kind=kind, path=path), facts
+
+
+def _size(text: str) -> int:
+    try:
+        return parse_size(text)
+    except UserError as error:
+        raise UserError(f"--size: {error}") from None

@@ -1,0 +1,78 @@
+"""What measurements of storage have: rates, latencies, and the sweeps that they make up."""
+
+from collections.abc import Callable, Sequence
+
+from tierscope.model.event import IoEvidence
+from tierscope.model.run import Figure, Measurement
+from tierscope.report import figures
+from tierscope.report.figures import Figured
+
+LATENCY = "io_latency"
+PERCENTILES = ("p50", "p99", "p99.9")
+"""Those that tables show."""
+
+
+def rate(measurement: Measurement, metric: str, part: str = "") -> Figured | None:
+    """Return ``iops`` or ``bandwidth``, whichever of them is the headline; None without."""
+    if measurement.metric == metric and not part:
+        return measurement
+    return figures.side_figure(measurement, metric, part)
+
+
+def estimate(measurement: Measurement, metric: str) -> float:
+    """Return the estimate of ``iops`` or ``bandwidth``; 0 where it has none."""
+    found = rate(measurement, metric)
+    return (found.estimate if found else None) or 0.0
+
+
+def latency(measurement: Measurement, percentile: str = "p50") -> Figure | None:
+    """Return a percentile of the latency of operations, in ns; None where too few were made."""
+    return figures.side_figure(measurement, f"{LATENCY}_{percentile}")
+
+
+def cached(measurement: Measurement) -> bool:
+    """Whether the page cache takes part."""
+    return not measurement.pattern.get("direct")
+
+
+def way(measurement: Measurement) -> str:
+    """Return the backend, and whether it goes past the page cache: "io_uring, page cache"."""
+    where = "page cache" if cached(measurement) else "direct"
+    return f"{measurement.pattern.get('backend', '')}, {where}"
+
+
+def operation(measurement: Measurement) -> str:
+    """Return operation and order in words: "random read", "random 70:30"."""
+    pattern = measurement.pattern
+    share = pattern.get("read_percent")
+    what = f"{share}:{100 - int(share)}" if share else str(pattern.get("operation", ""))
+    return f"{pattern.get('order', '')} {what}".strip()
+
+
+def observed(measurement: Measurement) -> IoEvidence | None:
+    """Return what was observed of its input and output."""
+    return measurement.evidence.storage_io if measurement.evidence else None
+
+
+def same_but(first: Measurement, second: Measurement, *keys: str) -> bool:
+    """Whether two measurements differ in these keys of their patterns only, and in no other."""
+    return _rest(first, keys) == _rest(second, keys)
+
+
+def _rest(measurement: Measurement, keys: Sequence[str]) -> tuple[str, str, str]:
+    rest = sorted((k, str(value)) for k, value in measurement.pattern.items() if k not in keys)
+    return measurement.initiator, measurement.target, str(rest)
+
+
+def sweeps(measured: Sequence[Measurement], *keys: str) -> list[list[Measurement]]:
+    """Return groups that differ in nothing but these keys of their patterns, in the order of the
+    first key's values; groups of one value are left out."""
+    groups: dict[tuple[str, ...], list[Measurement]] = {}
+    for m in measured:
+        groups.setdefault(_rest(m, keys), []).append(m)
+    by: Callable[[Measurement], list[int]] = lambda m: [int(m.pattern[key]) for key in keys]  # noqa: E731
+    return [
+        sorted(group, key=by)
+        for group in groups.values()
+        if len({str(m.pattern[keys[0]]) for m in group}) > 1
+    ]

@@ -1,0 +1,48 @@
+"""What a reader of storage figures has to know of where the data really was."""
+
+from collections.abc import Sequence
+
+from tierscope.kinds.io.points import cached, observed
+from tierscope.model.run import Measurement
+
+_MOVED = 0.5
+"""Share of the bytes asked for below which the drives moved far less: a cache served the rest."""
+_IN_CACHE = 0.01
+"""Share of the files in the page cache from which on a direct read found some there."""
+
+
+def remarks(measured: Sequence[Measurement]) -> list[str]:
+    """Return these, each once, with how many measurements it is about."""
+    return [
+        f"{count} of {len(measured)}: {text}"
+        for applies, text in _CHECKS
+        if (count := sum(map(applies, measured)))
+    ]
+
+
+def _moved_less(m: Measurement) -> bool:
+    io = observed(m)
+    if io is None or io.device_bytes_read is None or cached(m):
+        return False
+    return io.device_bytes_read < _MOVED * io.bytes_read
+
+
+def _was_cached(m: Measurement) -> bool:
+    io = observed(m)
+    reads = io is not None and io.bytes_read > 0
+    return reads and not cached(m) and bool(io and (io.cached_before or 0.0) >= _IN_CACHE)
+
+
+def _has_holes(m: Measurement) -> bool:
+    io = observed(m)
+    return io is not None and io.bytes_read > 0 and bool(io.unwritten_bytes)
+
+
+_CHECKS = (
+    (
+        _moved_less,
+        "direct reads of which the drive moved less than half: a cache in between served the rest",
+    ),
+    (_was_cached, "direct reads of files that were partly in the page cache before"),
+    (_has_holes, "reads of files with holes or unwritten parts, which no drive has to read"),
+)

@@ -1,0 +1,143 @@
+"""The table of storage: IOPS, bandwidth, latency and CPU time of each pattern."""
+
+from collections.abc import Callable
+
+from rich.console import Console
+from rich.text import Text
+
+from tierscope.kinds.io.points import LATENCY, PERCENTILES, cached, latency, operation, rate
+from tierscope.kinds.io.remarks import remarks
+from tierscope.model.run import Measurement, Run
+from tierscope.report import figures
+from tierscope.report.evidence import warnings
+from tierscope.report.figures import Figured
+from tierscope.report.pictures.picture import label_of
+from tierscope.report.style import new_table, note, title
+
+_US = 1e3
+Cell = Callable[[Measurement], str]
+Column = Callable[[Measurement, str], str]
+"""Writes a figure of a measurement, or of a part of it."""
+
+
+def _count(name: str, one: str, many: str) -> Cell:
+    def text(m: Measurement) -> str:
+        number = m.pattern.get(name, 1)
+        return f"{number} {one if number == 1 else many}"
+
+    return text
+
+
+_SAID: dict[str, Cell] = {
+    "path": lambda m: f"{m.initiator} → {m.target}",
+    "op": operation,
+    "block": lambda m: (
+        label_of("blocks of", m.pattern["blocks"])
+        if m.pattern.get("blocks")
+        else f"{figures.size_text(m.pattern['block_size'])} blocks"
+    ),
+    "by": lambda m: str(m.pattern.get("backend", "")),
+    "cache": lambda m: "through the page cache" if cached(m) else "direct",
+    "depth": lambda m: f"depth {m.pattern.get('depth', 1)}",
+    "threads": _count("threads", "thread", "threads"),
+    "buffers": lambda m: f"buffers on {m.pattern.get('memory', '')}",
+}
+"""Each property in words, as the line above the table has it."""
+_CELLS: dict[str, Cell] = {
+    "block": lambda m: _SAID["block"](m).removesuffix(" blocks"),
+    "cache": lambda m: "cached" if cached(m) else "direct",
+    "depth": lambda m: str(m.pattern.get("depth", 1)),
+    "threads": lambda m: str(m.pattern.get("threads", 1)),
+    "buffers": lambda m: str(m.pattern.get("memory", "")),
+}
+"""The same in a column, where that is shorter."""
+_TOLD = ("operation", "read_percent", "order", "block_size", "blocks", "backend", "direct",
+         "depth", "threads", "memory")  # fmt: skip
+
+
+def show_table(console: Console, measured: list[Measurement], _run: Run) -> None:
+    """Print the measured results of storage."""
+    title(console, "Storage")
+    show_rows(console, measured)
+    for line in (*remarks(measured), *warnings(measured)):
+        note(console, line)
+
+
+def show_rows(console: Console, measured: list[Measurement]) -> None:
+    """Print what all have in common, and a row for each."""
+    said = {**_SAID, **_more(measured)}
+    varying = [name for name, cell in said.items() if len({cell(m) for m in measured}) > 1]
+    common = [cell(measured[0]) for name, cell in said.items() if name not in varying]
+    for line in Text(", ".join(filter(None, common))).wrap(console, console.width):
+        console.print(line)
+    table = new_table()
+    for name in varying:
+        number = name in ("depth", "threads", "block")
+        table.add_column(name, justify="right" if number else "left", no_wrap=name != "path")
+    columns = _figures(measured)
+    for name in columns:
+        table.add_column(name, justify="right", no_wrap=True)
+    for m in measured:
+        cells = [_CELLS.get(name, said[name])(m) for name in varying]
+        table.add_row(*cells, *(cell(m, "") for cell in columns.values()))
+        for part in _parts(m) if varying else []:
+            empty = [""] * (len(varying) - 1)
+            below = (f"  of it {part}s", *empty, *(cell(m, part) for cell in columns.values()))
+            table.add_row(*(Text(cell, style="dim") for cell in below))
+    console.print(table)
+
+
+def _more(measured: list[Measurement]) -> dict[str, Cell]:
+    """Return what else the patterns of these measurements have, worth saying."""
+    keys = dict.fromkeys(key for m in measured for key in m.pattern if key not in _TOLD)
+    return {key.replace("_", " "): _property(key) for key in keys}
+
+
+def _property(key: str) -> Cell:
+    def text(m: Measurement) -> str:
+        value = m.pattern.get(key)
+        if value in (None, False, "", 0):
+            return ""
+        if value is True:
+            return key.replace("_", " ")
+        if key == "size":
+            files = "one file" if m.pattern.get("shared") or m.pattern.get("threads") == 1 else ""
+            return f"{files or 'files'} of {figures.size_text(value)}"
+        return label_of(key, value)
+
+    return text
+
+
+def _figures(measured: list[Measurement]) -> dict[str, Column]:
+    """Return the columns of figures: the headline has its interval."""
+    rates = [found.estimate or 0.0 for m in measured if (found := rate(m, "bandwidth"))]
+    unit, factor = figures.scale_of("B/s", rates)
+    columns: dict[str, Column] = {
+        "IOPS": lambda m, part: _text(m, rate(m, "iops", part), 1.0),
+        unit: lambda m, part: _text(m, rate(m, "bandwidth", part), factor),
+    }
+    for name in PERCENTILES:
+        if any(latency(m, name) for m in measured):
+            columns[f"{name} µs"] = _side(f"{LATENCY}_{name}")
+    if any(figures.side_figure(m, "cpu_per_operation") for m in measured):
+        columns["CPU µs/op"] = _side("cpu_per_operation")
+    if any(m.efficiency is not None for m in measured):
+        columns["of limit"] = lambda m, part: "" if part else figures.of_limit(m)
+    return columns
+
+
+def _side(metric: str) -> Column:
+    return lambda m, part: _text(m, figures.side_figure(m, metric, part), _US)
+
+
+def _text(measurement: Measurement, found: Figured | None, factor: float) -> str:
+    if found is None:
+        return ""
+    if found is measurement:
+        return figures.with_interval(measurement, factor)
+    return figures.plain(found, factor, 3)
+
+
+def _parts(measurement: Measurement) -> list[str]:
+    """Return reads and writes of a mix, and each of several jobs."""
+    return list(dict.fromkeys(figure.part for figure in measurement.figures if figure.part))

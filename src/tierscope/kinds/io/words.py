@@ -1,0 +1,194 @@
+"""What the figures of storage say, in words. Each figure is that of one measurement."""
+
+from collections.abc import Mapping, Sequence
+
+from tierscope.analysis.knee import Knee, knee
+from tierscope.kinds.io.points import (
+    cached,
+    estimate,
+    latency,
+    operation,
+    rate,
+    same_but,
+    sweeps,
+)
+from tierscope.model.run import Measurement
+from tierscope.report import figures
+from tierscope.report.best import best_of
+from tierscope.report.view import KeyFigure
+
+SMALL = 4096
+"""Block size of the figures that stand for IOPS and latency."""
+_US = 1e3
+_ALIKE = 1.05
+"""Ratio of two rates up to which neither is faster."""
+
+
+def iops_text(measurement: Measurement) -> str:
+    """Return "12300 IOPS"."""
+    found = rate(measurement, "iops")
+    return f"{figures.plain(found, 1.0, 3)} IOPS" if found else "unknown IOPS"
+
+
+def bandwidth_text(measurement: Measurement) -> str:
+    """Return "1.21 GB/s"."""
+    found = rate(measurement, "bandwidth")
+    if found is None:
+        return "unknown bandwidth"
+    unit, factor = figures.scale_of("B/s", [found.estimate or 0.0])
+    return f"{figures.plain(found, factor, 3)} {unit}"
+
+
+def rate_text(measurement: Measurement) -> str:
+    """Return the headline with its unit."""
+    return iops_text(measurement) if measurement.metric == "iops" else bandwidth_text(measurement)
+
+
+def latency_text(measurement: Measurement, percentile: str = "p50") -> str:
+    """Return "84 µs"; empty where it is not known."""
+    found = latency(measurement, percentile)
+    return f"{figures.plain(found, _US, 3)} µs" if found else ""
+
+
+def depth_lines(measured: Sequence[Measurement]) -> list[str]:
+    """Say at which depth the rate of each sweep over depths saturates, and what more costs."""
+    return [_depth_line(sweep) for sweep in sweeps(measured, "depth") if len(sweep) > 2]
+
+
+def _depth_line(sweep: list[Measurement]) -> str:
+    depths = {int(m.pattern["depth"]): m for m in sweep}
+    found = _knee(depths)
+    best, last = best_of(sweep), depths[max(depths)]
+    what = f"{operation(sweep[0])}s of {figures.size_text(sweep[0].pattern['block_size'])}"
+    if found.last == max(depths):
+        return f"{what}: still rising at depth {max(depths)}, {rate_text(last)}; go deeper"
+    depth = _between(found)
+    text = f"{what}: saturated from depth {depth} on, at {rate_text(depths[found.last])}"
+    low, high = latency(depths[found.last]), latency(last)
+    if low and high and high.estimate > _ALIKE * low.estimate and last is not best:
+        text += (
+            f"; depth {max(depths)} only adds latency, {figures.plain(high, _US, 3)} "
+            f"after {figures.plain(low, _US, 3)} µs (p50)"
+        )
+    return text
+
+
+def _knee(by: Mapping[int, Measurement]) -> Knee:
+    def interval(m: Measurement) -> tuple[float, float]:
+        value = m.estimate or 0.0
+        return value if m.ci_low is None else m.ci_low, value if m.ci_high is None else m.ci_high
+
+    return knee({key: interval(m) for key, m in by.items()})
+
+
+def _between(found: Knee) -> str:
+    return str(found.last) if found.first == found.last else f"{found.first} to {found.last}"
+
+
+def thread_lines(measured: Sequence[Measurement]) -> list[str]:
+    """Say what more threads give."""
+    lines = []
+    for sweep in sweeps(measured, "threads", "size"):
+        counts = {int(m.pattern["threads"]): m for m in sweep}
+        first, best = counts[min(counts)], best_of(sweep)
+        gain = (best.estimate or 0.0) / (first.estimate or 1.0)
+        words = f"{best.pattern['threads']} threads give {rate_text(best)}, {gain:.2g} times those"
+        if best is first or gain < _ALIKE:
+            words = f"more threads give no more than {rate_text(first)}, those"
+        lines.append(f"{operation(first)}s: {words} of {min(counts)}")
+    return lines
+
+
+def block_lines(measured: Sequence[Measurement]) -> list[str]:
+    """Say from which block size on bandwidth is near its best, for each sweep over block sizes."""
+    lines = []
+    for sweep in sweeps(measured, "block_size"):
+        if len(sweep) < 4 or any(rate(m, "bandwidth") is None for m in sweep):
+            continue
+        best = max(sweep, key=lambda m: estimate(m, "bandwidth"))
+        enough = next(
+            m for m in sweep if estimate(m, "bandwidth") >= 0.9 * estimate(best, "bandwidth")
+        )
+        lines.append(
+            f"{operation(best)}s: {bandwidth_text(best)} at best; blocks of "
+            f"{figures.size_text(enough.pattern['block_size'])} and more reach 90% of it"
+        )
+    return lines
+
+
+def cache_lines(measured: Sequence[Measurement]) -> list[str]:
+    """Compare the page cache with direct accesses of the same backend and pattern."""
+    lines = []
+    for m in measured:
+        other = next((o for o in measured if not cached(o) and same_but(m, o, "direct")), None)
+        if cached(m) and other is not None and other.estimate:
+            ratio = (m.estimate or 0.0) / other.estimate
+            lines.append(
+                f"{operation(m)}s of {figures.size_text(m.pattern['block_size'])}: "
+                f"{rate_text(m)} through the page cache, {ratio:.2g} times the drive's "
+                f"{rate_text(other)}"
+            )
+    return lines
+
+
+def headroom(measured: Sequence[Measurement]) -> str:
+    """Say what limits the best direct accesses, and how far they are from it; empty without any."""
+    direct = [m for m in measured if not cached(m)]
+    if not direct:
+        return ""
+    limited = [m for m in direct if m.limit and m.efficiency]
+    if not limited:
+        return (
+            "No limit is known: no link of this drive shows its rate. --rated FILE compares with "
+            "its data sheet."
+        )
+    best = max(limited, key=lambda m: m.efficiency or 0.0)
+    assert best.limit is not None
+    assert best.efficiency is not None
+    return (
+        f"The best, {operation(best)}s of {figures.size_text(best.pattern['block_size'])}, reaches "
+        f"{rate_text(best)}: {figures.share_text(best.efficiency)} of what {best.limit.link} "
+        f"allows ({best.limit.formula}); {figures.share_text(max(0.0, 1 - best.efficiency))} "
+        "is left."
+    )
+
+
+def idle(measured: Sequence[Measurement]) -> Measurement | None:
+    """Return what stands for a path's idle latency: direct random reads of 4 KiB, one at a time."""
+    wanted = {"operation": "read", "order": "random", "block_size": SMALL, "depth": 1,
+              "threads": 1, "direct": True}  # fmt: skip
+    found = [m for m in measured if all(m.pattern.get(k) == v for k, v in wanted.items())]
+    known = [m for m in found if latency(m) and "rate" not in m.pattern]
+    return min(known, key=lambda m: _p50(m), default=None)
+
+
+def _p50(measurement: Measurement) -> float:
+    found = latency(measurement)
+    return found.estimate if found else 0.0
+
+
+def summary_of(measured: list[Measurement]) -> str:
+    """Return a clause on the most IOPS and the lowest latency of direct accesses, else of any."""
+    direct = [m for m in measured if not cached(m)] or measured
+    small = [m for m in direct if m.metric == "iops"]
+    if not small:
+        best = best_of(direct)
+        return f"storage moves {bandwidth_text(best)} ({operation(best)} of {best.target})"
+    best = best_of(small)
+    text = f"{best.target} does {iops_text(best)} ({operation(best)}, depth {best.pattern['depth']}"
+    text += f", {figures.size_text(best.pattern['block_size'])})"
+    one = idle(direct)
+    return f"{text}; one read at a time takes {latency_text(one)}" if one else text
+
+
+def key_figure(measured: list[Measurement]) -> KeyFigure | None:
+    """Return the most IOPS of direct accesses."""
+    small = [m for m in measured if m.metric == "iops" and not cached(m)]
+    if not small:
+        return None
+    best = best_of(small)
+    detail = f"{best.target}, {operation(best)}, depth {best.pattern['depth']}"
+    if text := latency_text(best, "p99"):
+        detail += f"; p99 {text}"
+    value = figures.plain(best, 1.0)
+    return KeyFigure("Storage", value, "IOPS", detail, figures.is_doubtful(best))

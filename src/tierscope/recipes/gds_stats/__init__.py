@@ -1,0 +1,1 @@
+"""gds_stats: what processes did through cuFile, by the installed tool or from our own runs."""

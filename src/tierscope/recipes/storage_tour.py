@@ -1,0 +1,228 @@
+"""What ``tierscope storage`` measures: a path, from the page cache to the drive's limits.
+
+Each part asks one question, as a request of the kind io that a person could type. Where two parts
+ask for the same measurement it is made once and shown in both.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from tierscope.kinds.plan import PLAN_VERSION, Plan, Spec
+from tierscope.model.endpoint import Target
+from tierscope.model.errors import UserError
+from tierscope.model.storage import PathFacts
+from tierscope.model.topology import Topology
+from tierscope.plans.expand import expand
+from tierscope.plans.fit import fit_time
+from tierscope.plans.machine import GIB, MIB
+from tierscope.plans.request import Request
+from tierscope.recipes.registry import Prepared
+from tierscope.topology.near_far import near_and_far
+
+SECONDS = 75.0
+"""Time that the tour of one target is fitted into, without making its file."""
+_FREE_SHARE = 10
+"""Of free space, files of ours take a tenth at most."""
+_LEAST = 64 * MIB
+"""Less than that says nothing of a drive."""
+_SAMPLING = {"budget": "1", "sample": "20ms", "precision": "2%"}
+_SMALL = {"order": "random", "block-size": "4k"}
+_LARGE = {"order": "sequential", "block-size": "1m"}
+
+
+@dataclass(frozen=True)
+class Part:
+    """One question of the tour."""
+
+    name: str
+    """Begins the ids of its measurements."""
+    title: str
+    options: tuple[dict[str, str], ...]
+    """Of requests of the kind io, beside what all parts share."""
+    main: bool = False
+    """It is part of ``run --storage``, too."""
+
+
+PARTS = (
+    Part(
+        "cache",
+        "Page cache against the drive",
+        (
+            {**_SMALL, "backend": "posix", "direct": "no,yes"},
+            {**_SMALL, "backend": "mmap"},
+            {**_LARGE, "backend": "posix", "direct": "no,yes"},
+            {**_LARGE, "backend": "mmap"},
+        ),
+    ),
+    Part(
+        "threads",
+        "Threads, 4 KiB random, one operation each in flight",
+        ({**_SMALL, "op": "read,write", "threads": "1..all*2"},),
+    ),
+    Part(
+        "depth",
+        "Queue depth, 4 KiB random",
+        (
+            {**_SMALL, "depth": "1..256*2"},
+            {**_SMALL, "op": "write", "depth": "1..256*4"},
+        ),
+        main=True,
+    ),
+    Part(
+        "mix",
+        "Reads and writes at once, 4 KiB random",
+        ({**_SMALL, "op": "read,mix,write", "depth": "16", "read-percent": "70,30"},),
+    ),
+    Part(
+        "blocks",
+        "Block size, sequential",
+        ({"op": "read,write", "order": "sequential", "block-size": "4k..16m*4", "depth": "8"},),
+        main=True,
+    ),
+    Part(
+        "grid",
+        "Block size and depth, random reads",
+        ({"order": "random", "block-size": "4k,16k,64k,256k,1m", "depth": "1,4,16,64"},),
+    ),
+)
+_FAR = Part(
+    "from",
+    "CPUs near the drive and far from it",
+    ({**_SMALL, "depth": "32"}, {**_LARGE, "depth": "8"}),
+)
+_GPU = Part(
+    "gpu",
+    "From storage to a GPU: staged through the host, and by cuFile",
+    (
+        {**_LARGE, "backend": "staged,staged-managed,cufile"},
+        {**_LARGE, "backend": "staged-async,cufile-batch", "depth": "8"},
+        {"order": "random", "block-size": "4k", "backend": "staged,cufile"},
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Given:
+    """What was asked for."""
+
+    targets: Sequence[Target]
+    facts: Sequence[PathFacts]
+    """What a child said of each."""
+    initiator: str = ""
+    """Empty: the node near the drive, or the first one."""
+    size: int | None = None
+    """Bytes of the file that is made in a directory."""
+    overwrite: bool = False
+    """Another's file may be written."""
+    keep: bool = False
+    """The files that are made stay."""
+
+
+@dataclass
+class Shown:
+    """A part with the ids of its measurements of one target."""
+
+    part: Part
+    target: Target
+    ids: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Tour:
+    """What is measured, and what each measurement stands for."""
+
+    plan: Plan
+    parts: list[Shown]
+
+
+def tour(topology: Topology, given: Given, thp: bool, main_only: bool = False) -> Tour:
+    """Return the tour of these targets; ``main_only``: its parts for ``run --storage``."""
+    specs: dict[str, Spec] = {}
+    parts: list[Shown] = []
+    for target, facts in zip(given.targets, given.facts, strict=True):
+        for part, options in _asked(topology, given, target, facts):
+            if main_only and not part.main:
+                continue
+            shown = Shown(part, target)
+            requests = [
+                Request(kind="io", name=part.name, options={**options, **_SAMPLING, **more})
+                for more in part.options
+                if (more := _allowed(more, given, facts))
+            ]
+            for spec in expand(requests, topology, thp).measurements if requests else []:
+                kept = specs.setdefault(_same(spec), spec)
+                if kept.id not in shown.ids:
+                    shown.ids.append(kept.id)
+            parts.append(shown)
+    plan = Plan(version=PLAN_VERSION, measurements=list(specs.values()))
+    seconds = SECONDS * len(given.targets)
+    return Tour(fit_time(plan, seconds, strictly=False), parts)
+
+
+def prepare(_name: str, _topology: Topology, _thp: bool) -> Prepared:
+    """Refuse: the tour needs a target."""
+    raise UserError(
+        "storage is measured where you say: tierscope storage DIR, or run --storage DIR"
+    )
+
+
+def _asked(
+    topology: Topology, given: Given, target: Target, facts: PathFacts
+) -> Iterator[tuple[Part, dict[str, str]]]:
+    """Yield parts with the options that all their requests share."""
+    first, others = _nodes(topology, given, target)
+    shared = {"from": first, "to": str(target), "files": "shared"}
+    if facts.kind == "directory":
+        shared["size"] = str(file_bytes(facts, given.size))
+        shared |= {"keep": "yes"} if given.keep else {}
+    if facts.kind == "file" and given.overwrite:
+        shared["overwrite"] = "yes"
+    for part in PARTS:
+        yield part, shared
+    if others:
+        for node in (first, *others):
+            yield _FAR, {**shared, "from": node}
+    for gpu in topology.gpus[:1]:
+        yield _GPU, {**shared, "from": f"gpu:{gpu.index}"}
+
+
+def _nodes(topology: Topology, given: Given, target: Target) -> tuple[str, list[str]]:
+    """Return the initiator of all parts, and others to compare it with."""
+    if given.initiator:
+        return given.initiator, []
+    usable = [n.number for n in topology.nodes if not set(n.cpus).isdisjoint(topology.cpus)]
+    try:
+        near, far = near_and_far(topology, target)
+    except UserError:  # No node of the drive is known: every other node may be far from it.
+        near, far = usable[:1], usable[1:]
+    return f"node:{near[0]}", [f"node:{number}" for number in far[:1]]
+
+
+def file_bytes(facts: PathFacts, asked: int | None) -> int:
+    """Return the size of the file to make: 1 GiB, or a tenth of a smaller free space.
+
+    Raises UserError where too little is free.
+    """
+    most = (facts.free_bytes or 0) // _FREE_SHARE // MIB * MIB
+    size = min(GIB, most) if asked is None else asked
+    if size > most or size < min(_LEAST, asked or _LEAST):
+        needed = max(size, _LEAST)
+        raise UserError(
+            f"{facts.path} has {(facts.free_bytes or 0) / GIB:.3g} GiB free, of which a tenth is "
+            f"used at most: not enough for a file of {needed // MIB} MiB; free some space, name "
+            "another directory, or give a smaller --size"
+        )
+    return size
+
+
+def _allowed(options: dict[str, str], given: Given, facts: PathFacts) -> dict[str, str]:
+    """Leave out writes to what is not ours; empty where nothing remains."""
+    if facts.kind == "directory" or (facts.kind == "file" and given.overwrite):
+        return options
+    kept = [word for word in options.get("op", "read").split(",") if word == "read"]
+    left = {name: value for name, value in options.items() if name not in ("op", "read-percent")}
+    return {**left, "op": "read"} if kept else {}
+
+
+def _same(spec: Spec) -> str:
+    return f"{spec.initiator} {spec.target} {sorted(map(str, spec.identity().items()))}"

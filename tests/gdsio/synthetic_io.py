@@ -1,0 +1,40 @@
+"""Visits of measurements of storage as the engine reports them, without an engine."""
+
+from typing import Any
+
+from tierscope.model.event import Column, Evidence, IoEvidence, Series, Visit
+
+ROWS = 4
+OPERATIONS = 250
+"""Of each row, which lasts a quarter of a second; all of them take a millisecond."""
+
+
+def io_visit(spec: Any, verified: str | None = None, **io: Any) -> Visit:
+    """Return a visit of a second; ``io`` are further observations."""
+    block = spec.pattern.block_size
+    operations = ROWS * OPERATIONS
+    reads = 0 if spec.pattern.operation == "write" else operations
+    names = [job.name for job in spec.jobs]
+    parts = {"": 1.0, **({name: 1 / len(names) for name in names} if len(names) > 1 else {})}
+    series = Series(
+        name="windows",
+        starts=[number / ROWS for number in range(ROWS)],
+        durations=[1 / ROWS] * ROWS,
+        columns=[
+            Column(metric=metric, part=part, values=[ROWS * OPERATIONS * share * factor] * ROWS)
+            for part, share in parts.items()
+            for metric, factor in (("bandwidth", block), ("iops", 1))
+        ],
+    )
+    counted = {
+        "files": ["/data/gdsio.0"], "reads": reads, "writes": operations - reads,
+        "bytes_read": reads * block, "bytes_written": (operations - reads) * block, "set_up_s": 0.1,
+    }  # fmt: skip
+    return Visit(
+        id=spec.id,
+        seconds=1.0,
+        fresh=False,
+        interrupted=False,
+        series=[series],
+        evidence=Evidence(io=IoEvidence.model_validate(counted | io), verified=verified),
+    )
