@@ -46,6 +46,8 @@ from tierscope.model.spec import Sampling
 FIO = os.environ.get("FIO", "fio")
 IO_URING = os.environ.get("T_IO_URING")
 """Path of t/io_uring, which is built from fio's source; without it that part is left out."""
+IO_URING_S = 3
+"""Of one run of it, which says its rate each second but the last."""
 DIRECTORY = os.environ.get("DIRECTORY", ".")
 CASES = re.compile(os.environ.get("CASES", ""))
 FILE_BYTES = 256 << 20
@@ -305,14 +307,14 @@ def beside_io_uring(file: Path) -> Iterator[Comparison | str]:
         yield "t/io_uring: left out, as T_IO_URING does not name it"
         return
     prepare(case)
-    options = f"-d{case.depth} -s{case.depth} -c{case.depth} -b{case.block} -p0 -B1 -F1 -O0 -n1 -r1"
+    options = f"-d{case.depth} -s{case.depth} -c{case.depth} -b{case.block} -p0 -B1 -F1 -O0 -n1 -r{IO_URING_S}"
     command = ["taskset", "-c", str(CPU), IO_URING, *options.split(), str(file)]
 
     def theirs() -> float:
         output, cpu_s = run(command)
         found = re.findall(r"^IOPS=([\d.]+)([KM]?)", output, re.MULTILINE)
         rates = [float(number) * {"": 1, "K": 1e3, "M": 1e6}[unit] for number, unit in found]
-        return cpu_s * 1e9 / sum(rates)
+        return cpu_s * 1e9 / IO_URING_S / statistics.fmean(rates)
 
     with living_engine() as engine:
         engine.plan([spec_of(case)])
