@@ -19,7 +19,7 @@ ALLOWED = {
     "storage": {"storage", "access", "memory", "sampling", "threads"}
     | {"protocol/json_text.h", "protocol/object_reader.h"},
     "protocol": {"protocol", "memory", "sampling", "threads", "access", "gpu/devices.h"},
-    "gpu": {"gpu", "memory", "sampling", "threads"},
+    "gpu": {"gpu", "memory", "sampling", "storage", "threads"},
     "harness": {"harness", "protocol", "memory", "sampling", "storage", "threads"},
     "kinds": {
         "kinds",

@@ -24,14 +24,6 @@ cudaMemLocation location_of_node(int node) {
 
 cudaMemLocation location_of_gpu(int gpu) { return {.type = cudaMemLocationTypeDevice, .id = gpu}; }
 
-void prefetch(std::byte* data, std::size_t bytes, cudaMemLocation to, cudaStream_t stream) {
-#if CUDART_VERSION >= 13000
-  check_cuda(cudaMemPrefetchAsync(data, bytes, to, 0, stream), "prefetching managed memory");
-#else
-  check_cuda(cudaMemPrefetchAsync_v2(data, bytes, to, 0, stream), "prefetching managed memory");
-#endif
-}
-
 void advise(std::byte* data, std::size_t bytes, cudaMemoryAdvise advice, cudaMemLocation where) {
 #if CUDART_VERSION >= 13000
   check_cuda(cudaMemAdvise(data, bytes, advice, where), "advising on managed memory");
@@ -52,6 +44,16 @@ std::byte* pin(std::size_t bytes, int node, HostKind kind) {
       (kind == HostKind::kWriteCombined ? static_cast<unsigned>(cudaHostAllocWriteCombined) : 0U);
   check_cuda(cudaHostAlloc(&memory, bytes, flags), "allocating pinned host memory");
   return static_cast<std::byte*>(memory);
+}
+
+}  // namespace
+
+void prefetch_managed(std::byte* data, std::size_t bytes, cudaMemLocation to, cudaStream_t stream) {
+#if CUDART_VERSION >= 13000
+  check_cuda(cudaMemPrefetchAsync(data, bytes, to, 0, stream), "prefetching managed memory");
+#else
+  check_cuda(cudaMemPrefetchAsync_v2(data, bytes, to, 0, stream), "prefetching managed memory");
+#endif
 }
 
 // Managed memory past what the GPU has free would be swapped to and fro, and measures nothing.
@@ -77,8 +79,6 @@ std::byte* make_managed(std::size_t bytes, int gpu) {
   check_cuda(cudaMallocManaged(&memory, bytes), "allocating managed memory");
   return static_cast<std::byte*>(memory);
 }
-
-}  // namespace
 
 Buffer::Buffer(const MemoryPlace& place, std::size_t bytes, int gpu, Team& team)
     : place_(place), bytes_(bytes), gpu_(gpu) {
@@ -125,12 +125,12 @@ void Buffer::move_home() const {
 }
 
 void Buffer::prefetch_to_gpu(int gpu, cudaStream_t stream) const {
-  prefetch(data_, bytes_, location_of_gpu(gpu), stream);
+  prefetch_managed(data_, bytes_, location_of_gpu(gpu), stream);
 }
 
 void Buffer::prefetch_home(cudaStream_t stream) const {
   const OnGpu on(gpu_);
-  prefetch(data_, bytes_, location_of_node(node()), stream);
+  prefetch_managed(data_, bytes_, location_of_node(node()), stream);
 }
 
 std::optional<RegionReport> Buffer::report() const {

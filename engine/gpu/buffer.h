@@ -50,6 +50,12 @@ class Buffer {
   std::unique_ptr<Region> region_;
 };
 
+// Managed memory, not more than half of what the GPU has free. Throws Unavailable. Give it back by
+// cudaFree.
+std::byte* make_managed(std::size_t bytes, int gpu);
+// Moves pages of managed memory, in the order of the stream.
+void prefetch_managed(std::byte* data, std::size_t bytes, cudaMemLocation to, cudaStream_t stream);
+
 struct BufferWish {
   MemoryPlace place;
   std::size_t bytes;

@@ -33,6 +33,15 @@ Nvml load() {
   resolve(library, "nvmlDeviceGetCurrPcieLinkGeneration", found.link_generation);
   resolve(library, "nvmlDeviceGetCurrPcieLinkWidth", found.link_width);
   resolve(library, "nvmlDeviceGetPcieReplayCounter", found.replays);
+  resolve(library, "nvmlDeviceGetCount_v2", found.device_count);
+  resolve(library, "nvmlDeviceGetHandleByIndex_v2", found.device_by_index);
+  resolve(library, "nvmlDeviceGetPciInfo_v3", found.pci_info);
+  resolve(library, "nvmlDeviceGetPcieThroughput", found.pcie_throughput);
+  resolve(library, "nvmlGpmQueryDeviceSupport", found.gpm_support);
+  resolve(library, "nvmlGpmSampleAlloc", found.gpm_alloc);
+  resolve(library, "nvmlGpmSampleFree", found.gpm_free);
+  resolve(library, "nvmlGpmSampleGet", found.gpm_get);
+  resolve(library, "nvmlGpmMetricsGet", found.gpm_metrics);
   return found;
 }
 

@@ -20,6 +20,7 @@
 #include "kinds/io_spec.h"
 #include "sampling/clock.h"
 #include "storage/device_counters.h"
+#include "storage/gpu_io.h"
 #include "storage/io_runner.h"
 
 namespace tierscope {
@@ -80,6 +81,7 @@ class Io : public State {
       }
       counters_ = std::make_unique<DeviceCounters>(devices);
     }
+    watch_gpus();
     threads_.clear();
     for (const auto& job : jobs_) {
       job->open(leases, *team_);
@@ -113,6 +115,7 @@ class Io : public State {
 
   void observe(nlohmann::ordered_json& evidence) override {
     runner_->stop();
+    if (watch_) watch_->stop();
     std::vector<const Region*> regions;
     for (const auto& job : jobs_) {
       if (job->region() != nullptr) regions.push_back(job->region());
@@ -137,6 +140,7 @@ class Io : public State {
     }
     if (!verified.empty()) evidence["verified"] = fmt::format("{}", fmt::join(verified, "; "));
     runner_.reset();
+    if (watch_) watch_->report(evidence, spec_.require, spec_.direct);
   }
 
  private:
@@ -171,10 +175,21 @@ class Io : public State {
 
   void start() {
     const double begin = now_seconds();
+    if (watch_) watch_->restart();
     runner_->start();
     set_up_s_ += now_seconds() - begin;
     cpu_s_ = process_cpu_seconds();
     moved_before_ = counters_->read();
+  }
+
+  void watch_gpus() {
+    std::vector<int> gpus;
+    for (const IoJobSpec& job : spec_.jobs) {
+      const int gpu = job.buffers.gpu;
+      if (gpu >= 0 && std::ranges::find(gpus, gpu) == gpus.end()) gpus.push_back(gpu);
+    }
+    watch_.reset();
+    if (!gpus.empty()) watch_ = watch_gpu_io(gpus, spec_.backend->name, cpus_.front());
   }
 
   void observe_drives(nlohmann::ordered_json& evidence) const {
@@ -287,6 +302,7 @@ class Io : public State {
   std::unique_ptr<IoRunner> runner_;
   Team* team_ = nullptr;
   std::unique_ptr<DeviceCounters> counters_;
+  std::unique_ptr<GpuIoWatch> watch_;  // Where GPUs take part.
   std::optional<DeviceBytes> moved_before_;
   Counts operations_;
   double cpu_s_ = 0;

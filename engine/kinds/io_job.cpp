@@ -76,8 +76,8 @@ void IoJob::make_threads() {
   for (std::size_t i = 0; i < threads; ++i) {
     const double share = job_.shared ? static_cast<double>(i) / static_cast<double>(threads) : 0;
     RequestStream stream(spec_.pattern,
-                           ranges_of_thread(spec_.pattern, files_.sizes(), i, threads, job_.shared),
-                           first_ + i, share);
+                         ranges_of_thread(spec_.pattern, files_.sizes(), i, threads, job_.shared),
+                         first_ + i, share);
     threads_.emplace_back(spec_.pattern, rule_, std::move(stream), files_.names(), hooks_of(i),
                           spec_.pattern.seed + first_ + i);
   }
@@ -98,23 +98,52 @@ BlockHooks IoJob::hooks_of(std::size_t index) {
 }
 
 void IoJob::open(Leases& leases, Team& team) {
+  lease_buffers(leases, team);
+  generation_ = next_generation();
+  for (std::size_t i = 0; i < work_.size(); ++i) {
+    Work& work = work_[i];
+    work.written.clear();
+    work.writes = 0;
+    if (!spec_.pattern.writes()) continue;
+    const std::uint32_t cell = cell_bytes_ != 0 ? cell_bytes_ : kCellBytes;
+    std::byte* const first = work.mirror ? work.mirror->slots().front() : work.buffers.front();
+    tierscope::prepare({first, stride_ * slots()},
+                       spec_.pattern.seed + ((first_ + i) << 32U) + ++work.refills,
+                       spec_.compressible, cell);
+    for (std::size_t slot = 0; work.gpu && slot < slots(); ++slot) {
+      work.gpu->copy_in(slot, {work.mirror->slots()[slot], stride_});
+    }
+  }
+}
+
+void IoJob::lease_buffers(Leases& leases, Team& team) {
+  if (job_.buffers.gpu >= 0) {
+    for (Work& work : work_) lease_gpu_buffers(work);
+    return;
+  }
   const std::size_t bytes = stride_ * slots() * job_.cpus.size();
   const std::array keys{RegionKey{bytes, Pages::kBase, *job_.buffers.placement}};
   region_ = leases.regions(keys, team).front().region;
-  generation_ = next_generation();
   std::byte* at = region_->data();
-  for (std::size_t i = 0; i < work_.size(); ++i) {
-    Work& work = work_[i];
+  for (Work& work : work_) {
     work.buffers.clear();
-    work.written.clear();
-    work.writes = 0;
     for (std::size_t slot = 0; slot < slots(); ++slot, at += stride_) work.buffers.push_back(at);
-    if (!spec_.pattern.writes()) continue;
-    const std::uint32_t cell = cell_bytes_ != 0 ? cell_bytes_ : kCellBytes;
-    tierscope::prepare({work.buffers.front(), stride_ * slots()},
-                       spec_.pattern.seed + ((first_ + i) << 32U) + ++work.refills,
-                       spec_.compressible, cell);
   }
+}
+
+// They stay from visit to visit: registering them again takes longer than a visit.
+void IoJob::lease_gpu_buffers(Work& work) const {
+  if (work.gpu) return;
+  GpuBuffersWish wish{.gpu = job_.buffers.gpu,
+                      .memory = job_.buffers.memory,
+                      .count = slots(),
+                      .bytes = stride_,
+                      .registered = spec_.registered && spec_.backend->name.starts_with("cufile")};
+  work.gpu = make_gpu_buffers(wish);
+  wish.memory = "pinned";
+  wish.registered = false;
+  work.mirror = make_gpu_buffers(wish);
+  work.buffers.assign(work.gpu->slots().begin(), work.gpu->slots().end());
 }
 
 bool IoJob::has(std::size_t thread) const {
@@ -146,7 +175,15 @@ std::uint32_t IoJob::number_of(int file) const {
 }
 
 std::span<std::byte> IoJob::block_of(const Work& work, const IoRequest& operation) const {
-  return {work.buffers[operation.slot], operation.bytes};
+  std::byte* const block =
+      work.mirror ? work.mirror->slots()[operation.slot] : work.buffers[operation.slot];
+  return {block, operation.bytes};
+}
+
+std::span<std::byte> IoJob::read_block(const Work& work, const IoRequest& operation) const {
+  const std::span<std::byte> block = block_of(work, operation);
+  if (work.gpu) work.gpu->copy_out(operation.slot, block);
+  return block;
 }
 
 void IoJob::before_write(Work& work, const IoRequest& operation) {
@@ -156,6 +193,7 @@ void IoJob::before_write(Work& work, const IoRequest& operation) {
                        spec_.compressible, cell_bytes_);
   }
   stamp(block, number_of(operation.file), operation.offset, generation_);
+  if (work.gpu) work.gpu->copy_in(operation.slot, block);
   note_written(work, operation);
 }
 
@@ -168,13 +206,13 @@ void IoJob::note_written(Work& work, const IoRequest& operation) {
     return;
   }
   work.random = work.random * kRandomMultiplier + kRandomIncrement;
-  const auto at = static_cast<std::uint64_t>(
-      (static_cast<unsigned __int128>(work.random) * work.writes) >> 64);
+  const auto at =
+      static_cast<std::uint64_t>((static_cast<unsigned __int128>(work.random) * work.writes) >> 64);
   if (at < kSample) work.written[at] = operation;
 }
 
 void IoJob::after_read(const Work& work, const IoRequest& operation) {
-  check(block_of(work, operation), operation, 1);
+  check(read_block(work, operation), operation, 1);
 }
 
 void IoJob::check(std::span<const std::byte> data, const IoRequest& operation,
@@ -217,14 +255,14 @@ std::string IoJob::verify_written() {
     work.written.erase(again.begin(), again.end());
     for (const IoRequest& operation : work.written) {
       const int fd = files[static_cast<std::size_t>(operation.file)].get();
-      const ssize_t got = pread(fd, block.get(), operation.bytes,
-                                static_cast<off_t>(operation.offset));
+      const ssize_t got =
+          pread(fd, block.get(), operation.bytes, static_cast<off_t>(operation.offset));
       if (got != static_cast<ssize_t>(operation.bytes)) {
-        throw Failure(fmt::format("{} bytes at offset {} of {} cannot be read back: {}",
-                                  operation.bytes, operation.offset,
-                                  files_.names()[static_cast<std::size_t>(operation.file)],
-                                  got < 0 ? strerror(errno) : "the file ends before"),
-                      Cause::kVerification);
+        throw Failure(
+            fmt::format("{} bytes at offset {} of {} cannot be read back: {}", operation.bytes,
+                        operation.offset, files_.names()[static_cast<std::size_t>(operation.file)],
+                        got < 0 ? strerror(errno) : "the file ends before"),
+            Cause::kVerification);
       }
       check({block.get(), operation.bytes}, operation, generation_);
     }
@@ -243,7 +281,7 @@ std::string IoJob::verify_buffers() {
     for (std::size_t slot = 0; slot < last.size(); ++slot) {
       const IoRequest& operation = last[slot];
       if (!threads_[i].used()[slot] || !files_.number(operation.file)) continue;
-      check(block_of(work_[i], operation), operation, 1);
+      check(read_block(work_[i], operation), operation, 1);
       ++compared;
     }
   }

@@ -10,6 +10,7 @@
 
 #include "harness/leases.h"
 #include "kinds/io_spec.h"
+#include "storage/gpu_io.h"
 #include "storage/io_thread.h"
 #include "storage/target_files.h"
 
@@ -45,13 +46,18 @@ class IoJob {
   struct Work {
     std::vector<Descriptor> files;
     std::vector<int> fds;
-    std::vector<std::byte*> buffers;    // By slot.
-    std::vector<IoRequest> written;     // A sample, or all where all are verified.
+    std::vector<std::byte*> buffers;  // By slot.
+    // Buffers beside a GPU, and their contents as the CPU sees them.
+    std::unique_ptr<GpuBuffers> gpu;
+    std::unique_ptr<GpuBuffers> mirror;
+    std::vector<IoRequest> written;  // A sample, or all where all are verified.
     std::uint64_t writes = 0;
     std::uint64_t random = 0;
     std::uint64_t refills = 0;
   };
 
+  void lease_buffers(Leases& leases, Team& team);
+  void lease_gpu_buffers(Work& work) const;
   void make_threads();
   BlockHooks hooks_of(std::size_t index);
   void before_write(Work& work, const IoRequest& operation);
@@ -61,7 +67,9 @@ class IoJob {
              std::uint64_t min_generation) const;
   std::string verify_written();
   std::string verify_buffers();
+  // Where the CPU reads and writes a block's contents.
   std::span<std::byte> block_of(const Work& work, const IoRequest& operation) const;
+  std::span<std::byte> read_block(const Work& work, const IoRequest& operation) const;
   std::uint32_t number_of(int file) const;
   std::size_t slots() const;
 
@@ -70,7 +78,7 @@ class IoJob {
   std::size_t first_;
   std::uint32_t cell_bytes_;  // 0: the pattern's blocks are no whole cells.
   TargetFiles files_;
-  std::size_t stride_;        // From one buffer to the next.
+  std::size_t stride_;  // From one buffer to the next.
   IoRule rule_;
   std::deque<Work> work_;
   std::deque<IoThread> threads_;

@@ -206,9 +206,11 @@ void check(Reader& pattern, const IoSpec& spec) {
   if (syncs && !spec.pattern.writes()) throw pattern.error("fsync", "goes with writes");
   for (const IoJobSpec& job : spec.jobs) {
     if (spec.backend->gpu != (job.buffers.gpu >= 0)) {
-      throw pattern.error("backend", fmt::format("{} {} GPU in a job's buffers",
-                                                 spec.backend->name,
+      throw pattern.error("backend", fmt::format("{} {} GPU in a job's buffers", spec.backend->name,
                                                  spec.backend->gpu ? "needs a" : "takes no"));
+    }
+    if (spec.backend->name == "staged-managed" && job.buffers.memory != "managed") {
+      throw pattern.error("backend", "staged-managed needs memory managed");
     }
     if (!spec.pattern.writes()) continue;
     if (job.files.kind == TargetSpec::Kind::kDevice && job.files.destroy.empty()) {

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "errors.h"
+#include "storage/gpu_io.h"
 
 namespace tierscope {
 
@@ -35,11 +36,21 @@ std::size_t SynchronousBackend::reap(std::span<Completion> done, std::size_t, do
 }
 
 std::span<const BackendKind> backend_kinds() {
-  static constexpr std::array<BackendKind, 4> kKinds{{
+  static constexpr std::array<BackendKind, 11> kKinds{{
       {.name = "posix", .synchronous = true, .gpu = false, .make = make_posix},
       {.name = "libaio", .synchronous = false, .gpu = false, .make = make_libaio},
       {.name = "io_uring", .synchronous = false, .gpu = false, .make = make_io_uring},
       {.name = "mmap", .synchronous = true, .gpu = false, .make = make_mmap},
+      {.name = "cufile", .synchronous = true, .gpu = true, .make = make_cufile},
+      {.name = "cufile-stream", .synchronous = false, .gpu = true, .make = make_cufile_stream},
+      {.name = "cufile-batch", .synchronous = false, .gpu = true, .make = make_cufile_batch},
+      {.name = "cufile-batch-stream",
+       .synchronous = false,
+       .gpu = true,
+       .make = make_cufile_batch_stream},
+      {.name = "staged", .synchronous = true, .gpu = true, .make = make_staged},
+      {.name = "staged-async", .synchronous = false, .gpu = true, .make = make_staged_async},
+      {.name = "staged-managed", .synchronous = true, .gpu = true, .make = make_staged_managed},
   }};
   return kKinds;
 }

@@ -26,16 +26,16 @@ struct Completion {
 
 // What one thread works with; all of it outlives the backend.
 struct ThreadIo {
-  std::span<const int> files;                  // Open descriptors.
-  std::span<const std::uint64_t> sizes;        // Bytes of each file.
-  std::span<std::byte* const> buffers;         // One for each slot.
-  std::size_t buffer_bytes = 0;                // Of each of them.
-  bool writes = false;                         // Some operations write.
-  bool direct = false;                         // Files were opened with O_DIRECT.
+  std::span<const int> files;            // Open descriptors.
+  std::span<const std::uint64_t> sizes;  // Bytes of each file.
+  std::span<std::byte* const> buffers;   // One for each slot.
+  std::size_t buffer_bytes = 0;          // Of each of them.
+  bool writes = false;                   // Some operations write.
+  bool direct = false;                   // Files were opened with O_DIRECT.
   bool registered = false;
   bool sqpoll = false;
   bool iopoll = false;
-  int gpu = -1;                                // That the buffers belong to; -1: host memory.
+  int gpu = -1;  // That the buffers belong to; -1: host memory.
 };
 
 // One a thread, made and used by it alone.

@@ -35,6 +35,18 @@ TargetFiles::TargetFiles(const TargetSpec& spec, FilePool& pool, std::uint32_t c
     : spec_(spec) {
   struct stat found{};
   if (stat(spec.path.c_str(), &found) != 0) {
+    if (errno == ENOENT && spec.create) {
+      const std::size_t slash = spec.path.rfind('/');
+      own({.directory = spec.path.substr(0, std::max<std::size_t>(slash, 1)),
+           .name = spec.path.substr(slash + 1),
+           .size = spec.size,
+           .keep = spec.keep,
+           .compressible = compressible,
+           .cell = cell,
+           .large = spec.large},
+          pool);
+      return;
+    }
     throw Unavailable(Cause::kStorage, fmt::format("{}: {}", spec.path, strerror(errno)),
                       "name a directory, in which files are made, or a file");
   }
@@ -52,6 +64,12 @@ TargetFiles::TargetFiles(const TargetSpec& spec, FilePool& pool, std::uint32_t c
   }
   if (spec.kind == TargetSpec::Kind::kOwned) {
     throw Unavailable(Cause::kStorage, spec.path + " is no directory", "name a directory");
+  }
+  if (OwnedFile* const proven = S_ISREG(found.st_mode) ? pool.find(spec.path) : nullptr) {
+    owned_.push_back(proven);
+    names_.push_back(proven->path);
+    sizes_.push_back(spec.size != 0 ? std::min(spec.size, proven->size) : proven->size);
+    return;
   }
   use(writes);
 }

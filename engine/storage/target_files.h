@@ -17,7 +17,7 @@ struct TargetSpec {
   enum class Kind { kOwned, kPath, kDevice };
   Kind kind;
   std::string path;                // A directory, a file or a device.
-  std::string stem = "tierscope";  // Our files' names are this and a number from 0 on.
+  std::string stem = "tierscope.";  // Our files' names are this and a number from 0 on.
   int count = 1;                   // Of our files.
   std::uint64_t size = 0;   // Of each of our files; of others, most bytes that are used; 0: all.
   bool large = false;       // Our files may take more than a tenth of the free space.

@@ -1,5 +1,6 @@
 #include "gpu/fake_cuda.h"
 
+#include <cuda.h>
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <deque>
 #include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "gpu/chase_kernels.h"
@@ -59,6 +61,7 @@ struct State {
   std::map<int, Engine> engines{};
   std::map<const std::byte*, std::pair<std::size_t, int>> memory{};  // Size and place, by start.
   int allocations = 0;
+  int mapped_pieces = 0;  // Of cuMemCreate.
 };
 
 State& state() {
@@ -165,7 +168,58 @@ cudaError_t give_back(void* memory) {
   return cudaSuccess;
 }
 
+CUresult granularity(std::size_t* bytes, const CUmemAllocationProp*,
+                     CUmemAllocationGranularity_flags) {
+  *bytes = std::size_t{2} << 20;
+  return CUDA_SUCCESS;
+}
+CUresult create(CUmemGenericAllocationHandle* handle, std::size_t bytes,
+                const CUmemAllocationProp* properties, unsigned long long) {
+  if (bytes > state().machine.free_bytes) return CUDA_ERROR_OUT_OF_MEMORY;
+  *handle = static_cast<CUmemGenericAllocationHandle>(properties->location.id) + 1;
+  ++state().mapped_pieces;
+  return CUDA_SUCCESS;
+}
+CUresult release(CUmemGenericAllocationHandle) {
+  --state().mapped_pieces;
+  return CUDA_SUCCESS;
+}
+CUresult reserve(CUdeviceptr* address, std::size_t bytes, std::size_t, CUdeviceptr,
+                 unsigned long long) {
+  void* memory = nullptr;
+  allocate(&memory, bytes, state().current_gpu);
+  *address = reinterpret_cast<CUdeviceptr>(memory);
+  return CUDA_SUCCESS;
+}
+CUresult free_addresses(CUdeviceptr address, std::size_t) {
+  give_back(reinterpret_cast<void*>(address));
+  return CUDA_SUCCESS;
+}
+CUresult map(CUdeviceptr, std::size_t, std::size_t, CUmemGenericAllocationHandle,
+             unsigned long long) {
+  return CUDA_SUCCESS;
+}
+CUresult unmap(CUdeviceptr, std::size_t) { return CUDA_SUCCESS; }
+CUresult set_access(CUdeviceptr, std::size_t, const CUmemAccessDesc*, std::size_t) {
+  return CUDA_SUCCESS;
+}
+
+const std::map<std::string, void*>& driver_functions() {
+  static const std::map<std::string, void*> all{
+      {"cuMemGetAllocationGranularity", reinterpret_cast<void*>(granularity)},
+      {"cuMemCreate", reinterpret_cast<void*>(create)},
+      {"cuMemRelease", reinterpret_cast<void*>(release)},
+      {"cuMemAddressReserve", reinterpret_cast<void*>(reserve)},
+      {"cuMemAddressFree", reinterpret_cast<void*>(free_addresses)},
+      {"cuMemMap", reinterpret_cast<void*>(map)},
+      {"cuMemUnmap", reinterpret_cast<void*>(unmap)},
+      {"cuMemSetAccess", reinterpret_cast<void*>(set_access)}};
+  return all;
+}
+
 }  // namespace
+
+int pieces_of_memory() { return static_cast<int>(state().memory.size()) + state().mapped_pieces; }
 
 void set(const Machine& machine) {
   state().machine = machine;
@@ -182,7 +236,7 @@ using namespace tierscope::fake_cuda;  // NOLINT: these functions are CUDA's, in
 extern "C" {
 
 cudaError_t cudaDriverGetVersion(int* version) {
-  *version = 13000;
+  *version = state().machine.driver;
   return cudaSuccess;
 }
 cudaError_t cudaGetDeviceCount(int* count) {
@@ -243,6 +297,13 @@ cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned) {
 cudaError_t cudaMallocManaged(void** memory, std::size_t bytes, unsigned) {
   return allocate(memory, bytes, kHost);
 }
+// What cuMemMap maps is memory of this process.
+cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, unsigned,
+                                             unsigned long long, cudaDriverEntryPointQueryResult*) {
+  const auto found = driver_functions().find(name);
+  *function = found == driver_functions().end() ? nullptr : found->second;
+  return cudaSuccess;
+}
 cudaError_t cudaFree(void* memory) { return memory == nullptr ? cudaSuccess : give_back(memory); }
 cudaError_t cudaFreeHost(void* memory) { return give_back(memory); }
 cudaError_t cudaHostRegister(void*, std::size_t, unsigned) { return cudaSuccess; }
@@ -268,6 +329,10 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t) {
+  run_all();
+  return cudaSuccess;
+}
+cudaError_t cudaStreamQuery(cudaStream_t) {
   run_all();
   return cudaSuccess;
 }

@@ -22,6 +22,7 @@ struct Machine {
   // another after each copy.
   bool stays_with_a_stream = false;
   std::map<int, double> kernels{};  // Bytes/s of a GPU's kernels; 40e6 where not named.
+  int driver = 13000;               // Newest CUDA version that the driver takes; 0: none.
   bool runs_kernels = true;         // Whether the build has kernels for its GPUs.
   bool peers = true;                // Whether GPUs reach each other's memory.
   std::size_t free_bytes = std::size_t{16} << 30;
@@ -43,5 +44,8 @@ void set(const Machine& machine);
 
 // Buffers allocated so far on GPUs and, pinned or managed, on the host.
 int allocations();
+
+// What is allocated now.
+int pieces_of_memory();
 
 }  // namespace tierscope::fake_cuda

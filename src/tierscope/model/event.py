@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, model_validator
 
-from tierscope.model.base import Model
+from tierscope.model.base import Amount, Model
 from tierscope.model.cause import Cause
 from tierscope.model.histogram import Histogram
 from tierscope.model.metric import DISTRIBUTIONS, METRICS
@@ -69,6 +69,39 @@ class IoEvidence(Model):
     """Bytes of the files that are holes or unwritten extents, which no drive has to read."""
     ways: dict[str, int] | None = None
     """Operations by the way that they took between storage and a GPU."""
+
+
+class CufileState(Model):
+    """How NVIDIA's cuFile was used."""
+
+    version: str
+    """Of libcufile: "1.15"."""
+    allow_compat_mode: bool
+    """Whether operations may go through host memory where no direct way is open."""
+    set_by: str
+    """Who chose that: "tierscope", or a variable of the environment."""
+    log: str
+    """cuFile's own log file."""
+    driver_open_s: float
+    """Seconds that cuFileDriverOpen took, once for the engine; inside no figure."""
+    register_s: float
+    """Seconds of registering files and buffers; inside no figure."""
+    unaligned: int | None = None
+    """Operations that did not begin and end at a page; batches are not counted. None where this
+    version counts nothing."""
+
+
+class GpuTraffic(Model):
+    """What one GPU moved over PCIe while rows were taken, for whomever."""
+
+    address: str
+    """On the PCI bus, as NVML writes it."""
+    received: Amount
+    """Bytes/s to the GPU,"""
+    sent: Amount
+    """and from it."""
+    method: Literal["GPM", "samples"]
+    """GPM: the mean over all of the time; samples: the mean of NVML's samples of 20 ms."""
 
 
 class TraceRow(Model):
@@ -155,6 +188,11 @@ class Evidence(Model):
     bytes were moved, and each transfer's rate its share of that."""
     gpus: list[GpuState] | None = None
     """Every GPU that took part."""
+    cufile: CufileState | None = None
+    """Of measurements by cuFile."""
+    pcie: list[GpuTraffic] | None = None
+    """Every GPU of the machine, in measurements of storage and GPUs: one that serves as a bounce
+    buffer shows here."""
     trace: list[TraceRow] | None = None
     """Where the time of the whole measurement went, its set-up included."""
     workloads: "dict[str, Evidence] | None" = None

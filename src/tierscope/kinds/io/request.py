@@ -139,6 +139,8 @@ def _drop_meaningless(values: dict[str, Any]) -> None:
         del values["rate"], values["arrivals"]
     if values["backend"] == "mmap":
         values["direct"] = False
+    if values["backend"] == "staged-managed":
+        values["memory"] = "managed"
     if values["memory"] != "host":
         del values["buffers"]
 

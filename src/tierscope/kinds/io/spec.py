@@ -181,6 +181,8 @@ class IoSpec(MeasurementSpec):
             if on_gpu != (job.buffers.gpu is not None):
                 with_gpu = "needs" if on_gpu else "takes no"
                 raise ValueError(f"backend {self.pattern.backend} {with_gpu} GPU in its buffers")
+            if self.pattern.backend == "staged-managed" and job.buffers.memory != "managed":
+                raise ValueError("backend staged-managed needs memory managed")
             self._check_writes(job.files)
         return self
 

@@ -1,0 +1,163 @@
+#include "gpu/cufile.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "errors.h"
+#include "gpu/cufile_errors.h"
+#include "gpu/device.h"
+#include "gpu/watchdog.h"
+#include "sampling/clock.h"
+
+namespace tierscope {
+namespace {
+
+constexpr const char* kLibrary = "libcufile.so.0";
+constexpr const char* kLogVariable = "CUFILE_LOGFILE_PATH";
+constexpr const char* kCompatVariable = "CUFILE_ALLOW_COMPAT_MODE";
+
+void* open_library() {
+  std::vector<std::string> places;
+  if (const char* given = std::getenv("TIERSCOPE_CUFILE")) {
+    places.push_back(fmt::format("{}/{}", given, kLibrary));
+    places.emplace_back(given);
+  } else {
+    places.emplace_back(kLibrary);
+    for (const char* folder : {"lib64", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"}) {
+      places.push_back(fmt::format("/usr/local/cuda/{}/{}", folder, kLibrary));
+    }
+  }
+  for (const std::string& place : places) {
+    if (void* library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
+  }
+  return nullptr;
+}
+
+template <typename Function>
+bool resolve(void* library, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(dlsym(library, name));
+  return function != nullptr;
+}
+
+Cufile load() {
+  Cufile found;
+  void* library = open_library();
+  if (library == nullptr) {
+    const char* given = std::getenv("TIERSCOPE_CUFILE");
+    found.missing = given == nullptr
+                        ? fmt::format("{} was not found", kLibrary)
+                        : fmt::format("{} was not found in TIERSCOPE_CUFILE={}", kLibrary, given);
+    return found;
+  }
+  const auto need = [&](const char* name, auto& function) {
+    if (!resolve(library, name, function)) {
+      found.missing = fmt::format("this {} has no {}: it is too old", kLibrary, name);
+    }
+  };
+  need("cuFileGetVersion", found.get_version);
+  need("cuFileDriverOpen", found.open_driver);
+  need("cuFileDriverGetProperties", found.get_properties);
+  need("cuFileHandleRegister", found.register_handle);
+  need("cuFileHandleDeregister", found.deregister_handle);
+  need("cuFileBufRegister", found.register_buffer);
+  need("cuFileBufDeregister", found.deregister_buffer);
+  need("cuFileRead", found.read);
+  need("cuFileWrite", found.write);
+  need("cuFileReadAsync", found.read_async);
+  need("cuFileWriteAsync", found.write_async);
+  need("cuFileStreamRegister", found.register_stream);
+  need("cuFileStreamDeregister", found.deregister_stream);
+  need("cuFileBatchIOSetUp", found.set_up_batch);
+  need("cuFileBatchIOSubmit", found.submit_batch);
+  need("cuFileBatchIOGetStatus", found.batch_status);
+  need("cuFileBatchIOCancel", found.cancel_batch);
+  need("cuFileBatchIODestroy", found.destroy_batch);
+  need("cuFileSetParameterBool", found.set_bool);
+  resolve(library, "cuFileGetParameterPosixPoolSlabArray", found.get_pool);
+  found.counts = resolve(library, "cuFileSetStatsLevel", found.set_statistics_level) &&
+                 resolve(library, "cuFileStatsStart", found.start_statistics) &&
+                 resolve(library, "cuFileGetStatsL1", found.get_statistics1) &&
+                 resolve(library, "cuFileGetStatsL3", found.get_statistics3);
+  if (found.missing.empty()) found.get_version(&found.version);
+  return found;
+}
+
+// cuFile would write its log into the current directory.
+std::string choose_log() {
+  if (const char* given = std::getenv(kLogVariable)) return given;
+  std::string folder = std::filesystem::temp_directory_path() / "tierscope-cufile-XXXXXX";
+  if (mkdtemp(folder.data()) == nullptr) {
+    throw Unavailable(Cause::kPermission,
+                      fmt::format("no folder for cuFile's log can be made: {}", folder),
+                      fmt::format("set {} to a file that can be written", kLogVariable));
+  }
+  std::string log = folder + "/cufile.log";
+  setenv(kLogVariable, log.c_str(), 1);
+  return log;
+}
+
+// The documents differ in its default, so that it is always said.
+void choose_compat_mode(const Cufile& library, CufileSettings& settings) {
+  const char* given = std::getenv(kCompatVariable);
+  settings.set_by = given == nullptr ? "tierscope" : kCompatVariable;
+  const std::string_view value = given == nullptr ? "true" : given;
+  settings.allow_compat_mode = value != "false" && value != "0";
+  library.set_bool(cufile_abi::kAllowCompatMode, settings.allow_compat_mode);
+}
+
+CufileSettings start(const Cufile& library) {
+  CufileSettings settings;
+  settings.log = choose_log();
+  choose_compat_mode(library, settings);
+  if (library.counts) library.set_statistics_level(3);
+  const double before = now_seconds();
+  const cufile_abi::Error error = [&] {
+    const WatchedCall watched("cuFileDriverOpen");
+    return library.open_driver();
+  }();
+  settings.driver_open_s = now_seconds() - before;
+  if (error.code != 0) refuse_cufile(error, "cuFile's driver cannot be opened");
+  if (library.counts) library.start_statistics();
+  return settings;
+}
+
+std::atomic<double> registration_s{0};
+
+std::optional<CufileSettings>& started() {
+  static std::optional<CufileSettings> settings;
+  return settings;
+}
+
+}  // namespace
+
+const Cufile& open_cufile(int gpu) {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  require_gpu(gpu);
+  static const Cufile library = load();
+  if (!library.missing.empty()) {
+    throw Unavailable(Cause::kTool, library.missing,
+                      "install libcufile (a part of the CUDA toolkit; `pip install nvidia-cufile`) "
+                      "or set TIERSCOPE_CUFILE to its folder");
+  }
+  if (!started()) {
+    const OnGpu on(gpu);
+    started() = start(library);
+  }
+  return library;
+}
+
+const CufileSettings& cufile_settings() { return *started(); }
+
+RegistrationTime::RegistrationTime() : begin_(now_seconds()) {}
+RegistrationTime::~RegistrationTime() { registration_s += now_seconds() - begin_; }
+double RegistrationTime::take() { return registration_s.exchange(0); }
+
+}  // namespace tierscope

@@ -1,0 +1,194 @@
+// cuFile's synchronous and stream operations.
+#include "gpu/cufile_backend.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <deque>
+
+#include "errors.h"
+#include "gpu/check.h"
+#include "gpu/cufile_errors.h"
+#include "gpu/watchdog.h"
+#include "sampling/clock.h"
+#include "storage/gpu_io.h"
+
+namespace tierscope {
+
+CufileUse::CufileUse(const ThreadIo& io)
+    : library_(open_cufile(io.gpu)),
+      on_gpu_(io.gpu),
+      buffers_(io.buffers),
+      registered_(io.registered) {
+  for (const int descriptor : io.files) {
+    files_.push_back(std::make_unique<CufileFile>(library_, descriptor));
+  }
+}
+
+std::byte* CufileUse::base(const IoRequest& operation) const {
+  return registered_ ? buffers_.front() : buffers_[operation.slot];
+}
+
+off_t CufileUse::offset_in_base(const IoRequest& operation) const {
+  return buffers_[operation.slot] - base(operation);
+}
+
+std::int64_t CufileUse::result(ssize_t returned, int error_number, const IoRequest& operation) {
+  if (returned >= 0) return returned;
+  if (returned == -1) return -error_number;
+  if (returned > -cufile_abi::kFirstError) return returned;
+  fail_cufile(
+      {.code = static_cast<int>(-returned), .cuda_error = 0},
+      fmt::format("{} of {} bytes at offset {} went wrong", operation.write ? "a write" : "a read",
+                  operation.bytes, operation.offset));
+}
+
+namespace {
+
+class CufileSync : public SynchronousBackend {
+ public:
+  explicit CufileSync(const ThreadIo& io) : SynchronousBackend(io), use_(io) {}
+
+ private:
+  std::int64_t carry_out(const IoRequest& operation) override {
+    const Cufile& library = use_.library();
+    const auto offset = static_cast<off_t>(operation.offset);
+    std::byte* const base = use_.base(operation);
+    const off_t in_base = use_.offset_in_base(operation);
+    const WatchedCall watched(operation.write ? "cuFileWrite" : "cuFileRead");
+    const ssize_t returned =
+        operation.write
+            ? library.write(use_.handle(operation), base, operation.bytes, offset, in_base)
+            : library.read(use_.handle(operation), base, operation.bytes, offset, in_base);
+    return CufileUse::result(returned, errno, operation);
+  }
+
+  CufileUse use_;
+};
+
+// What cuFile reads and writes through pointers until an operation has ended.
+struct StreamOperation {
+  IoRequest operation;
+  std::size_t bytes;
+  off_t file_offset;
+  off_t buffer_offset;
+  ssize_t moved;
+};
+
+// Operations that follow one another in a stream, and end together.
+struct StreamGroup {
+  Stream stream;
+  std::vector<std::unique_ptr<StreamOperation>> operations;
+};
+
+class CufileStream : public Backend {
+ public:
+  // `together`: the operations of one submission share a stream; else each has its own.
+  CufileStream(const ThreadIo& io, bool together) : Backend(io), use_(io), together_(together) {}
+
+  ~CufileStream() override {
+    for (StreamGroup& group : busy_) {
+      cudaStreamSynchronize(group.stream.get());
+      idle_.push_back(group.stream);
+    }
+    for (const Stream& stream : idle_) use_.library().deregister_stream(stream.get());
+  }
+
+  void submit(std::span<const IoRequest> operations) override {
+    for (std::size_t i = 0; i < operations.size(); ++i) {
+      if (i == 0 || !together_) busy_.push_back({.stream = take_stream(), .operations = {}});
+      enqueue(operations[i], busy_.back());
+    }
+  }
+
+  std::size_t reap(std::span<Completion> done, std::size_t least, double timeout_s) override {
+    const double begin = now_seconds();
+    const WatchedCall watched("an operation in a stream");
+    std::size_t count = 0;
+    do {
+      collect();
+      count += take_ended(done.subspan(count));
+    } while (count < least && now_seconds() - begin < timeout_s);
+    return count;
+  }
+
+ private:
+  Stream take_stream() {
+    if (!idle_.empty()) {
+      Stream stream = idle_.back();
+      idle_.pop_back();
+      return stream;
+    }
+    Stream stream = make_stream(io_.gpu);
+    const cufile_abi::Error error =
+        use_.library().register_stream(stream.get(), cufile_abi::kFixedStream);
+    if (error.code != 0) refuse_cufile(error, "a stream cannot be registered");
+    return stream;
+  }
+
+  void enqueue(const IoRequest& operation, StreamGroup& group) {
+    group.operations.push_back(std::make_unique<StreamOperation>(
+        StreamOperation{.operation = operation,
+                        .bytes = operation.bytes,
+                        .file_offset = static_cast<off_t>(operation.offset),
+                        .buffer_offset = use_.offset_in_base(operation),
+                        .moved = 0}));
+    StreamOperation& one = *group.operations.back();
+    const Cufile& library = use_.library();
+    const auto call = operation.write ? library.write_async : library.read_async;
+    const WatchedCall watched(operation.write ? "cuFileWriteAsync" : "cuFileReadAsync");
+    const cufile_abi::Error error =
+        call(use_.handle(operation), use_.base(operation), &one.bytes, &one.file_offset,
+             &one.buffer_offset, &one.moved, group.stream.get());
+    if (error.code != 0) {
+      group.operations.pop_back();
+      fail_cufile(error, "an operation cannot be put into a stream");
+    }
+  }
+
+  // Moves what ended out of busy_.
+  void collect() {
+    for (auto group = busy_.begin(); group != busy_.end();) {
+      const cudaError_t state = cudaStreamQuery(group->stream.get());
+      if (state == cudaErrorNotReady) {
+        ++group;
+        continue;
+      }
+      check_cuda(state, "waiting for an operation in a stream");
+      for (const auto& one : group->operations) {
+        ended_.push_back({.slot = one->operation.slot,
+                          .result = CufileUse::result(one->moved, EIO, one->operation)});
+      }
+      idle_.push_back(group->stream);
+      group = busy_.erase(group);
+    }
+  }
+
+  std::size_t take_ended(std::span<Completion> done) {
+    const std::size_t count = std::min(done.size(), ended_.size());
+    std::copy_n(ended_.begin(), count, done.begin());
+    ended_.erase(ended_.begin(), ended_.begin() + static_cast<std::ptrdiff_t>(count));
+    return count;
+  }
+
+  CufileUse use_;
+  bool together_;
+  std::deque<StreamGroup> busy_;
+  std::vector<Stream> idle_;
+  std::deque<Completion> ended_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_cufile(const ThreadIo& io) {
+  return std::make_unique<CufileSync>(io);
+}
+std::unique_ptr<Backend> make_cufile_stream(const ThreadIo& io) {
+  return std::make_unique<CufileStream>(io, false);
+}
+std::unique_ptr<Backend> make_cufile_batch_stream(const ThreadIo& io) {
+  return std::make_unique<CufileStream>(io, true);
+}
+
+}  // namespace tierscope
