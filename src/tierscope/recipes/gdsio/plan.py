@@ -87,7 +87,7 @@ def _jobs(work: Workload, job: Job, topology: Topology, overwrite: bool) -> list
     return [
         {
             **common,
-            "name": f"{job.name}.{number}",
+            "name": f"{job.name} {STEM}{number}",
             "cpus": [cpu],
             "files": _file(work, job, f"{job.path}/{STEM}{number}", overwrite),
         }
