@@ -1,10 +1,10 @@
 """tierscope and its peers side by side in one run: `make bench`, or one part by its name.
 
 python bench/run.py [likwid] [latency] [repeatability] [overhead] [startup]
-                    [stream] [multichase] [nvbandwidth]
+                    [stream] [multichase] [nvbandwidth] [storage-gpu]
 
 Without a name: the first line. STREAM and multichase are named in $STREAM and $MULTICHASE;
-nvbandwidth needs a GPU.
+nvbandwidth and storage-gpu need a GPU; the latter makes files in $STORAGE.
 """
 
 import sys
@@ -17,6 +17,7 @@ import nvbandwidth
 import overhead
 import repeatability
 import startup
+import storage_gpu
 import stream
 
 PARTS: dict[str, Callable[[], Iterable[object]]] = {
@@ -28,10 +29,11 @@ PARTS: dict[str, Callable[[], Iterable[object]]] = {
     "stream": stream.compare,
     "multichase": multichase.compare,
     "nvbandwidth": nvbandwidth.compare,
+    "storage-gpu": storage_gpu.compare,
 }
 
 
-ON_REQUEST = {"stream", "multichase", "nvbandwidth"}
+ON_REQUEST = {"stream", "multichase", "nvbandwidth", "storage-gpu"}
 """Parts that need what `make build` does not set up."""
 
 
