@@ -71,8 +71,10 @@ def show_table(console: Console, measured: list[Measurement], _run: Run) -> None
     for m in measured:
         apart = tuple(cell(m) for name, cell in said.items() if name not in _ROWS)
         groups.setdefault(apart, []).append(m)
-    for members in groups.values():
-        show_rows(console, members, told)
+    alone = [m for members in groups.values() if len(members) == 1 for m in members]
+    for members in (alone, *(group for group in groups.values() if len(group) > 1)):
+        if members:
+            show_rows(console, members, told)
     for line in (*remarks(measured), *warnings(measured)):
         note(console, line)
 
