@@ -1,10 +1,10 @@
 """tierscope and its peers side by side in one run: `make bench`, or one part by its name.
 
 python bench/run.py [likwid] [latency] [repeatability] [overhead] [startup]
-                    [stream] [multichase] [nvbandwidth] [fio]
+                    [stream] [multichase] [nvbandwidth] [storage-gpu] [fio]
 
 Without a name: the first line. STREAM and multichase are named in $STREAM and $MULTICHASE;
-nvbandwidth needs a GPU, fio some minutes.
+nvbandwidth and storage-gpu need a GPU; the latter makes files in $STORAGE. fio takes its time.
 """
 
 import sys
@@ -18,6 +18,7 @@ import nvbandwidth
 import overhead
 import repeatability
 import startup
+import storage_gpu
 import stream
 
 PARTS: dict[str, Callable[[], Iterable[object]]] = {
@@ -29,11 +30,12 @@ PARTS: dict[str, Callable[[], Iterable[object]]] = {
     "stream": stream.compare,
     "multichase": multichase.compare,
     "nvbandwidth": nvbandwidth.compare,
+    "storage-gpu": storage_gpu.compare,
     "fio": fio.compare,
 }
 
 
-ON_REQUEST = {"stream", "multichase", "nvbandwidth", "fio"}
+ON_REQUEST = {"stream", "multichase", "nvbandwidth", "storage-gpu", "fio"}
 """Parts that need what `make build` does not set up."""
 
 

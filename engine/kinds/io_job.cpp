@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <array>
@@ -37,6 +38,13 @@ std::uint64_t smallest_step(const IoPattern& pattern) {
   return step;
 }
 
+// Headers are stamped by the CPU. A block in a GPU's memory would have to be copied there before
+// each write, inside the figure: that is done only where every block is verified.
+std::uint32_t cell_bytes_of(const IoSpec& spec) {
+  if (spec.backend->gpu && spec.pattern.writes() && !spec.verify) return 0;
+  return cell_bytes_for(smallest_step(spec.pattern));
+}
+
 IoRule rule_of(const IoSpec& spec) {
   return {.backend = spec.backend,
           .depth = spec.depth,
@@ -58,7 +66,7 @@ IoJob::IoJob(const IoSpec& spec, const IoJobSpec& job, FilePool& pool, std::size
     : spec_(spec),
       job_(job),
       first_(first),
-      cell_bytes_(cell_bytes_for(smallest_step(spec.pattern))),
+      cell_bytes_(cell_bytes_of(spec)),
       files_(job.files, pool, cell_bytes_, spec.compressible, spec.pattern.writes()),
       stride_((spec.pattern.largest_block() + kCellBytes - 1) / kCellBytes * kCellBytes),
       rule_(rule_of(spec)),
@@ -86,7 +94,7 @@ void IoJob::make_threads() {
 BlockHooks IoJob::hooks_of(std::size_t index) {
   Work& work = work_[index];
   BlockHooks hooks;
-  if (cell_bytes_ != 0 && spec_.pattern.writes()) {
+  if (spec_.pattern.writes()) {
     hooks.before_write = [this, &work](const IoRequest& operation) {
       before_write(work, operation);
     };
@@ -104,15 +112,21 @@ void IoJob::open(Leases& leases, Team& team) {
     Work& work = work_[i];
     work.written.clear();
     work.writes = 0;
-    if (!spec_.pattern.writes()) continue;
-    const std::uint32_t cell = cell_bytes_ != 0 ? cell_bytes_ : kCellBytes;
-    std::byte* const first = work.mirror ? work.mirror->slots().front() : work.buffers.front();
-    tierscope::prepare({first, stride_ * slots()},
-                       spec_.pattern.seed + ((first_ + i) << 32U) + ++work.refills,
+    if (spec_.pattern.writes()) fill_buffers(i);
+  }
+}
+
+// What is going to be written; headers are stamped before each write.
+void IoJob::fill_buffers(std::size_t index) {
+  Work& work = work_[index];
+  const std::uint32_t cell = cell_bytes_ != 0 ? cell_bytes_ : kCellBytes;
+  work.images.clear();
+  for (std::uint32_t slot = 0; slot < slots(); ++slot) {
+    const std::span<std::byte> buffer(block_of(work, {.bytes = 0, .slot = slot}).data(), stride_);
+    tierscope::prepare(buffer, spec_.pattern.seed + ((first_ + index) << 32U) + ++work.refills,
                        spec_.compressible, cell);
-    for (std::size_t slot = 0; work.gpu && slot < slots(); ++slot) {
-      work.gpu->copy_in(slot, {work.mirror->slots()[slot], stride_});
-    }
+    if (work.gpu) work.gpu->copy_in(slot, buffer);
+    work.images.push_back(XXH3_64bits(buffer.data(), spec_.pattern.largest_block()));
   }
 }
 
@@ -187,6 +201,8 @@ std::span<std::byte> IoJob::read_block(const Work& work, const IoRequest& operat
 }
 
 void IoJob::before_write(Work& work, const IoRequest& operation) {
+  note_written(work, operation);
+  if (cell_bytes_ == 0) return;
   const std::span<std::byte> block = block_of(work, operation);
   if (spec_.refill) {
     tierscope::prepare(block, spec_.pattern.seed + (first_ << 32U) + ++work.refills,
@@ -194,7 +210,6 @@ void IoJob::before_write(Work& work, const IoRequest& operation) {
   }
   stamp(block, number_of(operation.file), operation.offset, generation_);
   if (work.gpu) work.gpu->copy_in(operation.slot, block);
-  note_written(work, operation);
 }
 
 // All of them where all are verified, else a random sample of those so far (Vitter's algorithm R,
@@ -225,6 +240,18 @@ void IoJob::check(std::span<const std::byte> data, const IoRequest& operation,
   }
 }
 
+// A block that was written without a header has to be what one of the buffers holds.
+void IoJob::check_image(std::span<const std::byte> data, const IoRequest& operation) const {
+  const std::uint64_t found = XXH3_64bits(data.data(), data.size());
+  for (const Work& work : work_) {
+    if (std::ranges::find(work.images, found) != work.images.end()) return;
+  }
+  throw Failure(fmt::format("{} bytes at offset {} of {} are not what any buffer wrote",
+                            operation.bytes, operation.offset,
+                            files_.names()[static_cast<std::size_t>(operation.file)]),
+                Cause::kVerification);
+}
+
 std::vector<dev_t> IoJob::devices() const {
   std::vector<dev_t> found;
   for (const Descriptor& file : files_.open(false, false)) found.push_back(device_of(file.get()));
@@ -236,8 +263,10 @@ void IoJob::observe(nlohmann::ordered_json& io) {
 }
 
 std::string IoJob::verify() {
-  if (cell_bytes_ == 0) return "";
-  return spec_.pattern.writes() ? verify_written() : verify_buffers();
+  // Blocks of several sizes overlap, so that without headers nobody knows which is whose.
+  const bool known = cell_bytes_ != 0 || spec_.pattern.blocks.size() == 1;
+  if (spec_.pattern.writes()) return known ? verify_written() : "";
+  return cell_bytes_ != 0 ? verify_buffers() : "";
 }
 
 std::string IoJob::verify_written() {
@@ -264,7 +293,8 @@ std::string IoJob::verify_written() {
                         got < 0 ? strerror(errno) : "the file ends before"),
             Cause::kVerification);
       }
-      check({block.get(), operation.bytes}, operation, generation_);
+      const std::span<const std::byte> data(block.get(), operation.bytes);
+      cell_bytes_ != 0 ? check(data, operation, generation_) : check_image(data, operation);
     }
     compared += work.written.size();
     written += work.writes;

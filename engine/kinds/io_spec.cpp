@@ -202,6 +202,12 @@ void check(Reader& pattern, const IoSpec& spec) {
     throw pattern.error("direct", "mmap goes through the page cache, or DAX");
   }
   if (spec.end_fsync && spec.amount == 0) throw pattern.error("end_fsync", "goes with amount");
+  if (!spec.backend->gpu && !spec.require.empty() && spec.require != "odirect") {
+    throw pattern.error("require", spec.require + " is a way to a GPU");
+  }
+  if (!spec.backend->gpu && spec.require == "odirect" && !spec.direct) {
+    throw pattern.error("require", "odirect needs direct I/O");
+  }
   const bool syncs = spec.fsync != 0 || spec.fdatasync != 0 || spec.end_fsync;
   if (syncs && !spec.pattern.writes()) throw pattern.error("fsync", "goes with writes");
   for (const IoJobSpec& job : spec.jobs) {

@@ -56,6 +56,21 @@ bool move_name(int from, const std::string& name, int to, const std::string& new
   return renameat(from, name.c_str(), to, new_name.c_str()) == 0;
 }
 
+Descriptor openat2(int directory, const std::string& path, int flags, mode_t mode,
+                   std::uint64_t resolve) {
+  open_how how{};
+  how.flags = static_cast<__u64>(flags | O_CLOEXEC | O_NOFOLLOW);
+  how.mode = mode;
+  how.resolve = resolve | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+  const long opened = syscall(SYS_openat2, directory, path.c_str(), &how, sizeof how);
+  if (opened < 0 && errno == ENOSYS) {
+    throw Unavailable(Cause::kKernel,
+                      "the system call openat2, which keeps files of others safe, is missing",
+                      "use Linux 5.6 or later, and a container that does not filter openat2");
+  }
+  return Descriptor(static_cast<int>(opened));
+}
+
 constexpr const char* kMoved = "file";
 
 // Looks at what was moved into the private directory, and removes it if it is `file`.
@@ -88,17 +103,11 @@ Descriptor open_below(const Descriptor& directory, const std::string& name, int 
     errno = EINVAL;
     return {};
   }
-  open_how how{};
-  how.flags = static_cast<__u64>(flags | O_CLOEXEC | O_NOFOLLOW);
-  how.mode = mode;
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV;
-  const long opened = syscall(SYS_openat2, directory.get(), name.c_str(), &how, sizeof how);
-  if (opened < 0 && errno == ENOSYS) {
-    throw Unavailable(Cause::kKernel,
-                      "the system call openat2, which keeps files of others safe, is missing",
-                      "use Linux 5.6 or later, and a container that does not filter openat2");
-  }
-  return Descriptor(static_cast<int>(opened));
+  return openat2(directory.get(), name, flags, mode, RESOLVE_BENEATH | RESOLVE_NO_XDEV);
+}
+
+Descriptor open_without_links(const std::string& path, int flags) {
+  return openat2(AT_FDCWD, path, flags, 0, 0);
 }
 
 PlainFile open_plain(const Descriptor& directory, const std::string& name, int flags) {

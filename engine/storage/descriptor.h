@@ -39,6 +39,9 @@ class Descriptor {
 Descriptor open_below(const Descriptor& directory, const std::string& name, int flags,
                       mode_t mode = 0);
 
+// openat2(2) of any path, of which no part may be a symbolic link. As open_below().
+Descriptor open_without_links(const std::string& path, int flags);
+
 // A regular file with one link below a directory, looked at before it is opened, so that no pipe or
 // device ever is. Where it is something else `problem` says what, in words that fit behind "it".
 struct PlainFile {

@@ -27,8 +27,7 @@ std::string check_of(std::string_view text) {
 std::string with_check(const nlohmann::ordered_json& object) {
   std::string text = object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   text.pop_back();  // The closing brace.
-  const std::string check = check_of(text);
-  return text.append(kCheck).append(check).append("\"}\n");
+  return fmt::format("{}{}{}\"}}\n", text, kCheck, check_of(text));
 }
 
 // What stands before `check`, closed again.

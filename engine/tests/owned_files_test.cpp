@@ -269,7 +269,8 @@ TEST_P(OwnedFiles, OneFileCanHaveANameOfItsOwn) {
   named.count = 1;
   {
     FilePool pool;
-    EXPECT_EQ(pool.lease(named)[0]->path, fs::canonical(directory_.path("big")));
+    const std::string path = pool.lease(named)[0]->path;
+    EXPECT_EQ(path, fs::canonical(directory_.path("big")));
   }
   EXPECT_TRUE(fs::is_empty(directory_.path()));
 }

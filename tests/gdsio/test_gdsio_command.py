@@ -91,9 +91,9 @@ def test_the_way_of_cufile_s_operations_is_said(engine: Engine) -> None:
 
 
 def test_what_drives_moved_is_compared_with_what_was_asked(engine: Engine) -> None:
-    engine(drives=["nvme0n1"], device_bytes_read=1000 << 20, device_bytes_written=0)
-    assert call(READ)[2] == "tierscope: gdsio: nvme0n1 read 2000 MiB of 2000 MiB asked\n"
-    engine(drives=["nvme0n1"], device_bytes_read=0, device_bytes_written=0)
+    engine(device_bytes=1000 << 20)
+    assert call(READ)[2] == "tierscope: gdsio: the drives read 2000 MiB of 2000 MiB asked\n"
+    engine(device_bytes=0)
     assert "read 0 MiB of 2000 MiB asked, so a cache or holes served the rest" in call(READ)[2]
 
 
@@ -104,7 +104,7 @@ def test_json_takes_the_line_s_place(engine: Engine) -> None:
     assert code == 0
     assert result["line"].startswith(LINE.format("GPUD_ASYNC", 2 * 1000 * 1024))
     assert (result["operations"], result["bytes"]) == (2000, 2000 << 20)
-    assert result["evidence"]["io"]["ways"] == {"nvfs": 2000}
+    assert result["evidence"]["storage_io"]["ways"] == {"nvfs": 2000}
     assert result["run_file"] == "/runs/x.jsonl"
     assert result["said"] == ["way: 100.0% of 2000 operations by nvidia-fs"]
 

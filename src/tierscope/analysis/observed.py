@@ -47,6 +47,9 @@ def _merged(before: Evidence, after: Evidence) -> Evidence:
         latest["prefetchers"] = _THEN.join(dict.fromkeys(states))
     if before.counters and after.counters:
         latest["counters"] = _counters(before.counters, after.counters)
+    for key in _DEVICE_BYTES:
+        moved, more = getattr(before, key), getattr(after, key)
+        latest[key] = None if moved is None or more is None else moved + more
     if before.storage_io and after.storage_io:
         latest["storage_io"] = _io(before.storage_io, after.storage_io)
     if before.gpus and after.gpus:
@@ -59,6 +62,9 @@ def _merged(before: Evidence, after: Evidence) -> Evidence:
             for name, one in after.workloads.items()
         }
     return before.model_copy(update=latest)
+
+
+_DEVICE_BYTES = ("device_bytes_read", "device_bytes_written")
 
 
 def _io(before: IoEvidence, after: IoEvidence) -> IoEvidence:

@@ -176,8 +176,12 @@ class IoSpec(MeasurementSpec):
         names = [job.name for job in self.jobs]
         if len(set(names)) != len(names):
             raise ValueError("two jobs have the same name")
+        on_gpu = self.pattern.backend in GPU_BACKENDS
+        if not on_gpu and self.pattern.require not in (None, "odirect"):
+            raise ValueError(f"require {self.pattern.require} is a way to a GPU")
+        if not on_gpu and self.pattern.require == "odirect" and not self.pattern.direct:
+            raise ValueError("require odirect needs direct I/O")
         for job in self.jobs:
-            on_gpu = self.pattern.backend in GPU_BACKENDS
             if on_gpu != (job.buffers.gpu is not None):
                 with_gpu = "needs" if on_gpu else "takes no"
                 raise ValueError(f"backend {self.pattern.backend} {with_gpu} GPU in its buffers")

@@ -1,0 +1,113 @@
+#include "storage/device_guard.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "errors.h"
+
+namespace tierscope {
+namespace {
+
+Unavailable refused(const std::string& path, const std::string& why, const std::string& remedy) {
+  return {Cause::kOwnership, fmt::format("{} is not overwritten: {}", path, why), remedy};
+}
+
+}  // namespace
+
+Device::Device(const DeviceWanted& wanted, const DevicePlaces& places)
+    : path_(wanted.path), seen_(::open(wanted.path.c_str(), O_PATH | O_CLOEXEC)) {
+  struct stat found{};
+  if (!seen_ || fstat(seen_.get(), &found) != 0) {
+    throw Unavailable(Cause::kStorage,
+                      fmt::format("{} cannot be opened: {}", path_, std::strerror(errno)),
+                      "name a block device: `ls -l /dev/disk/by-id`");
+  }
+  if (!S_ISBLK(found.st_mode)) {
+    throw Unavailable(Cause::kStorage, fmt::format("{} is no block device", path_),
+                      "name a block device: `ls -l /dev/disk/by-id`");
+  }
+  const bool destroys = !wanted.destroy.empty();
+  if (destroys) check_name(wanted, found.st_rdev, places);
+  // From here on nobody else can begin to use it; what is looked at stays so.
+  Descriptor opened = reopen(seen_, destroys ? O_RDONLY | O_EXCL : O_RDONLY);
+  if (!opened && destroys && errno == EBUSY) {
+    check_unused(found.st_rdev, places);
+    throw refused(path_, "somebody has claimed it", fmt::format("`fuser {}` may name who", path_));
+  }
+  if (!opened) {
+    throw Unavailable(Cause::kPermission,
+                      fmt::format("{} cannot be opened: {}", path_, std::strerror(errno)),
+                      "run as root, or join the group disk");
+  }
+  if (ioctl(opened.get(), BLKGETSIZE64, &size_) != 0 || size_ == 0) {
+    throw Unavailable(Cause::kStorage, fmt::format("{} has no size", path_), "name another device");
+  }
+  if (!destroys) return;
+  claimed_ = std::move(opened);
+  check_unused(found.st_rdev, places);
+  check_contents(wanted);
+}
+
+int Device::open(int flags) const {
+  const bool writes = (flags & O_ACCMODE) != O_RDONLY;
+  if (writes && !claimed_) {
+    throw refused(path_, "nobody said that its data may be destroyed",
+                  fmt::format("to lose all that is on it: --destroy-data with its name in "
+                              "/dev/disk/by-id or its serial number"));
+  }
+  Descriptor file = reopen(seen_, flags & ~(O_CREAT | O_EXCL | O_TRUNC));
+  if (file) return file.release();
+  throw Unavailable(Cause::kStorage,
+                    fmt::format("{} cannot be opened: {}", path_, std::strerror(errno)), "");
+}
+
+void Device::check_name(const DeviceWanted& wanted, dev_t device,
+                        const DevicePlaces& places) const {
+  std::string said = wanted.destroy;
+  const std::string prefix = places.by_id + "/";
+  if (said.starts_with(prefix)) said.erase(0, prefix.size());
+  const std::vector<std::string> names = lasting_names(device, places);
+  if (std::find(names.begin(), names.end(), said) != names.end()) return;
+  throw refused(path_,
+                fmt::format("'{}' is neither its serial number nor its name in {}", said,
+                            places.by_id),
+                names.empty() ? "it has neither: use a file on it instead"
+                              : fmt::format("if it is the right one, say {}",
+                                            fmt::join(names, " or ")));
+}
+
+void Device::check_unused(dev_t device, const DevicePlaces& places) const {
+  const std::vector<std::string> uses = uses_of(device, places);
+  if (uses.empty()) return;
+  throw refused(path_, fmt::format("it {}", fmt::join(uses, ", it ")),
+                "name a whole device that nothing uses; `lsblk` shows who uses what");
+}
+
+void Device::check_contents(const DeviceWanted& wanted) const {
+  if (is_shared_namespace(claimed_.get()).value_or(false)) {
+    throw refused(path_, "other controllers may attach to its namespace (NMIC), so that other "
+                         "machines may use it",
+                  "name a device of this machine alone");
+  }
+  if (const std::string signature = signature_on(claimed_.get()); !signature.empty()) {
+    throw refused(path_, fmt::format("it holds {}", signature),
+                  fmt::format("if nobody needs that, remove it first: wipefs --all {}", path_));
+  }
+  if (wanted.second_word == kSecondWord) return;
+  if (const auto at = sampled_data(claimed_.get(), size_)) {
+    throw refused(path_,
+                  fmt::format("it holds data at offset {}, of a kind that is not known", *at),
+                  fmt::format("if nobody needs that, say so: {}", kSecondWord));
+  }
+}
+
+}  // namespace tierscope

@@ -1,0 +1,50 @@
+// Block devices: read by anybody who may, overwritten only when everything says that nobody's data
+// is lost.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "storage/descriptor.h"
+#include "storage/device_uses.h"
+
+namespace tierscope {
+
+// What has to be said where a device holds data without a known signature.
+inline constexpr const char* kSecondWord = "destroy-unknown-data";
+
+struct DeviceWanted {
+  std::string path;
+  // The device's name in /dev/disk/by-id or its serial number: its data may be destroyed. Empty: it
+  // is only read.
+  std::string destroy;
+  std::string second_word;  // kSecondWord, or nothing.
+};
+
+// A block device for as long as this lives. One that may be written is claimed (O_EXCL): nobody can
+// mount it or put it into a volume meanwhile, as the kernel refuses.
+class Device {
+ public:
+  // Throws Unavailable with the reasons why it may not be used, and what to do. A device to be
+  // destroyed is refused unless `destroy` names it, no other process has claimed it, nobody uses it
+  // (uses_of), it holds no signature, its samples are zeros or the second word was said, and, of
+  // NVMe, its namespace is not shared.
+  explicit Device(const DeviceWanted& wanted, const DevicePlaces& places = {});
+
+  // A new descriptor, which belongs to the caller; throws Unavailable. Writing flags need `destroy`.
+  int open(int flags) const;
+
+  std::uint64_t size() const { return size_; }
+
+ private:
+  void check_name(const DeviceWanted& wanted, dev_t device, const DevicePlaces& places) const;
+  void check_unused(dev_t device, const DevicePlaces& places) const;
+  void check_contents(const DeviceWanted& wanted) const;
+
+  std::string path_;
+  Descriptor seen_;     // O_PATH: this very device, whatever its name leads to later.
+  Descriptor claimed_;  // Of one that may be written.
+  std::uint64_t size_ = 0;
+};
+
+}  // namespace tierscope

@@ -1,0 +1,72 @@
+#include "storage/foreign_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "errors.h"
+#include "storage/descriptor.h"
+
+namespace tierscope {
+namespace {
+
+std::string remedy_for(const struct stat& found) {
+  if (S_ISDIR(found.st_mode)) return "name a file, or let tierscope make its own below a directory";
+  if (S_ISBLK(found.st_mode)) return "name it as a device: dev:PATH";
+  if (S_ISREG(found.st_mode)) return "write to a file of its own, not to one with several names";
+  return "name a regular file";
+}
+
+// Without opening it: a pipe would wait, a device could act.
+Descriptor look_at(const std::string& path, bool writes) {
+  Descriptor seen = writes ? open_without_links(path, O_PATH)
+                           : Descriptor(open(path.c_str(), O_PATH | O_CLOEXEC));
+  if (seen) return seen;
+  const int error = errno;
+  if (error == ELOOP && writes) {
+    const Descriptor real(open(path.c_str(), O_PATH | O_CLOEXEC));
+    throw Unavailable(
+        Cause::kOwnership,
+        fmt::format("{} is, or lies behind, a symbolic link, and is not written", path),
+        real ? fmt::format("name the file itself: {}", path_of(real)) : "name the file itself");
+  }
+  throw Unavailable(Cause::kStorage,
+                    fmt::format("{} cannot be opened: {}", path, std::strerror(error)),
+                    error == ENOENT ? "name a file that exists" : "");
+}
+
+}  // namespace
+
+int open_foreign(const std::string& path, bool overwrite, int flags) {
+  const bool writes = (flags & O_ACCMODE) != O_RDONLY;
+  if (writes && !overwrite) {
+    throw Unavailable(Cause::kOwnership,
+                      fmt::format("{} is not tierscope's, and is not written", path),
+                      fmt::format("to lose what it holds: --overwrite {}", path));
+  }
+  const Descriptor seen = look_at(path, writes);
+  struct stat found{};
+  if (fstat(seen.get(), &found) != 0) throw Failure(path + ": " + std::strerror(errno));
+  const std::string wrong = not_plain(found);
+  const bool links_matter = writes || !S_ISREG(found.st_mode);
+  if (!wrong.empty() && links_matter) {
+    throw Unavailable(
+        Cause::kOwnership,
+        fmt::format("{} is {}, and is not {}", path, wrong, writes ? "written" : "read"),
+        remedy_for(found));
+  }
+  Descriptor file = reopen(seen, flags & ~(O_CREAT | O_EXCL | O_TRUNC));
+  if (file) return file.release();
+  const bool direct = errno == EINVAL && (flags & O_DIRECT) != 0;
+  throw Unavailable(
+      errno == EACCES || errno == EPERM ? Cause::kPermission : Cause::kStorage,
+      fmt::format("{} cannot be opened for {}{}: {}", path, writes ? "writing" : "reading",
+                  direct ? " with O_DIRECT" : "", std::strerror(errno)),
+      direct ? "its file system has no direct I/O: go through the page cache" : "");
+}
+
+}  // namespace tierscope
