@@ -21,7 +21,10 @@ TO = Option(
 SAMPLE = options.SAMPLE.but(default="50ms")
 
 OPTIONS: tuple[Option, ...] = (
-    options.FROM.but(help="Initiators: node:0, cpus:0-7,16 or gpu:0"),
+    options.FROM.but(
+        help="Initiators: node:0, cpus:0-7,16 or gpu:0; near, far: CPUs of a node that the "
+        "target's drives are local to, and of the farthest one"
+    ),
     TO,
     Option("op", "LIST", ", ".join(OPERATIONS), "read"),
     Option("read-percent", "COUNTS", "Reads among the operations of mix, 1 to 99", "70"),
@@ -65,6 +68,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("require", "WAY", "Fail unless all data took this way: " + ", ".join(WAYS)),
     Option("overwrite", "", "Writes may go to a file that tierscope did not make", flag=True),
     Option("keep", "", "Files that were made stay, and are used again", flag=True),
+    options.RATED,
     options.PRECISION,
     options.BUDGET,
     SAMPLE,
