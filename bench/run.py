@@ -1,15 +1,16 @@
 """tierscope and its peers side by side in one run: `make bench`, or one part by its name.
 
 python bench/run.py [likwid] [latency] [repeatability] [overhead] [startup]
-                    [stream] [multichase] [nvbandwidth] [storage-gpu]
+                    [stream] [multichase] [nvbandwidth] [storage-gpu] [fio]
 
 Without a name: the first line. STREAM and multichase are named in $STREAM and $MULTICHASE;
-nvbandwidth and storage-gpu need a GPU; the latter makes files in $STORAGE.
+nvbandwidth and storage-gpu need a GPU; the latter makes files in $STORAGE; fio takes some minutes.
 """
 
 import sys
 from collections.abc import Callable, Iterable
 
+import fio
 import idle_latency
 import likwid
 import multichase
@@ -30,10 +31,11 @@ PARTS: dict[str, Callable[[], Iterable[object]]] = {
     "multichase": multichase.compare,
     "nvbandwidth": nvbandwidth.compare,
     "storage-gpu": storage_gpu.compare,
+    "fio": fio.compare,
 }
 
 
-ON_REQUEST = {"stream", "multichase", "nvbandwidth", "storage-gpu"}
+ON_REQUEST = {"stream", "multichase", "nvbandwidth", "storage-gpu", "fio"}
 """Parts that need what `make build` does not set up."""
 
 
