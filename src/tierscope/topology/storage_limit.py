@@ -175,7 +175,7 @@ def _of_ratings(
         limit = Limit(
             value=value,
             unit="B/s" if unit == "B/s" else "1/s",
-            link=f"rating of {names} ({models})",
+            link=f"rating of {names} ({models})" if models else f"rating of {names}",
             formula=formula,
             source=f"data sheet, by {sources}",
         )
