@@ -17,7 +17,6 @@ from tierscope.plans.fit import fit_time
 from tierscope.plans.grammar import format_size
 from tierscope.plans.machine import GIB, MIB
 from tierscope.plans.request import Request
-from tierscope.recipes.registry import Prepared
 from tierscope.topology.near_far import near_and_far
 
 SECONDS = 75.0
@@ -164,13 +163,6 @@ def tour(topology: Topology, given: Given, thp: bool, main_only: bool = False) -
     plan = Plan(version=PLAN_VERSION, measurements=list(specs.values()))
     seconds = (MAIN_SECONDS if main_only else SECONDS) * len(given.targets)
     return Tour(fit_time(plan, seconds, strictly=False), parts)
-
-
-def prepare(_name: str, _topology: Topology, _thp: bool) -> Prepared:
-    """Refuse: the tour needs a target."""
-    raise UserError(
-        "storage is measured where you say: tierscope storage DIR, or run --storage DIR"
-    )
 
 
 def _asked(

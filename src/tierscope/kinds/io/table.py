@@ -54,14 +54,27 @@ _CELLS: dict[str, Cell] = {
     "buffers": lambda m: str(m.pattern.get("memory", "")),
 }
 """The same in a column, where that is shorter."""
+_ROWS = ("op", "block", "depth", "threads")
+"""What rows of one table may differ in, where a run has many."""
+_BYTES = ("range", "align", "offset", "misalign", "amount")
 _TOLD = ("operation", "read_percent", "order", "block_size", "blocks", "backend", "direct",
          "depth", "threads", "memory")  # fmt: skip
 
 
 def show_table(console: Console, measured: list[Measurement], _run: Run) -> None:
-    """Print the measured results of storage."""
+    """Print the measured results of storage, a table for each way of reading or writing."""
     title(console, "Storage")
-    show_rows(console, measured)
+    told = common(measured)
+    console.print(Text(common_words(measured)))
+    said = {**_SAID, **_more(measured)}
+    groups: dict[tuple[str, ...], list[Measurement]] = {}
+    for m in measured:
+        apart = tuple(cell(m) for name, cell in said.items() if name not in _ROWS)
+        groups.setdefault(apart, []).append(m)
+    alone = [m for members in groups.values() if len(members) == 1 for m in members]
+    for members in (alone, *(group for group in groups.values() if len(group) > 1)):
+        if members:
+            show_rows(console, members, told)
     for line in (*remarks(measured), *warnings(measured)):
         note(console, line)
 
@@ -120,6 +133,8 @@ def _property(key: str) -> Cell:
         if key == "size":
             one = m.pattern.get("shared") or m.pattern.get("threads") == 1
             return f"{'one file' if one else 'files'} of {figures.size_text(value)}"
+        if key in _BYTES:
+            return f"{key.replace('_', ' ')} {figures.size_text(value)}"
         return label_of(key, value)
 
     return text

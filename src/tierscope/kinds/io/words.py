@@ -14,7 +14,7 @@ from tierscope.kinds.io.points import (
     same_but,
     sweeps,
 )
-from tierscope.model.run import Measurement
+from tierscope.model.run import Measurement, is_unreliable
 from tierscope.report import figures
 from tierscope.report.best import best_of
 from tierscope.report.view import KeyFigure
@@ -22,6 +22,7 @@ from tierscope.report.view import KeyFigure
 SMALL = 4096
 """Block size of the figures that stand for IOPS and latency."""
 _US = 1e3
+_NOISY = "the intervals are too wide to compare"
 _ALIKE = 1.05
 """Ratio of two rates up to which neither is faster."""
 
@@ -98,6 +99,9 @@ def thread_lines(measured: Sequence[Measurement]) -> list[str]:
     for sweep in sweeps(measured, "threads", "size"):
         counts = {int(m.pattern["threads"]): m for m in sweep}
         first, best = counts[min(counts)], best_of(sweep)
+        if is_unreliable(first) or is_unreliable(best):
+            lines.append(f"{plural(first)}: {_NOISY}")
+            continue
         gain = (best.estimate or 0.0) / (first.estimate or 1.0)
         one = f"{min(counts)} thread{'s' if min(counts) > 1 else ''}"
         words = f"{best.pattern['threads']} threads reach {rate_text(best)}, {gain:.2g} times {one}"
@@ -131,6 +135,10 @@ def cache_lines(measured: Sequence[Measurement]) -> list[str]:
         other = next((o for o in measured if not cached(o) and same_but(m, o, "direct")), None)
         if cached(m) and other is not None and other.estimate:
             ratio = (m.estimate or 0.0) / other.estimate
+            if is_unreliable(m) or is_unreliable(other):
+                size = figures.size_text(m.pattern["block_size"])
+                lines.append(f"{plural(m)} of {size}, {m.pattern['backend']}: {_NOISY}")
+                continue
             lines.append(
                 f"{plural(m)} of {figures.size_text(m.pattern['block_size'])}: "
                 f"{rate_text(m)} through the page cache, {ratio:.2g} times the drive's "

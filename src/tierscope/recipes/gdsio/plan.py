@@ -87,7 +87,7 @@ def _jobs(work: Workload, job: Job, topology: Topology, overwrite: bool) -> list
     return [
         {
             **common,
-            "name": f"{job.name}.{number}",
+            "name": f"{job.name} {STEM}{number}",
             "cpus": [cpu],
             "files": _file(work, job, f"{job.path}/{STEM}{number}", overwrite),
         }
@@ -101,6 +101,7 @@ def _owned(work: Workload, job: Job) -> dict[str, Any]:
     size = work.offset + job.size
     return {
         "directory": job.path, "stem": STEM, "count": job.threads, "size": size, "keep": True,
+        "large": True,
     }  # fmt: skip
 
 
@@ -111,7 +112,7 @@ def _file(work: Workload, job: Job, path: str, overwrite: bool) -> dict[str, Any
     elif job.size is None:
         files = {"path": path}
     else:
-        files = {"path": path, "create": True, "keep": True}
+        files = {"path": path, "create": True, "keep": True, "large": True}
     if job.size is not None:
         files["size"] = work.offset + job.size
     if overwrite and work.writes:
