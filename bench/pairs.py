@@ -67,13 +67,15 @@ def until_narrow(
     """Take pairs until the ratio's interval is within TOLERANCE of it, or LIMIT_S have passed."""
     began = time.monotonic()
     found = alternate(name, unit, FEWEST, ours, theirs)
-    while time.monotonic() - began < LIMIT_S and not _narrow(found.ratio):
+    while time.monotonic() - began < LIMIT_S and not is_narrow(found):
         more = alternate(name, unit, 2, ours, theirs)
         found = Comparison(name, unit, found.ours + more.ours, found.theirs + more.theirs)
     return found
 
 
-def _narrow(ratio: PairedRatio) -> bool:
+def is_narrow(found: Comparison) -> bool:
+    """Whether the ratio's interval is within TOLERANCE of it."""
+    ratio = found.ratio
     if ratio.low is None or ratio.high is None:
         return False
     return max(ratio.high / ratio.ratio, ratio.ratio / ratio.low) <= 1 + TOLERANCE

@@ -1,15 +1,16 @@
 """tierscope and its peers side by side in one run: `make bench`, or one part by its name.
 
 python bench/run.py [likwid] [latency] [repeatability] [overhead] [startup]
-                    [stream] [multichase] [nvbandwidth]
+                    [stream] [multichase] [nvbandwidth] [storage-gpu] [fio]
 
 Without a name: the first line. STREAM and multichase are named in $STREAM and $MULTICHASE;
-nvbandwidth needs a GPU.
+nvbandwidth and storage-gpu need a GPU; the latter makes files in $STORAGE. fio takes its time.
 """
 
 import sys
 from collections.abc import Callable, Iterable
 
+import fio
 import idle_latency
 import likwid
 import multichase
@@ -17,6 +18,7 @@ import nvbandwidth
 import overhead
 import repeatability
 import startup
+import storage_gpu
 import stream
 
 PARTS: dict[str, Callable[[], Iterable[object]]] = {
@@ -28,10 +30,12 @@ PARTS: dict[str, Callable[[], Iterable[object]]] = {
     "stream": stream.compare,
     "multichase": multichase.compare,
     "nvbandwidth": nvbandwidth.compare,
+    "storage-gpu": storage_gpu.compare,
+    "fio": fio.compare,
 }
 
 
-ON_REQUEST = {"stream", "multichase", "nvbandwidth"}
+ON_REQUEST = {"stream", "multichase", "nvbandwidth", "storage-gpu", "fio"}
 """Parts that need what `make build` does not set up."""
 
 

@@ -2,12 +2,15 @@
 
 import math
 import random
+from collections import Counter
 from typing import Any
 
+from tierscope.analysis import distribution
 from tierscope.model.cause import Cause
 from tierscope.model.event import Evidence
+from tierscope.model.histogram import bucket_of
 from tierscope.model.limit import Limit
-from tierscope.model.run import Figure, Footer, Header, Measurement, Run
+from tierscope.model.run import Figure, Footer, Header, Measurement, MergedDistribution, Run
 from tierscope.model.topology import (
     Cache,
     Gpu,
@@ -285,6 +288,43 @@ def gpu_measurements(maker: Maker) -> list[Measurement]:
     return found
 
 
+def timed_operations(seed: int = 1, slower: float = 1.0) -> list[Measurement]:
+    """Of a kind that no registry has: reads whose single operations were timed, at depths 1..64.
+
+    ``slower`` makes the slowest operations of all depths take longer.
+    """
+    maker = Maker(seed)
+    found = []
+    for depth in (1, 2, 4, 8, 16, 32, 64):
+        visits = [
+            [_histogram(_times(maker.random, depth, slower)) for _ in range(10)] for _ in range(8)
+        ]
+        named = [
+            Figure(metric=f"io_latency_{name}", unit="ns", estimate=one.value, ci_low=one.low,
+                   ci_high=one.high, no_interval=one.no_interval)
+            for name, one in distribution.estimates(visits, apart=True)
+        ]  # fmt: skip
+        whole = MergedDistribution(metric="io_latency", histogram=distribution.merged(visits))
+        pattern = {"operation": "read", "order": "random", "block_size": 4096, "depth": depth}
+        found.append(
+            maker.make("operations", "node:0", "file:/data/x", pattern, 1e9 * depth / (8e4 + depth),
+                       "1/s", metric="updates", figures=named, distributions=[whole])
+        )  # fmt: skip
+    return found
+
+
+def _times(source: random.Random, depth: int, slower: float) -> list[int]:
+    """80 µs and, of one in 200, some ms; queues make both longer."""
+    usual = [source.lognormvariate(math.log(8e4 + 3e3 * depth), 0.12) for _ in range(1990)]
+    slow = [source.lognormvariate(math.log(2e6 * slower), 0.4) for _ in range(10)]
+    return [int(ns) for ns in usual + slow]
+
+
+def _histogram(times: list[int]) -> list[int]:
+    counts = Counter(map(bucket_of, times))
+    return [number for item in sorted(counts.items()) for number in item]
+
+
 def figure(metric: str, unit: Any, estimate: float, part: str = "") -> Figure:
     return Figure(metric=metric, part=part, unit=unit, estimate=estimate)
 
@@ -349,3 +389,59 @@ def node(number: int, cpus: list[int], total: int, **more: object) -> Node:
         **more,
     }
     return Node.model_validate(values)
+
+
+def storage_measurement(maker: Maker, rate: float, us: float = 90.0, **changes: Any) -> Measurement:
+    """One measurement of storage: ``rate`` is its headline, ``us`` its median latency."""
+    pattern = {"operation": "read", "order": "random", "block_size": 4096, "backend": "io_uring",
+               "direct": True, "depth": 1, "threads": 1, "memory": "node:0", "size": 1 << 30,
+               "shared": True}  # fmt: skip
+    target = changes.pop("target", "file:/data")
+    more = {key: changes.pop(key) for key in ("limit", "id", "evidence") if key in changes}
+    pattern |= changes
+    small = pattern["block_size"] < 512 << 10
+    other = figure(
+        "bandwidth" if small else "iops",
+        "B/s" if small else "1/s",
+        rate * pattern["block_size"] if small else rate / pattern["block_size"],
+    )
+    times = [
+        figure(f"io_latency_{name}", "ns", us * factor * 1e3)
+        for name, factor in (("mean", 1.1), ("p50", 1.0), ("p99", 3.0), ("p99.9", 9.0))
+    ]
+    made = maker.make(
+        "io", "node:0", target, pattern, rate, "1/s" if small else "B/s",
+        metric="iops" if small else "bandwidth",
+        figures=[other, figure("cpu_per_operation", "ns", 4000.0), *times],
+        fits_caches=not pattern["direct"],
+        limit=more.get("limit"), **({"id": more["id"]} if "id" in more else {}),
+    )  # fmt: skip
+    return made.model_copy(update={"evidence": more["evidence"]}) if "evidence" in more else made
+
+
+def storage_measurements(maker: Maker) -> list[Measurement]:
+    """Queue depths, block sizes, a map of both, the page cache, a mix, threads."""
+    found = []
+    for operation, most in (("read", 400e3), ("write", 150e3)):
+        for power in range(9):
+            depth = 1 << power
+            rate = most * depth / (depth + 30)
+            found.append(storage_measurement(maker, rate, 1e6 * depth / rate, depth=depth,
+                                             operation=operation))  # fmt: skip
+        for power in range(12, 25, 2):
+            size = 1 << power
+            rate = (3e9 if operation == "read" else 2e9) * size / (size + 60e3)
+            value = rate if size >= 512 << 10 else rate / size
+            found.append(storage_measurement(maker, value, operation=operation, depth=8,
+                                             block_size=size, order="sequential"))  # fmt: skip
+    for size in (16 << 10, 64 << 10, 256 << 10):
+        for depth in (1, 4, 16, 64):
+            rate = 3e9 * size * depth / (size * depth + 300e3) / size
+            found.append(storage_measurement(maker, rate, depth=depth, block_size=size))
+    found.append(storage_measurement(maker, 30e3, 30.0, direct=False, backend="posix"))
+    found.append(storage_measurement(maker, 11e3, backend="posix"))
+    found.append(storage_measurement(maker, 20e3, threads=2))
+    mix = storage_measurement(maker, 60e3, operation="mix", read_percent=70, depth=16)
+    parts = [figure("iops", "1/s", 42e3, "read"), figure("iops", "1/s", 18e3, "write")]
+    found.append(mix.model_copy(update={"figures": [*mix.figures, *parts]}))
+    return found

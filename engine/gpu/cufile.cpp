@@ -23,6 +23,41 @@ constexpr const char* kLibrary = "libcufile.so.0";
 constexpr const char* kLogVariable = "CUFILE_LOGFILE_PATH";
 constexpr const char* kCompatVariable = "CUFILE_ALLOW_COMPAT_MODE";
 
+// Where cuFile's log goes: into the current directory, unless its environment says otherwise. A
+// folder of our own is made for it, and removed at the end of the process where nothing was logged.
+class Log {
+ public:
+  Log() {
+    if (const char* given = std::getenv(kLogVariable)) {
+      path_ = given;
+      return;
+    }
+    std::string folder = std::filesystem::temp_directory_path() / "tierscope-cufile-XXXXXX";
+    if (mkdtemp(folder.data()) == nullptr) {
+      throw Unavailable(Cause::kPermission,
+                        fmt::format("no folder for cuFile's log can be made: {}", folder),
+                        fmt::format("set {} to a file that can be written", kLogVariable));
+    }
+    folder_ = folder;
+    path_ = folder + "/cufile.log";
+    setenv(kLogVariable, path_.c_str(), 1);
+  }
+  ~Log() {
+    std::error_code ignored;
+    if (folder_.empty()) return;
+    if (std::filesystem::file_size(path_, ignored) == 0) std::filesystem::remove(path_, ignored);
+    std::filesystem::remove(folder_, ignored);  // Unless there is something in it.
+  }
+  Log(const Log&) = delete;
+  Log& operator=(const Log&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  std::string folder_;
+};
+
 void* open_library() {
   std::vector<std::string> places;
   if (const char* given = std::getenv("TIERSCOPE_CUFILE")) {
@@ -32,6 +67,9 @@ void* open_library() {
     places.emplace_back(kLibrary);
     for (const char* folder : {"lib64", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"}) {
       places.push_back(fmt::format("/usr/local/cuda/{}/{}", folder, kLibrary));
+    }
+    if (const char* package = std::getenv("TIERSCOPE_CUFILE_PACKAGE")) {
+      places.push_back(fmt::format("{}/{}", package, kLibrary));
     }
   }
   for (const std::string& place : places) {
@@ -89,20 +127,6 @@ Cufile load() {
   return found;
 }
 
-// cuFile would write its log into the current directory.
-std::string choose_log() {
-  if (const char* given = std::getenv(kLogVariable)) return given;
-  std::string folder = std::filesystem::temp_directory_path() / "tierscope-cufile-XXXXXX";
-  if (mkdtemp(folder.data()) == nullptr) {
-    throw Unavailable(Cause::kPermission,
-                      fmt::format("no folder for cuFile's log can be made: {}", folder),
-                      fmt::format("set {} to a file that can be written", kLogVariable));
-  }
-  std::string log = folder + "/cufile.log";
-  setenv(kLogVariable, log.c_str(), 1);
-  return log;
-}
-
 // The documents differ in its default, so that it is always said.
 void choose_compat_mode(const Cufile& library, CufileSettings& settings) {
   const char* given = std::getenv(kCompatVariable);
@@ -112,9 +136,9 @@ void choose_compat_mode(const Cufile& library, CufileSettings& settings) {
   library.set_bool(cufile_abi::kAllowCompatMode, settings.allow_compat_mode);
 }
 
-CufileSettings start(const Cufile& library) {
+CufileSettings start(const Cufile& library, const std::string& log) {
   CufileSettings settings;
-  settings.log = choose_log();
+  settings.log = log;
   choose_compat_mode(library, settings);
   if (library.counts) library.set_statistics_level(3);
   const double before = now_seconds();
@@ -141,15 +165,16 @@ const Cufile& open_cufile(int gpu) {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
   require_gpu(gpu);
+  static const Log log;  // Before the library, which reads its environment, and after its end.
   static const Cufile library = load();
   if (!library.missing.empty()) {
     throw Unavailable(Cause::kTool, library.missing,
-                      "install libcufile (a part of the CUDA toolkit; `pip install nvidia-cufile`) "
-                      "or set TIERSCOPE_CUFILE to its folder");
+                      "install it with the CUDA toolkit or by `pip install nvidia-cufile`, or set "
+                      "TIERSCOPE_CUFILE to its folder");
   }
   if (!started()) {
     const OnGpu on(gpu);
-    started() = start(library);
+    started() = start(library, log.path());
   }
   return library;
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <array>
@@ -14,8 +15,10 @@
 #include <tuple>
 
 #include "errors.h"
+#include "interrupt.h"
 #include "storage/contents.h"
 #include "storage/device_counters.h"
+#include "storage/page_cache.h"
 
 namespace tierscope {
 namespace {
@@ -37,6 +40,13 @@ std::uint64_t smallest_step(const IoPattern& pattern) {
   return step;
 }
 
+// Headers are stamped by the CPU. A block in a GPU's memory would have to be copied there before
+// each write, inside the figure: that is done only where every block is verified.
+std::uint32_t cell_bytes_of(const IoSpec& spec) {
+  if (spec.backend->gpu && spec.pattern.writes() && !spec.verify) return 0;
+  return cell_bytes_for(smallest_step(spec.pattern));
+}
+
 IoRule rule_of(const IoSpec& spec) {
   return {.backend = spec.backend,
           .depth = spec.depth,
@@ -46,6 +56,30 @@ IoRule rule_of(const IoSpec& spec) {
           .fdatasync = spec.fdatasync,
           .end_fsync = spec.end_fsync,
           .rate = spec.pattern.rate.value_or(0) / static_cast<double>(spec.threads())};
+}
+
+// Reads what is not in the page cache yet.
+void read_through(int file, std::uint64_t size) {
+  constexpr std::size_t kPiece = std::size_t{1} << 20;
+  if (cached_bytes(file, size) == size) return;
+  std::vector<std::byte> piece(kPiece);
+  for (std::uint64_t at = 0; at < size && !interrupted(); at += kPiece) {
+    if (pread(file, piece.data(), kPiece, static_cast<off_t>(at)) <= 0) return;
+  }
+}
+
+// Share of the files that the page cache holds, 0..1; absent where the kernel does not tell.
+std::optional<double> cached_share(const std::vector<Descriptor>& files,
+                                   const std::vector<std::uint64_t>& sizes) {
+  double cached = 0;
+  double all = 0;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const std::optional<std::uint64_t> bytes = cached_bytes(files[i].get(), sizes[i]);
+    if (!bytes || sizes[i] == 0) return std::nullopt;
+    cached += static_cast<double>(*bytes);
+    all += static_cast<double>(sizes[i]);
+  }
+  return std::min(1.0, cached / all);
 }
 
 struct Free {
@@ -58,7 +92,7 @@ IoJob::IoJob(const IoSpec& spec, const IoJobSpec& job, FilePool& pool, std::size
     : spec_(spec),
       job_(job),
       first_(first),
-      cell_bytes_(cell_bytes_for(smallest_step(spec.pattern))),
+      cell_bytes_(cell_bytes_of(spec)),
       files_(job.files, pool, cell_bytes_, spec.compressible, spec.pattern.writes()),
       stride_((spec.pattern.largest_block() + kCellBytes - 1) / kCellBytes * kCellBytes),
       rule_(rule_of(spec)),
@@ -86,7 +120,7 @@ void IoJob::make_threads() {
 BlockHooks IoJob::hooks_of(std::size_t index) {
   Work& work = work_[index];
   BlockHooks hooks;
-  if (cell_bytes_ != 0 && spec_.pattern.writes()) {
+  if (spec_.pattern.writes()) {
     hooks.before_write = [this, &work](const IoRequest& operation) {
       before_write(work, operation);
     };
@@ -98,22 +132,39 @@ BlockHooks IoJob::hooks_of(std::size_t index) {
 }
 
 void IoJob::open(Leases& leases, Team& team) {
+  set_page_cache();
   lease_buffers(leases, team);
   generation_ = next_generation();
   for (std::size_t i = 0; i < work_.size(); ++i) {
     Work& work = work_[i];
     work.written.clear();
     work.writes = 0;
-    if (!spec_.pattern.writes()) continue;
-    const std::uint32_t cell = cell_bytes_ != 0 ? cell_bytes_ : kCellBytes;
-    std::byte* const first = work.mirror ? work.mirror->slots().front() : work.buffers.front();
-    tierscope::prepare({first, stride_ * slots()},
-                       spec_.pattern.seed + ((first_ + i) << 32U) + ++work.refills,
-                       spec_.compressible, cell);
-    for (std::size_t slot = 0; work.gpu && slot < slots(); ++slot) {
-      work.gpu->copy_in(slot, {work.mirror->slots()[slot], stride_});
-    }
+    if (spec_.pattern.writes()) fill_buffers(i);
   }
+}
+
+// What is going to be written; headers are stamped before each write.
+void IoJob::fill_buffers(std::size_t index) {
+  Work& work = work_[index];
+  const std::uint32_t cell = cell_bytes_ != 0 ? cell_bytes_ : kCellBytes;
+  work.images.clear();
+  for (std::uint32_t slot = 0; slot < slots(); ++slot) {
+    const std::span<std::byte> buffer(block_of(work, {.bytes = 0, .slot = slot}).data(), stride_);
+    tierscope::prepare(buffer, spec_.pattern.seed + ((first_ + index) << 32U) + ++work.refills,
+                       spec_.compressible, cell);
+    if (work.gpu) work.gpu->copy_in(slot, buffer);
+    work.images.push_back(XXH3_64bits(buffer.data(), spec_.pattern.largest_block()));
+  }
+}
+
+void IoJob::set_page_cache() {
+  const std::vector<Descriptor> files = files_.open(false, false);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const std::uint64_t size = files_.sizes()[i];
+    if (spec_.cache == CacheState::kCold && files_.ours()) forget_cached(files[i].get(), size);
+    if (spec_.cache == CacheState::kWarm) read_through(files[i].get(), size);
+  }
+  cached_before_ = cached_share(files, files_.sizes());
 }
 
 void IoJob::lease_buffers(Leases& leases, Team& team) {
@@ -187,6 +238,8 @@ std::span<std::byte> IoJob::read_block(const Work& work, const IoRequest& operat
 }
 
 void IoJob::before_write(Work& work, const IoRequest& operation) {
+  note_written(work, operation);
+  if (cell_bytes_ == 0) return;
   const std::span<std::byte> block = block_of(work, operation);
   if (spec_.refill) {
     tierscope::prepare(block, spec_.pattern.seed + (first_ << 32U) + ++work.refills,
@@ -194,7 +247,6 @@ void IoJob::before_write(Work& work, const IoRequest& operation) {
   }
   stamp(block, number_of(operation.file), operation.offset, generation_);
   if (work.gpu) work.gpu->copy_in(operation.slot, block);
-  note_written(work, operation);
 }
 
 // All of them where all are verified, else a random sample of those so far (Vitter's algorithm R,
@@ -225,6 +277,18 @@ void IoJob::check(std::span<const std::byte> data, const IoRequest& operation,
   }
 }
 
+// A block that was written without a header has to be what one of the buffers holds.
+void IoJob::check_image(std::span<const std::byte> data, const IoRequest& operation) const {
+  const std::uint64_t found = XXH3_64bits(data.data(), data.size());
+  for (const Work& work : work_) {
+    if (std::ranges::find(work.images, found) != work.images.end()) return;
+  }
+  throw Failure(fmt::format("{} bytes at offset {} of {} are not what any buffer wrote",
+                            operation.bytes, operation.offset,
+                            files_.names()[static_cast<std::size_t>(operation.file)]),
+                Cause::kVerification);
+}
+
 std::vector<dev_t> IoJob::devices() const {
   std::vector<dev_t> found;
   for (const Descriptor& file : files_.open(false, false)) found.push_back(device_of(file.get()));
@@ -233,11 +297,27 @@ std::vector<dev_t> IoJob::devices() const {
 
 void IoJob::observe(nlohmann::ordered_json& io) {
   for (const std::string& name : files_.names()) io["files"].push_back(name);
+  const std::vector<Descriptor> files = files_.open(false, false);
+  const std::optional<double> cached = cached_share(files, files_.sizes());
+  if (cached_before_ && cached) {
+    io["cached_before"] = *cached_before_;
+    io["cached_after"] = *cached;
+  }
+  if (!spec_.pattern.reads()) return;
+  std::uint64_t unwritten = io.value("unwritten_bytes", std::uint64_t{0});
+  for (const Descriptor& file : files) {
+    const std::optional<Extents> extents = extents_of(file.get());
+    if (!extents) return;
+    unwritten += extents->holes + extents->unwritten;
+  }
+  io["unwritten_bytes"] = unwritten;
 }
 
 std::string IoJob::verify() {
-  if (cell_bytes_ == 0) return "";
-  return spec_.pattern.writes() ? verify_written() : verify_buffers();
+  // Blocks of several sizes overlap, so that without headers nobody knows which is whose.
+  const bool known = cell_bytes_ != 0 || spec_.pattern.blocks.size() == 1;
+  if (spec_.pattern.writes()) return known ? verify_written() : "";
+  return cell_bytes_ != 0 ? verify_buffers() : "";
 }
 
 std::string IoJob::verify_written() {
@@ -264,7 +344,8 @@ std::string IoJob::verify_written() {
                         got < 0 ? strerror(errno) : "the file ends before"),
             Cause::kVerification);
       }
-      check({block.get(), operation.bytes}, operation, generation_);
+      const std::span<const std::byte> data(block.get(), operation.bytes);
+      cell_bytes_ != 0 ? check(data, operation, generation_) : check_image(data, operation);
     }
     compared += work.written.size();
     written += work.writes;

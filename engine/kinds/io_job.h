@@ -50,14 +50,17 @@ class IoJob {
     // Buffers beside a GPU, and their contents as the CPU sees them.
     std::unique_ptr<GpuBuffers> gpu;
     std::unique_ptr<GpuBuffers> mirror;
-    std::vector<IoRequest> written;  // A sample, or all where all are verified.
+    std::vector<std::uint64_t> images;  // Hashes of what writes without headers write, by slot.
+    std::vector<IoRequest> written;     // A sample, or all where all are verified.
     std::uint64_t writes = 0;
     std::uint64_t random = 0;
     std::uint64_t refills = 0;
   };
 
+  void set_page_cache();
   void lease_buffers(Leases& leases, Team& team);
   void lease_gpu_buffers(Work& work) const;
+  void fill_buffers(std::size_t index);
   void make_threads();
   BlockHooks hooks_of(std::size_t index);
   void before_write(Work& work, const IoRequest& operation);
@@ -65,6 +68,7 @@ class IoJob {
   void note_written(Work& work, const IoRequest& operation);
   void check(std::span<const std::byte> data, const IoRequest& operation,
              std::uint64_t min_generation) const;
+  void check_image(std::span<const std::byte> data, const IoRequest& operation) const;
   std::string verify_written();
   std::string verify_buffers();
   // Where the CPU reads and writes a block's contents.
@@ -76,7 +80,7 @@ class IoJob {
   const IoSpec& spec_;
   const IoJobSpec& job_;
   std::size_t first_;
-  std::uint32_t cell_bytes_;  // 0: the pattern's blocks are no whole cells.
+  std::uint32_t cell_bytes_;  // 0: what is written has no headers.
   TargetFiles files_;
   std::size_t stride_;  // From one buffer to the next.
   IoRule rule_;
@@ -84,6 +88,7 @@ class IoJob {
   std::deque<IoThread> threads_;
   const Region* region_ = nullptr;
   std::uint64_t generation_ = 0;
+  std::optional<double> cached_before_;  // Share of the files, 0..1.
 };
 
 }  // namespace tierscope

@@ -202,6 +202,12 @@ void check(Reader& pattern, const IoSpec& spec) {
     throw pattern.error("direct", "mmap goes through the page cache, or DAX");
   }
   if (spec.end_fsync && spec.amount == 0) throw pattern.error("end_fsync", "goes with amount");
+  if (!spec.backend->gpu && !spec.require.empty() && spec.require != "odirect") {
+    throw pattern.error("require", spec.require + " is a way to a GPU");
+  }
+  if (!spec.backend->gpu && spec.require == "odirect" && !spec.direct) {
+    throw pattern.error("require", "odirect needs direct I/O");
+  }
   const bool syncs = spec.fsync != 0 || spec.fdatasync != 0 || spec.end_fsync;
   if (syncs && !spec.pattern.writes()) throw pattern.error("fsync", "goes with writes");
   for (const IoJobSpec& job : spec.jobs) {
@@ -217,6 +223,16 @@ void check(Reader& pattern, const IoSpec& spec) {
       throw pattern.error("operation", "writing to a device needs destroy");
     }
   }
+}
+
+// Absent: what the figure is about, the drive or the page cache.
+CacheState read_cache(Reader& pattern, const IoSpec& spec) {
+  static constexpr std::array<std::pair<std::string_view, CacheState>, 3> kStates{
+      {{"as-found", CacheState::kAsFound},
+       {"warm", CacheState::kWarm},
+       {"cold", CacheState::kCold}}};
+  if (given(pattern, "cache")) return pattern.choice("cache", kStates);
+  return spec.direct ? CacheState::kCold : CacheState::kWarm;
 }
 
 std::string read_require(Reader& pattern) {
@@ -261,6 +277,7 @@ IoSpec read_io_spec(ObjectReader& measurement) {
   }
   spec.verify = flag(pattern, "verify");
   spec.require = read_require(pattern);
+  spec.cache = read_cache(pattern, spec);
   check(pattern, spec);
   pattern.finish();
   return spec;

@@ -2,14 +2,17 @@
 
 from typing import Any
 
-from tierscope.model.event import Column, Evidence, IoEvidence, Series, Visit
+from tierscope.model.event import Column, Distribution, Evidence, IoEvidence, Series, Visit
+from tierscope.model.histogram import bucket_of
 
 ROWS = 4
 OPERATIONS = 250
 """Of each row, which lasts a quarter of a second; all of them take a millisecond."""
 
 
-def io_visit(spec: Any, verified: str | None = None, **io: Any) -> Visit:
+def io_visit(
+    spec: Any, verified: str | None = None, device_bytes: int | None = None, **io: Any
+) -> Visit:
     """Return a visit of a second; ``io`` are further observations."""
     block = spec.pattern.block_size
     operations = ROWS * OPERATIONS
@@ -25,16 +28,25 @@ def io_visit(spec: Any, verified: str | None = None, **io: Any) -> Visit:
             for part, share in parts.items()
             for metric, factor in (("bandwidth", block), ("iops", 1))
         ],
+        distributions=[
+            Distribution(metric="io_latency", rows=[[bucket_of(1_000_000), OPERATIONS]] * ROWS)
+        ],
     )
     counted = {
         "files": ["/data/gdsio.0"], "reads": reads, "writes": operations - reads,
         "bytes_read": reads * block, "bytes_written": (operations - reads) * block, "set_up_s": 0.1,
     }  # fmt: skip
+    evidence = Evidence(
+        storage_io=IoEvidence.model_validate(counted | io),
+        verified=verified,
+        device_bytes_read=device_bytes,
+        device_bytes_written=device_bytes,
+    )
     return Visit(
         id=spec.id,
         seconds=1.0,
         fresh=False,
         interrupted=False,
         series=[series],
-        evidence=Evidence(io=IoEvidence.model_validate(counted | io), verified=verified),
+        evidence=evidence,
     )

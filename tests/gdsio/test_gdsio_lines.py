@@ -2,15 +2,19 @@
 
 import re
 import shlex
+from collections import Counter
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.gdsio.guide import JOB_FILES, RESULTS
 
-from tierscope.model.event import Column, Evidence, Series, Visit
+from tierscope.model.event import Column, Distribution, Evidence, Series, Visit
+from tierscope.model.histogram import bucket_of
 from tierscope.recipes.gdsio.command_line import parse_line
 from tierscope.recipes.gdsio.job_file import parse_jobs
 from tierscope.recipes.gdsio.output import result_line
-from tierscope.recipes.gdsio.totals import Totals, totals_of
+from tierscope.recipes.gdsio.totals import Totals, totals_of, totals_of_parts
 from tierscope.recipes.gdsio.workload import Workload, workload
 
 LINE = re.compile(
@@ -91,29 +95,64 @@ def test_a_line_of_one_job() -> None:
     assert " Threads: 16 DataSetSize: 80/8192000(KiB) " in line
 
 
-def visit(*columns: Column) -> Visit:
-    series = Series(name="windows", starts=[0.0, 0.5], durations=[0.5, 0.25], columns=[*columns])
+def visit(*columns: Column, distributions: tuple[Distribution, ...] = ()) -> Visit:
+    series = Series(
+        name="windows",
+        starts=[0.0, 0.5],
+        durations=[0.5, 0.25],
+        columns=[*columns],
+        distributions=[*distributions],
+    )
     return Visit(
         id="x", seconds=1, fresh=False, interrupted=False, series=[series], evidence=Evidence()
     )
 
 
-def columns(part: str, factor: float) -> list[Column]:
-    rate = [4096.0 * 1000 * factor, 4096.0 * 3000 * factor]
+def columns(part: str, share: float) -> list[Column]:
+    rate = [4096.0 * 1000 * share, 4096.0 * 3000 * share]
     return [
-        Column.model_construct(metric="bandwidth", part=part, values=rate),
-        Column.model_construct(metric="iops", part=part, values=[value / 4096 for value in rate]),
-        Column.model_construct(metric="latency_mean", part=part, values=[1e6, 2e6]),
+        Column(metric="bandwidth", part=part, values=rate),
+        Column(metric="iops", part=part, values=[value / 4096 for value in rate]),
     ]
 
 
 def test_totals_are_sums_over_the_rows_of_all_visits() -> None:
-    one = visit(*columns("", 1.0), *columns("job1", 0.25), *columns("job2", 0.75))
+    rows = [[bucket_of(1_000_000), 501], [bucket_of(2_000_000), 750]]
+    latencies = (Distribution(metric="io_latency", rows=rows),)
+    parts = (*columns("", 1.0), *columns("job1", 0.25), *columns("job2", 0.75))
+    one = visit(*parts, distributions=latencies)
     whole = totals_of([one, one])
-    assert whole.operations == 2 * (500 + 750)
+    assert whole.operations == 2 * (501 + 750)  # as counted, not as rates say
     assert whole.bytes == whole.operations * 4096
     assert whole.seconds == 1.5
-    assert whole.latency_s == pytest.approx((500 * 1e-3 + 750 * 2e-3) / 1250)
-    assert totals_of([one], ["job1"]).operations == round(1250 * 0.25)
-    assert totals_of([one], ["job1", "job2"]).operations == 1250
-    assert totals_of([]) == Totals(0.0, 0, 0.0, 0.0)
+    assert whole.latency_s == pytest.approx((501 * 1e-3 + 750 * 2e-3) / 1251, rel=0.005)
+    assert totals_of([]) == Totals(0, 0, 0.0, 0.0)
+
+
+def test_a_job_s_latency_follows_from_its_rate() -> None:
+    latencies = (Distribution(metric="io_latency", rows=[[bucket_of(1_000_000), 500], []]),)
+    one = visit(
+        Column(metric="iops", values=[1000.0, 0.0]),
+        Column(metric="bandwidth", values=[1000.0 * 512, 0.0]),
+        Column(metric="iops", part="job1", values=[250.0, 0.0]),
+        Column(metric="bandwidth", part="job1", values=[250.0 * 512, 0.0]),
+        distributions=latencies,
+    )
+    slow = totals_of_parts([one], ["job1"], in_flight=4, all_in_flight=8)
+    assert (slow.operations, slow.bytes) == (125, 125 * 512)
+    assert slow.latency_s == pytest.approx(2e-3, rel=0.005)  # half of all in flight, a quarter done
+
+
+@given(latencies=st.lists(st.integers(1, 10**11), min_size=1, max_size=30))
+def test_a_latency_comes_from_the_distribution_within_half_a_percent(latencies: list[int]) -> None:
+    counts = sorted(Counter(map(bucket_of, latencies)).items())
+    rows = [[number for pair in counts for number in pair], []]
+    rate = len(latencies) / 0.5
+    one = visit(
+        Column(metric="iops", values=[rate, 0.0]),
+        Column(metric="bandwidth", values=[rate * 512, 0.0]),
+        distributions=(Distribution(metric="io_latency", rows=rows),),
+    )
+    found = totals_of([one])
+    assert found.operations == len(latencies)
+    assert found.latency_s == pytest.approx(sum(latencies) / len(latencies) * 1e-9, rel=0.005)

@@ -62,6 +62,7 @@ def test_a_command_line_of_the_guide(words: str) -> None:
     size = {"500M": 500 * MIB, "1G": GIB}[given["-s"]]
     assert job["files"] == {
         "directory": given["-D"], "stem": "gdsio.", "count": threads, "size": size, "keep": True,
+        "large": True,
     }  # fmt: skip
     assert job["buffers"] == {"memory": "device", "gpu": int(given["-d"])}
     assert len(job["cpus"]) == threads
@@ -174,7 +175,7 @@ def test_without_a_time_each_thread_goes_over_its_data_once() -> None:
 
 def test_one_file_is_made_under_its_own_name_and_kept() -> None:
     assert the_job("-f /data/x -w 4 -s 1G")["files"] == {
-        "path": "/data/x", "create": True, "size": GIB, "keep": True,
+        "path": "/data/x", "create": True, "size": GIB, "keep": True, "large": True,
     }  # fmt: skip
 
 
@@ -193,7 +194,7 @@ def test_without_a_size_files_are_read_as_they_are() -> None:
 def test_foreign_files_are_written_after_a_word_only() -> None:
     assert "overwrite" not in str(spec("-f /data/x -s 1G -I 1"))
     (job,) = spec("-f /data/x -s 1G -I 1", overwrite=True)["jobs"]
-    made = {"path": "/data/x", "create": True, "keep": True, "size": GIB}
+    made = {"path": "/data/x", "create": True, "keep": True, "large": True, "size": GIB}
     assert job["files"] == {**made, "overwrite": True}
     jobs = spec("-D /data -w 2 -s 1G -I 1", overwrite=True)["jobs"]
     assert [job["files"]["path"] for job in jobs] == ["/data/gdsio.0", "/data/gdsio.1"]
@@ -315,7 +316,6 @@ def test_what_changes_nothing_is_said() -> None:
         ("-D /a -i 1000 -s 1M", "with O_DIRECT, I/O sizes and start offset are multiples of 512"),
         ("-D /a -f /b -s 1G", None),
         ("-D /a -I 1", "-D /a: writing needs the size of the files; give -s (size)"),
-        ("-D /a", "-D /a: give -s (size), or -T (runtime): without -T each thread goes over its"),
         ("-D /a -s 64K -i 1M", "-D /a: each thread has 65536 bytes of data, less than one I/O of"),
         ("-D /a -d 0 -d 1 -s 1G", "-d is given twice for -D /a"),
         ("-d 0 -D /a -s 1G -D /b -d 1", "-d stands before the first -f or -D, and others behind"),

@@ -105,6 +105,23 @@ def test_the_time_is_that_of_the_plan(set_up_s: float, populate_s: float) -> Non
     assert min(made.count(name) for name in NAMES) >= 1
 
 
+class OfFiles(BandwidthSpec):
+    """A measurement that makes a file first."""
+
+    def files(self) -> list[str]:
+        return ["/data/x"]
+
+
+@pytest.mark.parametrize("making_s", [0.0, 0.5, 100.0])
+def test_making_files_leaves_the_rows_their_time(making_s: float) -> None:
+    one = OfFiles.model_validate(spec("x", budget_s=4.0).model_dump())
+    book = Book([one])
+    for taken_s in (0.5 + making_s, 0.5):
+        book.add_visit(visit(VisitStep("x", 0.5), noisy=True, at_s=0), taken_s)
+    assert book.left_s() == pytest.approx(3.0, abs=0.1)
+    assert book.own_s("x") == pytest.approx(4.0, abs=0.1)
+
+
 def test_a_precise_figure_rests_and_is_visited_at_the_end() -> None:
     made = Made(Book(map(spec, NAMES)), noisy=lambda name: name != "m3")
     at = [number for number, step in enumerate(made.steps) if step.name == "m3"]

@@ -57,7 +57,18 @@ TEST_F(StorageToGpu, AMissingLibraryIsNamedWithWhatToInstall) {
         say_and_exit();
       },
       ::testing::ExitedWithCode(0),
-      "tool: libcufile.so.0 was not found in TIERSCOPE_CUFILE=/nowhere; install libcufile");
+      "tool: libcufile.so.0 was not found in TIERSCOPE_CUFILE=/nowhere; install it with");
+}
+
+TEST_F(StorageToGpu, APackagesLibraryServesWhereTheSystemHasNone) {
+  EXPECT_EXIT(
+      {
+        unsetenv("TIERSCOPE_CUFILE");
+        setenv("TIERSCOPE_CUFILE_PACKAGE", FAKE_CUFILE, 1);
+        open_cufile(0);
+        std::exit(fake().seen.driver_opens == 1 ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), "");
 }
 
 TEST_F(StorageToGpu, ADriverThatDoesNotOpenSaysWhatToDo) {
@@ -119,17 +130,33 @@ TEST_F(StorageToGpu, CompatModeIsSaidExplicitlyAndTheEnvironmentDecides) {
       ::testing::ExitedWithCode(0), "0 CUFILE_ALLOW_COMPAT_MODE");
 }
 
-// In the directory that a user happens to be in, cuFile's log would be a surprise.
+// In the directory that a user happens to be in, cuFile's log would be a surprise; and so would a
+// folder that stays although nothing was logged.
 TEST_F(StorageToGpu, TheLogGoesToAFolderOfItsOwn) {
-  EXPECT_EXIT(
-      {
-        unsetenv("CUFILE_LOGFILE_PATH");
-        open_cufile(0);
-        std::fprintf(stderr, "%s\n", getenv("CUFILE_LOGFILE_PATH"));
-        std::filesystem::remove_all(std::filesystem::path(cufile_settings().log).parent_path());
-        std::exit(cufile_settings().log == getenv("CUFILE_LOGFILE_PATH") ? 0 : 1);
-      },
-      ::testing::ExitedWithCode(0), "/tierscope-cufile-[^/]+/cufile.log");
+  const auto in_folder = [](bool logs) {
+    setenv("TMPDIR", ::testing::TempDir().c_str(), 1);
+    unsetenv("CUFILE_LOGFILE_PATH");
+    open_cufile(0);
+    std::ofstream(getenv("CUFILE_LOGFILE_PATH")) << (logs ? "an error\n" : "");
+    std::fprintf(stderr, "%s\n", cufile_settings().log.c_str());
+    std::exit(cufile_settings().log == getenv("CUFILE_LOGFILE_PATH") ? 0 : 1);
+  };
+  const auto folders = [] {
+    std::vector<std::filesystem::path> found;
+    for (const auto& one : std::filesystem::directory_iterator(::testing::TempDir())) {
+      if (one.path().filename().string().starts_with("tierscope-cufile-")) {
+        found.push_back(one.path());
+      }
+    }
+    return found;
+  };
+  for (const auto& folder : folders()) std::filesystem::remove_all(folder);
+  EXPECT_EXIT(in_folder(false), ::testing::ExitedWithCode(0), "/tierscope-cufile-[^/]+/cufile.log");
+  EXPECT_TRUE(folders().empty());
+  EXPECT_EXIT(in_folder(true), ::testing::ExitedWithCode(0), "/tierscope-cufile-");
+  ASSERT_EQ(folders().size(), 1);
+  EXPECT_TRUE(std::filesystem::exists(folders()[0] / "cufile.log"));
+  std::filesystem::remove_all(folders()[0]);
 }
 
 TEST_F(StorageToGpu, AVolumeThatUdevDoesNotKnowIsExplained) {

@@ -13,6 +13,7 @@ _RANGES = (
 _IO_SUMS = (
     "reads", "writes", "bytes_read", "bytes_written", "set_up_s",
 )  # fmt: skip
+_DRIVE_SUMS = ("device_bytes_read", "device_bytes_written")
 _THEN = ", then "
 """Between states that changed from visit to visit."""
 
@@ -47,8 +48,14 @@ def _merged(before: Evidence, after: Evidence) -> Evidence:
         latest["prefetchers"] = _THEN.join(dict.fromkeys(states))
     if before.counters and after.counters:
         latest["counters"] = _counters(before.counters, after.counters)
+    for key in _DEVICE_BYTES:
+        moved, more = getattr(before, key), getattr(after, key)
+        latest[key] = None if moved is None or more is None else moved + more
     if before.storage_io and after.storage_io:
         latest["storage_io"] = _io(before.storage_io, after.storage_io)
+    for name in _DRIVE_SUMS:
+        known, more = getattr(before, name), getattr(after, name)
+        latest[name] = None if known is None or more is None else known + more
     if before.gpus and after.gpus:
         latest["gpus"] = _gpus(before.gpus, after.gpus)
     if before.trace and after.trace:
@@ -59,6 +66,9 @@ def _merged(before: Evidence, after: Evidence) -> Evidence:
             for name, one in after.workloads.items()
         }
     return before.model_copy(update=latest)
+
+
+_DEVICE_BYTES = ("device_bytes_read", "device_bytes_written")
 
 
 def _io(before: IoEvidence, after: IoEvidence) -> IoEvidence:

@@ -39,6 +39,13 @@ def _complete_profile(
     metavar="TIME",
     help="Fit the whole run into this time, as in 2min  [default: the profile's or the plan's]",
 )
+@click.option(
+    "--storage",
+    "storage",
+    metavar="DIR",
+    multiple=True,
+    help="Also measure storage here, in half a minute more; may be given again",
+)
 @options.moved_option(
     "--budget",
     "it is the time for each measurement; the whole run's is --time-limit",
@@ -49,6 +56,7 @@ def run(
     profile: str | None,
     resume: str | None,
     time_limit: str | None,
+    storage: tuple[str, ...],
     json: str | None,
     csv: str | None,
     dry_run: bool,
@@ -64,6 +72,7 @@ def run(
       tierscope run --profile standard --out results
       tierscope run plan.yaml --time-limit 2min --json
       tierscope run --resume last
+      tierscope run --storage /tmp
       tierscope run --dry-run
     """
     from tierscope.cli.run_flow import measure_plan_file, measure_profile, resume_run
@@ -73,11 +82,11 @@ def run(
         raise UserError("give only one of PLAN.yaml, --profile and --resume")
     output = options.Output(options.Forms(json, csv), dry_run, out)
     if resume is not None:
-        if time_limit is not None or dry_run or out is not None:
+        if time_limit is not None or dry_run or out is not None or storage:
             raise UserError(
                 "--resume continues a run as it began; only --json and --csv go with it"
             )
         return resume_run(resume, output)
     if plan is not None:
-        return measure_plan_file(plan, time_limit, output)
-    return measure_profile(profile or "quick", time_limit, output)
+        return measure_plan_file(plan, time_limit, output, storage)
+    return measure_profile(profile or "quick", time_limit, output, storage)

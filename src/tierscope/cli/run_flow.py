@@ -1,5 +1,6 @@
 """``tierscope run``: plans, recipes, and runs that were cut short."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -13,27 +14,35 @@ from tierscope.cli.flow import (
     restore_prefetchers,
 )
 from tierscope.cli.options import Output
+from tierscope.kinds.plan import PLAN_VERSION, Plan
 from tierscope.model.errors import UserError, did_you_mean
+from tierscope.model.topology import Topology
+from tierscope.plans.expand import with_new_id
 from tierscope.plans.fit import check_memory, fit_time
 from tierscope.plans.grammar import parse_duration
+from tierscope.plans.rated import with_ratings_of
 from tierscope.plans.yaml_plan import read_plan
 from tierscope.recipes.registry import RECIPES
 from tierscope.topology.discover import discover
 from tierscope.topology.settings import thp_available
 
 
-def measure_plan_file(path: Path, time_limit: str | None, output: Output) -> int:
-    """Measure what a YAML plan asks for."""
+def measure_plan_file(
+    path: Path, time_limit: str | None, output: Output, storage: Sequence[str] = ()
+) -> int:
+    """Measure what a YAML plan asks for, and the storage at these paths."""
     requests = read_plan(path)
-    topology = discover()
-    plan = planned(requests, topology)
+    topology = with_ratings_of(discover(), requests)
+    plan = _with_storage(planned(requests, topology), topology, storage)
     if time_limit is not None:
-        plan = fit_time(plan, _seconds(time_limit))
+        plan = fit_time(plan, time_limit_seconds(time_limit))
     return carry_out(path.stem, plan, topology, output, refinement_of(requests))
 
 
-def measure_profile(name: str, time_limit: str | None, output: Output) -> int:
-    """Measure what a recipe makes of this machine."""
+def measure_profile(
+    name: str, time_limit: str | None, output: Output, storage: Sequence[str] = ()
+) -> int:
+    """Measure what a recipe makes of this machine, and the storage at these paths."""
     if name not in RECIPES:
         known = tuple(RECIPES)
         raise UserError(
@@ -42,15 +51,28 @@ def measure_profile(name: str, time_limit: str | None, output: Output) -> int:
     topology = discover()
     prepared = RECIPES[name].prepare(topology, thp_available())
     plan = prepared.plan
-    check_memory(plan, topology)
-    if time_limit is not None:
-        plan = fit_time(plan, _seconds(time_limit))
-    elif prepared.seconds is not None:
+    if time_limit is None and prepared.seconds is not None:
         # A machine of very many nodes takes the profile longer rather than not at all.
         plan = fit_time(plan, prepared.seconds, strictly=False)
+    plan = _with_storage(plan, topology, storage)
+    check_memory(plan, topology)
+    if time_limit is not None:
+        plan = fit_time(plan, time_limit_seconds(time_limit))
     refined = prepared.refined and time_limit is None
     refinement = refinement_of(prepared.requests) if refined else None
     return carry_out(name, plan, topology, output, refinement)
+
+
+def _with_storage(plan: Plan, topology: Topology, paths: Sequence[str]) -> Plan:
+    """Return a plan with the main part of the tour of storage at these paths behind it."""
+    if not paths:
+        return plan
+    from tierscope.cli.storage_flow import Asked, storage_tour
+
+    made = storage_tour(topology, Asked(tuple(paths)), main_only=True)
+    taken = {spec.id for spec in plan.measurements}
+    added = [with_new_id(spec, taken) for spec in made.plan.measurements]
+    return Plan(version=PLAN_VERSION, measurements=[*plan.measurements, *added])
 
 
 def resume_run(name: str, output: Output) -> int:
@@ -70,7 +92,8 @@ def resume_run(name: str, output: Output) -> int:
     return finish(outcome, output)
 
 
-def _seconds(time_limit: str) -> float:
+def time_limit_seconds(time_limit: str) -> float:
+    """Return the seconds of ``--time-limit``."""
     try:
         return parse_duration(time_limit, 0, 1e6)
     except UserError as error:

@@ -4,33 +4,14 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, model_validator
 
-from tierscope.model.base import Amount, Model
+from tierscope.model.base import Model
 from tierscope.model.cause import Cause
+from tierscope.model.gpu_state import CufileState, GpuTraffic
+from tierscope.model.gpu_state import GpuState as GpuState
 from tierscope.model.histogram import Histogram
 from tierscope.model.metric import DISTRIBUTIONS, METRICS
 from tierscope.model.spec import Id
 from tierscope.model.storage import StorageFacts
-
-
-class GpuState(Model):
-    """What a GPU's clocks, power and link did while a measurement ran; [lowest, highest]."""
-
-    gpu: int
-    name: str
-    address: str | None = None
-    """PCI address of the GPU that CUDA used, as CUDA writes it."""
-    samples: int
-    """Looks at it; 0 where NVML is missing."""
-    sm_clock_hz: list[float] | None = None
-    memory_clock_hz: list[float] | None = None
-    power_w: list[float] | None = None
-    temperature_c: list[float] | None = None
-    pcie_generation: list[float] | None = None
-    pcie_width: list[float] | None = None
-    pcie_replays: int | None = None
-    """Packets that the PCIe link had to send again meanwhile."""
-    throttle: list[str] | None = None
-    """Reasons seen that kept its clocks down; empty: none."""
 
 
 class CountedTraffic(Model):
@@ -69,39 +50,6 @@ class IoEvidence(Model):
     """Bytes of the files that are holes or unwritten extents, which no drive has to read."""
     ways: dict[str, int] | None = None
     """Operations by the way that they took between storage and a GPU."""
-
-
-class CufileState(Model):
-    """How NVIDIA's cuFile was used."""
-
-    version: str
-    """Of libcufile: "1.15"."""
-    allow_compat_mode: bool
-    """Whether operations may go through host memory where no direct way is open."""
-    set_by: str
-    """Who chose that: "tierscope", or a variable of the environment."""
-    log: str
-    """cuFile's own log file."""
-    driver_open_s: float
-    """Seconds that cuFileDriverOpen took, once for the engine; inside no figure."""
-    register_s: float
-    """Seconds of registering files and buffers; inside no figure."""
-    unaligned: int | None = None
-    """Operations that did not begin and end at a page; batches are not counted. None where this
-    version counts nothing."""
-
-
-class GpuTraffic(Model):
-    """What one GPU moved over PCIe while rows were taken, for whomever."""
-
-    address: str
-    """On the PCI bus, as NVML writes it."""
-    received: Amount
-    """Bytes/s to the GPU,"""
-    sent: Amount
-    """and from it."""
-    method: Literal["GPM", "samples"]
-    """GPM: the mean over all of the time; samples: the mean of NVML's samples of 20 ms."""
 
 
 class TraceRow(Model):

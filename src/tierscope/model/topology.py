@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Literal
 
 from tierscope.model.base import Amount, Count, Model
+from tierscope.model.dimm import Dimm as Dimm
 from tierscope.model.rating import RatedDrive
 
 
@@ -266,20 +267,6 @@ class Dax(Model):
     mode: Literal["system-ram", "devdax", "unknown"]
     parent: str = ""
     """What provides it: a CXL region, a pmem namespace or firmware's soft reservation (hmem)."""
-
-
-class Dimm(Model):
-    """One populated memory slot."""
-
-    slot: str
-    type: str
-    """DDR4, DDR5, HBM, ..."""
-    size_bytes: Count
-    speed: Amount | None
-    """Configured transfer rate in transfers/s."""
-    bits: Count | None = None
-    """Data width without ECC."""
-    package: Count | None = None
 
 
 TCG = "qemu (tcg)"

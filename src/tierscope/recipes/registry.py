@@ -83,9 +83,6 @@ _ROWS = (
         command="gpu together",
         form_module="gpu_sets",
     ),
-    Recipe(
-        "storage", "From the page cache to a drive's limits.", "storage_tour", command="storage"
-    ),
     Recipe("nvbandwidth", "nvbandwidth's test cases.", "nvbandwidth.plan", command="nvbandwidth"),
 )
 RECIPES: dict[str, Recipe] = {recipe.name: recipe for recipe in _ROWS}

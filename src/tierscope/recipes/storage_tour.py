@@ -8,19 +8,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tierscope.kinds.plan import PLAN_VERSION, Plan, Spec
-from tierscope.model.endpoint import Target
+from tierscope.model.endpoint import Target, parse_target
 from tierscope.model.errors import UserError
 from tierscope.model.storage import PathFacts
 from tierscope.model.topology import Topology
-from tierscope.plans.expand import expand
+from tierscope.plans.expand import expand, with_new_id
 from tierscope.plans.fit import fit_time
+from tierscope.plans.grammar import format_size
 from tierscope.plans.machine import GIB, MIB
 from tierscope.plans.request import Request
-from tierscope.recipes.registry import Prepared
 from tierscope.topology.near_far import near_and_far
 
 SECONDS = 75.0
 """Time that the tour of one target is fitted into, without making its file."""
+MAIN_SECONDS = 30.0
+"""The same of the parts of ``run --storage``."""
 _FREE_SHARE = 10
 """Of free space, files of ours take a tenth at most."""
 _LEAST = 64 * MIB
@@ -28,6 +30,8 @@ _LEAST = 64 * MIB
 _SAMPLING = {"budget": "1", "sample": "20ms", "precision": "2%"}
 _SMALL = {"order": "random", "block-size": "4k"}
 _LARGE = {"order": "sequential", "block-size": "1m"}
+_WARM = {"range": "16m"}
+"""Few enough bytes for all of them to be in the page cache after the first moments."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +52,10 @@ PARTS = (
         "cache",
         "Page cache against the drive",
         (
-            {**_SMALL, "backend": "posix", "direct": "no,yes"},
-            {**_SMALL, "backend": "mmap"},
-            {**_LARGE, "backend": "posix", "direct": "no,yes"},
-            {**_LARGE, "backend": "mmap"},
+            {**_SMALL, **_WARM, "backend": "posix", "direct": "no,yes"},
+            {**_SMALL, **_WARM, "backend": "mmap"},
+            {**_LARGE, **_WARM, "backend": "posix", "direct": "no,yes"},
+            {**_LARGE, **_WARM, "backend": "mmap"},
         ),
     ),
     Part(
@@ -144,26 +148,21 @@ def tour(topology: Topology, given: Given, thp: bool, main_only: bool = False) -
             if main_only and not part.main:
                 continue
             shown = Shown(part, target)
+            asked = [_allowed(more, given, facts) for more in part.options]
             requests = [
                 Request(kind="io", name=part.name, options={**options, **_SAMPLING, **more})
-                for more in part.options
-                if (more := _allowed(more, given, facts))
+                for more in asked
+                if more
             ]
             for spec in expand(requests, topology, thp).measurements if requests else []:
-                kept = specs.setdefault(_same(spec), spec)
+                known = {one.id for one in specs.values()}
+                kept = specs.setdefault(_same(spec), with_new_id(_named(spec, part, given), known))
                 if kept.id not in shown.ids:
                     shown.ids.append(kept.id)
             parts.append(shown)
     plan = Plan(version=PLAN_VERSION, measurements=list(specs.values()))
-    seconds = SECONDS * len(given.targets)
+    seconds = (MAIN_SECONDS if main_only else SECONDS) * len(given.targets)
     return Tour(fit_time(plan, seconds, strictly=False), parts)
-
-
-def prepare(_name: str, _topology: Topology, _thp: bool) -> Prepared:
-    """Refuse: the tour needs a target."""
-    raise UserError(
-        "storage is measured where you say: tierscope storage DIR, or run --storage DIR"
-    )
 
 
 def _asked(
@@ -222,6 +221,24 @@ def _allowed(options: dict[str, str], given: Given, facts: PathFacts) -> dict[st
     kept = [word for word in options.get("op", "read").split(",") if word == "read"]
     left = {name: value for name, value in options.items() if name not in ("op", "read-percent")}
     return {**left, "op": "read"} if kept else {}
+
+
+def _named(spec: Spec, part: Part, given: Given) -> Spec:
+    """Return a spec whose id says what tells it from others of the tour."""
+    pattern = spec.identity()
+    several = len(given.targets) > 1
+    words = [
+        part.name,
+        *([str(given.targets.index(parse_target(spec.target)))] if several else []),
+        *([spec.initiator] if part.name in ("from", "gpu") else []),
+        f"{pattern['operation']}{pattern.get('read_percent', '')}",
+        format_size(pattern["block_size"]),
+        *([pattern["backend"]] if part.name in ("cache", "gpu") else []),
+        *([] if pattern["direct"] else ["buffered"]),
+        f"d{pattern['depth']}",
+        f"t{pattern['threads']}",
+    ]
+    return spec.model_copy(update={"id": ".".join(words)})
 
 
 def _same(spec: Spec) -> str:

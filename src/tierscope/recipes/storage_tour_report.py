@@ -6,13 +6,14 @@ from rich.console import Console
 from rich.text import Text
 
 from tierscope.kinds.io.remarks import remarks
-from tierscope.kinds.io.table import show_rows
+from tierscope.kinds.io.table import common, common_words, show_rows
 from tierscope.kinds.io.words import (
     block_lines,
     cache_lines,
     depth_lines,
     headroom,
     idle,
+    in_sentences,
     latency_text,
     thread_lines,
 )
@@ -20,6 +21,7 @@ from tierscope.model.endpoint import Target
 from tierscope.model.run import Measurement, Run
 from tierscope.recipes.storage_tour import Shown, Tour
 from tierscope.report.evidence import warnings
+from tierscope.report.storage_text import targets_text
 from tierscope.report.style import note, title
 from tierscope.report.warnings import warnings_line
 
@@ -50,18 +52,22 @@ def _show_target(
     measured = [found[name] for name in _ids(parts) if name in found]
     if not measured:
         return
+    told = common(measured)
     title(console, f"{target}")
+    where = dict.fromkeys(targets_text(m.evidence) for m in measured if m.evidence)
+    console.print(Text("; ".join(filter(None, (*where, common_words(measured))))))
     for name in dict.fromkeys(shown.part.name for shown in parts):
         alike = [shown for shown in parts if shown.part.name == name]
         members = [found[one] for one in _ids(alike) if one in found]
         if not members:
             continue
+        console.print()
         console.print(Text(alike[0].part.title, style="bold"))
-        show_rows(console, members)
+        show_rows(console, members, told)
         lines = _SAID.get(name)
         for line in lines(members) if lines else []:
-            note(console, line, style="")
-        console.print()
+            note(console, in_sentences([line]), style="")
+    console.print()
     for line in _conclusions(measured):
         note(console, line, style="")
     for line in (*remarks(measured), *warnings(measured)):

@@ -92,7 +92,7 @@ def below_limit(run: Run, measured: list[Measurement]) -> str:
     slowed = min(crowded, key=_efficiency, default=None)
     if not alone and slowed is not None:
         return f"Furthest below its limit is {_reached(slowed)}."
-    if alone and all(m.unit != "B/s" for m in alone):
+    if alone and all(m.unit != "B/s" and m.limit is None for m in alone):
         return "No figure here has a theoretical limit: only bandwidths have one."
     if not limited:
         hidden = " in this virtual machine" if run.header.machine.get("hypervisor") else ""
@@ -107,7 +107,7 @@ def _of_limited(limited: list[Measurement], slowed: Measurement | None) -> str:
     if not low:
         text = f"Every path is near its limit; furthest below it is {_reached(worst)}"
     else:
-        unit, factor = figures.scale_of("B/s", [worst.limit.value])
+        unit, factor = figures.scale_of(worst.limit.unit, [worst.limit.value])
         left = (worst.limit.value - (worst.estimate or 0.0)) / factor
         unused = f"{figures.significant(left, 2)} {unit} are unused"
         text = f"Furthest below its limit is {_reached(worst)}: {unused}"
@@ -125,7 +125,7 @@ def _efficiency(measurement: Measurement) -> float:
 
 def _reached(measurement: Measurement) -> str:
     assert measurement.limit is not None
-    unit, factor = figures.scale_of("B/s", [measurement.limit.value])
+    unit, factor = figures.scale_of(measurement.limit.unit, [measurement.limit.value])
     return (
         f"{described(measurement)}, {figures.share_text(_efficiency(measurement))} of the "
         f"{measurement.limit.value / factor:.4g} {unit} of {measurement.limit.link}"

@@ -30,7 +30,7 @@ class Tier:
     capacity: int | None
     """Bytes; None where the run does not say."""
     latency: Measurement | None
-    """Of idle loads from memory."""
+    """Of idle loads from memory; of storage, of one small read at a time."""
     bandwidth: Measurement | None
     """The best of any operation."""
     limit: Limit | None
@@ -49,10 +49,14 @@ def tiers_of(run: Run, views: Views) -> dict[str, list[Tier]]:
     """
     rates: dict[tuple[str, str], list[Measurement]] = {}
     times: dict[tuple[str, str], list[Measurement]] = {}
+    stood_for: dict[tuple[str, str], Measurement] = {}
     for m in run.measurements:
-        ends = view_of(views, m.kind).accesses(m)
+        view = view_of(views, m.kind)
+        ends = view.accesses(m)
         if m.status != "measured" or shared(m) or ends is None or "," in ends[1]:
             continue
+        if view.latency and (idle := view.latency(m)):
+            stood_for.setdefault(ends, idle)
         found = {"bandwidth": rates, "latency": times}.get(str(m.metric))
         if found is not None:
             found.setdefault(ends, []).append(m)
@@ -60,6 +64,7 @@ def tiers_of(run: Run, views: Views) -> dict[str, list[Tier]]:
         (m.initiator, m.target): m
         for m in memory_latencies([m for members in times.values() for m in members])
     }
+    chosen = stood_for | chosen
     grouped: dict[str, list[Tier]] = {}
     for ends in dict.fromkeys([*rates, *chosen]):
         initiator, target = ends

@@ -67,6 +67,9 @@ class View:
     access: Callable[[Measurement], tuple[str, str] | None] | None = None
     """Returns who accesses which memory, where that is not the path as it is named; None: nobody.
     Tells tiers apart."""
+    latency: Callable[[Measurement], Measurement | None] | None = None
+    """Returns the idle latency of its path that a measurement with another headline stands for, as
+    a measurement of the metric latency; None of one that stands for none."""
     key_figure: Callable[[list[Measurement]], KeyFigure | None] | None = None
     """What a report shows large of the kind's measured results, beside the best bandwidth and
     latency of all kinds."""

@@ -39,12 +39,18 @@ class Book:
             self._left_s += seconds
 
     def add_visit(self, visit: Visit, took_s: float = 0.0) -> None:
-        """Take note of a visit; ``took_s`` is its time on the clock, its set-up included."""
+        """Take note of a visit; ``took_s`` is its time on the clock, its set-up included.
+
+        Files are made once, however long that takes: it leaves the rows their time.
+        """
         self.visits[visit.id].append(visit)
-        took = max(took_s, visit.seconds)
-        fresh = visit.fresh or not self._set_ups[visit.id]
-        self._set_ups[visit.id].append((fresh, took - visit.seconds))
-        self._left_s -= took
+        spec = self.specs[visit.id]
+        beside = max(took_s - visit.seconds, 0.0)
+        first = not self._set_ups[visit.id]
+        self._set_ups[visit.id].append((visit.fresh or first, beside))
+        if first and spec.files():
+            beside = min(beside, self.allowed[visit.id] - spec.sampling.budget_s)
+        self._left_s -= visit.seconds + beside
 
     def open(self) -> list[str]:
         """Return the ids of what is not concluded, in the order of the plan."""

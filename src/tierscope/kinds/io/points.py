@@ -41,12 +41,21 @@ def way(measurement: Measurement) -> str:
     return f"{measurement.pattern.get('backend', '')}, {where}"
 
 
+def action(measurement: Measurement) -> str:
+    """Return "read", "write", or a mix by its shares: "70:30"."""
+    share = measurement.pattern.get("read_percent")
+    return f"{share}:{100 - int(share)}" if share else str(measurement.pattern.get("operation", ""))
+
+
 def operation(measurement: Measurement) -> str:
-    """Return operation and order in words: "random read", "random 70:30"."""
-    pattern = measurement.pattern
-    share = pattern.get("read_percent")
-    what = f"{share}:{100 - int(share)}" if share else str(pattern.get("operation", ""))
-    return f"{pattern.get('order', '')} {what}".strip()
+    """Return order and operation in words: "random read", "random 70:30"."""
+    return f"{measurement.pattern.get('order', '')} {action(measurement)}".strip()
+
+
+def plural(measurement: Measurement) -> str:
+    """Return the same of many: "random reads", "random 70:30 reads and writes"."""
+    mixed = measurement.pattern.get("read_percent")
+    return f"{operation(measurement)} reads and writes" if mixed else f"{operation(measurement)}s"
 
 
 def observed(measurement: Measurement) -> IoEvidence | None:
@@ -62,6 +71,27 @@ def same_but(first: Measurement, second: Measurement, *keys: str) -> bool:
 def _rest(measurement: Measurement, keys: Sequence[str]) -> tuple[str, str, str]:
     rest = sorted((k, str(value)) for k, value in measurement.pattern.items() if k not in keys)
     return measurement.initiator, measurement.target, str(rest)
+
+
+def over_both(measured: Sequence[Measurement], *keys: str) -> list[list[Measurement]]:
+    """Return groups that differ in nothing but two keys of their patterns, of which each value
+    comes with at least two of the other's."""
+    found = []
+    groups: dict[tuple[str, str, str], list[Measurement]] = {}
+    for m in measured:
+        groups.setdefault(_rest(m, keys), []).append(m)
+    for members in groups.values():
+        for _ in range(2):  # what is left out may take others' company
+            members = [m for m in members if all(_company(m, members, k, keys) for k in keys)]
+        if members:
+            found.append(sorted(members, key=lambda m: [int(m.pattern[key]) for key in keys]))
+    return found
+
+
+def _company(m: Measurement, members: list[Measurement], key: str, keys: Sequence[str]) -> bool:
+    """Whether a measurement's value of a key comes with two values of the other one."""
+    others = [o for o in members if o.pattern[key] == m.pattern[key]]
+    return all(len({o.pattern[k] for o in others}) > 1 for k in keys if k != key)
 
 
 def sweeps(measured: Sequence[Measurement], *keys: str) -> list[list[Measurement]]:

@@ -21,10 +21,8 @@ def remarks(measured: Sequence[Measurement]) -> list[str]:
 
 
 def _moved_less(m: Measurement) -> bool:
-    io = observed(m)
-    if io is None or io.device_bytes_read is None or cached(m):
-        return False
-    return io.device_bytes_read < _MOVED * io.bytes_read
+    io, moved = observed(m), m.evidence.device_bytes_read if m.evidence else None
+    return io is not None and moved is not None and not cached(m) and moved < _MOVED * io.bytes_read
 
 
 def _was_cached(m: Measurement) -> bool:

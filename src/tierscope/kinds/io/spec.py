@@ -59,6 +59,9 @@ class IoPattern(Model):
     backend: Backend = "posix"
     direct: bool = True
     """O_DIRECT: past the page cache."""
+    cache: Literal["as-found", "warm", "cold"] | None = None
+    """What the page cache holds of the files when a visit begins: all that fits, or nothing of
+    files that tierscope made. Absent: cold of direct I/O, else warm."""
     depth: Annotated[int, Field(ge=1, le=4096)] = 1
     """Operations of each thread in flight."""
     batch: Annotated[int, Field(ge=1, le=4096)] | None = None
@@ -176,8 +179,12 @@ class IoSpec(MeasurementSpec):
         names = [job.name for job in self.jobs]
         if len(set(names)) != len(names):
             raise ValueError("two jobs have the same name")
+        on_gpu = self.pattern.backend in GPU_BACKENDS
+        if not on_gpu and self.pattern.require not in (None, "odirect"):
+            raise ValueError(f"require {self.pattern.require} is a way to a GPU")
+        if not on_gpu and self.pattern.require == "odirect" and not self.pattern.direct:
+            raise ValueError("require odirect needs direct I/O")
         for job in self.jobs:
-            on_gpu = self.pattern.backend in GPU_BACKENDS
             if on_gpu != (job.buffers.gpu is not None):
                 with_gpu = "needs" if on_gpu else "takes no"
                 raise ValueError(f"backend {self.pattern.backend} {with_gpu} GPU in its buffers")

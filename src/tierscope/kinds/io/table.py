@@ -1,11 +1,11 @@
 """The table of storage: IOPS, bandwidth, latency and CPU time of each pattern."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from rich.console import Console
 from rich.text import Text
 
-from tierscope.kinds.io.points import LATENCY, PERCENTILES, cached, latency, operation, rate
+from tierscope.kinds.io.points import LATENCY, PERCENTILES, action, cached, latency, rate
 from tierscope.kinds.io.remarks import remarks
 from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
@@ -30,7 +30,8 @@ def _count(name: str, one: str, many: str) -> Cell:
 
 _SAID: dict[str, Cell] = {
     "path": lambda m: f"{m.initiator} → {m.target}",
-    "op": operation,
+    "order": lambda m: str(m.pattern.get("order", "")),
+    "op": action,
     "block": lambda m: (
         label_of("blocks of", m.pattern["blocks"])
         if m.pattern.get("blocks")
@@ -40,7 +41,9 @@ _SAID: dict[str, Cell] = {
     "cache": lambda m: "through the page cache" if cached(m) else "direct",
     "depth": lambda m: f"depth {m.pattern.get('depth', 1)}",
     "threads": _count("threads", "thread", "threads"),
-    "buffers": lambda m: f"buffers on {m.pattern.get('memory', '')}",
+    "buffers": lambda m: (
+        f"buffers on {memory}" if (memory := m.pattern.get("memory", "")) != m.initiator else ""
+    ),
 }
 """Each property in words, as the line above the table has it."""
 _CELLS: dict[str, Cell] = {
@@ -51,25 +54,37 @@ _CELLS: dict[str, Cell] = {
     "buffers": lambda m: str(m.pattern.get("memory", "")),
 }
 """The same in a column, where that is shorter."""
+_ROWS = ("op", "block", "depth", "threads")
+"""What rows of one table may differ in, where a run has many."""
+_BYTES = ("range", "align", "offset", "misalign", "amount")
 _TOLD = ("operation", "read_percent", "order", "block_size", "blocks", "backend", "direct",
          "depth", "threads", "memory")  # fmt: skip
 
 
 def show_table(console: Console, measured: list[Measurement], _run: Run) -> None:
-    """Print the measured results of storage."""
+    """Print the measured results of storage, a table for each way of reading or writing."""
     title(console, "Storage")
-    show_rows(console, measured)
+    told = common(measured)
+    console.print(Text(common_words(measured)))
+    said = {**_SAID, **_more(measured)}
+    groups: dict[tuple[str, ...], list[Measurement]] = {}
+    for m in measured:
+        apart = tuple(cell(m) for name, cell in said.items() if name not in _ROWS)
+        groups.setdefault(apart, []).append(m)
+    alone = [m for members in groups.values() if len(members) == 1 for m in members]
+    for members in (alone, *(group for group in groups.values() if len(group) > 1)):
+        if members:
+            show_rows(console, members, told)
     for line in (*remarks(measured), *warnings(measured)):
         note(console, line)
 
 
-def show_rows(console: Console, measured: list[Measurement]) -> None:
-    """Print what all have in common, and a row for each."""
+def show_rows(console: Console, measured: list[Measurement], told: Collection[str] = ()) -> None:
+    """Print what all have in common, unless it is told already, and a row for each."""
     said = {**_SAID, **_more(measured)}
     varying = [name for name, cell in said.items() if len({cell(m) for m in measured}) > 1]
-    common = [cell(measured[0]) for name, cell in said.items() if name not in varying]
-    for line in Text(", ".join(filter(None, common))).wrap(console, console.width):
-        console.print(line)
+    if words := common_words(measured, told):
+        console.print(Text(words))
     table = new_table()
     for name in varying:
         number = name in ("depth", "threads", "block")
@@ -87,6 +102,19 @@ def show_rows(console: Console, measured: list[Measurement]) -> None:
     console.print(table)
 
 
+def common_words(measured: list[Measurement], told: Collection[str] = ()) -> str:
+    """Say what all of these have in common, apart from what ``told`` names."""
+    names = common(measured)
+    said = {**_SAID, **_more(measured)}
+    return ", ".join(filter(None, (said[name](measured[0]) for name in names if name not in told)))
+
+
+def common(measured: list[Measurement]) -> list[str]:
+    """Return the names of the properties that all of these have in common."""
+    said = {**_SAID, **_more(measured)}
+    return [name for name, cell in said.items() if len({cell(m) for m in measured}) == 1]
+
+
 def _more(measured: list[Measurement]) -> dict[str, Cell]:
     """Return what else the patterns of these measurements have, worth saying."""
     keys = dict.fromkeys(key for m in measured for key in m.pattern if key not in _TOLD)
@@ -98,11 +126,15 @@ def _property(key: str) -> Cell:
         value = m.pattern.get(key)
         if value in (None, False, "", 0):
             return ""
+        if key == "shared":  # as the words on files say
+            return ""
         if value is True:
             return key.replace("_", " ")
         if key == "size":
-            files = "one file" if m.pattern.get("shared") or m.pattern.get("threads") == 1 else ""
-            return f"{files or 'files'} of {figures.size_text(value)}"
+            one = m.pattern.get("shared") or m.pattern.get("threads") == 1
+            return f"{'one file' if one else 'files'} of {figures.size_text(value)}"
+        if key in _BYTES:
+            return f"{key.replace('_', ' ')} {figures.size_text(value)}"
         return label_of(key, value)
 
     return text
@@ -133,7 +165,7 @@ def _side(metric: str) -> Column:
 def _text(measurement: Measurement, found: Figured | None, factor: float) -> str:
     if found is None:
         return ""
-    if found is measurement:
+    if found is measurement and figures.has_interval(measurement):
         return figures.with_interval(measurement, factor)
     return figures.plain(found, factor, 3)
 

@@ -1,8 +1,9 @@
 """How storage is shown."""
 
 from tierscope.kinds.io.pictures import PICTURES
+from tierscope.kinds.io.points import cached
 from tierscope.kinds.io.table import show_table
-from tierscope.kinds.io.words import key_figure, summary_of
+from tierscope.kinds.io.words import idle_latency, key_figure, summary_of
 from tierscope.report.view import View
 
 VIEW = View(
@@ -21,5 +22,7 @@ VIEW = View(
     table=show_table,
     pictures=PICTURES,
     summary=summary_of,
+    access=lambda m: None if cached(m) else (m.initiator, m.target),
+    latency=idle_latency,
     key_figure=key_figure,
 )

@@ -3,16 +3,18 @@
 from collections.abc import Mapping, Sequence
 
 from tierscope.analysis.knee import Knee, knee
+from tierscope.analysis.steady_state import Steady
 from tierscope.kinds.io.points import (
     cached,
     estimate,
     latency,
     operation,
+    plural,
     rate,
     same_but,
     sweeps,
 )
-from tierscope.model.run import Measurement
+from tierscope.model.run import Measurement, is_unreliable
 from tierscope.report import figures
 from tierscope.report.best import best_of
 from tierscope.report.view import KeyFigure
@@ -20,6 +22,7 @@ from tierscope.report.view import KeyFigure
 SMALL = 4096
 """Block size of the figures that stand for IOPS and latency."""
 _US = 1e3
+_NOISY = "the intervals are too wide to compare"
 _ALIKE = 1.05
 """Ratio of two rates up to which neither is faster."""
 
@@ -50,6 +53,11 @@ def latency_text(measurement: Measurement, percentile: str = "p50") -> str:
     return f"{figures.plain(found, _US, 3)} µs" if found else ""
 
 
+def in_sentences(lines: Sequence[str]) -> str:
+    """Return these lines as sentences of a paragraph."""
+    return " ".join(f"{line[0].upper()}{line[1:]}." for line in lines)
+
+
 def depth_lines(measured: Sequence[Measurement]) -> list[str]:
     """Say at which depth the rate of each sweep over depths saturates, and what more costs."""
     return [_depth_line(sweep) for sweep in sweeps(measured, "depth") if len(sweep) > 2]
@@ -59,11 +67,16 @@ def _depth_line(sweep: list[Measurement]) -> str:
     depths = {int(m.pattern["depth"]): m for m in sweep}
     found = _knee(depths)
     best, last = best_of(sweep), depths[max(depths)]
-    what = f"{operation(sweep[0])}s of {figures.size_text(sweep[0].pattern['block_size'])}"
+    what = f"{plural(sweep[0])} of {figures.size_text(sweep[0].pattern['block_size'])}"
+    if found.first == max(depths):
+        return f"{what}: still rising at depth {max(depths)}, {rate_text(last)}"
     if found.last == max(depths):
-        return f"{what}: still rising at depth {max(depths)}, {rate_text(last)}; go deeper"
+        return (
+            f"{what}: saturated from depth {found.first} on at the earliest, {rate_text(best)}; "
+            "the intervals are too wide to say more"
+        )
     depth = _between(found)
-    text = f"{what}: saturated from depth {depth} on, at {rate_text(depths[found.last])}"
+    text = f"{what}: saturated from depth {depth} on, at {rate_text(best)}"
     low, high = latency(depths[found.last]), latency(last)
     if low and high and high.estimate > _ALIKE * low.estimate and last is not best:
         text += (
@@ -91,11 +104,15 @@ def thread_lines(measured: Sequence[Measurement]) -> list[str]:
     for sweep in sweeps(measured, "threads", "size"):
         counts = {int(m.pattern["threads"]): m for m in sweep}
         first, best = counts[min(counts)], best_of(sweep)
+        if is_unreliable(first) or is_unreliable(best):
+            lines.append(f"{plural(first)}: {_NOISY}")
+            continue
         gain = (best.estimate or 0.0) / (first.estimate or 1.0)
-        words = f"{best.pattern['threads']} threads give {rate_text(best)}, {gain:.2g} times those"
+        one = f"{min(counts)} thread{'s' if min(counts) > 1 else ''}"
+        words = f"{best.pattern['threads']} threads reach {rate_text(best)}, {gain:.2g} times {one}"
         if best is first or gain < _ALIKE:
-            words = f"more threads give no more than {rate_text(first)}, those"
-        lines.append(f"{operation(first)}s: {words} of {min(counts)}")
+            words = f"more threads add nothing to the {rate_text(first)} of {one}"
+        lines.append(f"{plural(first)}: {words}")
     return lines
 
 
@@ -110,7 +127,7 @@ def block_lines(measured: Sequence[Measurement]) -> list[str]:
             m for m in sweep if estimate(m, "bandwidth") >= 0.9 * estimate(best, "bandwidth")
         )
         lines.append(
-            f"{operation(best)}s: {bandwidth_text(best)} at best; blocks of "
+            f"{plural(best)}: {bandwidth_text(best)} at best; blocks of "
             f"{figures.size_text(enough.pattern['block_size'])} and more reach 90% of it"
         )
     return lines
@@ -123,8 +140,12 @@ def cache_lines(measured: Sequence[Measurement]) -> list[str]:
         other = next((o for o in measured if not cached(o) and same_but(m, o, "direct")), None)
         if cached(m) and other is not None and other.estimate:
             ratio = (m.estimate or 0.0) / other.estimate
+            if is_unreliable(m) or is_unreliable(other):
+                size = figures.size_text(m.pattern["block_size"])
+                lines.append(f"{plural(m)} of {size}, {m.pattern['backend']}: {_NOISY}")
+                continue
             lines.append(
-                f"{operation(m)}s of {figures.size_text(m.pattern['block_size'])}: "
+                f"{plural(m)} of {figures.size_text(m.pattern['block_size'])}: "
                 f"{rate_text(m)} through the page cache, {ratio:.2g} times the drive's "
                 f"{rate_text(other)}"
             )
@@ -146,20 +167,60 @@ def headroom(measured: Sequence[Measurement]) -> str:
     assert best.limit is not None
     assert best.efficiency is not None
     return (
-        f"The best, {operation(best)}s of {figures.size_text(best.pattern['block_size'])}, reaches "
+        f"The best, {plural(best)} of {figures.size_text(best.pattern['block_size'])}, reaches "
         f"{rate_text(best)}: {figures.share_text(best.efficiency)} of what {best.limit.link} "
         f"allows ({best.limit.formula}); {figures.share_text(max(0.0, 1 - best.efficiency))} "
         "is left."
     )
 
 
+def steady_text(found: Steady | None) -> str:
+    """Say whether it came to a steady state by the five-round rule, and how long a round was."""
+    if found is None:
+        return "too few rows to tell a steady state"
+    rule = f"by the five-round rule, rounds of {found.round_s * 1e3:.3g} ms"
+    if not found.reached:
+        return f"not steady {rule}"
+    after = f" from round {found.first + 1} on" if found.first else ""
+    return f"steady{after} {rule}"
+
+
+_IDLE = {"operation": "read", "order": "random", "block_size": SMALL, "depth": 1, "threads": 1,
+         "direct": True}  # fmt: skip
+"""Of reads one at a time."""
+
+
+def is_idle(measurement: Measurement) -> bool:
+    """Whether it stands for its path's idle latency: direct random reads of 4 KiB, one at a time,
+    over the whole file."""
+    pattern = measurement.pattern
+    usual = all(pattern.get(key) == value for key, value in _IDLE.items())
+    return usual and not pattern.get("range") and not pattern.get("rate")
+
+
 def idle(measured: Sequence[Measurement]) -> Measurement | None:
-    """Return what stands for a path's idle latency: direct random reads of 4 KiB, one at a time."""
-    wanted = {"operation": "read", "order": "random", "block_size": SMALL, "depth": 1,
-              "threads": 1, "direct": True}  # fmt: skip
-    found = [m for m in measured if all(m.pattern.get(k) == v for k, v in wanted.items())]
-    known = [m for m in found if latency(m) and "rate" not in m.pattern]
-    return min(known, key=lambda m: _p50(m), default=None)
+    """Return what stands for the idle latency; the shortest, where several do."""
+    known = [m for m in measured if is_idle(m) and latency(m)]
+    return min(known, key=_p50, default=None)
+
+
+def idle_latency(measurement: Measurement) -> Measurement | None:
+    """Return the median latency that a measurement stands for, as a measurement of its own."""
+    found = latency(measurement)
+    if found is None or not is_idle(measurement):
+        return None
+    return measurement.model_copy(
+        update={
+            "metric": "latency",
+            "unit": "ns",
+            "estimate": found.estimate,
+            "ci_low": found.ci_low,
+            "ci_high": found.ci_high,
+            "no_interval": found.no_interval,
+            "limit": None,
+            "efficiency": None,
+        }
+    )
 
 
 def _p50(measurement: Measurement) -> float:
@@ -173,10 +234,10 @@ def summary_of(measured: list[Measurement]) -> str:
     small = [m for m in direct if m.metric == "iops"]
     if not small:
         best = best_of(direct)
-        return f"storage moves {bandwidth_text(best)} ({operation(best)} of {best.target})"
+        return f"{plural(best)} of {best.target} reach {bandwidth_text(best)}"
     best = best_of(small)
-    text = f"{best.target} does {iops_text(best)} ({operation(best)}, depth {best.pattern['depth']}"
-    text += f", {figures.size_text(best.pattern['block_size'])})"
+    size = figures.size_text(best.pattern["block_size"])
+    text = f"{plural(best)} of {size} reach {iops_text(best)} on {best.target}"
     one = idle(direct)
     return f"{text}; one read at a time takes {latency_text(one)}" if one else text
 

@@ -7,7 +7,8 @@ from typing import Any
 from tierscope.model.event import Visit
 from tierscope.model.run import Measurement
 from tierscope.recipes.gdsio.options import Sizes
-from tierscope.recipes.gdsio.totals import Totals, totals_of
+from tierscope.recipes.gdsio.plan import STEM
+from tierscope.recipes.gdsio.totals import Totals, totals_of, totals_of_parts
 from tierscope.recipes.gdsio.workload import Job, Workload
 
 VERIFYING = "Verifying data"
@@ -70,14 +71,18 @@ def _by_job(work: Workload, visits: Sequence[Visit]) -> list[tuple[str, str, Tot
     """Return name, line and totals of each job, where that was asked for."""
     if not work.per_job:
         return []
+    threads = sum(map(work.threads, work.jobs))
     found = []
     for job in work.jobs:
-        parts = parts_of(work, job)
-        totals = totals_of(visits, parts)
+        totals = totals_of(visits)
+        if len(work.jobs) > 1:
+            parts = _parts_of(visits, job)
+            totals = totals_of_parts(visits, parts, work.threads(job), threads)
         found.append((job.name, result_line(work, totals, (job,)), totals))
     return found
 
 
-def parts_of(work: Workload, job: Job) -> list[str]:
-    """Return the parts of figures that are a job's; "" where it is the only one."""
-    return [""] if len(work.jobs) == 1 else [job.name]
+def _parts_of(visits: Sequence[Visit], job: Job) -> list[str]:
+    """Return the parts of figures that are a job's: itself, or each of its files."""
+    found = {column.part for visit in visits for column in visit.series[0].columns}
+    return [part for part in found if part == job.name or part.startswith(f"{job.name} {STEM}")]

@@ -1,9 +1,12 @@
-"""What the visits of a measurement of the kind io come to: bytes, operations, time, latency."""
+"""What the visits of a measurement of storage come to: bytes, operations, time, latency."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tierscope.model.event import Series, Visit
+from tierscope.model.histogram import Histogram, values_of
+
+_LATENCY = "io_latency"
 
 
 @dataclass(frozen=True)
@@ -23,31 +26,62 @@ class Totals:
         return self.bytes / self.seconds if self.seconds else 0.0
 
 
-def totals_of(visits: Iterable[Visit], parts: Iterable[str] = ("",)) -> Totals:
-    """Add up what the named parts moved; "" is the whole."""
-    wanted = set(parts)
-    moved = operations = seconds = waited = 0.0
+def totals_of(visits: Sequence[Visit]) -> Totals:
+    """Add up all jobs; operations and their latency come from the distributions, exactly."""
+    moved, rated, seconds = _of_rates(visits, [""])
+    histograms = [row for visit in visits for row in _latencies(visit.series[0])]
+    operations = sum(sum(histogram[1::2]) for histogram in histograms)
+    if not operations or not rated:
+        return Totals(round(moved), round(rated), seconds, 0.0)
+    waited = sum(map(_sum_ns, histograms))
+    mean_size = moved / rated
+    return Totals(round(mean_size * operations), operations, seconds, waited * 1e-9 / operations)
+
+
+def totals_of_parts(
+    visits: Sequence[Visit], parts: Sequence[str], in_flight: int, all_in_flight: int
+) -> Totals:
+    """Add up one job of several, by its parts' rates.
+
+    Only all jobs together have distributions. A job's mean latency follows from the operations that
+    it has in flight and its rate (Little, Operations Research 9, 1961), in proportion to what was
+    measured of all.
+    """
+    whole = totals_of(visits)
+    moved, operations, seconds = _of_rates(visits, parts)
+    if not operations or not whole.operations:
+        return Totals(round(moved), round(operations), seconds, 0.0)
+    ratio = (in_flight / operations) / (all_in_flight / whole.operations)
+    return Totals(round(moved), round(operations), seconds, whole.latency_s * ratio)
+
+
+def _of_rates(visits: Sequence[Visit], parts: Sequence[str]) -> tuple[float, float, float]:
+    """Return bytes and operations, by the parts' rates and the rows' durations, and seconds."""
+    moved = operations = seconds = 0.0
     for visit in visits:
         series = visit.series[0]
         seconds += sum(series.durations)
-        for part in wanted:
-            counts = _of_rows(series, "iops", part)
-            moved += sum(_of_rows(series, "bandwidth", part))
-            operations += sum(counts)
-            mean = _column(series, "latency_mean", part)
-            waited += sum(c * (v or 0.0) for c, v in zip(counts, mean, strict=True))
-    latency_s = waited * 1e-9 / operations if operations else 0.0
-    return Totals(moved, round(operations), seconds, latency_s)
+        for part in parts:
+            moved += _over_rows(series, "bandwidth", part)
+            operations += _over_rows(series, "iops", part)
+    return moved, operations, seconds
 
 
-def _of_rows(series: Series, metric: str, part: str) -> list[float]:
-    """Return a rate's values times the rows' durations."""
-    values = _column(series, metric, part)
-    return [(v or 0.0) * s for v, s in zip(values, series.durations, strict=True)]
-
-
-def _column(series: Series, metric: str, part: str) -> list[float | None]:
+def _over_rows(series: Series, metric: str, part: str) -> float:
     for column in series.columns:
         if (column.metric, column.part) == (metric, part):
-            return column.values
-    return [0.0] * len(series.durations)
+            pairs = zip(column.values, series.durations, strict=True)
+            return sum((value or 0.0) * seconds for value, seconds in pairs)
+    return 0.0
+
+
+def _latencies(series: Series) -> Sequence[Histogram]:
+    for distribution in series.distributions or []:
+        if (distribution.metric, distribution.part) == (_LATENCY, ""):
+            return distribution.rows
+    return []
+
+
+def _sum_ns(histogram: Histogram) -> float:
+    pairs = zip(histogram[::2], histogram[1::2], strict=True)
+    return sum(sum(values_of(bucket)) / 2 * count for bucket, count in pairs)

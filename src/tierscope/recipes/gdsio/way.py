@@ -22,11 +22,10 @@ _MISSING = 0.95
 def way_taken(work: Workload, found: Measurement) -> str:
     """Say by which way operations of cuFile went, and what the drives moved of what was asked."""
     evidence = found.evidence
-    io = evidence.storage_io if evidence else None
-    if evidence is None or io is None:
+    if evidence is None or evidence.storage_io is None:
         return ""
-    parts = [_ways(io)] if work.transfer.cufile else []
-    return "; ".join(filter(None, [*parts, _drives(evidence, io)]))
+    parts = [_ways(evidence.storage_io)] if work.transfer.cufile else []
+    return "; ".join(filter(None, [*parts, _drives(evidence, evidence.storage_io)]))
 
 
 def _ways(io: IoEvidence) -> str:
@@ -42,7 +41,7 @@ def _ways(io: IoEvidence) -> str:
 
 def _drives(evidence: Evidence, io: IoEvidence) -> str:
     """Compare what drives moved with what was asked; empty where nobody counted."""
-    names = [drive.name for facts in evidence.storage or () for drive in facts.drives]
+    names = [drive.name for one in evidence.storage or [] for drive in one.drives]
     who = ", ".join(dict.fromkeys(names)) or "the drives"
     pairs = (
         ("read", evidence.device_bytes_read, io.bytes_read),
@@ -52,7 +51,7 @@ def _drives(evidence: Evidence, io: IoEvidence) -> str:
     for verb, moved, asked in pairs:
         if moved is None or not asked:
             continue
-        short = moved < _MISSING * asked
-        why = ", so a cache or holes served the rest" if short and verb == "read" else ""
+        short = verb == "read" and moved < _MISSING * asked
+        why = ", so a cache or holes served the rest" if short else ""
         said.append(f"{who} {verb} {moved // _MIB} MiB of {asked // _MIB} MiB asked{why}")
     return "; ".join(said)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from tierscope.model.endpoint import STORAGE, parse_endpoint
 from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
 from tierscope.report.pictures.picture import Picture, Spec, slug
@@ -50,12 +51,17 @@ def tier_maps(run: Run, views: Views) -> Iterator[Picture]:
     for initiator, tiers in shown.items():
         yield Picture(
             key=slug(f"tiers {initiator}"),
-            title=f"Memory tiers from {initiator}",
+            title=f"{_what(tiers)} tiers from {initiator}",
             subtitle="idle latency and best bandwidth, with 95% intervals; larger marks hold more",
             alt=f"From {initiator}, nearest first: {'; '.join(map(_said, tiers))}.",
             spec=_spec([_row(tier) for tier in tiers], across, up),
             measurements=[m for tier in tiers for m in (tier.latency, tier.bandwidth) if m],
         )
+
+
+def _what(tiers: list[Tier]) -> str:
+    stores = any(parse_endpoint(tier.target).kind in STORAGE for tier in tiers)
+    return "Memory and storage" if stores else "Memory"
 
 
 def _row(tier: Tier) -> dict[str, Any]:

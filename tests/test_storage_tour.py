@@ -1,0 +1,258 @@
+"""``tierscope storage``: what it measures, what it never writes, and what it says."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+from tests import synthetic
+
+from tierscope.cli.app import app
+from tierscope.kinds.io.remarks import remarks
+from tierscope.kinds.io.spec import IoSpec
+from tierscope.kinds.io.words import (
+    block_lines,
+    cache_lines,
+    depth_lines,
+    headroom,
+    idle_latency,
+    thread_lines,
+)
+from tierscope.kinds.views import VIEWS
+from tierscope.model.endpoint import parse_target
+from tierscope.model.errors import UserError
+from tierscope.model.event import Evidence, IoEvidence
+from tierscope.model.limit import Limit
+from tierscope.model.rating import RatedDrive
+from tierscope.model.storage import PathFacts
+from tierscope.model.topology import Block, Gpu, Mount, Topology
+from tierscope.recipes.storage_tour import Given, Tour, file_bytes, tour
+from tierscope.recipes.storage_tour_report import show_tour
+from tierscope.report.tiers import tiers_of
+from tierscope.topology.paths import MachinePaths
+
+GIB = 1 << 30
+MAKER = synthetic.Maker()
+
+
+def facts(kind: Any, path: str = "/data", free: int = 100 * GIB) -> PathFacts:
+    return PathFacts(path=path, kind=kind, real=path, device="8:1", page_bytes=4096,
+                     free_bytes=free)  # fmt: skip
+
+
+def planned(machine: Topology, kind: str, path: str = "/data", **given: Any) -> Tour:
+    word = "dev" if kind == "block" else "file"
+    target = parse_target(f"{word}:{path}")
+    return tour(machine, Given([target], [facts(kind, path)], **given), thp=True)
+
+
+def specs_of(made: Tour) -> list[IoSpec]:
+    specs = [spec for spec in made.plan.measurements if isinstance(spec, IoSpec)]
+    assert len(specs) == len(made.plan.measurements)
+    return specs
+
+
+def test_a_directory_gets_every_part_within_its_time(machine: Topology) -> None:
+    made = planned(machine, "directory")
+    names = {shown.part.name for shown in made.parts}
+    assert {"cache", "threads", "depth", "mix", "blocks", "grid", "from"} == names
+    depths = {spec.pattern.depth for spec in specs_of(made)}
+    assert {1 << power for power in range(9)} <= depths
+    sizes = {spec.pattern.block_size for spec in specs_of(made)}
+    assert {4 << 10, 1 << 20, 16 << 20} <= sizes
+    assert sum(spec.sampling.budget_s for spec in specs_of(made)) <= 75
+
+
+def test_what_two_parts_ask_for_is_measured_once(machine: Topology) -> None:
+    made = planned(machine, "directory")
+    seen = [
+        (spec.initiator, str(sorted(spec.identity().items(), key=str))) for spec in specs_of(made)
+    ]
+    assert len(seen) == len(set(seen))
+    shown = [name for part in made.parts for name in part.ids]
+    assert len(shown) > len(seen)
+    assert set(shown) == {spec.id for spec in specs_of(made)}
+
+
+@pytest.mark.parametrize(("kind", "path"), [("file", "/data/x"), ("block", "/dev/nvme0n1")])
+def test_what_is_not_ours_is_never_written(machine: Topology, kind: str, path: str) -> None:
+    assert {spec.pattern.operation for spec in specs_of(planned(machine, kind, path))} == {"read"}
+    written = {s.pattern.operation for s in specs_of(planned(machine, kind, path, overwrite=True))}
+    assert written == ({"read", "write", "mix"} if kind == "file" else {"read"})
+
+
+def test_one_file_of_a_gibibyte_is_made(machine: Topology) -> None:
+    for spec in specs_of(planned(machine, "directory")):
+        (job,) = spec.jobs
+        assert (job.shared, job.files.size) == (True, GIB)
+    assert file_bytes(facts("directory", free=5 * GIB), None) <= GIB // 2
+
+
+@pytest.mark.parametrize(("free", "asked"), [(100 << 20, None), (100 * GIB, 11 * GIB)])
+def test_a_tenth_of_the_free_space_is_the_most(free: int, asked: int | None) -> None:
+    with pytest.raises(UserError, match="a tenth is used at most"):
+        file_bytes(facts("directory", free=free), asked)
+
+
+def test_far_cpus_are_compared_where_there_are_several_nodes(machine: Topology) -> None:
+    made = planned(machine, "directory")
+    (near, far) = [shown for shown in made.parts if shown.part.name == "from"]
+    initiators = {spec.id: spec.initiator for spec in specs_of(made)}
+    assert {initiators[name] for name in near.ids} == {"node:0"}
+    assert {initiators[name] for name in far.ids} == {"node:1"}
+    assert not [s for s in planned(machine, "directory", initiator="node:1").parts
+                if s.part.name == "from"]  # fmt: skip
+
+
+def test_a_gpu_gets_the_staged_ways_beside_cufile(machine: Topology) -> None:
+    gpus = [Gpu(index=0, name="a GPU", address="0000:01:00.0", memory_bytes=80 * GIB)]
+    made = planned(machine.model_copy(update={"gpus": gpus}), "directory")
+    on_gpu = {s.pattern.backend for s in specs_of(made) if s.initiator == "gpu:0"}
+    assert {"cufile", "cufile-batch", "staged", "staged-async", "staged-managed"} == on_gpu
+
+
+def test_ratings_bound_what_drives_can_do(machine: Topology) -> None:
+    drive = Block(name="nvme0n1", kind="nvme", product="ACME 1", number="8:1")
+    rated = RatedDrive(model="ACME *", read=7e9, read_iops=1e6, source="drives.yaml:1")
+    mount = Mount(path="/", type="xfs", block="nvme0n1")
+    known = machine.model_copy(update={"blocks": [drive], "mounts": [mount]})
+    topology = known.model_copy(update={"ratings": [rated]})
+    reads = [s for s in specs_of(planned(topology, "directory")) if s.pattern.operation == "read"]
+    (small,) = [s for s in reads if s.id == "depth.read.4k.d256.t1"]
+    limit = small.limit(MachinePaths(topology))
+    assert limit is not None
+    assert (limit.value, limit.unit) == (1e6, "1/s")
+    assert small.limit(MachinePaths(known)) is None
+    (cached,) = [s for s in reads if s.id == "cache.read.4k.posix.buffered.d1.t1"]
+    assert cached.limit(MachinePaths(topology)) is None
+    assert cached.fits_caches([])
+    assert not small.fits_caches([])
+
+
+# What it says
+
+
+def screen(measured: list[Any], made: Tour) -> str:
+    console = Console(file=io.StringIO(), width=100, highlight=False)
+    show_tour(console, synthetic.run(measured), made)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_the_report_has_every_part_in_100_columns(machine: Topology) -> None:
+    made = planned(machine, "directory")
+    measured = [
+        synthetic.storage_measurement(
+            MAKER, 1e5, id=spec.id, **{k: v for k, v in spec.identity().items() if v is not None}
+        )
+        for spec in specs_of(made)
+    ]
+    text = screen(measured, made)
+    for shown in made.parts:
+        assert shown.part.title in text
+    assert max(map(len, text.splitlines())) <= 100
+    assert "One 4 KiB read at a time takes 90" in text
+
+
+def depths(rates: dict[int, float], noise: float = 0.001) -> list[Any]:
+    maker = synthetic.Maker(noise=noise)
+    return [
+        synthetic.storage_measurement(maker, rate, 1e6 * depth / rate, depth=depth)
+        for depth, rate in rates.items()
+    ]
+
+
+def test_words_name_the_depth_that_saturates_and_what_more_costs() -> None:
+    (line,) = depth_lines(depths({1: 1e4, 4: 4e4, 16: 1e5, 64: 1.01e5, 256: 1.01e5}))
+    assert line.startswith("random reads of 4 KiB: saturated from depth 16 on, at 101")
+    assert "depth 256 only adds latency, 2530 after 160 µs (p50)" in line
+    (line,) = depth_lines(depths({1: 1e4, 4: 4e4, 16: 1e5, 64: 2e5}))
+    assert "still rising at depth 64" in line
+    (line,) = depth_lines(depths({1: 1e4, 4: 9e4, 16: 1e5, 64: 1e5}, noise=0.3))
+    assert "too wide to say more" in line
+
+
+def test_words_compare_the_page_cache_with_the_drive() -> None:
+    measured = [
+        synthetic.storage_measurement(MAKER, 5e5, direct=False, backend="posix"),
+        synthetic.storage_measurement(MAKER, 1e4, backend="posix"),
+    ]
+    (line,) = cache_lines(measured)
+    assert "through the page cache, 50 times the drive's" in line
+    assert cache_lines(measured[1:]) == []
+
+
+def test_words_on_threads_and_blocks() -> None:
+    one, two = (synthetic.storage_measurement(MAKER, 1e4 * n, threads=n) for n in (1, 2))
+    (line,) = thread_lines([one, two])
+    assert "2 threads reach" in line
+    assert "2 times 1 thread" in line
+    sizes = {4096: 1e5, 65536: 2e4, 1 << 20: 1.4e9, 16 << 20: 1.4e9}
+    (line,) = block_lines(
+        [synthetic.storage_measurement(MAKER, rate, block_size=size, depth=8,
+                               order="sequential") for size, rate in sizes.items()]
+    )  # fmt: skip
+    assert "blocks of 64 KiB and more reach 90% of it" in line
+
+
+def test_words_on_the_headroom() -> None:
+    limit = Limit(value=1e6, unit="1/s", link="rating of nvme0n1", formula="1,000,000/s", source="")
+    text = headroom([synthetic.storage_measurement(MAKER, 4e5, limit=limit)])
+    assert "40% of what rating of nvme0n1 allows" in text
+    assert "60% is left" in text
+    assert "--rated FILE" in headroom([synthetic.storage_measurement(MAKER, 4e5)])
+    assert headroom([synthetic.storage_measurement(MAKER, 4e5, direct=False)]) == ""
+
+
+def test_a_direct_read_that_a_cache_served_is_told() -> None:
+    observed = {"files": ["/data/x"], "reads": 10, "writes": 0, "bytes_read": 1000,
+                "bytes_written": 0, "set_up_s": 0.1}  # fmt: skip
+
+    def said(moved: int, **more: Any) -> list[str]:
+        evidence = Evidence(storage_io=IoEvidence(**observed, **more), device_bytes_read=moved)
+        return remarks([synthetic.storage_measurement(MAKER, 1e4, evidence=evidence)])
+
+    assert said(1000) == []
+    assert "a cache in between" in said(400)[0]
+    assert "partly in the page cache before" in said(1000, cached_before=0.5)[0]
+    assert "holes or unwritten parts" in said(1000, unwritten_bytes=4096)[0]
+
+
+def test_storage_is_a_tier_of_the_node_that_reads_it() -> None:
+    memory = [
+        MAKER.make("latency", "node:0", "node:0",
+                   {"order": "random", "size": GIB, "pages": "thp"}, 110.0, "ns"),
+        MAKER.make("bandwidth", "node:0", "node:0",
+                   {"operation": "read", "order": "sequential", "threads": 1}, 2e10),
+    ]  # fmt: skip
+    found = tiers_of(synthetic.run(memory, synthetic.storage_measurements(MAKER)), VIEWS)
+    dram, drive = found["node:0"]
+    assert (dram.target, drive.target, drive.medium) == ("node:0", "file:/data", "drive")
+    assert drive.latency is not None
+    assert drive.latency.estimate == pytest.approx(77.5e3, rel=0.01)
+    assert drive.bandwidth is not None
+    assert drive.bandwidth.estimate == pytest.approx(3e9, rel=0.02)
+    busy = synthetic.storage_measurement(MAKER, 1e5, depth=16)
+    assert idle_latency(busy) is None
+
+
+# The command
+
+
+def call(*words: str) -> Any:
+    return CliRunner().invoke(app, ["storage", *words], standalone_mode=False)
+
+
+def test_a_dry_run_prints_the_plan_and_touches_nothing(tmp_path: Path) -> None:
+    done = call(str(tmp_path), "--dry-run", "--json")
+    assert json.loads(done.output)["plan"]["measurements"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_path_is_refused(tmp_path: Path) -> None:
+    done = call(str(tmp_path / "absent"))
+    assert isinstance(done.exception, UserError)
+    assert "no such file or directory" in str(done.exception)
