@@ -71,9 +71,9 @@ def expand(request: Request, topology: Topology, _thp: bool) -> Iterator[IoSpec]
 
 def _with_nodes(request: Request, topology: Topology, target: Target) -> Request:
     """Put nodes for ``near`` and ``far``, which differ from target to target."""
-    words = checked(request, "from", grammar.split_endpoints, request.options.get("from", ""))
-    if not {"near", "far"} & set(words):
+    if "from" not in request.options:
         return request
+    words = checked(request, "from", grammar.split_endpoints, request.options["from"])
     named = [
         f"node:{checked(request, 'from', near_or_far, topology, word, target)}"
         if word in ("near", "far")
