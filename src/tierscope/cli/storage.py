@@ -15,6 +15,11 @@ from tierscope.cli import options
     metavar="SIZE",
     help="Bytes of the file made in a directory  [default: 1g, or a tenth of the free space]",
 )
+@click.option(
+    "--time-limit",
+    metavar="TIME",
+    help="Fit the measurements into this time, as in 20s  [default: 75 s for each path]",
+)
 @click.option("--overwrite", is_flag=True, help="Write to a file that tierscope did not make, too")
 @click.option("--keep", is_flag=True, help="Files that were made stay, and are used again")
 @options.file_option("--rated", "What data sheets promise of drives, to compare with")
@@ -23,6 +28,7 @@ def storage(
     paths: tuple[str, ...],
     initiator: str | None,
     size: str | None,
+    time_limit: str | None,
     overwrite: bool,
     keep: bool,
     rated: Path | None,
@@ -45,5 +51,5 @@ def storage(
     """
     from tierscope.cli.storage_flow import Asked, measure_storage
 
-    asked = Asked(paths, initiator or "", size, overwrite, keep, rated)
+    asked = Asked(paths, initiator or "", size, overwrite, keep, rated, time_limit)
     return measure_storage(asked, options.Output(options.Forms(json, csv), dry_run, out))

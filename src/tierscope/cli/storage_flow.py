@@ -1,20 +1,21 @@
 """From the options of ``tierscope storage`` and ``run --storage`` to measurements."""
 
 import os.path
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
 
 from tierscope.cli.flow import carry_out
 from tierscope.cli.options import Output
+from tierscope.cli.run_flow import time_limit_seconds
 from tierscope.engine.paths import known_path
 from tierscope.model.endpoint import EndpointKind, Target
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.run import Run
 from tierscope.model.storage import PathFacts
 from tierscope.model.topology import Topology
-from tierscope.plans.fit import check_memory
+from tierscope.plans.fit import check_memory, fit_time
 from tierscope.plans.grammar import parse_size
 from tierscope.recipes.storage_tour import Given, Tour, tour
 from tierscope.topology.discover import discover
@@ -31,6 +32,7 @@ class Asked:
     overwrite: bool = False
     keep: bool = False
     rated: Path | None = None
+    time_limit: str | None = None
 
 
 def measure_storage(asked: Asked, output: Output) -> int:
@@ -40,6 +42,8 @@ def measure_storage(asked: Asked, output: Output) -> int:
 
     topology = with_ratings(discover(), asked.rated)
     made = storage_tour(topology, asked)
+    if asked.time_limit is not None:
+        made = replace(made, plan=fit_time(made.plan, time_limit_seconds(asked.time_limit)))
     check_memory(made.plan, topology)
 
     def show(console: Console, run: Run, path: Path) -> None:

@@ -159,7 +159,7 @@ def _of_ratings(
         return []
     share = useful_share(level, len(drives))
     names = ", ".join(block.name for block in found)
-    models = " and ".join(dict.fromkeys(block.product for block in found if block.product))
+    models = " and ".join(dict.fromkeys(block.product for block in found))
     sources = "; ".join(dict.fromkeys(drive.source for drive in drives))
     limits = []
     for read, write, unit in (
@@ -175,7 +175,7 @@ def _of_ratings(
         limit = Limit(
             value=value,
             unit="B/s" if unit == "B/s" else "1/s",
-            link=f"rating of {names}" + (f" ({models})" if models else ""),
+            link=f"rating of {names} ({models})" if models else f"rating of {names}",
             formula=formula,
             source=f"data sheet, by {sources}",
         )

@@ -9,6 +9,7 @@ OPERATIONS = ("read", "write", "mix")
 ORDERS = ("sequential", "random", "zipf")
 MEMORIES = ("host", "device", "vmm", "pinned", "plain", "managed")
 WAYS = ("p2p", "nvfs", "gpudirect", "odirect")
+CACHE_STATES = ("as-found", "warm", "cold")
 ARRIVALS = ("regular", "poisson")
 
 TO = Option(
@@ -33,6 +34,12 @@ OPTIONS: tuple[Option, ...] = (
     Option("blocks", "SHARES", "Block sizes with weights, in place of one: 4k:60,64k:30,1m:10"),
     Option("backend", "LIST", ", ".join(BACKENDS), "io_uring; of GPUs, cufile"),
     Option("direct", "LIST", "yes: past the page cache (O_DIRECT); no: through it", "yes"),
+    Option(
+        "cache",
+        "LIST",
+        "Page cache when a visit begins: warm, cold (of files that tierscope made), as-found",
+        "cold where direct, else warm",
+    ),
     Option("depth", "COUNTS", "Operations of each thread in flight, as in 1..256*2", "1"),
     options.THREADS.but(help="Number of threads, more than CPUs if you like", default="1"),
     options.PIN,

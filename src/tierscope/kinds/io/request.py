@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from tierscope.kinds.io.options import (
     ARRIVALS,
     BACKENDS,
+    CACHE_STATES,
     MEMORIES,
     OPERATIONS,
     OPTIONS,
@@ -124,6 +125,7 @@ def _combinations(request: Request, place: _Place) -> Iterator[dict[str, Any]]:
         "backend": choices(request, "backend", BACKENDS)
         or ["cufile" if place.gpu is not None else "io_uring"],
         "direct": _yes_no(request, "direct", "yes"),
+        "cache": choices(request, "cache", CACHE_STATES) or [None],
         "depth": _counts(request, "depth", "1"),
         "threads": checked(
             request,
@@ -229,6 +231,7 @@ def _parts(values: dict[str, Any]) -> list[str]:
         grammar.format_size(values["block_size"]),
         values["backend"] + ("-registered" if values["registered"] else ""),
         "direct" if values["direct"] else "buffered",
+        *([values["cache"]] if values["cache"] else []),
         f"d{values['depth']}",
         *([f"r{values['rate']:g}-{values['arrivals']}"] if "rate" in values else []),
     ]
