@@ -241,6 +241,14 @@ def test_mixes_verification_refilling() -> None:
     assert not pattern("-D /data -s 64M -F")["refill"]
 
 
+def test_a_required_way_has_to_be_possible() -> None:
+    work = asked("-D /data -s 64M -x 1 -O 1")
+    with pytest.raises(UserError, match="--require p2p: only -x 0, 5, 6 and 7 go through cuFile"):
+        spec_of(work, MACHINE, require="p2p")
+    with pytest.raises(UserError, match="--require odirect: -O 1 and -x 4 go through the page"):
+        spec_of(work, MACHINE, require="odirect")
+
+
 def test_a_required_way() -> None:
     line = parse_line(["-D", "/data", "-s", "64M", "--require", "p2p"])
     assert line.require == "p2p"
