@@ -307,7 +307,8 @@ def beside_io_uring(file: Path) -> Iterator[Comparison | str]:
         yield "t/io_uring: left out, as T_IO_URING does not name it"
         return
     prepare(case)
-    options = f"-d{case.depth} -s{case.depth} -c{case.depth} -b{case.block} -p0 -B1 -F1 -O0 -n1 -r{IO_URING_S}"
+    depth = case.depth
+    options = f"-d{depth} -s{depth} -c{depth} -b{case.block} -p0 -B1 -F1 -O0 -n1 -r{IO_URING_S}"
     command = ["taskset", "-c", str(CPU), IO_URING, *options.split(), str(file)]
 
     def theirs() -> float:

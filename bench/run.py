@@ -4,7 +4,7 @@ python bench/run.py [likwid] [latency] [repeatability] [overhead] [startup]
                     [stream] [multichase] [nvbandwidth] [storage-gpu] [fio]
 
 Without a name: the first line. STREAM and multichase are named in $STREAM and $MULTICHASE;
-nvbandwidth and storage-gpu need a GPU; the latter makes files in $STORAGE; fio takes some minutes.
+nvbandwidth and storage-gpu need a GPU; the latter makes files in $STORAGE. fio takes its time.
 """
 
 import sys

@@ -27,8 +27,10 @@ struct Free {
   void operator()(std::byte* data) const { std::free(data); }
 };
 
-std::string gib(std::uint64_t bytes) {
-  return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / (1 << 30));
+std::string size_text(std::uint64_t bytes) {
+  const auto amount = static_cast<double>(bytes);
+  return bytes < 1 << 30 ? fmt::format("{:.2f} MiB", amount / (1 << 20))
+                         : fmt::format("{:.2f} GiB", amount / (1 << 30));
 }
 
 Unavailable no_space(const std::string& path) {
@@ -102,19 +104,19 @@ void check_space(const Space& space, const std::string& path, std::uint64_t held
   const std::uint64_t reserve = space.total / kMinReserve;
   const std::uint64_t most = space.free > reserve ? space.free - reserve : 0;
   const std::string numbers = fmt::format("{} has {} free of {}, and {} more would be taken", path,
-                                          gib(space.free), gib(space.total), gib(added));
+                                          size_text(space.free), size_text(space.total), size_text(added));
   if (added > most) {
     throw Unavailable(Cause::kStorage,
                       fmt::format("{}: less than 5% of the file system ({}) would stay free",
-                                  numbers, gib(reserve)),
-                      fmt::format("ask for {} at most, or name another directory", gib(most)));
+                                  numbers, size_text(reserve)),
+                      fmt::format("ask for {} at most, or name another directory", size_text(most)));
   }
   const std::uint64_t share = (space.free + held) / kDefaultShare;
   if (!large && held + added > share) {
     throw Unavailable(
         Cause::kStorage,
         fmt::format("{}: tierscope's files would be more than 10% of the free space", numbers),
-        fmt::format("ask for {} in all, or name another directory", gib(share)));
+        fmt::format("ask for {} in all, or name another directory", size_text(share)));
   }
 }
 

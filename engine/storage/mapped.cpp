@@ -14,8 +14,9 @@ namespace tierscope {
 namespace {
 
 // Where a thread goes on that touched a page which the file does not have any more, or which the
-// drive could not deliver (SIGBUS).
-thread_local sigjmp_buf* fault_return = nullptr;
+// drive could not deliver (SIGBUS). Volatile, as only the handler reads it: compilers leave out
+// stores around a memcpy that nothing else sees.
+thread_local sigjmp_buf* volatile fault_return = nullptr;
 
 void on_bus_error(int signal) {
   if (fault_return != nullptr) siglongjmp(*fault_return, 1);

@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr dev_t kDevice = makedev(8, 16);
+const dev_t kDevice = makedev(8, 16);
 
 // A sysfs with one disk that nobody uses.
 class DeviceUses : public testing::Test {

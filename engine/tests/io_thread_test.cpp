@@ -176,6 +176,13 @@ TEST_F(IoThreadTest, AnOpenLoopCountsLatencyFromWhenAnOperationWasDue) {
   EXPECT_GE(above, 40);
 }
 
+TEST_F(IoThreadTest, AnOpenLoopIsNeverAheadOfItsRate) {
+  rule_.rate = 10000;
+  const Tally& tally = run();
+  EXPECT_GE(thread_->finished_ns() - tally.start_ns, 10'000'000);  // When the last of 100 was due.
+  EXPECT_EQ(tally.latency.count(), 100);
+}
+
 TEST_F(IoThreadTest, RowsFollowEachOtherWithoutAPause) {
   rule_.amount = 0;
   FakeBackend::delay_s = 1e-4;

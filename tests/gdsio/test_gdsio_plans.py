@@ -316,7 +316,6 @@ def test_what_changes_nothing_is_said() -> None:
         ("-D /a -i 1000 -s 1M", "with O_DIRECT, I/O sizes and start offset are multiples of 512"),
         ("-D /a -f /b -s 1G", None),
         ("-D /a -I 1", "-D /a: writing needs the size of the files; give -s (size)"),
-        ("-D /a", "-D /a: give -s (size), or -T (runtime): without -T each thread goes over its"),
         ("-D /a -s 64K -i 1M", "-D /a: each thread has 65536 bytes of data, less than one I/O of"),
         ("-D /a -d 0 -d 1 -s 1G", "-d is given twice for -D /a"),
         ("-d 0 -D /a -s 1G -D /b -d 1", "-d stands before the first -f or -D, and others behind"),

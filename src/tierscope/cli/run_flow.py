@@ -20,6 +20,7 @@ from tierscope.model.topology import Topology
 from tierscope.plans.expand import with_new_id
 from tierscope.plans.fit import check_memory, fit_time
 from tierscope.plans.grammar import parse_duration
+from tierscope.plans.rated import with_ratings_of
 from tierscope.plans.yaml_plan import read_plan
 from tierscope.recipes.registry import RECIPES
 from tierscope.topology.discover import discover
@@ -31,7 +32,7 @@ def measure_plan_file(
 ) -> int:
     """Measure what a YAML plan asks for, and the storage at these paths."""
     requests = read_plan(path)
-    topology = discover()
+    topology = with_ratings_of(discover(), requests)
     plan = _with_storage(planned(requests, topology), topology, storage)
     if time_limit is not None:
         plan = fit_time(plan, time_limit_seconds(time_limit))

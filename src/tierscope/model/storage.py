@@ -1,10 +1,9 @@
-"""What is known of a storage target: the path, its file system, the drives below, their ratings."""
+"""What is known of a storage target: the path, its file system, the drives below."""
 
 from dataclasses import dataclass
 from typing import Literal
 
 from tierscope.model.base import Count, Model
-from tierscope.model.rating import RatedDrive as RatedDrive
 from tierscope.model.topology import PcieLink
 
 
@@ -149,4 +148,3 @@ class Access:
     """The figure is in operations a second, not in bytes a second."""
     through_host: bool = False
     """Between storage and a GPU, data is copied through the CPUs' memory."""
-    rated: tuple[RatedDrive, ...] = ()

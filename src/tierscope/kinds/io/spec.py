@@ -59,6 +59,9 @@ class IoPattern(Model):
     backend: Backend = "posix"
     direct: bool = True
     """O_DIRECT: past the page cache."""
+    cache: Literal["as-found", "warm", "cold"] | None = None
+    """What the page cache holds of the files when a visit begins: all that fits, or nothing of
+    files that tierscope made. Absent: cold of direct I/O, else warm."""
     depth: Annotated[int, Field(ge=1, le=4096)] = 1
     """Operations of each thread in flight."""
     batch: Annotated[int, Field(ge=1, le=4096)] | None = None

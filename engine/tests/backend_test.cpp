@@ -1,0 +1,91 @@
+#include "storage/backend.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <limits>
+#include <string>
+
+namespace tierscope {
+namespace {
+
+constexpr std::size_t kBlock = 4096;
+constexpr std::size_t kBlocks = 16;
+constexpr double kForever = std::numeric_limits<double>::infinity();
+
+// A file in memory whose blocks are filled with their numbers, and a backend with two buffers.
+class BackendTest : public testing::TestWithParam<std::string_view> {
+ protected:
+  BackendTest() : file_(memfd_create("backend-test", MFD_CLOEXEC)) {
+    for (std::size_t block = 0; block < kBlocks; ++block) {
+      const std::string data(kBlock, static_cast<char>(block));
+      EXPECT_EQ(write(file_, data.data(), kBlock), kBlock);
+    }
+    for (const BackendKind& kind : backend_kinds()) {
+      if (kind.name == GetParam()) backend_ = kind.make(io_);
+    }
+  }
+  ~BackendTest() override {
+    backend_.reset();
+    close(file_);
+  }
+
+  std::int64_t carry_out(const IoRequest& request) {
+    std::array<Completion, 2> done{};
+    backend_->submit({&request, 1});
+    EXPECT_EQ(backend_->reap(done, 1, kForever), 1);
+    EXPECT_EQ(done[0].slot, request.slot);
+    return done[0].result;
+  }
+
+  IoRequest request(std::size_t block, bool write) const {
+    return {.offset = block * kBlock, .bytes = kBlock, .slot = 1, .file = 0, .write = write};
+  }
+
+  int file_;
+  alignas(kBlock) std::array<std::byte, 2 * kBlock> memory_{};
+  std::array<std::byte*, 2> buffers_{memory_.data(), memory_.data() + kBlock};
+  std::array<std::uint64_t, 1> sizes_{kBlock * kBlocks};
+  ThreadIo io_{.files = {&file_, 1},
+               .sizes = sizes_,
+               .buffers = buffers_,
+               .buffer_bytes = kBlock,
+               .writes = true};
+  std::unique_ptr<Backend> backend_;
+};
+
+TEST_P(BackendTest, ReadsTheBlockAskedFor) {
+  EXPECT_EQ(carry_out(request(7, false)), kBlock);
+  EXPECT_EQ(buffers_[1][0], std::byte{7});
+  EXPECT_EQ(buffers_[1][kBlock - 1], std::byte{7});
+  EXPECT_EQ(buffers_[0][0], std::byte{0});
+}
+
+TEST_P(BackendTest, WritesTheBlockAskedFor) {
+  std::fill_n(buffers_[1], kBlock, std::byte{0xaa});
+  EXPECT_EQ(carry_out(request(3, true)), kBlock);
+  std::array<std::byte, 3 * kBlock> found{};
+  ASSERT_EQ(pread(file_, found.data(), found.size(), 2 * kBlock), found.size());
+  EXPECT_EQ(found[kBlock - 1], std::byte{2});
+  EXPECT_EQ(found[kBlock], std::byte{0xaa});
+  EXPECT_EQ(found[2 * kBlock - 1], std::byte{0xaa});
+  EXPECT_EQ(found[2 * kBlock], std::byte{4});
+}
+
+TEST_P(BackendTest, AFileThatWasTruncatedIsSeen) {
+  EXPECT_EQ(carry_out(request(7, false)), kBlock);
+  ASSERT_EQ(ftruncate(file_, 4 * kBlock), 0);
+  const std::int64_t expected = GetParam() == "mmap" ? -EFAULT : 0;
+  EXPECT_EQ(carry_out(request(7, false)), expected);
+  EXPECT_EQ(carry_out(request(8, false)), expected);  // As often as it happens.
+  EXPECT_EQ(carry_out(request(3, false)), kBlock);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, BackendTest, testing::Values("posix", "libaio", "io_uring", "mmap"),
+                         [](const auto& parameter) { return std::string(parameter.param); });
+
+}  // namespace
+}  // namespace tierscope

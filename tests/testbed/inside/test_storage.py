@@ -1,0 +1,102 @@
+"""Storage that only the virtual machine has: NVMe, DAX, null_blk, and a drive with a fault."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.testbed
+
+TIERSCOPE = Path(sys.executable).with_name("tierscope")
+NVME = Path("/dev/nvme0n1")
+SHORT = ("--budget", "0.5", "--order", "random", "--block-size", "4k")
+
+
+def io(tmp_path: Path, *arguments: str, status: int = 0) -> list[dict[str, Any]]:
+    """Run the command and return its results."""
+    done = subprocess.run(
+        [TIERSCOPE, "io", *SHORT, *arguments, "--json", "--out", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == status, done.stderr
+    results: list[dict[str, Any]] = json.loads(done.stdout)["results"]
+    return results
+
+
+@pytest.fixture(scope="module")
+def nvme() -> Iterator[Path]:
+    """A directory on the NVMe drive."""
+    directory = Path("/mnt/nvme")
+    directory.mkdir(exist_ok=True)
+    subprocess.run(["mkfs.ext4", "-q", "-F", str(NVME), "64m"], check=True)
+    subprocess.run(["mount", str(NVME), str(directory)], check=True)
+    yield directory
+    subprocess.run(["umount", str(directory)], check=True)
+
+
+@pytest.fixture(scope="module")
+def null_block() -> Path:
+    """A drive that answers without doing anything."""
+    subprocess.run(["modprobe", "null_blk", "nr_devices=1", "gb=1"], check=True)
+    return Path("/dev/nullb0")
+
+
+@pytest.fixture
+def half_dead(null_block: Path) -> Iterator[Path]:
+    """A drive whose second half has only errors."""
+    sectors = int((Path("/sys/block") / null_block.name / "size").read_text()) // 2
+    table = f"0 {sectors} linear {null_block} 0\n"
+    table += f"{sectors} {sectors} flakey {null_block} {sectors} 0 3600\n"
+    subprocess.run(["modprobe", "dm-flakey"], check=True)
+    subprocess.run(
+        ["dmsetup", "create", "--noudevsync", "half-dead"], input=table, text=True, check=True
+    )
+    subprocess.run(["dmsetup", "mknodes"], check=True)
+    yield Path("/dev/mapper/half-dead")
+    subprocess.run(["dmsetup", "remove", "--noudevsync", "half-dead"], check=True)
+
+
+def test_an_nvme_drive_is_polled(tmp_path: Path) -> None:
+    assert (Path("/sys/block") / NVME.name / "queue/io_poll").read_text() == "1\n"
+    (result,) = io(tmp_path, "--to", f"dev:{NVME}", "--backend", "io_uring", "--iopoll")
+    assert (result["status"], result["metric"]) == ("measured", "iops")
+    assert result["evidence"]["storage_io"]["reads"] > 0
+
+
+def test_files_on_an_nvme_drive_are_written_verified_and_removed(
+    nvme: Path, tmp_path: Path
+) -> None:
+    results = io(
+        tmp_path,
+        *("--to", f"file:{nvme}", "--size", "4m", "--op", "read,write", "--verify"),
+        *("--backend", "posix,libaio,io_uring"),
+    )
+    assert [result["status"] for result in results] == ["measured"] * 6
+    assert all(result["evidence"]["verified"] for result in results)
+    assert [path.name for path in nvme.iterdir()] == ["lost+found"]
+
+
+def test_persistent_memory_is_mapped_past_the_page_cache(tmp_path: Path) -> None:
+    (result,) = io(
+        tmp_path, "--to", "file:/mnt/pmem", "--size", "4m", "--backend", "mmap", "--op", "read"
+    )
+    assert result["status"] == "measured"
+    assert result["evidence"]["storage"][0]["path"]["dax"] is True
+
+
+def test_a_drive_that_does_nothing_can_be_measured(null_block: Path, tmp_path: Path) -> None:
+    (result,) = io(tmp_path, "--to", f"dev:{null_block}", "--backend", "io_uring", "--depth", "8")
+    assert result["status"] == "measured"
+
+
+def test_an_error_of_a_drive_is_named_with_its_place(half_dead: Path, tmp_path: Path) -> None:
+    (result,) = io(tmp_path, "--to", f"dev:{half_dead}", "--depth", "4", status=1)
+    assert (result["status"], result["cause"]) == ("failed", "storage")
+    assert result["reason"].startswith("read of 4096 bytes at offset ")
+    assert result["reason"].endswith(f"of {half_dead}: Input/output error")
