@@ -3,8 +3,10 @@
 import json
 import math
 import random
+import re
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -18,7 +20,7 @@ from tierscope.analysis.conclude import conclude
 from tierscope.analysis.distribution import estimates, merged, percentile
 from tierscope.model.event import EventAdapter, Visit
 from tierscope.model.histogram import BUCKETS, Histogram, bucket_of, values_of
-from tierscope.model.metric import METRICS, PERCENTILES
+from tierscope.model.metric import DISTRIBUTIONS, METRICS, PERCENTILES
 from tierscope.model.run import Figure, Measurement
 from tierscope.runs.record import Bounds, measurement_of
 
@@ -272,6 +274,17 @@ def test_distributions_that_no_engine_writes_are_refused(wrong: dict[str, Any]) 
     assert visit([[1], [2]], distributions=[good])
     with pytest.raises(ValidationError):
         visit([[1], [2]], distributions=[good | wrong])
+
+
+def test_every_distribution_that_the_engine_writes_is_known() -> None:
+    kinds = Path(__file__).parents[2] / "engine" / "kinds"
+    written = {
+        name
+        for path in kinds.glob("*.cpp")
+        for name in re.findall(r'distributions\.push_back\(\{\.metric = "(\w+)"', path.read_text())
+    }
+    assert written
+    assert written <= set(DISTRIBUTIONS)
 
 
 def test_figures_of_distributions_are_metrics() -> None:

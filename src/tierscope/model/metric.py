@@ -51,10 +51,10 @@ METRICS: dict[str, Metric] = {
 }
 """A kind that gives a new figure adds its row here."""
 
-DISTRIBUTIONS = ("io_latency", "submission_latency", "completion_latency")
+DISTRIBUTIONS = ("io_latency", "submission_latency", "completion_latency", "sync_latency")
 """Times of single operations whose distributions rows may hold; a kind that gives a new one adds
 its name here. io: from before it is submitted until its end is seen; submission: the time that
-submitting takes; completion: from then on."""
+submitting takes; completion: from then on; sync: of fsync and fdatasync."""
 PERCENTILES = {
     "p50": 0.5,
     "p90": 0.1,
