@@ -127,6 +127,7 @@ def test_transfer_types(number: int, backend: str, memory: str, direct: bool) ->
     assert pattern(words)["backend"] == backend
     assert pattern(words)["direct"] is direct
     assert pattern(f"{words} -O 1")["direct"] is False
+    assert pattern(f"{words} -O 1")["cache"] == "as-found"  # neither filled nor emptied
     assert the_job(words)["buffers"]["memory"] == memory
     assert pattern(words)["registered"] is (number in (0, 5, 6, 7))
     assert pattern(f"{words} -b")["registered"] is False

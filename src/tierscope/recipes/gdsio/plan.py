@@ -68,6 +68,8 @@ def _pattern(work: Workload, require: str | None) -> dict[str, Any]:
         "seed": work.seed,
         "verify": work.verify,
     }
+    if work.buffered:
+        pattern["cache"] = "as-found"
     if work.mix:
         pattern["read_percent"] = work.mix
     if len(sizes) > 1:
