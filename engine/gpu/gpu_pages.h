@@ -13,7 +13,10 @@ class GpuPages {
   GpuPages(const GpuPages&) = delete;
   GpuPages& operator=(const GpuPages&) = delete;
 
-  std::byte* data() const { return reinterpret_cast<std::byte*>(address_); }
+  std::byte* data() const {
+    return reinterpret_cast<std::byte*>(
+        address_);  // NOLINT(performance-no-int-to-ptr): CUdeviceptr.
+  }
 
  private:
   void release() noexcept;
