@@ -13,10 +13,8 @@ class GpuPages {
   GpuPages(const GpuPages&) = delete;
   GpuPages& operator=(const GpuPages&) = delete;
 
-  std::byte* data() const {
-    return reinterpret_cast<std::byte*>(
-        address_);  // NOLINT(performance-no-int-to-ptr): CUdeviceptr.
-  }
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): CUdeviceptr is an integer.
+  std::byte* data() const { return reinterpret_cast<std::byte*>(address_); }
 
  private:
   void release() noexcept;
