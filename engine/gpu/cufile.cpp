@@ -6,8 +6,8 @@
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <mutex>
-#include <optional>
 #include <vector>
 
 #include "errors.h"
@@ -154,8 +154,9 @@ CufileSettings start(const Cufile& library, const std::string& log) {
 
 std::atomic<double> registration_s{0};
 
-std::optional<CufileSettings>& started() {
-  static std::optional<CufileSettings> settings;
+// Null until cuFile's driver was started.
+std::unique_ptr<CufileSettings>& started() {
+  static std::unique_ptr<CufileSettings> settings;
   return settings;
 }
 
@@ -174,7 +175,7 @@ const Cufile& open_cufile(int gpu) {
   }
   if (!started()) {
     const OnGpu on(gpu);
-    started() = start(library, log.path());
+    started() = std::make_unique<CufileSettings>(start(library, log.path()));
   }
   return library;
 }

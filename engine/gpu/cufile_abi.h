@@ -112,7 +112,7 @@ inline constexpr int kFirstVersionWithVectors = 1190;  // 1.19 has counters of v
 
 // Bytes from the start of level 3's statistics to those of the first GPU.
 constexpr std::size_t offset_of_gpus(int version) {
-  constexpr std::size_t kSizeHistograms = 2 * 32 * sizeof(std::uint64_t);
+  constexpr std::size_t kSizeHistograms = std::size_t{2} * 32 * sizeof(std::uint64_t);
   const std::size_t level1 = version < kFirstVersionWithVectors ? 512 : 624;
   return level1 + kSizeHistograms + sizeof(std::uint64_t);  // The last one: how many GPUs.
 }

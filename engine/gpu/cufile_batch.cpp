@@ -87,7 +87,7 @@ class CufileBatch : public Backend {
                                       .bytes = operation.bytes},
                             .file = use_.handle(operation),
                             .opcode = operation.write ? cufile_abi::kWrite : cufile_abi::kRead,
-                            .cookie = reinterpret_cast<void*>(std::uintptr_t{operation.slot})});
+                            .cookie = &of_slot_[operation.slot]});
       of_slot_[operation.slot] = operation;
     }
     Batch& batch = free_batch();
@@ -124,10 +124,10 @@ class CufileBatch : public Backend {
     for (unsigned i = 0; i < count; ++i) {
       const cufile_abi::BatchEvent& event = events_[i];
       if ((event.status & kEnded) == 0) continue;  // Under way still.
-      const auto slot = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(event.cookie));
+      const auto& operation = *static_cast<const IoRequest*>(event.cookie);
       --batch.left;
       pool_.give_back(1);
-      done[ended++] = {.slot = slot, .result = result_of(event, of_slot_[slot])};
+      done[ended++] = {.slot = operation.slot, .result = result_of(event, operation)};
     }
     return ended;
   }

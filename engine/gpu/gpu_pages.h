@@ -13,6 +13,7 @@ class GpuPages {
   GpuPages(const GpuPages&) = delete;
   GpuPages& operator=(const GpuPages&) = delete;
 
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): CUdeviceptr is an integer.
   std::byte* data() const { return reinterpret_cast<std::byte*>(address_); }
 
  private:

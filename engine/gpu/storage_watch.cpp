@@ -15,7 +15,7 @@
 namespace tierscope {
 namespace {
 
-class Watch : public GpuIoWatch {
+class Watch final : public GpuIoWatch {
  public:
   Watch(const std::vector<int>& gpus, std::string_view backend, int measuring_cpu)
       : backend_(backend),

@@ -34,17 +34,14 @@ std::uint64_t next_generation() {
   return last = std::max(last + 1, now);
 }
 
-std::uint64_t smallest_step(const IoPattern& pattern) {
-  std::uint64_t step = std::gcd(pattern.align, pattern.misalign);
-  for (const BlockShare& block : pattern.blocks) step = std::gcd(step, std::uint64_t{block.bytes});
-  return step;
-}
-
 // Headers are stamped by the CPU. A block in a GPU's memory would have to be copied there before
 // each write, inside the figure: that is done only where every block is verified.
 std::uint32_t cell_bytes_of(const IoSpec& spec) {
   if (spec.backend->gpu && spec.pattern.writes() && !spec.verify) return 0;
-  return cell_bytes_for(smallest_step(spec.pattern));
+  const IoPattern& pattern = spec.pattern;
+  std::uint64_t step = std::gcd(pattern.align, pattern.misalign);
+  for (const BlockShare& block : pattern.blocks) step = std::gcd(step, std::uint64_t{block.bytes});
+  return cell_bytes_for(step);
 }
 
 IoRule rule_of(const IoSpec& spec) {
@@ -149,10 +146,10 @@ void IoJob::fill_buffers(std::size_t index) {
   const std::uint32_t cell = cell_bytes_ != 0 ? cell_bytes_ : kCellBytes;
   work.images.clear();
   for (std::uint32_t slot = 0; slot < slots(); ++slot) {
-    const std::span<std::byte> buffer(block_of(work, {.bytes = 0, .slot = slot}).data(), stride_);
+    const std::span<std::byte> buffer = work.buffers.block(slot, stride_);
     tierscope::prepare(buffer, spec_.pattern.seed + ((first_ + index) << 32U) + ++work.refills,
                        spec_.compressible, cell);
-    if (work.gpu) work.gpu->copy_in(slot, buffer);
+    work.buffers.send(slot, stride_);
     work.images.push_back(XXH3_64bits(buffer.data(), spec_.pattern.largest_block()));
   }
 }
@@ -169,32 +166,22 @@ void IoJob::set_page_cache() {
 
 void IoJob::lease_buffers(Leases& leases, Team& team) {
   if (job_.buffers.gpu >= 0) {
-    for (Work& work : work_) lease_gpu_buffers(work);
+    const bool registered = spec_.registered && spec_.backend->name.starts_with("cufile");
+    for (Work& work : work_) {
+      work.buffers.place_beside_gpu({.gpu = job_.buffers.gpu,
+                                     .memory = job_.buffers.memory,
+                                     .count = slots(),
+                                     .bytes = stride_,
+                                     .registered = registered});
+    }
     return;
   }
-  const std::size_t bytes = stride_ * slots() * job_.cpus.size();
-  const std::array keys{RegionKey{bytes, Pages::kBase, *job_.buffers.placement}};
+  const std::size_t bytes = stride_ * slots();
+  const std::array keys{RegionKey{bytes * job_.cpus.size(), Pages::kBase, *job_.buffers.placement}};
   region_ = leases.regions(keys, team).front().region;
-  std::byte* at = region_->data();
-  for (Work& work : work_) {
-    work.buffers.clear();
-    for (std::size_t slot = 0; slot < slots(); ++slot, at += stride_) work.buffers.push_back(at);
+  for (std::size_t i = 0; i < work_.size(); ++i) {
+    work_[i].buffers.place(region_->data() + i * bytes, slots(), stride_);
   }
-}
-
-// They stay from visit to visit: registering them again takes longer than a visit.
-void IoJob::lease_gpu_buffers(Work& work) const {
-  if (work.gpu) return;
-  GpuBuffersWish wish{.gpu = job_.buffers.gpu,
-                      .memory = job_.buffers.memory,
-                      .count = slots(),
-                      .bytes = stride_,
-                      .registered = spec_.registered && spec_.backend->name.starts_with("cufile")};
-  work.gpu = make_gpu_buffers(wish);
-  wish.memory = "pinned";
-  wish.registered = false;
-  work.mirror = make_gpu_buffers(wish);
-  work.buffers.assign(work.gpu->slots().begin(), work.gpu->slots().end());
 }
 
 bool IoJob::has(std::size_t thread) const {
@@ -210,7 +197,7 @@ void IoJob::prepare(std::size_t thread) {
   }
   threads_[index].prepare({.files = work.fds,
                            .sizes = files_.sizes(),
-                           .buffers = work.buffers,
+                           .buffers = work.buffers.slots(),
                            .buffer_bytes = stride_,
                            .writes = spec_.pattern.writes(),
                            .direct = spec_.direct,
@@ -225,28 +212,16 @@ std::uint32_t IoJob::number_of(int file) const {
   return files_.number(file).value_or(static_cast<std::uint32_t>(file) + 1);
 }
 
-std::span<std::byte> IoJob::block_of(const Work& work, const IoRequest& operation) const {
-  std::byte* const block =
-      work.mirror ? work.mirror->slots()[operation.slot] : work.buffers[operation.slot];
-  return {block, operation.bytes};
-}
-
-std::span<std::byte> IoJob::read_block(const Work& work, const IoRequest& operation) const {
-  const std::span<std::byte> block = block_of(work, operation);
-  if (work.gpu) work.gpu->copy_out(operation.slot, block);
-  return block;
-}
-
 void IoJob::before_write(Work& work, const IoRequest& operation) {
   note_written(work, operation);
   if (cell_bytes_ == 0) return;
-  const std::span<std::byte> block = block_of(work, operation);
+  const std::span<std::byte> block = work.buffers.block(operation.slot, operation.bytes);
   if (spec_.refill) {
     tierscope::prepare(block, spec_.pattern.seed + (first_ << 32U) + ++work.refills,
                        spec_.compressible, cell_bytes_);
   }
   stamp(block, number_of(operation.file), operation.offset, generation_);
-  if (work.gpu) work.gpu->copy_in(operation.slot, block);
+  work.buffers.send(operation.slot, operation.bytes);
 }
 
 // All of them where all are verified, else a random sample of those so far (Vitter's algorithm R,
@@ -264,7 +239,7 @@ void IoJob::note_written(Work& work, const IoRequest& operation) {
 }
 
 void IoJob::after_read(const Work& work, const IoRequest& operation) {
-  check(read_block(work, operation), operation, 1);
+  check(work.buffers.fetch(operation.slot, operation.bytes), operation, 1);
 }
 
 void IoJob::check(std::span<const std::byte> data, const IoRequest& operation,
@@ -283,10 +258,10 @@ void IoJob::check_image(std::span<const std::byte> data, const IoRequest& operat
   for (const Work& work : work_) {
     if (std::ranges::find(work.images, found) != work.images.end()) return;
   }
-  throw Failure(fmt::format("{} bytes at offset {} of {} are not what any buffer wrote",
-                            operation.bytes, operation.offset,
-                            files_.names()[static_cast<std::size_t>(operation.file)]),
-                Cause::kVerification);
+  throw Failure(
+      fmt::format("{} bytes at offset {} of {} are not what any buffer wrote", operation.bytes,
+                  operation.offset, files_.names()[static_cast<std::size_t>(operation.file)]),
+      Cause::kVerification);
 }
 
 std::vector<dev_t> IoJob::devices() const {
@@ -362,7 +337,7 @@ std::string IoJob::verify_buffers() {
     for (std::size_t slot = 0; slot < last.size(); ++slot) {
       const IoRequest& operation = last[slot];
       if (!threads_[i].used()[slot] || !files_.number(operation.file)) continue;
-      check(read_block(work_[i], operation), operation, 1);
+      check(work_[i].buffers.fetch(slot, operation.bytes), operation, 1);
       ++compared;
     }
   }

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "harness/leases.h"
+#include "kinds/io_memory.h"
 #include "kinds/io_spec.h"
-#include "storage/gpu_io.h"
 #include "storage/io_thread.h"
 #include "storage/target_files.h"
 
@@ -46,10 +46,7 @@ class IoJob {
   struct Work {
     std::vector<Descriptor> files;
     std::vector<int> fds;
-    std::vector<std::byte*> buffers;  // By slot.
-    // Buffers beside a GPU, and their contents as the CPU sees them.
-    std::unique_ptr<GpuBuffers> gpu;
-    std::unique_ptr<GpuBuffers> mirror;
+    IoMemory buffers;
     std::vector<std::uint64_t> images;  // Hashes of what writes without headers write, by slot.
     std::vector<IoRequest> written;     // A sample, or all where all are verified.
     std::uint64_t writes = 0;
@@ -59,7 +56,6 @@ class IoJob {
 
   void set_page_cache();
   void lease_buffers(Leases& leases, Team& team);
-  void lease_gpu_buffers(Work& work) const;
   void fill_buffers(std::size_t index);
   void make_threads();
   BlockHooks hooks_of(std::size_t index);
@@ -71,9 +67,6 @@ class IoJob {
   void check_image(std::span<const std::byte> data, const IoRequest& operation) const;
   std::string verify_written();
   std::string verify_buffers();
-  // Where the CPU reads and writes a block's contents.
-  std::span<std::byte> block_of(const Work& work, const IoRequest& operation) const;
-  std::span<std::byte> read_block(const Work& work, const IoRequest& operation) const;
   std::uint32_t number_of(int file) const;
   std::size_t slots() const;
 
