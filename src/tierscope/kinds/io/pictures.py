@@ -1,6 +1,7 @@
 """Pictures of storage: rates and latency over depth, bandwidth over block size, maps, time."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from tierscope.analysis.steady_state import steady_state
@@ -16,6 +17,7 @@ from tierscope.kinds.io.points import (
 from tierscope.kinds.io.words import (
     block_lines,
     depth_lines,
+    idle,
     in_sentences,
     latency_text,
     rate_text,
@@ -26,6 +28,7 @@ from tierscope.report import figures
 from tierscope.report.best import best_of
 from tierscope.report.figures import Figured
 from tierscope.report.pictures import generic, shapes
+from tierscope.report.pictures.percentiles import percentiles
 from tierscope.report.pictures.picture import (
     Gathered,
     Picture,
@@ -38,6 +41,8 @@ from tierscope.report.pictures.picture import (
 
 _US = 1e3
 _MIN_POINTS = 3
+_MAX_LINES = 5
+"""Measurements of a path up to which each gets a line in the picture of percentiles."""
 Sweep = list[Measurement]
 
 
@@ -196,6 +201,17 @@ def _row_s(measurement: Measurement) -> float:
     return ((measurement.evidence.sample_ns if measurement.evidence else None) or 0.0) / 1e9
 
 
+def tails(gathered: Gathered) -> Iterator[Picture]:
+    """Latency over percentile: one read at a time, and the best of each operation."""
+    for group in groups_by(gathered.measured, "path").values():
+        direct = [m for m in group if not cached(m) and m.metric == "iops"]
+        best = [best_of(alike) for alike in groups_by(direct, "operation").values()]
+        one = idle(direct)
+        few = group if len(group) <= _MAX_LINES else [*([one] if one else []), *best]
+        shown = list({m.id: m for m in few}.values())
+        yield from percentiles(replace(gathered, measured=shown))
+
+
 def otherwise(gathered: Gathered) -> list[Picture]:
     """Bars, where nothing was swept."""
     drawn = any(_swept(gathered.measured, key) for key in ("depth", "block_size"))
@@ -285,4 +301,4 @@ def _doubling(title: str, rows: list[dict[str, Any]]) -> Spec:
     }
 
 
-PICTURES = (over_depth, over_blocks, maps, over_time, otherwise)
+PICTURES = (over_depth, over_blocks, maps, tails, over_time, otherwise)
