@@ -12,6 +12,7 @@ from tierscope.kinds.io.points import (
     operation,
     over_both,
     rate,
+    row_seconds,
     sweeps,
 )
 from tierscope.kinds.io.words import (
@@ -178,7 +179,7 @@ def _over_time(shown: Sweep, metric: str) -> Picture:
     unit, factor = _scale(shown, metric)
     rows = []
     for m in shown:
-        row_s = _row_s(m)
+        row_s = row_seconds(m)
         for number, sample in enumerate(m.samples):
             value = sample / factor
             tip = f"{_name(m)}, row {number + 1}: {value:.4g} {unit}"
@@ -186,7 +187,7 @@ def _over_time(shown: Sweep, metric: str) -> Picture:
                          "series": _name(m), "tip": tip, "doubtful": False})  # fmt: skip
     x = {"field": "x", "type": "quantitative", "title": "seconds of measuring, visits joined"}
     spec = shapes.curves(rows, x, shapes.from_zero(unit))
-    said = [f"{_name(m)}: {steady_text(steady_state(m.samples, _row_s(m)))}" for m in shown]
+    said = [f"{_name(m)}: {steady_text(steady_state(m.samples, row_seconds(m)))}" for m in shown]
     return Picture(
         key=slug(f"time {path_of(shown[0])} {metric}"),
         title=f"{'IOPS' if metric == 'iops' else 'Bandwidth'} over time, {path_of(shown[0])}",
@@ -195,10 +196,6 @@ def _over_time(shown: Sweep, metric: str) -> Picture:
         spec=spec,
         measurements=shown,
     )
-
-
-def _row_s(measurement: Measurement) -> float:
-    return ((measurement.evidence.sample_ns if measurement.evidence else None) or 0.0) / 1e9
 
 
 def tails(gathered: Gathered) -> Iterator[Picture]:

@@ -63,6 +63,11 @@ def observed(measurement: Measurement) -> IoEvidence | None:
     return measurement.evidence.storage_io if measurement.evidence else None
 
 
+def row_seconds(measurement: Measurement) -> float:
+    """Return how long a row lasted; 0 where nobody knows."""
+    return ((measurement.evidence.sample_ns if measurement.evidence else None) or 0.0) / 1e9
+
+
 def same_but(first: Measurement, second: Measurement, *keys: str) -> bool:
     """Whether two measurements differ in these keys of their patterns only, and in no other."""
     return _rest(first, keys) == _rest(second, keys)
