@@ -1,6 +1,6 @@
 """What measurements of storage have: rates, latencies, and the sweeps that they make up."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from tierscope.model.event import IoEvidence
 from tierscope.model.run import Figure, Measurement
@@ -105,9 +105,12 @@ def sweeps(measured: Sequence[Measurement], *keys: str) -> list[list[Measurement
     groups: dict[tuple[str, ...], list[Measurement]] = {}
     for m in measured:
         groups.setdefault(_rest(m, keys), []).append(m)
-    by: Callable[[Measurement], list[int]] = lambda m: [int(m.pattern[key]) for key in keys]  # noqa: E731
+
+    def by(m: Measurement) -> list[int]:
+        return [int(m.pattern.get(key) or 0) for key in keys]
+
     return [
         sorted(group, key=by)
         for group in groups.values()
-        if len({str(m.pattern[keys[0]]) for m in group}) > 1
+        if len({str(m.pattern.get(keys[0])) for m in group}) > 1
     ]
