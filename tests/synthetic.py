@@ -398,7 +398,7 @@ def storage_measurement(maker: Maker, rate: float, us: float = 90.0, **changes: 
                "shared": True}  # fmt: skip
     target = changes.pop("target", "file:/data")
     more = {key: changes.pop(key) for key in ("limit", "id", "evidence") if key in changes}
-    pattern |= changes
+    pattern = {key: value for key, value in (pattern | changes).items() if value is not None}
     small = pattern["block_size"] < 512 << 10
     other = figure(
         "bandwidth" if small else "iops",

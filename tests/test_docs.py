@@ -24,6 +24,7 @@ MORE = {
     'loaded-latency --to "node:*"': "--dry-run",
     "matrix": "--dry-run",
     "storage .": "--size 64m --time-limit 6s",
+    "storage . --time-limit 60s": "--dry-run",
     "run --storage .": "--dry-run",
     "run --storage . --time-limit 40s": "--dry-run",
 }

@@ -84,6 +84,12 @@ def test_what_is_not_ours_is_never_written(machine: Topology, kind: str, path: s
     assert written == ({"read", "write", "mix"} if kind == "file" else {"read"})
 
 
+def test_of_a_file_its_own_size_is_used(machine: Topology) -> None:
+    target, found = parse_target("file:/data/x"), facts("file", "/data/x")
+    given = Given([target], [found.model_copy(update={"size": 64 << 20})])
+    assert {s.jobs[0].files.size for s in specs_of(tour(machine, given, thp=True))} == {64 << 20}
+
+
 def test_one_file_of_a_gibibyte_is_made(machine: Topology) -> None:
     for spec in specs_of(planned(machine, "directory")):
         (job,) = spec.jobs
@@ -142,11 +148,12 @@ def screen(measured: list[Any], made: Tour) -> str:
     return console.file.getvalue()
 
 
-def test_the_report_has_every_part_in_100_columns(machine: Topology) -> None:
-    made = planned(machine, "directory")
+@pytest.mark.parametrize("kind", ["directory", "block"])
+def test_the_report_has_every_part_in_100_columns(machine: Topology, kind: str) -> None:
+    made = planned(machine, kind)
     measured = [
         synthetic.storage_measurement(
-            MAKER, 1e5, id=spec.id, **{k: v for k, v in spec.identity().items() if v is not None}
+            MAKER, 1e5, id=spec.id, **(dict.fromkeys(("size", "shared")) | spec.identity())
         )
         for spec in specs_of(made)
     ]

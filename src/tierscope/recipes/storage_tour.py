@@ -174,6 +174,8 @@ def _asked(
     if facts.kind == "directory":
         shared["size"] = str(file_bytes(facts, given.size))
         shared |= {"keep": "yes"} if given.keep else {}
+    if facts.kind == "file" and facts.size:
+        shared["size"] = str(facts.size)
     if facts.kind == "file" and given.overwrite:
         shared["overwrite"] = "yes"
     for part in PARTS:

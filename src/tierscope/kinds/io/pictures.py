@@ -1,6 +1,7 @@
 """Pictures of storage: rates and latency over depth, bandwidth over block size, maps, time."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from tierscope.analysis.steady_state import steady_state
@@ -11,11 +12,13 @@ from tierscope.kinds.io.points import (
     operation,
     over_both,
     rate,
+    row_seconds,
     sweeps,
 )
 from tierscope.kinds.io.words import (
     block_lines,
     depth_lines,
+    idle,
     in_sentences,
     latency_text,
     rate_text,
@@ -26,6 +29,7 @@ from tierscope.report import figures
 from tierscope.report.best import best_of
 from tierscope.report.figures import Figured
 from tierscope.report.pictures import generic, shapes
+from tierscope.report.pictures.percentiles import percentiles
 from tierscope.report.pictures.picture import (
     Gathered,
     Picture,
@@ -38,6 +42,8 @@ from tierscope.report.pictures.picture import (
 
 _US = 1e3
 _MIN_POINTS = 3
+_MAX_LINES = 5
+"""Measurements of a path up to which each gets a line in the picture of percentiles."""
 Sweep = list[Measurement]
 
 
@@ -173,7 +179,7 @@ def _over_time(shown: Sweep, metric: str) -> Picture:
     unit, factor = _scale(shown, metric)
     rows = []
     for m in shown:
-        row_s = _row_s(m)
+        row_s = row_seconds(m)
         for number, sample in enumerate(m.samples):
             value = sample / factor
             tip = f"{_name(m)}, row {number + 1}: {value:.4g} {unit}"
@@ -181,7 +187,7 @@ def _over_time(shown: Sweep, metric: str) -> Picture:
                          "series": _name(m), "tip": tip, "doubtful": False})  # fmt: skip
     x = {"field": "x", "type": "quantitative", "title": "seconds of measuring, visits joined"}
     spec = shapes.curves(rows, x, shapes.from_zero(unit))
-    said = [f"{_name(m)}: {steady_text(steady_state(m.samples, _row_s(m)))}" for m in shown]
+    said = [f"{_name(m)}: {steady_text(steady_state(m.samples, row_seconds(m)))}" for m in shown]
     return Picture(
         key=slug(f"time {path_of(shown[0])} {metric}"),
         title=f"{'IOPS' if metric == 'iops' else 'Bandwidth'} over time, {path_of(shown[0])}",
@@ -192,8 +198,15 @@ def _over_time(shown: Sweep, metric: str) -> Picture:
     )
 
 
-def _row_s(measurement: Measurement) -> float:
-    return ((measurement.evidence.sample_ns if measurement.evidence else None) or 0.0) / 1e9
+def tails(gathered: Gathered) -> Iterator[Picture]:
+    """Latency over percentile: one read at a time, and the best of each operation."""
+    for group in groups_by(gathered.measured, "path").values():
+        direct = [m for m in group if not cached(m) and m.metric == "iops"]
+        best = [best_of(alike) for alike in groups_by(direct, "operation").values()]
+        one = idle(direct)
+        few = group if len(group) <= _MAX_LINES else [*([one] if one else []), *best]
+        shown = list({m.id: m for m in few}.values())
+        yield from percentiles(replace(gathered, measured=shown))
 
 
 def otherwise(gathered: Gathered) -> list[Picture]:
@@ -285,4 +298,4 @@ def _doubling(title: str, rows: list[dict[str, Any]]) -> Spec:
     }
 
 
-PICTURES = (over_depth, over_blocks, maps, over_time, otherwise)
+PICTURES = (over_depth, over_blocks, maps, tails, over_time, otherwise)

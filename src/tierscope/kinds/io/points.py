@@ -1,6 +1,6 @@
 """What measurements of storage have: rates, latencies, and the sweeps that they make up."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from tierscope.model.event import IoEvidence
 from tierscope.model.run import Figure, Measurement
@@ -63,6 +63,11 @@ def observed(measurement: Measurement) -> IoEvidence | None:
     return measurement.evidence.storage_io if measurement.evidence else None
 
 
+def row_seconds(measurement: Measurement) -> float:
+    """Return how long a row lasted; 0 where nobody knows."""
+    return ((measurement.evidence.sample_ns if measurement.evidence else None) or 0.0) / 1e9
+
+
 def same_but(first: Measurement, second: Measurement, *keys: str) -> bool:
     """Whether two measurements differ in these keys of their patterns only, and in no other."""
     return _rest(first, keys) == _rest(second, keys)
@@ -100,9 +105,12 @@ def sweeps(measured: Sequence[Measurement], *keys: str) -> list[list[Measurement
     groups: dict[tuple[str, ...], list[Measurement]] = {}
     for m in measured:
         groups.setdefault(_rest(m, keys), []).append(m)
-    by: Callable[[Measurement], list[int]] = lambda m: [int(m.pattern[key]) for key in keys]  # noqa: E731
+
+    def by(m: Measurement) -> list[int]:
+        return [int(m.pattern.get(key) or 0) for key in keys]
+
     return [
         sorted(group, key=by)
         for group in groups.values()
-        if len({str(m.pattern[keys[0]]) for m in group}) > 1
+        if len({str(m.pattern.get(keys[0])) for m in group}) > 1
     ]

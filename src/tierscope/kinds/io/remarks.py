@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from tierscope.kinds.io.points import cached, observed
+from tierscope.analysis.steady_state import steady_state
+from tierscope.kinds.io.points import cached, observed, row_seconds
 from tierscope.model.run import Measurement
 
 _MOVED = 0.5
@@ -13,10 +14,23 @@ _IN_CACHE = 0.01
 
 def remarks(measured: Sequence[Measurement]) -> list[str]:
     """Return these, each once, with how many measurements it is about."""
-    return [
+    found = [
         f"{count} of {len(measured)}: {text}"
         for applies, text in _CHECKS
         if (count := sum(map(applies, measured)))
+    ]
+    return [*found, *_unsteady(measured)]
+
+
+def _unsteady(measured: Sequence[Measurement]) -> list[str]:
+    """Say how many did not come to a steady state, and how long rounds were."""
+    known = [state for m in measured if (state := steady_state(m.samples, row_seconds(m)))]
+    left = [state.round_s for state in known if not state.reached]
+    if not left:
+        return []
+    rounds = f"{1e3 * min(left):.3g} to {1e3 * max(left):.3g} ms"
+    return [
+        f"{len(left)} of {len(known)}: no steady state by the five-round rule, rounds of {rounds}"
     ]
 
 

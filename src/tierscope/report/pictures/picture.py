@@ -134,7 +134,9 @@ def label_of(key: str, value: Any) -> str:
         return f"{str(value).partition(' ')[0]} {str(value).count('→')} copies at once"
     if key in _WORDS:
         return _WORDS[key].format(value)
-    if isinstance(value, bool | int | float):
+    if isinstance(value, bool):
+        return key.replace("_", " ") if value else f"not {key.replace('_', ' ')}"
+    if isinstance(value, int | float):
         return f"{key.replace('_', ' ')} {value}"
     text = str(value)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
