@@ -57,16 +57,20 @@ test-python: $(BUILD)/.installed $(BUILD)/.browser
 	$(PYTEST) -m "not gpu and not testbed and not soak" tests
 
 FUZZ_SECONDS ?= 20
-fuzz: $(BUILD)/.sanitized ## Feed the engine's plan parser malformed plans
-	@mkdir -p $(BUILD)/corpus
+fuzz: $(BUILD)/.sanitized ## Feed the engine malformed plans and manifests of files
+	@mkdir -p $(BUILD)/corpus $(BUILD)/corpus-manifest
 	$(BUILD)/sanitized/fuzz-plan -max_total_time=$(FUZZ_SECONDS) -verbosity=0 -print_final_stats=1 \
 	  $(BUILD)/corpus engine/tests/plans
+	$(BUILD)/sanitized/fuzz-manifest -max_total_time=$(FUZZ_SECONDS) -verbosity=0 -print_final_stats=1 \
+	  $(BUILD)/corpus-manifest engine/tests/manifests
 
-# What is too long for every change: malformed plans for half an hour, twenty times the examples of
-# every property, and the simulations of many thousand runs.
+# What is too long for every change: malformed plans and manifests for half an hour each, a thousand
+# attempts at files of others, twenty times the examples of every property, and the simulations of
+# many thousand runs.
 SOAK_SECONDS ?= 1800
 soak: $(BUILD)/.installed $(BUILD)/.browser ## The same tests as in CI, for hours instead of minutes
 	$(MAKE) fuzz FUZZ_SECONDS=$(SOAK_SECONDS)
+	TIERSCOPE_HOSTILE_ATTEMPTS=1000 $(BUILD)/engine/engine-tests --gtest_brief=1 --gtest_filter='HostileFiles.*'
 	$(PYTEST) -m "not gpu and not testbed" --hypothesis-profile=soak tests
 
 testbed: $(BUILD)/.installed ## What the virtual machines need: packages and kernels, once

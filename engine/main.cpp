@@ -18,6 +18,7 @@
 #include "protocol/events.h"
 #include "protocol/json_text.h"
 #include "protocol/object_reader.h"
+#include "storage/leftovers.h"
 #include "storage/path_facts.h"
 #include "topology/hwloc_xml.h"
 
@@ -36,6 +37,8 @@ constexpr std::string_view kUsage =
     "       tierscope-engine capabilities  list what this machine can measure, as JSON\n"
     "       tierscope-engine topology      print this machine as hwloc XML\n"
     "       tierscope-engine path PATH     what a file, directory or device is, as JSON\n"
+    "       tierscope-engine leftovers DIR list what tierscope left in a directory, as JSON\n"
+    "       tierscope-engine clean DIR     remove what is proven to be tierscope's there, as JSON\n"
     "       tierscope-engine check-gpu     compare the results of GPU kernels with the CPU's\n"
     "run and visits write events to stdout.\n";
 
@@ -58,10 +61,20 @@ std::string capabilities_text() {
   return capabilities(names).dump(2) + "\n";
 }
 
-std::string path_text(const std::string& path) {
+// What a command prints of a path.
+int command(std::string_view name, const std::string& path) {
   using Json = nlohmann::ordered_json;
+  Json (*const look)(const std::string&) = name == "path"        ? path_facts
+                                           : name == "leftovers" ? leftovers
+                                           : name == "clean"     ? clean
+                                                                 : nullptr;
+  if (!look) {
+    std::cerr << kUsage;
+    return kWrong;
+  }
   // Bytes of a name that are not UTF-8 are replaced.
-  return path_facts(path).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  print(look(path).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  return kDone;
 }
 
 int command(std::string_view name) {
@@ -87,16 +100,17 @@ int command(std::string_view name) {
 
 int main(int argc, char** argv) {
   try {
-    if (argc == 3 && std::string_view(argv[1]) == "path") {
-      tierscope::print(tierscope::path_text(argv[2]));
-      return tierscope::kDone;
-    }
+    if (argc == 3) return tierscope::command(argv[1], argv[2]);
     return tierscope::command(argc == 2 ? argv[1] : "");
   } catch (const tierscope::OutputError& error) {
     std::cerr << "tierscope-engine: " << error.what() << '\n';
     return tierscope::kNotWritable;
   } catch (const tierscope::PlanError& error) {
     std::cerr << "tierscope-engine: invalid input: " << error.what() << '\n';
+  } catch (const tierscope::Unavailable& error) {
+    std::cerr << "tierscope-engine: " << error.what();
+    if (!error.remedy().empty()) std::cerr << "; " << error.remedy();
+    std::cerr << '\n';
   } catch (const std::exception& error) {
     std::cerr << "tierscope-engine: " << error.what() << '\n';
   }

@@ -2,12 +2,15 @@
 
 import math
 import random
+from collections import Counter
 from typing import Any
 
+from tierscope.analysis import distribution
 from tierscope.model.cause import Cause
 from tierscope.model.event import Evidence
+from tierscope.model.histogram import bucket_of
 from tierscope.model.limit import Limit
-from tierscope.model.run import Figure, Footer, Header, Measurement, Run
+from tierscope.model.run import Figure, Footer, Header, Measurement, MergedDistribution, Run
 from tierscope.model.topology import (
     Cache,
     Gpu,
@@ -283,6 +286,43 @@ def gpu_measurements(maker: Maker) -> list[Measurement]:
             maker.make("gpu-latency", "gpu:0", "gpu:0", {"size": size, "stride": 128}, value, "ns")
         )
     return found
+
+
+def timed_operations(seed: int = 1, slower: float = 1.0) -> list[Measurement]:
+    """Of a kind that no registry has: reads whose single operations were timed, at depths 1..64.
+
+    ``slower`` makes the slowest operations of all depths take longer.
+    """
+    maker = Maker(seed)
+    found = []
+    for depth in (1, 2, 4, 8, 16, 32, 64):
+        visits = [
+            [_histogram(_times(maker.random, depth, slower)) for _ in range(10)] for _ in range(8)
+        ]
+        named = [
+            Figure(metric=f"io_latency_{name}", unit="ns", estimate=one.value, ci_low=one.low,
+                   ci_high=one.high, no_interval=one.no_interval)
+            for name, one in distribution.estimates(visits, apart=True)
+        ]  # fmt: skip
+        whole = MergedDistribution(metric="io_latency", histogram=distribution.merged(visits))
+        pattern = {"operation": "read", "order": "random", "block_size": 4096, "depth": depth}
+        found.append(
+            maker.make("operations", "node:0", "file:/data/x", pattern, 1e9 * depth / (8e4 + depth),
+                       "1/s", metric="updates", figures=named, distributions=[whole])
+        )  # fmt: skip
+    return found
+
+
+def _times(source: random.Random, depth: int, slower: float) -> list[int]:
+    """80 µs and, of one in 200, some ms; queues make both longer."""
+    usual = [source.lognormvariate(math.log(8e4 + 3e3 * depth), 0.12) for _ in range(1990)]
+    slow = [source.lognormvariate(math.log(2e6 * slower), 0.4) for _ in range(10)]
+    return [int(ns) for ns in usual + slow]
+
+
+def _histogram(times: list[int]) -> list[int]:
+    counts = Counter(map(bucket_of, times))
+    return [number for item in sorted(counts.items()) for number in item]
 
 
 def figure(metric: str, unit: Any, estimate: float, part: str = "") -> Figure:

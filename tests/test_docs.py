@@ -23,6 +23,9 @@ MORE = {
     "loaded-latency": "--dry-run",
     'loaded-latency --to "node:*"': "--dry-run",
     "matrix": "--dry-run",
+    "storage .": "--size 64m --time-limit 6s",
+    "run --storage .": "--dry-run",
+    "run --storage . --time-limit 40s": "--dry-run",
 }
 """What keeps the commands that would take minutes short."""
 NEEDS_GPU = re.compile(r"\bgpu\b|^nvbandwidth|^gdsio.* -x (?!1)")

@@ -6,10 +6,15 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests import synthetic
 
 from tierscope.model.errors import UserError
-from tierscope.model.storage import RatedDrive
-from tierscope.plans.rated import parse_rated, read_rated
+from tierscope.model.rating import RatedDrive
+from tierscope.model.topology import Topology
+from tierscope.plans.rated import parse_rated, read_rated, with_ratings_of
+from tierscope.plans.request import Request
+from tierscope.runs import resume
+from tierscope.runs.book import Book
 
 EXAMPLE = """\
 # from the makers' data sheets
@@ -36,6 +41,30 @@ def test_each_model_has_its_ratings_in_decimal_units(tmp_path: Path) -> None:
 def test_json_is_read_too() -> None:
     (found,) = parse_rated('{"X 1": {"read": "5 GB/s", "read_iops": 95000}}', "r.json")
     assert found == RatedDrive(model="X 1", read=5e9, read_iops=95e3, source="r.json:1")
+
+
+def test_a_machine_gets_what_its_requests_name_once(tmp_path: Path, machine: Topology) -> None:
+    file = tmp_path / "rated.yaml"
+    file.write_text(EXAMPLE)
+    request = Request(kind="io", options={"rated": str(file)})
+    assert with_ratings_of(machine, [Request(kind="io", options={})]) == machine
+    found = with_ratings_of(machine, [request, request]).ratings
+    assert [drive.model for drive in found] == ["SAMSUNG MZQL23T8HCLS-*", "Seagate #3"]
+
+
+def test_a_run_that_goes_on_keeps_its_ratings(
+    machine: Topology, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (drive,) = parse_rated("X: {read: 1 GB/s}", "r")
+    rated = machine.model_copy(update={"ratings": [drive]})
+    header = synthetic.header(host=machine.host, topology=rated)
+    seen = []
+    monkeypatch.setattr(resume, "_check_machine", lambda *_: None)
+    monkeypatch.setattr(resume, "capabilities", lambda: None)
+    monkeypatch.setattr(resume.RunWriter, "resume", lambda *_: None)
+    monkeypatch.setattr(resume, "carry_on", lambda *arguments: seen.append(arguments[3]))
+    resume.resume(resume.Resumable(tmp_path, header, Book([]), 0), machine, lambda _: None)
+    assert seen == [rated]
 
 
 @pytest.mark.parametrize(

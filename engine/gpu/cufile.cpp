@@ -68,6 +68,9 @@ void* open_library() {
     for (const char* folder : {"lib64", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"}) {
       places.push_back(fmt::format("/usr/local/cuda/{}/{}", folder, kLibrary));
     }
+    if (const char* package = std::getenv("TIERSCOPE_CUFILE_PACKAGE")) {
+      places.push_back(fmt::format("{}/{}", package, kLibrary));
+    }
   }
   for (const std::string& place : places) {
     if (void* library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
@@ -166,8 +169,8 @@ const Cufile& open_cufile(int gpu) {
   static const Cufile library = load();
   if (!library.missing.empty()) {
     throw Unavailable(Cause::kTool, library.missing,
-                      "install libcufile (a part of the CUDA toolkit; `pip install nvidia-cufile`) "
-                      "or set TIERSCOPE_CUFILE to its folder");
+                      "install it with the CUDA toolkit or by `pip install nvidia-cufile`, or set "
+                      "TIERSCOPE_CUFILE to its folder");
   }
   if (!started()) {
     const OnGpu on(gpu);

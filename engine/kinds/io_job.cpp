@@ -15,8 +15,10 @@
 #include <tuple>
 
 #include "errors.h"
+#include "interrupt.h"
 #include "storage/contents.h"
 #include "storage/device_counters.h"
+#include "storage/page_cache.h"
 
 namespace tierscope {
 namespace {
@@ -54,6 +56,30 @@ IoRule rule_of(const IoSpec& spec) {
           .fdatasync = spec.fdatasync,
           .end_fsync = spec.end_fsync,
           .rate = spec.pattern.rate.value_or(0) / static_cast<double>(spec.threads())};
+}
+
+// Reads what is not in the page cache yet.
+void read_through(int file, std::uint64_t size) {
+  constexpr std::size_t kPiece = std::size_t{1} << 20;
+  if (cached_bytes(file, size) == size) return;
+  std::vector<std::byte> piece(kPiece);
+  for (std::uint64_t at = 0; at < size && !interrupted(); at += kPiece) {
+    if (pread(file, piece.data(), kPiece, static_cast<off_t>(at)) <= 0) return;
+  }
+}
+
+// Share of the files that the page cache holds, 0..1; absent where the kernel does not tell.
+std::optional<double> cached_share(const std::vector<Descriptor>& files,
+                                   const std::vector<std::uint64_t>& sizes) {
+  double cached = 0;
+  double all = 0;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const std::optional<std::uint64_t> bytes = cached_bytes(files[i].get(), sizes[i]);
+    if (!bytes || sizes[i] == 0) return std::nullopt;
+    cached += static_cast<double>(*bytes);
+    all += static_cast<double>(sizes[i]);
+  }
+  return std::min(1.0, cached / all);
 }
 
 struct Free {
@@ -106,6 +132,7 @@ BlockHooks IoJob::hooks_of(std::size_t index) {
 }
 
 void IoJob::open(Leases& leases, Team& team) {
+  set_page_cache();
   lease_buffers(leases, team);
   generation_ = next_generation();
   for (std::size_t i = 0; i < work_.size(); ++i) {
@@ -128,6 +155,16 @@ void IoJob::fill_buffers(std::size_t index) {
     if (work.gpu) work.gpu->copy_in(slot, buffer);
     work.images.push_back(XXH3_64bits(buffer.data(), spec_.pattern.largest_block()));
   }
+}
+
+void IoJob::set_page_cache() {
+  const std::vector<Descriptor> files = files_.open(false, false);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const std::uint64_t size = files_.sizes()[i];
+    if (spec_.cache == CacheState::kCold && files_.ours()) forget_cached(files[i].get(), size);
+    if (spec_.cache == CacheState::kWarm) read_through(files[i].get(), size);
+  }
+  cached_before_ = cached_share(files, files_.sizes());
 }
 
 void IoJob::lease_buffers(Leases& leases, Team& team) {
@@ -260,6 +297,20 @@ std::vector<dev_t> IoJob::devices() const {
 
 void IoJob::observe(nlohmann::ordered_json& io) {
   for (const std::string& name : files_.names()) io["files"].push_back(name);
+  const std::vector<Descriptor> files = files_.open(false, false);
+  const std::optional<double> cached = cached_share(files, files_.sizes());
+  if (cached_before_ && cached) {
+    io["cached_before"] = *cached_before_;
+    io["cached_after"] = *cached;
+  }
+  if (!spec_.pattern.reads()) return;
+  std::uint64_t unwritten = io.value("unwritten_bytes", std::uint64_t{0});
+  for (const Descriptor& file : files) {
+    const std::optional<Extents> extents = extents_of(file.get());
+    if (!extents) return;
+    unwritten += extents->holes + extents->unwritten;
+  }
+  io["unwritten_bytes"] = unwritten;
 }
 
 std::string IoJob::verify() {

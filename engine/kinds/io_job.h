@@ -57,6 +57,7 @@ class IoJob {
     std::uint64_t refills = 0;
   };
 
+  void set_page_cache();
   void lease_buffers(Leases& leases, Team& team);
   void lease_gpu_buffers(Work& work) const;
   void fill_buffers(std::size_t index);
@@ -87,6 +88,7 @@ class IoJob {
   std::deque<IoThread> threads_;
   const Region* region_ = nullptr;
   std::uint64_t generation_ = 0;
+  std::optional<double> cached_before_;  // Share of the files, 0..1.
 };
 
 }  // namespace tierscope

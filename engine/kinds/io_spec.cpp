@@ -225,6 +225,16 @@ void check(Reader& pattern, const IoSpec& spec) {
   }
 }
 
+// Absent: what the figure is about, the drive or the page cache.
+CacheState read_cache(Reader& pattern, const IoSpec& spec) {
+  static constexpr std::array<std::pair<std::string_view, CacheState>, 3> kStates{
+      {{"as-found", CacheState::kAsFound},
+       {"warm", CacheState::kWarm},
+       {"cold", CacheState::kCold}}};
+  if (given(pattern, "cache")) return pattern.choice("cache", kStates);
+  return spec.direct ? CacheState::kCold : CacheState::kWarm;
+}
+
 std::string read_require(Reader& pattern) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kWays{
       {{"p2p", "p2p"}, {"nvfs", "nvfs"}, {"gpudirect", "gpudirect"}, {"odirect", "odirect"}}};
@@ -267,6 +277,7 @@ IoSpec read_io_spec(ObjectReader& measurement) {
   }
   spec.verify = flag(pattern, "verify");
   spec.require = read_require(pattern);
+  spec.cache = read_cache(pattern, spec);
   check(pattern, spec);
   pattern.finish();
   return spec;

@@ -28,6 +28,13 @@ struct IoJobSpec {
   bool shared;  // All threads go over all files.
 };
 
+// What the page cache holds of the files when a visit begins.
+enum class CacheState {
+  kAsFound,
+  kWarm,  // All that fits.
+  kCold,  // Nothing of our own files; others' stay as they are.
+};
+
 struct IoSpec {
   SamplingRule sampling;
   std::vector<IoJobSpec> jobs;
@@ -46,6 +53,7 @@ struct IoSpec {
   int compressible;
   std::uint64_t amount;
   bool verify;
+  CacheState cache;
   std::string require;
 
   std::size_t threads() const;

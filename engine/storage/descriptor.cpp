@@ -141,6 +141,15 @@ Descriptor reopen(const Descriptor& file, int flags) {
   return Descriptor(open(link_of(file).c_str(), (flags | O_CLOEXEC) & ~O_NOFOLLOW));
 }
 
+Descriptor make_nameless(const Descriptor& directory, int flags, mode_t mode) {
+  return Descriptor(openat(directory.get(), ".", O_TMPFILE | flags | O_CLOEXEC, mode));
+}
+
+bool give_name(const Descriptor& file, const Descriptor& directory, const std::string& name) {
+  return linkat(AT_FDCWD, link_of(file).c_str(), directory.get(), name.c_str(),
+                AT_SYMLINK_FOLLOW) == 0;
+}
+
 std::string path_of(const Descriptor& file) {
   std::array<char, 4096> target{};
   const ssize_t length = readlink(link_of(file).c_str(), target.data(), target.size());

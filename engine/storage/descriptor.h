@@ -60,6 +60,13 @@ Descriptor open_directory(const std::string& path);
 // with errno set where that fails.
 Descriptor reopen(const Descriptor& file, int flags);
 
+// A new regular file in a directory that has no name yet, and vanishes with its last descriptor
+// unless it is given one. Empty, with errno set, where the file system has none such.
+Descriptor make_nameless(const Descriptor& directory, int flags, mode_t mode);
+
+// Gives it a name, unless something has that name: false with errno set.
+bool give_name(const Descriptor& file, const Descriptor& directory, const std::string& name);
+
 // Where an open file is, without symbolic links; empty where /proc does not say.
 std::string path_of(const Descriptor& file);
 

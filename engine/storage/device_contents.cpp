@@ -59,8 +59,7 @@ struct Blkid {
 };
 
 [[noreturn]] void cannot_probe(const char* why) {
-  throw Unavailable(Cause::kOwnership,
-                    fmt::format("what the device holds cannot be told: {}", why),
+  throw Unavailable(Cause::kOwnership, fmt::format("what the device holds cannot be told: {}", why),
                     "look at it with `blkid -p` and `wipefs`");
 }
 
@@ -85,7 +84,8 @@ std::string signature_on(int device) {
   const Blkid blkid;
   const std::unique_ptr<std::remove_pointer_t<Blkid::Probe>, void (*)(Blkid::Probe)> probe(
       blkid.new_probe(), blkid.free_probe);
-  if (!probe || blkid.set_device(probe.get(), device, 0, 0) != 0) cannot_probe(std::strerror(errno));
+  if (!probe || blkid.set_device(probe.get(), device, 0, 0) != 0)
+    cannot_probe(std::strerror(errno));
   blkid.enable_superblocks(probe.get(), 1);
   blkid.superblocks_flags(probe.get(), Blkid::kType);
   blkid.enable_partitions(probe.get(), 1);

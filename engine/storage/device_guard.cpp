@@ -77,12 +77,11 @@ void Device::check_name(const DeviceWanted& wanted, dev_t device,
   if (said.starts_with(prefix)) said.erase(0, prefix.size());
   const std::vector<std::string> names = lasting_names(device, places);
   if (std::find(names.begin(), names.end(), said) != names.end()) return;
-  throw refused(path_,
-                fmt::format("'{}' is neither its serial number nor its name in {}", said,
-                            places.by_id),
-                names.empty() ? "it has neither: use a file on it instead"
-                              : fmt::format("if it is the right one, say {}",
-                                            fmt::join(names, " or ")));
+  throw refused(
+      path_,
+      fmt::format("'{}' is neither its serial number nor its name in {}", said, places.by_id),
+      names.empty() ? "it has neither: use a file on it instead"
+                    : fmt::format("if it is the right one, say {}", fmt::join(names, " or ")));
 }
 
 void Device::check_unused(dev_t device, const DevicePlaces& places) const {
@@ -94,8 +93,9 @@ void Device::check_unused(dev_t device, const DevicePlaces& places) const {
 
 void Device::check_contents(const DeviceWanted& wanted) const {
   if (is_shared_namespace(claimed_.get()).value_or(false)) {
-    throw refused(path_, "other controllers may attach to its namespace (NMIC), so that other "
-                         "machines may use it",
+    throw refused(path_,
+                  "other controllers may attach to its namespace (NMIC), so that other "
+                  "machines may use it",
                   "name a device of this machine alone");
   }
   if (const std::string signature = signature_on(claimed_.get()); !signature.empty()) {

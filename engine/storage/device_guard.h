@@ -31,7 +31,8 @@ class Device {
   // NVMe, its namespace is not shared.
   explicit Device(const DeviceWanted& wanted, const DevicePlaces& places = {});
 
-  // A new descriptor, which belongs to the caller; throws Unavailable. Writing flags need `destroy`.
+  // A new descriptor, which belongs to the caller; throws Unavailable. Writing flags need
+  // `destroy`.
   int open(int flags) const;
 
   std::uint64_t size() const { return size_; }

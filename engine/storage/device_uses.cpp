@@ -31,10 +31,10 @@ fs::path folder_of(dev_t device, const DevicePlaces& places) {
   const fs::path folder = places.sys + "/dev/block/" + number_of(device);
   std::error_code unknown;
   if (fs::is_directory(folder, unknown)) return folder;
-  throw Unavailable(Cause::kOwnership,
-                    fmt::format("{} does not exist: nothing says who uses the device",
-                                folder.string()),
-                    "mount sysfs, and name a block device");
+  throw Unavailable(
+      Cause::kOwnership,
+      fmt::format("{} does not exist: nothing says who uses the device", folder.string()),
+      "mount sysfs, and name a block device");
 }
 
 std::vector<std::string> names_in(const fs::path& folder) {

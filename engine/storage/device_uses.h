@@ -29,7 +29,8 @@ std::vector<std::string> lasting_names(dev_t device, const DevicePlaces& places 
 
 // What libblkid recognizes on an open device: "ext4 file system", "crypto_LUKS", "gpt partition
 // table"; empty where nothing. It knows md, LVM, LUKS, ZFS, Ceph's BlueStore, oracleasm, swap and
-// some eighty others. Throws Unavailable where the library is missing, or the device cannot be read.
+// some eighty others. Throws Unavailable where the library is missing, or the device cannot be
+// read.
 std::string signature_on(int device);
 
 // Offset of data that is not zero, found among blocks of 4 KiB: the first and last MiB, and 1024

@@ -21,22 +21,27 @@ std::string remedy_for(const struct stat& found) {
   return "name a regular file";
 }
 
+struct stat status_of(const Descriptor& file) {
+  struct stat found{};
+  if (fstat(file.get(), &found) != 0) throw Failure(std::strerror(errno), Cause::kStorage);
+  return found;
+}
+
 // Without opening it: a pipe would wait, a device could act.
 Descriptor look_at(const std::string& path, bool writes) {
-  Descriptor seen = writes ? open_without_links(path, O_PATH)
-                           : Descriptor(open(path.c_str(), O_PATH | O_CLOEXEC));
-  if (seen) return seen;
-  const int error = errno;
-  if (error == ELOOP && writes) {
-    const Descriptor real(open(path.c_str(), O_PATH | O_CLOEXEC));
-    throw Unavailable(
-        Cause::kOwnership,
-        fmt::format("{} is, or lies behind, a symbolic link, and is not written", path),
-        real ? fmt::format("name the file itself: {}", path_of(real)) : "name the file itself");
+  Descriptor real(open(path.c_str(), O_PATH | O_CLOEXEC));
+  if (!real) {
+    const int error = errno;
+    throw Unavailable(Cause::kStorage,
+                      fmt::format("{} cannot be opened: {}", path, std::strerror(error)),
+                      error == ENOENT ? "name a file that exists" : "");
   }
-  throw Unavailable(Cause::kStorage,
-                    fmt::format("{} cannot be opened: {}", path, std::strerror(error)),
-                    error == ENOENT ? "name a file that exists" : "");
+  if (!writes) return real;
+  Descriptor seen = open_without_links(path, O_PATH);
+  if (seen && !S_ISLNK(status_of(seen).st_mode)) return seen;
+  throw Unavailable(Cause::kOwnership,
+                    fmt::format("{} is, or lies behind, a symbolic link, and is not written", path),
+                    fmt::format("name the file itself: {}", path_of(real)));
 }
 
 }  // namespace
@@ -49,8 +54,7 @@ int open_foreign(const std::string& path, bool overwrite, int flags) {
                       fmt::format("to lose what it holds: --overwrite {}", path));
   }
   const Descriptor seen = look_at(path, writes);
-  struct stat found{};
-  if (fstat(seen.get(), &found) != 0) throw Failure(path + ": " + std::strerror(errno));
+  const struct stat found = status_of(seen);
   const std::string wrong = not_plain(found);
   const bool links_matter = writes || !S_ISREG(found.st_mode);
   if (!wrong.empty() && links_matter) {

@@ -20,6 +20,7 @@ namespace tierscope {
 namespace {
 
 constexpr off_t kMaxBytes = 64 << 20;
+constexpr std::string_view kStart = "{\"tierscope_files\":";
 
 Unavailable not_ours(const std::string& path, const std::string& what) {
   return {
@@ -40,17 +41,23 @@ bool same_file(const Descriptor& directory, const Descriptor& file) {
 
 }  // namespace
 
-// Another process may remove or make the manifest while this one waits for the lock.
+// Another process may remove or make the manifest while this one waits for the lock. An empty file
+// is only another one's that is being made: nothing proves that it is tierscope's.
 Manifest::Manifest(const Descriptor& directory, const std::string& path, bool create)
     : directory_(directory), path_(fmt::format("{}/{}", path, kManifestName)) {
-  do {
-    if (!open_existing()) {
-      if (!create) return;
-      create_new();
-      if (!file_) continue;  // Somebody else made it meanwhile.
-    }
+  constexpr int kTries = 50;
+  for (int tries = 0;; ++tries) {
+    if (!open_existing() && !create) return;
+    if (!file_) create_new();
+    if (!file_) continue;  // Somebody else made it meanwhile.
     check_ours();
-  } while (!file_ || !lock() || !same_file(directory_, file_));
+    lock();
+    const bool empty = is_empty();
+    if (!empty && same_file(directory_, file_)) break;
+    if (empty && tries >= kTries) throw not_ours(path_, "is empty");
+    file_.reset();
+    std::this_thread::sleep_for(std::chrono::milliseconds(empty ? 20 : 0));
+  }
   read();
 }
 
@@ -74,11 +81,23 @@ bool Manifest::open_existing() {
   return !found.missing;
 }
 
+// It has its first line before it has its name, where the file system knows files without names.
 void Manifest::create_new() {
-  file_ = open_below(directory_, kManifestName, O_RDWR | O_APPEND | O_CREAT | O_EXCL, 0600);
-  if (file_ || errno == EEXIST) return;
+  constexpr mode_t kMode = 0600;
+  const std::string header = manifest_header();
+  file_ = make_nameless(directory_, O_RDWR | O_APPEND, kMode);
+  const bool nameless = bool(file_);
+  if (!file_)
+    file_ = open_below(directory_, kManifestName, O_RDWR | O_APPEND | O_CREAT | O_EXCL, kMode);
+  const bool made = file_ && write(file_.get(), header.data(), header.size()) ==
+                                 static_cast<ssize_t>(header.size());
+  if (made && (!nameless || give_name(file_, directory_, kManifestName))) return;
+  const int error = errno;
+  if (file_ && !nameless) remove_file(directory_, kManifestName, file_);
+  file_.reset();
+  if (error == EEXIST) return;
   throw Unavailable(Cause::kStorage,
-                    fmt::format("{} cannot be made: {}", path_, std::strerror(errno)),
+                    fmt::format("{} cannot be made: {}", path_, std::strerror(error)),
                     "name a directory that this user may write to, with free space");
 }
 
@@ -93,12 +112,18 @@ void Manifest::check_ours() const {
     throw not_ours(path_,
                    fmt::format("may be written by others (mode {:o})", found.st_mode & 07777U));
   }
+  // Of another file not even the lock is taken: somebody may hold that.
+  std::string start(kStart.size(), '\0');
+  const ssize_t got = pread(file_.get(), start.data(), start.size(), 0);
+  if (found.st_size != 0 && (got < 0 || start != kStart)) {
+    throw not_ours(path_, "is damaged: line 1 is not tierscope's");
+  }
   if (found.st_size > kMaxBytes) {
     throw not_ours(path_, fmt::format("has {} bytes, far more than a list", found.st_size));
   }
 }
 
-bool Manifest::lock() {
+void Manifest::lock() {
   using namespace std::chrono_literals;
   const auto deadline = std::chrono::steady_clock::now() + 10s;
   while (flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
@@ -111,7 +136,11 @@ bool Manifest::lock() {
     }
     std::this_thread::sleep_for(20ms);
   }
-  return true;
+}
+
+bool Manifest::is_empty() const {
+  struct stat found{};
+  return fstat(file_.get(), &found) == 0 && found.st_size == 0;
 }
 
 void Manifest::read() {
@@ -151,16 +180,15 @@ void Manifest::remove(const std::string& token) {
 }
 
 // A line that could be written in part only is taken back.
-void Manifest::append(const std::string& lines) {
+void Manifest::append(const std::string& line) {
   struct stat before{};
   if (fstat(file_.get(), &before) != 0) throw not_ours(path_, std::strerror(errno));
   if (const std::string wrong = not_plain(before); !wrong.empty()) {
     throw not_ours(path_, "is " + wrong);
   }
-  const std::string text = (before.st_size == 0 ? manifest_header() : "") + lines;
-  const ssize_t written = write(file_.get(), text.data(), text.size());
-  if (written == static_cast<ssize_t>(text.size()) && fdatasync(file_.get()) == 0) return;
-  const std::string why = written < 0 || errno != 0 ? std::strerror(errno) : "no space";
+  const ssize_t written = write(file_.get(), line.data(), line.size());
+  if (written == static_cast<ssize_t>(line.size()) && fdatasync(file_.get()) == 0) return;
+  const std::string why = written >= 0 ? "no space" : std::strerror(errno);
   if (ftruncate(file_.get(), before.st_size) != 0) {
     throw not_ours(path_, fmt::format("could be written in part only: {}", why));
   }

@@ -43,7 +43,7 @@ struct FileEntry {
 // line's number, where it is damaged or not tierscope's.
 std::vector<FileEntry> parse_manifest(std::string_view text);
 
-// Whether the first line is a manifest's.
+// A line each, with its end.
 std::string manifest_header();
 std::string manifest_line(const FileEntry& entry);
 std::string manifest_gone(const std::string& token);
@@ -69,9 +69,10 @@ class Manifest {
   bool open_existing();
   void create_new();
   void check_ours() const;
-  bool lock();
+  void lock();
+  bool is_empty() const;
   void read();
-  void append(const std::string& lines);
+  void append(const std::string& line);
 
   const Descriptor& directory_;
   std::string path_;

@@ -53,7 +53,7 @@ void check(const FilesWanted& wanted) {
 // has none such, one of this name, which did not exist.
 Descriptor make_file(const Descriptor& directory, const std::string& name, bool& named) {
   constexpr mode_t kMode = 0600;
-  Descriptor file(openat(directory.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, kMode));
+  Descriptor file = make_nameless(directory, O_RDWR, kMode);
   named = !file;
   const bool lacking = errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL || errno == ENOENT;
   if (!file && lacking) file = open_below(directory, name, O_RDWR | O_CREAT | O_EXCL, kMode);
@@ -246,8 +246,7 @@ void OwnedDirectory::write(OwnedFile& file, std::uint64_t from, std::uint64_t to
 
 void OwnedDirectory::give_name(OwnedFile& file) {
   const std::string& name = file.entry_.name;
-  const std::string link = fmt::format("/proc/self/fd/{}", file.file_.get());
-  if (linkat(AT_FDCWD, link.c_str(), directory_.get(), name.c_str(), AT_SYMLINK_FOLLOW) != 0) {
+  if (!tierscope::give_name(file.file_, directory_, name)) {
     const int error = errno;
     require_absent(name);
     throw Unavailable(

@@ -76,8 +76,8 @@ std::optional<Extents> extents_of(int file) {
   struct stat status{};
   if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
   constexpr std::size_t kBatch = 256;
-  std::vector<std::uint64_t> memory(
-      (sizeof(fiemap) + kBatch * sizeof(fiemap_extent)) / sizeof(std::uint64_t));
+  std::vector<std::uint64_t> memory((sizeof(fiemap) + kBatch * sizeof(fiemap_extent)) /
+                                    sizeof(std::uint64_t));
   auto* const query = reinterpret_cast<fiemap*>(memory.data());
   Extents found{.size = static_cast<std::uint64_t>(status.st_size)};
   std::uint64_t mapped = 0;

@@ -8,16 +8,19 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
 #include "errors.h"
 
 namespace tierscope {
 namespace {
 
-std::string token_of(const Descriptor& file) {
+// Nothing where the file system has no extended attributes; empty where the file lacks this one.
+std::optional<std::string> token_of(const Descriptor& file) {
   std::array<char, 64> token{};
   const ssize_t length = fgetxattr(file.get(), kTokenAttribute, token.data(), token.size());
-  return length <= 0 ? "" : std::string(token.data(), static_cast<std::size_t>(length));
+  if (length < 0) return errno == ENODATA ? std::optional<std::string>("") : std::nullopt;
+  return std::string(token.data(), static_cast<std::size_t>(length));
 }
 
 bool can_be_proven(const FileEntry& entry) {
@@ -30,9 +33,10 @@ std::string difference(const Descriptor& directory, const FileEntry& entry,
   const Identity& known = entry.identity;
   if (found.device != identity_of(directory).device) return "is on another device";
   if (found.inode != known.inode) return "is another file (inode)";
-  if (found.born != known.born) return "is another file (birth time)";
-  if (found.handle != known.handle) return "is another file (file handle)";
-  if (entry.xattr && token_of(file) != entry.token) {
+  if (!known.born.empty() && found.born != known.born) return "is another file (birth time)";
+  if (!known.handle.empty() && found.handle != known.handle) return "is another file (file handle)";
+  const std::optional<std::string> token = token_of(file);
+  if (token ? *token != entry.token : entry.xattr) {
     return fmt::format("is another file (token in {})", kTokenAttribute);
   }
   return can_be_proven(entry) ? "" : "has nothing that proves it";

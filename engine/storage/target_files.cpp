@@ -2,8 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <linux/fs.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include <cstring>
 
 #include "errors.h"
+#include "storage/foreign_file.h"
 
 namespace tierscope {
 namespace {
@@ -84,14 +83,14 @@ void TargetFiles::own(const FilesWanted& wanted, FilePool& pool) {
 
 // Another's file, or a device, as it is.
 void TargetFiles::use(bool writes) {
-  const Descriptor file = open_other(writes, false);
   struct stat found{};
-  std::uint64_t all = 0;
-  fstat(file.get(), &found);
-  if (S_ISREG(found.st_mode)) {
-    all = static_cast<std::uint64_t>(found.st_size);
-  } else if (S_ISBLK(found.st_mode)) {
-    ioctl(file.get(), BLKGETSIZE64, &all);
+  if (stat(spec_.path.c_str(), &found) != 0) refuse_open(spec_.path, false, errno);
+  std::uint64_t all = static_cast<std::uint64_t>(found.st_size);
+  if (S_ISBLK(found.st_mode)) {
+    device_ = std::make_unique<Device>(DeviceWanted{.path = spec_.path,
+                                                    .destroy = writes ? spec_.destroy : "",
+                                                    .second_word = spec_.second_word});
+    all = device_->size();
   }
   names_.push_back(spec_.path);
   sizes_.push_back(spec_.size != 0 ? std::min(spec_.size, all) : all);
@@ -113,24 +112,9 @@ std::vector<Descriptor> TargetFiles::open(bool writes, bool direct) const {
 }
 
 Descriptor TargetFiles::open_other(bool writes, bool direct) const {
-  struct stat found{};
-  if (stat(spec_.path.c_str(), &found) != 0) refuse_open(spec_.path, direct, errno);
-  const bool device = S_ISBLK(found.st_mode);
-  if (!device && !S_ISREG(found.st_mode)) {
-    throw Unavailable(Cause::kStorage, spec_.path + " is neither a file nor a block device",
-                      "name a directory, a file or a block device");
-  }
-  if (writes && !device && !spec_.overwrite) {
-    throw Unavailable(Cause::kOwnership, spec_.path + " is not tierscope's, and writing changes it",
-                      "name a directory, in which tierscope makes files, or say --overwrite");
-  }
-  if (writes && device) {
-    throw Unavailable(Cause::kOwnership, "writing to " + spec_.path + " destroys its data",
-                      "only reads of devices are possible");
-  }
-  Descriptor file(::open(spec_.path.c_str(), flags_of(writes, direct)));
-  if (!file) refuse_open(spec_.path, direct, errno);
-  return file;
+  const int flags = flags_of(writes, direct);
+  if (device_) return Descriptor(device_->open(flags));
+  return Descriptor(open_foreign(spec_.path, spec_.overwrite, flags));
 }
 
 }  // namespace tierscope

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "storage/descriptor.h"
+#include "storage/device_guard.h"
 #include "storage/owned_files.h"
 
 namespace tierscope {
@@ -41,6 +43,9 @@ class TargetFiles {
   // The number that the contents of a file carry; absent where they are not tierscope's.
   std::optional<std::uint32_t> number(int file) const;
 
+  // Whether all of them are files that tierscope made.
+  bool ours() const { return !owned_.empty(); }
+
   // New descriptors of all files, in their order. Throws Unavailable.
   std::vector<Descriptor> open(bool writes, bool direct) const;
 
@@ -51,6 +56,7 @@ class TargetFiles {
 
   TargetSpec spec_;
   std::vector<OwnedFile*> owned_;
+  std::unique_ptr<Device> device_;
   std::vector<std::string> names_;
   std::vector<std::uint64_t> sizes_;
 };

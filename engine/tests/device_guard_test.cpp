@@ -79,7 +79,8 @@ TEST_F(DeviceUses, ItsSerialNumberNamesIt) {
   EXPECT_EQ(lasting_names(kDevice, places_), Uses{"S4EMNX0R"});
 }
 
-// A loop device of 8 MiB over a file of zeros, with a name in a by-id directory of its own.
+// A loop device of 64 MiB, the least that libblkid takes for a part of a ZFS pool, over a file of
+// zeros, with a name in a by-id directory of its own.
 class LoopDevice : public testing::Test {
  protected:
   void SetUp() override {
@@ -88,7 +89,8 @@ class LoopDevice : public testing::Test {
     const int number = ioctl(control, LOOP_CTL_GET_FREE);
     close(control);
     path_ = "/dev/loop" + std::to_string(number);
-    write_text(backing_, std::string(kBytes, '\0'));
+    write_text(backing_, "");
+    fs::resize_file(backing_, kBytes);
     const int file = open(backing_.c_str(), O_RDWR | O_CLOEXEC);
     loop_ = open(path_.c_str(), O_RDWR | O_CLOEXEC);
     ASSERT_GE(loop_, 0) << path_;
@@ -125,7 +127,7 @@ class LoopDevice : public testing::Test {
     ASSERT_EQ(fsync(loop_), 0);
   }
 
-  static constexpr std::size_t kBytes = 8 << 20;
+  static constexpr std::size_t kBytes = 64 << 20;
   ScratchDirectory root_;
   std::string backing_ = root_.path("disk");
   std::string path_;
@@ -172,7 +174,7 @@ TEST_F(LoopDevice, KernelNamesAndOtherNamesDoNotDo) {
 TEST_F(LoopDevice, DataWithoutASignatureTakesASecondWord) {
   put(kBytes - 512, "precious");
   EXPECT_NE(refusal(destroy()).find(kSecondWord), std::string::npos);
-  EXPECT_NE(refusal(destroy("yes")).find("it holds data at offset 8384512"), std::string::npos);
+  EXPECT_NE(refusal(destroy("yes")).find("it holds data at offset 67104768"), std::string::npos);
   EXPECT_EQ(refusal(destroy(kSecondWord)), "");
 }
 
@@ -196,7 +198,7 @@ TEST_F(LoopDevice, SignaturesAreRefusedWhateverIsSaid) {
   const auto alone = [&](const std::string& expected, const std::function<void()>& write) {
     write();
     EXPECT_TRUE(refuses_for(expected)) << refusal(destroy(kSecondWord));
-    put(0, std::string(kBytes, '\0'));
+    put(0, std::string(4 << 20, '\0'));
     EXPECT_EQ(refusal(destroy(kSecondWord)), "") << "after " << expected;
   };
   alone("crypto_LUKS", [&] { put(0, std::string("LUKS\xba\xbe\0\1", 8)); });
@@ -208,7 +210,11 @@ TEST_F(LoopDevice, SignaturesAreRefusedWhateverIsSaid) {
     put(512, "LABELONE" + little_endian(1, 8) + little_endian(lvm_checksum(rest), 4) + rest);
   });
   alone("zfs_member", [&] {
-    for (std::uint64_t i = 0; i < 128; ++i) put((128 + i) * 1024, little_endian(0x00bab10c, 8));
+    std::string ring(128 * 1024, '\0');  // Uberblocks of the first label.
+    for (std::size_t at = 0; at < ring.size(); at += 1024) {
+      ring.replace(at, 8, little_endian(0x00bab10c, 8));
+    }
+    put(128 * 1024, ring);
   });
   alone("swap", [&] {
     std::string page(4096, '\0');
@@ -218,26 +224,13 @@ TEST_F(LoopDevice, SignaturesAreRefusedWhateverIsSaid) {
   });
   alone("dos partition table", [&] {
     std::string sector(512, '\0');
-    sector.replace(446, 16,
-                   std::string("\0\0\0\0\x83\0\0\0", 8) + little_endian(2048, 4) +
-                       little_endian(4096, 4));
+    sector.replace(
+        446, 16,
+        std::string("\0\0\0\0\x83\0\0\0", 8) + little_endian(2048, 4) + little_endian(4096, 4));
     sector.replace(510, 2, "\x55\xaa");
     put(0, sector);
   });
-  alone("xfs", [&] {
-    EXPECT_EQ(std::system(("mkfs.ext4 -q -F " + path_).c_str()), 0);
-    EXPECT_TRUE(refuses_for("ext4"));
-    put(0, std::string(kBytes, '\0'));
-    // Enough of XFS's superblock for libblkid: magic, block and sector size, counts in range.
-    std::string block(512, '\0');
-    block.replace(0, 8, std::string("XFSB\0\0\x10\0", 8));
-    block.replace(8, 8, std::string("\0\0\0\0\0\1\0\0", 8));
-    block.replace(84, 8, std::string("\0\0\x40\0\0\0\0\4", 8));
-    block.replace(102, 6, std::string("\2\0\1\0\0\x10", 6));
-    block.replace(120, 5, "\x0c\x09\x08\x04\x0e");
-    block[127] = 25;
-    put(0, block);
-  });
+  alone("ext4", [&] { EXPECT_EQ(std::system(("mkfs.ext4 -q -F " + path_).c_str()), 0); });
 }
 
 TEST_F(LoopDevice, OneThatIsMountedIsRefused) {

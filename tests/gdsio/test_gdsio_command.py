@@ -21,6 +21,7 @@ from tierscope.recipes.gdsio import command
 from tierscope.runs.record import Bounds, measurement_of
 
 LINE = "IoType: READ XferType: {} Threads: 2 DataSetSize: {}/65536(KiB) IOSize: 1024(KiB) "
+WARNED = "tierscope: gdsio: other programs took CPU time\n"
 READ = "-D /data -w 2 -s 32M -T 1 -x 1"
 Engine = Callable[..., None]
 
@@ -55,7 +56,9 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
         )
 
     monkeypatch.setattr(command, "measure", measured)
-    monkeypatch.setattr(command, "warnings_line", lambda _run: "")
+    said = ["other programs took CPU time", "no interval for 1 of 1 figures"]
+    monkeypatch.setattr(command, "warnings_of", lambda _run: said)
+    monkeypatch.setattr(command, "looked_up", lambda work, _overwrite: work)
     monkeypatch.setattr(command, "discover", lambda: gpu_machine.machine(gpus=2))
     use()
     use.told = told  # type: ignore[attr-defined]
@@ -75,7 +78,7 @@ def test_the_result_line_is_all_of_stdout(engine: Engine) -> None:
     assert out.count("\n") == 1
     assert out.startswith(LINE.format("CPUONLY", 2 * 1000 * 1024))
     assert "ops: 2000 total_time 2.000000 secs" in out
-    assert err == ""
+    assert err == WARNED
 
 
 def test_the_way_of_cufile_s_operations_is_said(engine: Engine) -> None:
@@ -84,7 +87,7 @@ def test_the_way_of_cufile_s_operations_is_said(engine: Engine) -> None:
     assert out.startswith(LINE.format("GPUD", 2 * 1000 * 1024))
     assert err == (
         "tierscope: gdsio: way: 90.0% of 2000 operations by PCI P2PDMA, 10.0% of 2000 operations "
-        "in compatibility mode, through host memory\n"
+        f"in compatibility mode, through host memory\n{WARNED}"
     )
     engine()
     assert "way not proven: cuFile counted no operations" in call("-D /d -w 2 -s 32M -T 1")[2]
@@ -92,7 +95,8 @@ def test_the_way_of_cufile_s_operations_is_said(engine: Engine) -> None:
 
 def test_what_drives_moved_is_compared_with_what_was_asked(engine: Engine) -> None:
     engine(device_bytes=1000 << 20)
-    assert call(READ)[2] == "tierscope: gdsio: the drives read 2000 MiB of 2000 MiB asked\n"
+    said = "tierscope: gdsio: the drives read 2000 MiB of 2000 MiB asked\n"
+    assert call(READ)[2] == said + WARNED
     engine(device_bytes=0)
     assert "read 0 MiB of 2000 MiB asked, so a cache or holes served the rest" in call(READ)[2]
 
@@ -106,6 +110,7 @@ def test_json_takes_the_line_s_place(engine: Engine) -> None:
     assert (result["operations"], result["bytes"]) == (2000, 2000 << 20)
     assert result["evidence"]["storage_io"]["ways"] == {"nvfs": 2000}
     assert result["run_file"] == "/runs/x.jsonl"
+    assert result["warnings"] == ["other programs took CPU time"]
     assert result["said"] == ["way: 100.0% of 2000 operations by nvidia-fs"]
 
 
@@ -177,6 +182,7 @@ def test_remarks_come_before_the_line(engine: Engine) -> None:
     _, _, err = call(f"{READ} -R")
     assert err == (
         "tierscope: gdsio: -R changes nothing: buffers are always filled with random data\n"
+        f"{WARNED}"
     )
 
 

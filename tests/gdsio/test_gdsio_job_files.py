@@ -57,7 +57,7 @@ def read(text: str, **environment: str) -> Workload:
 
 def refusal(text: str, **environment: str) -> str:
     with pytest.raises(UserError) as refused:
-        read(text, **environment)
+        spec_of(read(text, **environment), MACHINE)
     return str(refused.value)
 
 

@@ -23,7 +23,7 @@ from tierscope.model.endpoint import parse_endpoint
 from tierscope.model.errors import UserError
 from tierscope.model.event import Evidence
 from tierscope.model.metric import METRICS
-from tierscope.model.run import Measurement, Run
+from tierscope.model.run import Figure, Measurement, MergedDistribution, Run
 from tierscope.model.spec import MeasurementSpec
 from tierscope.model.topology import Gpu, Topology
 from tierscope.plans.expand import expand
@@ -268,6 +268,23 @@ def test_a_run_is_joined_with_itself(kind: Kind, whole: Topology) -> None:
         assert one is not None
         assert other is not None
         assert (one.target, one.pattern) == (other.target, other.pattern)
+
+
+@EACH
+def test_percentiles_are_checked_compared_and_exported(kind: Kind, whole: Topology) -> None:
+    bare = run_of(planned(kind, whole)[:1])
+    (m,) = bare.measurements
+    tail = Figure(metric="io_latency_p99", unit="ns", estimate=9e4, ci_low=8e4, ci_high=1e5)
+    counted = MergedDistribution(metric="io_latency", histogram=[100, 990, 1347, 11])
+    timed = m.model_copy(update={"figures": [tail], "distributions": [counted]})
+    run = bare.model_copy(update={"measurements": [timed]})
+    rule = f"{m.initiator} -> {m.target} {kind.name} load_threads=0 metric=io_latency_p99: <= 1 ms"
+    rule = rule if idle(m) else rule.replace(" load_threads=0", "")
+    assert [f.passed for f in check(run, [parse_rule(rule, vocabulary())])] == [True]
+    joined = [(old, new) for old, new in join(run, run) if old and new]
+    assert [old.metric for old, _ in joined] == [m.metric, "io_latency_p99"]
+    (result,) = json.loads(to_json(run))["results"]
+    assert result["distributions"] == [counted.model_dump()]
 
 
 @EACH

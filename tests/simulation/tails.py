@@ -60,6 +60,13 @@ class Device:
         slow = NormalDist(_SLOW, math.sqrt(_WIDE**2 + shared)).cdf(math.log(ns))
         return (1 - self.slow) * fast + self.slow * slow
 
+    def mean(self) -> float:
+        """Return the mean time."""
+        shared = self.between**2 + self.within**2
+        fast = math.exp(_FAST + (_NARROW**2 + shared) / 2)
+        slow = math.exp(_SLOW + (_WIDE**2 + shared) / 2)
+        return (1 - self.slow) * fast + self.slow * slow
+
     def percentile(self, beyond: float) -> float:
         """Return the time that a share of operations exceeds."""
         low, high = 1e3, 1e9
@@ -134,9 +141,10 @@ def simulate(
     device: Device, figures: int, seed: str, apart: bool = True, visits: int = 16, rows: int = 12,
     operations: int = 300,
 ) -> dict[str, Tally]:  # fmt: skip
-    """Return how intervals fared, by percentile."""
+    """Return how intervals fared, of the mean and by percentile."""
     tallies: dict[str, Tally] = defaultdict(Tally)
     truths = {name: device.percentile(beyond) for name, beyond in PERCENTILES.items()}
+    truths["mean"] = device.mean()
     for number in range(figures):
         source = random.Random(f"{seed} {number}")
         sample = device.visits(source, visits, rows, operations, apart)
@@ -154,17 +162,23 @@ def simulate(
 
 
 def main(figures: int, seed: str) -> None:
-    """Print a row for each device, a column for each percentile."""
+    """Print a table for visits of a run in rounds, and one for visits that follow each other."""
+    names = ("mean", "p50", "p90", "p99", "p99.9")
     for apart in (True, False):
+        print(f"\n**{'In rounds' if apart else 'One figure alone'}**\n")
+        print(f"| operations | {' | '.join(names)} |\n|---|" + "---|" * len(names))
         for name, device in DEVICES.items():
             found = simulate(device, figures, f"{seed} {name}", apart)
-            cells = [
-                f"{t.coverage:.1%} ±{t.width / max(1, t.given):.1%}"
-                + (f" ({t.missing / figures:.0%} none)" if t.missing else "")
-                for t in found.values()
-            ]
-            print(f"| {name} | {'rounds' if apart else 'alone'} | " + " | ".join(cells) + " |")
-        print(list(found))
+            cells = [_cell(found[one], figures) for one in names]
+            print(f"| {name} | {' | '.join(cells)} |", flush=True)
+
+
+def _cell(tally: Tally, figures: int) -> str:
+    """Return coverage and half-width; of how many figures where some have no interval."""
+    if tally.given < 0.05 * figures:  # too few to say how many of them hold
+        return f"– of {tally.given / figures:.0%}"
+    given = f" of {tally.given / figures:.0%}" if tally.missing else ""
+    return f"{tally.coverage:.1%}{given}, ±{tally.width / tally.given:.1%}"
 
 
 if __name__ == "__main__":

@@ -7,13 +7,18 @@ import pytest
 import topology_machines as machines
 from hypothesis import given
 from hypothesis import strategies as st
+from tests import synthetic
 from topology_machines import BRIDGE_CLASS, GPU_CLASS, NVIDIA, NVME_CLASS, SAMSUNG, Sysfs
 
+from tierscope.kinds.io.spec import IoSpec
 from tierscope.model.endpoint import parse_endpoint
 from tierscope.model.errors import UserError
 from tierscope.model.limit import Limit
-from tierscope.model.storage import Access, RatedDrive
+from tierscope.model.rating import RatedDrive
+from tierscope.model.storage import Access
 from tierscope.model.topology import Topology
+from tierscope.plans.expand import expand
+from tierscope.plans.request import Request
 from tierscope.topology.discover import discover
 from tierscope.topology.near_far import near_and_far, near_or_far
 from tierscope.topology.paths import MachinePaths
@@ -58,6 +63,10 @@ def limit(
     return MachinePaths(topology).storage_limit(initiator, targets or ["file:/data"], access)
 
 
+def rated(topology: Topology, *ratings: RatedDrive) -> Topology:
+    return topology.model_copy(update={"ratings": list(ratings)})
+
+
 def known(topology: Topology, access: Access, *targets: str, initiator: str = "node:0") -> Limit:
     found = limit(topology, access, *targets, initiator=initiator)
     assert found is not None
@@ -91,28 +100,28 @@ def test_operations_are_limited_by_the_link_over_the_block_size(sysfs: Sysfs) ->
 
 
 def test_the_page_cache_has_no_limit_of_a_drive(sysfs: Sysfs) -> None:
-    assert limit(one_drive(sysfs), Access(direct=False, rated=(FAST,))) is None
+    assert limit(rated(one_drive(sysfs), FAST), Access(direct=False)) is None
 
 
 @pytest.mark.parametrize(
     ("access", "value", "formula"),
     [
-        (Access(rated=(FAST,)), 6.8e9, "6.8 GB/s"),
-        (Access(read_share=0, rated=(FAST,)), 4e9, "4 GB/s"),
-        (Access(counts_operations=True, rated=(FAST,)), 1e6, "1,000,000/s"),
-        (Access(counts_operations=True, read_share=0, rated=(FAST,)), 180e3, "180,000/s"),
+        (Access(), 6.8e9, "6.8 GB/s"),
+        (Access(read_share=0), 4e9, "4 GB/s"),
+        (Access(counts_operations=True), 1e6, "1,000,000/s"),
+        (Access(counts_operations=True, read_share=0), 180e3, "180,000/s"),
         (
-            Access(counts_operations=True, read_share=0.5, rated=(FAST,)),
+            Access(counts_operations=True, read_share=0.5),
             1 / (0.5 / 1e6 + 0.5 / 180e3),
             "50% reads at 1,000,000/s; 50% writes at 180,000/s; in turn 305,085/s",
         ),
         (
-            Access(counts_operations=True, random=False, rated=(FAST,)),
+            Access(counts_operations=True, random=False),
             6.8e9 / 4096,
             "6.8 GB/s; / 4096 B an operation = 1,660,156/s",
         ),
         (
-            Access(counts_operations=True, block_bytes=131072, rated=(FAST,)),
+            Access(counts_operations=True, block_bytes=131072),
             6.8e9 / 131072,
             "6.8 GB/s; / 131072 B an operation = 51,880/s",
         ),
@@ -121,14 +130,14 @@ def test_the_page_cache_has_no_limit_of_a_drive(sysfs: Sysfs) -> None:
 def test_a_data_sheet_that_promises_less_limits(
     sysfs: Sysfs, access: Access, value: float, formula: str
 ) -> None:
-    found = known(one_drive(sysfs), access)
+    found = known(rated(one_drive(sysfs), FAST), access)
     assert (found.value, found.formula) == (pytest.approx(value), formula)
     assert found.link == "rating of nvme0n1 (FAST 2)"
     assert found.source == "data sheet, by rated.yaml:1"
 
 
 def test_a_link_that_carries_less_than_the_data_sheet_limits(sysfs: Sysfs) -> None:
-    found = known(one_drive(sysfs, (8.0, 2)), Access(rated=(FAST,)))
+    found = known(rated(one_drive(sysfs, (8.0, 2)), FAST), Access())
     assert (found.value, found.link) == (
         pytest.approx(X2_GEN3),
         "PCIe 3.0 x2 at 0000:17:00.0",
@@ -137,12 +146,12 @@ def test_a_link_that_carries_less_than_the_data_sheet_limits(sysfs: Sysfs) -> No
 
 def test_another_models_rating_is_not_taken(sysfs: Sysfs) -> None:
     other = FAST.model_copy(update={"model": "SLOW 1"})
-    assert known(one_drive(sysfs), Access(rated=(other,))).link.startswith("PCIe")
+    assert known(rated(one_drive(sysfs), other), Access()).link.startswith("PCIe")
 
 
 def test_a_full_name_goes_before_a_pattern(sysfs: Sysfs) -> None:
     exact = RatedDrive(model="FAST 2", read=3e9)
-    assert known(one_drive(sysfs), Access(rated=(FAST, exact))).value == 3e9
+    assert known(rated(one_drive(sysfs), FAST, exact), Access()).value == 3e9
 
 
 def array(sysfs: Sysfs, level: str) -> Topology:
@@ -163,9 +172,10 @@ def test_an_array_reads_from_all_and_writes_its_copies_and_parity_too(
     topology = array(sysfs, level)
     assert known(topology, Access()).value == pytest.approx(4 * X4_GEN4)
     assert known(topology, Access(read_share=0)).value == pytest.approx(4 * X4_GEN4 * share)
-    rated = Access(read_share=0, rated=(FAST,), counts_operations=True)
-    assert known(topology, rated).value == pytest.approx(4 * 180e3 * share)
-    assert known(topology, Access(rated=(FAST,))).value == pytest.approx(4 * 6.8e9)
+    topology = rated(topology, FAST)
+    writes = Access(read_share=0, counts_operations=True)
+    assert known(topology, writes).value == pytest.approx(4 * 180e3 * share)
+    assert known(topology, Access()).value == pytest.approx(4 * 6.8e9)
 
 
 def test_drives_of_which_one_has_no_rating_have_none_together(sysfs: Sysfs) -> None:
@@ -173,7 +183,7 @@ def test_drives_of_which_one_has_no_rating_have_none_together(sysfs: Sysfs) -> N
     drive(sysfs, 0x18, model="OTHER")
     sysfs.array("md0", "raid0", ["nvme0n1", "nvme1n1"])
     sysfs.mount("/data", "md0")
-    found = known(discover(sysfs.root), Access(rated=(FAST,)))
+    found = known(rated(discover(sysfs.root), FAST), Access())
     assert found.value == pytest.approx(2 * X4_GEN4)
 
 
@@ -232,6 +242,38 @@ def test_an_array_never_writes_less_than_it_stores(level: str, members: int) -> 
     assert 0 <= useful_share(level, members) <= 1
 
 
+def io_spec(*, amount: str | None = None, **options: str) -> IoSpec:
+    topology = synthetic.topology()
+    amounts = {"amount": amount} if amount else {}
+    request = Request(kind="io", options={"to": "file:/data", **options, **amounts})
+    (spec,) = expand([request], topology, thp=False).measurements
+    assert isinstance(spec, IoSpec)
+    return spec
+
+
+def test_jobs_on_two_drives_have_the_limit_of_both(sysfs: Sysfs) -> None:
+    drive(sysfs, 0x17)
+    drive(sysfs, 0x18)
+    sysfs.mount("/data", "nvme0n1")
+    sysfs.mount("/more", "nvme1n1")
+    spec = io_spec(size="64m")
+    other = spec.jobs[0].files.model_copy(update={"path": "/more/x"})
+    second = spec.jobs[0].model_copy(update={"name": "second", "files": other})
+    both = spec.model_copy(update={"jobs": [*spec.jobs, second]})
+    paths = MachinePaths(discover(sysfs.root))
+    one, two = spec.limit(paths), both.limit(paths)
+    assert one is not None
+    assert two is not None
+    assert two.value == pytest.approx(2 * one.value)
+
+
+def test_large_files_and_amounts_are_not_taken_for_a_hang() -> None:
+    assert io_spec(size="100g").set_up_s() > 100 * 60
+    usual, whole = io_spec(size="64m"), io_spec(size="64m", amount="1g", **{"block-size": "4k"})
+    assert usual.set_up_s() < 10
+    assert whole.set_up_s() > 2 * 60 * 60
+
+
 def test_near_and_far_follow_the_drive(sysfs: Sysfs) -> None:
     drive(sysfs, 0x17, node=1)
     sysfs.mount("/data", "nvme0n1")
@@ -239,6 +281,28 @@ def test_near_and_far_follow_the_drive(sysfs: Sysfs) -> None:
     target = parse_endpoint("file:/data/x")
     assert near_and_far(topology, target) == ([1], [0])
     assert (near_or_far(topology, "near", target), near_or_far(topology, "far", target)) == (1, 0)
+
+
+def test_requests_take_near_and_far_for_each_target(sysfs: Sysfs) -> None:
+    drive(sysfs, 0x17, node=1)
+    drive(sysfs, 0x18, node=0)
+    sysfs.mount("/data", "nvme0n1")
+    sysfs.mount("/more", "nvme1n1")
+    options = {"from": "near, far,cpus:3", "to": "file:/data,file:/more", "size": "64m"}
+    plan = expand([Request(kind="io", options=options)], discover(sysfs.root), thp=False)
+    assert [(spec.target, spec.initiator) for spec in plan.measurements] == [
+        ("file:/data", "node:1"), ("file:/data", "node:0"), ("file:/data", "cpus:3"),
+        ("file:/more", "node:0"), ("file:/more", "node:1"), ("file:/more", "cpus:3"),
+    ]  # fmt: skip
+
+
+def test_a_request_for_far_cpus_that_there_are_not_names_its_option(tmp_path: Path) -> None:
+    sysfs = Sysfs(tmp_path)
+    sysfs.cpus([[0, 1]])
+    sysfs.node(0, [0, 1], 1000)
+    request = Request(kind="io", options={"from": "far", "to": "file:/data", "size": "64m"})
+    with pytest.raises(UserError, match=re.escape("--from: no CPUs are far from 'file:/data': ")):
+        expand([request], one_drive(sysfs), thp=False)
 
 
 def test_far_is_the_other_socket_before_a_node_of_the_same(tmp_path: Path) -> None:
@@ -264,6 +328,6 @@ def test_a_machine_of_one_node_has_no_far_cpus(tmp_path: Path) -> None:
 def test_a_drive_that_is_near_nobody_is_said_to_be(sysfs: Sysfs) -> None:
     drive(sysfs, 0x17, node=-1)
     sysfs.mount("/data", "nvme0n1")
-    message = "'file:/data' lies on nvme0n1, of which no NUMA node is known: name CPUs"
+    message = "'file:/data' lies on nvme0n1, whose NUMA node is not known: name CPUs"
     with pytest.raises(UserError, match=f"^{re.escape(message)}"):
         near_and_far(discover(sysfs.root), parse_endpoint("file:/data"))

@@ -57,7 +57,18 @@ TEST_F(StorageToGpu, AMissingLibraryIsNamedWithWhatToInstall) {
         say_and_exit();
       },
       ::testing::ExitedWithCode(0),
-      "tool: libcufile.so.0 was not found in TIERSCOPE_CUFILE=/nowhere; install libcufile");
+      "tool: libcufile.so.0 was not found in TIERSCOPE_CUFILE=/nowhere; install it with");
+}
+
+TEST_F(StorageToGpu, APackagesLibraryServesWhereTheSystemHasNone) {
+  EXPECT_EXIT(
+      {
+        unsetenv("TIERSCOPE_CUFILE");
+        setenv("TIERSCOPE_CUFILE_PACKAGE", FAKE_CUFILE, 1);
+        open_cufile(0);
+        std::exit(fake().seen.driver_opens == 1 ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), "");
 }
 
 TEST_F(StorageToGpu, ADriverThatDoesNotOpenSaysWhatToDo) {

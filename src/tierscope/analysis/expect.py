@@ -5,14 +5,16 @@ of its largest working set under its heaviest load. With ``every``, too, what ca
 only where the rule names it by ``size`` or ``id``, and the idle points of a curve under load only
 where it names ``load_threads``. Rates of concurrent copies are no path's own: they count with
 ``every``, or named by ``id``, ``way`` (``way=both-ways-summed``) or all endpoints of a set
-(``gpu:0-3 -> node:0``). A rule that no measurement matches fails, and so does one whose path was
-skipped or failed.
+(``gpu:0-3 -> node:0``). A metric that is no headline is looked for in the further figures:
+``metric=io_latency_p99.9``, of every part or of one (``part=read``). A rule that no measurement
+matches fails, and so does one whose path was skipped or failed.
 """
 
 from fnmatch import fnmatchcase
 from typing import Any
 
 from tierscope.analysis.concurrent import is_sum, shared
+from tierscope.analysis.further import as_measurement
 from tierscope.analysis.rules import OF_LIMIT, Rule
 from tierscope.model.base import Model
 from tierscope.model.metric import METRICS
@@ -45,6 +47,9 @@ def check(run: Run, rules: list[Rule]) -> list[Finding]:
 
 def _check(run: Run, rule: Rule) -> list[Finding]:
     matched = [m for m in run.measurements if _matches(rule, m)]
+    if not matched and "metric" in rule.properties:
+        further = (as_measurement(m, figure) for m in run.measurements for figure in m.figures)
+        matched = [m for m in further if _matches(rule, m)]
     measured = [m for m in matched if m.status == "measured" and _comparable(rule, m)]
     meant = [m for m in measured if _is_meant(rule, m)]
     compared = meant if rule.every else _best_by_path(meant)
@@ -92,9 +97,9 @@ def _comparable(rule: Rule, m: Measurement) -> bool:
 
 
 def _best_by_path(measured: list[Measurement]) -> list[Measurement]:
-    paths: dict[tuple[str, str, str], Measurement] = {}
+    paths: dict[tuple[str, str, str, str], Measurement] = {}
     for m in measured:
-        key = (m.initiator, m.target, m.kind)
+        key = (m.initiator, m.target, m.kind, m.pattern.get("part", ""))
         known = paths.get(key)
         if known is None or _rank(m) > _rank(known):
             paths[key] = m

@@ -179,7 +179,7 @@ def _endpoint(word: str) -> str:
 def _narrowed(subject: list[str], words: Vocabulary) -> tuple[str, dict[str, str]]:
     """Return the kind and the properties that a rule's words name."""
     kind, properties = "", {}
-    known = {**words.properties, "metric": str, "id": str}
+    known = {**words.properties, "metric": str, "part": str, "id": str}
     for word in subject:
         key, equals, value = word.partition("=")
         if equals:

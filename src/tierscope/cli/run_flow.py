@@ -20,6 +20,7 @@ from tierscope.model.topology import Topology
 from tierscope.plans.expand import with_new_id
 from tierscope.plans.fit import check_memory, fit_time
 from tierscope.plans.grammar import parse_duration
+from tierscope.plans.rated import with_ratings_of
 from tierscope.plans.yaml_plan import read_plan
 from tierscope.recipes.registry import RECIPES
 from tierscope.topology.discover import discover
@@ -31,10 +32,10 @@ def measure_plan_file(
 ) -> int:
     """Measure what a YAML plan asks for, and the storage at these paths."""
     requests = read_plan(path)
-    topology = discover()
+    topology = with_ratings_of(discover(), requests)
     plan = _with_storage(planned(requests, topology), topology, storage)
     if time_limit is not None:
-        plan = fit_time(plan, _seconds(time_limit))
+        plan = fit_time(plan, time_limit_seconds(time_limit))
     return carry_out(path.stem, plan, topology, output, refinement_of(requests))
 
 
@@ -56,7 +57,7 @@ def measure_profile(
     plan = _with_storage(plan, topology, storage)
     check_memory(plan, topology)
     if time_limit is not None:
-        plan = fit_time(plan, _seconds(time_limit))
+        plan = fit_time(plan, time_limit_seconds(time_limit))
     refined = prepared.refined and time_limit is None
     refinement = refinement_of(prepared.requests) if refined else None
     return carry_out(name, plan, topology, output, refinement)
@@ -91,7 +92,8 @@ def resume_run(name: str, output: Output) -> int:
     return finish(outcome, output)
 
 
-def _seconds(time_limit: str) -> float:
+def time_limit_seconds(time_limit: str) -> float:
+    """Return the seconds of ``--time-limit``."""
     try:
         return parse_duration(time_limit, 0, 1e6)
     except UserError as error:

@@ -33,6 +33,17 @@ def find_engine() -> Path:
     )
 
 
+def engine_environment() -> dict[str, str]:
+    """Return the environment of engines: ours, and where a libcufile is that came as a Python
+    package, which they open where the system has none.
+    """
+    for entry in sys.path:
+        folder = Path(entry, "nvidia/cu13/lib")
+        if (folder / "libcufile.so.0").is_file():
+            return {**os.environ, "TIERSCOPE_CUFILE_PACKAGE": str(folder)}
+    return dict(os.environ)
+
+
 def _candidates() -> Iterator[Path]:
     yield Path(__file__).parents[1] / _IN_PACKAGE
     # An editable install reads the modules from src/ but leaves the engine in site-packages.

@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from tierscope.engine.abandon import end_or_abandon
-from tierscope.engine.find import find_engine
+from tierscope.engine.find import engine_environment, find_engine
 from tierscope.engine.query import ending, last_line
 from tierscope.kinds.plan import PLAN_VERSION, Plan, Spec
 from tierscope.model.cause import Cause
@@ -59,6 +59,7 @@ class EngineProcess:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._stderr,
+                env=engine_environment(),
                 process_group=0,  # Ctrl-C reaches it through us only, and once
             )
         except OSError as error:

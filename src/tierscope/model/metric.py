@@ -67,3 +67,5 @@ PERCENTILES = {
 METRICS |= {
     f"{name}_{figure}": _TIME for name in DISTRIBUTIONS for figure in ("mean", *PERCENTILES, "max")
 }
+COMPARED = tuple(f"{DISTRIBUTIONS[0]}_{name}" for name in ("p50", "p99", "p99.9"))
+"""Percentiles that are compared between runs, beside the headlines."""

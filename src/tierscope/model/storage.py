@@ -1,10 +1,9 @@
-"""What is known of a storage target: the path, its file system, the drives below, their ratings."""
+"""What is known of a storage target: the path, its file system, the drives below."""
 
 from dataclasses import dataclass
 from typing import Literal
 
 from tierscope.model.base import Count, Model
-from tierscope.model.rating import RatedDrive as RatedDrive
 from tierscope.model.topology import PcieLink
 
 
@@ -55,6 +54,26 @@ class DriveState(Model):
     """The drive reports that it is above its own warning threshold, where it may throttle."""
     link: PcieLink | None = None
     """Its PCIe link as it runs now."""
+
+
+class OwnFile(Model):
+    """A file that a manifest says tierscope made."""
+
+    name: str
+    bytes: Count
+    """That it takes on the device."""
+    keep: bool
+    """It was to stay."""
+    state: Literal["leftover", "in-use", "missing", "unproven", "removed"]
+    """leftover: no process uses it; unproven: something else may have its name."""
+    reason: str = ""
+
+
+class OwnFiles(Model):
+    """What tierscope left in a directory: ``tierscope-engine leftovers`` and ``clean``."""
+
+    directory: str
+    files: list[OwnFile]
 
 
 DriveKind = Literal["nvme", "disk", "virtual", "pmem", "memory", "loop", "none"]
@@ -129,4 +148,3 @@ class Access:
     """The figure is in operations a second, not in bytes a second."""
     through_host: bool = False
     """Between storage and a GPU, data is copied through the CPUs' memory."""
-    rated: tuple[RatedDrive, ...] = ()

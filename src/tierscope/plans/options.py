@@ -54,6 +54,11 @@ SIZE = Option("size", "SIZES", "Bytes of the working set, as in 64k..1g", "past 
 PAGES = Option(
     "pages", "LIST", "base (or 4k), thp, 2m, 1g", "thp where the kernel offers it, else base"
 )
+RATED = Option(
+    "rated",
+    "FILE",
+    "What data sheets promise of drive models, which figures are compared with, too",
+)
 STRIDE = Option("stride", "SIZES", "Bytes from one access to the next, a multiple of 64", "256")
 POLICY = Option(
     "policy",

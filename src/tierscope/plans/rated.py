@@ -1,12 +1,16 @@
 """Files that say what data sheets promise of drives; docs/file-formats.md describes them."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from tierscope.model.errors import UserError
-from tierscope.model.storage import RatedDrive
+from tierscope.model.rating import RatedDrive
 from tierscope.model.text import shown
+from tierscope.model.topology import Topology
+from tierscope.plans.options import RATED
+from tierscope.plans.request import Request
 from tierscope.plans.yaml_file import Place, compose, mapping, read_text, scalar
 
 _RATES = ("read", "write")
@@ -15,6 +19,21 @@ _BANDWIDTH = re.compile(r"(\d+(?:\.\d+)?)\s*([kMGT]?)B/s", re.ASCII)
 _COUNT = re.compile(r"(\d+(?:\.\d+)?)\s*([kM]?)", re.ASCII)
 _FACTOR = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _MAX_DRIVES = 10_000
+
+
+def with_ratings_of(topology: Topology, requests: Sequence[Request]) -> Topology:
+    """Add to a machine what the files say that its requests name; raises UserError."""
+    found = dict.fromkeys(drive for request in requests for drive in ratings_of(request))
+    return topology.model_copy(update={"ratings": list(found)}) if found else topology
+
+
+def ratings_of(request: Request) -> tuple[RatedDrive, ...]:
+    """Return the drives of the file that a request names, if it names one."""
+    name = request.options.get(RATED.name)
+    try:
+        return () if name is None else read_rated(Path(name))
+    except UserError as error:
+        raise request.wrong(RATED.name, error) from None
 
 
 def read_rated(path: Path) -> tuple[RatedDrive, ...]:

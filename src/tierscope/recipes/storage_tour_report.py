@@ -13,6 +13,7 @@ from tierscope.kinds.io.words import (
     depth_lines,
     headroom,
     idle,
+    in_sentences,
     latency_text,
     thread_lines,
 )
@@ -65,7 +66,7 @@ def _show_target(
         show_rows(console, members, told)
         lines = _SAID.get(name)
         for line in lines(members) if lines else []:
-            note(console, f"{line[0].upper()}{line[1:]}.", style="")
+            note(console, in_sentences([line]), style="")
     console.print()
     for line in _conclusions(measured):
         note(console, line, style="")

@@ -12,7 +12,7 @@ from tierscope.analysis.compare import identities, percent
 from tierscope.model.comparison import Comparison, Difference, NotComparable, Verdict
 from tierscope.model.run import Figure, Measurement, Run
 from tierscope.report import figures
-from tierscope.report.pictures.picture import label_of
+from tierscope.report.pictures.picture import label_of, metric_name
 from tierscope.report.style import new_table, note, title
 
 _STYLES: dict[Verdict, str] = {
@@ -62,7 +62,8 @@ def by_path(comparison: Comparison) -> list[str]:
     groups: dict[tuple[str, str], list[Difference]] = {}
     for d in comparison.differences:
         if d.ratio is not None:
-            groups.setdefault((_path(d), d.kind), []).append(d)
+            further = metric_name(d.metric) if "metric" in d.pattern else ""
+            groups.setdefault((_path(d), f"{d.kind} {further}".rstrip()), []).append(d)
     found = []
     for (path, kind), members in groups.items():
         for verdict in ("slower", "faster"):

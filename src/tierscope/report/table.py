@@ -1,8 +1,11 @@
 """The table of any kind: a row a measurement, a column for whatever differs."""
 
+from collections import Counter
+
 from rich.console import Console
 from rich.text import Text
 
+from tierscope.model.metric import Unit
 from tierscope.model.run import Measurement
 from tierscope.report import figures
 from tierscope.report.evidence import evidence_line, warnings
@@ -40,30 +43,50 @@ def _show(console: Console, measured: list[Measurement], view: View) -> None:
     constant = [axis for axis in axes if axis not in varying]
     said = (_said(axis, measured[0], view) for axis in constant)
     console.print(Text(", ".join(filter(None, said))))
-    metrics = list(dict.fromkeys((f.metric, f.part) for m in measured for f in m.figures))
+    further = {(f.metric, f.part): f.unit for m in measured for f in m.figures}
     table = new_table()
     for axis in varying:
         heading = view.headings.get(axis.key, _NAMES.get(axis.key, axis.name))
         table.add_column(heading, justify="right", overflow="fold")
     table.add_column(view.headline or str(measured[0].metric), justify="right", no_wrap=True)
-    for metric, part in metrics:
+    scales = _scales(measured, view)
+    parts = Counter(part for _, part in further)
+    for metric, part in further:
         heading = view.headings.get(metric, metric.replace("_", " "))
-        table.add_column(part or heading, justify="right")
+        own, _ = scales.get(metric, ("", 1.0))
+        if part:
+            heading = f"{part} {heading}" if parts[part] > 1 else part
+        table.add_column(f"{heading}, {own}" if own else heading, justify="right")
     for m in measured:
         cells = [_text(axis, m) for axis in varying]
         cells.append(figures.with_interval(m, factor))
-        cells += [_figure(m, metric, part, factor) for metric, part in metrics]
+        for (metric, part), own_unit in further.items():
+            same = factor if own_unit == m.unit else 1.0
+            _, divisor = scales.get(metric, ("", same))
+            cells.append(_figure(m, metric, part, divisor))
         table.add_row(*map(Text, cells))
     console.print(table)
     for line in filter(None, (*warnings(measured), evidence_line(measured))):
         note(console, line)
 
 
+def _scales(measured: list[Measurement], view: View) -> dict[str, tuple[str, float]]:
+    """Return the unit to say, and what to divide by, of further metrics whose unit neither the
+    title nor a heading says; those of one unit share their scale."""
+    values: dict[Unit, list[float]] = {}
+    units: dict[str, Unit] = {}
+    for m in measured:
+        for f in m.figures:
+            if f.unit != m.unit and f.metric not in view.headings:
+                units[f.metric] = f.unit
+                values.setdefault(f.unit, []).append(f.estimate)
+    scales = {unit: figures.scale_of(unit, own) for unit, own in values.items()}
+    return {metric: scales[unit] for metric, unit in units.items()}
+
+
 def _figure(measurement: Measurement, metric: str, part: str, factor: float) -> str:
     figure = figures.side_figure(measurement, metric, part)
-    if figure is None:
-        return ""
-    return figures.plain(figure, factor if figure.unit == measurement.unit else 1.0)
+    return figures.plain(figure, factor) if figure else ""
 
 
 def _text(axis: Axis, measurement: Measurement) -> str:

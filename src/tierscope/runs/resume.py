@@ -69,6 +69,8 @@ def resume(run: Resumable, topology: Topology, watch: Watch) -> Outcome:
     where the machine is another one, or another process goes on with the run.
     """
     _check_machine(run.path, run.header, topology)
+    if run.header.topology is not None:  # data sheets as they were when the run began
+        topology = topology.model_copy(update={"ratings": run.header.topology.ratings})
     capabilities()
     writer = RunWriter.resume(run.path, run.length)
     return carry_on(run.header, writer, run.book, topology, watch)

@@ -31,10 +31,10 @@ def near_and_far(topology: Topology, target: Endpoint) -> NearFar:
     homes = {home(topology, node) for node in nodes if node is not None}
     near = [node for node in usable if node.number in homes]
     if not near or None in found:
-        names = ", ".join(drive.name for drive in drives) or "no drive of this machine"
+        names = ", ".join(drive.name for drive in drives)
+        where = f"{names}, whose NUMA node is not known" if names else "no drive of this machine"
         raise UserError(
-            f"'{target}' lies on {names}, of which no NUMA node is known: name CPUs or a node "
-            "instead of 'near' and 'far'"
+            f"'{target}' lies on {where}: name CPUs or a node instead of 'near' and 'far'"
         )
     far = [node for node in usable if node not in near]
     far.sort(key=lambda node: _distance(node, near), reverse=True)

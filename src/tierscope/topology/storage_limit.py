@@ -5,14 +5,14 @@ page cache holds is bounded by memory, so buffered accesses have no limit here.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from tierscope.model.endpoint import Endpoint, EndpointKind, parse_endpoint
 from tierscope.model.errors import UserError
 from tierscope.model.limit import Limit
 from tierscope.model.path import Hop
-from tierscope.model.storage import Access, RatedDrive
+from tierscope.model.rating import RatedDrive
+from tierscope.model.storage import Access
 from tierscope.model.topology import Block, Topology
 from tierscope.model.traffic import Traffic
 from tierscope.topology.affinity import Tree
@@ -32,7 +32,6 @@ def storage_limit(
     """
     if not access.direct:
         return None
-    access = replace(access, rated=(*access.rated, *topology.ratings))
     try:
         found = _by_device(topology, targets)
         limits = [
@@ -78,7 +77,7 @@ def _of_device(
     level = next((block.level for block in located.blocks if block.name == located.block), "")
     bounds = [
         *_of_links(topology, initiator, target, level, located.block or "", len(found), access),
-        *_of_ratings(found, level, access),
+        *_of_ratings(topology.ratings, found, level, access),
     ]
     return min(bounds, key=lambda limit: limit.value) if bounds else None
 
@@ -150,15 +149,17 @@ def _per_second(limit: Limit, access: Access) -> Limit:
     return limit.model_copy(update={"value": value, "unit": "1/s", "formula": formula})
 
 
-def _of_ratings(found: Sequence[Block], level: str, access: Access) -> list[Limit]:
+def _of_ratings(
+    ratings: Sequence[RatedDrive], found: Sequence[Block], level: str, access: Access
+) -> list[Limit]:
     """What the data sheets of all drives together allow; none where one of them has no rating."""
-    rated = [_rating_of(block, access.rated) for block in found]
+    rated = [_rating_of(block, ratings) for block in found]
     drives = [entry for entry in rated if entry is not None]
     if not drives or len(drives) < len(rated):
         return []
     share = useful_share(level, len(drives))
     names = ", ".join(block.name for block in found)
-    models = " and ".join(dict.fromkeys(block.product for block in found))
+    models = " and ".join(dict.fromkeys(block.product for block in found if block.product))
     sources = "; ".join(dict.fromkeys(drive.source for drive in drives))
     limits = []
     for read, write, unit in (
@@ -174,7 +175,7 @@ def _of_ratings(found: Sequence[Block], level: str, access: Access) -> list[Limi
         limit = Limit(
             value=value,
             unit="B/s" if unit == "B/s" else "1/s",
-            link=f"rating of {names} ({models})",
+            link=f"rating of {names} ({models})" if models else f"rating of {names}",
             formula=formula,
             source=f"data sheet, by {sources}",
         )
@@ -182,9 +183,9 @@ def _of_ratings(found: Sequence[Block], level: str, access: Access) -> list[Limi
     return limits
 
 
-def _rating_of(block: Block, rated: Sequence[RatedDrive]) -> RatedDrive | None:
+def _rating_of(block: Block, ratings: Sequence[RatedDrive]) -> RatedDrive | None:
     """The rating of a drive's model; one without a wildcard goes first."""
-    matching = [entry for entry in rated if fnmatchcase(block.product, entry.model)]
+    matching = [entry for entry in ratings if fnmatchcase(block.product, entry.model)]
     return min(matching, key=lambda entry: "*" in entry.model, default=None)
 
 

@@ -9,6 +9,7 @@ OPERATIONS = ("read", "write", "mix")
 ORDERS = ("sequential", "random", "zipf")
 MEMORIES = ("host", "device", "vmm", "pinned", "plain", "managed")
 WAYS = ("p2p", "nvfs", "gpudirect", "odirect")
+CACHE_STATES = ("as-found", "warm", "cold")
 ARRIVALS = ("regular", "poisson")
 
 TO = Option(
@@ -20,7 +21,10 @@ TO = Option(
 SAMPLE = options.SAMPLE.but(default="50ms")
 
 OPTIONS: tuple[Option, ...] = (
-    options.FROM.but(help="Initiators: node:0, cpus:0-7,16 or gpu:0"),
+    options.FROM.but(
+        help="Initiators: node:0, cpus:0-7,16 or gpu:0; near, far: CPUs of a node that the "
+        "target's drives are local to, and of the farthest one"
+    ),
     TO,
     Option("op", "LIST", ", ".join(OPERATIONS), "read"),
     Option("read-percent", "COUNTS", "Reads among the operations of mix, 1 to 99", "70"),
@@ -30,6 +34,12 @@ OPTIONS: tuple[Option, ...] = (
     Option("blocks", "SHARES", "Block sizes with weights, in place of one: 4k:60,64k:30,1m:10"),
     Option("backend", "LIST", ", ".join(BACKENDS), "io_uring; of GPUs, cufile"),
     Option("direct", "LIST", "yes: past the page cache (O_DIRECT); no: through it", "yes"),
+    Option(
+        "cache",
+        "LIST",
+        "Page cache when a visit begins: warm, cold (of files that tierscope made), as-found",
+        "cold where direct, else warm",
+    ),
     Option("depth", "COUNTS", "Operations of each thread in flight, as in 1..256*2", "1"),
     options.THREADS.but(help="Number of threads, more than CPUs if you like", default="1"),
     options.PIN,
@@ -58,6 +68,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("require", "WAY", "Fail unless all data took this way: " + ", ".join(WAYS)),
     Option("overwrite", "", "Writes may go to a file that tierscope did not make", flag=True),
     Option("keep", "", "Files that were made stay, and are used again", flag=True),
+    options.RATED,
     options.PRECISION,
     options.BUDGET,
     SAMPLE,

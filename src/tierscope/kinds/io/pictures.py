@@ -16,6 +16,7 @@ from tierscope.kinds.io.points import (
 from tierscope.kinds.io.words import (
     block_lines,
     depth_lines,
+    in_sentences,
     latency_text,
     rate_text,
     steady_text,
@@ -64,7 +65,7 @@ def _rates_over_depth(group: list[Sweep], members: Sweep) -> Picture:
         title=f"{'IOPS' if metric == 'iops' else 'Bandwidth'} over queue depth, "
         f"{path_of(members[0])}",
         subtitle=_common(members),
-        alt=f"{'. '.join(depth_lines(members))}.",
+        alt=in_sentences(depth_lines(members)),
         spec=shapes.curves(rows, _doubling("queue depth", rows), shapes.from_zero(unit)),
         measurements=members,
     )
@@ -127,7 +128,7 @@ def over_blocks(gathered: Gathered) -> Iterator[Picture]:
             key=slug(f"blocks {path_of(members[0])}"),
             title=f"Bandwidth over block size, {path_of(members[0])}",
             subtitle=_common(members),
-            alt=f"{'. '.join(block_lines(members))}.",
+            alt=in_sentences(block_lines(members)),
             spec=shapes.curves(rows, x, shapes.from_zero(unit)),
             measurements=members,
         )
@@ -185,7 +186,7 @@ def _over_time(shown: Sweep, metric: str) -> Picture:
         key=slug(f"time {path_of(shown[0])} {metric}"),
         title=f"{'IOPS' if metric == 'iops' else 'Bandwidth'} over time, {path_of(shown[0])}",
         subtitle="the best of each operation",
-        alt=f"{'. '.join(said)}.",
+        alt=in_sentences(said),
         spec=spec,
         measurements=shown,
     )

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from tierscope.kinds.io.options import (
     ARRIVALS,
     BACKENDS,
+    CACHE_STATES,
     MEMORIES,
     OPERATIONS,
     OPTIONS,
@@ -37,7 +38,9 @@ from tierscope.plans.axes import (
 from tierscope.plans.gpu import flag, gpu_cpus, gpu_numbered, home_node
 from tierscope.plans.options import PINS
 from tierscope.plans.pinning import pinned
+from tierscope.plans.rated import ratings_of
 from tierscope.plans.request import Request, RequestForm
+from tierscope.topology.near_far import near_or_far
 
 DEFAULT_BYTES = 1 << 30
 """Of all files that are made together."""
@@ -58,14 +61,29 @@ class _Place:
 
 def expand(request: Request, topology: Topology, _thp: bool) -> Iterator[IoSpec]:
     """Yield a measurement for each combination of the options' values."""
+    ratings_of(request)  # limits take them from the machine; here only their errors count
     found = False
-    for place in _places(request, topology):
-        for target in _targets(request):
+    for target in _targets(request):
+        for place in _places(_with_nodes(request, topology, target), topology):
             for values in _combinations(request, place):
                 found = True
                 yield _spec(request, place, target, values)
     if not found:
         raise UserError("no combination of these options can be measured")
+
+
+def _with_nodes(request: Request, topology: Topology, target: Target) -> Request:
+    """Put nodes for ``near`` and ``far``, which differ from target to target."""
+    if "from" not in request.options:
+        return request
+    words = checked(request, "from", grammar.split_endpoints, request.options["from"])
+    named = [
+        f"node:{checked(request, 'from', near_or_far, topology, word, target)}"
+        if word in ("near", "far")
+        else word
+        for word in words
+    ]
+    return request.model_copy(update={"options": {**request.options, "from": ",".join(named)}})
 
 
 def _places(request: Request, topology: Topology) -> Iterator[_Place]:
@@ -107,6 +125,7 @@ def _combinations(request: Request, place: _Place) -> Iterator[dict[str, Any]]:
         "backend": choices(request, "backend", BACKENDS)
         or ["cufile" if place.gpu is not None else "io_uring"],
         "direct": _yes_no(request, "direct", "yes"),
+        "cache": choices(request, "cache", CACHE_STATES) or [None],
         "depth": _counts(request, "depth", "1"),
         "threads": checked(
             request,
@@ -212,6 +231,7 @@ def _parts(values: dict[str, Any]) -> list[str]:
         grammar.format_size(values["block_size"]),
         values["backend"] + ("-registered" if values["registered"] else ""),
         "direct" if values["direct"] else "buffered",
+        *([values["cache"]] if values["cache"] else []),
         f"d{values['depth']}",
         *([f"r{values['rate']:g}-{values['arrivals']}"] if "rate" in values else []),
     ]

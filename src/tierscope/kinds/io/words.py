@@ -53,6 +53,11 @@ def latency_text(measurement: Measurement, percentile: str = "p50") -> str:
     return f"{figures.plain(found, _US, 3)} µs" if found else ""
 
 
+def in_sentences(lines: Sequence[str]) -> str:
+    """Return these lines as sentences of a paragraph."""
+    return " ".join(f"{line[0].upper()}{line[1:]}." for line in lines)
+
+
 def depth_lines(measured: Sequence[Measurement]) -> list[str]:
     """Say at which depth the rate of each sweep over depths saturates, and what more costs."""
     return [_depth_line(sweep) for sweep in sweeps(measured, "depth") if len(sweep) > 2]

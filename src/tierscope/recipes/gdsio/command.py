@@ -11,15 +11,16 @@ from pydantic import ValidationError
 from tierscope.kinds.plan import PLAN_VERSION, Plan
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.event import Event, Failed, Visit
-from tierscope.model.run import Measurement
+from tierscope.model.run import Measurement, Run
 from tierscope.model.topology import Topology
 from tierscope.recipes.gdsio.command_line import Line, parse_line
+from tierscope.recipes.gdsio.files import looked_up
 from tierscope.recipes.gdsio.help import help_text
 from tierscope.recipes.gdsio.output import VERIFYING, result_json, result_lines
 from tierscope.recipes.gdsio.plan import spec_of
 from tierscope.recipes.gdsio.way import way_taken
 from tierscope.recipes.gdsio.workload import Workload, workload
-from tierscope.report.warnings import warnings_line
+from tierscope.report.warnings import warnings_of
 from tierscope.runs.measure import Outcome, measure
 from tierscope.runs.record import version
 from tierscope.topology.discover import discover
@@ -38,7 +39,8 @@ def run(arguments: Sequence[str]) -> int:
         print(f"gdsio version :{LIKE} (tierscope {version()})")
         return 0
     assert line.request is not None
-    session = _Session(line, workload(line.request), discover())
+    work = looked_up(workload(line.request), line.overwrite)
+    session = _Session(line, work, discover())
     return int(session.carry_out())
 
 
@@ -81,10 +83,10 @@ class _Session:
         errors = _errors(done, failures)
         for error in errors:
             _say(error)
-        if found is not None:
-            _say(warnings_line(done.run))
-        more = {"errors": errors} if errors else {}
-        self.results.append({**result, **more, "run_file": str(done.path)})
+        warnings = _warnings(done.run) if found is not None else []
+        _say("; ".join(warnings))
+        more = {"errors": errors, "warnings": warnings, "run_file": str(done.path)}
+        self.results.append({**result, **{key: value for key, value in more.items() if value}})
         if failures and done.exit_code is ExitCode.ALL_MEASURED:  # of a further visit
             return ExitCode.SOMETHING_FAILED
         return done.exit_code
@@ -111,14 +113,20 @@ def _errors(done: Outcome, failures: list[str]) -> list[str]:
     return missing or failures
 
 
+def _warnings(run: Run) -> list[str]:
+    """Return what may invalidate the line, which has no interval that could be missing or wide."""
+    return [text for text in warnings_of(run) if "interval" not in text]
+
+
 def _plan(work: Workload, topology: Topology, line: Line) -> Plan:
     spec = spec_of(work, topology, overwrite=line.overwrite, require=line.require)
     try:
         return Plan.model_validate({"version": PLAN_VERSION, "measurements": [spec]})
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"][2:])
-        raise UserError(f"{where}: {first['msg'].removeprefix('Value error, ')}") from None
+        where = ".".join(str(part) for part in first["loc"][3:])
+        said = first["msg"].removeprefix("Value error, ")
+        raise UserError(f"{where}: {said}" if where else said) from None
 
 
 def _read_back(work: Workload) -> Workload:

@@ -7,7 +7,7 @@ from tierscope.model.topology import Topology
 from tierscope.plans.gpu import gpu_cpus, gpu_numbered, home_node, host_nodes, require_gpus
 from tierscope.plans.pinning import one_per_core_first
 from tierscope.recipes.gdsio.transfers import MEMORIES
-from tierscope.recipes.gdsio.workload import Job, Workload, amount
+from tierscope.recipes.gdsio.workload import Job, Workload, amount, check_amounts
 
 STEM = "gdsio."
 """Names of a directory's files begin with it."""
@@ -23,6 +23,8 @@ def spec_of(
 
     ``overwrite``: files may be anybody's. Raises UserError for GPUs and nodes that are not there.
     """
+    check_amounts(work)
+    _check_way(work, require)
     if work.transfer.gpu:
         require_gpus(topology)
     first = work.jobs[0]
@@ -39,6 +41,16 @@ def spec_of(
         "jobs": jobs,
         "pattern": _pattern(work, require),
     }
+
+
+def _check_way(work: Workload, require: str | None) -> None:
+    if require == "odirect" and work.buffered:
+        raise UserError("--require odirect: -O 1 and -x 4 go through the page cache")
+    if require not in (None, "odirect") and not work.transfer.cufile:
+        raise UserError(
+            f"--require {require}: only -x 0, 5, 6 and 7 go through cuFile, and -x is "
+            f"{work.transfer_number}"
+        )
 
 
 def _pattern(work: Workload, require: str | None) -> dict[str, Any]:
@@ -75,14 +87,14 @@ def _jobs(work: Workload, job: Job, topology: Topology, overwrite: bool) -> list
     common = {"name": job.name, "buffers": _buffers(work, job, topology)}
     if not job.is_directory:
         return [{**common, "cpus": cpus, "files": _file(work, job, job.path, overwrite)}]
-    if job.size is not None and not overwrite:
+    if job.size is not None and not overwrite and not job.foreign:
         return [
             {**common, "cpus": cpus, "files": _owned(work, job), "shared": work.one_thread_each}
         ]
     if work.one_thread_each:
         raise UserError(
             f"{job.place}: with -x 6 and 7 and without -B one thread goes over all files, which "
-            "have to be tierscope's own; give -s, or each file by -f"
+            "have to be tierscope's own; give -B, another directory, or each file by -f"
         )
     return [
         {

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tierscope.model.errors import UserError
+from tierscope.model.text import is_text
 from tierscope.recipes.gdsio.options import Given, JobValues, Request, Sizes, Values
 from tierscope.recipes.gdsio.transfers import (
     BATCHES,
@@ -15,6 +16,8 @@ from tierscope.recipes.gdsio.transfers import (
 )
 
 MIB = 1 << 20
+_LONGEST_PATH = 4000
+"""Bytes; the kernel takes 4095, of which the names of a directory's files are a part."""
 _DEVICES = "/dev/"
 _FILES_BELOW_DEV = ("/dev/shm/", "/dev/hugepages/")  # noqa: S108 - only a name is looked at
 
@@ -33,6 +36,8 @@ class Job:
     memory: int
     size: int | None
     """Bytes of data in each file; None: as many as the file has."""
+    foreign: bool = False
+    """The directory's files are there, and tierscope did not make them."""
 
     @property
     def is_device(self) -> bool:
@@ -179,6 +184,9 @@ def _job(given: JobValues, values: Values, transfer: int) -> Job:
     target = file or directory
     if target is None:
         raise UserError(f"{given.place}: [{given.name}] has neither filename nor directory")
+    path = os.path.abspath(target.value)  # noqa: PTH100 - looks at no file
+    if len(os.fsencode(path)) > _LONGEST_PATH or not is_text(path):
+        raise UserError(f"{target.place}: the path is longer than 4000 bytes, or no text in UTF-8")
     memory = own.get("memory")
     if memory is not None:
         _check_memory(memory, transfer)
@@ -186,7 +194,7 @@ def _job(given: JobValues, values: Values, transfer: int) -> Job:
     return Job(
         name=given.name,
         place=given.place,
-        path=os.path.abspath(target.value),  # noqa: PTH100 - looks at no file
+        path=path,
         is_directory=directory is not None,
         gpu=_of(own, "gpu", 0),
         node=_of(own, "node", None),
@@ -239,7 +247,6 @@ def _remarks(values: Values, operation: int, transfer: int) -> tuple[str, ...]:
 
 def _check_jobs(made: Workload) -> None:
     """Check what several values decide together."""
-    largest = max(made.sizes.values)
     odd = [size for size in (*made.sizes.values, made.offset) if size % 512]
     if odd and not made.buffered:
         raise UserError(
@@ -252,19 +259,14 @@ def _check_jobs(made: Workload) -> None:
             "share; these have several"
         )
     for job in made.jobs:
-        _check_job(made, job, largest)
-    if not made.seconds and len({amount(made, job) for job in made.jobs}) > 1:
-        raise UserError(
-            "without -T (runtime) all threads move the same number of bytes, and these jobs have "
-            "data of several sizes; give -T"
-        )
+        _check_target(made, job)
     paths = [job.path for job in made.jobs]
     twice = next((path for path in paths if paths.count(path) > 1), None)
     if made.writes and twice:
         raise UserError(f"two jobs write to {twice}; give each its own file or directory")
 
 
-def _check_job(made: Workload, job: Job, largest: int) -> None:
+def _check_target(made: Workload, job: Job) -> None:
     if made.writes and job.is_device:
         raise UserError(
             f"{job.place}: writing to a device destroys what is on it, which gdsio does not ask "
@@ -272,20 +274,24 @@ def _check_job(made: Workload, job: Job, largest: int) -> None:
         )
     if job.is_device and job.is_directory:
         raise UserError(f"{job.place}: '{job.path}' lies below /dev and is no directory for files")
-    if job.size is None:
-        if made.writes:
-            raise UserError(f"{job.place}: writing needs the size of the files; give -s (size)")
-        if not made.seconds:
+    if job.size is None and made.writes:
+        raise UserError(f"{job.place}: writing needs the size of the files; give -s (size)")
+
+
+def check_amounts(made: Workload) -> None:
+    """Raise UserError where the jobs' data does not suit their I/O, once all sizes are known."""
+    largest = max(made.sizes.values)
+    for job in made.jobs:
+        share = amount(made, job)
+        if job.size is not None and share < largest:
             raise UserError(
-                f"{job.place}: give -s (size), or -T (runtime): without -T each thread goes over "
-                "its data once, so its size has to be known"
+                f"{job.place}: each thread has {share} bytes of data, less than one I/O of "
+                f"{largest}; make -s (size) larger or -i (bs) smaller"
             )
-        return
-    share = amount(made, job)
-    if share < largest:
+    if not made.seconds and len({amount(made, job) for job in made.jobs}) > 1:
         raise UserError(
-            f"{job.place}: each thread has {share} bytes of data, less than one I/O of {largest}; "
-            "make -s (size) larger or -i (bs) smaller"
+            "without -T (runtime) all threads move the same number of bytes, and these jobs have "
+            "data of several sizes; give -T"
         )
 
 

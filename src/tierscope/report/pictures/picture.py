@@ -124,6 +124,8 @@ def label_of(key: str, value: Any) -> str:
     """Return one property of a pattern in words: "thp pages", "1 GiB"."""
     if key in _SIZES and isinstance(value, int | float):
         return _WORDS.get(key, key.replace("_", " ") + " {}").format(figures.size_text(value))
+    if key == "metric":
+        return metric_name(value)
     if value == 1 and key in ("threads", "streams"):
         return f"1 {key[:-1]}"
     if key == "mix" and ":" not in str(value):

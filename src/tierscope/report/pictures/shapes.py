@@ -170,10 +170,17 @@ def count_axis(title: str, counts: list[float]) -> Spec:
     }
 
 
-def curves(rows: list[dict[str, Any]], x: Spec, y: Spec, more: list[Spec] | None = None) -> Spec:
+def curves(
+    rows: list[dict[str, Any]],
+    x: Spec,
+    y: Spec,
+    more: list[Spec] | None = None,
+    lines: list[dict[str, Any]] | None = None,
+) -> Spec:
     """Curves with their intervals: rows have x, value, low, high, series and tip.
 
-    Series differ in colour, dash and the points' shape, so that paper without colour will do.
+    Lines go from row to row, or through ``lines``, which have x, value and series. Series differ
+    in colour, dash and the points' shape, so that paper without colour will do.
     """
     names = list(dict.fromkeys(row["series"] for row in rows))[:_MAX_SERIES]
     kept = [row for row in rows if row["series"] in names]
@@ -195,6 +202,7 @@ def curves(rows: list[dict[str, Any]], x: Spec, y: Spec, more: list[Spec] | None
             "encoding": {"y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": colour},
         },
         {
+            **_through(lines, names),
             "mark": {"type": "line", "strokeWidth": 2, "aria": False},
             "encoding": {"y": y, "color": colour, "strokeDash": dash, "order": order},
         },
@@ -222,6 +230,11 @@ def curves(rows: list[dict[str, Any]], x: Spec, y: Spec, more: list[Spec] | None
         "encoding": {"x": x},
         "layer": layers,
     }
+
+
+def _through(lines: list[dict[str, Any]] | None, names: list[str]) -> Spec:
+    """Return the data of lines that do not go from row to row."""
+    return {"data": {"values": [row for row in lines if row["series"] in names]}} if lines else {}
 
 
 def _legend_columns(names: list[str]) -> int:
