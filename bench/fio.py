@@ -204,8 +204,12 @@ def ours(case: Case, engine: LivingEngine) -> Side:
         raise RuntimeError(f"{case}: {visit.reason}")
     (series,) = visit.series
     columns = {column.metric: column.values for column in series.columns}
-    operations = [rate * s for rate, s in zip(columns["iops"], series.durations, strict=True)]
-    cpu = sum(n * each for n, each in zip(operations, columns["cpu_per_operation"], strict=True))
+    operations = [
+        (rate or 0) * seconds
+        for rate, seconds in zip(columns["iops"], series.durations, strict=True)
+    ]
+    each = columns["cpu_per_operation"]
+    cpu = sum([n * (ns or 0) for n, ns in zip(operations, each, strict=True)], start=0.0)
     (latency,) = (d.rows for d in series.distributions or () if d.metric == "io_latency")
     whole = merged([latency])
     iops = sum(operations) / sum(series.durations)
