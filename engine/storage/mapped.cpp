@@ -57,9 +57,8 @@ class Mapped : public SynchronousBackend {
       if (at == MAP_FAILED) {
         const int error = errno;
         unmap();
-        throw Unavailable(Cause::kStorage,
-                          fmt::format("{} bytes cannot be mapped: {}", io.sizes[file],
-                                      strerror(error)));
+        throw Unavailable(Cause::kStorage, fmt::format("{} bytes cannot be mapped: {}",
+                                                       io.sizes[file], strerror(error)));
       }
       maps_.push_back(static_cast<std::byte*>(at));
     }
@@ -75,8 +74,7 @@ class Mapped : public SynchronousBackend {
 
  private:
   std::int64_t carry_out(const IoRequest& operation) override {
-    std::byte* const mapped =
-        maps_[static_cast<std::size_t>(operation.file)] + operation.offset;
+    std::byte* const mapped = maps_[static_cast<std::size_t>(operation.file)] + operation.offset;
     std::byte* const buffer = io_.buffers[operation.slot];
     const bool done = operation.write ? copy_mapped(mapped, buffer, operation.bytes)
                                       : copy_mapped(buffer, mapped, operation.bytes);

@@ -55,7 +55,9 @@ class FakeBackend : public Backend {
   static inline int fdatasyncs = 0;
 };
 
-const BackendKind kFake{.name = "fake", .synchronous = false, .gpu = false,
+const BackendKind kFake{.name = "fake",
+                        .synchronous = false,
+                        .gpu = false,
                         .make = [](const ThreadIo& io) -> std::unique_ptr<Backend> {
                           return std::make_unique<FakeBackend>(io);
                         }};
@@ -77,9 +79,8 @@ class IoThreadTest : public testing::Test {
 
   IoThread& make() {
     thread_ = std::make_unique<IoThread>(
-        pattern_, rule_,
-        RequestStream(pattern_, {{.file = 0, .first = 0, .last = 1 << 20}}, 0, 0), names_,
-        BlockHooks{}, 1);
+        pattern_, rule_, RequestStream(pattern_, {{.file = 0, .first = 0, .last = 1 << 20}}, 0, 0),
+        names_, BlockHooks{}, 1);
     thread_->prepare({});
     return *thread_;
   }

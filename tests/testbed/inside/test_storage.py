@@ -83,9 +83,10 @@ def test_files_on_an_nvme_drive_are_written_verified_and_removed(
 
 
 def test_persistent_memory_is_mapped_past_the_page_cache(tmp_path: Path) -> None:
-    (result,) = io(
-        tmp_path, "--to", "file:/mnt/pmem", "--size", "4m", "--backend", "mmap", "--op", "read"
-    )
+    file = Path("/mnt/pmem/data")
+    file.write_bytes(bytes(4 << 20))
+    (result,) = io(tmp_path, "--to", f"file:{file}", "--backend", "mmap", "--op", "read")
+    file.unlink()
     assert result["status"] == "measured"
     assert result["evidence"]["storage"][0]["path"]["dax"] is True
 
