@@ -153,7 +153,7 @@ def test_a_file_that_is_truncated_meanwhile_is_named(
     backend: str, file: Path, tmp_path: Path
 ) -> None:
     options = {"backend": backend, "direct": "no"}
-    measured = failed(io(file, tmp_path / "out", lambda: os.truncate(file, 4 * MIB), **options))
+    measured = failed(io(file, tmp_path / "out", lambda: os.truncate(file, MIB // 2), **options))
     assert measured.cause is Cause.STORAGE
     assert f"of {file}: " in measured.reason
     assert "truncated" in measured.reason

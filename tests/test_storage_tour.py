@@ -256,3 +256,17 @@ def test_a_missing_path_is_refused(tmp_path: Path) -> None:
     done = call(str(tmp_path / "absent"))
     assert isinstance(done.exception, UserError)
     assert "no such file or directory" in str(done.exception)
+
+
+def test_what_earlier_runs_left_is_named_and_removed(tmp_path: Path) -> None:
+    """Kept files are tierscope's, too; another's file is none of its business."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "mine").write_text("precious")
+    words = ["io", "--to", f"file:{folder}", "--size", "1m", "--keep", "--budget", "0.1"]
+    CliRunner().invoke(app, words, standalone_mode=False)
+    assert len(list(folder.iterdir())) == 3, "a file, its manifest, and another's"
+    (found,) = json.loads(call(str(folder), "--clean", "--json").output)
+    assert [file["state"] for file in found["files"]] == ["removed"]
+    assert [path.name for path in folder.iterdir()] == ["mine"]
+    assert "nothing is left of earlier runs" in call(str(folder), "--clean").output

@@ -80,9 +80,12 @@ void write_distribution(Line& line, const SeriesRows& series, std::size_t number
   line.text(",\"part\":");
   line.string(series.distributions[number].part);
   line.text(",");
-  static const Histogram kEmpty;
   line.array("rows", series.rows, [&](const Row& row) {
-    line.histogram(row.histograms.empty() ? kEmpty : row.histograms[number]);
+    if (row.histograms.empty()) {
+      line.text("[]");
+    } else {
+      line.histogram(row.histograms[number]);
+    }
   });
   line.text("}");
 }

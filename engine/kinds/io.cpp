@@ -68,6 +68,7 @@ class Io : public State {
   void open(Leases& leases) override {
     runner_.reset();
     const double begin = now_seconds();
+    watch_gpus();  // Before files are made for nothing, where there is no GPU.
     team_ = &leases.team(cpus_);
     if (jobs_.empty()) {
       std::size_t first = 0;
@@ -81,7 +82,6 @@ class Io : public State {
       }
       counters_ = std::make_unique<DeviceCounters>(devices);
     }
-    watch_gpus();
     threads_.clear();
     for (const auto& job : jobs_) {
       job->open(leases, *team_);

@@ -58,7 +58,7 @@ class Histogram {
   }
 
  private:
-  static constexpr std::size_t kBuckets = 128 * 36;  // bucket_of(kMaxValue) + 1
+  static constexpr std::size_t kBuckets = 4608;  // bucket_of(kMaxValue) + 1
 
   std::array<std::uint64_t, kBuckets> counts_{};
 };

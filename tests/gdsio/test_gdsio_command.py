@@ -110,6 +110,7 @@ def test_json_takes_the_line_s_place(engine: Engine) -> None:
     assert (result["operations"], result["bytes"]) == (2000, 2000 << 20)
     assert result["evidence"]["storage_io"]["ways"] == {"nvfs": 2000}
     assert result["run_file"] == "/runs/x.jsonl"
+    assert result["warnings"] == ["other programs took CPU time"]
     assert result["said"] == ["way: 100.0% of 2000 operations by nvidia-fs"]
 
 

@@ -12,6 +12,8 @@ from tierscope.recipes.gdsio.plan import spec_of
 from tierscope.recipes.gdsio.workload import Workload, workload
 
 MIB = 1 << 20
+DIRECTORY, DEVICE = -1, -2
+KINDS = {DIRECTORY: "directory", DEVICE: "block"}
 MANIFEST = "/data/.tierscope-files.json"
 
 
@@ -22,9 +24,9 @@ def there(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
 
     def facts(path: str) -> PathFacts:
         size = sizes.get(path)
-        kind = "missing" if size is None else "file"
+        kind = "missing" if size is None else KINDS.get(size, "file")
         found = {"path": path, "kind": kind, "real": path, "device": "8:0", "page_bytes": 4096}
-        return PathFacts.model_validate(found | {"size": size})
+        return PathFacts.model_validate(found | {"size": None if size in KINDS else size})
 
     monkeypatch.setattr(files, "path_facts", facts)
     return sizes
@@ -77,3 +79,9 @@ def test_files_of_others_are_written_after_a_word_only(there: dict[str, int]) ->
         found("-D /data -w 2 -s 4M -I 1")
     work = found("-D /data -w 2 -s 4M -I 1", overwrite=True)
     assert [one["overwrite"] for one in targets(work, overwrite=True)] == [True, True]
+
+
+def test_a_directory_is_no_file(there: dict[str, int]) -> None:
+    there["/data/x"] = DIRECTORY
+    with pytest.raises(UserError, match="-f /data/x: /data/x is a directory; -D makes files below"):
+        found("-f /data/x -s 1M")

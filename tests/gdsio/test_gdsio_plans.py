@@ -241,6 +241,14 @@ def test_mixes_verification_refilling() -> None:
     assert not pattern("-D /data -s 64M -F")["refill"]
 
 
+def test_a_required_way_has_to_be_possible() -> None:
+    work = asked("-D /data -s 64M -x 1 -O 1")
+    with pytest.raises(UserError, match="--require p2p: only -x 0, 5, 6 and 7 go through cuFile"):
+        spec_of(work, MACHINE, require="p2p")
+    with pytest.raises(UserError, match="--require odirect: -O 1 and -x 4 go through the page"):
+        spec_of(work, MACHINE, require="odirect")
+
+
 def test_a_required_way() -> None:
     line = parse_line(["-D", "/data", "-s", "64M", "--require", "p2p"])
     assert line.require == "p2p"
@@ -317,6 +325,9 @@ def test_what_changes_nothing_is_said() -> None:
         ("-D /a -f /b -s 1G", None),
         ("-D /a -I 1", "-D /a: writing needs the size of the files; give -s (size)"),
         ("-D /a -s 64K -i 1M", "-D /a: each thread has 65536 bytes of data, less than one I/O of"),
+        (f"-D {'a' * 4000} -s 1G", "-D: the path is longer than 4000 bytes, or no text in UTF-8"),
+        ("-f /a\udcff -s 1G", "-f: the path is longer than 4000 bytes, or no text in UTF-8"),
+        ("-f /a\ud800 -s 1G", r"-f: '/a\ud800' is not a path"),
         ("-D /a -d 0 -d 1 -s 1G", "-d is given twice for -D /a"),
         ("-d 0 -D /a -s 1G -D /b -d 1", "-d stands before the first -f or -D, and others behind"),
         ("-D /a -s 1G -p", "-p: cuFile decides by itself whether data crosses NVLink"),

@@ -7,8 +7,10 @@ import pytest
 import topology_machines as machines
 from hypothesis import given
 from hypothesis import strategies as st
+from tests import synthetic
 from topology_machines import BRIDGE_CLASS, GPU_CLASS, NVIDIA, NVME_CLASS, SAMSUNG, Sysfs
 
+from tierscope.kinds.io.spec import IoSpec
 from tierscope.model.endpoint import parse_endpoint
 from tierscope.model.errors import UserError
 from tierscope.model.limit import Limit
@@ -238,6 +240,38 @@ def test_a_copy_through_the_host_pays_for_the_way_up_from_a_switch(sysfs: Sysfs)
        st.integers(1, 64))  # fmt: skip
 def test_an_array_never_writes_less_than_it_stores(level: str, members: int) -> None:
     assert 0 <= useful_share(level, members) <= 1
+
+
+def io_spec(*, amount: str | None = None, **options: str) -> IoSpec:
+    topology = synthetic.topology()
+    amounts = {"amount": amount} if amount else {}
+    request = Request(kind="io", options={"to": "file:/data", **options, **amounts})
+    (spec,) = expand([request], topology, thp=False).measurements
+    assert isinstance(spec, IoSpec)
+    return spec
+
+
+def test_jobs_on_two_drives_have_the_limit_of_both(sysfs: Sysfs) -> None:
+    drive(sysfs, 0x17)
+    drive(sysfs, 0x18)
+    sysfs.mount("/data", "nvme0n1")
+    sysfs.mount("/more", "nvme1n1")
+    spec = io_spec(size="64m")
+    other = spec.jobs[0].files.model_copy(update={"path": "/more/x"})
+    second = spec.jobs[0].model_copy(update={"name": "second", "files": other})
+    both = spec.model_copy(update={"jobs": [*spec.jobs, second]})
+    paths = MachinePaths(discover(sysfs.root))
+    one, two = spec.limit(paths), both.limit(paths)
+    assert one is not None
+    assert two is not None
+    assert two.value == pytest.approx(2 * one.value)
+
+
+def test_large_files_and_amounts_are_not_taken_for_a_hang() -> None:
+    assert io_spec(size="100g").set_up_s() > 100 * 60
+    usual, whole = io_spec(size="64m"), io_spec(size="64m", amount="1g", **{"block-size": "4k"})
+    assert usual.set_up_s() < 10
+    assert whole.set_up_s() > 2 * 60 * 60
 
 
 def test_near_and_far_follow_the_drive(sysfs: Sysfs) -> None:

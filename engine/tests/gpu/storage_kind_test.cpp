@@ -1,4 +1,6 @@
 // The kind io with a GPU, from plan to evidence, on a fake CUDA and a fake cuFile.
+#include <filesystem>
+
 #include "gpu/cufile_fixture.h"
 #include "gpu/gpu_kinds.h"
 #include "scratch_directory.h"
@@ -74,6 +76,12 @@ TEST_F(IoOfGpu, MixesHaveRegisteredBuffersOfTheirOwn) {
                          {"registered", true}});
   EXPECT_TRUE(visited(one).evidence.contains("verified"));
   EXPECT_EQ(fake().seen.buffers, 0);
+}
+
+TEST_F(IoOfGpu, NoFileIsMadeForAGpuThatIsNotThere) {
+  fake_cuda::set({.driver = 0});
+  EXPECT_EQ(refusal([&] { visited(plan("staged")); }).substr(0, 4), "gpu:");
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
 }
 
 TEST_F(IoOfGpu, ManagedWaysNeedManagedMemory) {

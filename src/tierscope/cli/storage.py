@@ -22,6 +22,11 @@ from tierscope.cli import options
 )
 @click.option("--overwrite", is_flag=True, help="Write to a file that tierscope did not make, too")
 @click.option("--keep", is_flag=True, help="Files that were made stay, and are used again")
+@click.option(
+    "--clean",
+    is_flag=True,
+    help="Remove what earlier runs left in these directories; measure nothing",
+)
 @options.file_option("--rated", "What data sheets promise of drives, to compare with")
 @options.output_options
 def storage(
@@ -31,6 +36,7 @@ def storage(
     time_limit: str | None,
     overwrite: bool,
     keep: bool,
+    clean: bool,
     rated: Path | None,
     json: str | None,
     csv: str | None,
@@ -48,8 +54,11 @@ def storage(
       tierscope storage /tmp --size 256m --json
       tierscope storage /dev/nvme0n1 --rated drives.yaml
       tierscope storage /data /scratch --dry-run
+      tierscope storage /data --clean
     """
-    from tierscope.cli.storage_flow import Asked, measure_storage
+    from tierscope.cli.storage_flow import Asked, clean_storage, measure_storage
 
+    if clean:
+        return clean_storage(paths, as_json=json is not None)
     asked = Asked(paths, initiator or "", size, overwrite, keep, rated, time_limit)
     return measure_storage(asked, options.Output(options.Forms(json, csv), dry_run, out))

@@ -1,23 +1,28 @@
 """From the options of ``tierscope storage`` and ``run --storage`` to measurements."""
 
+import json
 import os.path
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import click
 from rich.console import Console
 
 from tierscope.cli.flow import carry_out
 from tierscope.cli.options import Output
 from tierscope.cli.run_flow import time_limit_seconds
-from tierscope.engine.paths import known_path
+from tierscope.engine.leftovers import clean, leftovers
+from tierscope.engine.paths import PathError, known_path
 from tierscope.model.endpoint import EndpointKind, Target
-from tierscope.model.errors import ExitCode, UserError
+from tierscope.model.errors import ExitCode, UserError, counted
 from tierscope.model.run import Run
 from tierscope.model.storage import PathFacts
 from tierscope.model.topology import Topology
 from tierscope.plans.fit import check_memory, fit_time
 from tierscope.plans.grammar import parse_size
 from tierscope.recipes.storage_tour import Given, Tour, tour
+from tierscope.report.figures import size_text
 from tierscope.topology.discover import discover
 from tierscope.topology.settings import thp_available
 
@@ -42,6 +47,8 @@ def measure_storage(asked: Asked, output: Output) -> int:
 
     topology = with_ratings(discover(), asked.rated)
     made = storage_tour(topology, asked)
+    for path in _directories(made):
+        _name_leftovers(path)
     if asked.time_limit is not None:
         made = replace(made, plan=fit_time(made.plan, time_limit_seconds(asked.time_limit)))
     check_memory(made.plan, topology)
@@ -52,6 +59,42 @@ def measure_storage(asked: Asked, output: Output) -> int:
         show_end(console, run, path)
 
     return carry_out("storage", made.plan, topology, output, show=show)
+
+
+def clean_storage(paths: Sequence[str], as_json: bool) -> int:
+    """Remove what earlier runs left in these directories, as far as it is proven to be ours."""
+    cleaned = [clean(os.path.abspath(path)) for path in dict.fromkeys(paths)]  # noqa: PTH100  no stat
+    if as_json:
+        click.echo(json.dumps([one.model_dump(mode="json") for one in cleaned]))
+        return 0
+    for one in cleaned:
+        if not one.files:
+            click.echo(f"{one.directory}: nothing is left of earlier runs")
+        for file in one.files:
+            why = f": {file.reason}" if file.reason else ""
+            click.echo(f"{one.directory}/{file.name}: {file.state}, {size_text(file.bytes)}{why}")
+    return 0
+
+
+def _directories(made: Tour) -> list[str]:
+    targets = dict.fromkeys(shown.target.path for shown in made.parts)
+    return [path for path in targets if known_path(path).kind == "directory"]
+
+
+def _name_leftovers(path: str) -> None:
+    """Say on standard error what earlier runs left in a directory, and how it is removed."""
+    try:
+        files = leftovers(path).files
+    except PathError:  # The engine says so of its own try.
+        return
+    left = [file for file in files if file.state == "leftover" and not file.keep]
+    if left:
+        size = size_text(sum(file.bytes for file in left))
+        click.echo(
+            f"tierscope: {path} has {counted(len(left), 'file')} that earlier runs left, {size}: "
+            f"'tierscope storage {path} --clean' removes what is tierscope's",
+            err=True,
+        )
 
 
 def storage_tour(topology: Topology, asked: Asked, main_only: bool = False) -> Tour:

@@ -5,12 +5,14 @@ deadline, and is left behind where it waits in the kernel.
 """
 
 import subprocess
+from typing import TypeVar
 
 from pydantic import ValidationError
 
 from tierscope.engine.abandon import end_or_abandon
 from tierscope.engine.find import VARIABLE, find_engine
 from tierscope.engine.query import ending, last_line
+from tierscope.model.base import Model
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.storage import PathFacts
 
@@ -27,16 +29,23 @@ class PathSilentError(PathError):
 
 
 def path_facts(path: str, deadline_s: float | None = None) -> PathFacts:
-    """Look at a path, for ``DEADLINE_S`` at most unless told otherwise.
+    """Look at a path, for ``DEADLINE_S`` at most unless told otherwise; raises as ``ask_of``."""
+    return ask_of(path, "path", PathFacts, deadline_s or DEADLINE_S)
 
-    Raises PathError where it cannot be looked at, PathSilentError where it does not answer, and
-    UserError where there is no engine to look at it.
+
+Answer = TypeVar("Answer", bound=Model)
+
+
+def ask_of(path: str, command: str, answer: type[Answer], deadline_s: float) -> Answer:
+    """Return what a command of the engine answers about a path.
+
+    Raises PathError where it has none, PathSilentError where the path does not answer, and
+    UserError where there is no engine to ask.
     """
     engine = find_engine()
-    deadline_s = deadline_s or DEADLINE_S
     try:
         process = subprocess.Popen(
-            [engine, "path", path],
+            [engine, command, path],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -60,11 +69,11 @@ def path_facts(path: str, deadline_s: float | None = None) -> PathFacts:
         why = last_line(said).removeprefix("tierscope-engine: ")
         raise PathError(why or f"{path}: the engine ended with {ending(process.returncode)}")
     try:
-        return PathFacts.model_validate_json(output)
+        return answer.model_validate_json(output)
     except ValidationError:
         raise UserError(
-            f"'{engine} path' does not answer like an engine of this tierscope; rebuild it with "
-            f"'make build' or check {VARIABLE}"
+            f"'{engine} {command}' does not answer like an engine of this tierscope; rebuild it "
+            f"with 'make build' or check {VARIABLE}"
         ) from None
 
 

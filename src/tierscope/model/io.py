@@ -86,6 +86,11 @@ class OwnedFiles(Model):
         """The directory."""
         return self.directory
 
+    @property
+    def most_bytes(self) -> int:
+        """Bytes that are made at most."""
+        return self.count * self.size
+
 
 class PathFiles(Model):
     """What a path is, as the engine finds it: a file as it is, or files that tierscope makes below
@@ -110,6 +115,11 @@ class PathFiles(Model):
         """Its path."""
         return self.path
 
+    @property
+    def most_bytes(self) -> int:
+        """Bytes that are made at most."""
+        return self.count * (self.size or 0)
+
 
 class DeviceFiles(Model):
     """A block device."""
@@ -126,6 +136,11 @@ class DeviceFiles(Model):
     def where(self) -> str:
         """Its path."""
         return self.device
+
+    @property
+    def most_bytes(self) -> int:
+        """Bytes that are filled at most."""
+        return self.size or 0
 
 
 Files = OwnedFiles | PathFiles | DeviceFiles

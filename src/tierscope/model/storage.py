@@ -56,6 +56,26 @@ class DriveState(Model):
     """Its PCIe link as it runs now."""
 
 
+class OwnFile(Model):
+    """A file that a manifest says tierscope made."""
+
+    name: str
+    bytes: Count
+    """That it takes on the device."""
+    keep: bool
+    """It was to stay."""
+    state: Literal["leftover", "in-use", "missing", "unproven", "removed"]
+    """leftover: no process uses it; unproven: something else may have its name."""
+    reason: str = ""
+
+
+class OwnFiles(Model):
+    """What tierscope left in a directory: ``tierscope-engine leftovers`` and ``clean``."""
+
+    directory: str
+    files: list[OwnFile]
+
+
 DriveKind = Literal["nvme", "disk", "virtual", "pmem", "memory", "loop", "none"]
 """virtual: of a hypervisor; memory: a RAM disk (brd, zram); loop: a file as a device; none:
 null_blk, which keeps no data unless it was told to."""

@@ -23,11 +23,17 @@ _MAX_DRIVES = 10_000
 
 def with_ratings_of(topology: Topology, requests: Sequence[Request]) -> Topology:
     """Add to a machine what the files say that its requests name; raises UserError."""
-    asked = [request for request in requests if RATED.name in request.options]
-    found: dict[RatedDrive, None] = {}
-    for request in asked:
-        found |= dict.fromkeys(read_rated(Path(request.options[RATED.name])))
+    found = dict.fromkeys(drive for request in requests for drive in ratings_of(request))
     return topology.model_copy(update={"ratings": list(found)}) if found else topology
+
+
+def ratings_of(request: Request) -> tuple[RatedDrive, ...]:
+    """Return the drives of the file that a request names, if it names one."""
+    name = request.options.get(RATED.name)
+    try:
+        return () if name is None else read_rated(Path(name))
+    except UserError as error:
+        raise request.wrong(RATED.name, error) from None
 
 
 def read_rated(path: Path) -> tuple[RatedDrive, ...]:

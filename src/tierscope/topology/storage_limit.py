@@ -159,7 +159,7 @@ def _of_ratings(
         return []
     share = useful_share(level, len(drives))
     names = ", ".join(block.name for block in found)
-    models = " and ".join(dict.fromkeys(block.product for block in found))
+    models = " and ".join(dict.fromkeys(block.product for block in found if block.product))
     sources = "; ".join(dict.fromkeys(drive.source for drive in drives))
     limits = []
     for read, write, unit in (

@@ -38,6 +38,7 @@ from tierscope.plans.axes import (
 from tierscope.plans.gpu import flag, gpu_cpus, gpu_numbered, home_node
 from tierscope.plans.options import PINS
 from tierscope.plans.pinning import pinned
+from tierscope.plans.rated import ratings_of
 from tierscope.plans.request import Request, RequestForm
 from tierscope.topology.near_far import near_or_far
 
@@ -60,6 +61,7 @@ class _Place:
 
 def expand(request: Request, topology: Topology, _thp: bool) -> Iterator[IoSpec]:
     """Yield a measurement for each combination of the options' values."""
+    ratings_of(request)  # limits take them from the machine; here only their errors count
     found = False
     for target in _targets(request):
         for place in _places(_with_nodes(request, topology, target), topology):
@@ -72,9 +74,9 @@ def expand(request: Request, topology: Topology, _thp: bool) -> Iterator[IoSpec]
 
 def _with_nodes(request: Request, topology: Topology, target: Target) -> Request:
     """Put nodes for ``near`` and ``far``, which differ from target to target."""
-    words = checked(request, "from", grammar.split_endpoints, request.options.get("from", ""))
-    if not {"near", "far"} & set(words):
+    if "from" not in request.options:
         return request
+    words = checked(request, "from", grammar.split_endpoints, request.options["from"])
     named = [
         f"node:{checked(request, 'from', near_or_far, topology, word, target)}"
         if word in ("near", "far")

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 PAGE = 4096
 """Buffers are multiples of it."""
+_SLOWEST_FILL_BYTES_PER_S = 10e6
+_SLOWEST_OPERATIONS_PER_S = 25.0
+"""Storage that is slower is taken for a hang; a hard disk does 50 in random order."""
 BANDWIDTH_FROM = 512 << 10
 """Block size from which on the headline is bandwidth; IOPS below it."""
 
@@ -257,7 +260,17 @@ class IoSpec(MeasurementSpec):
             counts_operations=max(pattern.sizes) < BANDWIDTH_FROM,
             through_host=pattern.backend.startswith("staged"),
         )
-        return paths.storage_limit(self.initiator, [self.target], access)
+        targets = [
+            f"{'dev' if isinstance(job.files, DeviceFiles) else 'file'}:{job.files.where}"
+            for job in self.jobs
+        ]
+        return paths.storage_limit(self.initiator, targets, access)
+
+    def set_up_s(self) -> float:
+        """Seconds for making files, and for an amount that a visit moves whatever its time."""
+        filled = sum(job.files.most_bytes for job in self.jobs) / _SLOWEST_FILL_BYTES_PER_S
+        operations = (self.pattern.amount or 0) / min(self.pattern.sizes) * len(self.thread_cpus())
+        return super().set_up_s() + filled + operations / _SLOWEST_OPERATIONS_PER_S
 
 
 _UNSAID: dict[str, object] = {

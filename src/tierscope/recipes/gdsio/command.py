@@ -83,10 +83,10 @@ class _Session:
         errors = _errors(done, failures)
         for error in errors:
             _say(error)
-        if found is not None:
-            _say("; ".join(_warnings(done.run)))
-        more = {"errors": errors} if errors else {}
-        self.results.append({**result, **more, "run_file": str(done.path)})
+        warnings = _warnings(done.run) if found is not None else []
+        _say("; ".join(warnings))
+        more = {"errors": errors, "warnings": warnings, "run_file": str(done.path)}
+        self.results.append({**result, **{key: value for key, value in more.items() if value}})
         if failures and done.exit_code is ExitCode.ALL_MEASURED:  # of a further visit
             return ExitCode.SOMETHING_FAILED
         return done.exit_code
@@ -124,8 +124,9 @@ def _plan(work: Workload, topology: Topology, line: Line) -> Plan:
         return Plan.model_validate({"version": PLAN_VERSION, "measurements": [spec]})
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"][2:])
-        raise UserError(f"{where}: {first['msg'].removeprefix('Value error, ')}") from None
+        where = ".".join(str(part) for part in first["loc"][3:])
+        said = first["msg"].removeprefix("Value error, ")
+        raise UserError(f"{where}: {said}" if where else said) from None
 
 
 def _read_back(work: Workload) -> Workload:

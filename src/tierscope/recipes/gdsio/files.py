@@ -21,10 +21,12 @@ def looked_up(work: Workload, overwrite: bool) -> Workload:
 
 
 def _looked_up(work: Workload, job: Job, overwrite: bool) -> Job:
-    if job.size is not None and not job.is_directory:
-        return job  # made where it is missing; the engine looks whose it is
     path = f"{job.path}/{STEM}0" if job.is_directory else job.path
     facts = path_facts(path)
+    if facts.kind == "directory":
+        raise UserError(f"{job.place}: {path} is a directory; -D makes files below one")
+    if facts.kind == "block":
+        job = replace(job, path=facts.real)
     if job.size is None and facts.kind == "missing":
         raise UserError(f"{job.place}: {path} is missing; give -s (size), so that it can be made")
     foreign = (

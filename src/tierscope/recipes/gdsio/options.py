@@ -134,7 +134,10 @@ def rw(text: str) -> int:
 
 def path(text: str) -> str:
     """Check a path's characters; nothing is looked at."""
-    if not text or "\0" in text or "\n" in text:
+    signs = [ord(sign) for sign in text]
+    # Bytes that are no UTF-8 arrive as U+DC80 to U+DCFF; other surrogates stand for nothing.
+    strange = any(0xD800 <= sign < 0xDC80 or 0xDCFF < sign < 0xE000 for sign in signs)
+    if not text or strange or 0 in signs or "\n" in text:
         raise UserError(f"{text!r} is not a path")
     return text
 

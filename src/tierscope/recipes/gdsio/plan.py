@@ -24,6 +24,7 @@ def spec_of(
     ``overwrite``: files may be anybody's. Raises UserError for GPUs and nodes that are not there.
     """
     check_amounts(work)
+    _check_way(work, require)
     if work.transfer.gpu:
         require_gpus(topology)
     first = work.jobs[0]
@@ -40,6 +41,16 @@ def spec_of(
         "jobs": jobs,
         "pattern": _pattern(work, require),
     }
+
+
+def _check_way(work: Workload, require: str | None) -> None:
+    if require == "odirect" and work.buffered:
+        raise UserError("--require odirect: -O 1 and -x 4 go through the page cache")
+    if require not in (None, "odirect") and not work.transfer.cufile:
+        raise UserError(
+            f"--require {require}: only -x 0, 5, 6 and 7 go through cuFile, and -x is "
+            f"{work.transfer_number}"
+        )
 
 
 def _pattern(work: Workload, require: str | None) -> dict[str, Any]:

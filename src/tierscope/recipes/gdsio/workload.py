@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tierscope.model.errors import UserError
+from tierscope.model.text import is_text
 from tierscope.recipes.gdsio.options import Given, JobValues, Request, Sizes, Values
 from tierscope.recipes.gdsio.transfers import (
     BATCHES,
@@ -15,6 +16,8 @@ from tierscope.recipes.gdsio.transfers import (
 )
 
 MIB = 1 << 20
+_LONGEST_PATH = 4000
+"""Bytes; the kernel takes 4095, of which the names of a directory's files are a part."""
 _DEVICES = "/dev/"
 _FILES_BELOW_DEV = ("/dev/shm/", "/dev/hugepages/")  # noqa: S108 - only a name is looked at
 
@@ -181,6 +184,9 @@ def _job(given: JobValues, values: Values, transfer: int) -> Job:
     target = file or directory
     if target is None:
         raise UserError(f"{given.place}: [{given.name}] has neither filename nor directory")
+    path = os.path.abspath(target.value)  # noqa: PTH100 - looks at no file
+    if len(os.fsencode(path)) > _LONGEST_PATH or not is_text(path):
+        raise UserError(f"{target.place}: the path is longer than 4000 bytes, or no text in UTF-8")
     memory = own.get("memory")
     if memory is not None:
         _check_memory(memory, transfer)
@@ -188,7 +194,7 @@ def _job(given: JobValues, values: Values, transfer: int) -> Job:
     return Job(
         name=given.name,
         place=given.place,
-        path=os.path.abspath(target.value),  # noqa: PTH100 - looks at no file
+        path=path,
         is_directory=directory is not None,
         gpu=_of(own, "gpu", 0),
         node=_of(own, "node", None),

@@ -202,11 +202,7 @@ def curves(
             "encoding": {"y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": colour},
         },
         {
-            **(
-                {"data": {"values": [row for row in lines if row["series"] in names]}}
-                if lines
-                else {}
-            ),
+            **_through(lines, names),
             "mark": {"type": "line", "strokeWidth": 2, "aria": False},
             "encoding": {"y": y, "color": colour, "strokeDash": dash, "order": order},
         },
@@ -234,6 +230,11 @@ def curves(
         "encoding": {"x": x},
         "layer": layers,
     }
+
+
+def _through(lines: list[dict[str, Any]] | None, names: list[str]) -> Spec:
+    """Return the data of lines that do not go from row to row."""
+    return {"data": {"values": [row for row in lines if row["series"] in names]}} if lines else {}
 
 
 def _legend_columns(names: list[str]) -> int:
