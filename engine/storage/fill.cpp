@@ -103,13 +103,15 @@ void check_space(const Space& space, const std::string& path, std::uint64_t held
   if (added == 0) return;
   const std::uint64_t reserve = space.total / kMinReserve;
   const std::uint64_t most = space.free > reserve ? space.free - reserve : 0;
-  const std::string numbers = fmt::format("{} has {} free of {}, and {} more would be taken", path,
-                                          size_text(space.free), size_text(space.total), size_text(added));
+  const std::string numbers =
+      fmt::format("{} has {} free of {}, and {} more would be taken", path, size_text(space.free),
+                  size_text(space.total), size_text(added));
   if (added > most) {
-    throw Unavailable(Cause::kStorage,
-                      fmt::format("{}: less than 5% of the file system ({}) would stay free",
-                                  numbers, size_text(reserve)),
-                      fmt::format("ask for {} at most, or name another directory", size_text(most)));
+    throw Unavailable(
+        Cause::kStorage,
+        fmt::format("{}: less than 5% of the file system ({}) would stay free", numbers,
+                    size_text(reserve)),
+        fmt::format("ask for {} at most, or name another directory", size_text(most)));
   }
   const std::uint64_t share = (space.free + held) / kDefaultShare;
   if (!large && held + added > share) {
