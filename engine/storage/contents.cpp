@@ -195,6 +195,13 @@ void stamp(std::span<std::byte> buffer, std::uint32_t file, std::uint64_t offset
   }
 }
 
+bool is_cell(std::span<const std::byte> data) {
+  CellHeader header{};
+  if (data.size() < sizeof header) return false;
+  std::memcpy(&header, data.data(), sizeof header);
+  return header.magic == kCellMagic && header.place == place_of(header);
+}
+
 std::optional<Mismatch> verify(std::span<const std::byte> data, std::uint32_t file,
                                std::uint64_t offset, std::uint64_t min_generation,
                                std::uint32_t cell_bytes) {

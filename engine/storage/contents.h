@@ -53,6 +53,9 @@ void prepare(std::span<std::byte> buffer, std::uint64_t seed, int compressible,
 void stamp(std::span<std::byte> buffer, std::uint32_t file, std::uint64_t offset,
            std::uint64_t generation);
 
+// Whether a cell begins here that tierscope wrote, of any file and place.
+bool is_cell(std::span<const std::byte> data);
+
 enum class Damage {
   kTorn,         // Some sectors are of another write than the cell's first one.
   kStale,        // Of an older generation: a write was lost.

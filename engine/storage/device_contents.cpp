@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "errors.h"
+#include "storage/contents.h"
 #include "storage/device_uses.h"
 
 namespace tierscope {
@@ -75,6 +76,7 @@ bool holds_data(int device, std::uint64_t offset, std::byte* buffer, std::size_t
                               got < 0 ? std::strerror(errno) : "it ends there"),
                   Cause::kStorage);
   }
+  if (is_cell({buffer, bytes})) return false;
   return std::any_of(buffer, buffer + bytes, [](std::byte value) { return value != std::byte{0}; });
 }
 

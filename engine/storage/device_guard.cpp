@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <map>
 
 #include "errors.h"
 
@@ -19,6 +20,12 @@ namespace {
 
 Unavailable refused(const std::string& path, const std::string& why, const std::string& remedy) {
   return {Cause::kOwnership, fmt::format("{} is not overwritten: {}", path, why), remedy};
+}
+
+// Of this process, by device.
+std::map<dev_t, std::weak_ptr<const Descriptor>>& claims() {
+  static std::map<dev_t, std::weak_ptr<const Descriptor>> all;
+  return all;
 }
 
 }  // namespace
@@ -37,8 +44,10 @@ Device::Device(const DeviceWanted& wanted, const DevicePlaces& places)
   }
   const bool destroys = !wanted.destroy.empty();
   if (destroys) check_name(wanted, found.st_rdev, places);
+  if (destroys) claim_ = claims()[found.st_rdev].lock();
+  const bool checked = claim_ != nullptr;
   // From here on nobody else can begin to use it; what is looked at stays so.
-  Descriptor opened = reopen(seen_, destroys ? O_RDONLY | O_EXCL : O_RDONLY);
+  Descriptor opened = reopen(seen_, destroys && !checked ? O_RDONLY | O_EXCL : O_RDONLY);
   if (!opened && destroys && errno == EBUSY) {
     check_unused(found.st_rdev, places);
     throw refused(path_, "somebody has claimed it", fmt::format("`fuser {}` may name who", path_));
@@ -51,15 +60,16 @@ Device::Device(const DeviceWanted& wanted, const DevicePlaces& places)
   if (ioctl(opened.get(), BLKGETSIZE64, &size_) != 0 || size_ == 0) {
     throw Unavailable(Cause::kStorage, fmt::format("{} has no size", path_), "name another device");
   }
-  if (!destroys) return;
-  claimed_ = std::move(opened);
+  if (!destroys || checked) return;
   check_unused(found.st_rdev, places);
-  check_contents(wanted);
+  check_contents(wanted, opened.get());
+  claim_ = std::make_shared<const Descriptor>(std::move(opened));
+  claims()[found.st_rdev] = claim_;
 }
 
 int Device::open(int flags) const {
   const bool writes = (flags & O_ACCMODE) != O_RDONLY;
-  if (writes && !claimed_) {
+  if (writes && !claim_) {
     throw refused(path_, "nobody said that its data may be destroyed",
                   fmt::format("to lose all that is on it: --destroy-data with its name in "
                               "/dev/disk/by-id or its serial number"));
@@ -91,19 +101,19 @@ void Device::check_unused(dev_t device, const DevicePlaces& places) const {
                 "name a whole device that nothing uses; `lsblk` shows who uses what");
 }
 
-void Device::check_contents(const DeviceWanted& wanted) const {
-  if (is_shared_namespace(claimed_.get()).value_or(false)) {
+void Device::check_contents(const DeviceWanted& wanted, int file) const {
+  if (is_shared_namespace(file).value_or(false)) {
     throw refused(path_,
                   "other controllers may attach to its namespace (NMIC), so that other "
                   "machines may use it",
                   "name a device of this machine alone");
   }
-  if (const std::string signature = signature_on(claimed_.get()); !signature.empty()) {
+  if (const std::string signature = signature_on(file); !signature.empty()) {
     throw refused(path_, fmt::format("it holds {}", signature),
                   fmt::format("if nobody needs that, remove it first: wipefs --all {}", path_));
   }
   if (wanted.second_word == kSecondWord) return;
-  if (const auto at = sampled_data(claimed_.get(), size_)) {
+  if (const auto at = sampled_data(file, size_)) {
     throw refused(path_,
                   fmt::format("it holds data at offset {}, of a kind that is not known", *at),
                   fmt::format("if nobody needs that, say so: {}", kSecondWord));

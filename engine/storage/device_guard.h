@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "storage/descriptor.h"
@@ -22,7 +23,8 @@ struct DeviceWanted {
 };
 
 // A block device for as long as this lives. One that may be written is claimed (O_EXCL): nobody can
-// mount it or put it into a volume meanwhile, as the kernel refuses.
+// mount it or put it into a volume meanwhile, as the kernel refuses. Several objects of one process
+// share the claim, and what was checked when it was made. Not for several threads at once.
 class Device {
  public:
   // Throws Unavailable with the reasons why it may not be used, and what to do. A device to be
@@ -40,11 +42,11 @@ class Device {
  private:
   void check_name(const DeviceWanted& wanted, dev_t device, const DevicePlaces& places) const;
   void check_unused(dev_t device, const DevicePlaces& places) const;
-  void check_contents(const DeviceWanted& wanted) const;
+  void check_contents(const DeviceWanted& wanted, int file) const;
 
   std::string path_;
-  Descriptor seen_;     // O_PATH: this very device, whatever its name leads to later.
-  Descriptor claimed_;  // Of one that may be written.
+  Descriptor seen_;  // O_PATH: this very device, whatever its name leads to later.
+  std::shared_ptr<const Descriptor> claim_;  // Of one that may be written.
   std::uint64_t size_ = 0;
 };
 

@@ -33,8 +33,9 @@ std::vector<std::string> lasting_names(dev_t device, const DevicePlaces& places 
 // read.
 std::string signature_on(int device);
 
-// Offset of data that is not zero, found among blocks of 4 KiB: the first and last MiB, and 1024
-// ones evenly spread. Absent where all are zeros. Throws Failure where one cannot be read.
+// Offset of data that is neither zero nor tierscope's (contents.h), found among blocks of 4 KiB:
+// the first and last MiB, and 1024 ones evenly spread. Absent where there is none. Throws Failure
+// where one cannot be read.
 std::optional<std::uint64_t> sampled_data(int device, std::uint64_t size);
 
 // Whether other controllers may attach to the NVMe namespace (bit 0 of NMIC, NVMe base

@@ -16,6 +16,7 @@
 
 #include "errors.h"
 #include "scratch_directory.h"
+#include "storage/contents.h"
 
 namespace tierscope {
 namespace {
@@ -149,7 +150,28 @@ TEST_F(LoopDevice, AnEmptyOneThatIsNamedMayBeWritten) {
 TEST_F(LoopDevice, NobodyElseCanClaimItMeanwhile) {
   const Device device(destroy(), places_);
   EXPECT_LT(open(path_.c_str(), O_RDONLY | O_EXCL), 0);
+}
+
+TEST_F(LoopDevice, OneThatSomebodyHasClaimedIsRefused) {
+  const int theirs = open(path_.c_str(), O_RDONLY | O_EXCL);
+  ASSERT_GE(theirs, 0);
   EXPECT_NE(refusal(destroy()).find("somebody has claimed it"), std::string::npos);
+  close(theirs);
+}
+
+// What a measurement wrote is in the way neither of another one beside it nor of a later one.
+TEST_F(LoopDevice, WhatTierscopeWroteMayBeOverwritten) {
+  std::vector<std::byte> data(kBytes);
+  prepare(data, 1, 0);
+  {
+    const Device device(destroy(), places_);
+    put(0, std::string(4096, 'x'));
+    EXPECT_EQ(refusal(destroy()), "") << "checked already";
+    ASSERT_EQ(pwrite(loop_, data.data(), data.size(), 0), static_cast<ssize_t>(kBytes));
+  }
+  EXPECT_EQ(refusal(destroy()), "");
+  put(kBytes / 2, std::string(4096, 'x'));
+  EXPECT_NE(refusal(destroy()).find(kSecondWord), std::string::npos);
 }
 
 TEST_F(LoopDevice, OneThatIsOnlyReadIsNeverOpenForWriting) {

@@ -254,12 +254,16 @@ class Attempt {
     }
   }
 
+  // By its descriptor: the racer may give its name to something else.
   void damage_manifest() {
-    const std::string path = name(kManifestName);
-    std::string text = read_text(path);
-    if (text.empty() || text.starts_with("theirs")) return;
-    text = chance(2) ? text.substr(0, pick(text.size())) : text.replace(pick(text.size()), 1, "?");
-    write_text(path, text);
+    const Descriptor file(open(name(kManifestName).c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK));
+    std::string text(4096, '\0');
+    const ssize_t bytes = pread(file.get(), text.data(), text.size(), 0);
+    if (bytes <= 0 || !text.starts_with("{\"tierscope_files\"")) return;
+    const auto at = static_cast<off_t>(pick(static_cast<std::uint64_t>(bytes)));
+    const bool done =
+        chance(2) ? ftruncate(file.get(), at) == 0 : pwrite(file.get(), "?", 1, at) == 1;
+    EXPECT_TRUE(done);
   }
 
   // It says the truth of a file of others, but for the token, which that file does not have.
@@ -274,10 +278,13 @@ class Attempt {
                     .filled = true,
                     .keep = chance(2)};
     if (chance(2)) entry.name = "data.0";
-    const std::string path = vacated();
-    const std::string manifest = name(kManifestName);
-    if (path == manifest) write_text(manifest, manifest_header() + manifest_line(entry));
-    chmod(manifest.c_str(), 0600);
+    vacated();
+    const std::string text = manifest_header() + manifest_line(entry);
+    const Descriptor file(
+        open(name(kManifestName).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600));
+    if (file) {
+      EXPECT_EQ(write(file.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+    }
   }
 
   // Another file system or another part of one; read-only where `from` is empty.
