@@ -12,15 +12,12 @@ scramble a few bytes of each 512, ours stamp each 4 KiB, as either does by defau
 aligned to pages on both sides (iomem=mmap). fio's default for cached files is 16 bytes behind a
 page's start, where copies of 1 MiB took 7 to 10% less time on one CPU (Sapphire Rapids).
 
-CPU time an operation is that of the whole process on both sides, kernel threads that serve the
-process (io_uring's workers) included. fio's own usr_cpu and sys_cpu are those of its job's thread
-alone and are not used: its process's time is what the kernel accounts to it at its end, less that
-of a run that makes a single operation. Ours is what the engine reports, from the first operation
-on.
+CPU time an operation is that of the whole process on both sides, kernel threads that serve it
+(io_uring's workers) included: of fio what the kernel accounts to the process at its end, less that
+of a run that makes a single operation; of ours what the engine reports.
 
 In an open loop fio counts latency from when an operation was issued, ours from when it was due.
-They agree while operations are rare, so the rate is a tenth of what one at a time reaches, and
-while neither drive nor CPU stalls: all operations that were due during a stall count it in ours.
+They agree while nothing stalls, at the tenth of the rate that one at a time reaches.
 
 Ratios are ours / theirs. Lower is better of latencies and CPU time.
 """
