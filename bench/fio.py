@@ -12,9 +12,8 @@ scramble a few bytes of each 512, ours stamp each 4 KiB, as either does by defau
 aligned to pages on both sides (iomem=mmap). fio's default for cached files is 16 bytes behind a
 page's start, where copies of 1 MiB took 7 to 10% less time on one CPU (Sapphire Rapids).
 
-CPU time an operation is that of the whole process on both sides, kernel threads that serve it
-(io_uring's workers) included: of fio what the kernel accounts to the process at its end, less that
-of a run that makes a single operation; of ours what the engine reports.
+CPU time an operation is the process's, io_uring's workers included: of fio that of the whole run
+less that of a single operation, of ours what the engine reports.
 
 In an open loop fio counts latency from when an operation was issued, ours from when it was due.
 They agree while nothing stalls, at the tenth of the rate that one at a time reaches.
