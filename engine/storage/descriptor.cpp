@@ -207,4 +207,9 @@ std::string random_token() {
   return fmt::format("{:016x}{:016x}", words[0], words[1]);
 }
 
+Unavailable no_direct_io(const std::string& path) {
+  return {Cause::kStorage, path + ": its file system has no direct I/O",
+          "say --direct no, or name another directory"};
+}
+
 }  // namespace tierscope

@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "errors.h"
+
 namespace tierscope {
 
 // Closes what it holds.
@@ -66,6 +68,9 @@ Descriptor make_nameless(const Descriptor& directory, int flags, mode_t mode);
 
 // Gives it a name, unless something has that name: false with errno set.
 bool give_name(const Descriptor& file, const Descriptor& directory, const std::string& name);
+
+// What to throw where an open with O_DIRECT says EINVAL.
+Unavailable no_direct_io(const std::string& path);
 
 // Where an open file is, without symbolic links; empty where /proc does not say.
 std::string path_of(const Descriptor& file);

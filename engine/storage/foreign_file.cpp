@@ -65,12 +65,10 @@ int open_foreign(const std::string& path, bool overwrite, int flags) {
   }
   Descriptor file = reopen(seen, flags & ~(O_CREAT | O_EXCL | O_TRUNC));
   if (file) return file.release();
-  const bool direct = errno == EINVAL && (flags & O_DIRECT) != 0;
-  throw Unavailable(
-      errno == EACCES || errno == EPERM ? Cause::kPermission : Cause::kStorage,
-      fmt::format("{} cannot be opened for {}{}: {}", path, writes ? "writing" : "reading",
-                  direct ? " with O_DIRECT" : "", std::strerror(errno)),
-      direct ? "its file system has no direct I/O: go through the page cache" : "");
+  if (errno == EINVAL && (flags & O_DIRECT) != 0) throw no_direct_io(path);
+  throw Unavailable(errno == EACCES || errno == EPERM ? Cause::kPermission : Cause::kStorage,
+                    fmt::format("{} cannot be opened for {}: {}", path,
+                                writes ? "writing" : "reading", std::strerror(errno)));
 }
 
 }  // namespace tierscope

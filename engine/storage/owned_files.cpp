@@ -31,12 +31,9 @@ int OwnedFile::open(int flags) const {
   check();
   Descriptor opened = reopen(file_, flags & ~(O_CREAT | O_EXCL | O_TRUNC));
   if (opened) return opened.release();
-  const bool direct = errno == EINVAL && (flags & O_DIRECT) != 0;
-  throw Unavailable(
-      Cause::kStorage,
-      fmt::format("{} cannot be opened{}: {}", path, direct ? " for direct I/O" : "",
-                  std::strerror(errno)),
-      direct ? "its file system has no direct I/O: measure through the page cache" : "");
+  if (errno == EINVAL && (flags & O_DIRECT) != 0) throw no_direct_io(path);
+  throw Unavailable(Cause::kStorage,
+                    fmt::format("{} cannot be opened: {}", path, std::strerror(errno)));
 }
 
 FilePool::FilePool(FillProgress progress) : progress_(std::move(progress)) {}

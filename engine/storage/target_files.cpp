@@ -14,13 +14,9 @@
 namespace tierscope {
 namespace {
 
-[[noreturn]] void refuse_open(const std::string& path, bool direct, int error) {
-  if (direct && error == EINVAL) {
-    throw Unavailable(Cause::kStorage, path + ": its file system has no direct I/O",
-                      "say --direct no, or name another directory");
-  }
-  const Cause cause = error == EACCES || error == EPERM ? Cause::kPermission : Cause::kStorage;
-  throw Unavailable(cause, fmt::format("{} cannot be opened: {}", path, strerror(error)));
+Unavailable missing(const std::string& path) {
+  return {Cause::kStorage, fmt::format("{}: {}", path, strerror(errno)),
+          "name a directory, in which files are made, or a file"};
 }
 
 int flags_of(bool writes, bool direct) {
@@ -46,8 +42,7 @@ TargetFiles::TargetFiles(const TargetSpec& spec, FilePool& pool, std::uint32_t c
           pool);
       return;
     }
-    throw Unavailable(Cause::kStorage, fmt::format("{}: {}", spec.path, strerror(errno)),
-                      "name a directory, in which files are made, or a file");
+    throw missing(spec.path);
   }
   if (S_ISDIR(found.st_mode) && spec.kind != TargetSpec::Kind::kDevice) {
     own({.directory = spec.path,
@@ -84,7 +79,7 @@ void TargetFiles::own(const FilesWanted& wanted, FilePool& pool) {
 // Another's file, or a device, as it is.
 void TargetFiles::use(bool writes) {
   struct stat found{};
-  if (stat(spec_.path.c_str(), &found) != 0) refuse_open(spec_.path, false, errno);
+  if (stat(spec_.path.c_str(), &found) != 0) throw missing(spec_.path);
   std::uint64_t all = static_cast<std::uint64_t>(found.st_size);
   if (S_ISBLK(found.st_mode)) {
     device_ = std::make_unique<Device>(DeviceWanted{.path = spec_.path,
