@@ -160,27 +160,28 @@ void IoThread::complete(const Completion& completion, std::int64_t now) {
 }
 
 void IoThread::fail(const IoRequest& operation, std::int64_t result) const {
-  const std::string what =
-      fmt::format("{} of {} bytes at offset {} of {}", operation.write ? "write" : "read",
-                  operation.bytes, operation.offset,
-                  names_[static_cast<std::size_t>(operation.file)]);
+  const std::string what = fmt::format(
+      "{} of {} bytes at offset {} of {}", operation.write ? "write" : "read", operation.bytes,
+      operation.offset, names_[static_cast<std::size_t>(operation.file)]);
   if (result == -EFAULT) {
-    throw Failure(what + ": the mapping has no page there; the file was truncated, or its drive "
-                         "cannot be read",
+    throw Failure(what +
+                      ": the mapping has no page there; the file was truncated, or its drive "
+                      "cannot be read",
                   Cause::kStorage);
   }
   if (result == -EINVAL) {
-    throw Unavailable(Cause::kStorage, what + ": the file system refuses it (EINVAL)",
-                      "direct I/O needs offsets and sizes that are multiples of the device's block; "
-                      "say --direct no, or larger blocks");
+    throw Unavailable(
+        Cause::kStorage, what + ": the file system refuses it (EINVAL)",
+        "direct I/O needs offsets and sizes that are multiples of the device's block; "
+        "say --direct no, or larger blocks");
   }
   if (result < 0) {
     throw Failure(fmt::format("{}: {}", what, strerror(static_cast<int>(-result))),
                   Cause::kStorage);
   }
-  throw Failure(fmt::format("{}: only {} were moved; the file may have been truncated", what,
-                            result),
-                Cause::kStorage);
+  throw Failure(
+      fmt::format("{}: only {} were moved; the file may have been truncated", what, result),
+      Cause::kStorage);
 }
 
 void IoThread::sync_if_due(const IoRequest& operation) {

@@ -23,10 +23,10 @@ struct Tally {
   std::uint64_t writes = 0;
   std::uint64_t bytes_read = 0;
   std::uint64_t bytes_written = 0;
-  Histogram latency;       // From when the operation was made, or due, to its completion.
-  Histogram submission;    // Of the system call that submitted it.
-  Histogram completion;    // From the return of that call to the completion.
-  Histogram sync;          // Of each fsync and fdatasync.
+  Histogram latency;     // From when the operation was made, or due, to its completion.
+  Histogram submission;  // Of the system call that submitted it.
+  Histogram completion;  // From the return of that call to the completion.
+  Histogram sync;        // Of each fsync and fdatasync.
 
   void clear();
 };

@@ -1,7 +1,6 @@
 // Linux's older asynchronous I/O (io_submit and io_getevents), asynchronous for direct I/O only.
-#include <libaio.h>
-
 #include <fmt/format.h>
+#include <libaio.h>
 
 #include <array>
 #include <cerrno>
@@ -36,10 +35,10 @@ class LibAio : public Backend {
     events_.resize(io.buffers.size());
     const int failed = io_setup(static_cast<int>(io.buffers.size()), &context_);
     if (failed != 0) {
-      throw Unavailable(Cause::kStorage,
-                        fmt::format("io_setup refuses {} operations: {}", io.buffers.size(),
-                                    strerror(-failed)),
-                        "raise /proc/sys/fs/aio-max-nr");
+      throw Unavailable(
+          Cause::kStorage,
+          fmt::format("io_setup refuses {} operations: {}", io.buffers.size(), strerror(-failed)),
+          "raise /proc/sys/fs/aio-max-nr");
     }
   }
   ~LibAio() override { io_destroy(context_); }
@@ -60,8 +59,8 @@ class LibAio : public Backend {
     }
     std::size_t done = 0;
     while (done < pointers_.size()) {
-      const int accepted = io_submit(context_, static_cast<long>(pointers_.size() - done),
-                                     pointers_.data() + done);
+      const int accepted =
+          io_submit(context_, static_cast<long>(pointers_.size() - done), pointers_.data() + done);
       if (accepted >= 0) {
         done += static_cast<std::size_t>(accepted);
       } else if (accepted != -EAGAIN && accepted != -EINTR) {

@@ -20,8 +20,8 @@ std::uint64_t next_random(std::uint64_t& state) {
 }
 
 std::uint64_t below(std::uint64_t& state, std::uint64_t bound) {
-  return static_cast<std::uint64_t>(
-      (static_cast<unsigned __int128>(next_random(state)) * bound) >> 64);
+  return static_cast<std::uint64_t>((static_cast<unsigned __int128>(next_random(state)) * bound) >>
+                                    64);
 }
 
 std::uint64_t seed_of(const IoPattern& pattern, std::size_t thread, std::uint64_t purpose) {
@@ -75,7 +75,7 @@ std::vector<FileRange> ranges_of_thread(const IoPattern& pattern,
 }
 
 RequestStream::RequestStream(const IoPattern& pattern, std::vector<FileRange> ranges,
-                                 std::size_t thread, double share)
+                             std::size_t thread, double share)
     : pattern_(pattern),
       ranges_(std::move(ranges)),
       units_(0),

@@ -61,7 +61,7 @@ class RequestStream {
   // `share` is where in its ranges a sequential thread begins: 0..1. The ranges are of one thread,
   // at least one; `thread` sets the random numbers apart from those of others.
   RequestStream(const IoPattern& pattern, std::vector<FileRange> ranges, std::size_t thread,
-                  double share);
+                double share);
 
   // The next operation; its slot is for the caller to choose.
   IoRequest next();

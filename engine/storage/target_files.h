@@ -18,9 +18,9 @@ struct TargetSpec {
   // the file or the device that it is.
   enum class Kind { kOwned, kPath, kDevice };
   Kind kind;
-  std::string path;                // A directory, a file or a device.
+  std::string path;                 // A directory, a file or a device.
   std::string stem = "tierscope.";  // Our files' names are this and a number from 0 on.
-  int count = 1;                   // Of our files.
+  int count = 1;                    // Of our files.
   std::uint64_t size = 0;   // Of each of our files; of others, most bytes that are used; 0: all.
   bool large = false;       // Our files may take more than a tenth of the free space.
   bool create = false;      // A file that is missing is made.

@@ -17,7 +17,7 @@ constexpr unsigned kIdleMs = 1000;  // After which the kernel's submission threa
 
 [[noreturn]] void refuse(const char* what, int error) {
   const char* const remedy =
-      error == EPERM    ? "set /proc/sys/kernel/io_uring_disabled to 0, or run outside the container"
+      error == EPERM ? "set /proc/sys/kernel/io_uring_disabled to 0, or run outside the container"
       : error == ENOMEM ? "raise `ulimit -l`"
                         : "";
   throw Unavailable(Cause::kStorage, fmt::format("{}: {}", what, strerror(error)), remedy);
@@ -85,11 +85,11 @@ class Uring : public Backend {
   void register_all() {
     std::vector<iovec> vectors;
     for (std::byte* const buffer : io_.buffers) vectors.push_back({buffer, io_.buffer_bytes});
-    int failed = io_uring_register_buffers(&ring_, vectors.data(),
-                                           static_cast<unsigned>(vectors.size()));
+    int failed =
+        io_uring_register_buffers(&ring_, vectors.data(), static_cast<unsigned>(vectors.size()));
     if (failed < 0) refuse("io_uring cannot register the buffers", -failed);
-    failed = io_uring_register_files(&ring_, io_.files.data(),
-                                     static_cast<unsigned>(io_.files.size()));
+    failed =
+        io_uring_register_files(&ring_, io_.files.data(), static_cast<unsigned>(io_.files.size()));
     if (failed < 0) refuse("io_uring cannot register the files", -failed);
     // Saves looking the ring up at each system call (Linux 5.18).
     io_uring_register_ring_fd(&ring_);

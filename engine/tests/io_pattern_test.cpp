@@ -1,5 +1,3 @@
-#include "storage/pattern.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -7,6 +5,7 @@
 #include <set>
 
 #include "errors.h"
+#include "storage/pattern.h"
 
 namespace tierscope {
 namespace {
@@ -39,7 +38,8 @@ TEST(IoPatternTest, SequentialThreadsOfSharedFilesBeginApart) {
 
 TEST(IoPatternTest, RandomReachesEveryBlockOfEveryFile) {
   const IoPattern pattern = pattern_of(IoOrder::kRandom, {{4096, 1}}, 4096);
-  RequestStream stream(pattern, {{.file = 0, .first = 4096, .last = 4096 * 9}, {1, 0, 4096 * 8}}, 3, 0);
+  RequestStream stream(pattern, {{.file = 0, .first = 4096, .last = 4096 * 9}, {1, 0, 4096 * 8}}, 3,
+                       0);
   std::set<std::pair<int, std::uint64_t>> seen;
   for (int i = 0; i < 16; ++i) {
     const IoRequest request = stream.next();
@@ -51,8 +51,7 @@ TEST(IoPatternTest, RandomReachesEveryBlockOfEveryFile) {
 }
 
 TEST(IoPatternTest, BlocksOfEverySizeStayInTheRange) {
-  const IoPattern pattern =
-      pattern_of(IoOrder::kRandom, {{512, 1}, {4096, 2}, {65536, 1}}, 512);
+  const IoPattern pattern = pattern_of(IoOrder::kRandom, {{512, 1}, {4096, 2}, {65536, 1}}, 512);
   const std::uint64_t last = 1 << 20;
   RequestStream stream(pattern, {{.file = 0, .first = 0, .last = last}}, 0, 0);
   std::map<std::uint32_t, int> counts;
