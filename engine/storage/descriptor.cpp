@@ -207,6 +207,13 @@ std::string random_token() {
   return fmt::format("{:016x}{:016x}", words[0], words[1]);
 }
 
+bool is_same_file(const Descriptor& one, const Descriptor& other) {
+  struct stat first{};
+  struct stat second{};
+  return fstat(one.get(), &first) == 0 && fstat(other.get(), &second) == 0 &&
+         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
 Unavailable no_direct_io(const std::string& path) {
   return {Cause::kStorage, path + ": its file system has no direct I/O",
           "say --direct no, or name another directory"};

@@ -69,6 +69,9 @@ Descriptor make_nameless(const Descriptor& directory, int flags, mode_t mode);
 // Gives it a name, unless something has that name: false with errno set.
 bool give_name(const Descriptor& file, const Descriptor& directory, const std::string& name);
 
+// Whether two descriptors are of one file.
+bool is_same_file(const Descriptor& one, const Descriptor& other);
+
 // What to throw where an open with O_DIRECT says EINVAL.
 Unavailable no_direct_io(const std::string& path);
 

@@ -256,6 +256,11 @@ void OwnedDirectory::give_name(OwnedFile& file) {
   }
   file.named_ = true;
   fsync(directory_.get());
+  file.by_name_ = open_below(directory_, name, O_PATH);
+  if (!file.by_name_ || !is_same_file(file.by_name_, file.file_)) {
+    throw Unavailable(Cause::kOwnership, file.path + " was replaced while it was made",
+                      "leave its files to tierscope while it measures");
+  }
 }
 
 void OwnedDirectory::write_down(const FileEntry& entry) {

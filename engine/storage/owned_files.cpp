@@ -29,7 +29,7 @@ void OwnedFile::check() const {
 
 int OwnedFile::open(int flags) const {
   check();
-  Descriptor opened = reopen(file_, flags & ~(O_CREAT | O_EXCL | O_TRUNC));
+  Descriptor opened = reopen(by_name_ ? by_name_ : file_, flags & ~(O_CREAT | O_EXCL | O_TRUNC));
   if (opened) return opened.release();
   if (errno == EINVAL && (flags & O_DIRECT) != 0) throw no_direct_io(path);
   throw Unavailable(Cause::kStorage,

@@ -79,6 +79,13 @@ TEST_P(OwnedFiles, AreFilledWholeAndRemovedWithThePool) {
   EXPECT_TRUE(fs::is_empty(directory_.path()));
 }
 
+TEST_P(OwnedFiles, DescriptorsLeadToTheName) {
+  FilePool pool;
+  for (const OwnedFile* const file : pool.lease(wanted_)) {
+    EXPECT_EQ(path_of(Descriptor(file->open(O_RDONLY))), file->path);
+  }
+}
+
 TEST_P(OwnedFiles, TheSameAreGivenAgain) {
   FilePool pool;
   const std::vector<OwnedFile*> first = pool.lease(wanted_);
