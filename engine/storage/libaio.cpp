@@ -1,7 +1,6 @@
 // Linux's older asynchronous I/O (io_submit and io_getevents), asynchronous for direct I/O only.
-#include <libaio.h>
-
 #include <fmt/format.h>
+#include <libaio.h>
 
 #include <array>
 #include <cerrno>
@@ -36,10 +35,10 @@ class LibAio : public Backend {
     events_.resize(io.buffers.size());
     const int failed = io_setup(static_cast<int>(io.buffers.size()), &context_);
     if (failed != 0) {
-      throw Unavailable(Cause::kStorage,
-                        fmt::format("io_setup refuses {} operations: {}", io.buffers.size(),
-                                    strerror(-failed)),
-                        "raise /proc/sys/fs/aio-max-nr");
+      throw Unavailable(
+          Cause::kStorage,
+          fmt::format("io_setup refuses {} operations: {}", io.buffers.size(), strerror(-failed)),
+          "raise /proc/sys/fs/aio-max-nr");
     }
   }
   ~LibAio() override { io_destroy(context_); }
@@ -55,13 +54,12 @@ class LibAio : public Backend {
       } else {
         io_prep_pread(&block, fd, io_.buffers[operation.slot], operation.bytes, offset);
       }
-      block.data = reinterpret_cast<void*>(std::uintptr_t{operation.slot});
       pointers_.push_back(&block);
     }
     std::size_t done = 0;
     while (done < pointers_.size()) {
-      const int accepted = io_submit(context_, static_cast<long>(pointers_.size() - done),
-                                     pointers_.data() + done);
+      const int accepted =
+          io_submit(context_, static_cast<long>(pointers_.size() - done), pointers_.data() + done);
       if (accepted >= 0) {
         done += static_cast<std::size_t>(accepted);
       } else if (accepted != -EAGAIN && accepted != -EINTR) {
@@ -90,8 +88,8 @@ class LibAio : public Backend {
   }
 
  private:
-  static Completion of(const io_event& event) {
-    return {.slot = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(event.data)),
+  Completion of(const io_event& event) const {
+    return {.slot = static_cast<std::uint32_t>(event.obj - blocks_.data()),
             .result = static_cast<std::int64_t>(static_cast<long>(event.res))};
   }
 
