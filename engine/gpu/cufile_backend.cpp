@@ -17,21 +17,10 @@
 namespace tierscope {
 
 CufileUse::CufileUse(const ThreadIo& io)
-    : library_(open_cufile(io.gpu)),
-      on_gpu_(io.gpu),
-      buffers_(io.buffers),
-      registered_(io.registered) {
+    : library_(open_cufile(io.gpu)), on_gpu_(io.gpu), buffers_(io.buffers) {
   for (const int descriptor : io.files) {
     files_.push_back(std::make_unique<CufileFile>(library_, descriptor));
   }
-}
-
-std::byte* CufileUse::base(const IoRequest& operation) const {
-  return registered_ ? buffers_.front() : buffers_[operation.slot];
-}
-
-off_t CufileUse::offset_in_base(const IoRequest& operation) const {
-  return buffers_[operation.slot] - base(operation);
 }
 
 std::int64_t CufileUse::result(ssize_t returned, int error_number, const IoRequest& operation) {
@@ -55,12 +44,10 @@ class CufileSync : public SynchronousBackend {
     const Cufile& library = use_.library();
     const auto offset = static_cast<off_t>(operation.offset);
     std::byte* const base = use_.base(operation);
-    const off_t in_base = use_.offset_in_base(operation);
     const WatchedCall watched(operation.write ? "cuFileWrite" : "cuFileRead");
     const ssize_t returned =
-        operation.write
-            ? library.write(use_.handle(operation), base, operation.bytes, offset, in_base)
-            : library.read(use_.handle(operation), base, operation.bytes, offset, in_base);
+        operation.write ? library.write(use_.handle(operation), base, operation.bytes, offset, 0)
+                        : library.read(use_.handle(operation), base, operation.bytes, offset, 0);
     return CufileUse::result(returned, errno, operation);
   }
 
@@ -132,7 +119,7 @@ class CufileStream : public Backend {
         StreamOperation{.operation = operation,
                         .bytes = operation.bytes,
                         .file_offset = static_cast<off_t>(operation.offset),
-                        .buffer_offset = use_.offset_in_base(operation),
+                        .buffer_offset = 0,
                         .moved = 0}));
     StreamOperation& one = *group.operations.back();
     const Cufile& library = use_.library();

@@ -20,9 +20,7 @@ class CufileUse {
   cufile_abi::Handle handle(const IoRequest& operation) const {
     return files_[static_cast<std::size_t>(operation.file)]->handle();
   }
-  // Registered buffers are one piece of memory, named by its start.
-  std::byte* base(const IoRequest& operation) const;
-  off_t offset_in_base(const IoRequest& operation) const;
+  std::byte* base(const IoRequest& operation) const { return buffers_[operation.slot]; }
 
   // What an operation returned, as backends report it: bytes or -errno. Throws Failure for errors
   // that are cuFile's own.
@@ -32,7 +30,6 @@ class CufileUse {
   const Cufile& library_;
   OnGpu on_gpu_;
   std::span<std::byte* const> buffers_;
-  bool registered_;
   std::vector<std::unique_ptr<CufileFile>> files_;
 };
 

@@ -83,7 +83,7 @@ class CufileBatch : public Backend {
       operations.push_back({.mode = cufile_abi::kBatchMode,
                             .where = {.base = use_.base(operation),
                                       .file_offset = static_cast<off_t>(operation.offset),
-                                      .buffer_offset = use_.offset_in_base(operation),
+                                      .buffer_offset = 0,
                                       .bytes = operation.bytes},
                             .file = use_.handle(operation),
                             .opcode = operation.write ? cufile_abi::kWrite : cufile_abi::kRead,

@@ -16,7 +16,10 @@
 namespace tierscope {
 namespace {
 
-constexpr std::size_t kPage = 4096;  // Slots begin at a multiple, as O_DIRECT wants it.
+// Slots begin at a multiple: of 4 KiB, as O_DIRECT wants it; registered ones of 64 KiB, the pages
+// of GPUs that cuFile pins, so that no two share one.
+constexpr std::size_t kPage = 4096;
+constexpr std::size_t kGpuPage = 65536;
 
 // One piece of memory for all slots.
 class Memory {
@@ -121,12 +124,15 @@ class Slots : public GpuBuffers {
   explicit Slots(const GpuBuffersWish& wish) : gpu_(wish.gpu) {
     require_gpu(gpu_);
     const OnGpu on(gpu_);
-    const std::size_t stride = (wish.bytes + kPage - 1) / kPage * kPage;
+    const std::size_t step = wish.registered ? kGpuPage : kPage;
+    const std::size_t stride = (wish.bytes + step - 1) / step * step;
     const std::size_t bytes = stride * wish.count;
     memory_ = make_memory(gpu_, wish.memory, bytes);
     for (std::size_t i = 0; i < wish.count; ++i) slots_.push_back(memory_->data() + i * stride);
-    if (wish.registered) {
-      registration_ = std::make_unique<Registration>(gpu_, memory_->data(), bytes);
+    // Each by itself: of one registration for all, reads that ran at once in several streams ended
+    // up in each other's slots (cuFile 1.15.1, compatibility mode).
+    for (std::size_t i = 0; wish.registered && i < wish.count; ++i) {
+      registrations_.push_back(std::make_unique<Registration>(gpu_, slots_[i], stride));
     }
     stream_ = make_stream(gpu_);
   }
@@ -148,7 +154,7 @@ class Slots : public GpuBuffers {
 
   int gpu_;
   std::unique_ptr<Memory> memory_;
-  std::unique_ptr<Registration> registration_;  // Ends before the memory does.
+  std::vector<std::unique_ptr<Registration>> registrations_;  // End before the memory does.
   Stream stream_;
 };
 

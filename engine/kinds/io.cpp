@@ -50,8 +50,9 @@ struct Rates {
 void sleep_for(double seconds) {
   constexpr double kLongest = 0.05;
   const double end = now_seconds() + seconds;
-  for (double left = seconds; left > 0; left = end - now_seconds()) {
+  while (now_seconds() < end) {
     if (interrupted()) throw Interrupted();
+    const double left = end - now_seconds();
     std::this_thread::sleep_for(std::chrono::duration<double>(std::min(left, kLongest)));
   }
 }

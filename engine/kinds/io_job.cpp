@@ -79,6 +79,15 @@ std::optional<double> cached_share(const std::vector<Descriptor>& files,
   return std::min(1.0, cached / all);
 }
 
+// With cuFile 1.15.1 in compatibility mode, reads of batches were said to have ended before their
+// data was in host memory, and the process crashed.
+void refuse_unsound(const BackendKind& backend, const std::string& memory) {
+  if (backend.name != "cufile-batch" || (memory != "pinned" && memory != "plain")) return;
+  throw Unavailable(Cause::kGpuFeature,
+                    "cuFile's batches with host memory crash, or end before the data is there",
+                    "use memory device or vmm, or another backend");
+}
+
 struct Free {
   void operator()(std::byte* memory) const { std::free(memory); }
 };
@@ -91,7 +100,8 @@ IoJob::IoJob(const IoSpec& spec, const IoJobSpec& job, FilePool& pool, std::size
       first_(first),
       cell_bytes_(cell_bytes_of(spec)),
       files_(job.files, pool, cell_bytes_, spec.compressible, spec.pattern.writes()),
-      stride_((spec.pattern.largest_block() + kCellBytes - 1) / kCellBytes * kCellBytes),
+      stride_((std::size_t{spec.pattern.largest_block()} + kCellBytes - 1) / kCellBytes *
+              kCellBytes),
       rule_(rule_of(spec)),
       work_(job.cpus.size()) {
   make_threads();
@@ -165,7 +175,9 @@ void IoJob::set_page_cache() {
 }
 
 void IoJob::lease_buffers(Leases& leases, Team& team) {
-  if (job_.buffers.gpu >= 0) {
+  const std::optional<Placement>& placement = job_.buffers.placement;
+  if (!placement) {
+    refuse_unsound(*spec_.backend, job_.buffers.memory);
     const bool registered = spec_.registered && spec_.backend->name.starts_with("cufile");
     for (Work& work : work_) {
       work.buffers.place_beside_gpu({.gpu = job_.buffers.gpu,
@@ -177,7 +189,7 @@ void IoJob::lease_buffers(Leases& leases, Team& team) {
     return;
   }
   const std::size_t bytes = stride_ * slots();
-  const std::array keys{RegionKey{bytes * job_.cpus.size(), Pages::kBase, *job_.buffers.placement}};
+  const std::array keys{RegionKey{bytes * job_.cpus.size(), Pages::kBase, *placement}};
   region_ = leases.regions(keys, team).front().region;
   for (std::size_t i = 0; i < work_.size(); ++i) {
     work_[i].buffers.place(region_->data() + i * bytes, slots(), stride_);
@@ -306,8 +318,11 @@ std::string IoJob::verify_written() {
       return std::tuple(operation.file, operation.offset, operation.bytes);
     };
     std::ranges::sort(work.written, {}, place);
-    const auto again = std::ranges::unique(work.written, {}, place);
-    work.written.erase(again.begin(), again.end());
+    const auto same = [&](const IoRequest& one, const IoRequest& other) {
+      return place(one) == place(other);
+    };
+    work.written.erase(std::unique(work.written.begin(), work.written.end(), same),
+                       work.written.end());
     for (const IoRequest& operation : work.written) {
       const int fd = files[static_cast<std::size_t>(operation.file)].get();
       const ssize_t got =

@@ -54,7 +54,6 @@ class LibAio : public Backend {
       } else {
         io_prep_pread(&block, fd, io_.buffers[operation.slot], operation.bytes, offset);
       }
-      block.data = reinterpret_cast<void*>(std::uintptr_t{operation.slot});
       pointers_.push_back(&block);
     }
     std::size_t done = 0;
@@ -89,8 +88,8 @@ class LibAio : public Backend {
   }
 
  private:
-  static Completion of(const io_event& event) {
-    return {.slot = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(event.data)),
+  Completion of(const io_event& event) const {
+    return {.slot = static_cast<std::uint32_t>(event.obj - blocks_.data()),
             .result = static_cast<std::int64_t>(static_cast<long>(event.res))};
   }
 
