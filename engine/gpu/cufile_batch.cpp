@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <deque>
+#include <mutex>
 
 #include "errors.h"
 #include "gpu/cufile_backend.h"
@@ -16,6 +17,13 @@
 
 namespace tierscope {
 namespace {
+
+// Held for every call about a batch: batches of two threads at once ended the process with a double
+// free (cuFile 1.15.1, compatibility mode).
+std::mutex& batch_calls() {
+  static std::mutex calls;
+  return calls;
+}
 
 // A batch takes a new submission once all operations of its last one have ended.
 struct Batch {
@@ -34,6 +42,7 @@ class CufileBatch : public Backend {
   }
 
   ~CufileBatch() override {
+    const std::lock_guard alone(batch_calls());
     for (Batch& batch : batches_) {
       if (batch.left > 0) {
         use_.library().cancel_batch(batch.handle);
@@ -91,6 +100,7 @@ class CufileBatch : public Backend {
       of_slot_[operation.slot] = operation;
     }
     Batch& batch = free_batch();
+    const std::lock_guard alone(batch_calls());
     const WatchedCall watched("cuFileBatchIOSubmit");
     const cufile_abi::Error error =
         use_.library().submit_batch(batch.handle, count, operations.data(), 0);
@@ -106,6 +116,7 @@ class CufileBatch : public Backend {
     for (Batch& batch : batches_) {
       if (batch.left == 0) return batch;
     }
+    const std::lock_guard alone(batch_calls());
     Batch batch;
     const cufile_abi::Error error = use_.library().set_up_batch(&batch.handle, entries_);
     if (error.code != 0) refuse_cufile(error, "a batch cannot be set up");
@@ -117,8 +128,10 @@ class CufileBatch : public Backend {
     events_.resize(entries_);
     auto count = static_cast<unsigned>(
         std::min({events_.size(), done.size(), static_cast<std::size_t>(batch.left)}));
-    const cufile_abi::Error error =
-        use_.library().batch_status(batch.handle, 0, &count, events_.data(), nullptr);
+    const cufile_abi::Error error = [&] {
+      const std::lock_guard alone(batch_calls());
+      return use_.library().batch_status(batch.handle, 0, &count, events_.data(), nullptr);
+    }();
     if (error.code != 0) fail_cufile(error, "a batch's status cannot be read");
     std::size_t ended = 0;
     for (unsigned i = 0; i < count; ++i) {

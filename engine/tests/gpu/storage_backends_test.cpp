@@ -42,7 +42,7 @@ TEST_F(StorageToGpu, NothingStaysRegisteredOrAllocated) {
       Going going(file_,
                   {.backend = std::string(kind.name), .memory = memory, .registered = cufile});
       EXPECT_EQ(going.read(), contents_);
-      EXPECT_EQ(fake().seen.buffers, cufile ? 1 : 0);
+      EXPECT_EQ(fake().seen.buffers > 0, cufile);
       EXPECT_EQ(fake().seen.handles, cufile ? 1 : 0);
     }
   }
