@@ -55,16 +55,6 @@ IoRule rule_of(const IoSpec& spec) {
           .rate = spec.pattern.rate.value_or(0) / static_cast<double>(spec.threads())};
 }
 
-// Reads what is not in the page cache yet.
-void read_through(int file, std::uint64_t size) {
-  constexpr std::size_t kPiece = std::size_t{1} << 20;
-  if (cached_bytes(file, size) == size) return;
-  std::vector<std::byte> piece(kPiece);
-  for (std::uint64_t at = 0; at < size && !interrupted(); at += kPiece) {
-    if (pread(file, piece.data(), kPiece, static_cast<off_t>(at)) <= 0) return;
-  }
-}
-
 // Share of the files that the page cache holds, 0..1; absent where the kernel does not tell.
 std::optional<double> cached_share(const std::vector<Descriptor>& files,
                                    const std::vector<std::uint64_t>& sizes) {
@@ -77,15 +67,6 @@ std::optional<double> cached_share(const std::vector<Descriptor>& files,
     all += static_cast<double>(sizes[i]);
   }
   return std::min(1.0, cached / all);
-}
-
-// With cuFile 1.15.1 in compatibility mode, reads of batches were said to have ended before their
-// data was in host memory, and the process crashed.
-void refuse_unsound(const BackendKind& backend, const std::string& memory) {
-  if (backend.name != "cufile-batch" || (memory != "pinned" && memory != "plain")) return;
-  throw Unavailable(Cause::kGpuFeature,
-                    "cuFile's batches with host memory crash, or end before the data is there",
-                    "use memory device or vmm, or another backend");
 }
 
 struct Free {

@@ -1,6 +1,15 @@
 #include "kinds/io_memory.h"
 
+#include "errors.h"
+
 namespace tierscope {
+
+void refuse_unsound(const BackendKind& backend, const std::string& memory) {
+  if (backend.name != "cufile-batch" || (memory != "pinned" && memory != "plain")) return;
+  throw Unavailable(Cause::kGpuFeature,
+                    "cuFile's batches with host memory crash, or end before the data is there",
+                    "use memory device or vmm, or another backend");
+}
 
 void IoMemory::place(std::byte* first, std::size_t slots, std::size_t stride) {
   slots_.clear();

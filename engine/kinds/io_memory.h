@@ -3,11 +3,16 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "storage/gpu_io.h"
 
 namespace tierscope {
+
+// Throws Unavailable for what gives wrong data: with cuFile 1.15.1 in compatibility mode, reads of
+// batches were said to have ended before their data was in host memory, and the process crashed.
+void refuse_unsound(const BackendKind& backend, const std::string& memory);
 
 class IoMemory {
  public:

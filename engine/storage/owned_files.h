@@ -55,8 +55,8 @@ class OwnedFile {
   friend class OwnedDirectory;
   FileEntry entry_;
   Descriptor file_;  // Open for reading and writing, and locked.
-  // The same file by the name that it was given. Who asks the kernel for the path of a descriptor, as
-  // cuFile does, gets none of a file that was made without a name.
+  // The same file by the name that it was given. Who asks the kernel for the path of a descriptor,
+  // as cuFile does, gets none of a file that was made without a name.
   Descriptor by_name_;
   bool named_ = true;  // It has its name; else it has none yet and vanishes when it is closed.
 };

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "interrupt.h"
 #include "memory/system_memory.h"
 
 namespace tierscope {
@@ -105,6 +106,15 @@ std::optional<Extents> extents_of(int file) {
   }
   found.holes = found.size - std::min(mapped, found.size);
   return found;
+}
+
+void read_through(int file, std::uint64_t size) {
+  constexpr std::size_t kPiece = std::size_t{1} << 20;
+  if (cached_bytes(file, size) == size) return;
+  std::vector<std::byte> piece(kPiece);
+  for (std::uint64_t at = 0; at < size && !interrupted(); at += kPiece) {
+    if (pread(file, piece.data(), kPiece, static_cast<off_t>(at)) <= 0) return;
+  }
 }
 
 }  // namespace tierscope

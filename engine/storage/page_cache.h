@@ -15,6 +15,9 @@ std::optional<std::uint64_t> cached_bytes(int file, std::uint64_t size);
 // more where others use the pages, and always in tmpfs, whose files live in the page cache.
 std::optional<std::uint64_t> forget_cached(int file, std::uint64_t size);
 
+// Reads what the page cache does not hold of the first `size` bytes; stops once a signal came.
+void read_through(int file, std::uint64_t size);
+
 // What a file's bytes are on the device. Holes and unwritten extents are read as zeros, without the
 // drive.
 struct Extents {

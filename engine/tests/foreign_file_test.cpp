@@ -47,7 +47,7 @@ TEST_F(ForeignFile, IsWrittenOnlyOnPurpose) {
                 " is not tierscope's, and is not written | to lose what it holds: --overwrite " +
                 path_);
   EXPECT_EQ(refusal(path_, true, O_RDWR | O_CREAT | O_TRUNC), "");
-  EXPECT_EQ(read_text(path_), "precious") << "never truncated";
+  EXPECT_EQ(text_in(path_), "precious") << "never truncated";
 }
 
 TEST_F(ForeignFile, LinksAreNotWritten) {

@@ -125,7 +125,7 @@ TEST_F(LackingKernel, AFileOfOthersIsNotReplaced) {
     }
     return false;
   }));
-  EXPECT_EQ(read_text(directory_.path("data.1")), "precious");
+  EXPECT_EQ(text_in(directory_.path("data.1")), "precious");
   EXPECT_FALSE(std::filesystem::exists(directory_.path("data.0")));
 }
 

@@ -142,7 +142,7 @@ TEST_F(ManifestFile, ADamagedOneSaysInWhichLine) {
   write_text(path_, kText + "rubbish\n");
   chmod(path_.c_str(), 0600);
   EXPECT_NE(refusal().find("line 4"), std::string::npos);
-  EXPECT_EQ(read_text(path_), kText + "rubbish\n");
+  EXPECT_EQ(text_in(path_), kText + "rubbish\n");
 }
 
 }  // namespace

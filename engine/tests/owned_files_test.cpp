@@ -70,7 +70,7 @@ TEST_P(OwnedFiles, AreFilledWholeAndRemovedWithThePool) {
     EXPECT_NE(files[0]->number, files[1]->number);
     for (const OwnedFile* file : files) {
       EXPECT_EQ(fs::file_size(file->path), wanted_.size);
-      const std::string text = read_text(file->path);
+      const std::string text = text_in(file->path);
       EXPECT_FALSE(verify(std::as_bytes(std::span(text)), file->number, 0, kFillGeneration));
     }
     EXPECT_EQ(names_in(directory_.path()).size(), 2U);
@@ -105,7 +105,7 @@ TEST_P(OwnedFiles, LargerOnesAreExtended) {
   larger.size = 9 * kMiB;
   ASSERT_EQ(pool.lease(larger)[0], file);
   EXPECT_EQ(file->size, larger.size);
-  const std::string text = read_text(file->path);
+  const std::string text = text_in(file->path);
   ASSERT_EQ(text.size(), larger.size);
   EXPECT_FALSE(verify(std::as_bytes(std::span(text)), file->number, 0, kFillGeneration));
   EXPECT_EQ(pool.lease(wanted_)[0]->size, larger.size);
@@ -134,7 +134,7 @@ TEST_P(OwnedFiles, AKeptOneThatWasCutIsFilledAgain) {
   fs::resize_file(directory_.path("data.0"), 4096);
   FilePool pool;
   const OwnedFile* const file = pool.lease(kept())[0];
-  const std::string text = read_text(file->path);
+  const std::string text = text_in(file->path);
   ASSERT_EQ(text.size(), wanted_.size);
   EXPECT_FALSE(verify(std::as_bytes(std::span(text)), file->number, 0, kFillGeneration));
 }
@@ -148,7 +148,7 @@ TEST_P(OwnedFiles, ContentsThatMayHaveBeenOverwrittenAreWrittenBeforeTheyAreVeri
   write_text(directory_.path("data.0"), std::string(wanted_.size, 'x'));
   FilePool pool;
   const OwnedFile* const file = pool.lease(kept())[0];
-  const std::string text = read_text(file->path);
+  const std::string text = text_in(file->path);
   EXPECT_FALSE(verify(std::as_bytes(std::span(text)), file->number, 0, kFillGeneration));
 }
 
@@ -163,7 +163,7 @@ TEST_P(OwnedFiles, AFileOfOthersIsNeitherTakenNorTouched) {
   FilePool pool;
   const std::string message = message_of([&] { pool.lease(kept()); });
   EXPECT_NE(message.find("data.1 exists, and tierscope did not make it"), std::string::npos);
-  EXPECT_EQ(read_text(directory_.path("data.1")), "precious");
+  EXPECT_EQ(text_in(directory_.path("data.1")), "precious");
   EXPECT_EQ(names_in(directory_.path()), std::vector<std::string>{"data.1"})
       << "what was made goes";
 }
@@ -176,7 +176,7 @@ TEST_P(OwnedFiles, AReplacedOneIsNotTaken) {
   write_text(directory_.path("data.0"), std::string(wanted_.size, 'x'));
   FilePool pool;
   EXPECT_NE(message_of([&] { pool.lease(kept()); }).find("is left alone"), std::string::npos);
-  EXPECT_EQ(read_text(directory_.path("data.0")), std::string(wanted_.size, 'x'));
+  EXPECT_EQ(text_in(directory_.path("data.0")), std::string(wanted_.size, 'x'));
 }
 
 TEST_P(OwnedFiles, TheTokenHasToBeThere) {
@@ -229,7 +229,7 @@ TEST_P(OwnedFiles, TooMuchIsRefusedWithTheNumbersBeforeAnythingIsWritten) {
 TEST_P(OwnedFiles, ContentsCompressAsWanted) {
   wanted_.compressible = 100;
   FilePool pool;
-  const std::string text = read_text(pool.lease(wanted_)[0]->path);
+  const std::string text = text_in(pool.lease(wanted_)[0]->path);
   EXPECT_GT(std::count(text.begin(), text.end(), '\0'), text.size() * 95 / 100);
 }
 

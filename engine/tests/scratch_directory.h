@@ -36,7 +36,7 @@ class ScratchDirectory {
   std::string path_;
 };
 
-inline std::string read_text(const std::string& path) {
+inline std::string text_in(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
