@@ -67,6 +67,16 @@ OPTIONS: tuple[Option, ...] = (
     Option("verify", "", "Check every block that is read, read every written one back", flag=True),
     Option("require", "WAY", "Fail unless all data took this way: " + ", ".join(WAYS)),
     Option("overwrite", "", "Writes may go to a file that tierscope did not make", flag=True),
+    Option(
+        "destroy-data",
+        "NAME",
+        "Writes may destroy a device: its name in /dev/disk/by-id, or its serial number",
+    ),
+    Option(
+        "second-word",
+        "WORD",
+        "Of a device whose data has no known signature: destroy-unknown-data",
+    ),
     Option("keep", "", "Files that were made stay, and are used again", flag=True),
     options.RATED,
     options.PRECISION,

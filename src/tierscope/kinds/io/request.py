@@ -249,7 +249,15 @@ def _files(request: Request, target: Target, count: int) -> dict[str, Any]:
         raise request.wrong("size", "files have one size; use --range for parts of them")
     size = asked[0] if asked else None
     if target.kind is EndpointKind.DEV:
-        return {"device": target.path, "size": size}
+        return {
+            "device": target.path,
+            "size": size,
+            "destroy": request.options.get("destroy-data", ""),
+            "second_word": request.options.get("second-word", ""),
+        }
+    for option in ("destroy-data", "second-word"):
+        if option in request.options:
+            raise request.wrong(option, f"goes with a device (dev:/dev/...), not with {target}")
     default = max(1 << 20, DEFAULT_BYTES // count)
     return {
         "path": target.path,

@@ -200,7 +200,9 @@ class IoSpec(MeasurementSpec):
         if self.pattern.operation == "read":
             return
         if isinstance(files, DeviceFiles) and not files.destroy:
-            raise ValueError(f"writing to {files.device} destroys its data: it needs destroy")
+            raise ValueError(
+                f"writing to {files.device} destroys its data: name it in destroy (--destroy-data)"
+            )
 
     def headline(self) -> str:
         """IOPS of small blocks, bandwidth of large ones."""
