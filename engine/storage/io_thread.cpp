@@ -43,8 +43,8 @@ IoThread::IoThread(const IoPattern& pattern, const IoRule& rule, RequestStream s
   submitted_ns_.resize(slots);
   batch_.reserve(rule.batch);
   ended_.resize(rule.depth);
-  for (std::uint32_t slot = rule.depth; slot-- > 0;) free_reads_.push_back(slot);
-  for (std::uint32_t slot = slots; slot-- > slots - rule.depth;) free_writes_.push_back(slot);
+  for (std::uint32_t slot = rule.depth; slot-- > 0;) free_.push_back(slot);
+  for (std::uint32_t slot = slots; slot-- > slots - rule.depth;) free_for_writes_.push_back(slot);
 }
 
 void IoThread::prepare(const ThreadIo& io) { backend_ = rule_.backend->make(io); }
@@ -116,7 +116,7 @@ std::size_t IoThread::issue(std::int64_t now) {
 
 void IoThread::take_slot(IoRequest& operation) {
   std::vector<std::uint32_t>& free =
-      operation.write && pattern_.operation == IoOperation::kMix ? free_writes_ : free_reads_;
+      operation.write && pattern_.operation == IoOperation::kMix ? free_for_writes_ : free_;
   operation.slot = free.back();
   free.pop_back();
   requests_[operation.slot] = operation;
@@ -139,7 +139,7 @@ void IoThread::complete(const Completion& completion, std::int64_t now) {
   const std::uint32_t slot = completion.slot;
   const IoRequest& operation = requests_[slot];
   const bool second = operation.write && pattern_.operation == IoOperation::kMix;
-  (second ? free_writes_ : free_reads_).push_back(slot);
+  (second ? free_for_writes_ : free_).push_back(slot);
   --in_flight_;
   if (completion.result != operation.bytes) fail(operation, completion.result);
   const std::int64_t ended = rule_.backend->synchronous ? submitted_ns_[slot] : now;

@@ -98,10 +98,10 @@ class IoThread {
 
   std::vector<IoRequest> requests_;  // By slot.
   std::unique_ptr<bool[]> used_;
-  std::vector<std::int64_t> started_ns_;    // By slot.
-  std::vector<std::int64_t> submitted_ns_;  // By slot.
-  std::vector<std::uint32_t> free_reads_;
-  std::vector<std::uint32_t> free_writes_;
+  std::vector<std::int64_t> started_ns_;        // By slot.
+  std::vector<std::int64_t> submitted_ns_;      // By slot.
+  std::vector<std::uint32_t> free_;             // Slots; of a mix, those of its reads.
+  std::vector<std::uint32_t> free_for_writes_;  // Of a mix.
   std::vector<IoRequest> batch_;
   std::vector<Completion> ended_;
   std::uint32_t in_flight_ = 0;
