@@ -28,32 +28,27 @@ int flags_of(bool writes, bool direct) {
 TargetFiles::TargetFiles(const TargetSpec& spec, FilePool& pool, std::uint32_t cell,
                          int compressible, bool writes)
     : spec_(spec) {
+  FilesWanted wanted{.directory = spec.path,
+                     .stem = spec.stem,
+                     .count = spec.count,
+                     .size = spec.size,
+                     .keep = spec.keep,
+                     .compressible = compressible,
+                     .cell = cell,
+                     .large = spec.large};
   struct stat found{};
   if (stat(spec.path.c_str(), &found) != 0) {
-    if (errno == ENOENT && spec.create) {
-      const std::size_t slash = spec.path.rfind('/');
-      own({.directory = spec.path.substr(0, std::max<std::size_t>(slash, 1)),
-           .name = spec.path.substr(slash + 1),
-           .size = spec.size,
-           .keep = spec.keep,
-           .compressible = compressible,
-           .cell = cell,
-           .large = spec.large},
-          pool);
-      return;
-    }
-    throw missing(spec.path);
+    if (errno != ENOENT || !spec.create) throw missing(spec.path);
+    const std::size_t slash = spec.path.rfind('/');
+    wanted.directory = spec.path.substr(0, std::max<std::size_t>(slash, 1));
+    wanted.name = spec.path.substr(slash + 1);
+    wanted.stem.clear();
+    wanted.count = 1;
+    own(wanted, pool);
+    return;
   }
   if (S_ISDIR(found.st_mode) && spec.kind != TargetSpec::Kind::kDevice) {
-    own({.directory = spec.path,
-         .stem = spec.stem,
-         .count = spec.count,
-         .size = spec.size,
-         .keep = spec.keep,
-         .compressible = compressible,
-         .cell = cell,
-         .large = spec.large},
-        pool);
+    own(wanted, pool);
     return;
   }
   if (spec.kind == TargetSpec::Kind::kOwned) {

@@ -79,7 +79,6 @@ class Uring : public Backend {
     }
     if (failed == -ENOSYS) refuse("this kernel has no io_uring", ENOSYS);
     if (failed < 0) refuse("io_uring cannot be set up", -failed);
-    deferred_ = (parameters.flags & IORING_SETUP_DEFER_TASKRUN) != 0;
   }
 
   void register_all() {
@@ -145,7 +144,6 @@ class Uring : public Backend {
   }
 
   io_uring ring_{};
-  bool deferred_ = false;
 };
 
 }  // namespace
