@@ -4,10 +4,10 @@ BUILD := build
 VENV  := .venv
 BIN   := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
-ENGINE_SOURCES := $(shell find engine cmake -type f) CMakeLists.txt
+ENGINE_SOURCES := $(shell find engine alloc cmake -type f) CMakeLists.txt
 
 .DEFAULT_GOAL := run
-.PHONY: run build docs test test-python test-engine test-sanitized fuzz soak test-gpu test-arm lint format bench schema clean testbed test-testbed test-testbed-inside
+.PHONY: run build docs test test-python test-engine test-sanitized fuzz soak test-gpu test-arm lint format bench schema clean testbed test-testbed test-testbed-inside inside-first inside-second
 
 # A machine that was set up to develop measures with that build.
 run: $(if $(wildcard $(BUILD)/.environment),$(BUILD)/.installed,$(BUILD)/.measures) ## Measure this machine's memory and show it
@@ -33,54 +33,92 @@ $(BUILD)/.installed: $(BUILD)/.environment $(ENGINE_SOURCES)
 
 test: test-engine test-sanitized test-python ## Everything that needs no GPU and no virtual machine
 
-test-engine: $(BUILD)/.installed
+test-engine: $(BUILD)/.installed $(BUILD)/.programs
 	$(BUILD)/engine/engine-tests --gtest_brief=1
+	$(BUILD)/engine/alloc-tests --gtest_brief=1
+	$(BUILD)/engine/alloc-sequences --count 300
 	$(if $(wildcard $(BUILD)/engine/gpu-tests),$(BUILD)/engine/gpu-tests --gtest_brief=1)
 
 # nvcc's host code and the sanitizers do not mix; the GPU part is tested by gpu-tests and on GPUs.
 $(BUILD)/.sanitized: $(BUILD)/.environment $(BUILD)/.clang $(ENGINE_SOURCES)
 	@$(BIN)/cmake -G Ninja -S . -B $(BUILD)/sanitized -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja \
-	  -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=RelWithDebInfo -DTIERSCOPE_CUDA=OFF \
+	  -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=RelWithDebInfo -DTIERSCOPE_CUDA=OFF \
 	  -DTIERSCOPE_TESTS=ON -DTIERSCOPE_SANITIZE=ON > $(BUILD)/sanitized.log || { cat $(BUILD)/sanitized.log; exit 1; }
 	$(BIN)/cmake --build $(BUILD)/sanitized
 	@touch $@
 
-test-sanitized: $(BUILD)/.sanitized ## The engine's tests under ASan and UBSan
-	$(BUILD)/sanitized/engine-tests --gtest_brief=1
+# The thread sanitizer goes with no other, so the allocator has a build for it. Valgrind runs one
+# thread at a time; --fair-sched has each get its turn.
+$(BUILD)/.sanitized-threads: $(BUILD)/.environment $(BUILD)/.clang $(ENGINE_SOURCES)
+	@$(BIN)/cmake -G Ninja -S . -B $(BUILD)/sanitized-threads -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja \
+	  -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=RelWithDebInfo -DTIERSCOPE_CUDA=OFF \
+	  -DTIERSCOPE_TESTS=ON -DTIERSCOPE_SANITIZE_THREADS=ON > $(BUILD)/sanitized-threads.log || { cat $(BUILD)/sanitized-threads.log; exit 1; }
+	$(BIN)/cmake --build $(BUILD)/sanitized-threads --target alloc-sequences
+	@touch $@
 
-# System packages that only some tests need: a browser that opens reports, compilers.
-$(BUILD)/.browser $(BUILD)/.arm $(BUILD)/.clang: $(BUILD)/.%: tools/bootstrap
+VALGRIND := valgrind --quiet --error-exitcode=1 --fair-sched=yes
+test-sanitized: $(BUILD)/.sanitized $(BUILD)/.sanitized-threads $(BUILD)/.installed $(BUILD)/.valgrind $(BUILD)/.programs ## The engine's and the allocator's tests under ASan and UBSan, TSan, Valgrind
+	$(BUILD)/sanitized/engine-tests --gtest_brief=1
+	$(BUILD)/sanitized/alloc-tests --gtest_brief=1
+	$(BUILD)/sanitized/alloc-sequences --count 200
+	$(BUILD)/sanitized-threads/alloc-sequences --count 200
+	$(VALGRIND) $(BUILD)/engine/alloc-sequences --count 20
+
+# System packages that only some tests need: a browser that opens reports, compilers, programs that
+# recipes run.
+$(BUILD)/.browser $(BUILD)/.arm $(BUILD)/.clang $(BUILD)/.rust $(BUILD)/.valgrind $(BUILD)/.programs: $(BUILD)/.%: tools/bootstrap
 	tools/bootstrap --$*
 	@mkdir -p $(BUILD) && touch $@
 
-test-python: $(BUILD)/.installed $(BUILD)/.browser
-	$(PYTEST) -m "not gpu and not testbed and not soak" tests
+test-python: $(BUILD)/.installed $(BUILD)/.browser $(BUILD)/.rust $(BUILD)/.programs
+	$(PYTEST) -n auto --maxprocesses 4 --dist loadfile -m "not gpu and not testbed and not soak" tests
 
 FUZZ_SECONDS ?= 20
-fuzz: $(BUILD)/.sanitized ## Feed the engine malformed plans and manifests of files
-	@mkdir -p $(BUILD)/corpus $(BUILD)/corpus-manifest
+fuzz: $(BUILD)/.sanitized ## Feed parsers malformed plans, manifests of files, rules of the allocator
+	@mkdir -p $(BUILD)/corpus $(BUILD)/corpus-manifest $(BUILD)/corpus-rules
 	$(BUILD)/sanitized/fuzz-plan -max_total_time=$(FUZZ_SECONDS) -verbosity=0 -print_final_stats=1 \
 	  $(BUILD)/corpus engine/tests/plans
 	$(BUILD)/sanitized/fuzz-manifest -max_total_time=$(FUZZ_SECONDS) -verbosity=0 -print_final_stats=1 \
 	  $(BUILD)/corpus-manifest engine/tests/manifests
+	$(BUILD)/sanitized/fuzz-rules -max_total_time=$(FUZZ_SECONDS) -verbosity=0 -print_final_stats=1 \
+	  $(BUILD)/corpus-rules alloc/tests/rules
 
 # What is too long for every change: malformed plans and manifests for half an hour each, a thousand
-# attempts at files of others, twenty times the examples of every property, and the simulations of
-# many thousand runs.
+# attempts at files of others, ten thousand sequences of the allocator's calls in each way, twenty
+# times the examples of every property, the simulations of many thousand runs, 500 killed writers of
+# persistent memory, and ten minutes of tiering that is killed again and again.
 SOAK_SECONDS ?= 1800
-soak: $(BUILD)/.installed $(BUILD)/.browser ## The same tests as in CI, for hours instead of minutes
+SOAK_SEQUENCES := --seed 1000 --count 10000
+soak: $(BUILD)/.installed $(BUILD)/.browser $(BUILD)/.sanitized $(BUILD)/.sanitized-threads $(BUILD)/.valgrind $(BUILD)/.programs testbed ## The same tests as in CI, for hours instead of minutes
 	$(MAKE) fuzz FUZZ_SECONDS=$(SOAK_SECONDS)
 	TIERSCOPE_HOSTILE_ATTEMPTS=1000 $(BUILD)/engine/engine-tests --gtest_brief=1 --gtest_filter='HostileFiles.*'
+	$(BUILD)/engine/alloc-sequences $(SOAK_SEQUENCES)
+	$(BUILD)/sanitized/alloc-sequences $(SOAK_SEQUENCES)
+	$(BUILD)/sanitized-threads/alloc-sequences $(SOAK_SEQUENCES)
+	$(VALGRIND) $(BUILD)/engine/alloc-sequences $(SOAK_SEQUENCES)
 	$(PYTEST) -m "not gpu and not testbed" --hypothesis-profile=soak tests
+	$(BIN)/tierscope pmem-check /dev/shm --kills 500
+	testbed/run -t 5400 -- $(PYTEST) -m "testbed and soak" tests/testbed/inside
 
 testbed: $(BUILD)/.installed ## What the virtual machines need: packages and kernels, once
 	testbed/setup
 
-test-testbed-inside: testbed ## One boot, and all tests that run inside it
-	testbed/run -- $(PYTEST) -m testbed tests/testbed/inside
+# An emulated machine keeps one CPU busy, so two of them boot and share the tests.
+INSIDE := tests/testbed/inside
+HALF := $(patsubst %,$(INSIDE)/test_%.py,arrays destroy_data effect_on_nodes faulty_drives storage)
+IN_TESTBED := testbed/run -t 2400 -- $(PYTEST) -m "testbed and not soak" -p no:cacheprovider
+
+test-testbed-inside: testbed ## All tests that run inside the virtual machine
+	@$(MAKE) --no-print-directory -j2 --output-sync=target inside-first inside-second
+
+inside-first:
+	$(IN_TESTBED) $(HALF)
+
+inside-second:
+	$(IN_TESTBED) $(INSIDE) $(addprefix --ignore=,$(HALF))
 
 test-testbed: test-testbed-inside ## Those, the other machines, and testbed/run itself
-	$(PYTEST) -m testbed --ignore tests/testbed/inside tests/testbed
+	$(PYTEST) -m "testbed and not soak" --ignore tests/testbed/inside tests/testbed
 
 # The kernels and what they rest on, on two kinds of Arm CPU: with SVE and without.
 test-arm: $(BUILD)/.environment $(BUILD)/.arm ## Cross-build for aarch64, test under qemu's user emulation
@@ -104,7 +142,7 @@ lint: $(BUILD)/.installed ## Complain precisely; `make format` mends what can be
 	$(BIN)/python tools/check_layout.py
 	$(BIN)/python tools/check_includes.py
 	$(BIN)/clang-format --dry-run --Werror $(shell git ls-files '*.h' '*.cpp' '*.cu' '*.cuh' '*.c')
-	$(BIN)/python $(BIN)/run-clang-tidy.py -clang-tidy-binary $(BIN)/clang-tidy -p $(BUILD)/engine -quiet -j 2 '/engine/(?!tests/).*\.cpp$$' > $(BUILD)/tidy.log 2>&1 || { grep -E 'error|warning|note' $(BUILD)/tidy.log; exit 1; }
+	$(BIN)/python $(BIN)/run-clang-tidy.py -clang-tidy-binary $(BIN)/clang-tidy -p $(BUILD)/engine -quiet -j 2 '/(engine/(?!tests/).*\.cpp|alloc/.*\.c)$$' > $(BUILD)/tidy.log 2>&1 || { grep -E 'error|warning|note' $(BUILD)/tidy.log; exit 1; }
 
 format: $(BUILD)/.environment
 	$(BIN)/ruff check --fix-only --quiet .

@@ -35,7 +35,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pairs import FEWEST, LIMIT_S, NODE, Comparison, is_narrow, take_turns
+from pairs import FEWEST, LIMIT_S, NODE, Comparison, is_narrow, made_file, take_turns
 from tierscope.analysis.distribution import merged, percentile
 from tierscope.engine.visits import LivingEngine, living_engine
 from tierscope.kinds.io.spec import IoSpec
@@ -324,17 +324,6 @@ def beside_io_uring(file: Path) -> Iterator[Comparison | str]:
         engine.plan([spec_of(case)])
         sides = take_turns(8, lambda: ours(case, engine)["CPU"], theirs)
     yield Comparison(f"{case} beside t/io_uring CPU", UNITS["CPU"], *sides)
-
-
-@contextlib.contextmanager
-def made_file(name: str, directory: Path) -> Iterator[Path]:
-    """A file of random bytes, removed at the end."""
-    with tempfile.NamedTemporaryFile(prefix=f"bench-{name}-", dir=directory.resolve()) as file:
-        for _ in range(FILE_BYTES >> 20):
-            file.write(os.urandom(1 << 20))
-        file.flush()
-        os.fsync(file.fileno())
-        yield Path(file.name)
 
 
 @contextlib.contextmanager

@@ -1,10 +1,13 @@
 """What the comparisons share: run the engine or a peer, alternate them, and compare the pairs."""
 
+import contextlib
 import os
 import statistics
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
 from tierscope.analysis.paired import PairedRatio, paired_ratio
@@ -15,9 +18,12 @@ from tierscope.kinds.plan import Spec
 from tierscope.model.chase import LatencyPattern
 from tierscope.model.run import Measurement
 from tierscope.model.spec import NodeShare, Pages, Placement, Sampling
+from tierscope.plans.expand import expand
+from tierscope.plans.request import Request
 from tierscope.runs.book import Book
 from tierscope.runs.record import Bounds, measurement_of
 from tierscope.runs.schedule import VisitStep, in_rounds
+from tierscope.topology.discover import discover
 
 Taken = TypeVar("Taken")
 
@@ -52,6 +58,17 @@ class Comparison:
             f"{self.name:38} {ours:9.4g} {theirs:9.4g} {self.unit:5} "
             f"ratio {ratio.ratio:.3f} ({interval}{len(self.ours)} pairs)"
         )
+
+
+@contextlib.contextmanager
+def made_file(name: str, directory: Path, mebibytes: int = 256) -> Iterator[Path]:
+    """A file of random bytes, removed at the end."""
+    with tempfile.NamedTemporaryFile(prefix=f"bench-{name}-", dir=directory.resolve()) as file:
+        for _ in range(mebibytes):
+            file.write(os.urandom(1 << 20))
+        file.flush()
+        os.fsync(file.fileno())
+        yield Path(file.name)
 
 
 def alternate(
@@ -91,6 +108,19 @@ def take_turns(
         for kept, run in sides if pair % 2 == 0 else reversed(sides):
             kept.append(run())
     return taken
+
+
+def asked(kind: str, seconds: float, **options: str) -> Spec:
+    """The one measurement that options of a kind ask for on this machine, for so long."""
+    (spec,) = expand([Request(kind=kind, options=options)], discover(), thp=False).measurements
+    return spec.model_copy(update={"sampling": Sampling(budget_s=seconds)})
+
+
+def figure(spec: Spec) -> float:
+    """The headline of one measurement by an engine of its own."""
+    estimate = measure(spec).estimate
+    assert estimate is not None, spec.id
+    return estimate
 
 
 def measure(spec: Spec) -> Measurement:

@@ -1,15 +1,19 @@
 """tierscope and its peers side by side in one run: `make bench`, or one part by its name.
 
-python bench/run.py [likwid] [latency] [repeatability] [overhead] [startup]
-                    [stream] [multichase] [nvbandwidth] [storage-gpu] [fio]
+python bench/run.py [likwid] [latency] [repeatability] [overhead] [startup] [allocator]
+                    [stream] [multichase] [nvbandwidth] [storage-gpu] [cufile] [fio]
 
-Without a name: the first line. STREAM and multichase are named in $STREAM and $MULTICHASE;
-nvbandwidth and storage-gpu need a GPU; the latter makes files in $STORAGE. fio takes its time.
+Without a name: the first line. STREAM and multichase are named in $STREAM (and $STREAM_NT) and
+$MULTICHASE;
+nvbandwidth, storage-gpu and cufile need a GPU; the latter two make files in $STORAGE. fio takes its
+time.
 """
 
 import sys
 from collections.abc import Callable, Iterable
 
+import allocator
+import cufile
 import fio
 import idle_latency
 import likwid
@@ -27,15 +31,17 @@ PARTS: dict[str, Callable[[], Iterable[object]]] = {
     "repeatability": lambda: [repeatability.report()],
     "overhead": overhead.report,
     "startup": startup.report,
+    "allocator": allocator.compare,
     "stream": stream.compare,
     "multichase": multichase.compare,
     "nvbandwidth": nvbandwidth.compare,
     "storage-gpu": storage_gpu.compare,
+    "cufile": cufile.compare,
     "fio": fio.compare,
 }
 
 
-ON_REQUEST = {"stream", "multichase", "nvbandwidth", "storage-gpu", "fio"}
+ON_REQUEST = {"stream", "multichase", "nvbandwidth", "storage-gpu", "cufile", "fio"}
 """Parts that need what `make build` does not set up."""
 
 

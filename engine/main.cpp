@@ -14,10 +14,13 @@
 #include "harness/kind.h"
 #include "harness/plan.h"
 #include "harness/session.h"
+#include "pmem_check/commands.h"
 #include "protocol/capabilities.h"
 #include "protocol/events.h"
 #include "protocol/json_text.h"
 #include "protocol/object_reader.h"
+#include "protocol/traffic_lines.h"
+#include "storage/drive_wear.h"
 #include "storage/leftovers.h"
 #include "storage/path_facts.h"
 #include "topology/hwloc_xml.h"
@@ -36,10 +39,13 @@ constexpr std::string_view kUsage =
     "       tierscope-engine check         check the plan on stdin\n"
     "       tierscope-engine capabilities  list what this machine can measure, as JSON\n"
     "       tierscope-engine topology      print this machine as hwloc XML\n"
+    "       tierscope-engine traffic       what counters see of memory traffic, a line for a line\n"
     "       tierscope-engine path PATH     what a file, directory or device is, as JSON\n"
     "       tierscope-engine leftovers DIR list what tierscope left in a directory, as JSON\n"
     "       tierscope-engine clean DIR     remove what is proven to be tierscope's there, as JSON\n"
+    "       tierscope-engine wear DEVICE   how worn the drive of an NVMe controller is, as JSON\n"
     "       tierscope-engine check-gpu     compare the results of GPU kernels with the CPU's\n"
+    "       tierscope-engine pmem-check ...  crash tests of persistent memory; commands.h there\n"
     "run and visits write events to stdout.\n";
 
 std::string read_stdin() {
@@ -61,12 +67,15 @@ std::string capabilities_text() {
   return capabilities(names).dump(2) + "\n";
 }
 
+nlohmann::ordered_json wear(const std::string& device) { return drive_wear(device); }
+
 // What a command prints of a path.
 int command(std::string_view name, const std::string& path) {
   using Json = nlohmann::ordered_json;
   Json (*const look)(const std::string&) = name == "path"        ? path_facts
                                            : name == "leftovers" ? leftovers
                                            : name == "clean"     ? clean
+                                           : name == "wear"      ? wear
                                                                  : nullptr;
   if (!look) {
     std::cerr << kUsage;
@@ -86,6 +95,9 @@ int command(std::string_view name) {
     print(capabilities_text());
   } else if (name == "topology") {
     print(hwloc_xml());
+  } else if (name == "traffic") {
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    write_traffic();
   } else if (name == "check-gpu") {
     print(check_gpu_kernels());
   } else {
@@ -100,6 +112,10 @@ int command(std::string_view name) {
 
 int main(int argc, char** argv) {
   try {
+    if (argc > 2 && std::string_view(argv[1]) == "pmem-check") {
+      tierscope::print(tierscope::pmem_check({argv + 2, argv + argc}).dump() + "\n");
+      return tierscope::kDone;
+    }
     if (argc == 3) return tierscope::command(argv[1], argv[2]);
     return tierscope::command(argc == 2 ? argv[1] : "");
   } catch (const tierscope::OutputError& error) {

@@ -6,7 +6,7 @@ The standard library alone: this runs before the project's environment exists.
 import re
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, TypeVar, get_args, get_type_hints
 
@@ -26,6 +26,13 @@ def size(value: object) -> int:
     if match is None:
         raise ValueError('takes a size such as "512M" or "1G"')
     return int(match[1]) * UNITS[match[2]]
+
+
+def sizes(value: object) -> list[int]:
+    """Bytes of each of a list of sizes."""
+    if not isinstance(value, list):
+        raise ValueError('takes a list of sizes such as ["1G", "512M"]')
+    return [size(entry) for entry in value]
 
 
 def number(value: object) -> int:
@@ -151,6 +158,8 @@ class Pmem:
 
     memory: Annotated[int, size]
     node: Annotated[int, number]
+    file: Annotated[str, text] = ""
+    """This machine's file with its contents, which the next boot finds; without one they go."""
 
 
 @dataclass(frozen=True)
@@ -170,8 +179,8 @@ class Machine:
     side_caches: Annotated[list[SideCache], many(SideCache)] = field(default_factory=list)
     cxl: Annotated[Cxl | None, one(Cxl)] = None
     pmem: Annotated[Pmem | None, one(Pmem)] = None
-    nvme: Annotated[int, size] = 0
-    """Bytes of an empty NVMe drive."""
+    nvme: Annotated[list[int], sizes] = field(default_factory=list)
+    """Bytes of each empty NVMe drive; their serial numbers are testbed0, testbed1, ..."""
     kernel_arguments: Annotated[str, text] = ""
 
 
@@ -186,6 +195,16 @@ def load(name: str) -> Machine:
     if name not in names():
         raise MachineError(f"no machine {name}; there are: {', '.join(names())}")
     return parse(path.read_text(), f"testbed/machines/{path.name}")
+
+
+def with_nvdimm(machine: Machine, file: str) -> Machine:
+    """The machine with its NVDIMM's contents in a file; raise MachineError where it has none."""
+    if machine.pmem is None:
+        raise MachineError(f"--nvdimm {file}: the machine has no NVDIMM; name one with [pmem]")
+    folder = Path(file).resolve().parent
+    if not folder.is_dir():
+        raise MachineError(f"--nvdimm {file}: there is no directory {folder}")
+    return replace(machine, pmem=replace(machine.pmem, file=str(Path(file).resolve())))
 
 
 def parse(source: str, where: str) -> Machine:

@@ -114,30 +114,39 @@ def cxl(machine: Machine) -> list[str]:
 
 
 def pmem(machine: Machine) -> list[str]:
-    """An NVDIMM, forgotten when the machine goes."""
+    """An NVDIMM, forgotten when the machine goes unless it is on a file."""
     if machine.pmem is None:
         return []
+    kind = "memory-backend-ram"
+    if machine.pmem.file:
+        kind = f"memory-backend-file,mem-path={escaped(machine.pmem.file)}"
     return [
-        *("-object", f"memory-backend-ram,id=pmem,share=on,size={machine.pmem.memory}"),
+        *("-object", f"{kind},id=pmem,share=on,size={machine.pmem.memory}"),
         *("-device", f"nvdimm,memdev=pmem,node={machine.pmem.node}"),
     ]
 
 
-def drive(descriptor: int) -> list[str]:
+def drive(number: int, descriptor: int) -> list[str]:
     """An NVMe drive on a file that is open as this descriptor."""
+    file = f"file.driver=file,file.filename=/dev/fdset/{number}"
     return [
-        *("-add-fd", f"fd={descriptor},set=1"),
-        *("-blockdev", "driver=raw,node-name=nvme,file.driver=file,file.filename=/dev/fdset/1"),
-        *("-device", f"nvme,{BOUNCE},serial=testbed,drive=nvme"),
+        *("-add-fd", f"fd={descriptor},set={number}"),
+        *("-blockdev", f"driver=raw,node-name=nvme{number},{file}"),
+        *("-device", f"nvme,{BOUNCE},serial=testbed{number},drive=nvme{number}"),
     ]
+
+
+def escaped(path: str) -> str:
+    """A path as a value of QEMU's options."""
+    return path.replace(",", ",,")
 
 
 def shares(project: Path) -> list[str]:
     """This machine's root file system, read-only, and the project's folder."""
     result = []
     for tag, path, options in (("root", Path("/"), ",readonly=on"), ("project", project, "")):
-        escaped = str(path).replace(",", ",,")
-        share = f"local,id={tag},path={escaped},security_model=none,multidevs=remap{options}"
+        where = f"id={tag},path={escaped(str(path))}"
+        share = f"local,{where},security_model=none,multidevs=remap{options}"
         result += [
             "-fsdev",
             share,

@@ -4,6 +4,7 @@ Everything that passes between this process and the guest goes through sockets a
 a name, and QEMU dies with this process: however it ends, there is nothing to clean up.
 """
 
+import contextlib
 import os
 import selectors
 import shlex
@@ -109,11 +110,13 @@ def run(
         *qemu.channels(*(end.fileno() for end in theirs)),
     ]
     passed = [end.fileno() for end in theirs]
-    with tempfile.TemporaryFile() as drive:  # has no name even while it is open
-        if machine.nvme:
-            drive.truncate(machine.nvme)
+    with contextlib.ExitStack() as drives:
+        for number, size in enumerate(machine.nvme):
+            # Has no name even while it is open.
+            drive = drives.enter_context(tempfile.TemporaryFile())
+            drive.truncate(size)
             passed.append(drive.fileno())
-            arguments += qemu.drive(drive.fileno())
+            arguments += qemu.drive(number, drive.fileno())
         process = subprocess.Popen(
             arguments,
             stdin=subprocess.DEVNULL,

@@ -20,6 +20,7 @@ alone (always):
 import json
 import os
 import random
+import re
 import signal
 import sys
 import time
@@ -88,9 +89,20 @@ def loaded(load):
     return {"latency": 100 + 20 * use / (1 - use), "bandwidth": min(rate, 30e9)}
 
 
+def configured(key, otherwise):
+    """A value of the cufile.json that this process would read, as cuFile finds it."""
+    text = Path(os.environ.get("CUFILE_ENV_PATH_JSON", "/dev/null")).read_text()
+    found = json.loads(re.sub("//.*", "", text) or "{}")
+    for name in key.split("."):
+        found = found.get(name, {})
+    return found or otherwise
+
+
 def figures(spec):
     """What each column is, by metric and part."""
     kind, pattern = spec["kind"], spec["pattern"]
+    if kind == "io":
+        return {("iops", ""): 1e5 * configured("properties.io_batchsize", 128) ** 0.5}
     size = pattern["size"]
     if kind == "loaded-latency":
         return {(metric, ""): value for metric, value in loaded(spec["load"]).items()}
@@ -161,7 +173,7 @@ def visit(spec, seconds, fresh):
             if interrupted:
                 break
     extra = {"surprise": 1} if "unknown-key" in said else {}
-    size = spec["pattern"]["size"]
+    size = spec["pattern"].get("size", 4096)
     emit(
         event="visit",
         id=name,

@@ -111,7 +111,7 @@ def test_only_what_a_path_gives_by_itself_meets_its_rule(text: str, passed: bool
 
 def test_a_rule_that_only_copies_at_once_match_says_how_to_name_them() -> None:
     (finding,) = check(of_one_path_and_more(), [parse_rule("gpu:0 -> gpu:1: >= 1 GB/s")])
-    assert "name it by way=, load_threads=, size= or id=" in finding.said
+    assert "name it by way=, jobs=, load_threads=, size= or id=" in finding.said
 
 
 def of_memory_and_caches() -> Run:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import forked
 from tierscope.runs.read import read_run
 
 Fake = Callable[[str], None]
@@ -20,14 +21,7 @@ SMALL = ["bandwidth", "--op", "read,copy", "--threads", "1", "--size", "1m"]
 
 
 def tierscope(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [*PROGRAM, *arguments],
-        capture_output=True,
-        encoding="utf-8",
-        env={**os.environ, **environment},
-        timeout=120,
-        check=False,
-    )
+    return forked.tierscope(*arguments, environment=environment)
 
 
 def refusal(*arguments: str) -> str:

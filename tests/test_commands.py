@@ -11,9 +11,11 @@ from pathlib import Path
 import click
 import pytest
 from click.shell_completion import ShellComplete
+from click.testing import CliRunner
 
 from tierscope.cli.app import app
 from tierscope.cli.completion import current_shell
+from tierscope.cli.generated import given_options
 from tierscope.cli.group import Entry, LazyGroup
 from tierscope.cli.reference import with_reference
 from tierscope.kinds.registry import KINDS
@@ -26,7 +28,7 @@ from tierscope.recipes.registry import RECIPES
 
 ROOT = Path(__file__).parent.parent
 PROGRAM = "from tierscope.cli.main import main; main()"
-OUTPUT = {"json", "csv", "dry-run", "out", "-o", "help"}
+OUTPUT = {"json", "csv", "dry-run", "out", "start-at", "-o", "record", "help"}
 
 
 def commands(group: LazyGroup = app, above: str = "") -> Iterator[tuple[str, Entry]]:
@@ -105,9 +107,16 @@ def test_a_kind_s_help_imports_no_other_kind() -> None:
 def test_commands_are_listed_below_headings() -> None:
     context = click.Context(app, info_name="tierscope")
     lines = app.get_help(context).splitlines()
-    headings = ["Measure:", "Look:", "Compare:", "Peers:"]
+    headings = ["Measure:", "Act:", "Look:", "Compare:", "Peers:"]
     assert [line for line in lines if line in headings] == headings
     assert all(any(line.startswith(f"  {entry.name} ") for line in lines) for entry in app.entries)
+
+
+@pytest.mark.parametrize("words", ["place", "tier", "hmsdk"])
+def test_a_group_alone_prints_its_help(words: str) -> None:
+    done = CliRunner().invoke(app, [words])
+    assert done.exit_code == 0
+    assert f"\n    tierscope {words} " in done.output
 
 
 @pytest.mark.parametrize("words", COMMANDS)
@@ -115,11 +124,19 @@ def test_every_command_s_help_has_an_example(words: str) -> None:
     assert f"  tierscope {words}" in help_of(COMMANDS[words])
 
 
-OWN_PARSERS = ("nvbandwidth", "gdsio")
-"""Commands that parse their words as their originals do; they have --json, too."""
+OWN_PARSERS = ("nvbandwidth", "gdsio", "fio", "hmctl")
+"""Commands that parse their words as their originals do; those that measure print JSON, too."""
 
 
-@pytest.mark.parametrize("words", [words for words in COMMANDS if words not in OWN_PARSERS])
+def only_groups(words: str) -> bool:
+    """Whether a command does nothing but to hold others."""
+    command = COMMANDS[words].load()
+    return isinstance(command, LazyGroup) and not command.params
+
+
+@pytest.mark.parametrize(
+    "words", [words for words in COMMANDS if words not in OWN_PARSERS and not only_groups(words)]
+)
 def test_every_command_prints_json(words: str) -> None:
     assert "--json" in {name for one in COMMANDS[words].load().params for name in one.opts}
 
@@ -159,11 +176,7 @@ def test_a_kind_s_examples_make_plans(name: str, machine: Topology) -> None:
         words = shlex.split(example)
         command = COMMANDS[PLANNED[name]].load()
         with command.make_context(name, words[1:]) as context:
-            given = {
-                key.replace("_", "-"): "yes" if value is True else value
-                for key, value in context.params.items()
-                if value and key.replace("_", "-") not in OUTPUT
-            }
+            given = given_options(form_of(name).options, context.params)
         assert expand([Request(kind=name, options=given)], machine, thp=True).measurements
 
 
@@ -184,11 +197,11 @@ def complete(typed: str) -> list[str]:
     ("typed", "completed"),
     [
         ("ban", ["bandwidth"]),
-        ("stre", ["traffic"]),
+        ("stre", ["traffic", "stream", "streamer"]),
         ("gpu m", ["memory", "matrix"]),
         ("bandwidth --acc", ["--access-size"]),
         ("gpu copy --both", ["--both-ways"]),
-        ("run --profile st", ["standard"]),
+        ("run --profile st", ["standard", "stream", "streamer"]),
         ("mesure", []),
     ],
 )

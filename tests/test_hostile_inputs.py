@@ -89,6 +89,15 @@ def test_words_of_any_bytes(line: str, kept: Path) -> None:
     assert done.exit_code != 0
 
 
+def test_a_target_in_a_plan_that_no_file_can_have(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.yaml"
+    plan.write_text('version: 1\nmeasurements:\n  - kind: io\n    to: ["file:/tmp/\\ud800"]\n')
+    done = program("run", str(plan), "--dry-run")
+    assert done.returncode == ExitCode.REQUEST_WRONG, done.stderr
+    (line,) = done.stderr.decode().splitlines()
+    assert "plan.yaml:4" in line
+
+
 def test_a_run_of_a_command_line_of_any_bytes(
     tmp_path: Path, fake_engine: Callable[[str], None]
 ) -> None:

@@ -5,6 +5,8 @@ import io
 import pytest
 
 import synthetic
+from tierscope.kinds.bandwidth.table import show_table as show_bandwidth
+from tierscope.kinds.bandwidth.working_set import over_working_set
 from tierscope.kinds.latency.table import show_table
 from tierscope.model.run import Measurement, Run
 from tierscope.model.topology import MemorySideCache, Topology
@@ -13,6 +15,7 @@ from tierscope.plans.machine import default_size
 from tierscope.plans.request import Request
 from tierscope.report.console import make_console
 from tierscope.report.evidence import warnings
+from tierscope.report.pictures.picture import Gathered
 
 MIB, GIB = 1 << 20, 1 << 30
 
@@ -90,3 +93,45 @@ def test_a_sweep_that_the_cache_holds_does_not_call_its_end_memory() -> None:
     said = levels_said(96 * GIB)
     assert "memory-side cache: 110 ns" in said
     assert "memory-side cache of node:0: the system reports 96 GiB; the sweep ends at" in said
+
+
+def bandwidth_sweep(cache: int) -> tuple[list[Measurement], Run]:
+    """Reads of a node behind a cache: 40 GB/s from it, 8 GB/s from the memory behind it."""
+    maker = synthetic.Maker(noise=1e-6)
+    found = []
+    for power in range(20, 34):
+        size = 1 << power
+        held = size <= 60 * MIB
+        rate = 200e9 if held else 40e9 if size <= cache else 8e9
+        pattern = {"operation": "read", "order": "sequential", "access_size": 64, "size": size,
+                   "pages": "thp", "isa": "auto", "threads": 8}  # fmt: skip
+        made = maker.make("bandwidth", "node:0", "node:0", pattern, rate)
+        found.append(made.model_copy(update={"fits_caches": held}))
+    run = synthetic.run(found)
+    run.header.machine["nodes"][0]["memory_side_caches"] = [{"size_bytes": cache}]
+    return found, run
+
+
+def test_bandwidth_says_what_the_cache_gives_and_what_comes_from_behind_it() -> None:
+    found, run = bandwidth_sweep(GIB)
+    file = io.StringIO()
+    show_bandwidth(make_console(file), found, run)
+    said = " ".join(file.getvalue().split())
+    assert "memory-side cache of node:0, 1 GiB: 40" in said
+    assert "GB/s with 1 GiB inside; 8" in said
+    assert "with 8 GiB (8.0 x its size)" in said
+
+
+def test_a_bandwidth_sweep_that_the_cache_holds_says_nothing_of_the_memory() -> None:
+    found, run = bandwidth_sweep(96 * GIB)
+    file = io.StringIO()
+    show_bandwidth(make_console(file), found, run)
+    assert "inside;" not in file.getvalue()
+
+
+def test_the_picture_of_bandwidth_over_working_set_marks_the_cache() -> None:
+    found, run = bandwidth_sweep(GIB)
+    (picture,) = over_working_set(Gathered("bandwidth", "Bandwidth", found, run))
+    assert "memory-side cache" in str(picture.spec)
+    assert "8 GiB have 8" in picture.alt
+    assert "1 GiB inside" in picture.alt

@@ -172,7 +172,7 @@ def test_a_long_endpoint_still_gives_a_valid_id(machine: Topology) -> None:
         ({"to": "node:0,1@2:1", "policy": "interleave"}, "--policy: .*weights"),
         ({"precision": "90%"}, "--precision: .*out of range"),
         ({"precision": "1"}, "--precision: .*did you mean '1%'"),
-        ({"to": "0"}, "--to: .*forms node:0, node:0,2@3:1; did you mean 'node:0'"),
+        ({"to": "0"}, "--to: .*forms node:0, pmem.*, node:0,2@3:1; did you mean 'node:0'"),
         ({"to": "node:0,1@0..2:1"}, "--to: 0 is too few"),
         ({"to": "node:0,1@250..256:1"}, "--to: .*one weight from 1 to 255"),
         ({"budget": "soon"}, "--budget: 'soon' is not a time such as 10s"),

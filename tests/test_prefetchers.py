@@ -180,7 +180,8 @@ def test_the_originals_are_on_the_disk_before_the_first_write(
 
     def pwrite(descriptor: int, data: bytes, at: int) -> int:
         content = json.loads(state_file(root).read_text())
-        written.append((content["values"], content["register"], content["boot_id"]))
+        saved = content["content"]
+        written.append((saved["values"], saved["register"], content["boot_id"]))
         return real(descriptor, data, at)
 
     real = os.pwrite

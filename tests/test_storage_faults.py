@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import forked
 from tierscope.engine import visits
 from tierscope.model.cause import Cause
 from tierscope.model.event import Event, Progress
@@ -55,9 +56,7 @@ def failed(outcome: Outcome) -> Measurement:
 
 
 def tierscope(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [*PROGRAM, *arguments], capture_output=True, text=True, timeout=120, check=False
-    )
+    return forked.tierscope(*arguments)
 
 
 def engines() -> list[int]:

@@ -11,6 +11,7 @@ from rich.console import Console
 from tests import synthetic
 
 from tierscope.cli.app import app
+from tierscope.kinds.files.spec import FilesSpec
 from tierscope.kinds.io.remarks import remarks
 from tierscope.kinds.io.spec import IoSpec
 from tierscope.kinds.io.words import (
@@ -50,20 +51,19 @@ def planned(machine: Topology, kind: str, path: str = "/data", **given: Any) -> 
 
 
 def specs_of(made: Tour) -> list[IoSpec]:
-    specs = [spec for spec in made.plan.measurements if isinstance(spec, IoSpec)]
-    assert len(specs) == len(made.plan.measurements)
-    return specs
+    """What goes to one file or device: all but small files."""
+    return [spec for spec in made.plan.measurements if isinstance(spec, IoSpec)]
 
 
 def test_a_directory_gets_every_part_within_its_time(machine: Topology) -> None:
     made = planned(machine, "directory")
     names = {shown.part.name for shown in made.parts}
-    assert {"cache", "threads", "depth", "mix", "blocks", "grid", "from"} == names
+    assert {"cache", "threads", "depth", "mix", "blocks", "grid", "files", "from"} == names
     depths = {spec.pattern.depth for spec in specs_of(made)}
     assert {1 << power for power in range(9)} <= depths
     sizes = {spec.pattern.block_size for spec in specs_of(made)}
     assert {4 << 10, 1 << 20, 16 << 20} <= sizes
-    assert sum(spec.sampling.budget_s for spec in specs_of(made)) <= 75
+    assert sum(spec.sampling.budget_s for spec in made.plan.measurements) <= 75
 
 
 def test_what_two_parts_ask_for_is_measured_once(machine: Topology) -> None:
@@ -74,12 +74,14 @@ def test_what_two_parts_ask_for_is_measured_once(machine: Topology) -> None:
     assert len(seen) == len(set(seen))
     shown = [name for part in made.parts for name in part.ids]
     assert len(shown) > len(seen)
-    assert set(shown) == {spec.id for spec in specs_of(made)}
+    assert set(shown) == {spec.id for spec in made.plan.measurements}
 
 
 @pytest.mark.parametrize(("kind", "path"), [("file", "/data/x"), ("block", "/dev/nvme0n1")])
 def test_what_is_not_ours_is_never_written(machine: Topology, kind: str, path: str) -> None:
-    assert {spec.pattern.operation for spec in specs_of(planned(machine, kind, path))} == {"read"}
+    made = planned(machine, kind, path)
+    assert len(specs_of(made)) == len(made.plan.measurements), "no small files are made"
+    assert {spec.pattern.operation for spec in specs_of(made)} == {"read"}
     written = {s.pattern.operation for s in specs_of(planned(machine, kind, path, overwrite=True))}
     assert written == ({"read", "write", "mix"} if kind == "file" else {"read"})
 
@@ -157,11 +159,25 @@ def test_the_report_has_every_part_in_100_columns(machine: Topology, kind: str) 
         )
         for spec in specs_of(made)
     ]
+    measured += [
+        MAKER.make("files", spec.initiator, spec.target, spec.identity(), 1e4, "1/s", id=spec.id,
+                   metric="operations", figures=[synthetic.figure("io_latency_p50", "ns", 1e5)])
+        for spec in made.plan.measurements if isinstance(spec, FilesSpec)
+    ]  # fmt: skip
     text = screen(measured, made)
     for shown in made.parts:
         assert shown.part.title in text
     assert max(map(len, text.splitlines())) <= 100
     assert "One 4 KiB read at a time takes 90" in text
+
+
+def test_small_files_alone_are_shown(machine: Topology) -> None:
+    """As where everything else was skipped."""
+    made = planned(machine, "directory")
+    (one, *_) = [spec for spec in made.plan.measurements if isinstance(spec, FilesSpec)]
+    m = MAKER.make("files", one.initiator, one.target, one.identity(), 1e4, "1/s", id=one.id,
+                   metric="operations")  # fmt: skip
+    assert "operations/s" in screen([m], made)
 
 
 def depths(rates: dict[int, float], noise: float = 0.001) -> list[Any]:
@@ -226,6 +242,20 @@ def test_a_direct_read_that_a_cache_served_is_told() -> None:
     assert "a cache in between" in said(400)[0]
     assert "partly in the page cache before" in said(1000, cached_before=0.5)[0]
     assert "holes or unwritten parts" in said(1000, unwritten_bytes=4096)[0]
+
+
+def test_reads_of_files_that_memory_did_not_hold_are_told() -> None:
+    observed = {"files": ["/data/x"], "reads": 10, "writes": 0, "bytes_read": 1000,
+                "bytes_written": 0, "set_up_s": 0.1}  # fmt: skip
+
+    def said(share: float, **more: Any) -> list[str]:
+        evidence = Evidence(storage_io=IoEvidence(**observed, cached_before=share))
+        return remarks([synthetic.storage_measurement(MAKER, 1e4, evidence=evidence, **more)])
+
+    assert said(1.0, direct=False) == []
+    (line,) = said(0.4, direct=False)
+    assert "1 of 1: the page cache held 40% of what is read" in line
+    assert said(0.4, direct=False, cache="as-found") == []
 
 
 def test_storage_is_a_tier_of_the_node_that_reads_it() -> None:

@@ -2,7 +2,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tierscope.model.errors import UserError
@@ -154,6 +154,7 @@ def test_anything_that_looks_like_a_plan_is_one_or_a_user_error(
 
 
 @given(st.integers(0, len(GOOD)), st.integers(0, 10), st.text(max_size=10))
+@example(at=98, length=6, piece="\r\r")
 def test_a_plan_with_a_piece_replaced_is_one_or_a_user_error(
     at: int, length: int, piece: str
 ) -> None:

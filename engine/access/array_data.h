@@ -7,6 +7,7 @@
 #include <span>
 
 #include "access/kernel.h"
+#include "splitmix64.h"
 
 namespace tierscope {
 
@@ -52,12 +53,8 @@ class ProofSample {
   }
 
  private:
-  // SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
   std::uint64_t mixed(std::uint64_t block) const {
-    std::uint64_t z = seed_ * 0xd1342543de82ef95ULL + block * 0x9e3779b97f4a7c15ULL;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-    return z ^ (z >> 31);
+    return splitmix64_mixed(seed_ * 0xd1342543de82ef95ULL + block * kSplitMix64Step);
   }
 
   std::size_t bytes_;

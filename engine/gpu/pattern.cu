@@ -1,5 +1,6 @@
 #include "gpu/check.h"
 #include "gpu/pattern.h"
+#include "splitmix64.h"
 
 namespace tierscope {
 namespace {
@@ -8,12 +9,9 @@ constexpr int kThreads = 256;
 constexpr int kBlocks = 1024;
 constexpr std::size_t kWord = sizeof(std::uint64_t);
 
-// SplitMix64's mixer (Steele, Lea and Flood, OOPSLA 2014): neighbouring words share no bytes.
+// By SplitMix64's mixer, so that neighbouring words share no bytes.
 __device__ std::uint64_t word_of(std::uint64_t index, std::uint64_t seed) {
-  std::uint64_t z = (index + 1) * 0x9e3779b97f4a7c15ULL ^ seed * 0xd1342543de82ef95ULL;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-  return z ^ (z >> 31);
+  return splitmix64_mixed((index + 1) * kSplitMix64Step ^ seed * 0xd1342543de82ef95ULL);
 }
 
 __device__ unsigned char byte_of(std::uint64_t word, std::size_t at) {
@@ -53,7 +51,7 @@ __global__ void fill(std::byte* data, std::size_t first, std::size_t bytes, Patt
 }
 
 __global__ void compare(const std::byte* data, std::size_t first, std::size_t bytes,
-                        Pattern pattern, Mismatch* found) {
+                        Pattern pattern, PatternMismatch* found) {
   const std::size_t step = std::size_t{gridDim.x} * blockDim.x * kWord;
   std::size_t at = (std::size_t{blockIdx.x} * blockDim.x + threadIdx.x) * kWord;
   for (; at < bytes; at += step) {
@@ -77,7 +75,7 @@ void fill_pattern(std::byte* data, std::size_t first, std::size_t bytes, const P
 }
 
 void compare_pattern(const std::byte* data, std::size_t first, std::size_t bytes,
-                     const Pattern& pattern, Mismatch* found, cudaStream_t stream) {
+                     const Pattern& pattern, PatternMismatch* found, cudaStream_t stream) {
   compare<<<kBlocks, kThreads, 0, stream>>>(data, first, bytes, pattern, found);
   check_cuda(cudaGetLastError(), "verifying a buffer");
 }

@@ -18,7 +18,7 @@ struct Pattern {
   std::size_t pitch = 1;
 };
 
-struct Mismatch {
+struct PatternMismatch {
   unsigned long long bytes = 0;      // How many differ.
   unsigned long long first = ~0ULL;  // Where the first of them is, from the buffer's start.
 };
@@ -30,6 +30,6 @@ void fill_pattern(std::byte* data, std::size_t first, std::size_t bytes, const P
 
 // Adds to *found, which is memory of the GPU.
 void compare_pattern(const std::byte* data, std::size_t first, std::size_t bytes,
-                     const Pattern& pattern, Mismatch* found, cudaStream_t stream);
+                     const Pattern& pattern, PatternMismatch* found, cudaStream_t stream);
 
 }  // namespace tierscope

@@ -137,13 +137,13 @@ int check_bulk_copies(int gpu) {
 
 void check_pattern(int gpu, std::size_t size, const Pattern& pattern) {
   const GpuBytes data = make_gpu_bytes(gpu, size + 8);
-  const GpuBytes found = make_gpu_bytes(gpu, sizeof(Mismatch));
-  const Mismatch none{};
+  const GpuBytes found = make_gpu_bytes(gpu, sizeof(PatternMismatch));
+  const PatternMismatch none{};
   const auto compare = [&] {
     check_cuda(cudaMemcpy(found.get(), &none, sizeof none, cudaMemcpyDefault), "clearing");
-    compare_pattern(data.get(), 0, size, pattern, reinterpret_cast<Mismatch*>(found.get()),
+    compare_pattern(data.get(), 0, size, pattern, reinterpret_cast<PatternMismatch*>(found.get()),
                     nullptr);
-    return download<Mismatch>(found.get(), 1).front();
+    return download<PatternMismatch>(found.get(), 1).front();
   };
   fill_pattern(data.get(), 0, size, pattern, nullptr);
   if (compare().bytes != 0)
@@ -151,7 +151,7 @@ void check_pattern(int gpu, std::size_t size, const Pattern& pattern) {
   std::byte* middle = data.get() + size / 2;
   const std::byte flipped = download<std::byte>(middle, 1).front() ^ std::byte{1};
   check_cuda(cudaMemcpy(middle, &flipped, 1, cudaMemcpyDefault), "flipping a bit");
-  const Mismatch one = compare();
+  const PatternMismatch one = compare();
   if (one.bytes != 1 || one.first != size / 2) {
     throw Failure(fmt::format("GPU {}: one wrong byte at {} of {} was found as {} at {}", gpu,
                               size / 2, size, one.bytes, one.first));
@@ -290,11 +290,10 @@ std::string check_gpu_kernels() {
   for (int gpu = 0; gpu < gpu_runtime().devices; ++gpu) {
     const OnGpu on(gpu);
     done += fmt::format(
-        "GPU {}, {}: {} copies, {} both ways, {} bulk copies, {} patterns, {} memory operations "
-        "and {} chases "
-        "are as the CPU has them\n",
+        "GPU {}, {}: {} copies, {} both ways, {} bulk copies, {} patterns, {} memory operations, "
+        "{} chases and {} blocks of files are as the CPU has them\n",
         gpu, name_of(gpu), check_copies(gpu), check_exchanges(gpu), check_bulk_copies(gpu),
-        check_patterns(gpu), check_streams(gpu), check_chases(gpu));
+        check_patterns(gpu), check_streams(gpu), check_chases(gpu), check_cells_on(gpu));
   }
   return done;
 }

@@ -10,4 +10,7 @@ namespace tierscope {
 // where there is no GPU.
 std::string check_gpu_kernels();
 
+// The part of it that checks cells of storage; returns how many blocks were checked.
+int check_cells_on(int gpu);
+
 }  // namespace tierscope

@@ -9,6 +9,7 @@
 #include "gpu/buffer.h"
 #include "gpu/check.h"
 #include "gpu/device.h"
+#include "sampling/clock.h"
 #include "storage/gpu_io.h"
 
 namespace tierscope {
@@ -36,27 +37,20 @@ void wait_for(const Stream& stream) {
   check_cuda(cudaStreamSynchronize(stream.get()), "copying a block between host and GPU");
 }
 
-// Pinned host memory, one piece for each slot.
-class Staging {
- public:
-  Staging(int gpu, std::size_t slots, std::size_t bytes)
-      : memory_(make_gpu_buffers({.gpu = gpu,
-                                  .memory = "pinned",
-                                  .count = slots,
-                                  .bytes = bytes,
-                                  .registered = false})) {}
-  std::byte* slot(std::uint32_t number) const { return memory_->slots()[number]; }
-
- private:
-  std::unique_ptr<GpuBuffers> memory_;
-};
+std::unique_ptr<GpuBuffers> make_staging(const ThreadIo& io, std::size_t slots) {
+  return make_gpu_buffers({.gpu = io.gpu,
+                           .memory = "pinned",
+                           .count = slots,
+                           .bytes = io.buffer_bytes,
+                           .registered = false});
+}
 
 // One after the other.
 class Staged : public SynchronousBackend {
  public:
   explicit Staged(const ThreadIo& io)
       : SynchronousBackend(io),
-        staging_(io.gpu, 1, io.buffer_bytes),
+        staging_(make_staging(io, 1)),
         on_gpu_(io.gpu),
         stream_(make_stream(io.gpu)) {}
 
@@ -64,81 +58,131 @@ class Staged : public SynchronousBackend {
   std::int64_t carry_out(const IoRequest& operation) override {
     const int descriptor = io_.files[static_cast<std::size_t>(operation.file)];
     std::byte* const buffer = io_.buffers[operation.slot];
+    std::byte* const here = staging_->slots().front();
     if (operation.write) {
-      copy(staging_.slot(0), buffer, operation.bytes, stream_);
+      copy(here, buffer, operation.bytes, stream_);
       wait_for(stream_);
-      return move(descriptor, operation, staging_.slot(0));
+      return move(descriptor, operation, here);
     }
-    const std::int64_t moved = move(descriptor, operation, staging_.slot(0));
-    copy(buffer, staging_.slot(0), moved, stream_);
+    const std::int64_t moved = move(descriptor, operation, here);
+    copy(buffer, here, moved, stream_);
     wait_for(stream_);
     return moved;
   }
 
-  Staging staging_;
+  std::unique_ptr<GpuBuffers> staging_;
   OnGpu on_gpu_;
   Stream stream_;
 };
 
-// The copy of a block runs while the next one is read, or the one before it is written.
+// Blocks are read by libaio, as many at once as there are slots, and each one's copy runs while
+// others are read. Writes go the other way round. (io_uring is refused in many containers.)
 class StagedAsync : public Backend {
  public:
   explicit StagedAsync(const ThreadIo& io)
-      : Backend(io), staging_(io.gpu, io.buffers.size(), io.buffer_bytes), on_gpu_(io.gpu) {
+      : Backend(io),
+        staging_(make_staging(io, io.buffers.size())),
+        storage_(make_libaio(on_host(io))),
+        on_gpu_(io.gpu),
+        requests_(io.buffers.size()),
+        ended_(io.buffers.size()) {
     for (std::size_t i = 0; i < io.buffers.size(); ++i) streams_.push_back(make_stream(io.gpu));
   }
   ~StagedAsync() override {
-    for (const Started& one : started_) cudaStreamSynchronize(stream(one).get());
+    for (const Completion& one : copies_) cudaStreamSynchronize(streams_[one.slot].get());
   }
 
   void submit(std::span<const IoRequest> operations) override {
+    reads_.clear();
     for (const IoRequest& operation : operations) {
-      Started one{.operation = operation, .moved = operation.bytes};
-      std::byte* const buffer = io_.buffers[operation.slot];
-      std::byte* const staging = staging_.slot(operation.slot);
+      requests_[operation.slot] = operation;
       if (operation.write) {
-        copy(staging, buffer, operation.bytes, stream(one));
+        start_copy({.slot = operation.slot, .result = operation.bytes});
       } else {
-        one.moved = move(descriptor(operation), operation, staging);
-        copy(buffer, staging, one.moved, stream(one));
+        reads_.push_back(operation);
       }
-      started_.push_back(one);
     }
+    if (!reads_.empty()) hand_over(reads_);
   }
 
-  // Copies end in the order in which they began, and take microseconds: there is no timeout.
-  std::size_t reap(std::span<Completion> done, std::size_t least, double) override {
+  std::size_t reap(std::span<Completion> done, std::size_t least, double timeout_s) override {
     std::size_t count = 0;
-    while (count < done.size() && !started_.empty()) {
-      Started& first = started_.front();
-      if (count >= least && cudaStreamQuery(stream(first).get()) == cudaErrorNotReady) break;
-      wait_for(stream(first));
-      if (first.operation.write) {
-        first.moved =
-            move(descriptor(first.operation), first.operation, staging_.slot(first.operation.slot));
-      }
-      done[count++] = {.slot = first.operation.slot, .result = first.moved};
-      started_.pop_front();
-      if (count >= least && !started_.empty() && started_.front().operation.write) break;
-    }
+    const double until = now_seconds() + timeout_s;
+    do {
+      // Nothing to poll while nothing is copied: the kernel wakes this thread.
+      const bool idle = copies_.empty() && count < least;
+      count += from_storage(done.subspan(count), idle ? 1 : 0, idle ? until - now_seconds() : 0);
+      count += from_copies(done.subspan(count));
+    } while (count < least && now_seconds() < until);
     return count;
   }
 
  private:
-  struct Started {
-    IoRequest operation;
-    std::int64_t moved;
-  };
-
-  int descriptor(const IoRequest& operation) const {
-    return io_.files[static_cast<std::size_t>(operation.file)];
+  ThreadIo on_host(ThreadIo io) const {
+    io.buffers = staging_->slots();
+    io.gpu = -1;
+    return io;
   }
-  const Stream& stream(const Started& one) const { return streams_[one.operation.slot]; }
 
-  Staging staging_;
+  void hand_over(std::span<const IoRequest> operations) {
+    storage_->submit(operations);
+    in_storage_ += operations.size();
+  }
+
+  // `moved`: bytes of a block to copy, or -errno of its read, of which nothing is copied.
+  void start_copy(const Completion& moved) {
+    std::byte* const there = io_.buffers[moved.slot];
+    std::byte* const here = staging_->slots()[moved.slot];
+    const bool write = requests_[moved.slot].write;
+    copy(write ? here : there, write ? there : here, moved.result, streams_[moved.slot]);
+    copies_.push_back(moved);
+  }
+
+  // Writes that have ended; copies of reads that have ended begin.
+  std::size_t from_storage(std::span<Completion> done, std::size_t least, double timeout_s) {
+    if (in_storage_ == 0 || done.empty()) return 0;
+    const std::size_t room = std::min(done.size(), ended_.size());
+    const std::size_t ended = storage_->reap(std::span(ended_).first(room), least, timeout_s);
+    in_storage_ -= ended;
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < ended; ++i) {
+      if (requests_[ended_[i].slot].write) {
+        done[count++] = ended_[i];
+      } else {
+        start_copy(ended_[i]);
+      }
+    }
+    return count;
+  }
+
+  // Reads whose copies have ended; writes of copies that have ended begin.
+  std::size_t from_copies(std::span<Completion> done) {
+    std::size_t count = 0;
+    while (!copies_.empty() && count < done.size()) {
+      const Completion first = copies_.front();
+      const cudaError_t state = cudaStreamQuery(streams_[first.slot].get());
+      if (state == cudaErrorNotReady) break;
+      check_cuda(state, "copying a block between host and GPU");
+      copies_.pop_front();
+      const IoRequest& operation = requests_[first.slot];
+      if (operation.write) {
+        hand_over({&operation, 1});
+      } else {
+        done[count++] = first;
+      }
+    }
+    return count;
+  }
+
+  std::unique_ptr<GpuBuffers> staging_;
+  std::unique_ptr<Backend> storage_;  // Between drive and staging; ends before that does.
   OnGpu on_gpu_;
   std::vector<Stream> streams_;
-  std::deque<Started> started_;
+  std::vector<IoRequest> requests_;  // By slot.
+  std::vector<IoRequest> reads_;
+  std::vector<Completion> ended_;
+  std::deque<Completion> copies_;  // In the order in which they began.
+  std::size_t in_storage_ = 0;
 };
 
 // Managed memory: the driver moves its pages to the host and back to the GPU.

@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <optional>
 
 #include "errors.h"
 #include "gpu/buffer.h"
+#include "gpu/cells.h"
 #include "gpu/check.h"
 #include "gpu/cufile.h"
 #include "gpu/cufile_errors.h"
@@ -135,6 +137,9 @@ class Slots : public GpuBuffers {
       registrations_.push_back(std::make_unique<Registration>(gpu_, slots_[i], stride));
     }
     stream_ = make_stream(gpu_);
+    if (wish.memory != "pinned" && wish.memory != "plain") {
+      wrong_.emplace(sizeof(std::uint32_t));
+    }
   }
 
   void copy_out(std::size_t slot, std::span<std::byte> to) const override {
@@ -142,6 +147,17 @@ class Slots : public GpuBuffers {
   }
   void copy_in(std::size_t slot, std::span<const std::byte> from) override {
     copy(slots_[slot], from.data(), from.size());
+  }
+
+  std::optional<bool> are_cells(std::size_t slot, std::size_t bytes,
+                                const ExpectedCells& expected) const override {
+    if (!wrong_) return std::nullopt;
+    const OnGpu on(gpu_);
+    auto* const wrong = reinterpret_cast<std::uint32_t*>(wrong_->data());
+    *wrong = 0;
+    check_cells(slots_[slot], bytes, expected, wrong, stream_.get());
+    check_cuda(cudaStreamSynchronize(stream_.get()), "verifying a block");
+    return *wrong == 0;
   }
 
  private:
@@ -156,6 +172,7 @@ class Slots : public GpuBuffers {
   std::unique_ptr<Memory> memory_;
   std::vector<std::unique_ptr<Registration>> registrations_;  // End before the memory does.
   Stream stream_;
+  std::optional<Pinned> wrong_;  // What check_cells() sets; for slots in the GPU's memory.
 };
 
 }  // namespace

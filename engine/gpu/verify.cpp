@@ -13,7 +13,7 @@ namespace {
 // Whatever the memory's kind, its bytes go through a piece of the GPU's own memory: one way for
 // all, and the comparison always runs on the GPU.
 constexpr std::size_t kScratch = std::size_t{64} << 20;
-constexpr std::size_t kScratchAndResult = kScratch + sizeof(Mismatch);
+constexpr std::size_t kScratchAndResult = kScratch + sizeof(PatternMismatch);
 constexpr std::uint64_t kPoison = 0xdead;  // Seed of what must not be there.
 
 }  // namespace
@@ -41,11 +41,12 @@ void Verifier::fill(const Buffer& buffer, const Transfer& transfer, const Patter
   check_cuda(cudaDeviceSynchronize(), "filling a buffer");
 }
 
-Mismatch Verifier::compare(const Buffer& buffer, const Transfer& transfer, const Pattern& pattern) {
+PatternMismatch Verifier::compare(const Buffer& buffer, const Transfer& transfer,
+                                  const Pattern& pattern) {
   const OnGpu on(transfer.gpu);
   std::byte* scratch = scratch_on(transfer.gpu);
-  auto* found = reinterpret_cast<Mismatch*>(scratch + kScratch);
-  Mismatch mismatch{};
+  auto* found = reinterpret_cast<PatternMismatch*>(scratch + kScratch);
+  PatternMismatch mismatch{};
   check_cuda(cudaMemcpy(found, &mismatch, sizeof mismatch, cudaMemcpyDefault), "verifying");
   for (std::size_t at = 0; at < buffer.size(); at += kScratch) {
     const std::size_t bytes = std::min(kScratch, buffer.size() - at);
@@ -82,7 +83,7 @@ std::string Verifier::verify() {
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < spec_.transfers.size(); ++i) {
     const Buffer& destination = *buffers_[2 * i + 1];
-    const Mismatch mismatch = compare(destination, spec_.transfers[i], expected(i));
+    const PatternMismatch mismatch = compare(destination, spec_.transfers[i], expected(i));
     if (mismatch.bytes != 0) {
       throw Failure(
           fmt::format("{} of {} bytes at the destination of {} are wrong, the first at byte {}",

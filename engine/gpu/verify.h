@@ -26,7 +26,7 @@ class Verifier {
 
  private:
   void fill(const Buffer& buffer, const Transfer& transfer, const Pattern& pattern);
-  Mismatch compare(const Buffer& buffer, const Transfer& transfer, const Pattern& pattern);
+  PatternMismatch compare(const Buffer& buffer, const Transfer& transfer, const Pattern& pattern);
   std::byte* scratch_on(int gpu);
   Pattern expected(std::size_t transfer) const;
 

@@ -38,7 +38,7 @@ struct Row {
   double duration_s;           // Of what is counted.
   std::vector<double> values;  // One for each column; NaN where there is none.
   double lost_share = 0;  // Of that time, the most that others took from a watched thread: 0..1.
-  std::vector<Histogram> histograms{};  // One for each distribution, or none: nothing ended in it.
+  std::vector<BucketCounts> histograms{};  // One for each distribution, or none: nothing ended.
 };
 
 struct Series {

@@ -30,6 +30,40 @@ std::size_t bytes_on(int node, const RegionKey& key) {
   return key.bytes / all * here;
 }
 
+bool is_in_pool(const Placement& placement) {
+  return placement.persistent && (placement.persistent->backing == Backing::kPool ||
+                                  placement.persistent->backing == Backing::kPoolObjects);
+}
+
+// The keys, those of arrays in a pool with the number of arrays that share it.
+std::vector<RegionKey> with_pools(std::span<const RegionKey> asked) {
+  std::vector<RegionKey> keys(asked.begin(), asked.end());
+  for (RegionKey& key : keys) {
+    if (!is_in_pool(key.placement)) continue;
+    key.in_pool =
+        static_cast<std::size_t>(std::ranges::count_if(asked, [&key](const RegionKey& other) {
+          return other.bytes == key.bytes && other.pages == key.pages &&
+                 other.placement == key.placement;
+        }));
+  }
+  return keys;
+}
+
+// A pool for all arrays of the key, made by a thread of the team, whose policy its pages follow.
+std::shared_ptr<Pool> make_pool(const RegionKey& key, Team& team) {
+  const std::size_t unit = page_bytes(key.pages);
+  const PoolWanted wanted{
+      .bytes = (key.bytes + unit - 1) / unit * unit, .count = key.in_pool, .unit_bytes = unit};
+  if (key.placement.is_bound()) {
+    require_memory(wanted.count * wanted.bytes, key.pages, key.placement, true);
+  }
+  std::shared_ptr<Pool> pool;
+  team.run([&](int thread) {
+    if (thread == 0) pool = std::make_shared<Pool>(wanted, key.placement);
+  });
+  return pool;
+}
+
 bool is_short_of_memory(const Unavailable& error) {
   return error.cause() == Cause::kMemory || error.cause() == Cause::kPages;
 }
@@ -57,8 +91,9 @@ Team& Leases::team(std::span<const int> cpus) {
   return *teams_.back().team;
 }
 
-std::vector<Lease> Leases::regions(std::span<const RegionKey> keys, Team& populating,
+std::vector<Lease> Leases::regions(std::span<const RegionKey> asked, Team& populating,
                                    const Fits& fits) {
+  const std::vector<RegionKey> keys = with_pools(asked);
   while (true) {
     try {
       return try_regions(keys, populating, fits);
@@ -78,9 +113,13 @@ std::vector<Lease> Leases::try_regions(std::span<const RegionKey> keys, Team& po
       if (chosen[i] == nullptr) missing.push_back(&keys[i]);
     }
     make_room(missing);
+    std::shared_ptr<Pool> pool;
     for (std::size_t i = 0; i < keys.size(); ++i) {
       if (chosen[i] != nullptr) continue;
-      chosen[i] = add(keys[i], populating);
+      if (keys[i].in_pool > 0 && (i == 0 || keys[i] != keys[i - 1])) {
+        pool = make_pool(keys[i], populating);
+      }
+      chosen[i] = add(keys[i], populating, keys[i].in_pool > 0 ? pool : nullptr);
       is_new[i] = true;
     }
   } catch (...) {
@@ -108,6 +147,9 @@ std::vector<Leases::Pooled*> Leases::reuse(std::span<const RegionKey> keys, cons
       return !pooled->leased && std::ranges::find(keys, pooled->key) != keys.end();
     });
   }
+  drop_incomplete(keys);
+  const bool pooled =
+      std::ranges::any_of(keys, [](const RegionKey& key) { return key.in_pool > 0; });
   std::vector<Pooled*> chosen(keys.size());
   const auto lease_where = [&](const Fits& wanted) {
     Missing missing;
@@ -122,8 +164,19 @@ std::vector<Leases::Pooled*> Leases::reuse(std::span<const RegionKey> keys, cons
   if (fits) lease_where(fits);
   const Missing missing =
       lease_where([](std::size_t, const std::any& found) { return !found.has_value(); });
-  if (!fits || !has_room(missing)) lease_where([](std::size_t, const std::any&) { return true; });
+  if (!fits || pooled || !has_room(missing))
+    lease_where([](std::size_t, const std::any&) { return true; });
   return chosen;
+}
+
+// Arrays of a pool of which others had to make room are of no use.
+void Leases::drop_incomplete(std::span<const RegionKey> keys) {
+  for (const RegionKey& key : keys) {
+    const auto is_one = [&key](const auto& one) { return !one->leased && one->key == key; };
+    if (static_cast<std::size_t>(std::ranges::count_if(pool_, is_one)) < key.in_pool) {
+      std::erase_if(pool_, is_one);
+    }
+  }
 }
 
 // The least recently used idle region of the key whose contents are wanted, leased from here on;
@@ -139,8 +192,9 @@ Leases::Pooled* Leases::lease_idle(const RegionKey& key,
 }
 
 // Populates a new region; throws Failure where its pages are not where they were asked for.
-Leases::Pooled* Leases::add(const RegionKey& key, Team& populating) {
-  auto region = std::make_unique<Region>(key.bytes, key.pages, key.placement, populating);
+Leases::Pooled* Leases::add(const RegionKey& key, Team& populating,
+                            const std::shared_ptr<Pool>& pool) {
+  auto region = std::make_unique<Region>(key.bytes, key.pages, key.placement, populating, pool);
   region->report();
   pool_.push_back(
       std::make_unique<Pooled>(Pooled{key, std::move(region), std::make_unique<std::any>(), true}));
@@ -165,7 +219,8 @@ void Leases::make_room(const Missing& missing) {
   for (const RegionKey* key : missing) {
     const auto same = static_cast<std::size_t>(
         std::ranges::count_if(missing, [key](const RegionKey* other) { return *other == *key; }));
-    if (same > 1) require_memory(same * key->bytes, key->pages, key->placement);
+    if (same > 1 && !key->placement.persistent)
+      require_memory(same * key->bytes, key->pages, key->placement);
   }
   while (!missing.empty() && !has_room(missing)) {
     if (!drop_oldest_idle()) break;

@@ -20,6 +20,10 @@ struct RegionKey {
   std::size_t bytes;
   Pages pages;
   Placement placement;
+  // Arrays of one pool come and go together, so that a thread that goes over all of them keeps to
+  // one pool. Set by Leases.
+  std::size_t in_pool = 0;
+  std::vector<int> touched_by{};  // First touch: the CPUs of the team that populates it.
   bool operator==(const RegionKey&) const = default;
 };
 
@@ -87,7 +91,8 @@ class Leases {
                                  const Fits& fits);
   std::vector<Pooled*> reuse(std::span<const RegionKey> keys, const Fits& fits);
   Pooled* lease_idle(const RegionKey& key, const std::function<bool(const std::any&)>& wanted);
-  Pooled* add(const RegionKey& key, Team& populating);
+  Pooled* add(const RegionKey& key, Team& populating, const std::shared_ptr<Pool>& pool);
+  void drop_incomplete(std::span<const RegionKey> keys);
   bool has_room(const Missing& missing);
   void make_room(const Missing& missing);
   bool drop_oldest_idle();

@@ -40,13 +40,13 @@ class Line {
     line_ += ']';
   }
 
-  void histogram(const Histogram& histogram) {
+  void histogram(const BucketCounts& counts) {
     line_ += '[';
     bool first = true;
-    histogram.for_each([&](std::size_t bucket, std::uint64_t count) {
+    for (const auto& [bucket, count] : counts) {
       if (!std::exchange(first, false)) line_ += ',';
       fmt::format_to(std::back_inserter(line_), "{},{}", bucket, count);
-    });
+    }
     line_ += ']';
   }
 

@@ -177,7 +177,7 @@ MakeState parse_atomics(ObjectReader& measurement) {
       {{"fetch-and-add", Atomic::kFetchAndAdd}, {"compare-and-swap", Atomic::kCompareAndSwap}}};
   AtomicsSpec spec{};
   spec.cpus = measurement.distinct_integers("cpus", 0, kMaxCpu, kMaxThreads);
-  spec.placement = read_placement(measurement);
+  spec.placement = read_placement(measurement, TakesPersistent::kArrays);
   spec.sampling = read_sampling(measurement);
   ObjectReader pattern = measurement.object("pattern");
   spec.operation = pattern.choice("operation", kUpdates);

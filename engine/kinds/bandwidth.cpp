@@ -18,6 +18,7 @@
 #include "kinds/bandwidth_spec.h"
 #include "kinds/evidence.h"
 #include "kinds/node_traffic.h"
+#include "kinds/object_walk.h"
 #include "kinds/window_row.h"
 #include "memory/placement.h"
 #include "memory/rounds.h"
@@ -63,7 +64,7 @@ Walk walk_of(const BandwidthSpec& spec, const std::vector<Lease>& arrays, const 
 void divide(const BandwidthSpec& spec, const std::vector<Lease>& arrays,
             std::deque<Share>& shares) {
   const std::size_t grain =
-      spec.shared ? kFillPeriod : share_grain(spec.pages, spec.placement, spec.access_size);
+      spec.shared ? kFillPeriod : share_grain(spec.pages, spec.placements, spec.access_size);
   std::vector<ByteRange> cut = cut_into_shares(spec.size, grain, shares.size());
   if (spec.shared) cut.back().last = spec.size;  // The rest is walked, too.
   const ByteRange all{0, spec.size / spec.access_size * spec.access_size};
@@ -72,7 +73,10 @@ void divide(const BandwidthSpec& spec, const std::vector<Lease>& arrays,
     share.own = walk_of(spec, arrays, cut[thread]);
     share.walk = spec.shared ? walk_of(spec, arrays, all) : share.own;
     share.first = spec.shared ? 0 : cut[thread].first;
-    const bool spread = spec.shared || round_pages(spec.placement) > 1;
+    const bool spread =
+        spec.shared || std::ranges::any_of(spec.placements, [](const Placement& placement) {
+          return round_pages(placement) > 1;
+        });
     share.start = spread ? spread_start(share.walk, spec.order, thread, shares.size()) : 0;
     share.own_first = cut[thread].first / sizeof(double);
   }
@@ -106,16 +110,19 @@ class Bandwidth : public State {
     if (workers_.front().work == nullptr) choose_kernel();
     team_ = &leases.team(spec_.cpus);
     spec_.size = in_whole_rounds(
-        spec_.size, spec_.pages, spec_.placement,
+        spec_.size, spec_.pages, spec_.placements,
         {.shares = spec_.shared ? 1 : spec_.cpus.size(), .access_size = spec_.access_size});
-    const std::vector<RegionKey> keys(static_cast<std::size_t>(spec_.traits().arrays),
-                                      {spec_.size, spec_.pages, spec_.placement});
+    const std::vector<RegionKey> keys = array_keys(spec_);
     const std::vector<Lease> arrays =
         leases.regions(keys, *team_, [this](std::size_t array, const std::any& found) {
           return holds(found, contents_of(array));
         });
     regions_.clear();
-    for (const Lease& array : arrays) regions_.push_back(array.region);
+    objects_.clear();
+    for (const Lease& array : arrays) {
+      regions_.push_back(array.region);
+      if (spec_.by_objects()) objects_.push_back(array.region->persistent()->array());
+    }
     divide(spec_, arrays, shares_);
     compared_.size = 0;
     for (const Share& share : shares_) compared_.size += share.own.bytes;
@@ -149,11 +156,11 @@ class Bandwidth : public State {
     const Moved all = moved();
     nlohmann::ordered_json counters = nlohmann::ordered_json::object();
     traffic_->report(all, counters);
-    evidence = region_evidence(regions_, walks());
+    evidence = region_evidence(regions_, walks(), spec_.apart);
     evidence["cpus"] = cpus_of(workers_);
     if (is_library(spec_.operation)) {
       evidence["library"] = library_name();
-    } else {
+    } else if (!spec_.by_objects()) {
       evidence["isa"] = isa_;
     }
     if (writes()) evidence["verified"] = verify();
@@ -177,8 +184,9 @@ class Bandwidth : public State {
                               ? find_library_kernel(spec_.operation)
                               : find_kernel(isa_, spec_.operation, spec_.order);
     for (std::size_t i = 0; i < workers_.size(); ++i) {
-      workers_[i].work = [kernel, &share = shares_[i]](std::uint64_t accesses) {
-        kernel(share.walk, share.position, accesses);
+      workers_[i].work = [this, kernel, &share = shares_[i]](std::uint64_t accesses) {
+        if (!spec_.by_objects()) return kernel(share.walk, share.position, accesses);
+        walk_objects(spec_.operation, objects_, share.first, share.walk, share.position, accesses);
       };
     }
   }
@@ -321,6 +329,7 @@ class Bandwidth : public State {
   std::string isa_;  // Empty: not chosen yet.
   Team* team_ = nullptr;
   std::vector<const Region*> regions_;  // Of this visit.
+  ObjectArrays objects_;                // Of those, in a pool whose ids are translated.
   // Where the first array was at the last visit: to compare only, since it may be gone.
   const std::byte* base_ = nullptr;
   Compared compared_;

@@ -18,7 +18,41 @@ Operation read_operation(ObjectReader& pattern) {
   return pattern.choice("operation", names);
 }
 
+bool has_object_walk(const BandwidthSpec& spec) {
+  const bool ordinary = spec.operation == Operation::kCopy || spec.operation == Operation::kScale ||
+                        spec.operation == Operation::kAdd || spec.operation == Operation::kTriad;
+  return ordinary && !spec.apart && spec.order == Order::kSequential && !spec.shared &&
+         spec.isa == "auto";
+}
+
+// Where the operation's arrays are; those without a placement of their own are where a is.
+void read_placements(ObjectReader& measurement, BandwidthSpec& spec) {
+  static constexpr std::array kOthers{"placement_b", "placement_c"};
+  const auto arrays = static_cast<std::size_t>(spec.traits().arrays);
+  spec.placements.assign(arrays,
+                         read_placement(measurement, TakesPersistent::kObjects, "placement", true));
+  for (std::size_t i = 0; i < kOthers.size(); ++i) {
+    const char* const key = kOthers.at(i);
+    if (!measurement.has(key) || measurement.any(key).is_null()) continue;
+    if (i + 1 >= arrays) throw measurement.error(key, "places an array that the operation has not");
+    spec.placements[i + 1] = read_placement(measurement, TakesPersistent::kObjects, key, true);
+    spec.apart = true;
+  }
+}
+
 }  // namespace
+
+std::vector<RegionKey> array_keys(const BandwidthSpec& spec) {
+  std::vector<RegionKey> keys;
+  for (const Placement& placement : spec.placements) {
+    const bool touched = placement.policy == Policy::kFirstTouch;
+    keys.push_back({.bytes = spec.size,
+                    .pages = spec.pages,
+                    .placement = placement,
+                    .touched_by = touched ? spec.cpus : std::vector<int>{}});
+  }
+  return keys;
+}
 
 BandwidthSpec read_bandwidth(ObjectReader& measurement) {
   static constexpr std::array<std::pair<std::string_view, Order>, 4> kOrders{
@@ -32,7 +66,6 @@ BandwidthSpec read_bandwidth(ObjectReader& measurement) {
 
   BandwidthSpec spec{};
   spec.cpus = measurement.distinct_integers("cpus", 0, kMaxCpu, kMaxThreads);
-  spec.placement = read_placement(measurement);
   spec.sampling = read_sampling(measurement);
   ObjectReader pattern = measurement.object("pattern");
   spec.operation = read_operation(pattern);
@@ -45,6 +78,7 @@ BandwidthSpec read_bandwidth(ObjectReader& measurement) {
   spec.pages = read_pages(pattern);
   spec.isa = read_isa(pattern);
   pattern.finish();
+  read_placements(measurement, spec);
   if ((spec.order == Order::kStrided) != has_stride) {
     throw pattern.error("stride", "goes with order strided, and only with it");
   }
@@ -61,6 +95,11 @@ BandwidthSpec read_bandwidth(ObjectReader& measurement) {
     throw pattern.error("sharing",
                         "is shared, but two threads that update an element at once lose an update "
                         "of rmw, so that it could not be verified");
+  }
+  if (spec.by_objects() && !has_object_walk(spec)) {
+    throw pattern.error("operation",
+                        "has no loop over objects: backing pool-objects goes with copy, scale, add "
+                        "and triad, in sequential order, partitioned, isa auto");
   }
   if (spec.size / std::max(spec.stride, spec.access_size) < spec.cpus.size()) {
     throw pattern.error("size", "has fewer accesses than there are threads");

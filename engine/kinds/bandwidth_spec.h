@@ -1,11 +1,13 @@
 // What a measurement of bandwidth asks for.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <vector>
 
 #include "access/kernel.h"
+#include "harness/leases.h"
 #include "memory/placement.h"
 #include "protocol/object_reader.h"
 #include "sampling/rule.h"
@@ -14,7 +16,7 @@ namespace tierscope {
 
 struct BandwidthSpec {
   std::vector<int> cpus;
-  Placement placement;
+  std::vector<Placement> placements;  // Of the arrays a, b and c, as many as are used.
   SamplingRule sampling;
   Operation operation;
   Order order;
@@ -24,12 +26,22 @@ struct BandwidthSpec {
   std::size_t size;    // Bytes of each array.
   Pages pages;
   std::string isa;
+  bool apart;  // Arrays b or c have a placement of their own.
 
+  // Object ids are translated for each element.
+  bool by_objects() const {
+    return std::ranges::any_of(placements, [](const Placement& one) {
+      return one.persistent && one.persistent->backing == Backing::kPoolObjects;
+    });
+  }
   const OperationTraits& traits() const { return traits_of(operation); }
   double bytes_per_access() const {
     return static_cast<double>(access_size) * traits().program_bytes;
   }
 };
+
+// The regions of its arrays.
+std::vector<RegionKey> array_keys(const BandwidthSpec& spec);
 
 // Reads a measurement of the plan; throws PlanError, naming the key, where it is wrong.
 BandwidthSpec read_bandwidth(ObjectReader& measurement);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <utility>
 
@@ -20,7 +21,9 @@ nlohmann::ordered_json by_node(const std::map<int, Count>& counts) {
 }  // namespace
 
 nlohmann::ordered_json region_evidence(const std::vector<const Region*>& regions,
-                                       std::span<const WalkedShare> walks) {
+                                       std::span<const WalkedShare> walks, bool by_array) {
+  static constexpr std::array kNames{"a", "b", "c"};
+  nlohmann::ordered_json arrays = nlohmann::ordered_json::object();
   NodeTraffic traffic;
   std::map<int, std::size_t> pages;
   std::size_t page_bytes = 0;
@@ -29,16 +32,25 @@ nlohmann::ordered_json region_evidence(const std::vector<const Region*>& regions
   for (const Region* region : regions) {
     const RegionReport report = region->report();
     for (const auto& [node, count] : report.pages) pages[node] += count;
-    page_bytes = report.page_bytes;
+    if (by_array) arrays[kNames.at(arrays.size())] = by_node(report.pages);
+    if (report.page_bytes > 0) page_bytes = report.page_bytes;
     huge_bytes += report.huge_bytes;
     bytes += region->size();
+    if (report.page_bytes == 0) continue;  // Nobody knows where its pages are.
     for (const WalkedShare& walk : walks) add_traffic(walk, report, traffic);
   }
-  nlohmann::ordered_json evidence{{"pages", by_node(pages)},
-                                  {"page_bytes", page_bytes},
-                                  {"huge_bytes", huge_bytes},
-                                  {"region_bytes", bytes}};
+  nlohmann::ordered_json evidence{{"region_bytes", bytes}};
+  if (page_bytes > 0) {
+    evidence["pages"] = by_node(pages);
+    evidence["page_bytes"] = page_bytes;
+    evidence["huge_bytes"] = huge_bytes;
+  }
+  // Kinds that make their stores durable say so themselves.
+  const auto held = std::ranges::find_if(
+      regions, [](const Region* region) { return region->persistent() != nullptr; });
+  if (held != regions.end()) evidence["persistent"] = (*held)->persistent()->evidence(false);
   if (pages.size() > 1 && !traffic.empty()) evidence["traffic"] = by_node(traffic);
+  if (by_array) evidence["arrays"] = std::move(arrays);
   return evidence;
 }
 

@@ -17,10 +17,12 @@ namespace tierscope {
 
 // pages, page_bytes, huge_bytes and region_bytes of all regions together, read back now, and the
 // traffic by node of the threads that walked them (each of the walks went over every region), where
-// there are several nodes. Throws Failure where the pages of a region are no longer where its
+// there are several nodes. `by_array`: also the pages of each region by node, by the names a, b
+// and c. Throws Failure where the pages of a region are no longer where its
 // placement put them.
 nlohmann::ordered_json region_evidence(const std::vector<const Region*>& regions,
-                                       std::span<const WalkedShare> walks = {});
+                                       std::span<const WalkedShare> walks = {},
+                                       bool by_array = false);
 
 // What a measurement that writes compared, over all of its visits.
 struct Compared {

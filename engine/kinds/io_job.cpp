@@ -1,42 +1,20 @@
 #include "kinds/io_job.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <array>
-#include <atomic>
-#include <chrono>
-#include <cstdlib>
-#include <cstring>
-#include <memory>
 #include <numeric>
-#include <tuple>
 
-#include "errors.h"
-#include "interrupt.h"
 #include "storage/contents.h"
 #include "storage/device_counters.h"
-#include "storage/page_cache.h"
 
 namespace tierscope {
 namespace {
 
-// Blocks that each thread keeps in mind of those it wrote, to read them back after the visit.
-constexpr std::size_t kSample = 64;
-
-// Later than every generation that this process or an earlier one has written.
-std::uint64_t next_generation() {
-  static std::atomic<std::uint64_t> last{0};
-  const auto now = static_cast<std::uint64_t>(
-      std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count());
-  return last = std::max(last + 1, now);
-}
-
 // Headers are stamped by the CPU. A block in a GPU's memory would have to be copied there before
 // each write, inside the figure: that is done only where every block is verified.
-std::uint32_t cell_bytes_of(const IoSpec& spec) {
+std::uint32_t cell_bytes_of(const IoWork& spec) {
   if (spec.backend->gpu && spec.pattern.writes() && !spec.verify) return 0;
   const IoPattern& pattern = spec.pattern;
   std::uint64_t step = std::gcd(pattern.align, pattern.misalign);
@@ -44,7 +22,7 @@ std::uint32_t cell_bytes_of(const IoSpec& spec) {
   return cell_bytes_for(step);
 }
 
-IoRule rule_of(const IoSpec& spec) {
+IoRule rule_of(const IoWork& spec) {
   return {.backend = spec.backend,
           .depth = spec.depth,
           .batch = spec.batch,
@@ -52,38 +30,22 @@ IoRule rule_of(const IoSpec& spec) {
           .fsync = spec.fsync,
           .fdatasync = spec.fdatasync,
           .end_fsync = spec.end_fsync,
-          .rate = spec.pattern.rate.value_or(0) / static_cast<double>(spec.threads())};
+          .rate = spec.pattern.rate.value_or(0) / static_cast<double>(spec.threads)};
 }
-
-// Share of the files that the page cache holds, 0..1; absent where the kernel does not tell.
-std::optional<double> cached_share(const std::vector<Descriptor>& files,
-                                   const std::vector<std::uint64_t>& sizes) {
-  double cached = 0;
-  double all = 0;
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    const std::optional<std::uint64_t> bytes = cached_bytes(files[i].get(), sizes[i]);
-    if (!bytes || sizes[i] == 0) return std::nullopt;
-    cached += static_cast<double>(*bytes);
-    all += static_cast<double>(sizes[i]);
-  }
-  return std::min(1.0, cached / all);
-}
-
-struct Free {
-  void operator()(std::byte* memory) const { std::free(memory); }
-};
 
 }  // namespace
 
-IoJob::IoJob(const IoSpec& spec, const IoJobSpec& job, FilePool& pool, std::size_t first)
-    : spec_(spec),
-      job_(job),
+IoJob::IoJob(const IoJobSpec& job, FilePool& pool, std::size_t first)
+    : job_(job),
+      spec_(job.work),
       first_(first),
-      cell_bytes_(cell_bytes_of(spec)),
-      files_(job.files, pool, cell_bytes_, spec.compressible, spec.pattern.writes()),
-      stride_((std::size_t{spec.pattern.largest_block()} + kCellBytes - 1) / kCellBytes *
+      cell_bytes_(cell_bytes_of(spec_)),
+      files_(job.files, pool, cell_bytes_, spec_.compressible, spec_.pattern.writes()),
+      buffered_(files_.open(false, false)),
+      verification_(files_, cell_bytes_),
+      stride_((std::size_t{spec_.pattern.largest_block()} + kCellBytes - 1) / kCellBytes *
               kCellBytes),
-      rule_(rule_of(spec)),
+      rule_(rule_of(spec_)),
       work_(job.cpus.size()) {
   make_threads();
 }
@@ -113,20 +75,20 @@ BlockHooks IoJob::hooks_of(std::size_t index) {
       before_write(work, operation);
     };
   }
-  if (cell_bytes_ != 0 && spec_.verify) {
-    hooks.after_read = [this, &work](const IoRequest& operation) { after_read(work, operation); };
+  if (verification_.cell_bytes() != 0 && spec_.verify) {
+    hooks.after_read = [this, &work](const IoRequest& operation) {
+      verification_.check_read(work.buffers, operation.slot, operation);
+    };
   }
   return hooks;
 }
 
-void IoJob::open(Leases& leases, Team& team) {
-  set_page_cache();
+void IoJob::open(Leases& leases, Team& team, const IoVisit& visit) {
+  set_page_cache(visit.cacheable_bytes);
   lease_buffers(leases, team);
-  generation_ = next_generation();
+  verification_.begin(visit.generation);
   for (std::size_t i = 0; i < work_.size(); ++i) {
-    Work& work = work_[i];
-    work.written.clear();
-    work.writes = 0;
+    work_[i].written.clear();
     if (spec_.pattern.writes()) fill_buffers(i);
   }
 }
@@ -134,25 +96,49 @@ void IoJob::open(Leases& leases, Team& team) {
 // What is going to be written; headers are stamped before each write.
 void IoJob::fill_buffers(std::size_t index) {
   Work& work = work_[index];
-  const std::uint32_t cell = cell_bytes_ != 0 ? cell_bytes_ : kCellBytes;
-  work.images.clear();
+  const std::uint32_t cell_bytes = verification_.cell_bytes();
   for (std::uint32_t slot = 0; slot < slots(); ++slot) {
     const std::span<std::byte> buffer = work.buffers.block(slot, stride_);
     tierscope::prepare(buffer, spec_.pattern.seed + ((first_ + index) << 32U) + ++work.refills,
-                       spec_.compressible, cell);
+                       spec_.compressible, cell_bytes != 0 ? cell_bytes : kCellBytes);
     work.buffers.send(slot, stride_);
-    work.images.push_back(XXH3_64bits(buffer.data(), spec_.pattern.largest_block()));
+    verification_.add_image(buffer.first(spec_.pattern.largest_block()));
   }
 }
 
-void IoJob::set_page_cache() {
-  const std::vector<Descriptor> files = files_.open(false, false);
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    const std::uint64_t size = files_.sizes()[i];
-    if (spec_.cache == CacheState::kCold && files_.ours()) forget_cached(files[i].get(), size);
-    if (spec_.cache == CacheState::kWarm) read_through(files[i].get(), size);
+void IoJob::set_page_cache(std::uint64_t room) {
+  for (std::size_t i = 0; i < buffered_.size(); ++i) {
+    const int file = buffered_[i].get();
+    if (spec_.cache == CacheState::kCold && files_.ours()) forget_cached(file, files_.sizes()[i]);
+    if (spec_.cache != CacheState::kWarm) continue;
+    FileSpan span = used_span(i);
+    span.bytes = std::min(span.bytes, room);
+    room -= span.bytes;
+    read_through(file, span);
   }
-  cached_before_ = cached_share(files, files_.sizes());
+  cached_before_ = cached_share();
+}
+
+// What the pattern uses of a file.
+FileSpan IoJob::used_span(std::size_t file) const {
+  const std::uint64_t size = files_.sizes()[file];
+  const std::uint64_t first = std::min(spec_.pattern.offset, size);
+  return {.first = first, .bytes = std::min(spec_.pattern.range.value_or(size), size - first)};
+}
+
+// Of what is used of the files, the share that the page cache holds, 0..1; absent where the kernel
+// does not tell.
+std::optional<double> IoJob::cached_share() const {
+  double cached = 0;
+  double all = 0;
+  for (std::size_t i = 0; i < buffered_.size(); ++i) {
+    const FileSpan span = used_span(i);
+    const std::optional<std::uint64_t> bytes = cached_bytes(buffered_[i].get(), span);
+    if (!bytes || span.bytes == 0) return std::nullopt;
+    cached += static_cast<double>(*bytes);
+    all += static_cast<double>(span.bytes);
+  }
+  return std::min(1.0, cached / all);
 }
 
 void IoJob::lease_buffers(Leases& leases, Team& team) {
@@ -200,80 +186,39 @@ void IoJob::prepare(std::size_t thread) {
                            .gpu = job_.buffers.gpu});
 }
 
-std::uint32_t IoJob::number_of(int file) const {
-  // What is not ours has no number: one that tells the files of a job apart.
-  return files_.number(file).value_or(static_cast<std::uint32_t>(file) + 1);
-}
-
 void IoJob::before_write(Work& work, const IoRequest& operation) {
-  note_written(work, operation);
-  if (cell_bytes_ == 0) return;
+  work.written.note(operation, spec_.verify);
+  const std::uint32_t cell_bytes = verification_.cell_bytes();
+  if (cell_bytes == 0) return;
   const std::span<std::byte> block = work.buffers.block(operation.slot, operation.bytes);
   if (spec_.refill) {
     tierscope::prepare(block, spec_.pattern.seed + (first_ << 32U) + ++work.refills,
-                       spec_.compressible, cell_bytes_);
+                       spec_.compressible, cell_bytes);
   }
-  stamp(block, number_of(operation.file), operation.offset, generation_);
+  verification_.stamp(block, operation);
   work.buffers.send(operation.slot, operation.bytes);
-}
-
-// All of them where all are verified, else a random sample of those so far (Vitter's algorithm R,
-// ACM Transactions on Mathematical Software 11, 1985).
-void IoJob::note_written(Work& work, const IoRequest& operation) {
-  ++work.writes;
-  if (spec_.verify || work.written.size() < kSample) {
-    work.written.push_back(operation);
-    return;
-  }
-  work.random = work.random * kRandomMultiplier + kRandomIncrement;
-  const auto at =
-      static_cast<std::uint64_t>((static_cast<unsigned __int128>(work.random) * work.writes) >> 64);
-  if (at < kSample) work.written[at] = operation;
-}
-
-void IoJob::after_read(const Work& work, const IoRequest& operation) {
-  check(work.buffers.fetch(operation.slot, operation.bytes), operation, 1);
-}
-
-void IoJob::check(std::span<const std::byte> data, const IoRequest& operation,
-                  std::uint64_t min_generation) const {
-  const auto wrong = tierscope::verify(data, number_of(operation.file), operation.offset,
-                                       min_generation, cell_bytes_);
-  if (wrong) {
-    throw Failure(wrong->text(files_.names()[static_cast<std::size_t>(operation.file)]),
-                  Cause::kVerification);
-  }
-}
-
-// A block that was written without a header has to be what one of the buffers holds.
-void IoJob::check_image(std::span<const std::byte> data, const IoRequest& operation) const {
-  const std::uint64_t found = XXH3_64bits(data.data(), data.size());
-  for (const Work& work : work_) {
-    if (std::ranges::find(work.images, found) != work.images.end()) return;
-  }
-  throw Failure(
-      fmt::format("{} bytes at offset {} of {} are not what any buffer wrote", operation.bytes,
-                  operation.offset, files_.names()[static_cast<std::size_t>(operation.file)]),
-      Cause::kVerification);
 }
 
 std::vector<dev_t> IoJob::devices() const {
   std::vector<dev_t> found;
-  for (const Descriptor& file : files_.open(false, false)) found.push_back(device_of(file.get()));
+  for (const Descriptor& file : buffered_) found.push_back(device_of(file.get()));
   return found;
 }
 
 void IoJob::observe(nlohmann::ordered_json& io) {
   for (const std::string& name : files_.names()) io["files"].push_back(name);
-  const std::vector<Descriptor> files = files_.open(false, false);
-  const std::optional<double> cached = cached_share(files, files_.sizes());
+  std::uint64_t used = io.value("used_bytes", std::uint64_t{0});
+  for (std::size_t i = 0; i < buffered_.size(); ++i) used += used_span(i).bytes;
+  io["used_bytes"] = used;
+  if (purged_bytes_ != 0) io["purged_bytes"] = purged_bytes_;
+  const std::optional<double> cached = cached_share();
   if (cached_before_ && cached) {
     io["cached_before"] = *cached_before_;
     io["cached_after"] = *cached;
   }
   if (!spec_.pattern.reads()) return;
   std::uint64_t unwritten = io.value("unwritten_bytes", std::uint64_t{0});
-  for (const Descriptor& file : files) {
+  for (const Descriptor& file : buffered_) {
     const std::optional<Extents> extents = extents_of(file.get());
     if (!extents) return;
     unwritten += extents->holes + extents->unwritten;
@@ -282,44 +227,20 @@ void IoJob::observe(nlohmann::ordered_json& io) {
 }
 
 std::string IoJob::verify() {
+  const bool headers = verification_.cell_bytes() != 0;
+  if (!spec_.pattern.writes()) return headers ? verify_buffers() : "";
   // Blocks of several sizes overlap, so that without headers nobody knows which is whose.
-  const bool known = cell_bytes_ != 0 || spec_.pattern.blocks.size() == 1;
-  if (spec_.pattern.writes()) return known ? verify_written() : "";
-  return cell_bytes_ != 0 ? verify_buffers() : "";
+  return headers || spec_.pattern.blocks.size() == 1 ? verify_written() : "";
 }
 
 std::string IoJob::verify_written() {
-  const std::unique_ptr<std::byte, Free> block(
-      static_cast<std::byte*>(std::aligned_alloc(kCellBytes, stride_)));
-  const std::vector<Descriptor> files = files_.open(false, spec_.direct);
   std::uint64_t compared = 0;
   std::uint64_t written = 0;
   for (Work& work : work_) {
-    const auto place = [](const IoRequest& operation) {
-      return std::tuple(operation.file, operation.offset, operation.bytes);
-    };
-    std::ranges::sort(work.written, {}, place);
-    const auto same = [&](const IoRequest& one, const IoRequest& other) {
-      return place(one) == place(other);
-    };
-    work.written.erase(std::unique(work.written.begin(), work.written.end(), same),
-                       work.written.end());
-    for (const IoRequest& operation : work.written) {
-      const int fd = files[static_cast<std::size_t>(operation.file)].get();
-      const ssize_t got =
-          pread(fd, block.get(), operation.bytes, static_cast<off_t>(operation.offset));
-      if (got != static_cast<ssize_t>(operation.bytes)) {
-        throw Failure(
-            fmt::format("{} bytes at offset {} of {} cannot be read back: {}", operation.bytes,
-                        operation.offset, files_.names()[static_cast<std::size_t>(operation.file)],
-                        got < 0 ? strerror(errno) : "the file ends before"),
-            Cause::kVerification);
-      }
-      const std::span<const std::byte> data(block.get(), operation.bytes);
-      cell_bytes_ != 0 ? check(data, operation, generation_) : check_image(data, operation);
-    }
-    compared += work.written.size();
-    written += work.writes;
+    const std::span<const IoRequest> blocks = work.written.distinct();
+    verification_.read_back(blocks, work.fds, spec_.pattern.largest_block());
+    compared += blocks.size();
+    written += work.written.writes();
   }
   if (compared == 0) return "";
   return fmt::format("{} of {} blocks written were read back", compared, written);
@@ -328,18 +249,20 @@ std::string IoJob::verify_written() {
 // Without reading anything again: what the last operations left in the buffers.
 std::string IoJob::verify_buffers() {
   std::uint64_t compared = 0;
+  bool by_gpu = false;
   for (std::size_t i = 0; i < threads_.size(); ++i) {
     const std::span<const IoRequest> last = threads_[i].last_requests();
     for (std::size_t slot = 0; slot < last.size(); ++slot) {
       const IoRequest& operation = last[slot];
       if (!threads_[i].used()[slot] || !files_.number(operation.file)) continue;
-      check(work_[i].buffers.fetch(slot, operation.bytes), operation, 1);
+      by_gpu = verification_.check_read(work_[i].buffers, slot, operation);
       ++compared;
     }
   }
   if (compared == 0) return "";
-  if (spec_.verify) return "every block read";
-  return fmt::format("the last {} blocks read", compared);
+  const std::string what =
+      spec_.verify ? "every block read" : fmt::format("the last {} blocks read", compared);
+  return by_gpu ? what + ", by the GPU" : what;
 }
 
 }  // namespace tierscope

@@ -11,22 +11,33 @@
 #include "harness/leases.h"
 #include "kinds/io_memory.h"
 #include "kinds/io_spec.h"
+#include "kinds/io_verification.h"
 #include "storage/io_thread.h"
+#include "storage/page_cache.h"
 #include "storage/target_files.h"
 
 namespace tierscope {
 
+// What all jobs of a measurement share in one visit.
+struct IoVisit {
+  std::uint64_t generation;       // Of what is written: files may have several writers.
+  std::uint64_t cacheable_bytes;  // That each job may have the page cache hold of its files.
+};
+
 class IoJob {
  public:
   // `first` is the number of its first thread among all of the measurement's. Makes the files.
-  IoJob(const IoSpec& spec, const IoJobSpec& job, FilePool& pool, std::size_t first);
+  IoJob(const IoJobSpec& job, FilePool& pool, std::size_t first);
 
   // Before each visit: leases buffers, fills those to be written, makes the threads.
-  void open(Leases& leases, Team& team);
+  void open(Leases& leases, Team& team, const IoVisit& visit);
 
   // On the thread that is to work: opens the files and makes the backend.
   void prepare(std::size_t thread);
   bool has(std::size_t thread) const;
+
+  // Before a fresh visit: discards the device's data, where that is asked for.
+  void purge() { purged_bytes_ = files_.purge(); }
 
   std::deque<IoThread>& threads() { return threads_; }
   const Region* region() const { return region_; }  // Host memory of its buffers, if it has any.
@@ -47,41 +58,36 @@ class IoJob {
     std::vector<Descriptor> files;
     std::vector<int> fds;
     IoMemory buffers;
-    std::vector<std::uint64_t> images;  // Hashes of what writes without headers write, by slot.
-    std::vector<IoRequest> written;     // A sample, or all where all are verified.
-    std::uint64_t writes = 0;
-    std::uint64_t random = 0;
+    WrittenBlocks written;
     std::uint64_t refills = 0;
   };
 
-  void set_page_cache();
+  void set_page_cache(std::uint64_t room);
+  FileSpan used_span(std::size_t file) const;
+  std::optional<double> cached_share() const;
   void lease_buffers(Leases& leases, Team& team);
   void fill_buffers(std::size_t index);
   void make_threads();
   BlockHooks hooks_of(std::size_t index);
   void before_write(Work& work, const IoRequest& operation);
-  void after_read(const Work& work, const IoRequest& operation);
-  void note_written(Work& work, const IoRequest& operation);
-  void check(std::span<const std::byte> data, const IoRequest& operation,
-             std::uint64_t min_generation) const;
-  void check_image(std::span<const std::byte> data, const IoRequest& operation) const;
   std::string verify_written();
   std::string verify_buffers();
-  std::uint32_t number_of(int file) const;
   std::size_t slots() const;
 
-  const IoSpec& spec_;
   const IoJobSpec& job_;
+  const IoWork& spec_;
   std::size_t first_;
-  std::uint32_t cell_bytes_;  // 0: what is written has no headers.
+  std::uint32_t cell_bytes_;  // 0: its files have no cells.
   TargetFiles files_;
+  std::vector<Descriptor> buffered_;  // Without O_DIRECT, to read the page cache and for evidence.
+  IoVerification verification_;
   std::size_t stride_;  // From one buffer to the next.
   IoRule rule_;
   std::deque<Work> work_;
   std::deque<IoThread> threads_;
   const Region* region_ = nullptr;
-  std::uint64_t generation_ = 0;
-  std::optional<double> cached_before_;  // Share of the files, 0..1.
+  std::uint64_t purged_bytes_ = 0;
+  std::optional<double> cached_before_;  // As of cached_share().
 };
 
 }  // namespace tierscope

@@ -41,4 +41,9 @@ std::span<std::byte> IoMemory::fetch(std::size_t slot, std::size_t bytes) const 
   return contents;
 }
 
+std::optional<bool> IoMemory::are_cells(std::size_t slot, std::size_t bytes,
+                                        const ExpectedCells& expected) const {
+  return gpu_ ? gpu_->are_cells(slot, bytes, expected) : std::nullopt;
+}
+
 }  // namespace tierscope

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,6 +29,9 @@ class IoMemory {
   void send(std::size_t slot, std::size_t bytes) const;
   // What is in the buffer.
   std::span<std::byte> fetch(std::size_t slot, std::size_t bytes) const;
+  // As GpuBuffers::are_cells; nothing without a GPU.
+  std::optional<bool> are_cells(std::size_t slot, std::size_t bytes,
+                                const ExpectedCells& expected) const;
 
  private:
   std::vector<std::byte*> slots_;

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
+#include "kinds/io_checks.h"
 #include "protocol/plan_parts.h"
 
 namespace tierscope {
@@ -18,6 +20,7 @@ constexpr std::int64_t kMaxDepth = 4096;
 constexpr std::int64_t kMaxCount = std::int64_t{1} << 30;
 constexpr std::int64_t kMaxFiles = 65536;
 constexpr std::size_t kMaxJobs = 256;
+constexpr double kMaxSeconds = 1e6;
 
 using Reader = ObjectReader;
 
@@ -55,6 +58,7 @@ TargetSpec read_files(Reader files) {
     target.path = absolute(files, "device");
     target.destroy = files.has("destroy") ? files.text("destroy") : "";
     target.second_word = files.has("second_word") ? files.text("second_word") : "";
+    target.purge = flag(files, "purge");
   } else {
     target.kind = TargetSpec::Kind::kPath;
     target.path = absolute(files, "path");
@@ -69,64 +73,6 @@ TargetSpec read_files(Reader files) {
   if (target.kind != TargetSpec::Kind::kDevice) target.large = flag(files, "large");
   files.finish();
   return target;
-}
-
-IoBuffers read_buffers(Reader buffers) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kMemories{
-      {{"host", "host"},
-       {"device", "device"},
-       {"vmm", "vmm"},
-       {"pinned", "pinned"},
-       {"plain", "plain"},
-       {"managed", "managed"}}};
-  IoBuffers found;
-  found.memory = buffers.has("memory") ? buffers.choice("memory", kMemories) : "host";
-  if (given(buffers, "placement")) found.placement = read_placement(buffers);
-  if (given(buffers, "gpu")) found.gpu = static_cast<int>(buffers.integer("gpu", 0, kMaxNode));
-  if ((found.memory == "host") != found.placement.has_value()) {
-    throw buffers.error("placement", "goes with memory host, and only with it");
-  }
-  if (found.memory != "host" && found.gpu < 0) {
-    throw buffers.error("gpu", "is missing: memory " + found.memory + " needs one");
-  }
-  buffers.finish();
-  return found;
-}
-
-std::vector<int> read_cpus(Reader& job) {
-  std::vector<int> cpus;
-  for (const nlohmann::json& cpu : job.array("cpus", kMaxThreads)) {
-    if (!cpu.is_number_integer() || cpu.get<std::int64_t>() < 0 ||
-        cpu.get<std::int64_t>() > kMaxCpu) {
-      throw job.error("cpus", cpu.dump() + " is no number of a CPU");
-    }
-    cpus.push_back(cpu.get<int>());
-  }
-  return cpus;
-}
-
-IoJobSpec read_job(Reader job) {
-  IoJobSpec found;
-  found.name = job.has("name") ? job.text("name") : "";
-  found.cpus = read_cpus(job);
-  found.buffers = read_buffers(job.object("buffers"));
-  found.files = read_files(job.object("files"));
-  found.shared = flag(job, "shared");
-  const bool made = found.files.kind != TargetSpec::Kind::kDevice;
-  const auto count = static_cast<std::size_t>(found.files.count);
-  if (made && !found.shared && count != 1 && count != found.cpus.size()) {
-    throw job.error("files", "there is one, or one for each thread, unless they are shared");
-  }
-  job.finish();
-  return found;
-}
-
-const BackendKind* read_backend(Reader& pattern) {
-  const std::string name = pattern.has("backend") ? pattern.text("backend") : "posix";
-  const std::span<const BackendKind> kinds = backend_kinds();
-  const auto found = std::ranges::find(kinds, name, &BackendKind::name);
-  if (found == kinds.end()) throw pattern.error("backend", "'" + name + "' is no backend");
-  return &*found;
 }
 
 void read_blocks(Reader& pattern, IoPattern& found) {
@@ -165,6 +111,21 @@ void read_operation(Reader& pattern, IoPattern& found) {
   if (zipf) found.zipf = pattern.positive("zipf", 10);
 }
 
+// Who sends visits goes by it: visits are rounds until so much was written, or rates are steady.
+bool read_series(Reader& measurement) {
+  if (!given(measurement, "series")) return false;
+  static constexpr std::array<std::pair<std::string_view, bool>, 2> kUntil{
+      {{"written", false}, {"steady", true}}};
+  constexpr double kMaxPasses = 100;
+  constexpr double kMaxRoundS = 3600;
+  Reader series = measurement.object("series");
+  series.choice("until", kUntil);
+  series.positive("passes", kMaxPasses);
+  series.positive("round_s", kMaxRoundS);
+  series.finish();
+  return true;
+}
+
 IoPattern read_pattern(Reader& pattern) {
   IoPattern found{};
   read_operation(pattern, found);
@@ -189,50 +150,25 @@ IoPattern read_pattern(Reader& pattern) {
   return found;
 }
 
-void check(Reader& pattern, const IoSpec& spec) {
-  if (spec.depth > 1 && spec.backend->synchronous) {
-    throw pattern.error("depth", fmt::format("backend {} has one operation a thread in flight",
-                                             spec.backend->name));
-  }
-  if ((spec.sqpoll || spec.iopoll) && spec.backend->name != "io_uring") {
-    throw pattern.error("backend", "sqpoll and iopoll go with io_uring");
-  }
-  if (spec.iopoll && !spec.direct) throw pattern.error("iopoll", "needs direct I/O");
-  if (spec.backend->name == "mmap" && spec.direct) {
-    throw pattern.error("direct", "mmap goes through the page cache, or DAX");
-  }
-  if (spec.end_fsync && spec.amount == 0) throw pattern.error("end_fsync", "goes with amount");
-  if (!spec.backend->gpu && !spec.require.empty() && spec.require != "odirect") {
-    throw pattern.error("require", spec.require + " is a way to a GPU");
-  }
-  if (!spec.backend->gpu && spec.require == "odirect" && !spec.direct) {
-    throw pattern.error("require", "odirect needs direct I/O");
-  }
-  const bool syncs = spec.fsync != 0 || spec.fdatasync != 0 || spec.end_fsync;
-  if (syncs && !spec.pattern.writes()) throw pattern.error("fsync", "goes with writes");
-  for (const IoJobSpec& job : spec.jobs) {
-    if (spec.backend->gpu != (job.buffers.gpu >= 0)) {
-      throw pattern.error("backend", fmt::format("{} {} GPU in a job's buffers", spec.backend->name,
-                                                 spec.backend->gpu ? "needs a" : "takes no"));
-    }
-    if (spec.backend->name == "staged-managed" && job.buffers.memory != "managed") {
-      throw pattern.error("backend", "staged-managed needs memory managed");
-    }
-    if (!spec.pattern.writes()) continue;
-    if (job.files.kind == TargetSpec::Kind::kDevice && job.files.destroy.empty()) {
-      throw pattern.error("operation", "writing to a device needs destroy");
-    }
+// The key "cufile": one value of cufile.json. The engine's caller has given this process a
+// cufile.json with it; cuFile reads that by itself.
+void read_cufile_setting(Reader& pattern, const IoWork& work) {
+  if (!given(pattern, "cufile")) return;
+  const std::size_t sign = pattern.text("cufile").find('=');
+  if (sign == 0 || sign == std::string::npos) throw pattern.error("cufile", "is no key=value");
+  if (!work.backend->name.starts_with("cufile")) {
+    throw pattern.error("cufile", "goes with the backends of cuFile");
   }
 }
 
 // Absent: what the figure is about, the drive or the page cache.
-CacheState read_cache(Reader& pattern, const IoSpec& spec) {
+CacheState read_cache(Reader& pattern, const IoWork& work) {
   static constexpr std::array<std::pair<std::string_view, CacheState>, 3> kStates{
       {{"as-found", CacheState::kAsFound},
        {"warm", CacheState::kWarm},
        {"cold", CacheState::kCold}}};
   if (given(pattern, "cache")) return pattern.choice("cache", kStates);
-  return spec.direct ? CacheState::kCold : CacheState::kWarm;
+  return work.direct ? CacheState::kCold : CacheState::kWarm;
 }
 
 std::string read_require(Reader& pattern) {
@@ -241,12 +177,102 @@ std::string read_require(Reader& pattern) {
   return given(pattern, "require") ? std::string(pattern.choice("require", kWays)) : "";
 }
 
+IoWork read_work(Reader& pattern) {
+  IoWork work{};
+  work.pattern = read_pattern(pattern);
+  work.backend = read_backend(pattern);
+  work.direct = flag(pattern, "direct", true);
+  work.depth = static_cast<std::uint32_t>(number(pattern, "depth", 1, kMaxDepth, 1));
+  work.batch = given(pattern, "batch")
+                   ? static_cast<std::uint32_t>(pattern.integer("batch", 1, kMaxDepth))
+                   : work.depth;
+  work.registered = flag(pattern, "registered");
+  work.sqpoll = flag(pattern, "sqpoll");
+  work.iopoll = flag(pattern, "iopoll");
+  work.fsync = static_cast<std::uint64_t>(number(pattern, "fsync", 0, kMaxCount, 0));
+  work.fdatasync = static_cast<std::uint64_t>(number(pattern, "fdatasync", 0, kMaxCount, 0));
+  work.end_fsync = flag(pattern, "end_fsync");
+  work.refill = flag(pattern, "refill");
+  work.compressible = static_cast<int>(number(pattern, "compressible", 0, 100, 0));
+  if (given(pattern, "amount")) {
+    work.amount = static_cast<std::uint64_t>(pattern.integer("amount", kMinBlock, kMaxBytes));
+  }
+  work.time_limit_s = given(pattern, "time_limit_s") ? pattern.positive("time_limit_s", kMaxSeconds)
+                                                     : std::numeric_limits<double>::infinity();
+  work.ramp_s = given(pattern, "ramp_s") ? pattern.not_negative("ramp_s", kMaxSeconds) : 0;
+  work.verify = flag(pattern, "verify");
+  work.require = read_require(pattern);
+  read_cufile_setting(pattern, work);
+  work.cache = read_cache(pattern, work);
+  check_work(pattern, work);
+  return work;
+}
+
+IoJobSpec read_job(Reader job) {
+  IoJobSpec found;
+  found.name = job.has("name") ? job.text("name") : "";
+  found.cpus = read_cpus(job);
+  found.buffers = read_io_buffers(job.object("buffers"));
+  found.files = read_files(job.object("files"));
+  found.shared = flag(job, "shared");
+  const bool made = found.files.kind != TargetSpec::Kind::kDevice;
+  const auto count = static_cast<std::size_t>(found.files.count);
+  if (made && !found.shared && count != 1 && count != found.cpus.size()) {
+    throw job.error("files", "there is one, or one for each thread, unless they are shared");
+  }
+  found.own = given(job, "pattern");
+  if (found.own) {
+    Reader pattern = job.object("pattern");
+    found.work = read_work(pattern);
+    found.work.threads = found.cpus.size();
+    pattern.finish();
+  }
+  job.finish();
+  return found;
+}
+
 }  // namespace
 
-std::size_t IoSpec::threads() const {
-  std::size_t count = 0;
-  for (const IoJobSpec& job : jobs) count += job.cpus.size();
-  return count;
+IoBuffers read_io_buffers(ObjectReader buffers) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kMemories{
+      {{"host", "host"},
+       {"device", "device"},
+       {"vmm", "vmm"},
+       {"pinned", "pinned"},
+       {"plain", "plain"},
+       {"managed", "managed"}}};
+  IoBuffers found;
+  found.memory = buffers.has("memory") ? buffers.choice("memory", kMemories) : "host";
+  if (given(buffers, "placement")) found.placement = read_placement(buffers);
+  if (given(buffers, "gpu")) found.gpu = static_cast<int>(buffers.integer("gpu", 0, kMaxNode));
+  if ((found.memory == "host") != found.placement.has_value()) {
+    throw buffers.error("placement", "goes with memory host, and only with it");
+  }
+  if (found.memory != "host" && found.gpu < 0) {
+    throw buffers.error("gpu", "is missing: memory " + found.memory + " needs one");
+  }
+  buffers.finish();
+  return found;
+}
+
+std::vector<int> read_cpus(ObjectReader& measurement) {
+  std::vector<int> cpus;
+  for (const nlohmann::json& cpu : measurement.array("cpus", kMaxThreads)) {
+    if (!cpu.is_number_integer() || cpu.get<std::int64_t>() < 0 ||
+        cpu.get<std::int64_t>() > kMaxCpu) {
+      throw measurement.error("cpus", cpu.dump() + " is no number of a CPU");
+    }
+    cpus.push_back(cpu.get<int>());
+  }
+  return cpus;
+}
+
+const BackendKind* read_backend(ObjectReader& pattern) {
+  const std::string name = pattern.has("backend") ? pattern.text("backend") : "posix";
+  const std::span<const BackendKind> kinds = backend_kinds();
+  const auto found = std::ranges::find(kinds, name, &BackendKind::name);
+  if (found == kinds.end()) throw pattern.error("backend", "'" + name + "' is no backend");
+  return &*found;
 }
 
 IoSpec read_io_spec(ObjectReader& measurement) {
@@ -257,29 +283,20 @@ IoSpec read_io_spec(ObjectReader& measurement) {
         read_job(Reader(job, fmt::format("{}.jobs[{}]", measurement.where(), spec.jobs.size()))));
   }
   Reader pattern = measurement.object("pattern");
-  spec.pattern = read_pattern(pattern);
-  spec.backend = read_backend(pattern);
-  spec.direct = flag(pattern, "direct", true);
-  spec.depth = static_cast<std::uint32_t>(number(pattern, "depth", 1, kMaxDepth, 1));
-  spec.batch = given(pattern, "batch")
-                   ? static_cast<std::uint32_t>(pattern.integer("batch", 1, kMaxDepth))
-                   : spec.depth;
-  spec.registered = flag(pattern, "registered");
-  spec.sqpoll = flag(pattern, "sqpoll");
-  spec.iopoll = flag(pattern, "iopoll");
-  spec.fsync = static_cast<std::uint64_t>(number(pattern, "fsync", 0, kMaxCount, 0));
-  spec.fdatasync = static_cast<std::uint64_t>(number(pattern, "fdatasync", 0, kMaxCount, 0));
-  spec.end_fsync = flag(pattern, "end_fsync");
-  spec.refill = flag(pattern, "refill");
-  spec.compressible = static_cast<int>(number(pattern, "compressible", 0, 100, 0));
-  if (given(pattern, "amount")) {
-    spec.amount = static_cast<std::uint64_t>(pattern.integer("amount", kMinBlock, kMaxBytes));
+  spec.work = read_work(pattern);
+  for (const IoJobSpec& job : spec.jobs) {
+    if (!job.own) spec.work.threads += job.cpus.size();
   }
-  spec.verify = flag(pattern, "verify");
-  spec.require = read_require(pattern);
-  spec.cache = read_cache(pattern, spec);
-  check(pattern, spec);
+  for (IoJobSpec& job : spec.jobs) {
+    if (job.own) {
+      check_together(pattern, spec.work, job.work);
+    } else {
+      job.work = spec.work;
+    }
+    check_job(pattern, job);
+  }
   pattern.finish();
+  check_series(measurement, spec, read_series(measurement));
   return spec;
 }
 

@@ -20,14 +20,6 @@ struct IoBuffers {
   int gpu = -1;
 };
 
-struct IoJobSpec {
-  std::string name;
-  std::vector<int> cpus;  // One a thread.
-  IoBuffers buffers;
-  TargetSpec files;
-  bool shared;  // All threads go over all files.
-};
-
 // What the page cache holds of the files when a visit begins.
 enum class CacheState {
   kAsFound,
@@ -35,9 +27,8 @@ enum class CacheState {
   kCold,  // Nothing of our own files; others' stay as they are.
 };
 
-struct IoSpec {
-  SamplingRule sampling;
-  std::vector<IoJobSpec> jobs;
+// What threads read and write, and how.
+struct IoWork {
   IoPattern pattern;
   const BackendKind* backend;
   std::uint32_t depth;
@@ -51,13 +42,35 @@ struct IoSpec {
   bool end_fsync;
   bool refill;
   int compressible;
-  std::uint64_t amount;
+  std::uint64_t amount;  // Bytes of each thread in a visit; 0: until its time is over.
+  double time_limit_s;   // After which a visit of an amount ends; infinite where there is none.
+  double ramp_s;         // Of operations before the first row of a visit.
   bool verify;
   CacheState cache;
   std::string require;
-
-  std::size_t threads() const;
+  std::size_t threads;  // That share the pattern's rate.
 };
+
+struct IoJobSpec {
+  std::string name;
+  std::vector<int> cpus;  // One a thread.
+  IoBuffers buffers;
+  TargetSpec files;
+  bool shared;  // All threads go over all files.
+  bool own;     // It has a pattern of its own.
+  IoWork work;  // By its own pattern, else by that of the measurement.
+};
+
+struct IoSpec {
+  SamplingRule sampling;
+  std::vector<IoJobSpec> jobs;
+  IoWork work;
+};
+
+// Parts of it that another kind has, too; they throw PlanError.
+IoBuffers read_io_buffers(ObjectReader buffers);
+std::vector<int> read_cpus(ObjectReader& measurement);
+const BackendKind* read_backend(ObjectReader& pattern);
 
 // Reads all that the kind adds to a measurement's common keys; throws PlanError.
 IoSpec read_io_spec(ObjectReader& measurement);

@@ -116,7 +116,7 @@ class Latency : public State {
 MakeState parse_latency(ObjectReader& measurement) {
   LatencySpec spec{};
   spec.cpu = static_cast<int>(measurement.integer("cpu", 0, kMaxCpu));
-  spec.placement = read_placement(measurement);
+  spec.placement = read_placement(measurement, TakesPersistent::kArrays);
   spec.sampling = read_sampling(measurement);
   spec.pattern = read_chase_pattern(measurement);
   spec.chases = 1;

@@ -159,7 +159,7 @@ class LoadedLatency : public State {
 MakeState parse_loaded_latency(ObjectReader& measurement) {
   LoadedLatencySpec spec{};
   spec.cpu = static_cast<int>(measurement.integer("cpu", 0, kMaxCpu));
-  spec.placement = read_placement(measurement);
+  spec.placement = read_placement(measurement, TakesPersistent::kArrays);
   spec.sampling = read_sampling(measurement);
   spec.pattern = read_chase_pattern(measurement);
   ObjectReader load = measurement.object("load");

@@ -9,10 +9,13 @@
   ROW("streams", parse_streams)               \
   ROW("atomics", parse_atomics)               \
   ROW("mapping", parse_mapping)               \
+  ROW("persist", parse_persist)               \
   ROW("gpu-copy", parse_gpu_copy)             \
   ROW("gpu-memory", parse_gpu_memory)         \
   ROW("gpu-latency", parse_gpu_latency)       \
-  ROW("io", parse_io)
+  ROW("io", parse_io)                         \
+  ROW("files", parse_files)                   \
+  ROW("checkpoint", parse_checkpoint)
 
 namespace tierscope {
 

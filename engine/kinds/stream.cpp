@@ -57,7 +57,7 @@ StreamSpec read_stream(ObjectReader& workload) {
 
   StreamSpec spec{};
   spec.cpus = workload.distinct_integers("cpus", 0, kMaxCpu, kMaxThreads);
-  spec.placement = read_placement(workload);
+  spec.placement = read_placement(workload, TakesPersistent::kArrays);
   ObjectReader pattern = workload.object("pattern");
   if (pattern.has("writes")) spec.writes = static_cast<int>(pattern.integer("writes", 0, 100));
   if (pattern.has("stores")) spec.stores = pattern.choice("stores", kStores);

@@ -115,6 +115,8 @@ std::vector<PageBounds> allowed_pages(const Placement& placement, std::size_t pa
     case Policy::kInterleave:
     case Policy::kWeighted:
       return interleaved_bounds(placement, pages);
+    case Policy::kFirstTouch:
+      return std::vector<PageBounds>(placement.nodes.size(), {0, pages});
     case Policy::kPartition:
       break;
   }

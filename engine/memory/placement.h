@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace tierscope {
@@ -18,6 +20,7 @@ enum class Policy {
   kInterleave,  // Pages round robin over the nodes.
   kWeighted,    // `weight` pages on each node in turn.
   kPartition,   // One contiguous range for each node, sized by weight.
+  kFirstTouch,  // Each page on the node of the thread that populates it, which is to be of these.
 };
 
 // Who spreads interleaved pages: the engine, page by page, or the kernel's own policy.
@@ -26,16 +29,40 @@ enum class Mechanism { kUser, kKernel };
 
 struct NodeShare {
   int node;        // 0..1023
-  int weight = 1;  // 1..255; without meaning for bind, preferred and interleave
+  int weight = 1;  // 1..255; without meaning for bind, preferred, interleave and first touch
 
   bool operator==(const NodeShare&) const = default;
+};
+
+// What holds the data of a persistent target.
+enum class Backing {
+  kFile,         // A mapped file of our own.
+  kPool,         // Objects of a libpmemobj pool, whose addresses are taken once.
+  kPoolObjects,  // The same, whose object ids are translated for each element.
+  kDevice,       // A character device of DAX.
+};
+
+// Memory that a file or a device holds, in place of anonymous memory.
+struct Persistent {
+  Backing backing;
+  std::string path;         // A directory to make files in, or a device.
+  std::size_t offset = 0;   // Of a device: nothing before it is touched.
+  std::string destroy{};    // Of a device: its name, which says that its data may be destroyed.
+  std::string backed_by{};  // What the user says that keeps it: "battery".
+  bool bound = false;       // Emulated: pages of tmpfs have to be on the placement's nodes.
+
+  bool operator==(const Persistent&) const = default;
 };
 
 struct Placement {
   Policy policy;
   std::vector<NodeShare> nodes;  // Bind and preferred: one. No node twice.
   Mechanism mechanism = Mechanism::kUser;
+  // With it, nodes say where the memory is as far as that is known, and bind nothing unless bound.
+  std::optional<Persistent> persistent{};
 
+  // Pages of persistent memory have to be on the nodes.
+  bool is_bound() const { return persistent && persistent->bound; }
   bool operator==(const Placement&) const = default;
 };
 

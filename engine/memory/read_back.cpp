@@ -48,15 +48,6 @@ RegionReport count_resident(std::byte* start, std::size_t bytes, std::size_t pag
   return report;
 }
 
-// "7f00-8f00 rw-p ..." starts a mapping, "Name: ..." is a field of it.
-bool parse_mapping(std::string_view line, std::uintptr_t& first, std::uintptr_t& last) {
-  const char* end = line.data() + line.size();
-  const auto low = std::from_chars(line.data(), end, first, 16);
-  if (low.ec != std::errc() || low.ptr == end || *low.ptr != '-') return false;
-  const auto high = std::from_chars(low.ptr + 1, end, last, 16);
-  return high.ec == std::errc() && high.ptr != end && *high.ptr == ' ';
-}
-
 }  // namespace
 
 RegionReport count_pages(std::byte* start, std::size_t bytes, std::size_t page_bytes) {
@@ -78,6 +69,14 @@ RegionReport count_pages(std::byte* start, std::size_t bytes, std::size_t page_b
     for (std::size_t i = 0; i < count; ++i) add_page(report, status[i]);
   }
   return report;
+}
+
+bool parse_mapping(std::string_view line, std::uintptr_t& first, std::uintptr_t& last) {
+  const char* end = line.data() + line.size();
+  const auto low = std::from_chars(line.data(), end, first, 16);
+  if (low.ec != std::errc() || low.ptr == end || *low.ptr != '-') return false;
+  const auto high = std::from_chars(low.ptr + 1, end, last, 16);
+  return high.ec == std::errc() && high.ptr != end && *high.ptr == ' ';
 }
 
 std::size_t huge_bytes(const std::byte* start, std::size_t bytes) {

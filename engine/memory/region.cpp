@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "errors.h"
@@ -45,13 +47,33 @@ void fault_in(std::byte* start, std::size_t bytes) {
   }
 }
 
+// A tmpfs that is mounted with "bind:1-2" has its pages there.
+void verify_mount_policy(const std::string& policy, const RegionReport& report) {
+  if (!policy.starts_with("bind")) return;
+  const std::vector<int> nodes = parse_number_list(policy.substr(policy.rfind(':') + 1));
+  for (const auto& [node, count] : report.pages) {
+    if (std::ranges::find(nodes, node) != nodes.end()) continue;
+    throw Failure(fmt::format("{} pages are on node {}, although the tmpfs is mounted with mpol={}",
+                              count, node, policy),
+                  Cause::kPlacement);
+  }
+}
+
 }  // namespace
 
-Region::Region(std::size_t bytes, Pages pages, const Placement& placement, Team& team)
+Region::Region(std::size_t bytes, Pages pages, const Placement& placement, Team& team,
+               std::shared_ptr<Pool> pool)
     : bytes_(bytes), pages_(pages), placement_(placement) {
-  require_memory(bytes, pages, placement);
+  if (!placement.persistent || (placement.persistent->bound && !pool)) {
+    require_memory(bytes, pages, placement, placement.persistent.has_value());
+  }
   page_bytes_ = page_bytes(pages);
   page_count_ = (bytes + page_bytes_ - 1) / page_bytes_;
+  if (placement.persistent) {
+    persistent_.emplace(page_count_ * page_bytes_, pages, page_bytes_, placement, std::move(pool));
+    populate(team);
+    return;
+  }
   memory_ = map_pages(page_count_ * page_bytes_, pages, page_bytes_);
   if (!spread_by_user()) place();
   populate(team);
@@ -75,7 +97,9 @@ void Region::place() {
                      mode, on);
   };
   const PageRange all{0, page_count_};
-  if (placement_.policy == Policy::kPreferred) {
+  if (placement_.policy == Policy::kFirstTouch) {
+    set(all, MPOL_LOCAL, {});  // Whatever policy the process was started under.
+  } else if (placement_.policy == Policy::kPreferred) {
     set(all, MPOL_PREFERRED, nodes);
   } else if (placement_.policy == Policy::kPartition) {
     const std::vector<PageRange> ranges = partition_ranges(placement_, page_count_);
@@ -92,7 +116,9 @@ void Region::place() {
 
 void Region::populate(Team& team) {
   const std::size_t useful = std::max<std::size_t>(1, page_count_ * page_bytes_ / kBytesPerThread);
-  const std::size_t slices = std::min({useful, page_count_, static_cast<std::size_t>(team.size())});
+  const auto threads = static_cast<std::size_t>(team.size());
+  const bool each = placement_.policy == Policy::kFirstTouch;
+  const std::size_t slices = std::min({each ? threads : useful, page_count_, threads});
   team.run([&](int thread) {
     const auto slice = static_cast<std::size_t>(thread);
     if (slice >= slices) return;
@@ -118,12 +144,17 @@ void Region::populate_range(PageRange range) {
 }
 
 RegionReport Region::report() const {
+  if (persistent_ && !persistent_->has_page_nodes()) return {};
   const std::size_t bytes = page_count_ * page_bytes_;
   const std::size_t huge = pages_ == Pages::kThp ? huge_bytes(data(), bytes) : 0;
   const bool parts = pages_ == Pages::kThp && huge != bytes;
   RegionReport report = count_pages(data(), bytes, parts ? base_page_bytes() : page_bytes_);
   report.huge_bytes = huge;
-  verify_placement(placement_, page_bytes_, report);
+  if (!persistent_ || placement_.is_bound()) {
+    verify_placement(placement_, page_bytes_, report);
+  } else {
+    verify_mount_policy(persistent_->facts().mount_policy, report);
+  }
   return report;
 }
 

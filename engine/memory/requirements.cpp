@@ -149,6 +149,11 @@ void require_pool(const std::string& where, const Pool& pool, std::size_t needed
       fmt::format("echo {} | sudo tee {}", pool.pages + needed - pool.free, pool.file));
 }
 
+// Whether a node that is full leaves its pages to another one.
+bool may_go_elsewhere(const Placement& placement) {
+  return placement.policy == Policy::kPreferred || placement.policy == Policy::kFirstTouch;
+}
+
 // Nodes that pages may come to: those named, or for preferred, all that are allowed.
 std::vector<int> reachable_nodes(const Placement& placement) {
   std::vector<int> nodes;
@@ -164,7 +169,7 @@ std::vector<int> reachable_nodes(const Placement& placement) {
 }
 
 void require_hugetlb(std::size_t count, std::size_t unit, const Placement& placement) {
-  if (placement.policy == Policy::kPreferred) {
+  if (may_go_elsewhere(placement)) {
     Pool all = read_pool(placement.nodes.front().node, unit);
     all.free = 0;
     for (const int node : reachable_nodes(placement)) all.free += read_pool(node, unit).free;
@@ -180,7 +185,7 @@ void require_hugetlb(std::size_t count, std::size_t unit, const Placement& place
 }
 
 void require_ordinary(std::size_t count, std::size_t unit, const Placement& placement) {
-  if (placement.policy == Policy::kPreferred) {
+  if (may_go_elsewhere(placement)) {
     std::size_t free = 0;
     for (const int node : reachable_nodes(placement)) free += free_bytes(node);
     require_free("the machine", free, count * unit);

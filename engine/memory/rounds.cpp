@@ -37,6 +37,14 @@ std::size_t share_grain(Pages pages, const Placement& placement, std::size_t acc
   return round == 1 ? access_size : std::lcm(round * page_bytes(pages), access_size);
 }
 
+std::size_t share_grain(Pages pages, std::span<const Placement> placements,
+                        std::size_t access_size) {
+  std::size_t grain = access_size;
+  for (const Placement& placement : placements)
+    grain = std::lcm(grain, share_grain(pages, placement, access_size));
+  return grain;
+}
+
 std::size_t in_whole_rounds(std::size_t bytes, Pages pages, const Placement& placement,
                             const Sharers& sharers) {
   if (round_pages(placement) == 1) return bytes;
@@ -58,6 +66,23 @@ std::size_t in_whole_rounds(std::size_t bytes, Pages pages, const Placement& pla
                                 sharers.shares == 1 ? "hold" : "for each thread hold", share / page,
                                 grain / page, size_text(page), weights_text(placement)),
                     remedy);
+}
+
+std::size_t in_whole_rounds(std::size_t bytes, Pages pages, std::span<const Placement> placements,
+                            const Sharers& sharers) {
+  for (const Placement& placement : placements) in_whole_rounds(bytes, pages, placement, sharers);
+  const std::size_t grain = share_grain(pages, placements, sharers.access_size);
+  if (grain == sharers.access_size) return bytes;
+  // Accesses have no 0 bytes.
+  const std::size_t grains = bytes / grain;  // NOLINT(clang-analyzer-core.DivideZero)
+  if (grains >= sharers.shares) return grains * grain;
+  throw Unavailable(
+      Cause::kWeights,
+      fmt::format("the rounds of pages of the arrays come out even after {}, but {} {}",
+                  exact_text(grain), size_text(bytes / sharers.shares),
+                  sharers.shares == 1 ? "is the size" : "is each thread's share"),
+      fmt::format("ask for a size of {} or more, or place the arrays alike",
+                  exact_text(sharers.shares * grain)));
 }
 
 std::vector<ByteRange> cut_into_shares(std::size_t bytes, std::size_t grain, std::size_t shares) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "memory/placement.h"
@@ -19,9 +20,17 @@ struct Sharers {
 // round begins.
 std::size_t share_grain(Pages pages, const Placement& placement, std::size_t access_size);
 
+// The same of arrays that are walked together, each placed in its own way.
+std::size_t share_grain(Pages pages, std::span<const Placement> placements,
+                        std::size_t access_size);
+
 // The size of an array cut to whole grains where the placement has rounds, else as it is. Throws
 // Unavailable, with the numbers and what would do, where there are fewer grains than shares.
 std::size_t in_whole_rounds(std::size_t bytes, Pages pages, const Placement& placement,
+                            const Sharers& sharers);
+
+// The same of arrays that are walked together.
+std::size_t in_whole_rounds(std::size_t bytes, Pages pages, std::span<const Placement> placements,
                             const Sharers& sharers);
 
 // Bytes [first, last) of an array.

@@ -1,19 +1,18 @@
 #include "memory/traffic_counters.h"
 
 #include <fmt/format.h>
-#include <linux/perf_event.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <cstdint>
-#include <cstdlib>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 
+#include "memory/perf_events.h"
 #include "memory/system_memory.h"
 
 namespace tierscope {
@@ -21,6 +20,9 @@ namespace {
 
 constexpr const char* kDevices = "/sys/bus/event_source/devices";
 constexpr const char* kResctrl = "/sys/fs/resctrl";
+constexpr const char* kCpus = "/sys/devices/system/cpu";
+constexpr const char* kControllers = "memory controllers";
+constexpr const char* kCxlDevices = "CXL devices";
 constexpr const char* kPermit = "sysctl kernel.perf_event_paranoid=0 (as root)";
 
 // Names, or parts of names, of PMUs that sit at memory. The first kind that can be read counts and
@@ -59,32 +61,28 @@ std::map<std::string_view, std::vector<std::string>> memory_pmus(const std::stri
   return found;
 }
 
-// Bytes that one count of an event stands for, by its .scale and .unit.
-std::optional<double> bytes_per_count(const std::string& event) {
-  static const std::map<std::string, double> units{
-      {"Bytes", 1.0}, {"KiB", 1024.0}, {"MiB", 1048576.0}, {"GiB", 1073741824.0}};
-  const auto unit = units.find(read_text(event + ".unit"));
-  const double scale = std::strtod(read_text(event + ".scale").c_str(), nullptr);
-  if (unit == units.end() || scale <= 0) return std::nullopt;
-  return scale * unit->second;
+std::optional<double> whole_number(const std::string& text) {
+  unsigned long long value = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || parsed.ec != std::errc()) return std::nullopt;  // "Unavailable", "Error".
+  return static_cast<double>(value);
 }
 
-// Events of reads and of writes; totals and parts of them (graphics, I/O) would count twice.
-bool counts_accesses(const std::string& event) {
-  return event.find("read") != std::string::npos || event.find("write") != std::string::npos;
+// The first CPU whose last-level cache is that of a domain of resctrl, "mon_L3_01"; -1 if none is.
+int cpu_of_domain(const std::string& root, const std::string& domain) {
+  const std::size_t digits = domain.find_last_of('_') + 1;
+  const std::optional<double> wanted =
+      whole_number(domain.substr(std::min(domain.size(), domain.find_first_not_of('0', digits))));
+  for (const int cpu : parse_number_list(read_text(root + kCpus + "/online"))) {
+    const auto cache = fmt::format("{}{}/cpu{}/cache/index3/id", root, kCpus, cpu);
+    if (whole_number(read_text(cache)) == wanted.value_or(0)) return cpu;
+  }
+  return -1;
 }
 
-int open_event(unsigned type, const PerfConfig& config, int cpu) {
-  perf_event_attr attributes{};
-  attributes.size = sizeof attributes;
-  attributes.type = type;
-  attributes.config = config.words[0];
-  attributes.config1 = config.words[1];
-  attributes.config2 = config.words[2];
-  attributes.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
-  constexpr int kEveryProcess = -1;
-  return static_cast<int>(
-      syscall(SYS_perf_event_open, &attributes, kEveryProcess, cpu, -1, PERF_FLAG_FD_CLOEXEC));
+double seconds_now() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now).count();
 }
 
 // The group that this process is monitored in ("res:/group", "mon:group"), as a directory below
@@ -103,55 +101,28 @@ std::string monitored_group(const std::string& root) {
          (monitor.empty() || monitor == "/" ? "" : "/mon_groups/" + monitor);
 }
 
-std::optional<double> whole_number(const std::string& text) {
-  unsigned long long value = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || parsed.ec != std::errc()) return std::nullopt;  // "Unavailable", "Error".
-  return static_cast<double>(value);
-}
-
 }  // namespace
 
-std::optional<PerfConfig> encode_perf_event(std::string_view terms,
-                                            const std::string& format_directory) {
-  static constexpr std::array<std::string_view, 3> kWords{"config", "config1", "config2"};
-  PerfConfig config{};
-  while (!terms.empty()) {
-    const std::string_view term = terms.substr(0, terms.find(','));
-    terms.remove_prefix(std::min(terms.size(), term.size() + 1));
-    const std::string name(term.substr(0, term.find('=')));
-    const std::string format = read_text(fmt::format("{}/{}", format_directory, name));
-    const auto* const word = std::ranges::find(kWords, format.substr(0, format.find(':')));
-    const bool has_value = name.size() < term.size();
-    const std::string digits(has_value ? term.substr(name.size() + 1) : "1");
-    char* end = nullptr;
-    unsigned long long value = std::strtoull(digits.c_str(), &end, 0);
-    if (word == kWords.end() || digits.empty() || *end != '\0') return std::nullopt;
-    for (const int bit : parse_number_list(std::string_view(format).substr(word->size() + 1))) {
-      config.words[static_cast<std::size_t>(word - kWords.begin())] |=
-          (value & 1U) << static_cast<unsigned>(bit);
-      value >>= 1U;
-    }
-  }
-  return config;
-}
-
-TrafficCounters::TrafficCounters(const std::string& root) {
+TrafficCounters::TrafficCounters(const std::string& root) : root_(root) {
   find_perf(root);
+  find_cxl(root);
   find_resctrl(root);
 }
 
-TrafficCounters::~TrafficCounters() { close_perf(); }
+TrafficCounters::~TrafficCounters() {
+  close_perf(perf_);
+  close_perf(cxl_);
+}
 
-void TrafficCounters::close_perf() {
-  for (const PerfCounter& counter : perf_) close(counter.file);
-  perf_.clear();
+void TrafficCounters::close_perf(std::vector<PerfCounter>& counters) {
+  for (const PerfCounter& counter : counters) close(counter.file);
+  counters.clear();
 }
 
 // All or nothing: a sum without some of the memory controllers would be wrong.
 void TrafficCounters::find_perf(const std::string& root) {
   const auto pmus = memory_pmus(root + kDevices);
-  CounterSource source{.name = "memory controllers", .available = false};
+  CounterSource source{.name = kControllers, .available = false};
   source.reason =
       "this kernel shows no counters of memory controllers, as in most virtual machines";
   for (const std::string_view kind : kMemoryPmus) {
@@ -159,7 +130,7 @@ void TrafficCounters::find_perf(const std::string& root) {
     if (found == pmus.end()) continue;
     std::vector<std::string> events;
     for (const std::string& name : found->second) {
-      source.reason = open_perf(fmt::format("{}{}/{}", root, kDevices, name), events);
+      source.reason = open_perf(fmt::format("{}{}/{}", root, kDevices, name), events, perf_);
       if (!source.reason.empty()) break;
     }
     if (source.reason.empty()) {
@@ -168,20 +139,43 @@ void TrafficCounters::find_perf(const std::string& root) {
       source.detail = fmt::format("{} of {}", joined(events), joined(found->second));
       break;
     }
-    close_perf();
+    close_perf(perf_);
+    source.remedy = source.reason.find("permitted") == std::string::npos ? "" : kPermit;
+  }
+  sources_.push_back(source);
+}
+
+void TrafficCounters::find_cxl(const std::string& root) {
+  CounterSource source{.name = kCxlDevices, .available = false};
+  std::vector<std::string> events;
+  std::vector<std::string> found;
+  for (const std::string& name : entries(root + kDevices)) {
+    if (!name.starts_with("cxl_pmu")) continue;
+    found.push_back(name);
+    const std::string reason =
+        open_perf(fmt::format("{}{}/{}", root, kDevices, name), events, cxl_);
+    if (source.reason.empty()) source.reason = reason;
+  }
+  if (found.empty()) {
+    source.reason = "no CXL device here has counters that the kernel knows (cxl_pmu, Linux 6.5)";
+  } else if (source.reason.empty()) {
+    source.available = true;
+    source.detail = fmt::format("{} of {}", joined(events), joined(found));
+  } else {
+    close_perf(cxl_);
     source.remedy = source.reason.find("permitted") == std::string::npos ? "" : kPermit;
   }
   sources_.push_back(source);
 }
 
 // Opens a PMU's events on the CPUs that it counts by, adds their names; returns what went wrong.
-std::string TrafficCounters::open_perf(const std::string& device,
-                                       std::vector<std::string>& events) {
+std::string TrafficCounters::open_perf(const std::string& device, std::vector<std::string>& events,
+                                       std::vector<PerfCounter>& counters) {
   const std::string name = std::filesystem::path(device).filename();
   const std::vector<int> cpus = parse_number_list(read_text(device + "/cpumask"));
   const std::optional<double> type = whole_number(read_text(device + "/type"));
   if (!type || cpus.empty()) return name + " names no type and no CPUs to count by";
-  const std::size_t before = perf_.size();
+  const std::size_t before = counters.size();
   for (const std::string& event : entries(device + "/events")) {
     const std::string file = fmt::format("{}/events/{}", device, event);
     const std::optional<double> bytes = bytes_per_count(file);
@@ -195,11 +189,11 @@ std::string TrafficCounters::open_perf(const std::string& device,
         return fmt::format("{} of {}: {}", event, name,
                            refused ? "not permitted to this user" : std::strerror(errno));
       }
-      perf_.push_back({opened, *bytes});
+      counters.push_back({opened, *bytes, fmt::format("{}/{}", name, event), cpu});
     }
     if (std::ranges::find(events, event) == events.end()) events.push_back(event);
   }
-  return perf_.size() == before ? name + " names no event that is in bytes" : "";
+  return counters.size() == before ? name + " names no event that is in bytes" : "";
 }
 
 void TrafficCounters::find_resctrl(const std::string& root) {
@@ -229,18 +223,13 @@ void TrafficCounters::find_resctrl(const std::string& root) {
 }
 
 std::map<std::string, double> TrafficCounters::read() const {
-  struct Value {
-    std::uint64_t count, enabled, running;
-  };
   std::map<std::string, double> found;
   double bytes = 0;
   bool whole = !perf_.empty();
   for (const PerfCounter& counter : perf_) {
-    Value value{};
-    // Where others use the PMU too, the kernel lets them take turns, and a part was not counted.
-    whole = whole && ::read(counter.file, &value, sizeof value) == sizeof value &&
-            value.running == value.enabled;
-    bytes += static_cast<double>(value.count) * counter.bytes_per_count;
+    const std::optional<PerfValue> value = read_event(counter.file);
+    whole = whole && value.has_value();
+    if (value) bytes += static_cast<double>(value->count) * counter.bytes_per_count;
   }
   if (whole) found[perf_name_] = bytes;
   for (const auto& [metric, files] : resctrl_) {
@@ -253,6 +242,50 @@ std::map<std::string, double> TrafficCounters::read() const {
     if (readable) found[fmt::format("resctrl: {}", metric)] = total;
   }
   return found;
+}
+
+std::vector<TrafficCount> TrafficCounters::counts() const {
+  std::vector<TrafficCount> found;
+  add_perf(kControllers, perf_, found);
+  add_perf(kCxlDevices, cxl_, found);
+  // A group's counts include those of its monitoring groups.
+  add_resctrl("", found);
+  for (const std::string& group : entries(root_ + kResctrl)) {
+    if (group != "info" && group != "mon_data" && group != "mon_groups") {
+      add_resctrl("/" + group, found);
+    }
+  }
+  return found;
+}
+
+void TrafficCounters::add_perf(const std::string& source, const std::vector<PerfCounter>& counters,
+                               std::vector<TrafficCount>& counts) {
+  for (const PerfCounter& counter : counters) {
+    if (const std::optional<PerfValue> value = read_event(counter.file)) {
+      counts.push_back({.source = source,
+                        .counter = counter.name,
+                        .cpu = counter.cpu,
+                        .bytes = static_cast<double>(value->count) * counter.bytes_per_count,
+                        .seconds = static_cast<double>(value->enabled) * 1e-9});
+    }
+  }
+}
+
+void TrafficCounters::add_resctrl(const std::string& group,
+                                  std::vector<TrafficCount>& counts) const {
+  const std::string data = root_ + kResctrl + group + "/mon_data";
+  for (const std::string& domain : entries(data)) {
+    if (!domain.starts_with("mon_L3_")) continue;
+    for (const char* metric : {"mbm_total_bytes", "mbm_local_bytes"}) {
+      const auto bytes = whole_number(read_text(fmt::format("{}/{}/{}", data, domain, metric)));
+      if (!bytes) continue;
+      counts.push_back({.source = "resctrl",
+                        .counter = fmt::format("{}/{}/{}", group, domain, metric),
+                        .cpu = cpu_of_domain(root_, domain),
+                        .bytes = *bytes,
+                        .seconds = seconds_now()});
+    }
+  }
 }
 
 const TrafficCounters& traffic_counters() {

@@ -81,6 +81,11 @@ double ObjectReader::positive(std::string_view key, double high) {
   return number;
 }
 
+double ObjectReader::not_negative(std::string_view key, double high) {
+  const json& value = any(key);
+  return value.is_number() && value.get<double>() == 0 ? 0 : positive(key, high);
+}
+
 ObjectReader ObjectReader::object(std::string_view key) {
   return {any(key), fmt::format("{}.{}", where_, key)};
 }

@@ -34,6 +34,8 @@ class ObjectReader {
   std::size_t bytes(std::string_view key);
   // Above zero and at most `high`.
   double positive(std::string_view key, double high);
+  // The same, or zero.
+  double not_negative(std::string_view key, double high);
   ObjectReader object(std::string_view key);
   // Its elements, of which there is at least one and at most `most`.
   const nlohmann::json& array(std::string_view key, std::size_t most);

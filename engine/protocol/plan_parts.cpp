@@ -6,17 +6,63 @@
 
 namespace tierscope {
 
-Placement read_placement(ObjectReader& measurement) {
-  static constexpr std::array<std::pair<std::string_view, Policy>, 5> kPolicies{
+namespace {
+
+Persistent read_persistent(ObjectReader& placement) {
+  static constexpr std::array<std::pair<std::string_view, Backing>, 4> kBackings{
+      {{"file", Backing::kFile},
+       {"pool", Backing::kPool},
+       {"pool-objects", Backing::kPoolObjects},
+       {"device", Backing::kDevice}}};
+
+  constexpr std::int64_t kMaxOffset = std::int64_t{1} << 50;
+  ObjectReader reader = placement.object("persistent");
+  Persistent persistent{.backing = reader.choice("backing", kBackings),
+                        .path = reader.text("path")};
+  if (!persistent.path.starts_with('/')) throw reader.error("path", "is not absolute");
+  if (reader.has("offset")) {
+    persistent.offset = static_cast<std::size_t>(reader.integer("offset", 0, kMaxOffset));
+  }
+  if (reader.has("destroy")) persistent.destroy = reader.text("destroy");
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kBackedBy{
+      {{"", ""}, {"battery", "battery"}}};
+  if (reader.has("backed_by")) persistent.backed_by = reader.choice("backed_by", kBackedBy);
+  if (reader.has("bound")) persistent.bound = reader.boolean("bound");
+  const bool device = persistent.backing == Backing::kDevice;
+  if (!device && (persistent.offset > 0 || !persistent.destroy.empty())) {
+    throw reader.error("backing", "is not device, with which offset and destroy go");
+  }
+  if (device && persistent.bound) throw reader.error("bound", "does not go with backing device");
+  reader.finish();
+  return persistent;
+}
+
+void check_persistent(ObjectReader& reader, Policy policy, Backing backing, TakesPersistent takes) {
+  if (takes == TakesPersistent::kNo) {
+    throw reader.error("persistent", "is not taken here: this memory is that of nodes");
+  }
+  if (policy != Policy::kBind) throw reader.error("persistent", "goes with policy bind");
+  if (backing == Backing::kPoolObjects && takes != TakesPersistent::kObjects) {
+    throw reader.error("persistent.backing",
+                       "pool-objects goes with bandwidth's copy, scale, add and triad only");
+  }
+}
+
+}  // namespace
+
+Placement read_placement(ObjectReader& measurement, TakesPersistent takes, const char* key,
+                         bool first_touch) {
+  static constexpr std::array<std::pair<std::string_view, Policy>, 6> kPolicies{
       {{"bind", Policy::kBind},
        {"preferred", Policy::kPreferred},
        {"interleave", Policy::kInterleave},
        {"weighted", Policy::kWeighted},
-       {"partition", Policy::kPartition}}};
+       {"partition", Policy::kPartition},
+       {"first-touch", Policy::kFirstTouch}}};
   static constexpr std::array<std::pair<std::string_view, Mechanism>, 2> kMechanisms{
       {{"user", Mechanism::kUser}, {"kernel", Mechanism::kKernel}}};
 
-  ObjectReader reader = measurement.object("placement");
+  ObjectReader reader = measurement.object(key);
   Placement placement{.policy = reader.choice("policy", kPolicies),
                       .nodes = {},
                       .mechanism = reader.has("mechanism") ? reader.choice("mechanism", kMechanisms)
@@ -36,6 +82,18 @@ Placement read_placement(ObjectReader& measurement) {
   }
   if (placement.policy == Policy::kPartition && placement.mechanism == Mechanism::kKernel) {
     throw reader.error("mechanism", "policy partition is done in user space only");
+  }
+  if (reader.has("persistent") && !reader.any("persistent").is_null()) {
+    const Persistent persistent = read_persistent(reader);
+    check_persistent(reader, placement.policy, persistent.backing, takes);
+    placement.persistent = persistent;
+  }
+  if (placement.policy == Policy::kFirstTouch) {
+    if (!first_touch)
+      throw reader.error("policy", "first-touch is for the arrays of bandwidth only");
+    if (placement.mechanism == Mechanism::kKernel) {
+      throw reader.error("mechanism", "policy first-touch takes no mechanism");
+    }
   }
   reader.finish();
   return placement;

@@ -21,7 +21,13 @@ inline constexpr int kMaxCpu = 65535;
 inline constexpr int kMaxNode = 1023;
 inline constexpr std::size_t kMaxThreads = 4096;
 
-Placement read_placement(ObjectReader& measurement);
+// What a kind takes of persistent memory: none, arrays by their addresses, or objects of pools too.
+enum class TakesPersistent { kNo, kArrays, kObjects };
+
+// Where pages go: an object of this key. Policy first-touch is for kinds whose threads walk what
+// each of them populated.
+Placement read_placement(ObjectReader& measurement, TakesPersistent takes = TakesPersistent::kNo,
+                         const char* key = "placement", bool first_touch = false);
 
 // The key "prefetchers", of measurements whose memory CPUs reach. The engine's caller has switched
 // them before a visit; the engine checks the word and does no more.

@@ -17,6 +17,12 @@ std::uint64_t Histogram::count() const {
   return std::accumulate(counts_.begin(), counts_.end(), std::uint64_t{0});
 }
 
+BucketCounts Histogram::counts() const {
+  BucketCounts found;
+  for_each([&](std::size_t bucket, std::uint64_t count) { found.emplace_back(bucket, count); });
+  return found;
+}
+
 double Histogram::quantile(double share) const {
   const double wanted = share * static_cast<double>(count());
   double counted = 0;

@@ -17,8 +17,13 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 namespace tierscope {
+
+// What a histogram holds, without its empty buckets: (bucket, count) in ascending order.
+using BucketCounts = std::vector<std::pair<std::size_t, std::uint64_t>>;
 
 // Takes 36 KiB, of which values within one power of two touch 1 KiB. Not for concurrent use: each
 // thread has its own, and `add` makes one of them.
@@ -41,6 +46,9 @@ class Histogram {
   }
 
   void clear() { counts_.fill(0); }
+
+  // Buckets that are not empty, each with its count, in ascending order.
+  BucketCounts counts() const;
 
   // Durations recorded; adds up all buckets.
   std::uint64_t count() const;

@@ -7,18 +7,14 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "splitmix64.h"
+
 namespace tierscope {
 namespace {
 
-constexpr std::size_t kSealBytes = 8;
-constexpr std::size_t kSealAt = kSectorBytes - kSealBytes;
 constexpr std::size_t kPlaceBytes = offsetof(CellHeader, place);
 
 std::uint64_t place_of(const CellHeader& header) { return XXH3_64bits(&header, kPlaceBytes); }
-
-std::uint64_t seal_of(const CellHeader& header) {
-  return (header.generation & 0xffffffff) | (header.place << 32);
-}
 
 std::uint64_t load(const std::byte* at) {
   std::uint64_t value = 0;
@@ -26,23 +22,13 @@ std::uint64_t load(const std::byte* at) {
   return value;
 }
 
-// XXH3 of each sector's payload, combined so that their order counts.
 std::uint64_t hash_payload(const std::byte* cell, std::uint32_t bytes) {
-  constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;
   std::uint64_t hash = 0;
   for (std::uint32_t at = 0; at < bytes; at += kSectorBytes) {
     const std::size_t skipped = at == 0 ? sizeof(CellHeader) : 0;
-    hash = (hash ^ XXH3_64bits(cell + at + skipped, kSealAt - skipped)) * kOdd;
+    hash = add_to_payload_hash(hash, XXH3_64bits(cell + at + skipped, kSealAt - skipped));
   }
   return hash;
-}
-
-// SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014.
-std::uint64_t random_word(std::uint64_t& state) {
-  std::uint64_t word = state += 0x9e3779b97f4a7c15;
-  word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9;
-  word = (word ^ (word >> 27)) * 0x94d049bb133111eb;
-  return word ^ (word >> 31);
 }
 
 void check_whole_cells(std::size_t bytes, std::uint32_t cell_bytes) {
@@ -158,13 +144,13 @@ void prepare(std::span<std::byte> buffer, std::uint64_t seed, int compressible,
              std::uint32_t cell_bytes) {
   check_whole_cells(buffer.size(), cell_bytes);
   std::uint64_t state = seed;
-  state = random_word(state);  // So that seeds 1, 2, ... are not steps of one sequence.
+  state = splitmix64(state);  // So that seeds 1, 2, ... are not steps of one sequence.
   const std::size_t random_bytes =
       cell_bytes * static_cast<std::size_t>(100 - compressible) / 100 / sizeof state * sizeof state;
   for (std::size_t at = 0; at < buffer.size(); at += cell_bytes) {
     std::byte* const cell = buffer.data() + at;
     for (std::size_t i = 0; i < random_bytes; i += sizeof state) {
-      const std::uint64_t word = random_word(state);
+      const std::uint64_t word = splitmix64(state);
       std::memcpy(cell + i, &word, sizeof word);
     }
     std::memset(cell + random_bytes, 0, cell_bytes - random_bytes);

@@ -1,18 +1,5 @@
 // What tierscope writes to storage, so that each block can prove which write it came from.
-//
-// A file consists of cells of 4096 bytes, or of 512 where a pattern reads or writes smaller blocks
-// or at smaller steps. A cell consists of sectors of 512 bytes, the unit that drives write whole:
-//
-//     bytes          of each cell
-//     0..47          CellHeader
-//     48..503        payload
-//     504..511       seal of the first sector
-//     then for each further sector: 504 bytes of payload and a seal
-//
-// A seal is the low half of the cell's generation and the low half of CellHeader::place, 4 bytes
-// each, so that a sector of another write shows. All numbers are in the machine's byte order. The
-// payload's checksum does not cover header and seals: it is made once by prepare(), and stamp()
-// costs the same few nanoseconds whatever the payload is.
+// storage/cell.h has the format.
 #pragma once
 
 #include <cstddef>
@@ -21,22 +8,9 @@
 #include <span>
 #include <string>
 
+#include "storage/cell.h"
+
 namespace tierscope {
-
-inline constexpr std::uint32_t kSectorBytes = 512;
-inline constexpr std::uint32_t kCellBytes = 4096;
-inline constexpr std::uint64_t kCellMagic = 0x31304c4c45435354;  // "TSCELL01"
-
-struct CellHeader {
-  std::uint64_t magic;
-  std::uint32_t file;   // Number of the file, random: OwnedFile::number.
-  std::uint32_t bytes;  // Of the cell: 512 or 4096.
-  std::uint64_t offset;
-  std::uint64_t generation;  // Counts the writes that the writer made; 1 is the fill.
-  std::uint64_t place;       // XXH3 of the 32 bytes above.
-  std::uint64_t payload;     // Hash of the payload: see hash_payload() in contents.cpp.
-};
-static_assert(sizeof(CellHeader) == 48);
 
 // The cell for blocks whose sizes and offsets are all multiples of `step` bytes: 4096 or 512; 0
 // where `step` is no multiple of 512, so that contents cannot be verified.

@@ -73,20 +73,37 @@ Descriptor openat2(int directory, const std::string& path, int flags, mode_t mod
 
 constexpr const char* kMoved = "file";
 
-// Looks at what was moved into the private directory, and removes it if it is `file`.
+// Looks at what was moved into the private directory, removes it if it is `file`, and moves it back
+// where it is not or stays. `flags` are those of unlinkat(2).
 std::string remove_moved(const Descriptor& directory, const std::string& name,
                          const Descriptor& room, const std::string& room_name,
-                         const struct stat& file) {
+                         const struct stat& file, int flags) {
   struct stat moved{};
   const bool seen = fstatat(room.get(), kMoved, &moved, AT_SYMLINK_NOFOLLOW) == 0;
-  if (seen && moved.st_dev == file.st_dev && moved.st_ino == file.st_ino && moved.st_nlink == 1) {
-    return unlinkat(room.get(), kMoved, 0) == 0 ? "" : std::strerror(errno);
+  std::string problem = "its name leads to another file";
+  if (seen && moved.st_dev == file.st_dev && moved.st_ino == file.st_ino &&
+      moved.st_nlink == file.st_nlink) {
+    if (unlinkat(room.get(), kMoved, flags) == 0) return "";
+    problem = std::strerror(errno);
   }
-  if (move_name(room.get(), kMoved, directory.get(), name)) {
-    return "its name leads to another file";
-  }
-  return fmt::format("its name led to another file, which is {}/{} now ({})", room_name, kMoved,
+  if (move_name(room.get(), kMoved, directory.get(), name)) return problem;
+  return fmt::format("{}; what had its name is {}/{} now ({})", problem, room_name, kMoved,
                      std::strerror(errno));
+}
+
+std::string remove_held(const Descriptor& directory, const std::string& name,
+                        const struct stat& held, int flags) {
+  const std::string room_name = ".tierscope-" + random_token();
+  if (mkdirat(directory.get(), room_name.c_str(), 0700) != 0) return std::strerror(errno);
+  const Descriptor room = open_below(directory, room_name, O_RDONLY | O_DIRECTORY);
+  std::string problem;
+  if (!room || !move_name(directory.get(), name, room.get(), kMoved)) {
+    problem = std::strerror(errno);
+  } else {
+    problem = remove_moved(directory, name, room, room_name, held, flags);
+  }
+  unlinkat(directory.get(), room_name.c_str(), AT_REMOVEDIR);  // Only an empty one goes.
+  return problem;
 }
 
 }  // namespace
@@ -186,17 +203,12 @@ std::string remove_file(const Descriptor& directory, const std::string& name,
                         const Descriptor& file) {
   const struct stat held = status_of(file);
   if (const std::string wrong = not_plain(held); !wrong.empty()) return "it is " + wrong;
-  const std::string room_name = ".tierscope-" + random_token();
-  if (mkdirat(directory.get(), room_name.c_str(), 0700) != 0) return std::strerror(errno);
-  const Descriptor room = open_below(directory, room_name, O_RDONLY | O_DIRECTORY);
-  std::string problem;
-  if (!room || !move_name(directory.get(), name, room.get(), kMoved)) {
-    problem = std::strerror(errno);
-  } else {
-    problem = remove_moved(directory, name, room, room_name, held);
-  }
-  unlinkat(directory.get(), room_name.c_str(), AT_REMOVEDIR);  // Only an empty one goes.
-  return problem;
+  return remove_held(directory, name, held, 0);
+}
+
+std::string remove_directory(const Descriptor& directory, const std::string& name,
+                             const Descriptor& removed) {
+  return remove_held(directory, name, status_of(removed), AT_REMOVEDIR);
 }
 
 std::string random_token() {

@@ -103,6 +103,10 @@ std::string not_plain(const struct stat& found);
 std::string remove_file(const Descriptor& directory, const std::string& name,
                         const Descriptor& file);
 
+// The same for a directory, which has to be empty.
+std::string remove_directory(const Descriptor& directory, const std::string& name,
+                             const Descriptor& removed);
+
 // 32 random hex digits.
 std::string random_token();
 

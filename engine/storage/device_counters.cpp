@@ -44,13 +44,21 @@ std::vector<std::string> devices_below(const std::string& root, const std::strin
   return members;
 }
 
-std::optional<DeviceBytes> bytes_of_drive(const std::string& root, const std::string& name) {
+std::optional<BlockCounts> counts_of(const std::string& root, const std::string& name) {
   std::istringstream fields(read_text(class_directory(root, name) + "/stat"));
-  // Requests, merged ones, sectors and ms of reads; then the same of writes.
-  std::array<std::uint64_t, 7> values{};
-  for (std::uint64_t& value : values) fields >> value;
+  BlockCounts found{.name = name};
+  std::uint64_t in_flight = 0;
+  fields >> found.reads >> found.reads_merged >> found.bytes_read >> found.read_ms;
+  fields >> found.writes >> found.writes_merged >> found.bytes_written >> found.write_ms;
+  fields >> in_flight >> found.busy_ms >> found.in_flight_ms;
   if (!fields) return std::nullopt;
-  return DeviceBytes{values[2] * kSector, values[6] * kSector};
+  found.bytes_read *= kSector;
+  found.bytes_written *= kSector;
+  return found;
+}
+
+bool counts(const std::string& root, const std::string& name) {
+  return read_text(class_directory(root, name) + "/queue/iostats") != "0";
 }
 
 // "254:0"; nothing of any other text.
@@ -78,24 +86,56 @@ DeviceCounters::DeviceCounters(std::span<const dev_t> devices, const std::string
     const std::vector<std::string> below =
         name.empty() ? std::vector<std::string>{} : devices_below(root, name);
     pending.insert(pending.end(), below.begin(), below.end());
+    std::error_code error;
+    const bool partition =
+        std::filesystem::exists(class_directory(root, name) + "/partition", error);
+    if (!below.empty() && !partition) arrays_.push_back(name);
     if (!below.empty()) continue;
-    const std::string counting = read_text(class_directory(root, name) + "/queue/iostats");
-    complete_ = complete_ && !name.empty() && counting != "0";
+    complete_ = complete_ && !name.empty() && counts(root, name);
     if (!name.empty()) drives_.push_back(name);
   }
   std::ranges::sort(drives_);
+  std::ranges::sort(arrays_);
 }
 
-std::optional<DeviceBytes> DeviceCounters::read() const {
+std::vector<BlockCounts> DeviceCounters::read() const {
+  std::vector<BlockCounts> all;
+  for (const auto* const names : {&arrays_, &drives_}) {
+    for (const std::string& name : *names) {
+      std::optional<BlockCounts> found = counts_of(root_, name);
+      if (found && counts(root_, name)) all.push_back(std::move(*found));
+    }
+  }
+  return all;
+}
+
+std::optional<DeviceBytes> DeviceCounters::sum(std::span<const BlockCounts> counts) const {
   if (!complete_ || drives_.empty()) return std::nullopt;
   DeviceBytes sum{};
   for (const std::string& drive : drives_) {
-    const std::optional<DeviceBytes> bytes = bytes_of_drive(root_, drive);
-    if (!bytes) return std::nullopt;
-    sum.read += bytes->read;
-    sum.written += bytes->written;
+    const auto found = std::ranges::find(counts, drive, &BlockCounts::name);
+    if (found == counts.end()) return std::nullopt;
+    sum.read += found->bytes_read;
+    sum.written += found->bytes_written;
   }
   return sum;
+}
+
+std::vector<BlockCounts> difference(std::span<const BlockCounts> before,
+                                    std::span<const BlockCounts> after) {
+  static constexpr std::array kCounters{&BlockCounts::reads,         &BlockCounts::reads_merged,
+                                        &BlockCounts::bytes_read,    &BlockCounts::read_ms,
+                                        &BlockCounts::writes,        &BlockCounts::writes_merged,
+                                        &BlockCounts::bytes_written, &BlockCounts::write_ms,
+                                        &BlockCounts::busy_ms,       &BlockCounts::in_flight_ms};
+  std::vector<BlockCounts> found;
+  for (const BlockCounts& now : after) {
+    const auto then = std::ranges::find(before, now.name, &BlockCounts::name);
+    if (then == before.end()) continue;
+    BlockCounts& moved = found.emplace_back(now);
+    for (const auto counter : kCounters) moved.*counter -= (*then).*counter;
+  }
+  return found;
 }
 
 dev_t device_of(int file, const std::string& root) {

@@ -9,11 +9,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <map>
 
 #include "errors.h"
+#include "interrupt.h"
 
 namespace tierscope {
 namespace {
@@ -78,6 +80,20 @@ int Device::open(int flags) const {
   if (file) return file.release();
   throw Unavailable(Cause::kStorage,
                     fmt::format("{} cannot be opened: {}", path_, std::strerror(errno)), "");
+}
+
+std::uint64_t Device::purge() const {
+  constexpr std::uint64_t kStep = std::uint64_t{16} << 30;  // Drives take seconds for it.
+  const Descriptor file(open(O_RDWR | O_CLOEXEC));
+  for (std::uint64_t at = 0; at < size_; at += kStep) {
+    if (interrupted()) throw Interrupted();
+    std::array<std::uint64_t, 2> range{at, std::min(kStep, size_ - at)};
+    if (ioctl(file.get(), BLKDISCARD, range.data()) == 0) continue;
+    throw Unavailable(Cause::kStorage,
+                      fmt::format("{} cannot be purged by discard: {}", path_, strerror(errno)),
+                      "overwrite it in place of that: --precondition fill");
+  }
+  return size_;
 }
 
 void Device::check_name(const DeviceWanted& wanted, dev_t device,

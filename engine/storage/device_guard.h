@@ -39,6 +39,11 @@ class Device {
 
   std::uint64_t size() const { return size_; }
 
+  // Discards all blocks (BLKDISCARD: TRIM, NVMe's deallocate), so that the drive takes them for
+  // empty; returns their bytes. Needs `destroy`. Throws Unavailable where the device takes no
+  // discard, Interrupted once a signal came.
+  std::uint64_t purge() const;
+
  private:
   void check_name(const DeviceWanted& wanted, dev_t device, const DevicePlaces& places) const;
   void check_unused(dev_t device, const DevicePlaces& places) const;

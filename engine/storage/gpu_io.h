@@ -6,12 +6,14 @@
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "storage/backend.h"
+#include "storage/cell.h"
 
 namespace tierscope {
 
@@ -47,6 +49,11 @@ class GpuBuffers {
   // Between a slot and host memory, for contents and their verification; waits. Throws Failure.
   virtual void copy_out(std::size_t slot, std::span<std::byte> to) const = 0;
   virtual void copy_in(std::size_t slot, std::span<const std::byte> from) = 0;
+
+  // Whether the first `bytes` of a slot are the expected cells, checked by the GPU; waits. Nothing
+  // where the slots are host memory, which the CPU checks faster. Throws Failure.
+  virtual std::optional<bool> are_cells(std::size_t slot, std::size_t bytes,
+                                        const ExpectedCells& expected) const = 0;
 
  protected:
   std::vector<std::byte*> slots_;

@@ -5,6 +5,7 @@
 
 #include "errors.h"
 #include "interrupt.h"
+#include "sampling/clock.h"
 
 namespace tierscope {
 namespace {
@@ -82,13 +83,15 @@ std::uint64_t IoRunner::end_row() {
   return ended;
 }
 
-std::uint64_t IoRunner::finish() {
+std::uint64_t IoRunner::finish(double seconds) {
+  const double end = now_seconds() + seconds;
   while (ended_.load() < threads_.size()) {
     check();
     if (interrupted()) {
       stop_.store(true);
       throw Interrupted();
     }
+    if (now_seconds() > end) stop_.store(true);
     std::this_thread::sleep_for(kLook);
   }
   check();

@@ -32,8 +32,9 @@ class IoRunner {
   // operation that takes longer. Throws what a thread threw, Interrupted once a signal came.
   std::uint64_t end_row();
 
-  // Waits until all threads have moved their amounts; the row's number. Throws as end_row() does.
-  std::uint64_t finish();
+  // Waits until all threads have moved their amounts, or lets them stop after so many seconds; the
+  // row's number. Throws as end_row() does.
+  std::uint64_t finish(double seconds);
 
   // Lets operations in flight end, and throws what a thread threw.
   void stop();

@@ -26,7 +26,14 @@ std::uint64_t not_negative(std::int64_t ns) {
 
 }  // namespace
 
-void Tally::clear() { *this = Tally{}; }
+void Tally::clear() {
+  start_ns = end_ns = 0;
+  reads = writes = bytes_read = bytes_written = 0;
+  for (OperationTimes* const times : {&of_reads, &of_writes}) {
+    if (times->used) *times = OperationTimes{};
+  }
+  sync.clear();
+}
 
 IoThread::IoThread(const IoPattern& pattern, const IoRule& rule, RequestStream stream,
                    std::span<const std::string> names, BlockHooks hooks, std::uint64_t seed)
@@ -130,7 +137,9 @@ void IoThread::submit() {
   for (const IoRequest& operation : batch_) {
     if (!arrivals_) started_ns_[operation.slot] = before;
     submitted_ns_[operation.slot] = after;
-    if (!rule_.backend->synchronous) now_->submission.record(not_negative(after - before));
+    if (!rule_.backend->synchronous) {
+      now_->times(operation.write).submission.record(not_negative(after - before));
+    }
   }
   in_flight_ += static_cast<std::uint32_t>(batch_.size());
 }
@@ -144,9 +153,10 @@ void IoThread::complete(const Completion& completion, std::int64_t now) {
   if (completion.result != operation.bytes) fail(operation, completion.result);
   const std::int64_t ended = rule_.backend->synchronous ? submitted_ns_[slot] : now;
   const std::uint64_t latency = not_negative(ended - started_ns_[slot]);
-  now_->latency.record(latency);
+  OperationTimes& times = now_->times(operation.write);
+  times.latency.record(latency);
   if (!rule_.backend->synchronous) {
-    now_->completion.record(not_negative(ended - submitted_ns_[slot]));
+    times.completion.record(not_negative(ended - submitted_ns_[slot]));
   }
   if (operation.write) {
     ++now_->writes;

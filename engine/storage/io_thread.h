@@ -15,6 +15,14 @@
 
 namespace tierscope {
 
+// How long operations of one direction took, in ns.
+struct OperationTimes {
+  bool used = false;     // Else all of it is empty, and nobody has to look.
+  Histogram latency;     // From when the operation was made, or due, to its completion.
+  Histogram submission;  // Of the system call that submitted it.
+  Histogram completion;  // From the return of that call to the completion.
+};
+
 // What one thread did in one row.
 struct Tally {
   std::int64_t start_ns = 0;
@@ -23,12 +31,16 @@ struct Tally {
   std::uint64_t writes = 0;
   std::uint64_t bytes_read = 0;
   std::uint64_t bytes_written = 0;
-  Histogram latency;     // From when the operation was made, or due, to its completion.
-  Histogram submission;  // Of the system call that submitted it.
-  Histogram completion;  // From the return of that call to the completion.
-  Histogram sync;        // Of each fsync and fdatasync.
+  OperationTimes of_reads;
+  OperationTimes of_writes;
+  Histogram sync;  // Of each fsync and fdatasync.
 
   void clear();
+  OperationTimes& times(bool write) {
+    OperationTimes& found = write ? of_writes : of_reads;
+    found.used = true;
+    return found;
+  }
 };
 
 // How a thread works; the same for all threads of a job.

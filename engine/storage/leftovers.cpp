@@ -9,6 +9,7 @@
 #include "storage/descriptor.h"
 #include "storage/manifest.h"
 #include "storage/proof.h"
+#include "storage/small_files.h"
 
 namespace tierscope {
 namespace {
@@ -36,23 +37,43 @@ nlohmann::ordered_json listed(const FileEntry& entry, const PlainFile& found) {
   return file;
 }
 
+nlohmann::ordered_json file_left(const Descriptor& directory, const FileEntry& entry, bool remove) {
+  const PlainFile found = open_proven(directory, entry);
+  nlohmann::ordered_json file = listed(entry, found);
+  if (!remove || !found.file) return file;
+  const std::string problem = remove_file(directory, entry.name, found.file);
+  if (problem.empty()) {
+    file["state"] = "removed";
+  } else {
+    file["reason"] = problem;
+  }
+  return file;
+}
+
+nlohmann::ordered_json small_files_left(const Descriptor& directory, const FileEntry& entry,
+                                        bool remove) {
+  const PlainFile found = open_proven_directory(directory, entry);
+  nlohmann::ordered_json file = listed(entry, found);
+  if (!found.file) return file;
+  const SmallFilesLeft left = look_through(directory, entry, found.file, remove);
+  file["bytes"] = left.bytes;
+  file["files"] = left.files;
+  if (remove && left.problem.empty()) file["state"] = "removed";
+  if (!left.problem.empty()) file["reason"] = "it " + left.problem;
+  return file;
+}
+
 nlohmann::ordered_json walk(const std::string& path, bool remove) {
   const Descriptor directory = open_directory(path);
   Manifest manifest(directory, path, false);
   auto files = nlohmann::ordered_json::array();
   const std::vector<FileEntry> entries = manifest.entries();
   for (const FileEntry& entry : entries) {
-    const PlainFile found = open_proven(directory, entry);
-    nlohmann::ordered_json file = listed(entry, found);
-    if (remove && found.file) {
-      const std::string problem = remove_file(directory, entry.name, found.file);
-      if (problem.empty()) {
-        file["state"] = "removed";
-      } else {
-        file["reason"] = problem;
-      }
+    nlohmann::ordered_json file = entry.files == 0 ? file_left(directory, entry, remove)
+                                                   : small_files_left(directory, entry, remove);
+    if (remove && (file["state"] == "removed" || file["state"] == "missing")) {
+      manifest.remove(entry.token);
     }
-    if (remove && (file["state"] == "removed" || found.missing)) manifest.remove(entry.token);
     files.push_back(std::move(file));
   }
   const std::string real = path_of(directory);

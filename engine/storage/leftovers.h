@@ -6,8 +6,9 @@
 
 namespace tierscope {
 
-// {"directory": path, "files": [{"name", "bytes", "keep", "state", "reason"?}, ...]}; bytes are
-// those that it takes on the device. States:
+// {"directory": path, "files": [{"name", "bytes", "keep", "state", "files"?, "reason"?}, ...]};
+// bytes are those that it takes on the device; a directory of small files has the number of those
+// that are proven. States:
 //
 //   leftover  tierscope's, and no process uses it
 //   in-use    by another tierscope

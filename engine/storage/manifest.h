@@ -8,6 +8,8 @@
 //      "number":..., "size":..., "cell":..., "compressible":..., "filled":..., "keep":...,
 //      "check":"..."}                                         a file; a later line of its token
 //      holds
+//     {..., "files":1000, ...}                                a directory of up to so many small
+//      files, of at most "size" bytes each (small_files.h)
 //     {"gone":"token","check":"..."}                          it was removed
 //
 // `check` is XXH3 of the line before `,"check"`, as 16 hex digits, so that a line that was edited
@@ -25,7 +27,7 @@ namespace tierscope {
 inline constexpr const char* kManifestName = ".tierscope-files.json";
 inline constexpr const char* kTokenAttribute = "user.tierscope";
 
-// A file that tierscope made.
+// A file that tierscope made, or a directory of small files.
 struct FileEntry {
   std::string name;
   Identity identity;
@@ -37,6 +39,7 @@ struct FileEntry {
   int compressible;    // Percent.
   bool filled;         // All of it was written.
   bool keep;
+  std::uint64_t files = 0;  // Of a directory: most small files in it. 0: it is a file.
 };
 
 // The entries of a manifest, those that are gone left out. Throws std::runtime_error, with the

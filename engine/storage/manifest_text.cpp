@@ -65,6 +65,9 @@ FileEntry read_entry(ObjectReader& line) {
   entry.compressible = static_cast<int>(line.integer("compressible", 0, 100));
   entry.filled = line.boolean("filled");
   entry.keep = line.boolean("keep");
+  if (line.has("files")) {
+    entry.files = static_cast<std::uint64_t>(line.integer("files", 1, kMaxSize));
+  }
   line.finish();
   return entry;
 }
@@ -92,19 +95,21 @@ std::string manifest_header() { return with_check({{"tierscope_files", 1}}); }
 std::string manifest_gone(const std::string& token) { return with_check({{"gone", token}}); }
 
 std::string manifest_line(const FileEntry& entry) {
-  return with_check({{"name", entry.name},
-                     {"device", entry.identity.device},
-                     {"inode", entry.identity.inode},
-                     {"born", entry.identity.born},
-                     {"handle", entry.identity.handle},
-                     {"token", entry.token},
-                     {"xattr", entry.xattr},
-                     {"number", entry.number},
-                     {"size", entry.size},
-                     {"cell", entry.cell},
-                     {"compressible", entry.compressible},
-                     {"filled", entry.filled},
-                     {"keep", entry.keep}});
+  nlohmann::ordered_json line{{"name", entry.name},
+                              {"device", entry.identity.device},
+                              {"inode", entry.identity.inode},
+                              {"born", entry.identity.born},
+                              {"handle", entry.identity.handle},
+                              {"token", entry.token},
+                              {"xattr", entry.xattr},
+                              {"number", entry.number},
+                              {"size", entry.size},
+                              {"cell", entry.cell},
+                              {"compressible", entry.compressible},
+                              {"filled", entry.filled},
+                              {"keep", entry.keep}};
+  if (entry.files != 0) line["files"] = entry.files;
+  return with_check(line);
 }
 
 std::vector<FileEntry> parse_manifest(std::string_view text) {

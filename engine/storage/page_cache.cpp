@@ -14,16 +14,13 @@
 
 #include "interrupt.h"
 #include "memory/system_memory.h"
+#include "sampling/clock.h"
 
 namespace tierscope {
 namespace {
 
 // Of linux/mman.h, which distributions have had since Linux 6.5.
 constexpr long kCachestat = 451;
-struct CacheRange {
-  std::uint64_t offset;
-  std::uint64_t bytes;
-};
 struct CacheState {
   std::uint64_t cached;
   std::uint64_t dirty;
@@ -31,6 +28,8 @@ struct CacheState {
   std::uint64_t evicted;
   std::uint64_t recently_evicted;
 };
+
+constexpr double kLongestReadS = 30;
 
 std::optional<std::uint64_t> resident_pages(int file, std::uint64_t from, std::uint64_t bytes) {
   void* const mapped = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file, static_cast<off_t>(from));
@@ -44,11 +43,13 @@ std::optional<std::uint64_t> resident_pages(int file, std::uint64_t from, std::u
       std::count_if(pages.begin(), pages.end(), [](unsigned char state) { return state & 1; }));
 }
 
-std::optional<std::uint64_t> resident_pages(int file, std::uint64_t size) {
+std::optional<std::uint64_t> resident_pages(int file, const FileSpan& span) {
   constexpr std::uint64_t kStep = std::uint64_t{1} << 30;
+  const std::uint64_t last = span.first + span.bytes;
   std::uint64_t pages = 0;
-  for (std::uint64_t from = 0; from < size; from += kStep) {
-    const auto part = resident_pages(file, from, std::min(kStep, size - from));
+  for (std::uint64_t from = span.first / base_page_bytes() * base_page_bytes(); from < last;
+       from += kStep) {
+    const auto part = resident_pages(file, from, std::min(kStep, last - from));
     if (!part) return std::nullopt;
     pages += *part;
   }
@@ -57,12 +58,12 @@ std::optional<std::uint64_t> resident_pages(int file, std::uint64_t size) {
 
 }  // namespace
 
-std::optional<std::uint64_t> cached_bytes(int file, std::uint64_t size) {
-  if (size == 0) return 0;
-  const CacheRange range{0, size};
+std::optional<std::uint64_t> cached_bytes(int file, const FileSpan& span) {
+  if (span.bytes == 0) return 0;
   CacheState state{};
-  if (syscall(kCachestat, file, &range, &state, 0) == 0) return state.cached * base_page_bytes();
-  const auto pages = resident_pages(file, size);
+  // struct cachestat_range has the fields of FileSpan.
+  if (syscall(kCachestat, file, &span, &state, 0) == 0) return state.cached * base_page_bytes();
+  const auto pages = resident_pages(file, span);
   if (!pages) return std::nullopt;
   return *pages * base_page_bytes();
 }
@@ -70,7 +71,7 @@ std::optional<std::uint64_t> cached_bytes(int file, std::uint64_t size) {
 std::optional<std::uint64_t> forget_cached(int file, std::uint64_t size) {
   fdatasync(file);  // Fails, and does no harm, where there is nothing to write back to.
   posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
-  return cached_bytes(file, size);
+  return cached_bytes(file, {.first = 0, .bytes = size});
 }
 
 std::optional<Extents> extents_of(int file) {
@@ -108,12 +109,24 @@ std::optional<Extents> extents_of(int file) {
   return found;
 }
 
-void read_through(int file, std::uint64_t size) {
+std::uint64_t cacheable_bytes() {
+  const auto free = meminfo_bytes(read_text("/proc/meminfo"), "MemAvailable");
+  const auto cgroup = cgroup_room("memory");
+  const std::uint64_t least = std::min(free.value_or(0), cgroup ? cgroup->available : ~0UL);
+  return least / 10 * 9;
+}
+
+void read_through(int file, const FileSpan& span) {
   constexpr std::size_t kPiece = std::size_t{1} << 20;
-  if (cached_bytes(file, size) == size) return;
+  if (cached_bytes(file, span).value_or(0) >= span.bytes) return;
   std::vector<std::byte> piece(kPiece);
-  for (std::uint64_t at = 0; at < size && !interrupted(); at += kPiece) {
-    if (pread(file, piece.data(), kPiece, static_cast<off_t>(at)) <= 0) return;
+  const double end_s = now_seconds() + kLongestReadS;
+  for (std::uint64_t done = 0; done < span.bytes && !interrupted() && now_seconds() < end_s;) {
+    const ssize_t got =
+        pread(file, piece.data(), std::min<std::uint64_t>(kPiece, span.bytes - done),
+              static_cast<off_t>(span.first + done));
+    if (got <= 0) return;
+    done += static_cast<std::uint64_t>(got);
   }
 }
 

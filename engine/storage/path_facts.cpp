@@ -82,6 +82,14 @@ void add_mount(int file, ordered_json& facts) {
                     {"options", mount->options}};
 }
 
+// Of directories statx says nothing: whether the files in it are mapped past the page cache is an
+// option of the mount, `dax` or `dax=always` ("Direct Access for files" of the kernel's documents).
+void add_dax_of_mount(ordered_json& facts) {
+  const std::string options = "," + facts["mount"].value("options", "") + ",";
+  facts["dax"] = options.find(",dax,") != std::string::npos ||
+                 options.find(",dax=always,") != std::string::npos;
+}
+
 // What statx says beyond stat.
 void add_attributes(int file, ordered_json& facts) {
   struct statx wide{};
@@ -135,6 +143,7 @@ ordered_json path_facts(const std::string& path) {
   }
   facts["page_bytes"] = sysconf(_SC_PAGESIZE);
   add_attributes(file.number(), facts);
+  if (S_ISDIR(status.st_mode) && facts.contains("mount")) add_dax_of_mount(facts);
   if (block || S_ISREG(status.st_mode)) add_opened(file.number(), block, facts);
   return facts;
 }

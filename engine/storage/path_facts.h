@@ -21,7 +21,7 @@ namespace tierscope {
 //   dio_memory_align, dio_offset_align   STATX_DIOALIGN, where the kernel says; 0: no direct I/O
 //   direct          whether an open with O_DIRECT succeeds; of files and block devices
 //   open_error      why not even that could be tried
-//   dax             STATX_ATTR_DAX, where the kernel says
+//   dax             STATX_ATTR_DAX, where the kernel says; of a directory, whether it is mounted so
 //
 // It may hang for as long as the file system does: run it in a process that can be given up.
 // Throws std::runtime_error with one line where the path cannot be looked at.

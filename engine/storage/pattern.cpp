@@ -6,27 +6,19 @@
 #include <cmath>
 
 #include "errors.h"
+#include "splitmix64.h"
 
 namespace tierscope {
 namespace {
 
-// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
-std::uint64_t next_random(std::uint64_t& state) {
-  state += 0x9e3779b97f4a7c15ULL;
-  std::uint64_t mixed = state;
-  mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebULL;
-  return mixed ^ (mixed >> 31);
-}
-
 std::uint64_t below(std::uint64_t& state, std::uint64_t bound) {
-  return static_cast<std::uint64_t>((static_cast<unsigned __int128>(next_random(state)) * bound) >>
+  return static_cast<std::uint64_t>((static_cast<unsigned __int128>(splitmix64(state)) * bound) >>
                                     64);
 }
 
 std::uint64_t seed_of(const IoPattern& pattern, std::size_t thread, std::uint64_t purpose) {
-  std::uint64_t state = pattern.seed ^ (thread * 0x9e3779b97f4a7c15ULL) ^ (purpose << 56);
-  return next_random(state);
+  std::uint64_t state = pattern.seed ^ (thread * kSplitMix64Step) ^ (purpose << 56);
+  return splitmix64(state);
 }
 
 }  // namespace
@@ -156,7 +148,7 @@ Arrivals::Arrivals(double rate, bool poisson, std::uint64_t seed)
 double Arrivals::next_ns() {
   if (!poisson_) return due_ns_ += mean_ns_;
   // Uniform in (0, 1], so that the logarithm exists.
-  const double uniform = static_cast<double>((next_random(state_) >> 11) + 1) * 0x1p-53;
+  const double uniform = static_cast<double>((splitmix64(state_) >> 11) + 1) * 0x1p-53;
   return due_ns_ += -std::log(uniform) * mean_ns_;
 }
 

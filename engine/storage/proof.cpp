@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/xattr.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -42,11 +44,8 @@ std::string difference(const Descriptor& directory, const FileEntry& entry,
   return can_be_proven(entry) ? "" : "has nothing that proves it";
 }
 
-}  // namespace
-
-PlainFile open_proven(const Descriptor& directory, const FileEntry& entry) {
-  PlainFile found = open_plain(directory, entry.name, O_RDWR);
-  if (!found.file) return found;
+// Locks what is proven; closes what is not.
+PlainFile proven(const Descriptor& directory, const FileEntry& entry, PlainFile found) {
   found.problem = difference(directory, entry, found.file);
   if (found.problem.empty() && flock(found.file.get(), LOCK_EX | LOCK_NB) != 0) {
     found.in_use = errno == EWOULDBLOCK;
@@ -55,6 +54,27 @@ PlainFile open_proven(const Descriptor& directory, const FileEntry& entry) {
   }
   if (!found.problem.empty()) found.file.reset();
   return found;
+}
+
+}  // namespace
+
+PlainFile open_proven(const Descriptor& directory, const FileEntry& entry) {
+  PlainFile found = open_plain(directory, entry.name, O_RDWR);
+  return found.file ? proven(directory, entry, std::move(found)) : std::move(found);
+}
+
+PlainFile open_proven_directory(const Descriptor& directory, const FileEntry& entry) {
+  Descriptor opened = open_below(directory, entry.name, O_RDONLY | O_DIRECTORY);
+  if (!opened && errno == ENOENT) return {.problem = "is missing", .missing = true};
+  if (!opened) return {.problem = fmt::format("cannot be opened: {}", std::strerror(errno))};
+  if (!is_private(opened)) return {.problem = "may be entered by other users"};
+  return proven(directory, entry, {.file = std::move(opened)});
+}
+
+bool is_private(const Descriptor& directory) {
+  struct stat found{};
+  return fstat(directory.get(), &found) == 0 && found.st_uid == geteuid() &&
+         (found.st_mode & 0777U) == 0700;
 }
 
 void make_proof(const Descriptor& file, const std::string& path, FileEntry& entry) {

@@ -11,6 +11,13 @@ namespace tierscope {
 // directory's; it need not have the number that was written down, which changes at boot.
 PlainFile open_proven(const Descriptor& directory, const FileEntry& entry);
 
+// The same of an entry for a directory of small files, opened for reading: besides, only this user
+// may enter it.
+PlainFile open_proven_directory(const Descriptor& directory, const FileEntry& entry);
+
+// Whether a directory belongs to this user, who alone may enter it.
+bool is_private(const Descriptor& directory);
+
 // Fills in what will prove that this file, made just now, is the entry's; gives it the token.
 // Throws Unavailable where its file system has nothing that could. `path` is for the message.
 void make_proof(const Descriptor& file, const std::string& path, FileEntry& entry);

@@ -91,6 +91,8 @@ std::optional<std::uint32_t> TargetFiles::number(int file) const {
   return owned_[static_cast<std::size_t>(file)]->number;
 }
 
+std::uint64_t TargetFiles::purge() const { return spec_.purge ? device_->purge() : 0; }
+
 std::vector<Descriptor> TargetFiles::open(bool writes, bool direct) const {
   std::vector<Descriptor> files;
   for (const OwnedFile* const file : owned_) {

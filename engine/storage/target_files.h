@@ -28,6 +28,7 @@ struct TargetSpec {
   bool overwrite = false;   // Another's file may be written.
   std::string destroy;      // A device's name by id, or its serial number, if it may be written.
   std::string second_word;  // Said of a device with data that has no known signature.
+  bool purge = false;       // Of a device: a fresh visit begins by purge().
 };
 
 class TargetFiles {
@@ -45,6 +46,9 @@ class TargetFiles {
 
   // Whether all of them are files that tierscope made.
   bool ours() const { return !owned_.empty(); }
+
+  // Discards the device's data, where that is asked for; returns its bytes. Throws as Device does.
+  std::uint64_t purge() const;
 
   // New descriptors of all files, in their order. Throws Unavailable.
   std::vector<Descriptor> open(bool writes, bool direct) const;

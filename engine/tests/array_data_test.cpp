@@ -3,10 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <set>
+#include <span>
 #include <vector>
 
+#include "access/library.h"
 #include "errors.h"
+#include "splitmix64.h"
 
 namespace tierscope {
 namespace {
@@ -71,6 +75,75 @@ TEST_F(Copied, AWrongElementOfTheSampleIsFoundAndNoOther) {
   a_[inside] += 1;
   EXPECT_THROW(verified(), Failure);
 }
+
+// STREAM's operations, each by its own kernel.
+class Streamed : public testing::TestWithParam<Operation> {
+ protected:
+  Streamed() {
+    fill_b(b_, 0);
+    fill_c(c_, 0);
+    overwrite(walk_, all_);
+  }
+
+  std::uint64_t verified() {
+    const Kernel kernel = is_library(GetParam())
+                              ? find_library_kernel(GetParam())
+                              : find_kernel(resolve_isa("auto"), GetParam(), Order::kSequential);
+    Position position;
+    kernel(walk_, position, walk_.accesses());
+    for (const std::size_t at : flipped_) {
+      a_[at] = std::bit_cast<double>(std::bit_cast<std::uint64_t>(a_[at]) ^ 1U);
+    }
+    return verify_written(GetParam(), walk_, 0, walk_.accesses(), all_);
+  }
+
+  static constexpr std::size_t kElements = std::size_t{1} << 17;
+  // Non-temporal stores take whole lines.
+  struct alignas(64) Line {
+    double elements[8];
+  };
+  std::vector<Line> memory_ = std::vector<Line>(3 * kElements / 8);
+  double* const base_ = memory_.front().elements;
+  std::span<double> a_{base_, kElements};
+  std::span<double> b_{base_ + kElements, kElements};
+  std::span<double> c_{base_ + 2 * kElements, kElements};
+  Walk walk_{.a = a_.data(),
+             .b = b_.data(),
+             .c = c_.data(),
+             .scalar = kWrittenScalar,
+             .bytes = kElements * sizeof(double),
+             .access_size = 64};
+  ProofSample all_{kElements * sizeof(double)};
+  std::vector<std::size_t> flipped_;
+};
+
+TEST_P(Streamed, AllThatWasWrittenIsRight) { EXPECT_EQ(verified(), walk_.bytes); }
+
+TEST_P(Streamed, TheLowestBitOfOneElementIsFoundWhereverItIs) {
+  std::uint64_t state = 1;
+  for (int i = 0; i < 64; ++i) {
+    const std::size_t places[] = {0, kElements - 1};
+    state += kSplitMix64Step;
+    flipped_ = {i < 2 ? places[i] : splitmix64_mixed(state) % kElements};
+    EXPECT_THROW(verified(), Failure) << "element " << flipped_.front();
+  }
+}
+
+TEST_P(Streamed, AWrongElementOfAnArrayThatIsReadIsFound) {
+  const bool two = traits_of(GetParam()).arrays == 2;
+  for (const std::span<double> read : {b_, two ? b_ : c_}) {
+    const double right = read[kElements / 3];
+    read[kElements / 3] += 1;
+    EXPECT_THROW(verified(), Failure);
+    read[kElements / 3] = right;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Operations, Streamed,
+                         testing::Values(Operation::kCopy, Operation::kCopyNt, Operation::kMemcpy,
+                                         Operation::kScale, Operation::kScaleNt, Operation::kAdd,
+                                         Operation::kAddNt, Operation::kTriad,
+                                         Operation::kTriadNt));
 
 TEST(Updates, AreCountedWhereAllIsCompared) {
   std::vector<double> a(kBytes / sizeof(double));

@@ -62,10 +62,53 @@ TEST(DeviceCounters, CountSectorsOf512BytesWhateverTheDrivesOwn) {
   tree.moved("sda", 100, 30);
   const DeviceCounters counters(std::array{makedev(8, 0)}, tree.root());
   EXPECT_EQ(counters.drives(), Names{"sda"});
-  EXPECT_EQ(counters.read()->read, 51200U);
-  EXPECT_EQ(counters.read()->written, 15360U);
+  EXPECT_EQ(counters.sum(counters.read())->read, 51200U);
+  EXPECT_EQ(counters.sum(counters.read())->written, 15360U);
   tree.moved("sda", 100, 31);
-  EXPECT_EQ(counters.read()->written, 15872U);
+  EXPECT_EQ(counters.sum(counters.read())->written, 15872U);
+}
+
+TEST(DeviceCounters, OfAnArrayHaveItAndEachMemberByItself) {
+  const Tree tree;
+  tree.device("virtual/md0", "9:0");
+  tree.device("pci0/nvme0n1", "259:0");
+  tree.device("pci0/nvme1n1", "259:1");
+  tree.slave("nvme0n1", "md0");
+  tree.slave("nvme1n1", "md0");
+  const auto stat = [&](const std::string& name, const std::string& text) {
+    tree.write("sys/class/block/" + name + "/stat", text);
+  };
+  for (const char* const name : {"md0", "nvme0n1", "nvme1n1"}) stat(name, "1 0 8 1 1 0 8 1 0 1 2");
+  const DeviceCounters counters(std::array{makedev(9, 0)}, tree.root());
+  const std::vector<BlockCounts> before = counters.read();
+  stat("md0", "5 0 520 9 1 0 8 1 0 31 22");
+  stat("nvme0n1", "4 1 264 7 2 3 24 5 0 21 12 0 0 0 0 0 0");
+  stat("nvme1n1", "1 0 8 1 1 0 8 1 0 1 2 0 0 0 0 0 0");
+  const std::vector<BlockCounts> moved = difference(before, counters.read());
+  ASSERT_EQ(moved.size(), 3U);
+  EXPECT_EQ(moved[0].name, "md0");
+  EXPECT_EQ(moved[0].bytes_read, 512U * 512);
+  const BlockCounts& busy = moved[1];
+  EXPECT_EQ(busy.name, "nvme0n1");
+  EXPECT_EQ(busy.reads, 3U);
+  EXPECT_EQ(busy.reads_merged, 1U);
+  EXPECT_EQ(busy.bytes_read, 256U * 512);
+  EXPECT_EQ(busy.read_ms, 6U);
+  EXPECT_EQ(busy.writes, 1U);
+  EXPECT_EQ(busy.writes_merged, 3U);
+  EXPECT_EQ(busy.bytes_written, 16U * 512);
+  EXPECT_EQ(busy.write_ms, 4U);
+  EXPECT_EQ(busy.busy_ms, 20U);
+  EXPECT_EQ(busy.in_flight_ms, 10U);
+  EXPECT_EQ(moved[2].reads, 0U);
+}
+
+TEST(DeviceCounters, LeaveOutWhatDoesNotCount) {
+  const Tree tree;
+  tree.device("pci0/sda", "8:0");
+  tree.moved("sda", 8, 8);
+  tree.write("sys/class/block/sda/queue/iostats", "0");
+  EXPECT_TRUE(DeviceCounters(std::array{makedev(8, 0)}, tree.root()).read().empty());
 }
 
 TEST(DeviceCounters, OfAPartitionAreItsDisks) {
@@ -77,7 +120,7 @@ TEST(DeviceCounters, OfAPartitionAreItsDisks) {
   tree.moved("nvme0n1p2", 1, 1);
   const DeviceCounters counters(std::array{makedev(259, 2)}, tree.root());
   EXPECT_EQ(counters.drives(), Names{"nvme0n1"});
-  EXPECT_EQ(counters.read()->read, 8U * 512);
+  EXPECT_EQ(counters.sum(counters.read())->read, 8U * 512);
 }
 
 TEST(DeviceCounters, AddUpTheDrivesBelowAVolumeOnAnArrayOfPartitions) {
@@ -98,8 +141,8 @@ TEST(DeviceCounters, AddUpTheDrivesBelowAVolumeOnAnArrayOfPartitions) {
   tree.slave("md0", "dm-3");
   const DeviceCounters counters(std::array{makedev(252, 3)}, tree.root());
   EXPECT_EQ(counters.drives(), (Names{"nvme0n1", "nvme1n1"}));
-  EXPECT_EQ(counters.read()->read, 200U * 512);
-  EXPECT_EQ(counters.read()->written, 2000U * 512);
+  EXPECT_EQ(counters.sum(counters.read())->read, 200U * 512);
+  EXPECT_EQ(counters.sum(counters.read())->written, 2000U * 512);
 }
 
 TEST(DeviceCounters, CountADriveOnceThatSeveralTargetsLieOn) {
@@ -110,7 +153,7 @@ TEST(DeviceCounters, CountADriveOnceThatSeveralTargetsLieOn) {
   tree.moved("sdb", 2, 2);
   const DeviceCounters counters(std::array{makedev(8, 0), makedev(8, 16), makedev(8, 0)},
                                 tree.root());
-  EXPECT_EQ(counters.read()->read, 3U * 512);
+  EXPECT_EQ(counters.sum(counters.read())->read, 3U * 512);
 }
 
 TEST(DeviceCounters, GiveNoSumThatMissesAPart) {
@@ -119,7 +162,8 @@ TEST(DeviceCounters, GiveNoSumThatMissesAPart) {
   tree.device("pci0/sdb", "8:16");
   tree.moved("sda", 1, 1);
   const auto read = [&](std::vector<dev_t> devices) {
-    return DeviceCounters(devices, tree.root()).read();
+    const DeviceCounters counters(devices, tree.root());
+    return counters.sum(counters.read());
   };
   EXPECT_TRUE(read({makedev(8, 0)}));
   EXPECT_FALSE(read({makedev(8, 0), makedev(8, 16)})) << "sdb has no counters";
@@ -159,7 +203,7 @@ TEST(DeviceCounters, OfThisMachinesRootAreReadable) {
   for (const std::string& drive : counters.drives()) {
     EXPECT_TRUE(std::filesystem::exists("/sys/class/block/" + drive + "/stat")) << drive;
   }
-  EXPECT_EQ(counters.read().has_value(), !counters.drives().empty());
+  EXPECT_EQ(counters.sum(counters.read()).has_value(), !counters.drives().empty());
 }
 
 }  // namespace

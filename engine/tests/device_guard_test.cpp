@@ -174,6 +174,19 @@ TEST_F(LoopDevice, WhatTierscopeWroteMayBeOverwritten) {
   EXPECT_NE(refusal(destroy()).find(kSecondWord), std::string::npos);
 }
 
+TEST_F(LoopDevice, APurgeDiscardsAllOfIt) {
+  put(kBytes - 4096, std::string(4096, 'x'));
+  {
+    const Device device({path_, "", ""}, places_);
+    EXPECT_THROW(device.purge(), Unavailable) << "it is only read";
+  }
+  const Device device(destroy(kSecondWord), places_);
+  EXPECT_EQ(device.purge(), kBytes);
+  std::string last(4096, 'y');
+  ASSERT_EQ(pread(loop_, last.data(), last.size(), kBytes - 4096), 4096);
+  EXPECT_EQ(last, std::string(4096, '\0'));
+}
+
 TEST_F(LoopDevice, OneThatIsOnlyReadIsNeverOpenForWriting) {
   put(0, "data");
   const Device device({path_, "", ""}, places_);

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "errors.h"
+#include "memory/system_memory.h"
 #include "scratch_directory.h"
 #include "storage/page_cache.h"
 
@@ -104,13 +105,34 @@ TEST(PageCache, WhatIsCachedCanBeForgotten) {
   constexpr std::size_t kBytes = 1 << 20;
   write_text(path, std::string(kBytes, 'x'));
   const int file = open(path.c_str(), O_RDWR);
-  EXPECT_EQ(cached_bytes(file, kBytes), kBytes);
+  EXPECT_EQ(cached_bytes(file, {0, kBytes}), kBytes);
   EXPECT_EQ(forget_cached(file, kBytes), 0U);
   std::string page(4096, '\0');
   ASSERT_EQ(posix_fadvise(file, 0, 0, POSIX_FADV_RANDOM), 0);
   ASSERT_EQ(pread(file, page.data(), page.size(), 0), 4096);
-  EXPECT_EQ(cached_bytes(file, kBytes), 4096U);
+  EXPECT_EQ(cached_bytes(file, {0, kBytes}), 4096U);
   close(file);
+}
+
+TEST(PageCache, OnlyThePartThatIsAskedForIsRead) {
+  const ScratchDirectory directory("/var/tmp");
+  const std::string path = directory.path("file");
+  constexpr std::size_t kBytes = 32 << 20;
+  constexpr std::size_t kPart = 1 << 20;
+  write_text(path, std::string(kBytes, 'x'));
+  const int file = open(path.c_str(), O_RDWR);
+  ASSERT_EQ(forget_cached(file, kBytes), 0U);
+  read_through(file, {.first = 16 << 20, .bytes = kPart});
+  EXPECT_EQ(cached_bytes(file, {16 << 20, kPart}), kPart);
+  EXPECT_EQ(cached_bytes(file, {0, 16 << 20}), 0U);
+  EXPECT_LT(cached_bytes(file, {0, kBytes}), kBytes) << "but for what the kernel reads ahead";
+  close(file);
+}
+
+TEST(PageCache, NeverTakesAllMemory) {
+  const auto free = meminfo_bytes(read_text("/proc/meminfo"), "MemTotal");
+  EXPECT_GT(cacheable_bytes(), 0U);
+  EXPECT_LT(cacheable_bytes(), *free);
 }
 
 TEST(PageCache, FilesInMemoryCannotBeForgotten) {

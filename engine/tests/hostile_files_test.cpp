@@ -18,8 +18,10 @@
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <random>
 #include <set>
+#include <sstream>
 #include <thread>
 #include <vector>
 
@@ -28,6 +30,7 @@
 #include "storage/foreign_file.h"
 #include "storage/leftovers.h"
 #include "storage/owned_files.h"
+#include "storage/small_files.h"
 
 namespace tierscope {
 namespace {
@@ -35,6 +38,9 @@ namespace {
 namespace fs = std::filesystem;
 
 using Random = std::mt19937_64;
+
+constexpr std::size_t kSmallFiles = 4;
+constexpr std::uint64_t kSmallBytes = 100;
 
 // A file of others, under whatever name.
 class Theirs {
@@ -101,6 +107,7 @@ class Attempt {
     std::thread racer;
     if (chance(2)) racer = std::thread([&, seed = random_()] { race(seed, stop); });
     attempt([&] { use_files(); });
+    attempt([&] { use_small_files(); });
     attempt([&] { close(open_foreign(name("data.0"), false, O_RDWR)); });
     attempt([&] { clean(ours()); });
     if (racer.joinable()) {
@@ -132,9 +139,16 @@ class Attempt {
   }
 
  private:
-  void unmount() {
-    for (const std::string& point : mounted_) umount2(point.c_str(), MNT_DETACH);
-    mounted_.clear();
+  // By the names that the mount points have now; the one that was mounted last goes first.
+  void unmount() const {
+    std::vector<std::string> points;
+    std::ifstream mounts("/proc/self/mounts");
+    for (std::string source, line; std::getline(mounts, line);) {
+      std::string point;
+      std::istringstream(line) >> source >> point;
+      if (point.starts_with(root_.path())) points.insert(points.begin(), point);
+    }
+    for (const std::string& point : points) umount2(point.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW);
   }
 
   std::string ours() const { return root_.path("ours"); }
@@ -164,6 +178,7 @@ class Attempt {
     const pid_t child = fork();
     if (child == 0) {
       attempt([&] { (new FilePool)->lease(wanted(chance(2))); });
+      attempt([&] { create_some(*new SmallFiles(ours(), kSmallFiles, kSmallBytes)); });
       _exit(0);  // Without destructors, as after SIGKILL.
     }
     int status = 0;
@@ -188,6 +203,24 @@ class Attempt {
     if (chance(3)) act();
   }
 
+  static void create_some(SmallFiles& files) {
+    for (std::size_t i = 0; i < kSmallFiles; ++i) files.create(i, FileSync::kNone);
+  }
+
+  // Hostile things happen between rows.
+  void use_small_files() {
+    SmallFiles files(ours(), kSmallFiles, kSmallBytes);
+    if (chance(3)) act();
+    create_some(files);
+    std::vector<std::byte> buffer(kSmallBytes + 1);
+    for (std::size_t i = 0; i < kSmallFiles; ++i) {
+      if (chance(4)) act();
+      attempt([&] { files.read(i, buffer); });
+      attempt([&] { files.remove(i); });
+      attempt([&] { files.create(i, FileSync::kNone); });
+    }
+  }
+
   // A name that tierscope will use or has used, or its manifest's.
   std::string victim() {
     std::vector<std::string> names{name("data.0"), name("data.1"), name(kManifestName)};
@@ -195,6 +228,11 @@ class Attempt {
     for (const auto& entry : fs::directory_iterator(ours(), gone)) {
       const std::string file = entry.path().filename();
       if (file.starts_with("data.") && file != "data.1.txt") names.push_back(entry.path());
+      if (!file.starts_with("tierscope-files.")) continue;
+      names.push_back(entry.path());
+      for (const auto& small : fs::directory_iterator(entry.path(), gone)) {
+        names.push_back(small.path());
+      }
     }
     return names[pick(names.size())];
   }
@@ -207,6 +245,14 @@ class Attempt {
     return path;
   }
 
+  // By its descriptor: the racer may give its name to something else.
+  static void link_to(Theirs& theirs, const std::string& name) {
+    const std::string file = fmt::format("/proc/self/fd/{}", theirs.file());
+    if (linkat(AT_FDCWD, file.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) {
+      theirs.linked();
+    }
+  }
+
   void act() {
     const std::size_t which = pick(theirs_.size());
     const std::string theirs = paths_[which];
@@ -215,7 +261,7 @@ class Attempt {
         symlink(theirs.c_str(), vacated().c_str());
         break;
       case 1:
-        if (link(theirs.c_str(), vacated().c_str()) == 0) theirs_[which]->linked();
+        link_to(*theirs_[which], vacated());
         break;
       case 2:
         renameat2(AT_FDCWD, theirs.c_str(), AT_FDCWD, vacated().c_str(), RENAME_NOREPLACE);
@@ -276,7 +322,8 @@ class Attempt {
                     .number = 1,
                     .size = 20000,
                     .filled = true,
-                    .keep = chance(2)};
+                    .keep = chance(2),
+                    .files = chance(4) ? kSmallFiles : 0};
     if (chance(2)) entry.name = "data.0";
     vacated();
     const std::string text = manifest_header() + manifest_line(entry);
@@ -292,7 +339,6 @@ class Attempt {
     if (geteuid() != 0 || !chance(3)) return;
     const std::string source = from.empty() ? point : from;
     if (mount(source.c_str(), point.c_str(), nullptr, MS_BIND, nullptr) != 0) return;
-    mounted_.insert(mounted_.begin(), point);
     if (from.empty()) {
       mount(nullptr, point.c_str(), nullptr, MS_BIND | MS_REMOUNT | MS_RDONLY, nullptr);
     }
@@ -321,7 +367,6 @@ class Attempt {
   ScratchDirectory root_;
   std::vector<std::unique_ptr<Theirs>> theirs_;
   std::vector<std::string> paths_;
-  std::vector<std::string> mounted_;
   ino_t empty_directory_ = 0;
 };
 

@@ -41,13 +41,12 @@ class FakeBackend : public Backend {
   void sync(int, bool data_only) override { ++(data_only ? fdatasyncs : fsyncs); }
 
   static std::int64_t result_of(const IoRequest& request) {
-    ++ended;
-    return ended == fails_at ? error : std::int64_t{request.bytes};
+    return ++ended == fails_at ? error : std::int64_t{request.bytes};
   }
 
   std::deque<IoRequest> waiting;
   static inline std::size_t deepest = 0;
-  static inline int ended = 0;
+  static inline std::atomic<int> ended = 0;
   static inline int fails_at = 0;
   static inline std::int64_t error = 0;
   static inline double delay_s = 0;
@@ -103,9 +102,9 @@ TEST_F(IoThreadTest, KeepsTheDepthInFlightAndMovesTheAmount) {
   const Tally& tally = run();
   EXPECT_EQ(tally.reads, 100);
   EXPECT_EQ(tally.bytes_read, 409600);
-  EXPECT_EQ(tally.latency.count(), 100);
-  EXPECT_EQ(tally.submission.count(), 100);
-  EXPECT_EQ(tally.completion.count(), 100);
+  EXPECT_EQ(tally.of_reads.latency.count(), 100);
+  EXPECT_EQ(tally.of_reads.submission.count(), 100);
+  EXPECT_EQ(tally.of_reads.completion.count(), 100);
   EXPECT_EQ(FakeBackend::deepest, 4);
 }
 
@@ -121,6 +120,10 @@ TEST_F(IoThreadTest, AMixUsesSeparateSlotsForWrites) {
   const Tally& tally = run();
   EXPECT_EQ(tally.reads + tally.writes, 100);
   EXPECT_GT(tally.writes, 20);
+  EXPECT_EQ(tally.of_reads.latency.count(), tally.reads);
+  EXPECT_EQ(tally.of_reads.submission.count(), tally.reads);
+  EXPECT_EQ(tally.of_writes.latency.count(), tally.writes);
+  EXPECT_EQ(tally.of_writes.completion.count(), tally.writes);
   const std::span<const IoRequest> last = thread_->last_requests();
   ASSERT_EQ(last.size(), 8);
   for (std::size_t slot = 0; slot < 8; ++slot) {
@@ -171,7 +174,7 @@ TEST_F(IoThreadTest, AnOpenLoopCountsLatencyFromWhenAnOperationWasDue) {
   FakeBackend::delay_s = 1e-3;
   const Tally& tally = run();
   std::uint64_t above = 0;
-  tally.latency.for_each([&](std::size_t bucket, std::uint64_t count) {
+  tally.of_reads.latency.for_each([&](std::size_t bucket, std::uint64_t count) {
     if (bucket > Histogram::bucket_of(45'000'000)) above += count;
   });
   EXPECT_GE(above, 40);
@@ -181,7 +184,7 @@ TEST_F(IoThreadTest, AnOpenLoopIsNeverAheadOfItsRate) {
   rule_.rate = 10000;
   const Tally& tally = run();
   EXPECT_GE(thread_->finished_ns() - tally.start_ns, 10'000'000);  // When the last of 100 was due.
-  EXPECT_EQ(tally.latency.count(), 100);
+  EXPECT_EQ(tally.of_reads.latency.count(), 100);
 }
 
 TEST_F(IoThreadTest, RowsFollowEachOtherWithoutAPause) {
@@ -194,13 +197,15 @@ TEST_F(IoThreadTest, RowsFollowEachOtherWithoutAPause) {
   };
   std::int64_t end = 0;
   for (std::uint64_t row = 0; row < 5; ++row) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    const int before = FakeBackend::ended;
+    while (FakeBackend::ended < before + 3)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
     row_.store(row + 1);
     wait_for(row + 1);
     const Tally& tally = thread.tally(row);
     if (row > 0) EXPECT_EQ(tally.start_ns, end);
     end = tally.end_ns;
-    EXPECT_EQ(tally.latency.count(), tally.reads);
+    EXPECT_EQ(tally.of_reads.latency.count(), tally.reads);
     EXPECT_GT(tally.reads, 0);
   }
   stop_.store(true);

@@ -190,6 +190,47 @@ TEST(BandwidthKind, UpdatesOfASharedArrayAreRefused) {
   }
 }
 
+// The kernel's way to place memory is not that of the engine, so that the arrays are apart though
+// the machine has one node.
+TEST(BandwidthKind, ArraysThatArePlacedApartHaveEvidenceOfTheirOwn) {
+  json made = bandwidth("triad");
+  made["placement_c"] = {{"policy", "preferred"}, {"nodes", json::array({{{"node", 0}}})}};
+  Visited triad(made);
+  const auto evidence = triad.visit().evidence;
+  const std::size_t pages = (std::size_t{1} << 20) / base_page_bytes();
+  for (const char* array : {"a", "b", "c"}) EXPECT_EQ(evidence["arrays"][array]["0"], pages);
+  EXPECT_EQ(evidence["pages"]["0"], 3 * pages);
+  EXPECT_FALSE(Visited(bandwidth("triad")).visit().evidence.contains("arrays"));
+}
+
+TEST(BandwidthKind, SharesHoldWholeRoundsOfAllArrays) {
+  json made = bandwidth("copy", {{"size", 7 * base_page_bytes()}});
+  made["placement_b"] = {{"policy", "interleave"}, {"nodes", json::array({{{"node", 0}}})}};
+  EXPECT_NO_THROW(Visited(made).visit());
+}
+
+TEST(BandwidthKind, ThreadsPlaceWhatTheyTouchFirst) {
+  json made = bandwidth("copy");
+  made["placement"] = {{"policy", "first-touch"}, {"nodes", json::array({{{"node", 0}}})}};
+  Visited copy(made);
+  EXPECT_TRUE(copy.visit().evidence["pages"].contains("0"));
+  EXPECT_NO_THROW(copy.visit(10 * kRow, true));
+}
+
+TEST(BandwidthKind, RefusesToPlaceAnArrayThatTheOperationHasNot) {
+  json made = bandwidth("copy");
+  made["placement_c"] = kNodeZero;
+  EXPECT_THROW(Visited{made}, PlanError);
+}
+
+TEST(LatencyKind, HasNoFirstTouch) {
+  json made = measurement("latency", {{"cpu", allowed_cpus().front()},
+                                      {"pattern", {{"size", 1 << 16}, {"pages", "base"}}}});
+  EXPECT_NO_THROW(Visited{made});
+  made["placement"]["policy"] = "first-touch";
+  EXPECT_THROW(Visited{made}, PlanError);
+}
+
 TEST(BandwidthKind, FurtherVisitsCompareASample) {
   Visited copy(bandwidth("copy", {{"size", 1 << 24}}));
   const auto verified = [&copy] { return copy.visit().evidence["verified"].get<std::string>(); };
@@ -296,6 +337,35 @@ TEST(AtomicsKind, EachRowHasItsOwnTriesAndTimeForAnUpdate) {
     EXPECT_DOUBLE_EQ(rows.at("tries_per_update")[row], 1) << "nobody else updates";
   }
   EXPECT_NO_THROW(atomics.visit());
+}
+
+TEST(PersistKind, BandwidthFollowsFromTheTimeOfABlockAndEachBlockIsTimedOnce) {
+  for (const char* method : {"stores", "nt-drain"}) {
+    json made = measurement("persist", {{"cpus", {allowed_cpus().front()}},
+                                        {"pattern",
+                                         {{"method", method},
+                                          {"order", "random"},
+                                          {"block_size", 256},
+                                          {"size", 1 << 20},
+                                          {"pages", "base"}}}});
+    if (allowed_cpus().size() > 1) made["cpus"].push_back(allowed_cpus().back());
+    Visited persist(made);
+    const Visit visited = persist.visit();
+    const SeriesRows& series = visited.series.at(0);
+    expect_every_third_disturbed(series);
+    const Columns rows = columns(series);
+    const auto threads = static_cast<double>(made["cpus"].size());
+    for (std::size_t row = 0; row < series.rows.size(); ++row) {
+      const double bandwidth = rows.at("bandwidth")[row];
+      EXPECT_NEAR(rows.at("time_per_operation")[row] * bandwidth, 256e9 * threads, 1e-6 * 256e9);
+    }
+    for (const Row& row : visited.series.at(1).rows) {
+      ASSERT_EQ(row.histograms.size(), 1U);
+      EXPECT_FALSE(row.histograms.front().empty());
+    }
+    EXPECT_NE(visited.evidence.at("persist").at("operation"), "");
+    EXPECT_NO_THROW(persist.visit());
+  }
 }
 
 TEST(MappingKind, PhasesAddUpToTheWholeInEveryRow) {

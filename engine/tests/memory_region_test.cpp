@@ -75,7 +75,7 @@ TEST_P(EveryPolicy, PutsAllPagesOnTheOnlyNodeAsked) {
 INSTANTIATE_TEST_SUITE_P(
     Region, EveryPolicy,
     testing::Combine(testing::Values(Policy::kBind, Policy::kPreferred, Policy::kInterleave,
-                                     Policy::kWeighted, Policy::kPartition),
+                                     Policy::kWeighted, Policy::kPartition, Policy::kFirstTouch),
                      testing::Values(Mechanism::kUser, Mechanism::kKernel),
                      testing::Values(Pages::kBase, Pages::kThp, Pages::kHuge2M)));
 

@@ -49,7 +49,7 @@ TEST(ParsePlan, SaysWhereAndWhat) {
             "measurements[0].pattern.speed: is not a known key");
   EXPECT_EQ(complaint_after("/measurements/0/placement/policy", "near"),
             "measurements[0].placement.policy: 'near' is none of bind, preferred, interleave, "
-            "weighted, partition");
+            "weighted, partition, first-touch");
   EXPECT_EQ(complaint_after("/measurements/0/cpus", json::array({0, 0})),
             "measurements[0].cpus: names 0 twice");
   EXPECT_EQ(complaint_after("/measurements/0/cpus", json::array()),

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "kinds/evidence.h"
+#include "memory/perf_events.h"
 
 namespace tierscope {
 namespace {
@@ -176,6 +177,47 @@ TEST(TrafficCheck, HasNoBytesOnTheBusWhereNobodyKnowsThem) {
   check.report({.program_bytes = 100, .bus_bytes = std::nullopt}, evidence);
   EXPECT_EQ(evidence["counters"][0]["program_bytes"], 100);
   EXPECT_FALSE(evidence["counters"][0].contains("bus_bytes"));
+}
+
+TEST(TrafficCounters, CountEachDomainOfEveryGroupNearItsCpu) {
+  const Tree tree;
+  tree.write("sys/fs/resctrl/schemata", "L3:0=fff;1=fff");
+  tree.write("sys/fs/resctrl/info/L3_MON/mon_features", "mbm_total_bytes");
+  tree.domain("", "mon_L3_00", "1000", "Unavailable");
+  tree.domain("/batch", "mon_L3_01", "50", "40");
+  tree.domain("/batch/mon_groups/part", "mon_L3_01", "20", "10");  // Counted in /batch already.
+  tree.write("sys/devices/system/cpu/online", "0-3");
+  tree.write("sys/devices/system/cpu/cpu0/cache/index3/id", "0");
+  tree.write("sys/devices/system/cpu/cpu2/cache/index3/id", "1");
+  std::vector<std::string> found;
+  for (const TrafficCount& count : TrafficCounters(tree.root()).counts()) {
+    found.push_back(count.counter + " " + std::to_string(count.cpu) + " " +
+                    std::to_string(static_cast<int>(count.bytes)));
+    EXPECT_EQ(count.source, "resctrl");
+    EXPECT_GT(count.seconds, 0);
+  }
+  EXPECT_EQ(found, (std::vector<std::string>{"/mon_L3_00/mbm_total_bytes 0 1000",
+                                             "/batch/mon_L3_01/mbm_total_bytes 2 50",
+                                             "/batch/mon_L3_01/mbm_local_bytes 2 40"}));
+}
+
+// The software PMU counts time here, too; each message of these carries 64 bytes.
+TEST(TrafficCounters, CountLinesToAndFromCxlDevices) {
+  const Tree tree;
+  tree.pmu("cxl_pmu_mem0.0", "1", "0");
+  tree.event("cxl_pmu_mem0.0", "s2m_drs_memdata", "event=0x00", "", "");
+  tree.event("cxl_pmu_mem0.0", "m2s_rwd_memwr", "event=0x00", "", "");
+  tree.event("cxl_pmu_mem0.0", "clock_ticks", "event=0x00", "", "");
+  const TrafficCounters counters(tree.root());
+  const CounterSource& source = source_named(counters, "CXL devices");
+  if (!source.available) GTEST_SKIP() << source.reason << ": perf events are not permitted here";
+  EXPECT_EQ(source.detail, "m2s_rwd_memwr, s2m_drs_memdata of cxl_pmu_mem0.0");
+  EXPECT_TRUE(counters.read().empty()) << "they are a part of what others count";
+  const std::vector<TrafficCount> counts = counters.counts();
+  ASSERT_EQ(counts.size(), 2);
+  EXPECT_EQ(counts[0].counter, "cxl_pmu_mem0.0/m2s_rwd_memwr");
+  EXPECT_EQ(counts[0].cpu, 0);
+  EXPECT_GT(counts[0].bytes, 0);
 }
 
 TEST(TrafficCounters, SayWhatToDoWhereThereAreNone) {

@@ -63,9 +63,9 @@ TEST(VisitEvent, WritesBucketsAndCountsOfEachRow) {
   SeriesRows& series = visit.series[0];
   series.distributions = {{.metric = "io_latency", .part = "read"},
                           {.metric = "io_latency", .part = "write"}};
-  series.rows[0].histograms.resize(2);
-  Histogram& reads = series.rows[0].histograms[0];
+  Histogram reads;
   for (const std::uint64_t ns : {100, 100, 90, 100'000}) reads.record(ns);
+  series.rows[0].histograms = {reads.counts(), {}};
   const json distributions = parsed(visit)["series"][0]["distributions"];
   ASSERT_EQ(distributions.size(), 2U);
   EXPECT_EQ(distributions[0]["metric"], "io_latency");

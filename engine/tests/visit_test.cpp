@@ -110,8 +110,9 @@ TEST_F(VisitTest, RowsKeepTheirHistograms) {
   series.distributions = {{.metric = "io_latency", .part = ""}};
   series.take = [take_row = series.take] {
     Row row = take_row();
-    row.histograms.resize(1);
-    row.histograms[0].record(static_cast<std::uint64_t>(row.values[0]) + 7);
+    Histogram histogram;
+    histogram.record(static_cast<std::uint64_t>(row.values[0]) + 7);
+    row.histograms = {histogram.counts()};
     return row;
   };
   state_.given = {series};
@@ -119,10 +120,7 @@ TEST_F(VisitTest, RowsKeepTheirHistograms) {
   ASSERT_EQ(rows.distributions.size(), 1U);
   EXPECT_EQ(rows.distributions[0].metric, "io_latency");
   for (std::size_t row = 0; row < 2; ++row) {
-    rows.rows[row].histograms.at(0).for_each([&](std::size_t bucket, std::uint64_t count) {
-      EXPECT_EQ(bucket, row + 7);
-      EXPECT_EQ(count, 1U);
-    });
+    EXPECT_EQ(rows.rows[row].histograms.at(0), (BucketCounts{{row + 7, 1}}));
   }
 }
 

@@ -38,7 +38,10 @@ TEST(Window, ChunksGrowAlthoughTheFirstOnesWereDisturbed) {
     Counter counter{.stalls = stalls};
     std::vector<Worker> workers{counter.worker()};
     size_chunks(team, workers, kWindow);
-    work_for(team, workers, kWindow);
+    // On a busy machine a window may pass while the thread waits for its CPU.
+    for (int window = 0; window < 100 && workers[0].chunk <= 100; ++window) {
+      work_for(team, workers, kWindow);
+    }
     EXPECT_GT(workers[0].chunk, 100) << stalls << " stalls";
   }
 }

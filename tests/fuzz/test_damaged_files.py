@@ -1,4 +1,5 @@
-"""Damaged run files, tags, plans, golden values and XML are read, or refused in one line."""
+"""Damaged run files, tags, plans, golden values, XML, job files of fio and cufile.json are read, or
+refused in one line."""
 
 import os
 import re
@@ -24,6 +25,8 @@ from tierscope.plans.yaml_plan import read_plan
 from tierscope.runs.export import to_json
 from tierscope.runs.export_tables import prometheus_text
 from tierscope.runs.read import parse_run
+from tierscope.topology.cufile_find import audit, read_cufile
+from tierscope.topology.files import Files
 
 CODES = {*map(int, ExitCode)} - {ExitCode.INTERRUPTED}
 XML = Path(__file__).parents[1] / "topology/xml"
@@ -46,6 +49,39 @@ rules:
   - "gpu:* <- node: >= 0.85 of limit"
   - "node:0 -> node:0 read: >= 20 GB/s"
   - "every node:0 -> node:* latency pages=thp: <= 150 ns"
+"""
+FIO = b"""\
+; jobs
+[global]
+ioengine=libaio   # inline
+size=1g
+bssplit=4k/60:64k/40
+rw=randrw
+rwmixread=70
+runtime=${SECONDS}
+time_based
+cpus_allowed=0-1
+[readers]
+numjobs=2
+[later]
+stonewall
+rate_iops=1k
+"""
+CUFILE = b"""\
+{
+  // NVIDIA's layout
+  "logging": {"dir": "/tmp", "level": "ERROR"},
+  "profile": {"nvtx": false, "cufile_stats": 0},
+  "properties": {
+    "max_direct_io_size_kb": 16384, /* per operation */
+    "allow_compat_mode": true,
+    "gpu_bounce_buffer_slab_size_kb": [4, 1024],
+    "gpu_bounce_buffer_slab_count": [2, 2],
+    "rdma_dev_addr_list": ["172.172.1.240"]
+  },
+  "fs": {"nfs": {"mount_table": {"/mnt/a": {"rdma_dev_addr_list": ["172.172.1.40"]}}}},
+  "denylist": {"drivers": [], "devices": [], "mounts": [], "filesystems": ["ext3"]}
+}
 """
 SHARED = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]
 
@@ -189,3 +225,28 @@ def test_damaged_golden_values_are_read_or_refused(random: Random, tmp_path: Pat
 def test_topo_of_damaged_xml(random: Random, name: str, words: list[str]) -> None:
     content = damaged(random, (XML / name).read_bytes())
     check_command(["topo", "--input", "x.xml", *words], {"x.xml": content})
+
+
+def damaged_or_any(content: bytes) -> st.SearchStrategy[bytes]:
+    """A file with damages, or any bytes."""
+    return RANDOM.map(lambda random: damaged(random, content)) | st.binary(max_size=200)
+
+
+@examples(100)
+@given(
+    content=damaged_or_any(FIO),
+    words=st.sampled_from([["--parse-only"], ["--showcmd"], ["--section=readers", "--parse-only"]]),
+)
+def test_fio_of_any_bytes(content: bytes, words: list[str]) -> None:
+    check_command(["fio", *words, "x.fio"], {"x.fio": content})
+
+
+@examples(200)
+@given(content=damaged_or_any(CUFILE))
+def test_any_bytes_are_audited_as_cufile_json_or_refused(content: bytes, tmp_path: Path) -> None:
+    file = tmp_path / "cufile.json"
+    file.write_bytes(content)
+    try:
+        audit(read_cufile(str(file)), "", Files(tmp_path), {})
+    except UserError as error:
+        one_line(str(error), re.escape(f"{file}:"))

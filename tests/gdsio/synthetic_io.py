@@ -29,7 +29,12 @@ def io_visit(
             for metric, factor in (("bandwidth", block), ("iops", 1))
         ],
         distributions=[
-            Distribution(metric="io_latency", rows=[[bucket_of(1_000_000), OPERATIONS]] * ROWS)
+            Distribution(
+                metric="io_latency",
+                part=part,
+                rows=[[bucket_of(1_000_000), round(OPERATIONS * share)]] * ROWS,
+            )
+            for part, share in parts.items()
         ],
     )
     counted = {

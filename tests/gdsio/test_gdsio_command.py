@@ -17,6 +17,7 @@ from tierscope.kinds.plan import Plan
 from tierscope.model.cause import Cause
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.event import Event, Failed, Skipped
+from tierscope.recipes.drop_in import measuring
 from tierscope.recipes.gdsio import command
 from tierscope.runs.record import Bounds, measurement_of
 
@@ -55,9 +56,9 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
             exit_code=ExitCode.INTERRUPTED if told["cut"] else ExitCode(code),
         )
 
-    monkeypatch.setattr(command, "measure", measured)
+    monkeypatch.setattr(measuring, "measure", measured)
     said = ["other programs took CPU time", "no interval for 1 of 1 figures"]
-    monkeypatch.setattr(command, "warnings_of", lambda _run: said)
+    monkeypatch.setattr(measuring, "warnings_of", lambda _run: said)
     monkeypatch.setattr(command, "looked_up", lambda work, _overwrite: work)
     monkeypatch.setattr(command, "discover", lambda: gpu_machine.machine(gpus=2))
     use()

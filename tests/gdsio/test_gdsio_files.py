@@ -1,10 +1,12 @@
 """What gdsio's files are before they are measured, with an engine that looks at nothing."""
 
 import pytest
+from tests.fake_paths import DIRECTORY, fake_paths
 from tests.gpu import gpu_machine
 
 from tierscope.model.errors import UserError
-from tierscope.model.storage import PathFacts
+from tierscope.model.storage import OwnFile, OwnFiles
+from tierscope.recipes.drop_in import ownership
 from tierscope.recipes.gdsio import files
 from tierscope.recipes.gdsio.command_line import parse_line
 from tierscope.recipes.gdsio.files import looked_up
@@ -12,23 +14,23 @@ from tierscope.recipes.gdsio.plan import spec_of
 from tierscope.recipes.gdsio.workload import Workload, workload
 
 MIB = 1 << 20
-DIRECTORY, DEVICE = -1, -2
-KINDS = {DIRECTORY: "directory", DEVICE: "block"}
 MANIFEST = "/data/.tierscope-files.json"
 
 
 @pytest.fixture
 def there(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     """Sizes of the files that there are, by path; may be filled."""
-    sizes: dict[str, int] = {}
+    sizes = fake_paths(monkeypatch, files)
 
-    def facts(path: str) -> PathFacts:
-        size = sizes.get(path)
-        kind = "missing" if size is None else KINDS.get(size, "file")
-        found = {"path": path, "kind": kind, "real": path, "device": "8:0", "page_bytes": 4096}
-        return PathFacts.model_validate(found | {"size": None if size in KINDS else size})
+    def listed(directory: str) -> OwnFiles:
+        known = sizes if MANIFEST in sizes else {}
+        files = [
+            OwnFile(name=path.rpartition("/")[2], bytes=size, keep=True, state="leftover")
+            for path, size in known.items()
+        ]
+        return OwnFiles(directory=directory, files=files)
 
-    monkeypatch.setattr(files, "path_facts", facts)
+    monkeypatch.setattr(ownership, "leftovers", listed)
     return sizes
 
 

@@ -14,7 +14,7 @@ from tierscope.model.histogram import bucket_of
 from tierscope.recipes.gdsio.command_line import parse_line
 from tierscope.recipes.gdsio.job_file import parse_jobs
 from tierscope.recipes.gdsio.output import result_line
-from tierscope.recipes.gdsio.totals import Totals, totals_of, totals_of_parts
+from tierscope.recipes.gdsio.totals import Totals, totals_of
 from tierscope.recipes.gdsio.workload import Workload, workload
 
 LINE = re.compile(
@@ -129,18 +129,19 @@ def test_totals_are_sums_over_the_rows_of_all_visits() -> None:
     assert totals_of([]) == Totals(0, 0, 0.0, 0.0)
 
 
-def test_a_job_s_latency_follows_from_its_rate() -> None:
-    latencies = (Distribution(metric="io_latency", rows=[[bucket_of(1_000_000), 500], []]),)
+def test_a_job_has_totals_of_its_own() -> None:
+    whole = Distribution(metric="io_latency", rows=[[bucket_of(1_000_000), 500], []])
+    own = Distribution(metric="io_latency", part="job1", rows=[[bucket_of(2_000_000), 125], []])
     one = visit(
         Column(metric="iops", values=[1000.0, 0.0]),
         Column(metric="bandwidth", values=[1000.0 * 512, 0.0]),
         Column(metric="iops", part="job1", values=[250.0, 0.0]),
         Column(metric="bandwidth", part="job1", values=[250.0 * 512, 0.0]),
-        distributions=latencies,
+        distributions=(whole, own),
     )
-    slow = totals_of_parts([one], ["job1"], in_flight=4, all_in_flight=8)
+    slow = totals_of([one], ["job1"])
     assert (slow.operations, slow.bytes) == (125, 125 * 512)
-    assert slow.latency_s == pytest.approx(2e-3, rel=0.005)  # half of all in flight, a quarter done
+    assert slow.latency_s == pytest.approx(2e-3, rel=0.005)
 
 
 @given(latencies=st.lists(st.integers(1, 10**11), min_size=1, max_size=30))

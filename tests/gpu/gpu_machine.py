@@ -3,16 +3,8 @@
 from datetime import datetime
 
 from tierscope.kinds.plan import Plan, Spec
-from tierscope.model.event import (
-    Capabilities,
-    Column,
-    Evidence,
-    Failed,
-    GpuState,
-    Series,
-    Skipped,
-    Visit,
-)
+from tierscope.model.capability import Capabilities
+from tierscope.model.event import Column, Evidence, Failed, GpuState, Series, Skipped, Visit
 from tierscope.model.run import Footer, Measurement, Run
 from tierscope.model.topology import (
     Gpu,

@@ -8,8 +8,9 @@ from importlib import import_module
 import pytest
 from gpu_machine import machine, missing
 
+from tierscope.model.capability import Capabilities, Capability
 from tierscope.model.cause import Cause
-from tierscope.model.event import Capabilities, Capability, Failed, Skipped, Visit
+from tierscope.model.event import Failed, Skipped, Visit
 from tierscope.model.topology import Topology
 from tierscope.recipes.nvbandwidth import command
 from tierscope.recipes.nvbandwidth.cases import TESTS

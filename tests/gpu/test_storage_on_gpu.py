@@ -118,7 +118,7 @@ def test_every_block_read_is_verified(topology, folder, backend, direct):
         return
     assert isinstance(found, Visit), found
     evidence = found.evidence
-    assert evidence.verified == "every block read"
+    assert evidence.verified == "every block read, by the GPU"
     assert evidence.gpus
     assert evidence.gpus[0].gpu == 0
 
@@ -139,13 +139,14 @@ def test_every_memory_is_verified(topology, folder, backend, memory):
         assert found.cause is Cause.GPU_FEATURE
         return
     evidence = measured(topology, folder, backend, memory=memory, verify="yes")
-    assert evidence.verified == "every block read"
+    by_gpu = ", by the GPU" if memory in ("device", "vmm") else ""
+    assert evidence.verified == f"every block read{by_gpu}"
 
 
 @pytest.mark.parametrize("backend", CUFILE)
 def test_registered_buffers_are_verified(topology, folder, backend):
     evidence = measured(topology, folder, backend, registered="yes", verify="yes")
-    assert evidence.verified == "every block read"
+    assert evidence.verified == "every block read, by the GPU"
     assert evidence.cufile is not None
     assert evidence.cufile.register_s > 0
 
@@ -218,7 +219,7 @@ def test_a_volume_that_udev_does_not_know_is_explained(topology, bare_folder, en
 
 def test_more_operations_of_batches_than_the_pool_holds_do_not_hang(topology, folder):
     evidence = measured(topology, folder, "cufile-batch", depth="96", threads="2", verify="yes")
-    assert evidence.verified == "every block read"
+    assert evidence.verified == "every block read, by the GPU"
 
 
 def test_a_missing_library_is_named(topology, folder, monkeypatch):
@@ -227,3 +228,62 @@ def test_a_missing_library_is_named(topology, folder, monkeypatch):
     assert isinstance(found, Skipped), found
     assert found.cause is Cause.TOOL
     assert "TIERSCOPE_CUFILE=/nowhere" in found.reason
+
+
+def both_sides(topology, folder: Path, backend: str, setting: str, **options: str):
+    """The outcomes of cufile.json as it is, and with a setting."""
+    plan = plan_of(
+        "io", topology, from_="gpu:0", to=f"file:{folder}", backend=backend, size="16m",
+        cufile=setting, **options,
+    )  # fmt: skip
+    specs = [one.model_copy(update={"sampling": QUICK}) for one in plan.measurements]
+    assert [bool(spec.cufile_setting()) for spec in specs] == [False, True]
+    with living_engine() as engine:
+        engine.plan(specs)
+        return [
+            event
+            for spec in specs
+            for event in engine.visit(spec.id, SECONDS, False)
+            if isinstance(event, Visit | Skipped | Failed)
+        ]
+
+
+def test_a_setting_of_cufile_json_arrives_in_its_own_process(topology, folder):
+    as_it_is, few = both_sides(
+        topology, folder, "cufile-batch", "posix_pool_slab_count=[4,4,4]", block_size="64k",
+        depth="16",
+    )  # fmt: skip
+    for found in (as_it_is, few):
+        assert isinstance(found, Visit), found
+    words = "has room for 4 blocks"
+    assert any(words in note for note in few.evidence.notes or [])
+    assert not any(words in note for note in as_it_is.evidence.notes or [])
+
+
+def test_compatibility_mode_is_a_setting_like_others(topology, folder):
+    as_it_is, strict = both_sides(topology, folder, "cufile", "allow_compat_mode=false")
+    assert isinstance(as_it_is, Visit), as_it_is
+    assert as_it_is.evidence.cufile.allow_compat_mode
+    if isinstance(strict, Visit):
+        assert set(ways_of(strict.evidence)) <= {"p2p", "nvfs"}
+    else:
+        assert isinstance(strict, Skipped), strict
+        assert strict.cause is Cause.STORAGE
+
+
+def test_a_checkpoint_of_a_gpus_memory_goes_by_cufile(topology, folder):
+    options = {"size": "16m", "backend": "cufile"}
+    plan = plan_of("checkpoint", topology, from_="gpu:0", to=f"file:{folder}", **options)
+    (spec,) = (one.model_copy(update={"sampling": QUICK}) for one in plan.measurements)
+    with living_engine() as engine:
+        engine.plan([spec])
+        (found,) = [
+            event
+            for event in engine.visit(spec.id, SECONDS, False)
+            if isinstance(event, Visit | Skipped | Failed)
+        ]
+    assert isinstance(found, Visit), found
+    seen = found.evidence.checkpoint
+    assert seen is not None
+    assert sum((seen.ways or {}).values()) > 0
+    assert found.evidence.verified == f"all {16 << 20} bytes of the state after each restart"

@@ -6,7 +6,14 @@ from tests import synthetic
 
 from tierscope.model.event import Evidence
 from tierscope.model.run import Measurement
-from tierscope.model.storage import DriveFacts, DriveState, MountFacts, PathFacts, StorageFacts
+from tierscope.model.storage import (
+    DriveFacts,
+    DriveState,
+    DriveWear,
+    MountFacts,
+    PathFacts,
+    StorageFacts,
+)
 from tierscope.model.topology import PcieLink
 from tierscope.report.evidence import evidence_line, warnings
 
@@ -51,6 +58,20 @@ def test_a_loop_device_is_told_by_its_file() -> None:
     assert evidence_line([measured(target(loop))]) == (
         "observed: xfs at /data on loop0 (backed by /dev/shm/image)"
     )
+
+
+def test_a_worn_drive_is_warned_of() -> None:
+    worn = DriveWear(used_percent=104, spare_percent=3, spare_threshold_percent=10, warnings=8,
+                     written_bytes=1e15, media_errors=2)  # fmt: skip
+    fresh = worn.model_copy(
+        update={"used_percent": 99, "spare_percent": 10, "warnings": 2, "media_errors": 0}
+    )
+    assert warnings([measured(target(drive(wear=worn), drive("nvme1n1", wear=fresh)))]) == [
+        "nvme0n1 is worn: 104% of its expected life is used",
+        "nvme0n1 has 3% of its spare blocks left",
+        "nvme0n1 counts 2 media errors",
+        "nvme0n1 says that it is unreliable or read-only",
+    ]
 
 
 def test_temperatures_are_a_span_and_hot_drives_a_warning() -> None:

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from tests import synthetic
 
 from tierscope.kinds.plan import Plan
+from tierscope.model.capability import Capabilities
 from tierscope.model.cause import Cause
 from tierscope.model.errors import ExitCode, UserError
-from tierscope.model.event import Capabilities, Failed, Skipped, Visit
+from tierscope.model.event import Failed, Skipped, Visit
 from tierscope.model.run import Footer, Header, Limit, Measurement, Run, VisitRecord
 from tierscope.model.topology import Topology
 from tierscope.plans.expand import expand

@@ -16,8 +16,8 @@ from tierscope.runs.read import parse_run, read_run
 FILES = Path(__file__).with_name("version1")
 NAMES = sorted(path.stem for path in FILES.glob("*.jsonl"))
 NEW_KEYS = {
-    "bound_by", "cause", "visits", "no_interval", "unreliable", "fits_caches",
-    "fits_memory_side_cache", "distributions",
+    "bound_by", "cause", "visits", "rounds", "no_interval", "unreliable", "fits_caches",
+    "fits_memory_side_cache", "distributions", "series",
 }  # fmt: skip
 NEW_TOPOLOGY_KEYS = ("thp_page_bytes",)
 GPU_KEYS = {"initiator", "target", "pattern"}
@@ -36,9 +36,17 @@ def expected(name: str) -> dict[str, Any]:
 
 def run_as_before(run: dict[str, Any]) -> dict[str, Any]:
     """Return what stands of a run, without what its topology has had since."""
-    (run["topology"] or {}).pop("ratings", None)
+    for key in ("ratings", "namespaces"):
+        (run["topology"] or {}).pop(key, None)
+    for key in ("clock", "start_at"):
+        assert run.pop(key) is None
+    (run["footer"] or {}).pop("late_s", None)
     for node in (run["topology"] or {}).get("nodes", []):
         node.pop("memory_side_caches", None)
+    for kind in ("mounts", "blocks"):
+        for one in (run["topology"] or {}).get(kind, []):
+            one.pop("server", None)
+            one.pop("interfaces", None)
     for gpu in (run["topology"] or {}).get("gpus", []):
         for link in gpu["nvlinks"]:
             link.pop("peer_package", None)

@@ -23,6 +23,7 @@ def test_the_machines_that_documents_speak_of_are_there() -> None:
     assert machine.names() == [
         *(
             "memory-side-cache",
+            "newest-kernel",
             "no-thp",
             "old-kernel",
             "one-node",
@@ -39,8 +40,9 @@ def test_the_machines_that_documents_speak_of_are_there() -> None:
         (ONE + "colour = 1", "colour: unknown key; allowed: summary, kernel, nodes, cores, "),
         (ONE + "cores = 0", "cores: takes at least 1"),
         (ONE + "cores = true", "cores: takes a whole number from 0"),
-        (ONE + 'nvme = "1T"', 'nvme: takes a size such as "512M" or "1G"'),
-        (ONE + 'nvme = "0M"', 'nvme: takes a size such as "512M" or "1G"'),
+        (ONE + 'nvme = "1G"', 'nvme: takes a list of sizes such as ["1G", "512M"]'),
+        (ONE + 'nvme = ["1T"]', 'nvme: takes a size such as "512M" or "1G"'),
+        (ONE + 'nvme = ["0M"]', 'nvme: takes a size such as "512M" or "1G"'),
         (ONE + "distances = [[10, 20]]", "distances: takes 1 rows of 1 numbers"),
         (ONE + 'cxl = { memory = "1G", port = 0 }', "cxl port: takes a node without memory"),
         (ONE + 'cxl = { memory = "1G" }', "cxl: missing keys: 'port'"),
@@ -71,7 +73,8 @@ def test_a_wrong_file_is_refused_in_one_line_that_says_where(text: str, complain
 
 def test_an_unknown_machine_is_refused_with_the_list() -> None:
     with pytest.raises(
-        machine.MachineError, match=r"^no machine \.\./x; there are: memory-side-cache, no-thp, "
+        machine.MachineError,
+        match=r"^no machine \.\./x; there are: memory-side-cache, newest-kernel, ",
     ):
         machine.load("../x")
 
@@ -115,6 +118,21 @@ def test_every_machine_says_in_its_command_line_that_it_is_emulated() -> None:
     for name in machine.names():
         arguments = qemu.arguments(machine.load(name), "tcg", KERNEL)
         assert "tierscope.emulated=1" in arguments[arguments.index("-append") + 1].split()
+
+
+def test_an_nvdimm_is_forgotten_unless_it_is_on_a_file(tmp_path: Path) -> None:
+    fresh = machine.load("two-socket-cxl")
+    assert "memory-backend-ram,id=pmem,share=on,size=536870912" in qemu.pmem(fresh)
+    kept = machine.with_nvdimm(fresh, f"{tmp_path}/a,b")
+    backend = f"memory-backend-file,mem-path={tmp_path}/a,,b,id=pmem,share=on"
+    assert f"{backend},size=536870912" in qemu.pmem(kept)
+
+
+def test_a_file_for_no_nvdimm_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(machine.MachineError, match="the machine has no NVDIMM"):
+        machine.with_nvdimm(machine.load("one-node"), f"{tmp_path}/file")
+    with pytest.raises(machine.MachineError, match="there is no directory /nowhere"):
+        machine.with_nvdimm(machine.load("two-socket-cxl"), "/nowhere/file")
 
 
 def test_a_comma_in_the_projects_path_is_kept_from_qemu() -> None:

@@ -1,5 +1,6 @@
 """Each of the other machines: it boots, is what its file says, and tierscope copes with it."""
 
+import ast
 import json
 import subprocess
 import sys
@@ -62,6 +63,25 @@ def test_an_old_kernel_weighs_in_user_space_only() -> None:
     assert "weighted" in kernel["reason"]
 
 
+def test_an_old_kernel_places_programs_by_weights_with_a_preloaded_library() -> None:
+    probe = (
+        "import mmap, os; from tierscope.placement.pages import bytes_by_node; "
+        "area = mmap.mmap(-1, 32 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS); "
+        "area.write(bytes(32 << 20)); print(bytes_by_node(os.getpid(), heap_only=True))"
+    )
+    place = f"{TIERSCOPE} place exec"
+    lines = inside(
+        "old-kernel",
+        f'{place} --to node:0,2@3:1 -- {sys.executable} -c "{probe}" 2>&1; '
+        f"{place} --to node:0,2@3:1 -- busybox true 2>&1 || true",
+    ).splitlines()
+    assert "does not have weighted interleave, which came with 6.9; a preloaded" in lines[0]
+    found = ast.literal_eval(lines[1])
+    assert set(found) == {0, 2}
+    assert found[0] / sum(found.values()) == pytest.approx(0.75, abs=0.03)
+    assert "busybox' is statically linked and has no dynamic loader; use --policy inter" in lines[2]
+
+
 def test_sixteen_nodes_of_which_eleven_have_memory() -> None:
     seen = topology("sixteen-nodes")
     assert seen["offline_nodes"] == [14]
@@ -92,3 +112,15 @@ def test_a_memory_side_cache_is_seen_and_figures_of_it_are_marked() -> None:
     assert second["memory_side_caches"] == []
     marked = {result["target"]: result["fits_memory_side_cache"] for result in run["results"]}
     assert marked == {"node:0": True, "node:1": False}
+
+
+def test_the_newest_kernel_takes_goals_by_node() -> None:
+    said = inside(
+        "newest-kernel",
+        f"{TIERSCOPE} tier start --preset damo --pair 0:2 --for 1s --json; echo ===; "
+        "cat /sys/kernel/mm/damon/admin/kdamonds/nr_kdamonds",
+    )
+    seen, kdamonds = said.split("===\n")
+    rules = json.loads(seen)["rules"]
+    assert [rule["action"] for rule in rules] == ["migrate_cold", "migrate_hot"]
+    assert kdamonds == "0\n"

@@ -18,9 +18,7 @@ from tierscope.topology.hwloc import read_hwloc
 def sysfs(tmp_path: Path) -> Sysfs:
     """Two packages of two CPUs, a DRAM node each."""
     tree = Sysfs(tmp_path)
-    tree.cpus([[0, 1], [2, 3]])
-    tree.node(0, [0, 1], 1000, "10 21")
-    tree.node(1, [2, 3], 1000, "21 10")
+    tree.two_packages()
     return tree
 
 

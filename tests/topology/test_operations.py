@@ -130,7 +130,7 @@ def spec_of(operation: str, target: str = "node:0", **more: Any) -> BandwidthSpe
 
 
 def stream_of(writes: int, stores: str, target: str) -> StreamsSpec:
-    fields = spec_of("read", target).model_dump(exclude={"kind", "pattern"})
+    fields = spec_of("read", target).model_dump(exclude={"kind", "pattern"}, exclude_none=True)
     pattern = {"writes": writes, "stores": stores, "size": 1 << 30}
     return StreamsSpec.model_validate({**fields, "pattern": pattern})
 

@@ -60,7 +60,9 @@ def drive(
 def limit(
     topology: Topology, access: Access, *targets: str, initiator: str = "node:0"
 ) -> Limit | None:
-    return MachinePaths(topology).storage_limit(initiator, targets or ["file:/data"], access)
+    return MachinePaths(topology).storage_limit(
+        [(initiator, target) for target in targets or ["file:/data"]], access
+    )
 
 
 def rated(topology: Topology, *ratings: RatedDrive) -> Topology:
@@ -200,6 +202,50 @@ def test_targets_on_two_drives_add_up_and_those_on_one_do_not(sysfs: Sysfs) -> N
     assert both.link == "PCIe 4.0 x4 at 0000:17:00.0 and PCIe 3.0 x2 at 0000:18:00.0"
 
 
+def test_targets_below_one_switch_have_no_more_than_its_uplink_together(sysfs: Sysfs) -> None:
+    port = "0000:16/0000:16:00.0"
+    switch = f"{port}/0000:17:00.0"
+    for bridge in (port, switch):
+        sysfs.pci(bridge, BRIDGE_CLASS, now=(16.0, 4), best=(16.0, 4), node=0)
+    for number in (0, 1):
+        place = f"{switch}/0000:18:0{number}.0/0000:1{9 + number:x}:00.0"
+        made = sysfs.pci(place, NVME_CLASS, SAMSUNG, now=(16.0, 4), best=(16.0, 4), node=0)
+        sysfs.nvme(made, f"nvme{number}n1")
+    drive(sysfs, 0x20)
+    topology = discover(sysfs.root)
+    below = known(topology, Access(), "dev:/dev/nvme0n1", "dev:/dev/nvme1n1")
+    assert below.value == pytest.approx(X4_GEN4)
+    all_three = known(
+        topology, Access(), "dev:/dev/nvme0n1", "dev:/dev/nvme1n1", "dev:/dev/nvme9n1"
+    )
+    assert all_three.value == pytest.approx(2 * X4_GEN4)
+
+
+def test_a_mirror_writes_as_fast_as_its_slowest_member(sysfs: Sysfs) -> None:
+    slow = FAST.model_copy(update={"model": "SLOW", "read": 3e9, "write": 1e9})
+    drive(sysfs, 0x17)
+    drive(sysfs, 0x18, now=(8.0, 2), model="SLOW")
+    sysfs.array("md0", "raid1", ["nvme0n1", "nvme1n1"])
+    topology = discover(sysfs.root)
+    reads = known(topology, Access(), "dev:/dev/md0")
+    assert reads.value == pytest.approx(X4_GEN4 + X2_GEN3)
+    writes = known(topology, Access(read_share=0), "dev:/dev/md0")
+    assert writes.value == pytest.approx(X2_GEN3)
+    assert writes.link == "PCIe 3.0 x2 at 0000:18:00.0"
+    sheets = known(rated(topology, FAST, slow), Access(read_share=0), "dev:/dev/md0")
+    assert (sheets.value, sheets.formula) == (1e9, "the slowest of 2: 1 GB/s")
+
+
+def test_an_array_below_a_partition_counts_its_copies(sysfs: Sysfs) -> None:
+    drive(sysfs, 0x17)
+    drive(sysfs, 0x18)
+    sysfs.array("md0", "raid1", ["nvme0n1", "nvme1n1"])
+    sysfs.array("dm-0", "", ["md0"])
+    sysfs.mount("/data", "dm-0")
+    topology = rated(discover(sysfs.root), FAST)
+    assert known(topology, Access(read_share=0)).value == pytest.approx(4e9)
+
+
 def test_a_link_that_qemu_makes_up_limits_nothing(sysfs: Sysfs) -> None:
     drive(sysfs, 0x17, now=(2.5, 1), vendor=0x1B36)
     sysfs.mount("/data", "nvme0n1")
@@ -265,6 +311,49 @@ def test_jobs_on_two_drives_have_the_limit_of_both(sysfs: Sysfs) -> None:
     assert one is not None
     assert two is not None
     assert two.value == pytest.approx(2 * one.value)
+
+
+def specs_together(**options: str) -> list[IoSpec]:
+    given = {"to": "file:/data,file:/more", "size": "64m", **options}
+    plan = expand([Request(kind="io", options=given)], synthetic.topology(), thp=False)
+    return [spec for spec in plan.measurements if isinstance(spec, IoSpec)]
+
+
+def test_targets_are_measured_alone_and_together() -> None:
+    first, second, both = specs_together(together="no,yes", threads="2")
+    assert [spec.target for spec in (first, second)] == ["file:/data", "file:/more"]
+    assert [job.name for job in both.jobs] == ["file:/data", "file:/more"]
+    assert [job.cpus for job in both.jobs] == [[0, 1], [2, 3]]
+    assert both.identity()["together"] == "file:/data, file:/more"
+    assert "together" not in first.identity()
+    assert both.identity()["threads"] == 4
+
+
+def test_one_target_is_not_measured_together() -> None:
+    with pytest.raises(UserError, match="--together: needs several targets in --to"):
+        specs_together(to="file:/data", together="yes")
+
+
+def test_each_of_several_devices_has_its_own_name_to_be_destroyed() -> None:
+    options = {"to": "dev:/dev/a,dev:/dev/b", "op": "write", "together": "yes"}
+    (spec,) = specs_together(**options, **{"destroy-data": "S1,S2"})
+    assert [getattr(job.files, "destroy", "") for job in spec.jobs] == ["S1", "S2"]
+    with pytest.raises(UserError, match="--destroy-data: 1 name for 2 devices in --to"):
+        specs_together(**options, **{"destroy-data": "S1"})
+
+
+def test_near_cpus_of_each_target_take_part_together(sysfs: Sysfs) -> None:
+    drive(sysfs, 0x17, node=1)
+    drive(sysfs, 0x18, node=0)
+    sysfs.mount("/data", "nvme0n1")
+    sysfs.mount("/more", "nvme1n1")
+    options = {"from": "near", "to": "file:/data,file:/more", "together": "yes", "size": "64m"}
+    plan = expand([Request(kind="io", options=options)], discover(sysfs.root), thp=False)
+    (spec,) = plan.measurements
+    assert isinstance(spec, IoSpec)
+    assert [job.cpus for job in spec.jobs] == [[2], [1]]
+    assert [job.buffers.name for job in spec.jobs] == ["node:1", "node:0"]
+    assert spec.identity()["together"] == "node:1 → file:/data, cpus:1 → file:/more"
 
 
 def test_large_files_and_amounts_are_not_taken_for_a_hang() -> None:

@@ -2,23 +2,17 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from forked import tierscope
 
 XML = Path(__file__).parent / "xml"
 
 
 def topo(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    code = "from tierscope.cli.main import main; main()"
-    return subprocess.run(
-        [sys.executable, "-c", code, "topo", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    return tierscope("topo", *arguments)
 
 
 def test_this_machine_is_shown() -> None:
@@ -68,3 +62,19 @@ def test_wrong_requests_are_one_line_and_exit_2(arguments: list[str]) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("tierscope: ")
     assert done.stderr.count("\n") == 1
+
+
+def test_drives_and_assignment_alone_are_shown_and_are_in_the_json() -> None:
+    done = topo("--input", str(XML / "nvidia-dgx2.xml"), "--drives", "--assign")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "GPUs, drives and NICs" in done.stdout
+    assert "NUMA nodes" not in done.stdout
+    found = json.loads(topo("--input", str(XML / "nvidia-dgx2.xml"), "--json").stdout)
+    assert len(found["io_devices"]) >= 16
+    assert found["assignment"]["drives"] == [], "this file holds no drive"
+
+
+def test_drives_of_a_path_are_refused() -> None:
+    done = topo("node:0", "node:0", "--drives")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "give no endpoints" in done.stderr

@@ -56,6 +56,12 @@ class Sysfs:
         if distances:
             self.write(f"{directory}/distance", distances)
 
+    def two_packages(self) -> None:
+        """Two packages of two CPUs, a DRAM node each."""
+        self.cpus([[0, 1], [2, 3]])
+        self.node(0, [0, 1], 1000, "10 21")
+        self.node(1, [2, 3], 1000, "21 10")
+
     def claim(self, node: int, initiator: int, latency: int, megabytes_per_s: int) -> None:
         """What HMAT claims for one initiator."""
         initiators = f"/sys/devices/system/node/node{node}/access0/initiators"
@@ -101,7 +107,7 @@ class Sysfs:
     def array(self, name: str, level: str, members: list[str]) -> None:
         block = f"/sys/devices/virtual/block/{name}"
         self.write(f"{block}/size", 1 << 30)
-        self.write(f"{block}/dev", "9:1")
+        self.write(f"{block}/dev", f"9:{name.removeprefix('md')}")
         self.write(f"{block}/md/level", level)
         for member in members:
             self.write(f"{block}/slaves/{member}", "")
@@ -189,8 +195,49 @@ def dgx2(root: Path) -> FakeNvml:
     return FakeNvml([_switched(bus, "Tesla V100-SXM3-32GB", 5, 6) for bus in buses])
 
 
+A100_PLACES = {
+    "gpu 07": "0000:00/00:01.1/01:00.0/02:00.0/03:00.0/04:00.0/05:00.0/06:00.0/07:00.0",
+    "nvme0": "0000:00/00:01.1/01:00.0/02:00.0/03:00.0/04:10.0/08:00.0",
+    "nvme1": "0000:00/00:01.1/01:00.0/02:00.0/03:00.0/04:14.0/09:00.0",
+    "gpu 0f": "0000:00/00:01.1/01:00.0/02:04.0/0a:00.0/0b:10.0/0d:00.0/0e:00.0/0f:00.0",
+    "nvme2": "0000:20/20:03.2/22:00.0",
+    "nvme3": "0000:20/20:03.3/23:00.0",
+    "gpu 47": "0000:40/40:01.1/41:00.0/42:00.0/43:00.0/44:00.0/45:00.0/46:00.0/47:00.0",
+    "gpu 4e": "0000:40/40:01.1/41:00.0/42:00.0/43:00.0/44:10.0/4c:00.0/4d:00.0/4e:00.0",
+    "nvme4": "0000:40/40:01.1/41:00.0/42:04.0/50:00.0/51:00.0/52:00.0",
+    "nvme5": "0000:40/40:01.1/41:00.0/42:04.0/50:00.0/51:04.0/53:00.0",
+    "gpu 87": "0000:80/80:01.1/81:00.0/82:00.0/83:00.0/84:00.0/85:00.0/86:00.0/87:00.0",
+    "nvme6": "0000:80/80:01.1/81:00.0/82:00.0/83:00.0/84:10.0/89:00.0",
+    "nvme7": "0000:80/80:01.1/81:00.0/82:00.0/83:00.0/84:14.0/8a:00.0",
+    "gpu 90": "0000:80/80:01.1/81:00.0/82:04.0/8b:00.0/8c:10.0/8e:00.0/8f:00.0/90:00.0",
+    "gpu b7": "0000:b0/b0:01.1/b1:00.0/b2:00.0/b3:00.0/b4:00.0/b5:00.0/b6:00.0/b7:00.0",
+    "gpu bd": "0000:b0/b0:01.1/b1:00.0/b2:04.0/b8:00.0/b9:10.0/bb:00.0/bc:00.0/bd:00.0",
+    "nvme8": "0000:b0/b0:01.1/b1:00.0/b2:08.0/be:00.0/bf:04.0/c8:00.0",
+    "nvme9": "0000:b0/b0:01.1/b1:00.0/b2:08.0/be:00.0/bf:08.0/c9:00.0",
+    "mlx5_0": "0000:00/00:01.1/01:00.0/02:04.0/0a:00.0/0b:00.0/0c:00.0",
+    "mlx5_1": "0000:00/00:01.1/01:00.0/02:08.0/10:00.0/11:00.0/12:00.0",
+    "mlx5_2": "0000:40/40:01.1/41:00.0/42:00.0/43:00.0/44:0c.0/4b:00.0",
+    "mlx5_3": "0000:40/40:01.1/41:00.0/42:04.0/50:00.0/51:08.0/54:00.0",
+    "mlx5_4": "0000:60/60:03.1/61:00.0",
+    "mlx5_5": "0000:60/60:03.1/61:00.1",
+    "mlx5_6": "0000:80/80:01.1/81:00.0/82:04.0/8b:00.0/8c:00.0/8d:00.0",
+    "mlx5_7": "0000:80/80:01.1/81:00.0/82:08.0/92:00.0/93:00.0/94:00.0",
+    "mlx5_8": "0000:b0/b0:01.1/b1:00.0/b2:04.0/b8:00.0/b9:00.0/ba:00.0",
+    "mlx5_9": "0000:b0/b0:01.1/b1:00.0/b2:08.0/be:00.0/bf:0c.0/ca:00.0",
+    "mlx5_10": "0000:e0/e0:03.1/e1:00.0",
+    "mlx5_11": "0000:e0/e0:03.1/e1:00.1",
+}
+# NUMA node of each host bridge
+A100_NODES = {"0000:00": 3, "0000:20": 2, "0000:40": 1, "0000:60": 0, "0000:80": 7, "0000:b0": 5,
+         "0000:e0": 4}  # fmt: skip
+
+
 def dgx_a100(root: Path) -> FakeNvml:
-    """The DGX A100 of section 5.2, its boot drives too; 0x87 twice there is a misprint of 0xb7."""
+    """The DGX A100 of section 5.2, its boot drives too; 0x87 twice there is a misprint of 0xb7.
+
+    NICs, which the listing leaves out, are where section 4.1 describes the first two, and the
+    others alike: eight for the GPUs, two cards with two ports for storage.
+    """
     sysfs = Sysfs(root)
     sysfs.cpus([list(range(4)), list(range(4, 8))])
     for node in range(8):
@@ -198,45 +245,26 @@ def dgx_a100(root: Path) -> FakeNvml:
             "10" if n == node else "12" if n // 4 == node // 4 else "32" for n in range(8)
         )
         sysfs.node(node, [node], 1000, near)
-    places = {
-        "gpu 07": "0000:00/00:01.1/01:00.0/02:00.0/03:00.0/04:00.0/05:00.0/06:00.0/07:00.0",
-        "nvme0": "0000:00/00:01.1/01:00.0/02:00.0/03:00.0/04:10.0/08:00.0",
-        "nvme1": "0000:00/00:01.1/01:00.0/02:00.0/03:00.0/04:14.0/09:00.0",
-        "gpu 0f": "0000:00/00:01.1/01:00.0/02:04.0/0a:00.0/0b:10.0/0d:00.0/0e:00.0/0f:00.0",
-        "nvme2": "0000:20/20:03.2/22:00.0",
-        "nvme3": "0000:20/20:03.3/23:00.0",
-        "gpu 47": "0000:40/40:01.1/41:00.0/42:00.0/43:00.0/44:00.0/45:00.0/46:00.0/47:00.0",
-        "gpu 4e": "0000:40/40:01.1/41:00.0/42:00.0/43:00.0/44:10.0/4c:00.0/4d:00.0/4e:00.0",
-        "nvme4": "0000:40/40:01.1/41:00.0/42:04.0/50:00.0/51:00.0/52:00.0",
-        "nvme5": "0000:40/40:01.1/41:00.0/42:04.0/50:00.0/51:04.0/53:00.0",
-        "gpu 87": "0000:80/80:01.1/81:00.0/82:00.0/83:00.0/84:00.0/85:00.0/86:00.0/87:00.0",
-        "nvme6": "0000:80/80:01.1/81:00.0/82:00.0/83:00.0/84:10.0/89:00.0",
-        "nvme7": "0000:80/80:01.1/81:00.0/82:00.0/83:00.0/84:14.0/8a:00.0",
-        "gpu 90": "0000:80/80:01.1/81:00.0/82:04.0/8b:00.0/8c:10.0/8e:00.0/8f:00.0/90:00.0",
-        "gpu b7": "0000:b0/b0:01.1/b1:00.0/b2:00.0/b3:00.0/b4:00.0/b5:00.0/b6:00.0/b7:00.0",
-        "gpu bd": "0000:b0/b0:01.1/b1:00.0/b2:04.0/b8:00.0/b9:10.0/bb:00.0/bc:00.0/bd:00.0",
-        "nvme8": "0000:b0/b0:01.1/b1:00.0/b2:08.0/be:00.0/bf:04.0/c8:00.0",
-        "nvme9": "0000:b0/b0:01.1/b1:00.0/b2:08.0/be:00.0/bf:08.0/c9:00.0",
-    }
-    nodes = {"0000:00": 3, "0000:20": 2, "0000:40": 1, "0000:80": 7, "0000:b0": 5}
-    for name, short in places.items():
+    for name, short in A100_PLACES.items():
         first, *rest = short.split("/")
         place = "/".join([first, *(f"0000:{part}" for part in rest)])
-        gpu = name.startswith("gpu")
-        made = sysfs.pci(
-            place,
-            GPU_CLASS if gpu else NVME_CLASS,
-            NVIDIA if gpu else SAMSUNG,
-            node=nodes[first],
-            now=(16.0, 16 if gpu else 4),
-            best=(16.0, 16 if gpu else 4),
-        )
-        if not gpu:
+        kind = name[:3]
+        code, vendor, width = {
+            "gpu": (GPU_CLASS, NVIDIA, 16),
+            "nvm": (NVME_CLASS, SAMSUNG, 4),
+            "mlx": (NIC_CLASS, MELLANOX, 16),
+        }[kind]
+        link = (16.0, width)
+        made = sysfs.pci(place, code, vendor, node=A100_NODES[first], now=link, best=link)
+        if kind == "nvm":
             sysfs.nvme(made, f"{name}n1")
+        if kind == "mlx":
+            sysfs.rdma(made, name)
     data = [f"nvme{number}n1" for number in (0, 1, 4, 5, 6, 7, 8, 9)]
     sysfs.array("md1", "raid0", data)
     sysfs.mount("/raid", "md1")
-    buses = [name.split()[1] for name in places if name.startswith("gpu")]
+    sysfs.mount("/", "nvme2n1")
+    buses = [name.split()[1] for name in A100_PLACES if name.startswith("gpu")]
     return FakeNvml([_switched(bus, "A100-SXM4-40GB", 7, 12) for bus in buses])
 
 

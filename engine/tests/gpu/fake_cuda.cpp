@@ -14,12 +14,14 @@
 #include <string>
 #include <vector>
 
+#include "gpu/cells.h"
 #include "gpu/chase_kernels.h"
 #include "gpu/copy_kernels.h"
 #include "gpu/cupti.h"
 #include "gpu/gate.h"
 #include "gpu/pattern.h"
 #include "gpu/stream_kernels.h"
+#include "storage/contents.h"
 
 namespace tierscope::fake_cuda {
 namespace {
@@ -457,11 +459,19 @@ void fill_pattern(std::byte* data, std::size_t first, std::size_t bytes, const P
   }
 }
 void compare_pattern(const std::byte* data, std::size_t first, std::size_t bytes,
-                     const Pattern& pattern, Mismatch* found, cudaStream_t) {
+                     const Pattern& pattern, PatternMismatch* found, cudaStream_t) {
   for (std::size_t i = 0; i < bytes; ++i) {
     if (static_cast<unsigned char>(data[i]) == expected_byte(first + i, pattern)) continue;
     ++found->bytes;
     found->first = std::min<unsigned long long>(found->first, first + i);
+  }
+}
+
+void check_cells(const std::byte* data, std::size_t bytes, const ExpectedCells& expected,
+                 std::uint32_t* wrong, cudaStream_t) {
+  if (verify({data, bytes}, expected.file, expected.offset, expected.min_generation,
+             expected.cell_bytes)) {
+    *wrong = 1;
   }
 }
 

@@ -120,10 +120,13 @@ TEST_F(StorageToGpu, AnErrorOfTheDriveIsANegativeErrno) {
   }
   const int nothing = open("/dev/null", O_RDONLY);
   close(nothing);
-  Going staged(nothing, {.backend = "staged-async"});
+  Going staged(nothing, {.backend = "staged"});
   staged.go(
       false, [](const IoRequest&) {},
       [](const IoRequest&, std::int64_t result) { EXPECT_EQ(result, -EBADF); });
+  Going asynchronous(nothing, {.backend = "staged-async"});
+  EXPECT_EQ(refusal([&] { asynchronous.read(); }),
+            "storage: io_submit failed: Bad file descriptor");
 }
 
 TEST_F(StorageToGpu, AnErrorOfCufileItselfSaysWhatItMeans) {

@@ -37,7 +37,7 @@ TEST_F(IoOfGpu, EveryBackendIsVerified) {
     json one = plan(std::string(kind.name), kind.name == "staged-managed" ? "managed" : "device");
     one["pattern"]["verify"] = true;
     if (!kind.synchronous) one["pattern"]["depth"] = 4;
-    EXPECT_EQ(visited(one).evidence.value("verified", ""), "every block read");
+    EXPECT_EQ(visited(one).evidence.value("verified", ""), "every block read, by the GPU");
     one["pattern"]["operation"] = "write";
     const std::string verified = visited(one).evidence.value("verified", "");
     EXPECT_NE(verified.find("blocks written were read back"), std::string::npos) << verified;

@@ -65,7 +65,8 @@ class Conclusion:
 
     metric: str
     estimate: Estimate
-    stop: Stop
+    stop: Stop | None
+    """None: of what was observed, which ends when it is told to."""
     samples: list[float]
     figures: list[Figure]
     distributions: list[MergedDistribution]
@@ -134,7 +135,7 @@ def conclude(spec: MeasurementSpec, visits: Sequence[Visit], cut: bool = False) 
     estimate = first.estimate(headline, looked.report)
     evidence = merged_evidence(visits)
     evidence = evidence.model_copy(update=_evidence_of_rows(spec, series))
-    notes = [*(evidence.notes or []), *_notes(estimate, samples, first, len(visits))]
+    notes = [*(evidence.notes or []), *_notes(spec, estimate, samples, first, len(visits))]
     stop: Stop = "precision" if looked.precise else "budget"
     return Conclusion(
         metric=headline[0],
@@ -334,12 +335,14 @@ def _steady(samples: list[float]) -> bool:
     return abs(halves[0] - halves[1]) <= _STEADY * max(halves)
 
 
-def _notes(estimate: Estimate, samples: list[float], rows: _Rows, visits: int) -> Iterator[str]:
+def _notes(
+    spec: MeasurementSpec, estimate: Estimate, samples: list[float], rows: _Rows, visits: int
+) -> Iterator[str]:
     if visits == 1:
         yield "one visit: the interval cannot show how the figure varies between visits"
     if estimate.effective_n < _MIN_EFFECTIVE:
         what = "few" if len(samples) < _FEW_ROWS else "autocorrelated"
         yield f"{what} samples (effective n = {max(1, int(estimate.effective_n))})"
-    if rows.unsettled:
+    if rows.unsettled and spec.rounds() is None:
         where = "" if visits == 1 else f" of {rows.unsettled} of {visits} visits"
         yield f"no two successive samples agreed in the warm-up{where}"

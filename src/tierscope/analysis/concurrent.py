@@ -7,7 +7,8 @@ from tierscope.model.transfers import SUM
 def shared(measurement: Measurement) -> bool:
     """Return whether other traffic ran at the same time, so that a figure is no path's own."""
     pattern = measurement.pattern
-    return "way" in pattern or "transfers" in pattern or bool(pattern.get("beside"))
+    several = any(key in pattern for key in ("way", "transfers", "together"))
+    return several or bool(pattern.get("beside"))
 
 
 def is_sum(measurement: Measurement) -> bool:

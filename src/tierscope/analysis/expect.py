@@ -5,7 +5,8 @@ of its largest working set under its heaviest load. With ``every``, too, what ca
 only where the rule names it by ``size`` or ``id``, and the idle points of a curve under load only
 where it names ``load_threads``. Rates of concurrent copies are no path's own: they count with
 ``every``, or named by ``id``, ``way`` (``way=both-ways-summed``) or all endpoints of a set
-(``gpu:0-3 -> node:0``). A metric that is no headline is looked for in the further figures:
+(``gpu:0-3 -> node:0``); so are those of several targets of storage together, which ``jobs`` names,
+too. A metric that is no headline is looked for in the further figures:
 ``metric=io_latency_p99.9``, of every part or of one (``part=read``). A rule that no measurement
 matches fails, and so does one whose path was skipped or failed.
 """
@@ -86,6 +87,8 @@ def _is_meant(rule: Rule, m: Measurement) -> bool:
         return True
     if "way" in m.pattern:
         return "way" in rule.properties
+    if "together" in m.pattern:
+        return "jobs" in rule.properties
     if shared(m):
         return is_sum(m) and (rule.initiator, rule.target) == (m.initiator, m.target)
     return True
@@ -147,8 +150,8 @@ def _missing(rule: Rule, m: Measurement) -> Finding:
 def _unmatched(rule: Rule, matched: list[Measurement], measured: list[Measurement]) -> Finding:
     if measured:
         said = (
-            "what it matches ran beside other copies, without load, or may have stayed in caches; "
-            "name it by way=, load_threads=, size= or id="
+            "what it matches ran beside others, without load, or may have stayed in caches; "
+            "name it by way=, jobs=, load_threads=, size= or id="
         )
     elif matched:
         units = ", ".join(sorted({str(m.unit) for m in matched}))

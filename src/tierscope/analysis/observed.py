@@ -1,9 +1,21 @@
 """Evidence of several visits as one: what was observed last, but for what adds up."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
+from typing import TypeVar
 
-from tierscope.model.event import CountedTraffic, Evidence, GpuState, IoEvidence, TraceRow, Visit
+from tierscope.model.event import (
+    CountedTraffic,
+    Evidence,
+    GpuState,
+    IoEvidence,
+    TraceRow,
+    Visit,
+)
+from tierscope.model.network import NfsCounts, PortCounts
+from tierscope.model.program import ProgramEvidence
+from tierscope.model.storage import BlockCounts, TargetIo
 
 _RANGES = (
     "sm_clock_hz", "memory_clock_hz", "power_w", "temperature_c", "pcie_generation", "pcie_width",
@@ -13,7 +25,6 @@ _RANGES = (
 _IO_SUMS = (
     "reads", "writes", "bytes_read", "bytes_written", "set_up_s",
 )  # fmt: skip
-_DRIVE_SUMS = ("device_bytes_read", "device_bytes_written")
 _THEN = ", then "
 """Between states that changed from visit to visit."""
 
@@ -53,11 +64,20 @@ def _merged(before: Evidence, after: Evidence) -> Evidence:
         latest[key] = None if moved is None or more is None else moved + more
     if before.storage_io and after.storage_io:
         latest["storage_io"] = _io(before.storage_io, after.storage_io)
-    for name in _DRIVE_SUMS:
-        known, more = getattr(before, name), getattr(after, name)
-        latest[name] = None if known is None or more is None else known + more
+    if before.devices and after.devices:
+        latest["devices"] = _summed(before.devices, after.devices, BlockCounts)
+    if before.nfs and after.nfs:
+        latest["nfs"] = _summed(before.nfs, after.nfs, NfsCounts)
+    if before.ports and after.ports:
+        latest["ports"] = _summed(before.ports, after.ports, PortCounts)
+    if before.nvidia_fs_errors and after.nvidia_fs_errors:
+        sums = Counter(before.nvidia_fs_errors) + Counter(after.nvidia_fs_errors)
+        latest["nvidia_fs_errors"] = dict(sums)
     if before.gpus and after.gpus:
         latest["gpus"] = _gpus(before.gpus, after.gpus)
+    if before.program and after.program:
+        runs = [*before.program.runs, *after.program.runs]
+        latest["program"] = ProgramEvidence(runs=runs)
     if before.trace and after.trace:
         latest["trace"] = _trace(before.trace, after.trace)
     if before.workloads and after.workloads:
@@ -78,12 +98,34 @@ def _io(before: IoEvidence, after: IoEvidence) -> IoEvidence:
         known, more = getattr(before, key), getattr(after, key)
         latest[key] = None if known is None or more is None else known + more
     latest["cached_before"] = before.cached_before
+    if before.targets and after.targets:
+        latest["targets"] = _summed(before.targets, after.targets, TargetIo, _FINISHERS)
     if before.ways and after.ways:
         names = dict.fromkeys([*before.ways, *after.ways])
         latest["ways"] = {
             name: before.ways.get(name, 0) + after.ways.get(name, 0) for name in names
         }
     return before.model_copy(update=latest)
+
+
+_FINISHERS = ("first_finisher_s", "last_finisher_s")
+Named = TypeVar("Named", BlockCounts, TargetIo, NfsCounts, PortCounts)
+
+
+def _summed(
+    before: list[Named], after: list[Named], kind: type[Named], latest: Sequence[str] = ()
+) -> list[Named]:
+    """Add up what is known by name, but for fields whose latest value counts."""
+    known = {one.name: one for one in before}
+    sums = [name for name in kind.model_fields if name != "name" and name not in latest]
+    return [
+        one.model_copy(
+            update={name: getattr(known[one.name], name) + getattr(one, name) for name in sums}
+        )
+        if one.name in known
+        else one
+        for one in after
+    ]
 
 
 def _counters(before: list[CountedTraffic], after: list[CountedTraffic]) -> list[CountedTraffic]:

@@ -5,15 +5,15 @@ import json
 from tierscope.cli.flow import restore_prefetchers
 from tierscope.cli.forms import Forms, emit
 from tierscope.engine.query import capabilities
+from tierscope.model.capability import Capabilities
 from tierscope.model.errors import UserError
-from tierscope.model.event import Capabilities
+from tierscope.report.doctor import in_order
 from tierscope.topology.checks import link_findings
 from tierscope.topology.discover import discover
 from tierscope.topology.settings import foreign_load, read_settings
 from tierscope.topology.settings_checks import settings_findings
 
 _LOOK_S = 0.5
-_ORDER = ("problem", "note", "good")
 
 
 def examine(forms: Forms) -> None:
@@ -22,8 +22,7 @@ def examine(forms: Forms) -> None:
     topology = discover()
     load = foreign_load(_LOOK_S)  # first, before anything of ours makes load
     settings = read_settings(topology)
-    findings = settings_findings(topology, settings, load) + link_findings(topology)
-    findings.sort(key=lambda finding: _ORDER.index(finding.severity))
+    findings = in_order(settings_findings(topology, settings, load) + link_findings(topology))
     engine: Capabilities | None = None
     error: UserError | None = None
     try:

@@ -12,6 +12,9 @@ from tierscope.cli import options
 @options.form_option("--parquet", "All measurements with their samples, as Parquet")
 @options.form_option("--csv", "The same as CSV")
 @options.file_option("--prometheus", "One run, for node_exporter's textfile collector")
+@options.file_option("--numactl", "A run's best weights: a script that starts programs by them")
+@options.file_option("--udev", "The same as rules that set them when nodes appear")
+@options.file_option("--systemd", "The same as a service that sets them at boot")
 @click.option("--all", "every", is_flag=True, help="All kept runs")
 @options.json_option
 def export(
@@ -19,10 +22,13 @@ def export(
     parquet: str | None,
     csv: str | None,
     prometheus: Path | None,
+    numactl: Path | None,
+    udev: Path | None,
+    systemd: Path | None,
     every: bool,
     json: str | None,
 ) -> None:
-    """Export runs as a Parquet or CSV table, or for Prometheus.
+    """Export runs as a Parquet or CSV table, for Prometheus, or as interleave weights.
 
     RUN is a run file, the name of a run, a tag, or last, which is the default.
 
@@ -32,7 +38,9 @@ def export(
       tierscope export golden last --csv=two.csv
       tierscope export last --csv
       tierscope export --prometheus /var/lib/node_exporter/tierscope.prom
+      tierscope export last --systemd tierscope-weights.service --udev 99-weights.rules
     """
     from tierscope.cli.history_flow import export_runs
 
-    export_runs(runs, parquet, csv, prometheus, every, options.Forms(json))
+    single = {"prometheus": prometheus, "numactl": numactl, "udev": udev, "systemd": systemd}
+    export_runs(runs, parquet, csv, single, every, options.Forms(json))

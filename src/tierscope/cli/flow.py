@@ -4,12 +4,15 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from datetime import UTC, datetime
 
 import click
 
+from tierscope.analysis.time_series import seconds_left
 from tierscope.cli.forms import Forms, emit
+from tierscope.cli.leftovers import name_leftovers
 from tierscope.cli.options import Output
-from tierscope.cli.print_run import Show, print_run
+from tierscope.cli.print_run import More, Show, print_run
 from tierscope.kinds.plan import Plan, Spec
 from tierscope.model.run import Refinement, Run
 from tierscope.model.topology import Topology
@@ -42,7 +45,8 @@ def refinement_of(requests: Sequence[Request]) -> Refinement | None:
     if not asked:
         return None
     rates = sorted({rate for each in asked for rate in each.at})
-    return Refinement(points=max(each.points for each in asked), at=rates)
+    points, ratios = (max(getattr(each, name) for each in asked) for name in ("points", "ratios"))
+    return Refinement(points=points, at=rates, ratios=ratios)
 
 
 def carry_out(
@@ -53,21 +57,50 @@ def carry_out(
     refinement: Refinement | None = None,
     show: Show | None = None,
     keep: Callable[[Run], None] | None = None,
+    more: More | None = None,
 ) -> int:
     """Measure a plan and print its run; returns the exit status.
 
     ``refinement`` adds points to the curves that the plan begins. ``show`` prints the run where
-    the command has a view of its own. ``keep`` gets the run once it is printed.
+    the command has a view of its own, ``more`` adds to its JSON. ``keep`` gets the run once it is
+    printed.
     """
+    outcome = taken(label, plan, topology, output, refinement)
+    return finish(outcome, output, show, keep, more) if outcome else 0
+
+
+def taken(
+    label: str,
+    plan: Plan,
+    topology: Topology,
+    output: Output,
+    refinement: Refinement | None = None,
+) -> Outcome | None:
+    """Measure a plan; None where a dry run was asked for, which prints the plan."""
     further_s = further_seconds(plan.measurements, refinement) if refinement else 0.0
     output.forms.check()
     if output.dry_run:
         _print_plan(plan, further_s, output.forms)
-        return 0
+        return None
     restore_prefetchers()
+    name_leftovers(plan.measurements)
+    say_start(output.start_at)
     with progress_of(plan.measurements) as watch:
-        outcome = measure(plan, label, topology, sys.argv, output.directory, watch, refinement)
-    return finish(outcome, output, show, keep)
+        return measure(
+            plan, label, topology, sys.argv, output.directory, watch, refinement, output.start_at
+        )
+
+
+def say_start(start_at: datetime | None) -> None:
+    """Say on standard error how long there is to wait, or by how much it is too late."""
+    if start_at is None:
+        return
+    left = (start_at - datetime.now(UTC)).total_seconds()
+    when = start_at.isoformat()
+    if left < 0:
+        click.echo(f"late by {-left:.1f} s: the start was to be at {when}", err=True)
+    else:
+        click.echo(f"measuring begins at {when}, in {left:.1f} s", err=True)
 
 
 def restore_prefetchers() -> None:
@@ -95,9 +128,10 @@ def finish(
     output: Output,
     show: Show | None = None,
     keep: Callable[[Run], None] | None = None,
+    more: More | None = None,
 ) -> int:
     """Print a run that ended and return its exit status; raises what ended it before its time."""
-    print_run(outcome.run, outcome.path, output.forms, show)
+    print_run(outcome.run, outcome.path, output.forms, show, more)
     if keep:
         keep(outcome.run)
     if outcome.error:
@@ -106,9 +140,13 @@ def finish(
 
 
 def _print_plan(plan: Plan, further_s: float, forms: Forms) -> None:
-    seconds = longest_seconds(plan.measurements)
+    specs = plan.measurements
+    seconds = [
+        None if spec.scheduled_apart and seconds_left(spec, ()) is None else longest
+        for spec, longest in zip(specs, longest_seconds(specs), strict=True)
+    ]
     estimate = {
-        "seconds": round(sum(seconds), 1),
+        "seconds": round(sum(one for one in seconds if one is not None), 1),
         "further_seconds": round(further_s, 1),
         "peak_bytes": peak_bytes(plan),
     }
@@ -117,7 +155,7 @@ def _print_plan(plan: Plan, further_s: float, forms: Forms) -> None:
         from tierscope.report.console import make_console
         from tierscope.report.plan import show_plan
 
-        show_plan(make_console(), plan.measurements, seconds, peak_bytes(plan))
+        show_plan(make_console(), specs, seconds, peak_bytes(plan))
         if further_s:
             click.echo(
                 f"and points of each curve where it bends, at most about {further_s:.0f} s more"

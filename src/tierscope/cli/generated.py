@@ -1,6 +1,8 @@
 """The command of a kind or a recipe, made from the options that it takes."""
 
-from collections.abc import Callable, Iterable
+import shlex
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 import click
@@ -12,6 +14,7 @@ from tierscope.model.text import is_text
 from tierscope.plans.options import Option
 from tierscope.plans.request import RequestForm
 
+Given = str | bool | tuple[str, ...] | None
 Measure = Callable[[dict[str, str], Output], int]
 """Measures what options ask for, by name; returns the exit status."""
 
@@ -21,30 +24,39 @@ def request_command(name: str, summary: str, form: RequestForm, measure: Measure
 
     @output_options
     def call(
-        json: str | None, csv: str | None, dry_run: bool, out: Any, **given: str | bool | None
+        json: str | None,
+        csv: str | None,
+        dry_run: bool,
+        out: Any,
+        start_at: datetime | None,
+        **given: Given,
     ) -> int:
-        output = Output(Forms(json, csv), dry_run, out)
+        output = Output(Forms(json, csv), dry_run, out, start_at)
         return measure(given_options(form.options, given), output)
 
     params = [parameter(option) for option in form.options]
     return command(name, params=params, help=help_text(summary, form))(call)
 
 
-def parameter(option: Option) -> click.Option:
+def parameter(option: Option) -> click.Parameter:
     """Return the flag of an option; its value is text, since plans read it by the same grammar."""
     text = f"{option.help}  [default: {option.default}]" if option.default else option.help
+    if option.rest:
+        return click.Argument([option.name], metavar=f"[-- {option.metavar}]", nargs=-1)
+    if option.many:
+        return click.Option([f"--{option.name}"], metavar=option.metavar, multiple=True, help=text)
     if option.flag:
         return click.Option([f"--{option.name}"], is_flag=True, help=text)
     return click.Option([f"--{option.name}"], metavar=option.metavar, help=text)
 
 
-def given_options(
-    options: Iterable[Option], arguments: dict[str, str | bool | None]
-) -> dict[str, str]:
+def given_options(options: Iterable[Option], arguments: Mapping[str, Given]) -> dict[str, str]:
     """Return the options that were given, as a request takes them: ``both-ways: yes``."""
     given = {}
     for option in options:
         value = arguments.get(option.name.replace("-", "_"))
+        if isinstance(value, tuple):
+            value = (shlex.join(value) if option.rest else "\n".join(value)) or None
         if value is True:
             given[option.name] = "yes"
         elif isinstance(value, str):

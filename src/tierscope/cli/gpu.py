@@ -1,5 +1,6 @@
 """``tierscope gpu``."""
 
+from datetime import datetime
 from pathlib import Path
 
 import click
@@ -29,6 +30,7 @@ def gpu(
     csv: str | None,
     dry_run: bool,
     out: Path | None,
+    start_at: datetime | None,
 ) -> int | None:
     """Measure GPUs: from the naive copy to the best one, and what lies between them.
 
@@ -47,4 +49,5 @@ def gpu(
         return None
     from tierscope.cli.gpu_flow import measure_tour
 
-    return measure_tour(gpus, trace, options.Output(options.Forms(json, csv), dry_run, out))
+    output = options.Output(options.Forms(json, csv), dry_run, out, start_at)
+    return measure_tour(gpus, trace, output)

@@ -31,6 +31,13 @@ class LazyGroup(Parsed, click.Group):
         self.entries = tuple(entries)
         self._by_name = {name: entry for entry in entries for name in (entry.name, *entry.aliases)}
 
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        """Print the help where no command is named, if the group does nothing by itself."""
+        if not args and self.no_args_is_help and not context.resilient_parsing:
+            click.echo(context.get_help())
+            context.exit()
+        return super().parse_args(context, args)
+
     def list_commands(self, _context: click.Context) -> list[str]:
         """Return the names that ``--help`` lists."""
         return [entry.name for entry in self.entries]

@@ -5,7 +5,7 @@ import io
 import json
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -101,18 +101,25 @@ def export_runs(
     names: Sequence[str],
     parquet: str | None,
     csv_file: str | None,
-    prometheus: Path | None,
+    of_one: Mapping[str, Path | None],
     every: bool,
     forms: Forms,
 ) -> None:
-    """Write what was asked for; raises UserError where nothing was."""
-    if parquet is None and csv_file is None and prometheus is None:
-        raise UserError("say what to write: --parquet=FILE, --csv=FILE or --prometheus FILE")
+    """Write what was asked for; raises UserError where nothing was.
+
+    ``of_one`` are the files that hold one run's, by the options that name them.
+    """
+    single = {option: path for option, path in of_one.items() if path is not None}
+    if parquet is None and csv_file is None and not single:
+        raise UserError(
+            "say what to write: --parquet=FILE, --csv=FILE, --prometheus FILE, --numactl FILE, "
+            "--udev FILE or --systemd FILE"
+        )
     if every and names:
         raise UserError("name runs or give --all, not both")
     paths = _all_paths(None) if every else [find_run(name) for name in names or ["last"]]
-    if prometheus is not None and len(paths) != 1:
-        raise UserError(f"--prometheus takes one run, not {len(paths)}: it holds one state")
+    if single and len(paths) != 1:
+        raise UserError(f"--{min(single)} takes one run, not {len(paths)}: it holds one state")
     if parquet == STDOUT and sys.stdout.isatty():
         raise UserError("--parquet is not text for a terminal; name a file, as --parquet=FILE")
     printed = [target for target in (parquet, csv_file, forms.json) if target == STDOUT]
@@ -122,18 +129,16 @@ def export_runs(
         raise UserError("--all: there is no run yet; make one with 'tierscope run'")
     asked = {"parquet": parquet, "csv": csv_file}
     tables = {form: Path(file) for form, file in asked.items() if file is not None}
-    outputs = {**{f"--{form}": path for form, path in tables.items()}, "--prometheus": prometheus}
+    outputs = {f"--{form}": path for form, path in (tables | single).items()}
     forms.check(outputs, paths)
-    aside = bool(printed) or any(path and is_stdout(path) for path in outputs.values())
+    aside = bool(printed) or any(is_stdout(path) for path in outputs.values())
     written: list[dict[str, object]] = []
     for form, target in tables.items():
         count, runs = _export_table(paths, target, form, every)
         written.append({"file": shown(target), "measurements": count, "runs": runs})
         say_written(f"{counted(count, 'measurement')} of {counted(runs, 'run')}", target, aside)
-    if prometheus is not None:
-        count = _export_prometheus(paths[0], prometheus)
-        written.append({"file": shown(prometheus), "figures": count})
-        say_written(counted(count, "figure"), prometheus, aside)
+    for option, path in single.items():
+        written.append(_export_one(paths[0], option, path, aside))
     emit(forms, lambda: json.dumps({"written": written}), lambda: None)
 
 
@@ -150,13 +155,21 @@ def _export_table(paths: list[Path], target: Path, form: str, every: bool) -> tu
     return count, len(paths) - len(problems)
 
 
-def _export_prometheus(run: Path, target: Path) -> int:
+def _export_one(run: Path, option: str, target: Path, aside: bool) -> dict[str, object]:
+    """Write one run's state in the form of an option; return what the JSON says of it."""
+    from tierscope.recipes.weights_export import FORMS
     from tierscope.runs.export_tables import prometheus_text
     from tierscope.runs.read import read_run
 
     found = read_run(run)
-    write_output(target, prometheus_text(found), "--prometheus")
-    return sum(m.status == "measured" for m in found.measurements)
+    if option == "prometheus":
+        write_output(target, prometheus_text(found), "--prometheus")
+        count = sum(m.status == "measured" for m in found.measurements)
+        say_written(counted(count, "figure"), target, aside)
+        return {"file": shown(target), "figures": count}
+    write_output(target, FORMS[option](found), f"--{option}")
+    say_written(option, target, aside)
+    return {"file": shown(target), "form": option}
 
 
 def check_run(name: str, expect: Path, junit: Path | None, forms: Forms) -> int:

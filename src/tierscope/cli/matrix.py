@@ -1,5 +1,6 @@
 """``tierscope matrix``."""
 
+from datetime import datetime
 from pathlib import Path
 
 from tierscope.cli import options
@@ -18,6 +19,7 @@ def matrix(
     csv: str | None,
     dry_run: bool,
     out: Path | None,
+    start_at: datetime | None,
     hwloc_xml: Path | None,
     **given: str | bool | None,
 ) -> int:
@@ -35,5 +37,5 @@ def matrix(
     """
     from tierscope.cli.matrix_flow import measure_matrix
 
-    output = options.Output(options.Forms(json, csv), dry_run, out)
+    output = options.Output(options.Forms(json, csv), dry_run, out, start_at)
     return measure_matrix(given_options(OPTIONS, given), hwloc_xml, output)

@@ -1,6 +1,7 @@
 """Parameters that several commands have, each written once."""
 
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -23,6 +24,8 @@ class Output(NamedTuple):
     forms: Forms
     dry_run: bool
     directory: Path | None
+    start_at: datetime | None = None
+    """When the first visit is to begin; None: at once."""
 
 
 def command(name: str | None = None, **settings: Any) -> Callable[[Function], Command]:
@@ -63,14 +66,36 @@ def out_option(metavar: str, help_text: str) -> Callable[[Function], Function]:
 
 
 def output_options(function: Function) -> Function:
-    """Add what every measuring command has: ``--json``, ``--csv``, ``--dry-run`` and ``--out``."""
+    """Add what every measuring command has: ``--json``, ``--csv``, ``--dry-run``, ``--out`` and
+    ``--start-at``."""
     out = out_option("DIR", "Directory of the run file  [default: the data directory]")
     dry_run = click.option(
         "--dry-run",
         is_flag=True,
         help="Print the expanded plan with its time and memory; measure nothing",
     )
-    return json_option(csv_option(dry_run(out(function))))
+    start = click.option(
+        "--start-at",
+        metavar="TIME",
+        callback=_moment,
+        help="Begin measuring then, as in 18:30:00 or 2026-05-04T18:30:00Z, for hosts that share "
+        "a device",
+    )
+    return json_option(csv_option(dry_run(out(start(function)))))
+
+
+def _moment(
+    _context: click.Context, parameter: click.Parameter, given: str | None
+) -> datetime | None:
+    if given is None:
+        return None
+    from tierscope.model.errors import UserError
+    from tierscope.plans.grammar import parse_moment
+
+    try:
+        return parse_moment(given, datetime.now().astimezone())
+    except UserError as error:
+        raise UserError(f"{parameter.opts[0]}: {error}") from None
 
 
 def directory_option(function: Function) -> Function:

@@ -44,6 +44,19 @@ class Command(Parsed, click.Command):
     """What every command is."""
 
 
+class WithProgram(Command):
+    """Takes a program and its arguments behind ``--``, whatever they look like."""
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        """Refuse a program that is not behind ``--``: which options are its own is not clear."""
+        before = args[: args.index("--")] if "--" in args else args
+        rest = super().parse_args(context, [*args])
+        if context.params.get("command") and len(before) == len(args):
+            program = context.params["command"][0]
+            context.fail(f"put -- before the program, as in: -- {program}")
+        return rest
+
+
 def _spelled_out(args: Sequence[str], options: dict[str, click.Option]) -> Iterator[str]:
     """Yield arguments as click understands them: ``--csv`` as ``--csv=-``."""
     rest = [*args]

@@ -1,5 +1,6 @@
 """``tierscope run``."""
 
+from datetime import datetime
 from pathlib import Path
 
 import click
@@ -61,6 +62,7 @@ def run(
     csv: str | None,
     dry_run: bool,
     out: Path | None,
+    start_at: datetime | None,
 ) -> int:
     """Measure this machine by a profile, or what a plan asks for.
 
@@ -80,9 +82,9 @@ def run(
 
     if sum(given is not None for given in (plan, profile, resume)) > 1:
         raise UserError("give only one of PLAN.yaml, --profile and --resume")
-    output = options.Output(options.Forms(json, csv), dry_run, out)
+    output = options.Output(options.Forms(json, csv), dry_run, out, start_at)
     if resume is not None:
-        if time_limit is not None or dry_run or out is not None or storage:
+        if time_limit is not None or dry_run or out is not None or storage or start_at:
             raise UserError(
                 "--resume continues a run as it began; only --json and --csv go with it"
             )

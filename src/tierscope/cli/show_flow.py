@@ -1,12 +1,14 @@
 """From run files to tables, reports, comparisons and bundles."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from tierscope.cli.files import say_written
+from tierscope.analysis.streamer import is_study
+from tierscope.cli.files import say_written, write_pictures
 from tierscope.cli.forms import Forms, emit
 from tierscope.cli.waiting import waiting
 from tierscope.model.errors import ExitCode, UserError, counted
@@ -15,6 +17,10 @@ from tierscope.model.text import shown
 from tierscope.runs.output import is_stdout, write_output
 from tierscope.runs.read import read_run
 from tierscope.runs.store import find_run
+
+if TYPE_CHECKING:
+    from tierscope.analysis.together import Together
+    from tierscope.report.streamer import StudyView
 
 
 def show_file(name: str, forms: Forms) -> None:
@@ -27,6 +33,15 @@ def show_file(name: str, forms: Forms) -> None:
     with waiting("reading the run"):
         run = read_run(path)
     print_run(run, path, forms)
+
+
+def _study_of(run: Run) -> "StudyView | None":
+    """Return what is shown of a run of ``tierscope streamer``; None of other runs."""
+    if not is_study(run):
+        return None
+    from tierscope.recipes.streamer_view import view_of
+
+    return view_of(run)
 
 
 def runs_at(paths: Sequence[Path]) -> list[tuple[str, Run]]:
@@ -48,7 +63,7 @@ def report_runs(
     for folder, form in ((png, "png"), (svg, "svg")):
         if folder is not None:
             with waiting("drawing pictures"):
-                count = _write_pictures(runs, folder, form)
+                count = write_pictures(folder, form, _pictures(runs, form))
             written[form] = count
             if forms.printed == "tables":
                 click.echo(f"{counted(count, 'picture')} in {folder}", err=aside)
@@ -57,7 +72,8 @@ def report_runs(
         from tierscope.report.html.page import render_report
 
         with waiting("drawing the report"):
-            page = render_report(runs, VIEWS)
+            studies = {name: view for name, run in runs if (view := _study_of(run))}
+            page = render_report(runs, VIEWS, studies, _together(paths, runs))
         write_output(page_path, page, "--out")
         written["report"] = shown(page_path)
         if forms.printed == "tables":
@@ -65,19 +81,21 @@ def report_runs(
     emit(forms, lambda: json.dumps(written), lambda: None)
 
 
-def _write_pictures(runs: list[tuple[str, Run]], folder: Path, form: str) -> int:
+def _pictures(runs: list[tuple[str, Run]], form: str) -> Iterator[tuple[str, bytes]]:
+    """Yield every picture of every run; studies of ``tierscope streamer`` have their own."""
+    from tierscope.cli.streamer_flow import study_pictures
     from tierscope.kinds.views import VIEWS
     from tierscope.report.pictures.files import picture_files
 
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"--{form}: {folder} cannot be made: {error.strerror}") from None
-    count = 0
-    for name, content in picture_files(runs, form, VIEWS):
-        write_output(folder / name, content, f"--{form}")
-        count += 1
-    return count
+    studies = {name: view for name, run in runs if (view := _study_of(run))}
+    for name, run in runs:
+        prefix = f"{name}-" if len(runs) > 1 else ""
+        if name in studies:
+            for file, content in study_pictures(studies[name], run, form):
+                yield f"{prefix}{file}", content
+        else:
+            for file, content in picture_files([(name, run)], form, VIEWS):
+                yield f"{prefix}{file}", content
 
 
 def compare_runs(
@@ -101,6 +119,9 @@ def compare_runs(
     forms.check({"--out": out}, paths)
     runs = runs_at(paths[: len(names)])
     others = len(runs) - 1
+    beside = _together(paths[: len(names)], runs)
+    if beside and "host" not in allowed:
+        allowed.append("host")
     with waiting("comparing"):
         before = [run for _, run in runs_at(paths[len(names) :])]
         comparisons = [compare(runs[0], run, share, allowed, others, before) for run in runs[1:]]
@@ -115,12 +136,19 @@ def compare_runs(
         from tierscope.report.compare import show_comparison, show_trend
         from tierscope.report.console import make_console
 
+        if beside:
+            from tierscope.report.together import show_together
+
+            show_together(make_console(), beside)
         if others == 1:
             show_comparison(make_console(), comparisons[0])
         else:
             show_trend(make_console(), runs, comparisons)
 
-    found = {"comparisons": [c.model_dump(mode="json") for c in comparisons]}
+    found = {
+        "comparisons": [c.model_dump(mode="json") for c in comparisons],
+        **({"together": [group.model_dump(mode="json") for group in beside]} if beside else {}),
+    }
     emit(forms, lambda: json.dumps(found), tables)
     if out is not None:
         say_written("page", out, aside=forms.printed != "tables")
@@ -129,6 +157,19 @@ def compare_runs(
     unjudged = ("undecided", "not comparable")
     judged = any(d.verdict not in unjudged for c in comparisons for d in c.differences)
     return int(ExitCode.ALL_MEASURED if judged else ExitCode.NOTHING_MEASURED)
+
+
+def _together(paths: Sequence[Path], runs: Sequence[tuple[str, Run]]) -> "list[Together]":
+    """Return the runs of several hosts that began at the same moment, beside those alone."""
+    from tierscope.analysis.together import NamedRun, together
+    from tierscope.runs.spans import spans_of
+
+    if all(run.header.start_at is None for _, run in runs):
+        return []
+    named = [
+        NamedRun(name, run, spans_of(path)) for path, (name, run) in zip(paths, runs, strict=True)
+    ]
+    return together(named)
 
 
 def _share(tolerance: str) -> float:

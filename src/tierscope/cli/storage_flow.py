@@ -12,8 +12,8 @@ from rich.console import Console
 from tierscope.cli.flow import carry_out
 from tierscope.cli.options import Output
 from tierscope.cli.run_flow import time_limit_seconds
-from tierscope.engine.leftovers import clean, leftovers
-from tierscope.engine.paths import PathError, known_path
+from tierscope.engine.leftovers import clean
+from tierscope.engine.paths import known_path
 from tierscope.model.endpoint import EndpointKind, Target
 from tierscope.model.errors import ExitCode, UserError, counted
 from tierscope.model.run import Run
@@ -21,6 +21,7 @@ from tierscope.model.storage import PathFacts
 from tierscope.model.topology import Topology
 from tierscope.plans.fit import check_memory, fit_time
 from tierscope.plans.grammar import parse_size
+from tierscope.plans.rated import read_rated, with_ratings
 from tierscope.recipes.storage_tour import Given, Tour, tour
 from tierscope.report.figures import size_text
 from tierscope.topology.discover import discover
@@ -45,10 +46,8 @@ def measure_storage(asked: Asked, output: Output) -> int:
     from tierscope.recipes.storage_tour_report import show_tour
     from tierscope.report.run import show_end, show_missing
 
-    topology = with_ratings(discover(), asked.rated)
+    topology = machine_of(asked)
     made = storage_tour(topology, asked)
-    for path in _directories(made):
-        _name_leftovers(path)
     if asked.time_limit is not None:
         made = replace(made, plan=fit_time(made.plan, time_limit_seconds(asked.time_limit)))
     check_memory(made.plan, topology)
@@ -72,55 +71,38 @@ def clean_storage(paths: Sequence[str], as_json: bool) -> int:
             click.echo(f"{one.directory}: nothing is left of earlier runs")
         for file in one.files:
             why = f": {file.reason}" if file.reason else ""
-            click.echo(f"{one.directory}/{file.name}: {file.state}, {size_text(file.bytes)}{why}")
+            what = size_text(file.bytes)
+            if file.files is not None:
+                what = f"{counted(file.files, 'file')}, {what}"
+            click.echo(f"{one.directory}/{file.name}: {file.state}, {what}{why}")
     return 0
-
-
-def _directories(made: Tour) -> list[str]:
-    targets = dict.fromkeys(shown.target.path for shown in made.parts)
-    return [path for path in targets if known_path(path).kind == "directory"]
-
-
-def _name_leftovers(path: str) -> None:
-    """Say on standard error what earlier runs left in a directory, and how it is removed."""
-    try:
-        files = leftovers(path).files
-    except PathError:  # The engine says so of its own try.
-        return
-    left = [file for file in files if file.state == "leftover" and not file.keep]
-    if left:
-        size = size_text(sum(file.bytes for file in left))
-        click.echo(
-            f"tierscope: {path} has {counted(len(left), 'file')} that earlier runs left, {size}: "
-            f"'tierscope storage {path} --clean' removes what is tierscope's",
-            err=True,
-        )
 
 
 def storage_tour(topology: Topology, asked: Asked, main_only: bool = False) -> Tour:
     """Return the tour of the paths that were given; raises UserError where one cannot be used."""
-    found = [_found(path) for path in dict.fromkeys(asked.paths)]
-    given = Given(
+    found = [found_path(path) for path in dict.fromkeys(asked.paths)]
+    return tour(topology, given_of(asked, found), thp_available(), main_only)
+
+
+def machine_of(asked: Asked) -> Topology:
+    """Return this machine with what data sheets promise of its drives."""
+    drives = () if asked.rated is None else read_rated(asked.rated)
+    return with_ratings(discover(), drives)
+
+
+def given_of(asked: Asked, found: Sequence[tuple[Target, PathFacts]]) -> Given:
+    """Return what recipes are given: the options, and what each path is."""
+    return Given(
         targets=[target for target, _ in found],
         facts=[facts for _, facts in found],
         initiator=asked.initiator,
-        size=None if asked.size is None else _size(asked.size),
+        size=None if asked.size is None else _size_given(asked.size),
         overwrite=asked.overwrite,
         keep=asked.keep,
     )
-    return tour(topology, given, thp_available(), main_only)
 
 
-def with_ratings(topology: Topology, rated: Path | None) -> Topology:
-    """Return the machine with what data sheets promise of its drives."""
-    if rated is None:
-        return topology
-    from tierscope.plans.rated import read_rated
-
-    return topology.model_copy(update={"ratings": list(read_rated(rated))})
-
-
-def _found(given: str) -> tuple[Target, PathFacts]:
+def found_path(given: str) -> tuple[Target, PathFacts]:
     """Return what a path is, as a child sees it: tierscope itself never touches it."""
     path = os.path.abspath(given.removeprefix("file:").removeprefix("dev:"))  # noqa: PTH100  no stat
     facts = known_path(path)
@@ -134,7 +116,8 @@ def _found(given: str) -> tuple[Target, PathFacts]:
     return Target(kind=kind, path=path), facts
 
 
-def _size(text: str) -> int:
+def _size_given(text: str) -> int:
+    """Return the bytes that --size names."""
     try:
         return parse_size(text)
     except UserError as error:

@@ -14,6 +14,12 @@ from tierscope.cli import options
 @options.file_option("--save", "Write this machine as hwloc XML", metavar="FILE.xml")
 @options.file_option("--svg", "Draw the machine", metavar="FILE.svg")
 @click.option("--pcie", is_flag=True, help="Affinity over PCIe alone, as nvidia-smi topo -mp")
+@click.option("--drives", is_flag=True, help="GPUs, drives and NICs only, and what they share")
+@click.option(
+    "--assign",
+    is_flag=True,
+    help="A drive and a NIC for each GPU that share the fewest uplinks with others'",
+)
 @options.moved_option("--from", "a machine's file is --input, as in lstopo")
 @options.json_option
 def topo(
@@ -23,6 +29,8 @@ def topo(
     save: Path | None,
     svg: Path | None,
     pcie: bool,
+    drives: bool,
+    assign: bool,
     json: str | None,
 ) -> None:
     """Show the machine's parts, the links between them, and the limit of every link.
@@ -33,11 +41,12 @@ def topo(
     Examples:
       tierscope topo
       tierscope topo gpu:0 file:/data
+      tierscope topo --drives --assign
       tierscope topo --svg machine.svg
       tierscope topo --input other.xml --json
       tierscope topo --fsroot machine/
     """
-    from tierscope.cli.topo_flow import show
+    from tierscope.cli.topo_flow import Parts, show
 
     show(
         endpoints,
@@ -46,5 +55,5 @@ def topo(
         save=save,
         svg=svg,
         forms=options.Forms(json),
-        nvlink=not pcie,
+        parts=Parts(nvlink=not pcie, drives=drives, assign=assign),
     )

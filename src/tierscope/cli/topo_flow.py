@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from tierscope.cli.files import say_written
 from tierscope.cli.forms import Forms, emit
@@ -10,6 +11,15 @@ from tierscope.model.endpoint import parse_endpoint
 from tierscope.model.errors import UserError
 from tierscope.model.topology import Topology
 from tierscope.runs.output import is_stdout, write_output
+
+
+class Parts(NamedTuple):
+    """What of a machine is shown: all, or drives and their assignment only."""
+
+    nvlink: bool
+    """NVLinks count in the affinity."""
+    drives: bool
+    assign: bool
 
 
 def show(
@@ -20,11 +30,13 @@ def show(
     save: Path | None,
     svg: Path | None,
     forms: Forms,
-    nvlink: bool,
+    parts: Parts,
 ) -> None:
     """Do what ``tierscope topo``'s options ask; UserError of one line where that cannot be."""
     if len(endpoints) not in (0, 2):
         raise UserError("name two endpoints for a path, as in `tierscope topo gpu:0 file:/data`")
+    if endpoints and (parts.drives or parts.assign):
+        raise UserError("--drives and --assign are of the whole machine; give no endpoints")
     if fsroot and (save or source):
         raise UserError(
             "--fsroot reads a copy of /sys and /proc; not together with --save or --input"
@@ -49,7 +61,7 @@ def show(
     if endpoints:
         _show_path(topology, endpoints, forms)
     elif forms.json or not (save or svg):
-        _show_machine(topology, forms, nvlink=nvlink)
+        _show_machine(topology, forms, parts)
 
 
 def _topology(source: str | None, fsroot: str | None) -> Topology:
@@ -62,7 +74,7 @@ def _topology(source: str | None, fsroot: str | None) -> Topology:
     return discover() if fsroot is None else discover_copy(fsroot)
 
 
-def _show_machine(topology: Topology, forms: Forms, *, nvlink: bool) -> None:
+def _show_machine(topology: Topology, forms: Forms, parts: Parts) -> None:
     def in_json() -> str:
         from tierscope.report.topology_json import machine_json
 
@@ -70,9 +82,16 @@ def _show_machine(topology: Topology, forms: Forms, *, nvlink: bool) -> None:
 
     def tables() -> None:
         from tierscope.report.console import make_console
+        from tierscope.report.topology_drives import show_assignment, show_io
         from tierscope.report.topology_tables import show_machine
 
-        show_machine(make_console(), topology, nvlink=nvlink)
+        console = make_console()
+        if parts.drives:
+            show_io(console, topology)
+        if parts.assign:
+            show_assignment(console, topology)
+        if not (parts.drives or parts.assign):
+            show_machine(console, topology, nvlink=parts.nvlink)
 
     emit(forms, in_json, tables)
 

@@ -9,8 +9,6 @@ is restored. Of each register only the bits in ``topology.prefetchers`` are ever
 """
 
 import contextlib
-import fcntl
-import json
 import os
 import signal
 import subprocess
@@ -18,12 +16,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from tierscope.model.cause import Cause
 from tierscope.model.endpoint import format_ranges
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.spec import Prefetchers
+from tierscope.placement import saved_state
 from tierscope.topology.prefetchers import (
     Control,
     PrefetcherError,
@@ -35,6 +33,7 @@ from tierscope.topology.prefetchers import (
 
 ROOT = Path("/")
 """Below it are /dev/cpu, /proc and /run; tests put a tree of files in its place."""
+_NAME = "prefetchers"
 _WATCH = "import sys; from tierscope.engine.prefetchers import watch; watch(sys.argv[1])"
 _END_S = 10.0
 """Time that the watcher gets to end."""
@@ -42,49 +41,35 @@ _END_S = 10.0
 
 @dataclass
 class _Saved:
-    """The state file: values by CPU, as they were before the first write."""
+    """The values by CPU, as they were before the first write, and their state file."""
 
     root: Path
     values: dict[int, int] = field(default_factory=dict)
 
     @property
-    def path(self) -> Path:
-        return self.root / "run/tierscope/prefetchers.json"
+    def exists(self) -> bool:
+        return saved_state.path_of(_NAME, self.root).exists()
 
     def write(self) -> None:
-        """Replace the file as a whole, on the disk before it gets its name."""
-        beside = self.path.with_suffix(".new")
-        try:
-            content = {
-                "boot_id": _boot_id(self.root),
-                "register": hex(find_control(self.root).register),
-                "values": {str(cpu): value for cpu, value in self.values.items()},
-            }
-            with beside.open("w") as file:
-                json.dump(content, file)
-                file.flush()
-                os.fsync(file.fileno())
-            beside.replace(self.path)
-        except OSError as error:
-            raise PrefetcherError(
-                Cause.PREFETCHERS, f"cannot save prefetchers' values in {self.path}: {error}"
-            ) from None
+        content = {
+            "register": hex(find_control(self.root).register),
+            "values": {str(cpu): value for cpu, value in self.values.items()},
+        }
+        with _as_prefetcher_error(Cause.PREFETCHERS):
+            saved_state.save(_NAME, content, self.root)
 
     def read(self) -> None:
-        """Take the file's values; none where there is no file, or one of another boot."""
+        """Take the file's values; none where there is no file, or one of an earlier boot."""
         self.values = {}
-        try:
-            content: Any = json.loads(self.path.read_text())
-            if content["boot_id"] == _boot_id(self.root):
-                self.values = {int(cpu): int(value) for cpu, value in content["values"].items()}
-        except FileNotFoundError:
-            pass
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise PrefetcherError(
-                Cause.PREFETCHERS,
-                f"{self.path}, which says how to restore prefetchers, cannot be read: {error}",
-                "reboot, which restores them, or remove the file",
-            ) from None
+        with _as_prefetcher_error(Cause.PREFETCHERS):
+            found = saved_state.load(_NAME, self.root)
+            if found is None:
+                return
+            try:
+                items = found.content["values"].items()
+                self.values = {int(cpu): int(value) for cpu, value in items}
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                raise saved_state.unreadable(_NAME, error, self.root) from None
 
     def restore(self) -> None:
         """Write all values back, then remove the file; raises PrefetcherError where one fails."""
@@ -102,7 +87,8 @@ class _Saved:
                 f"prefetchers are not restored ({failed[0]})",
                 "sudo tierscope doctor restores them",
             )
-        self.path.unlink(missing_ok=True)
+        with _as_prefetcher_error(Cause.PREFETCHERS):
+            saved_state.discard(_NAME, self.root)
 
 
 class PrefetcherSwitch:
@@ -205,7 +191,7 @@ def restore_left(root: Path | None = None) -> str:
     Empty where nothing was left, or where the run or its watcher are still there.
     """
     saved = _Saved(root or ROOT)
-    if not saved.path.exists():
+    if not saved.exists:
         return ""
     try:
         with _locked(saved.root) as lock:
@@ -229,7 +215,7 @@ def watch(root: str) -> None:
     saved = _Saved(Path(root))
     said = ""
     try:
-        if saved.path.exists():
+        if saved.exists:
             saved.read()
             saved.restore()
             said = _restored(saved)
@@ -272,30 +258,21 @@ def _write(root: Path, control: Control, cpu: int, value: int) -> None:
         )
 
 
-def _boot_id(root: Path) -> str:
-    return (root / "proc/sys/kernel/random/boot_id").read_text().strip()
+@contextlib.contextmanager
+def _as_prefetcher_error(cause: Cause) -> Iterator[None]:
+    try:
+        yield
+    except saved_state.StateError as error:
+        raise PrefetcherError(cause, str(error), error.remedy) from None
 
 
 @contextlib.contextmanager
 def _locked(root: Path) -> Iterator[int | None]:
     """Give the descriptor of the lock file, locked; None where another process has the lock."""
-    path = root / "run/tierscope/prefetchers.lock"
-    try:
-        path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise PrefetcherError(
-            Cause.PERMISSION, f"{path}: {error.strerror}; needs root", "run it as root"
-        ) from None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        locked = True
-    except BlockingIOError:
-        locked = False
-    try:
-        yield descriptor if locked else None
-    finally:
-        os.close(descriptor)
+    with contextlib.ExitStack() as stack:
+        with _as_prefetcher_error(Cause.PERMISSION):
+            lock = stack.enter_context(saved_state.locked(_NAME, root))
+        yield lock
 
 
 @contextlib.contextmanager

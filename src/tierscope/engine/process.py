@@ -40,8 +40,10 @@ class BrokenError(Exception):
 class EngineProcess:
     """A running ``tierscope-engine visits``."""
 
-    def __init__(self, named: Path | None = None) -> None:
-        """Start it, or the engine that is named.
+    def __init__(
+        self, named: Path | None = None, environment: dict[str, str] | None = None
+    ) -> None:
+        """Start it, or the engine that is named, in an environment other than ours if one is given.
 
         Raises UserError where there is none or it does not start.
         """
@@ -59,7 +61,7 @@ class EngineProcess:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._stderr,
-                env=engine_environment(),
+                env=environment or engine_environment(),
                 process_group=0,  # Ctrl-C reaches it through us only, and once
             )
         except OSError as error:

@@ -1,13 +1,17 @@
 """The engine's commands that answer once: capabilities, topology, check."""
 
-import subprocess
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
+from tierscope.engine.answer import answer_of
 from tierscope.engine.find import VARIABLE, find_engine
 from tierscope.kinds.plan import PLAN_VERSION, Plan
+from tierscope.model.capability import Capabilities
 from tierscope.model.errors import ExitCode, UserError
-from tierscope.model.event import Capabilities
+
+if TYPE_CHECKING:
+    import subprocess
 
 _TIMEOUT_S = 60
 _REFUSED = 2
@@ -69,24 +73,7 @@ def _ask(command: str) -> "subprocess.CompletedProcess[str]":
 
 
 def _call(command: str, text: str | None) -> "subprocess.CompletedProcess[str]":
-    engine = find_engine()
-    try:
-        return subprocess.run(
-            [engine, command],
-            input=text,
-            stdin=subprocess.DEVNULL if text is None else None,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=_TIMEOUT_S,
-            check=False,
-        )
-    except OSError as error:
-        raise UserError(f"{engine} does not start: {error.strerror}") from None
-    except subprocess.TimeoutExpired:
-        raise UserError(
-            f"'{engine} {command}' did not answer in {_TIMEOUT_S} s", ExitCode.NOTHING_MEASURED
-        ) from None
+    return answer_of([find_engine(), command], _TIMEOUT_S, text)
 
 
 def _died(command: str, answer: "subprocess.CompletedProcess[str]") -> UserError:

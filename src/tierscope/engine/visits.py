@@ -11,11 +11,13 @@ import time
 from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
+from typing import Protocol
 
+from tierscope.engine.find import engine_environment
 from tierscope.engine.paths import PathSilentError
 from tierscope.engine.prefetchers import PrefetcherSwitch, prefetcher_switch
 from tierscope.engine.process import REFUSED, BrokenError, EngineProcess
-from tierscope.engine.targets import forget_targets, targets_before, with_targets
+from tierscope.engine.targets import silent_target, targets_before, with_targets
 from tierscope.kinds.plan import Spec
 from tierscope.model.cause import Cause
 from tierscope.model.errors import ExitCode, UserError
@@ -33,10 +35,16 @@ _SAMPLES = 50
 
 
 class LivingEngine:
-    """Visits measurements; what ``living_engine`` gives."""
+    """Visits measurements by one process at a time."""
 
-    def __init__(self, named: Path | None = None, switch: PrefetcherSwitch | None = None) -> None:
+    def __init__(
+        self,
+        named: Path | None = None,
+        switch: PrefetcherSwitch | None = None,
+        environment: dict[str, str] | None = None,
+    ) -> None:
         self._named = named
+        self._environment = environment
         self._switch = switch or PrefetcherSwitch()
         self.interrupted = False
         """A signal came: no further visit is made."""
@@ -75,12 +83,14 @@ class LivingEngine:
             yield Failed(id=name, cause=Cause.TIMEOUT, reason=str(error))
             return
         for event in self._with_switches(spec, seconds, fresh):
-            if isinstance(event, Visit) and targets:
+            if isinstance(event, Visit) and targets.facts:
                 yield with_targets(event, targets)
-                continue
-            if isinstance(event, Failed) and event.cause is Cause.TIMEOUT:
-                forget_targets(spec)
-            yield event
+            elif isinstance(event, Failed) and event.cause is Cause.TIMEOUT:
+                silent = silent_target(spec)
+                reason = f"{event.reason}; {silent}" if silent else event.reason
+                yield event.model_copy(update={"reason": reason})
+            else:
+                yield event
 
     def _with_switches(
         self, spec: Spec, seconds: float, fresh: bool
@@ -177,7 +187,7 @@ class LivingEngine:
     def _ready_process(self) -> EngineProcess:
         """Return a process that knows all measurements, with time to answer."""
         if self._process is None:
-            self._process = EngineProcess(self._named)
+            self._process = EngineProcess(self._named, self._environment)
             self._unsent = list(self._specs.values())
         process = self._process
         if self.interrupted:  # before there was a process to tell
@@ -201,34 +211,107 @@ class LivingEngine:
             process.close(kill)
 
 
+class Engines:
+    """Visits measurements by an engine for each setting of cuFile; what ``living_engine`` gives."""
+
+    def __init__(self, named: Path | None, switch: PrefetcherSwitch, log: Path | None) -> None:
+        self._named = named
+        self._switch = switch
+        self._log = log
+        self._by_setting: dict[str, LivingEngine] = {}
+        self._by_name: dict[str, LivingEngine] = {}
+        self._resources = contextlib.ExitStack()
+        self._interrupted = False
+
+    @property
+    def interrupted(self) -> bool:
+        """A signal came: no further visit is made."""
+        return self._interrupted or any(one.interrupted for one in self._by_setting.values())
+
+    def plan(self, specs: Sequence[Spec]) -> None:
+        """Add measurements whose ids are new."""
+        for spec in specs:
+            self._by_name[spec.id] = self._engine(spec.cufile_setting())
+            self._by_name[spec.id].plan([spec])
+
+    def forget(self, name: str) -> None:
+        """Do without a measurement from now on."""
+        self._by_name.pop(name).forget(name)
+
+    def visit(self, name: str, seconds: float, fresh: bool = False) -> Generator[Event, None, None]:
+        """Yield the events of one visit, as ``LivingEngine.visit`` does."""
+        if not self.interrupted:
+            yield from self._by_name[name].visit(name, seconds, fresh)
+
+    def interrupt(self) -> None:
+        """Interrupt all engines; the second time, kill them."""
+        self._interrupted = True
+        for engine in self._by_setting.values():
+            engine.interrupt()
+
+    def close(self) -> None:
+        """Let all engines leave in order."""
+        self._resources.close()
+
+    def _engine(self, setting: str) -> LivingEngine:
+        if setting not in self._by_setting:
+            environment = self._environment(setting)
+            engine = LivingEngine(self._named, self._switch, environment)
+            self._by_setting[setting] = self._resources.enter_context(contextlib.closing(engine))
+        return self._by_setting[setting]
+
+    def _environment(self, setting: str) -> dict[str, str]:
+        from tierscope.engine.cufile import environment_with, log_at
+
+        enter = self._resources.enter_context
+        found = enter(environment_with(setting)) if setting else engine_environment()
+        if self._log is None:
+            return found
+        number = f"-{len(self._by_setting) + 1}" if self._by_setting else ""
+        return found | enter(log_at(self._log.with_suffix(f".cufile{number}.log")))
+
+
 @contextlib.contextmanager
 def living_engine(
-    named: Path | None = None, switch: PrefetcherSwitch | None = None
-) -> Iterator[LivingEngine]:
-    """Give an engine that is started when it is needed and ended with the block.
+    named: Path | None = None,
+    switch: PrefetcherSwitch | None = None,
+    beside: Path | None = None,
+) -> Iterator[Engines]:
+    """Give engines that are started when they are needed and ended with the block.
 
     ``named`` is its executable, by default what ``find_engine`` finds. ``switch`` is shared by
-    engines of one process that take turns; without one, prefetchers are restored with the block.
-    Raises UserError where they cannot be restored.
+    those of one process that take turns; without one, prefetchers are restored with the block.
+    Raises UserError where they cannot be restored. Logs of cuFile go beside the file ``beside``.
 
-    Meanwhile SIGINT and SIGTERM go to it instead of being raised in the middle of a record.
+    Meanwhile SIGINT and SIGTERM go to them instead of being raised in the middle of a record.
     """
     with contextlib.ExitStack() as stack:
         if switch is None:
             switch = stack.enter_context(prefetcher_switch())
-        engine = stack.enter_context(contextlib.closing(LivingEngine(named, switch)))
-        stack.enter_context(_signals_to(engine))
-        yield engine
+        engines = stack.enter_context(contextlib.closing(Engines(named, switch, beside)))
+        stack.enter_context(signals_to(engines))
+        yield engines
+
+
+class Interruptible(Protocol):
+    """What a signal interrupts."""
+
+    def interrupt(self) -> None:
+        """End what is under way; called from the signal's handler."""
 
 
 @contextlib.contextmanager
-def _signals_to(engine: LivingEngine) -> Iterator[None]:
+def signals_to(measurer: Interruptible) -> Iterator[None]:
+    """Let SIGINT and SIGTERM interrupt a measurer instead of being raised anywhere.
+
+    The block changes nothing outside of the main thread, which alone may handle signals.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
-        engine.interrupt()
+        measurer.interrupt()
 
     before = {
         number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)

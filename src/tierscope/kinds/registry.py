@@ -9,9 +9,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tierscope.model.spec import MeasurementSpec
     from tierscope.plans.request import RequestForm
     from tierscope.report.view import View
+    from tierscope.runs.measurers import Measurer
     from tierscope.runs.refine import Refiner
 
 
@@ -29,6 +32,10 @@ class Kind:
     """Older names of the command, which stay."""
     refined: bool = False
     """Its measurements ask for further ones; its module ``refine`` chooses them."""
+    own_command: bool = False
+    """Its command is written by hand, because it does more than to measure and to show."""
+    own_measurer: bool = False
+    """Its module ``measurer`` visits its measurements, not the engine."""
 
     @property
     def spec(self) -> "type[MeasurementSpec]":
@@ -54,6 +61,12 @@ class Kind:
         found: Refiner = self._module("refine")
         return found
 
+    @property
+    def measurer(self) -> "Callable[[], Measurer]":
+        """Makes what visits its measurements, of a kind with its ``own_measurer``."""
+        found: Callable[[], Measurer] = self._module("measurer").Measurer
+        return found
+
     def _module(self, part: str) -> Any:
         return import_module(f"tierscope.kinds.{self.name.replace('-', '_')}.{part}")
 
@@ -67,9 +80,11 @@ _ROWS = (
         "Measure concurrent streams of mixed reads and writes.",
         command="traffic",
         aliases=("streams",),
+        refined=True,
     ),
     Kind("atomics", "Measure atomic updates, contended or not."),
     Kind("mapping", "Measure what it costs to map, populate and unmap memory."),
+    Kind("persist", "Measure what it costs that stores persist."),
     Kind(
         "gpu-copy",
         "Measure copies among GPUs and host memory.",
@@ -78,6 +93,19 @@ _ROWS = (
     Kind("gpu-memory", "Measure the bandwidth of GPUs' own memory.", command="gpu memory"),
     Kind("gpu-latency", "Measure the latency of dependent loads of GPUs.", command="gpu latency"),
     Kind("io", "Measure bandwidth, IOPS and latency of files and block devices."),
+    Kind("files", "Measure creating, opening, reading, listing and removing small files."),
+    Kind(
+        "checkpoint",
+        "Measure how fast a program's state is saved, and restarted from.",
+        own_command=True,
+    ),
+    Kind(
+        "watch",
+        "Watch counters of memory, GPUs, drives and ports over time.",
+        own_measurer=True,
+        own_command=True,
+    ),
+    Kind("effect", "Compare a program's runs under placements.", own_measurer=True),
 )
 KINDS: dict[str, Kind] = {kind.name: kind for kind in _ROWS}
 """By name, in the order in which they are shown."""

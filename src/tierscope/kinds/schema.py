@@ -8,7 +8,8 @@ from pydantic import TypeAdapter
 
 from tierscope import model
 from tierscope.kinds.plan import Plan
-from tierscope.model.event import Capabilities, EventAdapter
+from tierscope.model.capability import Capabilities
+from tierscope.model.event import EventAdapter
 
 DIRECTORY = Path(model.__file__).parent / "schema"
 

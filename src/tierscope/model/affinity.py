@@ -77,3 +77,57 @@ class Advice(Model):
     nvme: Nearest | None = None
     arrays: Nearest | None = None
     nics: Nearest | None = None
+
+
+class Uplink(Model):
+    """A link that several devices share on their way to the CPUs."""
+
+    name: str
+    """A switch's upstream port, the slot of a card, or "interconnect"."""
+    role: Literal["card", "switch", "interconnect"]
+    """card: of several functions, which share its slot; interconnect: between packages."""
+    words: str
+    """The same as people write it, with its speed: "switch 0000:2c:00.0 (3.0 x16)"."""
+    limit: float | None = None
+    """bytes/s each way, where it is known."""
+
+
+class IoDevice(Model):
+    """A GPU, drive or NIC with its place on the PCI buses."""
+
+    name: str
+    """gpu:0, nvme2, mlx5_0"""
+    kind: Literal["gpu", "drive", "nic"]
+    product: str = ""
+    address: str
+    link: str = ""
+    """Its own link as it runs: "4.0 x16", where it is known."""
+    limit: float | None = None
+    """bytes/s each way of its own link."""
+    node: int | None = None
+    uplinks: list[Uplink] = []
+    """Links above its own, the nearest first; on the other socket the interconnect comes last."""
+
+
+class Stream(Model):
+    """What a GPU exchanges with the drive or the NIC that it is assigned."""
+
+    gpu: str
+    device: str
+    affinity: Affinity
+    uplinks: list[str] = []
+    """Names of the uplinks that it crosses."""
+
+
+class Assignment(Model):
+    """Each GPU with a drive and a NIC of its own, so that GPUs share the fewest uplinks."""
+
+    drives: list[Stream] = []
+    nics: list[Stream] = []
+    """In the order of the GPUs; one for each GPU, drive or NIC, whichever there are fewest of."""
+    shared: dict[str, list[Stream]] = {}
+    """Streams by the uplink that they share, in words: those that several GPUs' streams cross."""
+    proven: bool = True
+    """False where the search ended before it had excluded that there is a better one."""
+    left_out: list[str] = []
+    """Drives and NICs that were not taken into account, with the reason."""

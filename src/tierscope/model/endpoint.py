@@ -8,7 +8,8 @@ The grammar is the same in the CLI, in plans and in results::
     gpu:1              a GPU, by the driver's index; as target: its memory
     file:/data/x       target: a file, or a directory to make one in
     dev:/dev/nvme0n1   target: a block device
-    pmem:/mnt/pmem     target: a directory on a DAX file system
+    pmem:/mnt/pmem     target: a directory, on a DAX file system for persistent memory
+    pmem:node:2        target: persistent memory that a node's ordinary memory stands in for
     dax:/dev/dax0.0    target: a DAX device
 
 ``node0``, ``gpu1`` and ``cpu:0`` are read as ``node:0``, ``gpu:1`` and ``cpus:0``.
@@ -71,7 +72,8 @@ class Endpoint(Model):
 
     kind: EndpointKind
     numbers: tuple[int, ...] = ()
-    """Node, CPU or GPU numbers; ascending for CPUs, in the order given for nodes."""
+    """Node, CPU or GPU numbers; ascending for CPUs, in the order given for nodes. Of persistent
+    memory, the node that stands in for it."""
     weights: tuple[int, ...] = ()
     """One for each node where weights were given (1..255), else empty."""
     path: str = ""
@@ -79,7 +81,8 @@ class Endpoint(Model):
 
     def __str__(self) -> str:
         if self.kind in STORAGE:
-            return f"{self.kind}:{self.path}"
+            emulated = f"node:{self.numbers[0]}" if self.numbers else ""
+            return f"{self.kind}:{emulated or self.path}"
         if self.kind is EndpointKind.CPUS:
             return f"{self.kind}:{format_ranges(self.numbers)}"
         weights = "@" + ":".join(map(str, self.weights)) if self.weights else ""
@@ -161,6 +164,8 @@ def parse_endpoint(text: str, accepted: str = "") -> Endpoint:
         known = accepted or f"{forms(list(EndpointKind))}, node:0,2@3:1"
         raise UserError(f"endpoint '{text}' is not one of the forms {known}{_hint(text)}")
     kind = EndpointKind(name)
+    if kind is EndpointKind.PMEM and not rest.startswith("/"):
+        return Endpoint(kind=kind, numbers=_parse_emulated(text, rest))
     if kind in STORAGE:
         return Endpoint(kind=kind, path=_parse_path(text, rest))
     numbers_text, at, weights_text = _weights_last(rest).partition("@")
@@ -199,6 +204,20 @@ def _weights_last(rest: str) -> str:
     shares = [part.partition("@") for part in rest.split(",")]
     numbers = ",".join(number for number, _, _ in shares)
     return f"{numbers}@{':'.join(weight if at else '1' for _, at, weight in shares)}"
+
+
+def _parse_emulated(text: str, rest: str) -> tuple[int, ...]:
+    name, _, number = _spelled_out(rest).partition(":")
+    try:
+        numbers = parse_ranges(number) if name == "node" else []
+    except ValueError:
+        numbers = []
+    if len(numbers) != 1:
+        raise UserError(
+            f"endpoint '{text}' is not one of the forms pmem:/mnt/pmem (a directory), pmem:node:0 "
+            "(a node's memory that stands in for persistent memory)"
+        )
+    return tuple(numbers)
 
 
 def _parse_path(text: str, path: str) -> str:

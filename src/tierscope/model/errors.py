@@ -10,14 +10,20 @@ class ExitCode(IntEnum):
     SOMETHING_FAILED = 1
     REQUEST_WRONG = 2
     NOTHING_MEASURED = 3
+    NOT_EXECUTABLE = 126
+    """Of a program to start, as shells say it."""
+    NOT_FOUND = 127
     INTERRUPTED = 130
 
 
 class UserError(Exception):
-    """One line for the user: what was wrong, where, what is allowed, what to do."""
+    """One line for the user: what was wrong, where, what is allowed, what to do.
+
+    Line breaks, which quoted input may have, become spaces.
+    """
 
     def __init__(self, message: str, exit_code: ExitCode = ExitCode.REQUEST_WRONG) -> None:
-        super().__init__(message)
+        super().__init__(" ".join(message.splitlines()))
         self.exit_code = exit_code
 
 

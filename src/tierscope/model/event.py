@@ -6,12 +6,18 @@ from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, model_valid
 
 from tierscope.model.base import Model
 from tierscope.model.cause import Cause
+from tierscope.model.checkpoint import CheckpointEvidence
 from tierscope.model.gpu_state import CufileState, GpuTraffic
 from tierscope.model.gpu_state import GpuState as GpuState
 from tierscope.model.histogram import Histogram
+from tierscope.model.lacking import LackingCounters
 from tierscope.model.metric import DISTRIBUTIONS, METRICS
+from tierscope.model.network import NfsCounts, PortCounts
+from tierscope.model.persist import PersistEvidence
+from tierscope.model.persistent import PersistentEvidence
+from tierscope.model.program import ProgramEvidence
 from tierscope.model.spec import Id
-from tierscope.model.storage import StorageFacts
+from tierscope.model.storage import BlockCounts, StorageFacts, TargetIo
 
 
 class CountedTraffic(Model):
@@ -44,12 +50,33 @@ class IoEvidence(Model):
     last_finisher_s: float | None = None
     """and when the last one had."""
     cached_before: float | None = None
-    """Share of the files, 0..1, that was in the page cache before the visit."""
+    """Share of what is used of the files, 0..1, that was in the page cache before the visit."""
     cached_after: float | None = None
+    used_bytes: int | None = None
+    """Bytes of the files that are gone over."""
+    purged_bytes: int | None = None
+    """Bytes of a device that were discarded before its first visit."""
     unwritten_bytes: int | None = None
     """Bytes of the files that are holes or unwritten extents, which no drive has to read."""
+    targets: list[TargetIo] | None = None
+    """Where several jobs ran together, each of them."""
     ways: dict[str, int] | None = None
     """Operations by the way that they took between storage and a GPU."""
+
+
+class SmallFilesEvidence(Model):
+    """What was observed of small files in a visit."""
+
+    directories: int
+    """That were made for them."""
+    files: int
+    """In all of these together."""
+    operations: int
+    caches: Literal["warm"]
+    """warm: the kernel had names, inodes and data of the files, which were made in the same visit,
+    in its caches."""
+    set_up_s: float
+    """Seconds of making directories and files before the first row; inside no figure."""
 
 
 class TraceRow(Model):
@@ -73,12 +100,16 @@ class Evidence(Model):
 
     pages: dict[str, int] | None = None
     """Pages by node as read back from the kernel after populating: {"0": 262144}."""
+    arrays: dict[str, dict[str, int]] | None = None
+    """The same of each array where they are placed apart: {"a": {"0": 131072}, "b": ...}."""
     page_bytes: int | None = None
     """Size of the pages that ``pages`` counts."""
     huge_bytes: int | None = None
     """Bytes that the kernel backs with transparent huge pages."""
     region_bytes: int | None = None
     """Bytes of all arrays together."""
+    persistent: PersistentEvidence | None = None
+    """Of memory that a file or a device held."""
     traffic: dict[str, float] | None = None
     """Of pages on several nodes, the bytes that the threads moved by node, from where the pages are
     and what each thread walked of them: {"0": 2.1e11, "2": 1.05e10}."""
@@ -122,8 +153,25 @@ class Evidence(Model):
     them (/sys/block/*/stat); absent where a part of the target is on no drive that counts."""
     device_bytes_written: int | None = None
     """The same of writes; of a mirror, those of all copies."""
+    devices: list[BlockCounts] | None = None
+    """Arrays and drives below the targets, as the kernel counted them while rows were taken."""
+    nfs: list[NfsCounts] | None = None
+    """Mounts of NFS, during the visits with their set-up; added by tierscope, as the next two are.
+    """
+    ports: list[PortCounts] | None = None
+    """Network ports that lead to their servers, during the visits with their set-up."""
+    nvidia_fs_errors: dict[str, int] | None = None
+    """Errors that nvidia-fs counted meanwhile, by its own names; only those that there were."""
     storage_io: IoEvidence | None = None
     """Of measurements of storage."""
+    small_files: SmallFilesEvidence | None = None
+    """Of measurements of small files."""
+    persist: PersistEvidence | None = None
+    """Of measurements of what persistence costs."""
+    checkpoint: CheckpointEvidence | None = None
+    """Of measurements of checkpoints."""
+    program: ProgramEvidence | None = None
+    """Of programs that were run under a placement."""
     storage: list[StorageFacts] | None = None
     """The files and devices that it went to, as they were before the visit, with the drives' state
     after it too; added by tierscope, never by the engine."""
@@ -145,6 +193,8 @@ class Evidence(Model):
     """Where the time of the whole measurement went, its set-up included."""
     workloads: "dict[str, Evidence] | None" = None
     """Of measurements in which several workloads run at once, what was observed of each."""
+    lacking: list[LackingCounters] | None = None
+    """Of a watch, counters that could not be read."""
     notes: list[str] | None = None
     """Anything else that a reader of the figure must know."""
 
@@ -180,6 +230,7 @@ def _known_distribution(name: str) -> str:
 
 
 DistributionName = Annotated[str, AfterValidator(_known_distribution)]
+
 
 _Value = Annotated[float, Field(ge=0, le=1e30)]
 """The upper bound is above any figure there is, so that ratios of figures stay finite."""
@@ -281,31 +332,3 @@ Event = Annotated[
     Started | Progress | Visit | Skipped | Failed | Finished, Field(discriminator="event")
 ]
 EventAdapter: TypeAdapter[Event] = TypeAdapter(Event, config=ConfigDict(defer_build=True))
-
-
-class Capability(Model):
-    """One thing that the engine can or cannot measure on this machine."""
-
-    name: str
-    available: bool
-    detail: str = ""
-    """Where available: what was found (versions, sizes)."""
-    versions: dict[str, str] = {}
-    """Where available: versions of what it stands on: {"cuda_driver": "13.1"}."""
-    reason: str = ""
-    """Where not: why."""
-    remedy: str = ""
-    """Where not: what to do about it."""
-
-
-class Capabilities(Model):
-    """What ``tierscope-engine capabilities`` prints."""
-
-    engine: str
-    """Version of the engine."""
-    plan_version: int
-    git_commit: str
-    compiler: str
-    isas: list[str]
-    """Instruction sets that this CPU runs and this build has; the best one first."""
-    capabilities: list[Capability]

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from tierscope.model.base import Model
 from tierscope.model.endpoint import EndpointKind
-from tierscope.model.spec import Cpus, MeasurementSpec, Pages, Placement, Region
+from tierscope.model.spec import ChosenPlacement, Cpus, MeasurementSpec, Pages, Region
 
 GpuIndex = Annotated[int, Field(ge=0, le=1023)]
 GpuBytes = Annotated[int, Field(ge=1, le=1 << 42)]
@@ -40,12 +40,14 @@ class HostPlace(Model):
 
     where: Literal["host"] = "host"
     memory: HostKind = "pinned"
-    placement: Placement
+    placement: ChosenPlacement
     pages: Pages = "base"
     """Of pageable and registered memory; the driver chooses for the others."""
 
     @model_validator(mode="after")
     def _check(self) -> "HostPlace":
+        if self.placement.persistent:
+            raise ValueError("host memory of copies is that of nodes")
         if self.memory not in ("pageable", "registered"):
             if self.pages != "base":
                 raise ValueError("only pageable and registered memory has a choice of pages")

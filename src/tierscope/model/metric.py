@@ -21,6 +21,8 @@ class Metric:
 
 _RATE = Metric("B/s", "higher")
 _TIME = Metric("ns", "lower")
+_BYTES = Metric("B", "lower")
+_SHARE = Metric("ratio", "lower")
 
 METRICS: dict[str, Metric] = {
     "bandwidth": _RATE,
@@ -48,13 +50,53 @@ METRICS: dict[str, Metric] = {
     "unmap_per_page": _TIME,
     "iops": Metric("1/s", "higher"),
     "cpu_per_operation": _TIME,
+    "time_per_operation": _TIME,
+    "operations": Metric("1/s", "higher"),
+    "throughput": _RATE,
+    "read_throughput": _RATE,
+    "write_throughput": _RATE,
+    "receive_throughput": _RATE,
+    "send_throughput": _RATE,
+    "read_iops": Metric("1/s", "higher"),
+    "write_iops": Metric("1/s", "higher"),
+    "memory_used": _BYTES,
+    "memory_anonymous": _BYTES,
+    "memory_file": _BYTES,
+    "memory_free": Metric("B", "higher"),
+    "stalled": _SHARE,
+    "busy": _SHARE,
+    "memory_busy": _SHARE,
+    "pages_migrated": Metric("1/s", "lower"),
+    "page_events": Metric("1/s", "lower"),
+    "checkpoint_time": _TIME,
+    "restart_time": _TIME,
+    "restart_bandwidth": _RATE,
+    "run_time": _TIME,
+    "gc_time": _TIME,
+    "reported_time": _TIME,
+    "reported_rate": Metric("1/s", "higher"),
+    "reported_bandwidth": _RATE,
+    "reported_bytes": Metric("B", "lower"),
+    "reported_higher": Metric("count", "higher"),
+    "reported_lower": Metric("count", "lower"),
 }
-"""A kind that gives a new figure adds its row here."""
+"""A kind that gives a new figure adds its row here. ``reported``: a number that a program printed,
+whose name is the figure's part."""
 
-DISTRIBUTIONS = ("io_latency", "submission_latency", "completion_latency", "sync_latency")
+DISTRIBUTIONS = (
+    "io_latency",
+    "submission_latency",
+    "completion_latency",
+    "sync_latency",
+    "gc_pause",
+    "persist_latency",
+)
 """Times of single operations whose distributions rows may hold; a kind that gives a new one adds
 its name here. io: from before it is submitted until its end is seen; submission: the time that
-submitting takes; completion: from then on; sync: of fsync and fdatasync."""
+submitting takes; completion: from then on; sync: of fsync and fdatasync; gc_pause: the time that a
+garbage collector stops a program; persist: of writing a block, until it persists."""
+WHOLE_OPERATIONS = ("io_latency", "persist_latency")
+"""Those that are times of whole operations, and no parts of them."""
 PERCENTILES = {
     "p50": 0.5,
     "p90": 0.1,
@@ -67,5 +109,7 @@ PERCENTILES = {
 METRICS |= {
     f"{name}_{figure}": _TIME for name in DISTRIBUTIONS for figure in ("mean", *PERCENTILES, "max")
 }
-COMPARED = tuple(f"{DISTRIBUTIONS[0]}_{name}" for name in ("p50", "p99", "p99.9"))
+COMPARED = tuple(
+    f"{whole}_{name}" for whole in WHOLE_OPERATIONS for name in ("p50", "p99", "p99.9")
+)
 """Percentiles that are compared between runs, beside the headlines."""

@@ -74,6 +74,7 @@ class Paths(Protocol):
         """What the smallest link allows of an operation; None where no rate, or no such endpoint,
         is known."""
 
-    def storage_limit(self, initiator: str, targets: Sequence[str], access: Access) -> Limit | None:
-        """What links and data sheets allow of reads and writes of storage; None where neither is
-        known, or where the page cache takes part."""
+    def storage_limit(self, ways: Sequence[tuple[str, str]], access: Access) -> Limit | None:
+        """What links and data sheets allow of reads and writes of storage, where all of these
+        initiators and targets work at the same time; None where neither is known, or where the page
+        cache takes part."""

@@ -17,7 +17,7 @@ from pydantic import (
 
 from tierscope.model.base import Count, Model
 from tierscope.model.cause import Cause
-from tierscope.model.event import DistributionName, Evidence, Visit
+from tierscope.model.event import DistributionName, Evidence, Series, Visit
 from tierscope.model.histogram import Histogram
 from tierscope.model.limit import Limit
 from tierscope.model.metric import Unit
@@ -26,13 +26,14 @@ from tierscope.model.topology import Topology
 
 RUN_VERSION: Final = 2
 
-Stop = Literal["precision", "budget", "interrupted"]
+Stop = Literal["precision", "budget", "interrupted", "written", "steady", "rounds"]
 """precision: the interval is as narrow as asked; budget: time ran out first; interrupted: a
-signal ended it, and what was sampled until then is reported."""
-NoInterval = Literal["few-samples", "few-visits", "autocorrelated", "maximum"]
+signal ended it, and what was sampled until then is reported; rounds: it had as many visits as were
+asked for."""
+NoInterval = Literal["few-samples", "few-visits", "autocorrelated", "maximum", "observed"]
 """Why a figure has no interval: too few samples, too few visits for samples that depend on each
-other, visits that depend on each other so much that they are worth less than two, or a maximum,
-which rises with the time measured."""
+other, visits that depend on each other so much that they are worth less than two, a maximum, which
+rises with the time measured, or the mean of all that was observed, which is no sample of more."""
 
 
 UNRELIABLE = 3.0
@@ -59,6 +60,17 @@ class MergedDistribution(Model):
     part: str = ""
     """As of a figure."""
     histogram: Histogram
+
+
+class Round(Model):
+    """One round of a time series."""
+
+    end_s: float
+    """Seconds of measuring from the beginning of the first round to the end of this one."""
+    value: float
+    """Mean of the headline."""
+    bytes_written: Count
+    """In all rounds up to the end of this one."""
 
 
 class Measurement(Model):
@@ -90,6 +102,10 @@ class Measurement(Model):
     n: Count = 0
     stop: Stop | None = None
     samples: list[float] = []
+    rounds: list[Round] | None = None
+    """Of a time series; its figures are of the last five rounds, where those have to be steady."""
+    series: list[Series] | None = None
+    """Of what was observed over time: all rows, from the beginning on."""
     figures: list[Figure] = []
     distributions: list[MergedDistribution] | None = None
     evidence: Evidence | None = None
@@ -225,6 +241,10 @@ def _check_time(text: str) -> str:
     return text
 
 
+def _check_start(text: str | None) -> str | None:
+    return None if text is None else _check_time(text)
+
+
 class Refinement(Model):
     """How the curves of a run get further points."""
 
@@ -232,6 +252,20 @@ class Refinement(Model):
     """Loaded points that each curve gets at most."""
     at: list[float] = []
     """Bandwidths in bytes/s to take points at; empty: where the curve bends."""
+    ratios: Count = 0
+    """Further shares of pages that are measured about the best one, for each access pattern."""
+
+
+class ClockState(Model):
+    """What the kernel knew of the wall clock when a run began (adjtimex)."""
+
+    synchronized: bool
+    """Something keeps it synchronized: NTP, PTP, a hypervisor's clock by chrony."""
+    offset_s: float | None = None
+    """Last offset to the reference that is being corrected; None where it is not synchronized."""
+    max_error_s: float | None = None
+    """Most that it can be off, as the kernel reckons."""
+    estimated_error_s: float | None = None
 
 
 class Header(Model):
@@ -260,6 +294,10 @@ class Header(Model):
     """The whole machine, as it was when the run began; None in files of others' making."""
     refinement: Refinement | None = None
     """Of a run whose curves get further points: what chooses them."""
+    start_at: Annotated[str | None, AfterValidator(_check_start)] = None
+    """When its first visit was to begin, ISO 8601 in UTC; None: at once."""
+    clock: ClockState | None = None
+    """None where the kernel did not tell."""
 
 
 class PlanRecord(Model):
@@ -285,6 +323,8 @@ class Footer(Model):
     measured: Count
     skipped: Count
     failed: Count
+    late_s: float | None = None
+    """Seconds after ``start_at`` that its first visit began; None where it was resumed, too."""
 
 
 Record = Annotated[

@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from tierscope.model.base import Model
 from tierscope.model.endpoint import EndpointKind
+from tierscope.model.persistent import OBJECTS, Persistent
+from tierscope.model.time_series import TimeSeries
 
 if TYPE_CHECKING:
     from tierscope.model.event import Evidence
@@ -60,13 +63,17 @@ class NodeShare(Model):
 class Placement(Model):
     """Where the pages of a memory region go."""
 
-    policy: Literal["bind", "preferred", "interleave", "weighted", "partition"]
+    policy: Literal["bind", "preferred", "interleave", "weighted", "partition", "first-touch"]
     """interleave: pages round robin; weighted: ``weight`` pages a node in turn; partition: one
-    contiguous range a node, sized by weight; bind and preferred: one node."""
+    contiguous range a node, sized by weight; bind and preferred: one node; first-touch: each page
+    on its thread's node; ``nodes`` are the threads', a weight is how many of them are there."""
     nodes: Annotated[list[NodeShare], Field(min_length=1, max_length=1024)]
     mechanism: Literal["user", "kernel"] = "user"
     """user: the engine touches each page under a policy of one node; kernel: the kernel's own
     policy (interleave since 2.6, weighted since 6.9)."""
+    persistent: Persistent | None = None
+    """With it, ``nodes`` say where the memory is as far as that is known, and bind nothing unless
+    it is ``bound``."""
 
     @model_validator(mode="after")
     def _check(self) -> "Placement":
@@ -77,6 +84,10 @@ class Placement(Model):
             raise ValueError(f"policy {self.policy} takes exactly one node")
         if self.policy == "partition" and self.mechanism == "kernel":
             raise ValueError("policy partition is done in user space only")
+        if self.persistent and self.policy != "bind":
+            raise ValueError("persistent goes with policy bind")
+        if self.policy == "first-touch" and self.mechanism == "kernel":
+            raise ValueError("policy first-touch takes no mechanism")
         return self
 
     @property
@@ -85,6 +96,16 @@ class Placement(Model):
         if self.policy == "interleave":
             return len(self.nodes)
         return sum(share.weight for share in self.nodes) if self.policy == "weighted" else 1
+
+
+def _refuse_first_touch(placement: Placement) -> Placement:
+    if placement.policy == "first-touch":
+        raise ValueError("policy first-touch is for the arrays of bandwidth only")
+    return placement
+
+
+ChosenPlacement = Annotated[Placement, AfterValidator(_refuse_first_touch)]
+"""A placement by the plan, not by which thread comes first."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +138,8 @@ class MeasurementSpec(Model):
     """Type B share of the estimate, which is added to each side of intervals."""
     steady: ClassVar[bool] = False
     """Evidence says whether warm-up ended and its figures held still."""
+    observes: ClassVar[bool] = False
+    """Its rows are what others do: all are kept, in order, and figures are their means."""
     initiators: ClassVar[tuple[EndpointKind, ...]]
     """Kinds of initiators that it accepts."""
     targets: ClassVar[tuple[EndpointKind, ...]]
@@ -190,9 +213,32 @@ class MeasurementSpec(Model):
         """What hardware prefetchers of its CPUs are to do; None where CPUs do not measure."""
         return None
 
+    def cufile_setting(self) -> str:
+        """What cufile.json is to set in place of what it says, as ``key=value``; empty: nothing."""
+        return ""
+
+    def time_series(self) -> TimeSeries | None:
+        """What its visits are rounds of; None: they may come in any order."""
+        return None
+
+    def rounds(self) -> int | None:
+        """Visits that it gets, one in each round over all measurements of which this is known;
+        None: as many as its time allows."""
+        return None
+
+    @property
+    def scheduled_apart(self) -> bool:
+        """Whether its visits come before those that share the run's time, and take none of it."""
+        return self.time_series() is not None or self.rounds() is not None
+
     def overwrites(self) -> bool:
         """Whether it lays out or writes its regions, so that the next one has to set up anew."""
         return True
+
+    @property
+    def one_visit(self) -> bool:
+        """Whether one visit takes all of its time, so that its threads never pause."""
+        return False
 
     def host_bytes(self) -> int:
         """Bytes of all its regions."""
@@ -207,23 +253,54 @@ class MemorySpec(MeasurementSpec):
     """What the measurements of CPU-reached memory share."""
 
     initiators: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.NODE, EndpointKind.CPUS)
-    targets: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.NODE,)
+    targets: ClassVar[tuple[EndpointKind, ...]] = (
+        EndpointKind.NODE,
+        EndpointKind.PMEM,
+        EndpointKind.DAX,
+    )
     extra_properties: ClassVar[dict[str, type]] = {
         "policy": str,
         "mechanism": str,
         "prefetchers": str,
+        "backing": str,
     }
 
-    placement: Placement
+    takes_objects: ClassVar[bool] = False
+    """Some of its loops translate object ids of a pool."""
+
+    placement: ChosenPlacement
     prefetchers: Prefetchers = "as-found"
 
+    @model_validator(mode="after")
+    def _check_persistent(self) -> "MemorySpec":
+        persistent = self.placement.persistent
+        if persistent and EndpointKind.PMEM not in self.targets:
+            raise ValueError(f"{self.kind} measures the memory of nodes only")
+        if persistent and persistent.backing == "pool-objects" and not self.walks_objects():
+            raise PydanticCustomError("backing", OBJECTS)
+        return self
+
+    def walks_objects(self) -> bool:
+        """Whether it has a loop that translates object ids of a pool."""
+        return False
+
     def placed_as(self) -> dict[str, str]:
-        """Policy, mechanism and prefetchers as identities name them: where they tell something."""
+        """Policy, mechanism, prefetchers and backing as identities name them: where they tell
+        something."""
         placement = self.placement
-        switched = {} if self.prefetchers == "as-found" else {"prefetchers": self.prefetchers}
+        switched: dict[str, str] = {}
+        if self.prefetchers != "as-found":
+            switched["prefetchers"] = self.prefetchers
+        if placement.persistent:
+            switched["backing"] = placement.persistent.backing
         if placement.mechanism == "user" and len(placement.nodes) == 1:
             return dict(switched)
         return {"policy": placement.policy, "mechanism": placement.mechanism, **switched}
+
+    def files(self) -> list[str]:
+        """The directory or device that holds its memory."""
+        persistent = self.placement.persistent
+        return [persistent.path] if persistent else []
 
     def wanted_prefetchers(self) -> Prefetchers | None:
         """As the spec says."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tierscope.model.base import Count, Model
+from tierscope.model.network import NfsFacts
 from tierscope.model.topology import PcieLink
 
 
@@ -43,6 +44,7 @@ class PathFacts(Model):
     open_error: str = ""
     """Why it cannot be opened for reading at all."""
     dax: bool | None = None
+    """Mappings go past the page cache; of a directory, by the option of its mount."""
 
 
 class DriveState(Model):
@@ -57,7 +59,7 @@ class DriveState(Model):
 
 
 class OwnFile(Model):
-    """A file that a manifest says tierscope made."""
+    """A file, or a directory of small files, that a manifest says tierscope made."""
 
     name: str
     bytes: Count
@@ -66,6 +68,8 @@ class OwnFile(Model):
     """It was to stay."""
     state: Literal["leftover", "in-use", "missing", "unproven", "removed"]
     """leftover: no process uses it; unproven: something else may have its name."""
+    files: Count | None = None
+    """Of a directory of small files: those in it that are proven to be tierscope's."""
     reason: str = ""
 
 
@@ -76,9 +80,100 @@ class OwnFiles(Model):
     files: list[OwnFile]
 
 
+class BlockCounts(Model):
+    """What a block device did while rows were taken, for everybody: a drive, or an array (md, dm)
+    above drives. The kernel's own counts (/sys/block/*/stat)."""
+
+    name: str
+    seconds: float
+    """Time over which it was counted."""
+    reads: Count
+    """Requests that ended."""
+    reads_merged: Count
+    """Requests that were made part of another one."""
+    bytes_read: Count
+    read_ms: Count
+    """Time of all reads together, from when they were queued until they ended."""
+    writes: Count
+    writes_merged: Count
+    bytes_written: Count
+    write_ms: Count
+    busy_ms: Count
+    """Time with at least one request in flight."""
+    in_flight_ms: Count
+    """Integral of the requests in flight over time."""
+
+    @property
+    def requests(self) -> int:
+        """Reads and writes."""
+        return self.reads + self.writes
+
+    @property
+    def bytes(self) -> int:
+        """Read and written."""
+        return self.bytes_read + self.bytes_written
+
+    @property
+    def requests_per_s(self) -> float:
+        """Requests that ended a second."""
+        return self.requests / self.seconds if self.seconds else 0.0
+
+    @property
+    def mean_bytes(self) -> float:
+        """Mean size of a request; smaller than the blocks asked for where they were split."""
+        return self.bytes / self.requests if self.requests else 0.0
+
+    @property
+    def await_ms(self) -> float:
+        """Mean time of a request in queue and drive."""
+        return (self.read_ms + self.write_ms) / self.requests if self.requests else 0.0
+
+    @property
+    def in_flight(self) -> float:
+        """Requests in flight, on average."""
+        return self.in_flight_ms / 1e3 / self.seconds if self.seconds else 0.0
+
+    @property
+    def utilization(self) -> float:
+        """Share of the time, 0..1, with at least one request in flight."""
+        return min(1.0, self.busy_ms / 1e3 / self.seconds) if self.seconds else 0.0
+
+
+class TargetIo(Model):
+    """What the threads of one of several jobs did, over all rows of the visits."""
+
+    name: str
+    """The part that the job's figures are of."""
+    reads: int
+    writes: int
+    bytes_read: int
+    bytes_written: int
+    first_finisher_s: float | None = None
+    """Of given amounts: when the job's first thread had moved its own, from the common start,"""
+    last_finisher_s: float | None = None
+    """and when its last one had."""
+
+
 DriveKind = Literal["nvme", "disk", "virtual", "pmem", "memory", "loop", "none"]
 """virtual: of a hypervisor; memory: a RAM disk (brd, zram); loop: a file as a device; none:
 null_blk, which keeps no data unless it was told to."""
+
+
+class DriveWear(Model):
+    """How worn an NVMe drive is, by its own account; engine/storage/drive_wear.h has the source."""
+
+    used_percent: Count
+    """Of the life that its maker expects: 100 is its end."""
+    spare_percent: Count
+    """Of its spare blocks that are left."""
+    spare_threshold_percent: Count
+    """From which on it warns."""
+    warnings: Count
+    """Bits: 1 spare, 2 temperature, 4 reliability, 8 read-only."""
+    written_bytes: float
+    """In its whole life, by hosts."""
+    media_errors: float
+    """Data that it could not correct."""
 
 
 class DriveFacts(Model):
@@ -93,6 +188,10 @@ class DriveFacts(Model):
     firmware: str = ""
     transport: str = ""
     """pcie, tcp, rdma, sata, sas, usb, virtio, ...; empty where the kernel does not say."""
+    server: str = ""
+    """Of an NVMe drive over a network: address of the machine that has it."""
+    interfaces: list[str] = []
+    """Network interfaces by which that machine is reached."""
     size_bytes: Count | None = None
     rotational: bool | None = None
     logical_block_bytes: Count | None = None
@@ -115,6 +214,8 @@ class DriveFacts(Model):
     """Whether a loop device goes past the page cache to its file."""
     note: str = ""
     """What a reader of its figures has to know: "virtual disk: the host may cache"."""
+    wear: DriveWear | None = None
+    """Of an NVMe drive, for root."""
     states: list[DriveState] = []
     """Before the visit, and after it."""
 
@@ -128,8 +229,16 @@ class StorageFacts(Model):
     level: str = ""
     """Of an md array among them: raid0, raid1, ..."""
     drives: list[DriveFacts] = []
+    nfs: NfsFacts | None = None
+    """Of a mount of NFS: how it reaches its server."""
     note: str = ""
     """Why there is no drive."""
+
+    @property
+    def interfaces(self) -> list[str]:
+        """Network interfaces that lead to its data."""
+        names = [*(self.nfs.ports if self.nfs else [])]
+        return [*names, *(name for drive in self.drives for name in drive.interfaces)]
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from tierscope.model.base import Model
-from tierscope.model.spec import CACHE_LINE, Bytes, Cpus, Isa, Pages, Placement
+from tierscope.model.persistent import OBJECTS
+from tierscope.model.spec import CACHE_LINE, Bytes, ChosenPlacement, Cpus, Isa, Pages
 from tierscope.model.traffic import Traffic
 
 
@@ -58,7 +59,7 @@ class Stream(Model):
     target: str
     """The endpoint as asked for; the engine goes by ``placement``."""
     cpus: Cpus
-    placement: Placement
+    placement: ChosenPlacement
     pattern: StreamPattern
 
     @model_validator(mode="after")
@@ -67,4 +68,7 @@ class Stream(Model):
             raise ValueError("a CPU is named twice")
         if self.pattern.size // self.pattern.access_size < len(self.cpus):
             raise ValueError("size has fewer accesses than there are threads")
+        persistent = self.placement.persistent
+        if persistent and persistent.backing == "pool-objects":
+            raise ValueError(OBJECTS)
         return self

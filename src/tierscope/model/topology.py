@@ -10,6 +10,8 @@ from typing import Literal
 
 from tierscope.model.base import Amount, Count, Model
 from tierscope.model.dimm import Dimm as Dimm
+from tierscope.model.persistent import Dax as Dax
+from tierscope.model.persistent import Namespace
 from tierscope.model.rating import RatedDrive
 
 
@@ -200,6 +202,10 @@ class Block(Model):
     """The drive's model, as it says itself."""
     controller: str = ""
     """Name of the NVMe controller, where it differs from the device's: nvme0."""
+    server: str = ""
+    """Of an NVMe drive over a network (NVMe over Fabrics): address of the machine that has it."""
+    interfaces: list[str] = []
+    """Network interfaces by which that machine is reached."""
     number: str = ""
     """major:minor"""
 
@@ -212,6 +218,10 @@ class Mount(Model):
     """ext4, xfs, nfs4, tmpfs, overlay, ..."""
     block: str | None
     """Block device that it is on; None for those of memory, of the network, of other mounts."""
+    server: str = ""
+    """Of NFS: address of the server."""
+    interfaces: list[str] = []
+    """Network interfaces by which the server is reached."""
 
 
 class Port(Model):
@@ -255,18 +265,6 @@ class CxlRegion(Model):
     granularity: Count | None = None
     node: Count | None = None
     """NUMA node that its memory is, once it is system RAM."""
-
-
-class Dax(Model):
-    """One device-dax instance."""
-
-    name: str
-    size_bytes: Count
-    node: Count | None
-    """Node that the memory is, or would become as system RAM."""
-    mode: Literal["system-ram", "devdax", "unknown"]
-    parent: str = ""
-    """What provides it: a CXL region, a pmem namespace or firmware's soft reservation (hmem)."""
 
 
 TCG = "qemu (tcg)"
@@ -320,6 +318,8 @@ class Topology(Model):
     cxl_memories: list[CxlMemory] = []
     cxl_regions: list[CxlRegion] = []
     dax: list[Dax] = []
+    namespaces: list[Namespace] = []
+    """Of persistent memory."""
     dimms: list[Dimm] = []
     ratings: list[RatedDrive] = []
     """What data sheets promise of drives, where a file of them was given."""

@@ -11,16 +11,20 @@ from pydantic import ValidationError
 
 from tierscope.model.endpoint import EndpointKind, Initiator, Target, parse_initiator, parse_target
 from tierscope.model.errors import UserError, counted
+from tierscope.model.persistent import OBJECTS
 from tierscope.model.spec import MeasurementSpec, MemorySpec, Placement
 from tierscope.model.topology import Topology
 from tierscope.plans import grammar, machine
 from tierscope.plans.options import (
+    BACKINGS,
     MECHANISMS,
     PAGE_KINDS,
+    PERSISTENT,
     PINS,
     POLICIES,
     PREFETCHER_STATES,
 )
+from tierscope.plans.persistent import persistent_placement
 from tierscope.plans.pinning import pinned
 from tierscope.plans.request import Request
 
@@ -54,6 +58,8 @@ class MemoryPath:
         parts: list[str] = [self.placement.policy] if "policy" in request.options else []
         parts += [request.options["pin"]] if "pin" in request.options else []
         parts += [f"pf-{self.prefetchers}"] if "prefetchers" in request.options else []
+        persistent = self.placement.persistent
+        parts += [persistent.backing] if persistent and "backing" in request.options else []
         kernel = self.placement.mechanism != "user"
         return [*parts, self.placement.mechanism] if kernel else parts
 
@@ -74,9 +80,89 @@ def memory_paths(
         for target in _targets(request, topology, spec, cpus):
             checked(request, "to", machine.check_target, topology, target)
             for policy, mechanism, state in itertools.product(policies, mechanisms, states):
-                option = "policy" if policy else "mechanism"
-                placement = checked(request, option, machine.placement, target, policy, mechanism)
-                yield MemoryPath(initiator, target, cpus, placement, state)
+                _check_backing(request, spec)
+                for placement in _placements(request, topology, cpus, target, policy, mechanism):
+                    yield MemoryPath(initiator, target, cpus, placement, state)
+
+
+def _check_backing(request: Request, spec: type[MemorySpec]) -> None:
+    if "pool-objects" in choices(request, "backing", BACKINGS) and not spec.takes_objects:
+        raise request.wrong("backing", OBJECTS)
+
+
+def _placements(
+    request: Request,
+    topology: Topology,
+    cpus: Sequence[int],
+    target: Target,
+    policy: str | None,
+    mechanism: str,
+) -> Iterator[Placement]:
+    """Yield the placement of a target; of persistent memory, one for each backing."""
+    if target.kind is EndpointKind.NODE:
+        if not _has_persistent(request):
+            for name in (option.name for option in PERSISTENT if option.name in request.options):
+                raise request.wrong(name, f"goes with pmem: and dax: targets, not with {target}")
+        option = "policy" if policy else "mechanism"
+        yield checked(request, option, machine.placement, target, policy, mechanism)
+        return
+    for name in ("policy", "mechanism"):
+        if name in request.options:
+            raise request.wrong(name, f"goes with nodes, not with {target}")
+    backings = choices(request, "backing", BACKINGS) or ["file"]
+    for backing in backings if target.kind is EndpointKind.PMEM else ["device"]:
+        yield _persistent(request, topology, cpus, target, backing)
+
+
+def placement_of_other(
+    request: Request, topology: Topology, cpus: Sequence[int], target: Target
+) -> Placement:
+    """Return where pages of another target of a request go, such as that of a load."""
+    if target.kind is EndpointKind.NODE:
+        return machine.placement(target, None, "user")
+    backing = (choices(request, "backing", BACKINGS) or ["file"])[0]
+    return _persistent(request, topology, cpus, target, backing)
+
+
+def _persistent(
+    request: Request, topology: Topology, cpus: Sequence[int], target: Target, backing: str
+) -> Placement:
+    if target.kind is EndpointKind.DAX:
+        if "destroy-data" not in request.options:
+            raise request.wrong(
+                "to",
+                f"measuring {target} overwrites it: name the device in --destroy-data if nothing "
+                "on it is needed",
+            )
+        asked = {
+            "backing": "device",
+            "offset": _dax_offset(request),
+            "destroy": request.options["destroy-data"],
+        }
+    else:
+        for name in ("destroy-data", "dax-offset"):
+            if name in request.options and "dax:" not in request.options.get("to", ""):
+                raise request.wrong(name, f"goes with dax: targets, not with {target}")
+        asked = {"backing": backing}
+    asked["backed_by"] = (choices(request, "backed-by", ("battery",)) or [""])[0]
+    return checked(request, "to", persistent_placement, topology, cpus, target, asked)
+
+
+def _dax_offset(request: Request) -> int:
+    if "dax-offset" not in request.options:
+        return 0
+    return checked(request, "dax-offset", grammar.parse_size, request.options["dax-offset"])
+
+
+def _has_persistent(request: Request) -> bool:
+    """Whether a target of the request, or of one of its arrays, is on persistent memory."""
+    words = [
+        word
+        for option in ("to", "b", "c")
+        if option in request.options
+        for word in grammar.split_endpoints(request.options[option])
+    ]
+    return any(word.startswith(("pmem:", "dax:")) for word in words)
 
 
 def of_path(request: Request, path: MemoryPath) -> dict[str, Any]:
@@ -105,11 +191,15 @@ def _thread_counts(request: Request, path: MemoryPath) -> list[int]:
 
 
 def blamed(request: Request, error: ValidationError, others: tuple[str, ...]) -> str:
-    """Return the option that an invalid spec is put down to: the field's, else one that was given.
+    """Return the option that an invalid spec is put down to: that of the error's type, the
+    field's, else one that was given.
 
     ``others`` are looked through in order; the first of them where none was given.
     """
-    location = error.errors()[0]["loc"]
+    first = error.errors()[0]
+    if first["type"] in request.options:
+        return first["type"]
+    location = first["loc"]
     field = str(location[-1]).replace("_", "-") if location else ""
     return next((name for name in (field, *others) if name in request.options), others[0])
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from tierscope.kinds.plan import PLAN_VERSION, Plan, Spec
 from tierscope.model.errors import UserError, counted
+from tierscope.model.spec import Region
 from tierscope.model.topology import Node, Topology
 from tierscope.plans.machine import GIB, MIB
 
@@ -29,7 +30,7 @@ def check_memory(plan: Plan, topology: Topology) -> None:
     """
     limit = topology.memory_left_bytes
     for spec in plan.measurements:
-        ordinary = [region for region in spec.regions() if region.pages not in ("2m", "1g")]
+        ordinary = [region for region in spec.regions() if _is_ordinary(region)]
         total = sum(region.total_bytes for region in ordinary)
         if limit is not None and total > limit:
             raise UserError(
@@ -44,6 +45,12 @@ def check_memory(plan: Plan, topology: Topology) -> None:
             node = topology.node(number)
             if node:
                 _check_node(spec, node, size)
+
+
+def _is_ordinary(region: Region) -> bool:
+    """Whether it takes memory of its nodes: pools of huge pages and file systems have their own."""
+    persistent = region.placement.persistent
+    return region.pages not in ("2m", "1g") and (persistent is None or persistent.bound)
 
 
 def _check_node(spec: Spec, node: Node, needed: int) -> None:

@@ -16,6 +16,7 @@ import itertools
 import math
 import re
 from collections.abc import Callable
+from datetime import datetime, time, timedelta
 from typing import TypeVar
 
 from tierscope.model.endpoint import MAX_WEIGHT
@@ -29,6 +30,7 @@ _FACTOR = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _RANGE = re.compile(
     r"(?P<first>[^.+*]+(?:\.\d+\w*)?)\.\.(?P<last>[^+*]+)(?:(?P<how>[+*])(?P<step>.+))?"
 )
+_TIME_OF_DAY = re.compile(r"[0-9]{2}:[0-9]{2}(:[0-9]{2})?")
 _DURATION = re.compile(r"(.*?)\s*(ns|us|ms|s|m|min|h)?", re.DOTALL)
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _MIX = re.compile(r"(\d{1,3}):(\d{1,3})(nt|clwb|clflushopt)?", re.ASCII)
@@ -111,6 +113,24 @@ def parse_duration(text: str, low: float, high: float, unit: str = "s") -> float
         least = f"more than {low:g}" if low >= 0 else "from 0"
         raise UserError(f"'{text}' is out of range: {least} s, at most {high:g} s")
     return value
+
+
+def parse_moment(text: str, now: datetime) -> datetime:
+    """Parse ``18:30``, ``18:30:05`` or ``2026-05-04T18:30:00Z`` into a time with a time zone.
+
+    A time of day is today's, in ``now``'s zone, or tomorrow's where it was more than 12 hours ago.
+    A date without a zone is in that of ``now``.
+    """
+    try:
+        if _TIME_OF_DAY.fullmatch(text.strip()):
+            found = datetime.combine(now.date(), time.fromisoformat(text.strip()), now.tzinfo)
+            return found + timedelta(days=1) if now - found > timedelta(hours=12) else found
+        found = datetime.fromisoformat(text.strip())
+    except (ValueError, OverflowError):
+        raise UserError(
+            f"'{text}' is not a time such as 18:30:00 or 2026-05-04T18:30:00Z"
+        ) from None
+    return found if found.tzinfo else found.replace(tzinfo=now.tzinfo)
 
 
 def parse_choice(text: str, allowed: tuple[str, ...]) -> str:

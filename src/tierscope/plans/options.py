@@ -23,6 +23,10 @@ class Option:
     """What an absent option means, in words; empty where the help says so or nothing is meant."""
     flag: bool = False
     """A switch on the command line; yes or no in plans."""
+    many: bool = False
+    """It may be given again on the command line; its value has a line for each."""
+    rest: bool = False
+    """On the command line it is what stands behind ``--``, and no flag."""
 
     def but(self, *, help: str = "", default: str = "") -> "Option":  # noqa: A002 - the field's name
         """The same option with another help or default, of a kind where those differ."""
@@ -34,6 +38,7 @@ PINS = ("cores", "one-a-core", "compact", "spread")
 PAGE_KINDS = ("base", "4k", "thp", "2m", "1g")
 POLICIES = ("bind", "preferred", "interleave", "weighted", "partition")
 MECHANISMS = ("user", "kernel")
+BACKINGS = ("file", "pool", "pool-objects")
 PREFETCHER_STATES = ("on", "off")
 CHASE_ORDERS = ("random", "page-random")
 STREAM_ORDERS = ("sequential", "random", "zipf")
@@ -47,7 +52,8 @@ FROM = Option(
 TO = Option(
     "to",
     "ENDPOINTS",
-    "Targets: node:1, node:0,2@3:1 (interleaved by weight), node:0,2@1..4:1 or node:*",
+    "Targets: node:1, node:0,2@3:1 (interleaved by weight), node:0,2@1..4:1, node:*; "
+    "pmem:DIR, pmem:node:0, dax:/dev/dax0.0",
     "the initiator's node",
 )
 SIZE = Option("size", "SIZES", "Bytes of the working set, as in 64k..1g", "past the caches")
@@ -67,6 +73,16 @@ POLICY = Option(
     "bind; interleave for several nodes, weighted if they have weights",
 )
 MECHANISM = Option("mechanism", "LIST", "Placed by: user (the engine), kernel (its policy)", "user")
+BACKING = Option(
+    "backing",
+    "LIST",
+    "What holds the data of pmem:DIR: file, pool (libpmemobj), pool-objects (ids translated for "
+    "each element)",
+    "file",
+)
+BACKED_BY = Option(
+    "backed-by", "WHAT", "What keeps the memory when power is lost, by your word: battery"
+)
 PRECISION = Option(
     "precision", "SHARE", "Half-width of the 95% confidence interval to reach, at most 50%", "1%"
 )
@@ -98,6 +114,14 @@ PREFETCHERS = Option(
 )
 
 PLACEMENT = (POLICY, MECHANISM)
+DAX_OFFSET = Option("dax-offset", "SIZE", "Of dax: targets: touch nothing before it", "0")
+DESTROY_DAX = Option(
+    "destroy-data",
+    "NAME",
+    "Overwrite the device of dax: targets: its name (dax0.0) or its namespace's UUID",
+)
+PERSISTENT = (BACKING, BACKED_BY, DAX_OFFSET, DESTROY_DAX)
+"""Of targets on persistent memory."""
 SAMPLING = (PRECISION, BUDGET, SAMPLE)
 """When a measurement is precise enough."""
 

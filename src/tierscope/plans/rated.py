@@ -1,7 +1,8 @@
 """Files that say what data sheets promise of drives; docs/file-formats.md describes them."""
 
+import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,13 @@ _MAX_DRIVES = 10_000
 
 def with_ratings_of(topology: Topology, requests: Sequence[Request]) -> Topology:
     """Add to a machine what the files say that its requests name; raises UserError."""
-    found = dict.fromkeys(drive for request in requests for drive in ratings_of(request))
-    return topology.model_copy(update={"ratings": list(found)}) if found else topology
+    return with_ratings(topology, itertools.chain.from_iterable(map(ratings_of, requests)))
+
+
+def with_ratings(topology: Topology, drives: Iterable[RatedDrive]) -> Topology:
+    """Return the machine with what data sheets promise of drives, each named once."""
+    found = list(dict.fromkeys(drives))
+    return topology.model_copy(update={"ratings": found}) if found else topology
 
 
 def ratings_of(request: Request) -> tuple[RatedDrive, ...]:

@@ -22,6 +22,13 @@ class Arrays:
     shares: int = 1
     """Threads that have a share of their own."""
     access_size: int = 64
+    others: tuple[Placement, ...] = ()
+    """Of arrays that are placed in another way and gone over together with the others."""
+
+    @property
+    def placements(self) -> tuple[Placement, ...]:
+        """Where the arrays are."""
+        return (self.placement, *self.others)
 
 
 def sizes_and_pages(
@@ -33,12 +40,15 @@ def sizes_and_pages(
     as many rounds as there are threads, where the nodes have room for that, and else the default
     pages are base pages.
     """
-    given, kinds = sizes(request, option), pages(request, topology, thp)
+    persistent = any(placed.persistent for placed in arrays.placements)
+    given, kinds = sizes(request, option), pages(request, topology, thp and not persistent)
+    if persistent and not set(kinds) <= {"base", "thp"}:
+        raise request.wrong("pages", "files and devices of persistent memory have base and thp")
     asked = given or [arrays.default]
     least = _least(topology, arrays, kinds)
     if least <= min(asked):
         return asked, kinds
-    nodes = [share.node for share in arrays.placement.nodes]
+    nodes = [share.node for placed in arrays.placements for share in placed.nodes]
     if not given and machine.has_room(topology, nodes, least * arrays.count):
         return [least], kinds
     if "pages" not in request.options:
@@ -48,7 +58,7 @@ def sizes_and_pages(
 
 def _least(topology: Topology, arrays: Arrays, kinds: list[str]) -> int:
     """Fewest bytes that hold a round for each share; 0 for policies without rounds."""
-    pages_in_round = arrays.placement.round_pages
+    pages_in_round = math.lcm(*(placed.round_pages for placed in arrays.placements))
     if pages_in_round == 1:
         return 0
     page = max(machine.page_bytes(topology, kind) for kind in kinds)

@@ -68,6 +68,7 @@ _ROWS = (
     Recipe("standard", "Also under load, mixed and on GPUs, in about five minutes.", "profiles"),
     Recipe("full", "Every path with every sweep, as long as that takes.", "profiles"),
     Recipe("matrix", "Every initiator against every target.", "matrix", command="matrix"),
+    Recipe("stream", "STREAM: Copy, Scale, Add and Triad.", "stream", command="stream"),
     Recipe("gpu", "From the naive copy to the best one, for each GPU.", "gpu_tour", command="gpu"),
     Recipe(
         "gpu-matrix",
@@ -82,6 +83,18 @@ _ROWS = (
         "gpu_sets",
         command="gpu together",
         form_module="gpu_sets",
+    ),
+    Recipe(
+        "expand",
+        "Measure pages spread over several nodes, by their shares.",
+        "expand",
+        form_module="expand",
+    ),
+    Recipe(
+        "streamer",
+        "STREAM on persistent and far memory, by sockets and threads.",
+        "streamer",
+        command="streamer",
     ),
     Recipe("nvbandwidth", "nvbandwidth's test cases.", "nvbandwidth.plan", command="nvbandwidth"),
 )

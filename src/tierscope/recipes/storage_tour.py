@@ -1,6 +1,6 @@
 """What ``tierscope storage`` measures: a path, from the page cache to the drive's limits.
 
-Each part asks one question, as a request of the kind io that a person could type. Where two parts
+Each part asks one question, as requests of a kind that a person could type. Where two parts
 ask for the same measurement it is made once and shown in both.
 """
 
@@ -42,7 +42,9 @@ class Part:
     """Begins the ids of its measurements."""
     title: str
     options: tuple[dict[str, str], ...]
-    """Of requests of the kind io, beside what all parts share."""
+    """Of requests, beside what all parts share."""
+    kind: str = "io"
+    """Of the requests."""
     main: bool = False
     """It is part of ``run --storage``, too."""
 
@@ -89,6 +91,7 @@ PARTS = (
         ({"order": "random", "block-size": "4k,16k,64k,256k,1m", "depth": "1,4,16,64"},),
     ),
 )
+_SMALL_FILES = Part("files", "Small files", ({"files": "1000"},), kind="files")
 _FAR = Part(
     "from",
     "CPUs near the drive and far from it",
@@ -150,7 +153,7 @@ def tour(topology: Topology, given: Given, thp: bool, main_only: bool = False) -
             shown = Shown(part, target)
             asked = [_allowed(more, given, facts) for more in part.options]
             requests = [
-                Request(kind="io", name=part.name, options={**options, **_SAMPLING, **more})
+                Request(kind=part.kind, name=part.name, options={**options, **_SAMPLING, **more})
                 for more in asked
                 if more
             ]
@@ -170,16 +173,11 @@ def _asked(
 ) -> Iterator[tuple[Part, dict[str, str]]]:
     """Yield parts with the options that all their requests share."""
     first, others = _nodes(topology, given, target)
-    shared = {"from": first, "to": str(target), "files": "shared"}
-    if facts.kind == "directory":
-        shared["size"] = str(file_bytes(facts, given.size))
-        shared |= {"keep": "yes"} if given.keep else {}
-    if facts.kind == "file" and facts.size:
-        shared["size"] = str(facts.size)
-    if facts.kind == "file" and given.overwrite:
-        shared["overwrite"] = "yes"
+    shared = {"from": first, "to": str(target), "files": "shared", **file_options(facts, given)}
     for part in PARTS:
         yield part, shared
+    if facts.kind == "directory":
+        yield _SMALL_FILES, {"from": first, "to": str(target)}
     if others:
         for node in (first, *others):
             yield _FAR, {**shared, "from": node}
@@ -197,6 +195,19 @@ def _nodes(topology: Topology, given: Given, target: Target) -> tuple[str, list[
     except UserError:  # No node of the drive is known: every other node may be far from it.
         near, far = usable[:1], usable[1:]
     return f"node:{near[0]}", [f"node:{number}" for number in far[:1]]
+
+
+def file_options(facts: PathFacts, given: Given) -> dict[str, str]:
+    """Return the options that say which file is made in a directory, or how much of one is used."""
+    options: dict[str, str] = {}
+    if facts.kind == "directory":
+        options["size"] = str(file_bytes(facts, given.size))
+        options |= {"keep": "yes"} if given.keep else {}
+    if facts.kind == "file" and facts.size:
+        options["size"] = str(facts.size)
+    if facts.kind == "file" and given.overwrite:
+        options["overwrite"] = "yes"
+    return options
 
 
 def file_bytes(facts: PathFacts, asked: int | None) -> int:
@@ -229,15 +240,16 @@ def _named(spec: Spec, part: Part, given: Given) -> Spec:
     """Return a spec whose id says what tells it from others of the tour."""
     pattern = spec.identity()
     several = len(given.targets) > 1
+    block, depth = pattern.get("block_size"), pattern.get("depth")
     words = [
         part.name,
         *([str(given.targets.index(parse_target(spec.target)))] if several else []),
         *([spec.initiator] if part.name in ("from", "gpu") else []),
         f"{pattern['operation']}{pattern.get('read_percent', '')}",
-        format_size(pattern["block_size"]),
+        *([format_size(block)] if block else []),
         *([pattern["backend"]] if part.name in ("cache", "gpu") else []),
-        *([] if pattern["direct"] else ["buffered"]),
-        f"d{pattern['depth']}",
+        *([] if pattern.get("direct", True) else ["buffered"]),
+        *([f"d{depth}"] if depth else []),
         f"t{pattern['threads']}",
     ]
     return spec.model_copy(update={"id": ".".join(words)})

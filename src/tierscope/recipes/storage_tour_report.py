@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from rich.console import Console
 from rich.text import Text
 
+from tierscope.kinds.files import table as small_files
 from tierscope.kinds.io.remarks import remarks
 from tierscope.kinds.io.table import common, common_words, show_rows
 from tierscope.kinds.io.words import (
@@ -33,6 +34,8 @@ _SAID: dict[str, Lines] = {
     "blocks": block_lines,
 }
 """What is said below each part's table."""
+_OF_FILES = "files"
+"""The part that goes to many small files: its table is another, and it says nothing of a drive."""
 
 
 def show_tour(console: Console, run: Run, tour: Tour) -> None:
@@ -49,12 +52,14 @@ def show_tour(console: Console, run: Run, tour: Tour) -> None:
 def _show_target(
     console: Console, target: Target, parts: Sequence[Shown], found: dict[str, Measurement]
 ) -> None:
-    measured = [found[name] for name in _ids(parts) if name in found]
-    if not measured:
+    everything = [found[name] for name in _ids(parts) if name in found]
+    drive_parts = [shown for shown in parts if shown.part.name != _OF_FILES]
+    measured = [found[name] for name in _ids(drive_parts) if name in found]
+    if not everything:
         return
     told = common(measured)
     title(console, f"{target}")
-    where = dict.fromkeys(targets_text(m.evidence) for m in measured if m.evidence)
+    where = dict.fromkeys(targets_text(m.evidence) for m in everything if m.evidence)
     console.print(Text("; ".join(filter(None, (*where, common_words(measured))))))
     for name in dict.fromkeys(shown.part.name for shown in parts):
         alike = [shown for shown in parts if shown.part.name == name]
@@ -63,6 +68,10 @@ def _show_target(
             continue
         console.print()
         console.print(Text(alike[0].part.title, style="bold"))
+        if name == _OF_FILES:
+            small_files.show_rows(console, members)
+            note(console, small_files.CACHES)
+            continue
         show_rows(console, members, told)
         lines = _SAID.get(name)
         for line in lines(members) if lines else []:
@@ -70,7 +79,7 @@ def _show_target(
     console.print()
     for line in _conclusions(measured):
         note(console, line, style="")
-    for line in (*remarks(measured), *warnings(measured)):
+    for line in (*remarks(measured), *warnings(everything)):
         note(console, line)
 
 

@@ -17,7 +17,7 @@ _CAUSES = {
     Cause.GPU: "GPU not available",
     Cause.PEER: "no access between GPUs",
     Cause.GPU_FEATURE: "not supported by this GPU",
-    Cause.TOOL: "library missing",
+    Cause.TOOL: "library or program missing",
     Cause.PERMISSION: "permission missing",
     Cause.PREFETCHERS: "hardware prefetchers cannot be switched",
     Cause.VERIFICATION: "data verification failed",
@@ -26,8 +26,9 @@ _CAUSES = {
     Cause.STORAGE: "refused or failed by a file or device",
     Cause.OWNERSHIP: "not ours to write or remove",
     Cause.PATH: "data took another way than required",
+    Cause.PROGRAM: "the program failed",
     Cause.CRASH: "the engine crashed",
-    Cause.TIMEOUT: "the engine took too long",
+    Cause.TIMEOUT: "it took too long",
     Cause.PROTOCOL: "invalid output of the engine",
     Cause.GPU_ERROR: "CUDA error",
     Cause.OTHER: "other reasons",
@@ -37,6 +38,7 @@ _NO_INTERVAL: dict[NoInterval | None, str] = {
     "few-visits": "too few visits for autocorrelated samples",
     "autocorrelated": "autocorrelated visits",
     "maximum": "a maximum rises with the time measured",
+    "observed": "the mean of all that was watched is no sample of more",
     None: "not recorded",
 }
 

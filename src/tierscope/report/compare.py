@@ -12,6 +12,7 @@ from tierscope.analysis.compare import identities, percent
 from tierscope.model.comparison import Comparison, Difference, NotComparable, Verdict
 from tierscope.model.run import Figure, Measurement, Run
 from tierscope.report import figures
+from tierscope.report.naming import path_of
 from tierscope.report.pictures.picture import label_of, metric_name
 from tierscope.report.style import new_table, note, title
 
@@ -63,7 +64,7 @@ def by_path(comparison: Comparison) -> list[str]:
     for d in comparison.differences:
         if d.ratio is not None:
             further = metric_name(d.metric) if "metric" in d.pattern else ""
-            groups.setdefault((_path(d), f"{d.kind} {further}".rstrip()), []).append(d)
+            groups.setdefault((path_of(d), f"{d.kind} {further}".rstrip()), []).append(d)
     found = []
     for (path, kind), members in groups.items():
         for verdict in ("slower", "faster"):
@@ -112,10 +113,10 @@ def _factor(difference: Difference) -> float:
 
 
 def name_of(difference: Difference, without: Collection[str] = ()) -> str:
-    """Return the identity of a difference in words, but for some of its properties."""
+    """Return the identity of a difference in words, but for its path and some properties."""
     pattern = difference.pattern
-    unsaid = ("auto", "sequential", "", None)
-    keys = [key for key in pattern if pattern[key] not in unsaid and key not in without]
+    unsaid, told = ("auto", "sequential", "", None), {"together", *without}
+    keys = [key for key in pattern if pattern[key] not in unsaid and key not in told]
     words = [
         label_of(key, pattern[key])
         for key in keys
@@ -137,13 +138,9 @@ def alike(differences: list[Difference]) -> dict[str, list[str]]:
     }  # fmt: skip
 
 
-def _path(difference: Difference) -> str:
-    return f"{difference.initiator} → {difference.target}"
-
-
 def _show_alike(console: Console, differences: list[Difference]) -> None:
-    if len(set(map(_path, differences))) == 1:
-        note(console, f"all of {_path(differences[0])}")
+    if len(set(map(path_of, differences))) == 1:
+        note(console, f"all of {path_of(differences[0])}")
     for kind, keys in alike(differences).items():
         first = next(d for d in differences if d.kind == kind)
         said = name_of(first, [key for key in first.pattern if key not in keys])
@@ -225,7 +222,7 @@ def _next_step(comparison: Comparison) -> list[str]:
 
 def _show_rows(console: Console, rows: list[Difference], count: int) -> None:
     table = new_table()
-    paths = len(set(map(_path, rows))) > 1
+    paths = len(set(map(path_of, rows))) > 1
     if paths:
         table.add_column("path", overflow="fold")
     table.add_column("measurement", overflow="fold")
@@ -235,7 +232,7 @@ def _show_rows(console: Console, rows: list[Difference], count: int) -> None:
     same = alike(rows)
     for d in rows[:_MAX_ROWS]:
         table.add_row(
-            *([Text(_path(d))] if paths else []),
+            *([Text(path_of(d))] if paths else []),
             Text(f"{d.kind} {name_of(d, same.get(d.kind, []))}"),
             value_text(d, d.base),
             value_text(d, d.new),
@@ -284,7 +281,7 @@ def _show_trends(
     last = {key_of(d): d for d in comparisons[-1].differences}
     ordered = sorted_by_change(comparisons[-1])
     table = new_table()
-    paths = len(set(map(_path, ordered))) > 1
+    paths = len(set(map(path_of, ordered))) > 1
     if paths:
         table.add_column("path", overflow="fold")
     table.add_column("measurement", overflow="fold")
@@ -298,7 +295,7 @@ def _show_trends(
         known = last[key_of(d)]
         values = [m.estimate if m else None for m in series.get(key_of(d), [])]
         table.add_row(
-            *([Text(_path(d))] if paths else []),
+            *([Text(path_of(d))] if paths else []),
             Text(f"{d.kind} {name_of(d, same.get(d.kind, []))}"),
             value_text(d, known.base),
             spark(values),

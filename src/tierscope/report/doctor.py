@@ -5,11 +5,14 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from tierscope.model.event import Capabilities
+from tierscope.model.capability import Capabilities
 from tierscope.model.finding import Finding
 from tierscope.report.style import title
 
 _MARKS = {"problem": ("!", "bold red"), "note": ("·", "yellow"), "good": ("+", "green")}
+
+
+_ORDER = ("problem", "note", "good")
 
 
 def show_doctor(
@@ -31,7 +34,7 @@ def _show_capabilities(console: Console, engine: Capabilities) -> None:
             found=capability.detail if capability.available else capability.reason,
             remedy=capability.remedy,
         )
-        _show_finding(console, finding)
+        show_finding(console, finding)
     console.print(
         Text(
             f"  engine {engine.engine}, {engine.compiler}; instruction sets: "
@@ -41,15 +44,21 @@ def _show_capabilities(console: Console, engine: Capabilities) -> None:
     )
 
 
+def in_order(findings: list[Finding]) -> list[Finding]:
+    """Return findings, problems first."""
+    return sorted(findings, key=lambda finding: _ORDER.index(finding.severity))
+
+
 def _show_findings(console: Console, findings: list[Finding]) -> None:
     title(console, "What distorts figures here")
     for finding in findings:
-        _show_finding(console, finding)
+        show_finding(console, finding)
     if not any(finding.severity == "problem" for finding in findings):
         console.print(Text("  nothing that distorts figures", style="green"))
 
 
-def _show_finding(console: Console, finding: Finding) -> None:
+def show_finding(console: Console, finding: Finding) -> None:
+    """Print one finding with what it means and what to do."""
     mark, style = _MARKS[finding.severity]
     line = Table.grid()
     line.add_column(width=4)

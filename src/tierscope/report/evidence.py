@@ -11,6 +11,7 @@ from tierscope.model.run import Measurement
 from tierscope.report.causes import no_interval_text
 from tierscope.report.figures import BOUND
 from tierscope.report.storage_text import storage_warnings, targets_text, temperatures
+from tierscope.report.survival import mapped_text, survival_lines
 
 _MAX_NOTES = 4
 
@@ -21,6 +22,7 @@ def evidence_line(measurements: list[Measurement]) -> str:
     parts = []
     for facet in (
         _targets,
+        mapped_text,
         _pages,
         _elsewhere,
         _traffic,
@@ -146,10 +148,14 @@ def warnings(measurements: list[Measurement]) -> list[str]:
     measured = [m for m in measurements if m.status == "measured"]
     checks: tuple[tuple[Callable[[Measurement], bool], str], ...] = (
         (
-            lambda m: m.stop == "budget",
+            lambda m: m.stop == "budget" and not m.rounds,
             "stopped at the time budget before the asked precision; raise --budget",
         ),
         (lambda m: m.stop == "interrupted", "interrupted"),
+        (
+            lambda m: m.stop == "budget" and bool(m.rounds),
+            "no steady state when the time was over; raise --budget",
+        ),
         (
             lambda m: bool(m.fits_memory_side_cache) and not m.fits_caches,
             "the node's memory-side cache may hold all of it; a larger --size goes beyond",
@@ -170,6 +176,7 @@ def warnings(measurements: list[Measurement]) -> list[str]:
         for applies, text in checks
         if any(map(applies, measured))
     ]
+    lines += survival_lines(measured)
     lines += storage_warnings(m.evidence for m in measured if m.evidence)
     again = sum(m.evidence.replaced or 0 for m in measured if m.evidence)
     if again:

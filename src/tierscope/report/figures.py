@@ -11,6 +11,7 @@ Figured = Measurement | Figure
 """Whatever has an estimate and, where it is known, its interval."""
 
 _SCALES = {"B/s": (("TB/s", 1e12), ("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3), ("B/s", 1.0))}
+_SIZES = (("TiB", 2.0**40), ("GiB", 2.0**30), ("MiB", 2.0**20), ("KiB", 2.0**10), ("B", 1.0))
 _TIMES = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
 _MAX_DIGITS = 4
 _WIDEST = 0.5
@@ -29,6 +30,8 @@ def scale_of(unit: str, values: list[float]) -> tuple[str, float]:
         return ("GB/s", 1e9) if middle >= 1e8 else _first_below(_SCALES["B/s"], middle)
     if unit == "ns":
         return ("ns", 1.0) if middle < 1e5 else _first_below(_TIMES, middle)
+    if unit == "B":
+        return _first_below(_SIZES, middle)
     if unit == "1/s" and middle >= 1e6:
         return "million/s", 1e6
     return unit, 1.0
@@ -208,3 +211,11 @@ def size_text(size: float) -> str:
                 else f"{size / factor:.0f} {name}"
             )
     return f"{size:.0f} B"
+
+
+def seconds_text(seconds: float) -> str:
+    """Return a time as people write it: 0.5 s, 42 s, 12 min, 5 h 20 min."""
+    if seconds < 120:
+        return f"{seconds:.3g} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"

@@ -1,8 +1,12 @@
 """A figure in words: its path, its value and what tells it from others of its path."""
 
 from tierscope.analysis.concurrent import shared
+from tierscope.model.comparison import Difference
 from tierscope.model.run import Measurement
 from tierscope.report import figures
+
+_MOST = 2
+"""Targets together that are named; of more, the first one."""
 
 
 def path_name(measurement: Measurement) -> str:
@@ -12,7 +16,16 @@ def path_name(measurement: Measurement) -> str:
         return f"{start} ↔ {end}, both ways"
     if start == end and start.startswith("gpu"):
         return f"among {start}" if shared(measurement) else f"{start}'s own memory"
-    return f"{start} → {end}"
+    return path_of(measurement)
+
+
+def path_of(one: Measurement | Difference) -> str:
+    """Return a path as people write it; of many targets together the first and how many more."""
+    names = str(one.pattern.get("together", "")).split(", ")
+    if names == [""]:
+        return f"{one.initiator} → {one.target}"
+    listed = ", ".join(names) if len(names) <= _MOST else f"{names[0]} and {len(names) - 1} more"
+    return f"{listed if '→' in listed else f'{one.initiator} → {listed}'} together"
 
 
 def described(measurement: Measurement, path: bool = True) -> str:

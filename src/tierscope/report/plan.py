@@ -13,11 +13,12 @@ from tierscope.report.style import new_table
 
 
 def show_plan(
-    console: Console, specs: Sequence[MeasurementSpec], seconds: Sequence[float], peak: int
+    console: Console, specs: Sequence[MeasurementSpec], seconds: Sequence[float | None], peak: int
 ) -> None:
     """Print every measurement of a plan, and what the whole takes at most.
 
-    ``seconds`` is the most that each may take, ``peak`` the most bytes of memory at a time.
+    ``seconds`` is the most that each may take, None where nobody knows; ``peak`` the
+    most bytes of memory at a time.
     """
     table = new_table()
     table.add_column("measurement", overflow="fold")
@@ -29,10 +30,23 @@ def show_plan(
             Text(spec.id),
             format_ranges(tuple(sorted(spec.thread_cpus()))),
             size_text(spec.host_bytes()),
-            f"{longest:.2f} s",
+            f"{longest:.2f} s" if longest is not None else _until(spec),
         )
     console.print(table)
+    known = sum(one for one in seconds if one is not None)
+    unknown = dict.fromkeys(
+        "the time of the runs" if spec.rounds() else "the time to precondition the device"
+        for spec, longest in zip(specs, seconds, strict=True)
+        if longest is None
+    )
+    more = "".join(f" and {what}" for what in unknown)
     console.print(
-        f"{counted(len(specs), 'measurement')}, at most about {sum(seconds):.0f} s, "
+        f"{counted(len(specs), 'measurement')}, at most about {known:.0f} s{more}, "
         f"up to {size_text(peak)} of memory at a time; nothing was measured"
     )
+
+
+def _until(spec: MeasurementSpec) -> str:
+    """Say when a measurement ends that takes nobody knows how long."""
+    rounds = spec.rounds()
+    return "until written" if rounds is None else counted(rounds, "run")

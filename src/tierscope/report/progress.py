@@ -8,13 +8,18 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
+from tierscope.analysis.time_series import seconds_left
 from tierscope.model.errors import counted
-from tierscope.model.event import Event, Progress, Started
+from tierscope.model.event import Event, Progress, Started, Visit
 from tierscope.model.metric import METRICS
 from tierscope.model.run import Measurement
 from tierscope.model.spec import MeasurementSpec
 from tierscope.report.figures import scale_of, significant
 from tierscope.runs.measure import Watch
+
+_BAR = 12
+_BESIDE = _BAR + len("12:34:56") + 3
+"""Columns of the bar, the time left, and the gaps between."""
 
 
 @contextlib.contextmanager
@@ -30,7 +35,7 @@ def live_progress(
         return
     bar = Bar(
         TextColumn("{task.fields[counter]}"),
-        BarColumn(bar_width=20),
+        BarColumn(bar_width=_BAR),
         TextColumn("{task.fields[now]}", markup=False),
         TimeRemainingColumn(),
         console=Console(stderr=True),
@@ -48,14 +53,24 @@ class _Display:
         self, bar: Bar, specs: Sequence[MeasurementSpec], seconds: Callable[[str], float]
     ) -> None:
         self._bar = bar
+        self._specs = {spec.id: spec for spec in specs}
+        self._series: dict[str, list[Visit]] = {
+            spec.id: [] for spec in specs if spec.scheduled_apart
+        }
+        """Visits so far of what is scheduled apart."""
         self._units = {spec.id: METRICS[spec.headline()].unit for spec in specs}
         self._seconds = seconds
-        self._left = {spec.id: seconds(spec.id) for spec in specs}
+        expected = {spec.id: self._expected(spec) for spec in specs}
+        self._left = {name: left or 0.0 for name, left in expected.items()}
         """Seconds that each measurement may still take."""
+        self._unknown = {name for name, left in expected.items() if left is None}
+        """Of these, what nobody knows yet how long it takes."""
         self._known = set(self._left)
         self._visits = 0
         self._total = sum(self._left.values())
-        self._task = bar.add_task("", total=self._total, counter=self._counter(), now="starting")
+        self._task = bar.add_task(
+            "", total=self._known_total(), counter=self._counter(), now="starting"
+        )
 
     def watch(self, event: Event | Measurement) -> None:
         """Take note of an event of a visit, or of a measurement that is concluded."""
@@ -70,7 +85,26 @@ class _Display:
         elif event.event == "visit":
             self._visits += 1
             left = self._left.get(event.id, 0.0)
-            self._left[event.id] = max(0.0, left - event.seconds)
+            if event.id in self._series:
+                self._add_round(event, left)
+            else:
+                self._left[event.id] = max(0.0, left - event.seconds)
+
+    def _expected(self, spec: MeasurementSpec) -> float | None:
+        return seconds_left(spec, ()) if spec.id in self._series else self._seconds(spec.id)
+
+    def _add_round(self, visit: Visit, left: float) -> None:
+        """Correct the time that a time series takes by its rate so far."""
+        name = visit.id
+        self._series[name].append(visit)
+        now = seconds_left(self._specs[name], self._series[name])
+        if now is not None:
+            self._unknown.discard(name)
+            self._left[name] = now
+            self._total += visit.seconds + now - left
+
+    def _known_total(self) -> float | None:
+        return None if self._unknown else self._total
 
     def _begin(self, name: str) -> None:
         if name not in self._known:  # a point that refines a curve
@@ -82,8 +116,19 @@ class _Display:
     def _update(self, now: str, elapsed: float = 0.0) -> None:
         done = self._total - sum(self._left.values()) + elapsed
         self._bar.update(
-            self._task, total=self._total, completed=done, counter=self._counter(), now=now
+            self._task,
+            total=self._known_total(),
+            completed=done,
+            counter=self._counter(),
+            now=self._fitted(now),
         )
+
+    def _fitted(self, now: str) -> str:
+        """Return what is measured now, with its id cut where the time left would have no room."""
+        name, *rate = now.split("  ", 1)
+        rest = "".join(f"  {one}" for one in rate)
+        room = self._bar.console.width - len(self._counter()) - _BESIDE - len(rest)
+        return name + rest if len(name) <= room else f"{name[: max(0, room - 1)]}…{rest}"
 
     def _counter(self) -> str:
         # Figures are concluded when the last round ends, so that visits tell more until then.

@@ -20,6 +20,8 @@ from tierscope.report.tiers import tier_rows, tiers_of
 from tierscope.report.view import Views, kinds_in, view_of
 
 _MAX_CAUSES = 12
+_LATE_S = 0.1
+"""From which on a run that was to begin at a given time is called late."""
 _MAX_OF_CAUSE = 4
 _SETTINGS = ("governor", "turbo", "prefetchers", "thp", "numa-balancing", "load", "cpu-limit")
 
@@ -154,11 +156,31 @@ def show_end(console: Console, run: Run, path: Path) -> None:
             f"Interrupted after {done} of {counted(planned, 'measurement')}.",
             "bold yellow",
         )
+    if run.header.start_at is not None:
+        _say(console, start_text(run), "bold yellow" if (_late(run) or 0) > _LATE_S else "")
     counts = [
         sum(m.status == s for m in run.measurements) for s in ("measured", "skipped", "failed")
     ]
     text = "{} measured, {} skipped, {} failed".format(*counts)
     console.print(Text(f"{text}; run file: {path}"), soft_wrap=True)
+
+
+def start_text(run: Run) -> str:
+    """Say when a run that was to begin at a given time did so, and how good the clock was."""
+    late = _late(run)
+    told = "" if late is None else f", {late:.3g} s late" if late > _LATE_S else ", in time"
+    clock = run.header.clock
+    if clock is None:
+        state = "the kernel says nothing of the clock"
+    elif not clock.synchronized:
+        state = "the clock is not synchronized: another host's may be seconds away"
+    else:
+        state = f"the clock is synchronized, off by at most {clock.max_error_s or 0:.2g} s"
+    return f"Start at {run.header.start_at}{told}; {state}."
+
+
+def _late(run: Run) -> float | None:
+    return run.footer.late_s if run.footer else None
 
 
 def _say(console: Console, text: str, style: str) -> None:

@@ -6,9 +6,13 @@ from rich.table import Table
 from rich.text import Text
 
 from tierscope.model.affinity import Advice, Affinity, Device, Level, Nearest
+from tierscope.model.errors import counted
 from tierscope.model.path import Hop, Path
+from tierscope.model.persistent import Namespace
 from tierscope.model.topology import Topology, emulated_parts
+from tierscope.report.affinity_words import LEGEND
 from tierscope.report.style import new_grid, new_table, note, title
+from tierscope.report.topology_drives import show_shared_switches
 from tierscope.report.topology_left_out import left_out_line
 from tierscope.report.topology_nodes import column_parts, show_distances, show_nodes, show_packages
 from tierscope.report.topology_outline import (
@@ -21,6 +25,7 @@ from tierscope.report.topology_outline import (
 )
 from tierscope.topology.affinity import advice, devices, matrix
 from tierscope.topology.links import pcie_name
+from tierscope.topology.uplinks import io_devices
 
 _STYLES = {
     "group": "bold",
@@ -41,10 +46,6 @@ _LEVEL_STYLES = {
     Level.SYS: "red",
     Level.UNKNOWN: "dim",
 }
-_LEGEND = (
-    "NVn: n NVLinks; PIX: at most one PCIe switch; PXB: several switches; PHB: a PCIe host bridge; "
-    "NODE: between host bridges of one NUMA node; SYS: between NUMA nodes; ?: unknown"
-)
 
 
 def show_machine(console: Console, topology: Topology, *, nvlink: bool) -> None:
@@ -56,6 +57,7 @@ def show_machine(console: Console, topology: Topology, *, nvlink: bool) -> None:
     show_distances(console, topology)
     _show_matrix(console, topology, nvlink=nvlink)
     _show_advice(console, advice(topology))
+    show_shared_switches(console, io_devices(topology))
     if topology.unreadable:
         title(console, "Left out, or not readable")
         for line in topology.unreadable:
@@ -140,6 +142,7 @@ def _arrays(topology: Topology) -> list[str]:
         where = f", node {device.node}" if device.node is not None else ""
         size = human_bytes(device.size_bytes)
         lines.append(f"{device.name}: {size} from {device.parent or 'unknown'}{where}, {use}")
+    lines += [_namespace(space) for space in topology.namespaces]
     for block in topology.blocks:
         places = [mount.path for mount in topology.mounts if mount.block == block.name]
         where = f", on {', '.join(places[:3])}" if places else ""
@@ -151,6 +154,16 @@ def _arrays(topology: Topology) -> list[str]:
             level = f"{block.level} " if block.level else ""
             lines.append(f"{block.name}: {level}of {', '.join(block.members)}{where}")
     return lines
+
+
+def _namespace(space: Namespace) -> str:
+    parts = [f"{space.name}: {space.mode or 'no mode'} {human_bytes(space.size_bytes)}"]
+    parts += [f"as {space.device}"] if space.device else ["no driver took it"]
+    parts += [f"node {space.node}"] if space.node is not None else []
+    parts += [f"{space.region}, persistence domain {space.persistence_domain or 'not stated'}"]
+    if space.bad_blocks is not None:
+        parts.append(counted(space.bad_blocks, "bad block"))
+    return ", ".join(parts)
 
 
 def _show_matrix(console: Console, topology: Topology, *, nvlink: bool) -> None:
@@ -176,7 +189,7 @@ def _show_matrix(console: Console, topology: Topology, *, nvlink: bool) -> None:
                 line.append_text(_cell(row[index], max(len(heads[index][1]), 4) + 1))
             console.print(line, no_wrap=True)
         console.print()
-    note(console, _LEGEND)
+    note(console, LEGEND)
 
 
 def _head(row: Device) -> tuple[str, str]:

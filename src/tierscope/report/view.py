@@ -6,6 +6,7 @@ A kind without a view, as in a file of a later version, is shown in the generic 
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from rich.console import Console
 
@@ -58,12 +59,13 @@ class View:
     """Prints its table; the generic one, a row a measurement, where None."""
     pictures: tuple[Draw, ...] = GENERIC_PICTURES
     """Draw its pictures, in this order."""
+    more: Callable[[Run], Mapping[str, object]] | None = None
+    """Returns what a run's JSON has beside ``run`` and ``results``, where that is anything."""
     represents_path: bool = True
     """Its figures stand for their paths in the summary and in the table of paths. Where False,
     ``summary`` speaks for the kind."""
     summary: Callable[[list[Measurement]], str] | None = None
     """A clause for the first sentence of the summary, from the kind's measured results."""
-
     access: Callable[[Measurement], tuple[str, str] | None] | None = None
     """Returns who accesses which memory, where that is not the path as it is named; None: nobody.
     Tells tiers apart."""
@@ -83,6 +85,15 @@ class View:
 
 Views = Mapping[str, View]
 """By the kinds' names, in the order shown."""
+
+
+def more_of(run: Run, views: Views) -> dict[str, Any]:
+    """Return what a run's JSON has beside ``run`` and ``results``, of all its kinds."""
+    found: dict[str, Any] = {}
+    for kind in kinds_in(run, views):
+        more = view_of(views, kind).more
+        found |= more(run) if more else {}
+    return found
 
 
 def view_of(views: Views, kind: str) -> View:

@@ -132,7 +132,9 @@ def _imprecise(measured: Sequence[Measurement]) -> str:
 
 
 def _without_interval(measured: Sequence[Measurement]) -> str:
-    count = sum(m.ci_low is None or m.ci_high is None for m in measured)
+    count = sum(
+        (m.ci_low is None or m.ci_high is None) and m.no_interval != "observed" for m in measured
+    )
     return f"no interval for {count} of {len(measured)} figures" if count else ""
 
 

@@ -36,7 +36,7 @@ class Book:
             self.visits[spec.id] = []
             self.allowed[spec.id] = seconds
             self._set_ups[spec.id] = []
-            self._left_s += seconds
+            self._left_s += 0.0 if spec.scheduled_apart else seconds
 
     def add_visit(self, visit: Visit, took_s: float = 0.0) -> None:
         """Take note of a visit; ``took_s`` is its time on the clock, its set-up included.
@@ -50,7 +50,7 @@ class Book:
         self._set_ups[visit.id].append((visit.fresh or first, beside))
         if first and spec.files():
             beside = min(beside, self.allowed[visit.id] - spec.sampling.budget_s)
-        self._left_s -= visit.seconds + beside
+        self._left_s -= 0.0 if spec.scheduled_apart else visit.seconds + beside
 
     def open(self) -> list[str]:
         """Return the ids of what is not concluded, in the order of the plan."""
@@ -64,8 +64,13 @@ class Book:
         return max(self.specs[name].sampling.budget_s, self.allowed[name] - max(0.0, once))
 
     def left_s(self) -> float:
-        """Return what the run's measurements may still take, all together."""
-        without = (self.allowed[name] for name in self.measurements if not self._set_ups[name])
+        """Return what the run's measurements may still take, all together; what is scheduled
+        apart left out."""
+        without = (
+            self.allowed[name]
+            for name in self.measurements
+            if not self._set_ups[name] and not self.specs[name].scheduled_apart
+        )
         return self._left_s - sum(without)
 
     def set_up_s(self, name: str) -> float:
@@ -84,6 +89,10 @@ class Book:
         found = self._set_ups[name]
         new = [taken for fresh, taken in found if fresh]
         return max(0.0, max(new) - self.set_up_s(name)) if len(found) > 1 else None
+
+    def skip(self, name: str, reason: str) -> None:
+        """Take note that a measurement cannot be made any more."""
+        self.ended[name] = Skipped(id=name, cause=Cause.STORAGE, reason=reason)
 
     def begun(self) -> list[str]:
         """Return the ids of what has visits, or ended without, and is not concluded."""

@@ -1,15 +1,16 @@
 """A run as one JSON object, and as records that a page shows."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tierscope.model.run import Measurement, Run, is_unreliable
 
 _RESULT_KEYS = (
     "id", "kind", "initiator", "target", "cpus", "pattern", "metric", "unit", "estimate", "ci_low",
-    "ci_high", "no_interval", "unreliable", "samples", "visits", "n", "stop", "status", "cause",
-    "reason", "remedy", "evidence", "figures", "distributions", "limit", "efficiency",
+    "ci_high", "no_interval", "unreliable", "samples", "rounds", "series",
+    "visits", "n", "stop", "status",
+    "cause", "reason", "remedy", "evidence", "figures", "distributions", "limit", "efficiency",
     "fits_caches", "fits_memory_side_cache", "bound_by",
 )  # fmt: skip
 _CSV_PATTERN = (
@@ -21,14 +22,18 @@ _CSV_KEYS = (
 )  # fmt: skip
 
 
-def to_json(run: Run) -> str:
-    """Return ``{"run": {...}, "results": [...]}``, bytes/s and ns; see docs/file-formats.md."""
+def to_json(run: Run, more: Mapping[str, Any] | None = None) -> str:
+    """Return ``{"run": {...}, "results": [...]}``, bytes/s and ns; see docs/file-formats.md.
+
+    ``more`` are further keys of the object.
+    """
     header = run.header.model_dump(mode="json", exclude={"record", "refinement"})
     footer = run.footer.model_dump(mode="json", exclude={"record"}) if run.footer else None
     return json.dumps(
         {
             "run": {**header, "complete": footer is not None, "footer": footer},
             "results": [_result(measurement) for measurement in run.measurements],
+            **(more or {}),
         }
     )
 

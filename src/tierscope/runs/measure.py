@@ -7,7 +7,6 @@ from datetime import datetime
 from pathlib import Path
 
 from tierscope.engine.query import capabilities
-from tierscope.engine.visits import LivingEngine, living_engine
 from tierscope.kinds.plan import Plan, Spec
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.event import Event, Failed, Skipped, Visit
@@ -22,6 +21,8 @@ from tierscope.model.run import (
 )
 from tierscope.model.topology import Topology
 from tierscope.runs.book import Book
+from tierscope.runs.measurers import Measurers, living_measurers
+from tierscope.runs.moment import wait_until
 from tierscope.runs.record import Bounds, make_header, measurement_of
 from tierscope.runs.refine import further_points
 from tierscope.runs.schedule import ConcludeStep, PlanStep, VisitStep, in_rounds
@@ -69,10 +70,12 @@ def measure(
     directory: Path | None,
     watch: Watch,
     refinement: Refinement | None = None,
+    start_at: datetime | None = None,
 ) -> Outcome:
     """Run a plan, writing each visit and each measurement as it ends.
 
-    ``refinement`` says how curves get further points, which go into the same run.
+    ``refinement`` says how curves get further points, which go into the same run. ``start_at``:
+    the first visit begins then, or at once where that time has passed.
 
     Raises UserError where nothing could be begun; what goes wrong later is in the outcome, beside
     all that was measured before.
@@ -84,7 +87,7 @@ def measure(
     def begin() -> tuple[Header, RunWriter]:
         path = new_run_path(label, directory, started)
         header = make_header(
-            path.stem, started, command, plan, topology, environment, engine, refinement
+            path.stem, started, command, plan, topology, environment, engine, refinement, start_at
         )
         try:
             return header, RunWriter.create(path, header)
@@ -92,19 +95,24 @@ def measure(
             return begin()
 
     header, writer = begin()
-    return carry_on(header, writer, Book(plan.measurements), topology, watch)
+    return carry_on(header, writer, Book(plan.measurements), topology, watch, start_at)
 
 
 def carry_on(
-    header: Header, writer: RunWriter, book: Book, topology: Topology, watch: Watch
+    header: Header,
+    writer: RunWriter,
+    book: Book,
+    topology: Topology,
+    watch: Watch,
+    start_at: datetime | None = None,
 ) -> Outcome:
     """Measure what the book lacks into a run file that was begun; closes it."""
     footer: Footer | None = None
     error: UserError | None = None
     running = _Running(writer, book, topology, watch)
     try:
-        interrupted = running.run(header)
-        footer = _footer(book.in_order(), interrupted)
+        interrupted = running.run(header, start_at)
+        footer = _footer(book.in_order(), interrupted, running.late_s)
         writer.add(footer)
     except UserError as caught:
         error = _with_exit_code(caught, book)
@@ -126,37 +134,43 @@ class _Running:
         self._bounds: dict[str, Bounds] = {}
         self._began = 0.0
         """When the run began, by time.time()."""
+        self.late_s: float | None = None
+        """Of a run that was to begin at a given time: how much later its first visit began."""
 
-    def run(self, header: Header) -> bool:
+    def run(self, header: Header, start_at: datetime | None = None) -> bool:
         """Measure; return whether a signal ended it. What was visited is concluded all the same."""
         book = self._book
         how = header.refinement
         self._began = datetime.fromisoformat(header.started).timestamp()
 
         def further(_: Book) -> list[Spec]:
-            return further_points(list(book.specs.values()), how, self._so_far()) if how else []
+            specs, machine = list(book.specs.values()), self._paths.topology
+            return further_points(specs, how, self._so_far(), machine) if how else []
 
         open_specs = [book.specs[name] for name in book.open()]
         self._find_bounds(open_specs)
-        with living_engine() as engine:
-            engine.plan(open_specs)
-            for step in in_rounds(book, header.name, further):
+        with living_measurers(beside=self._writer.path) as measurers:
+            measurers.plan(open_specs)
+            if start_at:
+                self.late_s = wait_until(start_at.timestamp(), lambda: measurers.interrupted)
+            # Runs that begin together visit in the same order.
+            for step in in_rounds(book, header.start_at or header.name, further):
                 if isinstance(step, VisitStep):
-                    self._visit(engine, step)
+                    self._visit(measurers, step)
                 elif isinstance(step, ConcludeStep):
                     self._conclude(step.name)
-                    engine.forget(step.name)
+                    measurers.forget(step.name)
                 else:
-                    self._plan(engine, step)
-                if engine.interrupted:
+                    self._plan(measurers, step)
+                if measurers.interrupted:
                     break
             for name in book.begun():
                 self._conclude(name, cut=True)
-            return engine.interrupted
+            return measurers.interrupted
 
-    def _visit(self, engine: LivingEngine, step: VisitStep) -> None:
+    def _visit(self, measurers: Measurers, step: VisitStep) -> None:
         began = time.monotonic()
-        for event in engine.visit(step.name, step.seconds, step.fresh):
+        for event in measurers.visit(step.name, step.seconds, step.fresh):
             if isinstance(event, Visit):
                 at_s = time.time() - self._began - event.seconds
                 visit = event.model_copy(update={"at_s": round(at_s, 3)})
@@ -184,10 +198,10 @@ class _Running:
         self._writer.add(measurement)
         self._watch(measurement)
 
-    def _plan(self, engine: LivingEngine, step: PlanStep) -> None:
+    def _plan(self, measurers: Measurers, step: PlanStep) -> None:
         self._book.add(step.specs)
         self._find_bounds(step.specs)
-        engine.plan(step.specs)
+        measurers.plan(step.specs)
         specs = [spec.model_dump(mode="json") for spec in step.specs]
         self._writer.add(PlanRecord(measurements=specs))
 
@@ -203,7 +217,9 @@ def _with_exit_code(error: UserError, book: Book) -> UserError:
     return error
 
 
-def _footer(measurements: list[Measurement], interrupted: bool) -> Footer:
+def _footer(
+    measurements: list[Measurement], interrupted: bool, late_s: float | None = None
+) -> Footer:
     statuses = [measurement.status for measurement in measurements]
     return Footer(
         finished=datetime.now().astimezone().isoformat(timespec="seconds"),
@@ -211,4 +227,5 @@ def _footer(measurements: list[Measurement], interrupted: bool) -> Footer:
         measured=statuses.count("measured"),
         skipped=statuses.count("skipped"),
         failed=statuses.count("failed"),
+        late_s=late_s,
     )

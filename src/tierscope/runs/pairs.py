@@ -7,10 +7,10 @@ from pathlib import Path
 
 from tierscope.analysis.conclude import conclude
 from tierscope.engine.prefetchers import prefetcher_switch
-from tierscope.engine.visits import LivingEngine, living_engine
 from tierscope.kinds.plan import Plan, Spec
 from tierscope.model.errors import UserError, counted
 from tierscope.model.event import Event, Failed, Skipped, Visit
+from tierscope.runs.measurers import Measurers, living_measurers
 from tierscope.runs.schedule import visit_seconds
 
 
@@ -46,21 +46,21 @@ def take_pairs(
     found = [Paired(*both) for both in zip(base.measurements, new.measurements, strict=True)]
     with ExitStack() as stack:
         switch = stack.enter_context(prefetcher_switch())
-        sides = [stack.enter_context(living_engine(engine, switch)) for engine in engines]
-        for engine, plan in zip(sides, (base, new), strict=True):
-            engine.plan(plan.measurements)
+        sides = [stack.enter_context(living_measurers(engine, switch)) for engine in engines]
+        for side, plan in zip(sides, (base, new), strict=True):
+            side.plan(plan.measurements)
         for number in range(count):
             for one in found:
                 if not one.reason:
                     _take(one, sides, count, number % 2 == 1, watch)
-                if any(engine.interrupted for engine in sides):
+                if any(side.interrupted for side in sides):
                     return found, True
     return found, False
 
 
 def _take(
     one: Paired,
-    sides: Sequence[LivingEngine],
+    sides: Sequence[Measurers],
     count: int,
     new_first: bool,
     watch: Callable[[Event], None],

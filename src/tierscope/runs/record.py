@@ -4,14 +4,17 @@ import os
 import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from importlib import metadata
 from typing import Any
 
 from tierscope.analysis.conclude import conclude
+from tierscope.analysis.time_series import ended_by, of_figure, rounds_of, whole_evidence
+from tierscope.analysis.watched import conclude_watched, joined
 from tierscope.kinds.plan import Plan
+from tierscope.model.capability import Capabilities
 from tierscope.model.cause import Cause
-from tierscope.model.event import Capabilities, Failed, Skipped, Visit
+from tierscope.model.event import Failed, Skipped, Visit
 from tierscope.model.limit import Limit
 from tierscope.model.metric import METRICS
 from tierscope.model.path import Paths
@@ -19,8 +22,9 @@ from tierscope.model.run import Header, Measurement, Refinement, check_figure
 from tierscope.model.spec import MeasurementSpec
 from tierscope.model.text import shown
 from tierscope.model.topology import Topology
+from tierscope.topology.clock import clock_state
 
-_COSTS_A_VISIT = {Cause.CRASH, Cause.TIMEOUT, Cause.PROTOCOL, Cause.GPU_ERROR}
+_COSTS_A_VISIT = {Cause.CRASH, Cause.TIMEOUT, Cause.PROTOCOL, Cause.GPU_ERROR, Cause.PROGRAM}
 """Of failures, those that say nothing against the visits before."""
 
 
@@ -33,6 +37,7 @@ def make_header(
     environment: dict[str, str],
     engine: Capabilities,
     refinement: Refinement | None = None,
+    start_at: datetime | None = None,
 ) -> Header:
     """Return what is known of a run before its first measurement."""
     return Header(
@@ -49,6 +54,8 @@ def make_header(
         plan=plan.model_dump(mode="json"),
         topology=topology,
         refinement=refinement,
+        start_at=start_at.astimezone(UTC).isoformat() if start_at else None,
+        clock=clock_state(),
     )
 
 
@@ -175,11 +182,18 @@ def _measured(
     cut: bool,
 ) -> Measurement:
     """Return a measured record; raises ValueError where the visits give no figure above 0."""
-    found = conclude(spec, visits, cut)
+    found = (
+        conclude_watched(visits, cut)
+        if spec.observes
+        else conclude(spec, of_figure(spec, visits), cut)
+    )
     unit = METRICS[found.metric].unit
     value = found.estimate.value
     bound = limit if limit is not None and limit.unit == unit and limit.value > 0 else None
     evidence = found.evidence
+    in_rounds = spec.time_series() is not None
+    if in_rounds:
+        evidence = evidence.model_copy(update=whole_evidence(visits))
     if last is not None and last.cause is not Cause.INTERRUPTED:
         note = f"a further visit {'failed' if last.event == 'failed' else 'was skipped'}: "
         notes = [*(evidence.notes or []), note + last.reason]
@@ -195,8 +209,10 @@ def _measured(
         no_interval=found.estimate.no_interval,
         visits=len(visits),
         n=len(found.samples),
-        stop=found.stop,
+        stop=ended_by(spec, visits) or found.stop,
         samples=found.samples,
+        rounds=rounds_of(visits) if in_rounds else None,
+        series=joined(visits) if spec.observes else None,
         figures=found.figures,
         distributions=found.distributions or None,
         evidence=evidence,

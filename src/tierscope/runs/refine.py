@@ -10,28 +10,37 @@ from typing import Protocol
 from tierscope.kinds.plan import Spec
 from tierscope.kinds.registry import KINDS
 from tierscope.model.run import Measurement, Refinement
+from tierscope.model.topology import Topology
 
 
 class Refiner(Protocol):
     """What a kind's module ``refine`` has."""
 
     def further_points(
-        self, specs: Sequence[Spec], how: Refinement, measurements: Sequence[Measurement]
+        self,
+        specs: Sequence[Spec],
+        how: Refinement,
+        measurements: Sequence[Measurement],
+        topology: Topology | None,
+        /,
     ) -> list[Spec]:
-        """Return the next round, from all specs of the kind and what they came to."""
+        """Return the next round, from all specs of the kind, what they came to, the machine."""
 
     def further_seconds(self, specs: Sequence[Spec], how: Refinement) -> float:
         """Return the most seconds that all rounds take."""
 
 
 def further_points(
-    specs: Sequence[Spec], how: Refinement, measurements: Sequence[Measurement]
+    specs: Sequence[Spec],
+    how: Refinement,
+    measurements: Sequence[Measurement],
+    topology: Topology | None = None,
 ) -> list[Spec]:
     """Return the next round of measurements, from all that were planned so far; none ends it."""
     return [
         spec
         for refiner, own in _refiners(specs)
-        for spec in refiner.further_points(own, how, measurements)
+        for spec in refiner.further_points(own, how, measurements, topology)
     ]
 
 

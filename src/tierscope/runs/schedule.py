@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tierscope.analysis.conclude import MIN_VISITS, Look, look
+from tierscope.analysis.time_series import ended_by, seconds_left
 from tierscope.kinds.plan import Spec
 from tierscope.runs.book import Book
 
@@ -68,10 +69,14 @@ def in_rounds(book: Book, seed: str, further: Further | None = None) -> Iterator
 
     What the book has measurements of already is left as it is. ``seed`` decides the order.
     """
-    rounds = _Rounds(book, random.Random(seed))  # noqa: S311  an order, no secret
+    order = random.Random(seed)  # noqa: S311  an order, no secret
+    yield from _time_series(book)
+    yield from _in_turn(book, order)
+    rounds = _Rounds(book, order)
     for _ in range(_MAX_ROUNDS):
         made = yield from rounds.make()
-        specs = further(book) if further and rounds.may_refine() else []
+        # Where time ends before that, points are chosen by what there is.
+        specs = further(book) if further and (rounds.may_refine() or not made) else []
         if specs:
             yield PlanStep(specs)
         elif not made:
@@ -80,12 +85,58 @@ def in_rounds(book: Book, seed: str, further: Further | None = None) -> Iterator
         yield ConcludeStep(name)
 
 
+def _time_series(book: Book) -> Iterator[Step]:
+    """Make the rounds of each time series, in the order of the plan.
+
+    The others come after them because of what they do to the target: where one fails, none does.
+    """
+    for name in book.open():
+        spec, visits = book.specs[name], book.visits[name]
+        rule = spec.time_series()
+        if rule is None:
+            continue
+        while not ended_by(spec, visits) and (left := seconds_left(spec, visits)) != 0:
+            seconds = rule.round_s if left is None else min(rule.round_s, left)
+            yield VisitStep(name, seconds, fresh=not visits)
+            if name in book.ended:
+                break
+        yield ConcludeStep(name)
+        if name in book.ended:
+            for other in book.open():
+                book.skip(other, f"{name}, which comes before it, did not come to its end")
+                yield ConcludeStep(other)
+            return
+
+
+def _in_turn(book: Book, order: random.Random) -> Iterator[Step]:
+    """Make as many rounds as are asked for, each in random order, so that runs of the same round
+    are near in time and none is always first.
+
+    A round that was cut is completed, so the visits of the same number belong together.
+    """
+    asked = {name: book.specs[name].rounds() or 0 for name in book.open()}
+    for number in range(max(asked.values(), default=0)):
+        names = [name for name, rounds in asked.items() if rounds > number]
+        order.shuffle(names)
+        for name in names:
+            if name in book.ended or len(book.visits[name]) > number:
+                continue
+            yield VisitStep(name, book.specs[name].sampling.budget_s)
+            if name in book.ended:
+                yield ConcludeStep(name)
+    for name, rounds in asked.items():
+        if rounds and name not in book.ended:
+            yield ConcludeStep(name)
+
+
 def visit_seconds(spec: Spec, own_s: float, set_up_s: float) -> tuple[int, float]:
     """Return how many visits fit into a measurement's time, and how long each is.
 
     ``own_s`` is all its time, ``set_up_s`` what one visit takes beside its rows. Visits with
     costly set-up are longer and fewer, so that rows get at least half of the time.
     """
+    if spec.one_visit:
+        return 1, own_s
     shortest = min(_ROWS * spec.sampling.sample_s, spec.sampling.budget_s)
     count = int(min(VISITS, own_s / (set_up_s + max(shortest, set_up_s))))
     if count < _FEW_VISITS:
@@ -174,6 +225,7 @@ class _Rounds:
         count = len(self.book.visits[name])
         populate = self.book.populate_s(name)
         cheap = populate is not None and populate <= _FRESH_SHARE * seconds
+        longer = 1.0 if self.book.specs[name].one_visit else longer
         fresh = count > 0 and count % _FRESH == 0 and cheap
         return VisitStep(name, round(seconds * longer, 4), fresh)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tierscope.model.topology import Node, Topology
 from tierscope.topology.files import Files
+from tierscope.topology.nodes import NODES
 
 
 def with_available(topology: Topology, root: str | Path = "/") -> Topology:
@@ -16,7 +17,7 @@ def with_available(topology: Topology, root: str | Path = "/") -> Topology:
     if len(with_memory) == 1:
         # /proc/meminfo also counts memory that a kernel with deferred initialisation has not
         # touched yet, and that the node's own counters therefore lack.
-        values = _meminfo(files, "/proc/meminfo")
+        values = files.fields("/proc/meminfo")
         total, free = values.get("MemTotal"), values.get("MemAvailable")
         if total is None or free is None:
             return topology
@@ -28,20 +29,9 @@ def with_available(topology: Topology, root: str | Path = "/") -> Topology:
 
 
 def _with_reclaimable(files: Files, node: Node) -> Node:
-    values = _meminfo(files, f"/sys/devices/system/node/node{node.number}/meminfo")
+    values = files.fields(f"{NODES}/node{node.number}/meminfo")
     if "MemFree" not in values:
         return node
     halves = values.get("Active(file)", 0) + values.get("SReclaimable", 0)
     free = values["MemFree"] + values.get("Inactive(file)", 0) + halves // 2
     return node.model_copy(update={"free_bytes": free})
-
-
-def _meminfo(files: Files, path: str) -> dict[str, int]:
-    """Bytes by field name, of lines such as ``Node 0 MemFree: 12 kB`` and ``MemFree: 12 kB``."""
-    values = {}
-    for line in (files.text(path) or "").splitlines():
-        name, _, rest = line.partition(":")
-        words = rest.split()
-        if words and words[0].isdigit() and name:
-            values[name.split()[-1]] = int(words[0]) << 10
-    return values

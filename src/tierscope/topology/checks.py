@@ -3,12 +3,13 @@
 from collections.abc import Callable, Iterator
 
 from tierscope.model.finding import Finding
-from tierscope.model.topology import NodeKind, Topology
+from tierscope.model.topology import NodeKind, PciDevice, Topology
 from tierscope.topology.affinity import Tree, advice, array_switches
 from tierscope.topology.files import Files
 from tierscope.topology.links import pcie_name
 from tierscope.topology.pci import is_gpu
 from tierscope.topology.pcie import best_link, has_link, shortfall, sleeps
+from tierscope.topology.persistent_checks import persistent_findings
 
 _NAMED = 4
 """Devices that one finding names before it only counts."""
@@ -26,6 +27,7 @@ def link_findings(topology: Topology, root: str = "/") -> list[Finding]:
         _drives_across,
         _arrays_across,
         _dax,
+        _persistent,
         _tiers,
         _peer_to_peer,
     ]
@@ -110,24 +112,35 @@ def _replays(topology: Topology, _files: Files) -> Iterator[Finding]:
 
 def _acs(topology: Topology, _files: Files) -> Iterator[Finding]:
     """ACS on ports above two devices that would exchange data directly."""
+    ports = [port.address for port in switch_ports(topology) if port.acs_redirect]
+    if topology.gpus and ports:
+        yield acs_redirects(ports)
+
+
+def switch_ports(topology: Topology) -> list[PciDevice]:
+    """Switches' downstream ports above GPUs, NVMe drives and RDMA devices, by address."""
     tree = Tree(topology.pci)
     talkers = [gpu.address for gpu in topology.gpus]
     talkers += [block.address or "" for block in topology.blocks if block.kind == "nvme"]
     talkers += [port.address or "" for port in topology.ports if port.rdma]
     ports = {
-        bridge.address
+        bridge.address: bridge
         for address in talkers
         for bridge in tree.bridges(address)
-        if bridge.acs_redirect and any(map(tree.is_switch, tree.bridges(bridge.address)))
+        if any(map(tree.is_switch, tree.bridges(bridge.address)))
     }
-    if topology.gpus and ports:
-        yield Finding(
-            severity="problem",
-            subject="PCIe ACS",
-            found=f"redirects peer traffic at {_some(sorted(ports))}",
-            meaning="GPU-to-drive and GPU-to-GPU traffic detours through the CPU",
-            remedy="disable it in firmware, or as root: setpci -s PORT ECAP_ACS+0x6.w=0000",
-        )
+    return [ports[address] for address in sorted(ports)]
+
+
+def acs_redirects(ports: list[str]) -> Finding:
+    """ACS that sends peer traffic of these ports up to the root complex."""
+    return Finding(
+        severity="problem",
+        subject="PCIe ACS",
+        found=f"redirects peer traffic at {_some(ports)}",
+        meaning="GPU-to-drive and GPU-to-GPU traffic detours through the CPU",
+        remedy="disable it in firmware, or as root: setpci -s PORT ECAP_ACS+0x6.w=0000",
+    )
 
 
 def _iommu(topology: Topology, _files: Files) -> Iterator[Finding]:
@@ -198,6 +211,10 @@ def _dax(topology: Topology, _files: Files) -> Iterator[Finding]:
                 meaning="it belongs to no node",
                 remedy=f"as root: cxl create-region -t ram -m {memory.name}",
             )
+
+
+def _persistent(topology: Topology, _files: Files) -> Iterator[Finding]:
+    yield from persistent_findings(topology)
 
 
 def _tiers(topology: Topology, _files: Files) -> Iterator[Finding]:

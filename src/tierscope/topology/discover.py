@@ -7,7 +7,17 @@ from typing import TypedDict
 
 from tierscope.model.errors import UserError
 from tierscope.model.topology import TCG, Cache, Gpu, PciDevice, Topology
-from tierscope.topology import cxl, dimms, network, nodes, nvidia, pci, processors, storage
+from tierscope.topology import (
+    cxl,
+    dimms,
+    namespaces,
+    network,
+    nodes,
+    nvidia,
+    pci,
+    processors,
+    storage,
+)
 from tierscope.topology.available import with_available
 from tierscope.topology.cgroup import memory_limit
 from tierscope.topology.files import Files
@@ -69,6 +79,7 @@ def discover(root: str | Path = "/", nvml: nvidia.Nvml | None = None) -> Topolog
         cxl_memories=memories,
         cxl_regions=regions,
         dax=dax,
+        namespaces=namespaces.read_namespaces(files),
         dimms=modules,
         unreadable=[*hidden_pci, *hidden_gpus, *hidden_dimms, *_refused(files)],
     )

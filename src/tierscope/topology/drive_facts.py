@@ -51,6 +51,8 @@ def drive_facts(files: Files, block: Block) -> DriveFacts:
         serial=_serial(files, directory),
         firmware=_first(files, f"{device}/firmware_rev", f"{device}/rev"),
         transport=transport,
+        server=block.server,
+        interfaces=block.interfaces,
         size_bytes=block.size_bytes,
         rotational=_flag(files, f"{directory}/queue/rotational"),
         logical_block_bytes=files.number(f"{directory}/queue/logical_block_size"),

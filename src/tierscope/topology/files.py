@@ -60,6 +60,17 @@ class Files:
         except ValueError:
             return None
 
+    def fields(self, path: str) -> dict[str, int]:
+        """Numbers by name of a file such as vmstat, meminfo or memory.stat; kB become bytes."""
+        found = {}
+        for line in (self.text(path) or "").splitlines():
+            words = line.replace(":", " ").split()
+            if words[:1] == ["Node"]:  # a node's meminfo begins its lines with "Node 0"
+                words = words[2:]
+            if len(words) >= 2 and words[1].isdigit():
+                found[words[0]] = int(words[1]) * (1024 if words[2:] == ["kB"] else 1)
+        return found
+
     def ranges(self, path: str) -> list[int]:
         """The file's text as a list such as 0-3,8; empty where it is absent or empty."""
         text = self.text(path)
@@ -80,7 +91,7 @@ class Files:
             entries = os.listdir(self.root + path)  # noqa: PTH208
         except OSError:
             return []
-        return sorted((name for name in entries if name.startswith(prefix)), key=_natural)
+        return sorted((name for name in entries if name.startswith(prefix)), key=natural)
 
     def numbered(self, path: str, prefix: str) -> Iterator[tuple[int, str]]:
         """(N, path) of each entry ``prefixN`` in a directory, ascending."""
@@ -125,7 +136,8 @@ def _read_all(descriptor: int) -> bytes:
     return b"".join(parts)
 
 
-def _natural(name: str) -> tuple[tuple[int, int | str], ...]:
+def natural(name: str) -> tuple[tuple[int, int | str], ...]:
+    """What to sort names by, so that nvme2 comes before nvme10."""
     parts: list[tuple[int, int | str]] = []
     digits = ""
     for character in name + "\0":
@@ -137,3 +149,8 @@ def _natural(name: str) -> tuple[tuple[int, int | str], ...]:
             digits = ""
         parts.append((1, character))
     return tuple(parts)
+
+
+def unescape(path: str) -> str:
+    """A path of mountinfo: the kernel writes blanks in it as octal escapes."""
+    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), path)

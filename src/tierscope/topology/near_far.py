@@ -7,7 +7,8 @@ from tierscope.model.errors import UserError
 from tierscope.model.topology import Block, Node, Topology
 from tierscope.topology.affinity import Tree, home
 from tierscope.topology.files import Files
-from tierscope.topology.storage_paths import drives_of, is_live, locate
+from tierscope.topology.network_paths import ports_of
+from tierscope.topology.storage_paths import drives_of, interfaces_of, is_live, locate
 
 
 class NearFar(NamedTuple):
@@ -20,21 +21,27 @@ class NearFar(NamedTuple):
 
 
 def near_and_far(topology: Topology, target: Endpoint) -> NearFar:
-    """Sort the nodes with CPUs by where a target's drives are.
+    """Sort the nodes with CPUs by where a target's drives are, or the NICs that lead to its server.
 
-    Raises UserError where no node of theirs is known: virtual, loop and network drives have none.
+    Raises UserError where no node of theirs is known: virtual drives and loop devices have none.
     """
-    drives = drives_of(locate(topology, target))
-    found = {_node_of(topology, drive) for drive in drives}
+    located = locate(topology, target)
+    local = [drive for drive in drives_of(located) if not drive.server]
+    where = {drive.name: _node_of(topology, drive) for drive in local}
+    tree = Tree(topology.pci)
+    for port in ports_of(topology, interfaces_of(located)):
+        device = tree.device(port.address)
+        where[port.name] = device.node if device is not None else None
+    found = set(where.values())
     nodes = [topology.node(number) for number in found if number is not None]
     usable = [node for node in topology.nodes if not set(node.cpus).isdisjoint(topology.cpus)]
     homes = {home(topology, node) for node in nodes if node is not None}
     near = [node for node in usable if node.number in homes]
     if not near or None in found:
-        names = ", ".join(drive.name for drive in drives)
-        where = f"{names}, whose NUMA node is not known" if names else "no drive of this machine"
+        names = ", ".join(where)
+        place = f"{names}, whose NUMA node is not known" if names else "no drive of this machine"
         raise UserError(
-            f"'{target}' lies on {where}: name CPUs or a node instead of 'near' and 'far'"
+            f"'{target}' lies on {place}: name CPUs or a node instead of 'near' and 'far'"
         )
     far = [node for node in usable if node not in near]
     far.sort(key=lambda node: _distance(node, near), reverse=True)

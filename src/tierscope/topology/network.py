@@ -74,3 +74,15 @@ def _interface(files: Files, name: str) -> Port:
 def _address(files: Files, link: str) -> str | None:
     parts = [part for part in files.target(link).split("/") if _ADDRESS.fullmatch(part)]
     return parts[-1] if parts else None
+
+
+def local_addresses(files: Files) -> set[str]:
+    """IPv4 addresses of this machine's interfaces; empty where the kernel does not say."""
+    found, last = set(), ""
+    for line in (files.text("/proc/net/fib_trie") or "").splitlines():
+        words = line.split()
+        if words[:1] == ["|--"] and len(words) > 1:
+            last = words[1]
+        elif words == ["/32", "host", "LOCAL"]:
+            found.add(last)
+    return found

@@ -7,34 +7,34 @@ from tierscope.model.topology import Node, NodeKind, Package, Performance
 from tierscope.topology.files import Files
 from tierscope.topology.memory_side import read_memory_side_caches
 
-_NODE = "/sys/devices/system/node"
+NODES = "/sys/devices/system/node"
 _TIERS = "/sys/devices/virtual/memory_tiering"
 
 
 def read_nodes(files: Files, packages: Sequence[Package], cpus: list[int]) -> list[Node]:
     """Every node that the kernel knows; one node 0 where it was built without NUMA."""
-    numbers = [number for number, _ in files.numbered(_NODE, "node")]
+    numbers = [number for number, _ in files.numbered(NODES, "node")]
     if not numbers:
-        total, free = _memory(files.text("/proc/meminfo"))
+        memory = files.fields("/proc/meminfo")
         return [
             Node(
                 number=0,
                 kind=NodeKind.DRAM,
                 inferred_from="the only memory; the kernel shows no NUMA nodes",
                 cpus=cpus,
-                total_bytes=total or 0,
-                free_bytes=free,
+                total_bytes=memory.get("MemTotal", 0),
+                free_bytes=memory.get("MemFree"),
             )
         ]
-    online = files.ranges(f"{_NODE}/online") or numbers
+    online = files.ranges(f"{NODES}/online") or numbers
     tiers = _tiers(files)
     return [_read_node(files, number, online, packages, tiers) for number in numbers]
 
 
 def offline_nodes(files: Files) -> list[int]:
     """Return nodes that the kernel is prepared for and that are not online."""
-    online = set(files.ranges(f"{_NODE}/online"))
-    return [number for number in files.ranges(f"{_NODE}/possible") if number not in online]
+    online = set(files.ranges(f"{NODES}/online"))
+    return [number for number in files.ranges(f"{NODES}/possible") if number not in online]
 
 
 def allowed_nodes(files: Files) -> list[int] | None:
@@ -53,9 +53,9 @@ def _read_node(
     packages: Sequence[Package],
     tiers: dict[int, int],
 ) -> Node:
-    directory = f"{_NODE}/node{number}"
+    directory = f"{NODES}/node{number}"
     cpus = files.ranges(f"{directory}/cpulist")
-    total, free = _memory(files.text(f"{directory}/meminfo"))
+    memory = files.fields(f"{directory}/meminfo")
     homes = [package.number for package in packages if set(package.cpus) & set(cpus)]
     distances = [
         int(value)
@@ -72,9 +72,9 @@ def _read_node(
         kind=kind,
         inferred_from=why,
         cpus=cpus,
-        total_bytes=total or 0,
-        free_bytes=free,
-        online=bool(total),
+        total_bytes=memory.get("MemTotal", 0),
+        free_bytes=memory.get("MemFree"),
+        online=bool(memory.get("MemTotal")),
         package=homes[0] if len(homes) == 1 else None,
         tier=tiers.get(number),
         # The kernel lists distances to online nodes only, in ascending order.
@@ -82,17 +82,6 @@ def _read_node(
         performance=_performance(files, directory),
         memory_side_caches=read_memory_side_caches(files, directory),
     )
-
-
-def _memory(text: str | None) -> tuple[int | None, int | None]:
-    """Total and free bytes of a meminfo file."""
-    values: dict[str, int] = {}
-    for line in (text or "").splitlines():
-        key, _, rest = line.partition(":")
-        words = rest.split()
-        if words and words[0].isdigit():
-            values[key.split()[-1]] = int(words[0]) << 10
-    return values.get("MemTotal"), values.get("MemFree")
 
 
 def _performance(files: Files, directory: str) -> list[Performance]:

@@ -1,7 +1,7 @@
 """GPUs as NVIDIA's driver reports them: NVML, and the NUMA node of a coherent GPU's memory."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol
 
 from tierscope.model.topology import Gpu, NodeKind, NvLink
@@ -26,6 +26,12 @@ class Nvml(Protocol):
     def field(self, name: str, gpu: int, scope: int = 0) -> float | None:
         """The value of field ``NVML_FI_DEV_<name>``; None where there is none."""
 
+    def averages(self, names: Sequence[str], gpu: int) -> dict[str, float]:
+        """Means of ``NVML_GPM_METRIC_<name>`` since the last call for this GPU, without gaps.
+
+        Empty at the first call, and where the GPU (before Hopper) or the driver has none.
+        """
+
 
 class NvmlLibrary:
     """NVML itself, found by the dynamic linker at run time."""
@@ -33,6 +39,8 @@ class NvmlLibrary:
     def __init__(self, module: Any) -> None:
         self._module = module
         self._handles = []
+        self._samples: dict[int, Any] = {}
+        """The last one of each GPU, for ``averages``."""
         self.left_out: list[str] = []
         """Each GPU that does not answer (lost, not permitted), and why."""
         for index in range(module.nvmlDeviceGetCount()):
@@ -61,6 +69,37 @@ class NvmlLibrary:
         members = {0: "dVal", 1: "uiVal", 2: "ulVal", 3: "ullVal", 4: "sllVal", 5: "siVal"}
         member = members.get(values[0].valueType)
         return float(getattr(values[0].value, member)) if member else None
+
+    def averages(self, names: Sequence[str], gpu: int) -> dict[str, float]:
+        """Means of ``NVML_GPM_METRIC_<name>`` since the last call; empty where there are none."""
+        module = self._module
+        try:
+            if not module.nvmlGpmQueryDeviceSupport(self._handles[gpu]).isSupportedDevice:
+                return {}
+            sample = module.nvmlGpmSampleAlloc()
+            module.nvmlGpmSampleGet(self._handles[gpu], sample)
+        except (AttributeError, module.NVMLError):
+            return {}
+        last, self._samples[gpu] = self._samples.get(gpu), sample
+        if last is None:
+            return {}
+        query = module.c_nvmlGpmMetricsGet_t()
+        query.version = module.NVML_GPM_METRICS_GET_VERSION
+        query.numMetrics = len(names)
+        query.sample1, query.sample2 = last, sample
+        for place, name in enumerate(names):
+            query.metrics[place].metricId = getattr(module, f"NVML_GPM_METRIC_{name}")
+        try:
+            found = module.nvmlGpmMetricsGet(query).metrics
+        except module.NVMLError:
+            return {}
+        finally:
+            module.nvmlGpmSampleFree(last)
+        return {
+            name: found[place].value
+            for place, name in enumerate(names)
+            if found[place].nvmlReturn == module.NVML_SUCCESS
+        }
 
 
 def open_nvml(files: Files) -> tuple[Nvml | None, list[str], Callable[[], None]]:

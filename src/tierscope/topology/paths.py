@@ -25,7 +25,7 @@ from tierscope.topology.links import pcie_name
 from tierscope.topology.memory import memory_limit, own_memory_limit
 from tierscope.topology.operations import limit_of
 from tierscope.topology.pcie import chain, cxl_hop
-from tierscope.topology.storage_paths import only_drive, storage_hops
+from tierscope.topology.storage_paths import only_device, storage_hops
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,12 @@ class MachinePaths:
         is known."""
         return path_limit(self.topology, parse_endpoint(initiator), parse_endpoint(target), traffic)
 
-    def storage_limit(self, initiator: str, targets: Sequence[str], access: Access) -> Limit | None:
+    def storage_limit(self, ways: Sequence[tuple[str, str]], access: Access) -> Limit | None:
         """What links and data sheets allow of reads and writes of storage; None where neither is
         known, or where the page cache takes part."""
         from tierscope.topology.storage_limit import storage_limit
 
-        return storage_limit(self.topology, initiator, targets, access)
+        return storage_limit(self.topology, ways, access)
 
 
 def path_limit(
@@ -76,6 +76,8 @@ def find_path(
     if target.kind not in TARGETS:
         raise UserError(f"'{target}' holds no data: name a node, a GPU, a file or a device second")
     tree = Tree(topology.pci)
+    if target.kind is EndpointKind.PMEM and target.numbers:
+        target = target.model_copy(update={"kind": EndpointKind.NODE})
     if target.kind is EndpointKind.NODE and len(target.numbers) > 1:
         return _interleaved(topology, initiator, target, traffic)
     if initiator.kind is EndpointKind.GPU:
@@ -119,7 +121,7 @@ def _from_gpu(topology: Topology, tree: Tree, gpu: Gpu, target: Endpoint) -> lis
         near = [root] if root is not None else []
         up = cpu_to_gpu(topology, tree, near, gpu)[::-1]
         return [*up, *_to_node(topology, tree, near, node)]
-    common = tree.common(gpu.address, only_drive(topology, target))
+    common = tree.common(gpu.address, only_device(topology, target))
     return [
         *gpu_links(tree, gpu, common),
         *storage_hops(

@@ -4,8 +4,11 @@ import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
+from tierscope.model.storage import MountFacts
 from tierscope.model.topology import Block, Mount
-from tierscope.topology.files import Files
+from tierscope.topology.files import Files, unescape
+from tierscope.topology.nfs import nfs_facts
+from tierscope.topology.routes import carriers
 
 _BLOCK = "/sys/class/block"
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
@@ -69,6 +72,7 @@ def read_block(files: Files, name: str) -> Block:
         addresses = [part for path in devices for part in path if _ADDRESS.fullmatch(part)][-1:]
     members = files.names(f"{directory}/slaves")
     sectors = files.number(f"{directory}/size")
+    servers = _servers(files, controllers)
     if files.exists(f"{directory}/partition"):
         members = [place.split("/")[-2]]
     return Block(
@@ -80,8 +84,18 @@ def read_block(files: Files, name: str) -> Block:
         level=files.text(f"{directory}/md/level") or "",
         product=" ".join((files.text(f"{directory}/device/model") or "").split()),
         controller=controllers[0] if controllers else "",
+        server=servers[0] if servers else "",
+        interfaces=list(dict.fromkeys(name for one in servers for name in carriers(files, one))),
         number=files.text(f"{directory}/dev") or "",
     )
+
+
+def _servers(files: Files, controllers: Sequence[str]) -> list[str]:
+    """Addresses that NVMe controllers are connected to: traddr=10.0.0.1,trsvcid=4420,..."""
+    found = [files.text(f"/sys/class/nvme/{name}/address") or "" for name in controllers]
+    named = [word.removeprefix("traddr=") for text in found for word in text.split(",")
+             if word.startswith("traddr=")]  # fmt: skip
+    return list(dict.fromkeys(named))
 
 
 def _kind(files: Files, name: str, directory: str, place: str) -> Kind:
@@ -142,13 +156,21 @@ def read_mounts(files: Files, blocks: Sequence[Block]) -> list[Mount]:
             continue
         # btrfs and its like mount under a number of their own, so the source names the device.
         block = by_number.get(fields[2]) or by_path.get(source[1])
-        mounts.append(Mount(path=_unescape(fields[4]), type=source[0], block=block))
+        # Options of the file system follow its source; those of NFS have the server's address.
+        facts = MountFacts(
+            id=0, point="", type=source[0], source=source[1], options=",".join(source[2:])
+        )
+        nfs = nfs_facts(files, facts)
+        mounts.append(
+            Mount(
+                path=unescape(fields[4]),
+                type=source[0],
+                block=block,
+                server=nfs.server if nfs else "",
+                interfaces=nfs.ports if nfs else [],
+            )
+        )
     return mounts
-
-
-def _unescape(path: str) -> str:
-    """The kernel writes blanks in paths as octal escapes."""
-    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), path)
 
 
 def drives(name: str, blocks: Sequence[Block]) -> list[Block]:

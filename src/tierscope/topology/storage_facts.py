@@ -1,9 +1,16 @@
 """What is known of a storage target, from what a child said of its path and from sysfs."""
 
-from tierscope.model.storage import DriveFacts, PathFacts, StorageFacts
+from tierscope.model.storage import DriveFacts, MountFacts, PathFacts, StorageFacts
 from tierscope.topology.drive_facts import drive_facts, drive_state
-from tierscope.topology.files import Files
-from tierscope.topology.storage import blocks_below, drives, name_of_number, no_drive, read_block
+from tierscope.topology.files import Files, unescape
+from tierscope.topology.nfs import nfs_facts
+from tierscope.topology.storage import (
+    blocks_below,
+    drives,
+    name_of_number,
+    no_drive,
+    read_block,
+)
 
 
 def storage_facts(path: PathFacts, files: Files | None = None) -> StorageFacts:
@@ -11,7 +18,9 @@ def storage_facts(path: PathFacts, files: Files | None = None) -> StorageFacts:
     files = files or Files()
     name = name_of_number(files, path.device)
     if not name:
-        return StorageFacts(path=path, note=no_drive(path.mount.type if path.mount else ""))
+        mount = path.mount
+        nfs = nfs_facts(files, mount) if mount is not None else None
+        return StorageFacts(path=path, nfs=nfs, note=no_drive(mount.type if mount else ""))
     blocks = blocks_below(files, name)
     return StorageFacts(
         path=path,
@@ -30,3 +39,26 @@ def with_state(facts: StorageFacts, files: Files | None = None) -> StorageFacts:
         return drive.model_copy(update={"states": [*drive.states, state]})
 
     return facts.model_copy(update={"drives": [again(drive) for drive in facts.drives]})
+
+
+def path_in_copy(path: str, files: Files) -> PathFacts:
+    """A path of the machine whose files were copied, as far as its mounts tell: the nearest mount
+    above it, and the number of the device that is mounted there."""
+    found = PathFacts(path=path, kind="missing", real=path, device="0:0", page_bytes=4096)
+    longest = -1
+    for line in (files.text("/proc/self/mountinfo") or "").splitlines():
+        before, _, after = line.partition(" - ")
+        fields, source = before.split(), after.split()
+        if len(fields) < 6 or len(source) < 2:
+            continue
+        point = unescape(fields[4])
+        inside = point == "/" or path == point or path.startswith(f"{point}/")
+        if not inside or len(point) < longest:
+            continue
+        longest = len(point)
+        options = ",".join([fields[5], *source[2:]])
+        mount = MountFacts(
+            id=int(fields[0]), point=point, type=source[0], source=source[1], options=options
+        )
+        found = found.model_copy(update={"mount": mount, "device": fields[2]})
+    return found

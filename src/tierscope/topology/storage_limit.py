@@ -19,44 +19,58 @@ from tierscope.topology.affinity import Tree
 from tierscope.topology.gpu_paths import gpu_home
 from tierscope.topology.operations import limit_of
 from tierscope.topology.paths import find_path
-from tierscope.topology.storage_paths import Located, drives_of, locate
+from tierscope.topology.storage_paths import array_of, drives_of, locate
 
 
 def storage_limit(
-    topology: Topology, initiator: str, targets: Sequence[str], access: Access
+    topology: Topology, ways: Sequence[tuple[str, str]], access: Access
 ) -> Limit | None:
-    """What an initiator can have of its targets together.
+    """What pairs of initiator and target can have together; what several share counts once.
 
-    Targets on one device count once. None of buffered accesses, and where neither links nor data
-    sheets tell: a result is never lost over its limit.
+    None of buffered accesses, and where neither links nor data sheets tell: a result is never lost
+    over its limit.
     """
     if not access.direct:
         return None
     try:
-        found = _by_device(topology, targets)
-        limits = [
-            _of_device(topology, parse_endpoint(initiator), target, located, access)
-            for target, located in found
+        bounds = [
+            _bounds(topology, parse_endpoint(initiator), parse_endpoint(target), access)
+            for initiator, target in dict.fromkeys(ways)
         ]
     except UserError:
         return None
-    known = [limit for limit in limits if limit is not None]
-    if not known or len(known) < len(limits):
-        return None
-    return known[0] if len(known) == 1 else _sum(known)
+    return _together(bounds) if bounds and all(bounds) else None
 
 
-def _by_device(topology: Topology, targets: Sequence[str]) -> list[tuple[Endpoint, Located]]:
-    found: dict[str, tuple[Endpoint, Located]] = {}
-    for text in targets:
-        target = parse_endpoint(text)
-        located = locate(topology, target)
-        found.setdefault(located.block or text, (target, located))
-    return list(found.values())
+def _together(bounds: Sequence[dict[str, Limit]]) -> Limit:
+    """The sum of what each way has, but of what several ways go through no more than that has.
+
+    From the links that fewest ways share upwards, as a tree of switches is.
+    """
+    groups = [({way}, min(own.values(), key=_value)) for way, own in enumerate(bounds)]
+    users: dict[str, set[int]] = {}
+    for way, own in enumerate(bounds):
+        for name in own:
+            users.setdefault(name, set()).add(way)
+    for name in sorted(users, key=lambda name: len(users[name])):
+        inside = [group for group in groups if group[0] <= users[name]]
+        if len(users[name]) < 2 or sum(len(ways) for ways, _ in inside) < len(users[name]):
+            continue  # nobody shares it, or not as in a tree
+        shared = bounds[min(users[name])][name]
+        limit = min(_sum([limit for _, limit in inside]), shared, key=_value)
+        groups = [group for group in groups if group not in inside]
+        groups.append((users[name], limit))
+    return _sum([limit for _, limit in sorted(groups, key=lambda group: min(group[0]))])
+
+
+def _value(limit: Limit) -> float:
+    return limit.value
 
 
 def _sum(limits: Sequence[Limit]) -> Limit:
-    """Targets on several devices at once."""
+    """Several at once that share nothing."""
+    if len(limits) == 1:
+        return limits[0]
     total = sum(limit.value for limit in limits)
     return limits[0].model_copy(
         update={
@@ -70,36 +84,42 @@ def _sum(limits: Sequence[Limit]) -> Limit:
     )
 
 
-def _of_device(
-    topology: Topology, initiator: Endpoint, target: Endpoint, located: Located, access: Access
-) -> Limit | None:
+def _bounds(
+    topology: Topology, initiator: Endpoint, target: Endpoint, access: Access
+) -> dict[str, Limit]:
+    """What bounds one way, by what it is: links on the way, and data sheets."""
+    located = locate(topology, target)
     found = drives_of(located)
-    level = next((block.level for block in located.blocks if block.name == located.block), "")
-    bounds = [
-        *_of_links(topology, initiator, target, level, located.block or "", len(found), access),
-        *_of_ratings(topology.ratings, found, level, access),
-    ]
-    return min(bounds, key=lambda limit: limit.value) if bounds else None
+    array = array_of(located)
+    level = array.level if array is not None else ""
+    name = located.block or ""
+    bounds = _of_links(topology, initiator, target, (level, name, len(found)), access)
+    for limit in _of_ratings(topology.ratings, found, level, access):
+        bounds[f"{limit.link}: {limit.formula}"] = limit
+    return bounds
 
 
 def _of_links(
     topology: Topology,
     initiator: Endpoint,
     target: Endpoint,
-    level: str,
-    name: str,
-    members: int,
+    array: tuple[str, str, int],
     access: Access,
-) -> list[Limit]:
-    """What each link on the way carries of the reads and writes."""
-    share = useful_share(level, members)
-    plain, copied = _traffic(access, 1.0, ""), _traffic(access, share, level)
-    limits = []
+) -> dict[str, Limit]:
+    """What each link on the way carries of the reads and writes; ``array`` has level, name and
+    members."""
+    level, name, members = array
+    plain = _traffic(access, 1.0, "")
+    copied = _traffic(access, useful_share(level, members), level)
+    limits = {}
     for hop in _hops(topology, initiator, target, access.through_host):
         # Copies and parity go over the links of an array's members only.
         limit = None if hop.parallel else limit_of(hop, copied if hop.name == name else plain)
+        if hop.parallel and level == "raid1" and access.read_share < 1:
+            # Each member gets all writes, so the slowest one counts, and may share the reads.
+            limit = limit_of(hop, _traffic(access, 1.0, f"each member of {level}", members))
         if limit is not None:
-            limits.append(_per_second(limit, access))
+            limits[hop.name] = _per_second(limit, access)
     return limits
 
 
@@ -118,14 +138,15 @@ def _hops(
     ]
 
 
-def _traffic(access: Access, share: float, level: str) -> Traffic:
-    """Bytes on a link for each that the program counts; writes are more where copies are kept."""
-    reads, writes = access.read_share, (1 - access.read_share) / share
-    kept = f" to {level}" if share < 1 else ""
-    if reads == 1 or (reads == 0 and not kept):
+def _traffic(access: Access, share: float, level: str, readers: int = 1) -> Traffic:
+    """Bytes on a link for each that the program counts; writes are more where copies are kept, and
+    ``readers`` links share the reads."""
+    reads, writes = access.read_share / readers, (1 - access.read_share) / share
+    kept = f" to {level}" if level and writes else ""
+    if access.read_share == 1 or (reads == 0 and not kept):
         return Traffic()  # one direction, byte for byte
-    name = f"{reads:.0%} reads, {1 - reads:.0%} writes" if reads else "writing"
-    return Traffic(name + kept, reads, writes)
+    shares = f"{access.read_share:.0%} reads, {1 - access.read_share:.0%} writes"
+    return Traffic((shares if reads else "writing") + kept, reads, writes)
 
 
 def useful_share(level: str, members: int) -> float:
@@ -168,7 +189,7 @@ def _of_ratings(
     ):
         if unit == "1/s" and not (access.counts_operations and access.random):
             continue  # data sheets count random accesses; those in sequence may be merged
-        bound = _mixed(read, write, share, access.read_share, unit)
+        bound = _mixed(read, write, share, access.read_share, unit, level == "raid1")
         if bound is None:
             continue
         value, formula = bound
@@ -195,13 +216,20 @@ def _mixed(
     share: float,
     read_share: float,
     unit: str,
+    slowest: bool,
 ) -> tuple[float, str] | None:
-    """All drives' rate at a mix of reads and writes, and its formula; each takes its own time."""
-    reads, writes = _together(read, unit), _together(write, unit)
+    """All drives' rate at a mix of reads and writes, and its formula; each takes its own time.
+
+    ``slowest``: each drive gets every write.
+    """
+    reads, writes = _all_of(read, unit), _all_of(write, unit)
     if (read_share > 0 and reads is None) or (read_share < 1 and writes is None):
         return None
     parts = []
-    if writes is not None and share < 1:
+    if writes is not None and slowest:
+        rates = [rate for rate in write if rate is not None]
+        writes = min(rates), f"the slowest of {len(rates)}: {_text(min(rates), unit)}"
+    elif writes is not None and share < 1:
         total = writes[0] * share
         writes = total, f"({writes[1]}) x {share:.3g} = {_text(total, unit)}"
     if reads is not None and read_share == 1:
@@ -216,7 +244,7 @@ def _mixed(
     return 1 / seconds, f"{'; '.join(parts)}; in turn {_text(1 / seconds, unit)}"
 
 
-def _together(rates: Sequence[float | None], unit: str) -> tuple[float, str] | None:
+def _all_of(rates: Sequence[float | None], unit: str) -> tuple[float, str] | None:
     known = [rate for rate in rates if rate is not None]
     if len(known) < len(rates):
         return None

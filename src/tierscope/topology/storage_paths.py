@@ -9,9 +9,12 @@ from tierscope.model.endpoint import Endpoint, EndpointKind
 from tierscope.model.errors import UserError
 from tierscope.model.limit import Limit
 from tierscope.model.path import Hop, HopRole
+from tierscope.model.storage import MountFacts
 from tierscope.model.topology import Block, Mount, Topology
 from tierscope.topology.affinity import Tree, home
 from tierscope.topology.files import Files
+from tierscope.topology.network_paths import ports_of, server_hops
+from tierscope.topology.nfs import nfs_facts
 from tierscope.topology.pcie import chain, pcie_hop
 from tierscope.topology.storage import blocks_below, drives, name_of_number, no_drive, stand_in
 
@@ -63,22 +66,54 @@ def _locate_live(topology: Topology, target: Endpoint) -> Located:
     if target.kind is EndpointKind.DEV and facts.kind != "block":
         raise _absent(topology, target, "block device", [b.name for b in topology.blocks])
     block = name_of_number(files, facts.device) or None
-    found = facts.mount
-    mount = Mount(path=found.point, type=found.type, block=block) if found is not None else None
+    mount = _mount(files, facts.mount, block) if facts.mount is not None else None
     return Located(block, mount, blocks_below(files, block) if block else [])
 
 
-def only_drive(topology: Topology, target: Endpoint) -> str | None:
-    """PCI address of the drive that a target lies on, where it is one drive."""
+def _mount(files: Files, found: MountFacts, block: str | None) -> Mount:
+    nfs = nfs_facts(files, found)
+    return Mount(
+        path=found.point,
+        type=found.type,
+        block=block,
+        server=nfs.server if nfs else "",
+        interfaces=nfs.ports if nfs else [],
+    )
+
+
+def only_device(topology: Topology, target: Endpoint) -> str | None:
+    """PCI address of the drive that a target lies on, or of the NIC that leads to it, where it is
+    one."""
     if target.kind is EndpointKind.DAX:
         return None
-    found = drives_of(locate(topology, target))
+    located = locate(topology, target)
+    found = drives_of(located)
+    interfaces = interfaces_of(located)
+    if interfaces:
+        ports = ports_of(topology, interfaces)
+        local = any(not drive.server for drive in found)
+        return ports[0].address if len(ports) == 1 and not local else None
     return found[0].address if len(found) == 1 else None
 
 
 def drives_of(located: Located) -> list[Block]:
     """The drives below what was located; none where it is on no block device."""
     return drives(located.block, located.blocks) if located.block else []
+
+
+def interfaces_of(located: Located) -> list[str]:
+    """Network interfaces that lead to what was located; none of what is on this machine."""
+    mounted = located.mount.interfaces if located.mount is not None else []
+    return [*mounted, *(name for drive in drives_of(located) for name in drive.interfaces)]
+
+
+def array_of(located: Located) -> Block | None:
+    """The md array that it lies on as a whole, below partitions and LVM; None without."""
+    by_name = {block.name: block for block in located.blocks}
+    block = by_name.get(located.block or "")
+    while block is not None and not block.level and len(block.members) == 1:
+        block = by_name.get(block.members[0])
+    return block if block is not None and block.level else None
 
 
 def storage_hops(
@@ -97,6 +132,9 @@ def storage_hops(
         return _dax_hops(topology, target, crossing)
     located = locate(topology, target)
     mount = located.mount
+    if mount is not None and mount.server:
+        name = f"{mount.type} on {mount.path} from {mount.server}"
+        return server_hops(topology, tree, name, mount.interfaces, crossing, other)
     if located.block is None and mount is not None:
         return [Hop(name=f"{mount.type} on {mount.path}", note=no_drive(mount.type))]
     if located.block is None:
@@ -106,7 +144,7 @@ def storage_hops(
     if not found:
         return [Hop(name=located.block, note="the drive below it is not visible")]
     if len(found) == 1:
-        return _drive_hops(tree, found[0], crossing, other)
+        return _drive_hops(topology, tree, found[0], crossing, other)
     return _array_hops(tree, located.block, found)
 
 
@@ -136,8 +174,15 @@ def _absent(topology: Topology, target: Endpoint, what: str, known: list[str]) -
 
 
 def _drive_hops(
-    tree: Tree, drive: Block, crossing: Callable[[int | None], list[Hop]], other: str | None
+    topology: Topology,
+    tree: Tree,
+    drive: Block,
+    crossing: Callable[[int | None], list[Hop]],
+    other: str | None,
 ) -> list[Hop]:
+    if drive.server:
+        name = f"{drive.name} of {drive.server}"
+        return server_hops(topology, tree, name, drive.interfaces, crossing, other)
     device = tree.device(drive.address)
     if drive.kind == "pmem":
         return [Hop(name=drive.name, note="persistent memory; its rate is not readable")]

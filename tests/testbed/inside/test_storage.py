@@ -2,31 +2,18 @@
 
 import json
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from storage import TIERSCOPE, drives, io
+
+from forked import tierscope
 
 pytestmark = pytest.mark.testbed
 
-TIERSCOPE = Path(sys.executable).with_name("tierscope")
-NVME = Path("/dev/nvme0n1")
+NVME = drives()[0]
 SHORT = ("--budget", "0.5", "--order", "random", "--block-size", "4k")
-
-
-def io(tmp_path: Path, *arguments: str, status: int = 0) -> list[dict[str, Any]]:
-    """Run the command and return its results."""
-    done = subprocess.run(
-        [TIERSCOPE, "io", *SHORT, *arguments, "--json", "--out", str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == status, done.stderr
-    results: list[dict[str, Any]] = json.loads(done.stdout)["results"]
-    return results
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +51,7 @@ def half_dead(null_block: Path) -> Iterator[Path]:
 
 def test_an_nvme_drive_is_polled(tmp_path: Path) -> None:
     assert (Path("/sys/block") / NVME.name / "queue/io_poll").read_text() == "1\n"
-    (result,) = io(tmp_path, "--to", f"dev:{NVME}", "--backend", "io_uring", "--iopoll")
+    (result,) = io(tmp_path, *SHORT, "--to", f"dev:{NVME}", "--backend", "io_uring", "--iopoll")
     assert (result["status"], result["metric"]) == ("measured", "iops")
     assert result["evidence"]["storage_io"]["reads"] > 0
 
@@ -74,6 +61,7 @@ def test_files_on_an_nvme_drive_are_written_verified_and_removed(
 ) -> None:
     results = io(
         tmp_path,
+        *SHORT,
         *("--to", f"file:{nvme}", "--size", "4m", "--op", "read,write", "--verify"),
         *("--backend", "posix,libaio,io_uring"),
     )
@@ -85,19 +73,68 @@ def test_files_on_an_nvme_drive_are_written_verified_and_removed(
 def test_persistent_memory_is_mapped_past_the_page_cache(tmp_path: Path) -> None:
     file = Path("/mnt/pmem/data")
     file.write_bytes(bytes(4 << 20))
-    (result,) = io(tmp_path, "--to", f"file:{file}", "--backend", "mmap", "--op", "read")
+    (result,) = io(tmp_path, *SHORT, "--to", f"file:{file}", "--backend", "mmap", "--op", "read")
     file.unlink()
     assert result["status"] == "measured"
     assert result["evidence"]["storage"][0]["path"]["dax"] is True
 
 
+def test_a_directory_of_persistent_memory_is_said_to_be_dax(tmp_path: Path) -> None:
+    (result,) = io(tmp_path, *SHORT, "--to", "file:/mnt/pmem", "--backend", "mmap", "--size", "4m")
+    assert result["evidence"]["storage"][0]["path"]["dax"] is True
+
+
+def test_the_page_cache_is_warmed_as_far_as_a_cgroup_lets_it(tmp_path: Path) -> None:
+    cgroups = tmp_path / "cgroups"
+    cgroups.mkdir()
+    subprocess.run(["mount", "-t", "cgroup2", "none", str(cgroups)], check=True)
+    (cgroups / "cgroup.subtree_control").write_text("+memory")
+    small = cgroups / "small"
+    small.mkdir()
+    (small / "memory.max").write_text("200M")
+    inside = ["sh", "-c", f'echo $$ > {small}/cgroup.procs; exec "$@"', "sh"]
+    command = [TIERSCOPE, "io", *SHORT, "--to", f"dev:{NVME}", "--direct", "no"]
+    command += ["--json", "--out", str(tmp_path)]
+    done = subprocess.run([*inside, *command], capture_output=True, text=True, check=True)
+    subprocess.run(["umount", str(cgroups)], check=True)
+    (result,) = json.loads(done.stdout)["results"]
+    assert 0.05 < result["evidence"]["storage_io"]["cached_before"] < 0.9
+
+
 def test_a_drive_that_does_nothing_can_be_measured(null_block: Path, tmp_path: Path) -> None:
-    (result,) = io(tmp_path, "--to", f"dev:{null_block}", "--backend", "io_uring", "--depth", "8")
+    (result,) = io(
+        tmp_path, *SHORT, "--to", f"dev:{null_block}", "--backend", "io_uring", "--depth", "8"
+    )
     assert result["status"] == "measured"
 
 
+def test_both_sockets_read_each_drive_and_the_node_of_persistent_memory_is_known(
+    tmp_path: Path,
+) -> None:
+    limit = ("--time-limit", "6s")
+    done = tierscope("storage", "--matrix", *limit, "--json", "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    cells = found["matrix"]
+    drives = [path.name for path in Path("/dev").glob("nvme?n?")]
+    drives += [path.name for path in Path("/dev").glob("pmem?")]
+    drives += [path.name for path in Path("/dev").glob("nullb?")]  # of the test before, perhaps
+    read = {(cell["initiator"], cell["target"].rpartition("/")[2]) for cell in cells}
+    assert {(node, drive) for node in ("node:0", "node:1") for drive in drives} <= read
+    of_memory = [cell for cell in cells if "pmem" in cell["target"]]
+    assert {(cell["initiator"], cell["affinity"]["label"]) for cell in of_memory} == {
+        ("node:0", "SYS"),
+        ("node:1", "PHB"),
+    }
+    assert {group["reads"] for group in found["together"]} == {"large", "small"}
+    for group in found["together"]:
+        pairs = {(pair["initiator"], pair["target"].rpartition("/")[2]) for pair in group["pairs"]}
+        assert {target for _, target in pairs} == set(drives)
+        assert ("node:1", next(name for name in drives if name.startswith("pmem"))) in pairs
+
+
 def test_an_error_of_a_drive_is_named_with_its_place(half_dead: Path, tmp_path: Path) -> None:
-    (result,) = io(tmp_path, "--to", f"dev:{half_dead}", "--depth", "4", status=1)
+    (result,) = io(tmp_path, *SHORT, "--to", f"dev:{half_dead}", "--depth", "4", status=1)
     assert (result["status"], result["cause"]) == ("failed", "storage")
     assert result["reason"].startswith("read of 4096 bytes at offset ")
     assert result["reason"].endswith(f"of {half_dead}: Input/output error")

@@ -3,28 +3,23 @@
 import json
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from forked import tierscope
+
 pytestmark = pytest.mark.testbed
 
-TIERSCOPE = Path(sys.executable).with_name("tierscope")
 NODES = ("node:0", "node:1", "node:2", "node:4")
 SMALL = ("--budget", "0.1", "--pages", "base", "--size", "1m")
 
 
 def measured(tmp_path: Path, *arguments: str) -> list[dict[str, Any]]:
     """Run a command of the program; every measurement has to come out measured."""
-    done = subprocess.run(
-        [TIERSCOPE, *arguments, "--json", "--out", str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = tierscope(*arguments, "--json", "--out", tmp_path)
     assert done.returncode == 0, done.stderr
     results: list[dict[str, Any]] = json.loads(done.stdout)["results"]
     assert all(result["status"] == "measured" for result in results)

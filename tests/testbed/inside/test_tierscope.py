@@ -1,21 +1,15 @@
 """tierscope as a user runs it, on a machine with every kind of memory."""
 
 import json
-import subprocess
-import sys
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from forked import tierscope
+
 pytestmark = pytest.mark.testbed
-
-TIERSCOPE = Path(sys.executable).with_name("tierscope")
-
-
-def tierscope(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run([TIERSCOPE, *arguments], capture_output=True, text=True, check=False)
 
 
 def test_every_node_is_shown_with_its_kind() -> None:

@@ -77,6 +77,7 @@ REQUEST = RequestForm(
         options.SIZE.but(default="past the caches; 64 where shared"),
         options.PAGES,
         *options.PLACEMENT,
+        *options.PERSISTENT,
         *options.SAMPLING,
     ),
     expand=expand,

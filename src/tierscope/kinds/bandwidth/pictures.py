@@ -10,6 +10,7 @@ from tierscope.model.errors import UserError
 from tierscope.model.run import Measurement
 from tierscope.report import figures
 from tierscope.report.best import best_of, best_of_path
+from tierscope.report.naming import path_of
 from tierscope.report.pictures import shapes
 from tierscope.report.pictures.best_bars import best_bars, best_of_each
 from tierscope.report.pictures.matrix import matrix_of
@@ -20,7 +21,6 @@ from tierscope.report.pictures.picture import (
     distinct,
     groups_by,
     label_of,
-    path_of,
     row_of,
     scale_of,
     slug,

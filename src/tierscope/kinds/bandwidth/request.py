@@ -1,23 +1,37 @@
 """Requests for the bandwidth of CPUs to memory."""
 
 import itertools
+import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from pydantic import ValidationError
 
-from tierscope.kinds.bandwidth.spec import LIBRARY, SHARED_RMW, BandwidthSpec, Operation
+from tierscope.kinds.bandwidth.spec import (
+    LIBRARY,
+    SHARED_RMW,
+    BandwidthSpec,
+    Operation,
+    arrays_of,
+    where_of,
+)
+from tierscope.model.endpoint import EndpointKind
+from tierscope.model.errors import UserError
+from tierscope.model.spec import NodeShare, Placement
 from tierscope.model.topology import Topology
 from tierscope.plans import grammar, machine, options
 from tierscope.plans.axes import (
     MemoryPath,
     blamed,
+    checked,
     choices,
     identity,
     memory_paths,
     of_path,
+    placement_of_other,
     reason,
     sizes,
+    targets,
     thread_counts,
 )
 from tierscope.plans.options import Option
@@ -27,18 +41,27 @@ from tierscope.plans.rounds import Arrays, sizes_and_pages
 OPERATIONS: tuple[str, ...] = Operation.__args__  # type: ignore[attr-defined]
 ORDERS = ("sequential", "reverse", "strided", "random")
 SHARING = ("partitioned", "shared")
+FIRST_TOUCH: Final = "first-touch"
+_ARRAYS = {"b": 2, "c": 3}
+"""Options that place an array, and how many arrays the operations have that use it."""
 
 
 def expand(request: Request, topology: Topology, thp: bool) -> Iterator[BandwidthSpec]:
     """Yield a measurement for each combination of options."""
-    for path in memory_paths(request, topology, BandwidthSpec):
-        for values, threads in _points(request, topology, path, thp):
+    for path in memory_paths(_bound(request), topology, BandwidthSpec):
+        placed = {name: _placed(request, topology, path, name) for name in _ARRAYS}
+        for values, threads in _points(request, topology, path, thp, placed):
             fields = {
                 **of_path(request, path),
-                "id": _identity(request, path, values, threads),
+                "id": _identity(request, path, values, threads, placed),
                 "cpus": path.cpus[:threads],
                 "pattern": values,
             }
+            for name, arrays in _ARRAYS.items():
+                if arrays_of(values["operation"]) >= arrays:
+                    fields[f"placement_{name}"] = placed[name]
+            if request.options.get("policy") == FIRST_TOUCH:
+                fields |= _touched(topology, path.cpus[:threads])
             try:
                 yield BandwidthSpec.model_validate(fields)
             except ValidationError as error:
@@ -47,17 +70,76 @@ def expand(request: Request, topology: Topology, thp: bool) -> Iterator[Bandwidt
                 raise request.wrong(option, f"'{given}': {reason(error)}") from None
 
 
+def _bound(request: Request) -> Request:
+    """Return a request for memory that the plan places; UserError where first touch does and the
+    plan, too."""
+    if FIRST_TOUCH not in request.options.get("policy", ""):
+        return request
+    if request.options["policy"] != FIRST_TOUCH:
+        raise request.wrong("policy", "first-touch goes with no other policy; measure it apart")
+    for name in ("to", *_ARRAYS, "mechanism"):
+        if name in request.options:
+            why = "with --policy first-touch the threads place the pages where they run"
+            raise request.wrong(name, f"{why}; leave it out")
+    options = {name: text for name, text in request.options.items() if name != "policy"}
+    return request.model_copy(update={"options": options})
+
+
+def _touched(topology: Topology, cpus: list[int]) -> dict[str, Any]:
+    """Return the fields of memory that threads on these CPUs touch first."""
+    nodes = [
+        NodeShare(node=node.number, weight=len(threads))
+        for node in machine.memory_nodes(topology)
+        if (threads := set(cpus).intersection(node.cpus))
+    ]
+    whole = math.gcd(*(share.weight for share in nodes)) if nodes else 1
+    nodes = [NodeShare(node=share.node, weight=share.weight // whole) for share in nodes]
+    if sum(share.weight for share in nodes) * whole != len(cpus):
+        raise UserError("first touch: a CPU's own node has no memory; name nodes in --to")
+    placement = Placement(policy=FIRST_TOUCH, nodes=nodes)
+    return {"placement": placement, "target": where_of(placement)}
+
+
+def _placed(
+    request: Request, topology: Topology, path: MemoryPath, option: str
+) -> Placement | None:
+    """Return where the array of an option goes; None where it goes with the written one."""
+    if option not in request.options:
+        return None
+    found = targets(request, option, BandwidthSpec)
+    if len(found) != 1:
+        raise request.wrong(option, "an array is in one place; name one target")
+    checked(request, option, machine.check_target, topology, found[0])
+    if found[0].kind is not EndpointKind.NODE:
+        placement = checked(
+            request, option, placement_of_other, request, topology, path.cpus, found[0]
+        )
+        return None if placement == path.placement else placement
+    several = len(found[0].numbers) > 1
+    policy = path.placement.policy if several and "policy" in request.options else None
+    mechanism = path.placement.mechanism if several else "user"
+    placement = checked(request, option, machine.placement, found[0], policy, mechanism)
+    return None if placement == path.placement else placement
+
+
 def _points(
-    request: Request, topology: Topology, path: MemoryPath, thp: bool
+    request: Request,
+    topology: Topology,
+    path: MemoryPath,
+    thp: bool,
+    placed: dict[str, Placement | None],
 ) -> Iterator[tuple[dict[str, Any], int]]:
     """Yield each combination's pattern, without what is not asked for, and its threads."""
     threads = thread_counts(request, path)
     access_sizes = sizes(request, "access-size") or [64]
     sharing = choices(request, "sharing", SHARING) or [SHARING[0]]
     # Room for three arrays whatever the operation, so that a sweep over operations has one size.
+    others = tuple(filter(None, placed.values()))
+    nodes = [*path.nodes, *(share.node for each in others for share in each.nodes)]
     arrays = Arrays(
         path.placement,
-        default=machine.default_size(topology, path.cpus, path.nodes, 3),
+        others=others,
+        default=machine.default_size(topology, path.cpus, nodes, 3),
         count=3,
         shares=1 if sharing == ["shared"] else max(threads),
         access_size=max(access_sizes),
@@ -109,9 +191,17 @@ def _check_library(request: Request, axes: dict[str, list[Any]]) -> None:
         )
 
 
-def _identity(request: Request, path: MemoryPath, values: dict[str, Any], threads: int) -> str:
+def _identity(
+    request: Request,
+    path: MemoryPath,
+    values: dict[str, Any],
+    threads: int,
+    placed: dict[str, Placement | None],
+) -> str:
     """Return a readable id that depends on nothing but the measurement itself."""
-    parts = [request.name or "bandwidth", values["operation"], *path.names, f"t{threads}"]
+    touched = request.options.get("policy") == FIRST_TOUCH
+    names = (str(path.initiator), FIRST_TOUCH) if touched else path.names
+    parts = [request.name or "bandwidth", values["operation"], *names, f"t{threads}"]
     parts += [grammar.format_size(values["size"]), values["pages"]]
     parts += [values["order"]] if values["order"] != "sequential" else []
     if values["access_size"] != 64:
@@ -119,13 +209,20 @@ def _identity(request: Request, path: MemoryPath, values: dict[str, Any], thread
     parts += [f"s{grammar.format_size(values['stride'])}"] if "stride" in values else []
     parts += ["shared"] if values["sharing"] == "shared" else []
     parts += [values["isa"]] if values["isa"] != "auto" else []
-    return identity([*parts, *path.placed_as(request)])
+    for name, arrays in _ARRAYS.items():
+        if (where := placed[name]) and arrays_of(values["operation"]) >= arrays:
+            parts.append(f"{name}-{where_of(where)}")
+    return identity([*parts, *path.placed_as(_bound(request))])
 
 
 REQUEST = RequestForm(
     options=(
         options.FROM,
         options.TO,
+        Option("b", "ENDPOINT", "Where the array is that is read first (copy: a = b)", "as --to"),
+        Option(
+            "c", "ENDPOINT", "Where the array is that is read second (add: a = b + c)", "as --to"
+        ),
         Option("op", "LIST", ", ".join(OPERATIONS), "read"),
         options.PIN,
         options.THREADS,
@@ -141,7 +238,9 @@ REQUEST = RequestForm(
         options.SIZE.but(help="Bytes of each array, over all threads, as in 64k..1g"),
         options.PAGES,
         options.ISA,
-        *options.PLACEMENT,
+        options.POLICY.but(help=f"{options.POLICY.help}, {FIRST_TOUCH} (where each thread runs)"),
+        options.MECHANISM,
+        *options.PERSISTENT,
         options.PREFETCHERS,
         *options.SAMPLING,
     ),
@@ -154,5 +253,6 @@ Every option takes a value, a list or a range, so that one command is a sweep: s
         "bandwidth --from node:0 --to node:1 --op read",
         "bandwidth --order random --access-size 64..64k --threads 1..8",
         "bandwidth --to node:0,1@3:1,node:0,1 --op read,triad --json",
+        "bandwidth --op copy --to node:1 --b node:0",
     ),
 )

@@ -3,9 +3,22 @@
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import model_validator
+from pydantic_core import PydanticCustomError
 
 from tierscope.model.base import Model
-from tierscope.model.spec import CACHE_LINE, BoundBy, Bytes, Cpus, Isa, MemorySpec, Pages, Region
+from tierscope.model.endpoint import Endpoint, EndpointKind
+from tierscope.model.persistent import OBJECTS
+from tierscope.model.spec import (
+    CACHE_LINE,
+    BoundBy,
+    Bytes,
+    Cpus,
+    Isa,
+    MemorySpec,
+    Pages,
+    Placement,
+    Region,
+)
 from tierscope.model.traffic import Traffic, of_operation
 
 if TYPE_CHECKING:
@@ -40,6 +53,25 @@ the figure."""
 def arrays_of(operation: str) -> int:
     """Return how many arrays an operation goes over."""
     return ARRAYS.get(operation.removesuffix("-nt"), 1)
+
+
+def where_of(placement: Placement) -> str:
+    """Write a placement as an endpoint: ``node:0,2@3:1``, ``pmem:/mnt/pmem``."""
+    persistent = placement.persistent
+    if persistent:
+        kind = EndpointKind.DAX if persistent.backing == "device" else EndpointKind.PMEM
+        nodes = (placement.nodes[0].node,) if persistent.bound else ()
+        return str(Endpoint(kind=kind, numbers=nodes, path="" if nodes else persistent.path))
+    weighted = placement.policy in ("weighted", "partition", "first-touch")
+    weights = tuple(share.weight for share in placement.nodes) if weighted else ()
+    several = len(placement.nodes) > 1
+    return str(
+        Endpoint(
+            kind=EndpointKind.NODE,
+            numbers=tuple(share.node for share in placement.nodes),
+            weights=weights if several else (),
+        )
+    )
 
 
 class BandwidthPattern(Model):
@@ -79,11 +111,24 @@ class BandwidthSpec(MemorySpec):
 
     metric: ClassVar[str] = "bandwidth"
     recorded: ClassVar[tuple[str, ...]] = ("operation", "access_size", "size", "threads")
-    extra_properties: ClassVar[dict[str, type]] = {**MemorySpec.extra_properties, "threads": int}
+    extra_properties: ClassVar[dict[str, type]] = {
+        **MemorySpec.extra_properties,
+        "threads": int,
+        "array_b": str,
+        "array_c": str,
+    }
+
+    takes_objects: ClassVar[bool] = True
 
     kind: Literal["bandwidth"] = "bandwidth"
     cpus: Cpus
     """One thread is pinned to each entry."""
+    placement: Placement
+    """Of the array that is written, or only read where none is; of the others, too, unless:"""
+    placement_b: Placement | None = None
+    """Where the array is that is read first, of operations with two arrays or three."""
+    placement_c: Placement | None = None
+    """Where the array is that is read second."""
     pattern: BandwidthPattern
 
     @model_validator(mode="after")
@@ -92,30 +137,99 @@ class BandwidthSpec(MemorySpec):
             raise ValueError("a CPU is named twice")
         if self.pattern.size // (self.pattern.stride or self.pattern.access_size) < len(self.cpus):
             raise ValueError("size has fewer accesses than there are threads")
+        given = (self.placement, self.placement_b, self.placement_c)
+        if any(given[arrays_of(self.pattern.operation) :]):
+            raise ValueError(f"{self.pattern.operation} has no such array to place")
+        apart = [where.persistent for where in given[1:] if where and where.persistent]
+        if any(one.backing == "pool-objects" for one in apart):
+            raise PydanticCustomError("backing", OBJECTS)
         return self
+
+    def walks_objects(self) -> bool:
+        """STREAM's operations as STREAM makes them, of arrays in one place."""
+        pattern = self.pattern
+        together = self.placement_b is None and self.placement_c is None
+        as_in_stream = (pattern.order, pattern.sharing, pattern.isa)
+        return (
+            together
+            and pattern.operation in ("copy", "scale", "add", "triad")
+            and as_in_stream == ("sequential", "partitioned", "auto")
+        )
+
+    def placements(self) -> list[Placement]:
+        """Where each of the operation's arrays is: a, b, c."""
+        found = [self.placement, self.placement_b or self.placement]
+        return [*found, self.placement_c or self.placement][: arrays_of(self.pattern.operation)]
 
     def thread_cpus(self) -> list[int]:
         """One thread a CPU."""
         return self.cpus
 
     def regions(self) -> list[Region]:
-        """The arrays of the operation."""
-        arrays = arrays_of(self.pattern.operation)
-        return [Region(self.placement, self.pattern.pages, self.pattern.size, arrays)]
+        """The arrays of the operation, those that are placed alike together."""
+        size, kind = self.pattern.size, self.pattern.pages
+        return [Region(where, kind, size, len(which)) for where, which in self._alike()]
+
+    def files(self) -> list[str]:
+        """The directories and devices that hold its arrays."""
+        found = [each.persistent.path for each in self.placements() if each.persistent]
+        return list(dict.fromkeys(found))
+
+    def _alike(self) -> list[tuple[Placement, list[int]]]:
+        """Placements and the numbers of the arrays that have them."""
+        found: list[tuple[Placement, list[int]]] = []
+        for number, placement in enumerate(self.placements()):
+            alike = next((which for where, which in found if where == placement), None)
+            if alike is None:
+                found.append((placement, [number]))
+            else:
+                alike.append(number)
+        return found
 
     def identity(self) -> dict[str, Any]:
         """The pattern and the number of threads; sharing only where it is not the usual one."""
         pattern = self.pattern.model_dump(mode="json", exclude_none=True)
         if self.pattern.sharing == "partitioned":
             del pattern["sharing"]
-        return {**pattern, "threads": len(self.cpus), **self.placed_as()}
+        others = {"array_b": self.placement_b, "array_c": self.placement_c}
+        apart = {name: where_of(placed) for name, placed in others.items() if placed}
+        return {**pattern, "threads": len(self.cpus), **self.placed_as(), **apart}
+
+    def placed_as(self) -> dict[str, str]:
+        """As other kinds' memory; first touch is said of a single node, too."""
+        placed = super().placed_as()
+        backings = {each.persistent.backing for each in self.placements() if each.persistent}
+        if backings:
+            placed["backing"] = ", ".join(sorted(backings))
+        if self.placement.policy == "first-touch":
+            return {"policy": "first-touch", "mechanism": "user", **placed}
+        return placed
 
     def limit(self, paths: "Paths") -> "Limit | None":
-        """What the path allows of the operation; none of shared arrays, of which one thread may
-        find in a cache what another one fetched."""
-        if self.pattern.sharing == "shared":
+        """What the paths to its arrays allow of the operation; none of shared arrays, of which one
+        thread may find in a cache what another one fetched."""
+        if self.pattern.sharing == "shared" or self.fits_caches(paths.topology.caches):
             return None
-        return self.path_limit(paths, self.traffic())
+        known = [
+            paths.limit(
+                self.initiator,
+                where_of(placed) if 0 not in which else self.target,
+                self._traffic_of(which),
+            )
+            for placed, which in self._alike()
+        ]
+        return min(filter(None, known), key=lambda limit: limit.value, default=None)
+
+    def _traffic_of(self, arrays: list[int]) -> Traffic:
+        """What some of the arrays take of the operation's traffic; the first one is written."""
+        whole = self.traffic()
+        if len(arrays) == arrays_of(self.pattern.operation):
+            return whole
+        share = 1 / arrays_of(self.pattern.operation)
+        written = 0 in arrays
+        fetched = whole.fetched if written else 0.0
+        reads = share * (len(arrays) - written) + fetched
+        return Traffic(whole.name, reads, share * written, fetched)
 
     def traffic(self) -> Traffic:
         """What the operation moves.

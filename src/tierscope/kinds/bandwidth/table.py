@@ -9,6 +9,7 @@ from rich.text import Text
 
 from tierscope.analysis.knee import SHARE, knee_of
 from tierscope.kinds.bandwidth.spec import LIBRARY
+from tierscope.kinds.bandwidth.working_set import side_cache_lines
 from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
 from tierscope.report.evidence import evidence_line, warnings
@@ -21,7 +22,9 @@ _THREADS = Axis("threads", numeric=True)
 _ACCESS = Axis("access_size", numeric=True)
 _SIZE = Axis("size", numeric=True)
 _STRIDE = Axis("stride", numeric=True)
-_OTHERS = [Axis(key) for key in ("order", "sharing", "pages", "isa", "policy", "mechanism")]
+_OTHERS = [
+    Axis(key) for key in ("order", "sharing", "pages", "isa", "policy", "mechanism", "backing")
+]
 _SIZES = ("access_size", "size", "stride")
 _CROWDED = 8
 """Columns from which on rows and columns change places where that makes fewer."""
@@ -29,7 +32,7 @@ _MIN_COUNTS = 3
 """Thread counts from which on the table says where more of them stop to help."""
 
 
-def show_table(console: Console, measured: list[Measurement], _run: Run) -> None:
+def show_table(console: Console, measured: list[Measurement], run: Run) -> None:
     """Print one grid for each path and pattern."""
     unit, factor = figures.scale_of("B/s", [m.estimate or 0.0 for m in measured])
     title(console, f"Bandwidth, {unit}")
@@ -39,6 +42,8 @@ def show_table(console: Console, measured: list[Measurement], _run: Run) -> None
         grids += make_grids(group, rows, columns, _CROWDED)
     for grid in grids:
         _show_grid(console, grid, factor)
+    for line in side_cache_lines(run, measured):
+        note(console, line)
     for line in filter(None, (*warnings(measured), evidence_line(measured))):
         note(console, line)
     if any(_bus(m) for m in measured):

@@ -1,6 +1,6 @@
 """How bandwidth is shown."""
 
-from tierscope.kinds.bandwidth import patterns, pictures
+from tierscope.kinds.bandwidth import patterns, pictures, working_set
 from tierscope.kinds.bandwidth.table import show_table
 from tierscope.report.view import View
 
@@ -13,6 +13,7 @@ VIEW = View(
         pictures.matrix,
         pictures.operations,
         pictures.over_threads,
+        working_set.over_working_set,
         pictures.access_sizes,
         pictures.expansion,
         patterns.orders,

@@ -10,6 +10,7 @@ ORDERS = ("sequential", "random", "zipf")
 MEMORIES = ("host", "device", "vmm", "pinned", "plain", "managed")
 WAYS = ("p2p", "nvfs", "gpudirect", "odirect")
 CACHE_STATES = ("as-found", "warm", "cold")
+PRECONDITIONINGS = ("purge", "fill")
 ARRIVALS = ("regular", "poisson")
 
 TO = Option(
@@ -17,6 +18,13 @@ TO = Option(
     "ENDPOINTS",
     "Targets: file:/data (a directory, where files are made and removed, or a file), dev:/dev/...",
     "the current directory",
+)
+TOGETHER = Option(
+    "together",
+    "LIST",
+    "yes: all targets in one measurement, each with --threads threads, which begin at one gate; "
+    "no: one after another; no,yes: both",
+    "no",
 )
 SAMPLE = options.SAMPLE.but(default="50ms")
 
@@ -26,6 +34,7 @@ OPTIONS: tuple[Option, ...] = (
         "target's drives are local to, and of the farthest one"
     ),
     TO,
+    TOGETHER,
     Option("op", "LIST", ", ".join(OPERATIONS), "read"),
     Option("read-percent", "COUNTS", "Reads among the operations of mix, 1 to 99", "70"),
     Option("order", "LIST", ", ".join(ORDERS), "sequential"),
@@ -37,7 +46,8 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "cache",
         "LIST",
-        "Page cache when a visit begins: warm, cold (of files that tierscope made), as-found",
+        "Page cache when a visit begins: warm (what memory has room for), cold (of files that "
+        "tierscope made), as-found",
         "cold where direct, else warm",
     ),
     Option("depth", "COUNTS", "Operations of each thread in flight, as in 1..256*2", "1"),
@@ -58,25 +68,54 @@ OPTIONS: tuple[Option, ...] = (
     Option("fsync", "COUNT", "fsync after each so many writes of a thread", "never"),
     Option("fdatasync", "COUNT", "fdatasync after each so many writes of a thread", "never"),
     Option("end-fsync", "", "With --amount: fsync at the end, inside the figure", flag=True),
-    Option("rate", "NUMBERS", "Operations a second of all threads, as in 1000,5000 (open loop)"),
+    Option(
+        "rate",
+        "NUMBERS",
+        "Operations a second of all threads, as in 1000,5000 (open loop)",
+    ),
     Option("arrivals", "LIST", "Of --rate: regular or poisson", "poisson"),
-    Option("amount", "SIZE", "Bytes that each thread moves, in place of a time"),
+    Option(
+        "amount",
+        "SIZE",
+        "Bytes that each thread moves, in place of a time; says who is done first and last",
+    ),
     Option("refill", "", "New data for each write", flag=True),
     Option("compressible", "COUNT", "Percent of each block that compresses away", "0"),
     Option("seed", "COUNT", "Of random offsets and data", "1"),
     Option("verify", "", "Check every block that is read, read every written one back", flag=True),
     Option("require", "WAY", "Fail unless all data took this way: " + ", ".join(WAYS)),
+    Option(
+        "cufile",
+        "KEY=VALUES",
+        "Of cuFile: values of a key of cufile.json, each measured beside the file as it is: "
+        "io_batchsize=32,128, max_io_threads=1..16*2",
+    ),
     Option("overwrite", "", "Writes may go to a file that tierscope did not make", flag=True),
     Option(
         "destroy-data",
-        "NAME",
-        "Writes may destroy a device: its name in /dev/disk/by-id, or its serial number",
+        "NAMES",
+        "Writes may destroy a device: its name in /dev/disk/by-id, or its serial number; "
+        "of several devices one each, in their order",
     ),
     Option(
         "second-word",
         "WORD",
         "Of a device whose data has no known signature: destroy-unknown-data",
     ),
+    Option(
+        "precondition",
+        "LIST",
+        "Before measuring with --destroy-data: purge (discard all blocks), fill (sequential writes "
+        "of twice the capacity)",
+    ),
+    Option(
+        "write-saturation",
+        "",
+        "With --destroy-data: random writes of 4 KiB, or what is asked for, round by round until "
+        "they are steady or --budget is spent (24h)",
+        flag=True,
+    ),
+    Option("round", "TIME", "Of --precondition and --write-saturation: length of a round", "60s"),
     Option("keep", "", "Files that were made stay, and are used again", flag=True),
     options.RATED,
     options.PRECISION,

@@ -5,12 +5,15 @@ from dataclasses import replace
 from typing import Any
 
 from tierscope.analysis.steady_state import steady_state
+from tierscope.kinds.io.across import across
 from tierscope.kinds.io.points import (
+    LATENCY,
     cached,
     estimate,
     latency,
     operation,
     over_both,
+    plural,
     rate,
     row_seconds,
     sweeps,
@@ -21,13 +24,17 @@ from tierscope.kinds.io.words import (
     idle,
     in_sentences,
     latency_text,
+    passes,
     rate_text,
+    series_lines,
     steady_text,
+    used_bytes,
 )
 from tierscope.model.run import Measurement
 from tierscope.report import figures
 from tierscope.report.best import best_of
 from tierscope.report.figures import Figured
+from tierscope.report.naming import path_of
 from tierscope.report.pictures import generic, shapes
 from tierscope.report.pictures.percentiles import percentiles
 from tierscope.report.pictures.picture import (
@@ -35,7 +42,6 @@ from tierscope.report.pictures.picture import (
     Picture,
     Spec,
     groups_by,
-    path_of,
     row_of,
     slug,
 )
@@ -43,7 +49,7 @@ from tierscope.report.pictures.picture import (
 _US = 1e3
 _MIN_POINTS = 3
 _MAX_LINES = 5
-"""Measurements of a path up to which each gets a line in the picture of percentiles."""
+"""Lines up to which all of a path's measurements are in the picture of percentiles."""
 Sweep = list[Measurement]
 
 
@@ -167,7 +173,8 @@ def maps(gathered: Gathered) -> Iterator[Picture]:
 
 def over_time(gathered: Gathered) -> Iterator[Picture]:
     """The rows of the best measurement of each operation, in the order in which they were taken."""
-    direct = [m for m in gathered.measured if not cached(m)] or gathered.measured
+    short = [m for m in gathered.measured if not m.rounds]
+    direct = [m for m in short if not cached(m)] or short
     for (_, metric), group in groups_by(direct, "path", "metric").items():
         best = [best_of(alike) for alike in groups_by(group, "operation").values()]
         shown = [m for m in best if len(m.samples) >= 2 * _MIN_POINTS]
@@ -198,20 +205,52 @@ def _over_time(shown: Sweep, metric: str) -> Picture:
     )
 
 
+def over_written(gathered: Gathered) -> Iterator[Picture]:
+    """Time series over what was written: preconditioning and write-saturation curves."""
+    for m in gathered.measured:
+        if not m.rounds or len(m.rounds) < _MIN_POINTS or not used_bytes(m):
+            continue
+        metric, what = str(m.metric), _series_name(m)
+        unit, factor = _scale([m], metric)
+        rows = []
+        for number, one in enumerate(m.rounds):
+            value, x = one.value / factor, passes(m, one)
+            tip = f"round {number + 1}, {x:.3g} times written: {value:.4g} {unit}"
+            rows.append({"x": x, "value": value, "low": value, "high": value,
+                         "series": what, "tip": tip, "doubtful": False})  # fmt: skip
+        size = figures.size_text(used_bytes(m))
+        x_axis = {"field": "x", "type": "quantitative", "title": f"bytes written / {size}"}
+        yield Picture(
+            key=slug(f"{what} {path_of(m)}"),
+            title=f"{what}: {'IOPS' if metric == 'iops' else 'bandwidth'}, {path_of(m)}",
+            subtitle=f"{plural(m)}, {_common([m])}",
+            alt=in_sentences(series_lines([m])),
+            spec=shapes.curves(rows, x_axis, shapes.from_zero(unit)),
+            measurements=[m],
+        )
+
+
+def _series_name(m: Measurement) -> str:
+    return "Write saturation" if m.pattern.get("write_saturation") else "Preconditioning"
+
+
 def tails(gathered: Gathered) -> Iterator[Picture]:
     """Latency over percentile: one read at a time, and the best of each operation."""
     for group in groups_by(gathered.measured, "path").values():
         direct = [m for m in group if not cached(m) and m.metric == "iops"]
         best = [best_of(alike) for alike in groups_by(direct, "operation").values()]
         one = idle(direct)
-        few = group if len(group) <= _MAX_LINES else [*([one] if one else []), *best]
+        lines = [d for m in group for d in m.distributions or () if d.metric == LATENCY]
+        few = group if len(lines) <= _MAX_LINES else [*([one] if one else []), *best]
         shown = list({m.id: m for m in few}.values())
         yield from percentiles(replace(gathered, measured=shown))
 
 
 def otherwise(gathered: Gathered) -> list[Picture]:
-    """Bars, where nothing was swept."""
-    drawn = any(_swept(gathered.measured, key) for key in ("depth", "block_size"))
+    """Bars, where nothing was swept and nothing is a time series."""
+    drawn = any(m.rounds for m in gathered.measured) or any(
+        _swept(gathered.measured, key) for key in ("depth", "block_size")
+    )
     return [] if drawn else generic.bars(gathered)
 
 
@@ -298,4 +337,4 @@ def _doubling(title: str, rows: list[dict[str, Any]]) -> Spec:
     }
 
 
-PICTURES = (over_depth, over_blocks, maps, tails, over_time, otherwise)
+PICTURES = (across, over_written, over_depth, over_blocks, maps, tails, over_time, otherwise)

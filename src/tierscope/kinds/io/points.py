@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from tierscope.model.event import IoEvidence
 from tierscope.model.run import Figure, Measurement
+from tierscope.model.storage import StorageFacts
 from tierscope.report import figures
 from tierscope.report.figures import Figured
 
@@ -35,6 +36,13 @@ def cached(measurement: Measurement) -> bool:
     return not measurement.pattern.get("direct")
 
 
+def target(measurement: Measurement) -> str:
+    """Return its target: "file:/a", or "2 targets together"."""
+    if "together" in measurement.pattern:
+        return f"{measurement.pattern['jobs']} targets together"
+    return measurement.target
+
+
 def way(measurement: Measurement) -> str:
     """Return the backend, and whether it goes past the page cache: "io_uring, page cache"."""
     where = "page cache" if cached(measurement) else "direct"
@@ -61,6 +69,11 @@ def plural(measurement: Measurement) -> str:
 def observed(measurement: Measurement) -> IoEvidence | None:
     """Return what was observed of its input and output."""
     return measurement.evidence.storage_io if measurement.evidence else None
+
+
+def on(measurement: Measurement) -> list[StorageFacts]:
+    """Return what its targets were on, as it was looked at before the visits."""
+    return (measurement.evidence.storage if measurement.evidence else None) or []
 
 
 def row_seconds(measurement: Measurement) -> float:

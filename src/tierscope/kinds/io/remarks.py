@@ -4,10 +4,14 @@ from collections.abc import Sequence
 
 from tierscope.analysis.steady_state import steady_state
 from tierscope.kinds.io.points import cached, observed, row_seconds
+from tierscope.kinds.io.tuning import setting_lines
 from tierscope.model.run import Measurement
+from tierscope.report.figures import share_text
 
 _MOVED = 0.5
 """Share of the bytes asked for below which the drives moved far less: a cache served the rest."""
+_WARM = 0.99
+"""Share of the files in the page cache from which on it holds them all."""
 _IN_CACHE = 0.01
 """Share of the files in the page cache from which on a direct read found some there."""
 
@@ -19,12 +23,41 @@ def remarks(measured: Sequence[Measurement]) -> list[str]:
         for applies, text in _CHECKS
         if (count := sum(map(applies, measured)))
     ]
-    return [*found, *_unsteady(measured)]
+    return [
+        *found,
+        *_partly_warm(measured),
+        *_unsteady(measured),
+        *setting_lines(measured),
+    ]
+
+
+def _partly_warm(measured: Sequence[Measurement]) -> list[str]:
+    """Say which reads through the page cache began with files that it held a part of."""
+    held = [
+        io.cached_before
+        for m in measured
+        if (io := observed(m)) is not None
+        and io.bytes_read > 0
+        and cached(m)
+        and m.pattern.get("cache") in (None, "warm")
+        and io.cached_before is not None
+        and io.cached_before < _WARM
+        and not _is_dax(m)
+    ]
+    if not held:
+        return []
+    shares = " to ".join(dict.fromkeys(share_text(part) for part in (min(held), max(held))))
+    text = (
+        f"the page cache held {shares} of what is read when a visit began: memory has no room for "
+        "more, or reading it took too long"
+    )
+    return [f"{len(held)} of {len(measured)}: {text}"]
 
 
 def _unsteady(measured: Sequence[Measurement]) -> list[str]:
     """Say how many did not come to a steady state, and how long rounds were."""
-    known = [state for m in measured if (state := steady_state(m.samples, row_seconds(m)))]
+    short = [m for m in measured if not m.rounds]
+    known = [state for m in short if (state := steady_state(m.samples, row_seconds(m)))]
     left = [state.round_s for state in known if not state.reached]
     if not left:
         return []
@@ -32,6 +65,10 @@ def _unsteady(measured: Sequence[Measurement]) -> list[str]:
     return [
         f"{len(left)} of {len(known)}: no steady state by the five-round rule, rounds of {rounds}"
     ]
+
+
+def _is_dax(m: Measurement) -> bool:
+    return any(facts.path.dax for facts in (m.evidence and m.evidence.storage) or [])
 
 
 def _moved_less(m: Measurement) -> bool:

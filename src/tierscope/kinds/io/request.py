@@ -16,8 +16,9 @@ from tierscope.kinds.io.options import (
     OPERATIONS,
     OPTIONS,
     ORDERS,
-    WAYS,
 )
+from tierscope.kinds.io.parts import files, fixed
+from tierscope.kinds.io.series import in_series, with_defaults
 from tierscope.kinds.io.spec import IoSpec
 from tierscope.model.endpoint import EndpointKind, Initiator, Target
 from tierscope.model.errors import UserError
@@ -35,17 +36,14 @@ from tierscope.plans.axes import (
     sizes,
     targets,
 )
-from tierscope.plans.gpu import flag, gpu_cpus, gpu_numbered, home_node
+from tierscope.plans.gpu import gpu_cpus, gpu_numbered, home_node
 from tierscope.plans.options import PINS
 from tierscope.plans.pinning import pinned
 from tierscope.plans.rated import ratings_of
 from tierscope.plans.request import Request, RequestForm
 from tierscope.topology.near_far import near_or_far
 
-DEFAULT_BYTES = 1 << 30
-"""Of all files that are made together."""
 _MAX_THREADS = 4096
-_MAX = 1 << 60
 _SAMPLE_S = 0.05
 
 
@@ -62,14 +60,35 @@ class _Place:
 def expand(request: Request, topology: Topology, _thp: bool) -> Iterator[IoSpec]:
     """Yield a measurement for each combination of the options' values."""
     ratings_of(request)  # limits take them from the machine; here only their errors count
-    found = False
-    for target in _targets(request):
-        for place in _places(_with_nodes(request, topology, target), topology):
-            for values in _combinations(request, place):
-                found = True
-                yield _spec(request, place, target, values)
+    request = with_defaults(request)
+    found = [
+        _spec(request, places, group, values)
+        for group in _groups(request)
+        for places in _places_of(request, topology, group)
+        for values in _combinations(request, places[0])
+    ]
     if not found:
         raise UserError("no combination of these options can be measured")
+    yield from in_series(request, found)
+
+
+def _groups(request: Request) -> Iterator[list[Target]]:
+    """Yield the targets of each measurement: one, or all together."""
+    every = _targets(request)
+    for together in _yes_no(request, "together", "no"):
+        if together and len(every) < 2:
+            raise request.wrong("together", "needs several targets in --to")
+        yield from [every] if together else ([target] for target in every)
+
+
+def _places_of(
+    request: Request, topology: Topology, group: Sequence[Target]
+) -> Iterator[tuple[_Place, ...]]:
+    """Yield places for all targets of a measurement, one each."""
+    yield from zip(
+        *(_places(_with_nodes(request, topology, target), topology) for target in group),
+        strict=True,
+    )
 
 
 def _with_nodes(request: Request, topology: Topology, target: Target) -> Request:
@@ -117,13 +136,15 @@ def _combinations(request: Request, place: _Place) -> Iterator[dict[str, Any]]:
     memories = choices(request, "memory", MEMORIES) or [
         "device" if place.gpu is not None else "host"
     ]
+    backends = choices(request, "backend", BACKENDS) or [
+        "cufile" if place.gpu is not None else "io_uring"
+    ]
     axes: dict[str, Sequence[Any]] = {
         "operation": choices(request, "op", OPERATIONS) or ["read"],
         "order": choices(request, "order", ORDERS) or ["sequential"],
         "read_percent": _counts(request, "read-percent", "70"),
         "block_size": sizes(request, "block-size") or [1 << 20],
-        "backend": choices(request, "backend", BACKENDS)
-        or ["cufile" if place.gpu is not None else "io_uring"],
+        "backend": backends,
         "direct": _yes_no(request, "direct", "yes"),
         "cache": choices(request, "cache", CACHE_STATES) or [None],
         "depth": _counts(request, "depth", "1"),
@@ -140,6 +161,7 @@ def _combinations(request: Request, place: _Place) -> Iterator[dict[str, Any]]:
         "rate": _rates(request),
         "arrivals": choices(request, "arrivals", ARRIVALS) or ["poisson"],
         "buffers": _buffer_nodes(request, place),
+        "cufile": _cufile_settings(request, backends),
     }
     seen = set()
     for combination in itertools.product(*axes.values()):
@@ -162,6 +184,19 @@ def _drop_meaningless(values: dict[str, Any]) -> None:
         values["memory"] = "managed"
     if values["memory"] != "host":
         del values["buffers"]
+    if values["cufile"] is None or not values["backend"].startswith("cufile"):
+        del values["cufile"]
+
+
+def _cufile_settings(request: Request, backends: Sequence[str]) -> list[str | None]:
+    """Return cufile.json as it is, and each setting that is asked for."""
+    if "cufile" not in request.options:
+        return [None]
+    if not any(backend.startswith("cufile") for backend in backends):
+        raise request.wrong("cufile", "goes with cuFile: --from gpu:0 --backend cufile")
+    from tierscope.plans.cufile import cufile_settings
+
+    return [None, *checked(request, "cufile", cufile_settings, request.options["cufile"])]
 
 
 def _buffer_nodes(request: Request, place: _Place) -> list[int]:
@@ -192,10 +227,15 @@ def _rates(request: Request) -> list[float | None]:
     return [checked(request, "rate", grammar.parse_number, word, 0, 1e12) for word in words]
 
 
-def _spec(request: Request, place: _Place, target: Target, values: dict[str, Any]) -> IoSpec:
+def _spec(
+    request: Request, places: Sequence[_Place], group: Sequence[Target], values: dict[str, Any]
+) -> IoSpec:
+    """Return the measurement of one target, or of several together, each from its own place."""
     threads, shared = values.pop("threads"), values.pop("files") == "shared"
-    memory, node = values.pop("memory"), values.pop("buffers", place.node)
-    parts = [request.name or "io", str(place.initiator), str(target), *_parts(values)]
+    memory, node = values.pop("memory"), values.pop("buffers", None)
+    own_nodes = "buffers" not in request.options
+    what = str(group[0]) if len(group) == 1 else f"{len(group)}-together"
+    parts = [request.name or "io", str(places[0].initiator), what, *_parts(values)]
     parts += [
         f"t{threads}",
         *(["shared"] if shared else []),
@@ -203,18 +243,25 @@ def _spec(request: Request, place: _Place, target: Target, values: dict[str, Any
     ]
     fields: dict[str, Any] = {
         "id": identity(parts),
-        "initiator": str(place.initiator),
-        "target": str(target),
+        "initiator": str(places[0].initiator),
+        "target": str(group[0]),
         "sampling": {"sample_s": _SAMPLE_S, **sampling(request)},
         "jobs": [
             {
-                "cpus": [place.cpus[i % len(place.cpus)] for i in range(threads)],
-                "buffers": _buffers(place, memory, node, values["backend"]),
-                "files": _files(request, target, 1 if shared else threads),
+                "name": str(target) if len(group) > 1 else "",
+                "cpus": [
+                    place.cpus[i % len(place.cpus)]
+                    for i in range(number * threads, (number + 1) * threads)
+                ],
+                "buffers": _buffers(
+                    place, memory, place.node if own_nodes else node, values["backend"]
+                ),
+                "files": files(request, target, 1 if shared else threads),
                 "shared": shared,
             }
+            for number, (place, target) in enumerate(zip(places, group, strict=True))
         ],
-        "pattern": {**values, **_fixed(request, values)},
+        "pattern": {**values, **fixed(request, values)},
     }
     try:
         return IoSpec.model_validate(fields)
@@ -234,6 +281,7 @@ def _parts(values: dict[str, Any]) -> list[str]:
         *([values["cache"]] if values["cache"] else []),
         f"d{values['depth']}",
         *([f"r{values['rate']:g}-{values['arrivals']}"] if "rate" in values else []),
+        *([values["cufile"]] if "cufile" in values else []),
     ]
 
 
@@ -241,72 +289,6 @@ def _buffers(place: _Place, memory: str, node: int, backend: str) -> dict[str, A
     if memory == "host" and backend not in GPU_BACKENDS:
         return {"placement": {"policy": "bind", "nodes": [{"node": node}]}}
     return {"memory": memory, "gpu": place.gpu}
-
-
-def _files(request: Request, target: Target, count: int) -> dict[str, Any]:
-    asked = sizes(request, "size")
-    if len(asked) > 1:
-        raise request.wrong("size", "files have one size; use --range for parts of them")
-    size = asked[0] if asked else None
-    if target.kind is EndpointKind.DEV:
-        return {
-            "device": target.path,
-            "size": size,
-            "destroy": request.options.get("destroy-data", ""),
-            "second_word": request.options.get("second-word", ""),
-        }
-    for option in ("destroy-data", "second-word"):
-        if option in request.options:
-            raise request.wrong(option, f"goes with a device (dev:/dev/...), not with {target}")
-    default = max(1 << 20, DEFAULT_BYTES // count)
-    return {
-        "path": target.path,
-        "size": size or default,
-        "count": count,
-        "large": bool(asked),
-        "keep": flag(request, "keep"),
-        "overwrite": flag(request, "overwrite"),
-    }
-
-
-def _fixed(request: Request, values: dict[str, Any]) -> dict[str, Any]:
-    """Return the parts of a pattern that have one value in a request."""
-    found: dict[str, Any] = {
-        name.replace("-", "_"): flag(request, name)
-        for name in ("sqpoll", "iopoll", "end-fsync", "refill", "verify")
-    }
-    for name in ("offset", "range", "align", "misalign", "amount"):
-        if name in request.options:
-            found[name] = checked(request, name, grammar.parse_size, request.options[name])
-    for name in ("batch", "fsync", "fdatasync", "compressible", "seed"):
-        if name in request.options:
-            found[name] = checked(
-                request, name, grammar.parse_count, request.options[name], _MAX, 0
-            )
-    if "require" in request.options:
-        found["require"] = checked(
-            request, "require", grammar.parse_choice, request.options["require"], WAYS
-        )
-    exponent = checked(
-        request, "zipf", grammar.parse_number, request.options.get("zipf", "1.1"), 0, 10
-    )
-    if values["order"] == "zipf":
-        found["zipf"] = exponent
-    if "blocks" in request.options:
-        found |= checked(request, "blocks", _blocks, request.options["blocks"])
-    return found
-
-
-def _blocks(text: str) -> dict[str, Any]:
-    shares = []
-    for word in grammar.split_words(text):
-        size, colon, weight = word.partition(":")
-        if not colon or not weight.isdigit() or not int(weight):
-            raise UserError(f"'{word}' is not SIZE:WEIGHT such as 4k:60")
-        shares.append({"bytes": grammar.parse_size(size), "weight": int(weight)})
-    whole = sum(share["weight"] for share in shares)
-    mean = sum(share["bytes"] * share["weight"] for share in shares) // whole
-    return {"blocks": shares, "block_size": mean}
 
 
 REQUEST = RequestForm(
@@ -320,6 +302,9 @@ larger ones bandwidth; each has the percentiles of its latency.""",
         "io --to file:/tmp --op read,write --order random --block-size 4k --depth 1..64*4",
         "io --to file:/tmp --backend posix,libaio,io_uring,mmap --direct no --size 64m",
         "io --to file:/tmp --rate 1000,5000 --arrivals regular,poisson --block-size 4k --size 64m",
+        "io --to file:/tmp,file:/var/tmp --together no,yes --size 64m",
         "io --from gpu:0 --to file:/data --backend cufile,staged --require gpudirect",
+        "io --from gpu:0 --to file:/data --cufile max_direct_io_size_kb=1024..16384*4",
+        "io --to dev:/dev/nvme9n1 --destroy-data SERIAL --precondition fill --write-saturation",
     ),
 )

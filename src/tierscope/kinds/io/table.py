@@ -5,12 +5,17 @@ from collections.abc import Callable, Collection
 from rich.console import Console
 from rich.text import Text
 
-from tierscope.kinds.io.points import LATENCY, PERCENTILES, action, cached, latency, rate
+from tierscope.kinds.io.devices import busiest_devices, show_devices
+from tierscope.kinds.io.network import network_lines
+from tierscope.kinds.io.points import LATENCY, PERCENTILES, action, cached, latency, rate, target
 from tierscope.kinds.io.remarks import remarks
-from tierscope.model.run import Measurement, Run
+from tierscope.kinds.io.together import together_remarks
+from tierscope.kinds.io.words import passes, series_lines
+from tierscope.model.run import Measurement, Round, Run
 from tierscope.report import figures
 from tierscope.report.evidence import warnings
 from tierscope.report.figures import Figured
+from tierscope.report.naming import path_name
 from tierscope.report.pictures.picture import label_of
 from tierscope.report.style import new_table, note, title
 
@@ -29,7 +34,7 @@ def _count(name: str, one: str, many: str) -> Cell:
 
 
 _SAID: dict[str, Cell] = {
-    "path": lambda m: f"{m.initiator} → {m.target}",
+    "path": path_name,
     "order": lambda m: str(m.pattern.get("order", "")),
     "op": action,
     "block": lambda m: (
@@ -47,6 +52,7 @@ _SAID: dict[str, Cell] = {
 }
 """Each property in words, as the line above the table has it."""
 _CELLS: dict[str, Cell] = {
+    "path": lambda m: f"{m.initiator} → {target(m)}",
     "block": lambda m: _SAID["block"](m).removesuffix(" blocks"),
     "cache": lambda m: "cached" if cached(m) else "direct",
     "depth": lambda m: str(m.pattern.get("depth", 1)),
@@ -54,11 +60,17 @@ _CELLS: dict[str, Cell] = {
     "buffers": lambda m: str(m.pattern.get("memory", "")),
 }
 """The same in a column, where that is shorter."""
-_ROWS = ("op", "block", "depth", "threads")
+_SETTING = "cufile.json"
+_ROWS = ("op", "block", "depth", "threads", _SETTING)
 """What rows of one table may differ in, where a run has many."""
+_DIRECTIONS = ("read", "write")
+"""Parts of a mix; the others are targets or jobs."""
 _BYTES = ("range", "align", "offset", "misalign", "amount")
 _TOLD = ("operation", "read_percent", "order", "block_size", "blocks", "backend", "direct",
-         "depth", "threads", "memory")  # fmt: skip
+         "depth", "threads", "memory", "preconditioning", "write_saturation", "purged",
+         "together")  # fmt: skip
+_CURVE_ROWS = 12
+"""Most rounds of a curve that the table shows."""
 
 
 def show_table(console: Console, measured: list[Measurement], _run: Run) -> None:
@@ -75,8 +87,37 @@ def show_table(console: Console, measured: list[Measurement], _run: Run) -> None
     for members in (alone, *(group for group in groups.values() if len(group) > 1)):
         if members:
             show_rows(console, members, told)
-    for line in (*remarks(measured), *warnings(measured)):
+    for m in measured:
+        if m.rounds and m.pattern.get("write_saturation"):
+            _show_curve(console, m, m.rounds)
+    if (busiest := busiest_devices(measured)) is not None:
+        show_devices(console, busiest)
+    for line in network_lines(measured):
+        console.print(Text(line))
+    lines = (*series_lines(measured), *remarks(measured), *together_remarks(measured))
+    for line in (*lines, *warnings(measured)):
         note(console, line)
+
+
+def _show_curve(console: Console, m: Measurement, rounds: list[Round]) -> None:
+    """Print a write-saturation curve: the first round, the last one, and some of those between."""
+    unit, factor = ("IOPS", 1.0) if m.metric == "iops" else ("GB/s", 1e9)
+    table = new_table()
+    for name in ("round", "time", "written / size", unit, "of the first"):
+        table.add_column(name, justify="right", no_wrap=True)
+    step = max(1.0, (len(rounds) - 1) / (_CURVE_ROWS - 1))
+    numbers = {round(step * row) for row in range(_CURVE_ROWS)} & set(range(len(rounds)))
+    for number in sorted(numbers):
+        one = rounds[number]
+        share = one.value / rounds[0].value if rounds[0].value else 0.0
+        table.add_row(
+            str(number + 1),
+            figures.seconds_text(one.end_s),
+            f"{passes(m, one):.2f}",
+            figures.significant(one.value / factor, 3),
+            figures.share_text(share),
+        )
+    console.print(table)
 
 
 def show_rows(console: Console, measured: list[Measurement], told: Collection[str] = ()) -> None:
@@ -86,18 +127,24 @@ def show_rows(console: Console, measured: list[Measurement], told: Collection[st
     if words := common_words(measured, told):
         console.print(Text(words))
     table = new_table()
+    parted = not varying and any(_parts(m) for m in measured)
+    if parted:
+        table.add_column("")
     for name in varying:
         number = name in ("depth", "threads", "block")
-        table.add_column(name, justify="right" if number else "left", no_wrap=name != "path")
+        table.add_column(
+            name, justify="right" if number else "left", no_wrap=name not in ("path", _SETTING)
+        )
     columns = _figures(measured)
     for name in columns:
         table.add_column(name, justify="right", no_wrap=True)
     for m in measured:
-        cells = [_CELLS.get(name, said[name])(m) for name in varying]
+        cells = ["all"] if parted else [_CELLS.get(name, said[name])(m) for name in varying]
         table.add_row(*cells, *(cell(m, "") for cell in columns.values()))
-        for part in _parts(m) if varying else []:
+        for part in _parts(m):
             empty = [""] * (len(varying) - 1)
-            below = (f"  of it {part}s", *empty, *(cell(m, part) for cell in columns.values()))
+            name = f"of it {part}s" if part in _DIRECTIONS else part
+            below = (f"  {name}", *empty, *(cell(m, part) for cell in columns.values()))
             table.add_row(*(Text(cell, style="dim") for cell in below))
     console.print(table)
 
@@ -118,16 +165,19 @@ def common(measured: list[Measurement]) -> list[str]:
 def _more(measured: list[Measurement]) -> dict[str, Cell]:
     """Return what else the patterns of these measurements have, worth saying."""
     keys = dict.fromkeys(key for m in measured for key in m.pattern if key not in _TOLD)
-    return {key.replace("_", " "): _property(key) for key in keys}
+    names = {key: _SETTING if key == "cufile" else key.replace("_", " ") for key in keys}
+    return {name: _property(key) for key, name in names.items()}
 
 
 def _property(key: str) -> Cell:
     def text(m: Measurement) -> str:
         value = m.pattern.get(key)
+        if key == "cufile":
+            return str(value or "as it is")
         if value in (None, False, "", 0):
             return ""
-        if key == "shared":  # as the words on files say
-            return ""
+        if key == "shared" or (key == "jobs" and "together" in m.pattern):
+            return ""  # as the words on files, or on targets, say
         if value is True:
             return key.replace("_", " ")
         if key == "size":
@@ -171,5 +221,5 @@ def _text(measurement: Measurement, found: Figured | None, factor: float) -> str
 
 
 def _parts(measurement: Measurement) -> list[str]:
-    """Return reads and writes of a mix, and each of several jobs."""
+    """Return reads and writes of a mix, and each target or job of several together."""
     return list(dict.fromkeys(figure.part for figure in measurement.figures if figure.part))

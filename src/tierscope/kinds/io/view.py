@@ -22,7 +22,7 @@ VIEW = View(
     table=show_table,
     pictures=PICTURES,
     summary=summary_of,
-    access=lambda m: None if cached(m) else (m.initiator, m.target),
+    access=lambda m: None if cached(m) or "together" in m.pattern else (m.initiator, m.target),
     latency=idle_latency,
     key_figure=key_figure,
 )

@@ -8,13 +8,16 @@ from tierscope.kinds.io.points import (
     cached,
     estimate,
     latency,
+    observed,
+    on,
     operation,
     plural,
     rate,
     same_but,
     sweeps,
+    target,
 )
-from tierscope.model.run import Measurement, is_unreliable
+from tierscope.model.run import Measurement, Round, is_unreliable
 from tierscope.report import figures
 from tierscope.report.best import best_of
 from tierscope.report.view import KeyFigure
@@ -159,6 +162,8 @@ def headroom(measured: Sequence[Measurement]) -> str:
         return ""
     limited = [m for m in direct if m.limit and m.efficiency]
     if not limited:
+        if any("lo" in facts.interfaces for m in direct for facts in on(m)):
+            return "No limit is known: the server is this machine, and lo has no rate."
         return (
             "No limit is known: no link of this drive shows its rate. --rated FILE compares with "
             "its data sheet."
@@ -183,6 +188,57 @@ def steady_text(found: Steady | None) -> str:
         return f"not steady {rule}"
     after = f" from round {found.first + 1} on" if found.first else ""
     return f"steady{after} {rule}"
+
+
+def used_bytes(measurement: Measurement) -> int:
+    """Return the bytes that it goes over; 0 where nobody knows."""
+    io = observed(measurement)
+    return (io.used_bytes if io else None) or 0
+
+
+def passes(measurement: Measurement, one: Round) -> float:
+    """Return how many times what it goes over was written at the end of a round."""
+    return one.bytes_written / used_bytes(measurement) if used_bytes(measurement) else 0.0
+
+
+def series_lines(measured: Sequence[Measurement]) -> list[str]:
+    """Say what preconditioning wrote, and whether and where a write-saturation curve was steady."""
+    return [
+        _curve_line(m) if m.pattern.get("write_saturation") else _fill_line(m)
+        for m in measured
+        if m.rounds
+    ]
+
+
+def _fill_line(m: Measurement) -> str:
+    assert m.rounds
+    how = "cut short" if m.stop == "interrupted" else "at"
+    return f"preconditioning: {_purged(m)}{_written(m)}, {how} {bandwidth_text(m)}"
+
+
+def _curve_line(m: Measurement) -> str:
+    assert m.rounds
+    size = figures.size_text(m.pattern["block_size"])
+    first = figures.significant(m.rounds[0].value / (1.0 if m.metric == "iops" else 1e9), 3)
+    state = "steady" if m.stop == "steady" else "not steady"
+    when = "when it was interrupted after" if m.stop == "interrupted" else "after"
+    round_s = figures.seconds_text(m.rounds[0].end_s)
+    return (
+        f"write saturation, {plural(m)} of {size}: {_purged(m)}{state} by the five-round rule, "
+        f"rounds of {round_s}, {when} {_written(m)}: {rate_text(m)} over the last five rounds, "
+        f"{first} {'IOPS' if m.metric == 'iops' else 'GB/s'} in the first one"
+    )
+
+
+def _purged(m: Measurement) -> str:
+    return "purged by discard, then " if m.pattern.get("purged") else ""
+
+
+def _written(m: Measurement) -> str:
+    assert m.rounds
+    last = m.rounds[-1]
+    size = figures.size_text(used_bytes(m))
+    return f"{passes(m, last):.3g} times the {size} written in {figures.seconds_text(last.end_s)}"
 
 
 _IDLE = {"operation": "read", "order": "random", "block_size": SMALL, "depth": 1, "threads": 1,
@@ -230,25 +286,30 @@ def _p50(measurement: Measurement) -> float:
 
 def summary_of(measured: list[Measurement]) -> str:
     """Return a clause on the most IOPS and the lowest latency of direct accesses, else of any."""
+    measured = [m for m in measured if not m.pattern.get("preconditioning")] or measured
     direct = [m for m in measured if not cached(m)] or measured
     small = [m for m in direct if m.metric == "iops"]
     if not small:
         best = best_of(direct)
-        return f"{plural(best)} of {best.target} reach {bandwidth_text(best)}"
+        return f"{plural(best)} of {target(best)} reach {bandwidth_text(best)}"
     best = best_of(small)
     size = figures.size_text(best.pattern["block_size"])
-    text = f"{plural(best)} of {size} reach {iops_text(best)} on {best.target}"
+    text = f"{plural(best)} of {size} reach {iops_text(best)} on {target(best)}"
     one = idle(direct)
     return f"{text}; one read at a time takes {latency_text(one)}" if one else text
 
 
 def key_figure(measured: list[Measurement]) -> KeyFigure | None:
     """Return the most IOPS of direct accesses."""
-    small = [m for m in measured if m.metric == "iops" and not cached(m)]
+    small = [
+        m
+        for m in measured
+        if m.metric == "iops" and not cached(m) and not m.pattern.get("preconditioning")
+    ]
     if not small:
         return None
     best = best_of(small)
-    detail = f"{best.target}, {operation(best)}, depth {best.pattern['depth']}"
+    detail = f"{target(best)}, {operation(best)}, depth {best.pattern['depth']}"
     if text := latency_text(best, "p99"):
         detail += f"; p99 {text}"
     value = figures.plain(best, 1.0)

@@ -12,6 +12,7 @@ from tierscope.kinds.latency.parallelism import (
 )
 from tierscope.model.run import Measurement
 from tierscope.report import figures
+from tierscope.report.naming import path_of
 from tierscope.report.pictures import shapes
 from tierscope.report.pictures.matrix import matrix_of
 from tierscope.report.pictures.picture import (
@@ -20,7 +21,6 @@ from tierscope.report.pictures.picture import (
     Spec,
     constants,
     groups_by,
-    path_of,
     scale_of,
     slug,
     varying,

@@ -80,6 +80,7 @@ REQUEST = RequestForm(
         ),
         options.PAGES,
         *options.PLACEMENT,
+        *options.PERSISTENT,
         options.PREFETCHERS,
         *options.SAMPLING,
     ),

@@ -58,8 +58,7 @@ def _variant(measurement: Measurement) -> str:
         parts.append("within pages" if pattern.get("order") == "page-random" else pattern["order"])
     if pattern.get("stride") != 256:
         parts.append(f"stride {figures.size_text(pattern['stride'])}")
-    if "policy" in pattern:
-        parts.append(str(pattern["policy"]))
+    parts += [str(pattern[key]) for key in ("policy", "backing") if key in pattern]
     if chases_of(measurement) > 1:
         parts.append(f"{chases_of(measurement)} chases")
     return ", ".join(parts)

@@ -7,6 +7,7 @@ from tierscope.kinds.loaded_latency.points import curves_of, idle_latencies, loa
 from tierscope.kinds.loaded_latency.words import curve_text, rate_text
 from tierscope.model.run import Measurement
 from tierscope.report import figures
+from tierscope.report.naming import path_of
 from tierscope.report.pictures import shapes
 from tierscope.report.pictures.picture import (
     Gathered,
@@ -16,7 +17,6 @@ from tierscope.report.pictures.picture import (
     distinct,
     groups_by,
     label_of,
-    path_of,
     row_of,
     slug,
     value_of,

@@ -7,6 +7,7 @@ from tierscope.kinds.loaded_latency.curves import MIN_POINTS, idle_control, load
 from tierscope.kinds.loaded_latency.points import idle_latencies, is_disturbed, loaded_points
 from tierscope.kinds.loaded_latency.spec import LoadedLatencySpec
 from tierscope.model.run import Measurement, Refinement
+from tierscope.model.topology import Topology
 
 _ROUND = 3
 """Points of a curve that are chosen at once; more would be chosen before the bend is known."""
@@ -17,7 +18,10 @@ _AGAIN = "b"
 
 
 def further_points(
-    specs: Sequence[LoadedLatencySpec], how: Refinement, measurements: Sequence[Measurement]
+    specs: Sequence[LoadedLatencySpec],
+    how: Refinement,
+    measurements: Sequence[Measurement],
+    _topology: Topology | None = None,
 ) -> list[LoadedLatencySpec]:
     """Return the next round of points for all curves; none ends the run.
 

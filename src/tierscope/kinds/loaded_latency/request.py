@@ -23,6 +23,7 @@ from tierscope.plans.axes import (
     initiators,
     memory_paths,
     of_path,
+    placement_of_other,
     reason,
     sampling,
     sizes,
@@ -55,7 +56,9 @@ def expand(request: Request, topology: Topology, thp: bool) -> Iterator[LoadedLa
         ):
             cpus = _load_cpus(request, topology, path, source)
             checked(request, "load-to", machine.check_target, topology, target)
-            placement = checked(request, "load-to", machine.placement, target, None, "user")
+            placement = checked(
+                request, "load-to", placement_of_other, request, topology, cpus, target
+            )
             load = (cpus, placement)
             for kind, size, stride, load_size in _sizes_of(request, topology, thp, path, load):
                 parts = _parts(request, path, source, target, mix)
@@ -235,6 +238,7 @@ REQUEST = RequestForm(
         options.STRIDE,
         options.PAGES,
         *options.PLACEMENT,
+        *options.PERSISTENT,
         options.PREFETCHERS,
         options.PRECISION.but(default="2%"),
         options.BUDGET,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import model_validator
 
 from tierscope.model.base import Model
+from tierscope.model.endpoint import EndpointKind
 from tierscope.model.spec import Bytes, Cpu, MemorySpec, Pages, Region
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ class MappingSpec(MemorySpec):
     """Time to map, populate and unmap, by one thread; ``placement`` is bind or interleave."""
 
     metric: ClassVar[str] = "time_per_page"
+    targets: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.NODE,)
+    """Nothing else: the kernel's work on anonymous memory is measured."""
 
     kind: Literal["mapping"] = "mapping"
     cpu: Cpu

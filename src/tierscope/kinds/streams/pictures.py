@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tierscope.kinds.streams.spreads import studies
 from tierscope.model.run import Figure, Measurement
 from tierscope.report import figures
 from tierscope.report.best import best_of
@@ -142,7 +143,14 @@ def concurrent(gathered: Gathered) -> list[Picture]:
 
 
 def _alone(gathered: Gathered) -> list[Measurement]:
-    return [m for m in gathered.measured if not m.pattern.get("beside")]
+    """Return streams by themselves; ratios of pages have pictures of their own."""
+    spread = {
+        m.id
+        for study in studies(gathered.measured, None)
+        for (weights, _), m in study.points.items()
+        if len(weights) > 1
+    }
+    return [m for m in gathered.measured if not m.pattern.get("beside") and m.id not in spread]
 
 
 def _others(measurement: Measurement) -> list[Figure]:

@@ -20,6 +20,7 @@ from tierscope.plans.axes import (
     identity,
     memory_paths,
     of_path,
+    placement_of_other,
     reason,
     sizes,
 )
@@ -56,6 +57,7 @@ def expand(request: Request, topology: Topology, thp: bool) -> Iterator[StreamsS
                     request,
                     "beside",
                     _beside,
+                    request,
                     other,
                     number,
                     topology,
@@ -200,6 +202,7 @@ def _parse_beside(text: str) -> list[dict[str, str]]:
 
 
 def _beside(
+    request: Request,
     given: dict[str, str],
     number: int,
     topology: Topology,
@@ -231,7 +234,7 @@ def _beside(
             "initiator": str(source),
             "target": str(target),
             "cpus": cpus[:wanted],
-            "placement": machine.placement(target, None, "user"),
+            "placement": placement_of_other(request, topology, cpus, target),
             "pattern": {
                 "writes": writes,
                 "stores": stores,
@@ -305,6 +308,7 @@ REQUEST = RequestForm(
         options.PAGES,
         options.ISA,
         *options.PLACEMENT,
+        *options.PERSISTENT,
         options.PREFETCHERS,
         *options.SAMPLING,
     ),

@@ -9,7 +9,7 @@ from typing import Any
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.event import Visit
 from tierscope.recipes.gds_stats.stats import GpuStats, Number, Sizes, Stats
-from tierscope.recipes.gdsio.totals import totals_of, totals_of_parts
+from tierscope.recipes.gdsio.totals import totals_of
 from tierscope.runs.read import parse_contents, read_bytes
 from tierscope.runs.store import SUFFIX, is_run_file
 
@@ -152,9 +152,7 @@ def _add_gpus(stats: Stats, done: list[_Moved]) -> None:
             gpu = job["buffers"].get("gpu")
             if gpu is None:
                 continue
-            totals = totals_of(one.visits)
-            if len(jobs) > 1:
-                totals = totals_of_parts(one.visits, [job["name"]], 1, len(jobs))
+            totals = totals_of(one.visits, [job["name"]] if len(jobs) > 1 else [""])
             counters = groups.setdefault(gpu, {}).setdefault(one.operation, {"n": 0, "mib": 0})
             counters["n"] += totals.operations
             counters["mib"] += round(totals.bytes / _MIB)

@@ -3,11 +3,15 @@
 import glob
 import re
 import shutil
-import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from tierscope.engine.answer import answer_of
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.recipes.gds_stats.stats import Stats, parse_stats
+
+if TYPE_CHECKING:
+    import subprocess
 
 _PLACES = "/usr/local/cuda*/gds/tools/gds_stats"
 _DEADLINE_S = 20.0
@@ -36,22 +40,7 @@ def stats_of_tool(pid: int, level: int) -> Stats:
             "the CUDA toolkit's package gds-tools",
             ExitCode.NOTHING_MEASURED,
         )
-    try:
-        done = subprocess.run(
-            [tool, "-p", str(pid), "-l", str(level)],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_DEADLINE_S,
-            check=False,
-        )
-    except OSError as error:
-        raise UserError(f"{tool} does not start: {error.strerror}") from None
-    except subprocess.TimeoutExpired:
-        raise UserError(
-            f"{tool} did not answer in {_DEADLINE_S:g} s", ExitCode.NOTHING_MEASURED
-        ) from None
+    done = answer_of([tool, "-p", str(pid), "-l", str(level)], _DEADLINE_S)
     stats = parse_stats(done.stdout, f"{tool}, process {pid}")
     if stats is None or done.returncode:
         raise _nothing(tool, pid, done)

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pydantic import ValidationError
-
-from tierscope.kinds.plan import PLAN_VERSION, Plan
-from tierscope.model.errors import ExitCode, UserError
-from tierscope.model.event import Event, Failed, Visit
-from tierscope.model.run import Measurement, Run
+from tierscope.model.errors import ExitCode
+from tierscope.model.event import Visit
+from tierscope.model.run import Measurement
 from tierscope.model.topology import Topology
+from tierscope.recipes.drop_in.measuring import measured, plan_of
 from tierscope.recipes.gdsio.command_line import Line, parse_line
 from tierscope.recipes.gdsio.files import looked_up
 from tierscope.recipes.gdsio.help import help_text
@@ -20,8 +18,6 @@ from tierscope.recipes.gdsio.output import VERIFYING, result_json, result_lines
 from tierscope.recipes.gdsio.plan import spec_of
 from tierscope.recipes.gdsio.way import way_taken
 from tierscope.recipes.gdsio.workload import Workload, workload
-from tierscope.report.warnings import warnings_of
-from tierscope.runs.measure import Outcome, measure
 from tierscope.runs.record import version
 from tierscope.topology.discover import discover
 
@@ -67,28 +63,20 @@ class _Session:
         return code
 
     def _measure(self, work: Workload) -> ExitCode:
-        plan = _plan(work, self.topology, self.line)
-        visits: list[Visit] = []
-        failures: list[str] = []
-
-        def watch(event: Event | Measurement) -> None:
-            if isinstance(event, Visit):
-                visits.append(event)
-            elif isinstance(event, Failed):
-                failures.append(event.reason)
-
-        done = measure(plan, "gdsio", self.topology, sys.argv, None, watch)
-        found = next((one for one in done.run.measurements if one.status == "measured"), None)
-        result = {} if found is None else self._show(work, found, visits)
-        errors = _errors(done, failures)
-        for error in errors:
+        spec = spec_of(
+            work, self.topology, overwrite=self.line.overwrite, require=self.line.require
+        )
+        done = measured(plan_of(spec), "gdsio", self.topology)
+        result = {} if done.found is None else self._show(work, done.found, done.visits)
+        for error in done.errors:
             _say(error)
-        warnings = _warnings(done.run) if found is not None else []
-        _say("; ".join(warnings))
-        more = {"errors": errors, "warnings": warnings, "run_file": str(done.path)}
+        _say("; ".join(done.warnings))
+        more = {
+            "errors": done.errors,
+            "warnings": done.warnings,
+            "run_file": str(done.outcome.path),
+        }
         self.results.append({**result, **{key: value for key, value in more.items() if value}})
-        if failures and done.exit_code is ExitCode.ALL_MEASURED:  # of a further visit
-            return ExitCode.SOMETHING_FAILED
         return done.exit_code
 
     def _show(self, work: Workload, found: Measurement, visits: Sequence[Visit]) -> dict[str, Any]:
@@ -99,34 +87,6 @@ class _Session:
         for text in said:
             _say(text)
         return result_json(work, visits, found) | ({"said": said} if said else {})
-
-
-def _errors(done: Outcome, failures: list[str]) -> list[str]:
-    """Say what went wrong, each in a line."""
-    if done.error is not None:
-        return [str(done.error)]
-    missing = [
-        "; ".join(filter(None, (one.reason, one.remedy)))
-        for one in done.run.measurements
-        if one.status != "measured"
-    ]
-    return missing or failures
-
-
-def _warnings(run: Run) -> list[str]:
-    """Return what may invalidate the line, which has no interval that could be missing or wide."""
-    return [text for text in warnings_of(run) if "interval" not in text]
-
-
-def _plan(work: Workload, topology: Topology, line: Line) -> Plan:
-    spec = spec_of(work, topology, overwrite=line.overwrite, require=line.require)
-    try:
-        return Plan.model_validate({"version": PLAN_VERSION, "measurements": [spec]})
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"][3:])
-        said = first["msg"].removeprefix("Value error, ")
-        raise UserError(f"{where}: {said}" if where else said) from None
 
 
 def _read_back(work: Workload) -> Workload:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from tierscope.model.errors import UserError, did_you_mean
+from tierscope.recipes.drop_in.given import Given
 from tierscope.recipes.gdsio.job_file import read_job_file
 from tierscope.recipes.gdsio.options import (
     BY_FLAG,
-    Given,
     JobValues,
     Option,
     Request,

@@ -4,11 +4,9 @@ from dataclasses import replace
 
 from tierscope.engine.paths import path_facts
 from tierscope.model.errors import UserError
+from tierscope.recipes.drop_in.ownership import is_foreign, refuse_overwriting
 from tierscope.recipes.gdsio.plan import STEM
 from tierscope.recipes.gdsio.workload import Job, Workload
-
-_MANIFEST = ".tierscope-files.json"
-"""Lists the files that tierscope made in a directory (engine/storage/manifest.h)."""
 
 
 def looked_up(work: Workload, overwrite: bool) -> Workload:
@@ -29,16 +27,9 @@ def _looked_up(work: Workload, job: Job, overwrite: bool) -> Job:
         job = replace(job, path=facts.real)
     if job.size is None and facts.kind == "missing":
         raise UserError(f"{job.place}: {path} is missing; give -s (size), so that it can be made")
-    foreign = (
-        job.is_directory
-        and facts.kind == "file"
-        and path_facts(f"{job.path}/{_MANIFEST}").kind == "missing"
-    )
+    foreign = job.is_directory and is_foreign(facts)
     if foreign and work.writes and not overwrite:
-        raise UserError(
-            f"{job.place}: {path} is there, and tierscope did not make it; name another directory, "
-            "or say --overwrite"
-        )
+        raise refuse_overwriting(path, job.place)
     size = job.size
     if size is None and facts.size is not None:
         size = max(0, facts.size - work.offset)

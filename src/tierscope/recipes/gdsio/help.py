@@ -1,12 +1,9 @@
 """What ``tierscope gdsio --help`` prints."""
 
-import textwrap
-
+from tierscope.recipes.drop_in.help_lines import help_line, paragraph
 from tierscope.recipes.gdsio.options import BY_FLAG, Option
 from tierscope.recipes.gdsio.transfers import TRANSFERS
 
-_WIDTH = 98
-_INDENT = 20
 _OWN = (
     ("-h, --help", "print this"),
     ("-v, --version", "print the version"),
@@ -30,10 +27,9 @@ def help_text() -> str:
         "usage: tierscope gdsio -D DIR|-f FILE [FLAGS] [-D DIR|-f FILE [FLAGS]]...",
         "       tierscope gdsio JOBS.gdsio",
         "",
-        *textwrap.wrap(
+        *paragraph(
             "gdsio's flags and job files, measured by tierscope: the same result line, with true "
-            "queue depth, without set-up in any figure, and with the way that the data took.",
-            _WIDTH,
+            "queue depth, without set-up in any figure, and with the way that the data took."
         ),
         "",
         "For each file or directory:",
@@ -43,10 +39,10 @@ def help_text() -> str:
         *map(_row, rest),
         "",
         "Of tierscope:",
-        *(_line(name, what) for name, what in _OWN),
+        *(help_line(name, what) for name, what in _OWN),
         "",
         "Transfer types (-x):",
-        *(_line(f"{number} {one.word}", one.name) for number, one in enumerate(TRANSFERS)),
+        *(help_line(f"{number} {one.word}", one.name) for number, one in enumerate(TRANSFERS)),
         "",
         "Examples:",
         "  tierscope gdsio -D /data -d 0 -w 8 -s 500M -i 1M -x 0 -I 1",
@@ -54,18 +50,10 @@ def help_text() -> str:
         "  tierscope gdsio -f /data/x -x 1 -w 2 -s 64M -i 4K -I 2 -T 5 --json",
         "  tierscope gdsio jobs.gdsio",
         "",
-        *textwrap.wrap(_STATUS, _WIDTH),
+        *paragraph(_STATUS),
     ]
     return "\n".join(parts) + "\n"
 
 
 def _row(option: Option) -> str:
-    return _line(f"-{option.flag} {option.metavar}".rstrip(), option.what)
-
-
-def _line(name: str, what: str) -> str:
-    first, *more = textwrap.wrap(what, _WIDTH - _INDENT)
-    head = f"  {name}".ljust(_INDENT)
-    if len(head) > _INDENT:
-        first, more = "", [first, *more]
-    return "\n".join([f"{head}{first}".rstrip(), *(" " * _INDENT + line for line in more)])
+    return help_line(f"-{option.flag} {option.metavar}".rstrip(), option.what)

@@ -3,12 +3,12 @@
 import os
 import re
 from collections.abc import Mapping
-from pathlib import Path
 
 from tierscope.model.errors import UserError, did_you_mean
+from tierscope.recipes.drop_in.given import Given
+from tierscope.recipes.drop_in.job_text import read_job_text
 from tierscope.recipes.gdsio.options import (
     BY_KEY,
-    Given,
     JobValues,
     Option,
     Request,
@@ -16,8 +16,6 @@ from tierscope.recipes.gdsio.options import (
     parsed,
 )
 
-MAX_BYTES = 1 << 20
-"""More than any job file needs; a wrong file is often a large one."""
 _SECTION = re.compile(r"\[([^\[\]]*)\]")
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))", re.ASCII)
 GLOBAL_KEYS = tuple(
@@ -28,20 +26,7 @@ JOB_KEYS = tuple(key for key, option in BY_KEY.items() if option.of_job or optio
 
 def read_job_file(name: str, environment: Mapping[str, str] = os.environ) -> Request:
     """Read a job file; UserError names file, line and key."""
-    try:
-        with Path(name).open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise UserError(f"job file '{name}' cannot be read: {why}") from None
-    if len(content) > MAX_BYTES:
-        raise UserError(f"'{name}' is larger than 1 MiB; a job file is a short text")
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        raise UserError(f"{name}:{line}: not text in UTF-8, so not a job file") from None
-    return parse_jobs(text, name, environment)
+    return parse_jobs(read_job_text(name), name, environment)
 
 
 def parse_jobs(text: str, name: str, environment: Mapping[str, str]) -> Request:

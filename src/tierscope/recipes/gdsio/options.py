@@ -9,6 +9,7 @@ from typing import Any
 
 from tierscope.model.errors import UserError
 from tierscope.plans.grammar import format_size, parse_size
+from tierscope.recipes.drop_in.given import Given, path
 
 MAX_SIZES = 64
 """I/O sizes that a range may have: as many as the spec of a measurement takes."""
@@ -43,14 +44,6 @@ class Option:
     """It belongs to one ``-f`` or ``-D``, or to a ``[job]`` section."""
     job_overrides: bool = False
     """In job files it may stand in ``[global]`` and in a job, whose value counts."""
-
-
-@dataclass(frozen=True)
-class Given:
-    """A value that was given, and where: ``-x``, or ``jobs.gdsio:5: xfer_type``."""
-
-    value: Any
-    place: str
 
 
 Values = dict[str, Given]
@@ -130,16 +123,6 @@ def rw(text: str) -> int:
     if text not in _RW:
         raise UserError(f"'{text}' is not one of {', '.join(_RW)}")
     return _RW.index(text)
-
-
-def path(text: str) -> str:
-    """Check a path's characters; nothing is looked at."""
-    signs = [ord(sign) for sign in text]
-    # Bytes that are no UTF-8 arrive as U+DC80 to U+DCFF; other surrogates stand for nothing.
-    strange = any(0xD800 <= sign < 0xDC80 or 0xDCFF < sign < 0xE000 for sign in signs)
-    if not text or strange or 0 in signs or "\n" in text:
-        raise UserError(f"{text!r} is not a path")
-    return text
 
 
 def word(text: str) -> str:

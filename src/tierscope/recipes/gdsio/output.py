@@ -1,5 +1,6 @@
 """gdsio's result line, from what was measured."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -8,7 +9,7 @@ from tierscope.model.event import Visit
 from tierscope.model.run import Measurement
 from tierscope.recipes.gdsio.options import Sizes
 from tierscope.recipes.gdsio.plan import STEM
-from tierscope.recipes.gdsio.totals import Totals, totals_of, totals_of_parts
+from tierscope.recipes.gdsio.totals import Totals, totals_of
 from tierscope.recipes.gdsio.workload import Job, Workload
 
 VERIFYING = "Verifying data"
@@ -71,13 +72,9 @@ def _by_job(work: Workload, visits: Sequence[Visit]) -> list[tuple[str, str, Tot
     """Return name, line and totals of each job, where that was asked for."""
     if not work.per_job:
         return []
-    threads = sum(map(work.threads, work.jobs))
     found = []
     for job in work.jobs:
-        totals = totals_of(visits)
-        if len(work.jobs) > 1:
-            parts = _parts_of(visits, job)
-            totals = totals_of_parts(visits, parts, work.threads(job), threads)
+        totals = totals_of(visits, _parts_of(visits, job) if len(work.jobs) > 1 else ("",))
         found.append((job.name, result_line(work, totals, (job,)), totals))
     return found
 
@@ -85,4 +82,5 @@ def _by_job(work: Workload, visits: Sequence[Visit]) -> list[tuple[str, str, Tot
 def _parts_of(visits: Sequence[Visit], job: Job) -> list[str]:
     """Return the parts of figures that are a job's: itself, or each of its files."""
     found = {column.part for visit in visits for column in visit.series[0].columns}
-    return [part for part in found if part == job.name or part.startswith(f"{job.name} {STEM}")]
+    of_file = re.compile(re.escape(f"{job.name} {STEM}") + "[0-9]+")
+    return [part for part in found if part == job.name or of_file.fullmatch(part)]

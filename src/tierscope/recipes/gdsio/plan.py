@@ -4,8 +4,8 @@ from typing import Any
 
 from tierscope.model.errors import UserError
 from tierscope.model.topology import Topology
-from tierscope.plans.gpu import gpu_cpus, gpu_numbered, home_node, host_nodes, require_gpus
-from tierscope.plans.pinning import one_per_core_first
+from tierscope.plans.gpu import require_gpus
+from tierscope.recipes.drop_in.hosts import cpus_of_gpu, cpus_of_node, memory_node, on_node
 from tierscope.recipes.gdsio.transfers import MEMORIES
 from tierscope.recipes.gdsio.workload import Job, Workload, amount, check_amounts
 
@@ -138,34 +138,17 @@ def _buffers(work: Workload, job: Job, topology: Topology) -> dict[str, Any]:
     if work.transfer.gpu:
         managed = work.transfer.backend == "staged-managed"
         return {"memory": "managed" if managed else MEMORIES[job.memory], "gpu": job.gpu}
-    node = _node(job, topology)
-    return {"memory": "host", "placement": {"policy": "bind", "nodes": [{"node": node}]}}
+    return on_node(_node(job, topology))
 
 
 def _node(job: Job, topology: Topology) -> int:
-    """Return the node of host memory: the one asked for, else the first."""
-    nodes = host_nodes(topology)
-    if job.node is None:
-        with_cpus = [number for number in nodes if _usable(topology, number)]
-        return (with_cpus or nodes)[0]
-    if job.node not in nodes:
-        known = ", ".join(map(str, nodes))
-        raise UserError(f"{job.place}: node {job.node} has no memory to use; nodes: {known}")
-    return job.node
-
-
-def _usable(topology: Topology, number: int) -> list[int]:
-    node = topology.node(number)
-    return [cpu for cpu in (node.cpus if node else []) if cpu in topology.cpus]
+    return memory_node(topology, job.node, job.place)
 
 
 def _cpus(work: Workload, job: Job, topology: Topology) -> list[int]:
     """Return a CPU for each thread: of the node asked for, of the GPU's, of the first."""
-    if work.transfer.gpu:
-        gpu = gpu_numbered(topology, job.gpu)
-        node = home_node(topology, gpu) if job.node is None else _node(job, topology)
-        cpus = _usable(topology, node) or gpu_cpus(topology, gpu)
+    if work.transfer.gpu and job.node is None:
+        ordered = cpus_of_gpu(topology, job.gpu)
     else:
-        cpus = _usable(topology, _node(job, topology)) or topology.cpus
-    ordered = one_per_core_first(cpus, topology.siblings)
+        ordered = cpus_of_node(topology, _node(job, topology))
     return [ordered[number % len(ordered)] for number in range(work.threads(job))]

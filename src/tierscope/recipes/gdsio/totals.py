@@ -1,6 +1,6 @@
 """What the visits of a measurement of storage come to: bytes, operations, time, latency."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tierscope.model.event import Series, Visit
@@ -26,33 +26,19 @@ class Totals:
         return self.bytes / self.seconds if self.seconds else 0.0
 
 
-def totals_of(visits: Sequence[Visit]) -> Totals:
-    """Add up all jobs; operations and their latency come from the distributions, exactly."""
-    moved, rated, seconds = _of_rates(visits, [""])
-    histograms = [row for visit in visits for row in _latencies(visit.series[0])]
+def totals_of(visits: Sequence[Visit], parts: Sequence[str] = ("",)) -> Totals:
+    """Add up parts of figures, all jobs unless told otherwise.
+
+    Operations and their latency come from the distributions, exactly.
+    """
+    moved, rated, seconds = _of_rates(visits, parts)
+    histograms = [row for visit in visits for row in _latencies(visit.series[0], parts)]
     operations = sum(sum(histogram[1::2]) for histogram in histograms)
     if not operations or not rated:
         return Totals(round(moved), round(rated), seconds, 0.0)
     waited = sum(map(_sum_ns, histograms))
     mean_size = moved / rated
     return Totals(round(mean_size * operations), operations, seconds, waited * 1e-9 / operations)
-
-
-def totals_of_parts(
-    visits: Sequence[Visit], parts: Sequence[str], in_flight: int, all_in_flight: int
-) -> Totals:
-    """Add up one job of several, by its parts' rates.
-
-    Only all jobs together have distributions. A job's mean latency follows from the operations that
-    it has in flight and its rate (Little, Operations Research 9, 1961), in proportion to what was
-    measured of all.
-    """
-    whole = totals_of(visits)
-    moved, operations, seconds = _of_rates(visits, parts)
-    if not operations or not whole.operations:
-        return Totals(round(moved), round(operations), seconds, 0.0)
-    ratio = (in_flight / operations) / (all_in_flight / whole.operations)
-    return Totals(round(moved), round(operations), seconds, whole.latency_s * ratio)
 
 
 def _of_rates(visits: Sequence[Visit], parts: Sequence[str]) -> tuple[float, float, float]:
@@ -75,11 +61,10 @@ def _over_rows(series: Series, metric: str, part: str) -> float:
     return 0.0
 
 
-def _latencies(series: Series) -> Sequence[Histogram]:
+def _latencies(series: Series, parts: Sequence[str]) -> Iterator[Histogram]:
     for distribution in series.distributions or []:
-        if (distribution.metric, distribution.part) == (_LATENCY, ""):
-            return distribution.rows
-    return []
+        if distribution.metric == _LATENCY and distribution.part in parts:
+            yield from distribution.rows
 
 
 def _sum_ns(histogram: Histogram) -> float:

@@ -6,7 +6,8 @@ from typing import Any
 
 from tierscope.model.errors import UserError
 from tierscope.model.text import is_text
-from tierscope.recipes.gdsio.options import Given, JobValues, Request, Sizes, Values
+from tierscope.recipes.drop_in.given import Given, is_device
+from tierscope.recipes.gdsio.options import JobValues, Request, Sizes, Values
 from tierscope.recipes.gdsio.transfers import (
     BATCHES,
     HOST_MEMORIES,
@@ -18,8 +19,6 @@ from tierscope.recipes.gdsio.transfers import (
 MIB = 1 << 20
 _LONGEST_PATH = 4000
 """Bytes; the kernel takes 4095, of which the names of a directory's files are a part."""
-_DEVICES = "/dev/"
-_FILES_BELOW_DEV = ("/dev/shm/", "/dev/hugepages/")  # noqa: S108 - only a name is looked at
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class Job:
     @property
     def is_device(self) -> bool:
         """Whether the path is that of a device, by its name alone."""
-        return self.path.startswith(_DEVICES) and not self.path.startswith(_FILES_BELOW_DEV)
+        return is_device(self.path)
 
     @property
     def data_bytes(self) -> int | None:

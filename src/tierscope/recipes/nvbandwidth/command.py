@@ -10,8 +10,9 @@ from typing import Any, NoReturn
 
 from tierscope.engine.query import capabilities
 from tierscope.kinds.plan import PLAN_VERSION, Plan
+from tierscope.model.capability import Capability
 from tierscope.model.errors import ExitCode, UserError, did_you_mean
-from tierscope.model.event import Capability, Event
+from tierscope.model.event import Event
 from tierscope.model.run import Measurement
 from tierscope.model.topology import Topology
 from tierscope.plans.gpu import require_gpus

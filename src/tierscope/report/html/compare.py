@@ -23,6 +23,7 @@ from tierscope.report.compare import (
     key_of as course_key,
 )
 from tierscope.report.html.page import csv_line, packed, template
+from tierscope.report.naming import path_of
 from tierscope.report.pictures.changes import changes_picture, trend_picture
 from tierscope.report.pictures.draw import svg_for_page
 
@@ -114,7 +115,7 @@ def _side(prefix: str, comparison: Comparison, most: int) -> Side:
 
 def _row(difference: Difference) -> Row:
     return Row(
-        path=f"{difference.initiator} → {difference.target}",
+        path=path_of(difference),
         what=f"{difference.kind} {name_of(difference)}",
         base=value_text(difference, difference.base),
         new=value_text(difference, difference.new),
@@ -145,6 +146,6 @@ def _trends(runs: list[tuple[str, Run]], last: Comparison) -> list[Trend]:
         picture = trend_picture(difference, values, [name for name, _ in runs])
         id_ = f"trend{number}"
         svg = svg_for_page(picture, id_, f"{id_}-title {id_}-alt")
-        title = f"{difference.initiator} → {difference.target}, {difference.kind}"
+        title = f"{path_of(difference)}, {difference.kind}"
         found.append(Trend(id_, f"{title} {name_of(difference)}", picture.alt, Markup(svg)))  # noqa: S704
     return found

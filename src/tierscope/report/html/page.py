@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -15,6 +16,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
+from tierscope.analysis.together import Together
 from tierscope.model.endpoint import format_ranges
 from tierscope.model.run import Run
 from tierscope.model.topology import emulated_parts
@@ -24,11 +26,14 @@ from tierscope.report.figures import share_text, size_text
 from tierscope.report.html.machine import Machine, machines_of
 from tierscope.report.html.rows import MAX_PATHS, FigureTable, PathRow, figure_table, path_rows
 from tierscope.report.html.story import TierCard, sign, tier_cards
+from tierscope.report.html.study import StudySection, study_section
 from tierscope.report.key_figures import key_figures
 from tierscope.report.pictures.draw import DARK, LIGHT, svg_for_page
 from tierscope.report.pictures.of_run import pictures_of
 from tierscope.report.pictures.picture import Picture
 from tierscope.report.sentences import sentences
+from tierscope.report.streamer import StudyView
+from tierscope.report.together import headings, lines, rows
 from tierscope.report.view import KeyFigure, Views, kinds_in, view_of
 from tierscope.runs.export import csv_records
 
@@ -83,6 +88,8 @@ class RunPage:
     sections: list[Section]
     more_pictures: bool
     """Whether the run has more pictures than the page."""
+    study: StudySection | None
+    """Of a run of ``tierscope streamer``."""
     missing: list[Missing]
     most_missing: int
     """Measurements of one cause that the page names."""
@@ -93,15 +100,25 @@ class RunPage:
     """How many were measured, skipped, failed."""
 
 
-def render_report(runs: list[tuple[str, Run]], views: Views) -> str:
-    """Return the page of one or more runs, each with the name to show."""
+def render_report(
+    runs: list[tuple[str, Run]],
+    views: Views,
+    studies: Mapping[str, StudyView] | None = None,
+    beside: Sequence[Together] = (),
+) -> str:
+    """Return the page of one or more runs, each with the name to show.
+
+    ``studies`` are those of ``tierscope streamer``, by their runs' names; ``beside`` are runs of
+    several hosts that began together.
+    """
+    shown = studies or {}
     machines = machines_of([run for _, run in runs])
     pages = [
-        _run_page(f"run{number}", name, run, machine, views)
+        _run_page(f"run{number}", name, run, machine, views, shown.get(name))
         for number, ((name, run), machine) in enumerate(zip(runs, machines, strict=True), 1)
     ]
     hosts = ", ".join(dict.fromkeys(page.run.header.host for page in pages))
-    return str(template("report.html").render(pages=pages, title=hosts))
+    return str(template("report.html").render(pages=pages, title=hosts, together=beside))
 
 
 @cache
@@ -121,6 +138,9 @@ def _environment() -> Environment:
     environment.filters["setting"] = _setting
     environment.filters["count"] = lambda number, name: f"{number} {name}" + "s" * (number != 1)
     environment.globals["sign"] = sign
+    environment.globals["together_headings"] = headings
+    environment.globals["together_rows"] = rows
+    environment.globals["together_lines"] = lines
     environment.globals["asset"] = _asset
     environment.globals["script_hash"] = _script_hash
     environment.globals["colours"] = {"light": LIGHT, "dark": DARK}
@@ -158,9 +178,12 @@ def _script_hash(name: str) -> str:
     return f"sha256-{base64.b64encode(digest).decode()}"
 
 
-def _run_page(prefix: str, name: str, run: Run, machine: Machine, views: Views) -> RunPage:
+def _run_page(
+    prefix: str, name: str, run: Run, machine: Machine, views: Views, study: StudyView | None
+) -> RunPage:
     lines, numbers = _csv_lines(run)
-    pictures, more = _pictures(run, views)
+    # A study has its own pictures of the same figures, whose initiators are hundreds.
+    pictures, more = _pictures(run, views) if study is None else ({}, False)
     sections: list[Section] = []
     room = _SVG_BYTES
     for kind, members in pictures.items():
@@ -176,7 +199,7 @@ def _run_page(prefix: str, name: str, run: Run, machine: Machine, views: Views) 
         if cards:
             sections.append(Section(f"{prefix}-{kind}", view.title, view.method, cards))
     paths = path_rows(run.measurements, views)
-    tiers = tier_cards(prefix, run, views)
+    tiers = tier_cards(prefix, run, views) if study is None else []
     return RunPage(
         id=prefix,
         name=name,
@@ -190,6 +213,7 @@ def _run_page(prefix: str, name: str, run: Run, machine: Machine, views: Views) 
         machine=machine,
         sections=sections,
         more_pictures=more,
+        study=study_section(study, prefix) if study else None,
         missing=missing_by_cause(run.measurements),
         most_missing=_MAX_MISSING,
         data=packed(lines),

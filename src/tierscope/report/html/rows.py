@@ -10,14 +10,15 @@ from tierscope.report import figures
 from tierscope.report.best import best_of_path
 from tierscope.report.causes import no_interval_text
 from tierscope.report.evidence import by_node, counted
+from tierscope.report.naming import path_of
 from tierscope.report.pictures.picture import (
     groups_by,
     label_of,
-    path_of,
     varying,
     words_of,
 )
 from tierscope.report.view import Views, view_of
+from tierscope.report.watched import lacking_lines
 
 MAX_PATHS = 200
 MAX_FIGURES = 40
@@ -152,7 +153,10 @@ def figure_table(measurements: list[Measurement]) -> FigureTable:
 _STOPS = {
     "precision": "precision reached",
     "budget": "time budget spent",
+    "rounds": "all rounds made",
     "interrupted": "interrupted",
+    "written": "all of it written",
+    "steady": "steady state reached",
 }
 
 
@@ -170,7 +174,8 @@ def _figure_row(measurement: Measurement, names: list[str], factor: float) -> Fi
     )
 
 
-_SHOWN = {"pages", "cpus", "page_bytes", "threads", "clock", "notes", "region_bytes", "counters"}
+_SHOWN = {"pages", "cpus", "page_bytes", "threads", "clock", "notes", "region_bytes", "counters",
+          "lacking"}  # fmt: skip
 
 
 def _more(evidence: Evidence) -> list[str]:
@@ -191,7 +196,8 @@ def _more(evidence: Evidence) -> list[str]:
             parts.append(f"{name} {value}")
         else:
             parts.append(f"{name} {_short(str(value))}")
-    return [*parts, *counted([evidence]), *map(str, evidence.notes or [])]
+    lines = [*counted([evidence]), *lacking_lines(evidence.lacking or [])]
+    return [*parts, *lines, *map(str, evidence.notes or [])]
 
 
 def _short(text: str) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 from tierscope.model.comparison import Difference
 from tierscope.model.run import Measurement
 from tierscope.report import figures
+from tierscope.report.naming import path_of
 from tierscope.report.pictures import shapes
 from tierscope.report.pictures.picture import Picture, Spec, label_of, row_of
 
@@ -127,7 +128,7 @@ def _name(d: Difference) -> str:
         and (key, d.pattern[key]) != ("access_size", 64)
         and not (key == "size" and d.unit == "B/s")
     ]
-    return f"{d.initiator} → {d.target} {d.kind} {', '.join(words)}"
+    return f"{path_of(d)} {d.kind} {', '.join(words)}"
 
 
 def trend_picture(

@@ -1,12 +1,13 @@
 """A run's pictures as files of their own: the tier map, each kind's, the topology."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tierscope.model.run import Run
 from tierscope.report.best_to import best_to
 from tierscope.report.legal import legal_text
 from tierscope.report.pictures.draw import png_for_file, png_of_svg, svg_for_file
 from tierscope.report.pictures.of_run import pictures_of
+from tierscope.report.pictures.picture import Picture
 from tierscope.report.pictures.tier_map import tier_maps
 from tierscope.report.topology_svg import draw as draw_topology
 from tierscope.report.view import Views, kinds_in
@@ -16,25 +17,36 @@ def picture_files(
     runs: list[tuple[str, Run]], form: str, views: Views
 ) -> Iterator[tuple[str, bytes]]:
     """Yield the name and content of every picture of every run; ``form`` is png or svg."""
-    draw = png_for_file if form == "png" else svg_for_file
     for name, run in runs:
         prefix = f"{name}-" if len(runs) > 1 else ""
         origin = origin_of(run)
-        for picture in tier_maps(run, views):
-            yield f"{prefix}{picture.key}.{form}", draw(picture, origin)
+        pictures = [*tier_maps(run, views)]
         for kind in kinds_in(run, views):
-            for picture in pictures_of(run, kind, views):
-                yield f"{prefix}{picture.key}.{form}", draw(picture, origin)
+            pictures += pictures_of(run, kind, views)
+        for file, content in drawn(pictures, form, origin):
+            yield f"{prefix}{file}", content
         if run.header.topology:
             svg = legal_text(draw_topology(run.header.topology, best_to(run), origin=origin))
             content = png_of_svg(svg) if form == "png" else svg.encode()
             yield f"{prefix}topology.{form}", content
 
 
+def drawn(pictures: Iterable[Picture], form: str, origin: str) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and content of each picture; ``form`` is png or svg."""
+    draw = png_for_file if form == "png" else svg_for_file
+    for picture in pictures:
+        yield f"{picture.key}.{form}", draw(picture, origin)
+
+
 def origin_of(run: Run) -> str:
     """Say which machine a picture is of, when it was measured, and by what."""
     header = run.header
-    parts = [f"{header.host}, {header.machine['cpu']}", header.started[:10]]
-    parts += [f"tierscope {header.tierscope}"]
-    parts += ["emulated: figures mean nothing"] if header.emulated else []
-    return "; ".join(parts)
+    return origin_text(
+        header.host, header.machine["cpu"], header.started[:10], header.tierscope, header.emulated
+    )
+
+
+def origin_text(host: str, cpu: str, day: str, version: str, emulated: bool) -> str:
+    """Say which machine a picture is of, and when and by which tierscope it was measured."""
+    parts = [f"{host}, {cpu}", day, f"tierscope {version}"]
+    return "; ".join([*parts, *(["emulated: figures mean nothing"] if emulated else [])])

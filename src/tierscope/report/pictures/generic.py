@@ -7,6 +7,7 @@ from tierscope.analysis.half_size import half_size
 from tierscope.model.run import Measurement
 from tierscope.report import figures
 from tierscope.report.best import best_of
+from tierscope.report.naming import path_of
 from tierscope.report.pictures import shapes
 from tierscope.report.pictures.matrix import matrix_of
 from tierscope.report.pictures.picture import (
@@ -18,7 +19,6 @@ from tierscope.report.pictures.picture import (
     groups_by,
     label_of,
     metric_name,
-    path_of,
     row_of,
     scale_of,
     slug,

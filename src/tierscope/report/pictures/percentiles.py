@@ -4,9 +4,10 @@ import math
 from typing import Any
 
 from tierscope.analysis.distribution import MIN_BEYOND, percentile
-from tierscope.model.metric import DISTRIBUTIONS, PERCENTILES
+from tierscope.model.metric import PERCENTILES, WHOLE_OPERATIONS
 from tierscope.model.run import Figure, Measurement, MergedDistribution, is_unreliable
 from tierscope.report import figures
+from tierscope.report.naming import path_of
 from tierscope.report.pictures import shapes
 from tierscope.report.pictures.picture import (
     Gathered,
@@ -14,7 +15,6 @@ from tierscope.report.pictures.picture import (
     constants,
     groups_by,
     metric_name,
-    path_of,
     slug,
     varying,
     words_of,
@@ -44,7 +44,8 @@ def _picture(gathered: Gathered, members: list[Measurement], names: list[str]) -
     points: list[dict[str, Any]] = []
     lines: list[dict[str, Any]] = []
     for m, one in curves:
-        series = ", ".join(filter(None, (words_of(m, names), one.part))) or metric_name(one.metric)
+        part = one.part or ("all" if len(_whole(m)) > 1 else "")
+        series = ", ".join(filter(None, (words_of(m, names), part))) or metric_name(one.metric)
         for name, figure in _given(m, one):
             tip = f"{series}, {name}: {figures.with_interval(figure, factor)} {unit}"
             points.append(
@@ -89,7 +90,7 @@ def _picture(gathered: Gathered, members: list[Measurement], names: list[str]) -
 def _whole(m: Measurement) -> list[MergedDistribution]:
     """Return the distributions of whole operations that a percentile can be read from."""
     return [
-        one for one in m.distributions or () if one.metric == DISTRIBUTIONS[0] and _given(m, one)
+        one for one in m.distributions or () if one.metric in WHOLE_OPERATIONS and _given(m, one)
     ]
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
+from tierscope.report.naming import path_of
 
 Spec = dict[str, Any]
 """A Vega-Lite specification without its data's theme; see ``draw``."""
@@ -36,11 +37,6 @@ class Gathered:
     run: Run
     endpoints: tuple[str, str] = ("initiator", "target")
     """What the two ends of its paths are called."""
-
-
-def path_of(measurement: Measurement) -> str:
-    """Return the path as people write it."""
-    return f"{measurement.initiator} → {measurement.target}"
 
 
 def groups_by(
@@ -106,17 +102,25 @@ _WORDS = {
     "streams": "{} streams",
     "mix": "{} read:write",
     "beside": "concurrent with {}",
+    "file_size": "files of {}",
+    "files": "{} files a directory",
+    "directories": "{} directories",
+    "fsync": "fsync {}",
 }
 _LONGEST = 60
 _MAX_NAMED = 30
 """Characters from which on concurrent transfers are only counted."""
-_SIZES = ("size", "access_size", "stride", "chunk", "block_size")
+_SIZES = ("size", "access_size", "stride", "chunk", "block_size", "file_size")
+_OF_PATH = ("together",)
+"""Properties that the path says."""
 _UNSAID = {
     ("order", "sequential"),
     ("isa", "auto"),
     ("access_size", 64),
     ("stride", 256),
     ("streams", 1),
+    ("directories", "own"),
+    ("fsync", "no"),
 }
 
 
@@ -148,7 +152,7 @@ def constants(measurements: list[Measurement], *without: str) -> str:
     for key in measurements[0].pattern:
         values = {str(m.pattern.get(key)) for m in measurements}
         value = measurements[0].pattern[key]
-        if key in without or len(values) > 1 or value in (None, "", False, [], {}):
+        if key in (*_OF_PATH, *without) or len(values) > 1 or value in (None, "", False, [], {}):
             continue
         if isinstance(value, list | dict):
             continue
@@ -164,7 +168,8 @@ def varying(measurements: list[Measurement], *without: str) -> list[str]:
     found = [
         key
         for key in keys
-        if key not in without and len({str(m.pattern.get(key)) for m in measurements}) > 1
+        if key not in (*_OF_PATH, *without)
+        and len({str(m.pattern.get(key)) for m in measurements}) > 1
     ]
     if "path" not in without and len({path_of(m) for m in measurements}) > 1:
         found.insert(0, "path")
@@ -183,7 +188,7 @@ def words_of(measurement: Measurement, keys: list[str]) -> str:
 
 def metric_name(metric: str | None) -> str:
     """Return a metric's name in words: "time per page"."""
-    return str(metric).replace("_", " ")
+    return "IOPS" if metric == "iops" else str(metric).replace("_", " ")
 
 
 def slug(text: str) -> str:

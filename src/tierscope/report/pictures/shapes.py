@@ -1,7 +1,7 @@
 """The forms that pictures have: bars, curves, heat maps; what they show comes from the kinds."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tierscope.model.run import Measurement
@@ -176,15 +176,16 @@ def curves(
     y: Spec,
     more: list[Spec] | None = None,
     lines: list[dict[str, Any]] | None = None,
+    named: Sequence[str] | None = None,
 ) -> Spec:
     """Curves with their intervals: rows have x, value, low, high, series and tip.
 
     Lines go from row to row, or through ``lines``, which have x, value and series. Series differ
-    in colour, dash and the points' shape, so that paper without colour will do.
+    in colour, dash and shape; ``named``: those that share these with other pictures.
     """
-    names = list(dict.fromkeys(row["series"] for row in rows))[:_MAX_SERIES]
+    names = list(named or dict.fromkeys(row["series"] for row in rows))[:_MAX_SERIES]
     kept = [row for row in rows if row["series"] in names]
-    left_out = len({row["series"] for row in rows}) - len(names)
+    left_out = len({row["series"] for row in rows}.difference(names))
     if left_out:
         x = {**x, "title": f"{x['title']} ({left_out} more curves are in the CSV)"}
     legend: Any = {"title": None, "columns": _legend_columns(names)} if len(names) > 1 else None
@@ -217,12 +218,9 @@ def curves(
         layers.append({"transform": [{"filter": "datum.doubtful"}], **hollow})
         layers.append(_remark(f"hollow: {_DOUBTFUL}", below=True))
     if any(row["mark"] for row in kept if "mark" in row):
-        layers.append(
-            {
-                "mark": {"type": "text", "dy": -10, "fontSize": 12, "aria": False},
-                "encoding": {"y": y, "color": colour, "text": {"field": "mark"}},
-            }
-        )
+        text = {"type": "text", "dy": -10, "fontSize": 12, "aria": False}
+        marked = {"y": y, "color": colour, "text": {"field": "mark"}}
+        layers.append({"mark": text, "encoding": marked})
     return {
         "width": WIDTH,
         "height": HEIGHT,
@@ -230,6 +228,23 @@ def curves(
         "encoding": {"x": x},
         "layer": layers,
     }
+
+
+def without_points(spec: Spec) -> Spec:
+    """Return curves without their points, for lines whose points would touch each other."""
+    layers = []
+    for layer in spec["layer"]:
+        mark, encoding = layer["mark"], layer.get("encoding", {})
+        if isinstance(mark, dict) and mark.get("type") == "point":
+            continue
+        if isinstance(mark, dict) and mark.get("type") == "line" and encoding["color"]["legend"]:
+            # Lines stand for the curves in the legend, too, in place of points.
+            legend = {**encoding["color"]["legend"], "symbolStrokeWidth": 2, "symbolSize": 300}
+            both = {key: {**encoding[key], "legend": legend} for key in ("color", "strokeDash")}
+            layers.append({**layer, "encoding": {**encoding, **both}})
+        else:
+            layers.append(layer)
+    return {**spec, "layer": layers}
 
 
 def _through(lines: list[dict[str, Any]] | None, names: list[str]) -> Spec:

@@ -7,6 +7,7 @@ from tierscope.analysis.plateaus import plateaus
 from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
 from tierscope.report.machine_caches import side_caches
+from tierscope.report.naming import path_of
 from tierscope.report.pictures import shapes
 from tierscope.report.pictures.picture import (
     Gathered,
@@ -15,7 +16,6 @@ from tierscope.report.pictures.picture import (
     constants,
     distinct,
     groups_by,
-    path_of,
     row_of,
     scale_of,
     slug,
@@ -53,7 +53,7 @@ def over_working_set(gathered: Gathered) -> list[Picture]:
         ]  # fmt: skip
         marks, said = _levels(sweeps, names, factor, unit, y)
         by_cpu = initiator.startswith(("node:", "cpus:"))
-        caches = _cache_marks(gathered.run, x, targets) if by_cpu else []
+        caches = cache_marks(gathered.run, x, targets) if by_cpu else []
         path = initiator if len(targets) > 1 else path_of(members[0])
         pictures.append(
             Picture(
@@ -158,8 +158,9 @@ def _near(label: dict[str, Any], other: dict[str, Any]) -> bool:
     return abs(math.log(label["value"] / other["value"])) < _LABEL_HEIGHT
 
 
-def _cache_marks(run: Run, x: Spec, targets: list[str]) -> list[Spec]:
-    """Upright lines where the system says that a cache ends."""
+def cache_marks(run: Run, x: Spec, targets: list[str], at_top: bool = False) -> list[Spec]:
+    """Upright lines where the system says that a cache ends, named below or ``at_top``, wherever
+    curves leave room."""
     low, high = x["scale"]["domain"]
     caches: list[dict[str, Any]] = run.header.machine.get("caches", [])
     named = [(cache["size_bytes"], f"L{cache['level']}") for cache in caches]
@@ -169,6 +170,7 @@ def _cache_marks(run: Run, x: Spec, targets: list[str]) -> list[Spec]:
     if not rows:
         return []
     place = {"x": {"field": "x", "type": "quantitative"}}
+    y = {"y": 0, "dy": 12} if at_top else {"y": "height", "dy": -4}
     return [
         {
             "data": {"values": rows},
@@ -177,7 +179,7 @@ def _cache_marks(run: Run, x: Spec, targets: list[str]) -> list[Spec]:
         },
         {
             "data": {"values": rows},
-            "mark": {"type": "text", "y": "height", "dx": 4, "dy": -4, "align": "left",
+            "mark": {"type": "text", **y, "dx": 4, "align": "left",
                      "color": "role:soft", "aria": False},
             "encoding": {**place, "text": {"field": "text"}},
         },

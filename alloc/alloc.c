@@ -1,0 +1,174 @@
+// The calls that programs make, but for what fast.c does.
+#include <errno.h>
+#include <string.h>
+
+#include "core.h"
+
+#define LIKELY(condition) __builtin_expect(!!(condition), 1)
+#define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+#define SLOW __attribute__((noinline, cold))
+
+static const size_t kMaxSize = PTRDIFF_MAX;
+
+// jemalloc has no blocks of no bytes.
+static size_t at_least_one(size_t size) { return size + (size == 0); }
+
+static inline bool is_lost(const ts_arena* arena) {
+  return atomic_load_explicit(&arena->lost, memory_order_relaxed);
+}
+
+static SLOW int flags_first(ts_arena* arena) { return thread_flags(arena); }
+
+static inline int flags_of(ts_arena* arena) {
+  const struct thread* const thread = self;
+  return LIKELY(thread->caches[arena->index] != NULL) ? thread->flags[arena->index]
+                                                      : flags_first(arena);
+}
+
+// What jemalloc is asked for, and what is tried again after pages were given back.
+struct request {
+  void* old;  // NULL: a new block.
+  size_t size;
+  int flags;  // Alignment and zeroing.
+};
+
+static void* try_with(int flags, const struct request* request) {
+  const size_t size = at_least_one(request->size);
+  if (request->old != NULL) return je_rallocx(request->old, size, flags | request->flags);
+  return je_mallocx(size, flags | request->flags);
+}
+
+static void* try(ts_arena* arena, const struct request* request) {
+  return try_with(flags_of(arena), request);
+}
+
+// Free blocks in slabs, and addresses, that other threads' heaps have.
+static void* try_other_heaps(ts_arena* arena, const struct request* request) {
+  const unsigned count = atomic_load(&arena->heap_count);
+  void* result = NULL;
+  for (unsigned i = 0; count > 1 && i < count && result == NULL; ++i) {
+    result = try_with(MALLOCX_ARENA(arena->heaps[i].number) | MALLOCX_TCACHE_NONE, request);
+  }
+  return result;
+}
+
+static SLOW void* reclaim_and_try(ts_arena* arena, const struct request* request) {
+  size_t bytes = 0;
+  void* result = purge_arena(arena, &bytes) ? try(arena, request) : NULL;
+  if (result == NULL) result = try_other_heaps(arena, request);
+  if (result == NULL && arena->when_full == TS_RECLAIM && purge_others(arena, &bytes)) {
+    result = try(arena, request);
+  }
+  atomic_fetch_add(&arena->reclaimed, bytes);
+  return result;
+}
+
+static void* plain(const struct request* request) {
+  const size_t alignment = (size_t)1 << (request->flags & 63);
+  if (alignment <= sizeof(void*)) {
+    const bool zero = (request->flags & MALLOCX_ZERO) != 0;
+    return zero ? plain_calloc(1, request->size) : plain_malloc(request->size);
+  }
+  void* result = NULL;
+  return plain_memalign(&result, alignment, request->size) == 0 ? result : NULL;
+}
+
+static void* failed(void) {
+  errno = ENOMEM;
+  return NULL;
+}
+
+// The thread has no cache yet, or the arena is full.
+static SLOW void* allocate_slowly(ts_arena* arena, const struct request* request) {
+  const int error = errno;
+  if (request->size > kMaxSize) return failed();
+  const bool lost = is_lost(arena);
+  if (lost && request->old != NULL) return failed();  // Its contents are not there.
+  void* result = lost ? NULL : reclaim_and_try(arena, request);
+  if (result == NULL && arena->when_full == TS_SPILL) {
+    result = plain(request);
+    if (result != NULL && request->old != NULL) {
+      const size_t bytes = je_sallocx(request->old, 0);
+      memcpy(result, request->old, bytes < request->size ? bytes : request->size);
+      ts_free(request->old);
+    }
+    if (result != NULL) {
+      atomic_fetch_add(&arena->spilled, request->size);
+      atomic_fetch_add(&arena->spilled_count, 1);
+    }
+  }
+  if (result == NULL) {
+    atomic_fetch_add(&arena->failed_count, 1);
+    return failed();
+  }
+  errno = error;
+  return result;
+}
+
+void* allocate(ts_arena* arena, size_t size, int flags) {
+  void* result = NULL;
+  if (LIKELY(!is_lost(arena))) result = je_mallocx(at_least_one(size), flags_of(arena) | flags);
+  if (LIKELY(result != NULL)) return result;
+  return allocate_slowly(arena, &(struct request){NULL, size, flags});
+}
+
+void release(void* pointer, size_t slot) {
+  ts_arena* const arena = &arena_table[slot];
+  if (LIKELY(!is_lost(arena))) je_dallocx(pointer, flags_of(arena));
+}
+
+static int align_flag(size_t alignment) { return MALLOCX_LG_ALIGN(__builtin_ctzll(alignment)); }
+
+void* ts_aligned_alloc(ts_arena* arena, size_t alignment, size_t size) {
+  if (!is_power_of_two(alignment)) {
+    errno = EINVAL;
+    return NULL;
+  }
+  arena = chosen(arena);
+  if (arena != NULL) {
+    void* const block = take_aligned(arena, alignment, size);
+    return LIKELY(block != NULL) ? block : allocate(arena, size, align_flag(alignment));
+  }
+  void* result = NULL;
+  const size_t least = alignment < sizeof(void*) ? sizeof(void*) : alignment;
+  if (plain_memalign(&result, least, size) != 0) return failed();
+  return result;
+}
+
+int ts_posix_memalign(ts_arena* arena, void** pointer, size_t alignment, size_t size) {
+  if (!is_power_of_two(alignment) || alignment % sizeof(void*) != 0) return EINVAL;
+  const int error = errno;
+  void* const result = ts_aligned_alloc(arena, alignment, size);
+  errno = error;
+  if (result == NULL) return ENOMEM;
+  *pointer = result;
+  return 0;
+}
+
+// Moves a block from one arena to another, or between one and plain memory.
+static void* move_block(ts_arena* arena, void* pointer, size_t size) {
+  const size_t slot = slot_of(pointer);
+  if (slot < kMaxArenas && is_lost(&arena_table[slot])) return failed();
+  void* const result = ts_malloc(arena, size);
+  if (result == NULL) return NULL;
+  const size_t bytes = ts_usable_size(pointer);
+  memcpy(result, pointer, bytes < size ? bytes : size);
+  ts_free(pointer);
+  return result;
+}
+
+void* ts_realloc(ts_arena* arena, void* pointer, size_t size) {
+  if (pointer == NULL) return ts_malloc(arena, size);
+  if (size == 0) {
+    ts_free(pointer);
+    return NULL;
+  }
+  const size_t slot = slot_of(pointer);
+  ts_arena* const home = slot < kMaxArenas ? &arena_table[slot] : NULL;
+  if (arena != NULL && arena != home) return move_block(arena, pointer, size);
+  if (home == NULL) return plain_realloc(pointer, size);
+  void* result = NULL;
+  if (LIKELY(!is_lost(home))) result = je_rallocx(pointer, size, flags_of(home));
+  if (LIKELY(result != NULL)) return result;
+  return allocate_slowly(home, &(struct request){pointer, size, 0});
+}

@@ -1,0 +1,207 @@
+// What the modules of the allocator library share. See tierscope_alloc.h for what it does.
+//
+//   fast.c         allocating and freeing from a thread's cache
+//   alloc.c        the other calls that programs make
+//   threads.c      each thread's caches
+//   arena.c        arenas: made, found, moved, destroyed
+//   slots.c        their addresses; fork
+//   hooks.c        what jemalloc asks of an arena: addresses and memory
+//   room.c         whether an arena may grow: its capacity, its nodes' free memory
+//   pmem.c         arenas in persistent memory
+//   nodes.c        what the kernel says of nodes and pages
+//   mappings.c     ts_mmap
+//   statistics.c   counters, and where pages lie; report.c prints them
+//   plain.c        malloc, for what is in no arena
+//
+// Locks, in the order in which they are taken: `table_lock` (arenas, threads' caches, mappings),
+// jemalloc's own, an arena's `layout`. Allocating and freeing from a thread's cache takes none.
+#ifndef TIERSCOPE_ALLOC_CORE_H
+#define TIERSCOPE_ALLOC_CORE_H
+
+#include <jemalloc/jemalloc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "policy.h"
+#include "tierscope_alloc.h"
+
+enum { kMaxArenas = 64, kMaxName = 63, kMaxHeaps = 8 };
+
+// One of jemalloc's arenas. Each of ours has several, so that its threads seldom wait for each
+// other.
+struct heap {
+  unsigned number;   // jemalloc's.
+  unsigned threads;  // That allocate from it. Under table_lock.
+};
+
+struct ts_arena {
+  extent_hooks_t hooks;  // First: jemalloc hands it to the hooks.
+  unsigned index;        // Of its slot of addresses.
+  unsigned most_heaps;
+  atomic_uint heap_count;  // Those made: the first as the arena is, others with more threads.
+  struct heap heaps[kMaxHeaps];
+  atomic_bool exists;
+  int file;          // Of an arena in persistent memory; else -1.
+  atomic_bool lost;  // Its memory is the parent's, from which this process was forked.
+  char name[kMaxName + 1];
+  enum ts_when_full when_full;
+  size_t capacity;  // SIZE_MAX: no limit.
+  uintptr_t start;
+  uintptr_t end;
+  pthread_mutex_t layout;  // Guards `policy` and writing `top`.
+  struct policy policy;
+  _Atomic unsigned long nodes[kNodeWords];  // Its mask, for those without the lock.
+  atomic_uintptr_t top;                     // End of the addresses that jemalloc has.
+  atomic_size_t committed;                  // Bytes; those in mappings, too.
+  atomic_size_t mapped;
+  atomic_size_t spilled;
+  atomic_size_t spilled_count;
+  atomic_size_t failed_count;
+  atomic_size_t reclaimed;
+  // See room.c.
+  atomic_size_t untouched;  // At most so many committed bytes are not yet touched.
+  atomic_size_t granted;
+  atomic_bool found_full;         // By its nodes, the last time they were asked.
+  _Atomic int64_t granted_until;  // ns
+};
+
+// A thread's own. `flags` says to jemalloc which arena and cache; 0: not asked for yet. `caches`
+// has those caches' addresses (tcache_t*); NULL: none at the moment.
+struct thread {
+  _Atomic(ts_arena*) arena;  // Other threads take it away when it is destroyed.
+  void* caches[kMaxArenas];
+  int flags[kMaxArenas];
+  unsigned char
+      heaps[kMaxArenas];  // Which of an arena's it allocates from, where `flags` is not 0.
+  struct thread* next;
+  struct thread** before;
+};
+
+extern struct ts_arena arena_table[kMaxArenas] __attribute__((visibility("hidden")));
+extern pthread_mutex_t table_lock;
+
+// Slots: arena i has the addresses from slots.base + (i << slots.shift). No slots: count is 0.
+extern struct slots {
+  uintptr_t base;
+  unsigned shift;
+  _Atomic unsigned count;
+} slots __attribute__((visibility("hidden")));
+
+// The core's only thread-local variable.
+extern _Thread_local struct thread* self __attribute__((visibility("hidden")));
+
+// The arena that a call means: the one that was asked for, else the thread's.
+static inline ts_arena* chosen(ts_arena* arena) {
+  return arena != NULL ? arena : atomic_load_explicit(&self->arena, memory_order_relaxed);
+}
+
+// Number of the slot that an address lies in; kMaxArenas where it is in none.
+static inline size_t slot_of(const void* pointer) {
+  const unsigned count = atomic_load_explicit(&slots.count, memory_order_acquire);
+  const size_t slot = ((uintptr_t)pointer - slots.base) >> slots.shift;
+  return slot < count ? slot : kMaxArenas;
+}
+
+static inline bool in_arena(const void* pointer) { return slot_of(pointer) < kMaxArenas; }
+
+bool is_arena(const ts_arena* arena);
+
+static inline bool is_power_of_two(size_t number) {
+  return number != 0 && (number & (number - 1)) == 0;
+}
+
+// slots.c. Reserves the slots once; under table_lock.
+bool reserve_slots(void);
+
+// alloc.c. jemalloc's flags: alignment and zeroing.
+void* allocate(ts_arena* arena, size_t size, int flags);
+void release(void* pointer, size_t slot);
+
+// fast.c
+void* fast_cache(unsigned number);  // The address of one of jemalloc's explicit caches.
+// An aligned block of the calling thread's cache; NULL where it has none of that size.
+void* take_aligned(const ts_arena* arena, size_t alignment, size_t size);
+// Empties the calling thread's cache of an arena. False: it was empty.
+bool fast_flush(struct thread* thread, size_t slot);
+// Whether a heap keeps pages that it does not use.
+bool fast_has_unused(const struct heap* heap);
+
+// Frees an arena's blocks that are larger than a slab's. No thread uses them.
+void fast_free_large(const ts_arena* arena);
+
+// threads.c. The flags of the calling thread for an arena, made where there are none yet.
+int thread_flags(ts_arena* arena);
+struct thread* this_thread(void);            // NULL: no memory, or the thread is ending.
+void thread_flush(const ts_arena* arena);    // Gives back what the calling thread caches of it.
+void threads_forget(const ts_arena* arena);  // Takes it from all threads. Under table_lock.
+
+// hooks.c
+extern const extent_hooks_t kArenaHooks;
+size_t laid_bytes(void);  // Bytes of all arenas that have or may have rounds.
+
+// room.c. Whether an arena may grow by `bytes`; counts them where it may. *touch: the nodes are
+// nearly full, so call populate. Not under the arena's `layout`. Both keep errno.
+bool take_room(ts_arena* arena, size_t bytes, bool* touch);
+void leave_room(ts_arena* arena, size_t bytes);
+// Touches a fresh range and has its pages where the arena's policy says. False: some are not.
+bool populate(ts_arena* arena, uintptr_t start, uintptr_t end);
+bool share_nodes(ts_arena* a, ts_arena* b);
+
+// arena.c. One more heap of an arena. False: no memory. Under table_lock.
+bool make_heap(ts_arena* arena);
+extern size_t least_for_each_heap;  // Bytes of capacity; tests set it.
+// Gives unused pages of an arena back to the kernel, or those of others on its nodes, and
+// adds their bytes. False: there were none, and the calling thread had nothing of it in its cache.
+bool purge_arena(ts_arena* arena, size_t* bytes);
+bool purge_others(ts_arena* arena, size_t* bytes);
+
+// pmem.c
+bool is_pmem(const char* nodes);              // "pmem:DIRECTORY"
+int pmem_open(const char* nodes, int* file);  // 0 or an errno.
+int pmem_map(const ts_arena* arena);          // Over its slot. 0 or an errno.
+// Of the file's blocks. False: the file system is full. May change errno.
+bool pmem_commit(const ts_arena* arena, uintptr_t start, size_t bytes);
+bool pmem_decommit(const ts_arena* arena, uintptr_t start, size_t bytes);
+void pmem_lose(ts_arena* arena);  // In a child of fork.
+
+// nodes.c
+struct node_memory {
+  size_t free;  // Bytes, less what the kernel keeps for itself.
+  size_t file;  // Bytes of files that it can drop.
+};
+bool read_node_memory(size_t node, struct node_memory* memory);
+// 0, or ENODEV where a node does not exist, has no memory or is not allowed here.
+int check_nodes(const struct policy* policy);
+// Calls `visit` with the node of each page, or a negative errno. Returns 0 or an errno.
+typedef void page_visitor(void* context, uintptr_t page, int node);
+int visit_pages(uintptr_t start, uintptr_t end, page_visitor* visit, void* context);
+// Moves the pages of a range that are not where the policy says. Returns 0, EBUSY where some stay,
+// or another errno.
+int settle_pages(const struct policy* policy, uintptr_t start, uintptr_t end);
+// Where sysfs lists nodes; tests set it.
+extern const char* nodes_folder;
+
+// mappings.c
+ts_arena* mapping_arena(const void* pointer);
+// Under table_lock:
+typedef int range_visitor(void* context, uintptr_t start, uintptr_t end);
+int visit_mappings(const ts_arena* arena, range_visitor* visit, void* context);
+void unmap_all(const ts_arena* arena);
+
+// report.c. Bytes as a reader wants them: "1.5 GiB".
+struct size_text {
+  char text[32];
+};
+struct size_text size_text(size_t bytes);
+
+// plain.c, or the preloaded library's own: the functions of whoever allocates for the program.
+void* plain_malloc(size_t size);
+void* plain_calloc(size_t count, size_t size);
+void* plain_realloc(void* pointer, size_t size);
+int plain_memalign(void** pointer, size_t alignment, size_t size);  // As posix_memalign.
+void plain_free(void* pointer);
+size_t plain_usable_size(const void* pointer);
+
+#endif

@@ -1,0 +1,249 @@
+// ts_mmap: ranges of whole pages outside of the arenas' slots, each with its arena, in a table that
+// is sorted by address.
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "core.h"
+
+struct mapping {
+  uintptr_t start;
+  uintptr_t end;
+  ts_arena* arena;
+  bool counted;
+};
+
+static struct mapping* table;  // Under table_lock.
+static size_t places;
+static atomic_size_t used;
+
+// Index of the first mapping that ends behind an address.
+static size_t first_behind(uintptr_t address) {
+  size_t low = 0;
+  size_t high = atomic_load(&used);
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    if (table[middle].end > address) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return low;
+}
+
+// Makes room for one more mapping at least, and one that a range may be cut into.
+static bool reserve_places(void) {
+  if (atomic_load(&used) + 2 <= places) return true;
+  const size_t wanted = places == 0 ? 64 : 2 * places;
+  const size_t bytes = wanted * sizeof *table;
+  struct mapping* const larger = table == NULL ? je_mallocx(bytes, MALLOCX_TCACHE_NONE)
+                                               : je_rallocx(table, bytes, MALLOCX_TCACHE_NONE);
+  if (larger == NULL) return false;
+  table = larger;
+  places = wanted;
+  return true;
+}
+
+static void insert(size_t index, struct mapping mapping) {
+  const size_t count = atomic_load(&used);
+  memmove(&table[index + 1], &table[index], (count - index) * sizeof *table);
+  table[index] = mapping;
+  atomic_store(&used, count + 1);
+}
+
+static void leave(const struct mapping* mapping, size_t bytes) {
+  if (!mapping->counted) return;
+  atomic_fetch_sub(&mapping->arena->mapped, bytes);
+  leave_room(mapping->arena, bytes);
+}
+
+// Takes what lies in [start, end) out of the table; a mapping around it becomes two.
+static void forget(uintptr_t start, uintptr_t end) {
+  size_t index = first_behind(start);
+  while (index < atomic_load(&used) && table[index].start < end) {
+    struct mapping* const mapping = &table[index];
+    const uintptr_t from = mapping->start > start ? mapping->start : start;
+    const uintptr_t to = mapping->end < end ? mapping->end : end;
+    leave(mapping, to - from);
+    if (mapping->start < from && to < mapping->end) {
+      const struct mapping rest = {to, mapping->end, mapping->arena, mapping->counted};
+      mapping->end = from;
+      insert(index + 1, rest);
+      return;
+    }
+    if (mapping->start < from) {
+      mapping->end = from;
+      ++index;
+    } else if (to < mapping->end) {
+      mapping->start = to;
+      return;
+    } else {
+      const size_t count = atomic_load(&used) - 1;
+      memmove(mapping, mapping + 1, (count - index) * sizeof *table);
+      atomic_store(&used, count);
+    }
+  }
+}
+
+static bool touches_slots(uintptr_t start, size_t bytes) {
+  const uintptr_t end = slots.base + ((size_t)atomic_load(&slots.count) << slots.shift);
+  return start < end && bytes > 0 && start + (bytes - 1) >= slots.base;
+}
+
+static size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+// Bytes of the pages of a mapping.
+static size_t unit_of(int flags) {
+  if ((flags & MAP_HUGETLB) == 0) return page_bytes();
+  const int log2 = (flags >> MAP_HUGE_SHIFT) & MAP_HUGE_MASK;
+  return (size_t)1 << (log2 != 0 ? log2 : 21);
+}
+
+struct call {
+  void* address;
+  size_t length;
+  int prot;
+  int flags;
+  int fd;
+  off_t offset;
+};
+
+// Notes a fresh range and places it. Returns 0 or an errno. Under table_lock.
+static int place(ts_arena* arena, uintptr_t start, size_t bytes, size_t unit, bool counted) {
+  pthread_mutex_lock(&arena->layout);
+  const int error = policy_lay(&arena->policy, start, start + bytes, unit, laid_bytes() + bytes);
+  pthread_mutex_unlock(&arena->layout);
+  if (error != 0 && counted) return error;  // Of files and shared memory it may be refused.
+  insert(first_behind(start), (struct mapping){start, start + bytes, arena, counted});
+  if (counted) atomic_fetch_add(&arena->mapped, bytes);
+  return 0;
+}
+
+// Maps a range, notes it and places it. With `counted`, its bytes were taken from the arena's room.
+static void* map(ts_arena* arena, const struct call* call, bool counted) {
+  const size_t unit = unit_of(call->flags);
+  const size_t bytes = round_up(call->length, unit);
+  pthread_mutex_lock(&table_lock);
+  int error = reserve_places() ? 0 : ENOMEM;
+  void* result = MAP_FAILED;
+  if (error == 0) {
+    // Of no bytes, too: mmap says what it says. NOLINTNEXTLINE(clang-analyzer-unix.*)
+    result = mmap(call->address, call->length, call->prot, call->flags, call->fd, call->offset);
+    if (result == MAP_FAILED) error = errno;
+  }
+  if (error == 0) {
+    forget((uintptr_t)result, (uintptr_t)result + bytes);
+    if (arena != NULL) error = place(arena, (uintptr_t)result, bytes, unit, counted);
+    if (error != 0) munmap(result, bytes);
+  }
+  pthread_mutex_unlock(&table_lock);
+  if (error == 0) return result;
+  errno = error;
+  return MAP_FAILED;
+}
+
+// Maps a range that counts. False: the arena is full. A mapping that fails is a result, too.
+static bool map_counted(ts_arena* arena, const struct call* call, void** result) {
+  const size_t bytes = round_up(call->length, unit_of(call->flags));
+  bool touch = false;
+  if (!take_room(arena, bytes, &touch)) return false;
+  *result = map(arena, call, true);
+  if (*result == MAP_FAILED) {
+    leave_room(arena, bytes);
+    return true;
+  }
+  if (!touch || (call->prot & PROT_WRITE) == 0) return true;
+  if (populate(arena, (uintptr_t)*result, (uintptr_t)*result + bytes)) return true;
+  const bool fixed = (call->flags & MAP_FIXED) != 0;
+  if (!fixed) ts_munmap(*result, bytes);
+  return fixed;  // What was there is gone; what is there now lies elsewhere in part.
+}
+
+static void* map_private(ts_arena* arena, const struct call* call) {
+  const int before = errno;
+  void* result = MAP_FAILED;
+  bool done = map_counted(arena, call, &result);
+  if (!done) {
+    size_t bytes = 0;
+    purge_arena(arena, &bytes);
+    if (arena->when_full == TS_RECLAIM) purge_others(arena, &bytes);
+    atomic_fetch_add(&arena->reclaimed, bytes);
+    done = map_counted(arena, call, &result);
+  }
+  if (!done && arena->when_full == TS_SPILL) {
+    result = map(NULL, call, false);
+    if (result != MAP_FAILED) {
+      atomic_fetch_add(&arena->spilled, call->length);
+      atomic_fetch_add(&arena->spilled_count, 1);
+    }
+  } else if (!done) {
+    atomic_fetch_add(&arena->failed_count, 1);
+    errno = ENOMEM;
+  }
+  if (result != MAP_FAILED) errno = before;
+  return result;
+}
+
+void* ts_mmap(ts_arena* arena, void* address, size_t length, int prot, int flags, int fd,
+              off_t offset) {
+  const struct call call = {address, length, prot, flags, fd, offset};
+  if (arena == NULL) arena = ts_thread_arena();
+  const bool fixed = (flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) != 0;
+  if (length > PTRDIFF_MAX || (fixed && touches_slots((uintptr_t)address, length))) {
+    errno = length > PTRDIFF_MAX ? ENOMEM : EINVAL;
+    return MAP_FAILED;
+  }
+  const bool counted = (flags & MAP_ANONYMOUS) != 0 && (flags & MAP_TYPE) == MAP_PRIVATE;
+  if (arena != NULL && counted && (arena->file >= 0 || atomic_load(&arena->lost))) {
+    errno = ENOTSUP;  // Only mappings of files could lie there, which are not private.
+    return MAP_FAILED;
+  }
+  if (arena != NULL && counted && length != 0) return map_private(arena, &call);
+  return map(arena, &call, false);
+}
+
+int ts_munmap(void* address, size_t length) {
+  const uintptr_t start = (uintptr_t)address;
+  if (length > PTRDIFF_MAX || touches_slots(start, length)) {
+    errno = EINVAL;
+    return -1;
+  }
+  pthread_mutex_lock(&table_lock);
+  if (!reserve_places()) {
+    pthread_mutex_unlock(&table_lock);
+    errno = ENOMEM;
+    return -1;
+  }
+  const int result = munmap(address, length);
+  if (result == 0) forget(start, start + round_up(length, page_bytes()));
+  pthread_mutex_unlock(&table_lock);
+  return result;
+}
+
+ts_arena* mapping_arena(const void* pointer) {
+  if (atomic_load(&used) == 0) return NULL;
+  pthread_mutex_lock(&table_lock);
+  const size_t index = first_behind((uintptr_t)pointer);
+  const bool found = index < atomic_load(&used) && table[index].start <= (uintptr_t)pointer;
+  ts_arena* const arena = found ? table[index].arena : NULL;
+  pthread_mutex_unlock(&table_lock);
+  return arena;
+}
+
+int visit_mappings(const ts_arena* arena, range_visitor* visit, void* context) {
+  for (size_t i = 0; i < atomic_load(&used); ++i) {
+    if (table[i].arena != arena) continue;
+    const int error = visit(context, table[i].start, table[i].end);
+    if (error != 0) return error;
+  }
+  return 0;
+}
+
+void unmap_all(const ts_arena* arena) {
+  for (size_t i = atomic_load(&used); i-- > 0;) {
+    if (table[i].arena != arena) continue;
+    munmap((void*)table[i].start, table[i].end - table[i].start);
+    forget(table[i].start, table[i].end);
+  }
+}

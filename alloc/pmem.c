@@ -1,0 +1,105 @@
+// Arenas in persistent memory: a file without a name on a file system, mapped over the arena's
+// slot. On fsdax the pages are the memory module's own. Blocks of the file are allocated before
+// jemalloc gets their addresses, since a write to a mapped file ends the program (SIGBUS) when the
+// file system is full.
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "core.h"
+
+static const char kWord[] = "pmem:";
+
+bool is_pmem(const char* nodes) {
+  return nodes != NULL && strncmp(nodes, kWord, sizeof kWord - 1) == 0;
+}
+
+static int open_unnamed(const char* folder) {
+  const int file = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (file >= 0 || (errno != EOPNOTSUPP && errno != EISDIR)) return file;
+  char path[4096];
+  const int length = snprintf(path, sizeof path, "%s/tierscope-XXXXXX", folder);
+  if (length < 0 || (size_t)length >= sizeof path) {
+    errno = ENAMETOOLONG;
+    return -1;
+  }
+  const int named = mkostemp(path, O_CLOEXEC);
+  if (named >= 0) unlink(path);
+  return named;
+}
+
+static int change(int file, int mode, off_t start, size_t bytes) {
+  int result = 0;
+  do {
+    result = fallocate(file, mode, start, (off_t)bytes);
+  } while (result != 0 && errno == EINTR);
+  return result != 0 ? errno : 0;
+}
+
+static int punch(int file, off_t start, size_t bytes) {
+  return change(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, start, bytes);
+}
+
+// What the library needs of the file system, tried on the first page.
+static int prepare(int file, size_t bytes) {
+  struct rlimit limit;
+  // Beyond it, the kernel would end the program (SIGXFSZ).
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < bytes) return EFBIG;
+  if (ftruncate(file, (off_t)bytes) != 0) return errno;
+  int error = change(file, 0, 0, page_bytes());
+  if (error == 0) error = punch(file, 0, page_bytes());
+  return error == EOPNOTSUPP ? ENOTSUP : error;
+}
+
+int pmem_open(const char* nodes, int* file) {
+  const char* const folder = nodes + sizeof kWord - 1;
+  if (*folder == '\0') return EINVAL;
+  const int opened = open_unnamed(folder);
+  if (opened < 0) return errno;
+  *file = opened;
+  return 0;
+}
+
+int pmem_map(const ts_arena* arena) {
+  const size_t bytes = arena->end - arena->start;
+  const int error = prepare(arena->file, bytes);
+  if (error != 0) return error;
+  void* const start = (void*)arena->start;
+  // Without MAP_SYNC: nothing in the file outlives the program, and MAP_SYNC has the file system
+  // write its journal when a page is first written to.
+  if (mmap(start, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, arena->file, 0) == MAP_FAILED) {
+    return errno;
+  }
+  // A child would write to the same pages.
+  return madvise(start, bytes, MADV_DONTFORK) == 0 ? 0 : errno;
+}
+
+static off_t offset_of(const ts_arena* arena, uintptr_t start) {
+  return (off_t)(start - arena->start);
+}
+
+bool pmem_commit(const ts_arena* arena, uintptr_t start, size_t bytes) {
+  return change(arena->file, 0, offset_of(arena, start), bytes) == 0;
+}
+
+bool pmem_decommit(const ts_arena* arena, uintptr_t start, size_t bytes) {
+  return punch(arena->file, offset_of(arena, start), bytes) == 0;
+}
+
+void pmem_lose(ts_arena* arena) {
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+  const size_t bytes = arena->end - arena->start;
+  if (mmap((void*)arena->start, bytes, PROT_NONE, flags, -1, 0) == MAP_FAILED) {
+    munmap((void*)arena->start, bytes);  // Not the parent's blocks, whatever else.
+  }
+  close(arena->file);
+  arena->file = -1;
+  atomic_store(&arena->lost, true);
+  self->caches[arena->index] = NULL;
+}

@@ -1,0 +1,50 @@
+// Call sites: the places in a program that call malloc. Each is looked up once, by the call's
+// return address, and then found in a table without locks.
+#ifndef TIERSCOPE_ALLOC_SITES_H
+#define TIERSCOPE_ALLOC_SITES_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rules.h"
+
+struct site {
+  const char* object;    // File name without folders: "redis-server", "libc.so.6"; "?" if unknown.
+  const char* function;  // NULL where the file does not say.
+  size_t offset;         // Return address in the object file, as nm counts.
+  uint64_t fitting;      // Bits of the site rules that name it.
+  atomic_size_t blocks, bytes, largest;  // What it got; see count_at_site.
+};
+
+// Call once, before the following. `rules` stays in use.
+void begin_sites(const struct rules* rules);
+
+// The site of a return address. At most 16,384 sites are told apart; further ones are one site that
+// no rule fits. Any thread; nothing that the caller holds is waited for.
+struct site* site_of(const void* caller);
+
+void count_at_site(struct site* site, size_t bytes);
+
+// Forgets which site is at which address: code was unloaded, other code may be loaded there.
+void forget_addresses(void);
+
+struct sites_cost {
+  size_t sites;           // Looked up so far,
+  double lookup_seconds;  // in so much time together.
+  double find_seconds;    // One site found in the table; timed by this call. 0: there is none.
+};
+
+struct sites_cost read_sites_cost(void);
+
+// Bytes that all sites together got.
+size_t sites_bytes(void);
+
+// Prints the functions that got most bytes, as rules name them, to a file descriptor.
+void report_sites(int file);
+
+// Prints all of them as a JSON array.
+void report_sites_json(int file);
+
+#endif

@@ -1,0 +1,232 @@
+// Checkpoints: a program's state, saved so that it outlives the program, and read back.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <any>
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "errors.h"
+#include "harness/kind.h"
+#include "harness/leases.h"
+#include "kinds/checkpoint_kills.h"
+#include "kinds/checkpoint_spec.h"
+#include "kinds/checkpoint_state.h"
+#include "kinds/checkpoint_target.h"
+#include "kinds/checkpoints.h"
+#include "kinds/evidence.h"
+#include "sampling/clock.h"
+#include "storage/gpu_io.h"
+
+namespace tierscope {
+namespace {
+
+// What a region holds that was a state: cells, of any generation.
+struct StateCells {};
+
+constexpr std::uint32_t kFileOfMemory = 0x6d656d31;  // Number of targets that are no files.
+
+class Checkpoint : public State {
+ public:
+  explicit Checkpoint(CheckpointSpec spec) : spec_(std::move(spec)) {}
+
+  void open(Leases& leases) override {
+    const double begin = now_seconds();
+    checkpoints_.reset();
+    watch_gpu();
+    team_ = &leases.team(spec_.cpus);
+    open_state(leases);
+    if (!target_) make_target(leases);
+    checkpoints_ = std::make_unique<Checkpoints>(*team_, *state_, *target_, file_);
+    checkpoints_->erase();
+    restarts_ = 0;
+    cached_bytes_ = 0;
+    set_up_s_ = now_seconds() - begin;
+    if (watch_) watch_->restart();
+  }
+
+  std::vector<Series> series() override {
+    const auto of = [this](std::string name, const char* time, const char* rate,
+                           Row (Checkpoint::*take)()) {
+      return Series{.name = std::move(name),
+                    .columns = {{.metric = rate, .part = ""}, {.metric = time, .part = ""}},
+                    .take = [this, take] { return (this->*take)(); },
+                    .keep_disturbed = true};
+    };
+    return {of("checkpoints", "checkpoint_time", "bandwidth", &Checkpoint::save),
+            of("restarts", "restart_time", "restart_bandwidth", &Checkpoint::restart)};
+  }
+
+  void observe(nlohmann::ordered_json& evidence) override {
+    if (watch_) watch_->stop();
+    if (region_ != nullptr) evidence = region_evidence({region_});
+    evidence["cpus"] = spec_.cpus;
+    target_->observe(evidence);
+    nlohmann::ordered_json& found = evidence["checkpoint"];
+    found["restarts"] = restarts_;
+    if (!spec_.directory.empty()) found["cached_bytes"] = cached_bytes_;
+    found["set_up_s"] = set_up_s_;
+    kill_programs();
+    if (kills_) {
+      found["kills"] = {{"kills", kills_->kills},
+                        {"while_saving", kills_->while_saving},
+                        {"went_on", kills_->went_on}};
+    }
+    evidence["verified"] = verified();
+    checkpoints_.reset();
+    if (contents_ != nullptr) *contents_ = StateCells{};
+    if (watch_) report_gpu(evidence);
+  }
+
+ private:
+  void watch_gpu() {
+    watch_.reset();
+    if (spec_.state.gpu < 0) return;
+    const std::string_view way = spec_.directory.empty() ? "staged" : spec_.backend->name;
+    watch_ = watch_gpu_io({spec_.state.gpu}, way, spec_.cpus.front());
+  }
+
+  void report_gpu(nlohmann::ordered_json& evidence) {
+    watch_->report(evidence, "", spec_.direct);
+    if (!evidence.contains("storage_io")) return;
+    evidence["checkpoint"]["ways"] = evidence["storage_io"]["ways"];
+    evidence.erase("storage_io");
+  }
+
+  // A region that was a state before has cells already.
+  void open_state(Leases& leases) {
+    contents_ = nullptr;
+    bool filled = false;
+    if (spec_.state.placement) {
+      const std::array keys{RegionKey{spec_.size, spec_.pages, *spec_.state.placement}};
+      const auto fits = [](std::size_t, const std::any& held) {
+        return std::any_cast<StateCells>(&held) != nullptr;
+      };
+      const Lease lease = leases.regions(keys, *team_, fits).front();
+      region_ = lease.region;
+      contents_ = lease.contents;
+      filled = fits(0, lease.found);
+      state_ = std::make_unique<CheckpointState>(std::span(region_->data(), spec_.size),
+                                                 spec_.block_bytes);
+    } else if (state_) {
+      return;  // A GPU's memory stays between visits.
+    } else {
+      const GpuBuffersWish wish{.gpu = spec_.state.gpu,
+                                .memory = spec_.state.memory,
+                                .count = (spec_.size + spec_.block_bytes - 1) / spec_.block_bytes,
+                                .bytes = spec_.block_bytes,
+                                .registered = false};
+      state_ = std::make_unique<CheckpointState>(wish, spec_.size);
+    }
+    if (!filled) fill();
+  }
+
+  void fill() {
+    const std::size_t blocks = state_->blocks().size();
+    const auto threads = static_cast<std::size_t>(team_->size());
+    team_->run([&](int thread) {
+      for (auto block = static_cast<std::size_t>(thread); block < blocks; block += threads) {
+        state_->fill(block);
+      }
+    });
+  }
+
+  void make_target(Leases& leases) {
+    const std::uint64_t bytes = Checkpoints::target_bytes(spec_.size);
+    if (spec_.directory.empty()) {
+      file_ = kFileOfMemory;
+      const Placement placement = spec_.placement.value_or(Placement{});
+      const Backing backing = placement.persistent.value_or(Persistent{}).backing;
+      target_ = backing == Backing::kPool ? make_pool_target(bytes, placement)
+                                          : make_memory_target(bytes, placement, *team_);
+      return;
+    }
+    OwnedFile* const file = leases.files()
+                                .lease({.directory = spec_.directory,
+                                        .stem = "tierscope-checkpoint.",
+                                        .size = bytes,
+                                        .cell = kCellBytes,
+                                        .large = spec_.large})
+                                .front();
+    file_ = file->number;
+    target_ = make_file_target({.file = file,
+                                .backend = spec_.backend,
+                                .direct = spec_.direct,
+                                .depth = spec_.depth,
+                                .block_bytes = spec_.block_bytes,
+                                .gpu = spec_.state.gpu,
+                                .threads = spec_.cpus.size()});
+  }
+
+  Row save() {
+    checkpoints_->change();
+    Row row{};
+    row.start_s = now_seconds();
+    row.duration_s = save_s_ = checkpoints_->save();
+    row.values = {static_cast<double>(spec_.size) / row.duration_s, row.duration_s * 1e9};
+    return row;
+  }
+
+  Row restart() {
+    const std::uint64_t saved = checkpoints_->generation();
+    cached_bytes_ = std::max(cached_bytes_, target_->drop_cached());
+    Row row{};
+    row.start_s = now_seconds();
+    const Restart found = checkpoints_->restart();
+    if (found.generation != saved || !found.rejected.empty()) {
+      throw Failure(
+          fmt::format("the last checkpoint was of generation {}, and the one that was "
+                      "read back is of generation {}{}{}",
+                      saved, found.generation, found.rejected.empty() ? "" : ": ", found.rejected),
+          Cause::kVerification);
+    }
+    ++restarts_;
+    row.duration_s = found.seconds;
+    row.values = {static_cast<double>(spec_.size) / row.duration_s, row.duration_s * 1e9};
+    return row;
+  }
+
+  // Once a measurement: it proves the order of steps, which no visit changes.
+  void kill_programs() {
+    if (spec_.kills == 0 || kills_) return;
+    kills_ = kill_writers({.kills = spec_.kills,
+                           .save_s = save_s_,
+                           .seed = static_cast<std::uint64_t>(now_ns()),
+                           .cpus = spec_.cpus,
+                           .file = file_},
+                          *state_, *target_, checkpoints_->generation());
+  }
+
+  std::string verified() const {
+    std::string text = fmt::format("all {} bytes of the state after each restart", spec_.size);
+    if (kills_) text += fmt::format(", {} of them after kills", kills_->kills);
+    return text;
+  }
+
+  CheckpointSpec spec_;
+  Team* team_ = nullptr;
+  const Region* region_ = nullptr;  // The state, where it is in host memory.
+  std::any* contents_ = nullptr;    // Of that region.
+  std::unique_ptr<CheckpointState> state_;
+  std::unique_ptr<CheckpointTarget> target_;
+  std::uint32_t file_ = 0;
+  std::unique_ptr<Checkpoints> checkpoints_;  // Of this visit.
+  std::unique_ptr<GpuIoWatch> watch_;         // Where the state is a GPU's.
+  std::optional<KillsReport> kills_;
+  int restarts_ = 0;
+  std::uint64_t cached_bytes_ = 0;  // Most that the page cache kept before a restart.
+  double save_s_ = 0;               // Of the last checkpoint.
+  double set_up_s_ = 0;
+};
+
+}  // namespace
+
+MakeState parse_checkpoint(ObjectReader& measurement) {
+  CheckpointSpec spec = read_checkpoint_spec(measurement);
+  return [spec = std::move(spec)] { return std::make_unique<Checkpoint>(spec); };
+}
+
+}  // namespace tierscope

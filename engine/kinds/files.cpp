@@ -1,0 +1,254 @@
+// Operations on small files: create, open, stat, read, list, unlink.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <limits>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "errors.h"
+#include "harness/kind.h"
+#include "harness/leases.h"
+#include "interrupt.h"
+#include "kinds/io_spec.h"
+#include "protocol/plan_parts.h"
+#include "sampling/clock.h"
+#include "storage/small_files.h"
+
+namespace tierscope {
+namespace {
+
+constexpr std::int64_t kMaxFiles = 10'000'000;
+constexpr std::int64_t kMaxFileBytes = std::int64_t{16} << 20;
+
+constexpr std::size_t kMaxPath = 4095;
+
+enum class FileOperation { kCreate, kOpen, kStat, kRead, kList, kUnlink };
+
+struct FilesSpec {
+  SamplingRule sampling;
+  std::vector<int> cpus;  // One a thread.
+  std::string directory;
+  FileOperation operation;
+  std::uint64_t bytes;  // Of each file.
+  std::size_t count;    // Files in each directory.
+  bool shared;          // One directory for all threads, who have their shares of its files.
+  FileSync sync;
+  bool large;
+};
+
+// A thread with its files, the numbers first to last - 1 of a directory.
+struct Worker {
+  SmallFiles* files;
+  std::size_t first;
+  std::size_t last;
+  std::size_t next;
+  std::vector<std::byte> buffer;
+  // Of the row in hand.
+  std::uint64_t operations;
+  std::int64_t begin_ns;
+  std::int64_t end_ns;
+  Histogram latency;
+};
+
+class Files : public State {
+ public:
+  explicit Files(FilesSpec spec) : spec_(std::move(spec)) {}
+
+  // Every visit has new directories: what one leaves behind, in them or in caches, is not in the
+  // next one, and no more than one measurement's files exist at a time.
+  void open(Leases& leases) override {
+    const double begin = now_seconds();
+    directories_.clear();
+    const std::size_t threads = spec_.cpus.size();
+    const std::size_t directories = spec_.shared ? 1 : threads;
+    check_room(spec_.directory, directories * spec_.count, spec_.bytes, spec_.large);
+    for (std::size_t i = 0; i < directories; ++i) {
+      directories_.push_back(
+          std::make_unique<SmallFiles>(spec_.directory, spec_.count, spec_.bytes));
+    }
+    workers_.resize(threads);
+    for (std::size_t i = 0; i < threads; ++i) {
+      const std::size_t share = spec_.shared ? i : 0;
+      const std::size_t shares = spec_.shared ? threads : 1;
+      workers_[i].files = directories_[spec_.shared ? 0 : i].get();
+      workers_[i].first = workers_[i].next = spec_.count * share / shares;
+      workers_[i].last = spec_.count * (share + 1) / shares;
+      workers_[i].buffer.resize(spec_.bytes + 1);
+    }
+    team_ = &leases.team(spec_.cpus);
+    one_a_cpu_ = std::set(spec_.cpus.begin(), spec_.cpus.end()).size() == threads;
+    operations_ = 0;
+    restore();
+    set_up_s_ = now_seconds() - begin;
+  }
+
+  std::vector<Series> series() override {
+    return {{.name = "windows",
+             .columns = {{.metric = "operations", .part = ""}},
+             .take = [this] { return take(); },
+             .distributions = {{.metric = "io_latency", .part = ""}},
+             .keep_disturbed = true}};
+  }
+
+  void observe(nlohmann::ordered_json& evidence) override {
+    evidence["cpus"] = spec_.cpus;
+    evidence["small_files"] = {{"directories", directories_.size()},
+                               {"files", directories_.size() * spec_.count},
+                               {"operations", operations_},
+                               {"caches", "warm"},
+                               {"set_up_s", set_up_s_}};
+    directories_.clear();
+  }
+
+ private:
+  // Files are there, or not, as the next row needs them, and those that it unlinks are the ones
+  // that were made; untimed.
+  void restore() {
+    const bool there = spec_.operation != FileOperation::kCreate;
+    team_->run([&](int thread) {
+      Worker& worker = workers_[static_cast<std::size_t>(thread)];
+      for (std::size_t i = worker.first; i < worker.last; ++i) {
+        if (interrupted()) throw Interrupted();
+        if (worker.files->exists(i) == there) {
+          if (spec_.operation == FileOperation::kUnlink) worker.files->look_at(i);
+          continue;
+        }
+        // What a file's removal takes depends on whether its blocks are on the drive already.
+        const bool synced = spec_.sync != FileSync::kNone;
+        if (there) {
+          worker.files->create(i, synced ? FileSync::kFile : FileSync::kNone);
+        } else {
+          worker.files->remove(i);
+        }
+      }
+    });
+  }
+
+  // Threads work until the time is over or, where operations use files up, the first of them has
+  // none left. The rate is all of their operations over the time from the first one's begin to the
+  // last one's end: where there are more threads than CPUs, some work while others wait.
+  Row take() {
+    const bool uses_up =
+        spec_.operation == FileOperation::kCreate || spec_.operation == FileOperation::kUnlink;
+    if (uses_up) restore();
+    std::atomic<bool> over{false};
+    team_->run(
+        [&](int thread) { work(workers_[static_cast<std::size_t>(thread)], uses_up, over); });
+    Row row{};
+    Histogram latency;
+    std::uint64_t operations = 0;
+    std::int64_t begin = std::numeric_limits<std::int64_t>::max();
+    std::int64_t end = 0;
+    for (const Worker& worker : workers_) {
+      operations += worker.operations;
+      begin = std::min(begin, worker.begin_ns);
+      end = std::max(end, worker.end_ns);
+      latency.add(worker.latency);
+    }
+    operations_ += operations;
+    row.start_s = static_cast<double>(begin) * 1e-9;
+    row.duration_s = static_cast<double>(end - begin) * 1e-9;
+    row.histograms.push_back(latency.counts());
+    row.values = {static_cast<double>(operations) / row.duration_s};
+    return row;
+  }
+
+  void work(Worker& worker, bool uses_up, std::atomic<bool>& over) const {
+    const auto most_ns = static_cast<std::int64_t>(spec_.sampling.sample_s * 1e9);
+    worker.operations = 0;
+    worker.latency.clear();
+    if (uses_up) worker.next = worker.first;
+    if (one_a_cpu_) team_->pass_gate();
+    worker.begin_ns = now_ns();
+    std::int64_t spent_ns = 0;
+    do {
+      if (interrupted()) throw Interrupted();
+      const std::int64_t ns = operate(worker, worker.next++);
+      worker.latency.record(static_cast<std::uint64_t>(ns));
+      spent_ns += ns;
+      ++worker.operations;
+      if (worker.next == worker.last) {
+        worker.next = worker.first;
+        if (uses_up) break;
+      }
+    } while (spent_ns < most_ns && !over.load(std::memory_order_relaxed));
+    worker.end_ns = now_ns();
+    over.store(true, std::memory_order_relaxed);
+  }
+
+  std::int64_t operate(Worker& worker, std::size_t index) const {
+    switch (spec_.operation) {
+      case FileOperation::kCreate:
+        return worker.files->create(index, spec_.sync);
+      case FileOperation::kOpen:
+        return worker.files->open(index);
+      case FileOperation::kStat:
+        return worker.files->stat(index);
+      case FileOperation::kRead:
+        return worker.files->read(index, worker.buffer);
+      case FileOperation::kList:
+        return worker.files->list();
+      default:
+        return worker.files->unlink(index, spec_.sync);
+    }
+  }
+
+  FilesSpec spec_;
+  std::vector<std::unique_ptr<SmallFiles>> directories_;
+  std::vector<Worker> workers_;  // One a thread.
+  Team* team_ = nullptr;
+  bool one_a_cpu_ = false;  // Threads that share a CPU must not spin for each other.
+  std::uint64_t operations_ = 0;
+  double set_up_s_ = 0;
+};
+
+void read_pattern(ObjectReader& pattern, FilesSpec& spec) {
+  static constexpr std::array<std::pair<std::string_view, FileOperation>, 6> kOperations{
+      {{"create", FileOperation::kCreate},
+       {"open", FileOperation::kOpen},
+       {"stat", FileOperation::kStat},
+       {"read", FileOperation::kRead},
+       {"list", FileOperation::kList},
+       {"unlink", FileOperation::kUnlink}}};
+  static constexpr std::array<std::pair<std::string_view, FileSync>, 3> kSyncs{
+      {{"no", FileSync::kNone}, {"file", FileSync::kFile}, {"directory", FileSync::kDirectory}}};
+  static constexpr std::array<std::pair<std::string_view, bool>, 2> kDirectories{
+      {{"own", false}, {"shared", true}}};
+  spec.operation = pattern.choice("operation", kOperations);
+  spec.bytes = static_cast<std::uint64_t>(pattern.integer("file_size", 0, kMaxFileBytes));
+  spec.count = static_cast<std::size_t>(pattern.integer("files", 1, kMaxFiles));
+  spec.shared = pattern.has("directories") && pattern.choice("directories", kDirectories);
+  spec.sync = pattern.has("fsync") ? pattern.choice("fsync", kSyncs) : FileSync::kNone;
+  if (spec.shared && spec.count < spec.cpus.size()) {
+    throw pattern.error("files", "a shared directory needs a file for each thread");
+  }
+  const bool changes =
+      spec.operation == FileOperation::kCreate || spec.operation == FileOperation::kUnlink;
+  if (spec.sync != FileSync::kNone && !changes) {
+    throw pattern.error("fsync", "goes with create and unlink");
+  }
+  pattern.finish();
+}
+
+}  // namespace
+
+MakeState parse_files(ObjectReader& measurement) {
+  FilesSpec spec{};
+  spec.sampling = read_sampling(measurement);
+  spec.cpus = read_cpus(measurement);
+  spec.directory = measurement.text("directory");
+  if (spec.directory.size() < 2 || spec.directory.size() > kMaxPath ||
+      !spec.directory.starts_with('/')) {
+    throw measurement.error("directory", "'" + spec.directory + "' is no absolute path");
+  }
+  spec.large = measurement.has("large") && measurement.boolean("large");
+  ObjectReader pattern = measurement.object("pattern");
+  read_pattern(pattern, spec);
+  return [spec = std::move(spec)] { return std::make_unique<Files>(spec); };
+}
+
+}  // namespace tierscope

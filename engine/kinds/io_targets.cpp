@@ -1,0 +1,79 @@
+#include "kinds/io_targets.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace tierscope {
+
+using Jobs = std::span<const std::span<IoThread* const>>;
+
+std::int64_t start_ns(std::uint64_t number, Jobs jobs) {
+  std::int64_t start = std::numeric_limits<std::int64_t>::max();
+  for (const auto& threads : jobs) {
+    for (IoThread* const thread : threads) start = std::min(start, thread->tally(number).start_ns);
+  }
+  return start;
+}
+
+IoTargets::IoTargets(const IoSpec& spec) : spec_(spec) {}
+
+void IoTargets::restart() { done_.assign(spec_.jobs.size(), Done{}); }
+
+void IoTargets::count(std::uint64_t number, Jobs jobs) {
+  for (std::size_t job = 0; job < jobs.size(); ++job) {
+    Done& done = done_[job];
+    for (IoThread* const thread : jobs[job]) {
+      const Tally& tally = thread->tally(number);
+      done.reads += tally.reads;
+      done.writes += tally.writes;
+      done.bytes_read += tally.bytes_read;
+      done.bytes_written += tally.bytes_written;
+    }
+  }
+}
+
+void IoTargets::note_finishers(std::uint64_t number, Jobs jobs) {
+  const std::int64_t start = start_ns(number, jobs);
+  for (std::size_t job = 0; job < jobs.size(); ++job) {
+    const auto [first, last] =
+        std::ranges::minmax(jobs[job], {}, [](IoThread* thread) { return thread->finished_ns(); });
+    done_[job].first_finisher_s = static_cast<double>(first->finished_ns() - start) * 1e-9;
+    done_[job].last_finisher_s = static_cast<double>(last->finished_ns() - start) * 1e-9;
+  }
+}
+
+double IoTargets::last_finisher_s() const {
+  return std::ranges::max(done_, {}, &Done::last_finisher_s).last_finisher_s;
+}
+
+void IoTargets::observe(nlohmann::ordered_json& io) const {
+  Done all{.first_finisher_s = std::numeric_limits<double>::infinity()};
+  for (const Done& done : done_) {
+    all.reads += done.reads;
+    all.writes += done.writes;
+    all.bytes_read += done.bytes_read;
+    all.bytes_written += done.bytes_written;
+    all.first_finisher_s = std::min(all.first_finisher_s, done.first_finisher_s);
+    all.last_finisher_s = std::max(all.last_finisher_s, done.last_finisher_s);
+  }
+  write(all, io);
+  if (spec_.jobs.size() < 2) return;
+  for (std::size_t job = 0; job < done_.size(); ++job) {
+    nlohmann::ordered_json target{{"name", spec_.jobs[job].name}};
+    write(done_[job], target);
+    io["targets"].push_back(std::move(target));
+  }
+}
+
+void IoTargets::write(const Done& done, nlohmann::ordered_json& to) const {
+  to["reads"] = done.reads;
+  to["writes"] = done.writes;
+  to["bytes_read"] = done.bytes_read;
+  to["bytes_written"] = done.bytes_written;
+  if (spec_.work.amount == 0) return;
+  to["first_finisher_s"] = done.first_finisher_s;
+  to["last_finisher_s"] = done.last_finisher_s;
+}
+
+}  // namespace tierscope

@@ -1,0 +1,50 @@
+// What the threads of each job did in a visit, and when they were done.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <span>
+#include <vector>
+
+#include "kinds/io_spec.h"
+#include "storage/io_thread.h"
+
+namespace tierscope {
+
+class IoTargets {
+ public:
+  explicit IoTargets(const IoSpec& spec);
+
+  // Begins a visit: nothing was done yet.
+  void restart();
+
+  // Adds what was done in the row of this number, which all threads have left; jobs[i] has the
+  // threads of job i.
+  void count(std::uint64_t number, std::span<const std::span<IoThread* const>> jobs);
+
+  // When each job's first and last thread had moved its amount, from the row's start.
+  void note_finishers(std::uint64_t number, std::span<const std::span<IoThread* const>> jobs);
+  double last_finisher_s() const;
+
+  // Operations of the visit, of all jobs and of each where there are several.
+  void observe(nlohmann::ordered_json& io) const;
+
+ private:
+  struct Done {
+    std::uint64_t reads = 0;
+    std::uint64_t writes = 0;
+    std::uint64_t bytes_read = 0;
+    std::uint64_t bytes_written = 0;
+    double first_finisher_s = 0;
+    double last_finisher_s = 0;
+  };
+
+  void write(const Done& done, nlohmann::ordered_json& to) const;
+
+  const IoSpec& spec_;
+  std::vector<Done> done_;  // By job.
+};
+
+// When the first thread began the row of this number, in ns of now_ns().
+std::int64_t start_ns(std::uint64_t number, std::span<const std::span<IoThread* const>> jobs);
+
+}  // namespace tierscope

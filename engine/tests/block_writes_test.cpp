@@ -1,0 +1,132 @@
+#include "access/block_writes.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "errors.h"
+
+namespace tierscope {
+namespace {
+
+constexpr std::size_t kBlock = 256;
+constexpr std::uint64_t kBlocks = 12;
+constexpr std::uint64_t kKey = std::uint64_t{7} << 48;
+
+// Blocks between two that nobody may touch.
+class Blocks : public testing::Test {
+ protected:
+  BlockWalk walk(bool random, std::size_t offset = 0) {
+    return {data(), offset, kBlock, kBlocks, random, kKey};
+  }
+  std::byte* data() { return reinterpret_cast<std::byte*>(words_.data()) + kBlock; }
+  std::uint64_t& word(std::size_t number) { return words_[kBlock / 8 + number]; }
+  std::uint64_t outside() { return words_.front() | words_.back(); }
+
+ private:
+  struct alignas(64) Line {
+    std::uint64_t words[8];
+  };
+  std::vector<Line> lines_ = std::vector<Line>((kBlocks + 2) * kBlock / 64);
+  std::span<std::uint64_t> words_{lines_.front().words, lines_.size() * 8};
+};
+
+std::vector<BlockWrite> ways() {
+  std::vector<BlockWrite> found{{}, {.non_temporal = true}, {.non_temporal = true, .fence = true}};
+  for (const auto& [name, flush] : kFlushNames) {
+    if (has_flush(flush)) found.push_back({.flush = flush, .fence = true});
+  }
+  return found;
+}
+
+TEST_F(Blocks, EveryWayWritesTheWordsThatTheWalkNames) {
+  for (const BlockWrite& how : ways()) {
+    const BlockWriter writer = block_writer(how);
+    BlockWalk blocks = walk(false, 4096);
+    std::fill_n(data(), kBlocks * kBlock, std::byte{0});
+    writer.write(blocks, kBlocks - 1);
+    EXPECT_EQ(blocks.compare(1), (kBlocks - 1) * kBlock) << how.text();
+    EXPECT_EQ(word(0), kKey + 512) << how.text();
+    EXPECT_EQ(word(33), kKey + 545) << how.text();
+    EXPECT_EQ(word((kBlocks - 1) * kBlock / 8), 0U) << how.text();
+    EXPECT_EQ(outside(), 0U) << how.text();
+  }
+}
+
+TEST_F(Blocks, TimedBlocksAreWrittenAndCountedOnceEach) {
+  for (const BlockWrite& how : ways()) {
+    const BlockWriter writer = block_writer(how);
+    BlockWalk blocks = walk(false);
+    Histogram ns;
+    std::fill_n(data(), kBlocks * kBlock, std::byte{0});
+    writer.time(blocks, kBlocks, ns);
+    EXPECT_EQ(ns.count(), kBlocks);
+    EXPECT_EQ(blocks.compare(1), kBlocks * kBlock) << how.text();
+  }
+}
+
+TEST_F(Blocks, SequentialOrderBeginsAgain) {
+  BlockWalk blocks = walk(false);
+  for (std::uint64_t i = 0; i < kBlocks; ++i) EXPECT_EQ(blocks.next(), data() + i * kBlock);
+  EXPECT_EQ(blocks.next(), data());
+  EXPECT_EQ(blocks.taken(), kBlocks + 1);
+}
+
+TEST_F(Blocks, RandomOrderComesToEveryBlockInAPeriod) {
+  BlockWalk blocks = walk(true);
+  std::set<std::byte*> seen;
+  for (int i = 0; i < 16; ++i) seen.insert(blocks.next());
+  EXPECT_EQ(seen.size(), kBlocks);
+  EXPECT_EQ(*seen.begin(), data());
+  EXPECT_EQ(*seen.rbegin(), data() + (kBlocks - 1) * kBlock);
+}
+
+TEST_F(Blocks, AWrongWordIsFoundInAnyOrder) {
+  const BlockWriter writer = block_writer(BlockWrite{});
+  for (const bool random : {false, true}) {
+    BlockWalk blocks = walk(random);
+    writer.write(blocks, 100);
+    EXPECT_GE(blocks.compare(1), kBlocks * kBlock);
+    for (const std::size_t at : {std::size_t{0}, std::size_t{100}, kBlocks * kBlock / 8 - 1}) {
+      word(at) ^= 1;
+      EXPECT_THROW(static_cast<void>(blocks.compare(1)), Failure) << at;
+      word(at) ^= 1;
+    }
+  }
+}
+
+TEST_F(Blocks, ASampleComparesThatManyFewer) {
+  const BlockWriter writer = block_writer(BlockWrite{});
+  BlockWalk blocks = walk(false);
+  writer.write(blocks, kBlocks);
+  EXPECT_EQ(blocks.compare(4), kBlocks / 4 * kBlock);
+}
+
+TEST(BlockWriter, AMissingInstructionIsNamed) {
+#if defined(__x86_64__)
+  constexpr Flush kForeign = Flush::kCvap;
+#else
+  constexpr Flush kForeign = Flush::kClwb;
+#endif
+  try {
+    static_cast<void>(block_writer({.flush = kForeign, .fence = true}));
+    FAIL() << "no CPU has both";
+  } catch (const Unavailable& error) {
+    EXPECT_EQ(error.cause(), Cause::kIsa);
+    EXPECT_TRUE(std::string(error.what()).starts_with("this CPU has no instruction "));
+  }
+}
+
+TEST(BlockWrite, SaysWhatRan) {
+  EXPECT_EQ((BlockWrite{.non_temporal = true}).text(), "16-byte non-temporal stores");
+  EXPECT_TRUE((BlockWrite{.flush = Flush::kClwb, .fence = true})
+                  .text()
+                  .starts_with("16-byte stores, clwb of each line, "));
+}
+
+}  // namespace
+}  // namespace tierscope

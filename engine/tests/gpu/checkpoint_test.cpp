@@ -1,0 +1,72 @@
+// The kind checkpoint with a state on a GPU, on a fake CUDA and a fake cuFile.
+#include "gpu/cufile_fixture.h"
+#include "gpu/gpu_kinds.h"
+#include "scratch_directory.h"
+
+namespace tierscope {
+namespace {
+
+using nlohmann::json;
+
+class CheckpointOfGpu : public StorageToGpu {
+ protected:
+  json plan(const std::string& backend) const {
+    return {{"sampling", {{"budget_s", 0.1}}},
+            {"cpus", {0}},
+            {"state", {{"memory", "device"}, {"gpu", 1}}},
+            {"directory", folder_.path()},
+            {"pattern",
+             {{"size", (256 << 10) + 4096},
+              {"block_size", 64 << 10},
+              {"backend", backend},
+              {"direct", false}}}};
+  }
+  static Visit visited(const json& plan) { return Visited("checkpoint", plan).visit(false, 3); }
+
+  ScratchDirectory folder_;
+};
+
+TEST_F(CheckpointOfGpu, EveryBackendSavesAndRestarts) {
+  for (const char* backend : {"staged", "staged-async", "cufile"}) {
+    SCOPED_TRACE(backend);
+    json one = plan(backend);
+    if (std::string_view(backend) == "staged-async") one["pattern"]["depth"] = 4;
+    const Visit visit = visited(one);
+    ASSERT_EQ(visit.series.size(), 2);
+    EXPECT_EQ(visit.evidence["checkpoint"]["medium"], "file");
+    EXPECT_GE(visit.evidence["checkpoint"]["restarts"], 2);
+    EXPECT_EQ(visit.evidence["verified"], "all 266240 bytes of the state after each restart");
+    EXPECT_EQ(visit.evidence["gpus"][0]["gpu"], 1);
+    EXPECT_FALSE(visit.evidence.contains("storage_io"));
+    const bool cufile = std::string_view(backend) == "cufile";
+    EXPECT_EQ(visit.evidence["checkpoint"].contains("ways"), cufile);
+  }
+}
+
+TEST_F(CheckpointOfGpu, MemoryOfANodeIsATargetToo) {
+  json one = plan("staged");
+  one.erase("directory");
+  one["placement"] = {{"policy", "bind"}, {"nodes", {{{"node", 0}}}}};
+  const Visit visit = visited(one);
+  EXPECT_EQ(visit.evidence["checkpoint"]["medium"], "memory");
+}
+
+TEST_F(CheckpointOfGpu, AStateThatDoesNotComeBackIsFound) {
+  fake_cuda::set({.copies = [copies = 0]() mutable { return ++copies % 2 == 0; }});
+  EXPECT_EQ(refusal([&] { visited(plan("staged")); }).substr(0, 12), "verification");
+}
+
+TEST_F(CheckpointOfGpu, NothingStaysAllocated) {
+  const int before = fake_cuda::pieces_of_memory();
+  visited(plan("staged-async"));
+  EXPECT_EQ(fake_cuda::pieces_of_memory(), before);
+}
+
+TEST_F(CheckpointOfGpu, KillsAreRefused) {
+  json one = plan("staged");
+  one["pattern"]["kills"] = 1;
+  EXPECT_THROW(visited(one), std::runtime_error);
+}
+
+}  // namespace
+}  // namespace tierscope

@@ -1,0 +1,237 @@
+"""The page ratio over several nodes that gives the most bandwidth.
+
+Pages that are interleaved by weight make the nodes' flows proportional to the weights: node i
+carries the share x_i of the bandwidth B, f_i = B * x_i. Whatever carries data limits a sum of
+flows: a node's or a link's reads, its writes, both together, and the links that several nodes or
+initiators share. Threads are a limit of the same form. Each has so many accesses in flight, so a
+byte of node i takes one of them t_i seconds (Little, Operations Research 9, 1961): the sum of
+t_i * f_i is at most the number of threads. So the best ratio is that of the flows that solve a
+linear program: maximise the sum of f_i, where no limit is exceeded.
+
+Threads beyond those that saturate a limit wait there, and some memories get slower by that. A
+limit may have its rate over the threads that wait. The limit that binds has all of them, so the
+best ratio lets one bind that does not fall, or that falls least.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+MAX_WEIGHT = 255
+"""Linux's largest weight of a node; its smallest is 1."""
+_NEAR = 0.0025
+"""Share of the bandwidth that a shorter round of pages may cost."""
+_CLOSE = 0.01
+"""Relative error of a share that a shorter round of pages may have."""
+_HEADROOM = 0.01
+"""What is left free of a limit that falls, so that another one binds."""
+_EPSILON = 1e-9
+_STEPS = 60
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What a node or a link carries at most, in bytes/s; infinite where that is no limit."""
+
+    read: float = float("inf")
+    write: float = float("inf")
+    both: float = float("inf")
+    """Reads and writes together: of memory whose directions take turns, or as measured in a mix."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What bounds a sum of flows."""
+
+    name: str
+    rate: float
+    """bytes/s, or threads."""
+    use: tuple[float, ...]
+    """Of each node: what a byte/s of its flow takes of the rate."""
+    past: tuple[tuple[float, float], ...] = ()
+    """Threads that wait and the rate that is left then, ascending, where it falls."""
+    of_threads: bool = False
+
+    def used(self, shares: Sequence[float]) -> float:
+        """What a byte/s of bandwidth takes of the rate, at these shares of pages."""
+        return sum(use * share for use, share in zip(self.use, shares, strict=True))
+
+    def rate_at(self, waiting: float) -> float:
+        """The rate while so many threads wait; beyond the last point as there."""
+        before = (0.0, self.rate)
+        for point in self.past:
+            if waiting <= point[0]:
+                part = (waiting - before[0]) / max(point[0] - before[0], _EPSILON)
+                return before[1] + part * (point[1] - before[1])
+            before = point
+        return before[1]
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Shares of pages, and the bandwidth that they are predicted to have."""
+
+    shares: tuple[float, ...]
+    """Of each node; they sum up to 1."""
+    bandwidth: float
+    """bytes/s of all threads."""
+    bound_by: str
+    """Name of the limit that binds."""
+
+
+def directions(name: str, rates: Rates, use: Sequence[float], writes: float) -> list[Limit]:
+    """Return the limits of a node or link, one for each direction that has a rate.
+
+    ``use`` has, of each node, the share of its flow that goes through here: 0 or 1, or less where
+    initiators differ. ``writes``: the share of writes, 0..1.
+    """
+    parts = [("reads", rates.read, 1 - writes), ("writes", rates.write, writes)]
+    found = [
+        Limit(f"{name}, {what}", rate, tuple(part * one for one in use))
+        for what, rate, part in parts
+        if part > 0 and rate < float("inf")
+    ]
+    if rates.both < float("inf"):
+        found.append(Limit(name, rates.both, tuple(use)))
+    return found
+
+
+def threads_limit(name: str, threads: float, seconds: Sequence[float]) -> Limit:
+    """Return the limit of threads; ``seconds``: what a byte of each node takes one of them."""
+    return Limit(name, threads, tuple(seconds), of_threads=True)
+
+
+def predict(limits: Sequence[Limit], shares: Sequence[float]) -> Spread:
+    """Return the bandwidth at these shares and what binds it; raises ValueError without a limit."""
+    bounds = [(one.rate / used, one) for one in limits if (used := one.used(shares)) > 0]
+    if not bounds:
+        raise ValueError("no limit bounds the bandwidth of these nodes")
+    most, binding = min(bounds, key=lambda bound: bound[0])
+    if binding.past:
+        most = _with_waiting(limits, shares, binding, most)
+    return Spread(tuple(shares), most, binding.name)
+
+
+def _with_waiting(
+    limits: Sequence[Limit], shares: Sequence[float], binding: Limit, most: float
+) -> float:
+    """Return the bandwidth, at most ``most``, at which the threads that wait leave just so much."""
+    low, high = 0.0, most
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        enough = binding.rate_at(_waiting(limits, shares, middle)) >= middle * binding.used(shares)
+        low, high = (middle, high) if enough else (low, middle)
+    return high
+
+
+def _waiting(limits: Sequence[Limit], shares: Sequence[float], bandwidth: float) -> float:
+    idle = (one.rate - bandwidth * one.used(shares) for one in limits if one.of_threads)
+    return max(0.0, sum(idle))
+
+
+def best_spread(limits: Sequence[Limit]) -> Spread:
+    """Return the shares with the most bandwidth; raises ValueError where a node has no limit."""
+    found = [_solved(limits)]
+    falling = [one for one in limits if one.past]
+    waiting = _waiting(limits, found[0].shares, found[0].bandwidth)
+    for taker in (None, *falling):
+        # All others keep clear of saturation, so that the threads that wait do so at the taker.
+        eased = [
+            replace(one, rate=one.rate_at(waiting) if one is taker else one.rate * (1 - _HEADROOM))
+            if one.past
+            else one
+            for one in limits
+        ]
+        found.append(predict(limits, _solved(eased).shares))
+    return max(found, key=lambda spread: spread.bandwidth)
+
+
+def _solved(limits: Sequence[Limit]) -> Spread:
+    flows = _largest_flows(limits)
+    total = sum(flows)
+    return predict(limits, [flow / total for flow in flows])
+
+
+def _largest_flows(limits: Sequence[Limit]) -> list[float]:
+    """Return the flows with the largest sum, by the simplex method (Dantzig, 1951).
+
+    Flows of nothing are a feasible beginning, since all limits are upper ones. Bland's rule
+    (Mathematics of Operations Research 2, 1977) keeps it from going round in circles.
+    """
+    nodes = len(limits[0].use)
+    # In units of what the fastest node has, so that rounding errors are alike everywhere.
+    unit = max(predict(limits, _only(node, nodes)).bandwidth for node in range(nodes))
+    slack = range(len(limits))
+    rows = [
+        [use * unit / one.rate for use in one.use] + [float(at == k) for k in slack] + [1.0]
+        for at, one in enumerate(limits)
+    ]
+    gains = [1.0] * nodes + [0.0] * (len(limits) + 1)
+    basis = [nodes + k for k in slack]
+    while (entering := next((j for j, gain in enumerate(gains) if gain > _EPSILON), -1)) >= 0:
+        steps = [
+            (row[-1] / row[entering], basis[k], k)
+            for k, row in enumerate(rows)
+            if row[entering] > _EPSILON
+        ]
+        leaving = min(steps)[2]
+        basis[leaving] = entering
+        rows[leaving] = [value / rows[leaving][entering] for value in rows[leaving]]
+        for row in [gains, *(row for k, row in enumerate(rows) if k != leaving)]:
+            factor = row[entering]
+            row[:] = [value - factor * own for value, own in zip(row, rows[leaving], strict=True)]
+    flows = dict(zip(basis, (row[-1] * unit for row in rows), strict=True))
+    return [max(0.0, flows.get(node, 0.0)) for node in range(nodes)]
+
+
+def _only(node: int, nodes: int) -> list[float]:
+    return [float(other == node) for other in range(nodes)]
+
+
+def shares_of(weights: Sequence[int]) -> list[float]:
+    """Return the share of each node of these weights; 0 means no pages."""
+    return [weight / sum(weights) for weight in weights]
+
+
+def whole_weights(
+    limits: Sequence[Limit], spread: Spread, longest_round: int | None = None
+) -> tuple[int, ...]:
+    """Return weights of 1 to 255, 0 for nodes without pages, that come nearest to a spread.
+
+    Of all roundings to a largest weight of 1, 2, ... 255, those count whose predicted bandwidth is
+    within 0.25% of the best; of them the one with the shortest round is returned. ``longest_round``
+    bounds the sum of the weights.
+    """
+    top = max(spread.shares)
+    # A node that would get less than one page in 255 may be left out.
+    without = [share if share * MAX_WEIGHT >= top else 0.0 for share in spread.shares]
+    found = {*_roundings(spread.shares, longest_round), *_roundings(without, longest_round)}
+    rated = [(predict(limits, shares_of(one)).bandwidth, one) for one in found]
+    best = max(bandwidth for bandwidth, _ in rated)
+    near = [one for bandwidth, one in rated if bandwidth >= best * (1 - _NEAR)]
+    return min(near, key=lambda one: (sum(one), one))
+
+
+def nearest_weights(parts: Sequence[float], longest_round: int | None = None) -> tuple[int, ...]:
+    """Return weights of 1 to 255 whose shares are within 1% of those of ``parts``, else nearest.
+
+    Parts of 0 get weights of 0. The shortest round that will do is returned.
+    """
+    wanted = [part / sum(parts) for part in parts]
+
+    def error(weights: Sequence[int]) -> float:
+        pairs = zip(shares_of(weights), wanted, strict=True)
+        return max(abs(share / want - 1) for share, want in pairs if want)
+
+    found = [(error(one), one) for one in _roundings(parts, longest_round)]
+    near = [one for off, one in found if off <= _CLOSE]
+    return min(near, key=sum) if near else min(found)[1]
+
+
+def _roundings(parts: Sequence[float], longest_round: int | None) -> list[tuple[int, ...]]:
+    """Return the roundings of parts to a largest weight of 1, 2, ... 255 that fit a round."""
+    top = max(parts)
+    found = [
+        tuple(max(1, round(part / top * largest)) if part / top > _EPSILON else 0 for part in parts)
+        for largest in range(1, MAX_WEIGHT + 1)
+    ]
+    return [one for one in found if sum(one) <= (longest_round or sum(one))] or found[:1]

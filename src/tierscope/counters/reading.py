@@ -1,0 +1,51 @@
+"""What counters said at one time, and the rates between two such times."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+class Key(NamedTuple):
+    """What a value is of."""
+
+    metric: str
+    """Of ``model.metric.METRICS``."""
+    part: str = ""
+    """The node, drive, port, ...; empty: the whole."""
+
+
+class Count(NamedTuple):
+    """A counter that only rises, until it wraps around or what it counts is replaced."""
+
+    value: float
+    """In the metric's unit times seconds: bytes, operations, seconds of a state."""
+    at: float
+    """The counter's own time, in seconds, or when it was read."""
+    wraps_at: float | None = None
+    """The value after which it begins at 0 again; None: it is too large to be reached."""
+
+
+@dataclass
+class Reading:
+    """Everything that one source of counters said at one time."""
+
+    counts: dict[Key, Count] = field(default_factory=dict)
+    levels: dict[Key, float] = field(default_factory=dict)
+    """Values as they are: bytes in use, shares that a driver averaged itself."""
+
+
+def rates(before: Reading, after: Reading) -> dict[Key, float]:
+    """Return the rates of all counters in both readings, and the levels of the later one.
+
+    A counter that was not there before, that was set back or whose time stood still has no rate.
+    """
+    found: dict[Key, float] = {}
+    for key, count in after.counts.items():
+        earlier = before.counts.get(key)
+        if earlier is None or count.at <= earlier.at:
+            continue
+        increase = count.value - earlier.value
+        if increase < 0 and count.wraps_at is not None:
+            increase += count.wraps_at
+        if increase >= 0:
+            found[key] = increase / (count.at - earlier.at)
+    return found | after.levels

@@ -1,0 +1,1 @@
+"""Programs, run under placements in turn."""

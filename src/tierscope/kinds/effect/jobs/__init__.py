@@ -1,0 +1,1 @@
+"""Programs that the recipes of effect run, each a process of its own."""

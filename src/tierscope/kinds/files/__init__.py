@@ -1,0 +1,1 @@
+"""Small files: created, opened, read, listed, removed."""

@@ -1,0 +1,1 @@
+"""What it costs that stores persist."""

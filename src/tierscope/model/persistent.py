@@ -1,0 +1,117 @@
+"""Persistent memory: how it is asked for, what the kernel tells of it, what was observed."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from tierscope.model.base import Count, Model
+
+OBJECTS = (
+    "backing pool-objects goes with copy, scale, add and triad of bandwidth only, in sequential "
+    "order, partitioned, with isa auto, all arrays in one place"
+)
+
+Backing = Literal["file", "pool", "pool-objects", "device"]
+"""file: a mapped file of our own; pool: objects of a libpmemobj pool, whose addresses are taken
+once; pool-objects: the same, whose object ids are translated for each element; device: a character
+device of DAX."""
+
+BackedBy = Literal["", "battery"]
+"""Empty: the user says nothing of it."""
+
+
+class Persistent(Model):
+    """Memory that a file or a device holds, in place of anonymous memory."""
+
+    backing: Backing
+    path: Annotated[str, Field(pattern="^/", max_length=4096)]
+    """A directory to make files in, or a device."""
+    offset: Annotated[int, Field(ge=0, le=1 << 50)] = 0
+    """Of a device, in bytes; nothing before it is touched."""
+    destroy: Annotated[str, Field(max_length=256)] = ""
+    """Of a device, its name, which says that its data may be destroyed."""
+    backed_by: BackedBy = ""
+    """What the user says that keeps the memory when power is lost; nobody can find that out."""
+    bound: bool = False
+    """Emulated: pages of tmpfs have to be on the placement's nodes."""
+
+    @model_validator(mode="after")
+    def _check(self) -> "Persistent":
+        device = self.backing == "device"
+        if not device and (self.offset or self.destroy):
+            raise ValueError("offset and destroy go with backing device")
+        if device and self.bound:
+            raise ValueError("bound does not go with backing device")
+        return self
+
+
+class Dax(Model):
+    """One device-dax instance."""
+
+    name: str
+    size_bytes: Count
+    node: Count | None
+    """Node that the memory is, or would become as system RAM."""
+    mode: Literal["system-ram", "devdax", "unknown"]
+    parent: str = ""
+    """What provides it: a CXL region, a pmem namespace or firmware's soft reservation (hmem)."""
+
+
+class Namespace(Model):
+    """A namespace of persistent memory: a part of a region, and what it is used as."""
+
+    name: str
+    """namespace0.0"""
+    mode: str
+    """In ndctl's words: fsdax, devdax, raw, sector."""
+    size_bytes: Count
+    device: str = ""
+    """What it is used by: pmem0, dax0.0; empty where no driver took it."""
+    region: str = ""
+    """region0"""
+    persistence_domain: str = ""
+    """Of the region: cpu_cache (CPU caches are flushed when power is lost), memory_controller
+    (what has left the caches is kept); empty where the kernel does not say."""
+    bad_blocks: Count | None = None
+    """512-byte blocks that the kernel lists as bad; None where it lists nothing."""
+    node: Count | None = None
+    """Node that the memory is, or is nearest to."""
+    uuid: str = ""
+
+
+class PersistentEvidence(Model):
+    """What was observed of memory that a file or a device held, and what follows of it."""
+
+    mapping: Literal["MAP_SYNC", "shared", "device"]
+    """MAP_SYNC: of DAX, as the kernel lists the mapping; shared: of a page cache or of tmpfs;
+    device: of a character device of DAX."""
+    emulated: bool
+    """It stood in for persistent memory: tmpfs, bound to a node."""
+    durable_by: Literal["flush", "msync"]
+    """What makes stores durable here: flushing cache lines, or msync."""
+    survives_power_loss: Literal["yes", "no", "unknown"]
+    """Whether data that was written would have survived, had power been lost at the end."""
+    why: str
+    """In one sentence."""
+    is_pmem: bool | None = None
+    """What libpmemobj took the memory for; None without it."""
+    file_system: str | None = None
+    mount_policy: str | None = None
+    """Of tmpfs, the policy that it is mounted with: "bind:2"."""
+    device: str | None = None
+    """As the kernel names it: pmem0, dax0.0, nvme0n1."""
+    namespace_mode: str | None = None
+    persistence_domain: str | None = None
+    """Of the region, as the kernel writes it: cpu_cache, memory_controller."""
+    bad_blocks: int | None = None
+    """512-byte blocks of the device that the kernel lists as bad."""
+    node: int | None = None
+    """As the kernel tells of the device, or as pages are bound."""
+    backed_by: str | None = None
+    """By the user's word."""
+    objects: int | None = None
+    """Of a pool, how many objects an array has."""
+    offset: int | None = None
+    """Of a device, where the first array begins, in bytes,"""
+    bytes: int | None = None
+    """and how many it takes of it."""

@@ -1,0 +1,1 @@
+"""Read and change where data is, through the kernel's interfaces only."""

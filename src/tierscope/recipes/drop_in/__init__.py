@@ -1,0 +1,1 @@
+"""What the drop-ins for other storage benchmarks have in common."""

@@ -1,0 +1,1 @@
+"""HMSDK's programs: what they read, compute and write."""

@@ -1,0 +1,86 @@
+"""Watch into a run file: visits one after the other, each written as it ends."""
+
+import contextlib
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+from tierscope.engine.query import capabilities
+from tierscope.engine.visits import signals_to
+from tierscope.kinds.plan import PLAN_VERSION, Plan, Spec
+from tierscope.model.errors import UserError
+from tierscope.model.event import Visit
+from tierscope.model.run import Footer, Measurement, Run, VisitRecord
+from tierscope.model.topology import Topology
+from tierscope.runs.measurers import Measurer
+from tierscope.runs.record import Bounds, make_header, measurement_of
+from tierscope.runs.store import new_run_path
+from tierscope.runs.write import RunWriter
+from tierscope.topology.settings import read_settings
+
+_VISIT_S = 10.0
+"""What is lost at most where tierscope is killed."""
+
+
+def visits_of(spec: Spec, measurer: Measurer, interval_s: float) -> Iterator[Visit]:
+    """Yield visits of a few seconds until the spec's time is over or a signal ends it."""
+    with contextlib.closing(measurer), signals_to(measurer):
+        measurer.plan([spec])
+        left = spec.sampling.budget_s
+        while left > 0 and not measurer.interrupted:
+            seconds = min(left, max(_VISIT_S, interval_s))
+            for event in measurer.visit(spec.id, seconds):
+                if isinstance(event, Visit):
+                    yield event
+            left -= seconds
+
+
+class WatchRun:
+    """A run file that a watch is written to."""
+
+    def __init__(
+        self, spec: Spec, topology: Topology, command: list[str], path: Path | None
+    ) -> None:
+        """Begin the file, by default one in the data directory. Raises UserError."""
+        started = datetime.now().astimezone()
+        self._spec = spec
+        self._visits: list[Visit] = []
+        self.path = path or new_run_path(spec.kind, None, started)
+        self._header = make_header(
+            self.path.stem,
+            started,
+            command,
+            Plan(version=PLAN_VERSION, measurements=[spec]),
+            topology,
+            read_settings(topology),
+            capabilities(),
+        )
+        try:
+            self._writer = RunWriter.create(self.path, self._header)
+        except FileExistsError:
+            raise UserError(f"--record: '{self.path}' exists already; name another file") from None
+
+    def add(self, visit: Visit) -> None:
+        """Write a visit."""
+        visit = visit.model_copy(update={"at_s": visit.series[0].starts[0]})
+        self._visits.append(visit)
+        self._writer.add(VisitRecord(visit=visit))
+
+    def finish(self) -> Run:
+        """Conclude the measurement, end the file and return its run."""
+        found: list[Measurement] = []
+        try:
+            if self._visits:
+                found.append(measurement_of(self._spec, self._visits, None, Bounds()))
+                self._writer.add(found[0])
+            footer = Footer(
+                finished=datetime.now().astimezone().isoformat(timespec="seconds"),
+                interrupted=False,  # a watch ends when it is told to
+                measured=len(found),
+                skipped=0,
+                failed=0,
+            )
+            self._writer.add(footer)
+        finally:
+            self._writer.close()
+        return Run(header=self._header, measurements=found, footer=footer)

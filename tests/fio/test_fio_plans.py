@@ -1,0 +1,199 @@
+"""From jobs of fio's to specs of the kind io, on machines that are not this one."""
+
+from typing import Any
+
+import pytest
+from tests.fake_paths import DEVICE, DEVICE_BYTES, DIRECTORY, OTHER, fake_paths
+from tests.gpu import gpu_machine
+
+from tierscope.model.errors import UserError
+from tierscope.model.storage import OwnFile, OwnFiles
+from tierscope.recipes.drop_in import ownership
+from tierscope.recipes.drop_in.measuring import plan_of
+from tierscope.recipes.fio import targets
+from tierscope.recipes.fio.job_file import parse_jobs
+from tierscope.recipes.fio.jobs import job_of
+from tierscope.recipes.fio.plan import spec_of
+from tierscope.recipes.fio.stages import Stage, stages
+from tierscope.recipes.fio.targets import buffered_foreign, targets_of
+
+MIB = 1 << 20
+MACHINE = gpu_machine.machine(gpus=2)
+OWN = [OwnFile(name="own", bytes=MIB, keep=True, state="leftover")]
+
+
+@pytest.fixture(autouse=True)
+def there(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
+    """Sizes of the files that there are, by path; may be filled."""
+    sizes = fake_paths(monkeypatch, targets)
+    monkeypatch.setattr(ownership, "leftovers", lambda _: OwnFiles(directory="/", files=OWN))
+    return sizes
+
+
+def stage_of(text: str) -> Stage:
+    jobs, _common = parse_jobs(f"[global]\ndirectory=/data\n{text}", "x.fio", {})
+    (found,) = stages([job_of(one) for one in jobs])
+    return found
+
+
+def spec(text: str, overwrite: bool = False) -> dict[str, Any]:
+    stage = stage_of(text)
+    found = spec_of(stage, targets_of(stage, overwrite), MACHINE, overwrite)
+    assert plan_of(found)
+    return found
+
+
+def refusal(text: str) -> str:
+    with pytest.raises(UserError) as refused:
+        spec(text)
+    return str(refused.value)
+
+
+def test_a_job_is_a_thread_for_each_clone_with_files_named_as_by_fio() -> None:
+    found = spec("[a]\nsize=8m\nnumjobs=2\nrw=randread\nioengine=libaio\niodepth=4\nnrfiles=2\n")
+    assert [job["name"] for job in found["jobs"]] == ["a.0", "a.1"]
+    assert [job["cpus"] for job in found["jobs"]] == [[0], [1]]
+    files = found["jobs"][1]["files"]
+    assert (files["directory"], files["stem"], files["count"], files["size"], files["keep"]) == (
+        "/data", "a.1.", 2, 4 * MIB, True,
+    )  # fmt: skip
+    pattern = found["pattern"]
+    assert (pattern["order"], pattern["depth"], pattern["batch"], pattern["amount"]) == (
+        "random", 4, 1, 8 * MIB,
+    )  # fmt: skip
+    assert all("pattern" not in job for job in found["jobs"])
+
+
+def test_time_and_amount() -> None:
+    timed = spec("[a]\nsize=1m\ntime_based\nruntime=7\nramp_time=2\n")
+    assert timed["sampling"]["budget_s"] == 7
+    assert timed["sampling"]["sample_s"] == 0.5
+    assert timed["pattern"]["ramp_s"] == 2
+    assert "amount" not in timed["pattern"]
+    both = spec("[a]\nsize=1m\nruntime=7\n")
+    assert (both["pattern"]["amount"], both["pattern"]["time_limit_s"]) == (MIB, 7)
+    assert spec("[a]\nsize=1m\nloops=3\n")["pattern"]["amount"] == 3 * MIB
+    (measurement,) = plan_of(timed).measurements
+    assert measurement.one_visit
+
+
+def test_jobs_that_differ_have_patterns_of_their_own() -> None:
+    found = spec("[global]\nsize=1m\n[a]\nrw=randread\n[b]\nrw=write\nbs=64k\n")
+    first, second = found["jobs"]
+    assert "pattern" not in first
+    assert (second["pattern"]["operation"], second["pattern"]["block_size"]) == ("write", 65536)
+
+
+def test_a_rate_is_of_each_clone() -> None:
+    found = spec("[a]\nsize=1m\nnumjobs=2\nrate_iops=100\n")
+    assert [job["pattern"]["rate"] for job in found["jobs"]] == [100.0, 100.0]
+
+
+def test_clones_share_a_named_file_and_begin_where_offset_increment_says() -> None:
+    found = spec("[a]\nfilename=f\nsize=1m\nnumjobs=3\noffset=4k\noffset_increment=1m\n")
+    assert {job["files"]["path"] for job in found["jobs"]} == {"/data/f"}
+    assert {job["files"]["size"] for job in found["jobs"]} == {3 * MIB + 4096}
+    patterns = [job.get("pattern", found["pattern"]) for job in found["jobs"]]
+    assert [one["offset"] for one in patterns] == [4096, MIB + 4096, 2 * MIB + 4096]
+    assert {one["range"] for one in patterns} == {MIB}
+
+
+def test_names_by_filename_format() -> None:
+    found = spec("[a]\nsize=1m\nnumjobs=2\nfilename_format=x-$jobnum.dat\n")
+    assert [job["files"]["path"] for job in found["jobs"]] == ["/data/x-0.dat", "/data/x-1.dat"]
+    stem = spec("[a]\nsize=1m\nfilename_format=$jobname-$jobnum-$filenum\n")
+    assert stem["jobs"][0]["files"]["stem"] == "a-0-"
+    assert "cannot be the name of files" in refusal("[a]\nsize=1m\nfilename_format=../$filenum\n")
+    spaced = spec("[a b]\nsize=1m\n")
+    assert spaced["jobs"][0]["files"]["path"] == "/data/a b.0.0"
+
+
+def test_cpus_nodes_and_buffers() -> None:
+    found = spec("[a]\nsize=1m\nnumjobs=3\ncpus_allowed=2,5\nnuma_mem_policy=bind:1\n")
+    assert [job["cpus"] for job in found["jobs"]] == [[2], [5], [2]]
+    assert found["jobs"][0]["buffers"]["placement"]["nodes"] == [{"node": 1}]
+    near = spec("[a]\nsize=1m\nnuma_cpu_nodes=1\n")
+    assert near["jobs"][0]["cpus"] == [4]
+    assert near["jobs"][0]["buffers"]["placement"]["nodes"] == [{"node": 1}]
+    spread = spec("[a]\nsize=1m\nnuma_mem_policy=interleave:0-1\n")
+    assert spread["jobs"][0]["buffers"]["placement"]["policy"] == "interleave"
+    assert "CPU 99 is not there" in refusal("[a]\nsize=1m\ncpus_allowed=99\n")
+    assert "node 7 has no memory" in refusal("[a]\nsize=1m\nnuma_mem_policy=bind:7\n")
+
+
+def test_clones_of_libcufile_take_gpus_in_turn() -> None:
+    head = "[a]\nsize=1m\nioengine=libcufile\nnumjobs=3\n"
+    found = spec(f"{head}direct=1\ngpu_dev_ids=0:1\n")
+    assert [job["buffers"]["gpu"] for job in found["jobs"]] == [0, 1, 0]
+    assert (found["pattern"]["backend"], found["initiator"]) == ("cufile", "gpu:0")
+    assert spec(f"{head}cuda_io=posix\n")["pattern"]["backend"] == "staged"
+    assert "give direct=1" in refusal(head)
+
+
+def test_clones_write_from_gpus_to_files_of_their_own() -> None:
+    text = "[a]\nsize=1m\nioengine=libcufile\ndirect=1\nrw=write\nnumjobs=2\n"
+    assert len(spec(text)["jobs"]) == 2
+    assert spec(f"{text}filename=f\nverify=md5\n")
+    assert "give directory in place of filename" in refusal(f"{text}filename=f\n")
+
+
+def test_the_page_cache_is_as_invalidate_says() -> None:
+    assert spec("[a]\nsize=1m\n")["pattern"]["cache"] == "cold"
+    assert spec("[a]\nsize=1m\ninvalidate=0\n")["pattern"]["cache"] == "as-found"
+    assert spec("[a]\nsize=1m\npre_read=1\n")["pattern"]["cache"] == "warm"
+
+
+def test_another_s_file_is_read_and_not_written(there: dict[str, int]) -> None:
+    there["/data/f"] = 8 * MIB
+    text = "[a]\nfilename=f\nrw={}\n"
+    read = spec(text.format("read"))
+    assert read["jobs"][0]["files"] == {"path": "/data/f"}
+    assert read["pattern"]["amount"] == 8 * MIB
+    assert "tierscope did not make it" in refusal(text.format("write"))
+    assert "--overwrite-others" in refusal(text.format("write"))
+    assert spec(text.format("write"), overwrite=True)["jobs"][0]["files"]["overwrite"]
+    stage = stage_of(text.format("read"))
+    assert buffered_foreign(targets_of(stage, False), stage) == ["/data/f"]
+
+
+def test_tierscope_s_own_file_is_written(there: dict[str, int]) -> None:
+    there["/data/own"] = MIB
+    files = spec("[a]\nfilename=own\nrw=write\n")["jobs"][0]["files"]
+    assert files == {"path": "/data/own"}
+
+
+def test_a_clone_s_file_that_fio_made_is_read_by_its_name(there: dict[str, int]) -> None:
+    there["/data/a.0.0"] = 8 * MIB
+    assert spec("[a]\nsize=8m\n")["jobs"][0]["files"]["path"] == "/data/a.0.0"
+    assert "tierscope did not make it" in refusal("[a]\nsize=8m\nrw=write\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[a]\n", "x.fio:3: [a] needs a size"),
+        ("[a]\nsize=2k\n", "less than one operation of 4096"),
+        ("[a]\nfilename=small\nsize=8m\n", "/data/small has 4096 bytes, and 8388608 are needed"),
+        ("[a]\nfilename=folder\n", "/data/folder is a directory"),
+        ("[a]\nfilename=zero\n", "neither a file nor a block device"),
+        ("[a]\nfilename=/dev/nosuch\n", "there is no such device"),
+        ("[a]\nfilename=new\nsize=1m\nallow_file_create=0\n", "and allow_file_create=0"),
+        ("[a]\nfilename=drive\nrw=write\n", "whose data writing destroys"),
+    ],
+)
+def test_files_that_do_not_do_are_refused(there: dict[str, int], text: str, said: str) -> None:
+    there |= {
+        "/data/small": 4096,
+        "/data/folder": DIRECTORY,
+        "/data/drive": DEVICE,
+        "/data/zero": OTHER,
+    }
+    assert said in refusal(text)
+
+
+def test_a_device_is_read(there: dict[str, int]) -> None:
+    there["/dev/nvme0n1"] = DEVICE
+    found = spec("[a]\nfilename=/dev/nvme0n1\ndirect=1\n")
+    assert found["jobs"][0]["files"] == {"device": "/dev/nvme0n1"}
+    assert found["target"] == "dev:/dev/nvme0n1"
+    assert found["pattern"]["amount"] == DEVICE_BYTES

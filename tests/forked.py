@@ -1,0 +1,114 @@
+"""tierscope as a user runs it, forked from a process that has it imported.
+
+A Python of its own imports for 0.4 s, in the virtual machine for 5 s. So a server imports what one
+command had to import, and the next command is forked from it. Tests themselves cannot be forked:
+libraries that draw have threads of their own, which a fork does not have.
+"""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import traceback
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NoReturn
+
+_MOST = 1 << 20
+"""Bytes of a message."""
+
+
+def tierscope(
+    *words: object,
+    environment: dict[str, str] | None = None,
+    folder: Path | None = None,
+    stdin: str = "",
+) -> "subprocess.CompletedProcess[str]":
+    """Run a command in a process of its own, and return what it wrote.
+
+    ``environment`` is added to this process's own; ``folder`` is where it runs. A signal that ends
+    it is a negative status.
+    """
+    command = ["tierscope", *map(str, words)]
+    asked = {
+        "command": command,
+        "environment": {**os.environ, **(environment or {})},
+        "folder": str(folder or Path.cwd()),
+    }
+    with (
+        tempfile.TemporaryFile() as typed,
+        tempfile.TemporaryFile() as stdout,
+        tempfile.TemporaryFile() as stderr,
+    ):
+        typed.write(stdin.encode())
+        typed.seek(0)
+        streams = [typed.fileno(), stdout.fileno(), stderr.fileno()]
+        server, _ = _server()
+        socket.send_fds(server, [json.dumps(asked).encode()], streams)
+        status = int(server.recv(_MOST))
+        texts = []
+        for file in (stdout, stderr):
+            file.seek(0)
+            texts.append(file.read().decode(errors="surrogateescape"))
+    return subprocess.CompletedProcess(command, status, *texts)
+
+
+@cache
+def _server() -> "tuple[socket.socket, subprocess.Popen[bytes]]":
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs:
+        process = subprocess.Popen(
+            [sys.executable, __file__, str(theirs.fileno())], pass_fds=[theirs.fileno()]
+        )
+    return ours, process
+
+
+def _serve(client: socket.socket) -> None:
+    while True:
+        message, streams, _, _ = socket.recv_fds(client, _MOST, 3)
+        if not message:
+            return  # the process that tests has ended
+        with tempfile.TemporaryFile() as imported:
+            child = os.fork()
+            if child == 0:
+                client.close()
+                _become(json.loads(message), streams, imported.fileno())
+            for stream in streams:
+                os.close(stream)
+            _, status = os.waitpid(child, 0)
+            client.send(str(os.waitstatus_to_exitcode(status)).encode())
+            imported.seek(0)
+            for module in imported.read().decode().split():
+                import_module(module)
+
+
+def _become(asked: dict[str, Any], streams: list[int], imported: int) -> NoReturn:
+    status = 1
+    known = set(sys.modules)
+    try:
+        os.environ.clear()
+        os.environ.update(asked["environment"])
+        os.chdir(asked["folder"])
+        for number, stream in enumerate(streams):
+            os.dup2(stream, number)
+            os.close(stream)
+        sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115
+        sys.argv = asked["command"]
+        import_module("tierscope.cli.main").main()
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        modules = [name for name in sys.modules if name.startswith("tierscope.")]
+        os.write(imported, "\n".join(name for name in modules if name not in known).encode())
+        os._exit(status)
+
+
+if __name__ == "__main__":
+    _serve(socket.socket(fileno=int(sys.argv[1])))

@@ -1,0 +1,224 @@
+"""Arrays of four NVMe drives, and NFS that the guest serves to itself by two addresses."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import storage
+from storage import io, run
+
+pytestmark = pytest.mark.testbed
+
+SHORT = ("--budget", "0.5", "--block-size", "256k", "--depth", "2")
+RATED = """\
+"QEMU NVMe*":
+  read: 1 GB/s
+  write: 0.5 GB/s
+"""
+
+
+@pytest.fixture(scope="module")
+def drives() -> list[Path]:
+    """The four drives in the order of their serial numbers."""
+    return storage.drives()
+
+
+@pytest.fixture
+def array(request: pytest.FixtureRequest, drives: list[Path]) -> Iterator[tuple[str, Path]]:
+    """An md array of the level that the test names, clean from the start."""
+    level, device = str(request.param), Path("/dev/md0")
+    run("modprobe", "-a", "raid0", "raid1", "raid456")
+    options = ["--assume-clean"] if level != "raid0" else []
+    created = ["--create", device, "--run", f"--level={level}", f"--raid-devices={len(drives)}"]
+    run("mdadm", *created, *options, *drives)
+    yield level, device
+    run("mdadm", "--stop", device)
+    run("mdadm", "--zero-superblock", *drives)
+
+
+@pytest.fixture
+def rated(tmp_path: Path) -> str:
+    """A data sheet for the drives of QEMU."""
+    file = tmp_path / "rated.yaml"
+    file.write_text(RATED)
+    return str(file)
+
+
+def devices(result: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """What the array did, and what its members did."""
+    first, *members = result["evidence"]["devices"]
+    assert first["name"] == "md0"
+    return first, members
+
+
+@pytest.mark.parametrize("array", ["raid0", "raid5"], indirect=True)
+def test_an_array_reads_from_its_members_as_much_as_it_gives(
+    array: tuple[str, Path], rated: str, tmp_path: Path
+) -> None:
+    level, device = array
+    (result,) = io(tmp_path, *SHORT, "--to", f"dev:{device}", "--size", "32m", "--rated", rated)
+    assert result["limit"]["value"] == 4e9 / (256 << 10)
+    assert "1 GB/s + 1 GB/s + 1 GB/s + 1 GB/s = 4 GB/s" in result["limit"]["formula"]
+    own, members = devices(result)
+    assert len(members) == 4
+    assert own["bytes_read"] > 0
+    assert sum(one["bytes_read"] for one in members) == pytest.approx(own["bytes_read"], rel=0.02)
+    (facts,) = result["evidence"]["storage"]
+    assert facts["level"] == level
+    assert all(drive["wear"]["used_percent"] < 100 for drive in facts["drives"])
+    assert sorted(drive["serial"] for drive in facts["drives"]) == [
+        f"testbed{number}" for number in range(4)
+    ]
+
+
+@pytest.mark.parametrize("array", ["raid1"], indirect=True)
+def test_a_mirror_writes_every_member(array: tuple[str, Path], rated: str, tmp_path: Path) -> None:
+    _, device = array
+    run("mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", device, "64m")
+    directory = tmp_path / "mirror"
+    directory.mkdir()
+    run("mount", device, directory)
+    try:
+        options = ["--op", "write", "--size", "4m", "--amount", "4m", "--rated", rated]
+        (result,) = io(tmp_path, *SHORT, "--to", f"file:{directory}", *options)
+    finally:
+        run("umount", directory)
+    assert "the slowest of 4: 0.5 GB/s" in result["limit"]["formula"]
+    own, members = devices(result)
+    written = sum(one["bytes_written"] for one in members)
+    assert written >= 4 * 0.98 * own["bytes_written"]  # and what md notes of itself
+
+
+def test_each_drive_alone_and_all_together(drives: list[Path], tmp_path: Path) -> None:
+    names = [f"dev:{drive}" for drive in drives]
+    options = ["--to", ",".join(names), "--together", "no,yes", "--size", "16m"]
+    *alone, together = io(tmp_path, *SHORT, *options)
+    assert [result["target"] for result in alone] == names
+    counted = {one["name"]: one["bytes_read"] for one in together["evidence"]["devices"]}
+    asked = {one["name"]: one for one in together["evidence"]["storage_io"]["targets"]}
+    assert list(asked) == names
+    for drive, name in zip(drives, names, strict=True):
+        assert counted[drive.name] >= asked[name]["bytes_read"] > 0
+
+
+@pytest.fixture(scope="module")
+def mounts(drives: list[Path]) -> Iterator[list[Path]]:
+    """Two directories of a drive, mounted by NFS from two addresses of this machine."""
+    served, state = Path("/mnt/served"), Path("/var/lib/nfs")
+    run("mkfs.ext4", "-q", "-F", drives[0], "64m")
+    served.mkdir()
+    run("mount", drives[0], served)
+    run("ip", "link", "set", "lo", "up")
+    # The server keeps its state there, and the guest's root file system cannot hold it.
+    run("mount", "-t", "tmpfs", "state", state)
+    for name in ("v4recovery", "sm", "rpc_pipefs"):
+        (state / name).mkdir()
+    for name in ("etab", "rmtab"):
+        (state / name).touch()
+    run("modprobe", "-a", "nfsd", "nfs")
+    run("mount", "-t", "nfsd", "nfsd", "/proc/fs/nfsd")
+    Path("/etc/exports").write_text(f"{served} *(rw,no_root_squash,fsid=0,insecure)\n")
+    for command in (["rpcbind"], ["exportfs", "-ra"], ["rpc.mountd"], ["rpc.nfsd", "4"]):
+        run(*command)
+    found = []
+    for number in (1, 2):
+        (served / str(number)).mkdir()
+        mount = Path(f"/mnt/nfs{number}")
+        mount.mkdir()
+        # Version 3: by version 4.1 both addresses would turn out to be one server, and share a
+        # connection.
+        options = f"vers=3,nolock,nconnect={number}"
+        run("mount", "-t", "nfs", "-o", options, f"127.0.0.{number}:{served}/{number}", mount)
+        found.append(mount)
+    yield found
+    run("rpc.nfsd", "4")
+    for mount in found:
+        run("umount", "-l", mount)  # what was left behind there may hold it for a while yet
+    run("rpc.nfsd", "0")
+    run("exportfs", "-ua")
+    run("umount", served)
+
+
+def test_two_mounts_at_once_have_figures_of_their_own(mounts: list[Path], tmp_path: Path) -> None:
+    targets = [f"file:{mount}" for mount in mounts]
+    options = ["--to", ",".join(targets), "--together", "yes", "--size", "2m"]
+    (result,) = io(tmp_path, *SHORT, *options)
+    parts = {one["part"]: one for one in result["figures"] if one["metric"] == "iops"}
+    assert list(parts) == targets
+    assert all(one["estimate"] > 0 for one in parts.values())
+    evidence = result["evidence"]
+    assert [one["name"] for one in evidence["nfs"]] == [str(mount) for mount in mounts]
+    for mount, asked in zip(evidence["nfs"], evidence["storage_io"]["targets"], strict=True):
+        assert mount["read_bytes"] >= asked["bytes_read"] > 0
+    facts = [one["nfs"] for one in evidence["storage"]]
+    assert [one["server"] for one in facts] == ["127.0.0.1", "127.0.0.2"]
+    assert [one["connections"] for one in facts] == [1, 2]
+    assert {one["interface"] for one in facts} == {"lo"}
+    assert result["limit"] is None
+    (lo,) = evidence["ports"]
+    assert lo["received_bytes"] >= sum(one["read_bytes"] for one in evidence["nfs"])
+
+
+def test_checkpoints_on_a_server_outlive_the_programs_that_save_them(
+    mounts: list[Path], tmp_path: Path
+) -> None:
+    command = [storage.TIERSCOPE, "checkpoint", mounts[0], "--size", "256k", "--threads", "1"]
+    command += ["--kills", "1", "--budget", "1s", "--json", "--out", tmp_path]
+    done = subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    (result,) = json.loads(done.stdout)["results"]
+    assert result["status"] == "measured", result
+    assert result["evidence"]["checkpoint"]["kills"]["kills"] == 1
+    assert result["evidence"]["storage"][0]["path"]["mount"]["type"].startswith("nfs")
+
+
+def test_a_server_that_stops_costs_its_measurement_and_the_run_goes_on(
+    mounts: list[Path], tmp_path: Path
+) -> None:
+    mount = mounts[0]
+    targets = f"file:{mount},file:/dev/shm"
+    hasty = "from tierscope.engine import visits; visits._START_S = 15.0; "
+    tierscope = [sys.executable, "-c", hasty + "from tierscope.cli.main import main; main()"]
+    command = [*tierscope, "io", "--to", targets, "--budget", "15", "--size", "2m", "--depth", "2",
+               "--block-size", "64k", "--json", "--out", str(tmp_path)]  # fmt: skip
+    child = subprocess.Popen(
+        [str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        wait_for_reads(mount, child)
+        run("rpc.nfsd", "0")
+        began = time.monotonic()
+        output, said = child.communicate(timeout=400)
+    finally:
+        if child.poll() is None:
+            os.kill(child.pid, signal.SIGKILL)
+        run("rpc.nfsd", "4")
+    assert time.monotonic() - began < 300
+    dead, alive = json.loads(output)["results"]
+    # Visits that ended before the server did count; the one that it cut is told either way.
+    said_of = [dead["reason"]] if dead["status"] == "failed" else dead["evidence"]["notes"]
+    (told,) = [text for text in said_of if "the engine took far longer" in text]
+    assert f"{mount} does not answer in 5 s" in told, said
+    assert "\n" not in told
+    assert alive["status"] == "measured"
+
+
+def wait_for_reads(mount: Path, child: "subprocess.Popen[str]") -> None:
+    """Wait until a mount is read from."""
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and child.poll() is None:
+        part = Path("/proc/self/mountstats").read_text().partition(f" mounted on {mount} ")[2]
+        reads = part.partition("READ: ")[2].split()
+        if reads and int(reads[0]) > 400:
+            return
+        time.sleep(0.2)
+    pytest.fail("the mount was not read from")

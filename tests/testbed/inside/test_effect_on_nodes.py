@@ -1,0 +1,110 @@
+"""A program on DRAM and on a node without CPUs: its pages prove that it ran where it should.
+
+Whole processes are kept off the emulated CXL memory: QEMU 10 crashed once with one there.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forked import tierscope
+
+pytestmark = pytest.mark.testbed
+
+DRAM, HBM = "0", "2"
+HOLDS_A_MEGABYTE = "x=$(head -c 1000000 /dev/zero | tr '\\0' a); sleep 20"
+
+
+def effect(*words: str) -> list[dict[str, Any]]:
+    """The results of one round."""
+    done = tierscope("effect", "--json", "--rounds", "1", *words)
+    assert done.returncode == 0, done.stderr
+    results: list[dict[str, Any]] = json.loads(done.stdout)["results"]
+    return results
+
+
+def test_pages_are_on_the_node_of_each_placement() -> None:
+    placements = ["--placement", f"dram=node:{DRAM}", "--placement", f"hbm=node:{HBM}"]
+    results = effect(*placements, "--", "sh", "-c", HOLDS_A_MEGABYTE)
+    assert [result["target"] for result in results] == [f"node:{DRAM}", f"node:{HBM}"]
+    for result, node in zip(results, (DRAM, HBM), strict=True):
+        (run,) = result["evidence"]["program"]["runs"]
+        seen = run["bytes_by_node"]
+        assert sum(seen.values()) > 1_000_000
+        assert seen[node] >= 0.95 * sum(seen.values()), seen
+
+
+def test_weights_that_are_not_the_kernels_hold_by_the_preloaded_library() -> None:
+    code = "import time; kept = b'x' * (48 << 20); time.sleep(5)"
+    results = effect(
+        "--placement",
+        "by-kernel=interleave 0,2",
+        "--placement",
+        "by-library=0,2@3:1",
+        "--",
+        sys.executable,
+        "-S",
+        "-c",
+        code,
+    )
+    for result, mechanism, share in zip(results, ("kernel", "user"), (1 / 2, 3 / 4), strict=True):
+        (run,) = result["evidence"]["program"]["runs"]
+        assert run["mechanism"] == mechanism
+        seen = run["bytes_by_node"]
+        assert set(seen) == {DRAM, HBM}
+        assert seen[DRAM] / sum(seen.values()) == pytest.approx(share, abs=0.1)
+        notes = result["evidence"].get("notes") or []
+        assert not [line for line in notes if "in at least one run" in line]
+
+
+RULES = """\
+intervals: {sample: 20ms, aggregate: 400ms, update: 1s}
+rules:
+  - {move: cold, from: 0, to: 2, accesses: 0%, age: 1s..}
+"""
+HALF_COLD = """
+import mmap, os, time
+def pages(mib):
+    memory = mmap.mmap(-1, mib << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    memory[::4096] = bytes([1]) * (mib << 8)
+    return memory
+def on_slow():
+    words = open("/proc/self/numa_maps").read().split()
+    return sum(int(word[3:]) for word in words if word.startswith("N2=")) >> 8
+cold, hot = pages(24), pages(24)
+end = time.monotonic() + float(os.environ["LIMIT"])
+while time.monotonic() < end and on_slow() < 20:
+    for _ in range(50):
+        hot[::4096] = bytes([2]) * (24 << 8)
+        time.sleep(0.005)
+print("on slow node:", on_slow(), "MiB")
+"""
+"""Ends once its cold pages have moved, or after LIMIT seconds."""
+
+
+def test_damon_moves_a_program_s_cold_pages_and_numa_balancing_does_not(tmp_path: Path) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(RULES)
+    results = effect(
+        "--metric",
+        "slow:MiB=on slow node: ([0-9]+)",
+        "--placement",
+        f"damon=bind node:0 tier:{rules} env:LIMIT=60",
+        "--placement",
+        "kernel=bind node:0 tier:numa-balancing env:LIMIT=1",
+        "--",
+        sys.executable,
+        "-S",
+        "-c",
+        HALF_COLD,
+    )
+    damon, kernel = (result["evidence"]["program"]["runs"][0] for result in results)
+    assert damon["values"]["slow"] >= 20 << 20
+    assert damon["migrated_bytes"] >= 20 << 20
+    assert kernel["values"]["slow"] < 20 << 20
+    assert set(kernel["bytes_by_node"]) == {DRAM}
+    assert Path("/sys/kernel/mm/damon/admin/kdamonds/nr_kdamonds").read_text() == "0\n"
+    assert not list(Path("/sys/fs/cgroup").glob("tierscope-*"))
