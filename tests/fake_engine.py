@@ -12,6 +12,7 @@ alone (always):
     noisy                samples that scatter by 10%, so that no interval is narrow
     wrong                a failed verification      zero     values of 0
     fatal                an error after which this process can measure nothing more
+    real-time            a visit takes the time that it says
     dead                 wait for a file system that never answers, at FAKE_ENGINE_DEAD
     refuse               refuse any plan            stillborn  die before the first event
     other-version        capabilities of another door
@@ -32,7 +33,7 @@ FAULTS = {
     if part
 }
 SIGNALS = {"segv": signal.SIGSEGV, "kill": signal.SIGKILL, "abort": signal.SIGABRT}
-SAYS = ("skip", "fail", "fatal", "wrong", "unknown-key", "slow", "noisy", "zero")
+SAYS = ("skip", "fail", "fatal", "wrong", "unknown-key", "slow", "noisy", "zero", "real-time")
 STATE = os.environ.get("FAKE_ENGINE_STATE", "")
 MAX_ROWS = 200
 visited = {}
@@ -172,6 +173,8 @@ def visit(spec, seconds, fresh):
             emit(event="progress", id=name, elapsed_s=step / 10, rows=step, latest=latest)
             if interrupted:
                 break
+    if "real-time" in said:
+        time.sleep(seconds)
     extra = {"surprise": 1} if "unknown-key" in said else {}
     size = spec["pattern"].get("size", 4096)
     emit(

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from children import engines
 from tierscope.engine.find import find_engine
 from tierscope.engine.query import capabilities, check, topology_xml
 from tierscope.engine.visits import living_engine
@@ -585,19 +586,13 @@ def test_a_killed_engine_costs_one_visit() -> None:
     seen: list[str] = []
     for event in visit_once(small_plan(3), 1.0):
         if isinstance(event, Started) and event.id == "m1":
-            _kill_child()
+            (engine,) = engines()
+            os.kill(engine, signal.SIGKILL)
         if isinstance(event, Failed):
             assert event.cause is Cause.CRASH
         if isinstance(event, Visit | Failed):
             seen.append(f"{event.id} {event.event}")
     assert seen == ["m0 visit", "m1 failed", "m2 visit"]
-
-
-def _kill_child() -> None:
-    children = f"/proc/{os.getpid()}/task/{os.getpid()}/children"
-    with open(children) as file:  # noqa: PTH123
-        for child in file.read().split():
-            os.kill(int(child), signal.SIGKILL)
 
 
 _ORPHAN_MAKER = """

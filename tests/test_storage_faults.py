@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import forked
+from children import engines
 from tierscope.engine import visits
 from tierscope.model.cause import Cause
 from tierscope.model.event import Event, Progress
@@ -57,13 +58,6 @@ def failed(outcome: Outcome) -> Measurement:
 
 def tierscope(*arguments: str) -> "subprocess.CompletedProcess[str]":
     return forked.tierscope(*arguments)
-
-
-def engines() -> list[int]:
-    """Process ids of the engines that this process started."""
-    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
-    names = {int(child): Path(f"/proc/{child}/comm").read_text() for child in children}
-    return [child for child, name in names.items() if name.startswith("tierscope-engi")]
 
 
 @pytest.fixture

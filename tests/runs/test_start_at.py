@@ -88,6 +88,7 @@ def run(machine: Topology, folder: Path, start_at: datetime) -> Outcome:
 def test_the_first_visit_begins_then_and_not_before(
     machine: Topology, fake_engine: Fake, tmp_path: Path
 ) -> None:
+    fake_engine("real-time")
     start = datetime.now(UTC) + timedelta(seconds=1.5)
     outcome = run(machine, tmp_path, start)
     assert outcome.run.footer is not None
