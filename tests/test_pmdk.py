@@ -1,15 +1,18 @@
 """What PMDK costs: both sides of a pair have the same places; ratios keep their intervals."""
 
+import csv
 import io
 import json
 
 import pytest
+from click.testing import CliRunner
 from rich.console import Console
 
+from tierscope.cli.app import app
 from tierscope.model.errors import UserError
 from tierscope.model.topology import Topology
 from tierscope.recipes.pmdk import costs, pair_count, sides
-from tierscope.recipes.pmdk_table import costs_json, show_costs
+from tierscope.recipes.pmdk_table import costs_csv, costs_json, show_costs
 from tierscope.runs.pairs import Paired
 
 
@@ -54,6 +57,13 @@ def test_what_cannot_be_compared_is_named(
     assert str(refused.value).startswith(says)
 
 
+def test_a_dry_run_prints_the_plan_of_both_sides() -> None:
+    answer = CliRunner().invoke(app, ["pmdk", "--dry-run", "--json", "--op", "copy", "--size", "1m",
+                                      "--threads", "1"])  # fmt: skip
+    plan = json.loads(answer.stdout)["plan"]["measurements"]
+    assert [bool(one["placement"]["persistent"]) for one in plan] == [False, False, True, True]
+
+
 def test_an_interval_takes_two_pairs() -> None:
     assert pair_count({}) == 10
     with pytest.raises(UserError, match="--pairs: '1' pairs give no interval"):
@@ -77,6 +87,9 @@ def test_costs_are_ratios_with_intervals(machine: Topology) -> None:
     assert first["low"] <= first["ratio"] <= first["high"]
     assert (second["ratio"], second["reason"]) == (None, "libpmemobj is missing")
     json.dumps([first, second])
+    rows = list(csv.DictReader(io.StringIO(costs_csv(found))))
+    assert [float(rows[0][side]) for side in ("plain", "pool")] == pytest.approx([11e9, 9.9e9])
+    assert (rows[1]["ratio"], rows[1]["reason"]) == ("", "libpmemobj is missing")
     console = Console(file=io.StringIO(), width=100)
     show_costs(console, found)
     assert isinstance(console.file, io.StringIO)

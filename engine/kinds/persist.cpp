@@ -82,6 +82,7 @@ class Persist : public State {
   explicit Persist(const PersistSpec& spec) : spec_(spec), durations_(spec.cpus.size()) {}
 
   void open(Leases& leases) override {
+    require_fit(spec_);
     require_flush(spec_.method.write.flush);
     team_ = &leases.team(spec_.cpus);
     spec_.size = in_whole_rounds(spec_.size, spec_.pages, spec_.placement,

@@ -1,15 +1,17 @@
 #include "kinds/persist_spec.h"
 
+#include <fmt/format.h>
+
 #include <array>
+#include <optional>
 #include <string_view>
 #include <utility>
 
+#include "errors.h"
 #include "protocol/plan_parts.h"
 
 namespace tierscope {
 namespace {
-
-constexpr std::size_t kSmallestRange = 64;
 
 constexpr PersistMethod flushed(Flush flush) { return {.write = {.flush = flush, .fence = true}}; }
 
@@ -28,21 +30,6 @@ constexpr std::array<std::pair<std::string_view, PersistMethod>, 13> kMethods{
      {"transaction", {.by = PersistBy::kTransaction}},
      {"allocation", {.by = PersistBy::kAllocation}}}};
 
-void check_backing(ObjectReader& pattern, const PersistSpec& spec) {
-  const bool file = spec.placement.persistent.has_value();
-  const bool device = file && spec.placement.persistent->backing == Backing::kDevice;
-  const bool pool = file && spec.placement.persistent->backing == Backing::kPool;
-  if (spec.method.needs_file() && (!file || pool)) {
-    throw pattern.error("method", "needs a placement whose persistent backing is file or device");
-  }
-  if (spec.method.needs_file() && device && spec.method.by == PersistBy::kFdatasync) {
-    throw pattern.error("method", "needs a file, and a device is none");
-  }
-  if (spec.method.needs_pool() && !pool) {
-    throw pattern.error("method", "needs a placement whose persistent backing is pool");
-  }
-}
-
 void read_ranges(ObjectReader& pattern, PersistSpec& spec) {
   constexpr std::int64_t kMostRanges = 4096;
   spec.ranges = 1;
@@ -50,9 +37,6 @@ void read_ranges(ObjectReader& pattern, PersistSpec& spec) {
   spec.ranges = static_cast<std::uint64_t>(pattern.integer("ranges", 1, kMostRanges));
   if (spec.method.by != PersistBy::kTransaction) {
     throw pattern.error("ranges", "goes with method transaction");
-  }
-  if (spec.block_size % (spec.ranges * kSmallestRange) != 0) {
-    throw pattern.error("ranges", "has to cut block_size into multiples of 64 bytes");
   }
 }
 
@@ -90,12 +74,33 @@ PersistSpec read_persist_spec(ObjectReader& measurement) {
   spec.size = pattern.bytes("size");
   spec.pages = read_pages(pattern);
   read_ranges(pattern, spec);
-  check_backing(pattern, spec);
   pattern.finish();
   if (spec.size / spec.block_size < spec.cpus.size()) {
     throw pattern.error("size", "has fewer blocks than there are threads");
   }
   return spec;
+}
+
+void require_fit(const PersistSpec& spec) {
+  constexpr std::size_t kSmallestRange = 64;
+  const std::optional<Persistent>& persistent = spec.placement.persistent;
+  const bool on_file = persistent && persistent->backing == Backing::kFile;
+  const bool on_pool = persistent && persistent->backing == Backing::kPool;
+  const bool misplaced =
+      (spec.method.needs_file() && !on_file) || (spec.method.needs_pool() && !on_pool);
+  if (misplaced) {
+    throw Unavailable(Cause::kStorage,
+                      fmt::format("this method needs a {}, which the target is not",
+                                  spec.method.needs_file() ? "mapped file" : "pool in a file"),
+                      "name a target pmem:DIR");
+  }
+  if (spec.block_size % (spec.ranges * kSmallestRange) != 0) {
+    throw Unavailable(
+        Cause::kOther,
+        fmt::format("{} ranges do not cut a block of {} bytes into multiples of {} bytes",
+                    spec.ranges, spec.block_size, kSmallestRange),
+        "ask for fewer --ranges or a larger --block-size");
+  }
 }
 
 }  // namespace tierscope

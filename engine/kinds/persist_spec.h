@@ -52,4 +52,9 @@ struct PersistSpec {
 // Throws PlanError.
 PersistSpec read_persist_spec(ObjectReader& measurement);
 
+// Throws Unavailable where the target is none that the method works on, or blocks cannot be cut
+// into that many ranges: a plan may combine methods, targets and blocks that do not all go
+// together.
+void require_fit(const PersistSpec& spec);
+
 }  // namespace tierscope

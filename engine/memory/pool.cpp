@@ -17,6 +17,7 @@
 namespace tierscope {
 namespace {
 
+constexpr const char* kLayout = "tierscope";
 constexpr std::size_t kChunk = std::size_t{256} << 10;  // Objects this large take whole ones.
 constexpr std::size_t kHeader = 64;                     // At most, before an object's bytes.
 constexpr std::size_t kWorthSplitting = std::size_t{64} << 20;
@@ -31,6 +32,9 @@ std::size_t up_to(std::size_t value, std::size_t multiple) {
 std::size_t taken_by(std::size_t piece, std::size_t unit) {
   return up_to(piece + unit + kHeader, kChunk);
 }
+
+// The file has no name; this process and its children reach it by its descriptor.
+std::string path_to(const Descriptor& file) { return fmt::format("/proc/self/fd/{}", file.get()); }
 
 std::byte* aligned(std::byte* at, std::size_t unit) {
   return at + (unit - reinterpret_cast<std::uintptr_t>(at) % unit) % unit;
@@ -81,8 +85,7 @@ Pool::Pool(const PoolWanted& wanted, const Placement& placement) {
   // The library allocates all of the file, so that its pages come by this thread's policy.
   std::optional<ThreadOnNode> policy;
   if (persistent.bound) policy.emplace(placement.nodes.front().node);
-  const std::string path = fmt::format("/proc/self/fd/{}", file_.get());
-  pool_ = library.create(path.c_str(), "tierscope", 0, 0600);
+  pool_ = library.create(path_to(file_).c_str(), kLayout, 0, 0600);
   if (pool_ == nullptr) {
     throw Unavailable(Cause::kStorage,
                       fmt::format("{}: no pool can be made: {}", persistent.path, library.error()),
@@ -114,8 +117,24 @@ void Pool::allocate(const PoolWanted& wanted, const std::vector<std::vector<std:
   }
 }
 
-Pool::~Pool() {
+Pool::~Pool() { close(); }
+
+void Pool::close() {
   if (pool_ != nullptr) pmemobj().close(pool_);
+  pool_ = nullptr;
+}
+
+void Pool::open() {
+  if (pool_ != nullptr) return;
+  const Pmemobj& library = pmemobj();
+  pool_ = library.open(path_to(file_).c_str(), kLayout);
+  if (pool_ == nullptr) {
+    throw Unavailable(Cause::kStorage,
+                      fmt::format("the pool cannot be opened again: {}", library.error()));
+  }
+  for (PoolArray& array : arrays_) {
+    for (PoolPiece& piece : array) piece.data = static_cast<std::byte*>(library.direct(piece.id));
+  }
 }
 
 bool Pool::is_pmem() const {

@@ -41,11 +41,17 @@ class Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
+  // As at a program's end and at the next one's begin: the file stays, and arrays get other
+  // addresses. Neither does anything the second time. open throws Unavailable.
+  void close();
+  void open();
+
   PmemPool* get() const { return pool_; }
   const Descriptor& file() const { return file_; }
 
   // The next array that nobody has taken; at most `count` times.
   const PoolArray& take() { return arrays_.at(taken_++); }
+  const PoolArray& array(std::size_t index) const { return arrays_.at(index); }
 
   // Whether libpmemobj makes the pool durable by flushing lines, not by msync: where it is mapped
   // by MAP_SYNC, or libpmem takes the memory for persistent.

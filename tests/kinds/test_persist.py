@@ -90,10 +90,6 @@ def test_only_transactions_have_ranges(machine: Topology) -> None:
          "--size: '512k': size has fewer blocks than there are threads"),
         ({"threads": "1000"}, "--threads: 1000 threads, but "),
         ({"to": "file:/data"}, "--to: 'file:/data' is "),
-        ({"method": "msync"}, "--method: 'msync': method msync needs a file"),
-        ({"method": "clwb,transaction"}, "--method: 'clwb,transaction': method transaction"),
-        ({"to": "pmem:/data", "method": "transaction", "ranges": "4", "block-size": "128"},
-         "--ranges: '4': ranges of 4 do not cut blocks of 128 bytes into multiples of 64"),
         ({"ranges": "many"}, "--ranges: "),
     ],
 )  # fmt: skip
@@ -180,6 +176,36 @@ def test_system_calls_persist_blocks_of_a_file_without_a_name(place: Path) -> No
         )
         assert "blocks that were written" in result["evidence"]["verified"]
     assert list(place.iterdir()) == []
+
+
+def test_what_does_not_go_together_is_skipped_and_the_rest_measured(place: Path) -> None:
+    found = measured_by_the_engine(
+        "--to", f"node:0,pmem:{place}", "--method", "nt-drain,msync,allocation",
+        "--block-size", "4k",
+    )  # fmt: skip
+    by_target = {
+        (result["target"].partition(":")[0], result["pattern"]["method"]): result
+        for result in found
+    }
+    assert by_target["node", "nt-drain"]["status"] == "measured"
+    assert by_target["pmem", "msync"]["status"] == "measured"
+    for method, what in (("msync", "mapped file"), ("allocation", "pool in a file")):
+        result = by_target["node", method]
+        assert (result["status"], result["cause"]) == ("skipped", "storage")
+        assert result["reason"] == f"this method needs a {what}, which the target is not"
+        assert result["remedy"] == "name a target pmem:DIR"
+
+
+def test_ranges_that_do_not_cut_a_block_are_skipped() -> None:
+    found = measured_by_the_engine(
+        "--to", "pmem:node:0", "--method", "transaction", "--ranges", "1,4",
+        "--block-size", "128,1k",
+    )  # fmt: skip
+    skipped = [result for result in found if result["cause"] == "other"]
+    assert [(one["pattern"]["block_size"], one["pattern"]["ranges"]) for one in skipped] == [
+        (128, 4)
+    ]
+    assert "4 ranges do not cut a block of 128 bytes" in skipped[0]["reason"]
 
 
 def test_flushes_do_not_reach_the_drive_of_a_page_cache(place: Path) -> None:

@@ -28,6 +28,7 @@ from tierscope.report.together import show_together
 from tierscope.runs.measure import Outcome, measure
 from tierscope.runs.read import read_run
 from tierscope.runs.spans import spans_of
+from tierscope.runs.store import find_run
 from tierscope.topology.clock import clock_state, state_of
 
 Fake = Callable[[str], None]
@@ -75,6 +76,34 @@ def test_the_option_names_itself(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert tierscope(monkeypatch, "bandwidth", "--start-at", "soon") == 2
+    assert "--start-at: 'soon' is not a time such as" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "bandwidth --op copy --size 1m --threads 1 --budget 50ms",
+        "streamer --groups 2b --op copy --threads 1 --size 1m --budget 50ms",
+        "checkpoint node:0 --size 1m --budget 50ms",
+        "watch --interval 100ms --duration 100ms --record",
+        "gdsio -D {folder} -x 1 -w 1 -s 1M -i 1M -I 0",
+        "fio --name=a --rw=read --bs=64k --size=1m --directory={folder}",
+    ],
+)
+def test_commands_that_measure_record_the_time_given(
+    words: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tierscope(monkeypatch, *words.format(folder=tmp_path).split(), f"--start-at={START}")
+    assert "the start was to be at 2026-05-04T10:00:00+00:00" in capfd.readouterr().err
+    header = read_run(find_run("last")).header
+    assert header.start_at == START
+
+
+@pytest.mark.parametrize("words", ["pmdk", "nvbandwidth"])
+def test_commands_without_such_a_run_refuse_what_is_no_time(
+    words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert tierscope(monkeypatch, words, "--start-at", "soon") == 2
     assert "--start-at: 'soon' is not a time such as" in capsys.readouterr().err
 
 

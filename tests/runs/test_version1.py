@@ -45,6 +45,7 @@ def run_as_before(run: dict[str, Any]) -> dict[str, Any]:
         node.pop("memory_side_caches", None)
     for kind in ("mounts", "blocks"):
         for one in (run["topology"] or {}).get(kind, []):
+            one.pop("dax", None)
             one.pop("server", None)
             one.pop("interfaces", None)
     for gpu in (run["topology"] or {}).get("gpus", []):

@@ -15,10 +15,12 @@ from tierscope.cli.app import app
 from tierscope.kinds.bandwidth.spec import BandwidthSpec
 from tierscope.model.cause import Cause
 from tierscope.model.errors import ExitCode, UserError
+from tierscope.model.persistent import Dax, Namespace
 from tierscope.model.run import Run
-from tierscope.model.topology import Topology
+from tierscope.model.topology import CxlRegion, Mount, Topology
 from tierscope.recipes.streamer import plan_of, study_of
 from tierscope.recipes.streamer_machine import Line, absent, lines
+from tierscope.recipes.streamer_results import as_csv, read_results
 from tierscope.recipes.streamer_view import view_of
 from tierscope.report.pictures.streamer import group_pictures
 
@@ -207,6 +209,86 @@ def test_a_machine_without_far_memory_says_what_is_left_out(machine: Topology) -
     assert view.left_out["2a"][0].cause is Cause.NODE
     assert not [one for one in view.findings if one.topic == "far"]
     assert [one.topic for one in view.findings if one.topic == "remote"] == ["remote"]
+
+
+def with_persistent_memory(machine: Topology) -> Topology:
+    """fsdax nearest to node 1, a DAX device of CXL memory that is node 3's, which is offline."""
+    return machine.model_copy(
+        update={
+            "mounts": [
+                Mount(path="/mnt/plain", type="ext4", block="pmem1"),
+                Mount(path="/mnt/pmem", type="ext4", block="pmem0", dax=True),
+            ],
+            "namespaces": [
+                Namespace(name="namespace0.0", mode="fsdax", size_bytes=1 << 30, device="pmem0",
+                          node=1),
+                Namespace(name="namespace1.0", mode="fsdax", size_bytes=1 << 30, device="pmem1",
+                          node=0),
+            ],
+            "dax": [Dax(name="dax0.0", size_bytes=1 << 30, node=3, mode="devdax", parent="region0"),
+                    Dax(name="dax1.0", size_bytes=1 << 30, node=2, mode="system-ram")],
+            "cxl_regions": [CxlRegion(name="region0", mode="ram", size_bytes=1 << 30, memories=[])],
+        }
+    )  # fmt: skip
+
+
+def placed(found: Iterable[BandwidthSpec]) -> dict[str, tuple[str, ...]]:
+    """Backings of persistent targets; "bound" and "destroy" where these were set."""
+    return {
+        spec.target: tuple(filter(None, (p.backing, p.path, "bound" if p.bound else "", p.destroy)))
+        for spec in found
+        if (p := spec.placement.persistent)
+    }
+
+
+def test_persistent_memory_of_a_node_takes_the_place_of_emulation(machine: Topology) -> None:
+    own = with_persistent_memory(machine)
+    found = placed(specs({"groups": "1a,1b,1c", "backing": "pool"}, own))
+    assert found == {
+        "pmem:node:0": ("pool", "/dev/shm", "bound"),
+        "pmem:/mnt/pmem": ("pool", "/mnt/pmem"),
+        "pmem:node:2": ("pool", "/dev/shm", "bound"),
+    }
+    assert [words for _, words in shape(lines(own, ["1a"], ["pool"]))] == [
+        "socket 0 to pmem#0 DRAM pool", "socket 1 to pmem#1 PMem fsdax pool"
+    ]  # fmt: skip
+    words = [words for group, words in shape(lines(own, ["1b"], ["pool", "file"]))]
+    assert words.count("socket 0 to pmem#3 CXL devdax device") == 1
+
+
+def test_a_device_is_overwritten_only_where_it_is_named(machine: Topology, tmp_path: Path) -> None:
+    own = with_persistent_memory(machine)
+    given = {"groups": "1b", "backing": "pool", "destroy-data": "dax9.9,dax0.0"}
+    assert placed(specs(given, own))["dax:/dev/dax0.0"] == ("device", "/dev/dax0.0", "dax0.0")
+    view = view_of(run_of(own, {"groups": "1b", "backing": "pool"}), groups=["1b"])
+    assert {one.cause: one.text for one in view.left_out["1b"]} == {
+        Cause.OWNERSHIP: "Left out: measuring pmem#3 CXL devdax overwrites dax:/dev/dax0.0; "
+        "name dax0.0 in --destroy-data if nothing on it is needed."
+    }
+    run = run_of(own, given)
+    assert not view_of(run, groups=["1b"]).left_out
+    assert "pmem#3 CXL devdax device" in {one.memory.words for one in study_of(run)}
+    written = tmp_path / "own.csv"
+    written.write_text(as_csv([study_of(run)]))
+    (again,) = read_results(written, "own")
+    assert sorted(one.words for one in again) == sorted(one.words for one in study_of(run))
+
+
+def test_arrays_fit_the_smallest_persistent_memory(machine: Topology) -> None:
+    own = with_persistent_memory(machine)
+    sizes = {
+        spec.pattern.size
+        for spec in plan_of({"groups": "1a", "backing": "pool"}, own, thp=True).measurements
+        if isinstance(spec, BandwidthSpec)
+    }
+    assert sizes == {(1 << 30) // 2 // 3 >> 20 << 20}
+
+
+def test_only_the_same_memory_shows_what_pmdk_costs(machine: Topology) -> None:
+    run = run_of(with_persistent_memory(machine), {"groups": "1a,1b,2a", "backing": "pool"})
+    said = [one.text for one in view_of(run).findings if one.topic == "pmdk"]
+    assert any("pmem#0 DRAM" in text for text in said)
+    assert not any("fsdax" in text for text in said)
 
 
 def call(*arguments: object) -> Result:

@@ -58,6 +58,11 @@ class Memory:
         return f"{'pmem' if self.persistent else 'numa'}#{numbers}"
 
     @property
+    def of_node(self) -> bool:
+        """Whether it is its node's ordinary memory, not that of a file system or a device."""
+        return "/" not in self.target
+
+    @property
     def words(self) -> str:
         """Name, kind and, where several are measured, backing."""
         return " ".join(filter(None, (self.name, self.kind, self.backing)))

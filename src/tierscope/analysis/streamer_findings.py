@@ -161,7 +161,7 @@ def _pmdk(study: Study) -> Iterator[Finding]:
     for socket in study.sockets():
         for memory in study.memories(persistent=True):
             for plain in study.memories(persistent=False):
-                if plain.numbers == memory.numbers:
+                if memory.of_node and plain.numbers == memory.numbers:
                     base, other = Way((socket,), plain), Way((socket,), memory)
                     yield from _against(study, "pmdk", base, other, first=True)
 

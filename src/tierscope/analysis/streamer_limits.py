@@ -65,7 +65,9 @@ def _split_of(study: Study, base: Way, other: Way, limits: Limits) -> Iterator[F
     if not threads:
         return
     last = threads[-1]
-    near, far = (limits.get(way.memory.numbers) for way in (base, other))
+    near, far = (
+        limits.get(way.memory.numbers) if way.memory.of_node else None for way in (base, other)
+    )
     head = (
         f"Socket {base.socket_words}, {counted(last)}: {other.memory.words} against "
         f"{base.memory.words} (baseline)"

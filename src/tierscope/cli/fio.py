@@ -1,7 +1,12 @@
 """``tierscope fio``."""
 
+from datetime import datetime
+
 import click
 from click.shell_completion import CompletionItem
+
+from tierscope.cli.options import start_option
+from tierscope.cli.waiting import say_start
 
 
 class _Fio(click.Command):
@@ -21,8 +26,9 @@ class _Fio(click.Command):
     add_help_option=False,
     context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
 )
+@start_option
 @click.pass_context
-def fio(context: click.Context) -> int:
+def fio(context: click.Context, start_at: datetime | None) -> int:
     """Measure storage with fio's job files, command line and output.
 
     \b
@@ -33,4 +39,5 @@ def fio(context: click.Context) -> int:
     """
     from tierscope.recipes.fio.command import run
 
-    return run(context.args)
+    say_start(start_at)
+    return run(context.args, start_at)

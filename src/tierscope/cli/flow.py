@@ -4,7 +4,6 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from datetime import UTC, datetime
 
 import click
 
@@ -13,6 +12,7 @@ from tierscope.cli.forms import Forms, emit
 from tierscope.cli.leftovers import name_leftovers
 from tierscope.cli.options import Output
 from tierscope.cli.print_run import More, Show, print_run
+from tierscope.cli.waiting import say_start
 from tierscope.kinds.plan import Plan, Spec
 from tierscope.model.run import Refinement, Run
 from tierscope.model.topology import Topology
@@ -80,7 +80,7 @@ def taken(
     further_s = further_seconds(plan.measurements, refinement) if refinement else 0.0
     output.forms.check()
     if output.dry_run:
-        _print_plan(plan, further_s, output.forms)
+        print_plan(plan, further_s, output.forms)
         return None
     restore_prefetchers()
     name_leftovers(plan.measurements)
@@ -89,18 +89,6 @@ def taken(
         return measure(
             plan, label, topology, sys.argv, output.directory, watch, refinement, output.start_at
         )
-
-
-def say_start(start_at: datetime | None) -> None:
-    """Say on standard error how long there is to wait, or by how much it is too late."""
-    if start_at is None:
-        return
-    left = (start_at - datetime.now(UTC)).total_seconds()
-    when = start_at.isoformat()
-    if left < 0:
-        click.echo(f"late by {-left:.1f} s: the start was to be at {when}", err=True)
-    else:
-        click.echo(f"measuring begins at {when}, in {left:.1f} s", err=True)
 
 
 def restore_prefetchers() -> None:
@@ -139,7 +127,8 @@ def finish(
     return int(outcome.exit_code)
 
 
-def _print_plan(plan: Plan, further_s: float, forms: Forms) -> None:
+def print_plan(plan: Plan, further_s: float, forms: Forms) -> None:
+    """Print a plan with its time and memory, for a dry run."""
     specs = plan.measurements
     seconds = [
         None if spec.scheduled_apart and seconds_left(spec, ()) is None else longest

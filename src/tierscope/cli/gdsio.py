@@ -1,14 +1,20 @@
 """``tierscope gdsio``."""
 
+from datetime import datetime
+
 import click
+
+from tierscope.cli.options import start_option
+from tierscope.cli.waiting import say_start
 
 
 @click.command(
     add_help_option=False,
     context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
 )
+@start_option
 @click.pass_context
-def gdsio(context: click.Context) -> int:
+def gdsio(context: click.Context, start_at: datetime | None) -> int:
     """Measure storage with gdsio's flags, job files and result line.
 
     \b
@@ -20,4 +26,5 @@ def gdsio(context: click.Context) -> int:
     """
     from tierscope.recipes.gdsio.command import run
 
-    return run(context.args)
+    say_start(start_at)
+    return run(context.args, start_at)

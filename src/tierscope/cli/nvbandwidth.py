@@ -1,14 +1,20 @@
 """``tierscope nvbandwidth``."""
 
+from datetime import datetime
+
 import click
+
+from tierscope.cli.options import start_option
+from tierscope.cli.waiting import say_start
 
 
 @click.command(
     add_help_option=False,
     context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
 )
+@start_option
 @click.pass_context
-def nvbandwidth(context: click.Context) -> int:
+def nvbandwidth(context: click.Context, start_at: datetime | None) -> int:
     """Run nvbandwidth's test cases, with its options and its output.
 
     \b
@@ -19,4 +25,5 @@ def nvbandwidth(context: click.Context) -> int:
     """
     from tierscope.recipes.nvbandwidth.command import run
 
-    return run(context.args)
+    say_start(start_at)
+    return run(context.args, start_at)

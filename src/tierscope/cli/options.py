@@ -14,6 +14,9 @@ from tierscope.cli.parsing import Command, FormOption
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 """Of every command."""
 PATH = click.Path(path_type=Path)
+START_HELP = (
+    "Begin measuring then, as in 18:30:00 or 2026-05-04T18:30:00Z, for hosts that share a device"
+)
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -69,19 +72,21 @@ def output_options(function: Function) -> Function:
     """Add what every measuring command has: ``--json``, ``--csv``, ``--dry-run``, ``--out`` and
     ``--start-at``."""
     out = out_option("DIR", "Directory of the run file  [default: the data directory]")
-    dry_run = click.option(
+    return json_option(csv_option(dry_run_option(out(start_option(function)))))
+
+
+def dry_run_option(function: Function) -> Function:
+    """Add ``--dry-run``."""
+    return click.option(
         "--dry-run",
         is_flag=True,
         help="Print the expanded plan with its time and memory; measure nothing",
-    )
-    start = click.option(
-        "--start-at",
-        metavar="TIME",
-        callback=_moment,
-        help="Begin measuring then, as in 18:30:00 or 2026-05-04T18:30:00Z, for hosts that share "
-        "a device",
-    )
-    return json_option(csv_option(dry_run(out(start(function)))))
+    )(function)
+
+
+def start_option(function: Function) -> Function:
+    """Add ``--start-at``."""
+    return click.option("--start-at", metavar="TIME", callback=_moment, help=START_HELP)(function)
 
 
 def _moment(

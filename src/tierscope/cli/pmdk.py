@@ -1,5 +1,7 @@
 """``tierscope pmdk``."""
 
+from datetime import datetime
+
 from tierscope.cli import options
 from tierscope.cli.forms import Forms
 from tierscope.cli.generated import given_options, parameter
@@ -8,7 +10,16 @@ from tierscope.recipes.pmdk import OPTIONS
 
 @options.command(params=[parameter(option) for option in OPTIONS])
 @options.json_option
-def pmdk(json: str | None, **given: str | bool | None) -> int:
+@options.csv_option
+@options.dry_run_option
+@options.start_option
+def pmdk(
+    json: str | None,
+    csv: str | None,
+    dry_run: bool,
+    start_at: datetime | None,
+    **given: str | bool | None,
+) -> int:
     """Measure what PMDK costs: arrays in a pool of libpmemobj over plain memory of the same node.
 
     The pool is in a file on tmpfs whose pages are bound to the node. Both sides are visited in
@@ -23,4 +34,5 @@ def pmdk(json: str | None, **given: str | bool | None) -> int:
     """
     from tierscope.cli.pmdk_flow import compare_pools
 
-    return compare_pools(given_options(OPTIONS, given), Forms(json))
+    output = options.Output(Forms(json, csv), dry_run, None, start_at)
+    return compare_pools(given_options(OPTIONS, given), output)

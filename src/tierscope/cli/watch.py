@@ -1,5 +1,7 @@
 """``tierscope watch``."""
 
+from datetime import datetime
+
 import click
 
 from tierscope.cli import options
@@ -18,7 +20,10 @@ _OPTIONS = KINDS["watch"].request.options
     help="Write a run file, too: FILE, or one in the data directory",
 )
 @options.json_option
-def watch(record: str | None, json: str | None, **given: str | bool | None) -> int:
+@options.start_option
+def watch(
+    record: str | None, json: str | None, start_at: datetime | None, **given: str | bool | None
+) -> int:
     """Watch counters of memory, GPUs, drives and ports over time.
 
     Memory and its bandwidth by node and socket, pages of a process by node, pressure, migrations,
@@ -34,4 +39,4 @@ def watch(record: str | None, json: str | None, **given: str | bool | None) -> i
     """
     from tierscope.cli.watch_flow import watch_machine
 
-    return watch_machine(given_options(_OPTIONS, given), record, options.Forms(json))
+    return watch_machine(given_options(_OPTIONS, given), record, options.Forms(json), start_at)

@@ -4,6 +4,7 @@ import contextlib
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
+from datetime import datetime
 from pathlib import Path
 
 import click
@@ -11,18 +12,23 @@ import click
 from tierscope.cli.files import say_written
 from tierscope.cli.flow import planned
 from tierscope.cli.forms import STDOUT, Forms
+from tierscope.cli.waiting import say_start
 from tierscope.kinds.watch.measurer import Measurer
 from tierscope.model.errors import ExitCode
 from tierscope.model.lacking import LackingCounters
 from tierscope.plans.request import Request
 from tierscope.report.watch_screen import Reading, Show, json_line, line_by_line, live_screen
+from tierscope.runs.moment import wait_until
 from tierscope.runs.output import write_output
 from tierscope.runs.watched import WatchRun, visits_of
 from tierscope.topology.discover import discover
 
 
-def watch_machine(given: dict[str, str], record: str | None, forms: Forms) -> int:
-    """Watch until the time is over or Ctrl-C; ``record`` is a file, or empty for the usual one."""
+def watch_machine(
+    given: dict[str, str], record: str | None, forms: Forms, start_at: datetime | None = None
+) -> int:
+    """Watch from ``start_at`` on until the time is over or Ctrl-C; ``record`` is a file, or empty
+    for the usual one."""
     forms.check()
     topology = discover()
     (spec,) = planned([Request(kind="watch", options=given)], topology).measurements
@@ -30,8 +36,13 @@ def watch_machine(given: dict[str, str], record: str | None, forms: Forms) -> in
     interval_s = about["interval_s"]
     run = None
     if record is not None:
-        run = WatchRun(spec, topology, sys.argv, Path(record) if record else None)
+        run = WatchRun(spec, topology, sys.argv, Path(record) if record else None, start_at)
     lines: list[str] = []
+    if start_at:
+        say_start(start_at)
+        late_s = wait_until(start_at.timestamp(), lambda: False)
+        if run is not None:
+            run.late_s = late_s
     heading = f"{topology.host}: {about['watched']}, every {interval_s:g} s"
     with _shown(forms, heading, lines) as show:
         measurer = Measurer(show)

@@ -218,6 +218,8 @@ class Mount(Model):
     """ext4, xfs, nfs4, tmpfs, overlay, ..."""
     block: str | None
     """Block device that it is on; None for those of memory, of the network, of other mounts."""
+    dax: bool = False
+    """Files are mapped without a page cache (mounted with dax=always)."""
     server: str = ""
     """Of NFS: address of the server."""
     interfaces: list[str] = []

@@ -1,5 +1,7 @@
 """What PMDK costs, as a table with a sentence for each pool, and as JSON."""
 
+import csv
+import io
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,6 +33,21 @@ def costs_json(found: Sequence[Cost]) -> list[dict[str, Any]]:
         }
         for one in found
     ]
+
+
+def costs_csv(found: Sequence[Cost]) -> str:
+    """Return a line for each object of ``costs_json``, with the medians of both sides in place of
+    all pairs."""
+    text = io.StringIO()
+    rows = []
+    for cost, row in zip(found, costs_json(found), strict=True):
+        plain, pool = cost.bandwidths if cost.ratio else (None, None)
+        del row["pairs"]
+        rows.append({**row, "plain": plain, "pool": pool})
+    writer = csv.DictWriter(text, rows[0], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
 
 
 def show_costs(console: Console, found: Sequence[Cost]) -> None:

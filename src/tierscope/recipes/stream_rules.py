@@ -19,14 +19,22 @@ def rule_bytes(topology: Topology, cpus: Sequence[int]) -> int:
     return max(CACHES * last_level_bytes(topology.caches, cpus), 8 * _ELEMENTS)
 
 
-def array_bytes(topology: Topology, cpus: Sequence[int], nodes: Sequence[int], arrays: int) -> int:
+def array_bytes(
+    topology: Topology,
+    cpus: Sequence[int],
+    nodes: Sequence[int],
+    arrays: int,
+    devices: Sequence[int] = (),
+) -> int:
     """Bytes of an array by STREAM's rule, rounded up to 64 MiB and from 256 MiB on; less where the
-    emptiest of the nodes has not room for so many arrays, or the machine is emulated."""
+    emptiest of the nodes, or of devices of so many bytes, has not room for so many arrays, or the
+    machine is emulated."""
     least = default_size(topology, list(cpus), list(nodes), arrays)
     if topology.emulated:
         return least
     wanted = max(256 * MIB, -(-rule_bytes(topology, cpus) // _STEP) * _STEP)
     free = [node.free_bytes for n in nodes if (node := topology.node(n)) and node.free_bytes]
+    free += devices
     if topology.memory_left_bytes is not None:
         free.append(topology.memory_left_bytes)
     if not free:

@@ -7,23 +7,23 @@ from tierscope.analysis.streamer import GROUPS, NAME, OPERATIONS, Point, Study
 from tierscope.analysis.streamer_limits import Limits, MemoryLimit
 from tierscope.kinds.bandwidth.spec import BandwidthSpec
 from tierscope.kinds.plan import PLAN_VERSION, Plan
-from tierscope.model.endpoint import format_ranges
+from tierscope.model.endpoint import format_ranges, parse_target
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.path import HopRole
-from tierscope.model.persistent import Persistent
 from tierscope.model.run import Measurement, Run
 from tierscope.model.spec import NodeShare, Placement
 from tierscope.model.topology import Topology
 from tierscope.plans import options
 from tierscope.plans.axes import checked, choices, identity, pages, sampling, sizes
 from tierscope.plans.expand import MAX_MEASUREMENTS
-from tierscope.plans.grammar import expand_counts, format_size
+from tierscope.plans.grammar import expand_counts, format_size, split_words
 from tierscope.plans.options import Option
-from tierscope.plans.persistent import EMULATED_IN
+from tierscope.plans.persistent import persistent_placement
 from tierscope.plans.request import Request
 from tierscope.recipes.registry import Prepared
 from tierscope.recipes.stream_rules import array_bytes
-from tierscope.recipes.streamer_machine import Line, absent, lines, sockets_of
+from tierscope.recipes.streamer_machine import Line, absent, lines, sockets_of, unwritten
+from tierscope.recipes.streamer_memories import DEVICE, consent, sources_of
 from tierscope.topology.paths import MachinePaths
 
 STORES = ("ordinary", "non-temporal")
@@ -42,6 +42,11 @@ OPTIONS = (
         default="pool,pool-objects",
     ),
     options.BACKED_BY,
+    Option(
+        "destroy-data",
+        "LIST",
+        "Overwrite these devices of DAX: names (dax0.0) or their namespaces' UUIDs",
+    ),
     options.THREADS.but(
         help="Threads, one a core, as in 1..all; more than a socket has go to all sockets",
         default="1..8, then some, all cores of each socket among them",
@@ -63,6 +68,8 @@ class _Asked:
     operations: list[str]
     backings: list[str]
     backed_by: str
+    destroyed: frozenset[str]
+    """Names and UUIDs of devices that may be overwritten."""
     size: int
     pages: str
     sampling: dict[str, float]
@@ -85,13 +92,17 @@ def plan_of(given: dict[str, str], topology: Topology, thp: bool) -> Plan:
     specs: dict[tuple[object, ...], BandwidthSpec] = {}
     found = lines(topology, asked.groups, asked.backings)
     for line in found:
+        memory = line.configuration.memory
+        if memory.backing == DEVICE and not consent(topology, memory, asked.destroyed):
+            continue
         for count in _counts(request, line):
             for operation in asked.operations:
-                key = (frozenset(line.cpus[:count]), line.configuration.memory, operation)
+                key = (frozenset(line.cpus[:count]), memory, operation)
                 if key not in specs:
-                    specs[key] = _spec(line, count, operation, asked)
+                    specs[key] = _spec(topology, line, count, operation, asked)
     if not specs:
-        why = "; ".join(f"{one.group}: {one.reason}" for one in absent(topology, asked.groups))
+        missing = [*absent(topology, asked.groups), *unwritten(topology, asked.groups, ())]
+        why = "; ".join(f"{one.group}: {one.reason}" for one in missing)
         raise UserError(
             f"nothing can be measured here: {why or 'no thread count is within the cores'}",
             ExitCode.NOTHING_MEASURED,
@@ -118,15 +129,24 @@ def _asked(request: Request, topology: Topology, thp: bool) -> _Asked:
     if suffix and _OBJECTS in backings:
         raise request.wrong("backing", f"{_OBJECTS} goes with ordinary stores only")
     nodes = sorted({line.node for line in lines(topology, groups, ["pool"])})
+    rooms = [one.size_bytes for one in sources_of(topology) if one.node in nodes]
     return _Asked(
         groups=groups,
         operations=[f"{name}{suffix}" for name in OPERATIONS if name in chosen],
         backings=backings or ["pool", *([] if suffix else [_OBJECTS])],
         backed_by=(choices(request, "backed-by", ("battery",)) or [""])[0],
-        size=given[0] if given else array_bytes(topology, cpus, nodes, _ARRAYS),
+        destroyed=_destroyed(request),
+        size=given[0] if given else array_bytes(topology, cpus, nodes, _ARRAYS, rooms),
         pages=kinds[0],
         sampling=sampling(request),
     )
+
+
+def _destroyed(request: Request) -> frozenset[str]:
+    if "destroy-data" not in request.options:
+        return frozenset()
+    given = request.options["destroy-data"]
+    return frozenset(checked(request, "destroy-data", split_words, given))
 
 
 def _counts(request: Request, line: Line) -> list[int]:
@@ -147,7 +167,9 @@ def _default_counts(cores: tuple[int, ...]) -> list[int]:
     return sorted({*range(1, min(_EACH, total) + 1), *some, *full})
 
 
-def _spec(line: Line, threads: int, operation: str, asked: _Asked) -> BandwidthSpec:
+def _spec(
+    topology: Topology, line: Line, threads: int, operation: str, asked: _Asked
+) -> BandwidthSpec:
     memory, cpus = line.configuration.memory, list(line.cpus[:threads])
     initiator = f"cpus:{format_ranges(tuple(sorted(cpus)))}"
     parts = [NAME, operation, memory.target, memory.backing, initiator, format_size(asked.size)]
@@ -156,7 +178,7 @@ def _spec(line: Line, threads: int, operation: str, asked: _Asked) -> BandwidthS
             "id": identity([*filter(None, parts), asked.pages]),
             "initiator": initiator,
             "target": memory.target,
-            "placement": _placement(line, asked),
+            "placement": _placement(topology, line, asked),
             "sampling": asked.sampling,
             "cpus": cpus,
             "pattern": {"operation": operation, "size": asked.size, "pages": asked.pages},
@@ -164,11 +186,15 @@ def _spec(line: Line, threads: int, operation: str, asked: _Asked) -> BandwidthS
     )
 
 
-def _placement(line: Line, asked: _Asked) -> Placement:
+def _placement(topology: Topology, line: Line, asked: _Asked) -> Placement:
     memory = line.configuration.memory
-    fields = {"backing": memory.backing, "backed_by": asked.backed_by, "path": EMULATED_IN}
-    persistent = Persistent.model_validate({**fields, "bound": True}) if memory.persistent else None
-    return Placement(policy="bind", nodes=[NodeShare(node=line.node)], persistent=persistent)
+    if not memory.persistent:
+        return Placement(policy="bind", nodes=[NodeShare(node=line.node)])
+    fields = {"backing": memory.backing, "backed_by": asked.backed_by}
+    if memory.backing == DEVICE:
+        fields["destroy"] = consent(topology, memory, asked.destroyed)
+    target = parse_target(memory.target, BandwidthSpec.targets, NAME)
+    return persistent_placement(topology, line.cpus, target, fields)
 
 
 def prepare(_name: str, topology: Topology, thp: bool) -> Prepared:

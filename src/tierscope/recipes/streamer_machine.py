@@ -1,14 +1,14 @@
 """The groups of the STREAMer study on one machine: which cores go to which memory."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 
 from tierscope.analysis.streamer import CLOSE, GROUPS, SPREAD, Configuration, Memory
 from tierscope.model.cause import Cause
-from tierscope.model.topology import Node, NodeKind, Package, Topology
-from tierscope.plans.machine import memory_nodes
+from tierscope.model.topology import Topology
 from tierscope.plans.pinning import by_rank_in_core
+from tierscope.recipes.streamer_memories import DEVICE, persistent_memories, plain_memories
 
 
 @dataclass(frozen=True)
@@ -53,51 +53,10 @@ def sockets_of(topology: Topology) -> list[Socket]:
     return found
 
 
-def memories_of(
-    topology: Topology, persistent: bool, backings: Sequence[str] = ("",)
-) -> list[Memory]:
-    """Return every node's memory that CPUs place data in, one for each backing."""
-    return [
-        Memory(
-            numbers=(node.number,),
-            kind=_kind(topology, node),
-            socket=_socket(topology, node),
-            persistent=persistent,
-            backing=backing,
-            target=f"{'pmem:' if persistent else ''}node:{node.number}",
-        )
-        for node in memory_nodes(topology)
-        if node.kind is not NodeKind.GPU
-        for backing in backings
-    ]
-
-
-def _socket(topology: Topology, node: Node) -> int | None:
-    """The package whose own memory a node is; None of CXL and other memory without CPUs."""
-    if not node.cpus:
-        return None
-    owners = [package.number for package in topology.packages if _shares(package, node)]
-    return owners[0] if owners else None
-
-
-def _shares(package: Package, node: Node) -> bool:
-    return not set(package.cpus).isdisjoint(node.cpus)
-
-
-def _kind(topology: Topology, node: Node) -> str:
-    """DDR5 where the modules say so, else what the node's memory is."""
-    if node.kind is not NodeKind.DRAM or not node.cpus:
-        return str(node.kind)
-    modules = {dimm.type for dimm in topology.dimms if dimm.package in (None, node.package)}
-    named = {kind for kind in modules if kind.startswith(("DDR", "LPDDR"))}
-    return named.pop() if len(named) == 1 else str(node.kind)
-
-
 def lines(topology: Topology, groups: Sequence[str], backings: Sequence[str]) -> list[Line]:
     """Return the configurations of these groups that the machine has memory and cores for."""
     sockets = sockets_of(topology)
-    persistent = memories_of(topology, persistent=True, backings=backings)
-    plain = memories_of(topology, persistent=False)
+    persistent, plain = persistent_memories(topology, backings), plain_memories(topology)
     found: list[Line] = []
     for group in GROUPS:
         if group in groups:
@@ -141,7 +100,7 @@ def _line(
 
 def absent(topology: Topology, groups: Sequence[str]) -> list[Absent]:
     """Say which groups, or which parts of them, the machine has nothing for, and why."""
-    sockets, memories = sockets_of(topology), memories_of(topology, persistent=False)
+    sockets, memories = sockets_of(topology), plain_memories(topology)
     remote = len({memory.socket for memory in memories}) > 1
     far = any(memory.socket is None for memory in memories)
     found = []
@@ -171,3 +130,23 @@ def absent(topology: Topology, groups: Sequence[str]) -> list[Absent]:
                 )
             )
     return found
+
+
+def unwritten(topology: Topology, groups: Sequence[str], measured: Collection[str]) -> list[Absent]:
+    """Say which devices of DAX these groups leave out, as nobody said that they may be overwritten;
+    ``measured`` are the targets that were."""
+    devices = {
+        (line.configuration.group, line.configuration.memory)
+        for line in lines(topology, groups, ["pool"])
+        if line.configuration.memory.backing == DEVICE
+    }
+    return [
+        Absent(
+            group,
+            Cause.OWNERSHIP,
+            f"left out: measuring {memory.name} {memory.kind} overwrites {memory.target}",
+            f"name {memory.target.rpartition('/')[2]} in --destroy-data if nothing on it is needed",
+        )
+        for group, memory in sorted(devices, key=lambda one: (one[0], one[1].numbers))
+        if memory.target not in measured
+    ]

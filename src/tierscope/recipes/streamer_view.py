@@ -12,7 +12,7 @@ from tierscope.model.errors import counted
 from tierscope.model.run import Run
 from tierscope.recipes.stream_rules import rule_text
 from tierscope.recipes.streamer import limits_of, study_of
-from tierscope.recipes.streamer_machine import absent, lines
+from tierscope.recipes.streamer_machine import absent, lines, unwritten
 from tierscope.report.streamer import LeftOut, StudyView
 from tierscope.report.warnings import warnings_line
 
@@ -55,10 +55,13 @@ def _remarks(run: Run) -> list[str]:
         cpus = sorted({cpu for m in measured for cpu in m.cpus})
         asked = "--size" in " ".join(run.header.command)
         found.append(_sentence(rule_text(topology, cpus, min(sizes), asked)))
-    persistent = [m.evidence.persistent for m in measured if m.evidence and m.evidence.persistent]
-    for survives, why in dict.fromkeys((p.survives_power_loss, p.why) for p in persistent):
-        found.append(f"Persistent memory, whether data would survive a loss of power: {survives}. "
-                     f"{_sentence(why)}")  # fmt: skip
+    survival: dict[tuple[str, str], dict[str, None]] = {}
+    for m in measured:
+        if m.evidence and (one := m.evidence.persistent):
+            survival.setdefault((one.survives_power_loss, one.why), {})[m.target] = None
+    for (survives, why), targets in survival.items():
+        found.append(f"{', '.join(targets)}: whether data would survive a loss of power: "
+                     f"{survives}. {_sentence(why)}")  # fmt: skip
     return [*found, *filter(None, [warnings_line(run)])]
 
 
@@ -71,17 +74,19 @@ def _left_out(run: Run, groups: Sequence[str]) -> dict[str, list[LeftOut]]:
     """Say what the machine has nothing for, and how many measurements failed or were skipped."""
     found: dict[str, list[LeftOut]] = {}
     if run.header.topology:
-        for one in absent(run.header.topology, groups):
+        targets = {m.target for m in run.measurements}
+        missing = absent(run.header.topology, groups)
+        for one in [*missing, *unwritten(run.header.topology, groups, targets)]:
             text = "; ".join(filter(None, (one.reason, one.remedy)))
             found.setdefault(one.group, []).append(LeftOut(_sentence(text), one.cause))
     for persistent, members in ((True, "1"), (False, "2")):
-        missing = [
+        without = [
             m for m in run.measurements
-            if m.status != "measured" and m.target.startswith("pmem:") == persistent
+            if m.status != "measured" and m.target.startswith(("pmem:", "dax:")) == persistent
         ]  # fmt: skip
-        if missing:
-            text = f"{counted(len(missing), 'measurement')} gave no figure: {missing[0].reason}"
-            lacking = LeftOut(_sentence(text), missing[0].cause or Cause.OTHER)
+        if without:
+            text = f"{counted(len(without), 'measurement')} gave no figure: {without[0].reason}"
+            lacking = LeftOut(_sentence(text), without[0].cause or Cause.OTHER)
             for group in groups:
                 if group.startswith(members) and _has_lines(run, group):
                     found.setdefault(group, []).append(lacking)

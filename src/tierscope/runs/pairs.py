@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 from tierscope.analysis.conclude import conclude
@@ -11,6 +12,7 @@ from tierscope.kinds.plan import Plan, Spec
 from tierscope.model.errors import UserError, counted
 from tierscope.model.event import Event, Failed, Skipped, Visit
 from tierscope.runs.measurers import Measurers, living_measurers
+from tierscope.runs.moment import wait_until
 from tierscope.runs.schedule import visit_seconds
 
 
@@ -32,11 +34,13 @@ def take_pairs(
     count: int,
     engines: Sequence[Path | None] = (None, None),
     watch: Callable[[Event], None] = lambda _: None,
+    start_at: datetime | None = None,
 ) -> tuple[list[Paired], bool]:
     """Visit both sides of each measurement so many times; return whether a signal ended it, too.
 
     Measurements are joined by their place in the plan. All are visited once, then all once more; in
-    every other pair the new side comes first. Raises UserError where the plans differ in length.
+    every other pair the new side comes first. The first visit begins at ``start_at``, or at once
+    where that time has passed. Raises UserError where the plans differ in length.
     """
     if len(base.measurements) != len(new.measurements):
         raise UserError(
@@ -49,6 +53,8 @@ def take_pairs(
         sides = [stack.enter_context(living_measurers(engine, switch)) for engine in engines]
         for side, plan in zip(sides, (base, new), strict=True):
             side.plan(plan.measurements)
+        if start_at:
+            wait_until(start_at.timestamp(), lambda: any(side.interrupted for side in sides))
         for number in range(count):
             for one in found:
                 if not one.reason:

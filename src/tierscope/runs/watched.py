@@ -39,12 +39,19 @@ class WatchRun:
     """A run file that a watch is written to."""
 
     def __init__(
-        self, spec: Spec, topology: Topology, command: list[str], path: Path | None
+        self,
+        spec: Spec,
+        topology: Topology,
+        command: list[str],
+        path: Path | None,
+        start_at: datetime | None = None,
     ) -> None:
         """Begin the file, by default one in the data directory. Raises UserError."""
         started = datetime.now().astimezone()
         self._spec = spec
         self._visits: list[Visit] = []
+        self.late_s: float | None = None
+        """How much later than ``start_at`` it began."""
         self.path = path or new_run_path(spec.kind, None, started)
         self._header = make_header(
             self.path.stem,
@@ -54,6 +61,7 @@ class WatchRun:
             topology,
             read_settings(topology),
             capabilities(),
+            start_at=start_at,
         )
         try:
             self._writer = RunWriter.create(self.path, self._header)
@@ -79,6 +87,7 @@ class WatchRun:
                 measured=len(found),
                 skipped=0,
                 failed=0,
+                late_s=self.late_s,
             )
             self._writer.add(footer)
         finally:

@@ -157,15 +157,15 @@ def read_mounts(files: Files, blocks: Sequence[Block]) -> list[Mount]:
         # btrfs and its like mount under a number of their own, so the source names the device.
         block = by_number.get(fields[2]) or by_path.get(source[1])
         # Options of the file system follow its source; those of NFS have the server's address.
-        facts = MountFacts(
-            id=0, point="", type=source[0], source=source[1], options=",".join(source[2:])
-        )
+        options = ",".join(source[2:])
+        facts = MountFacts(id=0, point="", type=source[0], source=source[1], options=options)
         nfs = nfs_facts(files, facts)
         mounts.append(
             Mount(
                 path=unescape(fields[4]),
                 type=source[0],
                 block=block,
+                dax=not {"dax", "dax=always"}.isdisjoint(options.split(",")),
                 server=nfs.server if nfs else "",
                 interfaces=nfs.ports if nfs else [],
             )

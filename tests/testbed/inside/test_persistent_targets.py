@@ -1,16 +1,14 @@
 """Persistent memory of the testbed: its NVDIMM as fsdax and devdax, tmpfs with a policy, nodes."""
 
 import json
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from nvdimm import namespace, shell
 
 from forked import tierscope
-from tierscope.model.persistent import Namespace
-from tierscope.topology.discover import discover
 
 pytestmark = pytest.mark.testbed
 
@@ -20,10 +18,6 @@ def measured(tmp_path: Path, *options: str) -> list[dict[str, Any]]:
     assert answer.stdout, answer.stderr
     found: list[dict[str, Any]] = json.loads(answer.stdout)["results"]
     return found
-
-
-def shell(*command: str) -> None:
-    subprocess.run(command, check=True, capture_output=True, timeout=120)
 
 
 def test_fsdax_is_mapped_synchronously(tmp_path: Path) -> None:
@@ -42,12 +36,6 @@ def test_fsdax_is_mapped_synchronously(tmp_path: Path) -> None:
         assert evidence["durable_by"] == "flush"
         assert evidence["is_pmem"] if "is_pmem" in evidence else one["pattern"]["backing"] == "file"
     assert sorted(Path("/mnt/pmem").rglob("*")) == before
-
-
-def namespace() -> Namespace:
-    """The testbed's only one."""
-    (found,) = discover().namespaces
-    return found
 
 
 def test_the_topology_has_the_namespace() -> None:
@@ -89,18 +77,6 @@ def test_the_policy_of_a_mounted_tmpfs_is_read_and_proven(
         assert one["status"] == "measured", one
         assert list(one["evidence"]["pages"]) == ["1"]
         assert one["evidence"]["persistent"]["mount_policy"] == "bind:1"
-
-
-@pytest.fixture
-def devdax() -> Iterator[str]:
-    """The NVDIMM as a DAX device; afterwards it holds an empty file system again."""
-    change = ("ndctl", "create-namespace", "-f", "-M", "mem", "-e")
-    shell("umount", "/mnt/pmem")
-    shell(*change, namespace().name, "-m", "devdax")
-    yield namespace().device
-    shell(*change, namespace().name, "-m", "fsdax")
-    shell("mkfs.ext4", "-q", "-b", "4096", f"/dev/{namespace().device}")
-    shell("mount", "-o", "dax=always", f"/dev/{namespace().device}", "/mnt/pmem")
 
 
 def test_devdax_is_overwritten_only_where_its_name_was_given(tmp_path: Path, devdax: str) -> None:

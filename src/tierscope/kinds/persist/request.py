@@ -30,8 +30,6 @@ _OF_ARM = ("stores", "dc-cvap", "dc-cvac", "nt-stores", "nt-drain")
 _OF_X86 = ("stores", "clwb", "clflushopt", "clflush", "nt-stores", "nt-drain")
 _BLOCKS = [64, 4096]
 _MOST_RANGES = 4096
-_BLAMED = {"method ": "method", "ranges ": "ranges"}
-"""Options that an invalid spec is put down to, by what its reason begins with."""
 
 
 def expand(request: Request, topology: Topology, thp: bool) -> Iterator[PersistSpec]:
@@ -108,11 +106,9 @@ def _spec(
     try:
         return PersistSpec.model_validate(fields)
     except ValidationError as error:
-        said = reason(error)
-        option = next((name for word, name in _BLAMED.items() if said.startswith(word)), None)
-        option = option or blamed(request, error, ("size", "block-size", "threads"))
+        option = blamed(request, error, ("size", "block-size", "threads"))
         given = request.options.get(option, "default")
-        raise request.wrong(option, f"'{given}': {said}") from None
+        raise request.wrong(option, f"'{given}': {reason(error)}") from None
 
 
 REQUEST = RequestForm(
@@ -145,8 +141,8 @@ Each thread writes one block after the other and waits until it persists: ordina
 instruction that writes each cache line back, and a fence; or non-temporal stores and a fence.
 stores and nt-stores are the same stores without anything of that. msync and fdatasync go with
 pmem:DIR; so do pool-persist, transaction (with its undo log) and allocation, by libpmemobj on a
-pool. On node: targets the memory forgets its contents without power; the figures are what flushing
-costs there.""",
+pool. Where targets are mixed, a method is skipped on those that it does not go with. On node:
+targets the memory forgets its contents without power; the figures are what flushing costs.""",
     examples=(
         "persist --block-size 64..1m*4",
         "persist --to node:* --method stores,clwb,nt-drain --order random",

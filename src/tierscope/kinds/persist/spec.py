@@ -24,12 +24,12 @@ Method = Literal[
 ]
 """stores, nt-stores: nothing persists; nt-drain: non-temporal stores and a fence; up to dc-cvac:
 ordinary stores, that instruction for each line, and a fence; msync, fdatasync: stores to a mapped
-file, and that system call; the last three: libpmemobj's, on a pool."""
+file, and that system call; the last three: libpmemobj's, on a pool. The engine skips a method on a
+target that has nothing for it."""
 BY_FILE = ("msync", "fdatasync")
 BY_POOL = ("pool-persist", "transaction", "allocation")
 UNPERSISTED = {"nt-drain": "nt-stores"}
 """The method of the same stores without what has them persist; of others, ``stores``."""
-SMALLEST_RANGE = 64
 
 
 class PersistPattern(Model):
@@ -40,7 +40,8 @@ class PersistPattern(Model):
     block_size: Bytes
     """Bytes of one operation."""
     ranges: Annotated[int, Field(ge=1, le=4096)] | None = None
-    """Of a transaction: the block is as many ranges, each at a place of its own; 1 where absent."""
+    """Of a transaction: the block is as many ranges, each at a place of its own; 1 where absent.
+    The engine skips what is not cut into multiples of 64 bytes."""
     size: Bytes
     """What all threads go over, each its own share."""
     pages: Pages = "thp"
@@ -61,32 +62,11 @@ class PersistSpec(MemorySpec):
     def _check(self) -> "PersistSpec":
         if len(set(self.cpus)) != len(self.cpus):
             raise ValueError("a CPU is named twice")
-        self._check_backing()
-        self._check_ranges()
+        if self.pattern.ranges is not None and self.pattern.method != "transaction":
+            raise ValueError("ranges go with method transaction")
         if self.pattern.size // self.pattern.block_size < len(self.cpus):
             raise ValueError("size has fewer blocks than there are threads")
         return self
-
-    def _check_backing(self) -> None:
-        method, persistent = self.pattern.method, self.placement.persistent
-        backing = persistent.backing if persistent else ""
-        fits = ("file",) if method == "fdatasync" else ("file", "device")
-        if method in BY_FILE and backing not in fits:
-            raise ValueError(f"method {method} needs a file; name a target pmem:DIR")
-        if method in BY_POOL and backing != "pool":
-            raise ValueError(f"method {method} needs a pool; name a target pmem:DIR")
-
-    def _check_ranges(self) -> None:
-        ranges, pattern = self.pattern.ranges, self.pattern
-        if ranges is None:
-            return
-        if pattern.method != "transaction":
-            raise ValueError("ranges go with method transaction")
-        if pattern.block_size % (ranges * SMALLEST_RANGE):
-            raise ValueError(
-                f"ranges of {ranges} do not cut blocks of {pattern.block_size} bytes into "
-                f"multiples of {SMALLEST_RANGE}"
-            )
 
     def thread_cpus(self) -> list[int]:
         """One thread a CPU."""

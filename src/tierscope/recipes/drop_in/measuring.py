@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from pydantic import ValidationError
@@ -52,8 +53,11 @@ def plan_of(spec: dict[str, Any]) -> Plan:
         raise UserError(f"{where}: {said}" if where else said) from None
 
 
-def measured(plan: Plan, label: str, topology: Topology) -> Measured:
-    """Measure a plan of one spec; raises UserError where nothing could be begun."""
+def measured(
+    plan: Plan, label: str, topology: Topology, start_at: datetime | None = None
+) -> Measured:
+    """Measure a plan of one spec, from ``start_at`` on; raises UserError where nothing could be
+    begun."""
     visits: list[Visit] = []
     failures: list[str] = []
 
@@ -63,7 +67,7 @@ def measured(plan: Plan, label: str, topology: Topology) -> Measured:
         elif isinstance(event, Failed):
             failures.append(event.reason)
 
-    done = measure(plan, label, topology, sys.argv, None, watch)
+    done = measure(plan, label, topology, sys.argv, None, watch, start_at=start_at)
     found = next((one for one in done.run.measurements if one.status == "measured"), None)
     return Measured(done, visits, found, _errors(done, failures))
 

@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 from tierscope.kinds.plan import Plan
@@ -29,7 +30,7 @@ LIKE = "fio-3.33"
 _STDOUT = Path("-")
 
 
-def run(arguments: Sequence[str]) -> int:
+def run(arguments: Sequence[str], start_at: datetime | None = None) -> int:
     """Carry out a command line; returns the exit code that tierscope's commands share."""
     line = parse_line(arguments)
     if "help" in line.switches:
@@ -46,7 +47,7 @@ def run(arguments: Sequence[str]) -> int:
     found = stages([job_of(section) for section in line.jobs])
     if "readonly" in line.switches:
         _refuse_writes(found)
-    session = _Session(line, found, output)
+    session = _Session(line, found, output, start_at)
     session.say_remarks()
     if "parse-only" in line.switches:
         return 0
@@ -67,6 +68,8 @@ class _Session:
     line: Line
     stages: list[Stage]
     output: Path
+    start_at: datetime | None
+    """Of the first stage."""
     results: list[Result] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
 
@@ -93,7 +96,7 @@ class _Session:
         if self.output == _STDOUT:
             print(begins, end="", flush=True)
             begins = ""
-        codes = [self._measure(self.stages[0], plan, topology)]
+        codes = [self._measure(self.stages[0], plan, topology, self.start_at)]
         for stage in self.stages[1:]:
             if codes[-1] is ExitCode.INTERRUPTED:
                 break
@@ -119,9 +122,11 @@ class _Session:
                     one["pattern"]["require"] = self.line.require
         return plan_of(spec)
 
-    def _measure(self, stage: Stage, plan: Plan, topology: Topology) -> ExitCode:
+    def _measure(
+        self, stage: Stage, plan: Plan, topology: Topology, start_at: datetime | None = None
+    ) -> ExitCode:
         time.sleep(stage.jobs[0].timing.delay)
-        done = measured(plan, "fio", topology)
+        done = measured(plan, "fio", topology, start_at)
         for said in (*done.errors, *done.warnings):
             _say(said)
         if done.found is not None:

@@ -13,6 +13,7 @@ _OWN = (
     ("--showcmd", "print a job file as a command line"),
     ("--readonly", "refuse jobs that write"),
     ("--overwrite-others", "jobs may write to files that tierscope did not make"),
+    ("--start-at=TIME", "begin measuring then, as in 18:30:00 or 2026-05-04T18:30:00Z"),
     ("--require=WAY", "fail unless all data goes by p2p, nvfs, gpudirect (either) or odirect"),
 )
 _STATUS = (

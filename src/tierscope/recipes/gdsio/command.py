@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
 from tierscope.model.errors import ExitCode
@@ -25,7 +26,7 @@ LIKE = "1.12"
 """The version of gdsio whose flags and result line these are."""
 
 
-def run(arguments: Sequence[str]) -> int:
+def run(arguments: Sequence[str], start_at: datetime | None = None) -> int:
     """Carry out a command line; returns the exit code that tierscope's commands share."""
     line = parse_line(arguments)
     if line.help:
@@ -36,7 +37,7 @@ def run(arguments: Sequence[str]) -> int:
         return 0
     assert line.request is not None
     work = looked_up(workload(line.request), line.overwrite)
-    session = _Session(line, work, discover())
+    session = _Session(line, work, discover(), start_at)
     return int(session.carry_out())
 
 
@@ -47,13 +48,15 @@ class _Session:
     line: Line
     work: Workload
     topology: Topology
+    start_at: datetime | None
+    """Of the first measurement."""
     results: list[dict[str, Any]] = field(default_factory=list)
 
     def carry_out(self) -> ExitCode:
         """Measure, print, and verify what was written."""
         for remark in self.work.remarks:
             _say(remark)
-        code = self._measure(self.work)
+        code = self._measure(self.work, self.start_at)
         if code is ExitCode.ALL_MEASURED and self.work.verify and self.work.operation in (1, 3):
             if not self.line.json:
                 print(VERIFYING)
@@ -62,11 +65,11 @@ class _Session:
             print(json.dumps({"gdsio": {"version": LIKE, "results": self.results}}, indent=2))
         return code
 
-    def _measure(self, work: Workload) -> ExitCode:
+    def _measure(self, work: Workload, start_at: datetime | None = None) -> ExitCode:
         spec = spec_of(
             work, self.topology, overwrite=self.line.overwrite, require=self.line.require
         )
-        done = measured(plan_of(spec), "gdsio", self.topology)
+        done = measured(plan_of(spec), "gdsio", self.topology, start_at)
         result = {} if done.found is None else self._show(work, done.found, done.visits)
         for error in done.errors:
             _say(error)

@@ -8,6 +8,7 @@ _OWN = (
     ("-h, --help", "print this"),
     ("-v, --version", "print the version"),
     ("--overwrite", "files that are not tierscope's may be overwritten"),
+    ("--start-at TIME", "begin measuring then, as in 18:30:00 or 2026-05-04T18:30:00Z"),
     ("--require WAY", "fail unless all data goes by p2p, nvfs, gpudirect (either) or odirect"),
     ("--json", "one JSON document in place of the result line"),
 )

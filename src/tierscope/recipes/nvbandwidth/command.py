@@ -5,6 +5,7 @@ import json
 import re
 import sys
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -38,7 +39,7 @@ class _Parser(argparse.ArgumentParser):
         raise UserError(f"{message} (see 'tierscope nvbandwidth --help')")
 
 
-def run(arguments: Sequence[str]) -> int:
+def run(arguments: Sequence[str], start_at: datetime | None = None) -> int:
     """Carry out a command line; returns 0, 1 for wrong options and any failure, 130 if cut."""
     as_json = "-j" in arguments or "--json" in arguments or "json" in arguments
     try:
@@ -50,7 +51,7 @@ def run(arguments: Sequence[str]) -> int:
         if options.list:
             print(_listing(), end="")
             return 0
-        return _measure(options)
+        return _measure(options, start_at)
     except UserError as error:
         if as_json:
             print(json.dumps({"nvbandwidth": {"error": str(error)}}, indent=2))
@@ -86,6 +87,8 @@ def _add_what_to_measure(parser: argparse.ArgumentParser) -> None:
     add("-P", "--targetNumPairs", **count, default=-1, help="for multinode test cases; ignored")
     add("-H", "--useHugePages", action="store_true", help="host memory in transparent huge pages")
     add("--pair", nargs=2, metavar="UUID", help="only these two GPUs as a pair, both directions")
+    # The command line has taken it out before.
+    add("--start-at", metavar="TIME", help="begin measuring then, as in 18:30:00")
     add("--loopCount", **count, help="accepted and ignored; samples are sized by time")
 
 
@@ -165,7 +168,7 @@ def _settings(options: argparse.Namespace, topology: Topology) -> Settings:
     )
 
 
-def _measure(options: argparse.Namespace) -> int:
+def _measure(options: argparse.Namespace, start_at: datetime | None) -> int:
     tests = chosen_tests(options.testcase, options.testcasePrefixes)
     gpu = next(entry for entry in capabilities().capabilities if entry.name == "gpu")
     if not gpu.available:
@@ -184,7 +187,9 @@ def _measure(options: argparse.Namespace) -> int:
     if specs:
         printer.print_due()
         plan = Plan(version=PLAN_VERSION, measurements=specs)
-        done = measure(plan, "nvbandwidth", topology, sys.argv, None, printer.watch)
+        done = measure(
+            plan, "nvbandwidth", topology, sys.argv, None, printer.watch, start_at=start_at
+        )
         document["run_file"] = str(done.path)
         if done.error:
             document["error"] = str(done.error)
