@@ -134,7 +134,7 @@ def _picture(initiator: str, curves: Sequence[Curve]) -> Picture:
     return Picture(
         key=slug(f"load threads {initiator}"),
         title=f"Latency over load threads, {initiator}",
-        subtitle=constants(members, *_INJECTED, *_KIND_OF_LOAD, "load_from", "load_to",
+        subtitle="chase: " + constants(members, *_INJECTED, *_KIND_OF_LOAD, "load_from", "load_to",
                            "load_size", "stride"),
         alt=" ".join(said),
         spec={"concat": panels, "columns": 2, "spacing": 28, "resolve": {"scale": shared}},
