@@ -38,6 +38,8 @@ _LONGEST_ROUND = 81
 _BUDGET = "1s"
 _DATABASE = "ops"
 """The kind of database operations."""
+_TREE = {"structure": "btree", "op": "lookup,update", "inner-node": "2k", "leaf-node": "1k"}
+"""As in the study: two inner nodes of 2 KiB are read, then a leaf of 1 KiB."""
 
 
 @dataclass(frozen=True)
@@ -199,7 +201,8 @@ def _operations(pair: Pair) -> Iterator[Request]:
     """Yield the database operations with their parts on both memories, where that kind exists."""
     if _DATABASE not in KINDS:
         return
-    wanted = {"from": f"node:{pair.near.number}", "to": _nodes(pair.both), "threads": _THREADS}
+    wanted = {"from": f"node:{pair.near.number}", "to": _nodes(pair.both), "threads": _THREADS,
+              **_TREE, "budget": _BUDGET}  # fmt: skip
     known = {option.name for option in form_of(_DATABASE).options}
     options = {name: text for name, text in wanted.items() if name in known}
     yield Request(kind=_DATABASE, options=options)
