@@ -1,15 +1,12 @@
 """The study of coherent GPUs: on synthetic machines it plans every figure of the published one."""
 
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.append(str(Path(__file__).parent / "topology"))
-from coherent_machines import GIB, gb200, gh200, two_gh200
+from tests.topology.coherent_machines import GIB, gb200, gh200, two_gh200
 
 from forked import tierscope
 from tierscope.model.errors import ExitCode, UserError

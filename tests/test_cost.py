@@ -4,6 +4,7 @@ import json
 import textwrap
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -140,7 +141,7 @@ def measured(
     return made.model_copy(update={"id": name, "metric": metric})
 
 
-def run(**header: object) -> Run:
+def run(**header: Any) -> Run:
     """Local memory, a card, and pages of both 3:1."""
     return synthetic.run(
         [

@@ -24,7 +24,7 @@ from tierscope.recipes.registry import Prepared
 from tierscope.topology.affinity import home
 from tierscope.topology.gpu_paths import is_memory_of
 
-_THREADS = "1,4..all+4"
+_THREAD_STEP = 4
 _ACCESS_SIZES = "64..64k"
 _ORDERS, _OPERATIONS, _MIXES = "sequential,random", "read,write", "100:0,0:100"
 _SIZES = 9
@@ -112,7 +112,7 @@ def _in_full(topology: Topology, pair: Pair, thp: bool) -> Iterator[Request]:
     steps = region_sizes(topology, pair.both)
     path = {"from": f"node:{pair.near.number}", "to": _nodes(pair.both)}
     first, last = format_size(steps[0]), format_size(steps[-1])
-    sweep = {"op": _OPERATIONS, "order": _ORDERS, "threads": _THREADS}
+    sweep = {"op": _OPERATIONS, "order": _ORDERS, "threads": _threads(topology, pair)}
     yield _request("bandwidth", {**path, **sweep, "access-size": _ACCESS_SIZES, "size": first})
     yield _request("bandwidth", {**path, **sweep, "size": ",".join(map(format_size, steps))})
     kinds = "base,thp" if thp else "base"
@@ -131,14 +131,14 @@ def _in_full(topology: Topology, pair: Pair, thp: bool) -> Iterator[Request]:
             "pages": ",".join(_pages(topology, thp, pair, steps[-1])),
         },
     )
-    yield from _operations(pair)
+    yield from _operations(topology, pair)
 
 
 def _in_short(topology: Topology, pair: Pair) -> Iterator[Request]:
     """Yield what tells another pair of CPUs and GPU from the first one."""
     path = {"from": f"node:{pair.near.number}", "to": f"node:{pair.far.number}"}
     size = format_size(region_sizes(topology, pair.both)[0])
-    sweep = {"op": _OPERATIONS, "order": _ORDERS, "threads": _THREADS}
+    sweep = {"op": _OPERATIONS, "order": _ORDERS, "threads": _threads(topology, pair)}
     yield _request("bandwidth", {**path, **sweep, "size": size})
     yield _request("latency", {**path, "size": size})
     yield from _under_load(topology, Pair(pair.near, pair.far), "0,all", only_far=True)
@@ -197,15 +197,22 @@ def _partition(shares: Sequence[tuple[Node, int]]) -> str:
     return f"node:{numbers}" + (f"@{weights}" if len(shares) > 1 else "")
 
 
-def _operations(pair: Pair) -> Iterator[Request]:
+def _operations(topology: Topology, pair: Pair) -> Iterator[Request]:
     """Yield the database operations with their parts on both memories, where that kind exists."""
     if _DATABASE not in KINDS:
         return
-    wanted = {"from": f"node:{pair.near.number}", "to": _nodes(pair.both), "threads": _THREADS,
-              **_TREE, "budget": _BUDGET}  # fmt: skip
+    wanted = {"from": f"node:{pair.near.number}", "to": _nodes(pair.both),
+              "threads": _threads(topology, pair), **_TREE, "budget": _BUDGET}  # fmt: skip
     known = {option.name for option in form_of(_DATABASE).options}
     options = {name: text for name, text in wanted.items() if name in known}
     yield Request(kind=_DATABASE, options=options)
+
+
+def _threads(topology: Topology, pair: Pair) -> str:
+    """Return thread counts: 1, 4, 8, ... and all CPUs of a pair."""
+    usable = len(set(pair.near.cpus) & set(topology.cpus))
+    counts = [1, *range(_THREAD_STEP, usable, _THREAD_STEP), usable]
+    return ",".join(map(str, dict.fromkeys(counts)))
 
 
 def _by_gpu(topology: Topology, pair: Pair) -> Iterator[Request]:

@@ -70,10 +70,8 @@ def arithmetic(tier: PricedTier, currency: str) -> str:
     first, last = tier.offers[0], tier.offers[-1]
     if first is last:
         return f"{_exact(first.price)} / {_gib(first.size)} {result}"
-    return (
-        f"({_exact(last.price)} - {_exact(first.price)}) / ({_gib(last.size)} - {_gib(first.size)}) "
-        f"{result}"
-    )
+    price = f"({_exact(last.price)} - {_exact(first.price)})"
+    return f"{price} / ({_gib(last.size)} - {_gib(first.size)}) {result}"
 
 
 def money(amount: float) -> str:
@@ -188,7 +186,12 @@ def _frontier_cell(one: Placement, others: Sequence[Placement], goal: str) -> Te
     if value is None:
         return Text("not measured", style="dim")
     factor, unit = _UNITS[goal]
-    text = f"{figures.significant(value.estimate / factor, 3)} {unit}"
+    number = (
+        figures.plain(value.measurement, factor)
+        if value.measurement
+        else f"{value.estimate / factor:.4g}"
+    )
+    text = f"{number} {unit}"
     better = beaten_by(one, others, goal)
     if better is None:
         return Text(f"{text}, on it", style="bold green")

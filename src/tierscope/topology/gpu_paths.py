@@ -113,8 +113,8 @@ def gpu_memory(gpu: Gpu) -> list[Hop]:
     if gpu.memory_clock_hz and gpu.memory_bus_bits:
         limit = gpu_memory_limit(gpu.memory_clock_hz, gpu.memory_bus_bits, f" of gpu:{gpu.index}")
         return [Hop(name=name, role=HopRole.MEMORY, limit=limit, half_duplex=True)]
-    if limit := hbm_limit(gpu.name, gpu.memory_bytes, f" of gpu:{gpu.index}"):
-        return [Hop(name=name, role=HopRole.MEMORY, limit=limit, half_duplex=True)]
+    if sheet := hbm_limit(gpu.name, gpu.memory_bytes, f" of gpu:{gpu.index}"):
+        return [Hop(name=name, role=HopRole.MEMORY, limit=sheet, half_duplex=True)]
     note = "its clock and bus width come from NVML, which did not report them"
     return [Hop(name=name, role=HopRole.MEMORY, half_duplex=True, note=note)]
 
