@@ -266,7 +266,7 @@ def test_the_tables_fit_and_say_what_was_not_measured() -> None:
     show_cost(Console(file=text, width=100), view())
     assert all(len(line) <= 100 for line in text.getvalue().splitlines())
     said = " ".join(text.getvalue().split())
-    assert "write bandwidth of CXL was not measured: tierscope bandwidth --to node:2 --op" in said
+    assert "write bandwidth of CXL was not measured beyond the caches: tierscope bandwidth" in said
     assert "320 / 64 GiB = 5.00 EUR/GiB" in said
     assert "an example, one RDIMM, 2025-02-10" in said
     missing = cost_json(view())["not_measured"]

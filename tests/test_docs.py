@@ -79,7 +79,7 @@ MORE = {
 last one measured depends on the commands before."""
 NEEDS_NODES = re.compile(r"^expand|^run --profile coherent-gpu$|^place weights|^export .*--numactl")
 HAS_NODES = len([*Path("/sys/devices/system/node").glob("node[0-9]*")]) > 1
-NEEDS_GPU = re.compile(r"\bgpu\b|^nvbandwidth|^gdsio.* -x (?!1)")
+NEEDS_GPU = re.compile(r"(?<!-)\bgpu\b|^nvbandwidth|^gdsio.* -x (?!1)")
 NEEDS_SHELL = re.compile(r"[|<>&;$()*?~]|--install-completion")
 """Completion is installed for the shell that asks."""
 CHANGES_MACHINE = re.compile(r"^(tier (?!presets)\w+|hmsdk gen_migpol)")

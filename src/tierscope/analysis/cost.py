@@ -181,8 +181,10 @@ def operation_of(m: Measurement) -> str:
 
 
 def _what(m: Measurement) -> str:
-    words = [m.pattern.get(key) for key in ("structure", "operation", "keys")]
-    return ", ".join([m.kind, *(str(word) for word in words if word)])
+    words = [m.pattern.get(key) for key in ("structure", "operation", "distribution")]
+    keys = m.pattern.get("keys")
+    said = [m.kind, *(str(word) for word in words if word)]
+    return ", ".join([*said, f"{keys:,} keys"] if isinstance(keys, int) else said)
 
 
 def _size(m: Measurement) -> int:

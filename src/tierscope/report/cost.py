@@ -34,11 +34,12 @@ class CostView:
         ]
 
     def _missing_of(self, one: Placement) -> Iterator[str]:
+        lacks = f"of {one.name} was not measured beyond the caches: tierscope"
         if one.bandwidth is None:
-            command = f"tierscope bandwidth --to {one.target} --op {self.operation}"
-            yield f"{self.operation} bandwidth of {one.name} was not measured: {command}"
+            command = f"bandwidth --to {one.target} --op {self.operation}"
+            yield f"{self.operation} bandwidth {lacks} {command}"
         if one.latency is None:
-            yield f"latency of {one.name} was not measured: tierscope latency --to {one.target}"
+            yield f"latency {lacks} latency --to {one.target}"
         if not one.operations:
             yield f"no operations a second were measured on {one.name}"
 
