@@ -51,7 +51,7 @@ def show_cost(console: Console, view: CostView) -> None:
     _show_prices(console, view)
     title(console, f"What it costs, {currency}")
     _show_units(console, view)
-    for line in view.missing:
+    for line in filter(None, (*view.missing, _without_interval(view))):
         note(console, line)
     if any(one.operations for one in view.placements):
         title(console, f"Operations, {currency}")
@@ -135,10 +135,25 @@ def _show_units(console: Console, view: CostView) -> None:
         note(console, f"best bandwidth by {what}")
 
 
+def _without_interval(view: CostView) -> str:
+    """Say how many figures have no interval; empty where all have one."""
+    values = [
+        value
+        for one in view.placements
+        for value in (one.bandwidth, one.latency, *one.operations)
+        if value and value.measurement
+    ]
+    lacking = [value for value in values if value.measurement and value.measurement.ci_low is None]
+    if not lacking:
+        return ""
+    return f"{len(lacking)} of {len(values)} figures have no interval and count as exact"
+
+
 def _measured(value: Value | None, factor: float) -> str:
     if value is None or value.measurement is None:
         return "-"
-    text = figures.with_interval(value.measurement, factor)
+    known = value.measurement.ci_low is not None
+    text = (figures.with_interval if known else figures.plain)(value.measurement, factor)
     return text + figures.mark(value.measurement)
 
 
