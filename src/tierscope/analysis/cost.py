@@ -84,10 +84,12 @@ def priced(prices: Prices, runs: Sequence[Run], operation: str) -> list[Placemen
 
 
 def _usable(runs: Sequence[Run]) -> Iterable[Measurement]:
-    """Yield figures of memory: measured, not of caches, all data on the target."""
+    """Yield figures of memory: measured, not of caches, all data on the target, by CPUs or by the
+    GPU whose memory it is."""
     for run in runs:
         for m in run.measurements:
             apart = any(m.pattern.get(key) for key in _ELSEWHERE)
+            apart |= m.initiator.startswith("gpu:") and not m.target.startswith("gpu:")
             if m.status == "measured" and m.estimate and not m.fits_caches and not apart:
                 yield m
 
