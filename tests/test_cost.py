@@ -155,7 +155,7 @@ def run(**header: Any) -> Run:
             measured("node:2", 300.0, "latency", "ns", order="random"),
             measured("node:2", 20.0, "latency", "ns", order="random", size=1 << 14),
             measured("node:2", 900.0, "latency", "ns", order="random", load_threads=4),
-            measured("node:2", 90.0, "latency", "ns", size=1 << 33).model_copy(
+            measured("node:2", 90.0, "latency", "ns", order="random", size=1 << 33).model_copy(
                 update={"initiator": "gpu:0"}
             ),
             measured("node:0", 30e6, "operations", "1/s", structure="btree", operation="lookup",
