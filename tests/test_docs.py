@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.topology.coherent_machines import gh200
 
 from forked import tierscope
 
@@ -30,6 +31,9 @@ MORE = {
     "io --op read,write --order random --block-size 4k --depth 1..64*4 --size 64m": "--budget 0.1",
     "loaded-latency": "--dry-run",
     'loaded-latency --to "node:*"': "--dry-run",
+    'loaded-latency --to "node:*" --load-threads 0..all --mix 100:0,0:100 '
+    "--load-order sequential,random": "--dry-run",
+    'bandwidth --to "node:*" --order random --threads 1..all --size 64m..1g': "--dry-run",
     "bandwidth --to pmem:/tmp --op copy,triad --size 64m": "--budget 0.1",
     "bandwidth --to pmem:node:0 --backing file,pool,pool-objects --op copy --size 64m": (
         "--budget 0.1"
@@ -63,6 +67,7 @@ MORE = {
     "check --expect expect.yaml --junit acceptance.xml": "base.jsonl",
     "run --storage . --time-limit 40s": "--dry-run",
     "expand": "--dry-run",
+    "run --profile coherent-gpu": "--dry-run",
     "expand --mix 100:0,0:100nt --order sequential,random --access-size 64": "--dry-run",
     "expand --threads 8,all --size 64m..4g*8": "--dry-run",
     "streamer --groups 2b --size 64m --report study.html": "--threads 1 --budget 0.05",
@@ -72,9 +77,9 @@ MORE = {
 }
 """What keeps the commands that would take minutes short; the run that is checked, since what the
 last one measured depends on the commands before."""
-NEEDS_NODES = re.compile(r"^expand|^place weights|^export .*--numactl")
+NEEDS_NODES = re.compile(r"^expand|^run --profile coherent-gpu$|^place weights|^export .*--numactl")
 HAS_NODES = len([*Path("/sys/devices/system/node").glob("node[0-9]*")]) > 1
-NEEDS_GPU = re.compile(r"\bgpu\b|^nvbandwidth|^gdsio.* -x (?!1)")
+NEEDS_GPU = re.compile(r"(?<!-)\bgpu\b|^nvbandwidth|^gdsio.* -x (?!1)")
 NEEDS_SHELL = re.compile(r"[|<>&;$()*?~]|--install-completion")
 """Completion is installed for the shell that asks."""
 CHANGES_MACHINE = re.compile(r"^(tier (?!presets)\w+|hmsdk gen_migpol)")
@@ -123,6 +128,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "cut.jsonl").write_text("".join(cut))
     (place / "expect.yaml").write_text('rules:\n  - "node:* <- node:* size=1m: > 1 B/s"\n')
     assert call(place, "topo --save machine.xml").returncode == 0
+    gh200(place).rename(place / "grace-hopper.xml")
+    (place / "prices.yaml").write_text(
+        "tiers:\n  DRAM: {target: node:0, price: 310 EUR, size: 64g, source: us, date: 2025-02}\n"
+    )
     return place
 
 

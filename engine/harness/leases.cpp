@@ -17,7 +17,7 @@ constexpr std::size_t kMaxRegions = 32;
 // Bytes of the node's ordinary memory that such a region takes; hugetlb pages have pools of their
 // own, which nothing else can use.
 std::size_t bytes_on(int node, const RegionKey& key) {
-  if (key.pages == Pages::kHuge2M || key.pages == Pages::kHuge1G) return 0;
+  if (is_hugetlb(key.pages)) return 0;
   const bool weighted =
       key.placement.policy == Policy::kWeighted || key.placement.policy == Policy::kPartition;
   std::size_t here = 0;

@@ -41,8 +41,6 @@ struct Phases {
   double unmap;
 };
 
-bool is_hugetlb(Pages pages) { return pages == Pages::kHuge2M || pages == Pages::kHuge1G; }
-
 // Where the next mapping fits so that huge pages can back all of it: kernels align not every
 // mapping to huge pages by themselves.
 std::byte* aligned_place(std::size_t bytes, std::size_t page) {

@@ -52,7 +52,7 @@ Mapping map_guarded(std::size_t bytes, std::size_t alignment) {
 void Unmap::operator()(std::byte* /*data*/) const { munmap(start, bytes); }
 
 Mapping map_pages(std::size_t bytes, Pages pages, std::size_t page_bytes) {
-  if (pages == Pages::kHuge2M || pages == Pages::kHuge1G) return map_hugetlb(bytes, page_bytes);
+  if (is_hugetlb(pages)) return map_hugetlb(bytes, page_bytes);
   Mapping mapping = map_guarded(bytes, page_bytes);
   const bool thp = pages == Pages::kThp;
   // Without huge pages in the kernel, asking for none fails, and there is nothing to prevent.

@@ -11,8 +11,10 @@
 
 namespace tierscope {
 
-// base: the kernel's ordinary page; thp: transparent huge pages; 2m, 1g: hugetlb pages.
-enum class Pages { kBase, kThp, kHuge2M, kHuge1G };
+// base: the kernel's ordinary page; thp: transparent huge pages; 2m, 512m, 1g: hugetlb pages.
+enum class Pages { kBase, kThp, kHuge2M, kHuge512M, kHuge1G };
+
+inline bool is_hugetlb(Pages pages) { return pages != Pages::kBase && pages != Pages::kThp; }
 
 enum class Policy {
   kBind,        // All pages on one node.

@@ -211,7 +211,7 @@ void require_memory(std::size_t bytes, Pages pages, const Placement& placement, 
   }
   const std::size_t unit = page_bytes(pages);
   const std::size_t count = (bytes + unit - 1) / unit;
-  if (pages == Pages::kHuge2M || pages == Pages::kHuge1G) {
+  if (is_hugetlb(pages)) {
     require_hugetlb(count, unit, placement);
   } else {
     require_ordinary(count, unit, placement);

@@ -93,6 +93,8 @@ std::size_t page_bytes(Pages pages) {
     }
     case Pages::kHuge2M:
       return std::size_t{2} << 20;
+    case Pages::kHuge512M:
+      return std::size_t{512} << 20;
     case Pages::kHuge1G:
       return std::size_t{1} << 30;
   }

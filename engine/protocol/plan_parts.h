@@ -12,8 +12,12 @@
 
 namespace tierscope {
 
-inline constexpr std::array<std::pair<std::string_view, Pages>, 4> kPagesNames{
-    {{"base", Pages::kBase}, {"thp", Pages::kThp}, {"2m", Pages::kHuge2M}, {"1g", Pages::kHuge1G}}};
+inline constexpr std::array<std::pair<std::string_view, Pages>, 5> kPagesNames{
+    {{"base", Pages::kBase},
+     {"thp", Pages::kThp},
+     {"2m", Pages::kHuge2M},
+     {"512m", Pages::kHuge512M},
+     {"1g", Pages::kHuge1G}}};
 
 inline constexpr int kPlanVersion = 2;
 

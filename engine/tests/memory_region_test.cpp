@@ -167,6 +167,15 @@ TEST(Requirements, AnEmptyHugetlbPoolNamesTheCommand) {
   EXPECT_TRUE(refused.remedy.ends_with(" | sudo tee " + pool + "/nr_hugepages")) << refused.remedy;
 }
 
+TEST(Requirements, HugePagesOfArmKernelsAreToldWhereThereAreNone) {
+  EXPECT_EQ(page_bytes(Pages::kHuge512M), 512 * kMiB);
+  if (!read_text(hugetlb_pool(0, 512 * kMiB) + "/free_hugepages").empty()) {
+    GTEST_SKIP() << "this kernel has 512 MiB hugetlb pages";
+  }
+  const Refusal refused = refusal(512 * kMiB, Pages::kHuge512M, kNodeZero);
+  EXPECT_NE(refused.reason.find("512"), std::string::npos) << refused.reason;
+}
+
 TEST(Requirements, KernelWeightsAreComparedAndNeverWritten) {
   const std::string path = "/sys/kernel/mm/mempolicy/weighted_interleave/node0";
   const std::string weight = read_text(path);

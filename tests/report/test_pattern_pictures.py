@@ -61,3 +61,26 @@ def test_a_mix_s_bar_ends_at_what_the_bus_carries(pictures: list[Picture]) -> No
     ordinary = found["67:33 read:write"]
     assert sum(ordinary) / ordinary[0] == pytest.approx(1.33, rel=0.01)
     assert len(found["67:33nt read:write"]) == len(found["100:0 read:write"]) == 1
+
+
+def test_threads_by_size_is_a_map_in_every_order_and_no_bundle_of_curves() -> None:
+    maker = synthetic.Maker()
+    measured = [
+        maker.make("bandwidth", "node:0", "node:1",
+                   {"operation": operation, "order": order, "access_size": 64, "size": size << 30,
+                    "pages": "thp", "isa": "auto", "threads": threads},
+                   threads * 9e9)
+        for operation in ("read", "write")
+        for order in ("sequential", "random")
+        for size in (10, 20, 30, 40)
+        for threads in (1, 4, 8)
+    ]  # fmt: skip
+    drawn = pictures_of(synthetic.run(measured), "bandwidth", VIEWS)
+    maps = [one for one in drawn if "by threads and size of the arrays" in one.title]
+    assert len(maps) == 4
+    assert len({one.key for one in maps}) == 4
+    rows = maps[0].spec["data"]["values"]
+    assert {row["row"] for row in rows} == {"10 GiB", "20 GiB", "30 GiB", "40 GiB"}
+    assert {row["column"] for row in rows} == {"1", "4", "8"}
+    bundles = ("Bandwidth over threads", "Bandwidth over working set")
+    assert not [one for one in drawn if one.title.startswith(bundles)]

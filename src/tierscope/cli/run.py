@@ -47,6 +47,9 @@ def _complete_profile(
     multiple=True,
     help="Also measure storage here, in half a minute more; may be given again",
 )
+@options.file_option(
+    "--topology", "With --dry-run: plan for the machine of this hwloc XML", metavar="FILE.xml"
+)
 @options.moved_option(
     "--budget",
     "it is the time for each measurement; the whole run's is --time-limit",
@@ -58,6 +61,7 @@ def run(
     resume: str | None,
     time_limit: str | None,
     storage: tuple[str, ...],
+    topology: Path | None,
     json: str | None,
     csv: str | None,
     dry_run: bool,
@@ -76,12 +80,17 @@ def run(
       tierscope run --resume last
       tierscope run --storage /tmp
       tierscope run --dry-run
+      tierscope run --profile coherent-gpu --dry-run --topology grace-hopper.xml
     """
     from tierscope.cli.run_flow import measure_plan_file, measure_profile, resume_run
     from tierscope.model.errors import UserError
 
     if sum(given is not None for given in (plan, profile, resume)) > 1:
         raise UserError("give only one of PLAN.yaml, --profile and --resume")
+    if topology is not None and (not dry_run or plan is not None or resume is not None or storage):
+        raise UserError(
+            "--topology plans a profile for another machine; it goes with --profile and --dry-run"
+        )
     output = options.Output(options.Forms(json, csv), dry_run, out, start_at)
     if resume is not None:
         if time_limit is not None or dry_run or out is not None or storage or start_at:
@@ -91,4 +100,4 @@ def run(
         return resume_run(resume, output)
     if plan is not None:
         return measure_plan_file(plan, time_limit, output, storage)
-    return measure_profile(profile or "quick", time_limit, output, storage)
+    return measure_profile(profile or "quick", time_limit, output, storage, topology)

@@ -40,16 +40,26 @@ def measure_plan_file(
 
 
 def measure_profile(
-    name: str, time_limit: str | None, output: Output, storage: Sequence[str] = ()
+    name: str,
+    time_limit: str | None,
+    output: Output,
+    storage: Sequence[str] = (),
+    machine: Path | None = None,
 ) -> int:
-    """Measure what a recipe makes of this machine, and the storage at these paths."""
+    """Measure what a recipe makes of this machine, and the storage at these paths.
+
+    ``machine`` is the hwloc XML of another one, which a dry run plans for.
+    """
     if name not in RECIPES:
         known = tuple(RECIPES)
         raise UserError(
             f"--profile: '{name}' is not one of {', '.join(known)}{did_you_mean(name, known)}"
         )
-    topology = discover()
-    prepared = RECIPES[name].prepare(topology, thp_available())
+    topology = _described(machine) if machine else discover()
+    # What another machine's kernel offers is unknown; nearly all have transparent huge pages.
+    prepared = RECIPES[name].prepare(topology, thp=machine is not None or thp_available())
+    for line in prepared.notes:
+        click.echo(line, err=True)
     plan = prepared.plan
     if time_limit is None and prepared.seconds is not None:
         # A machine of very many nodes takes the profile longer rather than not at all.
@@ -61,6 +71,12 @@ def measure_profile(
     refined = prepared.refined and time_limit is None
     refinement = refinement_of(prepared.requests) if refined else None
     return carry_out(name, plan, topology, output, refinement)
+
+
+def _described(path: Path) -> Topology:
+    from tierscope.topology.hwloc import read_hwloc
+
+    return read_hwloc(path)
 
 
 def _with_storage(plan: Plan, topology: Topology, paths: Sequence[str]) -> Plan:

@@ -29,8 +29,10 @@ Id = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9._:-
 Cpu = Annotated[int, Field(ge=0, le=65535)]
 Cpus = Annotated[list[Cpu], Field(min_length=1, max_length=4096)]
 Bytes = Annotated[int, Field(ge=CACHE_LINE, le=1 << 50, multiple_of=CACHE_LINE)]
-Pages = Literal["base", "thp", "2m", "1g"]
-"""base: the kernel's ordinary page; thp: transparent huge pages; 2m, 1g: hugetlb pages."""
+Pages = Literal["base", "thp", "2m", "512m", "1g"]
+"""base: the kernel's ordinary page; thp: transparent huge pages; the others: hugetlb pages."""
+HUGETLB: dict[str, int] = {"2m": 2 << 20, "512m": 512 << 20, "1g": 1 << 30}
+"""Bytes of hugetlb pages, which come out of pools; 512m: of Arm machines with 64 KiB pages."""
 
 BoundBy = Literal["address-generation"]
 """What bounds a figure in place of the memory: making the addresses of its accesses."""

@@ -17,6 +17,7 @@ from tierscope.model.topology import Topology
 from tierscope.plans import grammar, machine
 from tierscope.plans.options import (
     BACKINGS,
+    BASE_PAGES,
     MECHANISMS,
     PAGE_KINDS,
     PERSISTENT,
@@ -267,13 +268,14 @@ def _words(text: str, every: Sequence[int]) -> list[str]:
 def pages(request: Request, topology: Topology, thp: bool) -> list[str]:
     """Return the kinds of pages asked for, else transparent huge ones where there are any."""
     chosen = choices(request, "pages", PAGE_KINDS) or ["thp" if thp else "base"]
-    if "4k" in chosen and topology.base_page_bytes != 4096:
-        raise request.wrong(
-            "pages",
-            f"this machine's base page is {grammar.format_size(topology.base_page_bytes)}, "
-            "not 4k; say base",
-        )
-    return list(dict.fromkeys("base" if name == "4k" else name for name in chosen))
+    for name in chosen:
+        if BASE_PAGES.get(name, topology.base_page_bytes) != topology.base_page_bytes:
+            raise request.wrong(
+                "pages",
+                f"this machine's base page is {grammar.format_size(topology.base_page_bytes)}, "
+                f"not {name}; say base",
+            )
+    return list(dict.fromkeys("base" if name in BASE_PAGES else name for name in chosen))
 
 
 def choices(request: Request, option: str, allowed: tuple[str, ...]) -> list[str]:

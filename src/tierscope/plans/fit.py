@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from tierscope.kinds.plan import PLAN_VERSION, Plan, Spec
 from tierscope.model.errors import UserError, counted
-from tierscope.model.spec import Region
+from tierscope.model.spec import HUGETLB, Region
 from tierscope.model.topology import Node, Topology
 from tierscope.plans.machine import GIB, MIB
 
@@ -50,7 +50,7 @@ def check_memory(plan: Plan, topology: Topology) -> None:
 def _is_ordinary(region: Region) -> bool:
     """Whether it takes memory of its nodes: pools of huge pages and file systems have their own."""
     persistent = region.placement.persistent
-    return region.pages not in ("2m", "1g") and (persistent is None or persistent.bound)
+    return region.pages not in HUGETLB and (persistent is None or persistent.bound)
 
 
 def _check_node(spec: Spec, node: Node, needed: int) -> None:

@@ -2,7 +2,7 @@
 
 from tierscope.model.endpoint import Endpoint, EndpointKind, Initiator, Target, format_ranges
 from tierscope.model.errors import UserError
-from tierscope.model.spec import NodeShare, Placement, last_level_bytes
+from tierscope.model.spec import HUGETLB, NodeShare, Placement, last_level_bytes
 from tierscope.model.topology import Node, Topology
 from tierscope.plans.pinning import one_per_core_first
 
@@ -131,7 +131,7 @@ def best_initiator(topology: Topology, target: Node) -> Node:
 
 def page_bytes(topology: Topology, pages: str) -> int:
     """Bytes of a page of a kind; of ``thp`` a base page where the kernel has no huge ones."""
-    sizes = {"thp": topology.thp_page_bytes, "2m": 2 * MIB, "1g": GIB}
+    sizes = {"thp": topology.thp_page_bytes, **HUGETLB}
     return sizes.get(pages) or topology.base_page_bytes
 
 

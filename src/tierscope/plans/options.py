@@ -7,7 +7,7 @@ in that kind's request. Values have the grammar of ``plans.grammar``.
 
 from dataclasses import dataclass, replace
 
-from tierscope.model.spec import Isa
+from tierscope.model.spec import HUGETLB, Isa
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,9 @@ class Option:
 
 ISAS: tuple[str, ...] = Isa.__args__  # type: ignore[attr-defined]
 PINS = ("cores", "one-a-core", "compact", "spread")
-PAGE_KINDS = ("base", "4k", "thp", "2m", "1g")
+BASE_PAGES = {"4k": 4096, "64k": 65536}
+"""Names of base pages by their bytes, on machines that have them."""
+PAGE_KINDS = ("base", *BASE_PAGES, "thp", *HUGETLB)
 POLICIES = ("bind", "preferred", "interleave", "weighted", "partition")
 MECHANISMS = ("user", "kernel")
 BACKINGS = ("file", "pool", "pool-objects")
@@ -58,7 +60,10 @@ TO = Option(
 )
 SIZE = Option("size", "SIZES", "Bytes of the working set, as in 64k..1g", "past the caches")
 PAGES = Option(
-    "pages", "LIST", "base (or 4k), thp, 2m, 1g", "thp where the kernel offers it, else base"
+    "pages",
+    "LIST",
+    "base (or 4k, 64k), thp, 2m, 512m, 1g",
+    "thp where the kernel offers it, else base",
 )
 RATED = Option(
     "rated",
@@ -135,7 +140,7 @@ HOST_MEMORY = Option(
     "pinned",
 )
 HOST_PAGES = Option(
-    "pages", "LIST", "Pages of pageable and registered host memory: base, thp, 2m, 1g", "base"
+    "pages", "LIST", "Pages of pageable and registered host memory: base, thp, 2m, 512m, 1g", "base"
 )
 COPY_SIZE = Option("size", "SIZES", "Bytes of one copy, as in 4..4g*4", "512m")
 TRACE = Option("trace", "", "Show where the time went: calls, copies, kernels (CUPTI)", flag=True)

@@ -25,6 +25,8 @@ class Prepared:
     """Time that the whole run is fitted into; None: as long as it takes."""
     refined: bool = True
     """Curves get further points where they bend, where no time is set."""
+    notes: tuple[str, ...] = ()
+    """What a reader of the plan has to know: what stands in for what, and what is left out."""
 
 
 class Prepare(Protocol):
@@ -95,6 +97,11 @@ _ROWS = (
         "STREAM on persistent and far memory, by sockets and threads.",
         "streamer",
         command="streamer",
+    ),
+    Recipe(
+        "coherent-gpu",
+        "CPUs on a coherent GPU's memory: bandwidth, latency, expansion, operations.",
+        "coherent_gpu",
     ),
     Recipe("nvbandwidth", "nvbandwidth's test cases.", "nvbandwidth.plan", command="nvbandwidth"),
 )

@@ -8,6 +8,7 @@ from tierscope.model.endpoint import format_ranges, parse_endpoint
 from tierscope.model.errors import counted as number_of
 from tierscope.model.event import Evidence
 from tierscope.model.run import Measurement
+from tierscope.model.spec import HUGETLB
 from tierscope.report.causes import no_interval_text
 from tierscope.report.figures import BOUND
 from tierscope.report.storage_text import storage_warnings, targets_text, temperatures
@@ -94,7 +95,7 @@ def _asked(measurement: Measurement, nodes: list[str]) -> str:
 
 
 def _huge(measurement: Measurement, evidence: Evidence) -> str:
-    if measurement.pattern.get("pages") in ("2m", "1g"):
+    if measurement.pattern.get("pages") in HUGETLB:
         return "hugetlb pages" if evidence.pages else ""
     if evidence.huge_bytes is None or not evidence.region_bytes:
         return ""

@@ -20,7 +20,8 @@ from tierscope.model.topology import (
     Topology,
 )
 from tierscope.topology.affinity import Tree, home
-from tierscope.topology.links import NVLINK, c2c_limit, network_limit
+from tierscope.topology.gpu_paths import owner_words
+from tierscope.topology.links import NVLINK, c2c_limit, has_c2c, network_limit
 from tierscope.topology.memory import memory_limit
 from tierscope.topology.pcie import cxl_hop, has_link, pcie_hop
 
@@ -96,7 +97,7 @@ def nvlinks(gpu: Gpu) -> str:
         words.append(_short_links(others))
     if to_cpu := nvlinks_to_cpu(gpu):
         words.append(f"CPU {to_cpu}")
-    if gpu.c2c_links:
+    if gpu.c2c_links or has_c2c(gpu.name):
         words.append(f"C2C {c2c_limit(gpu.c2c_rate, '').value / 1e9:g} GB/s")
     return ", ".join(words)
 
@@ -230,10 +231,11 @@ def _node_item(topology: Topology, node: Node) -> Item:
         cpus = f", {count_of(len(node.cpus), 'CPU')}"
     size = human_bytes(node.total_bytes) if node.total_bytes else "no memory"
     limit, note = memory_limit(topology, node, [])
+    owner = owner_words(topology, node)
     return Item(
         "node",
         f"node {node.number}",
-        f"{node.kind} {size}{cpus}",
+        f"{node.kind} {size}{cpus}{f', {owner}' if owner else ''}",
         hop=Hop(name="memory", limit=limit, note=note if limit is None else ""),
         children=[
             Item("cache", "memory-side cache", side_cache_words(cache))

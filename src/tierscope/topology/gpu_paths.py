@@ -8,12 +8,12 @@ from tierscope.topology.affinity import Tree, home
 from tierscope.topology.links import (
     c2c_limit,
     gpu_memory_limit,
+    has_c2c,
+    hbm_limit,
     nvlink_limit,
     pcie_limit,
 )
 from tierscope.topology.pcie import chain, pcie_hop
-
-_WITH_C2C = ("GH200", "GB200", "GB300")
 
 
 def cpu_to_gpu(topology: Topology, tree: Tree, homes: list[int], gpu: Gpu) -> list[Hop]:
@@ -30,7 +30,7 @@ def cpu_to_gpu(topology: Topology, tree: Tree, homes: list[int], gpu: Gpu) -> li
         return [*crossing, Hop(name=f"CPU - {name}", limit=limit)]
     if any(is_memory_of(node, gpu) for node in topology.nodes):
         # Its memory is a node, so CPUs reach it coherently, and not over PCIe.
-        known = any(part in gpu.name for part in _WITH_C2C)
+        known = has_c2c(gpu.name)
         return [
             *crossing,
             Hop(
@@ -113,6 +113,8 @@ def gpu_memory(gpu: Gpu) -> list[Hop]:
     if gpu.memory_clock_hz and gpu.memory_bus_bits:
         limit = gpu_memory_limit(gpu.memory_clock_hz, gpu.memory_bus_bits, f" of gpu:{gpu.index}")
         return [Hop(name=name, role=HopRole.MEMORY, limit=limit, half_duplex=True)]
+    if sheet := hbm_limit(gpu.name, gpu.memory_bytes, f" of gpu:{gpu.index}"):
+        return [Hop(name=name, role=HopRole.MEMORY, limit=sheet, half_duplex=True)]
     note = "its clock and bus width come from NVML, which did not report them"
     return [Hop(name=name, role=HopRole.MEMORY, half_duplex=True, note=note)]
 
@@ -144,6 +146,18 @@ def gpu_home(topology: Topology, tree: Tree, gpu: Gpu) -> int | None:
         return device.node
     memory = next((node for node in topology.nodes if is_memory_of(node, gpu)), None)
     return home(topology, memory) if memory is not None else None
+
+
+def owner_words(topology: Topology, node: Node) -> str:
+    """``of gpu:0 over NVLink-C2C, 450 GB/s`` of a GPU's memory; empty of other nodes."""
+    gpu = next((entry for entry in topology.gpus if is_memory_of(node, entry)), None)
+    if gpu is None:
+        return ""
+    tree = Tree(topology.pci)
+    near = as_list(gpu_home(topology, tree, gpu))
+    limit = cpu_to_gpu(topology, tree, near, gpu)[-1].limit
+    over = f" over {limit.link.partition(' ')[0]}, {limit.value / 1e9:g} GB/s" if limit else ""
+    return f"of gpu:{gpu.index}{over}"
 
 
 def as_list(number: int | None) -> list[int]:

@@ -58,6 +58,13 @@ GA102_RATE = 14.0625e9
 """bytes/s each way of a link of these Ampere GPUs (NVIDIA Ampere GA102 GPU Architecture)."""
 C2C_RATE = 450e9
 """bytes/s each way between a Grace CPU and its GPU."""
+_WITH_C2C = ("GH200", "GB200", "GB300")
+_HBM = (  # name, memory up to (bytes), bytes/s of one GPU, where
+    ("GH200", 100 << 30, 4.0e12, "NVIDIA GH200 data sheet: HBM3"),
+    ("GH200", 1 << 50, 4.9e12, "NVIDIA GH200 data sheet: HBM3e"),
+    ("GB200", 1 << 50, 8.0e12, "NVIDIA GB200 NVL72 data sheet, half of a superchip's"),
+    ("GB300", 1 << 50, 8.0e12, "NVIDIA GB300 NVL72 data sheet, half of a superchip's"),
+)
 
 
 def pcie_name(link: PcieLink) -> str:
@@ -166,6 +173,20 @@ def c2c_limit(reported: float | None, where: str) -> Limit:
         return _limit(reported, f"NVLink-C2C{where}", formula, "NVML C2C_LINK_GET_MAX_BW")
     formula = "900 GB/s both ways / 2 = 450 GB/s"
     return _limit(C2C_RATE, f"NVLink-C2C{where}", formula, "NVIDIA Grace Hopper data sheet")
+
+
+def has_c2c(gpu_name: str) -> bool:
+    """Whether GPUs of this name are joined to a Grace CPU by NVLink-C2C."""
+    return _is_one_of(gpu_name, _WITH_C2C)
+
+
+def hbm_limit(gpu_name: str, memory_bytes: int | None, where: str) -> Limit | None:
+    """Limit of a coherent GPU's memory by its data sheet, for where NVML tells no clock."""
+    for name, most, rate, source in _HBM:
+        if _is_one_of(gpu_name, (name,)) and (memory_bytes or 0) <= most:
+            formula = f"data sheet: {rate / 1e12:g} TB/s"
+            return _limit(rate, f"GPU memory{where}", formula, source)
+    return None
 
 
 def dram_limit(

@@ -3,6 +3,7 @@
 from tierscope.model.limit import Limit
 from tierscope.model.topology import Node, NodeKind, Topology
 from tierscope.topology.dimms import PERSISTENT, channels
+from tierscope.topology.gpu_paths import gpu_memory, is_memory_of
 from tierscope.topology.links import dram_limit, firmware_limit, memory_on_package_limit
 
 _ON_PACKAGE = {  # CPU: (memory, transfers/s, data bits a package, source)
@@ -28,6 +29,11 @@ def own_memory_limit(
     """The limit of a node's memory itself, whatever cache is in front of it; or why there is none
     that is known."""
     where = f" of node {node.number}"
+    if node.kind is NodeKind.GPU:
+        gpu = next((entry for entry in topology.gpus if is_memory_of(node, entry)), None)
+        limit = gpu_memory(gpu)[0].limit if gpu else None
+        if limit is not None:
+            return limit, ""
     if node.kind is NodeKind.HBM:
         known = _on_package(topology, node, where)
         if known is not None:

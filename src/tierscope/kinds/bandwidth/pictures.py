@@ -29,6 +29,12 @@ from tierscope.report.pictures.picture import (
 )
 
 _SWEPT = ("threads", "access_size", "size", "stride", "operation", "order")
+_MAPPED = {"access_size": "access size", "size": "size of the arrays"}
+"""Sizes that maps of threads are drawn by, and what people call them."""
+_ALIKE = ("path", "operation", "order", "access_size", "size", "pages", "stride", "sharing", "isa",
+          "policy", "prefetchers")  # fmt: skip
+_FEW = 10
+"""Columns of a map up to which its cells have room for four digits."""
 _NAMED = ("target", "operation", "order", "threads", "access_size", "size", "stride")
 
 
@@ -53,13 +59,8 @@ def over_threads(gathered: Gathered) -> Iterator[Picture]:
     operation with all targets of an initiator, all initiators on one scale."""
     mapped = _mapped(gathered.measured)
     keys = ("order", "pages", "access_size", "size", "sharing")
-    paths = groups_by(gathered.measured, "path", *keys)
-    swept = [
-        m
-        for (path, order, *_), group in paths.items()
-        if len(distinct(group, "threads")) > 1 and (path, order) not in mapped
-        for m in group
-    ]
+    paths = groups_by([m for m in gathered.measured if m.id not in mapped], "path", *keys)
+    swept = [m for group in paths.values() if len(distinct(group, "threads")) > 1 for m in group]
     for (initiator, order, *_), group in groups_by(swept, "initiator", *keys).items():
         if len(distinct(group, "target")) == 1:
             yield _over_threads(group, path_of(group[0]), str(order), "operation", swept)
@@ -93,14 +94,18 @@ def _over_threads(
     )
 
 
-def _mapped(measured: list[Measurement]) -> set[tuple[Any, ...]]:
-    """Return the paths and orders that ``access_sizes`` draws as maps, threads and all."""
-    random = [m for m in measured if m.pattern.get("order") != "sequential"]
-    return {
-        key
-        for key, group in groups_by(random, "path", "order").items()
-        if len(distinct(group, "access_size")) > 1
-    }
+def _mapped(measured: list[Measurement]) -> set[str]:
+    """Return the ids of what ``maps`` draws, threads and all."""
+    return {m.id for _, group in _map_groups(measured) for m in group}
+
+
+def _map_groups(measured: list[Measurement]) -> Iterator[tuple[str, list[Measurement]]]:
+    """Yield sweeps over threads and a size, and which size: all else in a group is the same."""
+    for axis in _MAPPED:
+        alike = [key for key in _ALIKE if key != axis]
+        for group in groups_by(measured, *alike).values():
+            if all(len(distinct(group, key)) > 1 for key in (axis, "threads")):
+                yield axis, group
 
 
 def _said(group: list[Measurement], order: str) -> str:
@@ -130,38 +135,43 @@ def _threads(found: Knee) -> str:
     return f"{found.first} to {label_of('threads', found.last)}"
 
 
-def access_sizes(gathered: Gathered) -> Iterator[Picture]:
-    """Threads by access size as a heat map; with one thread count, as curves."""
-    random = [m for m in gathered.measured if m.pattern.get("order") != "sequential"]
-    for key, group in groups_by(random, "path", "order", "pages", "stride", "sharing").items():
-        if len(distinct(group, "access_size")) < 2:
-            continue
-        if len(distinct(group, "threads")) < 2:
-            yield _access_curves(str(key[0]), str(key[1]), group)
-            continue
-        for (operation,), members in groups_by(group, "operation").items():
-            yield _access_map(str(key[0]), str(operation), str(key[1]), members)
+def maps(gathered: Gathered) -> list[Picture]:
+    """Threads by access size, and by size of the arrays, as heat maps."""
+    return [_map(axis, group) for axis, group in _map_groups(gathered.measured)]
 
 
-def _access_map(path: str, operation: str, order: str, group: list[Measurement]) -> Picture:
+def _map(axis: str, group: list[Measurement]) -> Picture:
     unit, factor = scale_of(group)
-    ordered = sorted(group, key=lambda m: (m.pattern["access_size"], m.pattern["threads"]))
+    ordered = sorted(group, key=lambda m: (m.pattern[axis], m.pattern["threads"]))
     rows = [
-        row_of(m, factor, unit, row=figures.size_text(m.pattern["access_size"]),
+        row_of(m, factor, unit, row=figures.size_text(m.pattern[axis]),
                column=str(m.pattern["threads"]),
-               text=figures.plain(m, factor, 4) + figures.mark(m),
-               what=words_of(m, ["access_size", "threads"]))
+               text=figures.plain(m, factor, 3 if len(distinct(group, "threads")) > _FEW else 4)
+               + figures.mark(m),
+               what=words_of(m, [axis, "threads"]))
         for m in ordered
     ]  # fmt: skip
+    columns = [str(count) for count in distinct(group, "threads")]
+    first, down = group[0], _MAPPED[axis]
+    path, operation = path_of(first), str(first.pattern["operation"])
+    order = str(first.pattern.get("order", "sequential"))
+    rest = constants(group, "order", "operation", axis, "threads")
     return Picture(
-        key=slug(f"access {path} {operation} {order}"),
-        title=f"{operation.capitalize()} bandwidth by threads and access size, {path}",
-        subtitle=f"{order} order, {constants(group, 'order', 'operation', *_SWEPT[:2])}; {unit}, "
-        "lighter is faster",
-        alt=f"A map of threads by access size. The best is {_best(group)}.",
-        spec=shapes.heatmap(rows, "threads", "access size", unit, "high"),
+        key=slug(f"map {down} {path} {operation} {order} {rest}"),
+        title=f"{operation.capitalize()} bandwidth by threads and {down}, {path}",
+        subtitle=", ".join(filter(None, (f"{order} order", rest, unit, "lighter is faster"))),
+        alt=f"A map of threads by {down}. The best is {_best(group)}.",
+        spec=shapes.heatmap(rows, "threads", down, unit, "high", columns),
         measurements=ordered,
     )
+
+
+def access_sizes(gathered: Gathered) -> Iterator[Picture]:
+    """Curves over access size of what is not in sequential order, of one thread count."""
+    random = [m for m in gathered.measured if m.pattern.get("order") != "sequential"]
+    for key, group in groups_by(random, "path", "order", "pages", "stride", "sharing").items():
+        if len(distinct(group, "access_size")) > 1 and len(distinct(group, "threads")) == 1:
+            yield _access_curves(str(key[0]), str(key[1]), group)
 
 
 def _access_curves(path: str, order: str, group: list[Measurement]) -> Picture:

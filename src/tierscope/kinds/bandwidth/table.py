@@ -91,6 +91,8 @@ def _axes(group: list[Measurement]) -> tuple[list[Axis], list[Axis]]:
     if _varies(_THREADS, group) and _varies(_ACCESS, group):
         # The usual heat map, one for each operation.
         return [_ACCESS, _SIZE, _STRIDE, *_OTHERS, _OPERATION, _PATH], [_THREADS]
+    if _varies(_THREADS, group) and _varies(_SIZE, group):
+        return [_SIZE, _STRIDE, *_OTHERS, _OPERATION, _PATH], [_THREADS]
     return [_OPERATION, *_OTHERS, *sizes, _PATH], [*sizes, _PATH, *_OTHERS]
 
 

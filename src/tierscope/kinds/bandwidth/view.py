@@ -14,6 +14,7 @@ VIEW = View(
         pictures.operations,
         pictures.over_threads,
         working_set.over_working_set,
+        pictures.maps,
         pictures.access_sizes,
         pictures.expansion,
         patterns.orders,

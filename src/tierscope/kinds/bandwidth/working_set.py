@@ -22,6 +22,8 @@ from tierscope.report.pictures.picture import (
 from tierscope.report.pictures.working_set import cache_marks
 
 _MIN_SWEEP = 4
+_MAX_COUNTS = 2
+"""Thread counts up to which each has curves; a map shows more."""
 _ALIKE = ("path", "operation", "order", "access_size", "threads", "pages", "sharing")
 
 
@@ -37,7 +39,7 @@ def over_working_set(gathered: Gathered) -> list[Picture]:
         curves = groups_by(group, *_ALIKE).values()
         members = [m for curve in curves if len(distinct(curve, "size")) >= _MIN_SWEEP
                    for m in curve]  # fmt: skip
-        if not members:
+        if not members or len(distinct(members, "threads")) > _MAX_COUNTS:
             continue
         unit, factor = scale_of(members)
         names = varying(members, "size", "path") or ["operation"]

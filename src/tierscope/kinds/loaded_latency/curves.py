@@ -1,6 +1,6 @@
 """Curves as specs: points that differ in nothing but how much the load moves."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tierscope.kinds.loaded_latency.spec import LoadedLatencySpec
 
@@ -42,3 +42,14 @@ def loaded_point(curve: LoadedLatencySpec, delay_ns: int) -> LoadedLatencySpec:
             "load": curve.load.model_copy(update={"pattern": pattern}),
         }
     )
+
+
+def thread_points(curve: LoadedLatencySpec, counts: Sequence[int]) -> Iterator[LoadedLatencySpec]:
+    """Yield a point for each number of threads that load at full rate; 0: none does.
+
+    ``curve`` has the CPUs of the most threads; fewer threads are the first of them.
+    """
+    for count in counts:
+        cpus = curve.load.cpus[: count or None]
+        load = curve.load.model_copy(update={"cpus": cpus, "idle": count == 0})
+        yield curve.model_copy(update={"id": f"{curve.id}.t{count}", "load": load})

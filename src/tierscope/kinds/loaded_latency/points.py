@@ -7,6 +7,8 @@ from tierscope.model.run import Figure, Measurement
 
 _ENOUGH = 3
 """Undisturbed points with which a curve can do without its disturbed ones."""
+_MIN_COUNTS = 2
+"""Numbers of load threads that make a curve over them, none at all among them."""
 _RATE = ("bandwidth", "")
 """Metric and part of what the load moved."""
 _POINT = ("delay_ns", "load_threads")
@@ -14,22 +16,53 @@ _POINT = ("delay_ns", "load_threads")
 
 
 def curves_of(measurements: Sequence[Measurement]) -> list[list[Measurement]]:
-    """Group measurements by curve: all of a point but how hard it is loaded.
+    """Group measurements by curve over bandwidth: all of a point but how hard it is loaded.
 
     Idle controls load nothing, so they belong to each curve that differs from them in nothing but
-    its load's threads.
+    its load's threads. Points that ``thread_curves`` has are left out.
     """
+    swept = {m.id for members in thread_curves(measurements) for m in members if _is_loaded(m)}
     curves: dict[str, list[Measurement]] = {}
     controls: dict[str, list[Measurement]] = {}
     for m in measurements:
         key = _but(m, _POINT)
         if m.pattern.get("delay_ns") is None:
             controls.setdefault(key, []).append(m)
-        else:
+        elif m.id not in swept:
             curves.setdefault(_but(m, ("delay_ns",)), []).append(m)
-    loaded = {_but(members[0], _POINT) for members in curves.values()}
+    loaded = {_but(m, _POINT) for m in measurements if _is_loaded(m)}
     found = [[*controls.get(_but(points[0], _POINT), []), *points] for points in curves.values()]
     return found + [members for key, members in controls.items() if key not in loaded]
+
+
+def thread_curves(measurements: Sequence[Measurement]) -> list[list[Measurement]]:
+    """Group measurements by curve over load threads: the idle ones, then those at full rate.
+
+    Threads that load at several rates are points of a curve over bandwidth and not of these.
+    """
+    groups: dict[str, dict[int, list[Measurement]]] = {}
+    for m in measurements:
+        groups.setdefault(_but(m, _POINT), {}).setdefault(load_threads(m), []).append(m)
+    found = []
+    for by_threads in groups.values():
+        at_full_rate = [
+            threads
+            for threads, members in sorted(by_threads.items())
+            if {m.pattern.get("delay_ns") for m in members} == {0}
+        ]
+        counts = [0] * (0 in by_threads) + at_full_rate
+        if at_full_rate and len(counts) >= _MIN_COUNTS:
+            found.append([m for threads in counts for m in by_threads[threads]])
+    return found
+
+
+def load_threads(measurement: Measurement) -> int:
+    """Return how many threads load at a point; 0 at an idle one."""
+    return int(measurement.pattern["load_threads"]) if _is_loaded(measurement) else 0
+
+
+def _is_loaded(measurement: Measurement) -> bool:
+    return measurement.pattern.get("delay_ns") is not None
 
 
 def _but(measurement: Measurement, without: Sequence[str]) -> str:

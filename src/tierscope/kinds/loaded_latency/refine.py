@@ -45,14 +45,21 @@ def further_seconds(specs: Sequence[LoadedLatencySpec], how: Refinement) -> floa
 
 
 def _curves(specs: Sequence[LoadedLatencySpec]) -> list[list[LoadedLatencySpec]]:
-    """Group points that differ in nothing but their load's delay."""
+    """Group points that differ in nothing but their load's delay.
+
+    A curve over load threads has other points, all of one delay, and gets no more of them.
+    """
     curves: dict[str, list[LoadedLatencySpec]] = {}
     for spec in specs:
         pattern = spec.load.pattern.model_copy(update={"delay_ns": 0})
         load = spec.load.model_copy(update={"idle": False, "pattern": pattern})
         key = spec.model_copy(update={"id": "", "load": load}).model_dump_json()
         curves.setdefault(key, []).append(spec)
-    return list(curves.values())
+    return [points for points in curves.values() if _has_delays(points)]
+
+
+def _has_delays(points: Sequence[LoadedLatencySpec]) -> bool:
+    return len({point.load.pattern.delay_ns for point in points if not point.load.idle}) > 1
 
 
 def _round(

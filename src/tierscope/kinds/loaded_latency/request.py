@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tierscope.kinds.loaded_latency.curves import MIN_POINTS, first_points
+from tierscope.kinds.loaded_latency.curves import MIN_POINTS, first_points, thread_points
 from tierscope.kinds.loaded_latency.spec import LoadedLatencySpec
 from tierscope.model.endpoint import Initiator, Target
 from tierscope.model.errors import UserError
@@ -37,6 +37,7 @@ DEFAULT_POINTS = 12
 MAX_POINTS = 200
 
 LOAD_ORDERS = ("sequential", "random")
+_ACCESS_SIZE = 1024
 _MAX_GB = 1e5
 _PRECISION = 0.02
 _ID_TAIL = 10
@@ -49,12 +50,15 @@ def expand(request: Request, topology: Topology, thp: bool) -> Iterator[LoadedLa
     mixes = checked(request, "mix", _mixes, request)
     orders = choices(request, "order", CHASE_ORDERS) or ["random"]
     load_orders = choices(request, "load-order", LOAD_ORDERS) or ["sequential"]
+    access_sizes = sizes(request, "load-access-size") or [_ACCESS_SIZE]
     for path in memory_paths(request, topology, LoadedLatencySpec):
         sources, loaded = _of_load(request, path)
-        for source, target, mix, order, load_order in itertools.product(
-            sources, loaded, mixes, orders, load_orders
+        for source, target, mix, order, load_order, access_size in itertools.product(
+            sources, loaded, mixes, orders, load_orders, access_sizes
         ):
-            cpus = _load_cpus(request, topology, path, source)
+            cpus, counts = _load_threads(
+                request, source, _load_cpus(request, topology, path, source)
+            )
             checked(request, "load-to", machine.check_target, topology, target)
             placement = checked(
                 request, "load-to", placement_of_other, request, topology, cpus, target
@@ -68,6 +72,8 @@ def expand(request: Request, topology: Topology, thp: bool) -> Iterator[LoadedLa
                 parts += [f"s{stride}"] if "stride" in request.options else []
                 if "prefetchers" in request.options:
                     parts.append(f"pf-{path.prefetchers}")
+                if access_size != _ACCESS_SIZE:
+                    parts.append(f"a{grammar.format_size(access_size)}")
                 if "load-size" in request.options:
                     parts.append(f"on{grammar.format_size(load_size)}")
                 fields = {
@@ -84,13 +90,15 @@ def expand(request: Request, topology: Topology, thp: bool) -> Iterator[LoadedLa
                             "writes": mix[0],
                             "stores": mix[1],
                             "order": load_order,
+                            "access_size": access_size,
                             "size": load_size,
                             "pages": kind,
                         },
                     },
                 }
                 base = identity(parts, ID_LENGTH - _ID_TAIL)
-                yield from first_points(_curve(request, {"id": base, **fields}))
+                curve = _curve(request, {"id": base, **fields})
+                yield from thread_points(curve, counts) if counts else first_points(curve)
 
 
 def _curve(request: Request, fields: dict[str, Any]) -> LoadedLatencySpec:
@@ -124,7 +132,16 @@ def rates_of(request: Request) -> list[float]:
 
 
 def refinement(request: Request) -> Refinement:
-    """Return how a request's curves get further points."""
+    """Return how a request's curves get further points; those over load threads get none."""
+    if _sweeps_threads(request):
+        for option in ("points", "at"):
+            if option in request.options:
+                raise request.wrong(
+                    option,
+                    "goes with loads of a set rate; those of several --load-threads run at full "
+                    "rate",
+                )
+        return Refinement(points=0)
     return Refinement(points=points_of(request), at=rates_of(request))
 
 
@@ -159,14 +176,29 @@ def _load_cpus(
             option,
             f"{source} has only CPU {chase}, which chases; name more CPUs in --load-from",
         )
+    return apart
+
+
+def _load_threads(
+    request: Request, source: Initiator, cpus: list[int]
+) -> tuple[list[int], list[int]]:
+    """Return the CPUs that load, and how many of them do at each point; no counts where all do."""
     if "load-threads" not in request.options:
-        return apart
-    count = checked(
-        request, "load-threads", grammar.parse_count, request.options["load-threads"], len(apart)
-    )
-    if count > len(apart):
-        raise request.wrong("load-threads", f"{count}, but {source} can load with {len(apart)}")
-    return apart[:count]
+        return cpus, []
+    text, every = request.options["load-threads"], len(cpus)
+    least = 0 if _sweeps_threads(request) else 1
+    counts = checked(request, "load-threads", grammar.expand_counts, text, every, least)
+    if max(counts) > every:
+        raise request.wrong("load-threads", f"{max(counts)}, but {source} can load with {every}")
+    if max(counts) == 0:
+        raise request.wrong("load-threads", "0 alone loads nothing; name more counts, as in 0,4,8")
+    return cpus[: max(counts)], counts if _sweeps_threads(request) else []
+
+
+def _sweeps_threads(request: Request) -> bool:
+    """Whether points differ in how many threads load, and not in the rate of the load."""
+    text = request.options.get("load-threads", "")
+    return "," in text or ".." in text or text.strip() == "0"
 
 
 def _sizes_of(
@@ -190,7 +222,7 @@ def _sizes_of(
         default=machine.default_size(topology, cpus, nodes, count),
         count=count,
         shares=len(cpus),
-        access_size=1024,
+        access_size=max(sizes(request, "load-access-size") or [_ACCESS_SIZE]),
     )
     chase_sizes, kinds = sizes_and_pages(request, topology, thp, chase)
     load_sizes, load_kinds = sizes_and_pages(request, topology, thp, loaded, "load-size")
@@ -223,8 +255,15 @@ REQUEST = RequestForm(
         ),
         Option("load-from", "ENDPOINTS", "CPUs that load", "--from without the chase's core"),
         Option("load-to", "ENDPOINTS", "Memory that they load", "that of --to"),
-        Option("load-threads", "COUNT", "Number of CPUs that load", "all"),
+        Option(
+            "load-threads",
+            "COUNTS",
+            "Number of CPUs that load; several, as in 0,1,2,4..all+4: a point for each, at full "
+            "rate (0: idle)",
+            "all",
+        ),
         Option("load-order", "LIST", "Order of the load: " + ", ".join(LOAD_ORDERS), "sequential"),
+        Option("load-access-size", "SIZES", "Bytes that the load touches without a pause", "1k"),
         Option(
             "points",
             "COUNT",
@@ -249,11 +288,13 @@ REQUEST = RequestForm(
     help="""\
 The first CPU of each initiator chases pointers while the other CPUs read and write at a rate
 that rises from point to point. Most points are where the curve bends; idle control points are
-measured between them. Another initiator or target of the load shows how tiers interfere.""",
+measured between them. Another initiator or target of the load shows how tiers interfere. With
+several --load-threads the curve goes over their number, each at full rate.""",
     examples=(
         "loaded-latency",
         "loaded-latency --mix 100:0,75:25,67:33,50:50,67:33nt",
         "loaded-latency --from node:0 --to node:2 --load-to node:0",
         "loaded-latency --to node:* --points 20 --json",
+        "loaded-latency --load-threads 0..all --mix 100:0,0:100 --load-order sequential,random",
     ),
 )

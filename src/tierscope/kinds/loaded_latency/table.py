@@ -4,6 +4,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tierscope.analysis.curve import Summary, summarize
+from tierscope.kinds.loaded_latency.by_threads import show_thread_tables
 from tierscope.kinds.loaded_latency.points import curves_of, idle_latencies, loaded_points, sound
 from tierscope.kinds.loaded_latency.words import DRIFT, lines_of
 from tierscope.model.run import Measurement, Run
@@ -19,6 +20,7 @@ _GB = 1e9
 def show_table(console: Console, measured: list[Measurement], _run: Run) -> None:
     """Print a curve for each path, mix and load."""
     title(console, "Latency under load, GB/s and ns")
+    show_thread_tables(console, measured)
     for members in curves_of(measured):
         _show_curve(console, members)
     for line in filter(None, (*warnings(measured), evidence_line(measured))):

@@ -1,5 +1,6 @@
 """How latency under load is shown."""
 
+from tierscope.kinds.loaded_latency.by_threads import over_threads
 from tierscope.kinds.loaded_latency.pictures import curves
 from tierscope.kinds.loaded_latency.table import show_table
 from tierscope.kinds.loaded_latency.words import key_figure, summary_of
@@ -10,7 +11,7 @@ VIEW = View(
     method="A pointer chase on its own CPU while other threads load the memory at a set rate; "
     "bandwidth is what ran during the chase; medians with 95% intervals.",
     table=show_table,
-    pictures=(curves,),
+    pictures=(curves, over_threads),
     represents_path=False,
     summary=summary_of,
     key_figure=key_figure,

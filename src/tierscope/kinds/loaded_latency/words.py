@@ -8,8 +8,10 @@ from tierscope.kinds.loaded_latency.points import (
     idle_latencies,
     idle_of,
     is_disturbed,
+    load_threads,
     loaded_points,
     measured_at,
+    thread_curves,
 )
 from tierscope.model.run import Measurement
 from tierscope.report import figures
@@ -19,6 +21,7 @@ from tierscope.report.view import KeyFigure
 DRIFT = 0.05
 """Spread of the idle controls from which on the machine has changed during a curve."""
 _GB = 1e9
+_LOADS = {"100:0": "reads", "0:100": "writes", "0:100nt": "non-temporal writes"}
 
 
 def rate_text(measurement: Measurement) -> str:
@@ -68,10 +71,33 @@ def lines_of(members: Sequence[Measurement], summary: Summary) -> list[str]:
     return lines
 
 
+def load_of(measurement: Measurement) -> str:
+    """Return the kind of load: "random reads"; the mix where it is one."""
+    mix = str(measurement.pattern["mix"])
+    what = _LOADS.get(mix, f"{mix} read:write")
+    return f"{measurement.pattern['load_order']} {what}"
+
+
+def thread_words(curve: Sequence[Measurement]) -> str:
+    """Return a curve's latency when idle and with most threads, and their ratio, in a line."""
+    idle = [m for m in curve if load_threads(m) == 0 and m.estimate]
+    last = curve[-1]
+    end = f"{latency_text(last)} at {rate_text(last)} with {threads_text(load_threads(last))}"
+    if not idle or not last.estimate or not idle[0].estimate:
+        return end
+    ratio = figures.significant(last.estimate / idle[0].estimate, 2)
+    return f"{latency_text(idle[0])} idle, {end}: {ratio} times"
+
+
+def threads_text(count: int) -> str:
+    """Return "4 load threads"."""
+    return f"{count} load thread{'s' if count != 1 else ''}"
+
+
 def key_figure(measured: list[Measurement]) -> KeyFigure | None:
     """Return the latency at the highest bandwidth of all curves."""
     if (found := _highest(measured)) is None:
-        return None
+        return _thread_figure(measured)
     members, best, _ = found
     peak = measured_at(members, best.peak)
     idle = latency_text(idle_of(members, best))
@@ -97,9 +123,33 @@ def _highest(measured: list[Measurement]) -> tuple[list[Measurement], Summary, i
     return members, best, len(found)
 
 
+def _thread_figure(measured: list[Measurement]) -> KeyFigure | None:
+    """Return the highest latency over load threads; None where none were swept."""
+    if (curve := _slowest(measured)) is None:
+        return None
+    last = curve[-1]
+    return KeyFigure(
+        "Loaded latency",
+        figures.plain(last, 1.0),
+        "ns",
+        f"{path_name(last)}, {threads_text(load_threads(last))} of {load_of(last)}",
+        is_disturbed(last),
+    )
+
+
+def _slowest(measured: Sequence[Measurement]) -> list[Measurement] | None:
+    """Return the curve over load threads that ends at the highest latency."""
+    curves = thread_curves(measured)
+    return max(curves, key=lambda curve: curve[-1].estimate or 0.0, default=None)
+
+
 def summary_of(measured: list[Measurement]) -> str:
     """Return a clause on the curve that reaches the highest bandwidth."""
-    if (found := _highest(measured)) is None:
+    if (found := _highest(measured)) is None and (curve := _slowest(measured)):
+        return f"latency of {path_name(curve[-1])} under {load_of(curve[-1])} is " + thread_words(
+            curve
+        )
+    if found is None:
         idle = min(measured, key=lambda m: m.estimate or 0.0)
         return f"latency of {path_name(idle)} is {figures.with_interval(idle, 1.0)} ns, idle"
     members, best, count = found

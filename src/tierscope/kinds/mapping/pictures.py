@@ -3,6 +3,7 @@
 from typing import Any
 
 from tierscope.model.run import Measurement
+from tierscope.model.spec import HUGETLB
 from tierscope.report import figures
 from tierscope.report.pictures.picture import (
     Gathered,
@@ -25,8 +26,7 @@ def mapping(gathered: Gathered) -> list[Picture]:
     page_bytes = {
         "base": machine.get("page_bytes") or 4096,
         "thp": machine.get("thp_page_bytes") or 2 << 20,  # as older run files took it to be
-        "2m": 2 << 20,
-        "1g": 1 << 30,
+        **HUGETLB,
     }
     for (path,), group in groups_by(gathered.measured, "path").items():
         names = varying(group, "path") or ["pages"]

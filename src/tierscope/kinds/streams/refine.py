@@ -14,14 +14,14 @@ from tierscope.kinds.streams.spreads import (
 )
 from tierscope.model.endpoint import parse_endpoint
 from tierscope.model.run import Measurement, Refinement
-from tierscope.model.spec import NodeShare, Placement
+from tierscope.model.spec import HUGETLB, NodeShare, Placement
 from tierscope.model.topology import Topology
 from tierscope.plans.axes import identity
 
 _STEPS = (1.5, 1.25, 1.1, 1.05)
 """Factors of a node's share by which points lie about the best one, coarse to fine."""
 _BASE_PAGE = 4096
-_PAGES = {"thp": 2 << 20, "2m": 2 << 20, "1g": 1 << 30}
+_PAGES = {"thp": 2 << 20, **HUGETLB}
 
 
 def further_points(

@@ -19,7 +19,7 @@ _MIN_BARS = 270
 _FEW = 4
 _OFF_AXIS = 3.0
 """A limit this many times the longest bar is told in words: drawn, it would shrink all bars."""
-_MAX_LABELLED = 16
+_MAX_LABELLED = 20
 """Columns of a heat map up to which its cells have room for their figures."""
 _WIDE_RANGE = 20.0
 """Ratio of a heat map's values from which on its colours are logarithmic."""

@@ -1,0 +1,231 @@
+"""What measured figures cost: a price for each tier and placement, and which of them none beats.
+
+The price of a placement is that of all tiers that hold its pages, whole: their bandwidth comes of
+all modules. Its capacity is what they hold together in its shares: the tier that is full first ends
+it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tierscope.model.endpoint import EndpointKind, parse_endpoint
+from tierscope.model.errors import UserError
+from tierscope.model.price import GIB, PricedTier, Prices
+from tierscope.model.run import Measurement, Run
+
+_PART = "on_"
+"""Begins the properties that say where a part of a data structure is."""
+_OPERATIONS = {"100:0": "read", "0:100": "write", "0:100nt": "write-nt"}
+"""Mixes that are an operation."""
+_ELSEWHERE = ("array_b", "array_c", "beside")
+"""Properties of measurements whose data is not all on their target."""
+
+
+@dataclass(frozen=True)
+class Value:
+    """A figure with its 95% interval, which is the figure itself where it is exact or has none."""
+
+    what: str
+    """What was measured: "random read, 4 threads"."""
+    estimate: float
+    low: float
+    high: float
+    measurement: Measurement | None = None
+
+
+@dataclass
+class Placement:
+    """A tier, or pages spread over several; what it costs and what was measured of it."""
+
+    name: str
+    target: str
+    tiers: tuple[PricedTier, ...]
+    price: float
+    capacity: float
+    """Bytes."""
+    bandwidth: Value | None = None
+    """bytes/s"""
+    latency: Value | None = None
+    """ns, idle"""
+    operations: list[Value] = field(default_factory=list)
+    """1/s; of each operation its best."""
+
+    @property
+    def per_gib(self) -> float:
+        """Price of a GiB that it holds."""
+        return self.price / self.capacity * GIB
+
+    def per(self, value: Value, unit: float) -> tuple[float, float, float]:
+        """Price of a unit of a rate, with its interval: estimate, low, high."""
+        return tuple(self.price / one * unit for one in (value.estimate, value.high, value.low))  # type: ignore[return-value]
+
+
+GOALS = ("bandwidth", "latency", "capacity")
+"""What prices are held against."""
+
+
+def priced(prices: Prices, runs: Sequence[Run], operation: str) -> list[Placement]:
+    """Return each tier with a price, then each placement over such tiers that was measured.
+
+    ``operation`` is that of bandwidth: read, write, copy, or a mix such as 67:33. Raises UserError
+    where a tier's capacity is in neither the file nor a run.
+    """
+    found = {tier.target: _placement(prices, runs, tier.target) for tier in prices.tiers}
+    placements = {target: one for target, one in found.items() if one}
+    for measurement in _usable(runs):
+        parts = _parts(measurement)
+        key = str(parts) if parts else measurement.target
+        if key not in placements and (new := _placement(prices, runs, measurement.target, parts)):
+            placements[key] = new
+        if key in placements:
+            _add(placements[key], measurement, operation)
+    return [one for one in placements.values()
+            if len(one.tiers) == 1 or one.bandwidth or one.latency or one.operations]  # fmt: skip
+
+
+def _usable(runs: Sequence[Run]) -> Iterable[Measurement]:
+    """Yield figures of memory: measured, not of caches, all data on the target, by CPUs or by the
+    GPU whose memory it is."""
+    for run in runs:
+        for m in run.measurements:
+            apart = any(m.pattern.get(key) for key in _ELSEWHERE)
+            apart |= m.initiator.startswith("gpu:") and not m.target.startswith("gpu:")
+            if m.status == "measured" and m.estimate and not m.fits_caches and not apart:
+                yield m
+
+
+def _parts(m: Measurement) -> dict[str, str]:
+    """Return where each part of a structure is, where its parts are in several places."""
+    found = {key.removeprefix(_PART): str(where) for key, where in m.pattern.items()
+             if key.startswith(_PART)}  # fmt: skip
+    return found if len(set(found.values())) > 1 else {}
+
+
+def _placement(
+    prices: Prices, runs: Sequence[Run], target: str, parts: Mapping[str, str] | None = None
+) -> Placement | None:
+    """Return a target with its price; None where one of its tiers has none."""
+    try:
+        endpoint = parse_endpoint(target)
+    except UserError:
+        return None
+    single = endpoint.kind is not EndpointKind.NODE or len(endpoint.numbers) == 1
+    targets = [target] if single else [f"node:{number}" for number in endpoint.numbers]
+    tiers = [tier for one in targets if (tier := prices.tier(one))]
+    if len(tiers) != len(targets):
+        return None
+    weights = endpoint.weights or (1,) * len(tiers)
+    capacities = [_capacity(prices, runs, tier) for tier in tiers]
+    shares = [weight / sum(weights) for weight in weights]
+    return Placement(
+        name=tiers[0].name if single else _name(prices, tiers, weights, parts),
+        target=target,
+        tiers=tuple(tiers),
+        price=sum(tier.per_gib * size / GIB for tier, size in zip(tiers, capacities, strict=True)),
+        capacity=min(size / share for size, share in zip(capacities, shares, strict=True)),
+    )
+
+
+def _name(
+    prices: Prices,
+    tiers: Sequence[PricedTier],
+    weights: Sequence[int],
+    parts: Mapping[str, str] | None,
+) -> str:
+    if parts:
+        where = {part: prices.tier(one) for part, one in parts.items()}
+        return ", ".join(f"{part} on {tier.name if tier else parts[part]}"
+                         for part, tier in where.items())  # fmt: skip
+    return f"{':'.join(map(str, weights))} on {', '.join(tier.name for tier in tiers)}"
+
+
+def _capacity(prices: Prices, runs: Sequence[Run], tier: PricedTier) -> int:
+    if tier.capacity is not None:
+        return tier.capacity
+    endpoint = parse_endpoint(tier.target)
+    for run in runs:
+        topology = run.header.topology
+        if topology is None:
+            continue
+        if endpoint.kind is EndpointKind.NODE and (node := topology.node(endpoint.numbers[0])):
+            return node.total_bytes
+        gpu = topology.gpu(endpoint.numbers[0]) if endpoint.kind is EndpointKind.GPU else None
+        if gpu and gpu.memory_bytes:
+            return gpu.memory_bytes
+    raise UserError(
+        f"{prices.path}: tier '{tier.name}': no run says how large {tier.target} is; give it the "
+        "key 'capacity', as in 480g"
+    )
+
+
+def _add(placement: Placement, m: Measurement, operation: str) -> None:
+    if m.metric == "bandwidth" and operation_of(m) == operation:
+        if placement.bandwidth is None or (m.estimate or 0) > placement.bandwidth.estimate:
+            placement.bandwidth = _value(m, operation)
+    elif m.metric == "latency" and not m.pattern.get("load_threads"):
+        # Of idle latencies the one of the largest chase counts, which leaves caches furthest.
+        known = placement.latency.measurement if placement.latency else None
+        if known is None or _size(m) > _size(known) or (
+            _size(m) == _size(known) and (m.estimate or 0) < (known.estimate or 0)
+        ):  # fmt: skip
+            placement.latency = _value(m, "idle")
+    elif m.unit == "1/s":
+        new = _value(m, _what(m))
+        best = next((one for one in placement.operations if one.what == new.what), None)
+        if best is None or new.estimate > best.estimate:
+            placement.operations = [one for one in placement.operations if one is not best] + [new]
+
+
+def operation_of(m: Measurement) -> str:
+    """Return what a bandwidth is of: its operation, or its mix of reads and writes."""
+    mix = str(m.pattern.get("mix", ""))
+    return str(m.pattern.get("operation") or _OPERATIONS.get(mix, mix))
+
+
+def _what(m: Measurement) -> str:
+    words = [m.pattern.get(key) for key in ("structure", "operation", "distribution")]
+    keys = m.pattern.get("keys")
+    said = [m.kind, *(str(word) for word in words if word)]
+    return ", ".join([*said, f"{keys:,} keys"] if isinstance(keys, int) else said)
+
+
+def _size(m: Measurement) -> int:
+    return int(m.pattern.get("size") or 0)
+
+
+def _value(m: Measurement, what: str) -> Value:
+    estimate = m.estimate or 0.0
+    low = estimate if m.ci_low is None else m.ci_low
+    high = estimate if m.ci_high is None else m.ci_high
+    order, threads = m.pattern.get("order"), m.pattern.get("threads")
+    words = [what, *([str(order)] if order not in (None, "sequential") else [])]
+    words += [f"{threads} thread{'s' * (threads != 1)}"] if threads else []
+    return Value(what if m.unit == "1/s" else ", ".join(words), estimate, low, high, m)
+
+
+def goal_of(placement: Placement, goal: str) -> Value | None:
+    """Return what a placement has of a goal; None where that was not measured."""
+    if goal == "capacity":
+        size = placement.capacity
+        return Value("capacity", size, size, size)
+    return placement.bandwidth if goal == "bandwidth" else placement.latency
+
+
+def beaten_by(placement: Placement, others: Sequence[Placement], goal: str) -> Placement | None:
+    """Return what costs no more and is better, beyond both intervals; the cheapest of them.
+
+    None: the placement is on the frontier of price against this goal.
+    """
+    own = goal_of(placement, goal)
+    if own is None:
+        return None
+    found = []
+    for other in others:
+        value = goal_of(other, goal)
+        if value is None or other is placement or other.price > placement.price:
+            continue
+        better = value.high < own.low if goal == "latency" else value.low > own.high
+        equal = value.estimate == own.estimate and other.price < placement.price
+        if better or equal:
+            found.append(other)
+    return min(found, key=lambda one: one.price, default=None)
