@@ -158,7 +158,7 @@ def _has_persistent(request: Request) -> bool:
     """Whether a target of the request, or of one of its arrays, is on persistent memory."""
     words = [
         word
-        for option in ("to", "b", "c")
+        for option in ("to", "b", "c", "second-to")
         if option in request.options
         for word in grammar.split_endpoints(request.options[option])
     ]
