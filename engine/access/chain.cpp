@@ -43,7 +43,8 @@ Reach reach_of(std::span<const ChainOperation> operations, std::size_t index) {
   return found;
 }
 
-// Bytes before the first address that an operation may take, so that no write goes below the region.
+// Bytes before the first address that an operation may take, so that no write goes below the
+// region.
 std::size_t lead_of(const ChainOperation& operation, const Reach& reach) {
   const std::size_t slot = slot_bytes(operation);
   return (static_cast<std::size_t>(-reach.low) + slot - 1) / slot * slot;
@@ -161,9 +162,8 @@ void run_several(const Chain& chain, std::span<ChainWalk> walks, std::uint64_t r
 }
 
 bool fences_all(const Chain& chain) {
-  return std::ranges::any_of(chain.steps, [](const ChainStep& step) {
-    return step.operation.fence == ChainFence::kAll;
-  });
+  return std::ranges::any_of(
+      chain.steps, [](const ChainStep& step) { return step.operation.fence == ChainFence::kAll; });
 }
 
 [[noreturn]] void fail(const std::string& what) { throw Failure(what, Cause::kVerification); }
@@ -175,8 +175,7 @@ std::size_t chain_reach(std::span<const ChainOperation> operations, std::size_t 
   for (std::size_t i = 0; i < operations.size(); ++i) {
     if (!picks(operations, i) || operations[i].region != region) continue;
     const Reach reach = reach_of(operations, i);
-    most =
-        std::max(most, lead_of(operations[i], reach) + static_cast<std::size_t>(reach.high));
+    most = std::max(most, lead_of(operations[i], reach) + static_cast<std::size_t>(reach.high));
   }
   return most;
 }
@@ -194,9 +193,10 @@ std::size_t Chain::picks() const {
 Chain lay_chain(std::span<const ChainOperation> operations, bool linked,
                 const ChainRegions& regions) {
   const Ways& first = ways_of(operations.front());
-  Chain chain{.steps = {},
-              .linked = linked,
-              .run = operations.size() > 1 ? run_several : (linked ? first.linked : first.unlinked)};
+  Chain chain{
+      .steps = {},
+      .linked = linked,
+      .run = operations.size() > 1 ? run_several : (linked ? first.linked : first.unlinked)};
   std::size_t region = 0;
   for (std::size_t i = 0; i < operations.size(); ++i) {
     const ChainOperation& operation = operations[i];
@@ -348,10 +348,11 @@ std::uint64_t replay_chains(const Chain& chain, std::span<ChainWalk> walks, std:
 void compare_walks(std::span<const ChainWalk> walks, std::span<const ChainWalk> replayed) {
   for (std::size_t i = 0; i < walks.size(); ++i) {
     if (walks[i] == replayed[i]) continue;
-    fail(fmt::format("walk {} read other words than the same walk over the known contents: it "
-                     "ends at {} with the sum {:#x}, not at {} with {:#x}",
-                     i, static_cast<const void*>(walks[i].at), walks[i].sum,
-                     static_cast<const void*>(replayed[i].at), replayed[i].sum));
+    fail(
+        fmt::format("walk {} read other words than the same walk over the known contents: it "
+                    "ends at {} with the sum {:#x}, not at {} with {:#x}",
+                    i, static_cast<const void*>(walks[i].at), walks[i].sum,
+                    static_cast<const void*>(replayed[i].at), replayed[i].sum));
   }
 }
 

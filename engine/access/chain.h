@@ -38,7 +38,7 @@ inline constexpr std::size_t kMaxInterleave = 32;
 
 struct ChainOperation {
   ChainAccess access = ChainAccess::kRead;
-  std::size_t region = 0;  // Of writes: that of the operation before.
+  std::size_t region = 0;         // Of writes: that of the operation before.
   std::size_t size = kChainLine;  // Bytes, a power of two: 8 to kMaxChainAccess; atomics: 8.
   CacheUse cache = CacheUse::kNone;
   ChainFence fence = ChainFence::kNone;
@@ -67,12 +67,12 @@ struct ChainWalk {
 // An operation with its place in memory.
 struct ChainStep {
   ChainOperation operation;
-  bool picks = false;              // Takes an address of its own: what reads, and the first one.
-  std::byte* region = nullptr;     // Where its region begins,
-  std::uint64_t number = 0;        // and which one it is.
-  std::byte* first = nullptr;      // Of the addresses that it may take: all are `first` plus
-  std::uint64_t span = 0;          // less than so many bytes,
-  std::uint64_t mask = 0;          // cut to whole slots of the access's size, a line at least.
+  bool picks = false;           // Takes an address of its own: what reads, and the first one.
+  std::byte* region = nullptr;  // Where its region begins,
+  std::uint64_t number = 0;     // and which one it is.
+  std::byte* first = nullptr;   // Of the addresses that it may take: all are `first` plus
+  std::uint64_t span = 0;       // less than so many bytes,
+  std::uint64_t mask = 0;       // cut to whole slots of the access's size, a line at least.
   void (*access)(const ChainStep& step, ChainWalk& walk) = nullptr;  // Makes it at walk.at.
 };
 
@@ -101,8 +101,8 @@ void run_chains(const Chain& chain, std::span<ChainWalk> walks, std::uint64_t ro
 void time_chains(const Chain& chain, std::span<ChainWalk> walks, std::uint64_t rounds,
                  std::uint64_t every, Histogram& ns);
 
-// ns of making the addresses of a chain, each from the one before where the chain is linked, without
-// any access.
+// ns of making the addresses of a chain, each from the one before where the chain is linked,
+// without any access.
 double chain_address_ns(const Chain& chain);
 
 // Fills `lines` lines of the region of this number from line `first` on: each with its words, all
@@ -114,8 +114,8 @@ void fill_lines(std::byte* region, std::uint64_t number, std::size_t first, std:
 void compare_lines(const std::byte* region, std::uint64_t number, std::size_t first,
                    std::size_t lines, std::size_t step);
 
-// Makes `rounds` again without the memory, from where the walks stood before; `walks` move on. Looks
-// at what one in `step` rounds wrote and throws Failure (verification) where it is not there.
+// Makes `rounds` again without the memory, from where the walks stood before; `walks` move on.
+// Looks at what one in `step` rounds wrote and throws Failure (verification) where it is not there.
 // Returns the bytes looked at.
 std::uint64_t replay_chains(const Chain& chain, std::span<ChainWalk> walks, std::uint64_t rounds,
                             std::uint64_t step);

@@ -62,10 +62,9 @@ class ChainKind : public State {
     for (const Placement& placement : spec_.placements) {
       keys.push_back({bytes, spec_.pages, placement});
     }
-    const std::vector<Lease> found =
-        leases.regions(keys, *team_, [this](std::size_t number, const std::any& contents) {
-          return holds(number, contents);
-        });
+    const std::vector<Lease> found = leases.regions(
+        keys, *team_,
+        [this](std::size_t number, const std::any& contents) { return holds(number, contents); });
     regions_.clear();
     ChainRegions regions{.bases = {}, .bytes = bytes};
     for (std::size_t number = 0; number < found.size(); ++number) {
@@ -209,8 +208,8 @@ class ChainKind : public State {
     team_->run([&](int number) {
       const auto index = static_cast<std::size_t>(number);
       ThreadWalks& thread = threads_[index];
-      bytes[index] = replay_chains(chain_, thread.replayed,
-                                   thread.rounds - thread.replayed_rounds, kCompareStep);
+      bytes[index] = replay_chains(chain_, thread.replayed, thread.rounds - thread.replayed_rounds,
+                                   kCompareStep);
       compare_walks(thread.walks, thread.replayed);
     });
     const std::size_t step = compared_all_ ? kCompareStep : 1;

@@ -82,8 +82,7 @@ void read_operations(ObjectReader& pattern, ChainSpec& spec) {
   if (spec.operations.front().offset != 0) {
     throw pattern.error("operations", "begin with an offset, and nothing is before it");
   }
-  const bool waits =
-      std::ranges::any_of(spec.operations, reads) || spec.has_full_fence();
+  const bool waits = std::ranges::any_of(spec.operations, reads) || spec.has_full_fence();
   if (spec.linked && !waits) {
     throw pattern.error("linked", "is true, but no operation reads or has fence all");
   }
@@ -103,8 +102,8 @@ void read_regions(ObjectReader& measurement, ObjectReader& pattern, ChainSpec& s
   const std::size_t least =
       std::max(chain_reach(spec.operations, 0), chain_reach(spec.operations, 1));
   if (spec.size < least) {
-    throw pattern.error("size", fmt::format("is less than the {} bytes that operations reach over",
-                                            least));
+    throw pattern.error("size",
+                        fmt::format("is less than the {} bytes that operations reach over", least));
   }
 }
 
