@@ -97,7 +97,9 @@ def _parse(text: str) -> list[Operation]:
         except ValidationError as error:
             said = error.errors()[0]
             name = f"{said['loc'][-1]}: " if said["loc"] else ""
-            raise _wrong(text, place, word, name + said["msg"].removeprefix("Value error, ")) from None
+            raise _wrong(
+                text, place, word, name + said["msg"].removeprefix("Value error, ")
+            ) from None
         except UserError as error:
             raise _wrong(text, place, word, str(error)) from None
     return found
@@ -136,7 +138,9 @@ def _operation(word: str) -> Operation:
         raise UserError(f"is no operation such as {_FORMS}{hint}")
     given = match.groupdict()
     if given["region"] not in (None, "0", "1"):
-        raise UserError(f"m{given['region']} is no region; there are m0 (--to) and m1 (--second-to)")
+        raise UserError(
+            f"m{given['region']} is no region; there are m0 (--to) and m1 (--second-to)"
+        )
     region = int(given["region"] or 0)
     if given["atomic"]:
         return Operation(access=_ATOMICS[given["atomic"]], size=8, region=region)

@@ -103,7 +103,7 @@ def _second(
     if len(found) != 1:
         raise request.wrong("second-to", "m1 is in one place; name one target")
     checked(request, "second-to", machine.check_target, topology, found[0])
-    return checked(request, "second-to", placement_of_other, request, topology, path.cpus, found[0])
+    return placement_of_other(request, topology, path.cpus, found[0], "second-to")
 
 
 def _spec(
