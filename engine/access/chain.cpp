@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "access/chain_access.h"
-#include "access/random_order.h"
 #include "access/ticks.h"
 #include "access/timed_chase.h"
 #include "errors.h"
@@ -48,19 +47,6 @@ Reach reach_of(std::span<const ChainOperation> operations, std::size_t index) {
 std::size_t lead_of(const ChainOperation& operation, const Reach& reach) {
   const std::size_t slot = slot_bytes(operation);
   return (static_cast<std::size_t>(-reach.low) + slot - 1) / slot * slot;
-}
-
-inline std::uint64_t scaled(std::uint64_t number, std::uint64_t range) {
-  return static_cast<std::uint64_t>((static_cast<unsigned __int128>(number) * range) >> 64);
-}
-
-inline std::byte* next_address(const ChainStep& step, ChainWalk& walk) {
-  walk.random = walk.random * kRandomMultiplier + kRandomIncrement;
-  return step.first + (scaled(walk.word + walk.random, step.span) & step.mask);
-}
-
-inline std::uint64_t word_at(const ChainStep& step, const std::byte* at) {
-  return line_word(step.number, static_cast<std::size_t>(at - step.region) / kChainLine);
 }
 
 // Makes the operation of a step whose address is walk.at.
@@ -143,10 +129,6 @@ const Ways& ways_of(const ChainOperation& operation) {
   return ways_of<ChainAccess::kRead>(operation.cache);
 }
 
-inline void locate(const ChainStep& step, ChainWalk& walk) {
-  walk.at = step.picks ? next_address(step, walk) : walk.at + step.operation.offset;
-}
-
 void run_several(const Chain& chain, std::span<ChainWalk> walks, std::uint64_t rounds) {
   for (; rounds > 0; --rounds) {
     if (!chain.linked) {
@@ -165,8 +147,6 @@ bool fences_all(const Chain& chain) {
   return std::ranges::any_of(
       chain.steps, [](const ChainStep& step) { return step.operation.fence == ChainFence::kAll; });
 }
-
-[[noreturn]] void fail(const std::string& what) { throw Failure(what, Cause::kVerification); }
 
 }  // namespace
 
@@ -285,75 +265,6 @@ double chain_address_ns(const Chain& chain) {
     least = std::min(least, now_seconds() - start);
   }
   return least * 1e9 / static_cast<double>(kChains);
-}
-
-void fill_lines(std::byte* region, std::uint64_t number, std::size_t first, std::size_t lines) {
-  auto* words = reinterpret_cast<std::uint64_t*>(region + first * kChainLine);
-  for (std::size_t line = first; line < first + lines; ++line) {
-    const std::uint64_t word = line_word(number, line);
-    *words++ = word;
-    for (std::uint64_t i = 1; i < kChainLine / kChainWord; ++i) *words++ = ~(word + i);
-  }
-}
-
-void compare_lines(const std::byte* region, std::uint64_t number, std::size_t first,
-                   std::size_t lines, std::size_t step) {
-  const auto* const words = reinterpret_cast<const std::uint64_t*>(region);
-  constexpr std::size_t kWords = kChainLine / kChainWord;
-  for (std::size_t line = first; line < first + lines; line += step) {
-    const std::uint64_t word = line_word(number, line);
-    for (std::uint64_t i = 0; i < kWords; ++i) {
-      const std::uint64_t found = words[line * kWords + i];
-      if (found == word + i || (i > 0 && found == ~(word + i))) continue;
-      fail(fmt::format("the word at byte {} of m{} is {:#x}, not {:#x}",
-                       line * kChainLine + i * kChainWord, number, found, word + i));
-    }
-  }
-}
-
-std::uint64_t replay_chains(const Chain& chain, std::span<ChainWalk> walks, std::uint64_t rounds,
-                            std::uint64_t step) {
-  std::uint64_t compared = 0;
-  const auto check = [&compared](const ChainStep& written, const std::byte* at) {
-    // A word by itself is stored as it was: the first of its line.
-    if (written.operation.size == kChainWord) return;
-    const std::size_t size = written.operation.size;
-    const std::byte* const last = at + size - kChainWord;
-    const std::uint64_t wanted =
-        word_at(written, last) + std::min(size, kChainLine) / kChainWord - 1;
-    const std::uint64_t found = *reinterpret_cast<const std::uint64_t*>(last);
-    if (found != wanted) {
-      fail(fmt::format("the word at byte {} of m{} is {:#x}, not {:#x} as written",
-                       last - written.region, written.number, found, wanted));
-    }
-    compared += kChainWord;
-  };
-  for (std::uint64_t round = 0; round < rounds; ++round) {
-    for (ChainWalk& walk : walks) {
-      if (!chain.linked) walk.word = 0;
-      for (const ChainStep& made : chain.steps) {
-        locate(made, walk);
-        if (made.operation.access != ChainAccess::kWrite) {
-          walk.word = word_at(made, walk.at);
-          walk.sum += walk.word;
-        } else if (round % step == 0) {
-          check(made, walk.at);
-        }
-      }
-    }
-  }
-  return compared;
-}
-
-void compare_walks(std::span<const ChainWalk> walks, std::span<const ChainWalk> replayed) {
-  for (std::size_t i = 0; i < walks.size(); ++i) {
-    if (walks[i] == replayed[i]) continue;
-    fail(
-        fmt::format("walk {} read other words than the same walk over the known contents: it "
-                    "ends at {} with the sum {:#x}, not at {} with {:#x}",
-                    i, static_cast<const void*>(walks[i].at), walks[i].sum,
-                    static_cast<const void*>(replayed[i].at), replayed[i].sum));
-  }
 }
 
 }  // namespace tierscope

@@ -1,12 +1,12 @@
 // The accesses of chains: each in one way of using the caches.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 #include "access/chain.h"
 #include "access/flush.h"
+#include "access/random_order.h"
 #include "splitmix64.h"
 
 namespace tierscope {
@@ -33,6 +33,21 @@ inline void store_fence() {
 #else
   asm volatile("dsb ishst" : : : "memory");
 #endif
+}
+
+// The word of the line that an address of a step lies in.
+inline std::uint64_t word_at(const ChainStep& step, const std::byte* at) {
+  return line_word(step.number, static_cast<std::size_t>(at - step.region) / kChainLine);
+}
+
+inline std::byte* next_address(const ChainStep& step, ChainWalk& walk) {
+  walk.random = walk.random * kRandomMultiplier + kRandomIncrement;
+  const auto product = static_cast<unsigned __int128>(walk.word + walk.random) * step.span;
+  return step.first + (static_cast<std::uint64_t>(product >> 64) & step.mask);
+}
+
+inline void locate(const ChainStep& step, ChainWalk& walk) {
+  walk.at = step.picks ? next_address(step, walk) : walk.at + step.operation.offset;
 }
 
 template <CacheUse kCache>
