@@ -3,13 +3,15 @@ over that of a dependent load, whole, and less what making the address takes."""
 
 import os
 
-from pairs import NODE, Comparison, latency, measure, until_narrow
+from pairs import NODE, Comparison, figure, latency, measure, until_narrow
 from tierscope.kinds.chain.grammar import PRESETS
 from tierscope.kinds.chain.spec import ChainPattern, ChainSpec
-from tierscope.model.spec import Sampling
+from tierscope.model.chase import LatencyPattern
+from tierscope.model.spec import CACHE_LINE, Sampling
 from tierscope.topology.discover import discover
 
-SECONDS = float(os.environ.get("CHAIN_S", "1"))
+SECONDS = 0.4
+"""Of a measurement: short, so that both sides of a pair see the same machine."""
 
 
 def compare() -> list[Comparison]:
@@ -36,16 +38,16 @@ def _chain(size: int, cpu: int) -> ChainSpec:
 
 
 def _chase(size: int, cpu: int) -> float:
-    spec = latency(size, "thp", cpu)
-    spec = spec.model_copy(update={"sampling": _chain(size, cpu).sampling})
-    return float(measure(spec).estimate or 0.0)
+    """Return the latency of a chase that goes to lines in any order, as chains do."""
+    pattern = LatencyPattern(size=size, pages="thp", stride=CACHE_LINE)
+    more = {"pattern": pattern, "sampling": _chain(size, cpu).sampling}
+    return figure(latency(size, "thp", cpu).model_copy(update=more))
 
 
 def _whole(name: str, size: int, cpu: int) -> Comparison:
-    def ours() -> float:
-        return float(measure(_chain(size, cpu)).estimate or 0.0)
-
-    return until_narrow(f"chain, {name}", "ns", ours, lambda: _chase(size, cpu))
+    return until_narrow(
+        f"chain, {name}", "ns", lambda: figure(_chain(size, cpu)), lambda: _chase(size, cpu)
+    )
 
 
 def _without_addresses(name: str, size: int, cpu: int) -> Comparison:

@@ -436,6 +436,7 @@ TEST(ChainKind, LinesThatAnotherHolderOverwroteAreFilledAgain) {
 TEST(ChainKind, AWordThatWasCorruptedBetweenVisitsFailsTheMeasurement) {
   json made = chain(true, 1);
   made["pattern"]["size"] = 4096;
+  made["pattern"]["operations"].erase(2);  // A write would put the word right again.
   Visited chains(made);
   chains.visit();
   chains.corrupt(4096, 64);
