@@ -34,10 +34,10 @@ std::size_t slot_bytes(const ChainOperation& operation) {
 Reach reach_of(std::span<const ChainOperation> operations, std::size_t index) {
   Reach found{.low = 0, .high = static_cast<std::int64_t>(slot_bytes(operations[index]))};
   std::int64_t at = 0;
-  while (++index < operations.size() && !picks(operations, index)) {
-    at += operations[index].offset;
+  for (std::size_t i = index + 1; i < operations.size() && !picks(operations, i); ++i) {
+    at += operations[i].offset;
     found.low = std::min(found.low, at);
-    found.high = std::max(found.high, at + static_cast<std::int64_t>(operations[index].size));
+    found.high = std::max(found.high, at + static_cast<std::int64_t>(operations[i].size));
   }
   return found;
 }

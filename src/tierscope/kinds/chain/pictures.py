@@ -44,7 +44,7 @@ def ccdf(gathered: Gathered) -> Iterator[Picture]:
         yield Picture(
             key=slug(f"chain ccdf {path} {'linked' if linked else 'unlinked'}"),
             title=f"Share of {how} that take longer, {path}",
-            subtitle=constants(members, *names),
+            subtitle=constants(members, "linked", *names),
             alt=_alt(members[0], names, len(members)),
             spec=shapes.curves(points, _time_axis(lines), _share_axis(), lines=lines),
             measurements=members,
