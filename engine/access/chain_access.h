@@ -66,7 +66,7 @@ inline void treat_lines(std::byte* at, std::size_t size) {
   }
 }
 
-// 16 bytes, or twice that on Arm, by a non-temporal load; returns the first word.
+// 16 bytes by a non-temporal load; returns the first word.
 inline std::uint64_t stream_load(const std::byte* at) {
 #if defined(__x86_64__)
   Words words;
