@@ -1,6 +1,7 @@
 """tierscope and its peers side by side in one run: `make bench`, or one part by its name.
 
 python bench/run.py [likwid] [latency] [repeatability] [overhead] [startup] [allocator]
+                    [chain]
                     [stream] [multichase] [nvbandwidth] [storage-gpu] [cufile] [fio]
 
 Without a name: the first line. STREAM and multichase are named in $STREAM (and $STREAM_NT) and
@@ -13,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterable
 
 import allocator
+import chain
 import cufile
 import fio
 import idle_latency
@@ -28,6 +30,7 @@ import stream
 PARTS: dict[str, Callable[[], Iterable[object]]] = {
     "likwid": likwid.compare,
     "latency": idle_latency.compare,
+    "chain": chain.compare,
     "repeatability": lambda: [repeatability.report()],
     "overhead": overhead.report,
     "startup": startup.report,

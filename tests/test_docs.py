@@ -55,6 +55,10 @@ MORE = {
     "effect --recipe duckdb --placement all=as-found --placement half=cpus:0": (
         "--size 64k --rounds 1"
     ),
+    "chain --size 256k,8m,1g": "--budget 0.1",
+    'chain --chain each --to "node:*"': "--size 64m --budget 0.1",
+    "chain --chain r_2048,r_2048,r_1024,w_64_cache_+64 --linked yes,no": "--size 64m --budget 0.1",
+    "chain --chain r_64,m1_r_64 --second-to node:0 --interleave 1..16*2": "--size 64m --budget 0.1",
     "persist --block-size 64..1m*4": "--budget 0.1 --size 64m",
     'persist --to "node:*" --method stores,clwb,nt-drain --order random': "--budget 0.1",
     "persist --to pmem:node:0 --method stores,clwb,transaction --ranges 1,4 --block-size 1k": (

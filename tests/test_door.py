@@ -197,6 +197,57 @@ _ATOMICS = st.fixed_dictionaries(
         ),
     }
 )
+_POWERS = st.integers(4, 16).map(lambda power: 1 << power)
+_CHAIN_READ = st.fixed_dictionaries(
+    {"access": st.just("read"), "size": _POWERS},
+    optional={
+        "cache": st.sampled_from(["none", "write-back", "flush", "flush-opt", "non-temporal"]),
+        "fence": st.sampled_from(["none", "stores", "all"]),
+    },
+)
+_CHAIN_WRITE = st.fixed_dictionaries(
+    {"access": st.just("write"), "size": _POWERS},
+    optional={
+        "cache": st.sampled_from(["none", "write-back", "flush", "flush-opt", "non-temporal"]),
+        "offset": st.integers(-64, 64).map(lambda lines: 64 * lines),
+        "fence": st.sampled_from(["none", "stores", "all"]),
+    },
+)
+_CHAIN_ATOMIC = st.fixed_dictionaries(
+    {"access": st.sampled_from(["compare-and-swap", "fetch-and-add"]), "size": st.just(8)}
+)
+_CHAIN_PATTERN = st.builds(
+    lambda first, others, more: {"operations": [first, *others], **more},
+    _CHAIN_READ | _CHAIN_ATOMIC,
+    st.lists(_CHAIN_READ | _CHAIN_ATOMIC | _CHAIN_WRITE, max_size=4),
+    st.fixed_dictionaries(
+        {"size": _LINES.map(lambda size: size + (1 << 20))},
+        optional={
+            "linked": st.booleans(),
+            "interleave": st.integers(1, 32),
+            "sample_every": st.integers(1, 1_000_000),
+            "pages": _PAGES,
+        },
+    ),
+)
+
+
+def _to_both(pattern: dict[str, Any]) -> dict[str, Any]:
+    """Send the first operation to m1."""
+    first, *others = pattern["operations"]
+    return {**pattern, "operations": [{**first, "region": 1}, *others]}
+
+
+_CHAIN_OF = {
+    **_COMMON,
+    "kind": st.just("chain"),
+    "cpus": st.lists(st.integers(0, 65535), min_size=1, max_size=8, unique=True),
+}
+_CHAIN = st.fixed_dictionaries(
+    {**_CHAIN_OF, "pattern": _CHAIN_PATTERN}, optional={"placement_second": st.none()}
+) | st.fixed_dictionaries(
+    {**_CHAIN_OF, "pattern": _CHAIN_PATTERN.map(_to_both), "placement_second": _PLACEMENT}
+)
 _MAPPING = st.fixed_dictionaries(
     {
         **_COMMON,
@@ -268,7 +319,15 @@ _PLANS = st.fixed_dictionaries(
     {
         "version": st.just(2),
         "measurements": st.lists(
-            _BANDWIDTH | _LATENCY | _LOADED | _STREAMS | _ATOMICS | _MAPPING | _FILES | _CHECKPOINT,
+            _BANDWIDTH
+            | _LATENCY
+            | _LOADED
+            | _STREAMS
+            | _ATOMICS
+            | _CHAIN
+            | _MAPPING
+            | _FILES
+            | _CHECKPOINT,
             min_size=1,
             max_size=3,
             unique_by=lambda spec: spec["id"],

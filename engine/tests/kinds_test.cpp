@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <any>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -67,6 +68,19 @@ class Visited {
     const RegionKey key{1 << 20, Pages::kBase, {Policy::kBind, {{0}}}};
     return leases_.regions(std::vector(count, key),
                            leases_.team(std::vector<int>{allowed_cpus().front()}));
+  }
+
+  // Changes a bit of the region of so many bytes, and leaves what its contents are said to be.
+  void corrupt(std::size_t bytes, std::size_t at) {
+    leases_.begin_visit(false);
+    const std::vector keys{RegionKey{bytes, Pages::kBase, {Policy::kBind, {{0}}}}};
+    const Lease lease = leases_
+                            .regions(keys, leases_.team(std::vector<int>{allowed_cpus().front()}),
+                                     [](std::size_t, const std::any&) { return true; })
+                            .front();
+    EXPECT_FALSE(lease.is_new);
+    lease.region->data()[at] ^= std::byte{1};
+    *lease.contents = lease.found;
   }
 
  private:
@@ -366,6 +380,67 @@ TEST(PersistKind, BandwidthFollowsFromTheTimeOfABlockAndEachBlockIsTimedOnce) {
     EXPECT_NE(visited.evidence.at("persist").at("operation"), "");
     EXPECT_NO_THROW(persist.visit());
   }
+}
+
+json chain(bool linked, int regions) {
+  json operations = {{{"access", "read"}, {"size", 64}},
+                     {{"access", "read"}, {"size", 256}, {"region", regions - 1}},
+                     {{"access", "write"}, {"size", 64}, {"offset", 64}}};
+  json made = measurement("chain", {{"cpus", {allowed_cpus().front()}},
+                                    {"pattern",
+                                     {{"operations", operations},
+                                      {"linked", linked},
+                                      {"interleave", 3},
+                                      {"sample_every", 5},
+                                      {"size", 1 << 20},
+                                      {"pages", "base"}}}});
+  if (allowed_cpus().size() > 1) made["cpus"].push_back(allowed_cpus().back());
+  if (regions > 1) made["placement_second"] = kNodeZero;
+  return made;
+}
+
+TEST(ChainKind, RatesFollowFromTheTimeOfAChainAndWalksGoOn) {
+  for (const bool linked : {true, false}) {
+    const json made = chain(linked, linked ? 2 : 1);
+    Visited chains(made);
+    const Visit visited = chains.visit();
+    const SeriesRows& series = visited.series.at(0);
+    expect_every_third_disturbed(series);
+    const Columns rows = columns(series);
+    EXPECT_EQ(rows.contains("latency"), linked);
+    const auto walks = static_cast<double>(3 * made["cpus"].size());
+    for (std::size_t row = 0; row < series.rows.size(); ++row) {
+      const double rate = rows.at("operations")[row];
+      EXPECT_NEAR(rows.at("bandwidth")[row], rate * (64 + 256 + 64), 1e-6 * rate);
+      if (linked) EXPECT_NEAR(rows.at("latency")[row] * rate, 1e9 * walks, 1e3);
+    }
+    for (const Row& row : visited.series.at(1).rows) {
+      ASSERT_EQ(row.histograms.size(), 1U);
+      EXPECT_FALSE(row.histograms.front().empty());
+    }
+    EXPECT_EQ(visited.evidence.contains("arrays"), linked) << "pages of m0 and m1 apart";
+    EXPECT_NO_THROW(chains.visit());
+    EXPECT_NO_THROW(chains.visit(10 * kRow, true));
+  }
+}
+
+TEST(ChainKind, LinesThatAnotherHolderOverwroteAreFilledAgain) {
+  Visited chains(chain(true, 2));
+  chains.visit();
+  for (const Lease& other : chains.leases(2)) {
+    std::fill_n(other.region->data(), other.region->size(), std::byte{7});
+  }
+  EXPECT_NO_THROW(chains.visit());
+}
+
+TEST(ChainKind, AWordThatWasCorruptedBetweenVisitsFailsTheMeasurement) {
+  json made = chain(true, 1);
+  made["pattern"]["size"] = 4096;
+  made["pattern"]["operations"].erase(2);  // A write would put the word right again.
+  Visited chains(made);
+  chains.visit();
+  chains.corrupt(4096, 64);
+  EXPECT_THROW(chains.visit(), Failure);
 }
 
 TEST(MappingKind, PhasesAddUpToTheWholeInEveryRow) {

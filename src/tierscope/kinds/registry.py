@@ -85,6 +85,7 @@ _ROWS = (
     Kind("atomics", "Measure atomic updates, contended or not."),
     Kind("mapping", "Measure what it costs to map, populate and unmap memory."),
     Kind("persist", "Measure what it costs that stores persist."),
+    Kind("chain", "Measure chains of dependent reads, writes, flushes and atomics."),
     Kind(
         "gpu-copy",
         "Measure copies among GPUs and host memory.",

@@ -101,7 +101,7 @@ def _placements(
 ) -> Iterator[Placement]:
     """Yield the placement of a target; of persistent memory, one for each backing."""
     if target.kind is EndpointKind.NODE:
-        if not _has_persistent(request):
+        if not _has_target(request, "pmem:", "dax:"):
             for name in (option.name for option in PERSISTENT if option.name in request.options):
                 raise request.wrong(name, f"goes with pmem: and dax: targets, not with {target}")
         option = "policy" if policy else "mechanism"
@@ -116,22 +116,34 @@ def _placements(
 
 
 def placement_of_other(
-    request: Request, topology: Topology, cpus: Sequence[int], target: Target
+    request: Request,
+    topology: Topology,
+    cpus: Sequence[int],
+    target: Target,
+    option: str = "to",
 ) -> Placement:
-    """Return where pages of another target of a request go, such as that of a load."""
+    """Return where pages of another target of a request go, such as that of a load.
+
+    ``option`` is what errors of persistent memory are put down to.
+    """
     if target.kind is EndpointKind.NODE:
         return machine.placement(target, None, "user")
     backing = (choices(request, "backing", BACKINGS) or ["file"])[0]
-    return _persistent(request, topology, cpus, target, backing)
+    return _persistent(request, topology, cpus, target, backing, option)
 
 
 def _persistent(
-    request: Request, topology: Topology, cpus: Sequence[int], target: Target, backing: str
+    request: Request,
+    topology: Topology,
+    cpus: Sequence[int],
+    target: Target,
+    backing: str,
+    option: str = "to",
 ) -> Placement:
     if target.kind is EndpointKind.DAX:
         if "destroy-data" not in request.options:
             raise request.wrong(
-                "to",
+                option,
                 f"measuring {target} overwrites it: name the device in --destroy-data if nothing "
                 "on it is needed",
             )
@@ -142,11 +154,11 @@ def _persistent(
         }
     else:
         for name in ("destroy-data", "dax-offset"):
-            if name in request.options and "dax:" not in request.options.get("to", ""):
+            if name in request.options and not _has_target(request, "dax:"):
                 raise request.wrong(name, f"goes with dax: targets, not with {target}")
         asked = {"backing": backing}
     asked["backed_by"] = (choices(request, "backed-by", ("battery",)) or [""])[0]
-    return checked(request, "to", persistent_placement, topology, cpus, target, asked)
+    return checked(request, option, persistent_placement, topology, cpus, target, asked)
 
 
 def _dax_offset(request: Request) -> int:
@@ -155,15 +167,14 @@ def _dax_offset(request: Request) -> int:
     return checked(request, "dax-offset", grammar.parse_size, request.options["dax-offset"])
 
 
-def _has_persistent(request: Request) -> bool:
-    """Whether a target of the request, or of one of its arrays, is on persistent memory."""
-    words = [
-        word
-        for option in ("to", "b", "c")
+def _has_target(request: Request, *prefixes: str) -> bool:
+    """Whether a target of the request, or of one of its arrays, begins with one of these."""
+    return any(
+        word.startswith(prefixes)
+        for option in ("to", "b", "c", "second-to")
         if option in request.options
         for word in grammar.split_endpoints(request.options[option])
-    ]
-    return any(word.startswith(("pmem:", "dax:")) for word in words)
+    )
 
 
 def of_path(request: Request, path: MemoryPath) -> dict[str, Any]:

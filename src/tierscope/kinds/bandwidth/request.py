@@ -13,12 +13,12 @@ from tierscope.kinds.bandwidth.spec import (
     BandwidthSpec,
     Operation,
     arrays_of,
-    where_of,
 )
 from tierscope.model.endpoint import EndpointKind
 from tierscope.model.errors import UserError
 from tierscope.model.spec import NodeShare, Placement
 from tierscope.model.topology import Topology
+from tierscope.model.where import where_of
 from tierscope.plans import grammar, machine, options
 from tierscope.plans.axes import (
     MemoryPath,

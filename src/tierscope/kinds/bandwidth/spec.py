@@ -6,7 +6,6 @@ from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
 from tierscope.model.base import Model
-from tierscope.model.endpoint import Endpoint, EndpointKind
 from tierscope.model.persistent import OBJECTS
 from tierscope.model.spec import (
     CACHE_LINE,
@@ -20,6 +19,7 @@ from tierscope.model.spec import (
     Region,
 )
 from tierscope.model.traffic import Traffic, of_operation
+from tierscope.model.where import where_of
 
 if TYPE_CHECKING:
     from tierscope.model.event import Evidence
@@ -53,25 +53,6 @@ the figure."""
 def arrays_of(operation: str) -> int:
     """Return how many arrays an operation goes over."""
     return ARRAYS.get(operation.removesuffix("-nt"), 1)
-
-
-def where_of(placement: Placement) -> str:
-    """Write a placement as an endpoint: ``node:0,2@3:1``, ``pmem:/mnt/pmem``."""
-    persistent = placement.persistent
-    if persistent:
-        kind = EndpointKind.DAX if persistent.backing == "device" else EndpointKind.PMEM
-        nodes = (placement.nodes[0].node,) if persistent.bound else ()
-        return str(Endpoint(kind=kind, numbers=nodes, path="" if nodes else persistent.path))
-    weighted = placement.policy in ("weighted", "partition", "first-touch")
-    weights = tuple(share.weight for share in placement.nodes) if weighted else ()
-    several = len(placement.nodes) > 1
-    return str(
-        Endpoint(
-            kind=EndpointKind.NODE,
-            numbers=tuple(share.node for share in placement.nodes),
-            weights=weights if several else (),
-        )
-    )
 
 
 class BandwidthPattern(Model):

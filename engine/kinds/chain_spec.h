@@ -1,0 +1,34 @@
+// A measurement of chains, as the plan has it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "access/chain.h"
+#include "memory/placement.h"
+#include "memory/system_memory.h"
+#include "protocol/object_reader.h"
+#include "sampling/rule.h"
+
+namespace tierscope {
+
+struct ChainSpec {
+  std::vector<int> cpus;
+  std::vector<Placement> placements;  // Of m0, and of m1 where the chain goes there.
+  SamplingRule sampling;
+  std::vector<ChainOperation> operations;
+  bool linked;
+  std::size_t interleave;      // Walks of each thread.
+  std::uint64_t sample_every;  // Rounds of which one is timed by itself.
+  std::size_t size;            // Bytes of each region.
+  Pages pages;
+
+  bool writes() const;
+  bool has_full_fence() const;
+};
+
+// Throws PlanError.
+ChainSpec read_chain_spec(ObjectReader& measurement);
+
+}  // namespace tierscope

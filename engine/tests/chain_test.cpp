@@ -1,0 +1,317 @@
+// Chains: where they go, what they leave, and that what went wrong is found.
+#include "access/chain.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "errors.h"
+#include "kinds/chain_spec.h"
+#include "protocol/object_reader.h"
+
+namespace tierscope {
+namespace {
+
+using nlohmann::json;
+using Operations = std::vector<ChainOperation>;
+
+constexpr ChainOperation kReadLine{};
+
+ChainOperation write_of(std::size_t size, std::int64_t offset = 0,
+                        CacheUse cache = CacheUse::kNone) {
+  return {.access = ChainAccess::kWrite, .size = size, .cache = cache, .offset = offset};
+}
+
+// Filled regions, and a chain that is laid over them.
+class Laid {
+ public:
+  explicit Laid(const Operations& operations, std::size_t bytes = 64 << 10, bool linked = true,
+                std::size_t walks = 1)
+      : walks_(walks), replayed_(walks) {
+    ChainRegions regions{.bases = {}, .bytes = bytes};
+    for (std::uint64_t number = 0; number < 2; ++number) {
+      memory_.emplace_back(static_cast<std::byte*>(::operator new(bytes, kAlign)));
+      regions.bases.push_back(memory_.back().get());
+      fill_lines(memory_.back().get(), number, 0, bytes / kChainLine);
+    }
+    bytes_ = bytes;
+    chain_ = lay_chain(operations, linked, regions);
+    for (std::size_t i = 0; i < walks; ++i) walks_[i].random = replayed_[i].random = 77 * i;
+  }
+
+  void run(std::uint64_t rounds) {
+    run_chains(chain_, walks_, rounds);
+    rounds_ += rounds;
+  }
+  void time(std::uint64_t rounds, std::uint64_t every, Histogram& ns) {
+    time_chains(chain_, walks_, rounds, every, ns);
+    rounds_ += rounds;
+  }
+  std::uint64_t verify(std::uint64_t step = 1) {
+    const std::uint64_t bytes = replay_chains(chain_, replayed_, rounds_, step);
+    rounds_ = 0;
+    compare_walks(walks_, replayed_);
+    for (std::uint64_t number = 0; number < memory_.size(); ++number) {
+      compare_lines(memory_[number].get(), number, 0, bytes_ / kChainLine, 1);
+    }
+    return bytes;
+  }
+  std::byte* region(std::size_t number) { return memory_[number].get(); }
+  std::uint64_t& word(std::size_t region, std::size_t number) {
+    return reinterpret_cast<std::uint64_t*>(memory_[region].get())[number];
+  }
+  const Chain& chain() const { return chain_; }
+  std::vector<ChainWalk>& walks() { return walks_; }
+
+ private:
+  static constexpr std::align_val_t kAlign{4096};
+  struct Free {
+    void operator()(std::byte* memory) const { ::operator delete(memory, kAlign); }
+  };
+  std::vector<std::unique_ptr<std::byte, Free>> memory_;
+  std::size_t bytes_ = 0;
+  Chain chain_;
+  std::vector<ChainWalk> walks_;
+  std::vector<ChainWalk> replayed_;
+  std::uint64_t rounds_ = 0;
+};
+
+const std::array kCaches{CacheUse::kNone, CacheUse::kWriteBack, CacheUse::kFlush,
+                         CacheUse::kFlushOpt, CacheUse::kNonTemporal};
+
+bool has_instructions(const Operations& operations) {
+  try {
+    require_instructions(operations);
+    return true;
+  } catch (const Unavailable& error) {
+    EXPECT_EQ(error.cause(), Cause::kIsa);
+    return false;
+  }
+}
+
+TEST(Chain, EveryOperationEndsWhereItsReplayEnds) {
+  for (std::size_t size = 8; size <= kMaxChainAccess; size *= 2) {
+    for (const CacheUse cache : kCaches) {
+      for (const bool linked : {true, false}) {
+        const bool stream_word = size == 8 && cache == CacheUse::kNonTemporal;
+        const ChainOperation read{.size = size, .cache = stream_word ? CacheUse::kNone : cache};
+        const Operations both{read, write_of(size, 0, cache)};
+        if (!has_instructions(both)) continue;
+        Laid alone({read}, 256 << 10, linked);
+        Laid written({write_of(size, 0, cache)}, 256 << 10, linked);
+        Laid chain(both, 256 << 10, linked, 3);
+        for (Laid* laid : {&alone, &written, &chain}) {
+          laid->run(20);
+          EXPECT_NO_THROW(laid->verify()) << size;
+        }
+      }
+    }
+  }
+}
+
+TEST(Chain, AtomicsReturnTheWordAndLeaveIt) {
+  for (const ChainAccess access : {ChainAccess::kCompareAndSwap, ChainAccess::kFetchAndAdd}) {
+    const ChainOperation atomic{.access = access, .size = 8};
+    for (const Operations& operations : {Operations{atomic}, Operations{kReadLine, atomic}}) {
+      Laid laid(operations, 64 << 10, true, 2);
+      laid.run(1000);
+      EXPECT_NE(laid.walks().front().sum, 0U);
+      EXPECT_NO_THROW(laid.verify());
+    }
+  }
+}
+
+TEST(Chain, FencesChangeNothingOfTheWalk) {
+  Laid plain({kReadLine, write_of(64, 64)});
+  ChainOperation read = kReadLine;
+  ChainOperation write = write_of(64, 64);
+  read.fence = ChainFence::kStores;
+  write.fence = ChainFence::kAll;
+  Laid fenced({read, write});
+  plain.run(500);
+  fenced.run(500);
+  EXPECT_EQ(plain.walks().front().sum, fenced.walks().front().sum);
+  EXPECT_EQ(plain.walks().front().random, fenced.walks().front().random);
+}
+
+TEST(Chain, ReadsReachEverySlotAboutAsOften) {
+  constexpr std::size_t kLines = 64;
+  Laid laid({kReadLine}, kLines * kChainLine);
+  std::array<int, kLines> count{};
+  for (int i = 0; i < 64000; ++i) {
+    laid.run(1);
+    ++count.at(static_cast<std::size_t>(laid.walks().front().at - laid.region(0)) / kChainLine);
+  }
+  EXPECT_GT(*std::ranges::min_element(count), 800);
+  EXPECT_LT(*std::ranges::max_element(count), 1200);
+}
+
+TEST(Chain, OffsetsAddToTheOperationBefore) {
+  Laid laid({kReadLine, write_of(64, 512), write_of(16, -1024), write_of(64, 64)});
+  const Chain& chain = laid.chain();
+  EXPECT_EQ(chain_reach(std::vector<ChainOperation>{kReadLine, write_of(64, 512),
+                                                    write_of(16, -1024), write_of(64, 64)},
+                        0),
+            512U + 512 + 64);
+  EXPECT_EQ(chain.steps.front().first, laid.region(0) + 512);
+  laid.run(1);
+  const std::byte* const read = laid.walks().front().at - 64 + 1024 - 512;
+  std::set<std::ptrdiff_t> written;  // Lines, from the one that was read.
+  for (std::size_t line = 0; line < 1024; ++line) {
+    const bool was = laid.word(0, line * 8 + 1) == laid.word(0, line * 8) + 1;
+    if (was) written.insert(laid.region(0) + line * kChainLine - read);
+  }
+  EXPECT_EQ(written, (std::set<std::ptrdiff_t>{512, -512, -448}));
+  EXPECT_EQ(laid.word(0, static_cast<std::size_t>(read - 512 - laid.region(0)) / 8 + 2),
+            ~(laid.word(0, static_cast<std::size_t>(read - 512 - laid.region(0)) / 8) + 2))
+      << "a write of 16 bytes leaves the line's third word";
+}
+
+TEST(Chain, WritesStayInTheRegion) {
+  const Operations operations{{.size = 4096}, write_of(4096, -8192), write_of(64, 4096 * 3)};
+  const std::size_t least = chain_reach(operations, 0);
+  Laid laid(operations, least);
+  EXPECT_EQ(laid.chain().steps.front().span, 4096U);
+  laid.run(100);
+  EXPECT_NO_THROW(laid.verify());
+}
+
+TEST(Chain, EachRegionHasWordsOfItsOwn) {
+  ChainOperation second = kReadLine;
+  second.region = 1;
+  Laid laid({kReadLine, second, write_of(64)});
+  EXPECT_NE(laid.word(0, 0), laid.word(1, 0));
+  laid.run(500);
+  EXPECT_NO_THROW(laid.verify());
+  EXPECT_EQ(laid.word(0, 1), ~(laid.word(0, 0) + 1)) << "nothing is written to m0";
+}
+
+TEST(Chain, TimedRoundsAreOneInSoMany) {
+  Histogram ns;
+  Laid laid({kReadLine}, 64 << 10, true, 2);
+  laid.time(1000, 10, ns);
+  EXPECT_EQ(ns.count(), 100U);
+  laid.time(7, 10, ns);
+  EXPECT_EQ(ns.count(), 101U);
+  EXPECT_NO_THROW(laid.verify());
+}
+
+TEST(Chain, LinkedWalksDependOnTheDataAndOthersDoNot) {
+  for (const bool linked : {true, false}) {
+    Laid sound({kReadLine}, 64 << 10, linked);
+    Laid corrupted({kReadLine}, 64 << 10, linked);
+    for (std::size_t word = 0; word < 8192; word += 8) corrupted.word(0, word) ^= 1ULL << 63;
+    sound.run(10);
+    corrupted.run(10);
+    const auto at = [](Laid& laid) { return laid.walks().front().at - laid.region(0); };
+    EXPECT_EQ(at(sound) == at(corrupted), !linked);
+  }
+}
+
+TEST(Chain, ACorruptedWordIsFound) {
+  for (const bool linked : {true, false}) {
+    Laid laid({kReadLine}, 4096, linked);
+    laid.word(0, 8 * 17) ^= 1;
+    laid.run(2000);
+    EXPECT_THROW(laid.verify(), Failure);
+    laid.word(0, 8 * 17) ^= 1;  // As it was: only the walk tells.
+    Laid again({kReadLine}, 4096, linked);
+    again.word(0, 8 * 17) ^= 1;
+    again.run(2000);
+    again.word(0, 8 * 17) ^= 1;
+    EXPECT_THROW(again.verify(), Failure);
+  }
+  Laid further({kReadLine}, 4096);
+  further.run(10);
+  further.word(0, 5) ^= 1;
+  EXPECT_THROW(further.verify(), Failure);
+}
+
+TEST(Chain, AWriteThatDidNotHappenIsFound) {
+  Laid laid({kReadLine, write_of(256)}, 64 << 10);
+  laid.run(100);
+  EXPECT_EQ(laid.verify(), 100 * 8U);
+  laid.run(1);
+  const auto word = static_cast<std::size_t>(laid.walks().front().at - laid.region(0)) / 8 + 31;
+  laid.word(0, word) = ~laid.word(0, word);  // As filled, not as written.
+  EXPECT_THROW(laid.verify(), Failure);
+}
+
+TEST(Chain, AddressesTakeSomeTime) {
+  Laid linked({kReadLine});
+  EXPECT_GT(chain_address_ns(linked.chain()), 0);
+}
+
+// The plan
+
+json chain_of(const json& pattern, const json& more = json::object()) {
+  json made = {{"cpus", {0}},
+               {"placement", {{"policy", "bind"}, {"nodes", {{{"node", 0}}}}}},
+               {"pattern", {{"operations", {{{"access", "read"}, {"size", 64}}}}, {"size", 4096}}}};
+  made["pattern"].update(pattern);
+  made.update(more);
+  return made;
+}
+
+std::string refusal(const json& made) {
+  ObjectReader reader(made, "m");
+  try {
+    read_chain_spec(reader);
+    return "";
+  } catch (const PlanError& error) {
+    return error.what();
+  }
+}
+
+json operations(std::initializer_list<json> all) { return {{"operations", json(all)}}; }
+
+TEST(ChainPlan, WhatIsAbsentHasItsDefault) {
+  const json made = chain_of(json::object());
+  ObjectReader reader(made, "m");
+  const ChainSpec spec = read_chain_spec(reader);
+  EXPECT_TRUE(spec.linked);
+  EXPECT_EQ(spec.interleave, 1U);
+  EXPECT_EQ(spec.sample_every, 1U);
+  EXPECT_FALSE(spec.writes());
+  EXPECT_EQ(spec.placements.size(), 1U);
+}
+
+TEST(ChainPlan, WhatCannotBeMeasuredIsRefusedByItsKey) {
+  const json read{{"access", "read"}, {"size", 64}};
+  const json write{{"access", "write"}, {"size", 64}};
+  const auto with = [](json made, const json& more) {
+    made.update(more);
+    return made;
+  };
+  const std::vector<std::pair<json, std::string>> refused{
+      {operations({}), "operations"},
+      {operations({with(read, {{"size", 48}})}), "operations[0].size: is no power of two"},
+      {operations({with(read, {{"size", 131072}})}), "operations[0].size"},
+      {operations({with(read, {{"offset", 64}})}), "operations[0].offset"},
+      {operations({read, with(write, {{"offset", 32}})}), "operations[1].offset"},
+      {operations({read, with(write, {{"region", 1}})}), "operations[1].region"},
+      {operations({with(write, {{"offset", 64}})}), "operations"},
+      {operations({write}), "linked"},
+      {operations({{{"access", "compare-and-swap"}, {"size", 16}}}), "operations[0].size"},
+      {operations({with(read, {{"size", 8}, {"cache", "non-temporal"}})}), "operations[0].size"},
+      {operations({read, with(write, {{"offset", 8192}})}), "size: is less than"},
+      {operations({with(read, {{"region", 1}})}), "placement_second"},
+      {{{"interleave", 33}}, "interleave"},
+      {{{"sample_every", 0}}, "sample_every"}};
+  for (const auto& [pattern, says] : refused) {
+    EXPECT_NE(refusal(chain_of(pattern)).find(says), std::string::npos)
+        << says << "; " << refusal(chain_of(pattern));
+  }
+  const json second = {{"placement_second", {{"policy", "bind"}, {"nodes", {{{"node", 0}}}}}}};
+  EXPECT_NE(refusal(chain_of(json::object(), second)), "");
+  EXPECT_EQ(refusal(chain_of(operations({with(read, {{"region", 1}})}), second)), "");
+}
+
+}  // namespace
+}  // namespace tierscope

@@ -1,0 +1,1 @@
+"""Chains of dependent reads and writes."""
