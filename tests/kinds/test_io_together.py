@@ -10,6 +10,7 @@ from rich.console import Console
 from tests import synthetic
 
 from forked import tierscope
+from rows import rows_of
 from tierscope.analysis.expect import check
 from tierscope.analysis.observed import merged_evidence
 from tierscope.analysis.rules import parse_rule
@@ -43,6 +44,7 @@ def measured(tmp_path: Path, *arguments: str) -> list[dict[str, Any]]:
         (tmp_path / name).mkdir()
     targets = ",".join(f"file:{tmp_path / name}" for name in ("a", "b"))
     words = ["io", "--to", targets, *arguments, "--budget", "0.4", "--json"]
+    words += ["--out", str(tmp_path / "runs")]
     done = tierscope(*words, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     results: list[dict[str, Any]] = json.loads(done.stdout)["results"]
@@ -59,9 +61,12 @@ def test_two_directories_have_figures_of_their_own_and_together(tmp_path: Path) 
     names = [f"file:{tmp_path}/{name}" for name in ("a", "b")]
     assert [first["target"], second["target"]] == names
     assert both["pattern"]["together"] == ", ".join(names)
-    own = figures(both, "iops")
-    assert list(own) == names
-    assert sum(own.values()) == pytest.approx(both["estimate"], rel=0.1)  # medians of the same rows
+    assert list(figures(both, "iops")) == names
+    (run,) = (tmp_path / "runs").iterdir()
+    rows = [*rows_of(run, both["id"])]
+    assert rows
+    for row in rows:
+        assert sum(row["iops", name] or 0 for name in names) == pytest.approx(row["iops", ""])
     assert set(names) <= set(figures(both, "io_latency_p50"))
     observed = both["evidence"]["storage_io"]
     assert [one["name"] for one in observed["targets"]] == names
