@@ -38,7 +38,7 @@ def run_as_before(run: dict[str, Any]) -> dict[str, Any]:
     """Return what stands of a run, without what its topology has had since."""
     for key in ("ratings", "namespaces"):
         (run["topology"] or {}).pop(key, None)
-    for key in ("clock", "start_at"):
+    for key in ("clock", "start_at", "energy"):
         assert run.pop(key) is None
     (run["footer"] or {}).pop("late_s", None)
     for node in (run["topology"] or {}).get("nodes", []):

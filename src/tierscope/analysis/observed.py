@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TypeVar
 
+from tierscope.model.energy import EnergyEvidence
 from tierscope.model.event import (
     CountedTraffic,
     Evidence,
@@ -78,6 +79,8 @@ def _merged(before: Evidence, after: Evidence) -> Evidence:
     if before.program and after.program:
         runs = [*before.program.runs, *after.program.runs]
         latest["program"] = ProgramEvidence(runs=runs)
+    if before.energy and after.energy:
+        latest["energy"] = _energy(before.energy, after.energy)
     if before.trace and after.trace:
         latest["trace"] = _trace(before.trace, after.trace)
     if before.workloads and after.workloads:
@@ -86,6 +89,27 @@ def _merged(before: Evidence, after: Evidence) -> Evidence:
             for name, one in after.workloads.items()
         }
     return before.model_copy(update=latest)
+
+
+def _energy(before: EnergyEvidence, after: EnergyEvidence) -> EnergyEvidence:
+    """Add up energy; the idle power of several runs of one file is averaged by windows."""
+    known = {one.name: one for one in before.domains}
+    seconds = before.seconds + after.seconds
+    domains = []
+    for one in after.domains:
+        other = known.get(one.name)
+        if other is None:  # what a window lacks has no sum
+            continue
+        idle = None
+        if other.idle_w is not None and one.idle_w is not None and seconds > 0:
+            idle = (other.idle_w * before.seconds + one.idle_w * after.seconds) / seconds
+        domains.append(one.model_copy(update={"joules": other.joules + one.joules, "idle_w": idle}))
+    update = {
+        "seconds": seconds,
+        "readings": before.readings + after.readings,
+        "domains": domains,
+    }
+    return after.model_copy(update=update)
 
 
 _DEVICE_BYTES = ("device_bytes_read", "device_bytes_written")

@@ -1,5 +1,6 @@
 """``tierscope checkpoint``."""
 
+from datetime import datetime
 from pathlib import Path
 
 import click
@@ -24,10 +25,12 @@ def checkpoint(
     csv: str | None,
     dry_run: bool,
     out: Path | None,
+    start_at: datetime | None,
+    energy: bool,
     **given: str | bool | None,
 ) -> int:
     """Measure how fast a program's state is saved, and restarted from."""
     from tierscope.cli.checkpoint_flow import measure_checkpoints
 
-    output = options.Output(options.Forms(json, csv), dry_run, out)
+    output = options.Output(options.Forms(json, csv), dry_run, out, start_at, energy)
     return measure_checkpoints(to, given_options(_OPTIONS, given), output)

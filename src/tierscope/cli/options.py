@@ -26,6 +26,8 @@ class Output(NamedTuple):
     directory: Path | None
     start_at: datetime | None = None
     """When the first visit is to begin; None: at once."""
+    energy: bool = False
+    """Energy is measured beside it."""
 
 
 def command(name: str | None = None, **settings: Any) -> Callable[[Function], Command]:
@@ -66,8 +68,8 @@ def out_option(metavar: str, help_text: str) -> Callable[[Function], Function]:
 
 
 def output_options(function: Function) -> Function:
-    """Add what every measuring command has: ``--json``, ``--csv``, ``--dry-run``, ``--out`` and
-    ``--start-at``."""
+    """Add what every measuring command has: ``--json``, ``--csv``, ``--dry-run``, ``--out``,
+    ``--start-at`` and ``--energy``."""
     out = out_option("DIR", "Directory of the run file  [default: the data directory]")
     dry_run = click.option(
         "--dry-run",
@@ -81,7 +83,12 @@ def output_options(function: Function) -> Function:
         help="Begin measuring then, as in 18:30:00 or 2026-05-04T18:30:00Z, for hosts that share "
         "a device",
     )
-    return json_option(csv_option(dry_run(out(start(function)))))
+    energy = click.option(
+        "--energy",
+        is_flag=True,
+        help="Measure watts too, and of bandwidths pJ/bit (RAPL, NVML, hwmon; RAPL needs root)",
+    )
+    return json_option(csv_option(dry_run(out(start(energy(function))))))
 
 
 def _moment(

@@ -1,5 +1,6 @@
 """``tierscope streamer``."""
 
+from datetime import datetime
 from pathlib import Path
 
 import click
@@ -41,6 +42,8 @@ def streamer(
     csv: str | None,
     dry_run: bool,
     out: Path | None,
+    start_at: datetime | None,
+    energy: bool,
     **given: str | bool | None,
 ) -> int:
     """Carry out the STREAMer study: STREAM on persistent and far memory, by sockets and threads.
@@ -61,5 +64,5 @@ def streamer(
     from tierscope.cli.streamer_flow import Asked, show_streamer
 
     asked = Asked(run, no_measure, study, others, report, {"png": png, "svg": svg})
-    output = options.Output(options.Forms(json, csv), dry_run, out)
+    output = options.Output(options.Forms(json, csv), dry_run, out, start_at, energy)
     return show_streamer(given_options(OPTIONS, given), asked, output)

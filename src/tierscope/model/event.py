@@ -7,6 +7,7 @@ from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, model_valid
 from tierscope.model.base import Model
 from tierscope.model.cause import Cause
 from tierscope.model.checkpoint import CheckpointEvidence
+from tierscope.model.energy import EnergyEvidence
 from tierscope.model.gpu_state import CufileState, GpuTraffic
 from tierscope.model.gpu_state import GpuState as GpuState
 from tierscope.model.histogram import Histogram
@@ -193,6 +194,8 @@ class Evidence(Model):
     """Where the time of the whole measurement went, its set-up included."""
     workloads: "dict[str, Evidence] | None" = None
     """Of measurements in which several workloads run at once, what was observed of each."""
+    energy: EnergyEvidence | None = None
+    """Where it was asked for."""
     lacking: list[LackingCounters] | None = None
     """Of a watch, counters that could not be read."""
     notes: list[str] | None = None
@@ -297,6 +300,8 @@ class Visit(Model):
     series: Annotated[list[Series], Field(min_length=1)]
     """The headline is the first column of the first one."""
     evidence: Evidence
+    began_s: float | None = None
+    """The zero of its series by CLOCK_MONOTONIC_RAW, in seconds; None where nobody noted it."""
     at_s: float | None = None
     """Seconds from the beginning of the run to that of the visit; added by tierscope, never by the
     engine. None where nobody knows."""
