@@ -10,6 +10,7 @@ from tierscope.model.topology import TCG, Cache, Gpu, PciDevice, Topology
 from tierscope.topology import (
     cxl,
     dimms,
+    firmware,
     namespaces,
     network,
     nodes,
@@ -58,6 +59,9 @@ def discover(root: str | Path = "/", nvml: nvidia.Nvml | None = None) -> Topolog
     topology = Topology(
         **_identity(files),
         product=_product(files),
+        bios=firmware.bios(files),
+        microcode=firmware.microcode(files),
+        gpu_driver=nvidia.driver_version(files),
         cpu_model=model,
         virtual=hypervisor,
         emulated=emulated,
