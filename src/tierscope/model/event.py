@@ -8,7 +8,7 @@ from tierscope.model.base import Model
 from tierscope.model.cause import Cause
 from tierscope.model.checkpoint import CheckpointEvidence
 from tierscope.model.energy import EnergyEvidence
-from tierscope.model.gpu_state import CufileState, GpuTraffic
+from tierscope.model.gpu_state import CopiesOverlap, CufileState, GpuTraffic
 from tierscope.model.gpu_state import GpuState as GpuState
 from tierscope.model.histogram import Histogram
 from tierscope.model.lacking import LackingCounters
@@ -81,7 +81,7 @@ class SmallFilesEvidence(Model):
 
 
 class TraceRow(Model):
-    """All records of one name in a trace."""
+    """All records of one name in a trace; of copies and memsets, those of one size."""
 
     group: Literal["call", "operation", "kernel"]
     """call: of the CUDA runtime, on the host; operation: a copy or memset; kernel."""
@@ -94,6 +94,8 @@ class TraceRow(Model):
     min_ns: float
     max_ns: float
     stddev_ns: float
+    each_bytes: float | None = None
+    """Of each copy or memset; None of calls and kernels."""
 
 
 class Evidence(Model):
@@ -192,6 +194,8 @@ class Evidence(Model):
     buffer shows here."""
     trace: list[TraceRow] | None = None
     """Where the time of the whole measurement went, its set-up included."""
+    copies_overlap: CopiesOverlap | None = None
+    """Of the same."""
     workloads: "dict[str, Evidence] | None" = None
     """Of measurements in which several workloads run at once, what was observed of each."""
     energy: EnergyEvidence | None = None

@@ -35,6 +35,7 @@ METRICS: dict[str, Metric] = {
     "latency_p99": _TIME,
     "latency_p99.9": _TIME,
     "call_latency": _TIME,
+    "first_copy_bandwidth": _RATE,
     "sm_latency_min": _TIME,
     "sm_latency_p5": _TIME,
     "sm_latency_p50": _TIME,
