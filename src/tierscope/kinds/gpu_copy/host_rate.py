@@ -36,20 +36,22 @@ Need = tuple[int, str]
 
 def node_lines(copies: Iterable[Copy], run: Run) -> list[str]:
     """Say of each node that copies used what its memory gives CPUs, where a run knows."""
-    single = [copy for copy in copies if _need(copy) is not None]
     carried: dict[tuple[int, str], float] = {}
-    used: dict[Need, set[tuple[int, str]]] = {}
-    for copy in single:
-        need = _need(copy)
-        assert need is not None
+    """By GPU and direction: what its link carried at most."""
+    reached: dict[Need, float] = {}
+    links: dict[Need, set[tuple[int, str]]] = {}
+    for copy in copies:
+        need, rate = _need(copy), copy.entry.estimate or 0.0
+        if need is None:
+            continue
         link = (copy.transfers[0].gpu, need[1])
-        carried[link] = max(carried.get(link, 0.0), copy.entry.estimate or 0.0)
-        used.setdefault(need, set()).add(link)
-    rates = _rates(run, set(used))
+        carried[link] = max(carried.get(link, 0.0), rate)
+        reached[need] = max(reached.get(need, 0.0), rate)
+        links.setdefault(need, set()).add(link)
+    rates = _rates(run, set(reached))
     return [
-        _line(need, rates[need], max(carried[link] for link in links))
-        for need, links in sorted(used.items())
-        if need in rates
+        _line(need, rates[need], reached[need], max(carried[link] for link in links[need]))
+        for need in sorted(rates)
     ]
 
 
@@ -64,14 +66,16 @@ def _need(copy: Copy) -> Need | None:
     return None
 
 
-def _line(need: Need, found: HostRate, carried: float) -> str:
+def _line(need: Need, found: HostRate, reached: float, carried: float) -> str:
     node, what = need
-    where = f", in {found.run}" if found.run else ""
+    where = f" (run {found.run})" if found.run else ""
     gives = "gives its CPUs" if what == "read" else "takes from its CPUs"
     start = f"node {node} {gives} {found.rate / 1e9:.1f} GB/s{where}"
     if found.rate >= _ENOUGH * carried:
         return f"{start}: enough for this link, which carried {carried / 1e9:.1f}"
-    return f"{start}, less than the {carried / 1e9:.1f} that this link carried from or to others"
+    if reached > found.rate:
+        return f"{start}, though copies reach {reached / 1e9:.1f}: the CPUs limit that figure"
+    return f"{start}, less than the {carried / 1e9:.1f} that this link carried with another node"
 
 
 def _rates(run: Run, needs: set[Need]) -> dict[Need, HostRate]:
