@@ -58,10 +58,6 @@ def discover(root: str | Path = "/", nvml: nvidia.Nvml | None = None) -> Topolog
     )
     topology = Topology(
         **_identity(files),
-        product=_product(files),
-        bios=firmware.bios(files),
-        microcode=firmware.microcode(files),
-        gpu_driver=nvidia.driver_version(files),
         cpu_model=model,
         virtual=hypervisor,
         emulated=emulated,
@@ -91,13 +87,17 @@ def discover(root: str | Path = "/", nvml: nvidia.Nvml | None = None) -> Topolog
 
 
 class _Identity(TypedDict):
-    """Fields of ``Topology`` that a system call answers on this machine."""
+    """Fields of ``Topology`` that name the machine and what runs it."""
 
     host: str
     source: str
     architecture: str
     kernel: str
     base_page_bytes: int
+    product: str
+    bios: str
+    microcode: str
+    gpu_driver: str
 
 
 def _identity(files: Files) -> _Identity:
@@ -117,6 +117,10 @@ def _identity(files: Files) -> _Identity:
         else int(page)
         if page.isdecimal() and int(page)
         else 4096,
+        "product": _product(files),
+        "bios": firmware.bios(files),
+        "microcode": firmware.microcode(files),
+        "gpu_driver": nvidia.driver_version(files),
     }
 
 
