@@ -28,7 +28,7 @@ from tierscope.recipes.registry import RECIPES
 
 ROOT = Path(__file__).parent.parent
 PROGRAM = "from tierscope.cli.main import main; main()"
-OUTPUT = {"json", "csv", "dry-run", "out", "start-at", "-o", "record", "help"}
+OUTPUT = {"json", "csv", "dry-run", "out", "start-at", "energy", "-o", "record", "help"}
 
 
 def commands(group: LazyGroup = app, above: str = "") -> Iterator[tuple[str, Entry]]:

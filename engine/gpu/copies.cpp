@@ -64,6 +64,12 @@ std::vector<Buffer*> take_endpoints(const GpuCopySpec& spec, Team& team, bool fr
   return endpoints;
 }
 
+bool by_copy_engines(const GpuCopySpec& spec) {
+  return std::ranges::all_of(spec.transfers, [](const Transfer& transfer) {
+    return transfer.engine == CopyEngine::kCopyEngine;
+  });
+}
+
 std::vector<int> gpus_of(const GpuCopySpec& spec) {
   std::set<int> gpus;
   for (const Transfer& transfer : spec.transfers) {
@@ -94,6 +100,8 @@ class Copies final : public GpuCopies {
       make_lanes(*run_);
     }
     assign_buffers(*run_, buffers_);
+    first_.reset();
+    if ((fresh || !tuned_) && by_copy_engines(spec_)) first_ = first_copy(*run_);
     verifier_ = std::make_unique<Verifier>(spec_, buffers_);
     verifier_->fill_sources();
     if (!tuned_) {
@@ -106,6 +114,8 @@ class Copies final : public GpuCopies {
   }
 
   GpuSample sample() override { return tierscope::sample(*run_); }
+
+  std::optional<GpuSample> first() const override { return first_; }
 
   GpuSample calls(int count) override {
     observation_->stop_watching();
@@ -152,6 +162,7 @@ class Copies final : public GpuCopies {
   bool tuned_ = false;
   std::optional<int> grid_blocks_;  // Of kernels: the fastest of the grids that were tried.
   // Of this visit.
+  std::optional<GpuSample> first_;
   std::unique_ptr<Observation> observation_;
   std::vector<Buffer*> buffers_;
   std::unique_ptr<Verifier> verifier_;

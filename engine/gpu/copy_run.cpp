@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "errors.h"
 #include "gpu/check.h"
@@ -111,6 +112,29 @@ std::vector<Timeline> run_ungated(CopyRun& run) {
     timelines.push_back({{start, end}, {lane.bytes_per_checkpoint()}});
   }
   return timelines;
+}
+
+GpuSample first_copy(CopyRun& run) {
+  bring_back(run);
+  const LostTime lost;
+  const double start = now_seconds();
+  double bytes = 0;
+  for (Lane& lane : run.lanes) {
+    const OnGpu on(lane.transfer->gpu);
+    const int copies = std::exchange(lane.copies, 1);
+    const int pieces = std::exchange(lane.pieces, 1);
+    lane.queue_copies();
+    lane.copies = copies;
+    lane.pieces = pieces;
+    if (lane.transfer->reported) bytes += static_cast<double>(lane.bytes);
+  }
+  wait_for_all(run);
+  const double seconds = now_seconds() - start;
+  start_anew(run);
+  return {.start_s = start,
+          .duration_s = seconds,
+          .values = {bytes / seconds},
+          .lost_share = lost.share()};
 }
 
 void start_anew(CopyRun& run) {

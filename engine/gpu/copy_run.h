@@ -37,6 +37,9 @@ std::vector<Timeline> run_gated(CopyRun& run);
 // One transfer on its own, timed by the host's clock from the first call to the last byte.
 std::vector<Timeline> run_ungated(CopyRun& run);
 
+// Every transfer's bytes once, all queued at once; timed as run_ungated is. Of copy engines only.
+GpuSample first_copy(CopyRun& run);
+
 // Lanes whose copies are cut into pieces begin with the first one again; and, where the samples
 // since then were too few to go over all of them, the rest is moved.
 void start_anew(CopyRun& run);

@@ -47,8 +47,7 @@ bool enable_peer(int gpu, int peer) {
 void require_gpu(int gpu) {
   const GpuRuntime runtime = gpu_runtime();
   if (runtime.devices == 0) {
-    throw Unavailable(Cause::kGpu, runtime.error.empty() ? "no GPU was found" : runtime.error,
-                      "run on a machine with an NVIDIA GPU and its driver");
+    throw Unavailable(Cause::kGpu, runtime.error, runtime.remedy);
   }
   if (gpu >= runtime.devices) {
     throw Unavailable(

@@ -4,6 +4,8 @@
 
 #include <cstdlib>
 
+#include "gpu/driver_version.h"
+
 namespace tierscope {
 namespace {
 
@@ -23,17 +25,30 @@ void prepare_cuda() {
 
 GpuRuntime gpu_runtime() {
   prepare_cuda();
-  GpuRuntime found{
-      .built = true, .runtime = CUDART_VERSION, .driver = 0, .devices = 0, .error = {}};
+  GpuRuntime found{.built = true,
+                   .runtime = CUDART_VERSION,
+                   .driver = 0,
+                   .devices = 0,
+                   .error = {},
+                   .remedy = {}};
   cudaDriverGetVersion(&found.driver);  // Gives 0, and no error, where there is no driver.
+  const std::string needed = "install " + needed_driver(CUDART_VERSION) + " or newer";
+  found.remedy = needed + ", and in a container pass the GPU on";
   if (found.driver == 0) {
     found.error = "no NVIDIA driver (libcuda.so.1) was found";
+    return found;
+  }
+  if (driver_is_too_old(found.driver, CUDART_VERSION)) {
+    found.error = too_old_reason(found.driver, CUDART_VERSION);
+    found.remedy = needed;
     return found;
   }
   const cudaError_t error = cudaGetDeviceCount(&found.devices);
   if (error != cudaSuccess) {
     found.devices = 0;
     found.error = cudaGetErrorString(error);
+  } else if (found.devices == 0) {
+    found.error = "no GPU was found";
   }
   return found;
 }

@@ -6,11 +6,12 @@
 namespace tierscope {
 
 struct GpuRuntime {
-  bool built;         // This build has the CUDA runtime.
-  int runtime;        // Its version as CUDA counts it, 13000 for 13.0.
-  int driver;         // The newest CUDA version that the driver takes; 0 without a driver.
-  int devices;        // GPUs that can be used.
-  std::string error;  // Why there are none.
+  bool built;          // This build has the CUDA runtime.
+  int runtime;         // Its version as CUDA counts it, 13000 for 13.0.
+  int driver;          // The newest CUDA version that the driver takes; 0 without a driver.
+  int devices;         // GPUs that can be used.
+  std::string error;   // Why there are none,
+  std::string remedy;  // and what to do about it.
 };
 
 GpuRuntime gpu_runtime();

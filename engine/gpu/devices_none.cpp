@@ -8,7 +8,8 @@ GpuRuntime gpu_runtime() {
           .runtime = 0,
           .driver = 0,
           .devices = 0,
-          .error = "this build was made with TIERSCOPE_CUDA=0"};
+          .error = "this build was made with TIERSCOPE_CUDA=0",
+          .remedy = "build without TIERSCOPE_CUDA=0"};
 }
 
 }  // namespace tierscope

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <vector>
 
 #include "gpu/specs.h"
@@ -43,6 +44,10 @@ class GpuCopies : public GpuMeasuring {
   // are under way; of those that GPUs serve in turn, until all bytes are moved. Bytes count once
   // for a copy from one memory to another.
   virtual GpuSample sample() = 0;
+  // The first copy of all transfers since begin(), where that took new memory: bytes/s of those
+  // reported, by the host's clock, from the first call to the last byte. None of kernels, whose
+  // grids are tuned by copies.
+  virtual std::optional<GpuSample> first() const = 0;
   // Mean ns from the call of the first transfer's copy to its last byte, by the host's clock, over
   // `count` calls one after the other.
   virtual GpuSample calls(int count) = 0;

@@ -18,8 +18,7 @@ void Observation::report(nlohmann::ordered_json& evidence, std::vector<std::stri
   evidence["cpus"] = {sched_getcpu()};
   evidence["gpus"] = monitor_.report(notes);
   for (std::string& note : notes) evidence["notes"].push_back(std::move(note));
-  const nlohmann::ordered_json rows = trace_.report();
-  if (!rows.is_null()) evidence["trace"] = rows;
+  trace_.report(evidence);
 }
 
 }  // namespace tierscope

@@ -10,11 +10,13 @@
 #include <mutex>
 #include <numeric>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "errors.h"
 #include "gpu/cupti.h"
+#include "sampling/overlap.h"
 
 namespace tierscope {
 namespace {
@@ -28,18 +30,27 @@ struct Series {
   std::vector<double> ns;
   double bytes = 0;
 };
-using Key = std::pair<std::string, std::string>;  // Group and name.
+// Group, name, and the bytes of each operation; 0 of calls and kernels.
+using Key = std::tuple<std::string, std::string, std::uint64_t>;
 
 // CUPTI calls back from threads of its own.
 std::mutex mutex;
 std::map<Key, Series> all;
+std::vector<Interval> copies;
 
 void add(const char* group, const std::string& name, std::uint64_t start, std::uint64_t end,
          std::uint64_t bytes) {
   const std::lock_guard lock(mutex);
-  Series& series = all[{group, name}];
+  Series& series = all[{group, name, bytes}];
   series.ns.push_back(static_cast<double>(end - start));
   series.bytes += static_cast<double>(bytes);
+}
+
+void add_copy(const std::string& name, std::uint64_t start, std::uint64_t end,
+              std::uint64_t bytes) {
+  add("operation", name, start, end, bytes);
+  const std::lock_guard lock(mutex);
+  copies.push_back({start, end});
 }
 
 const char* name_of_copy(unsigned char kind) {
@@ -87,12 +98,12 @@ void take(const CUpti_Activity* record) {
     }
     case CUPTI_ACTIVITY_KIND_MEMCPY: {
       const auto* copy = reinterpret_cast<const CUpti_ActivityMemcpy6*>(record);
-      add("operation", name_of_copy(copy->copyKind), copy->start, copy->end, copy->bytes);
+      add_copy(name_of_copy(copy->copyKind), copy->start, copy->end, copy->bytes);
       break;
     }
     case CUPTI_ACTIVITY_KIND_MEMCPY2: {
       const auto* copy = reinterpret_cast<const CUpti_ActivityMemcpyPtoP4*>(record);
-      add("operation", "memcpy GPU to GPU", copy->start, copy->end, copy->bytes);
+      add_copy("memcpy GPU to GPU", copy->start, copy->end, copy->bytes);
       break;
     }
     case CUPTI_ACTIVITY_KIND_MEMSET: {
@@ -133,11 +144,18 @@ nlohmann::ordered_json describe(const Key& key, Series& series) {
   for (const double value : ns) squares += (value - mean) * (value - mean);
   const std::size_t middle = ns.size() / 2;
   const double median = ns.size() % 2 == 1 ? ns[middle] : (ns[middle - 1] + ns[middle]) / 2;
-  return {{"group", key.first},  {"name", key.second},
-          {"count", ns.size()},  {"bytes", series.bytes},
-          {"total_ns", total},   {"mean_ns", mean},
-          {"median_ns", median}, {"min_ns", ns.front()},
-          {"max_ns", ns.back()}, {"stddev_ns", ns.size() > 1 ? std::sqrt(squares / (n - 1)) : 0.0}};
+  nlohmann::ordered_json row{{"group", std::get<0>(key)},
+                             {"name", std::get<1>(key)},
+                             {"count", ns.size()},
+                             {"bytes", series.bytes},
+                             {"total_ns", total},
+                             {"mean_ns", mean},
+                             {"median_ns", median},
+                             {"min_ns", ns.front()},
+                             {"max_ns", ns.back()},
+                             {"stddev_ns", ns.size() > 1 ? std::sqrt(squares / (n - 1)) : 0.0}};
+  if (std::get<2>(key) > 0) row["each_bytes"] = static_cast<double>(std::get<2>(key));
+  return row;
 }
 
 }  // namespace
@@ -151,6 +169,7 @@ Trace::Trace(bool wanted) {
   {
     const std::lock_guard lock(mutex);
     all.clear();
+    copies.clear();
   }
   static const bool registered =
       cupti().register_callbacks(give_buffer, take_buffer) == CUPTI_SUCCESS;
@@ -169,8 +188,8 @@ Trace::~Trace() {
   for (const CUpti_ActivityKind kind : kKinds) cupti().disable(kind);
 }
 
-nlohmann::ordered_json Trace::report() {
-  if (!recording_) return nullptr;
+void Trace::report(nlohmann::ordered_json& evidence) {
+  if (!recording_) return;
   for (const CUpti_ActivityKind kind : kKinds) cupti().disable(kind);
   recording_ = false;
   cupti().flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
@@ -184,7 +203,12 @@ nlohmann::ordered_json Trace::report() {
             [](const auto& one, const auto& other) { return one.first > other.first; });
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const auto& row : rows) list.push_back(row.second);
-  return list;
+  evidence["trace"] = std::move(list);
+  const Overlap found = overlap_of(copies);
+  evidence["copies_overlap"] = {{"copies", found.operations},
+                                {"busy_ns", found.busy_ns},
+                                {"overlapped_ns", found.overlapped_ns},
+                                {"most", found.most}};
 }
 
 }  // namespace tierscope

@@ -13,9 +13,11 @@ class Trace {
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
 
-  // Ends the recording: a list, the longest total first, of {group, name, count, bytes, total_ns,
-  // mean_ns, median_ns, min_ns, max_ns, stddev_ns}; null where none was wanted.
-  nlohmann::ordered_json report();
+  // Ends the recording and adds to evidence, where it was wanted: "trace", a list, the longest
+  // total first, of {group, name, count, bytes, total_ns, mean_ns, median_ns, min_ns, max_ns,
+  // stddev_ns, each_bytes}, operations of other sizes apart; "copies_overlap", see
+  // sampling/overlap.h.
+  void report(nlohmann::ordered_json& evidence);
 
  private:
   bool recording_ = false;

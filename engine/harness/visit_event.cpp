@@ -129,9 +129,9 @@ std::string visit_event(const std::string& id, bool fresh, const Visit& visit) {
   Line line;
   line.text("{\"event\":\"visit\",\"id\":");
   line.string(id);
-  line.text(fmt::format(",\"seconds\":{:.6g},\"fresh\":{},\"interrupted\":{},", visit.seconds,
-                        fresh, visit.interrupted));
   const double zero = visit.series.front().rows.front().start_s;
+  line.text(fmt::format(",\"seconds\":{:.6g},\"fresh\":{},\"interrupted\":{},\"began_s\":{:.6f},",
+                        visit.seconds, fresh, visit.interrupted, zero));
   line.array("series", visit.series,
              [&](const SeriesRows& series) { write_series(line, series, zero); });
   line.text(",\"evidence\":");

@@ -8,7 +8,8 @@
 namespace tierscope {
 
 // One line of JSON without its newline. Values of the whole have 10 significant digits and those of
-// parts 6, since a team's threads are many; a value that is absent is null.
+// parts 6, since a team's threads are many; a value that is absent is null. Starts are from the
+// first row on; `began_s` is when that began, by now_seconds().
 std::string visit_event(const std::string& id, bool fresh, const Visit& visit);
 
 }  // namespace tierscope

@@ -112,6 +112,12 @@ class GpuCopyState final : public State {
   std::vector<Series> series() override {
     std::vector<Series> all{copies()};
     if (spec_.call_latency) all.push_back(calls());
+    if (const std::optional<GpuSample> first = copies_->first()) {
+      all.push_back({.name = "first",
+                     .columns = {{.metric = "first_copy_bandwidth", .part = ""}},
+                     .take = [row = row_of(*first)] { return row; },
+                     .rows = 1});
+    }
     return all;
   }
 

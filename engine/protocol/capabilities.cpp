@@ -98,11 +98,7 @@ ordered_json gpu() {
                         {"cuda_driver", version(found.driver)}};
     return gpus;
   }
-  if (!found.built) return absent("gpu", found.error, "build without TIERSCOPE_CUDA=0");
-  return absent("gpu", found.error,
-                fmt::format("install an NVIDIA driver for CUDA {} or newer, and in a container "
-                            "pass the GPU on",
-                            version(found.runtime)));
+  return absent("gpu", found.error, found.remedy);
 }
 
 }  // namespace

@@ -34,6 +34,7 @@ TEST(VisitEvent, HoldsRowsColumnByColumnFromACommonZero) {
   EXPECT_EQ(event["seconds"], 0.26);
   EXPECT_EQ(event["fresh"], true);
   EXPECT_EQ(event["interrupted"], false);
+  EXPECT_EQ(event["began_s"], 5000.25);
   const json& series = event["series"][0];
   EXPECT_EQ(series["starts"], json::array({0, 0.25}));
   EXPECT_EQ(series["durations"], json::array({0.01, 0.01}));

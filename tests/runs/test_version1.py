@@ -20,6 +20,14 @@ NEW_KEYS = {
     "fits_memory_side_cache", "distributions", "series",
 }  # fmt: skip
 NEW_TOPOLOGY_KEYS = ("thp_page_bytes",)
+NEW_PART_KEYS = {
+    "pci": ("slot", "max_payload_able", "max_read_request"),
+    "gpus": ("vbios", "power_limit_w", "power_default_w", "power_max_w"),
+    "blocks": ("firmware",),
+    "cxl_memories": ("firmware",),
+    "dimms": ("manufacturer", "part_number", "firmware"),
+}
+"""Of parts of the topology."""
 GPU_KEYS = {"initiator", "target", "pattern"}
 """Of copies, version 2 names where bytes come from and go to, and how they are moved."""
 
@@ -36,9 +44,9 @@ def expected(name: str) -> dict[str, Any]:
 
 def run_as_before(run: dict[str, Any]) -> dict[str, Any]:
     """Return what stands of a run, without what its topology has had since."""
-    for key in ("ratings", "namespaces"):
+    for key in ("ratings", "namespaces", "bios", "microcode", "gpu_driver"):
         (run["topology"] or {}).pop(key, None)
-    for key in ("clock", "start_at"):
+    for key in ("clock", "start_at", "energy"):
         assert run.pop(key) is None
     (run["footer"] or {}).pop("late_s", None)
     for node in (run["topology"] or {}).get("nodes", []):
@@ -48,6 +56,10 @@ def run_as_before(run: dict[str, Any]) -> dict[str, Any]:
             one.pop("dax", None)
             one.pop("server", None)
             one.pop("interfaces", None)
+    for kind, keys in NEW_PART_KEYS.items():
+        for one in (run["topology"] or {}).get(kind, []):
+            for key in keys:
+                assert one.pop(key) in (None, "")
     for gpu in (run["topology"] or {}).get("gpus", []):
         for link in gpu["nvlinks"]:
             link.pop("peer_package", None)

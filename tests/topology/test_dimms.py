@@ -46,6 +46,26 @@ def test_unknown_speed_stays_unknown() -> None:
     assert parse_smbios(memory_device("A1", speed=0) + END)[0][0].speed is None
 
 
+def with_strings(*texts: str, manufacturer: int, part: int, firmware: int) -> bytes:
+    device = bytearray(memory_device("A1")[:0x5C])
+    device[0x17], device[0x1A], device[0x2B] = manufacturer, part, firmware
+    return bytes(device) + b"".join(text.encode() + b"\0" for text in ("A1", *texts)) + b"\0"
+
+
+def test_a_module_names_its_maker_part_and_firmware() -> None:
+    table = with_strings("Samsung ", "M321R8GA0BB0-CQKZJ  ", "01.02", manufacturer=2, part=3,
+                         firmware=4)  # fmt: skip
+    ((dimm, _),) = parse_smbios(table + END)
+    assert (dimm.manufacturer, dimm.part_number) == ("Samsung", "M321R8GA0BB0-CQKZJ")
+    assert dimm.firmware == "01.02"
+
+
+def test_what_boards_fill_in_names_nothing() -> None:
+    table = with_strings("Unknown", "Not Specified", manufacturer=2, part=3, firmware=0)
+    ((dimm, _),) = parse_smbios(table + END)
+    assert (dimm.manufacturer, dimm.part_number, dimm.firmware) == ("", "", "")
+
+
 @given(st.binary(max_size=300))
 def test_any_bytes_are_read_without_a_crash(table: bytes) -> None:
     parse_smbios(table)

@@ -26,7 +26,7 @@ void expect_rate(double found, double rate) { EXPECT_NEAR(found / rate, 1, 0.005
 TEST(FakeGpu, OneCopyHasItsEnginesRate) {
   fake_cuda::set({.copy_engine = 80e6});
   const Visit visit = copy({transfer(host_memory(), memory_of(0), 0)});
-  ASSERT_EQ(visit.series.size(), 1);
+  ASSERT_EQ(visit.series.size(), 2);
   ASSERT_EQ(visit.series[0].columns.size(), 1);
   EXPECT_EQ(visit.series[0].name, "copies");
   EXPECT_EQ(visit.series[0].columns[0].metric, "bandwidth");

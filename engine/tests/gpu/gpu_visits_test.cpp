@@ -152,11 +152,11 @@ TEST(GpuVisits, CallsAreASeriesOfTheirOwnWhereThePlanSaysSo) {
   int copies = 0;
   fake_cuda::set({.copies = [&copies] { return ++copies > 0; }});
   json plan = one_copy();
-  EXPECT_EQ(Visited("gpu-copy", plan).visit().series.size(), 1);
+  EXPECT_EQ(Visited("gpu-copy", plan).visit().series.back().name, "first");
   plan["call_latency"] = true;
   Visited visited("gpu-copy", plan);
   const Visit first = visited.visit();
-  ASSERT_EQ(first.series.size(), 2);
+  ASSERT_EQ(first.series.size(), 3);
   const SeriesRows& calls = first.series[1];
   EXPECT_EQ(calls.name, "calls");
   ASSERT_EQ(calls.columns.size(), 1);
@@ -169,6 +169,27 @@ TEST(GpuVisits, CallsAreASeriesOfTheirOwnWhereThePlanSaysSo) {
   // What calls do to the lane is undone for the next visit's copies.
   const Visit second = visited.visit();
   EXPECT_DOUBLE_EQ(first.series[0].rows[0].duration_s, second.series[0].rows[0].duration_s);
+}
+
+// Of visits that take new memory, and of copy engines only.
+TEST(GpuVisits, TheFirstCopyIsASeriesOfItsOwn) {
+  const auto has_first = [](const Visit& visit) { return visit.series.back().name == "first"; };
+  for (const char* memory : {"pinned", "pageable", "managed"}) {
+    fake_cuda::set({});
+    Visited visited("gpu-copy", one_copy("ce", memory));
+    const Visit cold = visited.visit();
+    ASSERT_TRUE(has_first(cold)) << memory;
+    const SeriesRows& first = cold.series.back();
+    ASSERT_EQ(first.rows.size(), 1);
+    EXPECT_EQ(first.columns[0].metric, "first_copy_bandwidth");
+    EXPECT_GT(first.rows[0].values[0], 0);
+    EXPECT_NEAR(first.rows[0].values[0] * first.rows[0].duration_s / (256 << 10), 1, 1e-9);
+    const Visit warm = visited.visit();
+    EXPECT_FALSE(has_first(warm)) << memory;
+    EXPECT_TRUE(has_first(visited.visit(true))) << memory;
+  }
+  fake_cuda::set({});
+  EXPECT_FALSE(has_first(Visited("gpu-copy", one_copy("sm")).visit()));
 }
 
 TEST(GpuVisits, CausesOfWhatIsSkippedAreTyped) {

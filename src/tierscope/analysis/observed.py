@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TypeVar
 
+from tierscope.model.energy import EnergyEvidence
 from tierscope.model.event import (
     CountedTraffic,
     Evidence,
@@ -13,6 +14,7 @@ from tierscope.model.event import (
     TraceRow,
     Visit,
 )
+from tierscope.model.gpu_state import CopiesOverlap
 from tierscope.model.network import NfsCounts, PortCounts
 from tierscope.model.program import ProgramEvidence
 from tierscope.model.storage import BlockCounts, TargetIo
@@ -78,14 +80,39 @@ def _merged(before: Evidence, after: Evidence) -> Evidence:
     if before.program and after.program:
         runs = [*before.program.runs, *after.program.runs]
         latest["program"] = ProgramEvidence(runs=runs)
+    if before.energy and after.energy:
+        latest["energy"] = _energy(before.energy, after.energy)
     if before.trace and after.trace:
         latest["trace"] = _trace(before.trace, after.trace)
+    if before.copies_overlap and after.copies_overlap:
+        latest["copies_overlap"] = _overlap(before.copies_overlap, after.copies_overlap)
     if before.workloads and after.workloads:
         latest["workloads"] = {
             name: _merged(before.workloads[name], one) if name in before.workloads else one
             for name, one in after.workloads.items()
         }
     return before.model_copy(update=latest)
+
+
+def _energy(before: EnergyEvidence, after: EnergyEvidence) -> EnergyEvidence:
+    """Add up energy; the idle power of several runs of one file is averaged by windows."""
+    known = {one.name: one for one in before.domains}
+    seconds = before.seconds + after.seconds
+    domains = []
+    for one in after.domains:
+        other = known.get(one.name)
+        if other is None:  # what a window lacks has no sum
+            continue
+        idle = None
+        if other.idle_w is not None and one.idle_w is not None and seconds > 0:
+            idle = (other.idle_w * before.seconds + one.idle_w * after.seconds) / seconds
+        domains.append(one.model_copy(update={"joules": other.joules + one.joules, "idle_w": idle}))
+    update = {
+        "seconds": seconds,
+        "readings": before.readings + after.readings,
+        "domains": domains,
+    }
+    return after.model_copy(update=update)
 
 
 _DEVICE_BYTES = ("device_bytes_read", "device_bytes_written")
@@ -148,11 +175,20 @@ def _counters(before: list[CountedTraffic], after: list[CountedTraffic]) -> list
 
 
 def _trace(before: list[TraceRow], after: list[TraceRow]) -> list[TraceRow]:
-    found = {(one.group, one.name): one for one in before}
+    found = {(one.group, one.name, one.each_bytes): one for one in before}
     for one in after:
-        known = found.get((one.group, one.name))
-        found[one.group, one.name] = one if known is None else _joined(known, one)
+        key = (one.group, one.name, one.each_bytes)
+        found[key] = _joined(found[key], one) if key in found else one
     return sorted(found.values(), key=lambda row: -row.total_ns)
+
+
+def _overlap(before: CopiesOverlap, after: CopiesOverlap) -> CopiesOverlap:
+    return CopiesOverlap(
+        copies=before.copies + after.copies,
+        busy_ns=before.busy_ns + after.busy_ns,
+        overlapped_ns=before.overlapped_ns + after.overlapped_ns,
+        most=max(before.most, after.most),
+    )
 
 
 def _joined(before: TraceRow, after: TraceRow) -> TraceRow:

@@ -26,10 +26,11 @@ def checkpoint(
     dry_run: bool,
     out: Path | None,
     start_at: datetime | None,
+    energy: bool,
     **given: str | bool | None,
 ) -> int:
     """Measure how fast a program's state is saved, and restarted from."""
     from tierscope.cli.checkpoint_flow import measure_checkpoints
 
-    output = options.Output(options.Forms(json, csv), dry_run, out, start_at)
+    output = options.Output(options.Forms(json, csv), dry_run, out, start_at, energy)
     return measure_checkpoints(to, given_options(_OPTIONS, given), output)

@@ -87,7 +87,15 @@ def taken(
     say_start(output.start_at)
     with progress_of(plan.measurements) as watch:
         return measure(
-            plan, label, topology, sys.argv, output.directory, watch, refinement, output.start_at
+            plan,
+            label,
+            topology,
+            sys.argv,
+            output.directory,
+            watch,
+            refinement,
+            output.start_at,
+            output.energy,
         )
 
 

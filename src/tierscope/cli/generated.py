@@ -29,9 +29,10 @@ def request_command(name: str, summary: str, form: RequestForm, measure: Measure
         dry_run: bool,
         out: Any,
         start_at: datetime | None,
+        energy: bool,
         **given: Given,
     ) -> int:
-        output = Output(Forms(json, csv), dry_run, out, start_at)
+        output = Output(Forms(json, csv), dry_run, out, start_at, energy)
         return measure(given_options(form.options, given), output)
 
     params = [parameter(option) for option in form.options]

@@ -31,6 +31,7 @@ def gpu(
     dry_run: bool,
     out: Path | None,
     start_at: datetime | None,
+    energy: bool,
 ) -> int | None:
     """Measure GPUs: from the naive copy to the best one, and what lies between them.
 
@@ -49,5 +50,5 @@ def gpu(
         return None
     from tierscope.cli.gpu_flow import measure_tour
 
-    output = options.Output(options.Forms(json, csv), dry_run, out, start_at)
+    output = options.Output(options.Forms(json, csv), dry_run, out, start_at, energy)
     return measure_tour(gpus, trace, output)

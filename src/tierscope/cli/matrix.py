@@ -20,6 +20,7 @@ def matrix(
     dry_run: bool,
     out: Path | None,
     start_at: datetime | None,
+    energy: bool,
     hwloc_xml: Path | None,
     **given: str | bool | None,
 ) -> int:
@@ -37,5 +38,5 @@ def matrix(
     """
     from tierscope.cli.matrix_flow import measure_matrix
 
-    output = options.Output(options.Forms(json, csv), dry_run, out, start_at)
+    output = options.Output(options.Forms(json, csv), dry_run, out, start_at, energy)
     return measure_matrix(given_options(OPTIONS, given), hwloc_xml, output)

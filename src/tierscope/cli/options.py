@@ -29,6 +29,8 @@ class Output(NamedTuple):
     directory: Path | None
     start_at: datetime | None = None
     """When the first visit is to begin; None: at once."""
+    energy: bool = False
+    """Energy is measured beside it."""
 
 
 def command(name: str | None = None, **settings: Any) -> Callable[[Function], Command]:
@@ -69,10 +71,10 @@ def out_option(metavar: str, help_text: str) -> Callable[[Function], Function]:
 
 
 def output_options(function: Function) -> Function:
-    """Add what every measuring command has: ``--json``, ``--csv``, ``--dry-run``, ``--out`` and
-    ``--start-at``."""
+    """Add what every measuring command has: ``--json``, ``--csv``, ``--dry-run``, ``--out``,
+    ``--start-at`` and ``--energy``."""
     out = out_option("DIR", "Directory of the run file  [default: the data directory]")
-    return json_option(csv_option(dry_run_option(out(start_option(function)))))
+    return json_option(csv_option(dry_run_option(out(start_option(energy_option(function))))))
 
 
 def dry_run_option(function: Function) -> Function:
@@ -87,6 +89,15 @@ def dry_run_option(function: Function) -> Function:
 def start_option(function: Function) -> Function:
     """Add ``--start-at``."""
     return click.option("--start-at", metavar="TIME", callback=_moment, help=START_HELP)(function)
+
+
+def energy_option(function: Function) -> Function:
+    """Add ``--energy``."""
+    return click.option(
+        "--energy",
+        is_flag=True,
+        help="Measure watts too, and of bandwidths pJ/bit (RAPL, NVML, hwmon; RAPL needs root)",
+    )(function)
 
 
 def _moment(

@@ -34,6 +34,7 @@ def weights(
     dry_run: bool,
     out: Path | None,
     start_at: datetime | None,
+    energy: bool,
     run: str | None,
     use: str | None,
     apply: bool,
@@ -56,7 +57,7 @@ def weights(
     """
     from tierscope.cli.place_weights_flow import Asked, place_weights, revert_weights
 
-    output = options.Output(options.Forms(json, csv), dry_run, out, start_at)
+    output = options.Output(options.Forms(json, csv), dry_run, out, start_at, energy)
     if revert:
         context = click.get_current_context()
         options.refuse_given(

@@ -67,6 +67,7 @@ def run(
     dry_run: bool,
     out: Path | None,
     start_at: datetime | None,
+    energy: bool,
 ) -> int:
     """Measure this machine by a profile, or what a plan asks for.
 
@@ -91,9 +92,9 @@ def run(
         raise UserError(
             "--topology plans a profile for another machine; it goes with --profile and --dry-run"
         )
-    output = options.Output(options.Forms(json, csv), dry_run, out, start_at)
+    output = options.Output(options.Forms(json, csv), dry_run, out, start_at, energy)
     if resume is not None:
-        if time_limit is not None or dry_run or out is not None or storage or start_at:
+        if time_limit is not None or dry_run or out is not None or storage or start_at or energy:
             raise UserError(
                 "--resume continues a run as it began; only --json and --csv go with it"
             )

@@ -56,6 +56,7 @@ def storage(
     dry_run: bool,
     out: Path | None,
     start_at: datetime | None,
+    energy: bool,
 ) -> int:
     """Measure storage: page cache and drive, threads, queue depths, block sizes, reads and writes.
 
@@ -82,7 +83,7 @@ def storage(
         options.refuse_given(click.get_current_context(), why, "overwrite")
     if clean:
         return clean_storage(paths, as_json=json is not None)
-    output = options.Output(options.Forms(json, csv), dry_run, out, start_at)
+    output = options.Output(options.Forms(json, csv), dry_run, out, start_at, energy)
     asked = Asked(paths, initiator or "", size, overwrite, keep, rated, time_limit)
     if matrix:
         from tierscope.cli.storage_matrix_flow import measure_matrix

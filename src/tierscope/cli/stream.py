@@ -26,6 +26,7 @@ def stream(
     dry_run: bool,
     out: Path | None,
     start_at: datetime | None,
+    energy: bool,
     **given: str | bool | None,
 ) -> int:
     """Measure Copy, Scale, Add and Triad by the rules of STREAM.
@@ -44,5 +45,5 @@ def stream(
     """
     from tierscope.cli.stream_flow import measure_stream
 
-    output = options.Output(options.Forms(json, csv), dry_run, out, start_at)
+    output = options.Output(options.Forms(json, csv), dry_run, out, start_at, energy)
     return measure_stream(given_options(OPTIONS, given), form == "stream", output)

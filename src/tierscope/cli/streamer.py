@@ -43,6 +43,7 @@ def streamer(
     dry_run: bool,
     out: Path | None,
     start_at: datetime | None,
+    energy: bool,
     **given: str | bool | None,
 ) -> int:
     """Carry out the STREAMer study: STREAM on persistent and far memory, by sockets and threads.
@@ -63,5 +64,5 @@ def streamer(
     from tierscope.cli.streamer_flow import Asked, show_streamer
 
     asked = Asked(run, no_measure, study, others, report, {"png": png, "svg": svg})
-    output = options.Output(options.Forms(json, csv), dry_run, out, start_at)
+    output = options.Output(options.Forms(json, csv), dry_run, out, start_at, energy)
     return show_streamer(given_options(OPTIONS, given), asked, output)

@@ -43,9 +43,15 @@ def rates(before: Reading, after: Reading) -> dict[Key, float]:
         earlier = before.counts.get(key)
         if earlier is None or count.at <= earlier.at:
             continue
-        increase = count.value - earlier.value
-        if increase < 0 and count.wraps_at is not None:
-            increase += count.wraps_at
-        if increase >= 0:
+        increase = increase_of(earlier, count)
+        if increase is not None:
             found[key] = increase / (count.at - earlier.at)
     return found | after.levels
+
+
+def increase_of(before: Count, after: Count) -> float | None:
+    """Return how much a counter rose, over its end where it has one; None where it was set back."""
+    increase = after.value - before.value
+    if increase < 0 and after.wraps_at is not None:
+        increase += after.wraps_at
+    return increase if increase >= 0 else None

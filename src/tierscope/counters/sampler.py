@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from tierscope.counters.energy import energy_sources
 from tierscope.counters.gpus import gpus_source
 from tierscope.counters.kernel import (
     drives_source,
@@ -49,6 +50,7 @@ def machine_sources(
         gpus_source(files, wish=os.environ.get("CUDA_VISIBLE_DEVICES")),
         drives_source(files),
         network_source(files),
+        *energy_sources(files, wish=os.environ.get("CUDA_VISIBLE_DEVICES")),
     ]
     return found
 

@@ -15,3 +15,7 @@ class Dimm(Model):
     bits: Count | None = None
     """Data width without ECC."""
     package: Count | None = None
+    manufacturer: str = ""
+    part_number: str = ""
+    firmware: str = ""
+    """Version of the firmware of modules that have any."""

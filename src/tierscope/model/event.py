@@ -7,7 +7,8 @@ from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, model_valid
 from tierscope.model.base import Model
 from tierscope.model.cause import Cause
 from tierscope.model.checkpoint import CheckpointEvidence
-from tierscope.model.gpu_state import CufileState, GpuTraffic
+from tierscope.model.energy import EnergyEvidence
+from tierscope.model.gpu_state import CopiesOverlap, CufileState, GpuTraffic
 from tierscope.model.gpu_state import GpuState as GpuState
 from tierscope.model.histogram import Histogram
 from tierscope.model.lacking import LackingCounters
@@ -80,7 +81,7 @@ class SmallFilesEvidence(Model):
 
 
 class TraceRow(Model):
-    """All records of one name in a trace."""
+    """All records of one name in a trace; of copies and memsets, those of one size."""
 
     group: Literal["call", "operation", "kernel"]
     """call: of the CUDA runtime, on the host; operation: a copy or memset; kernel."""
@@ -93,6 +94,8 @@ class TraceRow(Model):
     min_ns: float
     max_ns: float
     stddev_ns: float
+    each_bytes: float | None = None
+    """Of each copy or memset; None of calls and kernels."""
 
 
 class Evidence(Model):
@@ -191,8 +194,12 @@ class Evidence(Model):
     buffer shows here."""
     trace: list[TraceRow] | None = None
     """Where the time of the whole measurement went, its set-up included."""
+    copies_overlap: CopiesOverlap | None = None
+    """Of the same."""
     workloads: "dict[str, Evidence] | None" = None
     """Of measurements in which several workloads run at once, what was observed of each."""
+    energy: EnergyEvidence | None = None
+    """Where it was asked for."""
     lacking: list[LackingCounters] | None = None
     """Of a watch, counters that could not be read."""
     notes: list[str] | None = None
@@ -297,6 +304,8 @@ class Visit(Model):
     series: Annotated[list[Series], Field(min_length=1)]
     """The headline is the first column of the first one."""
     evidence: Evidence
+    began_s: float | None = None
+    """The zero of its series by CLOCK_MONOTONIC_RAW, in seconds; None where nobody noted it."""
     at_s: float | None = None
     """Seconds from the beginning of the run to that of the visit; added by tierscope, never by the
     engine. None where nobody knows."""

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from tierscope.model.base import Amount, Model
+from tierscope.model.base import Amount, Count, Model
 
 
 class GpuState(Model):
@@ -24,6 +24,18 @@ class GpuState(Model):
     """Packets that the PCIe link had to send again meanwhile."""
     throttle: list[str] | None = None
     """Reasons seen that kept its clocks down; empty: none."""
+
+
+class CopiesOverlap(Model):
+    """Whether copies of a trace were under way at the same time, by when each began and ended."""
+
+    copies: Count
+    busy_ns: Amount
+    """In which at least one was under way,"""
+    overlapped_ns: Amount
+    """and in which two or more were."""
+    most: Count
+    """At once."""
 
 
 class CufileState(Model):

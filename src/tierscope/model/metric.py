@@ -7,7 +7,7 @@ unit stands here only.
 from dataclasses import dataclass
 from typing import Literal
 
-Unit = Literal["B/s", "ns", "1/s", "B", "count", "ratio"]
+Unit = Literal["B/s", "ns", "1/s", "B", "count", "ratio", "W", "J/bit"]
 Better = Literal["higher", "lower"]
 
 
@@ -35,6 +35,7 @@ METRICS: dict[str, Metric] = {
     "latency_p99": _TIME,
     "latency_p99.9": _TIME,
     "call_latency": _TIME,
+    "first_copy_bandwidth": _RATE,
     "sm_latency_min": _TIME,
     "sm_latency_p5": _TIME,
     "sm_latency_p50": _TIME,
@@ -73,6 +74,9 @@ METRICS: dict[str, Metric] = {
     "restart_bandwidth": _RATE,
     "run_time": _TIME,
     "gc_time": _TIME,
+    "power": Metric("W", "lower"),
+    "power_above_idle": Metric("W", "lower"),
+    "energy_per_bit": Metric("J/bit", "lower"),
     "reported_time": _TIME,
     "reported_rate": Metric("1/s", "higher"),
     "reported_bandwidth": _RATE,
@@ -82,6 +86,9 @@ METRICS: dict[str, Metric] = {
 }
 """A kind that gives a new figure adds its row here. ``reported``: a number that a program printed,
 whose name is the figure's part."""
+
+OF_ENERGY = ("power", "power_above_idle", "energy_per_bit")
+"""Figures that measurements of any kind have where energy was measured beside them."""
 
 DISTRIBUTIONS = (
     "io_latency",

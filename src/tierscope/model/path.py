@@ -53,6 +53,8 @@ class Path(Model):
     hops: list[Hop]
     limit: Limit | None
     """Of the hops whose rate is known, what the one allows that allows least."""
+    both_ways: float | None = None
+    """bytes/s of both directions together, half of them each way; None where no rate is known."""
     note: str = ""
     """What keeps the limit from being certain, or from being known at all."""
 

@@ -31,10 +31,9 @@ Stop = Literal["precision", "budget", "interrupted", "written", "steady", "round
 signal ended it, and what was sampled until then is reported; rounds: it had as many visits as were
 asked for."""
 NoInterval = Literal["few-samples", "few-visits", "autocorrelated", "maximum", "observed"]
-"""Why a figure has no interval: too few samples, too few visits for samples that depend on each
-other, visits that depend on each other so much that they are worth less than two, a maximum, which
-rises with the time measured, or the mean of all that was observed, which is no sample of more."""
-
+"""Why a figure has no interval: too few samples, or visits for samples that depend on each other,
+visits that depend on each other so much that they are worth less than two, a maximum, which rises
+with the time measured, or the mean of all that was observed, which is no sample of more."""
 
 UNRELIABLE = 3.0
 """High end of a 95% interval over its low end, beyond which a figure is unreliable; ±50% is 3."""
@@ -293,11 +292,13 @@ class Header(Model):
     topology: Topology | None = None
     """The whole machine, as it was when the run began; None in files of others' making."""
     refinement: Refinement | None = None
-    """Of a run whose curves get further points: what chooses them."""
+    """Of a run whose curves get further points."""
     start_at: Annotated[str | None, AfterValidator(_check_start)] = None
     """When its first visit was to begin, ISO 8601 in UTC; None: at once."""
     clock: ClockState | None = None
     """None where the kernel did not tell."""
+    energy: bool | None = None
+    """True: energy was measured beside it."""
 
 
 class PlanRecord(Model):

@@ -30,6 +30,9 @@ class Traffic:
 ONE_WAY = Traffic()
 """Reads alone: a full-duplex link's rate one way, and all that memory has."""
 
+BOTH_WAYS = Traffic("both ways at once", reads=0.5, writes=0.5)
+"""As much data each way, all of it counted."""
+
 
 def of_operation(name: str, read: int, written: int, fetches: bool) -> Traffic:
     """Traffic of a loop over arrays; all that are read or written count as the program's bytes.

@@ -32,6 +32,8 @@ def scale_of(unit: str, values: list[float]) -> tuple[str, float]:
         return ("ns", 1.0) if middle < 1e5 else _first_below(_TIMES, middle)
     if unit == "B":
         return _first_below(_SIZES, middle)
+    if unit == "J/bit":
+        return "pJ/bit", 1e-12
     if unit == "1/s" and middle >= 1e6:
         return "million/s", 1e6
     return unit, 1.0

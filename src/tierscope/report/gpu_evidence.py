@@ -5,7 +5,9 @@ from rich.text import Text
 
 from tierscope.model.errors import counted
 from tierscope.model.event import GpuState, TraceRow
+from tierscope.model.gpu_state import CopiesOverlap
 from tierscope.model.run import Measurement
+from tierscope.report import figures
 from tierscope.report.evidence import warnings
 from tierscope.report.style import new_table, note, title
 
@@ -64,6 +66,24 @@ def show_traces(console: Console, measurements: list[Measurement]) -> None:
             title(console, f"Trace of {entry.id}: where the time went")
             for group, heading in _TRACE_GROUPS:
                 _show_trace(console, heading, [row for row in rows if row.group == group])
+            if entry.evidence and entry.evidence.copies_overlap:
+                note(console, overlap_text(entry.evidence.copies_overlap))
+
+
+def overlap_text(found: CopiesOverlap) -> str:
+    """Say whether copies were under way at the same time."""
+    if found.copies < 2 or not found.busy_ns:
+        return "Fewer than two copies were traced, so none could overlap."
+    if found.most < 2:
+        return (
+            f"No two of {found.copies} copies overlapped: one engine made them one after the "
+            "other, and more streams would not change that."
+        )
+    share = figures.share_text(found.overlapped_ns / found.busy_ns)
+    return (
+        f"{found.copies} copies overlapped for {share} of the time in which any was under way, "
+        f"up to {found.most} at once."
+    )
 
 
 def _show_trace(console: Console, heading: str, rows: list[TraceRow]) -> None:
@@ -82,6 +102,12 @@ def _show_trace(console: Console, heading: str, rows: list[TraceRow]) -> None:
             f"{row.total_ns / 1e6:.2f}",
             str(row.count),
             *(f"{value / 1e3:.1f}" for value in times),
-            Text(row.name + (f", {row.bytes / 1e6:.0f} MB" if row.bytes else "")),
+            Text(_moved(row)),
         )
     console.print(table)
+
+
+def _moved(row: TraceRow) -> str:
+    """``memcpy host to GPU, 48 x 64 MiB, 3221 MB``."""
+    each = f", {row.count} x {figures.size_text(row.each_bytes)}" if row.each_bytes else ""
+    return row.name + each + (f", {row.bytes / 1e6:.0f} MB" if row.bytes else "")

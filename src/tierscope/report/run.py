@@ -12,6 +12,7 @@ from tierscope.model.errors import counted
 from tierscope.model.run import Run
 from tierscope.model.topology import emulated_parts
 from tierscope.report.causes import missing_by_cause
+from tierscope.report.energy import show_energy
 from tierscope.report.figures import size_text
 from tierscope.report.sentences import sentences
 from tierscope.report.style import new_table, note, title
@@ -37,6 +38,7 @@ def show_run(console: Console, run: Run, path: Path, views: Views) -> None:
                 view.table(console, measured, run)
             else:
                 show_table(console, measured, view)
+    show_energy(console, run)
     show_missing(console, run)
     show_tiers(console, run, views)
     title(console, "Summary")

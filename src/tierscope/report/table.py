@@ -5,7 +5,7 @@ from collections import Counter
 from rich.console import Console
 from rich.text import Text
 
-from tierscope.model.metric import Unit
+from tierscope.model.metric import OF_ENERGY, Unit
 from tierscope.model.run import Measurement
 from tierscope.report import figures
 from tierscope.report.evidence import evidence_line, warnings
@@ -43,7 +43,12 @@ def _show(console: Console, measured: list[Measurement], view: View) -> None:
     constant = [axis for axis in axes if axis not in varying]
     said = (_said(axis, measured[0], view) for axis in constant)
     console.print(Text(", ".join(filter(None, said))))
-    further = {(f.metric, f.part): f.unit for m in measured for f in m.figures}
+    further = {
+        (f.metric, f.part): f.unit
+        for m in measured
+        for f in m.figures
+        if f.metric not in OF_ENERGY  # which has a table of its own
+    }
     table = new_table()
     for axis in varying:
         heading = view.headings.get(axis.key, _NAMES.get(axis.key, axis.name))

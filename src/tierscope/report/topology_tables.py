@@ -12,6 +12,7 @@ from tierscope.model.persistent import Namespace
 from tierscope.model.topology import Topology, emulated_parts
 from tierscope.report.affinity_words import LEGEND
 from tierscope.report.style import new_grid, new_table, note, title
+from tierscope.report.topology_devices import show_firmware, show_pcie
 from tierscope.report.topology_drives import show_shared_switches
 from tierscope.report.topology_left_out import left_out_line
 from tierscope.report.topology_nodes import column_parts, show_distances, show_nodes, show_packages
@@ -58,6 +59,8 @@ def show_machine(console: Console, topology: Topology, *, nvlink: bool) -> None:
     _show_matrix(console, topology, nvlink=nvlink)
     _show_advice(console, advice(topology))
     show_shared_switches(console, io_devices(topology))
+    show_pcie(console, topology)
+    show_firmware(console, topology)
     if topology.unreadable:
         title(console, "Left out, or not readable")
         for line in topology.unreadable:
@@ -259,6 +262,8 @@ def show_path(console: Console, path: Path) -> None:
     limit = path.limit
     turns = any(hop.half_duplex and hop.limit == limit for hop in path.hops)
     ways = "reads and writes together" if turns else "each way"
+    if not turns and path.both_ways is not None:
+        ways += f", {path.both_ways / 1e9:.2f} GB/s both ways at once"
     line = Text("limit ", style="bold").append(f"{limit.value / 1e9:.2f} GB/s {ways}: ")
     console.print(Padding(line.append(limit.link), (0, 0, 0, 2)))
     note(console, f"{limit.formula}")

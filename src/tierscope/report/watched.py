@@ -24,6 +24,9 @@ TITLES = {
     "gpus": "GPUs",
     "drives": "Drives",
     "network": "Network",
+    "RAPL": "CPUs' power",
+    "NVML": "GPUs' power",
+    "hwmon": "Sensors",
 }
 """Headings by the names of sources."""
 _LISTS = ("pressure", "cgroup-pressure", "migrations")
@@ -75,7 +78,7 @@ def value_text(metric: str, value: float) -> str:
         shown, factor = "MB/s", 1e6
     digits = significant(value / factor, 3) if value >= factor else f"{value / factor:.1f}"
     text = "0" if value == 0 else digits
-    return f"{text} {shown}" if unit == "B/s" else text
+    return f"{text} {shown}" if unit in ("B/s", "W") else text
 
 
 def watched_table(source: str, lines: Mapping[str, Values]) -> Table:

@@ -11,7 +11,7 @@ from tierscope.model.run import Measurement, Run
 from tierscope.runs.query import open_runs, system_cause
 
 _SUFFIX = {"B/s": "bytes_per_second", "ns": "seconds", "1/s": "per_second", "B": "bytes",
-           "count": "count", "ratio": "ratio"}  # fmt: skip
+           "count": "count", "ratio": "ratio", "W": "watts", "J/bit": "joules_per_bit"}  # fmt: skip
 _JOINED = "REPLACE (array_to_string(samples, ' ') AS samples, array_to_string(cpus, ' ') AS cpus)"
 """What CSV has no lists for."""
 _FORMATS = {"parquet": "FORMAT parquet, COMPRESSION zstd", "csv": "FORMAT csv, HEADER"}

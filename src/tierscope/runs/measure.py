@@ -21,6 +21,7 @@ from tierscope.model.run import (
 )
 from tierscope.model.topology import Topology
 from tierscope.runs.book import Book
+from tierscope.runs.energy import RunEnergy, machine_meter
 from tierscope.runs.measurers import Measurers, living_measurers
 from tierscope.runs.moment import wait_until
 from tierscope.runs.record import Bounds, make_header, measurement_of
@@ -71,11 +72,13 @@ def measure(
     watch: Watch,
     refinement: Refinement | None = None,
     start_at: datetime | None = None,
+    energy: bool = False,
 ) -> Outcome:
     """Run a plan, writing each visit and each measurement as it ends.
 
     ``refinement`` says how curves get further points, which go into the same run. ``start_at``:
-    the first visit begins then, or at once where that time has passed.
+    the first visit begins then, or at once where that time has passed. ``energy``: what the machine
+    takes is measured beside it.
 
     Raises UserError where nothing could be begun; what goes wrong later is in the outcome, beside
     all that was measured before.
@@ -89,6 +92,7 @@ def measure(
         header = make_header(
             path.stem, started, command, plan, topology, environment, engine, refinement, start_at
         )
+        header = header.model_copy(update={"energy": energy or None})
         try:
             return header, RunWriter.create(path, header)
         except FileExistsError:  # another run of this second was quicker
@@ -109,7 +113,8 @@ def carry_on(
     """Measure what the book lacks into a run file that was begun; closes it."""
     footer: Footer | None = None
     error: UserError | None = None
-    running = _Running(writer, book, topology, watch)
+    energy = RunEnergy(machine_meter()) if header.energy else None
+    running = _Running(writer, book, topology, watch, energy)
     try:
         interrupted = running.run(header, start_at)
         footer = _footer(book.in_order(), interrupted, running.late_s)
@@ -118,6 +123,8 @@ def carry_on(
         error = _with_exit_code(caught, book)
     finally:
         writer.close()
+        if energy:
+            energy.close()
     added = book.added(header)
     run = Run(header=header, measurements=book.in_order(), footer=footer, added=added)
     return Outcome(run, writer.path, error)
@@ -126,7 +133,15 @@ def carry_on(
 class _Running:
     """Carries out the steps of a schedule."""
 
-    def __init__(self, writer: RunWriter, book: Book, topology: Topology, watch: Watch) -> None:
+    def __init__(
+        self,
+        writer: RunWriter,
+        book: Book,
+        topology: Topology,
+        watch: Watch,
+        energy: RunEnergy | None,
+    ) -> None:
+        self._energy = energy
         self._writer = writer
         self._book = book
         self._watch = watch
@@ -151,6 +166,8 @@ class _Running:
         self._find_bounds(open_specs)
         with living_measurers(beside=self._writer.path) as measurers:
             measurers.plan(open_specs)
+            if self._energy and open_specs:
+                self._energy.measure_idle(lambda: measurers.interrupted)
             if start_at:
                 self.late_s = wait_until(start_at.timestamp(), lambda: measurers.interrupted)
             # Runs that begin together visit in the same order.
@@ -170,8 +187,13 @@ class _Running:
 
     def _visit(self, measurers: Measurers, step: VisitStep) -> None:
         began = time.monotonic()
+        spec = self._book.specs[step.name]
+        if self._energy:
+            self._energy.begin(spec)
         for event in measurers.visit(step.name, step.seconds, step.fresh):
             if isinstance(event, Visit):
+                if self._energy:
+                    event = self._energy.observed(event, spec)
                 at_s = time.time() - self._began - event.seconds
                 visit = event.model_copy(update={"at_s": round(at_s, 3)})
                 self._book.add_visit(visit, time.monotonic() - began)

@@ -7,6 +7,11 @@ _NAP_S = 0.05
 """Between two looks for a signal."""
 
 
+def nap(seconds: float, interrupted: Callable[[], bool]) -> None:
+    """Sleep so long, or until a signal came."""
+    wait_until(time.time() + seconds, interrupted)
+
+
 def wait_until(moment: float, interrupted: Callable[[], bool]) -> float | None:
     """Sleep until a time of ``time.time()``; return how many seconds later it is then.
 

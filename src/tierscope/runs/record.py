@@ -9,6 +9,7 @@ from importlib import metadata
 from typing import Any
 
 from tierscope.analysis.conclude import conclude
+from tierscope.analysis.energy import energy_figures
 from tierscope.analysis.time_series import ended_by, of_figure, rounds_of, whole_evidence
 from tierscope.analysis.watched import conclude_watched, joined
 from tierscope.kinds.plan import Plan
@@ -191,6 +192,9 @@ def _measured(
     value = found.estimate.value
     bound = limit if limit is not None and limit.unit == unit and limit.value > 0 else None
     evidence = found.evidence
+    of_energy, said = energy_figures(of_figure(spec, visits))
+    if said:
+        evidence = evidence.model_copy(update={"notes": [*(evidence.notes or []), *said]})
     in_rounds = spec.time_series() is not None
     if in_rounds:
         evidence = evidence.model_copy(update=whole_evidence(visits))
@@ -213,7 +217,7 @@ def _measured(
         samples=found.samples,
         rounds=rounds_of(visits) if in_rounds else None,
         series=joined(visits) if spec.observes else None,
-        figures=found.figures,
+        figures=[*found.figures, *of_energy],
         distributions=found.distributions or None,
         evidence=evidence,
         limit=bound,

@@ -6,6 +6,7 @@ from tierscope.model.finding import Finding
 from tierscope.model.topology import NodeKind, PciDevice, Topology
 from tierscope.topology.affinity import Tree, advice, array_switches
 from tierscope.topology.files import Files
+from tierscope.topology.gpu_checks import gpu_findings
 from tierscope.topology.links import pcie_name
 from tierscope.topology.pci import is_gpu
 from tierscope.topology.pcie import best_link, has_link, shortfall, sleeps
@@ -30,6 +31,7 @@ def link_findings(topology: Topology, root: str = "/") -> list[Finding]:
         _persistent,
         _tiers,
         _peer_to_peer,
+        gpu_findings,
     ]
     return [finding for check in checks for finding in check(topology, files)]
 

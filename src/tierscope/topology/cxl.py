@@ -25,6 +25,7 @@ def read_cxl_memories(files: Files) -> list[CxlMemory]:
                 pmem_bytes=files.number(f"{directory}/pmem/size") or 0,
                 node=node if node is not None and node >= 0 else None,
                 serial=files.text(f"{directory}/serial") or "",
+                firmware=files.text(f"{directory}/firmware_version") or "",
             )
         )
     return memories

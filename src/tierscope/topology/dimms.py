@@ -26,6 +26,10 @@ _TYPES = {  # SMBIOS 3.7, table "Memory Device: Type"
     0x23: "LPDDR5",
     0x24: "HBM3",
 }
+_UNKNOWN = (
+    *("unknown", "not specified", "no dimm", "none", "undefined"),
+    "to be filled by o.e.m.",
+)
 _SOCKET = re.compile(r"(?:CPU|PROC|SOCKET|NODE|P)[ _]?(\d+)", re.IGNORECASE)
 
 UNREADABLE = (
@@ -90,8 +94,25 @@ def _memory_device(body: bytes, strings: list[bytes]) -> tuple[Dimm, str] | None
         size_bytes=bytes_,
         speed=speed * 1e6 if speed not in (0, 0xFFFF) else None,
         bits=data_bits if data_bits not in (0, 0xFFFF) else None,
+        manufacturer=_named(string(0x17)) if len(body) > 0x17 else "",
+        part_number=_named(string(0x1A)) if len(body) > 0x1A else "",
+        firmware=_named(string(0x2B)) if len(body) > 0x2B else "",  # since SMBIOS 3.2
     )
     return dimm, f"{slot} {bank}"
+
+
+def _named(text: str) -> str:
+    """What boards fill in for something they do not know says nothing."""
+    unknown = {
+        "",
+        "unknown",
+        "not specified",
+        "no dimm",
+        "none",
+        "undefined",
+        "to be filled by o.e.m.",
+    }
+    return "" if text.lower() in unknown else text
 
 
 def _assign_packages(found: list[tuple[Dimm, str]], packages: Sequence[Package]) -> list[Dimm]:

@@ -10,6 +10,7 @@ from tierscope.model.topology import TCG, Cache, Gpu, PciDevice, Topology
 from tierscope.topology import (
     cxl,
     dimms,
+    firmware,
     namespaces,
     network,
     nodes,
@@ -57,7 +58,6 @@ def discover(root: str | Path = "/", nvml: nvidia.Nvml | None = None) -> Topolog
     )
     topology = Topology(
         **_identity(files),
-        product=_product(files),
         cpu_model=model,
         virtual=hypervisor,
         emulated=emulated,
@@ -87,13 +87,17 @@ def discover(root: str | Path = "/", nvml: nvidia.Nvml | None = None) -> Topolog
 
 
 class _Identity(TypedDict):
-    """Fields of ``Topology`` that a system call answers on this machine."""
+    """Fields of ``Topology`` that name the machine and what runs it."""
 
     host: str
     source: str
     architecture: str
     kernel: str
     base_page_bytes: int
+    product: str
+    bios: str
+    microcode: str
+    gpu_driver: str
 
 
 def _identity(files: Files) -> _Identity:
@@ -113,6 +117,10 @@ def _identity(files: Files) -> _Identity:
         else int(page)
         if page.isdecimal() and int(page)
         else 4096,
+        "product": _product(files),
+        "bios": firmware.bios(files),
+        "microcode": firmware.microcode(files),
+        "gpu_driver": nvidia.driver_version(files),
     }
 
 

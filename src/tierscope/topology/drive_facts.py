@@ -49,7 +49,7 @@ def drive_facts(files: Files, block: Block) -> DriveFacts:
         kind=kind,
         model=block.product,
         serial=_serial(files, directory),
-        firmware=_first(files, f"{device}/firmware_rev", f"{device}/rev"),
+        firmware=block.firmware,
         transport=transport,
         server=block.server,
         interfaces=block.interfaces,

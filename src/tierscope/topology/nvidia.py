@@ -1,5 +1,6 @@
 """GPUs as NVIDIA's driver reports them: NVML, and the NUMA node of a coherent GPU's memory."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol
@@ -163,6 +164,7 @@ def _read_gpu(nvml: Nvml, number: int, index: int) -> Gpu:
     memory = nvml.ask("MemoryInfo", number)
     bar1 = nvml.ask("BAR1MemoryInfo", number)
     mig = nvml.ask("MigMode", number)
+    constraints = nvml.ask("PowerManagementLimitConstraints", number)  # the least and the most
     megahertz = nvml.ask("MaxClockInfo", number, 2)  # NVML_CLOCK_MEM
     c2c_links = nvml.field("C2C_LINK_COUNT", number)
     c2c_rates = [
@@ -179,6 +181,11 @@ def _read_gpu(nvml: Nvml, number: int, index: int) -> Gpu:
         memory_bus_bits=nvml.ask("MemoryBusWidth", number),
         bar1_bytes=bar1.bar1Total if bar1 is not None else None,
         mig=bool(mig[0]) if mig is not None else None,
+        vbios=_text(nvml.ask("VbiosVersion", number)),
+        power_limit_w=_watts(nvml.ask("EnforcedPowerLimit", number))
+        or _watts(nvml.ask("PowerManagementLimit", number)),
+        power_default_w=_watts(nvml.ask("PowerManagementDefaultLimit", number)),
+        power_max_w=_watts(constraints[1]) if constraints is not None else None,
         pcie_replays=nvml.ask("PcieReplayCounter", number),
         link_max=pcie_link(
             nvml.ask("MaxPcieLinkGeneration", number) or 0,
@@ -224,6 +231,17 @@ def pci_address(text: str) -> str:
     """NVML writes 00000000:17:00.0 in capitals, the kernel 0000:17:00.0."""
     domain, colon, rest = text.lower().partition(":")
     return f"{domain[-4:] if domain[:-4].strip('0') == '' else domain}{colon}{rest}"
+
+
+def _watts(milliwatts: int | None) -> float | None:
+    return milliwatts / 1e3 if milliwatts else None
+
+
+def driver_version(files: Files) -> str:
+    """Version of NVIDIA's kernel driver; empty where it is not loaded."""
+    text = files.text("/proc/driver/nvidia/version") or ""
+    found = re.search(r"Kernel Module(?: for \S+)?\s+(\d+[\d.]+)", text)
+    return found[1] if found else ""
 
 
 def _text(value: object) -> str:

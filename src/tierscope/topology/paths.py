@@ -9,7 +9,7 @@ from tierscope.model.limit import Limit
 from tierscope.model.path import Hop, HopRole, Path
 from tierscope.model.storage import Access
 from tierscope.model.topology import Gpu, Node, NodeKind, Topology
-from tierscope.model.traffic import ONE_WAY, Traffic
+from tierscope.model.traffic import BOTH_WAYS, ONE_WAY, Traffic
 from tierscope.topology.affinity import Tree, backing_addresses, home
 from tierscope.topology.gpu_paths import (
     as_list,
@@ -96,8 +96,15 @@ def find_path(
         target=str(target),
         hops=hops,
         limit=limit,
+        both_ways=_both_ways(hops),
         note="; ".join(unknown),
     )
+
+
+def _both_ways(hops: Sequence[Hop]) -> float | None:
+    """What a path carries of data that goes in both directions, the same amount each way."""
+    found = [limit_of(hop, BOTH_WAYS) for hop in hops if not hop.parallel]
+    return min((limit.value for limit in found if limit is not None), default=None)
 
 
 def _from_cpus(topology: Topology, tree: Tree, nodes: list[Node], target: Endpoint) -> list[Hop]:

@@ -2,22 +2,26 @@
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tierscope.model.topology import Node, Package, PciDevice, PcieLink
 from tierscope.topology.files import Files
 
 _DEVICES = "/sys/bus/pci/devices"
+_SLOTS = "/sys/bus/pci/slots"
+_DEEPEST = 64
+"""Bridges above a function; more are a circle in a damaged copy."""
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _ROOT = re.compile(r"pci([0-9a-f]{4,8}:[0-9a-f]{2})")
 _BRIDGE_CLASS = 0x0604
 _CAPABILITY_PCIE = 0x10
+_SLOT_IMPLEMENTED = 1 << 8
 _EXTENDED_ACS = 0x000D
 _ACS_REQUEST_REDIRECT = 1 << 2
 
 CONFIG_UNREADABLE = (
-    "PCIe MaxPayload and ACS state: configuration space beyond 64 bytes is readable by root only; "
-    "run as root to see them"
+    "PCIe MaxPayload, MaxReadReq and ACS state: configuration space beyond 64 bytes is readable by "
+    "root only; run as root to see them"
 )
 
 
@@ -27,15 +31,24 @@ def read_pci(
     """Every PCI function, parents first, and what could not be read."""
     devices: list[PciDevice] = []
     hidden = False
+    slots = _slots(files)
+    numbers: dict[str, int] = {}
     for address in files.names(_DEVICES):
         device = read_device(files, address, nodes, packages)
         if device.link is not None:
             config = Config(files.descriptor(f"{_DEVICES}/{address}/config"))
             hidden |= config.short
-            payload, redirect = max_payload(config), acs_redirect(config)
+            read = packet_sizes(config) | {"acs_redirect": acs_redirect(config)}
+            number = slot_number(config) if device.bridge else None
             config.close()
-            device = device.model_copy(update={"max_payload": payload, "acs_redirect": redirect})
+            device = device.model_copy(update=read)
+            numbers |= {} if number is None else {address: number}
         devices.append(device)
+    by_address = {device.address: device for device in devices}
+    devices = [
+        device.model_copy(update={"slot": _slot(device, by_address, slots, numbers)})
+        for device in devices
+    ]
     parents = {device.address: device.parent for device in devices}
     devices.sort(
         key=lambda device: (device.root.rjust(16), _depth(device, parents), device.address)
@@ -99,7 +112,7 @@ def read_device(
 def _depth(device: PciDevice, parents: dict[str, str | None]) -> int:
     """Bridges above a device."""
     depth, above = 0, device.parent
-    while above is not None and depth < 64:
+    while above is not None and depth < _DEEPEST:
         depth, above = depth + 1, parents.get(above)
     return depth
 
@@ -146,11 +159,63 @@ class Config:
             return b""
 
 
-def max_payload(config: Config) -> int | None:
-    """Negotiated MaxPayload in bytes: PCI Express capability, Device Control, bits 7:5."""
+def packet_sizes(config: Config) -> dict[str, int | None]:
+    """MaxPayload as negotiated and as supported, and MaxReadReq, in bytes.
+
+    PCI Express capability: Device Control, bits 7:5 and 14:12; Device Capabilities, bits 2:0.
+    """
     offset = _capability(config, _CAPABILITY_PCIE)
     control = config.number(offset + 8, 2) if offset is not None else None
-    return None if control is None else 128 << (control >> 5 & 7)
+    able = config.number(offset + 4, 4) if offset is not None else None
+    return {
+        "max_payload": None if control is None else 128 << (control >> 5 & 7),
+        "max_payload_able": None if able is None else 128 << (able & 7),
+        "max_read_request": None if control is None else 128 << (control >> 12 & 7),
+    }
+
+
+def slot_number(config: Config) -> int | None:
+    """Number of the physical slot below a port; None of one that has none, or is not readable.
+
+    PCI Express capability: PCI Express Capabilities, bit 8; Slot Capabilities, bits 31:19.
+    """
+    offset = _capability(config, _CAPABILITY_PCIE)
+    about = config.number(offset + 2, 2) if offset is not None else None
+    if offset is None or about is None or not about & _SLOT_IMPLEMENTED:
+        return None
+    capabilities = config.number(offset + 0x14, 4)
+    return None if capabilities is None else capabilities >> 19 or None
+
+
+def _slots(files: Files) -> dict[str, str]:
+    """Names of physical slots by the address of what is in them, without its function."""
+    found: dict[str, str] = {}
+    for name in files.names(_SLOTS):
+        address = files.text(f"{_SLOTS}/{name}/address")
+        if address:
+            found[address] = name
+    return found
+
+
+def _slot(
+    device: PciDevice,
+    devices: Mapping[str, PciDevice],
+    slots: Mapping[str, str],
+    numbers: Mapping[str, int],
+) -> str:
+    """The slot that a function is in: its own, or that of the card whose switch is above it."""
+    current: PciDevice | None = device
+    for _ in range(_DEEPEST):
+        if current is None:
+            break
+        name = slots.get(current.address.partition(".")[0])
+        if name is not None:
+            return name
+        above = current.parent or ""
+        if above in numbers:
+            return str(numbers[above])
+        current = devices.get(above)
+    return ""
 
 
 def acs_redirect(config: Config) -> bool | None:

@@ -12,6 +12,7 @@ import time
 from tierscope.model.topology import Topology
 from tierscope.topology.cgroup import cpu_limit, memory_limit
 from tierscope.topology.files import Files
+from tierscope.topology.firmware import firmware_settings
 from tierscope.topology.prefetchers import PrefetcherError, state_of
 
 _CPU = "/sys/devices/system/cpu"
@@ -44,6 +45,7 @@ def read_settings(topology: Topology, root: str = "/") -> dict[str, str]:
         "memlock": _memlock(),
         "perf-paranoid": files.text("/proc/sys/kernel/perf_event_paranoid") or "",
         **_hugetlb(files, topology),
+        **firmware_settings(topology),
     }
     return {name: value for name, value in settings.items() if value}
 

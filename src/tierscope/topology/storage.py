@@ -83,11 +83,17 @@ def read_block(files: Files, name: str) -> Block:
         members=members,
         level=files.text(f"{directory}/md/level") or "",
         product=" ".join((files.text(f"{directory}/device/model") or "").split()),
+        firmware=_firmware(files, f"{directory}/device"),
         controller=controllers[0] if controllers else "",
         server=servers[0] if servers else "",
         interfaces=list(dict.fromkeys(name for one in servers for name in carriers(files, one))),
         number=files.text(f"{directory}/dev") or "",
     )
+
+
+def _firmware(files: Files, device: str) -> str:
+    """Of NVMe, and of SCSI disks."""
+    return files.text(f"{device}/firmware_rev") or files.text(f"{device}/rev") or ""
 
 
 def _servers(files: Files, controllers: Sequence[str]) -> list[str]:

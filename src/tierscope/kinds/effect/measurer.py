@@ -150,6 +150,7 @@ def _visit_of(spec: EffectSpec, ran: Ran, pauses: list[float] | None, saved: str
         interrupted=False,
         series=[series],
         evidence=Evidence(program=ProgramEvidence(runs=[run]), notes=notes or None),
+        began_s=ran.began_s,
     )
 
 

@@ -63,6 +63,8 @@ class Ran:
     """Bytes that the kernel migrated meanwhile; None without tiering."""
     notes: list[str] = field(default_factory=list)
     """Of tiering."""
+    began_s: float | None = None
+    """When it began, by CLOCK_MONOTONIC_RAW."""
 
 
 class Run:
@@ -106,6 +108,7 @@ class Run:
                 waited, began = self._start("client", spec.client, None)
             self._watch(began + spec.timeout_s)
             seconds = time.monotonic() - began
+            began_s = time.clock_gettime(time.CLOCK_MONOTONIC_RAW) - seconds
             self._check(waited)
             if spec.client:
                 self._end(program)
@@ -115,7 +118,7 @@ class Run:
                 process.wait()
         name = "client" if spec.client else "program"
         output = self._text(name, "out") + "\n" + self._text(name, "err")
-        return Ran(seconds, output, self._most, self._threads, self._placed)
+        return Ran(seconds, output, self._most, self._threads, self._placed, began_s=began_s)
 
     def _start(
         self, name: str, words: Sequence[str], settings: Settings | None

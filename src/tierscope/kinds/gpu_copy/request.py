@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from tierscope.kinds.gpu_copy.spec import GpuCopyPattern, GpuCopySpec, times_calls
+from tierscope.model.endpoint import format_ranges, parse_ranges
 from tierscope.model.errors import UserError
 from tierscope.model.gpu import CopyEngine, GpuPlace, HostPlace, Transfer
 from tierscope.model.spec import Sampling
@@ -43,6 +44,7 @@ def expand(request: Request, topology: Topology, _thp: bool) -> Iterator[GpuCopy
     require_gpus(topology)
     rows = checked(request, "rows", _rows, request)
     both_ways = flag(request, "both-ways")
+    cpus = checked(request, "cpus", _cpus, request, topology)
     engines: list[Any] = choices(request, "engine", ENGINES) or ["ce"]
     points = itertools.product(
         places(request, topology, "from", GpuCopySpec, "node:*"),
@@ -65,13 +67,19 @@ def expand(request: Request, topology: Topology, _thp: bool) -> Iterator[GpuCopy
         ]
         make = partial(
             copy_spec,
-            named(request, *copy_parts(transfers[0], size), *_more_of(transfers, side, rows)),
+            named(
+                request,
+                *copy_parts(transfers[0], size),
+                *_more_of(transfers, side, rows),
+                *([f"cpu{cpus[0]}"] if cpus else []),
+            ),
             transfers,
             topology,
             size=size // rows[0] * rows[0] if rows else size,
             sampling=sampling_of(request),
             trace=flag(request, "trace"),
             rows=rows,
+            cpus=cpus,
         )
         found.append(checked(request, "size", make))
     yield from distinct(
@@ -146,6 +154,24 @@ def _stream_counts(request: Request) -> list[int]:
     return counts
 
 
+def _cpus(request: Request, topology: Topology) -> list[int] | None:
+    """Return the CPU that issues the copies and those that help it to populate, as asked for."""
+    text = request.options.get("cpus")
+    if text is None:
+        return None
+    try:
+        cpus = list(dict.fromkeys(parse_ranges(text)))
+    except ValueError:
+        raise UserError(f"'{text}' is no list of CPUs, as in 4 or 0-3,8") from None
+    unusable = [cpu for cpu in cpus if cpu not in topology.cpus]
+    if unusable or not cpus:
+        usable = format_ranges(tuple(topology.cpus))
+        raise UserError(
+            f"'{text}' names CPUs that this process may not use; those it may are {usable}"
+        )
+    return cpus
+
+
 def _rows(request: Request) -> tuple[int, int] | None:
     text = request.options.get("rows")
     if text is None:
@@ -171,6 +197,13 @@ REQUEST = RequestForm(
         Option("side", "LIST", "Between GPUs: read (by the destination's GPU), write", "read"),
         Option("rows", "ROW:PITCH", "Strided (2D) copies, as in 4k:8k"),
         Option("both-ways", "", "Concurrent copies in both directions", flag=True),
+        Option(
+            "cpus",
+            "CPUS",
+            "CPU that issues the copies, as in 4; of several, as in 4-7, the first issues, and all "
+            "populate host memory",
+            "CPUs near the GPU",
+        ),
         options.TRACE,
         *options.GPU_SAMPLING,
     ),
@@ -182,5 +215,6 @@ Copies go between places: host memory of any kind on any node, and GPUs.""",
         "gpu copy --from gpu:0 --to node:* --memory pinned,pageable",
         "gpu copy --from node:0 --to gpu:0 --size 4..4g*4 --engine ce,sm",
         "gpu copy --from gpu:0 --to gpu:1 --side read,write --both-ways",
+        "gpu copy --from node:0 --to gpu:0 --size 4k --cpus 0",
     ),
 )

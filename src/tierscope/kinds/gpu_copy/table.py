@@ -9,12 +9,17 @@ from rich.text import Text
 from tierscope.analysis.half_size import half_size
 from tierscope.kinds.gpu_copy.copies import Copy, copies_of, describe, memory_of, rows
 from tierscope.kinds.gpu_copy.explain import explain
+from tierscope.kinds.gpu_copy.host_rate import node_lines
 from tierscope.model.run import Measurement, Run
 from tierscope.model.transfers import BOTH_WAYS, between_gpus
 from tierscope.report import figures
 from tierscope.report.gpu_evidence import show_notes
 from tierscope.report.style import new_table, note, title
 
+_FIRST = (
+    "first: the first copy in new memory, by the host's clock, before clocks, links and the "
+    "driver's own buffers were warm; in no other figure"
+)
 _MIN_MATRIX = 2
 """Sources and destinations from which on copies form a matrix."""
 
@@ -27,16 +32,22 @@ def show_table(console: Console, measured: list[Measurement], run: Run) -> None:
     if rest:
         _show_list(console, rest, run)
     _show_half_sizes(console, copies)
+    for line in node_lines(copies, run):
+        note(console, line)
     show_notes(console, measured)
 
 
 def _show_list(console: Console, copies: list[Copy], run: Run) -> None:
     calls = {copy.entry.id: _call_text(copy.entry) for copy in copies}
     with_calls = any(calls.values())
+    firsts = {copy.entry.id: _first_text(copy.entry) for copy in copies}
+    with_firsts = any(firsts.values())
     table = new_table()
     table.add_column("copy", overflow="fold")
     table.add_column("size", justify="right")
     table.add_column("GB/s", justify="right", no_wrap=True)
+    if with_firsts:
+        table.add_column("first", justify="right", no_wrap=True)
     table.add_column("a copy", justify="right", no_wrap=True)
     if with_calls:
         table.add_column("a call", justify="right", no_wrap=True)
@@ -51,6 +62,7 @@ def _show_list(console: Console, copies: list[Copy], run: Run) -> None:
             Text(describe(copy)),
             figures.size_text(copy.size),
             figures.with_interval(entry, 1e9),
+            *([firsts[entry.id]] if with_firsts else []),
             _time_text(copy.size / (entry.estimate or 1)) if alone else "",
             *([calls[entry.id]] if with_calls else []),
             figures.of_limit(entry),
@@ -58,12 +70,20 @@ def _show_list(console: Console, copies: list[Copy], run: Run) -> None:
         )
         last = why
     console.print(table)
+    if with_firsts:
+        note(console, _FIRST)
     if with_calls:
         note(
             console,
             "a copy: one of many queued back to back, timed by the GPU; a call: one copy and the "
             "wait for it, timed by the host",
         )
+
+
+def _first_text(entry: Measurement) -> str:
+    """Return the bandwidth of the first copy in new memory; empty where there was none."""
+    found = figures.side_figure(entry, "first_copy_bandwidth")
+    return figures.plain(found, 1e9) if found else ""
 
 
 def _call_text(entry: Measurement) -> str:
@@ -120,6 +140,10 @@ def _show_matrix(
     if known:
         bounds = dict.fromkeys(f"{share:.0%}" for share in (min(known), max(known)))
         note(console, f"{' to '.join(bounds)} of the links' limits")
+    firsts = [figures.figure_of(c.entry, "first_copy_bandwidth") for c in cells.values()]
+    if rates := sorted(one for one in firsts if one is not None):
+        bounds = dict.fromkeys(f"{rate / 1e9:.3g}" for rate in (rates[0], rates[-1]))
+        note(console, f"{_FIRST}: {' to '.join(bounds)} GB/s")
 
 
 def _heading(copies: Sequence[Copy]) -> str:

@@ -1,0 +1,184 @@
+"""Energy that the machine takes: counters of CPUs (RAPL), GPUs (NVML) and sensors (hwmon).
+
+Counters of energy are given as counts of ``power``, whose rate is in watts. Sensors that only tell
+power are levels. Sources:
+
+- RAPL (Intel, AMD): Documentation/power/powercap/powercap.rst of the kernel; ``energy_uj`` counts
+  microjoules and begins at 0 again after ``max_energy_range_uj``.
+- NVML: nvmlDeviceGetTotalEnergyConsumption, millijoules since the driver was loaded (Volta and
+  newer), else nvmlDeviceGetPowerUsage.
+- hwmon: ``energyN_input`` in microjoules, ``powerN_average`` or ``powerN_input`` in microwatts
+  (Documentation/hwmon/sysfs-interface.rst).
+"""
+
+import re
+import time
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from tierscope.counters.reading import Count, Key, Reading
+from tierscope.counters.source import Source, absent, lacks
+from tierscope.topology.files import Files
+from tierscope.topology.nvidia import Nvml, open_nvml, visible_gpus
+
+METRIC = "power"
+RAPL, NVML, HWMON = "RAPL", "NVML", "hwmon"
+_POWERCAP = "/sys/class/powercap"
+_HWMON = "/sys/class/hwmon"
+_MICRO, _MILLI = 1e-6, 1e-3
+_PACKAGE = re.compile(r"package \d+( die \d+)?( dram)?")
+_SOCKET = re.compile(r"(Grace Power Socket|Esocket) ?\d+$")
+"""Sensors of a whole CPU with its memory: of NVIDIA's Grace, and of AMD's driver amd_energy."""
+
+
+def energy_sources(files: Files, nvml: Nvml | None = None, wish: str | None = None) -> list[Source]:
+    """All sources of energy; ``nvml`` and ``wish`` are as for ``gpus_source``."""
+    return [rapl_source(files), nvml_source(files, nvml, wish), hwmon_source(files)]
+
+
+def rapl_source(files: Files) -> Source:
+    """Packages, what is inside them, and their DRAM: ``package 0``, ``package 0 dram``, ``psys``.
+
+    Only the zones of MSRs count: ``intel-rapl-mmio`` shows the same packages again.
+    """
+    zones = files.names(_POWERCAP, "intel-rapl:")
+    named = {zone: (_zone_name(files, zone), _wraps_at(files, zone)) for zone in zones}
+
+    def read() -> Reading:
+        found = Reading()
+        for zone, (name, wraps_at) in named.items():
+            counted = files.number(f"{_POWERCAP}/{zone}/energy_uj")
+            if counted is not None:
+                count = Count(counted * _MICRO, time.monotonic(), wraps_at)
+                found.counts[Key(METRIC, name)] = count
+        return found
+
+    if read().counts:
+        return Source(RAPL, read)
+    what = "energy of CPUs and DRAM (RAPL)"
+    if zones:
+        reason = f"{_POWERCAP}/{zones[0]}/energy_uj is readable by root only"
+        remedy = f"run as root, or: sudo chmod a+r {_POWERCAP}/intel-rapl:*/energy_uj"
+        return absent(RAPL, [lacks(what, reason, remedy)])
+    reason = f"no zones in {_POWERCAP}: virtual machines and other CPUs have none"
+    return absent(RAPL, [lacks(what, reason, "modprobe intel_rapl_msr, on a real machine")])
+
+
+def _zone_name(files: Files, zone: str) -> str:
+    """``package 0`` of ``package-0``; of a zone inside it, ``package 0 core``."""
+    name = (files.text(f"{_POWERCAP}/{zone}/name") or zone).replace("-", " ")
+    above = zone.rpartition(":")[0]
+    return f"{_zone_name(files, above)} {name}" if above.count(":") else name
+
+
+def _wraps_at(files: Files, zone: str) -> float | None:
+    """Joules at which a zone's counter begins at 0 again."""
+    last = files.number(f"{_POWERCAP}/{zone}/max_energy_range_uj")
+    return (last + 1) * _MICRO if last else None
+
+
+def nvml_source(files: Files, nvml: Nvml | None = None, wish: str | None = None) -> Source:
+    """The boards of all GPUs that CUDA shows: ``gpu 0``."""
+    what = "energy of GPUs (NVML)"
+    missing: list[str] = []
+
+    def close() -> None:
+        pass
+
+    if nvml is None:
+        nvml, missing, close = open_nvml(files)
+    if nvml is None:
+        return absent(
+            NVML, [lacks(what, text) for text in missing or ["no NVIDIA driver is loaded"]]
+        )
+    library = nvml
+    shown = visible_gpus(library, wish)
+
+    def read() -> Reading:
+        found = Reading()
+        for index, number in enumerate(shown):
+            key = Key(METRIC, f"gpu {index}")
+            counted = library.ask("TotalEnergyConsumption", number)
+            if counted is not None:
+                found.counts[key] = Count(counted * _MILLI, time.monotonic())
+            elif (milliwatts := library.ask("PowerUsage", number)) is not None:
+                found.levels[key] = milliwatts * _MILLI
+        return found
+
+    found = read()
+    if found.counts or found.levels:
+        return Source(NVML, read, [lacks(what, text) for text in missing], close=close)
+    close()
+    return absent(NVML, [lacks(what, "no GPU tells its energy or power")])
+
+
+class _Sensor(NamedTuple):
+    part: str
+    path: str
+    counts: bool
+    """It counts microjoules; else it tells microwatts."""
+
+
+def hwmon_source(files: Files) -> Source:
+    """Sensors of energy and power, by the names of chips and their own."""
+    sensors = [
+        sensor
+        for chip, directory in files.numbered(_HWMON, "hwmon")
+        for sensor in _sensors_of(files, chip, directory)
+    ]
+
+    def read() -> Reading:
+        found = Reading()
+        for sensor in sensors:
+            value = files.number(sensor.path)
+            if value is None or value < 0:
+                continue
+            key = Key(METRIC, sensor.part)
+            if sensor.counts:
+                found.counts[key] = Count(value * _MICRO, time.monotonic())
+            else:
+                found.levels[key] = value * _MICRO
+        return found
+
+    found = read()
+    if found.counts or found.levels:
+        return Source(HWMON, read)
+    return absent(
+        HWMON, [lacks("power of sensors (hwmon)", "no sensor here tells power or energy")]
+    )
+
+
+def _sensors_of(files: Files, chip: int, directory: str) -> list[_Sensor]:
+    """A chip's sensors; one that counts energy tells its power by that."""
+    name = files.text(f"{directory}/name") or f"hwmon{chip}"
+    found: dict[str, _Sensor] = {}
+    for ending in ("energy_input", "power_average", "power_input"):
+        what, _, kind = ending.partition("_")
+        if what == "power" and any(sensor.counts for sensor in found.values()):
+            break
+        for entry in files.names(directory, what):
+            number, _, of = entry.removeprefix(what).partition("_")
+            if of == kind and number.isdigit() and f"{what}{number}" not in found:
+                part = _sensor_name(files, name, chip, f"{directory}/{what}{number}")
+                path = f"{directory}/{entry}"
+                found[f"{what}{number}"] = _Sensor(part, path, what == "energy")
+    return list(found.values())
+
+
+def _sensor_name(files: Files, name: str, chip: int, place: str) -> str:
+    """``power_meter hwmon2 Module Power Socket 0``: chips of one driver have the same name."""
+    label = files.text(f"{place}_label") or place.rpartition("/")[2]
+    return f"{name} hwmon{chip} {label}"
+
+
+def summed_domains(domains: Iterable[tuple[str, str]], gpus: bool) -> set[str]:
+    """Return which domains, of names and sources, add up: none of them is inside another one.
+
+    Packages and their DRAM, or where RAPL tells none the sensors of whole sockets, and GPUs where
+    ``gpus`` says that they take part. What is inside a package, the whole platform (``psys``) and
+    other sensors, of which nobody knows what they overlap, do not count.
+    """
+    known = list(domains)
+    packages = {name for name, source in known if source == RAPL and _PACKAGE.fullmatch(name)}
+    sockets = {name for name, source in known if source == HWMON and _SOCKET.search(name)}
+    return (packages or sockets) | {name for name, source in known if source == NVML and gpus}

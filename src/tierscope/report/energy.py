@@ -1,0 +1,92 @@
+"""Watts and energy for each bit beside figures, for runs that measured energy."""
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from tierscope.model.energy import EnergyDomain, EnergyEvidence
+from tierscope.model.run import Figure, Measurement, Run
+from tierscope.report import figures
+from tierscope.report.style import new_table, note, title
+from tierscope.report.watched import lacking_lines
+
+_PICO = 1e-12
+
+
+def show_energy(console: Console, run: Run) -> None:
+    """Print the power of each measurement, above idle too, and what it took for each bit."""
+    known = [(m, m.evidence.energy) for m in run.measurements if m.evidence and m.evidence.energy]
+    if not run.header.energy:
+        return
+    title(console, "Energy")
+    measured = [(m, energy) for m, energy in known if energy.domains]
+    if measured:
+        _show_table(console, [m for m, _ in measured])
+        for line in _explained([energy for _, energy in measured]):
+            note(console, line)
+    elif not known:
+        note(console, "of no measurement: nobody noted when its rows were taken")
+    for line in dict.fromkeys(
+        line for _, energy in known for line in lacking_lines(energy.lacking or [])
+    ):
+        note(console, line)
+
+
+def _show_table(console: Console, measured: list[Measurement]) -> None:
+    parts = dict.fromkeys(f.part for m in measured for f in m.figures if f.metric == "power")
+    parts.pop("", None)
+    table = new_table()
+    table.add_column("measurement", overflow="fold")
+    for name in ("figure", "W", "W above idle", "pJ/bit"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for part in parts:
+        table.add_column(f"{part}, W", justify="right")
+    for m in measured:
+        unit, factor = figures.scale_of(m.unit or "count", [m.estimate or 0.0])
+        cells = [m.id, f"{figures.plain(m, factor)} {unit}"]
+        cells += [
+            _cell(figures.side_figure(m, metric), scale)
+            for metric, scale in (
+                ("power", 1.0),
+                ("power_above_idle", 1.0),
+                ("energy_per_bit", _PICO),
+            )
+        ]
+        cells += [_plain(figures.side_figure(m, "power", part)) for part in parts]
+        table.add_row(*map(Text, cells))
+    console.print(table)
+
+
+def _cell(figure: Figure | None, factor: float) -> str:
+    return "–" if figure is None else figures.with_interval(figure, factor)
+
+
+def _plain(figure: Figure | None) -> str:
+    return "" if figure is None else figures.plain(figure, 1.0)
+
+
+def _explained(energies: Sequence[EnergyEvidence]) -> list[str]:
+    """Say what W adds up, and what was subtracted."""
+    domains = {one.name: one for energy in energies for one in energy.domains}
+    summed = [one for one in domains.values() if one.summed]
+    others = [one.name for one in domains.values() if not one.summed]
+    lines = []
+    if summed:
+        names = ", ".join(f"{one.name} ({one.source})" for one in summed)
+        lines.append(f"W: {names}, together where there are several")
+        lines.append(_idle_line(summed, energies[-1].idle_s))
+    if others:
+        lines.append(f"in no sum, since others may contain them: {', '.join(others)}")
+    return lines
+
+
+def _idle_line(summed: Sequence[EnergyDomain], idle_s: float) -> str:
+    watts = [one.idle_w for one in summed]
+    known = [one for one in watts if one is not None]
+    if len(known) < len(watts):
+        return "idle power is not known, so nothing is subtracted"
+    return (
+        f"idle {sum(known):.1f} W, measured for {idle_s:.1f} s before the first visit, is "
+        "subtracted in W above idle and pJ/bit"
+    )
