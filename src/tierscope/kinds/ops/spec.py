@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from tierscope.kinds.ops.structures import OF_STRUCTURES, PARTS, STRUCTURES
 from tierscope.model.base import Model
 from tierscope.model.endpoint import Endpoint, EndpointKind
-from tierscope.model.spec import Bytes, ChosenPlacement, Cpus, MemorySpec, Pages, Placement, Region
+from tierscope.model.spec import ChosenPlacement, Cpus, MemorySpec, Pages, Placement, Region
 
 MAX_KEYS = 1 << 36
 _FEWEST_KEYS = {"insert": 1 << 15}
@@ -75,7 +75,7 @@ class OpsSpec(MemorySpec):
 
     kind: Literal["ops"] = "ops"
     cpus: Cpus
-    parts: dict[str, ChosenPlacement] = {}  # noqa: RUF012 - pydantic copies it
+    parts: dict[str, ChosenPlacement] = {}
     """Where parts are that are not where ``placement`` says."""
     pattern: OpsPattern
 
