@@ -45,6 +45,9 @@ class Structure {
   // Operations of a unit: one, or as many as a group of interleaved ones, a block of rows...
   virtual std::uint64_t operations_per_unit() const { return 1; }
 
+  // The instruction set of its loops.
+  virtual std::string_view isa() const = 0;
+
   // Units that each thread does in a row; 0: as many as fit the time of a row.
   virtual std::uint64_t units_per_row() const { return 0; }
 

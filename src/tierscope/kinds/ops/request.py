@@ -34,7 +34,7 @@ from tierscope.plans.request import Request, RequestForm
 
 _OPERATIONS = tuple(dict.fromkeys(op for one in STRUCTURES.values() for op in one.operations))
 _DISTRIBUTIONS = ("uniform", "zipf")
-_NODE_BYTES = {"inner_node": 512, "leaf_node": 512}
+_NODE_BYTES = {"inner_node": 256, "leaf_node": 512}
 _MAX_SCAN = 1 << 20
 _MAX_EVERY = 4096
 _ALPHA = 0.99
@@ -270,7 +270,7 @@ REQUEST = RequestForm(
             "1",
         ),
         Option("scan-length", "COUNTS", "Entries that a range scan reads", "100"),
-        Option("inner-node", "SIZES", "Bytes of an inner node of a btree", "512"),
+        Option("inner-node", "SIZES", "Bytes of an inner node of a btree", "256"),
         Option("leaf-node", "SIZES", "Bytes of a leaf of a btree", "512"),
         options.FROM,
         Option(
