@@ -4,7 +4,7 @@ index beside abseil's flat_hash_map and Boost's unordered_flat_map.
 The same keys are asked for in the same order by one thread on the same CPU, all memory local and of
 huge pages, values compared on both sides. Peers come from the distribution's packages (libabsl-dev,
 libboost1.81-dev or later); the program is compiled here with $CXX -O3. Each side is built once and
-measured in turn, $SECONDS at a time, by the median of its undisturbed rows of 1 ms, until the ratio's interval is narrow.
+measured in turn, $SECONDS at a time, until the ratio's interval is narrow.
 """
 
 import contextlib
@@ -18,7 +18,6 @@ from pathlib import Path
 
 from pairs import Comparison, asked, until_narrow
 from tierscope.engine.visits import living_engine
-from tierscope.model.event import Series
 
 KEYS = [int(word) for word in os.environ.get("KEYS", "1000000,32000000").split(",")]
 SECONDS = float(os.environ.get("SECONDS", "0.5"))
@@ -61,7 +60,6 @@ def _compiled(directory: Path) -> Path:
 def _ours(structure: str, keys: int, cpu: int) -> Iterator[Callable[[], float]]:
     spec = asked(
         "ops", SECONDS, structure=structure, keys=str(keys), threads="1", pages="thp",
-        sample="1ms",
         **{"from": f"cpus:{cpu}"},
     )  # fmt: skip
     with living_engine() as engine:
@@ -72,17 +70,11 @@ def _ours(structure: str, keys: int, cpu: int) -> Iterator[Callable[[], float]]:
                 if event.event in ("skipped", "failed"):
                     raise RuntimeError(f"{spec.id}: {event.reason}")
                 if event.event == "visit":
-                    return _undisturbed(event.series[0]) / 1e6
+                    rates = [rate for rate in event.series[0].columns[0].values if rate]
+                    return statistics.median(rates) / 1e6
             raise RuntimeError(f"{spec.id}: no rows")
 
         yield visit
-
-
-def _undisturbed(series: Series) -> float:
-    """The median of rows during which nobody took the CPU; of all where there are none."""
-    rates = [rate for rate in series.columns[0].values if rate]
-    alone = [rate for row, rate in enumerate(rates) if row not in (series.disturbed or ())]
-    return statistics.median(alone or rates)
 
 
 @contextlib.contextmanager

@@ -36,7 +36,7 @@ namespace tierscope::database {
 template <typename Table>
 class KeyedIndex : public Structure {
  public:
-  using Options = typename Table::Options;
+  using Options = typename Table::Options;  // NOLINT(readability-redundant-typename): clang 14
   static constexpr std::size_t kParts = Table::kParts.size();
 
   KeyedIndex(IndexSpec spec, const Options& options) : spec_(std::move(spec)), options_(options) {
