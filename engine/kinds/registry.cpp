@@ -11,6 +11,7 @@
   ROW("mapping", parse_mapping)               \
   ROW("persist", parse_persist)               \
   ROW("chain", parse_chain)                   \
+  ROW("ops", parse_ops)                       \
   ROW("gpu-copy", parse_gpu_copy)             \
   ROW("gpu-memory", parse_gpu_memory)         \
   ROW("gpu-latency", parse_gpu_latency)       \

@@ -86,6 +86,7 @@ _ROWS = (
     Kind("mapping", "Measure what it costs to map, populate and unmap memory."),
     Kind("persist", "Measure what it costs that stores persist."),
     Kind("chain", "Measure chains of dependent reads, writes, flushes and atomics."),
+    Kind("ops", "Measure operations of databases, each part of a structure on its tier."),
     Kind(
         "gpu-copy",
         "Measure copies among GPUs and host memory.",
