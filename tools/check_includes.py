@@ -12,6 +12,7 @@ FOUNDATION = {"errors.h", "host_device.h", "interrupt.h", "splitmix64.h"}
 
 ALLOWED = {
     "access": {"access", "sampling"},
+    "database": {"database", "access"},
     "sampling": {"sampling"},
     "threads": {"threads", "sampling"},
     "topology": {"topology"},
@@ -31,12 +32,13 @@ ALLOWED = {
         "storage",
         "threads",
         "access",
+        "database",
         "gpu",
     },
     ".": {"harness", "pmem_check", "protocol", "storage", "topology", "gpu/self_check.h"},
 }
 """What the files of a folder may include: folders, or single headers. `.` is main.cpp. Resources
-(access, sampling, threads, memory, storage, gpu, topology) and the protocol never include the
+(access, database, sampling, threads, memory, storage, gpu, topology) and the protocol never include the
 harness or a kind, and a kind includes no other kind: kinds/ has one file a kind and headers that
 kinds share."""
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <utility>
 
@@ -21,8 +20,8 @@ nlohmann::ordered_json by_node(const std::map<int, Count>& counts) {
 }  // namespace
 
 nlohmann::ordered_json region_evidence(const std::vector<const Region*>& regions,
-                                       std::span<const WalkedShare> walks, bool by_array) {
-  static constexpr std::array kNames{"a", "b", "c"};
+                                       std::span<const WalkedShare> walks,
+                                       std::span<const std::string_view> names) {
   nlohmann::ordered_json arrays = nlohmann::ordered_json::object();
   NodeTraffic traffic;
   std::map<int, std::size_t> pages;
@@ -32,7 +31,7 @@ nlohmann::ordered_json region_evidence(const std::vector<const Region*>& regions
   for (const Region* region : regions) {
     const RegionReport report = region->report();
     for (const auto& [node, count] : report.pages) pages[node] += count;
-    if (by_array) arrays[kNames.at(arrays.size())] = by_node(report.pages);
+    if (!names.empty()) arrays[std::string(names[arrays.size()])] = by_node(report.pages);
     if (report.page_bytes > 0) page_bytes = report.page_bytes;
     huge_bytes += report.huge_bytes;
     bytes += region->size();
@@ -50,7 +49,7 @@ nlohmann::ordered_json region_evidence(const std::vector<const Region*>& regions
       regions, [](const Region* region) { return region->persistent() != nullptr; });
   if (held != regions.end()) evidence["persistent"] = (*held)->persistent()->evidence(false);
   if (pages.size() > 1 && !traffic.empty()) evidence["traffic"] = by_node(traffic);
-  if (by_array) evidence["arrays"] = std::move(arrays);
+  if (!names.empty()) evidence["arrays"] = std::move(arrays);
   return evidence;
 }
 

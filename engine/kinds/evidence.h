@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kinds/node_traffic.h"
@@ -17,12 +18,11 @@ namespace tierscope {
 
 // pages, page_bytes, huge_bytes and region_bytes of all regions together, read back now, and the
 // traffic by node of the threads that walked them (each of the walks went over every region), where
-// there are several nodes. `by_array`: also the pages of each region by node, by the names a, b
-// and c. Throws Failure where the pages of a region are no longer where its
-// placement put them.
+// there are several nodes. With `names`, one for each region: also the pages of each of them by
+// node. Throws Failure where the pages of a region are no longer where its placement put them.
 nlohmann::ordered_json region_evidence(const std::vector<const Region*>& regions,
                                        std::span<const WalkedShare> walks = {},
-                                       bool by_array = false);
+                                       std::span<const std::string_view> names = {});
 
 // What a measurement that writes compared, over all of its visits.
 struct Compared {

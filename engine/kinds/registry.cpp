@@ -10,6 +10,7 @@
   ROW("atomics", parse_atomics)               \
   ROW("mapping", parse_mapping)               \
   ROW("persist", parse_persist)               \
+  ROW("ops", parse_ops)                       \
   ROW("gpu-copy", parse_gpu_copy)             \
   ROW("gpu-memory", parse_gpu_memory)         \
   ROW("gpu-latency", parse_gpu_latency)       \
