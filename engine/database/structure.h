@@ -48,6 +48,9 @@ class Structure {
   // Units that each thread does in a row; 0: as many as fit the time of a row.
   virtual std::uint64_t units_per_row() const { return 0; }
 
+  // Whether single units are worth timing beside the rows.
+  virtual bool timed() const { return true; }
+
   // Untimed, before each row of units_per_row(): makes room for it, for instance by a new build.
   virtual void prepare_row(const OnThreads& /*on_threads*/) {}
 
