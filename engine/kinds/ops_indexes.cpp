@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "database/btree.h"
 #include "database/hash_index.h"
 #include "errors.h"
 #include "kinds/ops_structures.h"
@@ -18,6 +19,7 @@ constexpr std::int64_t kMaxKeys = std::int64_t{1} << 36;
 // Of each thread; of insertion so many that the eighth which is held back lasts for a row.
 constexpr std::uint64_t kFewestKeys = 64;
 constexpr std::uint64_t kFewestToInsert = 1U << 15;
+constexpr std::int64_t kMaxScan = 1 << 20;
 constexpr double kMaxAlpha = 10;
 
 // What a plan says of the keys and the work of an index.
@@ -92,7 +94,31 @@ IndexSpec with_keys(const IndexPlan& plan) {
   return spec;
 }
 
+std::size_t node_bytes(ObjectReader& pattern, const char* key) {
+  const std::size_t bytes = pattern.bytes(key);
+  if (bytes < database::Btree::kMinNode || bytes > database::Btree::kMaxNode) {
+    throw pattern.error(key, "is not from 128 to 65536");
+  }
+  return bytes;
+}
+
 }  // namespace
+
+MakeStructure read_btree(ObjectReader& pattern, std::size_t threads) {
+  static constexpr std::array<std::pair<std::string_view, IndexWork>, 4> kWorks{
+      {{"lookup", IndexWork::kLookup},
+       {"insert", IndexWork::kInsert},
+       {"update", IndexWork::kUpdate},
+       {"scan", IndexWork::kScan}}};
+  IndexPlan plan = read_index(pattern, kWorks, threads);
+  const database::BtreeOptions options{.inner_bytes = node_bytes(pattern, "inner_node"),
+                                       .leaf_bytes = node_bytes(pattern, "leaf_node")};
+  if (plan.spec.work == IndexWork::kScan) {
+    plan.spec.scan_length = static_cast<std::size_t>(pattern.integer("scan_length", 1, kMaxScan));
+  }
+  return
+      [plan, options] { return std::make_unique<database::BtreeIndex>(with_keys(plan), options); };
+}
 
 MakeStructure read_hash_index(ObjectReader& pattern, std::size_t threads) {
   static constexpr std::array<std::pair<std::string_view, IndexWork>, 3> kWorks{

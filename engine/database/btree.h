@@ -1,0 +1,339 @@
+// A B+-tree: inner nodes in one stretch of memory, leaves in another, so that either can be placed.
+//
+// Nodes are numbered within their stretch and named by 32-bit numbers. A node begins on a cache
+// line. All leaves have the same depth, so lookups that are interleaved go down in step.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "database/keyed_index.h"
+
+namespace tierscope::database {
+
+struct BtreeOptions {
+  std::size_t inner_bytes = 512;  // Of a node: a multiple of 64, kMinNode to kMaxNode.
+  std::size_t leaf_bytes = 512;
+};
+
+inline constexpr std::size_t kLineBytes = 64;
+
+// The number of keys among `count` ascending ones for which before(key) holds, which are the first
+// ones: a search without a branch that depends on a key, so that none is mispredicted.
+template <typename Before>
+std::size_t count_before(const std::uint64_t* keys, std::size_t count, const Before& before) {
+  const std::uint64_t* first = keys;
+  while (count > 1) {
+    const std::size_t half = count / 2;
+    first += half & -static_cast<std::size_t>(before(first[half - 1]));
+    count -= half;
+  }
+  const std::size_t last = count == 1 && before(*first) ? 1 : 0;
+  return static_cast<std::size_t>(first - keys) + last;
+}
+
+class Btree {
+ public:
+  using Options = BtreeOptions;
+  static constexpr bool kOrdered = true;
+  static constexpr std::array<std::string_view, 2> kParts{"inner", "leaves"};
+  static constexpr std::size_t kMinNode = 128;  // Bytes.
+  static constexpr std::size_t kMaxNode = std::size_t{64} << 10;
+  // Of the entries that fit a node, as many as bulk loading fills, in percent: what is usual where
+  // insertions follow.
+  static constexpr std::size_t kFillPercent = 90;
+
+  // Enough for inserting all keys one by one, which leaves nodes half full at worst.
+  static std::array<std::size_t, 2> bytes(std::uint64_t count, const Options& options) {
+    const Shape shape(options);
+    const std::uint64_t leaves = count / (shape.entries / 2) + 2;
+    std::uint64_t inner = kMaxDepth;
+    for (std::uint64_t nodes = leaves; nodes > 1;) {
+      nodes = nodes / ((shape.keys + 1) / 2) + 1;
+      inner += nodes;
+      if (nodes == 1) break;
+    }
+    return {inner * options.inner_bytes, leaves * options.leaf_bytes};
+  }
+
+  Btree(const std::array<std::byte*, 2>& memory, std::uint64_t /*count*/, const Options& options)
+      : shape_(options), inner_(memory[0]), leaves_(memory[1]) {
+    leaf_count_ = 1;
+    *leaf(0) = {.count = 0, .next = kNone};
+  }
+
+  std::uint64_t size() const { return size_; }
+
+  // Leaves of equally many entries; `slices` threads fill their shares of them.
+  template <typename KeyAt>
+  void load(std::uint64_t count, const KeyAt& key_at, std::size_t slice, std::size_t slices) {
+    if (count == 0) return;
+    const std::uint64_t fill = std::max<std::uint64_t>(shape_.entries * kFillPercent / 100, 1);
+    const std::uint64_t leaves = (count + fill - 1) / fill;
+    for (std::uint64_t at = leaves * slice / slices; at < leaves * (slice + 1) / slices; ++at) {
+      const std::uint64_t first = count * at / leaves;
+      const std::uint64_t last = count * (at + 1) / leaves;
+      Leaf* const node = leaf(static_cast<std::uint32_t>(at));
+      const bool is_last = at + 1 == leaves;
+      *node = {.count = static_cast<std::uint32_t>(last - first),
+               .next = is_last ? kNone : static_cast<std::uint32_t>(at + 1)};
+      for (std::uint64_t i = first; i < last; ++i) {
+        const std::uint64_t key = key_at(i);
+        keys(node)[i - first] = key;
+        values(node)[i - first] = value_of(key);
+      }
+    }
+    if (slice != 0) return;
+    size_ = count;
+    leaf_count_ = static_cast<std::uint32_t>(leaves);
+  }
+
+  // Inner nodes, a level after the other, over the leaves that were loaded.
+  void finish_load() {
+    // The children of a level are numbered in a row; first_key says where each of them begins.
+    std::uint32_t first = 0;
+    std::uint32_t count = leaf_count_;
+    const auto fill = static_cast<std::uint32_t>(
+        std::max<std::size_t>((shape_.keys + 1) * kFillPercent / 100, 2));
+    while (count > 1) {
+      const std::uint32_t nodes = (count + fill - 1) / fill;
+      const std::uint32_t level = inner_count_;
+      for (std::uint32_t at = 0; at < nodes; ++at) {
+        const std::uint32_t begin = share(count, at, nodes);
+        const std::uint32_t end = share(count, at + 1, nodes);
+        Inner* const node = inner(inner_count_++);
+        node->count = end - begin - 1;
+        for (std::uint32_t child = begin; child < end; ++child) {
+          children(node)[child - begin] = first + child;
+          if (child > begin) keys(node)[child - begin - 1] = lowest(first + child, depth_);
+        }
+      }
+      first = level;
+      count = nodes;
+      ++depth_;
+    }
+    root_ = first;
+  }
+
+  std::uint64_t* find(std::uint64_t key) const {
+    std::uint32_t at = root_;
+    for (unsigned level = depth_; level > 0; --level) at = child_of(inner(at), key);
+    return find_in(leaf(at), key);
+  }
+
+  // All go down a level at a time; each has the node that it comes to fetched meanwhile.
+  void find_group(std::span<const std::uint64_t> wanted, std::uint64_t** found) const {
+    std::array<std::uint32_t, kMaxInterleave> at;  // NOLINT: filled below
+    std::fill_n(at.begin(), wanted.size(), root_);
+    for (unsigned level = depth_; level > 0; --level) {
+      for (std::size_t i = 0; i < wanted.size(); ++i) {
+        at[i] = child_of(inner(at[i]), wanted[i]);
+        if (level > 1) {
+          fetch(inner(at[i]), shape_.inner_bytes);
+        } else {
+          fetch(leaf(at[i]), shape_.leaf_bytes);
+        }
+      }
+    }
+    for (std::size_t i = 0; i < wanted.size(); ++i) found[i] = find_in(leaf(at[i]), wanted[i]);
+  }
+
+  // Adds a key or gives it another value.
+  void insert(std::uint64_t key, std::uint64_t value) {
+    std::array<std::uint32_t, kMaxDepth> path;  // NOLINT: filled below
+    std::uint32_t at = root_;
+    for (unsigned level = depth_; level > 0; --level) {
+      path[level] = at;
+      at = child_of(inner(at), key);
+    }
+    Leaf* node = leaf(at);
+    std::size_t place = place_in(node, key);
+    if (place < node->count && keys(node)[place] == key) {
+      values(node)[place] = value;
+      return;
+    }
+    if (node->count == shape_.entries) {
+      const std::uint32_t right = split(node);
+      const std::uint64_t border = keys(leaf(right))[0];
+      add_child(path, 1, border, right);
+      if (key >= border) node = leaf(right);
+      place = place_in(node, key);
+    }
+    make_room(keys(node), node->count, place) = key;
+    make_room(values(node), node->count, place) = value;
+    ++node->count;
+    ++size_;
+  }
+
+  // Up to `length` entries from the first key on that is not below this one, in order.
+  Scanned scan(std::uint64_t key, std::uint64_t length) const {
+    std::uint32_t at = root_;
+    for (unsigned level = depth_; level > 0; --level) at = child_of(inner(at), key);
+    std::size_t place = place_in(leaf(at), key);
+    Scanned found;
+    while (at != kNone && length > 0) {
+      const Leaf* const node = leaf(at);
+      at = node->next;
+      if (at != kNone) fetch(leaf(at), shape_.leaf_bytes);
+      const std::size_t end = std::min<std::uint64_t>(node->count, place + length);
+      for (std::size_t i = place; i < end; ++i) found.sum += keys(node)[i] + values(node)[i];
+      found.entries += end - std::min(place, end);
+      length -= end - std::min(place, end);
+      place = 0;
+    }
+    return found;
+  }
+
+ private:
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+  static constexpr std::size_t kMaxDepth = 40;
+
+  // Keys follow, from the second word on; then come children or values, as many as fit.
+  struct Inner {
+    std::uint64_t count;  // Keys; one less than children.
+  };
+  struct Leaf {
+    std::uint32_t count;
+    std::uint32_t next;  // The leaf with the next keys.
+  };
+  static_assert(sizeof(Inner) == 8 && sizeof(Leaf) == 8);
+
+  struct Shape {
+    explicit Shape(const Options& options)
+        : inner_bytes(options.inner_bytes),
+          leaf_bytes(options.leaf_bytes),
+          keys((options.inner_bytes - sizeof(Inner) - sizeof(std::uint32_t)) /
+               (sizeof(std::uint64_t) + sizeof(std::uint32_t))),
+          entries((options.leaf_bytes - sizeof(Leaf)) / (2 * sizeof(std::uint64_t))) {}
+
+    std::size_t inner_bytes;
+    std::size_t leaf_bytes;
+    std::size_t keys;     // Of an inner node, at most.
+    std::size_t entries;  // Of a leaf, at most.
+  };
+
+  Inner* inner(std::uint32_t number) const {
+    return reinterpret_cast<Inner*>(inner_ + number * shape_.inner_bytes);
+  }
+  Leaf* leaf(std::uint32_t number) const {
+    return reinterpret_cast<Leaf*>(leaves_ + number * shape_.leaf_bytes);
+  }
+  static std::uint64_t* keys(Inner* node) { return reinterpret_cast<std::uint64_t*>(node + 1); }
+  static std::uint64_t* keys(Leaf* node) { return reinterpret_cast<std::uint64_t*>(node + 1); }
+  static const std::uint64_t* keys(const Leaf* node) {
+    return reinterpret_cast<const std::uint64_t*>(node + 1);
+  }
+  std::uint32_t* children(Inner* node) const {
+    return reinterpret_cast<std::uint32_t*>(keys(node) + shape_.keys);
+  }
+  std::uint64_t* values(Leaf* node) const { return keys(node) + shape_.entries; }
+  const std::uint64_t* values(const Leaf* node) const { return keys(node) + shape_.entries; }
+
+  static void fetch(const void* node, std::size_t bytes) {
+    const auto* const first = static_cast<const std::byte*>(node);
+    for (std::size_t line = 0; line < bytes; line += kLineBytes) __builtin_prefetch(first + line);
+  }
+
+  static std::uint32_t share(std::uint32_t count, std::uint32_t at, std::uint32_t nodes) {
+    return static_cast<std::uint32_t>(std::uint64_t{count} * at / nodes);
+  }
+
+  // Keys of a child are not below the key before it.
+  std::uint32_t child_of(Inner* node, std::uint64_t key) const {
+    return children(node)[count_before(keys(node), node->count,
+                                       [key](std::uint64_t border) { return border <= key; })];
+  }
+
+  // Of the first key that is not below this one.
+  static std::size_t place_in(Leaf* node, std::uint64_t key) {
+    return count_before(keys(node), node->count, [key](std::uint64_t held) { return held < key; });
+  }
+
+  std::uint64_t* find_in(Leaf* node, std::uint64_t key) const {
+    const std::size_t place = place_in(node, key);
+    return place < node->count && keys(node)[place] == key ? values(node) + place : nullptr;
+  }
+
+  // The lowest key below a node so many levels above the leaves.
+  std::uint64_t lowest(std::uint32_t number, unsigned level) const {
+    for (; level > 0; --level) number = children(inner(number))[0];
+    return keys(leaf(number))[0];
+  }
+
+  // The place for a new one among `count`, made by moving those behind it.
+  template <typename T>
+  static T& make_room(T* all, std::size_t count, std::size_t place) {
+    std::copy_backward(all + place, all + count, all + count + 1);
+    return all[place];
+  }
+
+  // Moves the upper half of a leaf to a new one; returns its number.
+  std::uint32_t split(Leaf* node) {
+    const std::uint32_t number = leaf_count_++;
+    Leaf* const right = leaf(number);
+    const std::uint32_t kept = node->count / 2;
+    *right = {.count = node->count - kept, .next = node->next};
+    std::copy_n(keys(node) + kept, right->count, keys(right));
+    std::copy_n(values(node) + kept, right->count, values(right));
+    node->count = kept;
+    node->next = number;
+    return number;
+  }
+
+  // A child of the inner node that the path has on this level split: `right` has its keys from
+  // `border` on.
+  void add_child(const std::array<std::uint32_t, kMaxDepth>& path, unsigned level,
+                 std::uint64_t border, std::uint32_t right) {
+    for (; level <= depth_; ++level) {
+      Inner* node = inner(path[level]);
+      if (node->count < shape_.keys) {
+        put_child(node, border, right);
+        return;
+      }
+      // The key in the middle goes up; those above it go to a new node.
+      const std::uint64_t kept = node->count / 2;
+      const std::uint64_t middle = keys(node)[kept];
+      const std::uint32_t number = inner_count_++;
+      Inner* const upper = inner(number);
+      upper->count = node->count - kept - 1;
+      std::copy_n(keys(node) + kept + 1, upper->count, keys(upper));
+      std::copy_n(children(node) + kept + 1, upper->count + 1, children(upper));
+      node->count = kept;
+      put_child(border < middle ? node : upper, border, right);
+      border = middle;
+      right = number;
+    }
+    Inner* const top = inner(inner_count_);
+    top->count = 1;
+    keys(top)[0] = border;
+    children(top)[0] = root_;
+    children(top)[1] = right;
+    root_ = inner_count_++;
+    ++depth_;
+  }
+
+  void put_child(Inner* node, std::uint64_t border, std::uint32_t right) const {
+    const std::size_t place =
+        count_before(keys(node), node->count, [border](std::uint64_t key) { return key < border; });
+    make_room(keys(node), node->count, place) = border;
+    make_room(children(node), node->count + 1, place + 1) = right;
+    ++node->count;
+  }
+
+  Shape shape_;
+  std::byte* inner_;
+  std::byte* leaves_;
+  std::uint32_t root_ = 0;
+  unsigned depth_ = 0;  // Levels of inner nodes; 0: the root is a leaf.
+  std::uint32_t inner_count_ = 0;
+  std::uint32_t leaf_count_ = 0;
+  std::uint64_t size_ = 0;
+};
+
+using BtreeIndex = KeyedIndex<Btree>;
+
+}  // namespace tierscope::database

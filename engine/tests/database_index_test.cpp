@@ -1,0 +1,242 @@
+// Indexes against the containers of the standard library, on random keys.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <random>
+#include <unordered_map>
+
+#include "database/btree.h"
+#include "database/hash_index.h"
+#include "errors.h"
+
+namespace tierscope::database {
+namespace {
+
+// Memory of exactly so many bytes, so that the sanitizer sees what goes past them.
+struct Freed {
+  void operator()(std::byte* at) const { std::free(at); }
+};
+using Bytes = std::unique_ptr<std::byte[], Freed>;
+
+Bytes filled(std::size_t bytes) {
+  Bytes at(static_cast<std::byte*>(std::aligned_alloc(64, bytes)));
+  std::fill_n(at.get(), bytes, std::byte{0xa5});
+  return at;
+}
+
+template <typename Table>
+struct Placed {
+  Placed(std::uint64_t count, const typename Table::Options& options)
+      : sizes(Table::bytes(count, options)),
+        first(filled(sizes[0])),
+        second(filled(sizes[1])),
+        table({first.get(), second.get()}, count, options) {}
+
+  std::array<std::size_t, 2> sizes;
+  Bytes first;
+  Bytes second;
+  Table table;
+};
+
+// Keys of which many collide or lie side by side.
+std::uint64_t random_key(std::mt19937_64& random, std::uint64_t range) {
+  return std::uniform_int_distribution<std::uint64_t>(0, range)(random);
+}
+
+template <typename Table, typename Reference>
+void insert_and_compare(std::uint64_t count, std::uint64_t range,
+                        const typename Table::Options& options) {
+  Placed<Table> placed(count, options);
+  Table& table = placed.table;
+  table.load(0, [](std::uint64_t i) { return i; }, 0, 1);
+  Reference reference;
+  std::mt19937_64 random(count);
+  while (reference.size() < count) {
+    const std::uint64_t key = random_key(random, range);
+    const std::uint64_t value = random();
+    table.insert(key, value);
+    reference[key] = value;
+    ASSERT_EQ(table.size(), reference.size());
+  }
+  for (const auto& [key, value] : reference) {
+    const std::uint64_t* const found = table.find(key);
+    ASSERT_NE(found, nullptr) << key;
+    ASSERT_EQ(*found, value);
+  }
+  for (int i = 0; i < 10000; ++i) {
+    const std::uint64_t key = random_key(random, range);
+    ASSERT_EQ(table.find(key) != nullptr, reference.contains(key)) << key;
+  }
+  std::vector<std::uint64_t> keys;
+  for (std::size_t i = 0; i < kMaxInterleave; ++i) keys.push_back(random_key(random, range));
+  std::array<std::uint64_t*, kMaxInterleave> found{};
+  table.find_group(keys, found.data());
+  for (std::size_t i = 0; i < keys.size(); ++i) ASSERT_EQ(found.at(i), table.find(keys[i]));
+}
+
+TEST(HashTable, HoldsWhatAnUnorderedMapHolds) {
+  using Reference = std::unordered_map<std::uint64_t, std::uint64_t>;
+  for (const std::uint64_t count : {1, 15, 16, 17, 1000, 20000}) {
+    insert_and_compare<HashIndexTable, Reference>(count, 4 * count, {});
+    insert_and_compare<HashIndexTable, Reference>(count, ~std::uint64_t{0}, {});
+  }
+}
+
+class BtreeNodes : public testing::TestWithParam<BtreeOptions> {};
+
+TEST_P(BtreeNodes, HoldWhatAMapHolds) {
+  using Reference = std::map<std::uint64_t, std::uint64_t>;
+  for (const std::uint64_t count : {1, 7, 8, 1000, 20000}) {
+    insert_and_compare<Btree, Reference>(count, 4 * count, GetParam());
+    insert_and_compare<Btree, Reference>(count, ~std::uint64_t{0}, GetParam());
+  }
+}
+
+// The worst order for nodes that split in the middle: they stay half full.
+TEST_P(BtreeNodes, HaveRoomForKeysInOrder) {
+  constexpr std::uint64_t kCount = 5000;
+  Placed<Btree> placed(kCount, GetParam());
+  for (std::uint64_t key = 0; key < kCount; ++key) placed.table.insert(key, value_of(key));
+  const Scanned all = placed.table.scan(0, kCount + 1);
+  EXPECT_EQ(all.entries, kCount);
+  Placed<Btree> backwards(kCount, GetParam());
+  for (std::uint64_t key = kCount; key-- > 0;) backwards.table.insert(key, value_of(key));
+  EXPECT_EQ(backwards.table.scan(0, kCount + 1), all);
+}
+
+TEST_P(BtreeNodes, ScanAsAMapIterates) {
+  constexpr std::uint64_t kCount = 3000;
+  Placed<Btree> placed(kCount, GetParam());
+  std::map<std::uint64_t, std::uint64_t> reference;
+  std::mt19937_64 random(7);
+  while (reference.size() < kCount) {
+    const std::uint64_t key = random_key(random, 5 * kCount);
+    placed.table.insert(key, value_of(key));
+    reference[key] = value_of(key);
+  }
+  for (std::uint64_t key = 0; key < 5 * kCount + 10; key += 7) {
+    for (const std::uint64_t length : {1, 3, 100, 100000}) {
+      Scanned expected;
+      for (auto at = reference.lower_bound(key); at != reference.end() && expected.entries < length;
+           ++at) {
+        ++expected.entries;
+        expected.sum += at->first + at->second;
+      }
+      ASSERT_EQ(placed.table.scan(key, length), expected) << key << " " << length;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, BtreeNodes,
+                         testing::Values(BtreeOptions{128, 128}, BtreeOptions{512, 512},
+                                         BtreeOptions{2048, 1024}, BtreeOptions{192, 4096}));
+
+// An index of some work over keys, in memory of its own.
+template <typename Index>
+struct Built {
+  Built(const IndexSpec& spec, const typename Index::Options& options)
+      : index(spec, options), on_threads([threads = spec.threads](const auto& work) {
+          for (std::size_t thread = 0; thread < threads; ++thread) work(thread);
+        }) {
+    for (const Part& part : index.parts()) {
+      EXPECT_EQ(part.bytes % 64, 0U);
+      memory.push_back(filled(part.bytes));
+      spans.emplace_back(memory.back().get(), part.bytes);
+    }
+    index.build(spans, on_threads);
+  }
+
+  // Some work of all threads.
+  void work(std::uint64_t units) {
+    for (int row = 0; row < 3; ++row) {
+      if (index.units_per_row() != 0) index.prepare_row(on_threads);
+      const std::uint64_t now = index.units_per_row() != 0 ? index.units_per_row() : units;
+      on_threads([&](std::size_t thread) { index.work(thread, now); });
+    }
+  }
+
+  Index index;
+  OnThreads on_threads;
+  std::vector<Bytes> memory;
+  std::vector<std::span<std::byte>> spans;
+};
+
+template <typename Index>
+void verify_all(const std::vector<IndexWork>& works, const typename Index::Options& options) {
+  constexpr std::uint64_t kKeys = 10007;
+  const auto words = std::make_shared<std::vector<std::uint64_t>>();
+  std::mt19937_64 random(3);
+  for (int i = 0; i < 9000; ++i) words->push_back(random_key(random, 1U << 14));
+  for (const IndexWork work : works) {
+    for (const std::size_t threads : {1, 3}) {
+      for (const int distribution : {0, 1, 2}) {
+        IndexSpec spec{.work = work,
+                       .keys = std::make_shared<const Keys>(kKeys),
+                       .threads = threads,
+                       .interleave = work == IndexWork::kLookup ? threads * 5 : 1};
+        if (distribution == 1) spec.distribution.alpha = 0.99;
+        if (distribution == 2) {
+          spec.distribution.words = words;
+          spec.keys = std::make_shared<const Keys>(*words);
+        }
+        Built<Index> built(spec, options);
+        built.work(500);
+        EXPECT_NE(built.index.verify(built.on_threads).find("compared"), std::string::npos);
+      }
+    }
+  }
+}
+
+TEST(HashIndex, IsVerifiedAfterEveryOperation) {
+  verify_all<HashIndex>({IndexWork::kLookup, IndexWork::kInsert, IndexWork::kUpdate}, {});
+}
+
+TEST(BtreeIndex, IsVerifiedAfterEveryOperation) {
+  verify_all<BtreeIndex>(
+      {IndexWork::kLookup, IndexWork::kInsert, IndexWork::kUpdate, IndexWork::kScan}, {});
+}
+
+// The check finds a value that nobody put there, and a key that is lost.
+TEST(BtreeIndex, DamageIsFound) {
+  const IndexSpec spec{.work = IndexWork::kUpdate, .keys = std::make_shared<const Keys>(1000)};
+  for (const std::size_t damaged : {0, 1}) {
+    Built<BtreeIndex> built(spec, {});
+    built.work(100);
+    EXPECT_NO_THROW(built.index.verify(built.on_threads));
+    built.spans[damaged][15] ^= std::byte{0x80};
+    EXPECT_THROW(built.index.verify(built.on_threads), Failure);
+  }
+}
+
+TEST(HashIndex, DamageIsFound) {
+  const IndexSpec spec{.work = IndexWork::kLookup, .keys = std::make_shared<const Keys>(1000)};
+  Built<HashIndex> built(spec, {});
+  std::ranges::fill(built.spans[0].first(64), std::byte{0});
+  EXPECT_THROW(built.index.verify(built.on_threads), Failure);
+}
+
+TEST(Keys, AscendAndAreDistinct) {
+  for (const std::uint64_t count : {1, 2, 1000, 100000}) {
+    const Keys keys(count);
+    for (std::uint64_t rank = 1; rank < count; ++rank) {
+      ASSERT_LT(keys.at(rank - 1), keys.at(rank));
+    }
+  }
+  const Keys given(std::vector<std::uint64_t>{5, 1, 5, 9});
+  EXPECT_EQ(given.size(), 3U);
+  EXPECT_EQ(given.at(2), 9U);
+}
+
+TEST(Permutation, HasEachNumberOnce) {
+  for (const std::uint64_t count : {1, 2, 5, 64, 1000}) {
+    Permutation permutation(count);
+    std::vector<int> seen(count);
+    for (std::uint64_t i = 0; i < count; ++i) ++seen[permutation.next()];
+    for (const int times : seen) EXPECT_EQ(times, 1);
+  }
+}
+
+}  // namespace
+}  // namespace tierscope::database
