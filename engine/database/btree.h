@@ -18,6 +18,7 @@ namespace tierscope::database {
 struct BtreeOptions {
   std::size_t inner_bytes = 512;  // Of a node: a multiple of 64, kMinNode to kMaxNode.
   std::size_t leaf_bytes = 512;
+  bool grows = false;  // Keys are inserted one by one, which may leave nodes half full.
 };
 
 inline constexpr std::size_t kLineBytes = 64;
@@ -47,15 +48,16 @@ class Btree {
   // insertions follow.
   static constexpr std::size_t kFillPercent = 90;
 
-  // Enough for inserting all keys one by one, which leaves nodes half full at worst.
+  // Inner nodes and leaves.
   static std::array<std::size_t, 2> bytes(std::uint64_t count, const Options& options) {
     const Shape shape(options);
-    const std::uint64_t leaves = count / (shape.entries / 2) + 2;
-    std::uint64_t inner = kMaxDepth;
+    const std::uint64_t least = options.grows ? (shape.keys + 1) / 2 : shape.children_loaded();
+    const std::uint64_t leaves =
+        options.grows ? count / (shape.entries / 2) + 2 : rounded_up(count, shape.entries_loaded());
+    std::uint64_t inner = options.grows ? kMaxDepth : 1;
     for (std::uint64_t nodes = leaves; nodes > 1;) {
-      nodes = nodes / ((shape.keys + 1) / 2) + 1;
+      nodes = options.grows ? nodes / least + 1 : rounded_up(nodes, least);
       inner += nodes;
-      if (nodes == 1) break;
     }
     return {inner * options.inner_bytes, leaves * options.leaf_bytes};
   }
@@ -72,8 +74,7 @@ class Btree {
   template <typename KeyAt>
   void load(std::uint64_t count, const KeyAt& key_at, std::size_t slice, std::size_t slices) {
     if (count == 0) return;
-    const std::uint64_t fill = std::max<std::uint64_t>(shape_.entries * kFillPercent / 100, 1);
-    const std::uint64_t leaves = (count + fill - 1) / fill;
+    const std::uint64_t leaves = rounded_up(count, shape_.entries_loaded());
     for (std::uint64_t at = leaves * slice / slices; at < leaves * (slice + 1) / slices; ++at) {
       const std::uint64_t first = count * at / leaves;
       const std::uint64_t last = count * (at + 1) / leaves;
@@ -97,10 +98,8 @@ class Btree {
     // The children of a level are numbered in a row; first_key says where each of them begins.
     std::uint32_t first = 0;
     std::uint32_t count = leaf_count_;
-    const auto fill = static_cast<std::uint32_t>(
-        std::max<std::size_t>((shape_.keys + 1) * kFillPercent / 100, 2));
     while (count > 1) {
-      const std::uint32_t nodes = (count + fill - 1) / fill;
+      const auto nodes = static_cast<std::uint32_t>(rounded_up(count, shape_.children_loaded()));
       const std::uint32_t level = inner_count_;
       for (std::uint32_t at = 0; at < nodes; ++at) {
         const std::uint32_t begin = share(count, at, nodes);
@@ -210,11 +209,23 @@ class Btree {
                (sizeof(std::uint64_t) + sizeof(std::uint32_t))),
           entries((options.leaf_bytes - sizeof(Leaf)) / (2 * sizeof(std::uint64_t))) {}
 
+    // Of a node that bulk loading fills.
+    std::size_t children_loaded() const {
+      return std::max<std::size_t>((keys + 1) * kFillPercent / 100, 2);
+    }
+    std::size_t entries_loaded() const {
+      return std::max<std::size_t>(entries * kFillPercent / 100, 1);
+    }
+
     std::size_t inner_bytes;
     std::size_t leaf_bytes;
     std::size_t keys;     // Of an inner node, at most.
     std::size_t entries;  // Of a leaf, at most.
   };
+
+  static std::uint64_t rounded_up(std::uint64_t count, std::uint64_t each) {
+    return (count + each - 1) / each;
+  }
 
   Inner* inner(std::uint32_t number) const {
     return reinterpret_cast<Inner*>(inner_ + number * shape_.inner_bytes);

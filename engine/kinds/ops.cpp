@@ -190,6 +190,16 @@ class Ops : public State {
   bool sized_ = false;
 };
 
+// Keys of a pattern that may be null, which is the same as leaving them out.
+constexpr std::array kOptional{"zipf_alpha", "keys_file", "scan_length", "inner_node", "leaf_node"};
+
+nlohmann::json without_nulls(nlohmann::json pattern) {
+  for (const char* const key : kOptional) {
+    if (pattern.is_object() && pattern.contains(key) && pattern[key].is_null()) pattern.erase(key);
+  }
+  return pattern;
+}
+
 StructureKind read_structure(ObjectReader& pattern) {
   std::vector<std::pair<std::string_view, StructureKind>> names;
   for (const StructureKind& one : structures()) names.emplace_back(one.name, one);
@@ -219,7 +229,8 @@ MakeState parse_ops(ObjectReader& measurement) {
   OpsSpec spec{};
   spec.cpus = measurement.distinct_integers("cpus", 0, kMaxCpu, kMaxThreads);
   spec.sampling = read_sampling(measurement);
-  ObjectReader pattern = measurement.object("pattern");
+  const nlohmann::json given = without_nulls(measurement.any("pattern"));
+  ObjectReader pattern(given, measurement.where() + ".pattern");
   spec.structure = read_structure(pattern);
   spec.pages = read_pages(pattern);
   spec.timed_every = kUsualEvery;

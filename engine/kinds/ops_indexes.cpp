@@ -22,6 +22,8 @@ constexpr std::uint64_t kFewestToInsert = 1U << 15;
 constexpr std::int64_t kMaxScan = 1 << 20;
 constexpr double kMaxAlpha = 10;
 
+enum class Asked { kUniform, kZipf, kFile };
+
 // What a plan says of the keys and the work of an index.
 struct IndexPlan {
   IndexSpec spec{};
@@ -49,7 +51,8 @@ std::vector<std::uint64_t> read_keys(const std::string& path, std::uint64_t expe
 using Works = std::span<const std::pair<std::string_view, IndexWork>>;
 
 IndexPlan read_index(ObjectReader& pattern, Works works, std::size_t threads) {
-  static constexpr std::array<std::string_view, 3> kDistributions{"uniform", "zipf", "file"};
+  static constexpr std::array<std::pair<std::string_view, Asked>, 3> kDistributions{
+      {{"uniform", Asked::kUniform}, {"zipf", Asked::kZipf}, {"file", Asked::kFile}}};
   IndexPlan plan;
   plan.spec.work = pattern.choice("operation", works);
   plan.spec.threads = threads;
@@ -58,14 +61,12 @@ IndexPlan read_index(ObjectReader& pattern, Works works, std::size_t threads) {
     throw pattern.error(
         "keys", "is fewer than the threads need, " + std::to_string(fewest_keys(plan.spec)));
   }
-  const std::string distribution = pattern.text("distribution");
-  if (std::ranges::find(kDistributions, distribution) == kDistributions.end()) {
-    throw pattern.error("distribution", "'" + distribution + "' is none of uniform, zipf, file");
+  const Asked asked = pattern.has("distribution") ? pattern.choice("distribution", kDistributions)
+                                                  : Asked::kUniform;
+  if (asked == Asked::kZipf) {
+    plan.spec.distribution.alpha = pattern.positive("zipf_alpha", kMaxAlpha);
   }
-  if (distribution == "zipf") {
-    plan.spec.distribution.alpha = pattern.positive("alpha", kMaxAlpha);
-  }
-  if (distribution == "file") plan.file = pattern.text("keys_file");
+  if (asked == Asked::kFile) plan.file = pattern.text("keys_file");
   if (pattern.has("interleave")) {
     plan.spec.interleave = static_cast<std::size_t>(
         pattern.integer("interleave", 1, static_cast<std::int64_t>(database::kMaxInterleave)));
@@ -112,7 +113,8 @@ MakeStructure read_btree(ObjectReader& pattern, std::size_t threads) {
        {"scan", IndexWork::kScan}}};
   IndexPlan plan = read_index(pattern, kWorks, threads);
   const database::BtreeOptions options{.inner_bytes = node_bytes(pattern, "inner_node"),
-                                       .leaf_bytes = node_bytes(pattern, "leaf_node")};
+                                       .leaf_bytes = node_bytes(pattern, "leaf_node"),
+                                       .grows = plan.spec.work == IndexWork::kInsert};
   if (plan.spec.work == IndexWork::kScan) {
     plan.spec.scan_length = static_cast<std::size_t>(pattern.integer("scan_length", 1, kMaxScan));
   }

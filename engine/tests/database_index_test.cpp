@@ -130,8 +130,9 @@ TEST_P(BtreeNodes, ScanAsAMapIterates) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, BtreeNodes,
-                         testing::Values(BtreeOptions{128, 128}, BtreeOptions{512, 512},
-                                         BtreeOptions{2048, 1024}, BtreeOptions{192, 4096}));
+                         testing::Values(BtreeOptions{128, 128, true}, BtreeOptions{512, 512, true},
+                                         BtreeOptions{2048, 1024, true},
+                                         BtreeOptions{192, 4096, true}));
 
 // An index of some work over keys, in memory of its own.
 template <typename Index>
@@ -181,7 +182,9 @@ void verify_all(const std::vector<IndexWork>& works, const typename Index::Optio
           spec.distribution.words = words;
           spec.keys = std::make_shared<const Keys>(*words);
         }
-        Built<Index> built(spec, options);
+        typename Index::Options chosen = options;
+        if constexpr (requires { chosen.grows; }) chosen.grows = work == IndexWork::kInsert;
+        Built<Index> built(spec, chosen);
         built.work(500);
         EXPECT_NE(built.index.verify(built.on_threads).find("compared"), std::string::npos);
       }

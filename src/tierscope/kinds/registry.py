@@ -85,6 +85,7 @@ _ROWS = (
     Kind("atomics", "Measure atomic updates, contended or not."),
     Kind("mapping", "Measure what it costs to map, populate and unmap memory."),
     Kind("persist", "Measure what it costs that stores persist."),
+    Kind("ops", "Measure operations of databases, each part of a structure on its tier."),
     Kind(
         "gpu-copy",
         "Measure copies among GPUs and host memory.",

@@ -90,12 +90,14 @@ DISTRIBUTIONS = (
     "sync_latency",
     "gc_pause",
     "persist_latency",
+    "operation_latency",
 )
 """Times of single operations whose distributions rows may hold; a kind that gives a new one adds
 its name here. io: from before it is submitted until its end is seen; submission: the time that
 submitting takes; completion: from then on; sync: of fsync and fdatasync; gc_pause: the time that a
-garbage collector stops a program; persist: of writing a block, until it persists."""
-WHOLE_OPERATIONS = ("io_latency", "persist_latency")
+garbage collector stops a program; persist: of writing a block, until it persists; operation: of a
+database's, or of a group of interleaved ones."""
+WHOLE_OPERATIONS = ("io_latency", "persist_latency", "operation_latency")
 """Those that are times of whole operations, and no parts of them."""
 PERCENTILES = {
     "p50": 0.5,

@@ -1,0 +1,1 @@
+"""Operations of databases on data structures whose parts are placed one by one."""

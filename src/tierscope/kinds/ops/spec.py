@@ -1,0 +1,143 @@
+"""The spec of ops: a data structure, what threads do with it, and where each of its parts is."""
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from tierscope.kinds.ops.structures import OF_STRUCTURES, PARTS, STRUCTURES
+from tierscope.model.base import Model
+from tierscope.model.endpoint import Endpoint, EndpointKind
+from tierscope.model.spec import Bytes, ChosenPlacement, Cpus, MemorySpec, Pages, Placement, Region
+
+MAX_KEYS = 1 << 36
+_FEWEST_KEYS = {"insert": 1 << 15}
+"""Of each thread: an eighth of them is inserted and lasts for a row."""
+_USUAL_FEWEST = 64
+
+Node = Annotated[int, Field(ge=128, le=1 << 16, multiple_of=64)]
+
+
+class OpsPattern(Model):
+    """Operations on one data structure."""
+
+    structure: Literal["btree", "hash"]
+    operation: Literal["lookup", "insert", "update", "scan"]
+    keys: Annotated[int, Field(ge=1, le=MAX_KEYS)]
+    """Keys of 8 bytes, each with a value of 8 bytes; of a file, its numbers, some of which may be
+    the same key."""
+    distribution: Literal["uniform", "zipf", "file"] = "uniform"
+    """How often each key is asked for; file: its numbers are the keys, asked for in its order."""
+    zipf_alpha: Annotated[float, Field(gt=0, le=10)] | None = None
+    keys_file: str | None = None
+    """Numbers of 64 bits, little-endian."""
+    interleave: Annotated[int, Field(ge=1, le=64)] = 1
+    """Lookups that a thread has under way at once."""
+    scan_length: Annotated[int, Field(ge=1, le=1 << 20)] | None = None
+    """Entries that a range scan reads."""
+    inner_node: Node | None = None
+    """Bytes of an inner node."""
+    leaf_node: Node | None = None
+    pages: Pages = "thp"
+    timed_every: Annotated[int, Field(ge=2, le=4096)] = 64
+    """Of so many operations (groups of interleaved ones) one is timed."""
+
+    @model_validator(mode="after")
+    def _check(self) -> "OpsPattern":
+        structure = STRUCTURES[self.structure]
+        if self.operation not in structure.operations:
+            raise ValueError(f"operation {self.operation} is none of {self.structure}")
+        for name in OF_STRUCTURES:
+            if (getattr(self, name) is not None) != (name in structure.own):
+                goes = "needs" if name in structure.own else "takes no"
+                raise ValueError(f"structure {self.structure} {goes} {name}")
+        if (self.scan_length is not None) != (self.operation == "scan"):
+            raise ValueError("scan_length goes with operation scan, and only with it")
+        if (self.zipf_alpha is not None) != (self.distribution == "zipf"):
+            raise ValueError("zipf_alpha goes with distribution zipf, and only with it")
+        if (self.keys_file is not None) != (self.distribution == "file"):
+            raise ValueError("keys_file goes with distribution file, and only with it")
+        if self.interleave > 1 and self.operation != "lookup":
+            raise ValueError("interleave goes with operation lookup")
+        return self
+
+
+class OpsSpec(MemorySpec):
+    """Operations a second."""
+
+    metric: ClassVar[str] = "operations"
+    targets: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.NODE,)
+    recorded: ClassVar[tuple[str, ...]] = ("structure", "operation", "threads")
+    extra_properties: ClassVar[dict[str, type]] = {
+        **MemorySpec.extra_properties,
+        "threads": int,
+        **{f"on_{part}": str for part in PARTS},
+    }
+
+    kind: Literal["ops"] = "ops"
+    cpus: Cpus
+    parts: dict[str, ChosenPlacement] = {}  # noqa: RUF012 - pydantic copies it
+    """Where parts are that are not where ``placement`` says."""
+    pattern: OpsPattern
+
+    @model_validator(mode="after")
+    def _check(self) -> "OpsSpec":
+        if len(set(self.cpus)) != len(self.cpus):
+            raise ValueError("a CPU is named twice")
+        known = self.part_names()
+        for name, placement in self.parts.items():
+            if name not in known:
+                raise ValueError(f"{self.pattern.structure} has no part {name}")
+            if placement.persistent:
+                raise ValueError("parts are placed on nodes only")
+        fewest = _FEWEST_KEYS.get(self.pattern.operation, _USUAL_FEWEST) * len(self.cpus)
+        if self.pattern.keys < fewest:
+            raise ValueError(f"keys is fewer than the threads need, {fewest}")
+        return self
+
+    def part_names(self) -> tuple[str, ...]:
+        """What the structure is made of."""
+        return STRUCTURES[self.pattern.structure].parts
+
+    def placement_of(self, part: str) -> Placement:
+        """Where a part is."""
+        return self.parts.get(part, self.placement)
+
+    def thread_cpus(self) -> list[int]:
+        """One thread a CPU."""
+        return self.cpus
+
+    def regions(self) -> list[Region]:
+        """One for each part."""
+        sizes = STRUCTURES[self.pattern.structure].part_bytes(self.pattern, len(self.cpus))
+        return [
+            Region(self.placement_of(part), self.pattern.pages, size)
+            for part, size in zip(self.part_names(), sizes, strict=True)
+        ]
+
+    def files(self) -> list[str]:
+        """That of the keys."""
+        return [self.pattern.keys_file] if self.pattern.keys_file else []
+
+    def identity(self) -> dict[str, Any]:
+        """The pattern, the number of threads, and where each part is."""
+        pattern = self.pattern.model_dump(mode="json", exclude_none=True)
+        where = {f"on_{part}": where_of(self.placement_of(part)) for part in self.part_names()}
+        switched = {"prefetchers": self.prefetchers} if self.prefetchers != "as-found" else {}
+        return {**pattern, **switched, "threads": len(self.cpus), **where}
+
+
+def where_of(placement: Placement) -> str:
+    """Write a placement on nodes as an endpoint."""
+    several = len(placement.nodes) > 1
+    weights = tuple(share.weight for share in placement.nodes)
+    weighted = several and placement.policy == "weighted"
+    return str(
+        Endpoint(
+            kind=EndpointKind.NODE,
+            numbers=tuple(share.node for share in placement.nodes),
+            weights=weights if weighted else (),
+        )
+    )
+
+
+SPEC = OpsSpec
