@@ -13,8 +13,8 @@ inline constexpr std::size_t kScanBlock = 4096;  // Bytes.
 // A thread's slice of a column. Keys are unsigned integers of 4 or 8 bytes.
 struct ScanSlice {
   const void* keys = nullptr;
-  void* positions = nullptr;    // Row numbers, as wide as keys and as many; null where none are kept.
-  std::uint64_t blocks = 0;     // At least 1.
+  void* positions = nullptr;  // Row numbers, as wide as keys and as many; null where none are kept.
+  std::uint64_t blocks = 0;   // At least 1.
   std::uint64_t first_row = 0;  // Number of the slice's first row in the column.
   std::uint64_t low = 0;        // A row is found where low <= key < high.
   std::uint64_t high = 0;       // At least low.

@@ -37,6 +37,7 @@ class ColumnScan : public Structure {
     own.done += units;
   }
   std::uint64_t operations_per_unit() const override { return spec_.block_keys(); }
+  std::size_t input_bytes() const override { return spec_.key_bytes; }
   std::string verify(const OnThreads& on_threads) override;
 
   // The key of a row.

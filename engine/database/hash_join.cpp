@@ -111,7 +111,8 @@ void HashJoin::fill(Thread& thread) const {
 // A row's key is one of the thread's build relation, or the one behind it.
 HashJoin::ProbeRow HashJoin::probe_row(const Thread& thread, std::uint64_t row) const {
   const std::uint64_t seed = (2 * thread.ranks.first + row + 1) * kSplitMix64Step;
-  const std::uint64_t rank = thread.ranks.first + scaled(splitmix64_mixed(seed), thread.ranks.count);
+  const std::uint64_t rank =
+      thread.ranks.first + scaled(splitmix64_mixed(seed), thread.ranks.count);
   const double luck = std::ldexp(static_cast<double>(splitmix64_mixed(~seed) >> 11), -53);
   const bool matches = luck >= spec_.misses;
   return {{keys_.at(2 * rank + (matches ? 0 : 1)), probe_value(row)}, matches};
@@ -140,9 +141,9 @@ void HashJoin::join_partitions(Thread& thread) const {
   for (std::size_t partition = 0; partition < spec_.partitions; ++partition) {
     const std::uint64_t build_rows = build_ends[partition] - build;
     const std::uint64_t probe_rows = probe_ends[partition] - probe;
-    thread.matches += join(thread, thread.parted_build.subspan(build, build_rows),
-                           thread.parted_probe.subspan(probe, probe_rows),
-                           thread.output + thread.matches);
+    thread.matches +=
+        join(thread, thread.parted_build.subspan(build, build_rows),
+             thread.parted_probe.subspan(probe, probe_rows), thread.output + thread.matches);
     build = build_ends[partition];
     probe = probe_ends[partition];
   }
@@ -190,8 +191,9 @@ std::string HashJoin::verify(const OnThreads& on_threads) {
     joins += thread.done;
     matches += thread.matches;
   }
-  return fmt::format("{} joins; {} matches of {} rows with {}, and their sum, as the keys have them",
-                     joins / spec_.threads, matches, spec_.probe_keys, spec_.build_keys);
+  return fmt::format(
+      "{} joins; {} matches of {} rows with {}, and their sum, as the keys have them",
+      joins / spec_.threads, matches, spec_.probe_keys, spec_.build_keys);
 }
 
 // The matches are those of rows that are made anew.
@@ -207,10 +209,10 @@ void HashJoin::compare(const Thread& thread) const {
   std::uint64_t found = 0;
   for (const Entry& row : std::span(thread.output, thread.matches)) found += checksum(row);
   if (matches != thread.matches || found != expected) {
-    throw Failure(fmt::format("the join has {} matches where the keys have {}, {} sum",
-                              thread.matches, matches,
-                              found == expected ? "of the same" : "of another"),
-                  Cause::kVerification);
+    throw Failure(
+        fmt::format("the join has {} matches where the keys have {}, {} sum", thread.matches,
+                    matches, found == expected ? "of the same" : "of another"),
+        Cause::kVerification);
   }
 }
 

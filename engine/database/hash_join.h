@@ -43,6 +43,7 @@ class HashJoin : public Structure {
   void build(Memory memory, const OnThreads& on_threads) override;
   void work(std::size_t thread, std::uint64_t units) override;
   std::uint64_t operations_per_unit() const override;
+  std::size_t input_bytes() const override { return sizeof(Entry); }
   std::uint64_t units_per_row() const override { return 1; }
   bool timed() const override { return false; }
   std::string verify(const OnThreads& on_threads) override;
@@ -63,7 +64,7 @@ class HashJoin : public Structure {
     std::byte* table = nullptr;
     Rows parted_build;  // Copies, by partition.
     Rows parted_probe;
-    Entry* lines = nullptr;             // One cache line for each partition.
+    Entry* lines = nullptr;               // One cache line for each partition.
     std::uint64_t* build_ends = nullptr;  // Of each partition, in the copies.
     std::uint64_t* probe_ends = nullptr;
     Entry* output = nullptr;    // Of each match, the values of both rows.

@@ -148,12 +148,13 @@ std::string LsmTree::verify(const OnThreads& on_threads) {
     for (std::size_t level = 0; level <= kLevels; ++level) all.found[level] += thread.found[level];
   }
   if (all.wrong != 0) {
-    throw Failure(fmt::format("{} of {} lookups gave another answer than they have to", all.wrong,
-                              all.done),
-                  Cause::kVerification);
+    throw Failure(
+        fmt::format("{} of {} lookups gave another answer than they have to", all.wrong, all.done),
+        Cause::kVerification);
   }
   return fmt::format(
-      "{} lookups, each with its key's value, found on levels 0 to {}: {}; {} of {} absent keys not "
+      "{} lookups, each with its key's value, found on levels 0 to {}: {}; {} of {} absent keys "
+      "not "
       "found; {} blocks searched",
       all.done, kLevels - 1, fmt::join(std::span(all.found).first(kLevels), ", "),
       all.found[kLevels], all.absent, all.blocks);

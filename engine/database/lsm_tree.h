@@ -17,7 +17,7 @@ namespace tierscope::database {
 inline constexpr std::size_t kLevels = 4;
 
 struct LsmTreeSpec {
-  std::uint64_t keys = 0;   // Of all levels; at least those of a cycle, see LsmTree, a thread.
+  std::uint64_t keys = 0;    // Of all levels; at least those of a cycle, see LsmTree, a thread.
   std::uint64_t ratio = 10;  // Of a level's keys to those of the level above; 2..kMaxRatio.
   double misses = 0;         // Of lookups, those of keys that no level has; 0..1.
   Distribution distribution{};
@@ -26,8 +26,8 @@ struct LsmTreeSpec {
 
 inline constexpr std::uint64_t kMaxRatio = 32;
 
-// Keys come in cycles of 1 + r + r^2 + r^3 by their rank, of which r^l are on level l: so each level
-// holds keys of the whole range, and what it holds is known. A unit is a lookup.
+// Keys come in cycles of 1 + r + r^2 + r^3 by their rank, of which r^l are on level l: so each
+// level holds keys of the whole range, and what it holds is known. A unit is a lookup.
 class LsmTree : public Structure {
  public:
   static constexpr std::array<std::string_view, 2 + kLevels> kParts{"filters", "fences", "level0",

@@ -97,8 +97,9 @@ std::string RunMerge::verify(const OnThreads& on_threads) {
   });
   std::uint64_t done = 0;
   for (const Thread& thread : threads_) done += thread.done;
-  return fmt::format("{} keys merged; the output has all {} of {} runs, ascending, with their values",
-                     done * kUnitKeys, spec_.keys, spec_.runs);
+  return fmt::format(
+      "{} keys merged; the output has all {} of {} runs, ascending, with their values",
+      done * kUnitKeys, spec_.keys, spec_.runs);
 }
 
 // The output ascends and has the entries that its range of the runs has, which are made anew.

@@ -30,6 +30,7 @@ class RunMerge : public Structure {
   void build(Memory memory, const OnThreads& on_threads) override;
   void work(std::size_t thread, std::uint64_t units) override;
   std::uint64_t operations_per_unit() const override { return kUnitKeys; }
+  std::size_t input_bytes() const override { return sizeof(Entry); }
   std::string verify(const OnThreads& on_threads) override;
 
   // Key number i of a run: ascending.

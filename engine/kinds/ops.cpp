@@ -69,16 +69,22 @@ class Ops : public State {
   }
 
   std::vector<Series> series() override {
-    return {{.name = "windows",
-             .columns = {{.metric = "operations", .part = ""},
-                         {.metric = "time_per_operation", .part = ""}},
-             .take = [this] { return take(working_, 1); },
-             .watched_cpus = spec_.cpus},
-            {.name = "timed",
-             .columns = {{.metric = "operations", .part = "timed"}},
-             .take = [this] { return take_timed(); },
-             .watched_cpus = spec_.cpus,
-             .distributions = {{.metric = "operation_latency", .part = ""}}}};
+    std::vector<Series> found{{.name = "windows",
+                               .columns = {{.metric = "operations", .part = ""},
+                                           {.metric = "time_per_operation", .part = ""}},
+                               .take = [this] { return take(working_, 1); },
+                               .watched_cpus = spec_.cpus}};
+    if (structure_->input_bytes() > 0) {
+      found.front().columns.push_back({.metric = "bandwidth", .part = "input"});
+    }
+    if (structure_->timed()) {
+      found.push_back({.name = "timed",
+                       .columns = {{.metric = "operations", .part = "timed"}},
+                       .take = [this] { return take_timed(); },
+                       .watched_cpus = spec_.cpus,
+                       .distributions = {{.metric = "operation_latency", .part = ""}}});
+    }
+    return found;
   }
 
   void observe(nlohmann::ordered_json& evidence) override {
@@ -142,6 +148,9 @@ class Ops : public State {
     const double each = static_cast<double>(units * structure_->operations_per_unit());
     const double operations = units_in_window(workers) * each / row.duration_s;
     row.values = {operations, static_cast<double>(workers.size()) * 1e9 / operations};
+    if (const std::size_t bytes = structure_->input_bytes(); bytes > 0) {
+      row.values.push_back(operations * static_cast<double>(bytes));
+    }
     return row;
   }
 
@@ -171,7 +180,7 @@ class Ops : public State {
   Row take_timed() {
     for (Histogram& durations : durations_) durations.clear();
     Row row = take(timing_, spec_.timed_every);
-    row.values.pop_back();
+    row.values.resize(1);
     for (std::size_t thread = 1; thread < durations_.size(); ++thread) {
       durations_.front().add(durations_[thread]);
     }
@@ -191,7 +200,10 @@ class Ops : public State {
 };
 
 // Keys of a pattern that may be null, which is the same as leaving them out.
-constexpr std::array kOptional{"zipf_alpha", "keys_file", "scan_length", "inner_node", "leaf_node"};
+constexpr std::array kOptional{"zipf_alpha",  "keys_file", "scan_length", "inner_node",
+                               "leaf_node",   "key_bytes", "selectivity", "output",
+                               "probe_ratio", "misses",    "partitions",  "runs",
+                               "ratio"};
 
 nlohmann::json without_nulls(nlohmann::json pattern) {
   for (const char* const key : kOptional) {

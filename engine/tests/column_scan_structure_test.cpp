@@ -1,11 +1,10 @@
-#include "database/column_scan.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
 #include "access/kernel.h"
+#include "database/column_scan.h"
 #include "errors.h"
 #include "structure_memory.h"
 

@@ -105,8 +105,8 @@ TEST_P(EveryScan, BeginsAnewAfterTheLastBlock) {
   ScanPosition at;
   scan(slice, at, 5);
   const std::size_t scanned = 2 * kScanBlock / sizeof(std::uint32_t);
-  const auto expected =
-      plain_scan<std::uint32_t>(std::span(column.keys).first(scanned), slice.first_row, 0, 1U << 31);
+  const auto expected = plain_scan<std::uint32_t>(std::span(column.keys).first(scanned),
+                                                  slice.first_row, 0, 1U << 31);
   EXPECT_EQ(at.block, 2);
   ASSERT_EQ(at.found, expected.size());
   EXPECT_TRUE(std::equal(expected.begin(), expected.end(), column.positions.begin()));
@@ -116,11 +116,8 @@ TEST_P(EveryScan, BeginsAnewAfterTheLastBlock) {
 TEST_P(EveryScan, OfAllRowsLeavesTheNextSliceAlone) {
   std::vector<std::uint64_t> keys(2 * kScanBlock / sizeof(std::uint64_t), 1);
   std::vector<std::uint64_t> positions(keys.size(), 99);
-  const ScanSlice slice{.keys = keys.data(),
-                        .positions = positions.data(),
-                        .blocks = 1,
-                        .low = 0,
-                        .high = 2};
+  const ScanSlice slice{
+      .keys = keys.data(), .positions = positions.data(), .blocks = 1, .low = 0, .high = 2};
   ScanPosition at;
   find_scan_kernel(GetParam(), sizeof(std::uint64_t), true)(slice, at, 1);
   const std::size_t rows = kScanBlock / sizeof(std::uint64_t);

@@ -69,7 +69,8 @@ TEST(HashJoin, FindsWhatTheStandardLibraryFinds) {
 
 TEST(HashJoin, InPartitionsFindsTheSame) {
   for (const std::size_t partitions : {2U, 16U, 256U, 4096U}) {
-    expect_join({.build_keys = 20011, .probe_keys = 50021, .misses = 0.2, .partitions = partitions});
+    expect_join(
+        {.build_keys = 20011, .probe_keys = 50021, .misses = 0.2, .partitions = partitions});
     expect_join({.build_keys = 3001, .probe_keys = 3001, .partitions = partitions, .threads = 2});
     expect_join({.build_keys = 3, .probe_keys = 5, .partitions = partitions, .threads = 2});
   }
