@@ -38,9 +38,9 @@ ALLOWED = {
     ".": {"harness", "pmem_check", "protocol", "storage", "topology", "gpu/self_check.h"},
 }
 """What the files of a folder may include: folders, or single headers. `.` is main.cpp. Resources
-(access, database, sampling, threads, memory, storage, gpu, topology) and the protocol never include the
-harness or a kind, and a kind includes no other kind: kinds/ has one file a kind and headers that
-kinds share."""
+(access, database, sampling, threads, memory, storage, gpu, topology) and the protocol never include
+the harness or a kind, and a kind includes no other kind: kinds/ has one file a kind and headers
+that kinds share."""
 
 INCLUDE = re.compile(r'^\s*#include\s+"([^"]+)"', re.MULTILINE)
 

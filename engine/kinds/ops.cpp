@@ -201,7 +201,7 @@ class Ops : public State {
 
 // Keys of a pattern that may be null, which is the same as leaving them out.
 constexpr std::array kOptional{"zipf_alpha",  "keys_file", "scan_length", "inner_node",
-                               "leaf_node",   "key_bytes", "selectivity", "output",
+                               "leaf_node",   "key_bytes", "selectivity", "found",
                                "probe_ratio", "misses",    "partitions",  "runs",
                                "ratio"};
 

@@ -59,7 +59,7 @@ MakeStructure read_column(ObjectReader& pattern, std::size_t threads) {
     throw pattern.error("keys", "is more than positions of 4 bytes can number, 4294967296");
   }
   spec.selectivity = pattern.not_negative("selectivity", 1);
-  spec.positions = pattern.choice("output", Choices<2>{{{"positions", true}, {"count", false}}});
+  spec.positions = pattern.choice("found", Choices<2>{{{"positions", true}, {"count", false}}});
   spec.threads = threads;
   return [spec] {
     database::ColumnScanSpec resolved = spec;

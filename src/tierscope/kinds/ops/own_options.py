@@ -51,8 +51,8 @@ OWN: Mapping[str, Own] = {
         Option("selectivity", "LIST", "Share of a column's rows that are found, 0 to 100%", "1%"),
         _shares,
     ),
-    "output": Own(
-        Option("output", "LIST", "Of a column's filter: positions, count", "positions"), _outputs
+    "found": Own(
+        Option("found", "LIST", "What a column's filter keeps: positions, count", "positions"), _outputs
     ),
     "probe_ratio": Own(
         Option("probe-ratio", "COUNTS", "Probe rows for each build row of relations", "1"), _counts

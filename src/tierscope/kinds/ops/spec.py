@@ -49,7 +49,7 @@ class OpsPattern(Model):
     """Of a column; keys of other structures have 8."""
     selectivity: Annotated[float, Field(ge=0, le=1)] | None = None
     """Share of a column's rows that the filter finds."""
-    output: Literal["positions", "count"] | None = None
+    found: Literal["positions", "count"] | None = None
     """What a filter leaves: numbers of the rows that it found, or only how many there are."""
     probe_ratio: Annotated[int, Field(ge=1, le=64)] | None = None
     """Rows of the probe relation for each of the build relation, which has ``keys``."""

@@ -92,7 +92,7 @@ def _lines(size: int) -> int:
 def _column(pattern: "OpsPattern", _threads: int) -> tuple[int, int]:
     assert pattern.key_bytes
     column = pattern.keys * pattern.key_bytes // _BLOCK * _BLOCK
-    return column, column if pattern.output == "positions" else _LINE
+    return column, column if pattern.found == "positions" else _LINE
 
 
 def _relations(pattern: "OpsPattern", threads: int) -> tuple[int, ...]:
@@ -127,7 +127,7 @@ def _runs(pattern: "OpsPattern", _threads: int) -> tuple[int, int]:
 
 
 def cycle_of(ratio: int) -> int:
-    """Return the keys after which the levels of an LSM tree repeat: each has its first one there."""
+    """Return the keys of an LSM tree's smallest set of levels, after which they repeat."""
     return sum(ratio**level for level in range(_LEVELS))
 
 
@@ -160,7 +160,7 @@ STRUCTURES: dict[str, Structure] = {
     "column": Structure(
         parts=("column", "positions"),
         operations=("filter",),
-        own=("key_bytes", "selectivity", "output"),
+        own=("key_bytes", "selectivity", "found"),
         part_bytes=_column,
     ),
     "relations": Structure(

@@ -118,7 +118,7 @@ def _words(measurement: Measurement, key: str) -> str:
     }
     if key in _SIZES:
         return f"{key.replace('_', ' ')} {figures.size_text(value)}"
-    return said.get(key) or label_of(key, value)
+    return said[key] if key in said else label_of(key, value)
 
 
 def _is_skewed(measurement: Measurement) -> bool:
@@ -152,7 +152,7 @@ def _input(measurement: Measurement) -> str:
 
 
 _OF_SOME: dict[str, Callable[[Measurement], str]] = {
-    "input, GB/s": _input,
+    "GB/s": _input,
     **{name: partial(_percentile, name=name) for name in _PERCENTILES},
 }
 """Columns that only some structures have anything for."""
@@ -176,7 +176,9 @@ def _notes(measured: list[Measurement]) -> list[str]:
     if any(m.pattern.get("interleave", 1) > 1 for m in measured):
         lines.append("interleaved: a percentile is that of a whole group of lookups")
     if any(_input(m) for m in measured):
-        lines.append("input: bytes of a column, or of rows and keys with their values, gone over")
+        lines.append(
+            "GB/s: of the column, or of rows or keys with their values, that are gone over"
+        )
     if any(m.pattern.get("operation") in ("insert", "update") for m in measured):
         lines.append("threads that write have a structure of their own each")
     return lines
