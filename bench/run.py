@@ -1,10 +1,10 @@
 """tierscope and its peers side by side in one run: `make bench`, or one part by its name.
 
 python bench/run.py [likwid] [latency] [repeatability] [overhead] [startup] [allocator]
-                    [stream] [multichase] [nvbandwidth] [storage-gpu] [cufile] [fio]
+                    [stream] [multichase] [ops] [nvbandwidth] [storage-gpu] [cufile] [fio]
 
 Without a name: the first line. STREAM and multichase are named in $STREAM (and $STREAM_NT) and
-$MULTICHASE;
+$MULTICHASE; ops needs libabsl-dev and libboost1.81-dev;
 nvbandwidth, storage-gpu and cufile need a GPU; the latter two make files in $STORAGE. fio takes its
 time.
 """
@@ -19,6 +19,7 @@ import idle_latency
 import likwid
 import multichase
 import nvbandwidth
+import ops
 import overhead
 import repeatability
 import startup
@@ -34,6 +35,7 @@ PARTS: dict[str, Callable[[], Iterable[object]]] = {
     "allocator": allocator.compare,
     "stream": stream.compare,
     "multichase": multichase.compare,
+    "ops": ops.compare,
     "nvbandwidth": nvbandwidth.compare,
     "storage-gpu": storage_gpu.compare,
     "cufile": cufile.compare,
@@ -41,7 +43,7 @@ PARTS: dict[str, Callable[[], Iterable[object]]] = {
 }
 
 
-ON_REQUEST = {"stream", "multichase", "nvbandwidth", "storage-gpu", "cufile", "fio"}
+ON_REQUEST = {"stream", "multichase", "ops", "nvbandwidth", "storage-gpu", "cufile", "fio"}
 """Parts that need what `make build` does not set up."""
 
 
