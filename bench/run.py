@@ -1,6 +1,6 @@
 """tierscope and its peers side by side in one run: `make bench`, or one part by its name.
 
-python bench/run.py [likwid] [latency] [repeatability] [overhead] [startup] [allocator]
+python bench/run.py [likwid] [latency] [repeatability] [overhead] [startup] [allocator] [ops-scan]
                     [stream] [multichase] [ops] [nvbandwidth] [storage-gpu] [cufile] [fio]
 
 Without a name: the first line. STREAM and multichase are named in $STREAM (and $STREAM_NT) and
@@ -20,6 +20,7 @@ import likwid
 import multichase
 import nvbandwidth
 import ops
+import ops_scan
 import overhead
 import repeatability
 import startup
@@ -36,6 +37,7 @@ PARTS: dict[str, Callable[[], Iterable[object]]] = {
     "stream": stream.compare,
     "multichase": multichase.compare,
     "ops": ops.compare,
+    "ops-scan": ops_scan.compare,
     "nvbandwidth": nvbandwidth.compare,
     "storage-gpu": storage_gpu.compare,
     "cufile": cufile.compare,
