@@ -40,7 +40,7 @@ def _beside_read(
         **{"key-bytes": key_bytes},
     )  # fmt: skip
     read = asked(
-        "bandwidth", SECONDS, operation="read", size=f"{MEBIBYTES}m", threads=str(threads),
+        "bandwidth", SECONDS, op="read", size=f"{MEBIBYTES}m", threads=str(threads),
         pages="thp",
     )  # fmt: skip
     with living_engine() as engine:

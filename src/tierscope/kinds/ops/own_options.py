@@ -52,7 +52,8 @@ OWN: Mapping[str, Own] = {
         _shares,
     ),
     "found": Own(
-        Option("found", "LIST", "What a column's filter keeps: positions, count", "positions"), _outputs
+        Option("found", "LIST", "What a column's filter keeps: positions, count", "positions"),
+        _outputs,
     ),
     "probe_ratio": Own(
         Option("probe-ratio", "COUNTS", "Probe rows for each build row of relations", "1"), _counts
