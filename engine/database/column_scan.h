@@ -38,6 +38,7 @@ class ColumnScan : public Structure {
   }
   std::uint64_t operations_per_unit() const override { return spec_.block_keys(); }
   std::size_t input_bytes() const override { return spec_.key_bytes; }
+  std::string_view isa() const override { return spec_.isa; }
   std::string verify(const OnThreads& on_threads) override;
 
   // The key of a row.

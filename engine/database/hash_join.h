@@ -13,6 +13,7 @@
 #include "database/hash_table.h"
 #include "database/keyed_index.h"
 #include "database/shares.h"
+#include "database/simd.h"
 #include "database/structure.h"
 
 namespace tierscope::database {
@@ -46,6 +47,7 @@ class HashJoin : public Structure {
   std::size_t input_bytes() const override { return sizeof(Entry); }
   std::uint64_t units_per_row() const override { return 1; }
   bool timed() const override { return false; }
+  std::string_view isa() const override { return name_of(Simd::kBaseline); }
   std::string verify(const OnThreads& on_threads) override;
 
  private:

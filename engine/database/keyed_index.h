@@ -27,6 +27,7 @@
 #include <memory>
 
 #include "database/keys.h"
+#include "database/simd.h"
 #include "database/structure.h"
 #include "errors.h"
 
@@ -119,23 +120,11 @@ class KeyedIndex : public Structure {
   }
 
   void work(std::size_t thread, std::uint64_t units) override {
-    Thread& own = threads_[thread];
-    switch (spec_.work) {
-      case IndexWork::kLookup:
-        spec_.interleave > 1 ? look_up_groups(own, units) : look_up(own, units);
-        break;
-      case IndexWork::kInsert:
-        insert(own, tables_[thread], ranks_[thread], units);
-        break;
-      case IndexWork::kUpdate:
-        update(own, tables_[thread], units);
-        break;
-      case IndexWork::kScan:
-        scan(own, units);
-        break;
-    }
-    own.done += units;
+    with_simd(simd_, [&] { do_work(thread, units); });
+    threads_[thread].done += units;
   }
+
+  std::string_view isa() const override { return name_of(simd_); }
 
   std::uint64_t operations_per_unit() const override {
     return spec_.work == IndexWork::kLookup ? spec_.interleave : 1;
@@ -216,6 +205,24 @@ class KeyedIndex : public Structure {
       tables_[table].load(count, key_at, shared ? thread : 0, shared ? spec_.threads : 1);
     });
     for (Padded& table : tables_) table.finish_load();
+  }
+
+  void do_work(std::size_t thread, std::uint64_t units) {
+    Thread& own = threads_[thread];
+    switch (spec_.work) {
+      case IndexWork::kLookup:
+        spec_.interleave > 1 ? look_up_groups(own, units) : look_up(own, units);
+        break;
+      case IndexWork::kInsert:
+        insert(own, tables_[thread], ranks_[thread], units);
+        break;
+      case IndexWork::kUpdate:
+        update(own, tables_[thread], units);
+        break;
+      case IndexWork::kScan:
+        scan(own, units);
+        break;
+    }
   }
 
   void look_up(Thread& own, std::uint64_t units) {
@@ -374,6 +381,7 @@ class KeyedIndex : public Structure {
   std::vector<std::span<std::byte>> memory_;
   std::deque<Padded> tables_;
   std::deque<Thread> threads_;
+  Simd simd_ = best_simd();
 };
 
 }  // namespace tierscope::database

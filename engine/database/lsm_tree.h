@@ -10,6 +10,7 @@
 
 #include "database/bloom_filter.h"
 #include "database/hash_table.h"
+#include "database/simd.h"
 #include "database/structure.h"
 
 namespace tierscope::database {
@@ -44,6 +45,7 @@ class LsmTree : public Structure {
   std::vector<Part> parts() const override;
   void build(Memory memory, const OnThreads& on_threads) override;
   void work(std::size_t thread, std::uint64_t units) override;
+  std::string_view isa() const override { return name_of(Simd::kBaseline); }
   std::string verify(const OnThreads& on_threads) override;
 
   // The value of a key, and the level it is on.

@@ -7,6 +7,7 @@
 
 #include "database/hash_table.h"
 #include "database/loser_tree.h"
+#include "database/simd.h"
 #include "database/structure.h"
 
 namespace tierscope::database {
@@ -31,6 +32,7 @@ class RunMerge : public Structure {
   void work(std::size_t thread, std::uint64_t units) override;
   std::uint64_t operations_per_unit() const override { return kUnitKeys; }
   std::size_t input_bytes() const override { return sizeof(Entry); }
+  std::string_view isa() const override { return name_of(Simd::kBaseline); }
   std::string verify(const OnThreads& on_threads) override;
 
   // Key number i of a run: ascending.

@@ -48,6 +48,9 @@ class Structure {
   // Of the input that operations go over in order, the bytes of each; 0: they go over none.
   virtual std::size_t input_bytes() const { return 0; }
 
+  // The instruction set of its loops.
+  virtual std::string_view isa() const = 0;
+
   // Units that each thread does in a row; 0: as many as fit the time of a row.
   virtual std::uint64_t units_per_row() const { return 0; }
 

@@ -90,6 +90,7 @@ class Ops : public State {
   void observe(nlohmann::ordered_json& evidence) override {
     evidence = region_evidence(regions_, {}, spec_.structure.parts);
     evidence["cpus"] = cpus_of(working_);
+    evidence["isa"] = structure_->isa();
     evidence["timer_ns"] = timer_cost_ticks() * timer_tick_ns();
     evidence["verified"] = structure_->verify(on_threads());
   }

@@ -40,7 +40,7 @@ class Own:
 
 OWN: Mapping[str, Own] = {
     "inner_node": Own(
-        Option("inner-node", "SIZES", "Bytes of an inner node of a btree", "512"),
+        Option("inner-node", "SIZES", "Bytes of an inner node of a btree", "256"),
         grammar.expand_sizes,
     ),
     "leaf_node": Own(

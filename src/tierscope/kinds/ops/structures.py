@@ -19,7 +19,7 @@ _FILL_PERCENT = 90
 _MAX_DEPTH = 40
 _GROUP = 16
 """Slots of a hash table that one comparison sees."""
-_MAX_LOAD = 0.7
+_MAX_LOAD = 0.55
 
 
 _LINE = 64
