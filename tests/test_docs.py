@@ -51,6 +51,13 @@ MORE = {
     "effect --recipe duckdb --placement all=as-found --placement half=cpus:0": (
         "--size 64k --rounds 1"
     ),
+    "ops --structure btree,hash --keys 4m": "--budget 0.1",
+    "ops --structure btree,hash --keys 4m --interleave 1,16 --threads 1": "--budget 0.1",
+    "ops --interleave 1..16*4 --keys 1m": "--budget 0.1",
+    "ops --op lookup,scan --distribution uniform,zipf --interleave 1..32*2": (
+        "--keys 64k --budget 0.1"
+    ),
+    "ops --keys file:keys.bin": "--budget 0.1",
     "persist --block-size 64..1m*4": "--budget 0.1 --size 64m",
     'persist --to "node:*" --method stores,clwb,nt-drain --order random': "--budget 0.1",
     "persist --to pmem:node:0 --method stores,clwb,transaction --ranges 1,4 --block-size 1k": (
@@ -72,7 +79,7 @@ MORE = {
 }
 """What keeps the commands that would take minutes short; the run that is checked, since what the
 last one measured depends on the commands before."""
-NEEDS_NODES = re.compile(r"^expand|^place weights|^export .*--numactl")
+NEEDS_NODES = re.compile(r"^expand|^place weights|^export .*--numactl|^ops .*node:2")
 HAS_NODES = len([*Path("/sys/devices/system/node").glob("node[0-9]*")]) > 1
 NEEDS_GPU = re.compile(r"\bgpu\b|^nvbandwidth|^gdsio.* -x (?!1)")
 NEEDS_SHELL = re.compile(r"[|<>&;$()*?~]|--install-completion")
@@ -122,6 +129,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     cut = [line for line in records if json.loads(line)["record"] in ("header", "visit")]
     (place / "cut.jsonl").write_text("".join(cut))
     (place / "expect.yaml").write_text('rules:\n  - "node:* <- node:* size=1m: > 1 B/s"\n')
+    (place / "keys.bin").write_bytes(b"".join(n.to_bytes(8, "little") for n in range(1000)))
     assert call(place, "topo --save machine.xml").returncode == 0
     return place
 

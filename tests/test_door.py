@@ -263,11 +263,73 @@ _CHECKPOINT = st.builds(
     st.fixed_dictionaries({"directory": st.from_regex(r"/[a-z/]{1,20}", fullmatch=True)})
     | st.fixed_dictionaries({"placement": _CHECKPOINT_PLACE}),
 )
+_ON_NODES = st.fixed_dictionaries({"policy": st.just("bind"), "nodes": st.tuples(_SHARE).map(list)})
+_KEYS = st.integers(1 << 17, 1 << 30)
+_ASKED = st.one_of(
+    st.just({"distribution": "uniform", "zipf_alpha": None}),
+    st.fixed_dictionaries(
+        {"distribution": st.just("zipf"), "zipf_alpha": st.floats(0.01, 10)},
+        optional={"keys_file": st.none()},
+    ),
+    st.just({"distribution": "file", "keys_file": "/tmp/keys"}),
+)
+_OPS_PATTERN = st.builds(
+    lambda one, asked: one | asked,
+    st.one_of(
+        st.fixed_dictionaries(
+            {
+                "structure": st.just("btree"),
+                "operation": st.sampled_from(["lookup", "insert", "update"]),
+                "keys": _KEYS,
+                "inner_node": st.integers(2, 1024).map(lambda lines: 64 * lines),
+                "leaf_node": st.integers(2, 1024).map(lambda lines: 64 * lines),
+            },
+            optional={"scan_length": st.none(), "timed_every": st.integers(2, 4096)},
+        ),
+        st.fixed_dictionaries(
+            {
+                "structure": st.just("btree"),
+                "operation": st.just("scan"),
+                "scan_length": st.integers(1, 1 << 20),
+                "keys": _KEYS,
+                "inner_node": st.just(256),
+                "leaf_node": st.just(512),
+            }
+        ),
+        st.fixed_dictionaries(
+            {"structure": st.just("hash"), "operation": st.just("lookup"), "keys": _KEYS},
+            optional={
+                "interleave": st.integers(1, 64),
+                "leaf_node": st.none(),
+                "pages": _PAGES,
+            },
+        ),
+    ),
+    _ASKED,
+)
+_OPS = st.fixed_dictionaries(
+    {
+        **_COMMON,
+        "kind": st.just("ops"),
+        "cpus": _CPUS,
+        "placement": _ON_NODES,
+        "pattern": _OPS_PATTERN,
+    },
+    optional={"parts": st.just({})},
+)
 _PLANS = st.fixed_dictionaries(
     {
         "version": st.just(2),
         "measurements": st.lists(
-            _BANDWIDTH | _LATENCY | _LOADED | _STREAMS | _ATOMICS | _MAPPING | _FILES | _CHECKPOINT,
+            _BANDWIDTH
+            | _LATENCY
+            | _LOADED
+            | _STREAMS
+            | _ATOMICS
+            | _MAPPING
+            | _FILES
+            | _CHECKPOINT
+            | _OPS,
             min_size=1,
             max_size=3,
             unique_by=lambda spec: spec["id"],

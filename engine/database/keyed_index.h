@@ -22,10 +22,10 @@
 
 #include <array>
 #include <atomic>
-#include <bit>
 #include <deque>
 #include <memory>
 
+#include "database/index_spec.h"
 #include "database/keys.h"
 #include "database/simd.h"
 #include "database/structure.h"
@@ -33,56 +33,10 @@
 
 namespace tierscope::database {
 
-enum class IndexWork { kLookup, kInsert, kUpdate, kScan };
-
-struct IndexSpec {
-  IndexWork work;
-  std::shared_ptr<const Keys> keys;
-  Distribution distribution{};
-  std::size_t threads = 1;
-  std::size_t interleave = 1;  // Lookups that one thread has under way; 1..kMaxInterleave.
-  std::size_t scan_length = 100;
-
-  bool writes() const { return work == IndexWork::kInsert || work == IndexWork::kUpdate; }
-};
-
-inline constexpr std::size_t kMaxInterleave = 64;
-
-// What a range scan went over.
-struct Scanned {
-  std::uint64_t entries = 0;
-  std::uint64_t sum = 0;  // Of keys and values.
-
-  bool operator==(const Scanned&) const = default;
-};
-
-// Every eighth of the ranks of a table is held back, to be inserted.
-inline constexpr std::uint64_t kHeldBack = 8;
-constexpr std::uint64_t held_back(std::uint64_t count) { return count / kHeldBack; }
-constexpr std::uint64_t loaded_rank(std::uint64_t i) { return i + i / (kHeldBack - 1); }
-constexpr std::uint64_t held_back_rank(std::uint64_t i) { return i * kHeldBack + kHeldBack - 1; }
-
-// 0..count-1, each once, in random order.
-class Permutation {
- public:
-  explicit Permutation(std::uint64_t count) : order_(std::bit_ceil(count)), count_(count) {}
-
-  std::uint64_t next() {
-    std::uint64_t found = order_.next(state_);
-    while (found >= count_) found = order_.next(state_);
-    return found;
-  }
-
- private:
-  RandomOrder order_;
-  std::uint64_t count_;
-  std::uint64_t state_ = 0;
-};
-
 template <typename Table>
 class KeyedIndex : public Structure {
  public:
-  using Options = typename Table::Options;
+  using Options = typename Table::Options;  // NOLINT(readability-redundant-typename): clang 14
   static constexpr std::size_t kParts = Table::kParts.size();
 
   KeyedIndex(IndexSpec spec, const Options& options) : spec_(std::move(spec)), options_(options) {

@@ -157,9 +157,9 @@ class Bandwidth : public State {
     const Moved all = moved();
     nlohmann::ordered_json counters = nlohmann::ordered_json::object();
     traffic_->report(all, counters);
-    static constexpr std::array<std::string_view, 3> kArrays{"a", "b", "c"};
-    const std::span<const std::string_view> names(kArrays.data(), regions_.size());
-    evidence = region_evidence(regions_, walks(), spec_.apart ? names : names.first(0));
+    static constexpr std::array<std::string_view, 3> kNames{"a", "b", "c"};
+    const std::span names(kNames.data(), spec_.apart ? regions_.size() : 0);
+    evidence = region_evidence(regions_, walks(), names);
     evidence["cpus"] = cpus_of(workers_);
     if (is_library(spec_.operation)) {
       evidence["library"] = library_name();
@@ -194,8 +194,7 @@ class Bandwidth : public State {
     }
   }
 
-  // A chunk is one call of the C library's function, over the whole of a thread's share where that
-  // is not too long.
+  // A chunk is one call of the C library's function, over a thread's share unless that is too long.
   void size_calls() {
     if (!is_library(spec_.operation)) return;
     for (std::size_t i = 0; i < workers_.size(); ++i) {

@@ -78,7 +78,7 @@ void insert_and_compare(std::uint64_t count, std::uint64_t range,
 
 TEST(HashTable, HoldsWhatAnUnorderedMapHolds) {
   using Reference = std::unordered_map<std::uint64_t, std::uint64_t>;
-  for (const std::uint64_t count : {1, 15, 16, 17, 1000, 20000}) {
+  for (const std::uint64_t count : {1U, 15U, 16U, 17U, 1000U, 20000U}) {
     insert_and_compare<HashIndexTable, Reference>(count, 4 * count, {});
     insert_and_compare<HashIndexTable, Reference>(count, ~std::uint64_t{0}, {});
   }
@@ -88,7 +88,7 @@ class BtreeNodes : public testing::TestWithParam<BtreeOptions> {};
 
 TEST_P(BtreeNodes, HoldWhatAMapHolds) {
   using Reference = std::map<std::uint64_t, std::uint64_t>;
-  for (const std::uint64_t count : {1, 7, 8, 1000, 20000}) {
+  for (const std::uint64_t count : {1U, 7U, 8U, 1000U, 20000U}) {
     insert_and_compare<Btree, Reference>(count, 4 * count, GetParam());
     insert_and_compare<Btree, Reference>(count, ~std::uint64_t{0}, GetParam());
   }
@@ -117,7 +117,7 @@ TEST_P(BtreeNodes, ScanAsAMapIterates) {
     reference[key] = value_of(key);
   }
   for (std::uint64_t key = 0; key < 5 * kCount + 10; key += 7) {
-    for (const std::uint64_t length : {1, 3, 100, 100000}) {
+    for (const std::uint64_t length : {1U, 3U, 100U, 100000U}) {
       Scanned expected;
       for (auto at = reference.lower_bound(key); at != reference.end() && expected.entries < length;
            ++at) {
@@ -171,7 +171,7 @@ void verify_all(const std::vector<IndexWork>& works, const typename Index::Optio
   std::mt19937_64 random(3);
   for (int i = 0; i < 9000; ++i) words->push_back(random_key(random, 1U << 14));
   for (const IndexWork work : works) {
-    for (const std::size_t threads : {1, 3}) {
+    for (const std::size_t threads : {1U, 3U}) {
       for (const int distribution : {0, 1, 2}) {
         IndexSpec spec{.work = work,
                        .keys = std::make_shared<const Keys>(kKeys),
@@ -204,7 +204,7 @@ TEST(BtreeIndex, IsVerifiedAfterEveryOperation) {
 // The check finds a value that nobody put there, and a key that is lost.
 TEST(BtreeIndex, DamageIsFound) {
   const IndexSpec spec{.work = IndexWork::kUpdate, .keys = std::make_shared<const Keys>(1000)};
-  for (const std::size_t damaged : {0, 1}) {
+  for (const std::size_t damaged : {0U, 1U}) {
     Built<BtreeIndex> built(spec, {});
     built.work(100);
     EXPECT_NO_THROW(built.index.verify(built.on_threads));
@@ -221,7 +221,7 @@ TEST(HashIndex, DamageIsFound) {
 }
 
 TEST(Keys, AscendAndAreDistinct) {
-  for (const std::uint64_t count : {1, 2, 1000, 100000}) {
+  for (const std::uint64_t count : {1U, 2U, 1000U, 100000U}) {
     const Keys keys(count);
     for (std::uint64_t rank = 1; rank < count; ++rank) {
       ASSERT_LT(keys.at(rank - 1), keys.at(rank));
@@ -233,7 +233,7 @@ TEST(Keys, AscendAndAreDistinct) {
 }
 
 TEST(Permutation, HasEachNumberOnce) {
-  for (const std::uint64_t count : {1, 2, 5, 64, 1000}) {
+  for (const std::uint64_t count : {1U, 2U, 5U, 64U, 1000U}) {
     Permutation permutation(count);
     std::vector<int> seen(count);
     for (std::uint64_t i = 0; i < count; ++i) ++seen[permutation.next()];

@@ -100,7 +100,7 @@ def sentences(measured: Sequence[Measurement]) -> Iterator[str]:
 
 
 def _moved(measurement: Measurement, local: Measurement) -> list[tuple[str, str]]:
-    """Return the one part that is elsewhere than in ``local``, with where; none if several are."""
+    """Return the one part that is not where ``local`` has it, with where; none of several."""
     home = where_parts_are(local)
     moved = [(part, on) for part, on in where_parts_are(measurement).items() if on != home[part]]
     return moved if len(moved) == 1 else []

@@ -27,6 +27,8 @@ _PERCENTILES = ("p50", "p99", "p99.9")
 _COUNTS = ("keys", "interleave", "scan_length")
 _SHARES = ("selectivity", "misses")
 _SIZES = ("inner_node", "leaf_node")
+_UNSAID = ("structure", "timed_every", "zipf_alpha")
+"""What the title, the notes, or another column says."""
 
 
 def show_table(console: Console, measured: list[Measurement], _run: Run) -> None:
@@ -38,8 +40,8 @@ def show_table(console: Console, measured: list[Measurement], _run: Run) -> None
 
 def _show(console: Console, measured: list[Measurement]) -> None:
     title(console, f"Database operations: {measured[0].pattern['structure']}")
-    keys = [key for key in _properties(measured) if key not in ("structure", "timed_every")]
-    varying = [key for key in keys if len({value_of(m, key) for m in measured}) > 1]
+    keys = [key for key in _properties(measured) if key not in _UNSAID]
+    varying = [key for key in keys if len({_cell(m, key) for m in measured}) > 1]
     said = (_words(measured[0], key) for key in keys if key not in varying)
     console.print(Text(", ".join(filter(None, said))))
     unit, factor = figures.scale_of("1/s", [m.estimate or 0.0 for m in measured])
@@ -58,7 +60,7 @@ def _show(console: Console, measured: list[Measurement]) -> None:
             table.add_row(*map(Text, (
                 *(_cell(m, key) for key in varying),
                 *where_parts_are(m).values(),
-                _with_interval(m, factor),
+                figures.with_interval(m, factor),
                 _slowdown(m, local),
                 *(cell(m) for cell in more.values()),
                 _elsewhere(m, local),
@@ -78,6 +80,8 @@ def _properties(measured: list[Measurement]) -> list[str]:
 
 def _cell(measurement: Measurement, key: str) -> str:
     value = value_of(measurement, key)
+    if key == "distribution":
+        return " ".join(map(str, filter(None, (value, measurement.pattern.get("zipf_alpha")))))
     if key in _SIZES:
         return figures.size_text(value)
     if key in _SHARES and value is not None:
@@ -102,7 +106,9 @@ def _words(measurement: Measurement, key: str) -> str:
         "initiator": f"from {value}",
         "operation": str(value),
         "keys": f"{_cell(measurement, 'keys')} keys",
-        "distribution": f"{value} distribution" if _is_skewed(measurement) else "",
+        "distribution": f"{_cell(measurement, key)} distribution"
+        if measurement.pattern["structure"] in SKEWED
+        else "",
         "keys_file": f"keys of {value}",
         "scan_length": f"{value} entries a scan",
         "key_bytes": f"keys of {value} bytes",
@@ -121,20 +127,10 @@ def _words(measurement: Measurement, key: str) -> str:
     return said[key] if key in said else label_of(key, value)
 
 
-def _is_skewed(measurement: Measurement) -> bool:
-    return measurement.pattern["structure"] in SKEWED
-
-
-def _with_interval(figure: figures.Figured, factor: float) -> str:
-    if not figures.has_interval(figure):
-        return f"{figures.plain(figure, factor)} (no interval)"
-    return figures.with_interval(figure, factor)
-
-
 def _slowdown(measurement: Measurement, local: Measurement | None) -> str:
     if local is None or measurement is local:
         return "" if local is None else "1"
-    return _with_interval(slowdown(measurement, local), 1.0)
+    return figures.with_interval(slowdown(measurement, local), 1.0)
 
 
 def _percentile(measurement: Measurement, name: str) -> str:

@@ -1,0 +1,260 @@
+"""Database operations: from options to specs, what is measured, and how it is shown."""
+
+import io
+import json
+import struct
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from tests import synthetic
+
+from tierscope.kinds.ops.slowdown import local_of, sentences, side_by_side, slowdown
+from tierscope.kinds.views import VIEWS
+from tierscope.model.errors import UserError
+from tierscope.model.event import Evidence
+from tierscope.model.run import Measurement, Run
+from tierscope.model.topology import Topology
+from tierscope.plans.expand import expand
+from tierscope.plans.request import Request
+from tierscope.report.pictures.of_run import pictures_of
+from tierscope.report.run import show_run
+from tierscope.topology.discover import discover
+
+TIERSCOPE = [sys.executable, "-c", "from tierscope.cli.main import main; main()"]
+
+
+def planned(machine: Topology, **options: str) -> list[Any]:
+    return expand([Request(kind="ops", options=options)], machine, thp=True).measurements
+
+
+# What a request asks for
+
+
+def test_unasked_every_placement_of_every_part_is_measured(machine: Topology) -> None:
+    nodes = [node.number for node in machine.nodes if node.total_bytes]
+    specs = planned(machine, keys="1m")
+    assert len(specs) == len(nodes) ** 2
+    assert {spec.pattern.structure for spec in specs} == {"btree"}
+    first = specs[0].identity()
+    assert first["on_inner"] == first["on_leaves"] == specs[0].initiator
+    assert len({(s.identity()["on_inner"], s.identity()["on_leaves"]) for s in specs}) == len(specs)
+
+
+def test_a_placement_moves_the_parts_that_it_names(machine: Topology) -> None:
+    last = max(node.number for node in machine.nodes if node.total_bytes)
+    (spec,) = planned(machine, place=f"leaves=node:{last}", structure="btree")
+    assert spec.identity()["on_leaves"] == f"node:{last}"
+    assert spec.identity()["on_inner"] == spec.initiator
+    assert spec.target == f"node:0,{last}"
+    inner, leaves = spec.regions()
+    assert (inner.placement.nodes[0].node, leaves.placement.nodes[0].node) == (0, last)
+    both = planned(machine, place=f"tags=node:0 ; entries=node:0,{last}", structure="hash")
+    assert [s.identity()["on_entries"] for s in both] == ["node:0", f"node:0,{last}"]
+
+
+def test_each_combination_is_measured_once(machine: Topology) -> None:
+    specs = planned(
+        machine,
+        structure="btree,hash",
+        op="lookup,scan",
+        distribution="uniform,zipf",
+        interleave="1,8",
+        to="node:0",
+        keys="64k",
+    )
+    assert len(specs) == len({spec.id for spec in specs}) == 4 + 2 + 4
+    scans = [spec for spec in specs if spec.pattern.operation == "scan"]
+    assert {(s.pattern.structure, s.pattern.interleave, s.pattern.scan_length) for s in scans} == {
+        ("btree", 1, 100)
+    }
+    assert {s.pattern.zipf_alpha for s in specs} == {None, 0.99}
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"structure": "trie"}, "--structure: 'trie' is not one of"),
+        ({"structure": "hash", "op": "scan"}, "--op: 'scan' goes with none of hash"),
+        ({"structure": "hash", "leaf-node": "512"}, "--leaf-node: structure hash has none"),
+        ({"leaf-node": "100"}, "--leaf-node: '100': "),
+        ({"place": "roots=node:0"}, "--place: 'roots' is not one of inner, leaves"),
+        ({"place": "inner"}, "--place: 'inner' is neither 'all' nor such as inner=node:0"),
+        ({"place": "inner=node:77"}, "--place: endpoint 'node:77'"),
+        ({"zipf-alpha": "1"}, "--zipf-alpha: goes with distribution zipf"),
+        ({"interleave": "65"}, "--interleave: 65 is too many"),
+        ({"op": "insert", "interleave": "8"}, "--interleave: goes with operation lookup"),
+        ({"scan-length": "8"}, "--scan-length: goes with operation scan"),
+        ({"op": "insert", "keys": "1k"}, "--keys: '1k': keys is fewer than the threads need"),
+        ({"keys": "file:/nowhere"}, "--keys: /nowhere is no file"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_named(
+    machine: Topology, options: dict[str, str], says: str
+) -> None:
+    with pytest.raises(UserError) as refused:
+        planned(machine, **options)
+    assert str(refused.value).startswith(says), refused.value
+
+
+def test_a_file_of_keys_is_checked(machine: Topology, tmp_path: Path) -> None:
+    keys = tmp_path / "keys.bin"
+    keys.write_bytes(bytes(1001))
+    with pytest.raises(UserError, match="has 1001 bytes, which are no 64-bit numbers"):
+        planned(machine, keys=f"file:{keys}")
+    keys.write_bytes(bytes(8000))
+    (spec, *_) = planned(machine, keys=f"file:{keys}")
+    assert (spec.pattern.keys, spec.pattern.distribution) == (1000, "file")
+    with pytest.raises(UserError, match="--distribution: keys of a file"):
+        planned(machine, keys=f"file:{keys}", distribution="zipf")
+
+
+# What is measured
+
+
+def measured_by_the_engine(*options: str) -> list[dict[str, Any]]:
+    quick = ("--pages", "base", "--budget", "0.2", "--sample", "2ms", "--to", "node:0", "--json")
+    done = subprocess.run(
+        [*TIERSCOPE, "ops", *quick, *options], capture_output=True, text=True, check=False
+    )
+    assert done.returncode in (0, 3), done.stderr
+    found: list[dict[str, Any]] = json.loads(done.stdout)["results"]
+    return found
+
+
+def test_every_operation_is_measured_verified_and_timed() -> None:
+    results = measured_by_the_engine(
+        "--structure", "btree,hash", "--op", "lookup,insert,update,scan", "--keys", "128k"
+    )
+    assert len(results) == 7
+    for result in results:
+        assert result["status"] == "measured", result
+        assert result["metric"] == "operations"
+        assert result["estimate"] > 0
+        assert "operations" in result["evidence"]["verified"]
+        names = {figure["metric"] for figure in result["figures"]}
+        assert {"time_per_operation", "operation_latency_p50"} <= names
+
+
+def test_the_plan_knows_how_many_bytes_the_engine_takes() -> None:
+    topology = discover()
+    for options in (
+        ("--structure", "btree,hash", "--op", "lookup,insert,update", "--keys", "100001"),
+        ("--inner-node", "128,2k", "--leaf-node", "1k", "--op", "insert", "--keys", "65600"),
+    ):
+        given = dict(zip((name[2:] for name in options[::2]), options[1::2], strict=True))
+        specs = planned(topology, to="node:0", pages="base", **given)
+        for spec, result in zip(specs, measured_by_the_engine(*options), strict=True):
+            assert result["id"] == spec.id
+            assert result["evidence"]["region_bytes"] == spec.host_bytes()
+
+
+def test_pages_are_read_back_part_by_part() -> None:
+    (result,) = measured_by_the_engine("--keys", "64k", "--threads", "1", "--interleave", "8")
+    evidence = result["evidence"]
+    assert set(evidence["arrays"]) == {"inner", "leaves"}
+    assert sum(part["0"] for part in evidence["arrays"].values()) == evidence["pages"]["0"]
+
+
+def test_keys_of_a_file_are_looked_up_in_its_order(tmp_path: Path) -> None:
+    keys = tmp_path / "keys.bin"
+    keys.write_bytes(b"".join(struct.pack("<Q", n * n % 10007) for n in range(20000)))
+    results = measured_by_the_engine(
+        "--keys", f"file:{keys}", "--op", "lookup,update,scan", "--threads", "1"
+    )
+    assert [result["status"] for result in results] == ["measured"] * 3
+
+
+# How it is shown
+
+
+def placed(inner: str, leaves: str, rate: float, half: float = 0.01) -> Measurement:
+    pattern = {
+        "structure": "btree", "operation": "lookup", "keys": 1 << 20, "distribution": "uniform",
+        "interleave": 1, "pages": "thp", "timed_every": 64, "threads": 4,
+        "on_inner": inner, "on_leaves": leaves,
+    }  # fmt: skip
+    nodes = sorted({inner, leaves})
+    pages = {name.removeprefix("node:"): 10 for name in nodes}
+    return Measurement(
+        id=f"{inner}-{leaves}",
+        kind="ops",
+        initiator="node:0",
+        target=",".join(nodes).replace(",node:", ","),
+        cpus=[0, 1, 2, 3],
+        pattern=pattern,
+        status="measured",
+        metric="operations",
+        unit="1/s",
+        estimate=rate,
+        ci_low=rate * (1 - half),
+        ci_high=rate * (1 + half),
+        n=20,
+        visits=4,
+        stop="precision",
+        samples=[rate],
+        evidence=Evidence(pages=pages, page_bytes=4096, timer_ns=20.0),
+    )
+
+
+def all_placements() -> list[Measurement]:
+    return [
+        placed("node:0", "node:0", 10e6),
+        placed("node:0", "node:2", 9.2e6),
+        placed("node:2", "node:0", 5e6),
+        placed("node:2", "node:2", 4e6),
+    ]
+
+
+def test_the_slowdown_and_its_interval_come_from_both_figures() -> None:
+    local, leaves, inner, _ = all_placements()
+    assert local_of([leaves, inner, local]) is local
+    assert local_of([leaves, inner]) is None
+    found = slowdown(inner, local)
+    assert found.estimate == 2.0
+    assert found.ci_low == pytest.approx(2 * 0.99 / 1.01)
+    assert found.ci_high == pytest.approx(2 * 1.01 / 0.99)
+    assert [len(group) for group in side_by_side(all_placements())] == [4]
+
+
+def test_the_sentence_says_what_the_intervals_allow() -> None:
+    (said,) = sentences(all_placements())
+    assert said == (
+        "btree lookup: leaves on node:2 cost 8% (6% to 10%), inner on node:2 cost 50% "
+        "(49% to 51%) at 4 threads"
+    )
+    unclear = [placed("node:0", "node:0", 10e6, 0.2), placed("node:0", "node:2", 9.2e6)]
+    assert list(sentences(unclear)) == [
+        "btree lookup: what leaves on node:2 cost is within the intervals at 4 threads"
+    ]
+    assert list(sentences(all_placements()[:1])) == []
+
+
+def test_the_table_has_each_placement_with_its_slowdown_and_bytes_elsewhere() -> None:
+    run = Run(header=synthetic.header(), measurements=all_placements(), footer=None)
+    console = Console(file=io.StringIO(), width=100)
+    show_run(console, run, Path("run.jsonl"), {"ops": VIEWS["ops"]})
+    assert isinstance(console.file, io.StringIO)
+    lines = console.file.getvalue().splitlines()
+    assert max(map(len, lines)) <= 100
+    row = next(line for line in lines if line.split()[:2] == ["node:2", "node:0"])
+    assert "2.00" in row
+    assert "40 KiB" in row
+    assert any("inner on node:2 cost 50%" in line for line in lines)
+
+
+def test_pictures_show_placements_and_sweeps() -> None:
+    swept = [
+        m.model_copy(update={"id": f"{m.id}-{n}", "pattern": {**m.pattern, "interleave": n}})
+        for m in all_placements()
+        for n in (1, 2, 4, 8)
+    ]
+    run = Run(header=synthetic.header(), measurements=swept, footer=None)
+    pictures = list(pictures_of(run, "ops", {"ops": VIEWS["ops"]}))
+    titles = [picture.title for picture in pictures]
+    assert sum("by placement" in title for title in titles) == 4
+    assert "Btree lookup over interleave" in titles
+    assert "inner node:2, leaves node:2: 2.5" in pictures[0].alt
