@@ -39,8 +39,8 @@ ALLOWED = {
 }
 """What the files of a folder may include: folders, or single headers. `.` is main.cpp. Resources
 (access, database, sampling, threads, memory, storage, gpu, topology) and the protocol never include
-the harness or a kind, and a kind includes no other kind: kinds/ has one file a kind and headers that
-kinds share."""
+the harness or a kind, and a kind includes no other kind: kinds/ has one file a kind and headers
+that kinds share."""
 
 INCLUDE = re.compile(r'^\s*#include\s+"([^"]+)"', re.MULTILINE)
 
