@@ -28,27 +28,21 @@ constexpr LanesOfMask kLanesOfMask = [] {
   return rows;
 }();
 
-// The predicate low <= key < high as one subtraction and one signed comparison, which all
-// instruction sets have: key - low < high - low holds for unsigned integers, and flipping the top
-// bit of both sides keeps the order and makes them signed.
 template <typename Key>
-struct RangePredicate {
-  using Unsigned = hn::CappedTag<Key, 64 / sizeof(Key)>;
-  using Signed = hn::RebindToSigned<Unsigned>;
-  static constexpr Key kTop = Key{1} << (8 * sizeof(Key) - 1);
+using KeyTag = hn::CappedTag<Key, 64 / sizeof(Key)>;
+template <typename Key>
+using DistanceTag = hn::RebindToSigned<KeyTag<Key>>;
 
-  HWY_INLINE RangePredicate(std::uint64_t low, std::uint64_t high)
-      : origin(hn::Set(Unsigned(), static_cast<Key>(low + kTop))),
-        width(hn::BitCast(Signed(), hn::Set(Unsigned(), static_cast<Key>((high - low) ^ kTop)))) {}
-
-  HWY_INLINE hn::Mask<Unsigned> operator()(const Key* keys) const {
-    const auto distance = hn::Sub(hn::LoadU(Unsigned(), keys), origin);
-    return hn::RebindMask(Unsigned(), hn::Lt(hn::BitCast(Signed(), distance), width));
-  }
-
-  hn::Vec<Unsigned> origin;
-  hn::Vec<Signed> width;
-};
+// Of keys, those with low <= key < high, by one subtraction and one signed comparison, which all
+// instruction sets have: key - low < high - low holds for unsigned integers, and flipping the top
+// bit of both sides keeps the order and makes them signed. `origin` is low and `width` high - low,
+// with that bit flipped.
+template <typename Key>
+HWY_INLINE hn::Mask<KeyTag<Key>> in_range(const Key* keys, hn::Vec<KeyTag<Key>> origin,
+                                          hn::Vec<DistanceTag<Key>> width) {
+  const auto distance = hn::Sub(hn::LoadU(KeyTag<Key>(), keys), origin);
+  return hn::RebindMask(KeyTag<Key>(), hn::Lt(hn::BitCast(DistanceTag<Key>(), distance), width));
+}
 
 // Stores the numbers of the lanes that a mask names, plus `first`, from `to` on: a whole vector, of
 // which the caller overwrites what is not a position. Returns how many there are.
@@ -85,8 +79,11 @@ HWY_INLINE std::size_t store_positions(Tag tag, hn::Mask<Tag> mask, Key first, K
 template <typename Key, bool kPositions>
 void scan_column(const ScanSlice& shared, ScanPosition& position, std::uint64_t blocks) {
   const ScanSlice slice = shared;  // A copy, which no store to the positions can alias.
-  const typename RangePredicate<Key>::Unsigned tag;
-  const RangePredicate<Key> in_range(slice.low, slice.high);
+  const KeyTag<Key> tag;
+  constexpr Key kTop = Key{1} << (8 * sizeof(Key) - 1);
+  const auto origin = hn::Set(tag, static_cast<Key>(slice.low + kTop));
+  const auto width = hn::BitCast(DistanceTag<Key>(),
+                                 hn::Set(tag, static_cast<Key>((slice.high - slice.low) ^ kTop)));
   const std::size_t lanes = hn::Lanes(tag);
   constexpr std::size_t kBlockKeys = kScanBlock / sizeof(Key);
   ScanPosition at = position;
@@ -95,7 +92,7 @@ void scan_column(const ScanSlice& shared, ScanPosition& position, std::uint64_t 
     const std::size_t first = at.block * kBlockKeys;
     const Key* const keys = static_cast<const Key*>(slice.keys) + first;
     for (std::size_t i = 0; i < kBlockKeys; i += lanes) {
-      const auto found = in_range(keys + i);
+      const auto found = in_range(keys + i, origin, width);
       if constexpr (kPositions) {
         // What is stored ends within the slice's positions: no more rows are found than were looked
         // at.

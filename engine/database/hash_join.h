@@ -35,7 +35,7 @@ inline constexpr std::size_t kMaxPartitions = 4096;
 // shared. A unit is the whole join; its operations are the rows of both relations.
 class HashJoin : public Structure {
  public:
-  static constexpr std::array<std::string_view, 5> kParts{"build", "probe", "table", "partitions",
+  static constexpr std::array<std::string_view, 5> kParts{"build", "probe", "table", "copies",
                                                           "output"};
 
   explicit HashJoin(const HashJoinSpec& spec);

@@ -294,7 +294,7 @@ REQUEST = RequestForm(
     expand=expand,
     help="""\
 A data structure is built with each of its parts on a node (btree: inner, leaves; hash: tags,
-entries; column: column, positions; relations: build, probe, table, partitions, output; runs: runs,
+entries; column: column, positions; relations: build, probe, table, copies, output; runs: runs,
 output; lsm: filters, fences, level0 to level3), and threads look up, insert, update, scan, filter,
 join or merge. Without --place, every placement of every part over the nodes with memory is measured
 and shown as one table. Threads that write have a structure of their own each, with their share of

@@ -164,7 +164,7 @@ STRUCTURES: dict[str, Structure] = {
         part_bytes=_column,
     ),
     "relations": Structure(
-        parts=("build", "probe", "table", "partitions", "output"),
+        parts=("build", "probe", "table", "copies", "output"),
         operations=("join",),
         own=("probe_ratio", "misses", "partitions"),
         part_bytes=_relations,
