@@ -1,7 +1,7 @@
 """tierscope and its peers side by side in one run: `make bench`, or one part by its name.
 
 python bench/run.py [likwid] [latency] [repeatability] [overhead] [startup] [allocator]
-                    [chain]
+                    [chain] [ops-scan]
                     [stream] [multichase] [ops] [nvbandwidth] [storage-gpu] [cufile] [fio]
 
 Without a name: the first line. STREAM and multichase are named in $STREAM (and $STREAM_NT) and
@@ -22,6 +22,7 @@ import likwid
 import multichase
 import nvbandwidth
 import ops
+import ops_scan
 import overhead
 import repeatability
 import startup
@@ -39,6 +40,7 @@ PARTS: dict[str, Callable[[], Iterable[object]]] = {
     "stream": stream.compare,
     "multichase": multichase.compare,
     "ops": ops.compare,
+    "ops-scan": ops_scan.compare,
     "nvbandwidth": nvbandwidth.compare,
     "storage-gpu": storage_gpu.compare,
     "cufile": cufile.compare,

@@ -168,8 +168,12 @@ def test_flags_are_the_keys_of_plans(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CPU_KINDS)
-def test_a_kind_s_examples_make_plans(name: str, machine: Topology) -> None:
+def test_a_kind_s_examples_make_plans(
+    name: str, machine: Topology, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """On a machine of three nodes with memory; those of GPUs need a GPU."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "keys.bin").write_bytes(bytes(range(64)))
     for example in form_of(name).examples:
         if "gpu:" in example:
             continue

@@ -336,7 +336,7 @@ _OPS_PATTERN = st.builds(
                 "inner_node": st.integers(2, 1024).map(lambda lines: 64 * lines),
                 "leaf_node": st.integers(2, 1024).map(lambda lines: 64 * lines),
             },
-            optional={"scan_length": st.none(), "timed_every": st.integers(2, 4096)},
+            optional={"scan_length": st.none(), "sample_every": st.integers(2, 4096)},
         ),
         st.fixed_dictionaries(
             {

@@ -121,6 +121,10 @@ MixedKernel find_mixed_kernel(std::string_view isa, Order order, Stores stores) 
   return table_of(isa).mixed[static_cast<std::size_t>(stores)][place];
 }
 
+ScanKernel find_scan_kernel(std::string_view isa, std::size_t key_bytes, bool positions) {
+  return table_of(isa).scans[key_bytes == sizeof(std::uint64_t) ? 1 : 0][positions ? 1 : 0];
+}
+
 Kernel find_address_kernel(std::string_view isa, Order order) {
   return of_order(table_of(isa).addresses, order);
 }

@@ -21,6 +21,7 @@
 #include "access/kernel_lines-inl.h"
 // Behind it.
 #include "access/kernel_addresses-inl.h"
+#include "access/kernel_scan-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tierscope::HWY_NAMESPACE {
@@ -179,7 +180,9 @@ const TargetTable& target_table() {
       {nullptr, make_addresses<Order::kReverse>, make_addresses<Order::kStrided>,
        make_addresses<Order::kRandom>},
       {mixed_row<Stores::kOrdinary>(), mixed_row<Stores::kStreaming>(),
-       mixed_row<Stores::kWriteBack>(), mixed_row<Stores::kFlush>()}};
+       mixed_row<Stores::kWriteBack>(), mixed_row<Stores::kFlush>()},
+      {{{scan_column<std::uint32_t, false>, scan_column<std::uint32_t, true>},
+        {scan_column<std::uint64_t, false>, scan_column<std::uint64_t, true>}}}};
   return table;
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <iterator>
 
+#include "access/column_scan.h"
 #include "access/kernel.h"
 
 namespace tierscope {
@@ -22,6 +23,7 @@ struct TargetTable {
   std::array<KernelRow, kKernelOperations> operations;  // In the order of kOperations.
   KernelRow addresses;  // The same loops without the accesses; none of order sequential.
   std::array<std::array<MixedKernel, 3>, 4> mixed;  // By stores, then sequential, random, zipf.
+  std::array<std::array<ScanKernel, 2>, 2> scans;   // Keys of 4 and 8 bytes; counts, positions.
 };
 
 }  // namespace tierscope

@@ -45,11 +45,17 @@ class Structure {
   // Operations of a unit: one, or as many as a group of interleaved ones, a block of rows...
   virtual std::uint64_t operations_per_unit() const { return 1; }
 
+  // Of the input that operations go over in order, the bytes of each; 0: they go over none.
+  virtual std::size_t input_bytes() const { return 0; }
+
   // The instruction set of its loops.
   virtual std::string_view isa() const = 0;
 
   // Units that each thread does in a row; 0: as many as fit the time of a row.
   virtual std::uint64_t units_per_row() const { return 0; }
+
+  // Whether single units are worth timing beside the rows.
+  virtual bool timed() const { return true; }
 
   // Untimed, before each row of units_per_row(): makes room for it, for instance by a new build.
   virtual void prepare_row(const OnThreads& /*on_threads*/) {}

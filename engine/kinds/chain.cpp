@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <any>
+#include <array>
 #include <memory>
 #include <numeric>
+#include <string_view>
 
 #include "access/block_writes.h"
 #include "errors.h"
@@ -96,8 +98,9 @@ class ChainKind : public State {
   }
 
   void observe(nlohmann::ordered_json& evidence) override {
+    static constexpr std::array<std::string_view, 2> kNames{"m0", "m1"};
     const bool apart = regions_.size() > 1;
-    evidence = region_evidence(regions_, apart ? std::vector<WalkedShare>{} : walked(), apart);
+    evidence = apart ? region_evidence(regions_, {}, kNames) : region_evidence(regions_, walked());
     evidence["cpus"] = cpus_of(running_);
     evidence["timer_ns"] = write_timer_ns();
     team_->run([&](int thread) {

@@ -29,7 +29,7 @@ struct OpsSpec {
   std::vector<Placement> placements;  // Of its parts.
   SamplingRule sampling;
   Pages pages;
-  std::uint64_t timed_every;  // Of so many units, one is timed.
+  std::uint64_t sample_every;  // Of so many units, one is timed.
   MakeStructure make;
 };
 
@@ -69,16 +69,22 @@ class Ops : public State {
   }
 
   std::vector<Series> series() override {
-    return {{.name = "windows",
-             .columns = {{.metric = "operations", .part = ""},
-                         {.metric = "time_per_operation", .part = ""}},
-             .take = [this] { return take(working_, 1); },
-             .watched_cpus = spec_.cpus},
-            {.name = "timed",
-             .columns = {{.metric = "operations", .part = "timed"}},
-             .take = [this] { return take_timed(); },
-             .watched_cpus = spec_.cpus,
-             .distributions = {{.metric = "operation_latency", .part = ""}}}};
+    std::vector<Series> found{{.name = "windows",
+                               .columns = {{.metric = "operations", .part = ""},
+                                           {.metric = "time_per_operation", .part = ""}},
+                               .take = [this] { return take(working_, 1); },
+                               .watched_cpus = spec_.cpus}};
+    if (structure_->input_bytes() > 0) {
+      found.front().columns.push_back({.metric = "bandwidth", .part = "input"});
+    }
+    if (structure_->timed()) {
+      found.push_back({.name = "timed",
+                       .columns = {{.metric = "operations", .part = "timed"}},
+                       .take = [this] { return take_timed(); },
+                       .watched_cpus = spec_.cpus,
+                       .distributions = {{.metric = "operation_latency", .part = ""}}});
+    }
+    return found;
   }
 
   void observe(nlohmann::ordered_json& evidence) override {
@@ -127,7 +133,7 @@ class Ops : public State {
   void time(std::size_t thread, std::uint64_t turns) {
     const double tick_ns = timer_tick_ns();
     for (; turns > 0; --turns) {
-      structure_->work(thread, spec_.timed_every - 1);
+      structure_->work(thread, spec_.sample_every - 1);
       const std::uint64_t before = ticks_before();
       structure_->work(thread, 1);
       const auto ticks = static_cast<double>(ticks_after() - before);
@@ -143,6 +149,9 @@ class Ops : public State {
     const double each = static_cast<double>(units * structure_->operations_per_unit());
     const double operations = units_in_window(workers) * each / row.duration_s;
     row.values = {operations, static_cast<double>(workers.size()) * 1e9 / operations};
+    if (const std::size_t bytes = structure_->input_bytes(); bytes > 0) {
+      row.values.push_back(operations * static_cast<double>(bytes));
+    }
     return row;
   }
 
@@ -171,8 +180,8 @@ class Ops : public State {
 
   Row take_timed() {
     for (Histogram& durations : durations_) durations.clear();
-    Row row = take(timing_, spec_.timed_every);
-    row.values.pop_back();
+    Row row = take(timing_, spec_.sample_every);
+    row.values.resize(1);
     for (std::size_t thread = 1; thread < durations_.size(); ++thread) {
       durations_.front().add(durations_[thread]);
     }
@@ -192,7 +201,10 @@ class Ops : public State {
 };
 
 // Keys of a pattern that may be null, which is the same as leaving them out.
-constexpr std::array kOptional{"zipf_alpha", "keys_file", "scan_length", "inner_node", "leaf_node"};
+constexpr std::array kOptional{"zipf_alpha",  "keys_file", "scan_length", "inner_node",
+                               "leaf_node",   "key_bytes", "selectivity", "found",
+                               "probe_ratio", "misses",    "partitions",  "runs",
+                               "ratio"};
 
 nlohmann::json without_nulls(nlohmann::json pattern) {
   for (const char* const key : kOptional) {
@@ -234,9 +246,9 @@ MakeState parse_ops(ObjectReader& measurement) {
   ObjectReader pattern(given, measurement.where() + ".pattern");
   spec.structure = read_structure(pattern);
   spec.pages = read_pages(pattern);
-  spec.timed_every = kUsualEvery;
-  if (pattern.has("timed_every")) {
-    spec.timed_every = static_cast<std::uint64_t>(pattern.integer("timed_every", 2, kMaxEvery));
+  spec.sample_every = kUsualEvery;
+  if (pattern.has("sample_every")) {
+    spec.sample_every = static_cast<std::uint64_t>(pattern.integer("sample_every", 2, kMaxEvery));
   }
   spec.make = spec.structure.read(pattern, spec.cpus.size());
   pattern.finish();

@@ -308,7 +308,7 @@ def test_chains_that_overlap_have_a_rate_and_no_latency() -> None:
 def test_two_regions_have_pages_of_their_own() -> None:
     (found,) = measured("--chain", "r_64,m1_r_4096,w_4096_nocache", "--second-to", "pmem:node:0")
     assert found["status"] == "measured", found
-    assert found["evidence"]["arrays"] == {"a": {"0": 256}, "b": {"0": 256}}
+    assert found["evidence"]["arrays"] == {"m0": {"0": 256}, "m1": {"0": 256}}
     assert found["evidence"]["region_bytes"] == 2 << 20
 
 

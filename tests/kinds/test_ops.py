@@ -79,14 +79,17 @@ def test_each_combination_is_measured_once(machine: Topology) -> None:
     [
         ({"structure": "trie"}, "--structure: 'trie' is not one of"),
         ({"structure": "hash", "op": "scan"}, "--op: 'scan' goes with none of hash"),
-        ({"structure": "hash", "leaf-node": "512"}, "--leaf-node: structure hash has none"),
+        (
+            {"structure": "hash", "leaf-node": "512"},
+            "--leaf-node: goes with structure btree, not with hash",
+        ),
         ({"leaf-node": "100"}, "--leaf-node: '100': "),
         ({"place": "roots=node:0"}, "--place: 'roots' is not one of inner, leaves"),
         ({"place": "inner"}, "--place: 'inner' is neither 'all' nor such as inner=node:0"),
         ({"place": "inner=node:77"}, "--place: endpoint 'node:77'"),
         ({"zipf-alpha": "1"}, "--zipf-alpha: goes with distribution zipf"),
         ({"interleave": "65"}, "--interleave: 65 is too many"),
-        ({"op": "insert", "interleave": "8"}, "--interleave: goes with operation lookup"),
+        ({"op": "insert", "interleave": "8"}, "--interleave: goes with lookup of btree"),
         ({"scan-length": "8"}, "--scan-length: goes with operation scan"),
         ({"op": "insert", "keys": "1k"}, "--keys: '1k': keys is fewer than the threads need"),
         ({"keys": "file:/nowhere"}, "--keys: /nowhere is no file"),
@@ -174,7 +177,7 @@ def test_keys_of_a_file_are_looked_up_in_its_order(tmp_path: Path) -> None:
 def placed(inner: str, leaves: str, rate: float, half: float = 0.01) -> Measurement:
     pattern = {
         "structure": "btree", "operation": "lookup", "keys": 1 << 20, "distribution": "uniform",
-        "interleave": 1, "pages": "thp", "timed_every": 64, "threads": 4,
+        "interleave": 1, "pages": "thp", "sample_every": 64, "threads": 4,
         "on_inner": inner, "on_leaves": leaves,
     }  # fmt: skip
     nodes = sorted({inner, leaves})

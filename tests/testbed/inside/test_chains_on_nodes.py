@@ -38,7 +38,7 @@ def test_two_regions_are_on_two_nodes(tmp_path: Path) -> None:
         tmp_path, "--to", REMOTE, "--second-to", CXL, "--chain", "r_64,m1_r_64,w_64_none",
         "--linked", "no", "--interleave", "2",
     )  # fmt: skip
-    assert found["evidence"]["arrays"] == {"a": {"1": SIZE // 4096}, "b": {"4": SIZE // 4096}}
+    assert found["evidence"]["arrays"] == {"m0": {"1": SIZE // 4096}, "m1": {"4": SIZE // 4096}}
     assert found["pattern"]["second"] == CXL
 
 

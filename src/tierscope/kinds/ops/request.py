@@ -8,8 +8,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from tierscope.kinds.ops.own_options import OWN, own_axes
 from tierscope.kinds.ops.spec import MAX_KEYS, OpsSpec, where_of
-from tierscope.kinds.ops.structures import OF_STRUCTURES, STRUCTURES
+from tierscope.kinds.ops.structures import INTERLEAVED, OF_STRUCTURES, SKEWED, STRUCTURES
 from tierscope.model.endpoint import parse_target
 from tierscope.model.errors import UserError
 from tierscope.model.spec import Placement
@@ -25,7 +26,6 @@ from tierscope.plans.axes import (
     of_path,
     pages,
     reason,
-    sizes,
     targets,
     thread_counts,
 )
@@ -34,11 +34,11 @@ from tierscope.plans.request import Request, RequestForm
 
 _OPERATIONS = tuple(dict.fromkeys(op for one in STRUCTURES.values() for op in one.operations))
 _DISTRIBUTIONS = ("uniform", "zipf")
-_NODE_BYTES = {"inner_node": 256, "leaf_node": 512}
 _MAX_SCAN = 1 << 20
 _MAX_EVERY = 4096
 _ALPHA = 0.99
-_BYTES_OF_KEY = 64
+_BYTES_OF_KEY = {"column": 16}
+_USUAL_BYTES_OF_KEY = 64
 """Of a default working set, for each key: about twice what a key takes, so that structures of all
 kinds come out past the caches and fit beside each other."""
 _PART = re.compile(r",(?=\s*\w+\s*=)")
@@ -61,54 +61,54 @@ def _points(
 ) -> Iterator[tuple[dict[str, Any], int]]:
     """Yield each combination's pattern and its threads."""
     structures = choices(request, "structure", tuple(STRUCTURES)) or ["btree"]
-    operations = choices(request, "op", _OPERATIONS) or ["lookup"]
-    found = 0
-    for structure, operation in itertools.product(structures, operations):
-        if operation not in STRUCTURES[structure].operations:
-            continue
+    pairs = _pairs(request, structures)
+    for structure, operation in pairs:
         axes: dict[str, list[Any]] = {
-            "keys": _keys(request, topology, path),
-            **_nodes(request, structure, structures),
-            "interleave": _counts(request, "interleave", "1", 64),
+            "keys": _keys(request, topology, path, structure),
+            **own_axes(request, structure, structures),
+            "interleave": [1],
             "pages": pages(request, topology, thp),
             "threads": thread_counts(request, path),
         }
-        if operation != "lookup":
-            axes["interleave"] = [1]
+        if (structure, operation) in INTERLEAVED:
+            axes["interleave"] = _counts(request, "interleave", "1", 64)
         if operation == "scan":
             axes["scan_length"] = _counts(request, "scan-length", "100", _MAX_SCAN)
-        every = {"timed_every": _counts(request, "every", "64", _MAX_EVERY, 2)[0]}
+        every = {"sample_every": _counts(request, "sample-every", "64", _MAX_EVERY, 2)[0]}
+        distributions = _distributions(request) if structure in SKEWED else [{}]
         for values, distribution in itertools.product(
-            itertools.product(*axes.values()), _distributions(request)
+            itertools.product(*axes.values()), distributions
         ):
             point = dict(zip(axes, values, strict=True))
             threads = point.pop("threads")
-            found += 1
             named = {"structure": structure, "operation": operation}
             yield {**named, **point, **distribution, **every}, threads
-    if not found:
-        asked = ", ".join(operations)
+
+
+def _pairs(request: Request, structures: list[str]) -> list[tuple[str, str]]:
+    """Return the structures with their operations, those that go together; UserError where an
+    option goes with none of them."""
+    operations = choices(request, "op", _OPERATIONS)
+    pairs = [
+        (structure, operation)
+        for structure in structures
+        for operation in operations or STRUCTURES[structure].operations[:1]
+        if operation in STRUCTURES[structure].operations
+    ]
+    if not pairs:
+        asked = ", ".join(operations or [])
         raise request.wrong("op", f"'{asked}' goes with none of {', '.join(structures)}")
-    if "scan-length" in request.options and "scan" not in operations:
+    if "scan-length" in request.options and not any(op == "scan" for _, op in pairs):
         raise request.wrong("scan-length", "goes with operation scan")
-    if "interleave" in request.options and "lookup" not in operations:
-        raise request.wrong("interleave", "goes with operation lookup")
+    if "interleave" in request.options and not set(pairs) & set(INTERLEAVED):
+        able = ", ".join(f"{operation} of {structure}" for structure, operation in INTERLEAVED)
+        raise request.wrong("interleave", f"goes with {able}")
+    if "distribution" in request.options and not set(structures) & set(SKEWED):
+        raise request.wrong("distribution", f"goes with structure {', '.join(SKEWED)}")
+    return pairs
 
 
-def _nodes(request: Request, structure: str, structures: list[str]) -> dict[str, list[Any]]:
-    """Return the sizes of nodes, of structures that have any."""
-    found: dict[str, list[Any]] = {}
-    for field in OF_STRUCTURES:
-        option = field.replace("_", "-")
-        given = sizes(request, option)
-        if field in STRUCTURES[structure].own:
-            found[field] = given or [_NODE_BYTES[field]]
-        elif given and not any(field in STRUCTURES[one].own for one in structures):
-            raise request.wrong(option, f"structure {structure} has none")
-    return found
-
-
-def _keys(request: Request, topology: Topology, path: MemoryPath) -> list[int]:
+def _keys(request: Request, topology: Topology, path: MemoryPath, structure: str) -> list[int]:
     file = _keys_file(request)
     if file:
         return [file.stat().st_size // 8]
@@ -116,7 +116,8 @@ def _keys(request: Request, topology: Topology, path: MemoryPath) -> list[int]:
         return checked(request, "keys", grammar.expand_sizes, request.options["keys"])
     nodes = [node.number for node in machine.memory_nodes(topology)]
     size = machine.default_size(topology, path.cpus, nodes, 1)
-    return [min(max(size // _BYTES_OF_KEY, 1), MAX_KEYS)]
+    each = _BYTES_OF_KEY.get(structure, _USUAL_BYTES_OF_KEY)
+    return [min(max(size // each, 1), MAX_KEYS)]
 
 
 def _keys_file(request: Request) -> Path | None:
@@ -244,7 +245,8 @@ def _identity(
     parts = [request.name or pattern["structure"], pattern["operation"], path.names[0]]
     parts += [f"{part}-{where_of(where)}" for part, where in placed.items()]
     parts += [f"t{threads}", grammar.format_size(pattern["keys"]), pattern["pages"]]
-    parts += [pattern["distribution"] + f"{pattern.get('zipf_alpha', '')}"]
+    if "distribution" in pattern:
+        parts += [pattern["distribution"] + f"{pattern.get('zipf_alpha', '')}"]
     parts += [f"w{pattern['interleave']}"] if pattern["interleave"] > 1 else []
     parts += [f"l{pattern['scan_length']}"] if "scan_length" in pattern else []
     parts += [str(pattern[field]) for field in OF_STRUCTURES if field in pattern]
@@ -254,7 +256,7 @@ def _identity(
 REQUEST = RequestForm(
     options=(
         Option("structure", "LIST", ", ".join(STRUCTURES), "btree"),
-        Option("op", "LIST", ", ".join(_OPERATIONS), "lookup"),
+        Option("op", "LIST", ", ".join(_OPERATIONS), "the structure's first"),
         Option(
             "keys",
             "SIZES",
@@ -270,8 +272,7 @@ REQUEST = RequestForm(
             "1",
         ),
         Option("scan-length", "COUNTS", "Entries that a range scan reads", "100"),
-        Option("inner-node", "SIZES", "Bytes of an inner node of a btree", "256"),
-        Option("leaf-node", "SIZES", "Bytes of a leaf of a btree", "512"),
+        *(own.option for own in OWN.values()),
         options.FROM,
         Option(
             "place",
@@ -286,21 +287,26 @@ REQUEST = RequestForm(
         options.THREADS,
         options.PIN,
         options.PAGES,
-        Option("every", "COUNT", "Time one of so many operations", "64"),
+        Option("sample-every", "COUNT", "Time one of so many operations", "64"),
         options.PREFETCHERS,
         *options.SAMPLING,
     ),
     expand=expand,
     help="""\
 A data structure is built with each of its parts on a node (btree: inner, leaves; hash: tags,
-entries), and threads look up, insert, update or scan. Without --place, every placement of every
-part over the nodes with memory is measured and shown as one table. Threads that write have a
-structure of their own each, with their share of the keys.""",
+entries; column: column, positions; relations: build, probe, table, copies, output; runs: runs,
+output; lsm: filters, fences, level0 to level3), and threads look up, insert, update, scan, filter,
+join or merge. Without --place, every placement of every part over the nodes with memory is measured
+and shown as one table. Threads that write have a structure of their own each, with their share of
+the keys.""",
     examples=(
         "ops --structure btree,hash --keys 4m",
         "ops --keys 32m --place inner=node:0,leaves=node:2 --threads 1..all*2",
         "ops --op lookup,scan --distribution uniform,zipf --interleave 1..32*2",
         "ops --structure hash --op lookup,insert --to node:0,node:2",
         "ops --keys file:keys.bin",
+        "ops --structure column --keys 256m --selectivity 0,1%,50%,100% --found positions,count",
+        "ops --structure relations --keys 16m --partitions 1,256 --place table=node:2",
+        "ops --structure runs,lsm --keys 16m",
     ),
 )

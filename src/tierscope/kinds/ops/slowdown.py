@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from tierscope.kinds.ops.structures import PARTS
+from tierscope.kinds.ops.structures import PARTS, STRUCTURES
 from tierscope.model.endpoint import parse_endpoint
 from tierscope.model.errors import counted
 from tierscope.model.run import Figure, Measurement
@@ -15,7 +15,7 @@ WHERE = tuple(f"on_{part}" for part in PARTS)
 def where_parts_are(measurement: Measurement) -> dict[str, str]:
     """Return where each part is: {"inner": "node:0", "leaves": "node:2"}."""
     pattern = measurement.pattern
-    return {part: str(pattern[f"on_{part}"]) for part in PARTS if f"on_{part}" in pattern}
+    return {p: str(pattern[f"on_{p}"]) for p in STRUCTURES[pattern["structure"]].parts}
 
 
 def _alike(measurement: Measurement) -> tuple[object, ...]:

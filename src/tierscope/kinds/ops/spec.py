@@ -4,14 +4,22 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from tierscope.kinds.ops.structures import OF_STRUCTURES, PARTS, STRUCTURES
+from tierscope.kinds.ops.structures import (
+    INTERLEAVED,
+    OF_FILES,
+    OF_STRUCTURES,
+    PARTS,
+    SKEWED,
+    STRUCTURES,
+    cycle_of,
+)
 from tierscope.model.base import Model
 from tierscope.model.endpoint import Endpoint, EndpointKind
 from tierscope.model.spec import ChosenPlacement, Cpus, MemorySpec, Pages, Placement, Region
 
 MAX_KEYS = 1 << 36
-_FEWEST_KEYS = {"insert": 1 << 15}
-"""Of each thread: an eighth of them is inserted and lasts for a row."""
+_FEWEST_KEYS = {"insert": 1 << 15, "filter": 1024, "merge": 1024}
+"""Of each thread: an eighth of what is inserted lasts for a row; a block of others."""
 _USUAL_FEWEST = 64
 
 Node = Annotated[int, Field(ge=128, le=1 << 16, multiple_of=64)]
@@ -20,8 +28,8 @@ Node = Annotated[int, Field(ge=128, le=1 << 16, multiple_of=64)]
 class OpsPattern(Model):
     """Operations on one data structure."""
 
-    structure: Literal["btree", "hash"]
-    operation: Literal["lookup", "insert", "update", "scan"]
+    structure: Literal["btree", "hash", "column", "relations", "runs", "lsm"]
+    operation: Literal["lookup", "insert", "update", "scan", "filter", "join", "merge"]
     keys: Annotated[int, Field(ge=1, le=MAX_KEYS)]
     """Keys of 8 bytes, each with a value of 8 bytes; of a file, its numbers, some of which may be
     the same key."""
@@ -37,8 +45,24 @@ class OpsPattern(Model):
     inner_node: Node | None = None
     """Bytes of an inner node."""
     leaf_node: Node | None = None
+    key_bytes: Literal[4, 8] | None = None
+    """Of a column; keys of other structures have 8."""
+    selectivity: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Share of a column's rows that the filter finds."""
+    found: Literal["positions", "count"] | None = None
+    """What a filter leaves: numbers of the rows that it found, or only how many there are."""
+    probe_ratio: Annotated[int, Field(ge=1, le=64)] | None = None
+    """Rows of the probe relation for each of the build relation, which has ``keys``."""
+    misses: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Share of the keys that are asked for and are not there."""
+    partitions: Annotated[int, Field(ge=1, le=4096)] | None = None
+    """That a join copies both relations into first, a power of two; 1: it copies nothing."""
+    runs: Annotated[int, Field(ge=2, le=256)] | None = None
+    """That are merged."""
+    ratio: Annotated[int, Field(ge=2, le=32)] | None = None
+    """Of a level's keys to those of the level above."""
     pages: Pages = "thp"
-    timed_every: Annotated[int, Field(ge=2, le=4096)] = 64
+    sample_every: Annotated[int, Field(ge=2, le=4096)] = 64
     """Of so many operations (groups of interleaved ones) one is timed."""
 
     @model_validator(mode="after")
@@ -56,9 +80,29 @@ class OpsPattern(Model):
             raise ValueError("zipf_alpha goes with distribution zipf, and only with it")
         if (self.keys_file is not None) != (self.distribution == "file"):
             raise ValueError("keys_file goes with distribution file, and only with it")
-        if self.interleave > 1 and self.operation != "lookup":
-            raise ValueError("interleave goes with operation lookup")
+        self._check_extras()
         return self
+
+    def _check_extras(self) -> None:
+        """Raise where a structure has no use of what only some can do."""
+        if self.distribution == "zipf" and self.structure not in SKEWED:
+            raise ValueError(f"distribution zipf goes with {', '.join(SKEWED)}")
+        if self.distribution == "file" and self.structure not in OF_FILES:
+            raise ValueError(f"keys of a file go with {', '.join(OF_FILES)}")
+        if self.interleave > 1:
+            if (self.structure, self.operation) not in INTERLEAVED:
+                able = ", ".join(f"{operation} of {one}" for one, operation in INTERLEAVED)
+                raise ValueError(f"interleave goes with {able}")
+            if (self.partitions or 1) > 1:
+                raise ValueError("interleave goes with one partition: tables of several are cached")
+        if self.partitions is not None and self.partitions.bit_count() != 1:
+            raise ValueError(f"partitions is {self.partitions}, no power of two")
+        if self.key_bytes == 4 and self.keys > 1 << 32:
+            raise ValueError("keys of 4 bytes have positions of 4 bytes, so at most 4g of them")
+        if self.ratio is not None and self.keys < cycle_of(self.ratio):
+            raise ValueError(
+                f"keys is fewer than levels of ratio {self.ratio} need, {cycle_of(self.ratio)}"
+            )
 
 
 class OpsSpec(MemorySpec):

@@ -4,6 +4,7 @@ A row of ``STRUCTURES`` is a structure. The engine has the same rows, in
 engine/kinds/ops_structures.cpp, and the same sizes: a test compares them by what was placed.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -19,6 +20,14 @@ _MAX_DEPTH = 40
 _GROUP = 16
 """Slots of a hash table that one comparison sees."""
 _MAX_LOAD = 0.55
+
+
+_LINE = 64
+_BLOCK = 4096
+"""Bytes of a column, or of an LSM tree's level, that are gone over as one."""
+_LEVELS = 4
+_FILTER_BITS = 10
+"""Of a Bloom filter, for each key."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +84,66 @@ def _hash(pattern: "OpsPattern", threads: int) -> tuple[int, int]:
     return slots, slots * _ENTRY
 
 
+def _lines(size: int) -> int:
+    """Return bytes rounded up to whole cache lines."""
+    return -(-size // _LINE) * _LINE
+
+
+def _column(pattern: "OpsPattern", _threads: int) -> tuple[int, int]:
+    assert pattern.key_bytes
+    column = pattern.keys * pattern.key_bytes // _BLOCK * _BLOCK
+    return column, column if pattern.found == "positions" else _LINE
+
+
+def _relations(pattern: "OpsPattern", threads: int) -> tuple[int, ...]:
+    """Threads have a table and copies of their rows each, of the last one's share."""
+    assert pattern.partitions
+    assert pattern.probe_ratio
+    relations = (pattern.keys, pattern.keys * pattern.probe_ratio)
+    build, probe = relations
+    most, most_probe = (rows - rows // threads * (threads - 1) for rows in relations)
+    mean = most / pattern.partitions
+    if pattern.partitions > 1:
+        most_here = int(mean + 8 * math.sqrt(mean)) + 8
+        ends = _lines(pattern.partitions * 8)
+        copies = _lines(most * _ENTRY) + _lines(most_probe * _ENTRY)
+        copies += pattern.partitions * _LINE + 2 * ends
+    else:
+        most_here, copies = most, _LINE
+    slots = -(-(int(most_here / (_MAX_LOAD * _GROUP)) + 1) // 4) * 4 * _GROUP
+    output = _lines(probe * _ENTRY)
+    return (
+        _lines(build * _ENTRY),
+        output,
+        threads * slots * (1 + _ENTRY),
+        threads * copies,
+        output,
+    )
+
+
+def _runs(pattern: "OpsPattern", _threads: int) -> tuple[int, int]:
+    size = _lines(pattern.keys * _ENTRY)
+    return size, size
+
+
+def cycle_of(ratio: int) -> int:
+    """Return the keys of an LSM tree's smallest set of levels, after which they repeat."""
+    return sum(ratio**level for level in range(_LEVELS))
+
+
+def _lsm(pattern: "OpsPattern", _threads: int) -> tuple[int, ...]:
+    assert pattern.ratio
+    whole, rest = divmod(pattern.keys, cycle_of(pattern.ratio))
+    levels = []
+    for level in range(_LEVELS):
+        here = min(rest, pattern.ratio**level)
+        levels.append(whole * pattern.ratio**level + here)
+        rest -= here
+    filters = sum(-(-keys * _FILTER_BITS // 512) * _LINE for keys in levels)
+    fences = sum(_lines(-(-keys // (_BLOCK // _ENTRY)) * 8) for keys in levels)
+    return filters, fences, *(_lines(keys * _ENTRY) for keys in levels)
+
+
 STRUCTURES: dict[str, Structure] = {
     "btree": Structure(
         parts=("inner", "leaves"),
@@ -88,7 +157,37 @@ STRUCTURES: dict[str, Structure] = {
         own=(),
         part_bytes=_hash,
     ),
+    "column": Structure(
+        parts=("column", "positions"),
+        operations=("filter",),
+        own=("key_bytes", "selectivity", "found"),
+        part_bytes=_column,
+    ),
+    "relations": Structure(
+        parts=("build", "probe", "table", "copies", "output"),
+        operations=("join",),
+        own=("probe_ratio", "misses", "partitions"),
+        part_bytes=_relations,
+    ),
+    "runs": Structure(
+        parts=("runs", "output"),
+        operations=("merge",),
+        own=("runs",),
+        part_bytes=_runs,
+    ),
+    "lsm": Structure(
+        parts=("filters", "fences", *(f"level{level}" for level in range(_LEVELS))),
+        operations=("lookup",),
+        own=("ratio", "misses"),
+        part_bytes=_lsm,
+    ),
 }
+SKEWED = ("btree", "hash", "lsm")
+"""Structures that some keys of are asked for more often than others."""
+OF_FILES = ("btree", "hash")
+"""Structures that take their keys from a file."""
+INTERLEAVED = (("btree", "lookup"), ("hash", "lookup"), ("relations", "join"))
+"""Structures and operations that have several keys under way in a thread."""
 OF_STRUCTURES = tuple(dict.fromkeys(name for one in STRUCTURES.values() for name in one.own))
 """Fields of the pattern that only some structures have."""
 PARTS = tuple(dict.fromkeys(part for one in STRUCTURES.values() for part in one.parts))
