@@ -104,7 +104,7 @@ class Evidence(Model):
     pages: dict[str, int] | None = None
     """Pages by node as read back from the kernel after populating: {"0": 262144}."""
     arrays: dict[str, dict[str, int]] | None = None
-    """The same of each array, region or part that is placed by itself: {"a": {"0": 131072}, ...}."""
+    """The same of each array, region or part that has its own place: {"a": {"0": 131072}, ...}."""
     page_bytes: int | None = None
     """Size of the pages that ``pages`` counts."""
     huge_bytes: int | None = None

@@ -185,16 +185,13 @@ def _placements(
         return
     where = [path.placement]
     nodes = [node.number for node in machine.memory_nodes(topology)]
-    every = request if "to" in request.options else None
-    found = targets(every, "to", OpsSpec, nodes) if every else []
+    if "to" in request.options:
+        found = targets(request, "to", OpsSpec, nodes)
+    else:
+        found = [parse_target(f"node:{number}", OpsSpec.targets, "ops") for number in nodes]
     for target in found:
         checked(request, "to", machine.check_target, topology, target)
     given = [machine.placement(target, None, "user") for target in found]
-    if not every:
-        given = [
-            machine.placement(parse_target(f"node:{number}", OpsSpec.targets, "ops"), None, "user")
-            for number in nodes
-        ]
     where = [*(one for one in where if one in given), *(one for one in given if one not in where)]
     for chosen in itertools.product(where, repeat=len(parts)):
         yield dict(zip(parts, chosen, strict=True))
