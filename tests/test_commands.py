@@ -173,7 +173,9 @@ def test_a_kind_s_examples_make_plans(
 ) -> None:
     """On a machine of three nodes with memory; those of GPUs need a GPU."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "keys.bin").write_bytes(bytes(range(64)))
+    (tmp_path / "keys.bin").write_bytes(
+        b"".join(number.to_bytes(8, "little") for number in range(1000))
+    )
     for example in form_of(name).examples:
         if "gpu:" in example:
             continue

@@ -218,7 +218,7 @@ def test_times_are_measured_kills_survived_and_nothing_is_left(place: Path, tmp_
         assert rows
         for row in rows:
             seconds = (row["checkpoint_time", ""] or 0) / 1e9
-            assert seconds * (row["bandwidth", ""] or 0) == pytest.approx(2 << 20)
+            assert seconds * (row["bandwidth", ""] or 0) == pytest.approx(2 << 20, rel=1e-5)
         seen = result["evidence"]["checkpoint"]
         assert seen["kills"]["kills"] == 3
         assert seen["restarts"] >= 2

@@ -66,7 +66,9 @@ def test_two_directories_have_figures_of_their_own_and_together(tmp_path: Path) 
     rows = [*rows_of(run, both["id"])]
     assert rows
     for row in rows:
-        assert sum(row["iops", name] or 0 for name in names) == pytest.approx(row["iops", ""])
+        assert sum(row["iops", name] or 0 for name in names) == pytest.approx(
+            row["iops", ""], rel=1e-5
+        )
     assert set(names) <= set(figures(both, "io_latency_p50"))
     observed = both["evidence"]["storage_io"]
     assert [one["name"] for one in observed["targets"]] == names
