@@ -132,7 +132,7 @@ def test_own_options_go_to_the_structures_that_have_them(machine: Topology) -> N
         ({"structure": "relations", "partitions": "3"}, "no power of two"),
         ({"structure": "relations", "partitions": "4", "interleave": "4"}, "one partition"),
         ({"structure": "runs", "runs": "257"}, "less than or equal to 256"),
-        ({"structure": "lsm", "keys": "1000"}, "fewer than levels of ratio 10 need, 1111"),
+        ({"structure": "lsm", "keys": "1000"}, "levels of ratio 10 need 1111 keys at least"),
     ],
 )
 def test_what_does_not_go_together_is_refused_with_the_reason(

@@ -100,9 +100,8 @@ class OpsPattern(Model):
         if self.key_bytes == 4 and self.keys > 1 << 32:
             raise ValueError("keys of 4 bytes have positions of 4 bytes, so at most 4g of them")
         if self.ratio is not None and self.keys < cycle_of(self.ratio):
-            raise ValueError(
-                f"keys is fewer than levels of ratio {self.ratio} need, {cycle_of(self.ratio)}"
-            )
+            least = cycle_of(self.ratio)
+            raise ValueError(f"levels of ratio {self.ratio} need {least} keys at least")
 
 
 class OpsSpec(MemorySpec):
@@ -135,7 +134,7 @@ class OpsSpec(MemorySpec):
                 raise ValueError("parts are placed on nodes only")
         fewest = _FEWEST_KEYS.get(self.pattern.operation, _USUAL_FEWEST) * len(self.cpus)
         if self.pattern.keys < fewest:
-            raise ValueError(f"keys is fewer than the threads need, {fewest}")
+            raise ValueError(f"{len(self.cpus)} threads need {fewest} keys at least")
         return self
 
     def part_names(self) -> tuple[str, ...]:
