@@ -91,7 +91,7 @@ def test_each_combination_is_measured_once(machine: Topology) -> None:
         ({"interleave": "65"}, "--interleave: 65 is too many"),
         ({"op": "insert", "interleave": "8"}, "--interleave: goes with lookup of btree"),
         ({"scan-length": "8"}, "--scan-length: goes with operation scan"),
-        ({"op": "insert", "keys": "1k"}, "threads need"),
+        ({"op": "insert", "keys": "1k"}, "--keys: '1k': 8 threads need 262144 keys at least"),
         ({"keys": "file:/nowhere"}, "--keys: /nowhere is no file"),
     ],
 )
