@@ -9,7 +9,7 @@ from rich.console import Console
 from tests import synthetic
 
 from tierscope.kinds.loaded_latency.by_threads import over_threads
-from tierscope.kinds.loaded_latency.points import curves_of, thread_curves
+from tierscope.kinds.loaded_latency.points import curves_of, load_threads, thread_curves
 from tierscope.kinds.loaded_latency.request import REQUEST
 from tierscope.kinds.loaded_latency.spec import LoadedLatencySpec
 from tierscope.kinds.loaded_latency.table import show_table
@@ -34,22 +34,22 @@ def ask(machine: Topology, **options: str) -> list[LoadedLatencySpec]:
 def test_one_command_goes_over_threads_loads_and_tiers(machine: Topology) -> None:
     specs = ask(machine, to="node:0,node:2", load_threads="0,1,2..6+2",
                 mix="100:0,0:100", load_order="sequential,random")  # fmt: skip
-    assert len(specs) == len({spec.id for spec in specs}) == 2 * 4 * 5
+    assert len(specs) == len({spec.id for spec in specs}) == 2 * (4 * 4 + 1)
+    assert sum(spec.load.idle for spec in specs) == 2, "the chase alone is the same for each load"
     some = [spec for spec in specs if spec.target == "node:2" and spec.load.pattern.writes == 100
             and spec.load.pattern.order == "random"]  # fmt: skip
-    assert [spec.identity()["load_threads"] for spec in some] == [0, 1, 2, 4, 6]
-    assert [spec.load.idle for spec in some] == [True, False, False, False, False]
+    assert [spec.identity()["load_threads"] for spec in some] == [1, 2, 4, 6]
     assert all(spec.load.pattern.delay_ns == 0 for spec in some)
     # All points of a curve have the same load, but for the threads that share it.
     assert len({spec.load.pattern.size for spec in some}) == 1
     assert some[-1].load.cpus == [1, 2, 3, 9, 10, 11]
-    assert some[2].load.cpus == [1, 2]
+    assert some[1].load.cpus == [1, 2]
 
 
 def test_the_load_may_touch_more_or_less_at_once(machine: Topology) -> None:
     specs = ask(machine, load_threads="0,2", load_access_size="64,1k", load_order="random")
     assert {spec.load.pattern.access_size for spec in specs} == {64, 1024}
-    assert len({spec.id for spec in specs}) == 4
+    assert len({spec.id for spec in specs}) == 3
 
 
 def test_curves_over_threads_are_not_refined(machine: Topology) -> None:
@@ -167,3 +167,18 @@ def test_the_summary_names_the_slowest_load() -> None:
     figure = key_figure(measured)
     assert figure is not None
     assert "31 load threads of sequential writes" in str(figure)
+
+
+def test_curves_share_the_idle_point_of_their_chase(machine: Topology) -> None:
+    specs = ask(machine, to="node:0,node:2", load_threads="0,1,4", mix="100:0,0:100")
+    measured = [
+        with_rate(outcome(spec.identity(), 100.0, spec.target), 1e9).model_copy(
+            update={"id": spec.id}
+        )
+        for spec in specs
+    ]
+    curves = thread_curves(measured)
+    assert [[load_threads(m) for m in curve] for curve in curves] == [[0, 1, 4]] * 4
+    idle = {(curve[0].id, curve[0].target) for curve in curves}
+    assert len(idle) == 2
+    assert all(curve[0].target == curve[-1].target for curve in curves)

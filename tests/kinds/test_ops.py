@@ -260,4 +260,4 @@ def test_pictures_show_placements_and_sweeps() -> None:
     titles = [picture.title for picture in pictures]
     assert sum("by placement" in title for title in titles) == 4
     assert "Btree lookup over interleave" in titles
-    assert "inner node:2, leaves node:2: 2.5" in pictures[0].alt
+    assert "all on node:2: 2.5" in pictures[0].alt

@@ -117,7 +117,7 @@ def over_threads(gathered: Gathered) -> list[Picture]:
 
 
 def _picture(initiator: str, curves: Sequence[Curve]) -> Picture:
-    members = [m for curve in curves for m in curve]
+    members = [*{m.id: m for curve in curves for m in curve}.values()]
     most = max(m.estimate or 0.0 for m in members)
     counts = [float(load_threads(m)) for m in members]
     names = list(dict.fromkeys(curve_name(curve, curves) for curve in curves))

@@ -13,6 +13,8 @@ _RATE = ("bandwidth", "")
 """Metric and part of what the load moved."""
 _POINT = ("delay_ns", "load_threads")
 """Properties that points of one curve differ in."""
+_OF_LOAD = ("load_from", "load_to", "mix", "load_order", "load_access_size", "load_size", *_POINT)
+"""Properties that make no difference while nothing loads."""
 
 
 def curves_of(measurements: Sequence[Measurement]) -> list[list[Measurement]]:
@@ -38,13 +40,20 @@ def curves_of(measurements: Sequence[Measurement]) -> list[list[Measurement]]:
 def thread_curves(measurements: Sequence[Measurement]) -> list[list[Measurement]]:
     """Group measurements by curve over load threads: the idle ones, then those at full rate.
 
-    Threads that load at several rates are points of a curve over bandwidth and not of these.
+    Curves without an idle point of their own have that of another load of their chase. Threads that
+    load at several rates are points of a curve over bandwidth and not of these.
     """
     groups: dict[str, dict[int, list[Measurement]]] = {}
+    idle: dict[str, list[Measurement]] = {}
     for m in measurements:
         groups.setdefault(_but(m, _POINT), {}).setdefault(load_threads(m), []).append(m)
+        if not _is_loaded(m):
+            idle.setdefault(_but(m, _OF_LOAD), []).append(m)
     found = []
     for by_threads in groups.values():
+        (first, *_) = next(iter(by_threads.values()))
+        if shared := idle.get(_but(first, _OF_LOAD)):
+            by_threads.setdefault(0, shared)
         at_full_rate = [
             threads
             for threads, members in sorted(by_threads.items())

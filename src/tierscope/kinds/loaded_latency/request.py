@@ -47,6 +47,22 @@ _ID_TAIL = 10
 def expand(request: Request, topology: Topology, thp: bool) -> Iterator[LoadedLatencySpec]:
     """Yield, for each combination of options, idle controls and the curve's first points."""
     refinement(request)
+    points = _points(request, topology, thp)
+    return _idle_once(points) if _sweeps_threads(request) else points
+
+
+def _idle_once(points: Iterator[LoadedLatencySpec]) -> Iterator[LoadedLatencySpec]:
+    """Leave out further idle points of a chase: what would load makes no difference."""
+    chases = set()
+    for point in points:
+        chase = point.model_dump_json(exclude={"id", "load"})
+        if not (point.load.idle and chase in chases):
+            yield point
+        if point.load.idle:
+            chases.add(chase)
+
+
+def _points(request: Request, topology: Topology, thp: bool) -> Iterator[LoadedLatencySpec]:
     mixes = checked(request, "mix", _mixes, request)
     orders = choices(request, "order", CHASE_ORDERS) or ["random"]
     load_orders = choices(request, "load-order", LOAD_ORDERS) or ["sequential"]

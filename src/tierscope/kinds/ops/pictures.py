@@ -25,6 +25,8 @@ from tierscope.report.pictures.picture import (
 _SWEPT = ("threads", "interleave", "keys", "scan_length", "inner_node", "leaf_node", "zipf_alpha")
 _MIN_POINTS = 3
 _HIDDEN = ("path", "target", *WHERE)
+_SAID = ("structure", "operation", "sample_every", *WHERE)
+"""Properties that titles and names of placements say, or that change no figure."""
 
 
 def placements(gathered: Gathered) -> Iterator[Picture]:
@@ -39,7 +41,7 @@ def placements(gathered: Gathered) -> Iterator[Picture]:
             _placed,
             key=f"ops placements {what} {detail}",
             title=f"{what.capitalize()} by placement" + (f", {detail}" if detail else ""),
-            subtitle=constants(group, "structure", "operation", *WHERE),
+            subtitle=constants(group, *_SAID),
         )
         slowest = min(group, key=lambda m: m.estimate or 0.0)
         if local and slowest is not local:
@@ -74,7 +76,7 @@ def _curves(members: list[Measurement], swept: str, what: str) -> Picture:
     return Picture(
         key=slug(f"ops {what} {swept}"),
         title=f"{what.capitalize()} over {name}",
-        subtitle=constants(points, "structure", "operation", swept, *WHERE),
+        subtitle=constants(points, swept, *_SAID),
         alt=f"The best is {_series(best, names)}, {words_of(best, [swept])}, with "
         f"{figures.with_interval(best, factor)} {unit}.",
         spec=shapes.curves(
@@ -89,7 +91,7 @@ def tails(gathered: Gathered) -> Iterator[Picture]:
     for (structure, operation), members in groups_by(
         gathered.measured, "structure", "operation"
     ).items():
-        for picture in percentiles(replace(gathered, measured=members)):
+        for picture in percentiles(replace(gathered, measured=members), _series, _SAID):
             what = f"{structure} {operation}"
             yield replace(
                 picture,
@@ -103,7 +105,14 @@ def _what(measurement: Measurement) -> str:
 
 
 def _placed(measurement: Measurement) -> str:
-    return ", ".join(f"{part} {on}" for part, on in where_parts_are(measurement).items())
+    """Say where the parts are; of more than two, those that are not where most are."""
+    where = where_parts_are(measurement)
+    places = [*where.values()]
+    most = max(places, key=places.count)
+    if places.count(most) == len(places):
+        return f"all on {most}"
+    rest = "" if len(places) == 2 else f", others {most}"
+    return ", ".join(f"{p} {on}" for p, on in where.items() if not rest or on != most) + rest
 
 
 def _series(measurement: Measurement, names: list[str]) -> str:

@@ -1,9 +1,11 @@
 """Latency over percentile, of measurements that timed single operations."""
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tierscope.analysis.distribution import MIN_BEYOND, percentile
+from tierscope.model.errors import counted
 from tierscope.model.metric import PERCENTILES, WHOLE_OPERATIONS
 from tierscope.model.run import Figure, Measurement, MergedDistribution, is_unreliable
 from tierscope.report import figures
@@ -26,18 +28,31 @@ _LABELS = "{" + ", ".join(f"'{1 / beyond:.0f}': '{name}'" for name, beyond in PE
 _LABEL_OF = _LABELS + "}[format(datum.value, '.0f')]"
 
 
-def percentiles(gathered: Gathered) -> list[Picture]:
+Naming = Callable[[Measurement, list[str]], str]
+"""Says what a line is, by these properties."""
+
+
+def percentiles(
+    gathered: Gathered, naming: Naming = words_of, without: Sequence[str] = ()
+) -> list[Picture]:
     """The times of whole operations over their percentiles: a picture a path, a line for each
-    measurement and part."""
+    measurement and part, called by ``naming``, which gets the properties that differ; those
+    ``without`` which a picture speaks are left to it."""
     timed = [m for m in gathered.measured if _whole(m)]
     return [
-        _picture(gathered, members, names)
+        _picture(gathered, members, naming, without)
         for members in groups_by(timed, "path").values()
-        for names in [varying(members, "path")]
     ]
 
 
-def _picture(gathered: Gathered, members: list[Measurement], names: list[str]) -> Picture:
+def _picture(
+    gathered: Gathered, members: list[Measurement], naming: Naming, without: Sequence[str]
+) -> Picture:
+    keys = varying(members, "path", *without)
+
+    def name_of(m: Measurement) -> str:
+        return naming(m, keys)
+
     curves = [(m, one) for m in members for one in _whole(m)]
     ends = [f.estimate for m, one in curves for _, f in _given(m, one)]
     unit, factor = figures.scale_of("ns", [math.sqrt(min(ends) * max(ends))])
@@ -45,7 +60,7 @@ def _picture(gathered: Gathered, members: list[Measurement], names: list[str]) -
     lines: list[dict[str, Any]] = []
     for m, one in curves:
         part = one.part or ("all" if len(_whole(m)) > 1 else "")
-        series = ", ".join(filter(None, (words_of(m, names), part))) or metric_name(one.metric)
+        series = ", ".join(filter(None, (name_of(m), part))) or metric_name(one.metric)
         for name, figure in _given(m, one):
             tip = f"{series}, {name}: {figures.with_interval(figure, factor)} {unit}"
             points.append(
@@ -80,8 +95,8 @@ def _picture(gathered: Gathered, members: list[Measurement], names: list[str]) -
     return Picture(
         key=slug(f"{gathered.kind} percentiles {path}"),
         title=f"Latency over percentile, {path}",
-        subtitle=constants(members, *names),
-        alt=_said(curves, names, unit, factor),
+        subtitle=constants(members, *without),
+        alt=_said(curves, name_of, unit, factor),
         spec=shapes.curves(points, x, y, lines=lines),
         measurements=members,
     )
@@ -111,7 +126,10 @@ def _line(one: MergedDistribution) -> list[tuple[float, float]]:
 
 
 def _said(
-    curves: list[tuple[Measurement, MergedDistribution]], names: list[str], unit: str, factor: float
+    curves: list[tuple[Measurement, MergedDistribution]],
+    name_of: Callable[[Measurement], str],
+    unit: str,
+    factor: float,
 ) -> str:
     """Say the median and the last percentile of the first line."""
     m, one = curves[0]
@@ -119,5 +137,5 @@ def _said(
     told = ", ".join(
         f"{name} {figures.plain(figure, factor)} {unit}" for name, figure in (given[0], given[-1])
     )
-    which = f" of {words_of(m, names)}" if len(curves) > 1 else ""
-    return f"{len(curves)} lines; {told}{which}."
+    which = f" of {name_of(m)}" if len(curves) > 1 else ""
+    return f"{counted(len(curves), 'line')}; {told}{which}."

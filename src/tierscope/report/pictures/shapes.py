@@ -66,7 +66,7 @@ def bars(measurements: list[Measurement], name: Name) -> Spec:
     }
     layers = _bar_layers(x, any(row["limit"] for row in rows))
     if any(row.get("doubtful") for row in rows):
-        layers.append(_remark(f"pale: {_DOUBTFUL}", below=True))
+        layers.append(_remark(f"pale: {_DOUBTFUL}", {"expr": "height + 60"}))
     if beyond:
         text = f"limits from {min(beyond):.4g} {unit} on lie beyond this axis"
         layers.append(_remark(f"limit {beyond[0]:.4g} {unit}, beyond this axis"
@@ -119,9 +119,9 @@ def _ticks(most: float) -> list[float]:
     return [number * step for number in range(int(most / step) + 1)]
 
 
-def _remark(text: str, below: bool = False) -> Spec:
-    """A line of text above a picture's right end, or below its axis."""
-    place = {"expr": "height + 60"} if below else -9
+def _remark(text: str, below: Spec | int | None = None) -> Spec:
+    """A line of text above a picture's right end, or as far down as ``below``."""
+    place = -9 if below is None else below
     return {
         "data": {"values": [{"text": text}]},
         "mark": {"type": "text", "x": "width", "y": place, "align": "right", "color": "role:soft",
@@ -216,7 +216,8 @@ def curves(
     if any(row.get("doubtful") for row in kept):
         hollow = {"mark": {**point, "fill": "role:paper"}, "encoding": marks}
         layers.append({"transform": [{"filter": "datum.doubtful"}], **hollow})
-        layers.append(_remark(f"hollow: {_DOUBTFUL}", below=True))
+        # A number, since a panel among others does not know its height.
+        layers.append(_remark(f"hollow: {_DOUBTFUL}", HEIGHT + 60))
     if any(row["mark"] for row in kept if "mark" in row):
         text = {"type": "text", "dy": -10, "fontSize": 12, "aria": False}
         marked = {"y": y, "color": colour, "text": {"field": "mark"}}
