@@ -1,5 +1,6 @@
 """The study of coherent GPUs: on synthetic machines it plans every figure of the published one."""
 
+import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -225,3 +226,14 @@ def test_topo_shows_a_gpu_s_memory_and_its_link(tmp_path: Path) -> None:
     done = tierscope("topo", "--input", str(gh200(tmp_path)))
     line = next(line for line in done.stdout.splitlines() if " node 1 " in line)
     assert "GPU 95 GiB, CPU-less, of gpu:0 over NVLink-C2C, 450 GB/s" in " ".join(line.split())
+
+
+def test_operations_of_databases_have_their_parts_on_both_memories(prepared: Prepared) -> None:
+    found = {
+        (one["operation"], one["threads"], one["on_inner"], one["on_leaves"])
+        for one, _ in specs(prepared, "ops")
+        if (one["inner_node"], one["leaf_node"]) == (2048, 1024)
+    }
+    nodes = ("node:0", "node:1")
+    wanted = itertools.product(("lookup", "update"), (1, *range(4, 73, 4)), nodes, nodes)
+    assert found == set(wanted)

@@ -9,14 +9,12 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tierscope.kinds.registry import KINDS
 from tierscope.model.endpoint import MAX_WEIGHT
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.spec import HUGETLB
 from tierscope.model.topology import Gpu, Node, NodeKind, Topology
 from tierscope.plans import machine
 from tierscope.plans.expand import expand
-from tierscope.plans.forms import form_of
 from tierscope.plans.grammar import format_size
 from tierscope.plans.request import Request
 from tierscope.recipes.expand import RATIOS
@@ -36,8 +34,6 @@ _SHARES = range(10, 100, 10)
 _LONGEST_ROUND = 81
 """Pages of one round of the most uneven of ``RATIOS``."""
 _BUDGET = "1s"
-_DATABASE = "ops"
-"""The kind of database operations."""
 _TREE = {"structure": "btree", "op": "lookup,update", "inner-node": "2k", "leaf-node": "1k"}
 """As in the study: two inner nodes of 2 KiB are read, then a leaf of 1 KiB."""
 
@@ -102,8 +98,6 @@ def _notes(topology: Topology, pairs: Sequence[Pair]) -> tuple[str, ...]:
         )
     if not topology.gpus:
         notes.append("no GPU was found: what GPUs initiate is planned for gpu:0 and skipped")
-    if _DATABASE not in KINDS:
-        notes.append("this tierscope has no database operations; they are left out")
     return tuple(notes)
 
 
@@ -198,14 +192,9 @@ def _partition(shares: Sequence[tuple[Node, int]]) -> str:
 
 
 def _operations(topology: Topology, pair: Pair) -> Iterator[Request]:
-    """Yield the database operations with their parts on both memories, where that kind exists."""
-    if _DATABASE not in KINDS:
-        return
-    wanted = {"from": f"node:{pair.near.number}", "to": _nodes(pair.both),
-              "threads": _threads(topology, pair), **_TREE, "budget": _BUDGET}  # fmt: skip
-    known = {option.name for option in form_of(_DATABASE).options}
-    options = {name: text for name, text in wanted.items() if name in known}
-    yield Request(kind=_DATABASE, options=options)
+    """Yield the database operations with their parts on both memories."""
+    path = {"from": f"node:{pair.near.number}", "to": _nodes(pair.both)}
+    yield _request("ops", {**path, "threads": _threads(topology, pair), **_TREE})
 
 
 def _threads(topology: Topology, pair: Pair) -> str:
