@@ -60,11 +60,13 @@ def test_every_placement_of_the_study_is_proven_by_pages(
         assert isinstance(outcome, Visit), outcome
         pages = outcome.evidence.pages
         assert pages, spec.id
-        placement = spec.regions()[0].placement
-        seen.add((spec.kind, placement.policy))
-        assert_shares(spec.id, placement, {int(node): n for node, n in pages.items()})
+        placements = [region.placement for region in spec.regions()]
+        seen.add((spec.kind, placements[0].policy))
+        apart = outcome.evidence.arrays
+        for placement, found in zip(placements, apart.values() if apart else [pages], strict=False):
+            assert_shares(spec.id, placement, {int(node): n for node, n in found.items()})
     assert {("bandwidth", "bind"), ("bandwidth", "partition"), ("streams", "weighted"),
-            ("loaded-latency", "bind"), ("latency", "bind")} <= seen  # fmt: skip
+            ("loaded-latency", "bind"), ("latency", "bind"), ("ops", "bind")} <= seen  # fmt: skip
 
 
 def assert_shares(name: str, placement: Placement, pages: dict[int, int]) -> None:
