@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -38,7 +39,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
     def use(events: tuple[Event, ...] = (), visits: int = 2, cut: bool = False, **io: Any) -> None:
         told.update(events=events, visits=visits, cut=cut, io=io, plans=[])
 
-    def measured(plan: Plan, *_given: Any) -> Any:
+    def measured(plan: Plan, *_given: Any, start_at: datetime | None) -> Any:
         told["plans"].append(plan)
         (spec,) = plan.measurements
         watch = _given[-1]
