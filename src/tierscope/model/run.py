@@ -7,21 +7,18 @@ concluded from them (``measurement``), and measurements that were planned later 
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import (
-    AfterValidator,
-    ConfigDict,
-    Field,
-    TypeAdapter,
-    ValidationError,
-)
+from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter
 
 from tierscope.model.base import Count, Model
+from tierscope.model.case import Case
 from tierscope.model.cause import Cause
 from tierscope.model.event import DistributionName, Evidence, Series, Visit
 from tierscope.model.histogram import Histogram
+from tierscope.model.imported import Imported
 from tierscope.model.limit import Limit
 from tierscope.model.metric import Unit
 from tierscope.model.spec import BoundBy
+from tierscope.model.summary import MachineSummary, Planned, PlanSummary, checked_by
 from tierscope.model.topology import Topology
 
 RUN_VERSION: Final = 2
@@ -151,86 +148,6 @@ def check_figure(measured: Measurement) -> None:
             raise ValueError(f"{where}ci_low is {one.ci_low}, above ci_high, {one.ci_high}")
 
 
-class _Summary(Model):
-    """What every reader of a run file may rely on; more may stand beside it."""
-
-    model_config = ConfigDict(extra="allow")
-
-
-class SideCacheSummary(_Summary):
-    """A cache in front of a node's memory."""
-
-    size_bytes: int
-
-
-class NodeSummary(_Summary):
-    """A node in a run's ``machine``."""
-
-    node: Count
-    kind: str
-    cpus: list[Count]
-    total_bytes: Count
-    free_bytes: Count | None
-    memory_side_caches: list[SideCacheSummary] = []
-
-
-class CacheSummary(_Summary):
-    """Caches of one kind in a run's ``machine``."""
-
-    level: Count
-    type: str
-    size_bytes: Count
-    count: Count
-
-
-class GpuSummary(_Summary):
-    """A GPU in a run's ``machine``."""
-
-    index: Count
-    name: str
-
-
-class MachineSummary(_Summary):
-    """A run's ``machine``: what a reader of its figures has to know."""
-
-    product: str
-    cpu: str
-    hypervisor: str
-    packages: Count
-    cores: Count
-    cpus: Count
-    usable_cpus: list[Count]
-    nodes: list[NodeSummary]
-    caches: list[CacheSummary]
-    gpus: list[GpuSummary]
-
-
-class Planned(_Summary):
-    """A spec in a run's plan; files of others' making need not have any."""
-
-    id: str = ""
-
-
-class PlanSummary(_Summary):
-    """A run's ``plan``."""
-
-    measurements: list[Planned] = []
-
-
-def _checked_by(model: type[Model]) -> AfterValidator:
-    """Let a mapping through that the model takes, as it is."""
-
-    def check(value: dict[str, Any]) -> dict[str, Any]:
-        try:
-            model.model_validate(value)
-        except ValidationError as error:
-            first = error.errors()[0]
-            raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
-        return value
-
-    return AfterValidator(check)
-
-
 def _check_time(text: str) -> str:
     """Let a time through that can be compared with others."""
     try:
@@ -284,11 +201,11 @@ class Header(Model):
     """True where CPUs or memories are emulated in software, so that figures mean nothing."""
     engine: dict[str, Any]
     """The engine's capabilities, as it printed them."""
-    machine: Annotated[dict[str, Any], _checked_by(MachineSummary)]
+    machine: Annotated[dict[str, Any], checked_by(MachineSummary)]
     """Summary of the topology: CPU, sockets, nodes with kind and size, caches, GPUs."""
     environment: dict[str, str]
     """Settings that change what figures mean: governor, THP, NUMA balancing, kernel, ..."""
-    plan: Annotated[dict[str, Any], _checked_by(PlanSummary)]
+    plan: Annotated[dict[str, Any], checked_by(PlanSummary)]
     topology: Topology | None = None
     """The whole machine, as it was when the run began; None in files of others' making."""
     refinement: Refinement | None = None
@@ -299,13 +216,17 @@ class Header(Model):
     """None where the kernel did not tell."""
     energy: bool | None = None
     """True: energy was measured beside it."""
+    cases: list[Case] | None = None
+    """Of a run of another benchmark's files: what each of their cases became."""
+    imported: Imported | None = None
+    """Figures that another program measured; None: tierscope did."""
 
 
 class PlanRecord(Model):
     """Measurements that were added to the plan after the run began."""
 
     record: Literal["plan"] = "plan"
-    measurements: list[Annotated[dict[str, Any], _checked_by(Planned)]]
+    measurements: list[Annotated[dict[str, Any], checked_by(Planned)]]
 
 
 class VisitRecord(Model):
