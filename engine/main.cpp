@@ -1,8 +1,13 @@
 // tierscope-engine: measures. Plans and visits come in on stdin, events go out on stdout.
+#include <fmt/format.h>
 #include <sys/prctl.h>
 
+#include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <exception>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <iterator>
 #include <string>
@@ -34,9 +39,9 @@ constexpr int kWrong = 2;
 constexpr int kInterrupted = 130;
 
 constexpr std::string_view kUsage =
-    "usage: tierscope-engine run           visit each measurement of the plan on stdin once\n"
+    "usage: tierscope-engine run [PLAN]    visit each measurement of a plan once\n"
     "       tierscope-engine visits        read plans and visits on stdin, one JSON line each\n"
-    "       tierscope-engine check         check the plan on stdin\n"
+    "       tierscope-engine check [PLAN]  check a plan\n"
     "       tierscope-engine capabilities  list what this machine can measure, as JSON\n"
     "       tierscope-engine topology      print this machine as hwloc XML\n"
     "       tierscope-engine traffic       what counters see of memory traffic, a line for a line\n"
@@ -46,19 +51,45 @@ constexpr std::string_view kUsage =
     "       tierscope-engine wear DEVICE   how worn the drive of an NVMe controller is, as JSON\n"
     "       tierscope-engine check-gpu     compare the results of GPU kernels with the CPU's\n"
     "       tierscope-engine pmem-check ...  crash tests of persistent memory; commands.h there\n"
-    "run and visits write events to stdout.\n";
+    "       tierscope-engine --version     print the version\n"
+    "PLAN is a file of JSON; without it the plan comes from stdin. run and visits write events to\n"
+    "stdout, one JSON object a line. Exit status: 0 done, 1 stdout cannot be written, 2 the input "
+    "is\n"
+    "wrong or the machine lacks what it asks for, 130 interrupted.\n"
+    "example: tierscope latency --dry-run --json | jq .plan > plan.json; tierscope-engine run "
+    "plan.json\n";
 
-std::string read_stdin() {
-  return {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
+std::string read_all(std::istream& from) {
+  return {std::istreambuf_iterator<char>(from), std::istreambuf_iterator<char>()};
+}
+
+std::string read_file(const std::string& path) {
+  if (std::filesystem::is_directory(path)) throw PlanError(path, "is a directory, not a plan");
+  std::ifstream file(path);
+  std::string text = read_all(file);
+  if (!file) throw PlanError(path, fmt::format("cannot be read: {}", std::strerror(errno)));
+  return text;
 }
 
 void print(std::string_view text) {
   if (!(std::cout << text << std::flush)) throw OutputError("stdout cannot be written");
 }
 
-int measure(bool (*visit)()) {
-  prctl(PR_SET_PDEATHSIG, SIGTERM);  // Nobody would read what an orphan measures.
-  return visit() ? kInterrupted : kDone;
+// Ends with the program that started it: nobody would read what an orphan measures.
+void end_with_parent() { prctl(PR_SET_PDEATHSIG, SIGTERM); }
+
+int ended(bool was_interrupted) { return was_interrupted ? kInterrupted : kDone; }
+
+bool takes_plan(std::string_view name) { return name == "run" || name == "check"; }
+
+int command_of_plan(std::string_view name, const std::string& text) {
+  const nlohmann::json plan = parse_json(text, "plan");
+  if (name == "run") {
+    end_with_parent();
+    return ended(run_plan(plan));
+  }
+  parse_plan(plan);
+  return kDone;
 }
 
 std::string capabilities_text() {
@@ -69,8 +100,9 @@ std::string capabilities_text() {
 
 nlohmann::ordered_json wear(const std::string& device) { return drive_wear(device); }
 
-// What a command prints of a path.
+// What a command does with a path.
 int command(std::string_view name, const std::string& path) {
+  if (takes_plan(name)) return command_of_plan(name, read_file(path));
   using Json = nlohmann::ordered_json;
   Json (*const look)(const std::string&) = name == "path"        ? path_facts
                                            : name == "leftovers" ? leftovers
@@ -87,16 +119,21 @@ int command(std::string_view name, const std::string& path) {
 }
 
 int command(std::string_view name) {
-  if (name == "run") return measure(run_plan);
-  if (name == "visits") return measure(run_visits);
-  if (name == "check") {
-    parse_plan(parse_json(read_stdin(), "plan"));
+  if (takes_plan(name)) return command_of_plan(name, read_all(std::cin));
+  if (name == "visits") {
+    end_with_parent();
+    return ended(run_visits());
+  }
+  if (name == "--help" || name == "-h") {
+    print(kUsage);
+  } else if (name == "--version") {
+    print(fmt::format("tierscope-engine {}\n", engine_version()));
   } else if (name == "capabilities") {
     print(capabilities_text());
   } else if (name == "topology") {
     print(hwloc_xml());
   } else if (name == "traffic") {
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    end_with_parent();
     write_traffic();
   } else if (name == "check-gpu") {
     print(check_gpu_kernels());

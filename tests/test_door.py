@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any, get_args
 
 import jsonschema
@@ -741,3 +742,34 @@ def _is_alive(process: int) -> bool:
             return file.read().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+def test_the_engine_alone_takes_a_plan_as_a_file(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    plan.write_text(small_plan().model_dump_json())
+    checked = subprocess.run([find_engine(), "check", str(plan)], capture_output=True, check=False)
+    assert (checked.returncode, checked.stdout, checked.stderr) == (0, b"", b"")
+    ran = subprocess.run([find_engine(), "run", str(plan)], capture_output=True, check=True)
+    events = [EventAdapter.validate_json(line) for line in ran.stdout.splitlines()]
+    assert isinstance(events[0], Started)
+    assert any(isinstance(event, Visit) for event in events)
+    assert events[-1] == Finished(interrupted=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("missing.json", "cannot be read: No such file"), ("", "is a directory")]
+)
+def test_a_plan_that_cannot_be_read_is_named(tmp_path: Path, name: str, said: str) -> None:
+    path = tmp_path / name
+    ran = subprocess.run([find_engine(), "run", str(path)], capture_output=True, text=True)
+    assert ran.returncode == 2
+    assert ran.stderr.startswith(f"tierscope-engine: invalid input: {path}: {said}")
+    assert len(ran.stderr.splitlines()) == 1
+
+
+def test_the_engine_explains_itself() -> None:
+    shown = subprocess.run([find_engine(), "--help"], capture_output=True, text=True, check=True)
+    assert shown.stdout.startswith("usage: tierscope-engine run [PLAN]")
+    assert max(map(len, shown.stdout.splitlines())) <= 100
+    version = subprocess.run([find_engine(), "--version"], capture_output=True, text=True)
+    assert version.stdout == f"tierscope-engine {capabilities().engine}\n"

@@ -85,11 +85,9 @@ std::string Session::visit_entry(Entry& entry, double seconds, bool fresh) {
   return visit_event(id, fresh, visited);
 }
 
-bool run_plan() {
-  const std::string text{std::istreambuf_iterator<char>(std::cin),
-                         std::istreambuf_iterator<char>()};
+bool run_plan(const nlohmann::json& plan) {
   Session session;
-  const std::vector<std::string> ids = session.add(parse_json(text, "plan"));
+  const std::vector<std::string> ids = session.add(plan);
   watch_signals();
   for (const std::string& id : ids) {
     if (interrupted()) break;

@@ -38,8 +38,9 @@ class Session {
   Leases leases_;
 };
 
-// The commands: both read stdin, write events to stdout, and return true once a signal came.
-bool run_plan();
+// The commands: both write events to stdout, and return true once a signal came. `run_visits` reads
+// plans and visits on stdin.
+bool run_plan(const nlohmann::json& plan);
 bool run_visits();
 
 }  // namespace tierscope

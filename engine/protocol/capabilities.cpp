@@ -118,9 +118,11 @@ ordered_json capabilities(std::span<const std::string> kinds) {
   list.push_back(kernel_weighted_interleave());
   list.push_back(hardware_counters());
   list.push_back(gpu());
-  return {{"engine", TIERSCOPE_VERSION},        {"plan_version", kPlanVersion},
+  return {{"engine", engine_version()},         {"plan_version", kPlanVersion},
           {"git_commit", TIERSCOPE_GIT_COMMIT}, {"compiler", TIERSCOPE_COMPILER},
           {"isas", supported_isas()},           {"capabilities", list}};
 }
+
+std::string engine_version() { return TIERSCOPE_VERSION; }
 
 }  // namespace tierscope

@@ -11,4 +11,6 @@ namespace tierscope {
 // `kinds` are the names of the kinds of measurement that this build has.
 nlohmann::ordered_json capabilities(std::span<const std::string> kinds);
 
+std::string engine_version();
+
 }  // namespace tierscope
