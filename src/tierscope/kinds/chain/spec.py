@@ -11,11 +11,11 @@ from tierscope.model.spec import (
     CACHE_LINE,
     Bytes,
     ChosenPlacement,
-    Cpus,
     MemorySpec,
     Pages,
     Region,
 )
+from tierscope.model.threads import Threads
 from tierscope.model.traffic import Traffic
 from tierscope.model.where import where_of
 
@@ -65,7 +65,7 @@ class ChainPattern(Model):
         return self
 
 
-class ChainSpec(MemorySpec):
+class ChainSpec(Threads, MemorySpec):
     """The time of a chain where chains are linked, and how many end a second where they are not."""
 
     metric: ClassVar[str] = "latency"
@@ -74,20 +74,17 @@ class ChainSpec(MemorySpec):
         **MemorySpec.extra_properties,
         "chain": str,
         "threads": int,
+        "cpu_sets": str,
         "second": str,
     }
 
     kind: Literal["chain"] = "chain"
-    cpus: Cpus
-    """Of region m0:"""
     placement_second: ChosenPlacement | None = None
     """Of region m1, where operations go there."""
     pattern: ChainPattern
 
     @model_validator(mode="after")
     def _check(self) -> "ChainSpec":
-        if len(set(self.cpus)) != len(self.cpus):
-            raise ValueError("a CPU is named twice")
         if (self.placement_second is not None) != (reach(self.pattern.operations, 1) > 0):
             raise ValueError("a second target goes with operations of m1, and only with them")
         second = self.placement_second.persistent if self.placement_second else None
@@ -100,7 +97,7 @@ class ChainSpec(MemorySpec):
         return "latency" if self.pattern.linked else "operations"
 
     def thread_cpus(self) -> list[int]:
-        """One thread a CPU."""
+        """One thread a CPU, or all CPUs of their sets."""
         return self.cpus
 
     def regions(self) -> list[Region]:
@@ -129,7 +126,8 @@ class ChainSpec(MemorySpec):
             **pattern,
             **apart,
             **self.placed_as(),
-            "threads": len(self.cpus),
+            "threads": self.thread_count,
+            **self.pinned_as(),
         }
 
     def limit(self, paths: "Paths") -> "Limit | None":
