@@ -116,6 +116,11 @@ Kernel find_kernel(std::string_view isa, Operation operation, Order order) {
   return of_order(table_of(isa).operations[static_cast<std::size_t>(operation)], order);
 }
 
+Kernel find_narrow_kernel(std::string_view isa, Operation operation, std::size_t bytes) {
+  const std::size_t place = bytes == 8 ? 0 : bytes == 16 ? 1 : 2;
+  return table_of(isa).narrow[operation == Operation::kRead ? 0 : 1][place];
+}
+
 MixedKernel find_mixed_kernel(std::string_view isa, Order order, Stores stores) {
   const std::size_t place = order == Order::kSequential ? 0 : order == Order::kRandom ? 1 : 2;
   return table_of(isa).mixed[static_cast<std::size_t>(stores)][place];

@@ -190,11 +190,15 @@ class Bandwidth : public State {
  private:
   double window_s() const { return window_seconds(spec_.sampling, spec_.threads); }
 
+  Kernel find_walk() const {
+    if (is_library(spec_.operation)) return find_library_kernel(spec_.operation);
+    if (spec_.narrow > 0) return find_narrow_kernel(isa_, spec_.operation, spec_.narrow);
+    return find_kernel(isa_, spec_.operation, spec_.order);
+  }
+
   void choose_kernel() {
     isa_ = resolve_isa(spec_.isa);
-    const Kernel kernel = is_library(spec_.operation)
-                              ? find_library_kernel(spec_.operation)
-                              : find_kernel(isa_, spec_.operation, spec_.order);
+    const Kernel kernel = find_walk();
     for (std::size_t i = 0; i < workers_.size(); ++i) {
       workers_[i].work = [this, kernel, &share = shares_[i]](std::uint64_t accesses) {
         if (!spec_.by_objects()) return kernel(share.walk, share.position, accesses);

@@ -1,7 +1,10 @@
 #include "kinds/bandwidth_spec.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <string_view>
 #include <utility>
 
@@ -16,6 +19,29 @@ Operation read_operation(ObjectReader& pattern) {
   for (const OperationTraits& traits : kOperations)
     names.emplace_back(traits.name, traits.operation);
   return pattern.choice("operation", names);
+}
+
+// A line's bytes may be moved by narrow instructions.
+void read_access_size(ObjectReader& pattern, BandwidthSpec& spec) {
+  constexpr std::size_t kLine = 64;
+  constexpr std::int64_t kWidest = 32;
+  spec.access_size = kLine;
+  if (!pattern.has("access_size")) return;
+  const std::int64_t asked = pattern.integer("access_size", 8, std::int64_t{1} << 50);
+  if (asked > kWidest) {
+    spec.access_size = pattern.bytes("access_size");
+    return;
+  }
+  spec.narrow = static_cast<std::size_t>(asked);
+  if (!std::has_single_bit(spec.narrow)) {
+    throw pattern.error("access_size",
+                        fmt::format("{} is not 8, 16, 32 or a multiple of 64", asked));
+  }
+  const bool plain = spec.operation == Operation::kRead || spec.operation == Operation::kWrite;
+  if (spec.order != Order::kSequential || !plain) {
+    throw pattern.error("access_size",
+                        "is below 64, which goes with reads and writes in sequential order");
+  }
 }
 
 bool has_object_walk(const BandwidthSpec& spec) {
@@ -63,7 +89,6 @@ BandwidthSpec read_bandwidth(ObjectReader& measurement) {
        {"zipf", Order::kZipf}}};
   static constexpr std::array<std::pair<std::string_view, bool>, 2> kSharing{
       {{"partitioned", false}, {"shared", true}}};
-  constexpr std::size_t kDefaultAccess = 64;
 
   BandwidthSpec spec{};
   spec.threads = read_threads(measurement);
@@ -72,7 +97,7 @@ BandwidthSpec read_bandwidth(ObjectReader& measurement) {
   ObjectReader pattern = measurement.object("pattern");
   spec.operation = read_operation(pattern);
   spec.order = pattern.has("order") ? pattern.choice("order", kOrders) : Order::kSequential;
-  spec.access_size = pattern.has("access_size") ? pattern.bytes("access_size") : kDefaultAccess;
+  read_access_size(pattern, spec);
   spec.shared = pattern.has("sharing") && pattern.choice("sharing", kSharing);
   const bool has_stride = pattern.has("stride") && !pattern.any("stride").is_null();
   if (has_stride) spec.stride = pattern.bytes("stride");

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstdlib>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -191,6 +192,29 @@ TEST(ZipfOrder, IsWhatEveryKernelFollows) {
       for (const std::size_t access_size : {64U, 128U, 192U, 256U, 4096U}) {
         check_zipf(find_kernel(isa, traits.operation, Order::kZipf), traits.operation, access_size);
       }
+    }
+  }
+}
+
+TEST(NarrowKernels, GoOverTheWholeOfTheirArrayAndNothingElse) {
+  constexpr std::size_t kLines = 13;
+  constexpr std::size_t kDoubles = kLines * 8;
+  const Array array = make_array((kLines + 2) * 64);
+  const Walk walk{.a = array.get() + 8, .scalar = kScalar, .bytes = kLines * 64, .access_size = 64};
+  for (const std::string_view isa : supported_isas()) {
+    for (const std::size_t bytes : {8U, 16U, 32U}) {
+      std::fill_n(array.get(), kDoubles + 16, kBefore);
+      Position position;
+      find_narrow_kernel(isa, Operation::kRead, bytes)(walk, position, kLines + 3);
+      EXPECT_EQ(position.offset, 3 * 64U);
+      EXPECT_EQ(std::ranges::count(std::span(array.get(), kDoubles + 16), kBefore), kDoubles + 16);
+      find_narrow_kernel(isa, Operation::kWrite, bytes)(walk, position, kLines - 1);
+      EXPECT_EQ(position.offset, 2 * 64U);
+      for (std::size_t i = 0; i < kDoubles; ++i) {
+        ASSERT_EQ(walk.a[i], i / 8 == 2 ? kBefore : kScalar) << isa << " " << bytes << " " << i;
+      }
+      EXPECT_EQ(walk.a[-1], kBefore);
+      EXPECT_EQ(walk.a[kDoubles], kBefore);
     }
   }
 }

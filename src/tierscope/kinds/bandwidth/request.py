@@ -16,7 +16,7 @@ from tierscope.kinds.bandwidth.spec import (
 )
 from tierscope.model.endpoint import EndpointKind
 from tierscope.model.errors import UserError
-from tierscope.model.spec import NodeShare, Placement
+from tierscope.model.spec import CACHE_LINE, NodeShare, Placement
 from tierscope.model.topology import Topology
 from tierscope.model.where import where_of
 from tierscope.plans import grammar, machine, options
@@ -143,7 +143,7 @@ def _points(
         default=machine.default_size(topology, path.cpus, nodes, 3),
         count=3,
         shares=1 if sharing == ["shared"] else max(threads),
-        access_size=max(access_sizes),
+        access_size=max(CACHE_LINE, *access_sizes),
     )
     found_sizes, kinds = sizes_and_pages(request, topology, thp, arrays)
     orders = choices(request, "order", ORDERS) or ["sequential"]
@@ -232,7 +232,9 @@ REQUEST = RequestForm(
         Option("op", "LIST", ", ".join(OPERATIONS), "read"),
         options.PIN,
         options.THREADS,
-        options.ACCESS_SIZE,
+        options.ACCESS_SIZE.but(
+            help=f"{options.ACCESS_SIZE.help}; in sequential order also 8, 16, 32"
+        ),
         Option("order", "LIST", ", ".join(ORDERS), "sequential"),
         Option("stride", "SIZES", "Bytes between accesses of order strided, as in 4k"),
         ZIPF_ALPHA,

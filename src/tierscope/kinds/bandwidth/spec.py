@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from tierscope.model.base import Model
@@ -39,6 +39,19 @@ FIRST_TOUCH_SETS = (
     "node it touches from, is up to the scheduler"
 )
 
+NARROW = "accesses of 8, 16 and 32 bytes go with read and write in order sequential"
+
+_NARROW_SIZES = (8, 16, 32)
+
+
+def _check_access_size(size: int) -> int:
+    if size % CACHE_LINE and size not in _NARROW_SIZES:
+        raise ValueError("an access has 8, 16, 32 or a multiple of 64 bytes")
+    return size
+
+
+AccessSize = Annotated[int, Field(ge=8, le=1 << 50), AfterValidator(_check_access_size)]
+
 LIBRARY = ("memset", "memcpy")
 """Operations that are the C library's, which chooses instructions and kinds of stores."""
 
@@ -67,8 +80,10 @@ class BandwidthPattern(Model):
     order: Literal["sequential", "reverse", "strided", "random", "zipf"] = "sequential"
     zipf_alpha: Annotated[float, Field(gt=0, le=10)] = 0.9
     """How much hot blocks are preferred; of order zipf."""
-    access_size: Bytes = CACHE_LINE
-    """Bytes that one access touches contiguously; matters where order is not sequential."""
+    access_size: AccessSize = CACHE_LINE
+    """Bytes that one access touches contiguously; matters where order is not sequential. In order
+    sequential, 8, 16 and 32 are bytes of one instruction of read or write, which else are as wide
+    as registers."""
     stride: Bytes | None = None
     """Bytes from one access to the next; with order strided, and only there."""
     sharing: Literal["partitioned", "shared"] = "partitioned"
@@ -83,6 +98,9 @@ class BandwidthPattern(Model):
     def _check(self) -> "BandwidthPattern":
         if (self.order == "strided") != (self.stride is not None):
             raise ValueError("stride goes with order strided, and only with it")
+        plain = self.order == "sequential" and self.operation in ("read", "write")
+        if self.access_size < CACHE_LINE and not plain:
+            raise PydanticCustomError("access-size", NARROW)
         if self.stride is not None and self.stride < self.access_size:
             raise ValueError("stride is smaller than access_size")
         if self.operation in LIBRARY and self.order != "sequential":
@@ -120,7 +138,8 @@ class BandwidthSpec(Threads, MemorySpec):
 
     @model_validator(mode="after")
     def _check(self) -> "BandwidthSpec":
-        accesses = self.pattern.size // (self.pattern.stride or self.pattern.access_size)
+        pattern = self.pattern
+        accesses = pattern.size // (pattern.stride or max(pattern.access_size, CACHE_LINE))
         if accesses < self.thread_count:
             raise ValueError("size has fewer accesses than there are threads")
         given = (self.placement, self.placement_b, self.placement_c)
