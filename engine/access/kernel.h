@@ -97,8 +97,8 @@ std::string resolve_isa(const std::string& asked);
 // The kernel for an instruction set out of supported_isas(); of no operation of the C library.
 Kernel find_kernel(std::string_view isa, Operation operation, Order order);
 
-// The kernel that reads or writes in sequential order by accesses of 8, 16 or 32 bytes, a whole line
-// of them for each 64 bytes of walk.access_size.
+// The kernel that reads or writes in sequential order by accesses of 8, 16 or 32 bytes, a whole
+// line of them for each 64 bytes of walk.access_size.
 Kernel find_narrow_kernel(std::string_view isa, Operation operation, std::size_t bytes);
 
 // Reads and writes of whole lines of one array, spread evenly over each other, at a held-back rate.

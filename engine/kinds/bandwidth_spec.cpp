@@ -66,6 +66,33 @@ void read_placements(ObjectReader& measurement, BandwidthSpec& spec) {
   }
 }
 
+// What goes with what.
+void check_pattern(const ObjectReader& pattern, const BandwidthSpec& spec) {
+  const bool has_stride = spec.stride > 0;
+  if ((spec.order == Order::kStrided) != has_stride) {
+    throw pattern.error("stride", "goes with order strided, and only with it");
+  }
+  if (is_library(spec.operation) && spec.order != Order::kSequential) {
+    throw pattern.error("order", "is not sequential, the only one of memset and memcpy");
+  }
+  if (is_library(spec.operation) && spec.isa != "auto") {
+    throw pattern.error("isa", "is not auto: the C library chooses that of memset and memcpy");
+  }
+  if (has_stride && spec.stride < spec.access_size) {
+    throw pattern.error("stride", "is smaller than access_size");
+  }
+  if (spec.shared && spec.operation == Operation::kRmw) {
+    throw pattern.error("sharing",
+                        "is shared, but two threads that update an element at once lose an update "
+                        "of rmw, so that it could not be verified");
+  }
+  if (spec.by_objects() && !has_object_walk(spec)) {
+    throw pattern.error("operation",
+                        "has no loop over objects: backing pool-objects goes with copy, scale, add "
+                        "and triad, in sequential order, partitioned, isa auto");
+  }
+}
+
 }  // namespace
 
 std::vector<RegionKey> array_keys(const BandwidthSpec& spec) {
@@ -107,28 +134,7 @@ BandwidthSpec read_bandwidth(ObjectReader& measurement) {
   spec.isa = read_isa(pattern);
   pattern.finish();
   read_placements(measurement, spec);
-  if ((spec.order == Order::kStrided) != has_stride) {
-    throw pattern.error("stride", "goes with order strided, and only with it");
-  }
-  if (is_library(spec.operation) && spec.order != Order::kSequential) {
-    throw pattern.error("order", "is not sequential, the only one of memset and memcpy");
-  }
-  if (is_library(spec.operation) && spec.isa != "auto") {
-    throw pattern.error("isa", "is not auto: the C library chooses that of memset and memcpy");
-  }
-  if (has_stride && spec.stride < spec.access_size) {
-    throw pattern.error("stride", "is smaller than access_size");
-  }
-  if (spec.shared && spec.operation == Operation::kRmw) {
-    throw pattern.error("sharing",
-                        "is shared, but two threads that update an element at once lose an update "
-                        "of rmw, so that it could not be verified");
-  }
-  if (spec.by_objects() && !has_object_walk(spec)) {
-    throw pattern.error("operation",
-                        "has no loop over objects: backing pool-objects goes with copy, scale, add "
-                        "and triad, in sequential order, partitioned, isa auto");
-  }
+  check_pattern(pattern, spec);
   const bool touched = std::ranges::any_of(spec.placements, [](const Placement& placement) {
     return placement.policy == Policy::kFirstTouch;
   });
