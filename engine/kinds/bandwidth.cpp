@@ -55,7 +55,10 @@ constexpr std::size_t kMaxCall = std::size_t{256} << 20;
 class Bandwidth : public State {
  public:
   explicit Bandwidth(const BandwidthSpec& spec)
-      : spec_(spec), shares_(spec.threads.size()), workers_(spec.threads.size()) {}
+      : spec_(spec),
+        threads_per_cpu_(threads_per_cpu(spec.threads)),
+        shares_(spec.threads.size()),
+        workers_(spec.threads.size()) {}
 
   void open(Leases& leases) override {
     if (workers_.front().work == nullptr) choose_kernel();
@@ -130,7 +133,7 @@ class Bandwidth : public State {
   }
 
  private:
-  double window_s() const { return window_seconds(spec_.sampling, spec_.threads); }
+  double window_s() const { return window_seconds(spec_.sampling, threads_per_cpu_); }
 
   Kernel find_walk() const {
     if (is_library(spec_.operation)) return find_library_kernel(spec_.operation);
@@ -260,6 +263,7 @@ class Bandwidth : public State {
   }
 
   BandwidthSpec spec_;
+  std::size_t threads_per_cpu_;
   std::string isa_;  // Empty: not chosen yet.
   Team* team_ = nullptr;
   std::vector<const Region*> regions_;  // Of this visit.

@@ -46,7 +46,10 @@ struct ThreadWalks {
 class ChainKind : public State {
  public:
   explicit ChainKind(const ChainSpec& spec)
-      : spec_(spec), writer_(std::make_shared<const int>()), threads_(spec.threads.size()) {
+      : spec_(spec),
+        threads_per_cpu_(threads_per_cpu(spec.threads)),
+        writer_(std::make_shared<const int>()),
+        threads_(spec.threads.size()) {
     std::uint64_t seed = 0;
     for (ThreadWalks& thread : threads_) {
       thread.walks.resize(spec.interleave);
@@ -109,7 +112,7 @@ class ChainKind : public State {
   }
 
  private:
-  double window_s() const { return window_seconds(spec_.sampling, spec_.threads); }
+  double window_s() const { return window_seconds(spec_.sampling, threads_per_cpu_); }
 
   // Of the region of this number, cut to whole rounds of its placement.
   RegionKey key(std::size_t number) const {
@@ -236,6 +239,7 @@ class ChainKind : public State {
   }
 
   ChainSpec spec_;
+  std::size_t threads_per_cpu_;
   std::shared_ptr<const int> writer_;  // Marks regions that this measurement wrote on.
   std::vector<ThreadWalks> threads_;   // Workers point into it.
   std::vector<Worker> running_;

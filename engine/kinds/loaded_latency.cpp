@@ -41,6 +41,7 @@ class LoadedLatency : public State {
     }});
     if (spec_.idle) return;
     threads_.insert(threads_.end(), spec_.load.threads.begin(), spec_.load.threads.end());
+    threads_per_cpu_ = threads_per_cpu(threads_);
     for (Worker& worker : stream_.workers()) workers_.push_back(std::move(worker));
     load_ = {{.stream = &stream_, .first = 1, .threads = spec_.load.threads.size()}};
   }
@@ -107,7 +108,7 @@ class LoadedLatency : public State {
   }
 
  private:
-  double window_s() const { return window_seconds(spec_.sampling, threads_); }
+  double window_s() const { return window_seconds(spec_.sampling, threads_per_cpu_); }
 
   // The chase is at `at` after so many runs of loads.
   void walk(void** at, std::uint64_t runs) {
@@ -145,6 +146,7 @@ class LoadedLatency : public State {
   LoadedLatencySpec spec_;
   Stream stream_;  // Unused where the load stands still.
   CpuSets threads_;
+  std::size_t threads_per_cpu_ = 1;
   std::vector<Worker> workers_;
   std::vector<StreamPart> load_;  // None where the load stands still.
   std::unique_ptr<Histogram> histogram_ = std::make_unique<Histogram>();

@@ -31,6 +31,7 @@ class Streams : public State {
       for (Worker& worker : streams_.back().workers()) workers_.push_back(std::move(worker));
       threads_.insert(threads_.end(), stream.threads.begin(), stream.threads.end());
     }
+    threads_per_cpu_ = threads_per_cpu(threads_);
   }
 
   void open(Leases& leases) override {
@@ -78,7 +79,7 @@ class Streams : public State {
   }
 
  private:
-  double window_s() const { return window_seconds(spec_.sampling, threads_); }
+  double window_s() const { return window_seconds(spec_.sampling, threads_per_cpu_); }
 
   Row take(bool write_allocate) {
     Row row = window_row(*team_, workers_, window_s());
@@ -113,6 +114,7 @@ class Streams : public State {
   std::vector<StreamPart> parts_;
   std::vector<Worker> workers_;
   CpuSets threads_;  // Of all streams, in their order.
+  std::size_t threads_per_cpu_ = 1;
   Team* team_ = nullptr;
   bool sized_ = false;
   std::unique_ptr<TrafficCheck> traffic_;

@@ -16,12 +16,11 @@ inline double window_seconds(const SamplingRule& rule) {
   return std::max(rule.sample_s, shortest_sample());
 }
 
-// The same for threads that may share CPUs: as long as each of them has its turns. Schedulers give
-// a thread about 3 ms at a time, so that it gets three turns or more.
-inline double window_seconds(const SamplingRule& rule, const CpuSets& sets) {
+// The same where so many threads take turns on a CPU: long enough that each of them has several.
+// Schedulers give a thread about 3 ms at a time.
+inline double window_seconds(const SamplingRule& rule, std::size_t threads_per_cpu) {
   constexpr double kTurns = 0.01;
-  const std::size_t each = threads_per_cpu(sets);
-  const double least = each > 1 ? kTurns * static_cast<double>(each) : 0;
+  const double least = threads_per_cpu > 1 ? kTurns * static_cast<double>(threads_per_cpu) : 0;
   return std::max(window_seconds(rule), least);
 }
 

@@ -64,8 +64,9 @@ double work_one(Team& team, Worker& worker, double window_s) {
 // What threads that share CPUs lost of those that they could have used, which each of them shows.
 void share_losses(const Team::Shared& shared, std::span<Worker> workers, double window_s) {
   double used_s = 0;
-  for (std::size_t i = 0; i < workers.size(); ++i)
-    used_s += shared.threads[i] ? workers[i].used_s : 0;
+  for (std::size_t i = 0; i < workers.size(); ++i) {
+    if (shared.threads[i]) used_s += workers[i].used_s;
+  }
   const double lost = 1 - used_s / (static_cast<double>(shared.at_once) * window_s);
   for (std::size_t i = 0; i < workers.size(); ++i) {
     if (shared.threads[i]) workers[i].lost_share = std::max(0.0, lost);
