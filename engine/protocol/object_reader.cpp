@@ -92,20 +92,20 @@ ObjectReader ObjectReader::object(std::string_view key) {
 
 namespace {
 
-const json& checked_array(const ObjectReader& reader, std::string_view key, const json& value,
-                          std::size_t most) {
+void check_array(const ObjectReader& reader, std::string_view key, const json& value,
+                 std::size_t most) {
   if (!value.is_array()) throw reader.error(key, "is not an array");
   if (value.empty() || value.size() > most) {
     throw reader.error(key,
                        fmt::format("has {} elements; 1 to {} are allowed", value.size(), most));
   }
-  return value;
 }
 
 std::vector<int> checked_distinct(const ObjectReader& reader, std::string_view key,
                                   const json& values, int low, int high, std::size_t most) {
+  check_array(reader, key, values, most);
   std::vector<int> numbers;
-  for (const json& value : checked_array(reader, key, values, most)) {
+  for (const json& value : values) {
     numbers.push_back(static_cast<int>(checked_integer(reader, key, value, low, high)));
   }
   std::vector<int> sorted = numbers;
@@ -118,7 +118,9 @@ std::vector<int> checked_distinct(const ObjectReader& reader, std::string_view k
 }  // namespace
 
 const json& ObjectReader::array(std::string_view key, std::size_t most) {
-  return checked_array(*this, key, any(key), most);
+  const json& value = any(key);
+  check_array(*this, key, value, most);
+  return value;
 }
 
 std::vector<int> ObjectReader::distinct_integers(std::string_view key, int low, int high,

@@ -221,7 +221,7 @@ TEST(NarrowKernels, GoOverTheWholeOfTheirArrayAndNothingElse) {
 
 TEST(ZipfOrder, BytesReachedAreThoseOfTheBlocksThatCame) {
   const ZipfOrder zipf(1000, 1.2);
-  const Walk walk{.bytes = 128 * 1000, .access_size = 128, .zipf = &zipf};
+  const Walk walk{.bytes = std::size_t{128} * 1000, .access_size = 128, .zipf = &zipf};
   for (const std::uint64_t accesses : {0U, 1U, 50U, 5000U}) {
     std::vector<bool> seen(1000);
     std::uint64_t state = 5;
