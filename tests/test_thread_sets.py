@@ -113,8 +113,10 @@ def test_more_threads_than_cpus_are_measured_and_their_writes_verified(kind: str
     assert all(set(seen) <= set(_ALLOWED) for seen in evidence.cpus_seen)
     assert evidence.verified
     assert evidence.notes == [
-        f"5 threads take turns on {counted(len(_ALLOWED), 'CPU')}: what is timed holds their waiting "
-        "for a CPU"
+        (
+            f"5 threads take turns on {counted(len(_ALLOWED), 'CPU')}: what is timed holds their waiting "
+            "for a CPU"
+        )
     ]
 
 

@@ -84,9 +84,9 @@ void add_cpus(std::span<const Worker> workers, const CpuSets& sets,
   evidence["cpus_seen"] = std::move(seen);
   const std::size_t at_once = most_at_once(sets);
   if (at_once == sets.size()) return;
-  evidence["notes"].push_back(fmt::format(
-      "{} threads take turns on {} CPU{}: what is timed holds their waiting for a CPU", sets.size(),
-      at_once, at_once == 1 ? "" : "s"));
+  evidence["notes"].push_back(
+      fmt::format("{} threads take turns on {} CPU{}: what is timed holds their waiting for a CPU",
+                  sets.size(), at_once, at_once == 1 ? "" : "s"));
 }
 
 TrafficCheck::TrafficCheck(const Moved& so_far, const TrafficCounters& counters)
