@@ -78,7 +78,7 @@ Kernel of_order(const KernelRow& row, Order order) {
     case Order::kRandom:
       return row.random;
     case Order::kZipf:
-      break;
+      return row.zipf;
   }
   return nullptr;
 }
@@ -114,6 +114,11 @@ std::string resolve_isa(const std::string& asked) {
 
 Kernel find_kernel(std::string_view isa, Operation operation, Order order) {
   return of_order(table_of(isa).operations[static_cast<std::size_t>(operation)], order);
+}
+
+Kernel find_narrow_kernel(std::string_view isa, Operation operation, std::size_t bytes) {
+  const std::size_t place = bytes == 8 ? 0 : bytes == 16 ? 1 : 2;
+  return table_of(isa).narrow[operation == Operation::kRead ? 0 : 1][place];
 }
 
 MixedKernel find_mixed_kernel(std::string_view isa, Order order, Stores stores) {

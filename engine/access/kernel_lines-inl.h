@@ -19,7 +19,8 @@ constexpr std::size_t kUnroll = 8;  // Lines an iteration: enough independent re
 using Tag = hn::CappedTag<double, kLineDoubles>;
 using Vector = hn::Vec<Tag>;
 
-HWY_INLINE void keep(Vector value) {
+template <class AnyVector>
+HWY_INLINE void keep(AnyVector value) {
 #if HWY_TARGET == HWY_SVE || HWY_TARGET == HWY_SVE2
   asm volatile("" : : "w"(value));
 #elif HWY_ARCH_ARM
@@ -89,6 +90,24 @@ HWY_INLINE void operate(const Walk& walk, Vector scalar, std::size_t i) {
       hn::Stream(result, Tag(), walk.a + i + step);
     } else {
       hn::Store(result, Tag(), walk.a + i + step);
+    }
+  }
+}
+
+// The same of a read or a write by instructions of kDoubles doubles each, or of as many as the
+// widest registers have.
+template <Operation kOperation, std::size_t kDoubles>
+HWY_INLINE void operate_narrow(const Walk& walk, std::size_t i) {
+  static_assert(kOperation == Operation::kRead || kOperation == Operation::kWrite);
+  const hn::CappedTag<double, kDoubles> tag;
+  const std::size_t lanes = hn::Lanes(tag);
+#pragma GCC unroll 8
+  for (std::size_t step = 0; step < kLineDoubles; step += lanes) {
+    if constexpr (kOperation == Operation::kRead) {
+      keep(hn::Load(tag, walk.a + i + step));
+    } else {
+      hn::Store(hn::Set(tag, walk.scalar), tag, walk.a + i + step);
+      asm volatile("" : : : "memory");  // Or the compiler makes one wide store of several.
     }
   }
 }

@@ -43,6 +43,24 @@ void walk_sequential(const Walk& shared, Position& position, std::uint64_t count
   position.offset = offset;
 }
 
+// The same with the line's bytes in narrow accesses.
+template <Operation kOperation, std::size_t kDoubles>
+void walk_narrow(const Walk& shared, Position& position, std::uint64_t count) {
+  const Walk walk = shared;
+  std::uint64_t offset = position.offset;
+  for (std::uint64_t lines = count * (walk.access_size / kLine); lines > 0; --lines) {
+    operate_narrow<kOperation, kDoubles>(walk, offset / sizeof(double));
+    offset += kLine;
+    if (offset == walk.bytes) offset = 0;
+  }
+  position.offset = offset;
+}
+
+template <Operation kOperation>
+constexpr std::array<Kernel, 3> narrow_row() {
+  return {walk_narrow<kOperation, 1>, walk_narrow<kOperation, 2>, walk_narrow<kOperation, 4>};
+}
+
 // Whether accesses of so many lines are worth unrolling.
 constexpr bool is_short(std::size_t lines) { return lines <= 2; }
 
@@ -134,7 +152,7 @@ void walk_mixed(const Walk& shared, Position& position, std::uint64_t count,
     if constexpr (kOrder == Order::kRandom) {
       offset = random.next(at.state) * walk.access_size;
     } else if constexpr (kOrder == Order::kZipf) {
-      offset = mix.zipf->next(at.state) * walk.access_size;
+      offset = walk.zipf->next(at.state) * walk.access_size;
     } else {
       at.offset = offset + walk.access_size == walk.bytes ? 0 : offset + walk.access_size;
     }
@@ -165,7 +183,8 @@ void make_addresses(const Walk& shared, Position& position, std::uint64_t count)
 template <Operation kOperation>
 constexpr KernelRow row() {
   return {walk_sequential<kOperation>, walk_scattered<kOperation, Order::kReverse>,
-          walk_scattered<kOperation, Order::kStrided>, walk_scattered<kOperation, Order::kRandom>};
+          walk_scattered<kOperation, Order::kStrided>, walk_scattered<kOperation, Order::kRandom>,
+          walk_scattered<kOperation, Order::kZipf>};
 }
 
 }  // namespace
@@ -178,7 +197,8 @@ const TargetTable& target_table() {
        row<Operation::kScaleNt>(), row<Operation::kAdd>(), row<Operation::kAddNt>(),
        row<Operation::kTriad>(), row<Operation::kTriadNt>(), row<Operation::kRmw>()},
       {nullptr, make_addresses<Order::kReverse>, make_addresses<Order::kStrided>,
-       make_addresses<Order::kRandom>},
+       make_addresses<Order::kRandom>, make_addresses<Order::kZipf>},
+      {narrow_row<Operation::kRead>(), narrow_row<Operation::kWrite>()},
       {mixed_row<Stores::kOrdinary>(), mixed_row<Stores::kStreaming>(),
        mixed_row<Stores::kWriteBack>(), mixed_row<Stores::kFlush>()},
       {{{scan_column<std::uint32_t, false>, scan_column<std::uint32_t, true>},

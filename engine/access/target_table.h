@@ -16,12 +16,14 @@ struct KernelRow {
   Kernel reverse;
   Kernel strided;
   Kernel random;
+  Kernel zipf;
 };
 
 struct TargetTable {
   std::int64_t target;                                  // Highway's bit for it (HWY_AVX2, ...).
   std::array<KernelRow, kKernelOperations> operations;  // In the order of kOperations.
   KernelRow addresses;  // The same loops without the accesses; none of order sequential.
+  std::array<std::array<Kernel, 3>, 2> narrow;      // Reads, writes; of 8, 16, 32 bytes.
   std::array<std::array<MixedKernel, 3>, 4> mixed;  // By stores, then sequential, random, zipf.
   std::array<std::array<ScanKernel, 2>, 2> scans;   // Keys of 4 and 8 bytes; counts, positions.
 };

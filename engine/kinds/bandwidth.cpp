@@ -16,9 +16,9 @@
 #include "access/library.h"
 #include "harness/kind.h"
 #include "harness/leases.h"
+#include "kinds/bandwidth_shares.h"
 #include "kinds/bandwidth_spec.h"
 #include "kinds/evidence.h"
-#include "kinds/node_traffic.h"
 #include "kinds/object_walk.h"
 #include "kinds/window_row.h"
 #include "memory/placement.h"
@@ -32,56 +32,6 @@ namespace {
 // What a region holds, whoever filled it and however it was divided: the array that is written, or
 // one of those that are only read.
 enum class Contents { kWritten, kB, kC };
-
-// A thread's part of the arrays.
-struct Share {
-  Walk walk;
-  // What the thread fills and verifies: where it walks, unless all of them walk everywhere.
-  Walk own;
-  std::size_t first = 0;    // Where the walk begins in the arrays.
-  std::uint64_t start = 0;  // Offset of its first access.
-  Position position;
-  std::size_t own_first = 0;   // Of `own`: the number of its first element in the arrays.
-  std::uint64_t before = 0;    // Accesses when the blocks of the proof were overwritten.
-  std::uint64_t compared = 0;  // Bytes.
-  std::uint64_t written = 0;   // Those of them that hold what was written.
-};
-
-Walk walk_of(const BandwidthSpec& spec, const std::vector<Lease>& arrays, const ByteRange& range) {
-  const auto at = [&](std::size_t array) {
-    return array < arrays.size()
-               ? reinterpret_cast<double*>(arrays[array].region->data() + range.first)
-               : nullptr;
-  };
-  return {.a = at(0),
-          .b = at(1),
-          .c = at(2),
-          .scalar = kWrittenScalar,
-          .bytes = range.last - range.first,
-          .access_size = spec.access_size,
-          .stride = spec.stride};
-}
-
-void divide(const BandwidthSpec& spec, const std::vector<Lease>& arrays,
-            std::deque<Share>& shares) {
-  const std::size_t grain =
-      spec.shared ? kFillPeriod : share_grain(spec.pages, spec.placements, spec.access_size);
-  std::vector<ByteRange> cut = cut_into_shares(spec.size, grain, shares.size());
-  if (spec.shared) cut.back().last = spec.size;  // The rest is walked, too.
-  const ByteRange all{0, spec.size / spec.access_size * spec.access_size};
-  for (std::size_t thread = 0; thread < shares.size(); ++thread) {
-    Share& share = shares[thread];
-    share.own = walk_of(spec, arrays, cut[thread]);
-    share.walk = spec.shared ? walk_of(spec, arrays, all) : share.own;
-    share.first = spec.shared ? 0 : cut[thread].first;
-    const bool spread =
-        spec.shared || std::ranges::any_of(spec.placements, [](const Placement& placement) {
-          return round_pages(placement) > 1;
-        });
-    share.start = spread ? spread_start(share.walk, spec.order, thread, shares.size()) : 0;
-    share.own_first = cut[thread].first / sizeof(double);
-  }
-}
 
 // Time that `kernel`, a loop without its accesses, takes for one address, in ns: the least of a
 // few, so that a disturbance does not make it look dear.
@@ -105,14 +55,17 @@ constexpr std::size_t kMaxCall = std::size_t{256} << 20;
 class Bandwidth : public State {
  public:
   explicit Bandwidth(const BandwidthSpec& spec)
-      : spec_(spec), shares_(spec.cpus.size()), workers_(spec.cpus.size()) {}
+      : spec_(spec),
+        threads_per_cpu_(threads_per_cpu(spec.threads)),
+        shares_(spec.threads.size()),
+        workers_(spec.threads.size()) {}
 
   void open(Leases& leases) override {
     if (workers_.front().work == nullptr) choose_kernel();
-    team_ = &leases.team(spec_.cpus);
+    team_ = &leases.team(spec_.threads);
     spec_.size = in_whole_rounds(
         spec_.size, spec_.pages, spec_.placements,
-        {.shares = spec_.shared ? 1 : spec_.cpus.size(), .access_size = spec_.access_size});
+        {.shares = spec_.shared ? 1 : spec_.threads.size(), .access_size = spec_.access_size});
     const std::vector<RegionKey> keys = array_keys(spec_);
     const std::vector<Lease> arrays =
         leases.regions(keys, *team_, [this](std::size_t array, const std::any& found) {
@@ -126,7 +79,7 @@ class Bandwidth : public State {
     }
     divide(spec_, arrays, shares_);
     compared_.size = 0;
-    for (const Share& share : shares_) compared_.size += share.own.bytes;
+    for (const BandwidthShare& share : shares_) compared_.size += share.own.bytes;
     if (arrays.front().is_new || base_ != regions_.front()->data()) start_anew();
     base_ = regions_.front()->data();
     fill_arrays(arrays);
@@ -159,8 +112,8 @@ class Bandwidth : public State {
     traffic_->report(all, counters);
     static constexpr std::array<std::string_view, 3> kNames{"a", "b", "c"};
     const std::span names(kNames.data(), spec_.apart ? regions_.size() : 0);
-    evidence = region_evidence(regions_, walks(), names);
-    evidence["cpus"] = cpus_of(workers_);
+    evidence = region_evidence(regions_, walked_shares(spec_, shares_, workers_), names);
+    add_cpus(workers_, spec_.threads, evidence);
     if (is_library(spec_.operation)) {
       evidence["library"] = library_name();
     } else if (!spec_.by_objects()) {
@@ -168,7 +121,8 @@ class Bandwidth : public State {
     }
     if (writes()) evidence["verified"] = verify();
     ++compared_.visits;
-    evidence["walked_bytes"] = walked();
+    if (spec_.order == Order::kZipf) count_zipf();
+    evidence["walked_bytes"] = reached_bytes(spec_, shares_, workers_);
     if (spec_.order != Order::kSequential) {
       const Kernel addresses = find_address_kernel(isa_, spec_.order);
       team_->run([&](int thread) {
@@ -179,13 +133,17 @@ class Bandwidth : public State {
   }
 
  private:
-  double window_s() const { return window_seconds(spec_.sampling); }
+  double window_s() const { return window_seconds(spec_.sampling, threads_per_cpu_); }
+
+  Kernel find_walk() const {
+    if (is_library(spec_.operation)) return find_library_kernel(spec_.operation);
+    if (spec_.narrow > 0) return find_narrow_kernel(isa_, spec_.operation, spec_.narrow);
+    return find_kernel(isa_, spec_.operation, spec_.order);
+  }
 
   void choose_kernel() {
     isa_ = resolve_isa(spec_.isa);
-    const Kernel kernel = is_library(spec_.operation)
-                              ? find_library_kernel(spec_.operation)
-                              : find_kernel(isa_, spec_.operation, spec_.order);
+    const Kernel kernel = find_walk();
     for (std::size_t i = 0; i < workers_.size(); ++i) {
       workers_[i].work = [this, kernel, &share = shares_[i]](std::uint64_t accesses) {
         if (!spec_.by_objects()) return kernel(share.walk, share.position, accesses);
@@ -205,41 +163,18 @@ class Bandwidth : public State {
   // All walks begin; nothing is done yet.
   void start_anew() {
     for (std::size_t i = 0; i < shares_.size(); ++i) {
-      shares_[i].position = {.offset = shares_[i].start};
-      shares_[i].position.state = i * 0x9e3779b97f4a7c15ULL;  // Not in step with another.
+      shares_[i].seed = i * 0x9e3779b97f4a7c15ULL;  // Not in step with another.
+      shares_[i].position = {.offset = shares_[i].start, .state = shares_[i].seed};
       workers_[i].done = 0;
     }
   }
 
-  // Distinct bytes of an array that the threads reached at least. Those that share it begin evenly
-  // spread over it; the way to where the next one began is what each has for itself.
-  std::uint64_t walked() const {
-    const bool in_order = spec_.order == Order::kSequential || spec_.order == Order::kReverse;
-    std::uint64_t sum = 0;
-    std::uint64_t most = 0;
-    for (std::size_t i = 0; i < shares_.size(); ++i) {
-      const Walk& walk = shares_[i].walk;
-      const std::uint64_t one = walked_bytes(spec_.order, walk, workers_[i].done);
-      const std::uint64_t way = walk.accesses() / shares_.size() * walk.access_size;
-      sum += spec_.shared ? std::min(one, way) : one;
-      most = std::max(most, one);
-    }
-    if (!spec_.shared) return sum;
-    return in_order ? std::max(sum, most) : most;
-  }
-
-  std::vector<WalkedShare> walks() const {
-    const OperationTraits& traits = spec_.traits();
-    std::vector<WalkedShare> found;
-    for (std::size_t i = 0; i < shares_.size(); ++i) {
-      found.push_back({.walk = shares_[i].walk,
-                       .order = spec_.order,
-                       .first = shares_[i].first,
-                       .start = shares_[i].start,
-                       .accesses = workers_[i].done,
-                       .counted = static_cast<double>(traits.program_bytes) / traits.arrays});
-    }
-    return found;
+  void count_zipf() {
+    team_->run([&](int thread) {
+      const auto i = static_cast<std::size_t>(thread);
+      BandwidthShare& share = shares_[i];
+      share.zipf_reached = zipf_bytes(share.walk, share.seed, workers_[i].done);
+    });
   }
 
   bool writes() const { return spec_.operation != Operation::kRead; }
@@ -261,7 +196,7 @@ class Bandwidth : public State {
       const Contents contents = contents_of(i);
       if (contents != Contents::kWritten && !holds(arrays[i].found, contents)) {
         team_->run([&](int thread) {
-          const Share& share = shares_[static_cast<std::size_t>(thread)];
+          const BandwidthShare& share = shares_[static_cast<std::size_t>(thread)];
           const std::array parts{share.own.a, share.own.b, share.own.c};
           const std::span part(parts.at(i), share.own.bytes / sizeof(double));
           contents == Contents::kB ? fill_b(part, share.own_first) : fill_c(part, share.own_first);
@@ -272,7 +207,7 @@ class Bandwidth : public State {
   }
 
   // All that the first visit writes is compared; of further ones a sample at other places.
-  ProofSample proof(const Share& share) const {
+  ProofSample proof(const BandwidthShare& share) const {
     const std::uint64_t seed = compared_.visits;
     return seed == 0 ? ProofSample(share.own.bytes) : ProofSample(share.own.bytes, seed);
   }
@@ -311,7 +246,7 @@ class Bandwidth : public State {
   std::string verify() {
     team_->run([&](int thread) {
       const auto i = static_cast<std::size_t>(thread);
-      Share& share = shares_[i];
+      BandwidthShare& share = shares_[i];
       const ProofSample sample = proof(share);
       share.compared = sample.bytes();
       share.written = verify_written(spec_.operation, share.own, share.own_first,
@@ -319,7 +254,7 @@ class Bandwidth : public State {
     });
     std::uint64_t compared = 0;
     std::uint64_t written = 0;
-    for (const Share& share : shares_) {
+    for (const BandwidthShare& share : shares_) {
       compared += share.compared;
       written += share.written;
     }
@@ -328,6 +263,7 @@ class Bandwidth : public State {
   }
 
   BandwidthSpec spec_;
+  std::size_t threads_per_cpu_;
   std::string isa_;  // Empty: not chosen yet.
   Team* team_ = nullptr;
   std::vector<const Region*> regions_;  // Of this visit.
@@ -335,7 +271,7 @@ class Bandwidth : public State {
   // Where the first array was at the last visit: to compare only, since it may be gone.
   const std::byte* base_ = nullptr;
   Compared compared_;
-  std::deque<Share> shares_;  // Workers point into it.
+  std::deque<BandwidthShare> shares_;  // Workers point into it.
   std::vector<Worker> workers_;
   bool sized_ = false;
   std::unique_ptr<TrafficCheck> traffic_;

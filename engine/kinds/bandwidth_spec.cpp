@@ -1,7 +1,10 @@
 #include "kinds/bandwidth_spec.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <string_view>
 #include <utility>
 
@@ -16,6 +19,29 @@ Operation read_operation(ObjectReader& pattern) {
   for (const OperationTraits& traits : kOperations)
     names.emplace_back(traits.name, traits.operation);
   return pattern.choice("operation", names);
+}
+
+// A line's bytes may be moved by narrow instructions.
+void read_access_size(ObjectReader& pattern, BandwidthSpec& spec) {
+  constexpr std::size_t kLine = 64;
+  constexpr std::int64_t kWidest = 32;
+  spec.access_size = kLine;
+  if (!pattern.has("access_size")) return;
+  const std::int64_t asked = pattern.integer("access_size", 8, std::int64_t{1} << 50);
+  if (asked > kWidest) {
+    spec.access_size = pattern.bytes("access_size");
+    return;
+  }
+  spec.narrow = static_cast<std::size_t>(asked);
+  if (!std::has_single_bit(spec.narrow)) {
+    throw pattern.error("access_size",
+                        fmt::format("{} is not 8, 16, 32 or a multiple of 64", asked));
+  }
+  const bool plain = spec.operation == Operation::kRead || spec.operation == Operation::kWrite;
+  if (spec.order != Order::kSequential || !plain) {
+    throw pattern.error("access_size",
+                        "is below 64, which goes with reads and writes in sequential order");
+  }
 }
 
 bool has_object_walk(const BandwidthSpec& spec) {
@@ -40,45 +66,9 @@ void read_placements(ObjectReader& measurement, BandwidthSpec& spec) {
   }
 }
 
-}  // namespace
-
-std::vector<RegionKey> array_keys(const BandwidthSpec& spec) {
-  std::vector<RegionKey> keys;
-  for (const Placement& placement : spec.placements) {
-    const bool touched = placement.policy == Policy::kFirstTouch;
-    keys.push_back({.bytes = spec.size,
-                    .pages = spec.pages,
-                    .placement = placement,
-                    .touched_by = touched ? spec.cpus : std::vector<int>{}});
-  }
-  return keys;
-}
-
-BandwidthSpec read_bandwidth(ObjectReader& measurement) {
-  static constexpr std::array<std::pair<std::string_view, Order>, 4> kOrders{
-      {{"sequential", Order::kSequential},
-       {"reverse", Order::kReverse},
-       {"strided", Order::kStrided},
-       {"random", Order::kRandom}}};
-  static constexpr std::array<std::pair<std::string_view, bool>, 2> kSharing{
-      {{"partitioned", false}, {"shared", true}}};
-  constexpr std::size_t kDefaultAccess = 64;
-
-  BandwidthSpec spec{};
-  spec.cpus = measurement.distinct_integers("cpus", 0, kMaxCpu, kMaxThreads);
-  spec.sampling = read_sampling(measurement);
-  ObjectReader pattern = measurement.object("pattern");
-  spec.operation = read_operation(pattern);
-  spec.order = pattern.has("order") ? pattern.choice("order", kOrders) : Order::kSequential;
-  spec.access_size = pattern.has("access_size") ? pattern.bytes("access_size") : kDefaultAccess;
-  spec.shared = pattern.has("sharing") && pattern.choice("sharing", kSharing);
-  const bool has_stride = pattern.has("stride") && !pattern.any("stride").is_null();
-  if (has_stride) spec.stride = pattern.bytes("stride");
-  spec.size = pattern.bytes("size");
-  spec.pages = read_pages(pattern);
-  spec.isa = read_isa(pattern);
-  pattern.finish();
-  read_placements(measurement, spec);
+// What goes with what.
+void check_pattern(const ObjectReader& pattern, const BandwidthSpec& spec) {
+  const bool has_stride = spec.stride > 0;
   if ((spec.order == Order::kStrided) != has_stride) {
     throw pattern.error("stride", "goes with order strided, and only with it");
   }
@@ -101,7 +91,59 @@ BandwidthSpec read_bandwidth(ObjectReader& measurement) {
                         "has no loop over objects: backing pool-objects goes with copy, scale, add "
                         "and triad, in sequential order, partitioned, isa auto");
   }
-  if (spec.size / std::max(spec.stride, spec.access_size) < spec.cpus.size()) {
+}
+
+}  // namespace
+
+std::vector<RegionKey> array_keys(const BandwidthSpec& spec) {
+  std::vector<RegionKey> keys;
+  for (const Placement& placement : spec.placements) {
+    const bool touched = placement.policy == Policy::kFirstTouch;
+    keys.push_back({.bytes = spec.size,
+                    .pages = spec.pages,
+                    .placement = placement,
+                    .touched_by = touched ? spec.threads : CpuSets{}});
+  }
+  return keys;
+}
+
+BandwidthSpec read_bandwidth(ObjectReader& measurement) {
+  static constexpr std::array<std::pair<std::string_view, Order>, 5> kOrders{
+      {{"sequential", Order::kSequential},
+       {"reverse", Order::kReverse},
+       {"strided", Order::kStrided},
+       {"random", Order::kRandom},
+       {"zipf", Order::kZipf}}};
+  static constexpr std::array<std::pair<std::string_view, bool>, 2> kSharing{
+      {{"partitioned", false}, {"shared", true}}};
+
+  BandwidthSpec spec{};
+  spec.threads = read_threads(measurement);
+  spec.cpus = all_cpus(spec.threads);
+  spec.sampling = read_sampling(measurement);
+  ObjectReader pattern = measurement.object("pattern");
+  spec.operation = read_operation(pattern);
+  spec.order = pattern.has("order") ? pattern.choice("order", kOrders) : Order::kSequential;
+  read_access_size(pattern, spec);
+  spec.shared = pattern.has("sharing") && pattern.choice("sharing", kSharing);
+  const bool has_stride = pattern.has("stride") && !pattern.any("stride").is_null();
+  if (has_stride) spec.stride = pattern.bytes("stride");
+  spec.zipf_alpha = read_zipf_alpha(pattern);
+  spec.size = pattern.bytes("size");
+  spec.pages = read_pages(pattern);
+  spec.isa = read_isa(pattern);
+  pattern.finish();
+  read_placements(measurement, spec);
+  check_pattern(pattern, spec);
+  const bool touched = std::ranges::any_of(spec.placements, [](const Placement& placement) {
+    return placement.policy == Policy::kFirstTouch;
+  });
+  if (touched && has_cpu_sets(measurement)) {
+    throw measurement.error("cpu_sets",
+                            "goes with memory that the plan places: which node a thread of a set "
+                            "touches from is up to the scheduler");
+  }
+  if (spec.size / std::max(spec.stride, spec.access_size) < spec.threads.size()) {
     throw pattern.error("size", "has fewer accesses than there are threads");
   }
   return spec;

@@ -15,15 +15,18 @@
 namespace tierscope {
 
 struct BandwidthSpec {
-  std::vector<int> cpus;
+  CpuSets threads;                    // Which CPUs each of them runs on.
+  std::vector<int> cpus;              // All CPUs of those.
   std::vector<Placement> placements;  // Of the arrays a, b and c, as many as are used.
   SamplingRule sampling;
   Operation operation;
   Order order;
-  std::size_t access_size;
-  std::size_t stride;  // 0 but for order strided.
-  bool shared;         // Each thread walks all of the arrays, not a share of its own.
-  std::size_t size;    // Bytes of each array.
+  std::size_t access_size;  // Whole lines.
+  std::size_t narrow;       // Bytes of an instruction: 8, 16 or 32; 0: as wide as registers.
+  std::size_t stride;       // 0 but for order strided.
+  double zipf_alpha;        // Of order zipf.
+  bool shared;              // Each thread walks all of the arrays, not a share of its own.
+  std::size_t size;         // Bytes of each array.
   Pages pages;
   std::string isa;
   bool apart;  // Arrays b or c have a placement of their own.

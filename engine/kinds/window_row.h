@@ -16,6 +16,14 @@ inline double window_seconds(const SamplingRule& rule) {
   return std::max(rule.sample_s, shortest_sample());
 }
 
+// The same where so many threads take turns on a CPU: long enough that each of them has several.
+// Schedulers give a thread 3 ms or more at a time, 10 ms where that is what a tick of theirs takes.
+inline double window_seconds(const SamplingRule& rule, std::size_t threads_per_cpu) {
+  constexpr double kTurns = 0.03;
+  const double least = threads_per_cpu > 1 ? kTurns * static_cast<double>(threads_per_cpu) : 0;
+  return std::max(window_seconds(rule), least);
+}
+
 // Lets all work for one window; the row has no values yet.
 inline Row window_row(Team& team, std::span<Worker> workers, double window_s) {
   const double start = work_for(team, workers, window_s);

@@ -1,4 +1,5 @@
-"""Bandwidth: figures that their own loop bounds, and operations of the C library."""
+"""Bandwidth: orders and accesses that are asked for, figures that their own loop bounds, and
+operations of the C library."""
 
 import io
 import json
@@ -11,8 +12,12 @@ from tests import synthetic
 from tierscope.kinds.bandwidth.spec import BandwidthSpec
 from tierscope.kinds.bandwidth.table import show_table
 from tierscope.kinds.views import VIEWS
+from tierscope.model.errors import UserError
 from tierscope.model.event import CountedTraffic, Evidence
 from tierscope.model.run import Measurement
+from tierscope.model.topology import Topology
+from tierscope.plans.expand import expand
+from tierscope.plans.request import Request
 from tierscope.report.console import make_console
 from tierscope.report.evidence import counted, evidence_line, warnings
 from tierscope.report.pictures.of_run import pictures_of
@@ -30,6 +35,48 @@ def spec_of(threads: int = 1, **pattern: Any) -> BandwidthSpec:
             "pattern": {"operation": "read", "order": "random", "size": 1 << 20, **pattern},
         }
     )
+
+
+def ask(machine: Topology, **options: str) -> list[BandwidthSpec]:
+    named = {name.replace("_", "-"): value for name, value in options.items()}
+    request = Request.model_validate({"kind": "bandwidth", "options": named})
+    plan = expand([request], machine, thp=True)
+    return [spec for spec in plan.measurements if isinstance(spec, BandwidthSpec)]
+
+
+def test_each_alpha_of_zipf_is_a_measurement_and_other_orders_have_none(machine: Topology) -> None:
+    specs = ask(machine, order="random,zipf", zipf_alpha="0.5,1.2")
+    assert [(one.pattern.order, one.identity().get("zipf_alpha")) for one in specs] == [
+        ("random", None), ("zipf", 0.5), ("zipf", 1.2),
+    ]  # fmt: skip
+    assert len({one.id for one in specs}) == 3
+    (usual,) = ask(machine, order="zipf")
+    assert usual.identity()["zipf_alpha"] == 0.9
+
+
+def test_narrow_accesses_are_swept_beside_wide_ones(machine: Topology) -> None:
+    specs = ask(machine, op="read,write", access_size="8..64", threads="1")
+    assert [one.pattern.access_size for one in specs] == [8, 16, 32, 64] * 2
+    assert len({one.id for one in specs}) == 8
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"zipf_alpha": "0.9"}, "--zipf-alpha: an alpha goes with order zipf only"),
+        ({"order": "zipf", "zipf_alpha": "11"}, "--zipf-alpha: '11' is out of range"),
+        ({"order": "zipf", "op": "memset"}, "--order: memset goes in order sequential only"),
+        ({"access_size": "24"}, "--access-size: '24': an access has 8, 16, 32 or a multiple of 64"),
+        ({"access_size": "8", "op": "copy", "size": "1m"}, "--access-size: '8': accesses of 8, 16"),
+        ({"access_size": "8", "order": "random"}, "--access-size: '8': accesses of 8, 16 and 32"),
+    ],
+)
+def test_orders_and_accesses_that_cannot_be_are_refused_by_option(
+    machine: Topology, options: dict[str, str], message: str
+) -> None:
+    with pytest.raises(UserError) as refused:
+        ask(machine, **options)
+    assert message in str(refused.value)
 
 
 @pytest.mark.parametrize(

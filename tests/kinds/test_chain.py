@@ -205,12 +205,28 @@ def test_m1_is_where_second_to_says(machine: Topology) -> None:
     assert on_file.files() == ["/data"]
 
 
+def test_m1_may_be_of_other_sizes(machine: Topology) -> None:
+    specs = planned(
+        machine, chain="r_64,m1_r_64\nr_64", second_to="node:0", size="1m", second_size="2m,4m"
+    )
+    assert [[region.total_bytes >> 20 for region in one.regions()] for one in specs] == [
+        [1, 2], [1, 4], [1],
+    ]  # fmt: skip
+    assert len({one.id for one in specs}) == 3
+    assert [one.identity().get("size_second") for one in specs] == [2 << 20, 4 << 20, None]
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [
         ({"chain": "r_64,w_64"}, "--chain: 'r_64,w_64', character 6, "),
         ({"chain": "m1_r_64"}, "--chain: 'm1_r_64' goes to m1: name the second target"),
         ({"second_to": "node:0"}, "--second-to: no chain goes to m1"),
+        ({"second_size": "1m"}, "--second-size: no chain goes to m1"),
+        (
+            {"chain": "m1_r_4096", "second_to": "node:0", "size": "1m", "second_size": "64"},
+            "--second-size: '64': size_second is less than the 4096 bytes",
+        ),
         ({"chain": "m1_r_64", "second_to": "node:0,pmem:/x"}, "--second-to: m1 is in one place"),
         (
             {"chain": "m1_r_64", "second_to": "dax:/dev/dax0.0"},

@@ -118,6 +118,9 @@ class Evidence(Model):
     and what each thread walked of them: {"0": 2.1e11, "2": 1.05e10}."""
     cpus: list[int] | None = None
     """CPU that each thread was seen on at the end of the last sample."""
+    cpus_seen: list[list[int]] | None = None
+    """CPUs that each thread was seen on at the ends of samples, where threads may run on several
+    CPUs or share one; a thread that no sample began with is nowhere."""
     isa: str | None = None
     """Instruction set that ran; None of what the C library chose."""
     library: str | None = None

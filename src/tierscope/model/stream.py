@@ -6,7 +6,8 @@ from pydantic import Field, model_validator
 
 from tierscope.model.base import Model
 from tierscope.model.persistent import OBJECTS
-from tierscope.model.spec import CACHE_LINE, Bytes, ChosenPlacement, Cpus, Isa, Pages
+from tierscope.model.spec import CACHE_LINE, Bytes, ChosenPlacement, Isa, Pages
+from tierscope.model.threads import Threads
 from tierscope.model.traffic import Traffic
 
 
@@ -51,22 +52,19 @@ class StreamPattern(Model):
         return Traffic(self.mix, 1 - writes + fetched, writes, fetched)
 
 
-class Stream(Model):
+class Stream(Threads):
     """CPUs that stream over an array of their own."""
 
     initiator: str
     """The endpoint as asked for; the engine goes by ``cpus``."""
     target: str
     """The endpoint as asked for; the engine goes by ``placement``."""
-    cpus: Cpus
     placement: ChosenPlacement
     pattern: StreamPattern
 
     @model_validator(mode="after")
     def _check(self) -> "Stream":
-        if len(set(self.cpus)) != len(self.cpus):
-            raise ValueError("a CPU is named twice")
-        if self.pattern.size // self.pattern.access_size < len(self.cpus):
+        if self.pattern.size // self.pattern.access_size < self.thread_count:
             raise ValueError("size has fewer accesses than there are threads")
         persistent = self.placement.persistent
         if persistent and persistent.backing == "pool-objects":

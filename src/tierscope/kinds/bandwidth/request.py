@@ -16,7 +16,7 @@ from tierscope.kinds.bandwidth.spec import (
 )
 from tierscope.model.endpoint import EndpointKind
 from tierscope.model.errors import UserError
-from tierscope.model.spec import NodeShare, Placement
+from tierscope.model.spec import CACHE_LINE, NodeShare, Placement
 from tierscope.model.topology import Topology
 from tierscope.model.where import where_of
 from tierscope.plans import grammar, machine, options
@@ -37,9 +37,10 @@ from tierscope.plans.axes import (
 from tierscope.plans.options import Option
 from tierscope.plans.request import Request, RequestForm
 from tierscope.plans.rounds import Arrays, sizes_and_pages
+from tierscope.plans.zipf import ZIPF_ALPHA, zipf_alphas
 
 OPERATIONS: tuple[str, ...] = Operation.__args__  # type: ignore[attr-defined]
-ORDERS = ("sequential", "reverse", "strided", "random")
+ORDERS = ("sequential", "reverse", "strided", "random", "zipf")
 SHARING = ("partitioned", "shared")
 FIRST_TOUCH: Final = "first-touch"
 _ARRAYS = {"b": 2, "c": 3}
@@ -142,15 +143,17 @@ def _points(
         default=machine.default_size(topology, path.cpus, nodes, 3),
         count=3,
         shares=1 if sharing == ["shared"] else max(threads),
-        access_size=max(access_sizes),
+        access_size=max(CACHE_LINE, *access_sizes),
     )
     found_sizes, kinds = sizes_and_pages(request, topology, thp, arrays)
+    orders = choices(request, "order", ORDERS) or ["sequential"]
     axes: dict[str, list[Any]] = {
         "operation": choices(request, "op", OPERATIONS) or ["read"],
         "isa": choices(request, "isa", options.ISAS) or ["auto"],
         "access_size": access_sizes,
-        "order": choices(request, "order", ORDERS) or ["sequential"],
+        "order": orders,
         "stride": sizes(request, "stride") or [None],
+        "zipf_alpha": zipf_alphas(request, orders),
         "sharing": sharing,
         "pages": kinds,
         "size": found_sizes,
@@ -168,6 +171,8 @@ def _points(
         values = dict(zip(axes, combination, strict=True))
         if values["order"] != "strided":
             del values["stride"]
+        if values["order"] != "zipf" or values["zipf_alpha"] is None:
+            del values["zipf_alpha"]
         if tuple(values.items()) not in seen:
             seen.add(tuple(values.items()))
             yield values, values.pop("threads")
@@ -207,6 +212,7 @@ def _identity(
     if values["access_size"] != 64:
         parts.append(f"a{grammar.format_size(values['access_size'])}")
     parts += [f"s{grammar.format_size(values['stride'])}"] if "stride" in values else []
+    parts += [f"z{values['zipf_alpha']:g}"] if "zipf_alpha" in values else []
     parts += ["shared"] if values["sharing"] == "shared" else []
     parts += [values["isa"]] if values["isa"] != "auto" else []
     for name, arrays in _ARRAYS.items():
@@ -226,9 +232,12 @@ REQUEST = RequestForm(
         Option("op", "LIST", ", ".join(OPERATIONS), "read"),
         options.PIN,
         options.THREADS,
-        options.ACCESS_SIZE,
+        options.ACCESS_SIZE.but(
+            help=f"{options.ACCESS_SIZE.help}; in sequential order also 8, 16, 32"
+        ),
         Option("order", "LIST", ", ".join(ORDERS), "sequential"),
         Option("stride", "SIZES", "Bytes between accesses of order strided, as in 4k"),
+        ZIPF_ALPHA,
         Option(
             "sharing",
             "LIST",
@@ -252,6 +261,7 @@ Every option takes a value, a list or a range, so that one command is a sweep: s
         "bandwidth --op read,write,copy,triad --threads 1..all",
         "bandwidth --from node:0 --to node:1 --op read",
         "bandwidth --order random --access-size 64..64k --threads 1..8",
+        "bandwidth --order random,zipf --zipf-alpha 0.5,0.9,1.2",
         "bandwidth --to node:0,1@3:1,node:0,1 --op read,triad --json",
         "bandwidth --op copy --to node:1 --b node:0",
     ),

@@ -1,8 +1,8 @@
 """The spec of bandwidth: CPUs that read and write memory as fast as they can."""
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import model_validator
+from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from tierscope.model.base import Model
@@ -11,13 +11,13 @@ from tierscope.model.spec import (
     CACHE_LINE,
     BoundBy,
     Bytes,
-    Cpus,
     Isa,
     MemorySpec,
     Pages,
     Placement,
     Region,
 )
+from tierscope.model.threads import Threads
 from tierscope.model.traffic import Traffic, of_operation
 from tierscope.model.where import where_of
 
@@ -33,6 +33,24 @@ SHARED_RMW = (
     "rmw goes with sharing partitioned only: where two threads update an element at once, one "
     "update is lost, so that none could be verified"
 )
+
+FIRST_TOUCH_SETS = (
+    "policy first-touch goes with one CPU a thread: where a thread of cpu_sets runs, and so which "
+    "node it touches from, is up to the scheduler"
+)
+
+NARROW = "accesses of 8, 16 and 32 bytes go with read and write in order sequential"
+
+_NARROW_SIZES = (8, 16, 32)
+
+
+def _check_access_size(size: int) -> int:
+    if size % CACHE_LINE and size not in _NARROW_SIZES:
+        raise ValueError("an access has 8, 16, 32 or a multiple of 64 bytes")
+    return size
+
+
+AccessSize = Annotated[int, Field(ge=8, le=1 << 50), AfterValidator(_check_access_size)]
 
 LIBRARY = ("memset", "memcpy")
 """Operations that are the C library's, which chooses instructions and kinds of stores."""
@@ -59,9 +77,13 @@ class BandwidthPattern(Model):
     """Access pattern of a bandwidth measurement."""
 
     operation: Operation
-    order: Literal["sequential", "reverse", "strided", "random"] = "sequential"
-    access_size: Bytes = CACHE_LINE
-    """Bytes that one access touches contiguously; matters where order is not sequential."""
+    order: Literal["sequential", "reverse", "strided", "random", "zipf"] = "sequential"
+    zipf_alpha: Annotated[float, Field(gt=0, le=10)] = 0.9
+    """How much hot blocks are preferred; of order zipf."""
+    access_size: AccessSize = CACHE_LINE
+    """Bytes that one access touches contiguously; matters where order is not sequential. In order
+    sequential, 8, 16 and 32 are bytes of one instruction of read or write, which else are as wide
+    as registers."""
     stride: Bytes | None = None
     """Bytes from one access to the next; with order strided, and only there."""
     sharing: Literal["partitioned", "shared"] = "partitioned"
@@ -76,6 +98,9 @@ class BandwidthPattern(Model):
     def _check(self) -> "BandwidthPattern":
         if (self.order == "strided") != (self.stride is not None):
             raise ValueError("stride goes with order strided, and only with it")
+        plain = self.order == "sequential" and self.operation in ("read", "write")
+        if self.access_size < CACHE_LINE and not plain:
+            raise PydanticCustomError("access-size", NARROW)
         if self.stride is not None and self.stride < self.access_size:
             raise ValueError("stride is smaller than access_size")
         if self.operation in LIBRARY and self.order != "sequential":
@@ -87,7 +112,7 @@ class BandwidthPattern(Model):
         return self
 
 
-class BandwidthSpec(MemorySpec):
+class BandwidthSpec(Threads, MemorySpec):
     """Bandwidth of CPUs to memory."""
 
     metric: ClassVar[str] = "bandwidth"
@@ -95,6 +120,7 @@ class BandwidthSpec(MemorySpec):
     extra_properties: ClassVar[dict[str, type]] = {
         **MemorySpec.extra_properties,
         "threads": int,
+        "cpu_sets": str,
         "array_b": str,
         "array_c": str,
     }
@@ -102,8 +128,6 @@ class BandwidthSpec(MemorySpec):
     takes_objects: ClassVar[bool] = True
 
     kind: Literal["bandwidth"] = "bandwidth"
-    cpus: Cpus
-    """One thread is pinned to each entry."""
     placement: Placement
     """Of the array that is written, or only read where none is; of the others, too, unless:"""
     placement_b: Placement | None = None
@@ -114,13 +138,16 @@ class BandwidthSpec(MemorySpec):
 
     @model_validator(mode="after")
     def _check(self) -> "BandwidthSpec":
-        if len(set(self.cpus)) != len(self.cpus):
-            raise ValueError("a CPU is named twice")
-        if self.pattern.size // (self.pattern.stride or self.pattern.access_size) < len(self.cpus):
+        pattern = self.pattern
+        accesses = pattern.size // (pattern.stride or max(pattern.access_size, CACHE_LINE))
+        if accesses < self.thread_count:
             raise ValueError("size has fewer accesses than there are threads")
         given = (self.placement, self.placement_b, self.placement_c)
         if any(given[arrays_of(self.pattern.operation) :]):
             raise ValueError(f"{self.pattern.operation} has no such array to place")
+        touched = any(where.policy == "first-touch" for where in given if where)
+        if touched and self.cpu_sets:
+            raise ValueError(FIRST_TOUCH_SETS)
         apart = [where.persistent for where in given[1:] if where and where.persistent]
         if any(one.backing == "pool-objects" for one in apart):
             raise PydanticCustomError("backing", OBJECTS)
@@ -143,7 +170,7 @@ class BandwidthSpec(MemorySpec):
         return [*found, self.placement_c or self.placement][: arrays_of(self.pattern.operation)]
 
     def thread_cpus(self) -> list[int]:
-        """One thread a CPU."""
+        """One thread a CPU, or all CPUs of their sets."""
         return self.cpus
 
     def regions(self) -> list[Region]:
@@ -172,9 +199,12 @@ class BandwidthSpec(MemorySpec):
         pattern = self.pattern.model_dump(mode="json", exclude_none=True)
         if self.pattern.sharing == "partitioned":
             del pattern["sharing"]
+        if self.pattern.order != "zipf":
+            del pattern["zipf_alpha"]
         others = {"array_b": self.placement_b, "array_c": self.placement_c}
         apart = {name: where_of(placed) for name, placed in others.items() if placed}
-        return {**pattern, "threads": len(self.cpus), **self.placed_as(), **apart}
+        threads = {"threads": self.thread_count, **self.pinned_as()}
+        return {**pattern, **threads, **self.placed_as(), **apart}
 
     def placed_as(self) -> dict[str, str]:
         """As other kinds' memory; first touch is said of a single node, too."""
@@ -232,7 +262,7 @@ class BandwidthSpec(MemorySpec):
         if evidence.address_ns is None:
             return None
         traffic = arrays_of(self.pattern.operation) + (self.pattern.operation == "rmw")
-        access_ns = self.pattern.access_size * traffic * len(self.cpus) / estimate * 1e9
+        access_ns = self.pattern.access_size * traffic * self.thread_count / estimate * 1e9
         return "address-generation" if access_ns < _LOOP_FACTOR * evidence.address_ns else None
 
     def overwrites(self) -> bool:

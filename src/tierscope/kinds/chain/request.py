@@ -23,6 +23,7 @@ from tierscope.plans.axes import (
     of_path,
     placement_of_other,
     reason,
+    sizes,
     targets,
     thread_counts,
 )
@@ -30,7 +31,12 @@ from tierscope.plans.options import Option
 from tierscope.plans.request import Request, RequestForm
 from tierscope.plans.rounds import Arrays, sizes_and_pages
 
-_BLAMED = {"size ": "size", "linked ": "linked", "a second ": "second-to"}
+_BLAMED = {
+    "size ": "size",
+    "size_second ": "second-size",
+    "linked ": "linked",
+    "a second ": "second-to",
+}
 """Options that an invalid spec is put down to, by what its reason begins with."""
 Chain = tuple[Operation, ...]
 
@@ -49,13 +55,15 @@ def expand(request: Request, topology: Topology, thp: bool) -> Iterator[ChainSpe
             count=2 if second else 1,
         )
         found_sizes, kinds = sizes_and_pages(request, topology, thp, arrays)
-        for chain, linked, interleave, every, threads, size, kind in itertools.product(
+        second_sizes = _second_sizes(request, second)
+        for chain, linked, interleave, every, threads, size, apart, kind in itertools.product(
             chains,
             choices(request, "linked", ("yes", "no")) or ["yes"],
             _counts(request, "interleave", MAX_INTERLEAVE),
             _counts(request, "sample-every", MAX_SAMPLE_EVERY),
             counts,
             found_sizes,
+            second_sizes,
             kinds,
         ):
             pattern = {
@@ -67,6 +75,10 @@ def expand(request: Request, topology: Topology, thp: bool) -> Iterator[ChainSpe
                 "pages": kind,
             }
             placed = second if reach(chain, 1) else None
+            if placed:
+                pattern["size_second"] = apart
+            elif apart != second_sizes[0]:
+                continue  # Chains that stay in m0 are the same whatever the size of m1.
             yield _spec(request, path, threads, pattern, placed)
 
 
@@ -106,6 +118,15 @@ def _second(
     return placement_of_other(request, topology, path.cpus, found[0], "second-to")
 
 
+def _second_sizes(request: Request, second: Placement | None) -> list[int | None]:
+    """Return the sizes of m1, None alone for m0's; UserError where there is no m1."""
+    if "second-size" not in request.options:
+        return [None]
+    if second is None:
+        raise request.wrong("second-size", "no chain goes to m1, as m1_r_64 does; leave it out")
+    return [*sizes(request, "second-size")]
+
+
 def _spec(
     request: Request,
     path: MemoryPath,
@@ -117,6 +138,8 @@ def _spec(
     parts = [request.name or "chain", format_chain(chain), *path.names]
     parts += [where_of(second)] if second else []
     parts += [f"t{threads}", grammar.format_size(int(str(pattern["size"]))), str(pattern["pages"])]
+    apart = pattern.get("size_second")
+    parts += [f"m1-{grammar.format_size(int(str(apart)))}"] if apart else []
     parts += [] if pattern["linked"] else ["unlinked"]
     parts += [f"i{pattern['interleave']}"] if pattern["interleave"] != 1 else []
     parts += [f"e{pattern['sample_every']}"] if pattern["sample_every"] != 1 else []
@@ -161,6 +184,7 @@ REQUEST = RequestForm(
         options.THREADS.but(default="1"),
         options.PIN,
         options.SIZE.but(help="Bytes of each region, as in 64k..1g"),
+        Option("second-size", "SIZES", "Bytes of m1", "as --size"),
         options.PAGES,
         *options.PLACEMENT,
         *options.PERSISTENT,
@@ -179,6 +203,7 @@ cas and faa are atomics; sfence and mfence wait. m0_ and m1_ in front of what re
         "chain --chain each --to node:*",
         "chain --chain r_2048,r_2048,r_1024,w_64_cache_+64 --linked yes,no",
         "chain --chain r_64,m1_r_64 --to node:0 --second-to node:2 --interleave 1..16*2",
+        "chain --chain m0_r_64,m1_r_1024 --second-to node:0 --size 64m --second-size 256m",
         "chain --chain w+clwb,nt-store,cas,faa --sample-every 16",
     ),
 )

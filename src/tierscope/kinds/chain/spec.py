@@ -11,11 +11,11 @@ from tierscope.model.spec import (
     CACHE_LINE,
     Bytes,
     ChosenPlacement,
-    Cpus,
     MemorySpec,
     Pages,
     Region,
 )
+from tierscope.model.threads import Threads
 from tierscope.model.traffic import Traffic
 from tierscope.model.where import where_of
 
@@ -40,6 +40,8 @@ class ChainPattern(Model):
     """Of so many rounds over the interleaved walks, one is timed by itself."""
     size: Bytes
     """Bytes of each region; all threads go over the whole of it."""
+    size_second: Bytes | None = None
+    """Of region m1, where it is of another size."""
     pages: Pages = "thp"
 
     @property
@@ -59,13 +61,24 @@ class ChainPattern(Model):
         waits = any(one.reads or one.fence == "all" for one in self.operations)
         if self.linked and not waits:
             raise ValueError("linked chains read something or have a full fence")
-        least = max(reach(self.operations, region) for region in (0, 1))
-        if self.size < least:
-            raise ValueError(f"size is less than the {least} bytes that operations reach over")
+        for name, size, region in (("size", self.size, 0), ("size_second", self.second, 1)):
+            least = reach(self.operations, region)
+            if size < least:
+                named = name if self.size_second else "size"
+                raise ValueError(
+                    f"{named} is less than the {least} bytes that operations reach over"
+                )
+        if self.size_second and not reach(self.operations, 1):
+            raise ValueError("size_second goes with operations of m1, and only with them")
         return self
 
+    @property
+    def second(self) -> int:
+        """Bytes of region m1."""
+        return self.size_second or self.size
 
-class ChainSpec(MemorySpec):
+
+class ChainSpec(Threads, MemorySpec):
     """The time of a chain where chains are linked, and how many end a second where they are not."""
 
     metric: ClassVar[str] = "latency"
@@ -74,20 +87,17 @@ class ChainSpec(MemorySpec):
         **MemorySpec.extra_properties,
         "chain": str,
         "threads": int,
+        "cpu_sets": str,
         "second": str,
     }
 
     kind: Literal["chain"] = "chain"
-    cpus: Cpus
-    """Of region m0:"""
     placement_second: ChosenPlacement | None = None
     """Of region m1, where operations go there."""
     pattern: ChainPattern
 
     @model_validator(mode="after")
     def _check(self) -> "ChainSpec":
-        if len(set(self.cpus)) != len(self.cpus):
-            raise ValueError("a CPU is named twice")
         if (self.placement_second is not None) != (reach(self.pattern.operations, 1) > 0):
             raise ValueError("a second target goes with operations of m1, and only with them")
         second = self.placement_second.persistent if self.placement_second else None
@@ -100,13 +110,17 @@ class ChainSpec(MemorySpec):
         return "latency" if self.pattern.linked else "operations"
 
     def thread_cpus(self) -> list[int]:
-        """One thread a CPU."""
+        """One thread a CPU, or all CPUs of their sets."""
         return self.cpus
 
     def regions(self) -> list[Region]:
         """m0, and m1 where there is one."""
-        size, pages = self.pattern.size, self.pattern.pages
-        return [Region(placement, pages, size) for placement in self._placements()]
+        pattern = self.pattern
+        sizes = (pattern.size, pattern.second)
+        return [
+            Region(placement, pattern.pages, size)
+            for placement, size in zip(self._placements(), sizes, strict=False)
+        ]
 
     def _placements(self) -> list[ChosenPlacement]:
         return [self.placement, *([self.placement_second] if self.placement_second else [])]
@@ -122,6 +136,8 @@ class ChainSpec(MemorySpec):
         for usual in ("interleave", "sample_every"):
             if pattern[usual] == 1:
                 del pattern[usual]
+        if self.pattern.size_second is None:
+            del pattern["size_second"]
         second = self.placement_second
         apart = {"second": where_of(second)} if second else {}
         return {
@@ -129,7 +145,8 @@ class ChainSpec(MemorySpec):
             **pattern,
             **apart,
             **self.placed_as(),
-            "threads": len(self.cpus),
+            "threads": self.thread_count,
+            **self.pinned_as(),
         }
 
     def limit(self, paths: "Paths") -> "Limit | None":

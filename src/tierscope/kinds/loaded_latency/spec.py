@@ -82,7 +82,7 @@ class LoadedLatencySpec(MemorySpec):
             "load_order": load.pattern.order,
             "load_access_size": load.pattern.access_size,
             "load_size": load.pattern.size,
-            "load_threads": 0 if load.idle else len(load.cpus),
+            "load_threads": 0 if load.idle else load.thread_count,
             "delay_ns": None if load.idle else load.pattern.delay_ns,
         }
 

@@ -44,7 +44,7 @@ def further_points(
         study = _study(specs, group[0], measurements, topology)
         if room <= 0 or study is None:
             continue
-        threads, longest = len(group[0].cpus), _longest_round(group[0], measurements)
+        threads, longest = group[0].thread_count, _longest_round(group[0], measurements)
         further += [_with_weights(group, weights)
                     for weights in _wanted(study, threads, longest, taken, room)]  # fmt: skip
     return further
@@ -135,7 +135,7 @@ def _longest_round(spec: StreamsSpec, measurements: Sequence[Measurement]) -> in
     """Pages of the longest round that each thread's share of the array holds."""
     seen = next((m.evidence for m in measurements if m.id == spec.id), None)
     page = (seen and seen.page_bytes) or _PAGES.get(spec.pattern.pages, _BASE_PAGE)
-    return max(2, spec.pattern.size // page // len(spec.cpus))
+    return max(2, spec.pattern.size // page // spec.thread_count)
 
 
 def _with_weights(group: Sequence[StreamsSpec], weights: Weights) -> StreamsSpec:
@@ -145,7 +145,7 @@ def _with_weights(group: Sequence[StreamsSpec], weights: Weights) -> StreamsSpec
     mechanism = one.placement.mechanism
     target = str(parse_endpoint(target_of(weights)))
     parts = ["expand", one.initiator, target, one.pattern.mix, one.pattern.order,
-             f"t{len(one.cpus)}", str(one.pattern.size)]  # fmt: skip
+             f"t{one.thread_count}", str(one.pattern.size)]  # fmt: skip
     name = f"{identity(parts, 64 - len(_MARK))}{_MARK}"
     placement = Placement(policy="weighted", nodes=nodes, mechanism=mechanism)
     return one.model_copy(update={"id": name, "target": target, "placement": placement})
