@@ -180,24 +180,23 @@ def test_a_heat_map_shows_all_pairs(cores: int) -> None:
     assert {(row["row"], row["column"]) for row in rows} == {
         (str(a), str(b)) for a in range(cores) for b in range(cores) if a != b
     }
+    steps = picture.spec["width"]["step"], picture.spec["height"]["step"]
+    assert max(steps) * cores < 1000
+    if cores > 32:
+        return
     svg = svg_for_file(picture).decode()
-    width, height = map(float, re.findall(r'(?:width|height)="([0-9.]+)"', svg)[:2])
-    assert width < 1400
-    assert height < 1400
     labels = re.findall(r">(\d+)</text>", svg)
-    assert set(labels) >= {"0", str(cores - 1) if cores <= 32 else "0"}
+    assert set(labels) >= {"0", str(cores - 1)}
 
 
-def test_a_run_of_64_cores_is_shown_reported_and_exported(tmp_path: Path) -> None:
-    run = measured(SOCKETS, as_topology_says(SOCKETS))
+def test_a_run_of_64_cores_is_shown_again_and_exported(tmp_path: Path) -> None:
+    run = measured(SOCKETS, as_topology_says(SOCKETS), state="modified", to="reader")
     path = write(run, tmp_path / "run.jsonl")
-    done = tierscope("show", path)
+    done = tierscope("show", path, "--json")
     assert done.returncode == 0, done.stderr
-    assert "12160 measured" in done.stdout
-    found = tierscope("show", path, "--json")
-    answer = json.loads(found.stdout)
-    assert len(answer["core_groups"]) == 4
-    assert len(answer["results"]) == 12160
+    answer = json.loads(done.stdout)
+    assert [one["home"] for one in answer["core_groups"]] == ["reader's node"]
+    assert len(answer["results"]) == 64 * 63
 
 
 @pytest.mark.skipif(len(CPUS) < 2, reason="this process may use one CPU only")

@@ -14,7 +14,7 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -64,7 +64,7 @@ class CoreLatency : public State {
     team_ = &leases.team(std::array{spec_.reader, spec_.writer});
     const std::array key{RegionKey{spec_.size, spec_.pages, spec_.placement}};
     region_ = leases.regions(key, *team_).front().region;
-    lines_.emplace(std::span(region_->data(), spec_.size));
+    lines_ = std::make_unique<HandedLines>(std::span(region_->data(), spec_.size));
     const double wanted = window_seconds(spec_.sampling);
     if (rounds_per_row_ == 0) {
       rounds_per_row_ = 1;
@@ -203,7 +203,7 @@ class CoreLatency : public State {
   CoreLatencySpec spec_;
   Team* team_ = nullptr;
   const Region* region_ = nullptr;
-  std::optional<HandedLines> lines_;
+  std::unique_ptr<HandedLines> lines_;
   Turn written_;
   Turn read_;
   std::uint64_t stamp_ = 0;  // Of the round that was written last; read after written_ is reached.
