@@ -207,6 +207,6 @@ public core-to-core tools. `tierscope matrix --cores` measures all pairs of core
     examples=(
         "core-latency --from cpus:0 --writer cpus:1",
         "core-latency --from node:0 --writer node:1 --to reader,writer",
-        "core-latency --from cpus:0 --writer cpus:1,cpus:8,cpus:32 --state modified --json",
+        "core-latency --from cpus:0 --writer cpus:1,cpus:5 --state modified --json",
     ),
 )
