@@ -90,6 +90,7 @@ MORE = {
 last one measured depends on the commands before."""
 NEEDS_NODES = re.compile(
     r"^expand|^run --profile coherent-gpu$|^place weights|^export .*--numactl|^ops .*node:2"
+    r"|^core-latency .*node:1"
 )
 HAS_NODES = len([*Path("/sys/devices/system/node").glob("node[0-9]*")]) > 1
 NEEDS_GPU = re.compile(r"(?<!-)\bgpu\b|^nvbandwidth|^gdsio.* -x (?!1)")

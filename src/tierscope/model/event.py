@@ -10,6 +10,7 @@ from tierscope.model.checkpoint import CheckpointEvidence
 from tierscope.model.energy import EnergyEvidence
 from tierscope.model.gpu_state import CopiesOverlap, CufileState, GpuTraffic
 from tierscope.model.gpu_state import GpuState as GpuState
+from tierscope.model.handover import HandoverEvidence
 from tierscope.model.histogram import Histogram
 from tierscope.model.lacking import LackingCounters
 from tierscope.model.metric import DISTRIBUTIONS, METRICS
@@ -172,6 +173,8 @@ class Evidence(Model):
     """Of measurements of storage."""
     small_files: SmallFilesEvidence | None = None
     """Of measurements of small files."""
+    handovers: HandoverEvidence | None = None
+    """Of measurements of core-to-core latency."""
     persist: PersistEvidence | None = None
     """Of measurements of what persistence costs."""
     checkpoint: CheckpointEvidence | None = None
