@@ -8,6 +8,7 @@
   ROW("loaded-latency", parse_loaded_latency) \
   ROW("streams", parse_streams)               \
   ROW("atomics", parse_atomics)               \
+  ROW("core-latency", parse_core_latency)     \
   ROW("mapping", parse_mapping)               \
   ROW("persist", parse_persist)               \
   ROW("chain", parse_chain)                   \

@@ -60,6 +60,7 @@ def memory_latency(run: Run, node: int) -> float | None:
         (int(m.pattern.get("size") or 0), m.estimate)
         for m in run.measurements
         if m.target == f"node:{node}" and m.metric == "latency" and m.estimate
+        and "writer" not in m.pattern  # lines of another core's caches
     ]
     largest = max((size for size, _ in found), default=0)
     return min((latency for size, latency in found if size == largest), default=None)

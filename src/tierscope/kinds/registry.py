@@ -83,6 +83,7 @@ _ROWS = (
         refined=True,
     ),
     Kind("atomics", "Measure atomic updates, contended or not."),
+    Kind("core-latency", "Measure what it costs to load lines that another core's caches hold."),
     Kind("mapping", "Measure what it costs to map, populate and unmap memory."),
     Kind("persist", "Measure what it costs that stores persist."),
     Kind("chain", "Measure chains of dependent reads, writes, flushes and atomics."),

@@ -80,6 +80,16 @@ class SmallFilesEvidence(Model):
     """Seconds of making directories and files before the first row; inside no figure."""
 
 
+class HandoverEvidence(Model):
+    """What one CPU left in its caches and another one loaded, over all rows of the visits."""
+
+    lines: int
+    """Of each round."""
+    rounds: int
+    exchanges: int | None = None
+    """Round trips of one line that both updated in turn, where they did."""
+
+
 class TraceRow(Model):
     """All records of one name in a trace; of copies and memsets, those of one size."""
 
@@ -169,6 +179,8 @@ class Evidence(Model):
     """Of measurements of storage."""
     small_files: SmallFilesEvidence | None = None
     """Of measurements of small files."""
+    handovers: HandoverEvidence | None = None
+    """Of measurements of core-to-core latency."""
     persist: PersistEvidence | None = None
     """Of measurements of what persistence costs."""
     checkpoint: CheckpointEvidence | None = None

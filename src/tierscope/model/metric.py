@@ -43,6 +43,7 @@ METRICS: dict[str, Metric] = {
     "sm_latency_max": _TIME,
     "updates": Metric("1/s", "higher"),
     "time_per_update": _TIME,
+    "exchange_latency": _TIME,
     "tries_per_update": Metric("ratio", "lower"),
     "time_per_load": _TIME,
     "time_per_page": _TIME,

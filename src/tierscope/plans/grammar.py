@@ -35,7 +35,7 @@ _DURATION = re.compile(r"(.*?)\s*(ns|us|ms|s|m|min|h)?", re.DOTALL)
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _MIX = re.compile(r"(\d{1,3}):(\d{1,3})(nt|clwb|clflushopt)?", re.ASCII)
 _NEXT_ENDPOINT = re.compile(
-    r",(?=\s*(?:(?:file|dev|pmem|dax):|(?:node|cpus?|gpu)(?::|\d)|(?:near|far)\s*(?:,|$)))"
+    r",(?=\s*(?:(?:file|dev|pmem|dax):|(?:node|cpus?|gpu)(?::|\d)|(?:near|far|reader|writer)\s*(?:,|$)))"
 )
 _WEIGHT_RANGE = re.compile(r"(?:^|(?<=[:@]))([^,:@]+\.\.[^,:@]+)")
 _DASHED = re.compile(r"(\w+)-(\w+)")

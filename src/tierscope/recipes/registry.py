@@ -70,6 +70,7 @@ _ROWS = (
     Recipe("standard", "Also under load, mixed and on GPUs, in about five minutes.", "profiles"),
     Recipe("full", "Every path with every sweep, as long as that takes.", "profiles"),
     Recipe("matrix", "Every initiator against every target.", "matrix", command="matrix"),
+    Recipe("core-matrix", "Core-to-core latency of all pairs of cores.", "core_matrix"),
     Recipe("stream", "STREAM: Copy, Scale, Add and Triad.", "stream", command="stream"),
     Recipe("gpu", "From the naive copy to the best one, for each GPU.", "gpu_tour", command="gpu"),
     Recipe(
