@@ -21,6 +21,7 @@ def c2c_section(settings: Settings) -> Section:
         for column, state in enumerate(("clean", "modified")):
             spec = _core_spec(settings, f"c2c.{state}", (reader, writer), home, state)
             cells.append(Cell("local", column, spec))
+    missing = "" if cells else f"--{options.C2C}: CPU {reader}'s socket has no other core to use"
     firsts = {node.number: (min(cpus), node) for node, cpus in settings.with_cpus}
     for home_of in ("writer", "reader"):
         for write, (writing, _) in firsts.items():
@@ -32,7 +33,9 @@ def c2c_section(settings: Settings) -> Section:
                 cpus = (reading, writing)
                 spec = _core_spec(settings, name, cpus, settings.own_memory(node), "modified")
                 cells.append(Cell(f"{home_of}:{write}", read, spec))
-    return Section(options.C2C, tuple(cells), tuple(firsts) if len(firsts) > 1 else ())
+    return Section(
+        options.C2C, tuple(cells), tuple(firsts) if len(firsts) > 1 else (), missing=missing
+    )
 
 
 def _writer(settings: Settings, reader: int) -> int | None:

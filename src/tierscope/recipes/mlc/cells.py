@@ -31,6 +31,8 @@ class Section:
     latency_bytes: int = 0
     thread_bytes: int = 0
     """Bytes of buffers, where the head has them."""
+    missing: str = ""
+    """Why it has no cells."""
 
 
 def each_thread(groups: Sequence[Group]) -> list[Group]:

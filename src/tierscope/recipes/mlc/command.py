@@ -8,7 +8,7 @@ from datetime import datetime
 
 from tierscope.engine.prefetchers import restore_left
 from tierscope.kinds.plan import PLAN_VERSION, Plan
-from tierscope.model.event import Event
+from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.run import Measurement
 from tierscope.plans.fit import check_memory, fit_time, longest_seconds
 from tierscope.recipes.mlc import options
@@ -74,8 +74,8 @@ class _Session:
     def _plan(self) -> Plan:
         """Return what is measured, in as much time as MLC takes: -t for each figure."""
         specs = [cell.spec for section in self.sections for cell in section.cells]
-        if not specs:  # Core to core, where there is one core only.
-            return Plan.model_construct(version=PLAN_VERSION, measurements=[])
+        if not specs:
+            raise UserError(self.sections[0].missing, ExitCode.NOTHING_MEASURED)
         plan = Plan(version=PLAN_VERSION, measurements=specs)
         check_memory(plan, self.settings.topology)
         whole = sum(spec.sampling.budget_s for spec in specs)
@@ -91,12 +91,8 @@ class _Session:
             )
         }
         with live_progress(plan.measurements, lambda name: seconds[name]) as show:
-
-            def watch(event: Event | Measurement) -> None:
-                show(event)
-
             return measure(
-                plan, "mlc", self.settings.topology, sys.argv, None, watch, start_at=self.start_at
+                plan, "mlc", self.settings.topology, sys.argv, None, show, start_at=self.start_at
             )
 
     def _print_json(self, done: Outcome) -> None:
@@ -115,6 +111,7 @@ class _Session:
             for entry in done.run.measurements
             if entry.status != "measured"
         ]
+        reasons += [section.missing for section in self.sections]
         for said in dict.fromkeys(filter(None, reasons)):
             _say(said)
         for text in filter(None, (done.error, warnings_line(done.run))):

@@ -31,6 +31,8 @@ def loaded_section(settings: Settings) -> Section:
     delays = _delays(settings)
     hz = base_hz() if any(delays) else 1.0
     groups = _load(settings)
+    if not groups:
+        return Section(options.LOADED, (), missing=_no_load(settings))
     cells = []
     for delay in delays:
         name, pause = f"loaded.d{delay}", clocked_ns(delay, hz)
@@ -68,7 +70,7 @@ def _load(settings: Settings) -> list[Group]:
     """Return what loads the memory: one group, or with -T several."""
     line = settings.line
     groups = _of_file(settings) if "o" in line.given else _of_cpus(settings)
-    if line.of("T"):
+    if line.of("T") or not groups:
         return groups
     if line.of("B"):
         raise UserError("-B: the bandwidth of each thread is measured with -T only")
@@ -85,10 +87,17 @@ def _load(settings: Settings) -> list[Group]:
     return groups
 
 
+def _no_load(settings: Settings) -> str:
+    return (
+        f"--{options.LOADED}: CPU {settings.cpu('c')} measures the latency, and no other is left "
+        "to load; with -T it loads alone"
+    )
+
+
 def _of_cpus(settings: Settings) -> list[Group]:
     line = settings.line
     chase = settings.cpu("c")
-    if line.of("T") or "k" in line.given:
+    if line.of("T") or ("k" in line.given and line.mode):
         spared: set[int] = set()
     else:
         core = next((one for one in settings.topology.siblings if chase in one), [chase])
@@ -98,11 +107,10 @@ def _of_cpus(settings: Settings) -> list[Group]:
         for cpus, node in settings.with_own_memory()
         if (left := [cpu for cpu in cpus if cpu not in spared])
     ]
+    if not ways and line.mode:
+        raise UserError(_no_load(settings))
     if not ways:
-        raise UserError(
-            f"--{options.LOADED}: CPU {chase} measures the latency, and no other is left to load; "
-            "with -T it loads alone"
-        )
+        return []
     size = settings.thread_bytes(ways)
     mix: Mix = line.of("W", READS)
     if "j" in line.given:

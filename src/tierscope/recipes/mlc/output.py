@@ -210,7 +210,9 @@ def _c2c(section: Section, found: Found) -> list[str]:
 
 def section_json(section: Section, found: Found) -> dict[str, Any]:
     """Return a section for ``--json``: every figure with its interval, or why there is none."""
-    return {"mode": section.mode, "cells": [_cell_json(cell, found) for cell in section.cells]}
+    cells = [_cell_json(cell, found) for cell in section.cells]
+    missing = {"missing": section.missing} if section.missing else {}
+    return {"mode": section.mode, "cells": cells, **missing}
 
 
 def _cell_json(cell: Cell, found: Found) -> dict[str, Any]:

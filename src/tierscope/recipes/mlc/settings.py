@@ -53,7 +53,8 @@ class Settings:
             wanted = parse_initiator(f"cpus:{text}", (EndpointKind.CPUS,))
             return machine.initiator_cpus(self.topology, wanted)
         except UserError as error:
-            raise UserError(f"-{flag}: {error}") from None
+            said = str(error).removeprefix(f"initiator 'cpus:{text}': ")
+            raise UserError(f"-{flag}: {said}") from None
 
     @property
     def with_cpus(self) -> list[tuple[Node, list[int]]]:
@@ -103,7 +104,8 @@ class Settings:
         try:
             machine.check_target(self.topology, Target(kind=EndpointKind.NODE, numbers=(number,)))
         except UserError as error:
-            raise UserError(f"-j: {error}") from None
+            said = str(error).partition(f"'node:{number}': ")[2]
+            raise UserError(f"-j: {said}") from None
         return number
 
     @property
