@@ -113,7 +113,8 @@ def body(section: Section, line: Line, found: Found, hz: float) -> list[str]:
         return _loaded(section, line, found, threads)
     if section.mode == options.C2C:
         return _c2c(section, found)
-    return _peaks(section, found, threads)
+    last = [""] if line.mode else []  # Scripts count lines from the end, where MLC leaves one empty.
+    return [*_peaks(section, found, threads), *last]
 
 
 def _text(value: float | None, width: int, decimals: int = 1) -> str:
