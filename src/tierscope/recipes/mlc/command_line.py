@@ -91,6 +91,6 @@ def _said(error: getopt.GetoptError) -> str:
     if "must not have an argument" in error.msg:
         return f"{name} takes no value"
     if "not a unique prefix" in error.msg:
-        return f"{name} is short for several modes; {_HELP}"
+        return f"--{error.opt} is short for several modes; {_HELP}"
     known = tuple(f"--{one}" for one in _LONG)
     return f"unknown option {name}{did_you_mean(name, known)}; {_HELP}"
