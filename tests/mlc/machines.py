@@ -28,6 +28,7 @@ def two_sockets(cores: int = 4) -> Topology:
             "nodes": nodes,
             "packages": packages,
             "cpus": list(range(4 * cores)),
+            "thp_page_bytes": 2 << 20,
             "siblings": [[cpu, cpu + 2 * cores] for cpu in range(2 * cores)],
         }
     )

@@ -115,6 +115,16 @@ def test_peak_injection_goes_to_each_node_s_own_memory_at_once() -> None:
     assert triad["placement"]["nodes"] == [{"node": 0, "weight": 1}, {"node": 1, "weight": 1}]
 
 
+def test_small_buffers_on_several_nodes_have_small_pages() -> None:
+    """A huge page would hold buffers of threads on both sides."""
+    for size, pages in (("1m", "base"), ("64m", "thp")):
+        *streams, triad = specs(f"--peak_injection_bandwidth -b{size}")
+        assert triad["pattern"]["pages"] == pages
+        assert {spec["pattern"]["pages"] for spec in streams} == {"thp"}
+        assert specs(f"--loaded_latency -b{size}")[0]["load"]["pattern"]["pages"] == pages
+    assert specs("--peak_injection_bandwidth -b1m -L")[4]["pattern"]["pages"] == "2m"
+
+
 def test_where_a_node_has_cpus_and_no_memory_its_threads_go_to_the_nearest() -> None:
     machine = two_sockets()
     bare = machine.nodes[1].model_copy(update={"total_bytes": 0, "distances": {0: 21, 2: 17}})

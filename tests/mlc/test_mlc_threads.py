@@ -73,6 +73,7 @@ def test_threads_that_do_the_same_are_one_stream(tmp_path: Path) -> None:
     assert (writers["cpus"], writers["pattern"]["writes"]) == ([3], 100)
     assert writers["placement"]["nodes"] == [{"node": 1, "weight": 1}]
     assert mixed["placement"]["policy"] == "weighted"
+    assert [one["pattern"]["pages"] for one in (spec, writers, mixed)] == ["thp", "thp", "base"]
     assert cell.parts == {"": 1.0, "stream2": 2.0, "stream3": 1.0}
 
 

@@ -113,7 +113,9 @@ def body(section: Section, line: Line, found: Found, hz: float) -> list[str]:
         return _loaded(section, line, found, threads)
     if section.mode == options.C2C:
         return _c2c(section, found)
-    last = [""] if line.mode else []  # Scripts count lines from the end, where MLC leaves one empty.
+    last = (
+        [""] if line.mode else []
+    )  # Scripts count lines from the end, where MLC leaves one empty.
     return [*_peaks(section, found, threads), *last]
 
 

@@ -21,6 +21,8 @@ _BUFFER = 100 * MIB
 """A thread's; more where its share of the caches is larger."""
 _PAGE_GROUP = 256 << 10
 """Bytes of the pages that page-random order stays in."""
+_FEW = 8
+"""Huge pages of a thread's buffer, from which on one at its ends does not matter."""
 _ARRAYS = 3
 """That the largest measurement has at once."""
 
@@ -114,6 +116,17 @@ class Settings:
         if self.line.of("L"):
             return "2m"
         return "thp" if self.thp else "base"
+
+    def pages_of(self, placement: Placement, size: int) -> str:
+        """Kind of pages of threads' buffers of so many bytes each.
+
+        Pages in turn are small ones, so that a thread goes to all nodes at any time. Where each
+        node has a part, a huge page of small buffers would hold those of both sides.
+        """
+        if self.line.of("L") or len(placement.nodes) == 1:
+            return self.pages
+        huge = self.topology.thp_page_bytes or 0
+        return "base" if placement.policy == "weighted" or size < _FEW * huge else self.pages
 
     @property
     def isa(self) -> str:

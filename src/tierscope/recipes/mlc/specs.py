@@ -108,7 +108,7 @@ def _stream(settings: Settings, group: Group, delay_ns: int) -> dict[str, Any]:
             "access_size": _RANDOM_ACCESS if group.order == "random" else _ACCESS,
             "delay_ns": delay_ns,
             "size": group.array_bytes,
-            "pages": settings.pages,
+            "pages": settings.pages_of(group.placement, group.size),
             "isa": settings.isa,
         },
     }
@@ -148,7 +148,7 @@ def triad_spec(settings: Settings, name: str, groups: Sequence[Group], mix: Mix)
                 operation="triad-nt" if mix.stores == "nt" else "triad",
                 order="random" if settings.order == "random" else "sequential",
                 size=groups[0].size * len(cpus),
-                pages=settings.pages,  # type: ignore[arg-type]
+                pages=settings.pages_of(placement, groups[0].size),  # type: ignore[arg-type]
                 isa=settings.isa,  # type: ignore[arg-type]
             ),
             "sampling": settings.sampling(),
