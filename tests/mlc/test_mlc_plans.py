@@ -44,6 +44,15 @@ def test_latency_goes_from_each_node_s_first_cpu_to_each_memory() -> None:
     assert ways == [(0, 0), (0, 1), (0, 2), (4, 0), (4, 1), (4, 2)]
 
 
+def test_cpus_that_move_data_are_not_those_of_latency() -> None:
+    found = {section.mode: section.cells for section in made("-k5-7 -X")}
+    assert {cell.spec.thread_cpus()[0] for cell in found["latency_matrix"]} == {0, 4}
+    assert {cell.row for cell in found["bandwidth_matrix"]} == {1}
+    assert found["peak_injection_bandwidth"][0].spec.thread_cpus() == [5, 6, 7]
+    assert found["loaded_latency"][0].spec.thread_cpus() == [0, 5, 6, 7]
+    assert len(found["c2c_latency"]) == 6
+
+
 @pytest.mark.parametrize(
     ("words", "pattern"),
     [

@@ -22,7 +22,7 @@ def c2c_section(settings: Settings) -> Section:
             spec = _core_spec(settings, f"c2c.{state}", (reader, writer), home, state)
             cells.append(Cell("local", column, spec))
     missing = "" if cells else f"--{options.C2C}: CPU {reader}'s socket has no other core to use"
-    firsts = {node.number: (min(cpus), node) for node, cpus in settings.with_cpus}
+    firsts = {node.number: (cpu, node) for node, cpu in settings.first_cpus}
     for home_of in ("writer", "reader"):
         for write, (writing, _) in firsts.items():
             for read, (reading, _) in firsts.items():

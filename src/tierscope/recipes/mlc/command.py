@@ -77,7 +77,10 @@ class _Session:
         if not specs:
             raise UserError(self.sections[0].missing, ExitCode.NOTHING_MEASURED)
         plan = Plan(version=PLAN_VERSION, measurements=specs)
-        check_memory(plan, self.settings.topology)
+        try:
+            check_memory(plan, self.settings.topology)
+        except UserError as error:
+            raise UserError(str(error).replace("--size", "-b")) from None
         whole = sum(spec.sampling.budget_s for spec in specs)
         return fit_time(plan, whole, strictly=False)
 

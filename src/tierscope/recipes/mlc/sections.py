@@ -26,14 +26,12 @@ def sections(settings: Settings) -> list[Section]:
 
 def _latency_matrix(settings: Settings) -> Section:
     nodes = settings.memory_nodes
-    first = min(settings.topology.cpus)
     cells = [
-        Cell(node.number, to, latency_spec(settings, f"latency.{node.number}.{to}",
-            min(cpus), to, nodes))
-        for node, cpus in settings.with_cpus
+        Cell(node.number, to, latency_spec(settings, f"latency.{node.number}.{to}", cpu, to, nodes))
+        for node, cpu in settings.first_cpus
         for to in nodes
-    ]  # fmt: skip
-    size = settings.latency_bytes(first, nodes)
+    ]
+    size = settings.latency_bytes(min(settings.topology.cpus), nodes)
     return Section(options.LATENCY, tuple(cells), tuple(nodes), latency_bytes=size)
 
 

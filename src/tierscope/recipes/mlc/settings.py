@@ -61,7 +61,14 @@ class Settings:
     @property
     def with_cpus(self) -> list[tuple[Node, list[int]]]:
         """Nodes that have CPUs which move data, each with those, in threads' order."""
-        cpus = self.cpus
+        return self._by_node(self.cpus)
+
+    @property
+    def first_cpus(self) -> list[tuple[Node, int]]:
+        """Nodes that have CPUs to use, each with the first one."""
+        return [(node, min(own)) for node, own in self._by_node(self.topology.cpus)]
+
+    def _by_node(self, cpus: Sequence[int]) -> list[tuple[Node, list[int]]]:
         found = [(n, [c for c in cpus if c in set(n.cpus)]) for n in self.topology.nodes]
         return [(node, own) for node, own in found if own]
 
