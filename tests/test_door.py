@@ -197,6 +197,25 @@ _ATOMICS = st.fixed_dictionaries(
         ),
     }
 )
+_CORE_LATENCY = st.fixed_dictionaries(
+    {
+        **_COMMON,
+        "kind": st.just("core-latency"),
+        "cpu": st.integers(0, 200),
+        "writer": st.integers(201, 65535),
+        "placement": st.fixed_dictionaries(
+            {"policy": st.just("bind"), "nodes": st.tuples(_SHARE).map(list)}
+        ),
+        "pattern": st.fixed_dictionaries(
+            {},
+            optional={
+                "size": st.integers(1, 1 << 22).map(lambda slots: 256 * slots),
+                "state": st.sampled_from(["modified", "clean"]),
+                "pages": _PAGES,
+            },
+        ),
+    }
+)
 _POWERS = st.integers(4, 16).map(lambda power: 1 << power)
 _CHAIN_READ = st.fixed_dictionaries(
     {"access": st.just("read"), "size": _POWERS},
@@ -378,6 +397,7 @@ _PLANS = st.fixed_dictionaries(
             | _LOADED
             | _STREAMS
             | _ATOMICS
+            | _CORE_LATENCY
             | _CHAIN
             | _MAPPING
             | _FILES

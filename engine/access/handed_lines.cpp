@@ -74,7 +74,8 @@ void HandedLines::clean() const {
   write_back_fence();
   // SFENCE orders no loads: without this the loads that follow might come before the flushes.
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  for_all([](const std::byte* at) { static_cast<void>(*const_cast<const volatile std::byte*>(at)); });
+  for_all(
+      [](const std::byte* at) { static_cast<void>(*const_cast<const volatile std::byte*>(at)); });
 }
 
 bool HandedLines::can_clean() {

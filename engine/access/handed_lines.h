@@ -34,7 +34,8 @@ class HandedLines {
   std::uint64_t count() const { return order_.size(); }
 
   // Links all lines into one cycle, in a random order, stores the next stamp in each and returns
-  // that stamp. Afterwards the CPU that called has them in its caches, modified, as far as they fit.
+  // that stamp. Afterwards the CPU that called has them in its caches, modified, as far as they
+  // fit.
   std::uint64_t store();
 
   // After store(): writes all lines back, which drops them from every cache of the machine, and

@@ -7,7 +7,8 @@
 // writer left it in this round, and passes the turn back. A row is a batch of rounds: the time that
 // the loads took over the lines loaded, nothing subtracted (the timer is read once for all lines).
 // That is how Intel's Memory Latency Checker describes its HITM and HIT transfers. Where the state
-// is "modified", a second series lets both update one line in turn, as public core-to-core tools do.
+// is "modified", a second series lets both update one line in turn, as public core-to-core tools
+// do.
 #include <fmt/format.h>
 #include <sched.h>
 
@@ -77,17 +78,17 @@ class CoreLatency : public State {
 
   std::vector<Series> series() override {
     const std::vector<int> cpus{spec_.reader, spec_.writer};
-    std::vector<Series> all{{.name = "rounds",
-                             .columns = {{.metric = "latency", .part = ""}},
-                             .take = [this] { return take_long(rounds_per_row_, &Self::take_rounds); },
-                             .watched_cpus = cpus}};
+    std::vector<Series> all{
+        {.name = "rounds",
+         .columns = {{.metric = "latency", .part = ""}},
+         .take = [this] { return take_long(rounds_per_row_, &Self::take_rounds); },
+         .watched_cpus = cpus}};
     if (exchanges()) {
-      all.push_back(
-          {.name = "exchanges",
-           .columns = {{.metric = "exchange_latency", .part = ""}},
-           .take = [this] { return take_long(trips_per_row_, &Self::take_exchanges); },
-           .rows = kExchangeRows,
-           .watched_cpus = cpus});
+      all.push_back({.name = "exchanges",
+                     .columns = {{.metric = "exchange_latency", .part = ""}},
+                     .take = [this] { return take_long(trips_per_row_, &Self::take_exchanges); },
+                     .rows = kExchangeRows,
+                     .watched_cpus = cpus});
     }
     return all;
   }

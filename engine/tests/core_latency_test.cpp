@@ -22,7 +22,7 @@ using nlohmann::json;
 constexpr std::size_t kSize = 16 << 10;
 constexpr std::uint64_t kLines = kSize / kHandedSlot;
 
-json spec(const json& pattern, const json& more = json::object()) {
+json spec(const json& pattern = json::object(), const json& more = json::object()) {
   json made = {{"id", "a"},
                {"kind", "core-latency"},
                {"initiator", "cpus:0"},
@@ -49,8 +49,7 @@ class CoreLatencyTest : public testing::Test {
 
   Visit take(State& state, double seconds = 0.01) {
     leases_.begin_visit(false);
-    return visit(state, leases_, seconds, real_surroundings(),
-                 [](double, std::size_t, double) {});
+    return visit(state, leases_, seconds, real_surroundings(), [](double, std::size_t, double) {});
   }
 
   // Where the next visit will find its lines.
@@ -127,11 +126,11 @@ TEST(CoreLatencySpec, IsCheckedBeforeAnythingIsMeasured) {
     }
   };
   const json two{{"policy", "interleave"}, {"nodes", {{{"node", 0}}, {{"node", 1}}}}};
-  refused(spec({}, {{"cpu", 1}, {"writer", 1}}), "is the CPU that reads");
-  refused(spec({}, {{"cpu", 0}, {"writer", 1}, {"placement", two}}), "has to be bind");
+  refused(spec(json::object(), {{"cpu", 1}, {"writer", 1}}), "is the CPU that reads");
+  refused(spec(json::object(), {{"cpu", 0}, {"writer", 1}, {"placement", two}}), "has to be bind");
   refused(spec({{"size", 320}}, {{"cpu", 0}, {"writer", 1}}), "no multiple of 256");
   refused(spec({{"state", "dirty"}}, {{"cpu", 0}, {"writer", 1}}), "none of modified, clean");
-  EXPECT_NO_THROW(state_of(spec({}, {{"cpu", 0}, {"writer", 1}})));
+  EXPECT_NO_THROW(state_of(spec(json::object(), {{"cpu", 0}, {"writer", 1}})));
 }
 
 }  // namespace

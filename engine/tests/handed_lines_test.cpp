@@ -19,7 +19,7 @@ class HandedLinesTest : public testing::Test {
     std::byte bytes[64];
   };
   std::vector<Line> memory_{kSlots * kHandedSlot / sizeof(Line)};
-  HandedLines lines_{std::span(memory_.front().bytes, kSlots * kHandedSlot)};
+  HandedLines lines_{std::span(memory_.front().bytes, kSlots* kHandedSlot)};
 
   Followed follow() const { return follow_lines(lines_.start(), lines_.count()); }
 };
@@ -30,8 +30,8 @@ TEST_F(HandedLinesTest, OneCycleGoesThroughALineOfEachSlot) {
   std::set<std::size_t> offsets;
   const HandedLine* at = lines_.start();
   for (std::size_t i = 0; i < kSlots; ++i, at = at->next) {
-    const auto place = static_cast<std::size_t>(reinterpret_cast<const std::byte*>(at) -
-                                                memory_.front().bytes);
+    const auto place =
+        static_cast<std::size_t>(reinterpret_cast<const std::byte*>(at) - memory_.front().bytes);
     slots.insert(place / kHandedSlot);
     offsets.insert(place % kHandedSlot);
   }

@@ -59,7 +59,9 @@ def memory_latency(run: Run, node: int) -> float | None:
     found = [
         (int(m.pattern.get("size") or 0), m.estimate)
         for m in run.measurements
-        if m.target == f"node:{node}" and m.metric == "latency" and m.estimate
+        if m.target == f"node:{node}"
+        and m.metric == "latency"
+        and m.estimate
         and "writer" not in m.pattern  # lines of another core's caches
     ]
     largest = max((size for size, _ in found), default=0)

@@ -47,7 +47,7 @@ class Group:
 
 
 class Relations:
-    """The nearest thing that two CPUs share, in words; what each CPU belongs to is looked up once."""
+    """Looks up what each CPU belongs to once, for the relations of many pairs."""
 
     def __init__(self, topology: Topology | None) -> None:
         levels = _levels(topology) if topology else []
@@ -58,7 +58,8 @@ class Relations:
         several = topology is not None and len(topology.packages) > 1
         self.last = UNKNOWN if topology is None else "other package" if several else "same package"
 
-    def __call__(self, pair: Pair) -> str:
+    def of_pair(self, pair: Pair) -> str:
+        """Return the nearest thing that two CPUs share, in words."""
         one, other = pair
         for name, of in self.of:
             if one in of and of[one] == of.get(other):
@@ -73,9 +74,7 @@ def in_order(topology: Topology | None, cpus: Iterable[int]) -> list[int]:
     levels = [groups for _, groups in reversed(_levels(topology))]
 
     def place(cpu: int) -> tuple[int, ...]:
-        at = (
-            next((min(group) for group in groups if cpu in group), cpu) for groups in levels
-        )
+        at = (next((min(group) for group in groups if cpu in group), cpu) for groups in levels)
         return (*at, cpu)
 
     return sorted(cpus, key=place)
@@ -85,9 +84,9 @@ def groups_of(topology: Topology | None, latencies: Latencies) -> list[Group]:
     """Divide pairs by what they share, the nearest relation first."""
     names = [name for name, _ in _levels(topology)] if topology else []
     found: dict[str, list[Pair]] = {}
-    relate = Relations(topology)
+    relations = Relations(topology)
     for pair in latencies:
-        found.setdefault(relate(pair), []).append(pair)
+        found.setdefault(relations.of_pair(pair), []).append(pair)
     order = [*names, "same package", "other package", UNKNOWN]
     made = []
     for name in sorted(found, key=order.index):

@@ -10,6 +10,7 @@ from tierscope.model.checkpoint import CheckpointEvidence
 from tierscope.model.energy import EnergyEvidence
 from tierscope.model.gpu_state import CopiesOverlap, CufileState, GpuTraffic
 from tierscope.model.gpu_state import GpuState as GpuState
+from tierscope.model.handover import HandoverEvidence
 from tierscope.model.histogram import Histogram
 from tierscope.model.lacking import LackingCounters
 from tierscope.model.metric import DISTRIBUTIONS, METRICS
@@ -78,16 +79,6 @@ class SmallFilesEvidence(Model):
     in its caches."""
     set_up_s: float
     """Seconds of making directories and files before the first row; inside no figure."""
-
-
-class HandoverEvidence(Model):
-    """What one CPU left in its caches and another one loaded, over all rows of the visits."""
-
-    lines: int
-    """Of each round."""
-    rounds: int
-    exchanges: int | None = None
-    """Round trips of one line that both updated in turn, where they did."""
 
 
 class TraceRow(Model):

@@ -25,7 +25,7 @@ OPTIONS = (
     Option("time-limit", "TIME", "With --cores: fit all pairs into this time", "10min"),
 )
 SECONDS = 600.0
-"""Time that the pairs are fitted into, one after the other; more than about 60 cores take longer."""
+"""Time that the pairs are fitted into, one after the other; so 60 cores fit."""
 
 _TAKEN = ("from", "to", "state", "size", "pages", "precision", "budget")
 _OWN = tuple(option.name for option in OPTIONS)

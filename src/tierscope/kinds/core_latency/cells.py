@@ -77,9 +77,7 @@ def matrices(measured: Iterable[Measurement], run: Run) -> list[Matrix]:
         for home, cells in _with_own(homes).items():
             cpus = in_order(topology, {cpu for pair in cells for cpu in pair})
             latencies = {pair: m.estimate for pair, m in cells.items() if m.estimate}
-            made.append(
-                Matrix(state, home, variant, cells, cpus, groups_of(topology, latencies))
-            )
+            made.append(Matrix(state, home, variant, cells, cpus, groups_of(topology, latencies)))
     return made
 
 

@@ -1,7 +1,8 @@
 """Heat maps of core-to-core latency, readers by writers."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 
+from tierscope.analysis.core_groups import Pair
 from tierscope.kinds.core_latency.cells import EXCHANGE, Matrix, exchange_of, matrices
 from tierscope.kinds.core_latency.words import cpus_text
 from tierscope.model.run import Figure, Measurement
@@ -23,20 +24,15 @@ def heat_maps(gathered: Gathered) -> Iterator[Picture]:
     found = [m for m in matrices(gathered.measured, gathered.run) if len(m.cells) >= _MIN_CELLS]
     drawn = {id(m) for matrix in found for m in matrix.cells.values()}
     for matrix in found:
-        yield _picture(
-            matrix, list(matrix.cells.values()), "Core-to-core latency", matrix.name, lambda m: m
-        )
-        exchanged = {m.id: _as_headline(m, f) for m in matrix.cells.values()
-                     if (f := exchange_of(m))}  # fmt: skip
+        yield _picture(matrix, matrix.cells, "Core-to-core latency", matrix.name)
+        exchanged = {
+            pair: _as_headline(m, figure)
+            for pair, m in matrix.cells.items()
+            if (figure := exchange_of(m))
+        }
         if len(exchanged) >= _MIN_CELLS:
-            name = matrix.name.removeprefix(f"{matrix.state}, ").removeprefix(matrix.state)
-            yield _picture(
-                matrix,
-                [m for m in matrix.cells.values() if m.id in exchanged],
-                "Exchange of one line",
-                name,
-                lambda m, known=exchanged: known[m.id],  # type: ignore[misc]
-            )
+            name = matrix.name.removeprefix(matrix.state).removeprefix(", ")
+            yield _picture(matrix, exchanged, "Exchange of one line", name)
     rest = [m for m in gathered.measured if id(m) not in drawn]
     if rest:
         yield from generic.bars(
@@ -57,34 +53,26 @@ def _as_headline(measurement: Measurement, figure: Figure) -> Measurement:
     )
 
 
-def _picture(
-    matrix: Matrix,
-    measured: list[Measurement],
-    what: str,
-    name: str,
-    headline: Callable[[Measurement], Measurement],
-) -> Picture:
+def _picture(matrix: Matrix, cells: Mapping[Pair, Measurement], what: str, name: str) -> Picture:
     place = {cpu: number for number, cpu in enumerate(matrix.cpus)}
-    pairs = sorted(
-        ((reader, writer, headline(m)) for (reader, writer), m in matrix.cells.items()
-         if m in measured),
-        key=lambda one: (place[one[0]], place[one[1]]),
-    )  # fmt: skip
+    pairs = sorted(cells, key=lambda pair: (place[pair[0]], place[pair[1]]))
     rows = [
         row_of(m, 1.0, "ns", row=str(reader), column=str(writer), text=figures.plain(m, 1.0, 3),
-               what=f"{cpus_text(m)}, {name}" if name else cpus_text(m))
-        for reader, writer, m in pairs
+               what=", ".join(filter(None, (cpus_text(m), name))))
+        for reader, writer in pairs
+        for m in (cells[reader, writer],)
     ]  # fmt: skip
-    columns = list(dict.fromkeys(str(cpu) for cpu in matrix.cpus
-                                 if any(cpu == writer for _, writer, _ in pairs)))  # fmt: skip
-    by = sorted((m for _, _, m in pairs), key=lambda m: m.estimate or 0.0)
-    said = constants(measured, "writer", "state")
+    writers = sorted({writer for _, writer in pairs}, key=place.__getitem__)
+    by = sorted(cells.values(), key=lambda m: m.estimate or 0.0)
+    said = constants(by, "writer", "state")
     return Picture(
         key=slug(f"{what} {name}"),
         title=f"{what}: {name}" if name else what,
         subtitle="; ".join(filter(None, ("ns, lighter is nearer", said))),
         alt=f"Nearest: {cpus_text(by[0])} with {figures.with_interval(by[0], 1.0)} ns; "
         f"farthest: {cpus_text(by[-1])} with {figures.with_interval(by[-1], 1.0)} ns.",
-        spec=shapes.heatmap(rows, "writer's CPU", "reader's CPU", "ns", "low", columns),
-        measurements=measured,
+        spec=shapes.heatmap(
+            rows, "writer's CPU", "reader's CPU", "ns", "low", list(map(str, writers))
+        ),
+        measurements=[matrix.cells[pair] for pair in pairs],
     )

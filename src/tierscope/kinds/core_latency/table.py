@@ -51,7 +51,7 @@ def show_table(console: Console, measured: list[Measurement], run: Run) -> None:
 
 
 def _show_list(console: Console, measured: list[Measurement], run: Run) -> None:
-    relate = Relations(run.header.topology)
+    relations = Relations(run.header.topology)
     exchanged = any(map(exchange_of, measured))
     table = new_table()
     for name in ("reader", "writer", "share", "home", "lines"):
@@ -61,12 +61,14 @@ def _show_list(console: Console, measured: list[Measurement], run: Run) -> None:
         table.add_column("exchange", justify="right", no_wrap=True)
     for m in measured:
         reader, writer = reader_of(m), writer_of(m)
-        known = reader is not None and writer is not None
+        share = ""
+        if reader is not None and writer is not None:
+            share = relations.of_pair((reader, writer))
         exchange = exchange_of(m)
         cells = [
             m.initiator,
             str(m.pattern.get("writer", "")) if writer is None else f"cpus:{writer}",
-            relate((reader, writer)) if known else "",
+            share,
             m.target,
             str(m.pattern.get("state", "")),
             figures.with_interval(m, 1.0),
@@ -102,6 +104,9 @@ def _matrix_table(matrix: Matrix) -> Table:
 def _show_groups(console: Console, found: list[Matrix]) -> None:
     table = new_table()
     table.add_column("lines", overflow="fold")
+    homes = any(matrix.home for matrix in found)
+    if homes:
+        table.add_column("home", no_wrap=True)
     table.add_column("CPUs share", no_wrap=True)
     for name in ("pairs", "median", "5%..95%", "nearest", "farthest"):
         table.add_column(name, justify="right", no_wrap=True)
@@ -110,18 +115,20 @@ def _show_groups(console: Console, found: list[Matrix]) -> None:
         table.add_column("exchange", justify="right", no_wrap=True)
     for matrix in found:
         for number, group in enumerate(matrix.groups):
-            cells = [matrix.name if number == 0 else "", *_group_cells(group)]
+            lines = ", ".join(filter(None, (matrix.state, matrix.variant)))
+            what = [lines, *([matrix.home.removesuffix("'s node")] if homes else [])]
+            cells = [*(what if number == 0 else [""] * len(what)), *_group_cells(group)]
             cells += [_exchange(matrix, group)] if exchanged else []
             table.add_row(*map(Text, cells))
     console.print(table)
-    kinds = "Medians over pairs, and the pairs reader ← writer"
-    note(console, f"{kinds}." if not exchanged else f"{kinds}; exchange: half a round trip.")
+    exchange = "; exchange: half the round trip of one line" if exchanged else ""
+    note(console, f"Medians over pairs, and the pairs reader←writer{exchange}.")
 
 
 def _group_cells(group: Group) -> list[str]:
-    ends = (f"{reader} ← {writer}" for reader, writer in (group.pairs[0], group.pairs[-1]))
+    ends = (f"{reader}←{writer}" for reader, writer in (group.pairs[0], group.pairs[-1]))
     nearest, farthest = (
-        f"{_ns(value)} ({pair})"
+        f"{_ns(value)} {pair}"
         for value, pair in zip((group.values[0], group.values[-1]), ends, strict=True)
     )
     spread = f"{_ns(group.percentile(0.05))}..{_ns(group.percentile(0.95))}"

@@ -21,6 +21,8 @@ _OFF_AXIS = 3.0
 """A limit this many times the longest bar is told in words: drawn, it would shrink all bars."""
 _MAX_LABELLED = 20
 """Columns of a heat map up to which its cells have room for their figures."""
+_MANY = 64
+"""Columns of a heat map from which on its cells are as small as can be told apart."""
 _WIDE_RANGE = 20.0
 """Ratio of a heat map's values from which on its colours are logarithmic."""
 _BYTES = (
@@ -281,8 +283,10 @@ def heatmap(
         low, high = (min(low, high / 2), high) if better == "high" else (low, max(high, 2 * low))
     middle = math.sqrt(low * high) if wide else (low + high) / 2
     labelled = len(columns) <= _MAX_LABELLED
-    width = max(34 if labelled else 14, min(66, 540 // max(1, len(columns))))
-    axis = {"labelColor": "role:ink", "domain": False, "grid": False, "labelAngle": 0}
+    smallest = 34 if labelled else 14 if len(columns) <= _MANY else 7
+    width = max(smallest, min(66, 540 // max(1, len(columns))))
+    axis = {"labelColor": "role:ink", "domain": False, "grid": False, "labelAngle": 0,
+            **({} if labelled else {"labelOverlap": "greedy"})}  # fmt: skip
     slanted = max(len(str(column)) for column in columns) * 7 > width
     x = {"field": "column", "type": "nominal", "title": across, "sort": columns,
          "scale": {"paddingInner": 0.04},
@@ -311,7 +315,7 @@ def heatmap(
         cells.append({"mark": text, "encoding": {"text": {"field": "text"}}})
     return {
         "width": {"step": width},
-        "height": {"step": 30 if labelled else max(14, width)},
+        "height": {"step": 30 if labelled else width},
         "data": {"values": rows},
         "encoding": {"x": x, "y": y},
         "layer": cells,
