@@ -124,7 +124,7 @@ def test_every_command_s_help_has_an_example(words: str) -> None:
     assert f"  tierscope {words}" in help_of(COMMANDS[words])
 
 
-OWN_PARSERS = ("nvbandwidth", "gdsio", "fio", "hmctl")
+OWN_PARSERS = ("mlc", "nvbandwidth", "gdsio", "fio", "hmctl")
 """Commands that parse their words as their originals do; those that measure print JSON, too."""
 
 

@@ -86,6 +86,7 @@ def test_the_option_names_itself(
         "streamer --groups 2b --op copy --threads 1 --size 1m --budget 50ms",
         "checkpoint node:0 --size 1m --budget 50ms",
         "watch --interval 100ms --duration 100ms --record",
+        "mlc --bandwidth_matrix -b1m -t0.1",
         "gdsio -D {folder} -x 1 -w 1 -s 1M -i 1M -I 0",
         "fio --name=a --rw=read --bs=64k --size=1m --directory={folder}",
     ],

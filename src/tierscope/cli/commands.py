@@ -54,6 +54,7 @@ def root_entries() -> list[Entry]:
         _written("compare", "Compare runs: what got faster, what slower.", COMPARE),
         _written("check", "Check a run against golden values.", COMPARE),
         _written("cost", "Say what tiers and placements cost.", COMPARE),
+        _written("mlc", "Measure memory with the options and text of Intel's MLC.", PEERS),
         _written("nvbandwidth", "Run nvbandwidth's test cases, with its output.", PEERS),
         _written("gdsio", "Measure storage with gdsio's flags, job files and output.", PEERS),
         _written("fio", "Measure storage with fio's job files, options and output.", PEERS),

@@ -104,6 +104,11 @@ _ROWS = (
         "CPUs on a coherent GPU's memory: bandwidth, latency, expansion, operations.",
         "coherent_gpu",
     ),
+    Recipe(
+        "peak-injection",
+        "All CPUs to their own nodes: reads, 3:1, 2:1, 1:1, triad, by the bus.",
+        "mlc.injection",
+    ),
     Recipe("nvbandwidth", "nvbandwidth's test cases.", "nvbandwidth.plan", command="nvbandwidth"),
 )
 RECIPES: dict[str, Recipe] = {recipe.name: recipe for recipe in _ROWS}
