@@ -3,6 +3,7 @@
 from typing import Any
 
 from tierscope.analysis.curve import Summary, summarize
+from tierscope.kinds.loaded_latency.family import MANY, families_of
 from tierscope.kinds.loaded_latency.points import curves_of, idle_latencies, loaded_points, sound
 from tierscope.kinds.loaded_latency.words import curve_text, rate_text
 from tierscope.model.run import Measurement
@@ -32,10 +33,14 @@ _GB = 1e9
 
 def curves(gathered: Gathered) -> list[Picture]:
     """Latency over measured bandwidth, a curve for each target and mix of load of an initiator,
-    from light load to heavy; all initiators on one scale."""
+    from light load to heavy; all initiators on one scale. Families of many curves have pictures
+    of their own."""
+    every = families_of(gathered.measured, None)
+    many = {m.id for family in every if len(family.curves) >= MANY for m in family.members}
+    rest = [m for m in gathered.measured if m.id not in many]
     drawn = [
         _Drawn(str(initiator), group)
-        for (initiator,), group in groups_by(gathered.measured, "initiator").items()
+        for (initiator,), group in groups_by(rest, "initiator").items()
     ]
     rows = [row for one in drawn for row in one.rows]
     if not rows:

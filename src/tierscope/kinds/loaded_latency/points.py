@@ -9,8 +9,10 @@ _ENOUGH = 3
 """Undisturbed points with which a curve can do without its disturbed ones."""
 _MIN_COUNTS = 2
 """Numbers of load threads that make a curve over them, none at all among them."""
-_RATE = ("bandwidth", "")
-"""Metric and part of what the load moved."""
+_RATE = "bandwidth"
+"""What the load moved, as the program counts it."""
+_ON_BUS = "bandwidth_with_write_allocate"
+"""The same with the lines that ordinary stores fetch, where those differ."""
 _POINT = ("delay_ns", "load_threads")
 """Properties that points of one curve differ in."""
 _OF_LOAD = ("load_from", "load_to", "mix", "load_order", "load_access_size", "load_size", *_POINT)
@@ -27,13 +29,15 @@ def curves_of(measurements: Sequence[Measurement]) -> list[list[Measurement]]:
     curves: dict[str, list[Measurement]] = {}
     controls: dict[str, list[Measurement]] = {}
     for m in measurements:
-        key = _but(m, _POINT)
+        key = same_but(m, _POINT)
         if m.pattern.get("delay_ns") is None:
             controls.setdefault(key, []).append(m)
         elif m.id not in swept:
-            curves.setdefault(_but(m, ("delay_ns",)), []).append(m)
-    loaded = {_but(m, _POINT) for m in measurements if _is_loaded(m)}
-    found = [[*controls.get(_but(points[0], _POINT), []), *points] for points in curves.values()]
+            curves.setdefault(same_but(m, ("delay_ns",)), []).append(m)
+    loaded = {same_but(m, _POINT) for m in measurements if _is_loaded(m)}
+    found = [
+        [*controls.get(same_but(points[0], _POINT), []), *points] for points in curves.values()
+    ]
     return found + [members for key, members in controls.items() if key not in loaded]
 
 
@@ -46,13 +50,13 @@ def thread_curves(measurements: Sequence[Measurement]) -> list[list[Measurement]
     groups: dict[str, dict[int, list[Measurement]]] = {}
     idle: dict[str, list[Measurement]] = {}
     for m in measurements:
-        groups.setdefault(_but(m, _POINT), {}).setdefault(load_threads(m), []).append(m)
+        groups.setdefault(same_but(m, _POINT), {}).setdefault(load_threads(m), []).append(m)
         if not _is_loaded(m):
-            idle.setdefault(_but(m, _OF_LOAD), []).append(m)
+            idle.setdefault(same_but(m, _OF_LOAD), []).append(m)
     found = []
     for by_threads in groups.values():
         (first, *_) = next(iter(by_threads.values()))
-        if shared := idle.get(_but(first, _OF_LOAD)):
+        if shared := idle.get(same_but(first, _OF_LOAD)):
             by_threads.setdefault(0, shared)
         at_full_rate = [
             threads
@@ -74,7 +78,8 @@ def _is_loaded(measurement: Measurement) -> bool:
     return measurement.pattern.get("delay_ns") is not None
 
 
-def _but(measurement: Measurement, without: Sequence[str]) -> str:
+def same_but(measurement: Measurement, without: Sequence[str]) -> str:
+    """Return what measurements share that differ in nothing but these properties."""
     rest = sorted((key, v) for key, v in measurement.pattern.items() if key not in without)
     return f"{measurement.initiator} {measurement.target} {rest}"
 
@@ -101,22 +106,34 @@ def is_disturbed(measurement: Measurement) -> bool:
     return bool(measurement.evidence and measurement.evidence.disturbed)
 
 
-def loaded_points(measurements: Sequence[Measurement]) -> list[Point]:
-    """Return the sound points among measurements of one curve."""
+def loaded_points(measurements: Sequence[Measurement], on_bus: bool = False) -> list[Point]:
+    """Return the sound points among measurements of one curve.
+
+    ``on_bus``: over all that the bus carries, and not over what the program counts.
+    """
     points = []
     for measurement in sound(measurements):
-        rates = [f for f in measurement.figures if (f.metric, f.part) == _RATE]
-        if rates and measurement.estimate is not None:
+        rate = bus_rate(measurement) if on_bus else _figure_of(measurement, _RATE)
+        if rate and measurement.estimate is not None:
             points.append(
                 Point(
                     int(measurement.pattern["delay_ns"]),
-                    rates[0].estimate,
+                    rate.estimate,
                     measurement.estimate,
-                    bandwidth_half=_half(rates[0]),
+                    bandwidth_half=_half(rate),
                     latency_half=_half(measurement),
                 )
             )
     return points
+
+
+def bus_rate(measurement: Measurement) -> Figure | None:
+    """Return what the bus carried of the load, lines that ordinary stores fetch included."""
+    return _figure_of(measurement, _ON_BUS) or _figure_of(measurement, _RATE)
+
+
+def _figure_of(measurement: Measurement, metric: str) -> Figure | None:
+    return next((f for f in measurement.figures if (f.metric, f.part) == (metric, "")), None)
 
 
 def _half(figure: Measurement | Figure) -> float | None:
@@ -128,10 +145,11 @@ def _half(figure: Measurement | Figure) -> float | None:
 
 def idle_latencies(measurements: Sequence[Measurement]) -> list[float]:
     """Return the latencies of a curve's idle controls, without disturbed ones if others remain."""
-    return [m.estimate for m in _controls(measurements) if m.estimate is not None]
+    return [m.estimate for m in idle_controls(measurements) if m.estimate is not None]
 
 
-def _controls(measurements: Sequence[Measurement]) -> list[Measurement]:
+def idle_controls(measurements: Sequence[Measurement]) -> list[Measurement]:
+    """Return a curve's idle controls, without disturbed ones if others remain."""
     controls = [
         m for m in measurements if m.pattern.get("delay_ns") is None and m.estimate is not None
     ]
@@ -140,7 +158,7 @@ def _controls(measurements: Sequence[Measurement]) -> list[Measurement]:
 
 def idle_of(measurements: Sequence[Measurement], summary: Summary) -> Measurement:
     """Return the measurement that a curve's idle latency is."""
-    members = [*_controls(measurements), *sound(measurements)]
+    members = [*idle_controls(measurements), *sound(measurements)]
     return next(m for m in members if m.estimate == summary.idle)
 
 

@@ -5,19 +5,22 @@ from rich.text import Text
 
 from tierscope.analysis.curve import Summary, summarize
 from tierscope.kinds.loaded_latency.by_threads import show_thread_tables
+from tierscope.kinds.loaded_latency.metrics import summaries
 from tierscope.kinds.loaded_latency.points import curves_of, idle_latencies, loaded_points, sound
 from tierscope.kinds.loaded_latency.words import DRIFT, lines_of
 from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
 from tierscope.report.evidence import evidence_line, warnings
 from tierscope.report.style import new_table, note, title
+from tierscope.report.summaries import show_summaries
+from tierscope.report.view import Side
 
 _PERCENTILES = ("p50", "p90", "p99", "p99.9")
 _RATE, _ON_BUS = "bandwidth", "bandwidth_with_write_allocate"
 _GB = 1e9
 
 
-def show_table(console: Console, measured: list[Measurement], _run: Run) -> None:
+def show_table(console: Console, measured: list[Measurement], run: Run) -> None:
     """Print a curve for each path, mix and load."""
     title(console, "Latency under load, GB/s and ns")
     show_thread_tables(console, measured)
@@ -25,12 +28,13 @@ def show_table(console: Console, measured: list[Measurement], _run: Run) -> None
         _show_curve(console, members)
     for line in filter(None, (*warnings(measured), evidence_line(measured))):
         note(console, line)
-    timer = max((m.evidence.timer_ns or 0.0) for m in measured if m.evidence)
+    timer = max(((m.evidence.timer_ns or 0.0) for m in measured if m.evidence), default=0.0)
     note(
         console,
         "bandwidth: bytes that the load moved during the chase, as the program counts them; "
         f"percentiles: loads timed one by one, including the timer's own {timer:.0f} ns",
     )
+    show_summaries(console, summaries([Side(run.header.name, run, measured)]))
 
 
 def _show_curve(console: Console, members: list[Measurement]) -> None:
