@@ -25,7 +25,7 @@ from tierscope.report.pictures.picture import (
 from tierscope.report.style import fits, new_table, note
 
 _KIND_OF_LOAD = ("mix", "load_order", "load_access_size")
-_INJECTED = ("delay_ns", "load_threads")
+_INJECTED = ("delay_ns", "inject", "load_threads")
 _GB = 1e9
 
 Curve = list[Measurement]

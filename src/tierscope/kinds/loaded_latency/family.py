@@ -1,5 +1,6 @@
 """Families of curves: one path under one load, a curve for each share of reads on the bus."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,15 +11,14 @@ from tierscope.analysis.bandwidth_latency import (
     curve_metrics,
     family_metrics,
 )
-from tierscope.analysis.curve import summarize
 from tierscope.kinds.loaded_latency.points import (
     bus_rate,
+    by_load,
     curves_of,
     idle_controls,
-    idle_latencies,
-    loaded_points,
     same_but,
     sound,
+    summary_of_curve,
 )
 from tierscope.model.errors import UserError
 from tierscope.model.run import Measurement
@@ -27,6 +27,9 @@ from tierscope.model.traffic import Traffic, of_operation
 from tierscope.plans.grammar import parse_mix
 from tierscope.topology.paths import MachinePaths
 
+_ON_BUS = re.compile(r"(\d{1,3}):\d{1,3} on the bus")
+_ISSUED = " loads issued"
+"""Another program's mixes that are its own, as ours are."""
 MANY = 3
 """Curves from which on a family has a picture of its own."""
 
@@ -55,7 +58,7 @@ class Curve:
     @property
     def points(self) -> list[Measurement]:
         """Its sound points, from the lightest load to the heaviest."""
-        return sorted(sound(self.members), key=lambda m: -int(m.pattern["delay_ns"]))
+        return by_load(sound(self.members))
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,7 @@ def families_of(measured: Sequence[Measurement], topology: Topology | None) -> l
     groups: dict[str, list[Curve]] = {}
     for members in curves_of(measured):
         if curve := _curve(members):
-            key = same_but(members[-1], ("mix", "load_threads", "delay_ns"))
+            key = same_but(members[-1], ("mix", "load_threads", "delay_ns", "inject"))
             groups.setdefault(key, []).append(curve)
     return [
         Family(sorted(curves, key=lambda one: -one.traffic.read_share), topology)
@@ -109,13 +112,11 @@ def families_of(measured: Sequence[Measurement], topology: Topology | None) -> l
 
 def _curve(members: list[Measurement]) -> Curve | None:
     """Return a curve with its metrics; None where nothing of it was measured under load."""
-    points = loaded_points(members, on_bus=True)
+    summary = summary_of_curve(members, on_bus=True)
     traffic = traffic_of(members[-1])
-    if not points or traffic is None:
+    if summary is None or traffic is None:
         return None
-    summary = summarize(points, idle_latencies(members))
-    loaded = sorted(sound(members), key=lambda m: -int(m.pattern["delay_ns"]))
-    pairs = [(rate, m) for m in loaded if (rate := bus_rate(m))]
+    pairs = [(rate, m) for m in by_load(sound(members)) if (rate := bus_rate(m))]
     metrics = curve_metrics(pairs, idle_controls(members), summary.idle, summary.doubled)
     return Curve(members, traffic, metrics)
 
@@ -123,11 +124,15 @@ def _curve(members: list[Measurement]) -> Curve | None:
 def traffic_of(measurement: Measurement) -> Traffic | None:
     """Return what a load moves; None of a mix that is none.
 
-    All but non-temporal stores fetch their line first.
+    All but non-temporal stores fetch their line first. Other programs' mixes may be those of the
+    bus: "67:33 on the bus".
     """
     mix = str(measurement.pattern.get("mix"))
+    if found := _ON_BUS.fullmatch(mix):
+        reads = int(found[1]) / 100
+        return Traffic(mix, reads, 1 - reads) if 0 <= reads <= 1 else None
     try:
-        writes, stores = parse_mix(mix)
+        writes, stores = parse_mix(mix.removesuffix(_ISSUED))
     except UserError:
         return None
     return of_operation(mix, 100 - writes, writes, fetches=stores != "nt")

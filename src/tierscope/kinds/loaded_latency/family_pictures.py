@@ -5,7 +5,7 @@ from typing import Any
 
 from tierscope.kinds.loaded_latency.family import MANY, Curve, Family, families_of
 from tierscope.kinds.loaded_latency.metrics import family_name, side_families
-from tierscope.kinds.loaded_latency.points import bus_rate
+from tierscope.kinds.loaded_latency.points import bus_rate, delay_of
 from tierscope.model.run import Measurement
 from tierscope.report import figures
 from tierscope.report.pictures import shapes
@@ -16,7 +16,7 @@ _GB = 1e9
 _LABELLED = 10
 """Curves up to which each has its share of reads at its end."""
 _NEAR = 0.01
-_SAID_APART = ("delay_ns", "load_threads", "mix", "load_from", "load_to")
+_SAID_APART = ("delay_ns", "inject", "load_threads", "mix", "load_from", "load_to")
 _SMALL = ("load_order", "load_access_size", "load_size", "stride")
 _X: Spec = {"field": "x", "type": "quantitative", "title": "bandwidth on the bus, GB/s"}
 _Y: Spec = {"field": "value", "type": "quantitative", "title": "latency, ns"}
@@ -112,7 +112,7 @@ def _row(curve: Curve, m: Measurement) -> dict[str, Any] | None:
         1.0,
         "ns",
         x=rate.estimate / _GB,
-        order=-int(m.pattern["delay_ns"]),
+        order=-(delay_of(m) or 0),
         series=curve.name,
         reads=100 * curve.traffic.read_share,
         stores="non-temporal" if curve.mix.endswith("nt") else "ordinary",
@@ -128,7 +128,11 @@ def _spec(family: Family, x: Spec, y: Spec) -> Spec:
         "field": "reads",
         "type": "quantitative",
         "title": "reads on the bus, %",
-        "scale": {"scheme": "viridis", "domain": [0, 100], "reverse": True},
+        "scale": {
+            "scheme": {"name": "viridis", "extent": [0.0, 0.9]},
+            "domain": [0, 100],
+            "reverse": True,
+        },
         "legend": {"orient": "bottom", "gradientLength": 200},
     }
     dash = {
@@ -136,7 +140,13 @@ def _spec(family: Family, x: Spec, y: Spec) -> Spec:
         "type": "nominal",
         "title": "stores",
         "scale": {"domain": ["ordinary", "non-temporal"], "range": [[1, 0], [5, 3]]},
-        "legend": {"orient": "bottom", "symbolType": "stroke", "symbolStrokeColor": "role:ink"},
+        "legend": {
+            "orient": "bottom",
+            "symbolType": "stroke",
+            "symbolStrokeColor": "role:ink",
+            "symbolStrokeWidth": 2,
+            "symbolSize": 300,
+        },
     }
     marks = {"y": y, "color": colour, "description": {"field": "tip"}}
     lines = {"y": y, "color": colour, "detail": {"field": "series"}, "order": {"field": "order"}}
@@ -173,9 +183,10 @@ def _doublings(family: Family, y: Spec) -> list[Spec]:
     ]
     if not rings:
         return []
-    told = {**max(rings, key=lambda ring: ring["x"]), "text": "twice the unloaded latency"}
+    last = max(ring["x"] for ring in rings)
+    told = [{**ring, "text": "twice the unloaded latency"} for ring in rings if ring["x"] == last]
     place = {"x": {"field": "x", "type": "quantitative"}, "y": y}
-    text = {"type": "text", "dy": 16, "align": "right", "aria": False}
+    text = {"type": "text", "dx": -10, "dy": -10, "align": "right", "aria": False}
     return [
         {
             "data": {"values": rings},
@@ -183,7 +194,7 @@ def _doublings(family: Family, y: Spec) -> list[Spec]:
             "encoding": place,
         },
         {
-            "data": {"values": [told]},
+            "data": {"values": told[:1]},
             "mark": text,
             "encoding": {**place, "text": {"field": "text"}},
         },

@@ -9,6 +9,7 @@ from tierscope.report import figures
 from tierscope.report.naming import path_name
 from tierscope.report.view import Side, Summary
 
+_KIND = "loaded-latency"
 _GB = 1e9
 _NONE = "–"
 _OF_LOAD = ("load_order", "load_access_size", "load_size", "pages", "size", "stride", "order")
@@ -36,8 +37,9 @@ def family_name(family: Family) -> str:
     first = family.first
     pattern = first.pattern
     name = path_name(first)
-    if (pattern["load_from"], pattern["load_to"]) != (first.initiator, first.target):
-        name += f", load {pattern['load_from']} → {pattern['load_to']}"
+    load = pattern.get("load_from"), pattern.get("load_to")
+    if None not in load and load != (first.initiator, first.target):
+        name += f", load {load[0]} → {load[1]}"
     return name
 
 
@@ -151,7 +153,7 @@ def _of_all(found: Sequence[tuple[Side, Family]], several: bool) -> Summary:
 
 def more(run: Run) -> dict[str, Any]:
     """Return what a run's JSON has of its curves: the metrics of each and of each family."""
-    measured = [m for m in run.measurements if "delay_ns" in m.pattern and m.estimate is not None]
+    measured = [m for m in run.measurements if m.kind == _KIND and m.estimate is not None]
     families = families_of(measured, run.header.topology)
     return {"bandwidth_latency": [_json(family) for family in families]} if families else {}
 

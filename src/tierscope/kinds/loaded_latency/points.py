@@ -1,8 +1,9 @@
 """The points of one curve among measurements of loaded latency."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from tierscope.analysis.curve import Point, Summary
+from tierscope.analysis.curve import Point, Summary, summarize
 from tierscope.model.run import Figure, Measurement
 
 _ENOUGH = 3
@@ -13,7 +14,9 @@ _RATE = "bandwidth"
 """What the load moved, as the program counts it."""
 _ON_BUS = "bandwidth_with_write_allocate"
 """The same with the lines that ordinary stores fetch, where those differ."""
-_POINT = ("delay_ns", "load_threads")
+_DELAYS = ("delay_ns", "inject")
+"""What paces a load: our pause in ns, or another program's pause, in a unit of its own."""
+_POINT = (*_DELAYS, "load_threads")
 """Properties that points of one curve differ in."""
 _OF_LOAD = ("load_from", "load_to", "mix", "load_order", "load_access_size", "load_size", *_POINT)
 """Properties that make no difference while nothing loads."""
@@ -30,10 +33,10 @@ def curves_of(measurements: Sequence[Measurement]) -> list[list[Measurement]]:
     controls: dict[str, list[Measurement]] = {}
     for m in measurements:
         key = same_but(m, _POINT)
-        if m.pattern.get("delay_ns") is None:
+        if not _is_loaded(m):
             controls.setdefault(key, []).append(m)
         elif m.id not in swept:
-            curves.setdefault(same_but(m, ("delay_ns",)), []).append(m)
+            curves.setdefault(same_but(m, _DELAYS), []).append(m)
     loaded = {same_but(m, _POINT) for m in measurements if _is_loaded(m)}
     found = [
         [*controls.get(same_but(points[0], _POINT), []), *points] for points in curves.values()
@@ -61,7 +64,7 @@ def thread_curves(measurements: Sequence[Measurement]) -> list[list[Measurement]
         at_full_rate = [
             threads
             for threads, members in sorted(by_threads.items())
-            if {m.pattern.get("delay_ns") for m in members} == {0}
+            if {delay_of(m) for m in members} == {0}
         ]
         counts = [0] * (0 in by_threads) + at_full_rate
         if at_full_rate and len(counts) >= _MIN_COUNTS:
@@ -71,11 +74,28 @@ def thread_curves(measurements: Sequence[Measurement]) -> list[list[Measurement]
 
 def load_threads(measurement: Measurement) -> int:
     """Return how many threads load at a point; 0 at an idle one."""
-    return int(measurement.pattern["load_threads"]) if _is_loaded(measurement) else 0
+    return int(measurement.pattern.get("load_threads", 1)) if _is_loaded(measurement) else 0
+
+
+def delay_of(measurement: Measurement) -> int | None:
+    """Return how long the load pauses between accesses; None where nothing loads.
+
+    In ns; in figures of other programs in a unit of theirs, or only in its order.
+    """
+    found = (measurement.pattern.get(key) for key in _DELAYS)
+    delay = next((delay for delay in found if delay is not None), None)
+    return None if delay is None else int(delay)
 
 
 def _is_loaded(measurement: Measurement) -> bool:
-    return measurement.pattern.get("delay_ns") is not None
+    return delay_of(measurement) is not None
+
+
+def by_load(measurements: Sequence[Measurement]) -> list[Measurement]:
+    """Order points from the lightest load to the heaviest; idle ones come first."""
+    idle = [m for m in measurements if not _is_loaded(m)]
+    loaded = [m for m in measurements if _is_loaded(m)]
+    return idle + sorted(loaded, key=lambda m: -(delay_of(m) or 0))
 
 
 def same_but(measurement: Measurement, without: Sequence[str]) -> str:
@@ -92,11 +112,11 @@ def sound(measurements: Sequence[Measurement]) -> list[Measurement]:
     """
     chosen: dict[int, Measurement] = {}
     for measurement in measurements:
-        delay = measurement.pattern.get("delay_ns")
+        delay = delay_of(measurement)
         if delay is None or measurement.estimate is None:
             continue
         if delay not in chosen or not is_disturbed(measurement):
-            chosen[int(delay)] = measurement
+            chosen[delay] = measurement
     undisturbed = [m for m in chosen.values() if not is_disturbed(m)]
     return undisturbed if len(undisturbed) >= _ENOUGH else list(chosen.values())
 
@@ -117,7 +137,7 @@ def loaded_points(measurements: Sequence[Measurement], on_bus: bool = False) -> 
         if rate and measurement.estimate is not None:
             points.append(
                 Point(
-                    int(measurement.pattern["delay_ns"]),
+                    delay_of(measurement) or 0,
                     rate.estimate,
                     measurement.estimate,
                     bandwidth_half=_half(rate),
@@ -125,6 +145,23 @@ def loaded_points(measurements: Sequence[Measurement], on_bus: bool = False) -> 
                 )
             )
     return points
+
+
+def summary_of_curve(members: Sequence[Measurement], on_bus: bool = False) -> Summary | None:
+    """Return what one curve says; None where nothing of it was measured under load.
+
+    That a path is full is concluded from pauses in ns only, which other programs' figures lack.
+    """
+    points = loaded_points(members, on_bus)
+    if not points:
+        return None
+    summary = summarize(points, idle_latencies(members))
+    return summary if is_timed(members) else replace(summary, saturated=False)
+
+
+def is_timed(members: Sequence[Measurement]) -> bool:
+    """Whether pauses of a curve's load are in ns."""
+    return any(m.pattern.get("delay_ns") is not None for m in members)
 
 
 def bus_rate(measurement: Measurement) -> Figure | None:
@@ -150,9 +187,7 @@ def idle_latencies(measurements: Sequence[Measurement]) -> list[float]:
 
 def idle_controls(measurements: Sequence[Measurement]) -> list[Measurement]:
     """Return a curve's idle controls, without disturbed ones if others remain."""
-    controls = [
-        m for m in measurements if m.pattern.get("delay_ns") is None and m.estimate is not None
-    ]
+    controls = [m for m in measurements if not _is_loaded(m) and m.estimate is not None]
     return [m for m in controls if not is_disturbed(m)] or controls
 
 
@@ -164,4 +199,4 @@ def idle_of(measurements: Sequence[Measurement], summary: Summary) -> Measuremen
 
 def measured_at(measurements: Sequence[Measurement], point: Point) -> Measurement:
     """Return the measurement that a point of a curve's summary is."""
-    return next(m for m in sound(measurements) if m.pattern["delay_ns"] == point.delay_ns)
+    return next(m for m in sound(measurements) if delay_of(m) == point.delay_ns)
