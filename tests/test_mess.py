@@ -298,3 +298,26 @@ def test_one_command_measures_shows_and_keeps_a_family(tmp_path: Path) -> None:
     (family,) = found["bandwidth_latency"]
     assert [curve["mix"] for curve in family["curves"]] == ["100:0", "0:100", "0:100nt"]
     assert all(len(curve["measurements"]) >= 9 for curve in family["curves"])
+
+
+def test_curves_are_files_of_the_simulator(tmp_path: Path, both: tuple[str, str]) -> None:
+    done = tierscope("export", both[0], "--mess", "curves", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    folder = tmp_path / "curves"
+    assert {file.name for file in folder.iterdir()} == {f"bwlat_{n}.txt" for n in range(0, 101, 2)}
+    nearest = {0: 50, 50: 50, 62: 50, 64: 75, 86: 75, 88: 100, 100: 100}
+    for percent, measured in nearest.items():
+        lines = (folder / f"bwlat_{percent}.txt").read_text().splitlines()
+        rates, latencies = zip(*(map(float, line.split()) for line in lines), strict=True)
+        assert list(rates) == sorted(rates, reverse=True), "the heaviest load first"
+        assert rates[0] == pytest.approx(300e3 * (0.6 + 0.4 * measured / 100)), "MB/s"
+        assert (rates[-1], latencies[-1]) == (0, pytest.approx(110, rel=0.01)), "unloaded, ns"
+    done = tierscope("export", both[0], "--mess", "curves", "--csv=x.csv", folder=tmp_path)
+    assert done.returncode == 2
+
+
+def test_a_run_without_curves_has_no_files_of_the_simulator(tmp_path: Path) -> None:
+    empty = Run(header=synthetic.header(name="other"), measurements=[], footer=None)
+    done = tierscope("export", written(empty, tmp_path), "--mess", "curves", folder=tmp_path)
+    assert done.returncode == 3
+    assert not (tmp_path / "curves").exists()

@@ -15,9 +15,14 @@ from tierscope.cli import options
 @options.file_option("--numactl", "A run's best weights: a script that starts programs by them")
 @options.file_option("--udev", "The same as rules that set them when nodes appear")
 @options.file_option("--systemd", "The same as a service that sets them at boot")
+@options.file_option(
+    "--mess", "One run's curves as the Mess simulator reads them, MB/s and ns", metavar="DIR"
+)
 @click.option("--all", "every", is_flag=True, help="All kept runs")
 @options.json_option
+@click.pass_context
 def export(
+    context: click.Context,
     runs: tuple[str, ...],
     parquet: str | None,
     csv: str | None,
@@ -25,6 +30,7 @@ def export(
     numactl: Path | None,
     udev: Path | None,
     systemd: Path | None,
+    mess: Path | None,
     every: bool,
     json: str | None,
 ) -> None:
@@ -38,8 +44,18 @@ def export(
       tierscope export golden last --csv=two.csv
       tierscope export last --csv
       tierscope export --prometheus /var/lib/node_exporter/tierscope.prom
+      tierscope export last --mess curves
       tierscope export last --systemd tierscope-weights.service --udev 99-weights.rules
     """
+    if mess is not None:
+        options.refuse_given(
+            context, "--mess writes a folder by itself",
+            "parquet", "csv", "prometheus", "numactl", "udev", "systemd", "every",
+        )  # fmt: skip
+        from tierscope.cli.mess_files_flow import export_curves
+
+        export_curves(runs, mess, options.Forms(json))
+        return
     from tierscope.cli.history_flow import export_runs
 
     single = {"prometheus": prometheus, "numactl": numactl, "udev": udev, "systemd": systemd}

@@ -183,10 +183,10 @@ def _doublings(family: Family, y: Spec) -> list[Spec]:
     ]
     if not rings:
         return []
-    last = max(ring["x"] for ring in rings)
-    told = [{**ring, "text": "twice the unloaded latency"} for ring in rings if ring["x"] == last]
+    first = min(ring["x"] for ring in rings)
+    told = [{**ring, "text": "twice the unloaded latency"} for ring in rings if ring["x"] == first]
     place = {"x": {"field": "x", "type": "quantitative"}, "y": y}
-    text = {"type": "text", "dx": -10, "dy": -10, "align": "right", "aria": False}
+    text = {"type": "text", "dx": -10, "align": "right", "aria": False}
     return [
         {
             "data": {"values": rings},
