@@ -72,10 +72,9 @@ def expand(request: Request, topology: Topology, thp: bool) -> Iterator[LoadedLa
     specs = [
         spec
         for path in main_paths(request, topology)
-        for spec in LOADED.expand(
+        for spec in loaded_latency.expand(
             _request(request, {**path, "mix": ",".join(mixes)}), topology, thp
         )
-        if isinstance(spec, LoadedLatencySpec)
     ]
     yield from specs if "budget" in request.options else _within_time(specs, refinement(request))
 

@@ -8,7 +8,7 @@ unloaded latency, at no bandwidth.
 
 from collections.abc import Iterator
 
-from tierscope.kinds.loaded_latency.family import Curve, Family, families_of
+from tierscope.kinds.loaded_latency.family import Curve, Family, families_in
 from tierscope.kinds.loaded_latency.metrics import family_name
 from tierscope.kinds.loaded_latency.points import bus_rate
 from tierscope.model.errors import ExitCode, UserError
@@ -24,9 +24,7 @@ def curve_files(run: Run) -> dict[str, str]:
 
     Raises UserError where a run has no curves.
     """
-    measured = [m for m in run.measurements if m.estimate is not None]
-    curves = [m for m in measured if m.kind == "loaded-latency"]
-    families = families_of(curves, None)
+    families = families_in(run)
     if not families:
         raise UserError(
             "--mess: this run has no bandwidth-latency curves; 'tierscope mess' measures them",

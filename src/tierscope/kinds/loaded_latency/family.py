@@ -21,13 +21,14 @@ from tierscope.kinds.loaded_latency.points import (
     summary_of_curve,
 )
 from tierscope.model.errors import UserError
-from tierscope.model.run import Measurement
+from tierscope.model.run import Measurement, Run
 from tierscope.model.topology import Topology
 from tierscope.model.traffic import Traffic, of_operation
 from tierscope.plans.grammar import parse_mix
 from tierscope.topology.paths import MachinePaths
 
 _ON_BUS = re.compile(r"(\d{1,3}):\d{1,3} on the bus")
+_KIND = "loaded-latency"
 _ISSUED = " loads issued"
 """Another program's mixes that are its own, as ours are."""
 MANY = 3
@@ -108,6 +109,12 @@ def families_of(measured: Sequence[Measurement], topology: Topology | None) -> l
         Family(sorted(curves, key=lambda one: -one.traffic.read_share), topology)
         for curves in groups.values()
     ]
+
+
+def families_in(run: Run) -> list[Family]:
+    """Return the families of a run."""
+    measured = [m for m in run.measurements if m.kind == _KIND and m.estimate is not None]
+    return families_of(measured, run.header.topology)
 
 
 def _curve(members: list[Measurement]) -> Curve | None:

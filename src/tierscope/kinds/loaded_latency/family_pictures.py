@@ -20,6 +20,7 @@ _SAID_APART = ("delay_ns", "inject", "load_threads", "mix", "load_from", "load_t
 _SMALL = ("load_order", "load_access_size", "load_size", "stride")
 _X: Spec = {"field": "x", "type": "quantitative", "title": "bandwidth on the bus, GB/s"}
 _Y: Spec = {"field": "value", "type": "quantitative", "title": "latency, ns"}
+_POINT: Spec = {"type": "point", "size": 30, "opacity": 1}
 _PANEL = {"anchor": "start", "color": "role:ink", "fontSize": 13}
 
 
@@ -159,7 +160,12 @@ def _spec(family: Family, x: Spec, y: Spec) -> Spec:
             "mark": {"type": "line", "strokeWidth": 2, "aria": False},
             "encoding": {**lines, "strokeDash": dash} if mixed else lines,
         },
-        {"mark": {"type": "point", "size": 30, "opacity": 1, "filled": True}, "encoding": marks},
+        {
+            "transform": [{"filter": "!datum.doubtful"}],
+            "mark": {**_POINT, "filled": True},
+            "encoding": marks,
+        },
+        *_doubtful(rows, marks),
         *_doublings(family, y),
         *_limit(family),
     ]
@@ -172,6 +178,15 @@ def _spec(family: Family, x: Spec, y: Spec) -> Spec:
         "encoding": {"x": x},
         "layer": layers,
     }
+
+
+def _doubtful(rows: Sequence[dict[str, Any]], marks: Spec) -> list[Spec]:
+    """Return hollow points where figures are in doubt, and what that means."""
+    if not any(row["doubtful"] for row in rows):
+        return []
+    hollow = {"mark": {**_POINT, "fill": "role:paper"}, "encoding": marks}
+    remark = shapes.doubtful_remark()
+    return [{"transform": [{"filter": "datum.doubtful"}], **hollow}, remark]
 
 
 def _doublings(family: Family, y: Spec) -> list[Spec]:

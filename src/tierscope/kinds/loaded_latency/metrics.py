@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tierscope.kinds.loaded_latency.family import Curve, Family, families_of
+from tierscope.kinds.loaded_latency.family import Curve, Family, families_in, families_of
+from tierscope.kinds.loaded_latency.points import is_disturbed
 from tierscope.model.run import Figure, Run
 from tierscope.report import figures
 from tierscope.report.naming import path_name
 from tierscope.report.view import Side, Summary
 
-_KIND = "loaded-latency"
 _GB = 1e9
 _NONE = "–"
 _OF_LOAD = ("load_order", "load_access_size", "load_size", "pages", "size", "stride", "order")
@@ -124,6 +124,9 @@ def _missing(family: Family) -> Iterator[str]:
     metrics = [curve.metrics for curve in family.curves]
     if not all(one.saturated_from for one in metrics):
         yield f"{_NONE} latency does not reach twice the unloaded one, beyond the intervals"
+    disturbed = [one.name for one in family.curves if any(map(is_disturbed, one.points))]
+    if disturbed:
+        yield f"other programs disturbed points of {', '.join(disturbed)}: measure again"
     causes = [figure.no_interval for one in metrics for figure in one.figures()
               if not figures.has_interval(figure)]  # fmt: skip
     if causes:
@@ -153,8 +156,7 @@ def _of_all(found: Sequence[tuple[Side, Family]], several: bool) -> Summary:
 
 def more(run: Run) -> dict[str, Any]:
     """Return what a run's JSON has of its curves: the metrics of each and of each family."""
-    measured = [m for m in run.measurements if m.kind == _KIND and m.estimate is not None]
-    families = families_of(measured, run.header.topology)
+    families = families_in(run)
     return {"bandwidth_latency": [_json(family) for family in families]} if families else {}
 
 
