@@ -34,7 +34,9 @@ def show(
     _check_hosts(runs)
     _check_operation(runs, operation)
     placements = priced(prices, runs, operation)
-    view = CostView(prices, placements, operation, [shown(file.stem) for file in files])
+    names_shown = [shown(file.stem) for file in files]
+    imported = [run.header.imported.said for run in runs if run.header.imported]
+    view = CostView(prices, placements, operation, names_shown, imported)
     _write_pictures(view, pictures, forms)
 
     def tables() -> None:
