@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tierscope.model.errors import UserError
-from tierscope.recipes.hmsdk.mlc import parse_matrix
+from tierscope.recipes.imported.mlc_text import parse_matrix
 from tierscope.recipes.hmsdk.weights import (
     best_weights,
     hmsdk_weights,

@@ -65,7 +65,7 @@ def _check_operation(runs: Sequence[Run], operation: str) -> None:
             name
             for run in runs
             for m in run.measurements
-            if m.status == "measured" and m.metric == "bandwidth" and (name := operation_of(m))
+            if m.has_figure and m.metric == "bandwidth" and (name := operation_of(m))
         )
     )
     if known and operation not in known:
@@ -90,5 +90,5 @@ def _write_pictures(view: CostView, pictures: Mapping[str, Path | None], forms: 
     draw = {"png": png_for_file, "svg": svg_for_file}
     for form, file in pictures.items():
         if file is not None:
-            write_output(file, draw[form](picture, ", ".join(view.runs)), f"--{form}")
+            write_output(file, draw[form](picture, ", ".join([*view.runs, *view.imported])), f"--{form}")
             say_written("picture", file, aside)

@@ -116,7 +116,7 @@ def export_runs(
     if parquet is None and csv_file is None and not single:
         raise UserError(
             "say what to write: --parquet=FILE, --csv=FILE, --prometheus FILE, --numactl FILE, "
-            "--udev FILE or --systemd FILE"
+            "--udev FILE, --systemd FILE or --cxlbench FILE"
         )
     if every and names:
         raise UserError("name runs or give --all, not both")
@@ -165,6 +165,13 @@ def _export_one(run: Path, option: str, target: Path, aside: bool) -> dict[str, 
     from tierscope.runs.read import read_run
 
     found = read_run(run)
+    if option == "cxlbench":
+        from tierscope.recipes.cxlbench.output import document
+
+        text, cases = document(found, run)
+        write_output(target, text, "--cxlbench")
+        say_written(counted(cases, "case"), target, aside)
+        return {"file": shown(target), "cases": cases}
     if option in FORMS:
         _refuse_imported(found, run, f"--{option} takes weights that tierscope measured")
     if option == "prometheus":

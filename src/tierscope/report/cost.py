@@ -224,6 +224,7 @@ def cost_json(view: CostView) -> dict[str, Any]:
         "currency": view.prices.currency,
         "operation": view.operation,
         "runs": list(view.runs),
+        "imported": list(view.imported),
         "tiers": [
             {
                 "name": tier.name,
