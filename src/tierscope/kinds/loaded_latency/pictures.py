@@ -3,7 +3,13 @@
 from typing import Any
 
 from tierscope.analysis.curve import Summary, summarize
-from tierscope.kinds.loaded_latency.points import curves_of, idle_latencies, loaded_points, sound
+from tierscope.kinds.loaded_latency.points import (
+    curves_of,
+    delay_of,
+    idle_latencies,
+    loaded_points,
+    sound,
+)
 from tierscope.kinds.loaded_latency.words import curve_text, rate_text
 from tierscope.model.run import Measurement
 from tierscope.report import figures
@@ -23,7 +29,7 @@ from tierscope.report.pictures.picture import (
     varying,
 )
 
-_INJECTED = ("delay_ns", "load_threads")
+_INJECTED = ("delay_ns", "inject", "load_threads")
 """How hard a point was loaded."""
 _SAME = ("load_from", "load_to", "load_order", "load_access_size", "load_size", "stride")
 """Said only where curves differ in it."""
@@ -50,9 +56,9 @@ class _Drawn:
 
     def __init__(self, initiator: str, group: list[Measurement]) -> None:
         self.group = group
-        loaded = [m for m in group if m.pattern.get("delay_ns") is not None]
+        loaded = [m for m in group if delay_of(m) is not None]
         several = len(distinct(loaded, "target")) > 1
-        names = (["target"] if several else []) + varying(loaded, "path", "delay_ns")
+        names = (["target"] if several else []) + varying(loaded, "path", "delay_ns", "inject")
         self.where = initiator if several or not loaded else path_of(loaded[0])
         self.rows: list[dict[str, Any]] = []
         self.knees: list[dict[str, Any]] = []
@@ -108,12 +114,12 @@ def _latency(rows: list[dict[str, Any]]) -> Spec:
 
 def _row(measurement: Measurement, series: str) -> dict[str, Any] | None:
     rate = figures.figure_of(measurement, "bandwidth")
-    delay = measurement.pattern.get("delay_ns")
+    delay = delay_of(measurement)
     value = measurement.estimate
     if value is None or rate is None or delay is None:
         return None
     row = row_of(
-        measurement, 1.0, "ns", x=rate / _GB, order=-int(delay), series=series, what=series
+        measurement, 1.0, "ns", x=rate / _GB, order=-delay, series=series, what=series
     )
     return {**row, "tip": f"{row['tip']} at {rate_text(measurement)}"}
 

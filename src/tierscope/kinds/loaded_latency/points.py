@@ -11,7 +11,7 @@ _MIN_COUNTS = 2
 """Numbers of load threads that make a curve over them, none at all among them."""
 _RATE = ("bandwidth", "")
 """Metric and part of what the load moved."""
-_POINT = ("delay_ns", "load_threads")
+_POINT = ("delay_ns", "inject", "load_threads")
 """Properties that points of one curve differ in."""
 _OF_LOAD = ("load_from", "load_to", "mix", "load_order", "load_access_size", "load_size", *_POINT)
 """Properties that make no difference while nothing loads."""
@@ -28,10 +28,10 @@ def curves_of(measurements: Sequence[Measurement]) -> list[list[Measurement]]:
     controls: dict[str, list[Measurement]] = {}
     for m in measurements:
         key = _but(m, _POINT)
-        if m.pattern.get("delay_ns") is None:
+        if delay_of(m) is None:
             controls.setdefault(key, []).append(m)
         elif m.id not in swept:
-            curves.setdefault(_but(m, ("delay_ns",)), []).append(m)
+            curves.setdefault(_but(m, ("delay_ns", "inject")), []).append(m)
     loaded = {_but(m, _POINT) for m in measurements if _is_loaded(m)}
     found = [[*controls.get(_but(points[0], _POINT), []), *points] for points in curves.values()]
     return found + [members for key, members in controls.items() if key not in loaded]
@@ -66,12 +66,21 @@ def thread_curves(measurements: Sequence[Measurement]) -> list[list[Measurement]
 
 
 def load_threads(measurement: Measurement) -> int:
-    """Return how many threads load at a point; 0 at an idle one."""
-    return int(measurement.pattern["load_threads"]) if _is_loaded(measurement) else 0
+    """Return how many threads load at a point; 0 at an idle one, -1 where nobody knows."""
+    return int(measurement.pattern.get("load_threads", -1)) if _is_loaded(measurement) else 0
+
+
+def delay_of(measurement: Measurement) -> int | None:
+    """Return a loaded point's delay, the larger the lighter its load; None of an idle point.
+
+    It is in ns, or of imported points what the other program counts it in (``inject``).
+    """
+    found: int | None = measurement.pattern.get("delay_ns")
+    return measurement.pattern.get("inject") if found is None else found
 
 
 def _is_loaded(measurement: Measurement) -> bool:
-    return measurement.pattern.get("delay_ns") is not None
+    return delay_of(measurement) is not None
 
 
 def _but(measurement: Measurement, without: Sequence[str]) -> str:
@@ -87,7 +96,7 @@ def sound(measurements: Sequence[Measurement]) -> list[Measurement]:
     """
     chosen: dict[int, Measurement] = {}
     for measurement in measurements:
-        delay = measurement.pattern.get("delay_ns")
+        delay = delay_of(measurement)
         if delay is None or measurement.estimate is None:
             continue
         if delay not in chosen or not is_disturbed(measurement):
@@ -106,14 +115,16 @@ def loaded_points(measurements: Sequence[Measurement]) -> list[Point]:
     points = []
     for measurement in sound(measurements):
         rates = [f for f in measurement.figures if (f.metric, f.part) == _RATE]
-        if rates and measurement.estimate is not None:
+        delay = delay_of(measurement)
+        if rates and measurement.estimate is not None and delay is not None:
             points.append(
                 Point(
-                    int(measurement.pattern["delay_ns"]),
+                    delay,
                     rates[0].estimate,
                     measurement.estimate,
                     bandwidth_half=_half(rates[0]),
                     latency_half=_half(measurement),
+                    timed="inject" not in measurement.pattern,
                 )
             )
     return points
@@ -133,7 +144,7 @@ def idle_latencies(measurements: Sequence[Measurement]) -> list[float]:
 
 def _controls(measurements: Sequence[Measurement]) -> list[Measurement]:
     controls = [
-        m for m in measurements if m.pattern.get("delay_ns") is None and m.estimate is not None
+        m for m in measurements if delay_of(m) is None and m.estimate is not None
     ]
     return [m for m in controls if not is_disturbed(m)] or controls
 
@@ -146,4 +157,4 @@ def idle_of(measurements: Sequence[Measurement], summary: Summary) -> Measuremen
 
 def measured_at(measurements: Sequence[Measurement], point: Point) -> Measurement:
     """Return the measurement that a point of a curve's summary is."""
-    return next(m for m in sound(measurements) if m.pattern["delay_ns"] == point.delay_ns)
+    return next(m for m in sound(measurements) if delay_of(m) == point.delay_ns)

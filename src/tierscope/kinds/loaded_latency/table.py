@@ -1,12 +1,19 @@
 """The tables of loaded latency: a curve for each path and load."""
 
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from tierscope.analysis.curve import Summary, summarize
 from tierscope.kinds.loaded_latency.by_threads import show_thread_tables
-from tierscope.kinds.loaded_latency.points import curves_of, idle_latencies, loaded_points, sound
-from tierscope.kinds.loaded_latency.words import DRIFT, lines_of
+from tierscope.kinds.loaded_latency.points import (
+    curves_of,
+    delay_of,
+    idle_latencies,
+    loaded_points,
+    sound,
+)
+from tierscope.kinds.loaded_latency.words import DRIFT, chase_text, lines_of
 from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
 from tierscope.report.evidence import evidence_line, warnings
@@ -25,42 +32,21 @@ def show_table(console: Console, measured: list[Measurement], _run: Run) -> None
         _show_curve(console, members)
     for line in filter(None, (*warnings(measured), evidence_line(measured))):
         note(console, line)
-    timer = max((m.evidence.timer_ns or 0.0) for m in measured if m.evidence)
-    note(
-        console,
-        "bandwidth: bytes that the load moved during the chase, as the program counts them; "
-        f"percentiles: loads timed one by one, including the timer's own {timer:.0f} ns",
-    )
+    if observed := [m.evidence for m in measured if m.evidence]:
+        timer = max(evidence.timer_ns or 0.0 for evidence in observed)
+        note(
+            console,
+            "bandwidth: bytes that the load moved during the chase, as the program counts them; "
+            f"percentiles: loads timed one by one, including the timer's own {timer:.0f} ns",
+        )
 
 
 def _show_curve(console: Console, members: list[Measurement]) -> None:
-    first = next((m for m in members if m.pattern["load_threads"]), members[0])
+    first = next((m for m in members if delay_of(m) is not None), members[0])
     console.print(Text(_caption(first), style="bold"))
     points = loaded_points(members)
     summary = summarize(points, idle_latencies(members)) if points else None
-    bus = any(figures.figure_of(m, _ON_BUS) != figures.figure_of(m, _RATE) for m in members)
-    table = new_table()
-    table.add_column("bandwidth", justify="right", no_wrap=True)
-    if bus:
-        table.add_column("on the bus", justify="right", no_wrap=True)
-    table.add_column("latency", justify="right", no_wrap=True)
-    for name in _PERCENTILES:
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("delay", justify="right", no_wrap=True)
-    table.add_column("")  # Gives way where the table is too wide.
-    kept = {m.id for m in sound(members)}
-    for measurement in _ordered(members):
-        cells = [Text(_side(measurement, _RATE, _GB) or "idle")]
-        if bus:
-            cells.append(Text(_side(measurement, _ON_BUS, _GB), style="dim"))
-        cells.append(Text(figures.with_interval(measurement, 1.0)))
-        for name in _PERCENTILES:
-            cells.append(Text(_side(measurement, f"latency_{name}", 1.0), style="dim"))
-        delay = measurement.pattern.get("delay_ns")
-        cells.append(Text("" if delay is None else str(delay), style="dim"))
-        cells.append(_mark(measurement, summary if measurement.id in kept else None))
-        table.add_row(*cells)
-    console.print(table)
+    console.print(_points_table(members, summary, "inject" in first.pattern))
     if summary:
         fallen = falls(sound(members), summary.drift)
         for line in [*lines_of(members, summary), *fallen]:
@@ -71,6 +57,35 @@ def _show_curve(console: Console, members: list[Measurement]) -> None:
             note(console, left_out)
 
 
+def _points_table(members: list[Measurement], summary: Summary | None, imported: bool) -> Table:
+    """Return a curve's points; columns that none of them fills are left out."""
+    bus = any(figures.figure_of(m, _ON_BUS) not in (None, figures.figure_of(m, _RATE))
+              for m in members)  # fmt: skip
+    timed = [p for p in _PERCENTILES if any(_side(m, f"latency_{p}", 1.0) for m in members)]
+    table = new_table()
+    table.add_column("bandwidth", justify="right", no_wrap=True)
+    if bus:
+        table.add_column("on the bus", justify="right", no_wrap=True)
+    table.add_column("latency", justify="right", no_wrap=True)
+    for name in timed:
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("inject" if imported else "delay", justify="right", no_wrap=True)
+    table.add_column("")  # Gives way where the table is too wide.
+    kept = {m.id for m in sound(members)}
+    for measurement in _ordered(members):
+        cells = [Text(_side(measurement, _RATE, _GB) or "idle")]
+        if bus:
+            cells.append(Text(_side(measurement, _ON_BUS, _GB), style="dim"))
+        cells.append(Text(figures.with_interval(measurement, 1.0)))
+        for name in timed:
+            cells.append(Text(_side(measurement, f"latency_{name}", 1.0), style="dim"))
+        delay = delay_of(measurement)
+        cells.append(Text("" if delay is None else str(delay), style="dim"))
+        cells.append(_mark(measurement, summary if measurement.id in kept else None))
+        table.add_row(*cells)
+    return table
+
+
 def _side(measurement: Measurement, metric: str, factor: float) -> str:
     found = figures.side_figure(measurement, metric)
     return figures.plain(found, factor) if found else ""
@@ -78,20 +93,20 @@ def _side(measurement: Measurement, metric: str, factor: float) -> str:
 
 def _left_out(members: list[Measurement]) -> str:
     kept = {m.id for m in sound(members)}
-    dropped = [m for m in members if m.pattern.get("delay_ns") is not None and m.id not in kept]
+    dropped = [m for m in members if delay_of(m) is not None and m.id not in kept]
     return f"{len(dropped)} disturbed points are left out of these lines" if dropped else ""
 
 
 def _ordered(members: list[Measurement]) -> list[Measurement]:
     """Idle controls first, as they were measured, then the points from light to heavy load."""
-    idle = [m for m in members if m.pattern.get("delay_ns") is None]
-    loaded = [m for m in members if m.pattern.get("delay_ns") is not None]
-    return idle + sorted(loaded, key=lambda m: -int(m.pattern["delay_ns"]))
+    idle = [m for m in members if delay_of(m) is None]
+    loaded = [m for m in members if delay_of(m) is not None]
+    return idle + sorted(loaded, key=lambda m: -(delay_of(m) or 0))
 
 
 def _mark(measurement: Measurement, summary: Summary | None) -> Text:
     marks = []
-    delay = measurement.pattern.get("delay_ns")
+    delay = delay_of(measurement)
     if summary and delay is not None:
         if summary.knee and delay == summary.knee.delay_ns:
             marks.append("knee")
@@ -126,12 +141,12 @@ def falls(members: list[Measurement], drift: float) -> list[str]:
     named: Measurement | None = None
     for m in _ordered(members):
         low, high = m.ci_low or 0.0, m.ci_high or 0.0
-        if m.pattern.get("delay_ns") is None or m.estimate is None:
+        if delay_of(m) is None or m.estimate is None:
             continue
         if highest is not None and highest is not named and high < (highest.ci_low or 0.0):
             named = highest
             found = [
-                f"the point at delay {point.pattern['delay_ns']} "
+                f"the point at delay {delay_of(point)} "
                 + " and ".join(_DOUBTS[doubt] for doubt in doubts)
                 for point in (highest, m)
                 if (doubts := _doubts(point))
@@ -141,8 +156,8 @@ def falls(members: list[Measurement], drift: float) -> list[str]:
             why = "; ".join(found) or "unexplained, measure again"
             lines.append(
                 f"latency falls from {highest.estimate or 0.0:.0f} to {m.estimate:.0f} ns although "
-                f"the load rises (delays {highest.pattern['delay_ns']} and "
-                f"{m.pattern['delay_ns']} ns): {why}"
+                f"the load rises (delays {delay_of(highest)} and "
+                f"{delay_of(m)} ns): {why}"
             )
         if highest is None or low > (highest.ci_low or 0.0):
             highest = m
@@ -150,17 +165,17 @@ def falls(members: list[Measurement], drift: float) -> list[str]:
 
 
 def _caption(measurement: Measurement) -> str:
+    """Say what a curve is of; imported ones tell less."""
     pattern = measurement.pattern
-    threads = pattern["load_threads"]
-    load = f"{pattern['mix']} by {threads} thread{'s' if threads != 1 else ''}"
+    threads = pattern.get("load_threads")
+    load = str(pattern["mix"])
+    load += f" by {threads} thread{'s' if threads != 1 else ''}" if threads else ""
     if pattern["load_from"] != measurement.initiator:
         load += f" of {pattern['load_from']}"
     if pattern["load_to"] != measurement.target:
         load += f" on {pattern['load_to']}"
-    if pattern["load_order"] != "sequential":
+    if pattern.get("load_order") not in (None, "sequential"):
         load += f", {pattern['load_order']}"
-    chase = f"{figures.size_text(int(pattern['size']))} chase"
-    if pattern["order"] != "random":
-        chase += ", within pages"
     path = f"{measurement.initiator} → {measurement.target}"
-    return f"{path}, {chase}, {pattern['pages']} pages; load {load}"
+    chase = chase_text(pattern)
+    return f"{path}, {chase}load {load}" if not chase else f"{path}, {chase}; load {load}"
