@@ -25,7 +25,7 @@ class Imported(Model):
     @property
     def said(self) -> str:
         """Where the figures come from, in a sentence."""
-        names = [file.name for file in self.files]
+        names = [file.name.rpartition("/")[2] for file in self.files]
         more = f" and {len(names) - 1} more files" if len(names) > 1 else ""
         return (
             f"Imported: {self.program} measured these figures, not tierscope; from {names[0]}{more}"

@@ -239,7 +239,7 @@ def _loaded(
     path = (initiator_of(chase), home.target)
     pattern = {
         **_walk(chase, home),
-        "load_from": "listed CPUs" if not load.counts("numa_task_nodes") else initiator_of(load),
+        "load_from": initiator_of(load),
         "load_to": loaded.target,
         "mix": mix_of(load),
         "load_order": order_of(load),

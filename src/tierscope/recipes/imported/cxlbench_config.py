@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from tierscope.kinds.chain.grammar import format_chain, parse_chains
-from tierscope.model.endpoint import format_ranges
 from tierscope.model.errors import UserError
 from tierscope.recipes.imported.build import UNKNOWN
 from tierscope.recipes.imported.source import Entry
@@ -83,11 +82,14 @@ def _target(nodes: Sequence[int], weights: Sequence[int], device: Any) -> str:
 
 
 def initiator_of(config: Entry) -> str:
-    """Return the CPUs: of nodes, or those that are listed."""
+    """Return the CPUs: of nodes, or that they are listed.
+
+    A sweep over threads lists other CPUs at each step, and is a sweep of one path all the same;
+    the lists are the measurements' ``cpus``.
+    """
     if nodes := config.counts("numa_task_nodes"):
         return f"node:{','.join(map(str, nodes))}"
-    cores = config.counts("thread_cores")
-    return f"cpus:{format_ranges(tuple(sorted(set(cores))))}" if cores else UNKNOWN
+    return "listed CPUs" if config.counts("thread_cores") else UNKNOWN
 
 
 def operation_of(config: Entry) -> str:

@@ -81,7 +81,7 @@ def _ns_per_unit(clock: str | None) -> float | None:
 
 def _add(found: Found, path: tuple[str, str], point: _Point, issued: bool) -> None:
     idle = point.bandwidth == 0
-    what = "loads issued" if issued else "on the bus"
+    what = "issued" if issued else "bus"
     pattern = {
         "load_from": path[0],
         "load_to": path[1],

@@ -119,7 +119,7 @@ def _add_mixes(context: _Context, section: Section) -> None:
             continue
         rate = figure(match[2], f"{context.source.name}:{number}", "bandwidths")
         words = match[1].removesuffix(" Reads-Writes")
-        mix = _READ if words == "ALL Reads" else f"{words} on the bus" if ":" in words else words
+        mix = _READ if words == "ALL Reads" else f"{words} bus" if ":" in words else words
         pattern = {"mix": mix, "order": "sequential", "mode": name.replace("_", " ")}
         if rate:
             path = context.ends or _SYSTEM
