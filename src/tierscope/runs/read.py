@@ -193,9 +193,9 @@ def _check(record: Measurement, header: Header, where: str) -> None:
             from tierscope.runs.version1 import upgraded
 
             record = upgraded(record, header.machine)
-        check_recorded(record)
-        if record.status in ("measured", "imported"):
+        if record.has_figure:
             _check_source(record, header)
+        check_recorded(record)
         if record.has_figure:
             check_figure(record)
     except ValueError as error:

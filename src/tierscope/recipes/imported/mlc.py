@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any
 
 from tierscope.recipes.imported import mlc_text
@@ -168,30 +169,26 @@ def _add_idle(context: _Context, section: Section) -> None:
 def _add_caches(context: _Context, section: Section) -> None:
     """Latencies from core to core: in a socket, then from socket to socket by the lines' home."""
     name = context.source.name
-    starts = [
-        (place, match)
-        for place, (_, line) in enumerate(section.lines)
-        if (match := _REMOTE.match(line.strip()))
-    ]
-    for number, line in section.lines:
+    for place, (number, line) in enumerate(section.lines):
         if match := _LOCAL.match(line.strip()):
             latency = figure(match[2], f"{name}:{number}", "latencies")
-            pattern = {"state": _state(match[1]), "writer_at": "the same socket"}
+            path = ("a socket", UNKNOWN)
             if latency:
-                path = ("a socket", UNKNOWN)
-                context.found.add("core-latency", "c2c", path, pattern, ("latency", latency))
-    ends = [place for place, _ in starts[1:]] + [len(section.lines)]
-    for (place, match), end in zip(starts, ends, strict=True):
-        lines = section.lines[place + 1 : end]
-        for writer, reader, latency in cells(grid(lines, name, "latencies", "Writer Numa Node")):
-            home = writer if match[2] == "writer" else reader
-            pattern = {"state": _state(match[1]), "writer_at": f"node:{writer}"}
-            path = (f"node:{reader}", f"node:{home}")
-            context.found.add("core-latency", "c2c", path, pattern, ("latency", latency))
+                _add_core(context, path, match[1], "the same socket", latency)
+        if match := _REMOTE.match(line.strip()):
+            lines = list(takewhile(lambda one: "L2->L2" not in one[1], section.lines[place + 1 :]))
+            matrix = grid(lines, name, "latencies", "Writer Numa Node")
+            for writer, reader, latency in cells(matrix):
+                path = (f"node:{reader}", f"node:{writer if match[2] == 'writer' else reader}")
+                _add_core(context, path, match[1], f"node:{writer}", latency)
 
 
-def _state(hit: str) -> str:
-    return "modified" if hit == "HITM" else "clean"
+def _add_core(
+    context: _Context, path: tuple[str, str], hit: str, writer: str, latency: float
+) -> None:
+    """Add a latency of lines that another core holds; ``path`` is their reader and their home."""
+    pattern = {"state": "modified" if hit == "HITM" else "clean", "writer_at": writer}
+    context.found.add("core-latency", "c2c", path, pattern, ("latency", latency))
 
 
 _SECTIONS: dict[str, Callable[[_Context, Section], None]] = {
