@@ -10,7 +10,16 @@ _SETTINGS = (
 )  # fmt: skip
 _VISIBLE_TO_ROOT = ("prefetchers",)
 """Settings that differ only where both runs could read them."""
-ALLOWABLE = ("host", "machine", *_SETTINGS, *_VISIBLE_TO_ROOT, "link", "isa", "emulated", "imported")
+ALLOWABLE = (
+    "host",
+    "machine",
+    *_SETTINGS,
+    *_VISIBLE_TO_ROOT,
+    "link",
+    "isa",
+    "emulated",
+    "imported",
+)
 """What ``--allow`` takes."""
 _MACHINE = ("cpu", "architecture", "hypervisor", "packages", "cores", "cpus")
 
@@ -43,13 +52,8 @@ def _differing(base: Run, new: Run) -> list[tuple[str, str]]:
                 ("emulated", f"emulated: the {which} run's machine, so its figures mean nothing")
             )
         if run.header.imported:
-            found.append(
-                (
-                    "imported",
-                    f"imported: {run.header.imported.program} measured the {which} run; its "
-                    "machine and settings are not known",
-                )
-            )
+            text = f"{run.header.imported.program} measured the {which} run; its machine"
+            found.append(("imported", f"imported: {text} and settings are not known"))
     old, fresh = base.header, new.header
     if old.imported or fresh.imported:
         return found

@@ -90,5 +90,7 @@ def _write_pictures(view: CostView, pictures: Mapping[str, Path | None], forms: 
     draw = {"png": png_for_file, "svg": svg_for_file}
     for form, file in pictures.items():
         if file is not None:
-            write_output(file, draw[form](picture, ", ".join([*view.runs, *view.imported])), f"--{form}")
+            write_output(
+                file, draw[form](picture, ", ".join([*view.runs, *view.imported])), f"--{form}"
+            )
             say_written("picture", file, aside)

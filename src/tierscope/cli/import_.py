@@ -1,10 +1,14 @@
 """``tierscope import``."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from tierscope.cli import options
+
+if TYPE_CHECKING:
+    from tierscope.recipes.imported.source import Format
 
 
 @options.command("import")
@@ -17,7 +21,7 @@ from tierscope.cli import options
 @options.json_option
 @options.csv_option
 def import_(
-    form: str,
+    form: "Format",
     files: tuple[Path, ...],
     out: Path | None,
     initiator: str | None,

@@ -48,9 +48,7 @@ def import_files(
     print_run(run, written, forms)
 
 
-def _checked_ends(
-    form: Format, ends: tuple[str | None, str | None]
-) -> tuple[str, str] | None:
+def _checked_ends(form: Format, ends: tuple[str | None, str | None]) -> tuple[str, str] | None:
     given = [option for option, end in zip(("--from", "--to"), ends, strict=True) if end]
     if given and form == "cxlbench":
         raise UserError(f"{given[0]}: CXL-Bench's files name their nodes; leave it out")
@@ -69,7 +67,9 @@ def _content(file: Path) -> bytes:
     except OSError as error:
         raise UserError(f"{shown(file)} cannot be read: {error.strerror}") from None
     if len(content) > _MAX_BYTES:
-        raise UserError(f"{shown(file)} is larger than {_MAX_BYTES >> 20} MiB: it is no result file")
+        raise UserError(
+            f"{shown(file)} is larger than {_MAX_BYTES >> 20} MiB: it is no result file"
+        )
     return content
 
 

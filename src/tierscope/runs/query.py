@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 _RUNS = {
     "name": "VARCHAR", "path": "VARCHAR", "tags": "VARCHAR[]", "host": "VARCHAR",
     "started": "TIMESTAMP", "finished": "TIMESTAMP", "interrupted": "BOOLEAN",
-    "complete": "BOOLEAN", "emulated": "BOOLEAN", "imported": "VARCHAR", "cpu": "VARCHAR", "hypervisor": "VARCHAR",
-    "kernel": "VARCHAR", "governor": "VARCHAR", "tierscope": "VARCHAR", "planned": "INTEGER",
+    "complete": "BOOLEAN", "emulated": "BOOLEAN", "imported": "VARCHAR", "cpu": "VARCHAR",
+    "hypervisor": "VARCHAR", "kernel": "VARCHAR", "governor": "VARCHAR", "tierscope": "VARCHAR", "planned": "INTEGER",
     "machine": "JSON", "environment": "JSON",
 }  # fmt: skip
 _MEASUREMENTS = {

@@ -7,7 +7,13 @@ from rich.console import Console
 from rich.text import Text
 
 from tierscope.kinds.loaded_latency.points import load_threads, thread_curves
-from tierscope.kinds.loaded_latency.words import chase_text, load_of, rate_text, thread_words, threads_text
+from tierscope.kinds.loaded_latency.words import (
+    chase_text,
+    load_of,
+    rate_text,
+    thread_words,
+    threads_text,
+)
 from tierscope.model.run import Measurement
 from tierscope.report import figures
 from tierscope.report.pictures import shapes

@@ -118,9 +118,7 @@ def _row(measurement: Measurement, series: str) -> dict[str, Any] | None:
     value = measurement.estimate
     if value is None or rate is None or delay is None:
         return None
-    row = row_of(
-        measurement, 1.0, "ns", x=rate / _GB, order=-delay, series=series, what=series
-    )
+    row = row_of(measurement, 1.0, "ns", x=rate / _GB, order=-delay, series=series, what=series)
     return {**row, "tip": f"{row['tip']} at {rate_text(measurement)}"}
 
 

@@ -143,9 +143,7 @@ def idle_latencies(measurements: Sequence[Measurement]) -> list[float]:
 
 
 def _controls(measurements: Sequence[Measurement]) -> list[Measurement]:
-    controls = [
-        m for m in measurements if delay_of(m) is None and m.estimate is not None
-    ]
+    controls = [m for m in measurements if delay_of(m) is None and m.estimate is not None]
     return [m for m in controls if not is_disturbed(m)] or controls
 
 

@@ -57,9 +57,7 @@ class Found:
             estimate=value,
             no_interval="imported",
             figures=[
-                Figure(
-                    metric=name, unit=METRICS[name].unit, estimate=value, no_interval="imported"
-                )
+                Figure(metric=name, unit=METRICS[name].unit, estimate=value, no_interval="imported")
                 for name, value in figures
             ],
         )

@@ -121,8 +121,7 @@ def _matrix(entry: Entry, config: Entry, parts: list[str]) -> dict[str, Any]:
 def _values(varied: Any, config: Entry) -> dict[str, Any]:
     names = [str(name) for name in varied] if isinstance(varied, list) else []
     return {
-        name: config.values.get(name, config.values.get(_RENAMED.get(name, name)))
-        for name in names
+        name: config.values.get(name, config.values.get(_RENAMED.get(name, name))) for name in names
     }
 
 
@@ -230,9 +229,7 @@ def _walk(config: Entry, region: Region) -> dict[str, Any]:
     return {"order": "random", "stride": stride, "size": region.size, "pages": region.pages}
 
 
-def _loaded(
-    found: Found, name: str, configs: list[Entry], results: list[Entry], at: int
-) -> str:
+def _loaded(found: Found, name: str, configs: list[Entry], results: list[Entry], at: int) -> str:
     """Add a chase while the other part loads."""
     chase, load = configs[at], configs[1 - at]
     home, loaded = region_of(chase, 0), region_of(load, 0)

@@ -72,7 +72,9 @@ def _note(context: _Context, lines: Sequence[Line]) -> None:
         if _VERSION.search(line):
             context.options, context.size, context.random = {}, None, False
         if line.startswith("Command line parameters:"):
-            found = {name: re.search(rf"{name} ?({form})\b", line) for name, form in _CHOSEN.items()}
+            found = {
+                name: re.search(rf"{name} ?({form})\b", line) for name, form in _CHOSEN.items()
+            }
             context.options = {name: match[1] for name, match in found.items() if match}
         if (buffer := _BUFFER.search(line)) and not buffer[2]:
             context.size = round(float(buffer[1]) * (1 << 20)) or None

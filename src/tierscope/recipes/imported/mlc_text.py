@@ -104,9 +104,7 @@ def _columns(line: str, where: str, head: str) -> list[int]:
     return list(map(int, words))
 
 
-def _row(
-    line: str, columns: list[int], where: str, what: str
-) -> tuple[int, dict[int, float]]:
+def _row(line: str, columns: list[int], where: str, what: str) -> tuple[int, dict[int, float]]:
     first, *words = line.split()
     if not _is_node(first):
         raise UserError(f"{where}: '{first[:20]}' is not the number of a node")

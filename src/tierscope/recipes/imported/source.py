@@ -148,10 +148,9 @@ class Entry:
     def count(self, key: str, default: int | None = None) -> int:
         """Return a number of things or bytes."""
         value = self.values.get(key, default)
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        if not whole or not 0 <= value < 1 << 63:
+        if type(value) is not int or not 0 <= value < 1 << 63:
             self.fail(key, "missing" if value is None else "not a number of things or bytes")
-        return int(value)
+        return value
 
     def counts(self, key: str) -> list[int]:
         """Return a list of numbers; empty where it is absent."""

@@ -46,9 +46,7 @@ def path_rows(measurements: list[Measurement], views: Views) -> list[PathRow]:
 
     Of latencies the one of the largest working set stands for its path: it is the memory's.
     """
-    measured = [
-        m for m in measurements if m.has_figure and view_of(views, m.kind).represents_path
-    ]
+    measured = [m for m in measurements if m.has_figure and view_of(views, m.kind).represents_path]
     rows = []
     for (_, kind, *_), group in _grouped(measured).items():
         if lower_is_better(group[0]):
