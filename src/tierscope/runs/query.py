@@ -33,7 +33,8 @@ _RUNS = {
     "name": "VARCHAR", "path": "VARCHAR", "tags": "VARCHAR[]", "host": "VARCHAR",
     "started": "TIMESTAMP", "finished": "TIMESTAMP", "interrupted": "BOOLEAN",
     "complete": "BOOLEAN", "emulated": "BOOLEAN", "imported": "VARCHAR", "cpu": "VARCHAR",
-    "hypervisor": "VARCHAR", "kernel": "VARCHAR", "governor": "VARCHAR", "tierscope": "VARCHAR", "planned": "INTEGER",
+    "hypervisor": "VARCHAR", "kernel": "VARCHAR", "governor": "VARCHAR",
+    "tierscope": "VARCHAR", "planned": "INTEGER",
     "machine": "JSON", "environment": "JSON",
 }  # fmt: skip
 _MEASUREMENTS = {
