@@ -151,6 +151,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "workloads.json").write_text(json.dumps(DOCUMENT))
     (place / "memory_curves.json").write_text('{"50": [[80.0, 400.0], [20.0, 110.0]]}')
     (place / "mlc.txt").write_text(WHOLE)
+    assert call(place, "import cxlbench workloads.json --out imported.jsonl").returncode == 0
     return place
 
 
