@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.imported.test_import_cxlbench import DOCUMENT
+from tests.imported.test_import_mlc import WHOLE
 from tests.topology.coherent_machines import gh200
 
 from forked import tierscope
-from tests.imported.test_import_cxlbench import DOCUMENT
-from tests.imported.test_import_mlc import WHOLE
 
 ROOT = Path(__file__).parent.parent
 TIERSCOPE = ROOT / ".venv/bin/tierscope"
