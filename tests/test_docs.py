@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.imported.test_import_cxlbench import DOCUMENT
+from tests.imported.test_import_mlc import WHOLE
 from tests.topology.coherent_machines import gh200
 
 from forked import tierscope
@@ -151,6 +153,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "prices.yaml").write_text(
         "tiers:\n  DRAM: {target: node:0, price: 310 EUR, size: 64g, source: us, date: 2025-02}\n"
     )
+    (place / "workloads.json").write_text(json.dumps(DOCUMENT))
+    (place / "memory_curves.json").write_text('{"50": [[80.0, 400.0], [20.0, 110.0]]}')
+    (place / "mlc.txt").write_text(WHOLE)
+    assert call(place, "import cxlbench workloads.json --out imported.jsonl").returncode == 0
     return place
 
 

@@ -1,7 +1,6 @@
 """The points of one curve among measurements of loaded latency."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from tierscope.analysis.curve import Point, Summary, summarize
 from tierscope.model.run import Figure, Measurement
@@ -73,8 +72,8 @@ def thread_curves(measurements: Sequence[Measurement]) -> list[list[Measurement]
 
 
 def load_threads(measurement: Measurement) -> int:
-    """Return how many threads load at a point; 0 at an idle one."""
-    return int(measurement.pattern.get("load_threads", 1)) if _is_loaded(measurement) else 0
+    """Return how many threads load at a point; 0 at an idle one, -1 where nobody knows."""
+    return int(measurement.pattern.get("load_threads", -1)) if _is_loaded(measurement) else 0
 
 
 def delay_of(measurement: Measurement) -> int | None:
@@ -142,26 +141,16 @@ def loaded_points(measurements: Sequence[Measurement], on_bus: bool = False) -> 
                     measurement.estimate,
                     bandwidth_half=_half(rate),
                     latency_half=_half(measurement),
+                    timed="inject" not in measurement.pattern,
                 )
             )
     return points
 
 
 def summary_of_curve(members: Sequence[Measurement], on_bus: bool = False) -> Summary | None:
-    """Return what one curve says; None where nothing of it was measured under load.
-
-    That a path is full is concluded from pauses in ns only, which other programs' figures lack.
-    """
+    """Return what one curve says; None where nothing of it was measured under load."""
     points = loaded_points(members, on_bus)
-    if not points:
-        return None
-    summary = summarize(points, idle_latencies(members))
-    return summary if is_timed(members) else replace(summary, saturated=False)
-
-
-def is_timed(members: Sequence[Measurement]) -> bool:
-    """Whether pauses of a curve's load are in ns."""
-    return any(m.pattern.get("delay_ns") is not None for m in members)
+    return summarize(points, idle_latencies(members)) if points else None
 
 
 def bus_rate(measurement: Measurement) -> Figure | None:

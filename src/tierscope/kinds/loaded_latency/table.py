@@ -14,7 +14,7 @@ from tierscope.kinds.loaded_latency.points import (
     sound,
     summary_of_curve,
 )
-from tierscope.kinds.loaded_latency.words import DRIFT, lines_of
+from tierscope.kinds.loaded_latency.words import DRIFT, chase_text, lines_of
 from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
 from tierscope.report.evidence import evidence_line, warnings
@@ -49,7 +49,9 @@ def _show_curve(console: Console, members: list[Measurement]) -> None:
     first = next((m for m in members if load_threads(m)), members[0])
     console.print(Text(_caption(first), style="bold"))
     summary = summary_of_curve(members)
-    bus = any(figures.figure_of(m, _ON_BUS) != figures.figure_of(m, _RATE) for m in members)
+    bus = any(
+        figures.figure_of(m, _ON_BUS) not in (None, figures.figure_of(m, _RATE)) for m in members
+    )
     table = new_table()
     table.add_column("bandwidth", justify="right", no_wrap=True)
     if bus:
@@ -58,7 +60,9 @@ def _show_curve(console: Console, members: list[Measurement]) -> None:
     percentiles = [name for name in _PERCENTILES if any(_percentile(m, name) for m in members)]
     for name in percentiles:
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("delay", justify="right", no_wrap=True)
+    table.add_column(
+        "inject" if "inject" in first.pattern else "delay", justify="right", no_wrap=True
+    )
     table.add_column("")  # Gives way where the table is too wide.
     kept = {m.id for m in sound(members)}
     for measurement in by_load(members):
@@ -171,11 +175,6 @@ def _caption(measurement: Measurement) -> str:
         load += f" on {pattern['load_to']}"
     if pattern.get("load_order", "sequential") != "sequential":
         load += f", {pattern['load_order']}"
-    words = [f"{measurement.initiator} → {measurement.target}"]
-    if "size" in pattern:
-        words.append(f"{figures.size_text(int(pattern['size']))} chase")
-    if pattern.get("order", "random") != "random":
-        words.append("within pages")
-    if "pages" in pattern:
-        words.append(f"{pattern['pages']} pages")
-    return f"{', '.join(words)}; load {load}"
+    path = f"{measurement.initiator} → {measurement.target}"
+    chase = chase_text(pattern)
+    return f"{path}, {chase}; load {load}" if chase else f"{path}, load {load}"

@@ -1,13 +1,13 @@
 """What a curve says, in words. Each figure is that of one measurement, as the table has it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from tierscope.analysis.curve import Summary
 from tierscope.kinds.loaded_latency.points import (
     curves_of,
     idle_of,
     is_disturbed,
-    is_timed,
     load_threads,
     measured_at,
     summary_of_curve,
@@ -45,7 +45,7 @@ def curve_text(members: Sequence[Measurement], summary: Summary) -> str:
         parts.append(
             f"knee at {rate_text(knee)} ({share:.0%} of the highest), {latency_text(knee)}"
         )
-    else:
+    elif summary.peak.timed:
         parts.append("no knee: latency does not bend upwards beyond the intervals")
     name = "saturation" if summary.saturated else "highest reached"
     parts.append(f"{name} {rate_text(peak)}, {latency_text(peak)}")
@@ -55,7 +55,7 @@ def curve_text(members: Sequence[Measurement], summary: Summary) -> str:
 def lines_of(members: Sequence[Measurement], summary: Summary) -> list[str]:
     """Return what to say below a curve's table."""
     lines = [curve_text(members, summary)]
-    if not summary.saturated and is_timed(members):
+    if not summary.saturated and summary.peak.timed:
         lines.append(
             "not saturated, as far as the intervals show: no lighter load moved as much with less "
             "latency; add CPUs with --load-from"
@@ -66,6 +66,14 @@ def lines_of(members: Sequence[Measurement], summary: Summary) -> list[str]:
             "was measured"
         )
     return lines
+
+
+def chase_text(pattern: Mapping[str, Any]) -> str:
+    """Return what a chase goes through, as far as that is known: "1 GiB chase, thp pages"."""
+    size, pages = pattern.get("size"), pattern.get("pages")
+    parts = [f"{figures.size_text(int(size))} chase"] if size else []
+    parts += ["within pages"] if pattern.get("order") == "page-random" else []
+    return ", ".join([*parts, *([f"{pages} pages"] if pages else [])])
 
 
 def load_of(measurement: Measurement) -> str:

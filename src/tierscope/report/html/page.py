@@ -258,7 +258,8 @@ def _run_page(
         planned=len(run.header.plan.get("measurements", [])),
         statuses={
             status: sum(m.status == status for m in run.measurements)
-            for status in ("measured", "skipped", "failed")
+            for status in ("measured", "imported", "skipped", "failed")
+            if status != "imported" or run.header.imported
         },
     )
 

@@ -50,6 +50,8 @@ def drawn(pictures: Iterable[Picture], form: str, origin: str) -> Iterator[tuple
 def origin_of(run: Run) -> str:
     """Say which machine a picture is of, when it was measured, and by what."""
     header = run.header
+    if header.imported:
+        return f"{header.host}; {header.imported.said}"
     return origin_text(
         header.host, header.machine["cpu"], header.started[:10], header.tierscope, header.emulated
     )

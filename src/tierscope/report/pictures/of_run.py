@@ -13,7 +13,7 @@ from tierscope.report.view import Views, sides_of, view_of
 
 def pictures_of(run: Run, kind: str, views: Views) -> Iterator[Picture]:
     """Yield all pictures of one kind in a run, before they are drawn; their keys are unique."""
-    measured = [m for m in run.measurements if m.kind == kind and m.status == "measured"]
+    measured = [m for m in run.measurements if m.kind == kind and m.has_figure]
     if not measured:
         return
     view = view_of(views, kind)

@@ -1,0 +1,1 @@
+"""Core-to-core latency: lines that another core's caches hold."""
