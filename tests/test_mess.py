@@ -143,13 +143,15 @@ def run_of(name: str, ours: bool, recorded: bool = True) -> Run:
             step,
             "node:0" if ours else "unknown",
             mix_of(f"{share}nt" if share < 100 else "100") if ours else
-            f"{share}:{100 - share} on the bus",
+            f"{share}:{100 - share} bus",
             "delay_ns" if ours else "inject",
             ours,
             ours or recorded,
         )
     ]  # fmt: skip
-    imported = Imported(format="mess", files=[ImportedFile(name="curves.json", sha256="0" * 64)])
+    imported = Imported(
+        format="mess", program="Mess", files=[ImportedFile(name="curves.json", sha256="0" * 64)]
+    )
     header = synthetic.header(name=name, imported=None if recorded else imported)
     return Run(header=header, measurements=measurements, footer=None)
 
@@ -230,7 +232,7 @@ def test_a_family_of_others_is_shown_as_far_as_it_is_known() -> None:
     assert view.table is not None
     view.table(console, run.measurements, run)
     text = console.export_text()
-    assert "unknown → unknown; load 75:25 on the bus" in text
+    assert "unknown → unknown, load 75:25 bus" in text
     assert "add CPUs with --load-from" not in text
     assert "saturation" not in text, "it follows from pauses in ns"
 
@@ -262,7 +264,7 @@ def test_the_share_of_the_theoretical_bandwidth_is_told_where_it_is_known() -> N
 
 def test_mixes_of_the_bus_and_of_programs_are_told_apart() -> None:
     made = run_of("there", ours=False, recorded=False).measurements[-1]
-    for mix, share in (("50:50 on the bus", 0.5), ("50:50", 2 / 3), ("50:50 loads issued", 2 / 3),
+    for mix, share in (("50:50 bus", 0.5), ("50:50", 2 / 3), ("50:50 issued", 2 / 3),
                        ("50:50nt", 0.5)):  # fmt: skip
         one = made.model_copy(update={"pattern": {**made.pattern, "mix": mix}})
         traffic = traffic_of(one)

@@ -27,9 +27,9 @@ from tierscope.model.traffic import Traffic, of_operation
 from tierscope.plans.grammar import parse_mix
 from tierscope.topology.paths import MachinePaths
 
-_ON_BUS = re.compile(r"(\d{1,3}):\d{1,3} on the bus")
+_ON_BUS = re.compile(r"(\d{1,3}):(\d{1,3}) bus")
 _KIND = "loaded-latency"
-_ISSUED = " loads issued"
+_ISSUED = " issued"
 """Another program's mixes that are its own, as ours are."""
 MANY = 3
 """Curves from which on a family has a picture of its own."""
@@ -132,12 +132,12 @@ def traffic_of(measurement: Measurement) -> Traffic | None:
     """Return what a load moves; None of a mix that is none.
 
     All but non-temporal stores fetch their line first. Other programs' mixes may be those of the
-    bus: "67:33 on the bus".
+    bus: "67:33 bus".
     """
     mix = str(measurement.pattern.get("mix"))
     if found := _ON_BUS.fullmatch(mix):
-        reads = int(found[1]) / 100
-        return Traffic(mix, reads, 1 - reads) if 0 <= reads <= 1 else None
+        reads, writes = int(found[1]), int(found[2])
+        return of_operation(mix, reads, writes, fetches=False) if reads + writes else None
     try:
         writes, stores = parse_mix(mix.removesuffix(_ISSUED))
     except UserError:

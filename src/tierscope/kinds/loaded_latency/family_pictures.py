@@ -16,6 +16,8 @@ _GB = 1e9
 _LABELLED = 10
 """Curves up to which each has its share of reads at its end."""
 _NEAR = 0.01
+_ROOM = 0.5
+"""Share of the axis that a line of words takes."""
 _SAID_APART = ("delay_ns", "inject", "load_threads", "mix", "load_from", "load_to")
 _SMALL = ("load_order", "load_access_size", "load_size", "stride")
 _X: Spec = {"field": "x", "type": "quantitative", "title": "bandwidth on the bus, GB/s"}
@@ -157,7 +159,11 @@ def _spec(family: Family, x: Spec, y: Spec) -> Spec:
             "encoding": {"y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": colour},
         },
         {
-            "mark": {"type": "line", "strokeWidth": 2, "aria": False},
+            "mark": {
+                "type": "line",
+                "strokeWidth": 2 if len(family.curves) <= _LABELLED else 1,
+                "aria": False,
+            },
             "encoding": {**lines, "strokeDash": dash} if mixed else lines,
         },
         {
@@ -166,7 +172,7 @@ def _spec(family: Family, x: Spec, y: Spec) -> Spec:
             "encoding": marks,
         },
         *_doubtful(rows, marks),
-        *_doublings(family, y),
+        *_doublings(family, y, x["scale"]["domain"][1]),
         *_limit(family),
     ]
     if len(family.curves) <= _LABELLED:
@@ -189,8 +195,11 @@ def _doubtful(rows: Sequence[dict[str, Any]], marks: Spec) -> list[Spec]:
     return [{"transform": [{"filter": "datum.doubtful"}], **hollow}, remark]
 
 
-def _doublings(family: Family, y: Spec) -> list[Spec]:
-    """Return a ring where each curve's saturated range begins."""
+def _doublings(family: Family, y: Spec, most: float) -> list[Spec]:
+    """Return a ring where each curve's saturated range begins; of many curves, the outermost ones.
+
+    ``most`` is the end of the axis in GB/s.
+    """
     rings = [
         {"x": one.saturated_from.estimate / _GB, "value": 2 * one.unloaded.estimate}
         for one in (curve.metrics for curve in family.curves)
@@ -198,10 +207,15 @@ def _doublings(family: Family, y: Spec) -> list[Spec]:
     ]
     if not rings:
         return []
-    first = min(ring["x"] for ring in rings)
-    told = [{**ring, "text": "twice the unloaded latency"} for ring in rings if ring["x"] == first]
+    rings.sort(key=lambda ring: float(ring["x"]))
+    # What says so stands where no curve is: left of all rings, or right where there is no room.
+    left = rings[0]["x"] > _ROOM * most
+    told = [{**rings[0 if left else -1], "text": "twice the unloaded latency"}]
+    side = {"align": "right", "dx": -10} if left else {"align": "left", "dx": 10}
+    if len(rings) > _LABELLED:
+        rings = [rings[0], rings[-1]]
     place = {"x": {"field": "x", "type": "quantitative"}, "y": y}
-    text = {"type": "text", "dx": -10, "align": "right", "aria": False}
+    text = {"type": "text", "aria": False, **side}
     return [
         {
             "data": {"values": rings},
@@ -209,7 +223,7 @@ def _doublings(family: Family, y: Spec) -> list[Spec]:
             "encoding": place,
         },
         {
-            "data": {"values": told[:1]},
+            "data": {"values": told},
             "mark": text,
             "encoding": {**place, "text": {"field": "text"}},
         },

@@ -178,4 +178,4 @@ def _caption(measurement: Measurement) -> str:
         words.append("within pages")
     if "pages" in pattern:
         words.append(f"{pattern['pages']} pages")
-    return f"{', '.join(words)}; load {load}"
+    return f"{', '.join(words)}{'; ' if words[1:] else ', '}load {load}"
