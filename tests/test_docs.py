@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.imported.test_import_cxlbench import DOCUMENT
+from tests.imported.test_import_mlc import WHOLE
 from tests.topology.coherent_machines import gh200
 
 from forked import tierscope
@@ -83,6 +85,11 @@ MORE = {
     "check --expect expect.yaml --junit acceptance.xml": "base.jsonl",
     "run --storage . --time-limit 40s": "--dry-run",
     "expand": "--dry-run",
+    "mess": "--dry-run",
+    "run --profile mess": "--dry-run",
+    "mess --reads 100,75,50": "--points 6 --size 8m --load-size 8m --budget 0.05",
+    "mess --from node:0 --to node:0 --points 20 --budget 2s": "--dry-run",
+    "traffic --mix 100:0,67:33,50:50,0:100": "--size 64m --budget 0.1",
     "run --profile coherent-gpu": "--dry-run",
     "expand --mix 100:0,0:100nt --order sequential,random --access-size 64": "--dry-run",
     "expand --threads 8,all --size 64m..4g*8": "--dry-run",
@@ -152,6 +159,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "prices.yaml").write_text(
         "tiers:\n  DRAM: {target: node:0, price: 310 EUR, size: 64g, source: us, date: 2025-02}\n"
     )
+    (place / "workloads.json").write_text(json.dumps(DOCUMENT))
+    (place / "memory_curves.json").write_text('{"50": [[80.0, 400.0], [20.0, 110.0]]}')
+    (place / "mlc.txt").write_text(WHOLE)
+    assert call(place, "import cxlbench workloads.json --out imported.jsonl").returncode == 0
     return place
 
 

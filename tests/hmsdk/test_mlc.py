@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tierscope.model.errors import UserError
-from tierscope.recipes.hmsdk.mlc import parse_matrix
 from tierscope.recipes.hmsdk.weights import (
     best_weights,
     hmsdk_weights,
@@ -17,6 +16,7 @@ from tierscope.recipes.hmsdk.weights import (
     ratio_error,
     weigh,
 )
+from tierscope.recipes.imported.mlc_text import parse_matrix
 
 HEAD = """Intel(R) Memory Latency Checker - v3.11
 Command line parameters: --bandwidth_matrix

@@ -48,7 +48,8 @@ def run_as_before(run: dict[str, Any]) -> dict[str, Any]:
         (run["topology"] or {}).pop(key, None)
     for key in ("clock", "start_at", "energy", "cases", "imported"):
         assert run.pop(key) is None
-    (run["footer"] or {}).pop("late_s", None)
+    for key in ("late_s", "imported"):
+        (run["footer"] or {}).pop(key, None)
     for node in (run["topology"] or {}).get("nodes", []):
         node.pop("memory_side_caches", None)
     for kind in ("mounts", "blocks"):

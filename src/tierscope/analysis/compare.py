@@ -149,7 +149,7 @@ def _obstacle(
     if new is None:
         return _Obstacle("only-base", "only in the base run")
     for which, m in (("base", base), ("new", new)):
-        if m.status != "measured":
+        if not m.has_figure:
             return _Obstacle("not-measured", f"{m.status} in the {which} run: {m.reason}")
         if not m.estimate or m.estimate < 0 or m.unit != base.unit:
             return _Obstacle("no-ratio", f"the {which} run's figure gives no ratio")
@@ -184,7 +184,7 @@ def _judged(base: Measurement, new: Measurement) -> bool:
 
 
 def _measured(m: Measurement) -> bool:
-    return m.status == "measured" and bool(m.estimate) and bool(m.ci_low)
+    return m.has_figure and bool(m.estimate) and bool(m.ci_low)
 
 
 def _changes(base: Measurement, earlier: list[dict[Identity, Measurement]]) -> tuple[float, float]:

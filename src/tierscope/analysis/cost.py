@@ -91,7 +91,7 @@ def _usable(runs: Sequence[Run]) -> Iterable[Measurement]:
             apart = any(m.pattern.get(key) for key in _ELSEWHERE)
             apart |= "writer" in m.pattern  # lines of another core's caches
             apart |= m.initiator.startswith("gpu:") and not m.target.startswith("gpu:")
-            if m.status == "measured" and m.estimate and not m.fits_caches and not apart:
+            if m.has_figure and m.estimate and not m.fits_caches and not apart:
                 yield m
 
 

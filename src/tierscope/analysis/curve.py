@@ -43,6 +43,8 @@ class Point:
     """bytes/s: half of its 95% interval; None where it has none."""
     latency_half: float | None = None
     """ns: half of its 95% interval; None where it has none."""
+    timed: bool = True
+    """``delay_ns`` is a time; else another program's count, of which only the order tells."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,8 @@ class Summary:
     drift: float
     """Highest idle control over the lowest, less one."""
     knee: Point | None
-    """Where the curve bends most; None where it does not bend, as when the load is too weak."""
+    """Where the curve bends most; None where it does not bend, as when the load is too weak, and
+    of imported points, whose errors nobody knows."""
     peak: Point
     """The highest bandwidth."""
     saturated: bool
@@ -71,7 +74,7 @@ def summarize(points: Sequence[Point], idle: Sequence[float]) -> Summary:
     return Summary(
         idle=floor,
         drift=max(idle) / min(idle) - 1 if idle else 0.0,
-        knee=_knee(loaded, floor, noise, idle),
+        knee=_knee(loaded, floor, noise, idle) if loaded[-1].timed else None,
         peak=max(loaded, key=lambda point: point.bandwidth),
         saturated=_saturated(loaded, noise),
         doubled=_doubled(loaded, floor, noise, len(idle)),
@@ -173,6 +176,8 @@ def _saturated(loaded: list[Point], noise: _Noise) -> bool:
     their own means move no more either, but then nothing waits longer.
     """
     *lighter, heaviest = loaded
+    if not heaviest.timed:
+        return False
     limit = z_of(LEVEL / max(1, len(lighter)))
     # Bytes between two pauses, of all threads: a light load's round is nearly all pause.
     moved = loaded[0].delay_ns * loaded[0].bandwidth

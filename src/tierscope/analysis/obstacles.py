@@ -10,7 +10,16 @@ _SETTINGS = (
 )  # fmt: skip
 _VISIBLE_TO_ROOT = ("prefetchers",)
 """Settings that differ only where both runs could read them."""
-ALLOWABLE = ("host", "machine", *_SETTINGS, *_VISIBLE_TO_ROOT, "link", "isa", "emulated")
+ALLOWABLE = (
+    "host",
+    "machine",
+    *_SETTINGS,
+    *_VISIBLE_TO_ROOT,
+    "link",
+    "isa",
+    "emulated",
+    "imported",
+)
 """What ``--allow`` takes."""
 _MACHINE = ("cpu", "architecture", "hypervisor", "packages", "cores", "cpus")
 
@@ -42,7 +51,12 @@ def _differing(base: Run, new: Run) -> list[tuple[str, str]]:
             found.append(
                 ("emulated", f"emulated: the {which} run's machine, so its figures mean nothing")
             )
+        if run.header.imported:
+            text = f"{run.header.imported.program} measured the {which} run; its machine"
+            found.append(("imported", f"imported: {text} and settings are not known"))
     old, fresh = base.header, new.header
+    if old.imported or fresh.imported:
+        return found
     if old.host != fresh.host:
         found.append(("host", _text("host", old.host, fresh.host)))
     for key in _MACHINE:

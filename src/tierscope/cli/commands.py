@@ -44,6 +44,9 @@ def root_entries() -> list[Entry]:
             "pmem_check:pmem_check",
         ),
         _written("watch", KINDS["watch"].summary, LOOK),
+        _written(
+            "import", "Import results of CXL-Bench, Mess or MLC as a run.", LOOK, "import_:import_"
+        ),
         _written("show", "Show a run again.", LOOK),
         _written("report", "Write a run's report as one HTML file.", LOOK),
         _written("list", "List the kept runs.", LOOK, "list:list_runs"),

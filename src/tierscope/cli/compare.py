@@ -19,7 +19,7 @@ from tierscope.cli import options
     "--allow",
     metavar="LIST",
     help="Compare although these differ: host, machine, kernel, governor, turbo, smt, thp, "
-    "numa-balancing, frequency-driver, prefetchers, link, isa, emulated",
+    "numa-balancing, frequency-driver, prefetchers, link, isa, emulated, imported",
 )
 @click.option(
     "--also",

@@ -34,7 +34,9 @@ def show(
     _check_hosts(runs)
     _check_operation(runs, operation)
     placements = priced(prices, runs, operation)
-    view = CostView(prices, placements, operation, [shown(file.stem) for file in files])
+    names_shown = [shown(file.stem) for file in files]
+    imported = [run.header.imported.said for run in runs if run.header.imported]
+    view = CostView(prices, placements, operation, names_shown, imported)
     _write_pictures(view, pictures, forms)
 
     def tables() -> None:
@@ -63,7 +65,7 @@ def _check_operation(runs: Sequence[Run], operation: str) -> None:
             name
             for run in runs
             for m in run.measurements
-            if m.status == "measured" and m.metric == "bandwidth" and (name := operation_of(m))
+            if m.has_figure and m.metric == "bandwidth" and (name := operation_of(m))
         )
     )
     if known and operation not in known:
@@ -88,5 +90,7 @@ def _write_pictures(view: CostView, pictures: Mapping[str, Path | None], forms: 
     draw = {"png": png_for_file, "svg": svg_for_file}
     for form, file in pictures.items():
         if file is not None:
-            write_output(file, draw[form](picture, ", ".join(view.runs)), f"--{form}")
+            write_output(
+                file, draw[form](picture, ", ".join([*view.runs, *view.imported])), f"--{form}"
+            )
             say_written("picture", file, aside)

@@ -7,7 +7,7 @@ import math
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,6 +18,9 @@ from tierscope.model.errors import ExitCode, UserError, counted
 from tierscope.model.text import is_text, shown
 from tierscope.runs.output import is_stdout, write_output
 from tierscope.runs.store import find_run
+
+if TYPE_CHECKING:
+    from tierscope.model.run import Run
 
 
 def list_runs(tag: str | None, host: str | None, directory: Path | None, forms: Forms) -> None:
@@ -113,7 +116,7 @@ def export_runs(
     if parquet is None and csv_file is None and not single:
         raise UserError(
             "say what to write: --parquet=FILE, --csv=FILE, --prometheus FILE, --numactl FILE, "
-            "--udev FILE or --systemd FILE"
+            "--udev FILE, --systemd FILE or --cxlbench FILE"
         )
     if every and names:
         raise UserError("name runs or give --all, not both")
@@ -162,9 +165,18 @@ def _export_one(run: Path, option: str, target: Path, aside: bool) -> dict[str, 
     from tierscope.runs.read import read_run
 
     found = read_run(run)
+    if option == "cxlbench":
+        from tierscope.recipes.cxlbench.output import document
+
+        text, cases = document(found, run)
+        write_output(target, text, "--cxlbench")
+        say_written(counted(cases, "case"), target, aside)
+        return {"file": shown(target), "cases": cases}
+    if option in FORMS:
+        _refuse_imported(found, run, f"--{option} takes weights that tierscope measured")
     if option == "prometheus":
         write_output(target, prometheus_text(found), "--prometheus")
-        count = sum(m.status == "measured" for m in found.measurements)
+        count = sum(m.has_figure for m in found.measurements)
         say_written(counted(count, "figure"), target, aside)
         return {"file": shown(target), "figures": count}
     write_output(target, FORMS[option](found), f"--{option}")
@@ -183,6 +195,7 @@ def check_run(name: str, expect: Path, junit: Path | None, forms: Forms) -> int:
     forms.check({"--junit": junit}, [path, expect])
     rules = read_rules(expect, vocabulary())
     run = read_run(path)
+    _refuse_imported(run, path, "golden values hold for figures that tierscope measured")
     findings = check(run, rules)
     if junit is not None:
         from tierscope.report.check import junit_xml
@@ -202,6 +215,13 @@ def check_run(name: str, expect: Path, junit: Path | None, forms: Forms) -> int:
     emit(forms, lambda: json.dumps(found), tables)
     met = all(finding.passed for finding in findings)
     return int(ExitCode.ALL_MEASURED if met else ExitCode.SOMETHING_FAILED)
+
+
+def _refuse_imported(run: "Run", path: Path, why: str) -> None:
+    if run.header.imported:
+        raise UserError(
+            f"run '{shown(path)}' is imported, {run.header.imported.program} measured it; {why}"
+        )
 
 
 def _all_paths(directory: Path | None) -> list[Path]:

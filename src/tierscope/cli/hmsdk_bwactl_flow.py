@@ -15,8 +15,8 @@ from tierscope.model.text import shown
 from tierscope.model.topology import Topology
 from tierscope.placement import weights as kernel
 from tierscope.plans.request import Request
-from tierscope.recipes.hmsdk.mlc import Matrix, parse_matrix
 from tierscope.recipes.hmsdk.weights import Group, groups_of, initiator_of, parse_groups, weigh
+from tierscope.recipes.imported.mlc_text import Matrix, parse_matrix
 from tierscope.runs.measure import measure
 from tierscope.topology.discover import discover
 from tierscope.topology.hwloc import read_hwloc

@@ -85,7 +85,7 @@ def _pictures(runs: list[tuple[str, Run]], form: str) -> Iterator[tuple[str, byt
     """Yield every picture of every run; studies of ``tierscope streamer`` have their own."""
     from tierscope.cli.streamer_flow import study_pictures
     from tierscope.kinds.views import VIEWS
-    from tierscope.report.pictures.files import picture_files
+    from tierscope.report.pictures.files import beside_files, picture_files
 
     studies = {name: view for name, run in runs if (view := _study_of(run))}
     for name, run in runs:
@@ -96,6 +96,8 @@ def _pictures(runs: list[tuple[str, Run]], form: str) -> Iterator[tuple[str, byt
         else:
             for file, content in picture_files([(name, run)], form, VIEWS):
                 yield f"{prefix}{file}", content
+    if len(runs) > 1:
+        yield from beside_files(runs, form, VIEWS)
 
 
 def compare_runs(

@@ -2,7 +2,17 @@
 
 from typing import Any
 
-from tierscope.model.base import Model
+from tierscope.model.base import Count, Model
+
+
+class Reported(Model):
+    """What a result file of the other benchmark has of a case, as it stands there."""
+
+    entry: Count
+    """Which of the file's entries has it, from 0."""
+    about: dict[str, Any]
+    """The entry, without its cases."""
+    results: dict[str, Any]
 
 
 class Case(Model):
@@ -22,3 +32,5 @@ class Case(Model):
     """Why it became nothing."""
     notes: list[str] = []
     """What differs from what the file says: sizes that were fitted, keys whose meaning changed."""
+    reported: Reported | None = None
+    """Of an imported case."""

@@ -18,6 +18,15 @@ class Imported(Model):
     """What was imported."""
 
     format: Literal["cxlbench", "mess", "mlc"]
-    program: str = ""
+    program: str
     """What measured, with its version, as far as the files tell."""
     files: list[ImportedFile]
+
+    @property
+    def said(self) -> str:
+        """Where the figures come from, in a sentence."""
+        names = [file.name.rpartition("/")[2] for file in self.files]
+        more = f" and {len(names) - 1} more files" if len(names) > 1 else ""
+        return (
+            f"Imported: {self.program} measured these figures, not tierscope; from {names[0]}{more}"
+        )

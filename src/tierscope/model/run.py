@@ -27,10 +27,13 @@ Stop = Literal["precision", "budget", "interrupted", "written", "steady", "round
 """precision: the interval is as narrow as asked; budget: time ran out first; interrupted: a
 signal ended it, and what was sampled until then is reported; rounds: it had as many visits as were
 asked for."""
-NoInterval = Literal["few-samples", "few-visits", "autocorrelated", "maximum", "observed"]
+NoInterval = Literal[
+    "few-samples", "few-visits", "autocorrelated", "maximum", "observed", "imported"
+]  # fmt: skip
 """Why a figure has no interval: too few samples, or visits for samples that depend on each other,
 visits that depend on each other so much that they are worth less than two, a maximum, which rises
-with the time measured, or the mean of all that was observed, which is no sample of more."""
+with the time measured, the mean of all that was observed, which is no sample of more, or another
+program gave it without one."""
 
 UNRELIABLE = 3.0
 """High end of a 95% interval over its low end, beyond which a figure is unreliable; ±50% is 3."""
@@ -80,7 +83,8 @@ class Measurement(Model):
     cpus: list[Count]
     pattern: dict[str, Any]
     """The spec's pattern, with ``threads`` added where more than one can take part."""
-    status: Literal["measured", "skipped", "failed"]
+    status: Literal["measured", "imported", "skipped", "failed"]
+    """imported: another program measured it, and the header says which."""
     cause: Cause | None = None
     """Why it was skipped or failed, as a word."""
     reason: str = ""
@@ -114,6 +118,11 @@ class Measurement(Model):
     """The same of a cache in front of a node, of what was gone over there."""
     bound_by: BoundBy | None = None
     """What bounds the figure in place of the memory, where that is known."""
+
+    @property
+    def has_figure(self) -> bool:
+        """Whether there is a figure to show, measured here or imported."""
+        return self.status in ("measured", "imported")
 
 
 def is_unreliable(figure: Figure | Measurement) -> bool:
@@ -245,6 +254,8 @@ class Footer(Model):
     measured: Count
     skipped: Count
     failed: Count
+    imported: Count | None = None
+    """Figures of another program; None in a run of tierscope's own."""
     late_s: float | None = None
     """Seconds after ``start_at`` that its first visit began; None where it was resumed, too."""
 

@@ -8,7 +8,7 @@ from tierscope.model.base import Model
 from tierscope.model.persistent import OBJECTS
 from tierscope.model.spec import CACHE_LINE, Bytes, ChosenPlacement, Isa, Pages
 from tierscope.model.threads import Threads
-from tierscope.model.traffic import Traffic
+from tierscope.model.traffic import Traffic, of_operation
 
 
 class StreamPattern(Model):
@@ -47,9 +47,7 @@ class StreamPattern(Model):
 
     def traffic(self) -> Traffic:
         """What it moves; all but non-temporal stores fetch their line first."""
-        writes = self.writes / 100
-        fetched = 0.0 if self.stores == "nt" else writes
-        return Traffic(self.mix, 1 - writes + fetched, writes, fetched)
+        return of_operation(self.mix, 100 - self.writes, self.writes, fetches=self.stores != "nt")
 
 
 class Stream(Threads):

@@ -47,7 +47,7 @@ def curves(run: Run) -> dict[Pair, list[Measurement]]:
 
 
 def _measured(run: Run, kind: str) -> list[Measurement]:
-    return [m for m in run.measurements if m.kind == kind and m.status == "measured"]
+    return [m for m in run.measurements if m.kind == kind and m.has_figure]
 
 
 def firmware_lines(run: Run) -> list[str]:

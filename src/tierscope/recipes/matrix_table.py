@@ -40,7 +40,7 @@ def show_matrix(console: Console, run: Run, path: Path, rates: list[float]) -> N
     for rate in rates:
         at = {pair: _at(members, rate) for pair, members in curves(run).items()}
         _show(console, f"Latency under a load of {rate / _GB:g} GB/s, ns", at, str)
-    measured = [m for m in run.measurements if m.status == "measured"]
+    measured = [m for m in run.measurements if m.has_figure]
     console.print()
     for line in firmware_lines(run):
         note(console, line)

@@ -94,6 +94,12 @@ _ROWS = (
         form_module="expand",
     ),
     Recipe(
+        "mess",
+        "Measure bandwidth-latency curves for each share of reads, as Mess does.",
+        "mess",
+        form_module="mess",
+    ),
+    Recipe(
         "streamer",
         "STREAM on persistent and far memory, by sockets and threads.",
         "streamer",

@@ -39,6 +39,7 @@ _NO_INTERVAL: dict[NoInterval | None, str] = {
     "autocorrelated": "autocorrelated visits",
     "maximum": "a maximum rises with the time measured",
     "observed": "the mean of all that was watched is no sample of more",
+    "imported": "imported, and its source gives none",
     None: "not recorded",
 }
 
@@ -61,7 +62,7 @@ def missing_by_cause(measurements: Sequence[Measurement]) -> list[Missing]:
     """Group what was skipped or failed by its cause; what failed comes first."""
     groups: dict[tuple[str, Cause], list[Measurement]] = {}
     for m in measurements:
-        if m.status != "measured":
+        if not m.has_figure:
             groups.setdefault((m.status, m.cause or Cause.OTHER), []).append(m)
     found = [Missing(status, cause, members) for (status, cause), members in groups.items()]
     return sorted(found, key=lambda group: group.status != "failed")

@@ -25,6 +25,8 @@ class CostView:
     operation: str
     """Of bandwidth."""
     runs: Sequence[str]
+    imported: Sequence[str] = ()
+    """Of runs that are imported: where their figures come from."""
 
     @property
     def missing(self) -> list[str]:
@@ -47,6 +49,8 @@ class CostView:
 def show_cost(console: Console, view: CostView) -> None:
     """Print prices, what a unit of each figure costs, and the frontier."""
     currency = view.prices.currency
+    for said in view.imported:
+        console.print(Text(f"{said}.", style="bold yellow"))
     title(console, f"Prices, {currency}")
     _show_prices(console, view)
     title(console, f"What it costs, {currency}")
@@ -220,6 +224,7 @@ def cost_json(view: CostView) -> dict[str, Any]:
         "currency": view.prices.currency,
         "operation": view.operation,
         "runs": list(view.runs),
+        "imported": list(view.imported),
         "tiers": [
             {
                 "name": tier.name,

@@ -149,7 +149,7 @@ def _span(values: list[float]) -> str:
 
 def warnings(measurements: list[Measurement]) -> list[str]:
     """Return what a reader must know of a group's figures, with how many each line touches."""
-    measured = [m for m in measurements if m.status == "measured"]
+    measured = [m for m in measurements if m.has_figure]
     checks: tuple[tuple[Callable[[Measurement], bool], str], ...] = (
         (
             lambda m: m.stop == "budget" and not m.rounds,

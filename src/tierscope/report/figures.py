@@ -78,6 +78,8 @@ def parts(figure: Figured, factor: float) -> tuple[str, str]:
     value, half = value_and_half(figure)
     low, high = figure.ci_low, figure.ci_high
     if low is None or high is None:
+        if figure.no_interval == "imported":
+            return plain(figure, factor), "(imported)"
         cause = f": {figure.no_interval.replace('-', ' ')}" if figure.no_interval else ""
         return plain(figure, factor), f"(no interval{cause})"
     if is_unreliable(figure):

@@ -29,6 +29,7 @@ def show_entries(console: Console, found: list[Entry]) -> None:
         table.add_column("tags, state", overflow="fold")
     for entry, remark in zip(found, remarks, strict=True):
         measured = f"{entry.measured} of {entry.planned}" if entry.measured is not None else "–"
+        measured = "0" if entry.imported else measured
         table.add_row(
             Text(entry.name),
             entry.started[:16].replace("T", " "),
@@ -43,6 +44,7 @@ def _remarks(entry: Entry) -> Text:
     """Return a run's tags, and what is not as it should be with it."""
     state: list[str] = [] if entry.state == "complete" else [entry.state]
     state += ["emulated"] if entry.emulated else []
+    state += [f"imported from {entry.imported}"] if entry.imported else []
     parts = [Text(", ".join(entry.tags)), Text(", ".join(state), style="yellow")]
     return Text("; ").join([part for part in parts if part])
 

@@ -1,6 +1,7 @@
 """The few figures that a report shows large, each that of one measurement."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from tierscope.analysis.concurrent import shared
 from tierscope.model.run import Measurement, Run
@@ -20,7 +21,7 @@ _LONGEST = 90
 def key_figures(run: Run, views: Views) -> list[KeyFigure]:
     """Return peak bandwidth, idle latency, the slowest tier, what kinds add, the path furthest
     below its limit, and warnings; what a run does not have is left out."""
-    measured = [m for m in run.measurements if m.status == "measured"]
+    measured = [m for m in run.measurements if m.has_figure]
     alone = [m for m in measured if m.unit == "B/s" and not shared(m)]
     found = [*_extremes(alone, measured, views), *_slowest(run, views)]
     for kind in kinds_in(run, views):
@@ -29,6 +30,8 @@ def key_figures(run: Run, views: Views) -> list[KeyFigure]:
         if of_kind and members and (figure := of_kind(members)):
             found.append(figure)
     found += _below_limit(run, alone)
+    if run.header.imported:
+        found = [replace(one, label=f"{one.label}, imported") for one in found]
     return [*found, _warnings(run)]
 
 

@@ -15,7 +15,7 @@ from tierscope.report.causes import missing_by_cause
 from tierscope.report.energy import show_energy
 from tierscope.report.figures import size_text
 from tierscope.report.sentences import sentences
-from tierscope.report.style import new_table, note, title
+from tierscope.report.style import new_table, note, title, titled_as_imported
 from tierscope.report.table import show_table
 from tierscope.report.tiers import tier_rows, tiers_of
 from tierscope.report.view import Views, kinds_in, view_of
@@ -29,9 +29,14 @@ _SETTINGS = ("governor", "turbo", "prefetchers", "thp", "numa-balancing", "load"
 
 def show_run(console: Console, run: Run, path: Path, views: Views) -> None:
     """Print everything about a run that fits a terminal."""
+    with titled_as_imported(run.header.imported is not None):
+        _show_all(console, run, path, views)
+
+
+def _show_all(console: Console, run: Run, path: Path, views: Views) -> None:
     show_machine(console, run)
     for kind in kinds_in(run, views):
-        measured = [m for m in run.measurements if m.kind == kind and m.status == "measured"]
+        measured = [m for m in run.measurements if m.kind == kind and m.has_figure]
         if measured:
             view = view_of(views, kind)
             if view.table:
@@ -51,6 +56,10 @@ def show_machine(console: Console, run: Run) -> None:
     """Print what was measured on: the machine and the settings that figures depend on."""
     header, machine = run.header, run.header.machine
     title(console, f"{header.host}: {machine['cpu']}")
+    if header.imported:
+        console.print(Text(f"{header.imported.said}.", style="bold yellow"))
+        note(console, f"imported {header.started} by tierscope {header.tierscope}")
+        return
     if header.emulated:
         console.print(
             Text(
@@ -164,6 +173,8 @@ def show_end(console: Console, run: Run, path: Path) -> None:
         sum(m.status == s for m in run.measurements) for s in ("measured", "skipped", "failed")
     ]
     text = "{} measured, {} skipped, {} failed".format(*counts)
+    if run.header.imported:
+        text = f"{sum(m.status == 'imported' for m in run.measurements)} imported, {text}"
     console.print(Text(f"{text}; run file: {path}"), soft_wrap=True)
 
 

@@ -17,7 +17,7 @@ _ALIKE = 1.01
 
 def sentences(run: Run, views: Views) -> list[str]:
     """Return three sentences, in this order; each says so where it has nothing to say."""
-    measured = [m for m in run.measurements if m.status == "measured"]
+    measured = [m for m in run.measurements if m.has_figure]
     alone = [m for m in measured if not shared(m)]
     if not measured:
         nothing = "No limit is reached."
@@ -86,6 +86,8 @@ def below_limit(run: Run, measured: list[Measurement]) -> str:
     """Say how far the best figure of each path is from its limit, the furthest first."""
     if run.header.emulated:
         return "No path has a limit: this machine is emulated."
+    if run.header.imported:
+        return "No limit is known: imported files tell nothing of links."
     alone = [m for m in measured if not shared(m)]
     limited = best_rates([m for m in alone if m.efficiency is not None and m.limit])
     crowded = [m for m in measured if shared(m) and m.efficiency is not None and m.limit]

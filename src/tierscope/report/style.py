@@ -1,6 +1,8 @@
 """The look that all tables share."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from rich import box
 from rich.cells import cell_len
@@ -109,10 +111,24 @@ def fits(console: Console, table: Table) -> bool:
     return Measurement.get(console, boundless, table).maximum <= console.width
 
 
+_IMPORTED: ContextVar[bool] = ContextVar("imported", default=False)
+
+
+@contextmanager
+def titled_as_imported(imported: bool) -> Iterator[None]:
+    """Have titles of tables say that another program measured what they show."""
+    token = _IMPORTED.set(imported)
+    try:
+        yield
+    finally:
+        _IMPORTED.reset(token)
+
+
 def title(console: Console, text: str) -> None:
     """Print a section's title."""
     console.print()
-    console.print(Text(text, style="bold reverse" if console.is_terminal else "bold"))
+    said = f"{text} (imported, not measured by tierscope)" if _IMPORTED.get() else text
+    console.print(Text(said, style="bold reverse" if console.is_terminal else "bold"))
 
 
 def note(console: Console, text: str, style: str = "dim") -> None:

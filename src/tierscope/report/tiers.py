@@ -53,7 +53,7 @@ def tiers_of(run: Run, views: Views) -> dict[str, list[Tier]]:
     for m in run.measurements:
         view = view_of(views, m.kind)
         ends = view.accesses(m)
-        if m.status != "measured" or shared(m) or ends is None or "," in ends[1]:
+        if not m.has_figure or shared(m) or ends is None or "," in ends[1]:
             continue
         if view.latency and (idle := view.latency(m)):
             stood_for.setdefault(ends, idle)

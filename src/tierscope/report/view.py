@@ -4,7 +4,7 @@ A kind's ``view.py`` makes one. ``report/`` knows no kind: its callers hand it t
 A kind without a view, as in a file of a later version, is shown in the generic way.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,6 +36,28 @@ class KeyFigure:
 
 
 @dataclass(frozen=True)
+class Side:
+    """One of several runs that are shown beside each other, or the only one."""
+
+    name: str
+    """What to call the run."""
+    run: Run
+    measured: list[Measurement]
+    """Its results of one kind that have a figure."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A table of what many figures come to, as text."""
+
+    title: str
+    columns: list[str]
+    """Headings; columns but the first are numbers."""
+    rows: list[list[str]]
+    notes: list[str]
+
+
+@dataclass(frozen=True)
 class View:
     """What tables, pictures and reports know of one kind."""
 
@@ -61,6 +83,11 @@ class View:
     """Draw its pictures, in this order."""
     more: Callable[[Run], Mapping[str, object]] | None = None
     """Returns what a run's JSON has beside ``run`` and ``results``, where that is anything."""
+    summaries: Callable[[Sequence[Side]], list[Summary]] | None = None
+    """Returns tables of what its figures come to together, of one run or of several beside each
+    other."""
+    beside: Callable[[Sequence[Side]], list[Picture]] | None = None
+    """Draws several runs beside each other, on the same axes."""
     represents_path: bool = True
     """Its figures stand for their paths in the summary and in the table of paths. Where False,
     ``summary`` speaks for the kind."""
@@ -93,6 +120,26 @@ def more_of(run: Run, views: Views) -> dict[str, Any]:
     for kind in kinds_in(run, views):
         more = view_of(views, kind).more
         found |= more(run) if more else {}
+    return found
+
+
+def sides_of(runs: Sequence[tuple[str, Run]], kind: str) -> list[Side]:
+    """Return the results of a kind of those runs that have any, each with the run's name."""
+    found = []
+    for name, run in runs:
+        measured = [m for m in run.measurements if m.kind == kind and m.estimate is not None]
+        if measured:
+            found.append(Side(name, run, measured))
+    return found
+
+
+def summaries_of(runs: Sequence[tuple[str, Run]], views: Views) -> dict[str, list[Summary]]:
+    """Return the tables of what the figures of these runs come to together, by kind."""
+    found: dict[str, list[Summary]] = {}
+    for kind, view in views.items():
+        sides = sides_of(runs, kind)
+        if view.summaries and sides and (tables := view.summaries(sides)):
+            found[kind] = tables
     return found
 
 

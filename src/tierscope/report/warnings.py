@@ -19,7 +19,7 @@ def warnings_sentence(run: Run) -> str:
     """Return all warnings in a sentence, or that there are none."""
     if text := warnings_line(run):
         return text
-    measured = [m for m in run.measurements if m.status == "measured"]
+    measured = [m for m in run.measurements if m.has_figure]
     if not measured:
         return "No further warnings."
     text = "No warnings: everything was measured"
@@ -41,7 +41,7 @@ def warnings_line(run: Run) -> str:
 def warnings_of(run: Run) -> list[str]:
     """Return what may invalidate figures, each in a clause, the worst first."""
     found = _of_run(run)
-    measured = [m for m in run.measurements if m.status == "measured"]
+    measured = [m for m in run.measurements if m.has_figure]
     found += [text for check in _CHECKS if (text := check(measured))]
     governor = run.header.environment.get("governor", "")
     if governor and governor != "performance":
@@ -53,6 +53,11 @@ def _of_run(run: Run) -> list[str]:
     found = []
     if run.header.emulated:
         found.append("the machine is emulated in software, so its figures mean nothing")
+    if run.header.imported:
+        found.append(
+            f"these figures are imported: {run.header.imported.program} measured them, without "
+            "intervals and without evidence"
+        )
     planned = len(run.header.plan.get("measurements", []))
     done = f"{len(run.measurements)} of {counted(planned, 'measurement')}"
     if run.footer is None:
@@ -133,7 +138,8 @@ def _imprecise(measured: Sequence[Measurement]) -> str:
 
 def _without_interval(measured: Sequence[Measurement]) -> str:
     count = sum(
-        (m.ci_low is None or m.ci_high is None) and m.no_interval != "observed" for m in measured
+        (m.ci_low is None or m.ci_high is None) and m.no_interval not in ("observed", "imported")
+        for m in measured
     )
     return f"no interval for {count} of {len(measured)} figures" if count else ""
 

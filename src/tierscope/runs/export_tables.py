@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from tierscope.model.errors import UserError
+from tierscope.model.imported import Imported
 from tierscope.model.run import Measurement, Run
 from tierscope.runs.query import open_runs, system_cause
 
@@ -48,7 +49,7 @@ def _exported(form: str) -> str:
     lists = "" if form == "parquet" else _JOINED
     return (
         f"SELECT m.* {lists}, r.host, r.started, r.cpu, r.kernel, "  # noqa: S608
-        "r.governor, r.emulated, r.complete, r.tierscope "
+        "r.governor, r.emulated, r.imported, r.complete, r.tierscope "
         "FROM measurements m JOIN runs r ON m.run = r.name ORDER BY r.started, m.run, m.number"
     )
 
@@ -59,9 +60,9 @@ def prometheus_text(run: Run) -> str:
     families: dict[str, list[str]] = {}
     seen: Counter[str] = Counter()
     for m in run.measurements:
-        if m.status != "measured" or m.estimate is None:
+        if not m.has_figure or m.estimate is None:
             continue
-        labels = _labels(m)
+        labels = _labels(m, run.header.imported)
         seen[f"{m.metric} {labels}"] += 1
         # The collector takes no file in which two series have the same labels.
         repeat = seen[f"{m.metric} {labels}"]
@@ -105,8 +106,10 @@ def _name(m: Measurement, part: str) -> str:
     return f"tierscope_{metric}{part}_{_SUFFIX[m.unit or 'count']}"
 
 
-def _labels(m: Measurement) -> str:
+def _labels(m: Measurement, imported: Imported | None) -> str:
     values = {"kind": m.kind, "initiator": m.initiator, "target": m.target}
+    if imported:
+        values["imported"] = imported.program
     for key, value in m.pattern.items():
         if value not in (None, ""):  # an empty label is the same as none
             values[re.sub(r"[^a-zA-Z0-9_]", "_", f"pattern_{key}")] = str(value)

@@ -36,6 +36,8 @@ class Entry(Model):
     cpu: str = ""
     started: str = ""
     emulated: bool = False
+    imported: str = ""
+    """The program that measured it; empty where tierscope did."""
     planned: int = 0
     measured: int | None = None
     """None where the run was cut, so that only reading all of it would tell."""
@@ -79,6 +81,7 @@ def _entry(path: Path) -> Entry:
         cpu=str(header.machine.get("cpu", "")),
         started=header.started,
         emulated=header.emulated,
+        imported=header.imported.program if header.imported else "",
         planned=max(len(header.plan.get("measurements", [])), _total(footer)),
         measured=footer.measured if footer else None,
         state="cut" if footer is None else "interrupted" if footer.interrupted else "complete",

@@ -1,7 +1,7 @@
 """SQL over run files, through DuckDB: two tables in memory, made from the files as they are.
 
 ``runs``: name (its path where another run has the same name), path, tags, host, started,
-finished, interrupted, complete, emulated, cpu, hypervisor, kernel, governor, tierscope,
+finished, interrupted, complete, emulated, imported, cpu, hypervisor, kernel, governor, tierscope,
 planned, machine (JSON), environment (JSON); times are UTC.
 
 ``measurements``: run, number, id, kind, initiator, target, operation, access_order, threads,
@@ -32,8 +32,9 @@ if TYPE_CHECKING:
 _RUNS = {
     "name": "VARCHAR", "path": "VARCHAR", "tags": "VARCHAR[]", "host": "VARCHAR",
     "started": "TIMESTAMP", "finished": "TIMESTAMP", "interrupted": "BOOLEAN",
-    "complete": "BOOLEAN", "emulated": "BOOLEAN", "cpu": "VARCHAR", "hypervisor": "VARCHAR",
-    "kernel": "VARCHAR", "governor": "VARCHAR", "tierscope": "VARCHAR", "planned": "INTEGER",
+    "complete": "BOOLEAN", "emulated": "BOOLEAN", "imported": "VARCHAR", "cpu": "VARCHAR",
+    "hypervisor": "VARCHAR", "kernel": "VARCHAR", "governor": "VARCHAR",
+    "tierscope": "VARCHAR", "planned": "INTEGER",
     "machine": "JSON", "environment": "JSON",
 }  # fmt: skip
 _MEASUREMENTS = {
@@ -152,6 +153,7 @@ def _run_row(name: str, path: Path, run: Run) -> dict[str, Any]:
         "interrupted": footer.interrupted if footer else None,
         "complete": footer is not None and not footer.interrupted,
         "emulated": header.emulated,
+        "imported": header.imported.program if header.imported else None,
         "cpu": header.machine.get("cpu"),
         "hypervisor": header.machine.get("hypervisor"),
         "kernel": header.environment.get("kernel"),

@@ -193,11 +193,20 @@ def _check(record: Measurement, header: Header, where: str) -> None:
             from tierscope.runs.version1 import upgraded
 
             record = upgraded(record, header.machine)
+        if record.has_figure:
+            _check_source(record, header)
         check_recorded(record)
-        if record.status == "measured":
+        if record.has_figure:
             check_figure(record)
     except ValueError as error:
         raise UserError(f"{where}: the run file is damaged here ({error})") from None
+
+
+def _check_source(record: Measurement, header: Header) -> None:
+    """Raise ValueError where a figure does not say of itself whether tierscope measured it."""
+    if (record.status == "imported") != (header.imported is not None):
+        whose = "no other program" if header.imported is None else header.imported.program
+        raise ValueError(f"status is {record.status}, but by the header {whose} measured it")
 
 
 def _broken(

@@ -48,6 +48,8 @@ def resumable(path: Path) -> Resumable:
         raise UserError(
             f"run '{path}' is of version 1, which has no visits to go on from; run its plan again"
         )
+    if contents.header.imported is not None:
+        raise UserError(f"run '{path}' is imported: tierscope measured nothing that could go on")
     if contents.footer is not None and not contents.footer.interrupted:
         raise NothingToResumeError(f"run '{path}' is complete: there is nothing to resume")
     book = Book(specs_of(contents.planned, str(path)))

@@ -8,19 +8,25 @@ from tierscope.model.histogram import values_of
 from tierscope.model.metric import PERCENTILES
 from tierscope.model.run import Measurement, MergedDistribution, is_unreliable
 from tierscope.report import figures
+from tierscope.report.naming import path_of
 from tierscope.report.pictures import generic, shapes
 from tierscope.report.pictures.picture import (
     Gathered,
     Picture,
     Spec,
     constants,
+    distinct,
     groups_by,
+    row_of,
+    scale_of,
     slug,
     varying,
     words_of,
 )
 
 _METRIC = "chain_latency"
+_MIN_COUNTS = 3
+"""Thread counts from which on a chain has a line over them."""
 _LEAST = 1e-4
 """Share at the axis's end: that beyond p99.99."""
 _DRAWN = {name: beyond for name, beyond in PERCENTILES.items() if beyond >= _LEAST}
@@ -112,4 +118,35 @@ def _alt(first: Measurement, names: list[str], count: int) -> str:
     return f"{lines}; {words_of(first, names)}: {', '.join(told)}."
 
 
-PICTURES = (generic.matrices, generic.size_sweeps, generic.bars, ccdf)
+def over_threads(gathered: Gathered) -> Iterator[Picture]:
+    """Chains a second over threads, a line for each place of the regions; a picture a chain."""
+    rates = [m for m in gathered.measured if m.metric == "operations"]
+    for (chain, size), members in groups_by(rates, "chain", "size").items():
+        counts = distinct(members, "threads")
+        if len(counts) < _MIN_COUNTS:
+            continue
+        unit, factor = scale_of(members)
+        rows = [
+            row_of(m, factor, unit, x=m.pattern["threads"], series=_place(m),
+                   what=f"{_place(m)}, {m.pattern['threads']} threads")
+            for m in members
+        ]  # fmt: skip
+        best = max(members, key=lambda m: m.estimate or 0.0)
+        yield Picture(
+            key=slug(f"chain threads {chain} {size}"),
+            title=f"Chains over threads, {chain}",
+            subtitle=constants(members, "chain", "threads", "second"),
+            alt=f"The most are {figures.with_interval(best, factor)} {unit}, {_place(best)} by "
+            f"{best.pattern['threads']} threads.",
+            spec=shapes.curves(rows, shapes.count_axis("threads", counts), shapes.from_zero(unit)),
+            measurements=members,
+        )
+
+
+def _place(m: Measurement) -> str:
+    """Say where both regions are: "node:0 → node:0, m1 on node:1"."""
+    second = m.pattern.get("second")
+    return f"{path_of(m)}, m1 on {second}" if second else path_of(m)
+
+
+PICTURES = (over_threads, generic.matrices, generic.size_sweeps, generic.bars, ccdf)

@@ -1,6 +1,7 @@
 """The table of chains: time or rate of each, percentiles of chains timed by themselves."""
 
 from collections.abc import Iterator
+from itertools import compress
 
 from rich.console import Console
 from rich.text import Text
@@ -40,10 +41,12 @@ def _show(console: Console, measured: list[Measurement], linked: bool) -> None:
         table.add_column(_SHORT.get(key, key), no_wrap=key != "path", overflow="fold")
     table.add_column("chain", overflow="fold", max_width=_LONGEST)
     heads = ("ns a chain", "M/s") if linked else ("M/s",)
-    for name in (*heads, "GB/s", *PERCENTILES):
+    cells = [_figures(m, linked) for m in measured]
+    shown = [any(column) for column in zip(*cells, strict=True)]  # imported ones tell less
+    for name in compress((*heads, "GB/s", *PERCENTILES), shown):
         table.add_column(name, justify="right", no_wrap=True)
-    for m in measured:
-        table.add_row(*map(Text, (*_names(m, varying), *_figures(m, linked))))
+    for m, row in zip(measured, cells, strict=True):
+        table.add_row(*map(Text, (*_names(m, varying), *compress(row, shown))))
     console.print(table)
 
 
@@ -102,7 +105,8 @@ def _said(measured: list[Measurement]) -> list[str]:
     found = [m.evidence for m in measured if m.evidence]
     timers = [one.timer_ns for one in found if one.timer_ns]
     timer = f"; {figures.significant(max(timers), 2)} ns of each is the timer" if timers else ""
-    lines = [f"p50 and so on: ns of chains timed one by one{timer}"]
+    some = any(figures.side_figure(m, "chain_latency_p50") for m in measured)
+    lines = [f"p50 and so on: ns of chains timed one by one{timer}"] if some else []
     addresses = [
         m.evidence.address_ns
         for m in measured

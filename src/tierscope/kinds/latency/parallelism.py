@@ -25,7 +25,8 @@ def compared(measured: list[Measurement]) -> list[list[Measurement]]:
     """Group measurements that differ in their chases only, two or more of them, fewest first."""
     keys = varying(measured, "chases")
     groups = groups_by(measured, *keys).values() if keys else [measured]
-    return [sorted(group, key=chases_of) for group in groups if len(group) > 1]
+    several = [group for group in groups if len(set(map(chases_of, group))) > 1]
+    return [sorted(group, key=chases_of) for group in several]
 
 
 def others(measured: list[Measurement]) -> list[Measurement]:

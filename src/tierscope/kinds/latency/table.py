@@ -31,7 +31,11 @@ def show_table(console: Console, measured: list[Measurement], run: Run) -> None:
     paths: dict[str | int, list[Measurement]] = {}
     for measurement in others(measured):
         paths.setdefault(_PATH.of(measurement), []).append(measurement)
-    sweeps = {path: group for path, group in paths.items() if len(group) >= _MIN_SWEEP}
+    sweeps = {
+        path: group
+        for path, group in paths.items()
+        if len(group) >= _MIN_SWEEP and all("size" in m.pattern for m in group)
+    }
     for path, group in sweeps.items():
         _show_sweep(console, str(path), group, run)
     told = {m.id for group in groups for m in group}
@@ -53,10 +57,10 @@ def show_table(console: Console, measured: list[Measurement], run: Run) -> None:
 def _variant(measurement: Measurement) -> str:
     """Say what a chase was, apart from its working set and path."""
     pattern = measurement.pattern
-    parts = [f"{pattern['pages']} pages"]
-    if pattern.get("order") != "random":
+    parts = [f"{pattern['pages']} pages"] if "pages" in pattern else []
+    if pattern.get("order") not in (None, "random"):
         parts.append("within pages" if pattern.get("order") == "page-random" else pattern["order"])
-    if pattern.get("stride") != 256:
+    if pattern.get("stride") not in (None, 256):
         parts.append(f"stride {figures.size_text(pattern['stride'])}")
     parts += [str(pattern[key]) for key in ("policy", "backing") if key in pattern]
     if chases_of(measurement) > 1:
@@ -176,7 +180,7 @@ def _show_list(console: Console, measurements: list[Measurement]) -> None:
     for measurement in measurements:
         table.add_row(
             str(_PATH.of(measurement)),
-            figures.size_text(int(measurement.pattern["size"])),
+            figures.size_text(size) if (size := measurement.pattern.get("size")) else "unknown",
             _variant(measurement),
             figures.with_interval(measurement, 1.0),
         )

@@ -7,7 +7,13 @@ from rich.console import Console
 from rich.text import Text
 
 from tierscope.kinds.loaded_latency.points import load_threads, thread_curves
-from tierscope.kinds.loaded_latency.words import load_of, rate_text, thread_words, threads_text
+from tierscope.kinds.loaded_latency.words import (
+    chase_text,
+    load_of,
+    rate_text,
+    thread_words,
+    threads_text,
+)
 from tierscope.model.run import Measurement
 from tierscope.report import figures
 from tierscope.report.pictures import shapes
@@ -25,7 +31,7 @@ from tierscope.report.pictures.picture import (
 from tierscope.report.style import fits, new_table, note
 
 _KIND_OF_LOAD = ("mix", "load_order", "load_access_size")
-_INJECTED = ("delay_ns", "load_threads")
+_INJECTED = ("delay_ns", "inject", "load_threads")
 _GB = 1e9
 
 Curve = list[Measurement]
@@ -103,8 +109,8 @@ def _caption(curves: Sequence[Curve]) -> str:
         load += f", loaded by {pattern['load_from']}"
     if pattern["load_to"] != last.target:
         load += f", load on {pattern['load_to']}"
-    chase = f"{figures.size_text(int(pattern['size']))} chase, {pattern['pages']} pages"
-    return f"{last.initiator} → {last.target} by load threads, {chase}{load}"
+    parts = [f"{last.initiator} → {last.target} by load threads", chase_text(pattern)]
+    return ", ".join(filter(None, parts)) + load
 
 
 def over_threads(gathered: Gathered) -> list[Picture]:

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from tierscope.analysis.curve import Summary, summarize
-from tierscope.kinds.loaded_latency.points import curves_of, idle_latencies, loaded_points, sound
+from tierscope.analysis.curve import Summary
+from tierscope.kinds.loaded_latency.family import MANY, families_of
+from tierscope.kinds.loaded_latency.points import curves_of, delay_of, sound, summary_of_curve
 from tierscope.kinds.loaded_latency.words import curve_text, rate_text
 from tierscope.model.run import Measurement
 from tierscope.report import figures
@@ -23,7 +24,7 @@ from tierscope.report.pictures.picture import (
     varying,
 )
 
-_INJECTED = ("delay_ns", "load_threads")
+_INJECTED = ("delay_ns", "inject", "load_threads")
 """How hard a point was loaded."""
 _SAME = ("load_from", "load_to", "load_order", "load_access_size", "load_size", "stride")
 """Said only where curves differ in it."""
@@ -32,10 +33,14 @@ _GB = 1e9
 
 def curves(gathered: Gathered) -> list[Picture]:
     """Latency over measured bandwidth, a curve for each target and mix of load of an initiator,
-    from light load to heavy; all initiators on one scale."""
+    from light load to heavy; all initiators on one scale. Families of many curves have pictures
+    of their own."""
+    every = families_of(gathered.measured, None)
+    many = {m.id for family in every if len(family.curves) >= MANY for m in family.members}
+    rest = [m for m in gathered.measured if m.id not in many]
     drawn = [
         _Drawn(str(initiator), group)
-        for (initiator,), group in groups_by(gathered.measured, "initiator").items()
+        for (initiator,), group in groups_by(rest, "initiator").items()
     ]
     rows = [row for one in drawn for row in one.rows]
     if not rows:
@@ -50,9 +55,9 @@ class _Drawn:
 
     def __init__(self, initiator: str, group: list[Measurement]) -> None:
         self.group = group
-        loaded = [m for m in group if m.pattern.get("delay_ns") is not None]
+        loaded = [m for m in group if delay_of(m) is not None]
         several = len(distinct(loaded, "target")) > 1
-        names = (["target"] if several else []) + varying(loaded, "path", "delay_ns")
+        names = (["target"] if several else []) + varying(loaded, "path", *_INJECTED)
         self.where = initiator if several or not loaded else path_of(loaded[0])
         self.rows: list[dict[str, Any]] = []
         self.knees: list[dict[str, Any]] = []
@@ -62,13 +67,12 @@ class _Drawn:
                 self._add(members, names)
 
     def _add(self, members: list[Measurement], names: list[str]) -> None:
-        points = loaded_points(members)
-        if not points:
+        summary = summary_of_curve(members)
+        if summary is None:
             return
         words = [label_of(key, value_of(members[-1], key)) for key in names]
         series = ", ".join(words) or "latency"
         self.rows += [row for m in sound(members) if (row := _row(m, series))]
-        summary = summarize(points, idle_latencies(members))
         self.knees += _knee(summary)
         text = curve_text(members, summary)
         self.said.append(f"{series}: {text}." if words else f"{text[0].upper()}{text[1:]}.")
@@ -108,13 +112,11 @@ def _latency(rows: list[dict[str, Any]]) -> Spec:
 
 def _row(measurement: Measurement, series: str) -> dict[str, Any] | None:
     rate = figures.figure_of(measurement, "bandwidth")
-    delay = measurement.pattern.get("delay_ns")
+    delay = delay_of(measurement)
     value = measurement.estimate
     if value is None or rate is None or delay is None:
         return None
-    row = row_of(
-        measurement, 1.0, "ns", x=rate / _GB, order=-int(delay), series=series, what=series
-    )
+    row = row_of(measurement, 1.0, "ns", x=rate / _GB, order=-delay, series=series, what=series)
     return {**row, "tip": f"{row['tip']} at {rate_text(measurement)}"}
 
 

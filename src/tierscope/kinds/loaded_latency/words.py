@@ -1,16 +1,16 @@
 """What a curve says, in words. Each figure is that of one measurement, as the table has it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from tierscope.analysis.curve import Summary, summarize
+from tierscope.analysis.curve import Summary
 from tierscope.kinds.loaded_latency.points import (
     curves_of,
-    idle_latencies,
     idle_of,
     is_disturbed,
     load_threads,
-    loaded_points,
     measured_at,
+    summary_of_curve,
     thread_curves,
 )
 from tierscope.model.run import Measurement
@@ -45,7 +45,7 @@ def curve_text(members: Sequence[Measurement], summary: Summary) -> str:
         parts.append(
             f"knee at {rate_text(knee)} ({share:.0%} of the highest), {latency_text(knee)}"
         )
-    else:
+    elif summary.peak.timed:
         parts.append("no knee: latency does not bend upwards beyond the intervals")
     name = "saturation" if summary.saturated else "highest reached"
     parts.append(f"{name} {rate_text(peak)}, {latency_text(peak)}")
@@ -55,10 +55,7 @@ def curve_text(members: Sequence[Measurement], summary: Summary) -> str:
 def lines_of(members: Sequence[Measurement], summary: Summary) -> list[str]:
     """Return what to say below a curve's table."""
     lines = [curve_text(members, summary)]
-    if summary.doubled is not None:
-        doubled = figures.significant(summary.doubled / _GB, 2)
-        lines[0] += f"; twice the idle latency at about {doubled} GB/s"
-    if not summary.saturated:
+    if not summary.saturated and summary.peak.timed:
         lines.append(
             "not saturated, as far as the intervals show: no lighter load moved as much with less "
             "latency; add CPUs with --load-from"
@@ -71,11 +68,19 @@ def lines_of(members: Sequence[Measurement], summary: Summary) -> list[str]:
     return lines
 
 
+def chase_text(pattern: Mapping[str, Any]) -> str:
+    """Return what a chase goes through, as far as that is known: "1 GiB chase, thp pages"."""
+    size, pages = pattern.get("size"), pattern.get("pages")
+    parts = [f"{figures.size_text(int(size))} chase"] if size else []
+    parts += ["within pages"] if pattern.get("order") == "page-random" else []
+    return ", ".join([*parts, *([f"{pages} pages"] if pages else [])])
+
+
 def load_of(measurement: Measurement) -> str:
     """Return the kind of load: "random reads"; the mix where it is one."""
-    mix = str(measurement.pattern["mix"])
+    mix = str(measurement.pattern.get("mix", ""))
     what = _LOADS.get(mix, f"{mix} read:write")
-    return f"{measurement.pattern['load_order']} {what}"
+    return f"{measurement.pattern.get('load_order', '')} {what}".strip()
 
 
 def thread_words(curve: Sequence[Measurement]) -> str:
@@ -113,9 +118,9 @@ def key_figure(measured: list[Measurement]) -> KeyFigure | None:
 def _highest(measured: list[Measurement]) -> tuple[list[Measurement], Summary, int] | None:
     """Return the curve that reaches the highest bandwidth, what it says, and how many there are."""
     found = [
-        (members, summarize(points, idle_latencies(members)))
+        (members, summary)
         for members in curves_of(measured)
-        if (points := loaded_points(members))
+        if (summary := summary_of_curve(members))
     ]
     if not found:
         return None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tierscope.model.errors import UserError
 from tierscope.model.topology import Topology
 from tierscope.placement.weights import MAX_WEIGHT
-from tierscope.recipes.hmsdk.mlc import Matrix
+from tierscope.recipes.imported.mlc_text import Matrix
 
 _HMSDK_MAX = 10
 _EPSILON = 1e-9

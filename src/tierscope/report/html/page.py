@@ -29,12 +29,20 @@ from tierscope.report.html.story import TierCard, sign, tier_cards
 from tierscope.report.html.study import StudySection, study_section
 from tierscope.report.key_figures import key_figures
 from tierscope.report.pictures.draw import DARK, LIGHT, svg_for_page
-from tierscope.report.pictures.of_run import pictures_of
+from tierscope.report.pictures.of_run import pictures_beside, pictures_of
 from tierscope.report.pictures.picture import Picture
 from tierscope.report.sentences import sentences
 from tierscope.report.streamer import StudyView
 from tierscope.report.together import headings, lines, rows
-from tierscope.report.view import KeyFigure, Views, kinds_in, view_of
+from tierscope.report.view import (
+    KeyFigure,
+    Summary,
+    Views,
+    kinds_in,
+    sides_of,
+    summaries_of,
+    view_of,
+)
 from tierscope.runs.export import csv_records
 
 MAX_PICTURES = 30
@@ -47,12 +55,18 @@ _MAX_MISSING = 20
 
 
 @dataclass(frozen=True)
-class Card:
-    """One picture on the page with all that belongs to it."""
+class Drawn:
+    """One picture on the page."""
 
     id: str
     picture: Picture
     svg: Markup
+
+
+@dataclass(frozen=True)
+class Card(Drawn):
+    """A picture of one run with all that belongs to it."""
+
     table: FigureTable
     rows: str
     """Numbers of its lines in the page's CSV, as ranges."""
@@ -67,7 +81,9 @@ class Section:
     id: str
     title: str
     method: str
-    cards: list[Card]
+    cards: Sequence[Drawn]
+    summaries: list[Summary]
+    """Tables of what its figures come to together."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +134,28 @@ def render_report(
         for number, ((name, run), machine) in enumerate(zip(runs, machines, strict=True), 1)
     ]
     hosts = ", ".join(dict.fromkeys(page.run.header.host for page in pages))
-    return str(template("report.html").render(pages=pages, title=hosts, together=beside))
+    return str(
+        template("report.html").render(
+            pages=pages, title=hosts, together=beside, beside=_beside(runs, views)
+        )
+    )
+
+
+def _beside(runs: list[tuple[str, Run]], views: Views) -> list[Section]:
+    """Return what kinds show of several runs beside each other; the runs have their own figures."""
+    if len(runs) == 1:
+        return []
+    tables = summaries_of(runs, views)
+    return [
+        Section(
+            f"beside-{kind}",
+            f"{views[kind].title}, beside each other",
+            views[kind].method,
+            [_drawn("beside", picture) for picture in pictures],
+            tables.get(kind, []),
+        )
+        for kind, pictures in pictures_beside(runs, views).items()
+    ]
 
 
 @cache
@@ -197,7 +234,8 @@ def _run_page(
             cards.append(card)
         view = view_of(views, kind)
         if cards:
-            sections.append(Section(f"{prefix}-{kind}", view.title, view.method, cards))
+            tables = view.summaries(sides_of([(name, run)], kind)) if view.summaries else []
+            sections.append(Section(f"{prefix}-{kind}", view.title, view.method, cards, tables))
     paths = path_rows(run.measurements, views)
     tiers = tier_cards(prefix, run, views) if study is None else []
     return RunPage(
@@ -220,7 +258,8 @@ def _run_page(
         planned=len(run.header.plan.get("measurements", [])),
         statuses={
             status: sum(m.status == status for m in run.measurements)
-            for status in ("measured", "skipped", "failed")
+            for status in ("measured", "imported", "skipped", "failed")
+            if status != "imported" or run.header.imported
         },
     )
 
@@ -247,14 +286,19 @@ def _pictures(run: Run, views: Views) -> tuple[dict[str, list[Picture]], bool]:
     return kept, False
 
 
-def _card(prefix: str, picture: Picture, numbers: dict[str, int]) -> Card:
+def _drawn(prefix: str, picture: Picture) -> Drawn:
     id_ = f"{prefix}-{picture.key}"
-    labels = f"{id_}-title {id_}-alt"
+    svg = svg_for_page(picture, id_, f"{id_}-title {id_}-alt")
+    return Drawn(id_, picture, Markup(svg))  # noqa: S704  # Vega escapes text in its SVG
+
+
+def _card(prefix: str, picture: Picture, numbers: dict[str, int]) -> Card:
+    drawn = _drawn(prefix, picture)
     lines = sorted({numbers[m.id] for m in picture.measurements if m.id in numbers})
     return Card(
-        id=id_,
+        id=drawn.id,
         picture=picture,
-        svg=Markup(svg_for_page(picture, id_, labels)),  # noqa: S704  # Vega escapes text in its SVG
+        svg=drawn.svg,
         table=figure_table(picture.measurements),
         rows=format_ranges(tuple(lines)),
         observed=evidence_line(picture.measurements),

@@ -46,9 +46,7 @@ def path_rows(measurements: list[Measurement], views: Views) -> list[PathRow]:
 
     Of latencies the one of the largest working set stands for its path: it is the memory's.
     """
-    measured = [
-        m for m in measurements if m.status == "measured" and view_of(views, m.kind).represents_path
-    ]
+    measured = [m for m in measurements if m.has_figure and view_of(views, m.kind).represents_path]
     rows = []
     for (_, kind, *_), group in _grouped(measured).items():
         if lower_is_better(group[0]):
@@ -167,11 +165,17 @@ def _figure_row(measurement: Measurement, names: list[str], factor: float) -> Fi
         what=words_of(measurement, names) or path_of(measurement),
         estimate=estimate + figures.mark(measurement),
         interval=no_interval_text(measurement) or interval,
-        samples=f"{measurement.n}, {_STOPS.get(measurement.stop or '', '')}",
+        samples=_samples(measurement),
         cpus=_cpus(evidence) or "–",
         pages=by_node(evidence.pages) or "–",
         more="; ".join(_more(evidence)) or "–",
     )
+
+
+def _samples(measurement: Measurement) -> str:
+    if measurement.status == "imported":
+        return "imported"
+    return f"{measurement.n}, {_STOPS.get(measurement.stop or '', '')}"
 
 
 def _cpus(evidence: Evidence) -> str:

@@ -6,7 +6,7 @@ from tierscope.model.run import Run
 from tierscope.report.best_to import best_to
 from tierscope.report.legal import legal_text
 from tierscope.report.pictures.draw import png_for_file, png_of_svg, svg_for_file
-from tierscope.report.pictures.of_run import pictures_of
+from tierscope.report.pictures.of_run import pictures_beside, pictures_of
 from tierscope.report.pictures.picture import Picture
 from tierscope.report.pictures.tier_map import tier_maps
 from tierscope.report.topology_svg import draw as draw_topology
@@ -31,6 +31,15 @@ def picture_files(
             yield f"{prefix}topology.{form}", content
 
 
+def beside_files(
+    runs: list[tuple[str, Run]], form: str, views: Views
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the pictures of several runs beside each other."""
+    origin = ", ".join(dict.fromkeys(run.header.host for _, run in runs))
+    for pictures in pictures_beside(runs, views).values():
+        yield from drawn(pictures, form, origin)
+
+
 def drawn(pictures: Iterable[Picture], form: str, origin: str) -> Iterator[tuple[str, bytes]]:
     """Yield the name and content of each picture; ``form`` is png or svg."""
     draw = png_for_file if form == "png" else svg_for_file
@@ -41,6 +50,8 @@ def drawn(pictures: Iterable[Picture], form: str, origin: str) -> Iterator[tuple
 def origin_of(run: Run) -> str:
     """Say which machine a picture is of, when it was measured, and by what."""
     header = run.header
+    if header.imported:
+        return f"{header.host}; {header.imported.said}"
     return origin_text(
         header.host, header.machine["cpu"], header.started[:10], header.tierscope, header.emulated
     )

@@ -132,6 +132,11 @@ def _remark(text: str, below: Spec | int | None = None) -> Spec:
     }  # fmt: skip
 
 
+def doubtful_remark(below: int | None = None) -> Spec:
+    """What hollow points mean, above a picture or so many pixels below its top."""
+    return _remark(f"hollow: {_DOUBTFUL}", below)
+
+
 def from_zero(title: str) -> Spec:
     """An axis of values that begins at zero."""
     return {
@@ -219,7 +224,7 @@ def curves(
         hollow = {"mark": {**point, "fill": "role:paper"}, "encoding": marks}
         layers.append({"transform": [{"filter": "datum.doubtful"}], **hollow})
         # A number, since a panel among others does not know its height.
-        layers.append(_remark(f"hollow: {_DOUBTFUL}", HEIGHT + 60))
+        layers.append(doubtful_remark(HEIGHT + 60))
     if any(row["mark"] for row in kept if "mark" in row):
         text = {"type": "text", "dy": -10, "fontSize": 12, "aria": False}
         marked = {"y": y, "color": colour, "text": {"field": "mark"}}

@@ -75,6 +75,7 @@ def _by_initiator(gathered: Gathered) -> list[tuple[str, list[Measurement]]]:
 
 def _sweeps(group: list[Measurement]) -> list[list[Measurement]]:
     """Return the curves of an initiator: alike in all but the working set."""
+    group = [m for m in group if m.pattern.get("size")]
     alike = ["path", *varying(group, "size", "path")]
     return [
         members

@@ -1,0 +1,1 @@
+"""CXL-Bench's workload files, planned and measured as they are."""
