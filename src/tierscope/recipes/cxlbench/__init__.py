@@ -1,0 +1,1 @@
+"""CXL-Bench's workload files, measured by tierscope's kinds."""
