@@ -22,7 +22,7 @@ def _complete_profile(
 
 
 @options.command()
-@click.argument("plan", metavar="[PLAN.yaml]", type=options.PATH, required=False)
+@click.argument("plan", metavar="[PLAN.yaml|FOLDER]", type=options.PATH, required=False)
 @click.option(
     "--profile",
     metavar="NAME",
@@ -47,6 +47,30 @@ def _complete_profile(
     multiple=True,
     help="Also measure storage here, in half a minute more; may be given again",
 )
+@click.option(
+    "--fit",
+    is_flag=True,
+    help="Of CXL-Bench's files: make regions, threads and times as small as this machine asks for",
+)
+@click.option(
+    "--map-nodes",
+    "map_nodes",
+    metavar="OLD=NEW",
+    multiple=True,
+    help="Of CXL-Bench's files: take node NEW for node or DAX device OLD, as in 8=4,dax2.0=4",
+)
+@click.option(
+    "--destroy-data",
+    metavar="LIST",
+    help="Of CXL-Bench's files: overwrite these DAX devices, as in dax2.0",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "cxlbench"]),
+    default="table",
+    help="cxlbench: the JSON of CXL-Bench's results, for its plotting scripts  [default: table]",
+)
 @options.file_option(
     "--topology", "With --dry-run: plan for the machine of this hwloc XML", metavar="FILE.xml"
 )
@@ -61,6 +85,10 @@ def run(
     resume: str | None,
     time_limit: str | None,
     storage: tuple[str, ...],
+    fit: bool,
+    map_nodes: tuple[str, ...],
+    destroy_data: str | None,
+    form: str,
     topology: Path | None,
     json: str | None,
     csv: str | None,
@@ -71,7 +99,8 @@ def run(
 ) -> int:
     """Measure this machine by a profile, or what a plan asks for.
 
-    quick takes at most a minute, standard about five, full as long as every path needs.
+    quick takes at most a minute, standard about five, full as long as every path needs. A YAML
+    file without the key measurements, and a folder, are read as workloads of CXL-Bench.
 
     \b
     Examples:
@@ -81,6 +110,7 @@ def run(
       tierscope run --resume last
       tierscope run --storage /tmp
       tierscope run --dry-run
+      tierscope run workloads/ddr_bw --fit --map-nodes 8=4 --dry-run
       tierscope run --profile coherent-gpu --dry-run --topology grace-hopper.xml
     """
     from tierscope.cli.run_flow import measure_plan_file, measure_profile, resume_run
@@ -88,11 +118,23 @@ def run(
 
     if sum(given is not None for given in (plan, profile, resume)) > 1:
         raise UserError("give only one of PLAN.yaml, --profile and --resume")
+    output = options.Output(options.Forms(json, csv), dry_run, out, start_at, energy)
+    if plan is not None and _is_workload(plan):
+        from tierscope.cli.workload_flow import Asked, measure_workload
+
+        asked = Asked(fit, map_nodes, destroy_data, topology, form == "cxlbench", time_limit)
+        if storage:
+            raise UserError("--storage goes with profiles and plans; measure it by itself")
+        return measure_workload(plan, asked, output)
+    if fit or map_nodes or destroy_data or form != "table":
+        named = "--fit" if fit else "--map-nodes" if map_nodes else "--destroy-data"
+        named = named if fit or map_nodes or destroy_data else "--format"
+        raise UserError(f"{named} goes with workload files of CXL-Bench only")
     if topology is not None and (not dry_run or plan is not None or resume is not None or storage):
         raise UserError(
-            "--topology plans a profile for another machine; it goes with --profile and --dry-run"
+            "--topology plans a profile, or CXL-Bench's workloads, for another machine; "
+            "it goes with --dry-run"
         )
-    output = options.Output(options.Forms(json, csv), dry_run, out, start_at, energy)
     if resume is not None:
         if time_limit is not None or dry_run or out is not None or storage or start_at or energy:
             raise UserError(
@@ -102,3 +144,9 @@ def run(
     if plan is not None:
         return measure_plan_file(plan, time_limit, output, storage)
     return measure_profile(profile or "quick", time_limit, output, storage, topology)
+
+
+def _is_workload(path: Path) -> bool:
+    from tierscope.recipes.cxlbench.workload import is_workload
+
+    return is_workload(path)

@@ -55,7 +55,7 @@ def measure_profile(
         raise UserError(
             f"--profile: '{name}' is not one of {', '.join(known)}{did_you_mean(name, known)}"
         )
-    topology = _described(machine) if machine else discover()
+    topology = described_machine(machine) if machine else discover()
     # What another machine's kernel offers is unknown; nearly all have transparent huge pages.
     prepared = RECIPES[name].prepare(topology, thp=machine is not None or thp_available())
     for line in prepared.notes:
@@ -73,7 +73,8 @@ def measure_profile(
     return carry_out(name, plan, topology, output, refinement)
 
 
-def _described(path: Path) -> Topology:
+def described_machine(path: Path) -> Topology:
+    """Return the machine of an hwloc XML file."""
     from tierscope.topology.hwloc import read_hwloc
 
     return read_hwloc(path)
