@@ -107,6 +107,9 @@ def _huge(measurement: Measurement, evidence: Evidence) -> str:
 def _cpus(measurement: Measurement, evidence: Evidence) -> str:
     if not evidence.cpus:
         return ""
+    if evidence.cpus_seen:
+        seen = {cpu for cpus in evidence.cpus_seen for cpu in cpus}
+        return f"threads on their sets of CPUs, seen on {format_ranges(tuple(sorted(seen)))}"
     if evidence.cpus == measurement.cpus:
         return "each thread on its CPU"
     return f"threads on other CPUs, {format_ranges(tuple(sorted(set(evidence.cpus))))}"

@@ -37,9 +37,10 @@ from tierscope.plans.axes import (
 from tierscope.plans.options import Option
 from tierscope.plans.request import Request, RequestForm
 from tierscope.plans.rounds import Arrays, sizes_and_pages
+from tierscope.plans.zipf import ZIPF_ALPHA, zipf_alphas
 
 OPERATIONS: tuple[str, ...] = Operation.__args__  # type: ignore[attr-defined]
-ORDERS = ("sequential", "reverse", "strided", "random")
+ORDERS = ("sequential", "reverse", "strided", "random", "zipf")
 SHARING = ("partitioned", "shared")
 FIRST_TOUCH: Final = "first-touch"
 _ARRAYS = {"b": 2, "c": 3}
@@ -145,12 +146,14 @@ def _points(
         access_size=max(access_sizes),
     )
     found_sizes, kinds = sizes_and_pages(request, topology, thp, arrays)
+    orders = choices(request, "order", ORDERS) or ["sequential"]
     axes: dict[str, list[Any]] = {
         "operation": choices(request, "op", OPERATIONS) or ["read"],
         "isa": choices(request, "isa", options.ISAS) or ["auto"],
         "access_size": access_sizes,
-        "order": choices(request, "order", ORDERS) or ["sequential"],
+        "order": orders,
         "stride": sizes(request, "stride") or [None],
+        "zipf_alpha": zipf_alphas(request, orders),
         "sharing": sharing,
         "pages": kinds,
         "size": found_sizes,
@@ -168,6 +171,8 @@ def _points(
         values = dict(zip(axes, combination, strict=True))
         if values["order"] != "strided":
             del values["stride"]
+        if values["order"] != "zipf" or values["zipf_alpha"] is None:
+            del values["zipf_alpha"]
         if tuple(values.items()) not in seen:
             seen.add(tuple(values.items()))
             yield values, values.pop("threads")
@@ -207,6 +212,7 @@ def _identity(
     if values["access_size"] != 64:
         parts.append(f"a{grammar.format_size(values['access_size'])}")
     parts += [f"s{grammar.format_size(values['stride'])}"] if "stride" in values else []
+    parts += [f"z{values['zipf_alpha']:g}"] if "zipf_alpha" in values else []
     parts += ["shared"] if values["sharing"] == "shared" else []
     parts += [values["isa"]] if values["isa"] != "auto" else []
     for name, arrays in _ARRAYS.items():
@@ -229,6 +235,7 @@ REQUEST = RequestForm(
         options.ACCESS_SIZE,
         Option("order", "LIST", ", ".join(ORDERS), "sequential"),
         Option("stride", "SIZES", "Bytes between accesses of order strided, as in 4k"),
+        ZIPF_ALPHA,
         Option(
             "sharing",
             "LIST",
@@ -252,6 +259,7 @@ Every option takes a value, a list or a range, so that one command is a sweep: s
         "bandwidth --op read,write,copy,triad --threads 1..all",
         "bandwidth --from node:0 --to node:1 --op read",
         "bandwidth --order random --access-size 64..64k --threads 1..8",
+        "bandwidth --order random,zipf --zipf-alpha 0.5,0.9,1.2",
         "bandwidth --to node:0,1@3:1,node:0,1 --op read,triad --json",
         "bandwidth --op copy --to node:1 --b node:0",
     ),

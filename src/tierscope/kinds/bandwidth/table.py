@@ -23,8 +23,12 @@ _ACCESS = Axis("access_size", numeric=True)
 _SIZE = Axis("size", numeric=True)
 _STRIDE = Axis("stride", numeric=True)
 _OTHERS = [
-    Axis(key) for key in ("order", "sharing", "pages", "isa", "policy", "mechanism", "backing")
-]
+    Axis(key)
+    for key in (
+        "order", "zipf_alpha", "sharing", "cpu_sets", "pages", "isa", "policy", "mechanism",
+        "backing",
+    )
+]  # fmt: skip
 _SIZES = ("access_size", "size", "stride")
 _CROWDED = 8
 """Columns from which on rows and columns change places where that makes fewer."""
@@ -238,5 +242,6 @@ def _caption(grid: Grid) -> str:
         names = {"size": "{} an array", "access_size": "{} accesses", "stride": "stride {}"}
         words = {"threads": "{} thread" + ("s" if value != 1 else ""), "pages": "{} pages"}
         words["sharing"] = "arrays {} by all threads"
+        words |= {"zipf_alpha": "alpha {}", "cpu_sets": "threads on any of CPUs {}"}
         parts.append({**names, **words}.get(axis, "{}").format(text))
     return ", ".join(parts)

@@ -40,6 +40,8 @@ class ChainPattern(Model):
     """Of so many rounds over the interleaved walks, one is timed by itself."""
     size: Bytes
     """Bytes of each region; all threads go over the whole of it."""
+    size_second: Bytes | None = None
+    """Of region m1, where it is of another size."""
     pages: Pages = "thp"
 
     @property
@@ -59,10 +61,21 @@ class ChainPattern(Model):
         waits = any(one.reads or one.fence == "all" for one in self.operations)
         if self.linked and not waits:
             raise ValueError("linked chains read something or have a full fence")
-        least = max(reach(self.operations, region) for region in (0, 1))
-        if self.size < least:
-            raise ValueError(f"size is less than the {least} bytes that operations reach over")
+        for name, size, region in (("size", self.size, 0), ("size_second", self.second, 1)):
+            least = reach(self.operations, region)
+            if size < least:
+                named = name if self.size_second else "size"
+                raise ValueError(
+                    f"{named} is less than the {least} bytes that operations reach over"
+                )
+        if self.size_second and not reach(self.operations, 1):
+            raise ValueError("size_second goes with operations of m1, and only with them")
         return self
+
+    @property
+    def second(self) -> int:
+        """Bytes of region m1."""
+        return self.size_second or self.size
 
 
 class ChainSpec(Threads, MemorySpec):
@@ -102,8 +115,12 @@ class ChainSpec(Threads, MemorySpec):
 
     def regions(self) -> list[Region]:
         """m0, and m1 where there is one."""
-        size, pages = self.pattern.size, self.pattern.pages
-        return [Region(placement, pages, size) for placement in self._placements()]
+        pattern = self.pattern
+        sizes = (pattern.size, pattern.second)
+        return [
+            Region(placement, pattern.pages, size)
+            for placement, size in zip(self._placements(), sizes, strict=False)
+        ]
 
     def _placements(self) -> list[ChosenPlacement]:
         return [self.placement, *([self.placement_second] if self.placement_second else [])]
@@ -119,6 +136,8 @@ class ChainSpec(Threads, MemorySpec):
         for usual in ("interleave", "sample_every"):
             if pattern[usual] == 1:
                 del pattern[usual]
+        if self.pattern.size_second is None:
+            del pattern["size_second"]
         second = self.placement_second
         apart = {"second": where_of(second)} if second else {}
         return {

@@ -14,10 +14,11 @@ from tierscope.report.pictures.picture import groups_by, label_of, value_of
 from tierscope.report.style import new_table, note, title
 
 PERCENTILES = ("p50", "p99", "p99.9", "p99.99")
-_COLUMNS = ("path", "second", "interleave", "sample_every", "threads", "size", "pages", "policy",
-            "backing", "prefetchers")  # fmt: skip
+_COLUMNS = ("path", "second", "interleave", "sample_every", "threads", "cpu_sets", "size",
+            "size_second", "pages", "policy", "backing", "prefetchers")  # fmt: skip
 """Properties that the line above a table has, and the table where they differ."""
-_SHORT = {"interleave": "walks", "sample_every": "timed 1 in", "second": "m1"}
+_SHORT = {"interleave": "walks", "sample_every": "timed 1 in", "second": "m1",
+          "size_second": "m1 size", "cpu_sets": "CPUs"}  # fmt: skip
 _LONGEST = 30
 
 
@@ -55,7 +56,9 @@ def _same(measurement: Measurement, varying: list[str]) -> Iterator[str]:
         "interleave": f"{pattern.get('interleave')} walks a thread",
         "sample_every": f"one chain in {pattern.get('sample_every')} timed by itself",
         "threads": counted(pattern["threads"], "thread"),
+        "cpu_sets": f"on any of CPUs {pattern.get('cpu_sets')}",
         "size": f"over {figures.size_text(pattern['size'])}",
+        "size_second": f"m1 over {figures.size_text(pattern.get('size_second', 0))}",
     }
     for key in _COLUMNS:
         value = value_of(measurement, key)
@@ -66,7 +69,9 @@ def _same(measurement: Measurement, varying: list[str]) -> Iterator[str]:
 def _names(measurement: Measurement, varying: list[str]) -> list[str]:
     found = [value_of(measurement, key) for key in varying]
     said = [
-        figures.size_text(value) if key == "size" else str(value or (1 if key in _SHORT else ""))
+        figures.size_text(value)
+        if key in ("size", "size_second") and value
+        else str(value or (1 if key in ("interleave", "sample_every") else ""))
         for key, value in zip(varying, found, strict=True)
     ]
     return [*said, str(measurement.pattern["chain"])]

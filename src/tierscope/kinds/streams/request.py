@@ -27,6 +27,7 @@ from tierscope.plans.axes import (
 from tierscope.plans.options import STREAM_ORDERS, Option
 from tierscope.plans.request import Request, RequestForm
 from tierscope.plans.rounds import Arrays, sizes_and_pages
+from tierscope.plans.zipf import ZIPF_ALPHA, zipf_alphas
 
 _BESIDE = ("name", "from", "to", "mix", "order", "access-size", "threads", "size", "delay")
 _MAX_PREFETCH = 1 << 20
@@ -115,20 +116,19 @@ def _swept(
 ) -> Iterator[StreamsSpec]:
     free, beside = shared
     mixes = request.options.get("mix", "100:0")
+    orders = choices(request, "order", STREAM_ORDERS) or ["sequential"]
     axes: dict[str, list[Any]] = {
         "mix": checked(
             request, "mix", lambda: list(map(grammar.parse_mix, grammar.split_words(mixes)))
         ),
-        "order": choices(request, "order", STREAM_ORDERS) or ["sequential"],
-        "zipf_alpha": _numbers(request, "zipf-alpha") or [None],
+        "order": orders,
+        "zipf_alpha": zipf_alphas(request, orders),
         "access_size": sizes(request, "access-size") or [1024],
         "prefetch": _distances(request) or [0],
         "delay_ns": checked(request, "delay", _delays, request.options.get("delay", "0")),
         "isa": choices(request, "isa", options.ISAS) or ["auto"],
         **swept,
     }
-    if axes["zipf_alpha"] != [None] and "zipf" not in axes["order"]:
-        raise request.wrong("zipf-alpha", "an alpha goes with order zipf only")
     seen = set()
     for combination in itertools.product(*axes.values()):
         values = dict(zip(axes, combination, strict=True))
@@ -257,11 +257,6 @@ def _counts(text: str, usable: int) -> list[int]:
     return counts
 
 
-def _numbers(request: Request, option: str) -> list[float]:
-    words = grammar.split_words(request.options[option]) if option in request.options else []
-    return checked(request, option, lambda: [grammar.parse_number(word, 0, 10) for word in words])
-
-
 def _distances(request: Request) -> list[int]:
     """Bytes that a prefetch runs ahead, 0 for none."""
 
@@ -295,7 +290,7 @@ REQUEST = RequestForm(
         options.THREADS,
         options.PIN,
         Option("order", "LIST", ", ".join(STREAM_ORDERS), "sequential"),
-        Option("zipf-alpha", "LIST", "Skew of order zipf, above 0, at most 10", "0.9"),
+        ZIPF_ALPHA,
         options.ACCESS_SIZE.but(default="1k"),
         Option("prefetch", "SIZES", "Bytes that a software prefetch runs ahead, at most 1m", "0"),
         Option(

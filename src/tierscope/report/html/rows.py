@@ -168,14 +168,20 @@ def _figure_row(measurement: Measurement, names: list[str], factor: float) -> Fi
         estimate=estimate + figures.mark(measurement),
         interval=no_interval_text(measurement) or interval,
         samples=f"{measurement.n}, {_STOPS.get(measurement.stop or '', '')}",
-        cpus=format_ranges(tuple(sorted(set(evidence.cpus)))) if evidence.cpus else "–",
+        cpus=_cpus(evidence) or "–",
         pages=by_node(evidence.pages) or "–",
         more="; ".join(_more(evidence)) or "–",
     )
 
 
-_SHOWN = {"pages", "cpus", "page_bytes", "threads", "clock", "notes", "region_bytes", "counters",
-          "lacking"}  # fmt: skip
+def _cpus(evidence: Evidence) -> str:
+    """Return the CPUs that threads were seen on."""
+    seen = evidence.cpus_seen or [evidence.cpus or []]
+    return format_ranges(tuple(sorted({cpu for cpus in seen for cpu in cpus})))
+
+
+_SHOWN = {"pages", "cpus", "cpus_seen", "page_bytes", "threads", "clock", "notes", "region_bytes",
+          "counters", "lacking"}  # fmt: skip
 
 
 def _more(evidence: Evidence) -> list[str]:
