@@ -119,21 +119,26 @@ def run(
     if sum(given is not None for given in (plan, profile, resume)) > 1:
         raise UserError("give only one of PLAN.yaml, --profile and --resume")
     output = options.Output(options.Forms(json, csv), dry_run, out, start_at, energy)
-    if plan is not None and _is_workload(plan):
-        from tierscope.cli.workload_flow import Asked, measure_workload
+    text = None
+    if plan is not None:
+        from tierscope.recipes.cxlbench.workload import is_workload, read_source
 
-        asked = Asked(fit, map_nodes, destroy_data, topology, form == "cxlbench", time_limit)
-        if storage:
-            raise UserError("--storage goes with profiles and plans; measure it by itself")
-        return measure_workload(plan, asked, output)
-    if fit or map_nodes or destroy_data or form != "table":
-        named = "--fit" if fit else "--map-nodes" if map_nodes else "--destroy-data"
-        named = named if fit or map_nodes or destroy_data else "--format"
-        raise UserError(f"{named} goes with workload files of CXL-Bench only")
+        text = read_source(plan)
+        if is_workload(text, plan):
+            from tierscope.cli.workload_flow import Asked, measure_workload
+
+            if storage:
+                raise UserError("--storage goes with profiles and plans; measure it by itself")
+            asked = Asked(fit, map_nodes, destroy_data, topology, form == "cxlbench", time_limit)
+            return measure_workload(plan, text, asked, output)
+    given = {"--fit": fit, "--map-nodes": map_nodes, "--destroy-data": destroy_data}
+    for name, value in {**given, "--format": form != "table"}.items():
+        if value:
+            raise UserError(f"{name} goes with workload files of CXL-Bench only")
     if topology is not None and (not dry_run or plan is not None or resume is not None or storage):
         raise UserError(
-            "--topology plans a profile, or CXL-Bench's workloads, for another machine; "
-            "it goes with --dry-run"
+            "--topology plans a profile for another machine, or a workload file of CXL-Bench; it "
+            "goes with --dry-run"
         )
     if resume is not None:
         if time_limit is not None or dry_run or out is not None or storage or start_at or energy:
@@ -142,11 +147,5 @@ def run(
             )
         return resume_run(resume, output)
     if plan is not None:
-        return measure_plan_file(plan, time_limit, output, storage)
+        return measure_plan_file(plan, text or "", time_limit, output, storage)
     return measure_profile(profile or "quick", time_limit, output, storage, topology)
-
-
-def _is_workload(path: Path) -> bool:
-    from tierscope.recipes.cxlbench.workload import is_workload
-
-    return is_workload(path)

@@ -13,11 +13,12 @@ from tierscope.cli.run_flow import described_machine, time_limit_seconds
 from tierscope.kinds.plan import Plan
 from tierscope.model.errors import UserError
 from tierscope.model.run import Run
+from tierscope.model.text import shown
 from tierscope.plans.fit import fit_time
 from tierscope.plans.grammar import split_words
 from tierscope.recipes.cxlbench.limits import Means, parse_mapping
 from tierscope.recipes.cxlbench.plan import Prepared, prepare
-from tierscope.recipes.cxlbench.workload import read_workload
+from tierscope.recipes.cxlbench.workload import parse_workload, read_folder
 from tierscope.topology.discover import discover
 
 if TYPE_CHECKING:
@@ -37,10 +38,11 @@ class Asked(NamedTuple):
     time_limit: str | None = None
 
 
-def measure_workload(path: Path, asked: Asked, output: Output) -> int:
-    """Measure a workload file, or all of a folder; returns the exit status."""
+def measure_workload(path: Path, text: str | None, asked: Asked, output: Output) -> int:
+    """Measure a workload file, whose ``text`` was read, or all of a folder; returns the exit
+    status."""
     _check(asked, output)
-    workload = read_workload(path)
+    workload = read_folder(path) if text is None else parse_workload(text, shown(path))
     topology = described_machine(asked.machine) if asked.machine else discover()
     prepared = prepare(
         workload,
@@ -48,7 +50,7 @@ def measure_workload(path: Path, asked: Asked, output: Output) -> int:
             topology=topology,
             fit=asked.fit,
             nodes=parse_mapping(asked.map_nodes, "--map-nodes"),
-                destroy=frozenset(split_words(asked.destroy_data) if asked.destroy_data else []),
+            destroy=frozenset(split_words(asked.destroy_data) if asked.destroy_data else []),
         ),
     )
     for remark in prepared.remarks:

@@ -1,1 +1,1 @@
-"""CXL-Bench's workload files, measured by tierscope's kinds."""
+"""CXL-Bench's workload files, planned and measured as they are."""

@@ -68,8 +68,14 @@ def count_cases(benchmark: Benchmark) -> int:
 
 def expand(benchmarks: list[Benchmark]) -> Iterator[RawCase]:
     """Yield all cases in the order of the files; raises UserError where they are too many."""
-    if sum(map(count_cases, benchmarks)) > MAX_MEASUREMENTS:
-        raise UserError(f"the workloads have more than {MAX_MEASUREMENTS} cases; give fewer files")
+    total = 0
+    for benchmark in benchmarks:
+        total += count_cases(benchmark)
+        if total > MAX_MEASUREMENTS:
+            raise UserError(
+                f"{benchmark.file}:{benchmark.line}: '{benchmark.name}' makes more than "
+                f"{MAX_MEASUREMENTS} cases of it all; give fewer files or values"
+            )
     for benchmark in benchmarks:
         for parts in itertools.product(*map(_values, benchmark.parts)):
             writer_first = len(parts) > 1 and parts[0].operation_writes()

@@ -47,7 +47,9 @@ def parse_mapping(words: Sequence[str], option: str) -> dict[str, int]:
         if not (sign and name and number):
             raise UserError(f"{option}: '{word}' is not OLD=NEW, as in 8=4 or dax2.0=4")
         if not (name.startswith("dax") or (name.isascii() and name.isdigit())):
-            raise UserError(f"{option}: '{name}' is neither a node's number nor a DAX device's name")
+            raise UserError(
+                f"{option}: '{name}' is neither a node's number nor a DAX device's name"
+            )
         try:
             new = parse_count(number, 0, minimum=0)
         except UserError:

@@ -90,7 +90,7 @@ def _weights(
 
 def _partition(values: Values, percent: int, nodes: int, notes: list[str]) -> list[int]:
     first = values["node_count_first_partition"]
-    if first is None and nodes == 2:  # noqa: PLR2004 - as most files have it, one node each
+    if first is None and nodes == 2:
         first = 1
     if first is None:
         raise UserError("percentage_pages_first_partition goes with node_count_first_partition")
@@ -104,9 +104,7 @@ def _partition(values: Values, percent: int, nodes: int, notes: list[str]) -> li
     return [percent * rest] * first + [(_ALL - percent) * first] * (nodes - first)
 
 
-def _placed(
-    nodes: tuple[int, ...], policy: str, weights: list[int]
-) -> tuple[dict[str, Any], str]:
+def _placed(nodes: tuple[int, ...], policy: str, weights: list[int]) -> tuple[dict[str, Any], str]:
     """Return the placement and the target's name; nodes that several map to have it all."""
     sums: dict[int, int] = {}
     for node, weight in zip(nodes, weights, strict=True):
@@ -122,7 +120,7 @@ def _placed(
         )
     named = f"node:{','.join(map(str, reduced))}"
     if len(reduced) == 1:
-        return _placement("bind", {node: 1 for node in reduced}), named
+        return _placement("bind", dict.fromkeys(reduced, 1)), named
     if policy == "interleave" and len(set(reduced.values())) > 1:
         policy = "weighted"
     if policy != "interleave":
@@ -183,4 +181,3 @@ def bound(place: Place) -> Place:
     if place.placement["policy"] in ("bind", "interleave"):
         return place
     raise UserError("mapped memory is bound to a node or interleaved; it takes no weights")
-

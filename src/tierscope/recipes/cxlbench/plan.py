@@ -15,23 +15,24 @@ from tierscope.plans.expand import with_new_id
 from tierscope.plans.fit import check_memory
 from tierscope.plans.grammar import format_size
 from tierscope.recipes.cxlbench.cases import RawCase, expand
-from tierscope.recipes.cxlbench.drafts import Draft, draft_of
+from tierscope.recipes.cxlbench.common import Draft
+from tierscope.recipes.cxlbench.drafts import draft_of
 from tierscope.recipes.cxlbench.limits import Means
 from tierscope.recipes.cxlbench.together import draft_of_two
 from tierscope.recipes.cxlbench.workload import Benchmark, Workload
 
-_BY_KEY = {
-    "run_time": "run_time is the most time that a case gets; it ends sooner once its interval is "
-    "narrow enough",
-    "number_operations": "number_operations is not used: operations are measured until the interval "
-    "is narrow enough or the time is up",
-    "min_io_chunk_size": "min_io_chunk_size is not used: each thread walks a part of its own or "
-    "draws from the whole region, and chases go through the whole region in one cycle",
-    "latency_sample_frequency": "latency_sample_frequency: one of so many chains is timed by itself; "
-    "all of them make the other figures",
-    "generate_read_data": "generate_read_data is not used: memory is always written before it is "
-    "read",
-    "replications": "replications is not used: each case has several visits in one run",
+_NOT_USED = {
+    "number_operations": "operations are measured until the interval is narrow enough or the time "
+    "is up",
+    "min_io_chunk_size": "each thread walks a part of its own or draws from the whole region, and "
+    "chases go through the whole region in one cycle",
+    "generate_read_data": "memory is always written before it is read",
+    "replications": "each case has several visits in one run",
+}
+_MEANS = {
+    "run_time": "the most time that a case gets; it ends sooner once its interval is narrow enough",
+    "latency_sample_frequency": "one of so many chains is timed by itself; all of them make the "
+    "other figures",
 }
 """What is said once of keys that stand in the files."""
 
@@ -50,7 +51,9 @@ class Prepared:
         """The plan; raises UserError where nothing can be measured here."""
         if not self.specs:
             why = next((case.refused for case in self.cases if case.refused), "there are no cases")
-            raise UserError(f"none of {len(self.cases)} cases can be measured here; the first: {why}")
+            raise UserError(
+                f"none of {len(self.cases)} cases can be measured here; the first: {why}"
+            )
         return Plan(version=PLAN_VERSION, measurements=self.specs)
 
 
@@ -100,7 +103,7 @@ def _made(raw: RawCase, draft: Draft, means: Means, taken: set[str]) -> Spec | s
     """Return the spec, or why there is none."""
     try:
         found: Spec = KINDS[draft["kind"]].spec.model_validate({**draft, "id": _id(raw)})
-        check_memory(Plan.model_construct(measurements=[found]), means.topology)
+        check_memory(Plan.model_construct(version=PLAN_VERSION, measurements=[found]), means.topology)
     except ValidationError as error:
         return reason(error)
     except UserError as error:
@@ -113,9 +116,7 @@ def _made(raw: RawCase, draft: Draft, means: Means, taken: set[str]) -> Spec | s
 
 def _id(raw: RawCase) -> str:
     """Name a case: the benchmark and what the matrix varies."""
-    words = [
-        _word(key, value) for part in raw.parts for key, value in part.varied.items()
-    ]
+    words = [_word(key, value) for part in raw.parts for key, value in part.varied.items()]
     return identity([raw.benchmark.name, *words])
 
 
@@ -126,7 +127,6 @@ def _word(key: str, value: Any) -> str:
 
 
 def _remarks(benchmarks: Sequence[Benchmark]) -> list[str]:
-    given = {
-        key for one in benchmarks for part in one.parts for key in (*part.args, *part.matrix)
-    }
-    return [text for key, text in _BY_KEY.items() if key in given]
+    given = {key for one in benchmarks for part in one.parts for key in (*part.args, *part.matrix)}
+    used = [f"{key}: {text}" for key, text in _MEANS.items() if key in given]
+    return used + [f"{key} is not used: {text}" for key, text in _NOT_USED.items() if key in given]

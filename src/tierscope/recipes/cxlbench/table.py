@@ -118,7 +118,11 @@ def _show_group(
     for key in keys:
         table.add_column(key, overflow="fold")
     table.add_column(heads[0], overflow="fold")
-    rows = [(values, *cells(case)) for case, values in zip(cases, varied, strict=True) if case.measurements]
+    rows = [
+        (values, *cells(case))
+        for case, values in zip(cases, varied, strict=True)
+        if case.measurements
+    ]
     noted = any(notes for _, _, notes in rows)
     if noted:
         table.add_column(heads[1], overflow="fold")

@@ -111,9 +111,7 @@ def _fitted(means: Means, asked: int, have: int, notes: list[str]) -> int:
     return have
 
 
-def _fixed(
-    values: Values, means: Means, asked: int, notes: list[str], most: int | None
-) -> Team:
+def _fixed(values: Values, means: Means, asked: int, notes: list[str], most: int | None) -> Team:
     cores = values["thread_cores"]
     if len(cores) < asked:
         raise UserError(f"thread_cores names {len(cores)} CPUs for {counted(asked, 'thread')}")

@@ -5,7 +5,8 @@ from typing import Any
 
 from tierscope.model.errors import UserError
 from tierscope.recipes.cxlbench.cases import Values
-from tierscope.recipes.cxlbench.drafts import LINE, Draft, access_of, stores_of
+from tierscope.recipes.cxlbench.common import LINE, Draft
+from tierscope.recipes.cxlbench.drafts import access_of, stores_of
 from tierscope.recipes.cxlbench.limits import Means, budget_s, fitted_size
 from tierscope.recipes.cxlbench.placing import place_of
 from tierscope.recipes.cxlbench.threads import Team, team_of
@@ -67,8 +68,7 @@ def _teams(parts: tuple[Values, ...], means: Means, notes: list[str]) -> list[Te
         first = max(1, have * asked[0] // sum(asked))
         most = [first, max(1, have - first)]
     return [
-        team_of(part, means, notes, room).sharing()
-        for part, room in zip(parts, most, strict=True)
+        team_of(part, means, notes, room).sharing() for part, room in zip(parts, most, strict=True)
     ]
 
 

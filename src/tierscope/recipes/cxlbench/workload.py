@@ -34,6 +34,7 @@ class Benchmark:
     """A benchmark: one part, or two that run at the same time."""
 
     file: str
+    line: int
     name: str
     parts: tuple[Part, ...]
 
@@ -52,23 +53,25 @@ class Workload:
     """What is read in another way than it may be meant, each with file and line."""
 
 
-def is_workload(path: Path) -> bool:
-    """Whether a path is CXL-Bench's: a folder, or YAML whose top is a mapping without
-    ``measurements``. Raises UserError for what is no YAML."""
+def read_source(path: Path) -> str | None:
+    """Return a file's text, read once, as a pipe can be; None of a folder. Raises UserError."""
+    return None if path.is_dir() else read_text(path, "plan")
+
+
+def is_workload(text: str | None, path: Path) -> bool:
+    """Whether what ``read_source`` found is CXL-Bench's: a folder, or YAML whose top is a mapping
+    without ``measurements``. Raises UserError for what is no YAML."""
     from ruamel.yaml.nodes import MappingNode
 
-    if path.is_dir():
+    if text is None:
         return True
-    root = compose(read_text(path, "plan"), shown(path))
+    root = compose(text, shown(path))
     return isinstance(root, MappingNode) and not _is_ours(root)
 
 
-def read_workload(path: Path) -> Workload:
-    """Read a file, or all ``*.yaml`` below a folder; raises UserError with file and line."""
+def read_folder(path: Path) -> Workload:
+    """Read all ``*.yaml`` below a folder; raises UserError with file and line."""
     found = Workload()
-    if not path.is_dir():
-        parse_workload(read_text(path, "workload"), shown(path), found)
-        return found
     files = sorted(
         Path(folder) / name
         for folder, _, names in os.walk(path)
@@ -103,7 +106,8 @@ def parse_workload(text: str, path: str, into: Workload | None = None) -> Worklo
                 f"{path}:{line}: benchmark '{name}' stands in line {names[name]}, too; both are run"
             )
         names[name] = line
-        found.benchmarks.append(_benchmark(place, name, body, found))
+        parts = _parts(place, name, body, found)
+        found.benchmarks.append(Benchmark(path, line, name, parts))
     return found
 
 
@@ -115,11 +119,11 @@ def _line(node: Any) -> int:
     return int(node.start_mark.line) + 1
 
 
-def _benchmark(place: Place, name: str, body: Any, found: Workload) -> Benchmark:
+def _parts(place: Place, name: str, body: Any, found: Workload) -> tuple[Part, ...]:
     what = f"benchmark '{name}'"
     sections = _sections(place, body, what, _SECTIONS, found)
     if "parallel_benchmark" not in sections:
-        return Benchmark(place.path, name, (_part(place, name, sections, found),))
+        return (_part(place, name, sections, found),)
     if len(sections) > 1:
         raise place.error(body, f"{what}: matrix and args stand inside parallel_benchmark's parts")
     within = sections["parallel_benchmark"]
@@ -134,7 +138,7 @@ def _benchmark(place: Place, name: str, body: Any, found: Workload) -> Benchmark
         of = f"part '{part_name}' of {what}"
         made = _sections(place, part_body, of, ("matrix", "args"), found)
         parts.append(_part(place, part_name, made, found))
-    return Benchmark(place.path, name, tuple(parts))
+    return tuple(parts)
 
 
 def _sections(
@@ -195,7 +199,8 @@ def _part(place: Place, name: str, sections: dict[str, Any], found: Workload) ->
             if first is not None:
                 found.remarks.append(
                     f"{place.path}:{_line(node[0])}: key '{word}' of the matrix is given in line "
-                    f"{first}, too; the last one counts, as in CXL-Bench, once for each value"
+                    f"{first}, too; the last one counts (CXL-Bench repeats its cases for each "
+                    "value of the first)"
                 )
             written.add(word)
             matrix[key] = _values(place, node[1], word)
