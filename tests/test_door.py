@@ -102,6 +102,17 @@ def _of_library(pattern: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in pattern.items() if key not in ("order", "isa")}
 
 
+_CPUS = st.lists(st.integers(0, 200), min_size=1, max_size=4, unique=True)
+_ON_SETS = st.lists(_CPUS, min_size=1, max_size=4).map(
+    lambda sets: {"cpus": sorted({cpu for each in sets for cpu in each}), "cpu_sets": sets}
+)
+
+
+def _threaded(strategy: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[dict[str, Any]]:
+    """Have its threads run each on one of its CPUs, or on sets of CPUs."""
+    return st.builds(lambda made, sets: made | sets, strategy, st.just({}) | _ON_SETS)
+
+
 _BANDWIDTH = st.fixed_dictionaries(
     {
         **_COMMON,
@@ -113,7 +124,8 @@ _BANDWIDTH = st.fixed_dictionaries(
                 "size": _LINES.map(lambda size: size * 64 * 8),
             },
             optional={
-                "order": st.sampled_from(["sequential", "reverse", "random"]),
+                "order": st.sampled_from(["sequential", "reverse", "random", "zipf"]),
+                "zipf_alpha": st.floats(0.01, 10),
                 "access_size": st.sampled_from([64, 128, 4096]),
                 "pages": st.sampled_from(["base", "thp", "2m", "1g"]),
                 "isa": st.sampled_from(["auto", "sse4", "avx2", "avx512", "neon", "sve"]),
@@ -141,7 +153,6 @@ _LATENCY = st.fixed_dictionaries(
     optional={"chases": st.integers(1, 8)},
 )
 _PAGES = st.sampled_from(["base", "thp", "2m", "1g"])
-_CPUS = st.lists(st.integers(0, 200), min_size=1, max_size=4, unique=True)
 _STREAM_PATTERN = st.fixed_dictionaries(
     {"size": _LINES.map(lambda size: size * 64)},
     optional={
@@ -162,9 +173,11 @@ _LOADED = st.fixed_dictionaries(
         "kind": st.just("loaded-latency"),
         "cpu": st.integers(201, 65535),
         "pattern": st.fixed_dictionaries({"size": _LINES.map(lambda size: size * 8)}),
-        "load": st.fixed_dictionaries(
-            {**_STREAM, "cpus": _CPUS, "pattern": _STREAM_PATTERN},
-            optional={"idle": st.booleans()},
+        "load": _threaded(
+            st.fixed_dictionaries(
+                {**_STREAM, "cpus": _CPUS, "pattern": _STREAM_PATTERN},
+                optional={"idle": st.booleans()},
+            )
         ),
     }
 )
@@ -179,9 +192,23 @@ _BESIDE = st.lists(
     ),
     max_size=1,
 ).filter(lambda beside: all(stream["name"] != "main" for stream in beside))
-_STREAMS = st.fixed_dictionaries(
-    {**_COMMON, "kind": st.just("streams"), "cpus": _CPUS, "pattern": _STREAM_PATTERN},
-    optional={"beside": _BESIDE},
+_STREAMS = _threaded(
+    st.fixed_dictionaries(
+        {**_COMMON, "kind": st.just("streams"), "cpus": _CPUS, "pattern": _STREAM_PATTERN},
+        optional={"beside": _BESIDE},
+    )
+)
+_SHARING = _ON_SETS.flatmap(  # Streams whose threads share CPUs.
+    lambda sets: st.fixed_dictionaries(
+        {
+            **_COMMON,
+            "kind": st.just("streams"),
+            "pattern": _STREAM_PATTERN,
+            "beside": st.fixed_dictionaries(
+                {**_STREAM, "name": st.just("other"), "pattern": _STREAM_PATTERN}
+            ).map(lambda stream: [stream | sets]),
+        }
+    ).map(lambda made: made | sets)
 )
 _ATOMICS = st.fixed_dictionaries(
     {
@@ -247,6 +274,17 @@ _CHAIN = st.fixed_dictionaries(
     {**_CHAIN_OF, "pattern": _CHAIN_PATTERN}, optional={"placement_second": st.none()}
 ) | st.fixed_dictionaries(
     {**_CHAIN_OF, "pattern": _CHAIN_PATTERN.map(_to_both), "placement_second": _PLACEMENT}
+)
+_SIZED_CHAIN = st.fixed_dictionaries(
+    {
+        **_CHAIN_OF,
+        "pattern": st.builds(
+            lambda pattern, size: pattern | {"size_second": size},
+            _CHAIN_PATTERN.map(_to_both),
+            _LINES.map(lambda size: size + (1 << 20)),
+        ),
+        "placement_second": _PLACEMENT,
+    }
 )
 _MAPPING = st.fixed_dictionaries(
     {
@@ -373,12 +411,14 @@ _PLANS = st.fixed_dictionaries(
     {
         "version": st.just(2),
         "measurements": st.lists(
-            _BANDWIDTH
+            _threaded(_BANDWIDTH)
             | _LATENCY
             | _LOADED
             | _STREAMS
+            | _SHARING
             | _ATOMICS
-            | _CHAIN
+            | _threaded(_CHAIN)
+            | _SIZED_CHAIN
             | _MAPPING
             | _FILES
             | _CHECKPOINT

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <vector>
 
 #include "access/library.h"
 #include "access/random_order.h"
+#include "access/zipf_order.h"
 #include "errors.h"
 
 namespace tierscope {
@@ -129,6 +131,18 @@ std::uint64_t walked_bytes(Order order, const Walk& walk, std::uint64_t accesses
     if (period != blocks && accesses < period) reached = std::min(reached, accesses / 2);
   }
   return reached * walk.access_size;
+}
+
+std::uint64_t zipf_bytes(const Walk& walk, std::uint64_t seed, std::uint64_t accesses) {
+  constexpr std::uint64_t kMaxCounted = 1U << 22;
+  std::vector<bool> seen(walk.accesses());
+  std::uint64_t distinct = 0;
+  for (std::uint64_t i = 0; i < std::min(accesses, kMaxCounted); ++i) {
+    const std::uint64_t block = walk.zipf->next(seed);
+    distinct += seen[block] ? 0 : 1;
+    seen[block] = true;
+  }
+  return distinct * walk.access_size;
 }
 
 }  // namespace tierscope

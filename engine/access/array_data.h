@@ -83,6 +83,11 @@ std::uint64_t verify_written(Operation operation, const Walk& walk, std::size_t 
 
 // Distinct bytes of a thread's share of an array that so many accesses from its beginning reached;
 // in random order at least so many, since the generator may have come to a block twice.
+// Not for order zipf.
 std::uint64_t walked_bytes(Order order, const Walk& walk, std::uint64_t accesses);
+
+// The same of order zipf, which returns to its hot blocks all the time: the first accesses, four
+// million at most, are generated again from the state `seed` and their blocks counted.
+std::uint64_t zipf_bytes(const Walk& walk, std::uint64_t seed, std::uint64_t accesses);
 
 }  // namespace tierscope

@@ -171,7 +171,7 @@ std::size_t Chain::picks() const {
 }
 
 Chain lay_chain(std::span<const ChainOperation> operations, bool linked,
-                const ChainRegions& regions) {
+                std::span<const ChainRegion> regions) {
   const Ways& first = ways_of(operations.front());
   Chain chain{
       .steps = {},
@@ -187,12 +187,12 @@ Chain lay_chain(std::span<const ChainOperation> operations, bool linked,
       const Reach reach = reach_of(operations, i);
       const std::size_t slot = slot_bytes(operation);
       const std::size_t lead = lead_of(operation, reach);
-      const std::size_t room = regions.bytes - lead - static_cast<std::size_t>(reach.high);
-      step.first = regions.bases.at(region) + lead;
+      const std::size_t room = regions[region].bytes - lead - static_cast<std::size_t>(reach.high);
+      step.first = regions[region].base + lead;
       step.span = (room / slot + 1) * slot;
       step.mask = ~(slot - 1);
     }
-    step.region = regions.bases.at(region);
+    step.region = regions[region].base;
     step.number = region;
     chain.steps.push_back(step);
   }

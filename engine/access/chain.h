@@ -48,9 +48,9 @@ struct ChainOperation {
 // the writes behind it, as far apart as they reach. 0 where the chain does not go there.
 std::size_t chain_reach(std::span<const ChainOperation> operations, std::size_t region);
 
-// The regions of a chain, each `bytes` long; the second may be absent.
-struct ChainRegions {
-  std::vector<std::byte*> bases;
+// A region of a chain.
+struct ChainRegion {
+  std::byte* base;
   std::size_t bytes;
 };
 
@@ -84,9 +84,9 @@ struct Chain {
   std::size_t picks() const;  // Operations that take an address.
 };
 
-// Regions of chain_reach() bytes at least.
+// Regions of chain_reach() bytes at least; the second may be absent.
 Chain lay_chain(std::span<const ChainOperation> operations, bool linked,
-                const ChainRegions& regions);
+                std::span<const ChainRegion> regions);
 
 // Throws Unavailable (isa) where this CPU lacks an instruction of the chain.
 void require_instructions(std::span<const ChainOperation> operations);

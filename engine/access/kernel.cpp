@@ -78,7 +78,7 @@ Kernel of_order(const KernelRow& row, Order order) {
     case Order::kRandom:
       return row.random;
     case Order::kZipf:
-      break;
+      return row.zipf;
   }
   return nullptr;
 }

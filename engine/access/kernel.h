@@ -68,9 +68,10 @@ struct Walk {
   double* b = nullptr;
   double* c = nullptr;
   double scalar = 0;
-  std::size_t bytes = 0;        // Of each array; a multiple of `access_size`.
-  std::size_t access_size = 0;  // Contiguous bytes of one access.
-  std::size_t stride = 0;       // Order strided: bytes from one access to the next.
+  std::size_t bytes = 0;            // Of each array; a multiple of `access_size`.
+  std::size_t access_size = 0;      // Contiguous bytes of one access.
+  std::size_t stride = 0;           // Order strided: bytes from one access to the next.
+  const ZipfOrder* zipf = nullptr;  // Order zipf, of as many blocks as there are accesses.
 
   std::uint64_t accesses() const { return bytes / access_size; }
 };
@@ -79,7 +80,7 @@ struct Walk {
 struct Position {
   std::uint64_t offset = 0;  // Sequential, reverse, strided: bytes from the array's beginning.
   std::uint64_t phase = 0;   // Strided: offset that the current pass began at.
-  std::uint64_t state = 0;   // Random: the generator's state.
+  std::uint64_t state = 0;   // Random, zipf: the generator's state.
   int owed = 0;              // Mixed: hundredths of a written line that are owed.
 };
 
@@ -98,10 +99,9 @@ Kernel find_kernel(std::string_view isa, Operation operation, Order order);
 
 // Reads and writes of whole lines of one array, spread evenly over each other, at a held-back rate.
 struct Mix {
-  int writes = 0;                   // Of 100 lines; the others are read.
-  std::uint64_t delay = 0;          // Steps of `spin` after each access.
-  std::size_t prefetch = 0;         // Bytes from a line to the one that is prefetched; 0: none.
-  const ZipfOrder* zipf = nullptr;  // Of order zipf.
+  int writes = 0;            // Of 100 lines; the others are read.
+  std::uint64_t delay = 0;   // Steps of `spin` after each access.
+  std::size_t prefetch = 0;  // Bytes from a line to the one that is prefetched; 0: none.
 };
 
 // How lines are written: by ordinary stores, non-temporal ones, or ordinary ones after each access

@@ -8,6 +8,7 @@
 
 #include "access/kernel.h"
 #include "access/random_order.h"
+#include "access/zipf_order.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tierscope::HWY_NAMESPACE {
@@ -154,12 +155,35 @@ HWY_INLINE void for_each_in_runs(const Walk& walk, Position& position, std::uint
   position = at;
 }
 
+// The same in order zipf. Addresses are made as far ahead as those of order random are, so that
+// The same in order zipf.
+template <bool kUnrolled, typename Access>
+HWY_INLINE void for_each_zipf(const Walk& walk, Position& position, std::uint64_t count,
+                              const Access& access) {
+  const ZipfOrder zipf = *walk.zipf;
+  const std::uint64_t access_doubles = walk.access_size / sizeof(double);
+  std::uint64_t state = position.state;
+  if constexpr (kUnrolled) {
+    for (; count >= kUnroll; count -= kUnroll) {
+      std::uint64_t indices[kUnroll];
+#pragma GCC unroll 8
+      for (std::uint64_t& index : indices) index = zipf.next(state) * access_doubles;
+#pragma GCC unroll 8
+      for (const std::uint64_t index : indices) access(index);
+    }
+  }
+  for (; count > 0; --count) access(zipf.next(state) * access_doubles);
+  position.state = state;
+}
+
 // The same in any order but sequential. kUnrolled where `access` is short.
 template <Order kOrder, bool kUnrolled, typename Access>
 HWY_INLINE void for_each_access(const Walk& walk, Position& position, std::uint64_t count,
                                 const Access& access) {
   if constexpr (kOrder == Order::kRandom) {
     for_each_random<kUnrolled>(walk, position, count, access);
+  } else if constexpr (kOrder == Order::kZipf) {
+    for_each_zipf<kUnrolled>(walk, position, count, access);
   } else {
     for_each_in_runs<kOrder, kUnrolled>(walk, position, count, access);
   }

@@ -134,7 +134,7 @@ void walk_mixed(const Walk& shared, Position& position, std::uint64_t count,
     if constexpr (kOrder == Order::kRandom) {
       offset = random.next(at.state) * walk.access_size;
     } else if constexpr (kOrder == Order::kZipf) {
-      offset = mix.zipf->next(at.state) * walk.access_size;
+      offset = walk.zipf->next(at.state) * walk.access_size;
     } else {
       at.offset = offset + walk.access_size == walk.bytes ? 0 : offset + walk.access_size;
     }
@@ -165,7 +165,8 @@ void make_addresses(const Walk& shared, Position& position, std::uint64_t count)
 template <Operation kOperation>
 constexpr KernelRow row() {
   return {walk_sequential<kOperation>, walk_scattered<kOperation, Order::kReverse>,
-          walk_scattered<kOperation, Order::kStrided>, walk_scattered<kOperation, Order::kRandom>};
+          walk_scattered<kOperation, Order::kStrided>, walk_scattered<kOperation, Order::kRandom>,
+          walk_scattered<kOperation, Order::kZipf>};
 }
 
 }  // namespace
@@ -178,7 +179,7 @@ const TargetTable& target_table() {
        row<Operation::kScaleNt>(), row<Operation::kAdd>(), row<Operation::kAddNt>(),
        row<Operation::kTriad>(), row<Operation::kTriadNt>(), row<Operation::kRmw>()},
       {nullptr, make_addresses<Order::kReverse>, make_addresses<Order::kStrided>,
-       make_addresses<Order::kRandom>},
+       make_addresses<Order::kRandom>, make_addresses<Order::kZipf>},
       {mixed_row<Stores::kOrdinary>(), mixed_row<Stores::kStreaming>(),
        mixed_row<Stores::kWriteBack>(), mixed_row<Stores::kFlush>()},
       {{{scan_column<std::uint32_t, false>, scan_column<std::uint32_t, true>},

@@ -16,6 +16,7 @@ struct KernelRow {
   Kernel reverse;
   Kernel strided;
   Kernel random;
+  Kernel zipf;
 };
 
 struct TargetTable {

@@ -76,16 +76,15 @@ void Leases::begin_visit(bool fresh) {
   for (CachedTeam& cached : teams_) cached.used = false;
 }
 
-Team& Leases::team(std::span<const int> cpus) {
-  const auto found = std::ranges::find_if(teams_, [cpus](const CachedTeam& cached) {
-    return std::ranges::equal(cached.team->cpus(), cpus);
-  });
+Team& Leases::team(const CpuSets& sets) {
+  const auto found = std::ranges::find_if(
+      teams_, [&sets](const CachedTeam& cached) { return cached.team->sets() == sets; });
   if (found != teams_.end()) {
     std::rotate(found, found + 1, teams_.end());
   } else {
     const auto idle = std::ranges::find_if_not(teams_, &CachedTeam::used);
     if (teams_.size() >= kMaxTeams && idle != teams_.end()) teams_.erase(idle);
-    teams_.push_back({.team = std::make_unique<Team>(cpus), .used = true});
+    teams_.push_back({.team = std::make_unique<Team>(sets), .used = true});
   }
   teams_.back().used = true;
   return *teams_.back().team;

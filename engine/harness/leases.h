@@ -23,7 +23,7 @@ struct RegionKey {
   // Arrays of one pool come and go together, so that a thread that goes over all of them keeps to
   // one pool. Set by Leases.
   std::size_t in_pool = 0;
-  std::vector<int> touched_by{};  // First touch: the CPUs of the team that populates it.
+  CpuSets touched_by{};  // First touch: the CPUs of the team that populates it.
   bool operator==(const RegionKey&) const = default;
 };
 
@@ -52,7 +52,9 @@ class Leases {
   bool fresh() const { return fresh_; }
 
   // A team on these CPUs, one thread each; valid until the visit ends. Throws as Team does.
-  Team& team(std::span<const int> cpus);
+  Team& team(std::span<const int> cpus) { return team(one_each(cpus)); }
+  // The same with a thread for each set of CPUs.
+  Team& team(const CpuSets& sets);
 
   // A region for each of these keys, populated by the threads of `populating` where it is new, and
   // read back then; valid until the visit ends. Throws as Region does, before any memory is touched

@@ -7,6 +7,7 @@
 #include <deque>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include "access/array_data.h"
 #include "access/kernel.h"
 #include "access/library.h"
+#include "access/zipf_order.h"
 #include "harness/kind.h"
 #include "harness/leases.h"
 #include "kinds/bandwidth_spec.h"
@@ -41,10 +43,13 @@ struct Share {
   std::size_t first = 0;    // Where the walk begins in the arrays.
   std::uint64_t start = 0;  // Offset of its first access.
   Position position;
-  std::size_t own_first = 0;   // Of `own`: the number of its first element in the arrays.
-  std::uint64_t before = 0;    // Accesses when the blocks of the proof were overwritten.
-  std::uint64_t compared = 0;  // Bytes.
-  std::uint64_t written = 0;   // Those of them that hold what was written.
+  std::uint64_t seed = 0;          // The position's first state.
+  std::optional<ZipfOrder> zipf;   // What the walk has,
+  std::uint64_t zipf_reached = 0;  // and the bytes that it reached at least.
+  std::size_t own_first = 0;       // Of `own`: the number of its first element in the arrays.
+  std::uint64_t before = 0;        // Accesses when the blocks of the proof were overwritten.
+  std::uint64_t compared = 0;      // Bytes.
+  std::uint64_t written = 0;       // Those of them that hold what was written.
 };
 
 Walk walk_of(const BandwidthSpec& spec, const std::vector<Lease>& arrays, const ByteRange& range) {
@@ -80,6 +85,9 @@ void divide(const BandwidthSpec& spec, const std::vector<Lease>& arrays,
         });
     share.start = spread ? spread_start(share.walk, spec.order, thread, shares.size()) : 0;
     share.own_first = cut[thread].first / sizeof(double);
+    if (spec.order == Order::kZipf) {
+      share.walk.zipf = &share.zipf.emplace(share.walk.accesses(), spec.zipf_alpha);
+    }
   }
 }
 
@@ -105,14 +113,14 @@ constexpr std::size_t kMaxCall = std::size_t{256} << 20;
 class Bandwidth : public State {
  public:
   explicit Bandwidth(const BandwidthSpec& spec)
-      : spec_(spec), shares_(spec.cpus.size()), workers_(spec.cpus.size()) {}
+      : spec_(spec), shares_(spec.threads.size()), workers_(spec.threads.size()) {}
 
   void open(Leases& leases) override {
     if (workers_.front().work == nullptr) choose_kernel();
-    team_ = &leases.team(spec_.cpus);
+    team_ = &leases.team(spec_.threads);
     spec_.size = in_whole_rounds(
         spec_.size, spec_.pages, spec_.placements,
-        {.shares = spec_.shared ? 1 : spec_.cpus.size(), .access_size = spec_.access_size});
+        {.shares = spec_.shared ? 1 : spec_.threads.size(), .access_size = spec_.access_size});
     const std::vector<RegionKey> keys = array_keys(spec_);
     const std::vector<Lease> arrays =
         leases.regions(keys, *team_, [this](std::size_t array, const std::any& found) {
@@ -160,7 +168,7 @@ class Bandwidth : public State {
     static constexpr std::array<std::string_view, 3> kNames{"a", "b", "c"};
     const std::span names(kNames.data(), spec_.apart ? regions_.size() : 0);
     evidence = region_evidence(regions_, walks(), names);
-    evidence["cpus"] = cpus_of(workers_);
+    add_cpus(workers_, spec_.threads, evidence);
     if (is_library(spec_.operation)) {
       evidence["library"] = library_name();
     } else if (!spec_.by_objects()) {
@@ -168,6 +176,7 @@ class Bandwidth : public State {
     }
     if (writes()) evidence["verified"] = verify();
     ++compared_.visits;
+    if (spec_.order == Order::kZipf) count_zipf();
     evidence["walked_bytes"] = walked();
     if (spec_.order != Order::kSequential) {
       const Kernel addresses = find_address_kernel(isa_, spec_.order);
@@ -179,7 +188,7 @@ class Bandwidth : public State {
   }
 
  private:
-  double window_s() const { return window_seconds(spec_.sampling); }
+  double window_s() const { return window_seconds(spec_.sampling, spec_.threads); }
 
   void choose_kernel() {
     isa_ = resolve_isa(spec_.isa);
@@ -205,10 +214,18 @@ class Bandwidth : public State {
   // All walks begin; nothing is done yet.
   void start_anew() {
     for (std::size_t i = 0; i < shares_.size(); ++i) {
-      shares_[i].position = {.offset = shares_[i].start};
-      shares_[i].position.state = i * 0x9e3779b97f4a7c15ULL;  // Not in step with another.
+      shares_[i].seed = i * 0x9e3779b97f4a7c15ULL;  // Not in step with another.
+      shares_[i].position = {.offset = shares_[i].start, .state = shares_[i].seed};
       workers_[i].done = 0;
     }
+  }
+
+  void count_zipf() {
+    team_->run([&](int thread) {
+      const auto i = static_cast<std::size_t>(thread);
+      Share& share = shares_[i];
+      share.zipf_reached = zipf_bytes(share.walk, share.seed, workers_[i].done);
+    });
   }
 
   // Distinct bytes of an array that the threads reached at least. Those that share it begin evenly
@@ -219,7 +236,8 @@ class Bandwidth : public State {
     std::uint64_t most = 0;
     for (std::size_t i = 0; i < shares_.size(); ++i) {
       const Walk& walk = shares_[i].walk;
-      const std::uint64_t one = walked_bytes(spec_.order, walk, workers_[i].done);
+      const std::uint64_t one = shares_[i].zipf ? shares_[i].zipf_reached
+                                                : walked_bytes(spec_.order, walk, workers_[i].done);
       const std::uint64_t way = walk.accesses() / shares_.size() * walk.access_size;
       sum += spec_.shared ? std::min(one, way) : one;
       most = std::max(most, one);
@@ -237,7 +255,8 @@ class Bandwidth : public State {
                        .first = shares_[i].first,
                        .start = shares_[i].start,
                        .accesses = workers_[i].done,
-                       .counted = static_cast<double>(traits.program_bytes) / traits.arrays});
+                       .counted = static_cast<double>(traits.program_bytes) / traits.arrays,
+                       .seed = shares_[i].seed});
     }
     return found;
   }

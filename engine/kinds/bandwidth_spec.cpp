@@ -49,23 +49,25 @@ std::vector<RegionKey> array_keys(const BandwidthSpec& spec) {
     keys.push_back({.bytes = spec.size,
                     .pages = spec.pages,
                     .placement = placement,
-                    .touched_by = touched ? spec.cpus : std::vector<int>{}});
+                    .touched_by = touched ? spec.threads : CpuSets{}});
   }
   return keys;
 }
 
 BandwidthSpec read_bandwidth(ObjectReader& measurement) {
-  static constexpr std::array<std::pair<std::string_view, Order>, 4> kOrders{
+  static constexpr std::array<std::pair<std::string_view, Order>, 5> kOrders{
       {{"sequential", Order::kSequential},
        {"reverse", Order::kReverse},
        {"strided", Order::kStrided},
-       {"random", Order::kRandom}}};
+       {"random", Order::kRandom},
+       {"zipf", Order::kZipf}}};
   static constexpr std::array<std::pair<std::string_view, bool>, 2> kSharing{
       {{"partitioned", false}, {"shared", true}}};
   constexpr std::size_t kDefaultAccess = 64;
 
   BandwidthSpec spec{};
-  spec.cpus = measurement.distinct_integers("cpus", 0, kMaxCpu, kMaxThreads);
+  spec.threads = read_threads(measurement);
+  spec.cpus = all_cpus(spec.threads);
   spec.sampling = read_sampling(measurement);
   ObjectReader pattern = measurement.object("pattern");
   spec.operation = read_operation(pattern);
@@ -74,6 +76,7 @@ BandwidthSpec read_bandwidth(ObjectReader& measurement) {
   spec.shared = pattern.has("sharing") && pattern.choice("sharing", kSharing);
   const bool has_stride = pattern.has("stride") && !pattern.any("stride").is_null();
   if (has_stride) spec.stride = pattern.bytes("stride");
+  spec.zipf_alpha = read_zipf_alpha(pattern);
   spec.size = pattern.bytes("size");
   spec.pages = read_pages(pattern);
   spec.isa = read_isa(pattern);
@@ -101,7 +104,15 @@ BandwidthSpec read_bandwidth(ObjectReader& measurement) {
                         "has no loop over objects: backing pool-objects goes with copy, scale, add "
                         "and triad, in sequential order, partitioned, isa auto");
   }
-  if (spec.size / std::max(spec.stride, spec.access_size) < spec.cpus.size()) {
+  const bool touched = std::ranges::any_of(spec.placements, [](const Placement& placement) {
+    return placement.policy == Policy::kFirstTouch;
+  });
+  if (touched && has_cpu_sets(measurement)) {
+    throw measurement.error("cpu_sets",
+                            "goes with memory that the plan places: which node a thread of a set "
+                            "touches from is up to the scheduler");
+  }
+  if (spec.size / std::max(spec.stride, spec.access_size) < spec.threads.size()) {
     throw pattern.error("size", "has fewer accesses than there are threads");
   }
   return spec;

@@ -15,13 +15,15 @@
 namespace tierscope {
 
 struct BandwidthSpec {
-  std::vector<int> cpus;
+  CpuSets threads;                    // Which CPUs each of them runs on.
+  std::vector<int> cpus;              // All CPUs of those.
   std::vector<Placement> placements;  // Of the arrays a, b and c, as many as are used.
   SamplingRule sampling;
   Operation operation;
   Order order;
   std::size_t access_size;
   std::size_t stride;  // 0 but for order strided.
+  double zipf_alpha;   // Of order zipf.
   bool shared;         // Each thread walks all of the arrays, not a share of its own.
   std::size_t size;    // Bytes of each array.
   Pages pages;

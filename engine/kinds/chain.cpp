@@ -46,7 +46,7 @@ struct ThreadWalks {
 class ChainKind : public State {
  public:
   explicit ChainKind(const ChainSpec& spec)
-      : spec_(spec), writer_(std::make_shared<const int>()), threads_(spec.cpus.size()) {
+      : spec_(spec), writer_(std::make_shared<const int>()), threads_(spec.threads.size()) {
     std::uint64_t seed = 0;
     for (ThreadWalks& thread : threads_) {
       thread.walks.resize(spec.interleave);
@@ -56,23 +56,21 @@ class ChainKind : public State {
 
   void open(Leases& leases) override {
     require_instructions(spec_.operations);
-    team_ = &leases.team(spec_.cpus);
-    const std::size_t bytes = in_whole_rounds(spec_.size, spec_.pages, spec_.placements,
-                                              {.shares = 1, .access_size = kChainLine});
-    require_reach(bytes);
+    team_ = &leases.team(spec_.threads);
     std::vector<RegionKey> keys;
-    for (const Placement& placement : spec_.placements) {
-      keys.push_back({bytes, spec_.pages, placement});
+    for (std::size_t number = 0; number < spec_.placements.size(); ++number) {
+      keys.push_back(key(number));
     }
     const std::vector<Lease> found = leases.regions(
         keys, *team_,
         [this](std::size_t number, const std::any& contents) { return holds(number, contents); });
     regions_.clear();
-    ChainRegions regions{.bases = {}, .bytes = bytes};
+    std::vector<ChainRegion> regions;
     for (std::size_t number = 0; number < found.size(); ++number) {
+      const std::size_t bytes = keys[number].bytes;
       fill(found[number], number, bytes);
       regions_.push_back(found[number].region);
-      regions.bases.push_back(found[number].region->data());
+      regions.push_back({.base = found[number].region->data(), .bytes = bytes});
     }
     chain_ = lay_chain(spec_.operations, spec_.linked, regions);
     for (ThreadWalks& thread : threads_) {
@@ -101,7 +99,7 @@ class ChainKind : public State {
     static constexpr std::array<std::string_view, 2> kNames{"m0", "m1"};
     const bool apart = regions_.size() > 1;
     evidence = apart ? region_evidence(regions_, {}, kNames) : region_evidence(regions_, walked());
-    evidence["cpus"] = cpus_of(running_);
+    add_cpus(running_, spec_.threads, evidence);
     evidence["timer_ns"] = write_timer_ns();
     team_->run([&](int thread) {
       if (thread == 0) address_ns_ = chain_address_ns(chain_);
@@ -111,17 +109,21 @@ class ChainKind : public State {
   }
 
  private:
-  double window_s() const { return window_seconds(spec_.sampling); }
+  double window_s() const { return window_seconds(spec_.sampling, spec_.threads); }
 
-  void require_reach(std::size_t bytes) const {
-    const std::size_t least =
-        std::max(chain_reach(spec_.operations, 0), chain_reach(spec_.operations, 1));
-    if (bytes >= least) return;
+  // Of the region of this number, cut to whole rounds of its placement.
+  RegionKey key(std::size_t number) const {
+    const std::size_t asked = spec_.sizes[number];
+    const Placement& placement = spec_.placements[number];
+    const std::size_t bytes =
+        in_whole_rounds(asked, spec_.pages, placement, {.shares = 1, .access_size = kChainLine});
+    const std::size_t least = chain_reach(spec_.operations, number);
+    if (bytes >= least) return {bytes, spec_.pages, placement};
     throw Unavailable(
         Cause::kMemory,
         fmt::format("{} bytes, cut to whole rounds of pages, are less than the {} bytes that the "
                     "chain's operations reach over",
-                    spec_.size, least),
+                    asked, least),
         "ask for a larger --size");
   }
 

@@ -99,10 +99,14 @@ void read_regions(ObjectReader& measurement, ObjectReader& pattern, ChainSpec& s
   if (given != wanted) {
     throw measurement.error(kSecond, "goes with operations of region 1, and only with them");
   }
-  const std::size_t least =
-      std::max(chain_reach(spec.operations, 0), chain_reach(spec.operations, 1));
-  if (spec.size < least) {
-    throw pattern.error("size",
+  if (!wanted && spec.sizes.size() > 1) {
+    throw pattern.error("size_second", "goes with operations of region 1, and only with them");
+  }
+  if (wanted && spec.sizes.size() == 1) spec.sizes.push_back(spec.sizes.front());
+  for (std::size_t region = 0; region < spec.sizes.size(); ++region) {
+    const std::size_t least = chain_reach(spec.operations, region);
+    if (spec.sizes[region] >= least) continue;
+    throw pattern.error(region == 0 ? "size" : "size_second",
                         fmt::format("is less than the {} bytes that operations reach over", least));
   }
 }
@@ -119,7 +123,8 @@ bool ChainSpec::has_full_fence() const {
 
 ChainSpec read_chain_spec(ObjectReader& measurement) {
   ChainSpec spec{};
-  spec.cpus = measurement.distinct_integers("cpus", 0, kMaxCpu, kMaxThreads);
+  spec.threads = read_threads(measurement);
+  spec.cpus = all_cpus(spec.threads);
   spec.sampling = read_sampling(measurement);
   ObjectReader pattern = measurement.object("pattern");
   spec.linked = !pattern.has("linked") || pattern.truth("linked");
@@ -134,7 +139,9 @@ ChainSpec read_chain_spec(ObjectReader& measurement) {
     spec.sample_every =
         static_cast<std::uint64_t>(pattern.integer("sample_every", 1, kMaxSampleEvery));
   }
-  spec.size = pattern.bytes("size");
+  spec.sizes = {pattern.bytes("size")};
+  const bool apart = pattern.has("size_second") && !pattern.any("size_second").is_null();
+  if (apart) spec.sizes.push_back(pattern.bytes("size_second"));
   spec.pages = read_pages(pattern);
   pattern.finish();
   read_regions(measurement, pattern, spec);

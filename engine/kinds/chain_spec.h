@@ -10,18 +10,20 @@
 #include "memory/system_memory.h"
 #include "protocol/object_reader.h"
 #include "sampling/rule.h"
+#include "threads/cpu_sets.h"
 
 namespace tierscope {
 
 struct ChainSpec {
-  std::vector<int> cpus;
+  CpuSets threads;                    // Which CPUs each of them runs on.
+  std::vector<int> cpus;              // All CPUs of those.
   std::vector<Placement> placements;  // Of m0, and of m1 where the chain goes there.
   SamplingRule sampling;
   std::vector<ChainOperation> operations;
   bool linked;
-  std::size_t interleave;      // Walks of each thread.
-  std::uint64_t sample_every;  // Rounds of which one is timed by itself.
-  std::size_t size;            // Bytes of each region.
+  std::size_t interleave;          // Walks of each thread.
+  std::uint64_t sample_every;      // Rounds of which one is timed by itself.
+  std::vector<std::size_t> sizes;  // Bytes of each region.
   Pages pages;
 
   bool writes() const;

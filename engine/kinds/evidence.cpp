@@ -73,6 +73,22 @@ std::vector<int> cpus_of(std::span<const Worker> workers) {
   return cpus;
 }
 
+void add_cpus(std::span<const Worker> workers, const CpuSets& sets,
+              nlohmann::ordered_json& evidence) {
+  evidence["cpus"] = cpus_of(workers);
+  const bool shares =
+      std::ranges::any_of(workers, [](const Worker& worker) { return !worker.seen_on.empty(); });
+  if (!shares) return;
+  nlohmann::ordered_json seen = nlohmann::ordered_json::array();
+  for (const Worker& worker : workers) seen.push_back(worker.seen_on);
+  evidence["cpus_seen"] = std::move(seen);
+  const std::size_t at_once = most_at_once(sets);
+  if (at_once == sets.size()) return;
+  evidence["notes"].push_back(fmt::format(
+      "{} threads take turns on {} CPU{}: what is timed holds their waiting for a CPU", sets.size(),
+      at_once, at_once == 1 ? "" : "s"));
+}
+
 TrafficCheck::TrafficCheck(const Moved& so_far, const TrafficCounters& counters)
     : counters_(counters), moved_(so_far), counted_(counters.read()) {}
 

@@ -41,6 +41,10 @@ struct Compared {
 // The CPU that each worker was last seen on.
 std::vector<int> cpus_of(std::span<const Worker> workers);
 
+// Adds the evidence "cpus", and "cpus_seen" and a note where threads share CPUs.
+void add_cpus(std::span<const Worker> workers, const CpuSets& sets,
+              nlohmann::ordered_json& evidence);
+
 // Bytes that a measurement's threads moved so far: as the program asked, and as the bus should see
 // where that is known.
 struct Moved {

@@ -35,27 +35,27 @@ constexpr int kTimedRows = 20;
 class LoadedLatency : public State {
  public:
   explicit LoadedLatency(const LoadedLatencySpec& spec)
-      : spec_(spec), stream_(spec.load), cpus_{spec.cpu} {
+      : spec_(spec), stream_(spec.load), threads_{{spec.cpu}} {
     workers_.push_back({.work = [this](std::uint64_t runs) {
       walk(follow_chase(walk_.at.front(), runs * kChaseUnroll), runs);
     }});
     if (spec_.idle) return;
-    cpus_.insert(cpus_.end(), spec_.load.cpus.begin(), spec_.load.cpus.end());
+    threads_.insert(threads_.end(), spec_.load.threads.begin(), spec_.load.threads.end());
     for (Worker& worker : stream_.workers()) workers_.push_back(std::move(worker));
-    load_ = {{.stream = &stream_, .first = 1, .threads = spec_.load.cpus.size()}};
+    load_ = {{.stream = &stream_, .first = 1, .threads = spec_.load.threads.size()}};
   }
 
   void open(Leases& leases) override {
     // A control between loaded points has the points' regions, but no threads of the load at all:
     // they would wake up for the gate.
-    std::vector<int> populating{spec_.cpu};
-    populating.insert(populating.end(), spec_.load.cpus.begin(), spec_.load.cpus.end());
+    CpuSets populating{{spec_.cpu}};
+    populating.insert(populating.end(), spec_.load.threads.begin(), spec_.load.threads.end());
     const std::array keys{spec_.pattern.key(spec_.placement), spec_.load.key()};
     std::vector<Lease> regions =
         leases.regions(keys, leases.team(populating), [this](std::size_t i, const std::any& found) {
           return i == 0 ? is_linked(spec_.pattern, found) : Stream::fits(found);
         });
-    team_ = &leases.team(cpus_);
+    team_ = &leases.team(threads_);
     chased_ = regions[0].region;
     spec_.pattern.size = chased_->size();
     if (spec_.idle) {
@@ -82,18 +82,18 @@ class LoadedLatency : public State {
     return {{.name = "windows",
              .columns = std::move(columns),
              .take = [this, write_allocate] { return take(write_allocate); },
-             .watched_cpus = cpus_},
+             .watched_cpus = all_cpus(threads_)},
             {.name = "timed",
              .columns = std::move(percentiles),
              .take = [this] { return take_timed(); },
              .rows = kTimedRows,
-             .watched_cpus = cpus_}};
+             .watched_cpus = all_cpus(threads_)}};
   }
 
   void observe(nlohmann::ordered_json& evidence) override {
     verify_streams(*team_, load_, workers_);
     evidence = region_evidence({chased_});
-    evidence["cpus"] = cpus_of(workers_);
+    add_cpus(workers_, threads_, evidence);
     evidence["walked_bytes"] = chased_bytes(spec_.pattern, walk_.loads);
     evidence["timer_ns"] = timer_cost_ticks() * timer_tick_ns();
     for (const StreamPart& load : load_) {
@@ -107,7 +107,7 @@ class LoadedLatency : public State {
   }
 
  private:
-  double window_s() const { return window_seconds(spec_.sampling); }
+  double window_s() const { return window_seconds(spec_.sampling, threads_); }
 
   // The chase is at `at` after so many runs of loads.
   void walk(void** at, std::uint64_t runs) {
@@ -144,7 +144,7 @@ class LoadedLatency : public State {
 
   LoadedLatencySpec spec_;
   Stream stream_;  // Unused where the load stands still.
-  std::vector<int> cpus_;
+  CpuSets threads_;
   std::vector<Worker> workers_;
   std::vector<StreamPart> load_;  // None where the load stands still.
   std::unique_ptr<Histogram> histogram_ = std::make_unique<Histogram>();

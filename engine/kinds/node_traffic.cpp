@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "access/zipf_order.h"
+
 namespace tierscope {
 namespace {
 
@@ -56,9 +58,9 @@ void add_traffic(const WalkedShare& share, const RegionReport& report, NodeTraff
   const Walk& walk = share.walk;
   if (share.order == Order::kSequential || share.order == Order::kReverse) {
     add_passes(share, report, traffic);
-  } else if (share.zipf != nullptr) {
+  } else if (share.order == Order::kZipf) {
     std::uint64_t state = share.seed;
-    const auto next = [&] { return share.zipf->next(state) * walk.access_size; };
+    const auto next = [&] { return walk.zipf->next(state) * walk.access_size; };
     add_repeated(share, report, next, traffic);
   } else if (share.order == Order::kStrided && walk.stride > report.page_bytes) {
     std::uint64_t offset = 0;

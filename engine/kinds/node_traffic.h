@@ -6,7 +6,6 @@
 #include <map>
 
 #include "access/kernel.h"
-#include "access/zipf_order.h"
 #include "memory/placement.h"
 
 namespace tierscope {
@@ -18,9 +17,8 @@ struct WalkedShare {
   std::size_t first = 0;    // Where the walk's bytes begin in the region.
   std::uint64_t start = 0;  // Offset that a sequential or reverse walk began at.
   std::uint64_t accesses = 0;
-  double counted = 1;               // Bytes that the program counts for each byte of the region.
-  const ZipfOrder* zipf = nullptr;  // Of order zipf, and
-  std::uint64_t seed = 0;           // the state that it began with.
+  double counted = 1;      // Bytes that the program counts for each byte of the region.
+  std::uint64_t seed = 0;  // Order zipf: the state that it began with.
 };
 
 // Where the walk of one thread of several begins, so that they are spread evenly over what they

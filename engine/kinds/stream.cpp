@@ -49,14 +49,14 @@ StreamSpec read_stream(ObjectReader& workload) {
        {"nt", Stores::kStreaming},
        {"clwb", Stores::kWriteBack},
        {"clflushopt", Stores::kFlush}}};
-  constexpr double kDefaultAlpha = 0.9;
-  constexpr double kMaxAlpha = 10;
   constexpr std::int64_t kMaxPrefetch = 1 << 20;
   constexpr std::size_t kDefaultAccess = 1024;
   constexpr std::int64_t kMaxDelay = 1'000'000'000;
 
   StreamSpec spec{};
-  spec.cpus = workload.distinct_integers("cpus", 0, kMaxCpu, kMaxThreads);
+  spec.threads = read_threads(workload);
+  spec.cpus = all_cpus(spec.threads);
+  spec.on_sets = has_cpu_sets(workload);
   spec.placement = read_placement(workload, TakesPersistent::kArrays);
   ObjectReader pattern = workload.object("pattern");
   if (pattern.has("writes")) spec.writes = static_cast<int>(pattern.integer("writes", 0, 100));
@@ -71,28 +71,25 @@ StreamSpec read_stream(ObjectReader& workload) {
   if (pattern.has("prefetch")) {
     spec.prefetch = static_cast<std::size_t>(pattern.integer("prefetch", 0, kMaxPrefetch));
   }
-  spec.zipf_alpha =
-      pattern.has("zipf_alpha") ? pattern.positive("zipf_alpha", kMaxAlpha) : kDefaultAlpha;
+  spec.zipf_alpha = read_zipf_alpha(pattern);
   pattern.finish();
   if (spec.prefetch % kLine != 0) throw pattern.error("prefetch", "is not a multiple of 64");
   if (spec.prefetch != 0 && spec.order != Order::kSequential) {
     throw pattern.error("prefetch", "goes with order sequential only");
   }
-  if (spec.size / spec.access_size < spec.cpus.size()) {
+  if (spec.size / spec.access_size < spec.threads.size()) {
     throw pattern.error("size", "has fewer accesses than there are threads");
   }
   return spec;
 }
 
-Stream::Stream(const StreamSpec& spec) : spec_(spec), shares_(spec.cpus.size()) {}
+Stream::Stream(const StreamSpec& spec) : spec_(spec), shares_(spec.threads.size()) {}
 
 std::vector<Worker> Stream::workers() {
   std::vector<Worker> workers;
   for (Share& share : shares_) {
     workers.push_back({.work = [this, &share](std::uint64_t accesses) {
-      Mix mix = mix_;
-      if (share.zipf) mix.zipf = &*share.zipf;
-      kernel_(share.walk, share.position, accesses, mix);
+      kernel_(share.walk, share.position, accesses, mix_);
     }});
   }
   return workers;
@@ -156,14 +153,16 @@ void Stream::divide(std::span<Worker> workers) {
                       ? 0
                       : spread_start(share.walk, spec_.order, thread, shares_.size());
     share.position = {.offset = share.start, .state = share.seed};
-    if (spec_.order == Order::kZipf) share.zipf.emplace(share.walk.accesses(), spec_.zipf_alpha);
+    if (spec_.order == Order::kZipf) {
+      share.walk.zipf = &share.zipf.emplace(share.walk.accesses(), spec_.zipf_alpha);
+    }
     workers[thread].done = 0;
   }
 }
 
 void Stream::verify(std::size_t thread, const Worker& worker) {
   Share& share = shares_[thread];
-  share.reached = reached_blocks(share, worker.done) * spec_.access_size;
+  share.reached = reached_bytes(share, worker.done);
   if (spec_.writes == 0) return;
   share.compared = proof(share).bytes();
   share.written = verified_bytes(share, worker.done - share.before);
@@ -202,25 +201,12 @@ std::uint64_t Stream::verified_bytes(const Share& share, std::uint64_t accesses)
   return written;
 }
 
-// Blocks of a share that so many accesses reached at least.
-std::uint64_t Stream::reached_blocks(const Share& share, std::uint64_t accesses) const {
-  const std::uint64_t blocks = share.walk.accesses();
-  if (!share.zipf) {
-    // In random order two accesses may go to one block until the generator's period is over.
-    return std::min(spec_.order == Order::kRandom ? accesses / 2 : accesses, blocks);
-  }
-  // Order zipf returns to its hot blocks all the time; its first blocks are generated again and
-  // counted.
-  constexpr std::uint64_t kMaxCounted = 1U << 22;
-  std::vector<bool> seen(blocks);
-  std::uint64_t state = share.seed;
-  std::uint64_t distinct = 0;
-  for (std::uint64_t i = 0; i < std::min(accesses, kMaxCounted); ++i) {
-    const std::uint64_t block = share.zipf->next(state);
-    distinct += seen[block] ? 0 : 1;
-    seen[block] = true;
-  }
-  return distinct;
+// Bytes of a share that so many accesses reached at least.
+std::uint64_t Stream::reached_bytes(const Share& share, std::uint64_t accesses) const {
+  if (share.zipf) return zipf_bytes(share.walk, share.seed, accesses);
+  // In random order two accesses may go to one block until the generator's period is over.
+  const std::uint64_t reached = spec_.order == Order::kRandom ? accesses / 2 : accesses;
+  return std::min(reached, share.walk.accesses()) * spec_.access_size;
 }
 
 nlohmann::ordered_json Stream::evidence(std::span<const Worker> workers) {
@@ -233,7 +219,6 @@ nlohmann::ordered_json Stream::evidence(std::span<const Worker> workers) {
          .first = static_cast<std::size_t>(reinterpret_cast<std::byte*>(share.walk.a) - base_),
          .start = share.start,
          .accesses = workers[i].done,
-         .zipf = share.zipf ? &*share.zipf : nullptr,
          .seed = share.seed});
   }
   nlohmann::ordered_json evidence = region_evidence({region_}, walks);
@@ -245,7 +230,7 @@ nlohmann::ordered_json Stream::evidence(std::span<const Worker> workers) {
     compared += share.compared;
     written += share.written;
   }
-  evidence["cpus"] = cpus_of(workers);
+  add_cpus(workers, spec_.threads, evidence);
   evidence["isa"] = isa_;
   if (spec_.writes > 0) {
     compared_.size = 0;

@@ -24,7 +24,9 @@
 namespace tierscope {
 
 struct StreamSpec {
-  std::vector<int> cpus;
+  CpuSets threads;        // Which CPUs each of them runs on.
+  std::vector<int> cpus;  // All CPUs of those.
+  bool on_sets;           // The plan names sets of CPUs for them.
   Placement placement;
   int writes;  // Of 100 lines.
   Stores stores;
@@ -40,7 +42,8 @@ struct StreamSpec {
   // Of a region of whole rounds of the placement. Throws Unavailable where a thread's share holds
   // none.
   RegionKey key() const {
-    return {in_whole_rounds(size, pages, placement, {cpus.size(), access_size}), pages, placement};
+    return {in_whole_rounds(size, pages, placement, {threads.size(), access_size}), pages,
+            placement};
   }
 };
 
@@ -52,7 +55,7 @@ class Stream {
  public:
   explicit Stream(const StreamSpec& spec);
 
-  // One for each CPU; a unit is an access. They point into this object.
+  // One for each thread; a unit is an access. They point into this object.
   std::vector<Worker> workers();
 
   // Whether a region with these contents is one that streams use.
@@ -84,19 +87,19 @@ class Stream {
   struct Share {
     Walk walk;
     Position position;
-    std::uint64_t seed;   // The position's first state,
-    std::uint64_t start;  // and its first offset.
-    std::optional<ZipfOrder> zipf;
-    std::uint64_t before = 0;    // Accesses when the blocks of the proof were overwritten.
-    std::uint64_t compared = 0;  // Bytes.
-    std::uint64_t written = 0;   // Those of them that hold what was written.
-    std::uint64_t reached = 0;   // Bytes.
+    std::uint64_t seed;             // The position's first state,
+    std::uint64_t start;            // and its first offset.
+    std::optional<ZipfOrder> zipf;  // What the walk has.
+    std::uint64_t before = 0;       // Accesses when the blocks of the proof were overwritten.
+    std::uint64_t compared = 0;     // Bytes.
+    std::uint64_t written = 0;      // Those of them that hold what was written.
+    std::uint64_t reached = 0;      // Bytes.
   };
   void choose_kernel();
   void divide(std::span<Worker> workers);
   ProofSample proof(const Share& share) const;
   std::uint64_t verified_bytes(const Share& share, std::uint64_t accesses) const;
-  std::uint64_t reached_blocks(const Share& share, std::uint64_t accesses) const;
+  std::uint64_t reached_bytes(const Share& share, std::uint64_t accesses) const;
 
   StreamSpec spec_;
   std::string isa_;  // Empty: not chosen yet.

@@ -27,16 +27,16 @@ class Streams : public State {
     for (const auto& [name, stream] : spec_.streams) {
       streams_.emplace_back(stream);
       parts_.push_back(
-          {.stream = &streams_.back(), .first = workers_.size(), .threads = stream.cpus.size()});
+          {.stream = &streams_.back(), .first = workers_.size(), .threads = stream.threads.size()});
       for (Worker& worker : streams_.back().workers()) workers_.push_back(std::move(worker));
-      cpus_.insert(cpus_.end(), stream.cpus.begin(), stream.cpus.end());
+      threads_.insert(threads_.end(), stream.threads.begin(), stream.threads.end());
     }
   }
 
   void open(Leases& leases) override {
     std::vector<RegionKey> keys;
     for (const auto& [name, stream] : spec_.streams) keys.push_back(stream.key());
-    team_ = &leases.team(cpus_);
+    team_ = &leases.team(threads_);
     const std::vector<Lease> regions = leases.regions(
         keys, *team_, [](std::size_t, const std::any& found) { return Stream::fits(found); });
     for (std::size_t i = 0; i < parts_.size(); ++i) {
@@ -60,7 +60,7 @@ class Streams : public State {
     return {{.name = "windows",
              .columns = std::move(columns),
              .take = [this, write_allocate] { return take(write_allocate); },
-             .watched_cpus = cpus_}};
+             .watched_cpus = all_cpus(threads_)}};
   }
 
   void observe(nlohmann::ordered_json& evidence) override {
@@ -68,7 +68,8 @@ class Streams : public State {
     traffic_->report(moved(), counters);
     verify_streams(*team_, parts_, workers_);
     evidence = streams_.front().evidence(parts_.front().of(workers_));
-    evidence["cpus"] = cpus_of(workers_);
+    evidence.erase("notes");
+    add_cpus(workers_, threads_, evidence);
     for (std::size_t i = 1; i < parts_.size(); ++i) {
       evidence["workloads"][spec_.streams[i].first] =
           parts_[i].stream->evidence(parts_[i].of(workers_));
@@ -77,7 +78,7 @@ class Streams : public State {
   }
 
  private:
-  double window_s() const { return window_seconds(spec_.sampling); }
+  double window_s() const { return window_seconds(spec_.sampling, threads_); }
 
   Row take(bool write_allocate) {
     Row row = window_row(*team_, workers_, window_s());
@@ -111,7 +112,7 @@ class Streams : public State {
   std::deque<Stream> streams_;  // Workers and parts point to them.
   std::vector<StreamPart> parts_;
   std::vector<Worker> workers_;
-  std::vector<int> cpus_;  // Of all streams, in their order.
+  CpuSets threads_;  // Of all streams, in their order.
   Team* team_ = nullptr;
   bool sized_ = false;
   std::unique_ptr<TrafficCheck> traffic_;
@@ -149,6 +150,8 @@ MakeState parse_streams(ObjectReader& measurement) {
       stream.finish();
     }
   }
+  const bool may_share =
+      std::ranges::all_of(spec.streams, [](const auto& stream) { return stream.second.on_sets; });
   std::set<int> cpus;
   std::set<std::string> names;
   for (const auto& [name, stream] : spec.streams) {
@@ -156,8 +159,10 @@ MakeState parse_streams(ObjectReader& measurement) {
       throw measurement.error("beside", fmt::format("names two streams '{}'", name));
     }
     for (const int cpu : stream.cpus) {
-      if (!cpus.insert(cpu).second) {
-        throw measurement.error("beside", fmt::format("two streams have a thread on CPU {}", cpu));
+      if (!cpus.insert(cpu).second && !may_share) {
+        throw measurement.error(
+            "beside",
+            fmt::format("two streams have threads on CPU {}, but not all have cpu_sets", cpu));
       }
     }
   }

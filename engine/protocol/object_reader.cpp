@@ -90,26 +90,49 @@ ObjectReader ObjectReader::object(std::string_view key) {
   return {any(key), fmt::format("{}.{}", where_, key)};
 }
 
-const json& ObjectReader::array(std::string_view key, std::size_t most) {
-  const json& value = any(key);
-  if (!value.is_array()) throw error(key, "is not an array");
+namespace {
+
+const json& checked_array(const ObjectReader& reader, std::string_view key, const json& value,
+                          std::size_t most) {
+  if (!value.is_array()) throw reader.error(key, "is not an array");
   if (value.empty() || value.size() > most) {
-    throw error(key, fmt::format("has {} elements; 1 to {} are allowed", value.size(), most));
+    throw reader.error(key,
+                       fmt::format("has {} elements; 1 to {} are allowed", value.size(), most));
   }
   return value;
 }
 
-std::vector<int> ObjectReader::distinct_integers(std::string_view key, int low, int high,
-                                                 std::size_t most) {
+std::vector<int> checked_distinct(const ObjectReader& reader, std::string_view key,
+                                  const json& values, int low, int high, std::size_t most) {
   std::vector<int> numbers;
-  for (const json& value : array(key, most)) {
-    numbers.push_back(static_cast<int>(checked_integer(*this, key, value, low, high)));
+  for (const json& value : checked_array(reader, key, values, most)) {
+    numbers.push_back(static_cast<int>(checked_integer(reader, key, value, low, high)));
   }
   std::vector<int> sorted = numbers;
   std::sort(sorted.begin(), sorted.end());
   const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
-  if (twice != sorted.end()) throw error(key, fmt::format("names {} twice", *twice));
+  if (twice != sorted.end()) throw reader.error(key, fmt::format("names {} twice", *twice));
   return numbers;
+}
+
+}  // namespace
+
+const json& ObjectReader::array(std::string_view key, std::size_t most) {
+  return checked_array(*this, key, any(key), most);
+}
+
+std::vector<int> ObjectReader::distinct_integers(std::string_view key, int low, int high,
+                                                 std::size_t most) {
+  return checked_distinct(*this, key, any(key), low, high, most);
+}
+
+std::vector<std::vector<int>> ObjectReader::distinct_integer_sets(std::string_view key, int low,
+                                                                  int high, std::size_t most) {
+  std::vector<std::vector<int>> sets;
+  for (const json& set : array(key, most)) {
+    sets.push_back(checked_distinct(*this, key, set, low, high, most));
+  }
+  return sets;
 }
 
 void ObjectReader::finish() const {

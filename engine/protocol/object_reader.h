@@ -40,6 +40,9 @@ class ObjectReader {
   // Its elements, of which there is at least one and at most `most`.
   const nlohmann::json& array(std::string_view key, std::size_t most);
   std::vector<int> distinct_integers(std::string_view key, int low, int high, std::size_t most);
+  // An array of such arrays, each and all of them with `most` elements at most.
+  std::vector<std::vector<int>> distinct_integer_sets(std::string_view key, int low, int high,
+                                                      std::size_t most);
 
   // The entry of `choices`, pairs of name and value, that the key names.
   template <typename Choices>

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 namespace tierscope {
@@ -97,6 +98,26 @@ Placement read_placement(ObjectReader& measurement, TakesPersistent takes, const
   }
   reader.finish();
   return placement;
+}
+
+bool has_cpu_sets(ObjectReader& measurement) {
+  return measurement.has("cpu_sets") && !measurement.any("cpu_sets").is_null();
+}
+
+double read_zipf_alpha(ObjectReader& pattern) {
+  constexpr double kDefault = 0.9;
+  constexpr double kMax = 10;
+  return pattern.has("zipf_alpha") ? pattern.positive("zipf_alpha", kMax) : kDefault;
+}
+
+CpuSets read_threads(ObjectReader& measurement) {
+  const std::vector<int> cpus = measurement.distinct_integers("cpus", 0, kMaxCpu, kMaxThreads);
+  if (!has_cpu_sets(measurement)) return one_each(cpus);
+  CpuSets sets = measurement.distinct_integer_sets("cpu_sets", 0, kMaxCpu, kMaxThreads);
+  if (cpus != all_cpus(sets)) {
+    throw measurement.error("cpus", "are not all CPUs of cpu_sets, ascending");
+  }
+  return sets;
 }
 
 void read_prefetchers(ObjectReader& measurement) {

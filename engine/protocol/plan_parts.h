@@ -9,6 +9,7 @@
 #include "memory/placement.h"
 #include "protocol/object_reader.h"
 #include "sampling/rule.h"
+#include "threads/cpu_sets.h"
 
 namespace tierscope {
 
@@ -32,6 +33,14 @@ enum class TakesPersistent { kNo, kArrays, kObjects };
 // each of them populated.
 Placement read_placement(ObjectReader& measurement, TakesPersistent takes = TakesPersistent::kNo,
                          const char* key = "placement", bool first_touch = false);
+
+// The key "cpus", to each of which a thread is pinned, and the key "cpu_sets": where it is there, a
+// thread for each set, and "cpus" has to be all CPUs of the sets, ascending.
+CpuSets read_threads(ObjectReader& measurement);
+bool has_cpu_sets(ObjectReader& measurement);
+
+// The key "zipf_alpha" of order zipf, 0.9 where it is absent.
+double read_zipf_alpha(ObjectReader& pattern);
 
 // The key "prefetchers", of measurements whose memory CPUs reach. The engine's caller has switched
 // them before a visit; the engine checks the word and does no more.

@@ -29,14 +29,16 @@ class Laid {
  public:
   explicit Laid(const Operations& operations, std::size_t bytes = 64 << 10, bool linked = true,
                 std::size_t walks = 1)
-      : walks_(walks), replayed_(walks) {
-    ChainRegions regions{.bases = {}, .bytes = bytes};
-    for (std::uint64_t number = 0; number < 2; ++number) {
+      : Laid(operations, {bytes, bytes}, linked, walks) {}
+  Laid(const Operations& operations, const std::vector<std::size_t>& sizes, bool linked,
+       std::size_t walks)
+      : sizes_(sizes), walks_(walks), replayed_(walks) {
+    std::vector<ChainRegion> regions;
+    for (const std::size_t bytes : sizes) {
       memory_.emplace_back(static_cast<std::byte*>(::operator new(bytes, kAlign)));
-      regions.bases.push_back(memory_.back().get());
-      fill_lines(memory_.back().get(), number, 0, bytes / kChainLine);
+      fill_lines(memory_.back().get(), regions.size(), 0, bytes / kChainLine);
+      regions.push_back({.base = memory_.back().get(), .bytes = bytes});
     }
-    bytes_ = bytes;
     chain_ = lay_chain(operations, linked, regions);
     for (std::size_t i = 0; i < walks; ++i) walks_[i].random = replayed_[i].random = 77 * i;
   }
@@ -54,7 +56,7 @@ class Laid {
     rounds_ = 0;
     compare_walks(walks_, replayed_);
     for (std::uint64_t number = 0; number < memory_.size(); ++number) {
-      compare_lines(memory_[number].get(), number, 0, bytes_ / kChainLine, 1);
+      compare_lines(memory_[number].get(), number, 0, sizes_[number] / kChainLine, 1);
     }
     return bytes;
   }
@@ -71,7 +73,7 @@ class Laid {
     void operator()(std::byte* memory) const { ::operator delete(memory, kAlign); }
   };
   std::vector<std::unique_ptr<std::byte, Free>> memory_;
-  std::size_t bytes_ = 0;
+  std::vector<std::size_t> sizes_;
   Chain chain_;
   std::vector<ChainWalk> walks_;
   std::vector<ChainWalk> replayed_;
@@ -108,6 +110,19 @@ TEST(Chain, EveryOperationEndsWhereItsReplayEnds) {
         }
       }
     }
+  }
+}
+
+TEST(Chain, KeepsWithinRegionsOfDifferentSizes) {
+  const ChainOperation there{.region = 1, .size = 256};
+  for (const std::vector<std::size_t>& sizes : {std::vector<std::size_t>{4 << 10, 256 << 10},
+                                                std::vector<std::size_t>{256 << 10, 4 << 10}}) {
+    Laid laid({kReadLine, there, write_of(64, 128)}, sizes, true, 2);
+    laid.run(5000);
+    EXPECT_NO_THROW(laid.verify());
+    const std::vector<ChainStep>& steps = laid.chain().steps;
+    EXPECT_EQ(steps[0].span, sizes[0]);
+    EXPECT_EQ(steps[1].span, sizes[1]);
   }
 }
 

@@ -13,6 +13,7 @@
 #include "access/array_data.h"
 #include "access/library.h"
 #include "access/random_order.h"
+#include "access/zipf_order.h"
 
 namespace tierscope {
 namespace {
@@ -143,6 +144,68 @@ std::string case_name(const testing::TestParamInfo<Case>& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, EveryKernel, testing::ValuesIn(all_cases()), case_name);
+
+// A kernel in order zipf goes where its generator says, to each block as often as it comes.
+void check_zipf(Kernel kernel, Operation operation, std::size_t access_size) {
+  constexpr std::size_t kBlocks = 37;
+  constexpr std::uint64_t kAccesses = 100;
+  constexpr std::uint64_t kSeed = 77;
+  const std::size_t n = kBlocks * access_size / sizeof(double);
+  std::array<Array, 3> arrays;
+  for (Array& array : arrays) array = make_array(n * sizeof(double));
+  for (std::size_t i = 0; i < n; ++i) {
+    arrays[0].get()[i] = kBefore;
+    arrays[1].get()[i] = static_cast<double>(i % 7);
+    arrays[2].get()[i] = static_cast<double>(i % 5);
+  }
+  const ZipfOrder zipf(kBlocks, 0.9);
+  const Walk walk{.a = arrays[0].get(),
+                  .b = arrays[1].get(),
+                  .c = arrays[2].get(),
+                  .scalar = kScalar,
+                  .bytes = n * sizeof(double),
+                  .access_size = access_size,
+                  .zipf = &zipf};
+  std::array<int, kBlocks> visits{};
+  std::uint64_t state = kSeed;
+  for (std::uint64_t i = 0; i < kAccesses; ++i) ++visits.at(zipf.next(state));
+  Position position{.state = kSeed};
+  for (std::uint64_t done = 0; done < kAccesses;) {
+    const std::uint64_t chunk = std::min<std::uint64_t>(kAccesses - done, 1 + done % 13);
+    kernel(walk, position, chunk);
+    done += chunk;
+  }
+  EXPECT_EQ(position.state, state);
+  for (std::size_t i = 0; i < n; ++i) {
+    const int visited = visits.at(i * sizeof(double) / access_size);
+    const double wanted =
+        visited == 0 ? kBefore : expected(operation, walk.b[i], walk.c[i], visited);
+    ASSERT_EQ(walk.a[i], wanted) << "element " << i << " of " << n;
+  }
+}
+
+TEST(ZipfOrder, IsWhatEveryKernelFollows) {
+  for (const std::string_view isa : supported_isas()) {
+    for (const OperationTraits& traits : kOperations) {
+      if (is_library(traits.operation)) continue;
+      for (const std::size_t access_size : {64U, 128U, 192U, 256U, 4096U}) {
+        check_zipf(find_kernel(isa, traits.operation, Order::kZipf), traits.operation, access_size);
+      }
+    }
+  }
+}
+
+TEST(ZipfOrder, BytesReachedAreThoseOfTheBlocksThatCame) {
+  const ZipfOrder zipf(1000, 1.2);
+  const Walk walk{.bytes = 128 * 1000, .access_size = 128, .zipf = &zipf};
+  for (const std::uint64_t accesses : {0U, 1U, 50U, 5000U}) {
+    std::vector<bool> seen(1000);
+    std::uint64_t state = 5;
+    for (std::uint64_t i = 0; i < accesses; ++i) seen.at(zipf.next(state)) = true;
+    EXPECT_EQ(zipf_bytes(walk, 5, accesses),
+              128 * static_cast<std::uint64_t>(std::ranges::count(seen, true)));
+  }
+}
 
 TEST(Operations, StandInTheTableAtTheirOwnPlace) {
   for (const OperationTraits& traits : kOperations) {

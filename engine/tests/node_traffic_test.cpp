@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <functional>
 
+#include "access/zipf_order.h"
+
 namespace tierscope {
 namespace {
 
@@ -80,7 +82,7 @@ TEST(NodeTraffic, StridesBeyondAPageMayMissANode) {
 TEST(NodeTraffic, HotBlocksAreWhereZipfsOrderPutsThem) {
   const ZipfOrder zipf(32, 1.5);
   WalkedShare share = share_of(Order::kZipf, 500);
-  share.zipf = &zipf;
+  share.walk.zipf = &zipf;
   share.seed = 7;
   std::uint64_t state = 7;
   expect_same(traffic_of(share), counted(share, [&] { return zipf.next(state) * kAccess; }));

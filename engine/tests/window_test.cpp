@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -59,6 +61,40 @@ TEST(Window, CountsWholeChunksAndTheLastOnesShare) {
     EXPECT_GE(workers[0].units_in_window, worked - static_cast<double>(chunk));
   }
   EXPECT_EQ(workers[0].done, counter.units);
+}
+
+// Four threads of one CPU: each counts its own units and none twice, and all of them together use
+// the time that the CPU has.
+TEST(Window, OfThreadsThatShareACpuCountsWhatEachDidWithin) {
+  constexpr std::size_t kThreads = 4;
+  constexpr double kLong = 0.05;
+  Team team(CpuSets(kThreads, {kCpu.front()}));
+  std::array<Counter, kThreads> counters;
+  std::vector<Worker> workers;
+  for (Counter& counter : counters) workers.push_back(counter.worker());
+  size_chunks(team, workers, kLong);
+  std::array<std::uint64_t, kThreads> before{};
+  for (std::size_t i = 0; i < kThreads; ++i) before.at(i) = counters.at(i).units;
+  work_for(team, workers, kLong);
+  double used = 0;
+  for (std::size_t i = 0; i < kThreads; ++i) {
+    const auto worked = static_cast<double>(counters.at(i).units - before.at(i));
+    EXPECT_LE(workers[i].units_in_window, worked);
+    EXPECT_EQ(workers[i].done, counters.at(i).units);
+    EXPECT_EQ(workers[i].seen_on, std::set<int>{kCpu.front()});
+    EXPECT_EQ(workers[i].lost_share, workers.front().lost_share) << "of all of them together";
+    used += workers[i].used_s;
+  }
+  EXPECT_NEAR(max_lost_share(workers), std::max(0.0, 1 - used / kLong), 1e-12);
+  EXPECT_LT(max_lost_share(workers), 1);
+}
+
+TEST(Window, OfThreadsWithCpusOfTheirOwnNotesNoOtherCpus) {
+  Team team(kCpu);
+  Counter counter;
+  std::vector<Worker> workers{counter.worker()};
+  work_for(team, workers, kWindow);
+  EXPECT_TRUE(workers[0].seen_on.empty());
 }
 
 }  // namespace

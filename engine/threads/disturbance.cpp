@@ -25,8 +25,10 @@ LostTime::LostTime() : wall_(now_seconds()), used_(cpu_seconds()) {}
 
 double LostTime::share() const {
   const double wall = now_seconds() - wall_;
-  return wall > 0 ? std::max(0.0, 1 - (cpu_seconds() - used_) / wall) : 0;
+  return wall > 0 ? std::max(0.0, 1 - used_s() / wall) : 0;
 }
+
+double LostTime::used_s() const { return cpu_seconds() - used_; }
 
 double stolen_seconds(std::span<const int> cpus) {
   // proc(5): "cpuN user nice system idle iowait irq softirq steal ...", in clock ticks.

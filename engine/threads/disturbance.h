@@ -11,6 +11,8 @@ class LostTime {
   LostTime();  // Watches from here on.
   // Of the time since, 0..1. The kernel's own short work on any CPU is far below a hundredth.
   double share() const;
+  // CPU time that the thread has used since, in seconds.
+  double used_s() const;
 
  private:
   double wall_;

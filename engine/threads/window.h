@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <span>
 
 #include "threads/team.h"
@@ -17,14 +18,19 @@ struct Worker {
   std::uint64_t done = 0;      // Units ever.
   double units_in_window = 0;  // Of the last window.
   int last_cpu = -1;
-  double lost_share = 0;  // Of the last window, what others took of its CPU.
+  std::set<int> seen_on{};  // CPUs at the ends of windows, where it shares CPUs.
+  // Of the last window: what others took of its CPU; of threads that share CPUs, what all of them
+  // did not get of the CPUs that they could have used at once, whoever had it.
+  double lost_share = 0;
+  double used_s = 0;  // Of the last window, the CPU time that it had.
 };
 
 // All workers pass one gate and work for `window_s` seconds; returns when the gate opened, in
 // seconds of now_seconds(). Each one finishes the chunk that it is in at the end; only the part of
 // that chunk before the end counts. So all threads are active for the whole of what is counted. A
 // worker whose chunks were too short for the clock gets longer ones for the next window. workers[i]
-// belongs to thread i of the team, here and below.
+// belongs to thread i of the team, here and below. Threads that share CPUs take turns: one counts
+// from when it first has a CPU, and one that has none all the window counts nothing.
 double work_for(Team& team, std::span<Worker> workers, double window_s);
 
 // Works through short windows until no worker's chunk grows any more. Call it before measuring.
