@@ -8,6 +8,12 @@ from click.shell_completion import CompletionItem
 
 from tierscope.cli import options
 
+_TOPOLOGY = (
+    "--topology plans a profile for another machine, or a workload file of CXL-Bench; it goes with "
+    "--dry-run"
+)
+_RESUME = "--resume continues a run as it began; only --json and --csv go with it"
+
 
 def _complete_profile(
     _context: click.Context, _parameter: click.Parameter, incomplete: str
@@ -127,25 +133,27 @@ def run(
         if is_workload(text, plan):
             from tierscope.cli.workload_flow import Asked, measure_workload
 
-            if storage:
-                raise UserError("--storage goes with profiles and plans; measure it by itself")
             asked = Asked(fit, map_nodes, destroy_data, topology, form == "cxlbench", time_limit)
-            return measure_workload(plan, text, asked, output)
-    given = {"--fit": fit, "--map-nodes": map_nodes, "--destroy-data": destroy_data}
-    for name, value in {**given, "--format": form != "table"}.items():
-        if value:
-            raise UserError(f"{name} goes with workload files of CXL-Bench only")
+            return measure_workload(plan, text, asked, output, bool(storage))
+    _refuse_of_workloads(fit, map_nodes, destroy_data, form)
     if topology is not None and (not dry_run or plan is not None or resume is not None or storage):
-        raise UserError(
-            "--topology plans a profile for another machine, or a workload file of CXL-Bench; it "
-            "goes with --dry-run"
-        )
+        raise UserError(_TOPOLOGY)
     if resume is not None:
         if time_limit is not None or dry_run or out is not None or storage or start_at or energy:
-            raise UserError(
-                "--resume continues a run as it began; only --json and --csv go with it"
-            )
+            raise UserError(_RESUME)
         return resume_run(resume, output)
     if plan is not None:
         return measure_plan_file(plan, text or "", time_limit, output, storage)
     return measure_profile(profile or "quick", time_limit, output, storage, topology)
+
+
+def _refuse_of_workloads(
+    fit: bool, map_nodes: tuple[str, ...], destroy_data: str | None, form: str
+) -> None:
+    """Refuse what goes with workload files only."""
+    from tierscope.model.errors import UserError
+
+    given = {"--fit": fit, "--map-nodes": map_nodes, "--destroy-data": destroy_data}
+    for name, value in {**given, "--format": form != "table"}.items():
+        if value:
+            raise UserError(f"{name} goes with workload files of CXL-Bench only")

@@ -38,9 +38,13 @@ class Asked(NamedTuple):
     time_limit: str | None = None
 
 
-def measure_workload(path: Path, text: str | None, asked: Asked, output: Output) -> int:
+def measure_workload(
+    path: Path, text: str | None, asked: Asked, output: Output, storage: bool = False
+) -> int:
     """Measure a workload file, whose ``text`` was read, or all of a folder; returns the exit
-    status."""
+    status. ``storage`` was asked for, too, which goes with other plans."""
+    if storage:
+        raise UserError("--storage goes with profiles and plans; measure it by itself")
     _check(asked, output)
     workload = read_folder(path) if text is None else parse_workload(text, shown(path))
     topology = described_machine(asked.machine) if asked.machine else discover()

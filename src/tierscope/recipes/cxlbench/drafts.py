@@ -3,7 +3,6 @@
 Each function raises UserError with the reason where no kind does.
 """
 
-
 from tierscope.model.errors import UserError
 from tierscope.recipes.cxlbench.cases import Values
 from tierscope.recipes.cxlbench.chains import atomic, chain, custom, random_latency, single

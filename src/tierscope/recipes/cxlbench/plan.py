@@ -103,7 +103,8 @@ def _made(raw: RawCase, draft: Draft, means: Means, taken: set[str]) -> Spec | s
     """Return the spec, or why there is none."""
     try:
         found: Spec = KINDS[draft["kind"]].spec.model_validate({**draft, "id": _id(raw)})
-        check_memory(Plan.model_construct(version=PLAN_VERSION, measurements=[found]), means.topology)
+        alone = Plan.model_construct(version=PLAN_VERSION, measurements=[found])
+        check_memory(alone, means.topology)
     except ValidationError as error:
         return reason(error)
     except UserError as error:
