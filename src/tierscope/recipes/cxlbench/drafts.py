@@ -79,7 +79,7 @@ def access_of(values: Values) -> tuple[str, str]:
     if operation.startswith("stream-"):
         if cache != "none":
             raise UserError(f"cache_instruction {cache} goes with read and write, not {operation}")
-        operation, cache = operation.removeprefix("stream-"), "stream"
+        return {"stream-read": "read-non-temporal", "stream-write": "write-nt"}[operation], order
     if operation == "read":
         # Its first branch leaves cache instructions out where nothing is written.
         if not values.newer or cache in ("none", "cache", "nocache"):

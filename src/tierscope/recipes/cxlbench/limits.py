@@ -72,10 +72,11 @@ def fitted_size(
     if not means.fit:
         return sizes
     room = _room(means.topology, [shares for shares, _ in regions])
+    fits = 1 << (max(room, _PAGE).bit_length() - 1)
     found = []
-    for asked in sizes:
-        fits = 1 << (max(room, _PAGE).bit_length() - 1)
-        size = max(min(asked, fits), least)
+    for shares, asked in regions:
+        most = fits if shares or means.topology.emulated else asked
+        size = max(min(asked, most), least)
         if size < asked:
             notes.append(f"{size_text(size)} for {size_text(asked)}")
         found.append(min(size, asked))

@@ -167,7 +167,7 @@ def _device(values: Values, means: Means, key: str, notes: list[str]) -> Place:
                 f"{size_text(offset)} on; --fit makes the region smaller"
             )
         offset = offset if offset < device.size_bytes // 2 else 0
-        size = 1 << (max(4096, (device.size_bytes - offset) // 2).bit_length() - 1)
+        size = min(size, 1 << (max(4096, device.size_bytes - offset).bit_length() - 1))
         notes.append(f"{size_text(size)} of the device from {size_text(offset)} on")
     target = Target(kind=EndpointKind.DAX, path=path)
     destroy = next((one for one in allowed if one != path), name)

@@ -79,6 +79,8 @@ def prepare(workload: Workload, means: Means) -> Prepared:
                 ids = [spec.id]
         except UserError as error:
             refused = str(error)
+        except ValidationError as error:
+            refused = reason(error)
         found.cases.append(
             Case(
                 file=raw.benchmark.file,

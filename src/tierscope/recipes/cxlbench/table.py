@@ -95,7 +95,8 @@ def figures_of(measurement: Measurement) -> Iterator[str]:
 def _figure(figure: Measurement | Figure) -> str:
     unit, factor = scale_of(figure.unit or "", [figure.estimate or 0.0])
     estimate, interval = parts(figure, factor)
-    return f"{estimate} {unit} {interval}".rstrip()
+    what = "" if figure.unit == "B/s" else f"{(figure.metric or '').replace('_', ' ')} "
+    return f"{what}{estimate} {unit} {interval}".rstrip()
 
 
 def _benchmarks(cases: Sequence[Case]) -> Iterator[tuple[str, list[Case]]]:
