@@ -338,7 +338,7 @@ def test_what_no_kind_does_is_refused_with_the_reason(
 
 def test_nothing_to_measure_is_an_error(machine: Topology) -> None:
     found = prepared("a: {args: {numa_memory_nodes: [0]}}", machine)
-    with pytest.raises(UserError, match="none of 1 cases can be measured here; the first: numa_t"):
+    with pytest.raises(UserError, match="none of 1 case can be measured here; the first: numa_t"):
         _ = found.plan
 
 

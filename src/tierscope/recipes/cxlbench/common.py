@@ -3,7 +3,7 @@
 from typing import Any
 
 from tierscope.recipes.cxlbench.cases import Values
-from tierscope.recipes.cxlbench.limits import Means, budget_s, fitted_size
+from tierscope.recipes.cxlbench.limits import Means, budget_s, fitted_size, sampling
 from tierscope.recipes.cxlbench.placing import Place
 from tierscope.recipes.cxlbench.threads import Team
 
@@ -33,7 +33,7 @@ def draft(
         "kind": kind,
         "initiator": team.initiator,
         "target": place.target,
-        "sampling": {"budget_s": budget_s(means, values["run_time"], notes)},
+        "sampling": sampling(budget_s(means, values["run_time"], notes), team.floats),
         **team.fields(),
         "placement": place.placement,
         "pattern": pattern,

@@ -12,6 +12,7 @@ from tierscope.report.figures import size_text
 
 _EMULATED_BYTES = 2 << 20
 _EMULATED_S = 0.3
+_FLOATING_SAMPLE_S = 0.1
 _PAGE = 4096
 Shares = dict[int, float]
 """Of a region, by node."""
@@ -106,6 +107,14 @@ def _free(topology: Topology, number: int) -> int | None:
     if node is None:
         return None
     return node.total_bytes if node.free_bytes is None else node.free_bytes
+
+
+def sampling(budget: float, floating: bool) -> dict[str, float]:
+    """Return how a case is sampled. Threads that float share CPUs by the scheduler's slices, of
+    which a sample then has many."""
+    if not floating:
+        return {"budget_s": budget}
+    return {"budget_s": budget, "sample_s": min(_FLOATING_SAMPLE_S, budget)}
 
 
 def budget_s(means: Means, run_time: int, notes: list[str]) -> float:

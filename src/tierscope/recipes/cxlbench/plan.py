@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from tierscope.kinds.plan import PLAN_VERSION, Plan, Spec
 from tierscope.kinds.registry import KINDS
 from tierscope.model.case import Case
-from tierscope.model.errors import UserError
+from tierscope.model.errors import UserError, counted
 from tierscope.plans.axes import identity, reason
 from tierscope.plans.expand import with_new_id
 from tierscope.plans.fit import check_memory
@@ -52,7 +52,7 @@ class Prepared:
         if not self.specs:
             why = next((case.refused for case in self.cases if case.refused), "there are no cases")
             raise UserError(
-                f"none of {len(self.cases)} cases can be measured here; the first: {why}"
+                f"none of {counted(len(self.cases), 'case')} can be measured here; the first: {why}"
             )
         return Plan(version=PLAN_VERSION, measurements=self.specs)
 

@@ -36,6 +36,11 @@ class Team:
         return replace(self, cpus=(), sets=tuple((cpu,) for cpu in self.cpus))
 
     @property
+    def floats(self) -> bool:
+        """Whether threads have no CPU of their own."""
+        return not self.cpus
+
+    @property
     def all_cpus(self) -> set[int]:
         """Every CPU that one of them may run on."""
         return {*self.cpus, *self.floating, *(cpu for each in self.sets for cpu in each)}

@@ -7,7 +7,7 @@ from tierscope.model.errors import UserError
 from tierscope.recipes.cxlbench.cases import Values
 from tierscope.recipes.cxlbench.common import LINE, Draft
 from tierscope.recipes.cxlbench.drafts import access_of, stores_of
-from tierscope.recipes.cxlbench.limits import Means, budget_s, fitted_size
+from tierscope.recipes.cxlbench.limits import Means, budget_s, fitted_size, sampling
 from tierscope.recipes.cxlbench.placing import place_of
 from tierscope.recipes.cxlbench.threads import Team, team_of
 
@@ -45,7 +45,7 @@ def draft_of_two(parts: tuple[Values, ...], means: Means, notes: list[str]) -> D
     seconds = max(budget_s(means, part["run_time"], notes) for part in parts)
     return {
         "kind": "streams",
-        "sampling": {"budget_s": seconds},
+        "sampling": sampling(seconds, any(team.floats for team in teams)),
         **streams[0],
         "beside": [{"name": stream_name(parts[1].name), **streams[1]}],
     }
