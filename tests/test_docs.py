@@ -77,6 +77,9 @@ MORE = {
     "run --storage .": "--dry-run",
     "check --expect expect.yaml --junit acceptance.xml": "base.jsonl",
     "run --storage . --time-limit 40s": "--dry-run",
+    "run workload.yaml": "--dry-run",
+    "run workload.yaml --fit --map-nodes 8=0": "--time-limit 12s",
+    "run workload.yaml --fit --map-nodes 8=0 --format cxlbench > results.json": "--time-limit 12s",
     "expand": "--dry-run",
     "run --profile coherent-gpu": "--dry-run",
     "expand --mix 100:0,0:100nt --order sequential,random --access-size 64": "--dry-run",
@@ -146,6 +149,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "prices.yaml").write_text(
         "tiers:\n  DRAM: {target: node:0, price: 310 EUR, size: 64g, source: us, date: 2025-02}\n"
     )
+    shutil.copy(ROOT / "tests/cxlbench/workloads/shown.yaml", place / "workload.yaml")
     return place
 
 

@@ -100,7 +100,7 @@ def test_a_folder_is_planned_for_another_machine(tmp_path: Path) -> None:
     options = ("--dry-run", "--fit", "--topology", machine, "--json")
     found: dict[str, Any] = json.loads(tierscope("run", WORKLOADS, *options).stdout)
     cases = found["cases"]
-    assert len({case["file"] for case in cases}) == 5
+    assert len({case["file"] for case in cases}) == 6
     spread = [case for case in cases if case["benchmark"] == "spread_writes"]
     assert len(spread) == 9
     assert all(case["measurements"] for case in spread)

@@ -33,7 +33,7 @@ def draft(
         "kind": kind,
         "initiator": team.initiator,
         "target": place.target,
-        "sampling": sampling(budget_s(means, values["run_time"], notes), team.floats),
+        "sampling": sampling(budget_s(means, values["run_time"], notes), team.crowded),
         **team.fields(),
         "placement": place.placement,
         "pattern": pattern,

@@ -12,7 +12,7 @@ from tierscope.report.figures import size_text
 
 _EMULATED_BYTES = 2 << 20
 _EMULATED_S = 0.3
-_FLOATING_SAMPLE_S = 0.1
+_CROWDED_SAMPLE_S = 0.1
 _PAGE = 4096
 Shares = dict[int, float]
 """Of a region, by node."""
@@ -109,12 +109,12 @@ def _free(topology: Topology, number: int) -> int | None:
     return node.total_bytes if node.free_bytes is None else node.free_bytes
 
 
-def sampling(budget: float, floating: bool) -> dict[str, float]:
-    """Return how a case is sampled. Threads that float share CPUs by the scheduler's slices, of
-    which a sample then has many."""
-    if not floating:
+def sampling(budget: float, crowded: bool) -> dict[str, float]:
+    """Return how a case is sampled. Threads that take turns on a CPU do so by the scheduler's
+    slices, of which a sample then has many."""
+    if not crowded:
         return {"budget_s": budget}
-    return {"budget_s": budget, "sample_s": min(_FLOATING_SAMPLE_S, budget)}
+    return {"budget_s": budget, "sample_s": min(_CROWDED_SAMPLE_S, budget)}
 
 
 def budget_s(means: Means, run_time: int, notes: list[str]) -> float:

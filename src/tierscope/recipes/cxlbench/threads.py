@@ -36,9 +36,9 @@ class Team:
         return replace(self, cpus=(), sets=tuple((cpu,) for cpu in self.cpus))
 
     @property
-    def floats(self) -> bool:
-        """Whether threads have no CPU of their own."""
-        return not self.cpus
+    def crowded(self) -> bool:
+        """Whether there are more threads than CPUs."""
+        return self.count > len(self.all_cpus)
 
     @property
     def all_cpus(self) -> set[int]:

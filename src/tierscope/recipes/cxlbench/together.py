@@ -45,7 +45,7 @@ def draft_of_two(parts: tuple[Values, ...], means: Means, notes: list[str]) -> D
     seconds = max(budget_s(means, part["run_time"], notes) for part in parts)
     return {
         "kind": "streams",
-        "sampling": sampling(seconds, any(team.floats for team in teams)),
+        "sampling": sampling(seconds, _share_cpus(teams)),
         **streams[0],
         "beside": [{"name": stream_name(parts[1].name), **streams[1]}],
     }
@@ -55,6 +55,11 @@ def stream_name(part: str) -> str:
     """Return what the stream of the second part is called in figures."""
     name = _NAME.sub("_", part)[:_LONGEST]
     return f"{name[: _LONGEST - 1]}2" if name == "main" else name
+
+
+def _share_cpus(teams: list[Team]) -> bool:
+    """Whether threads of both, or of one, may have to take turns on a CPU."""
+    return any(team.crowded for team in teams) or bool(teams[0].all_cpus & teams[1].all_cpus)
 
 
 def _teams(parts: tuple[Values, ...], means: Means, notes: list[str]) -> list[Team]:
