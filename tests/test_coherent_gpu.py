@@ -216,7 +216,8 @@ def test_the_command_plans_for_another_machine(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("words", [["--profile", "quick"], ["plan.yaml", "--dry-run"]])
 def test_another_machine_is_planned_for_only(tmp_path: Path, words: list[str]) -> None:
-    done = tierscope("run", *words, "--topology", str(gh200(tmp_path)))
+    (tmp_path / "plan.yaml").write_text("measurements: [{kind: latency}]")
+    done = tierscope("run", *words, "--topology", str(gh200(tmp_path)), folder=tmp_path)
     assert done.returncode == 2
     assert "--topology plans a profile for another machine" in done.stderr
     assert done.stderr.count("\n") == 1

@@ -84,6 +84,9 @@ MORE = {
     "run --storage .": "--dry-run",
     "check --expect expect.yaml --junit acceptance.xml": "base.jsonl",
     "run --storage . --time-limit 40s": "--dry-run",
+    "run workload.yaml": "--dry-run",
+    "run workload.yaml --fit --map-nodes 8=0": "--time-limit 12s",
+    "run workload.yaml --fit --map-nodes 8=0 --format cxlbench > results.json": "--time-limit 12s",
     "expand": "--dry-run",
     "mess": "--dry-run",
     "run --profile mess": "--dry-run",
@@ -163,6 +166,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "memory_curves.json").write_text('{"50": [[80.0, 400.0], [20.0, 110.0]]}')
     (place / "mlc.txt").write_text(WHOLE)
     assert call(place, "import cxlbench workloads.json --out imported.jsonl").returncode == 0
+    shutil.copy(ROOT / "tests/cxlbench/workloads/shown.yaml", place / "workload.yaml")
     return place
 
 

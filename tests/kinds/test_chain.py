@@ -122,7 +122,7 @@ def test_presets_stand_for_chains_by_themselves() -> None:
         ("r_64,w_64_none_100", "character 6, 'w_64_none_100': offset 100 is no multiple of 64"),
         ("r_64_none_64", "character 1, 'r_64_none_64': an offset goes with writes"),
         ("m2_r_64", "character 1, 'm2_r_64': m2 is no region"),
-        ("r_64,m1_w_64_none", "leave out m0_ or m1_"),
+        ("r_64,m1_w_64_none", "which is m0; leave out m1_"),
         ("r_64,,r_64", "character 6, '': is no operation such as r_64"),
         ("r_64,mfence,sfence", "character 13, 'sfence': there is a fence already"),
         ("sfence", "a fence stands behind an operation"),

@@ -14,6 +14,7 @@ from tierscope.cli.options import Output
 from tierscope.cli.print_run import More, Show, print_run
 from tierscope.cli.waiting import say_start
 from tierscope.kinds.plan import Plan, Spec
+from tierscope.model.case import Case
 from tierscope.model.run import Refinement, Run
 from tierscope.model.topology import Topology
 from tierscope.plans.expand import expand
@@ -58,14 +59,15 @@ def carry_out(
     show: Show | None = None,
     keep: Callable[[Run], None] | None = None,
     more: More | None = None,
+    cases: list[Case] | None = None,
 ) -> int:
     """Measure a plan and print its run; returns the exit status.
 
     ``refinement`` adds points to the curves that the plan begins. ``show`` prints the run where
     the command has a view of its own, ``more`` adds to its JSON. ``keep`` gets the run once it is
-    printed.
+    printed. ``cases`` are another benchmark's, which the plan was made of.
     """
-    outcome = taken(label, plan, topology, output, refinement)
+    outcome = taken(label, plan, topology, output, refinement, cases)
     return finish(outcome, output, show, keep, more) if outcome else 0
 
 
@@ -75,6 +77,7 @@ def taken(
     topology: Topology,
     output: Output,
     refinement: Refinement | None = None,
+    cases: list[Case] | None = None,
 ) -> Outcome | None:
     """Measure a plan; None where a dry run was asked for, which prints the plan."""
     further_s = further_seconds(plan.measurements, refinement) if refinement else 0.0
@@ -96,6 +99,7 @@ def taken(
             refinement,
             output.start_at,
             output.energy,
+            cases,
         )
 
 
@@ -135,18 +139,25 @@ def finish(
     return int(outcome.exit_code)
 
 
-def print_plan(plan: Plan, further_s: float, forms: Forms) -> None:
-    """Print a plan with its time and memory, for a dry run."""
+def estimate_of(plan: Plan, further_s: float = 0.0) -> tuple[list[float | None], dict[str, float]]:
+    """Return the most seconds that each measurement may take, None where nobody knows, and what
+    the whole plan takes as JSON has it."""
     specs = plan.measurements
     seconds = [
         None if spec.scheduled_apart and seconds_left(spec, ()) is None else longest
         for spec, longest in zip(specs, longest_seconds(specs), strict=True)
     ]
-    estimate = {
+    return seconds, {
         "seconds": round(sum(one for one in seconds if one is not None), 1),
         "further_seconds": round(further_s, 1),
         "peak_bytes": peak_bytes(plan),
     }
+
+
+def print_plan(plan: Plan, further_s: float, forms: Forms) -> None:
+    """Print a plan with its time and memory, for a dry run."""
+    specs = plan.measurements
+    seconds, estimate = estimate_of(plan, further_s)
 
     def tables() -> None:
         from tierscope.report.console import make_console

@@ -47,6 +47,12 @@ def print_run(
         if show is not None:
             show(console, run, path)
             return
+        if run.header.cases and not run.header.imported:
+            from tierscope.kinds.views import VIEWS
+            from tierscope.recipes.cxlbench.table import show_cases
+
+            show_cases(console, run, path, VIEWS)
+            return
         if is_study(run):
             from tierscope.cli.streamer_flow import print_study
             from tierscope.recipes.streamer_view import view_of

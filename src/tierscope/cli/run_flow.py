@@ -16,22 +16,23 @@ from tierscope.cli.flow import (
 from tierscope.cli.options import Output
 from tierscope.kinds.plan import PLAN_VERSION, Plan
 from tierscope.model.errors import UserError, did_you_mean
+from tierscope.model.text import shown
 from tierscope.model.topology import Topology
 from tierscope.plans.expand import with_new_id
 from tierscope.plans.fit import check_memory, fit_time
 from tierscope.plans.grammar import parse_duration
 from tierscope.plans.rated import with_ratings_of
-from tierscope.plans.yaml_plan import read_plan
+from tierscope.plans.yaml_plan import parse_plan
 from tierscope.recipes.registry import RECIPES
 from tierscope.topology.discover import discover
 from tierscope.topology.settings import thp_available
 
 
 def measure_plan_file(
-    path: Path, time_limit: str | None, output: Output, storage: Sequence[str] = ()
+    path: Path, text: str, time_limit: str | None, output: Output, storage: Sequence[str] = ()
 ) -> int:
-    """Measure what a YAML plan asks for, and the storage at these paths."""
-    requests = read_plan(path)
+    """Measure what a YAML plan asks for, and the storage at these paths; ``text`` is the plan's."""
+    requests = parse_plan(text, shown(path))
     topology = with_ratings_of(discover(), requests)
     plan = _with_storage(planned(requests, topology), topology, storage)
     if time_limit is not None:
@@ -55,7 +56,7 @@ def measure_profile(
         raise UserError(
             f"--profile: '{name}' is not one of {', '.join(known)}{did_you_mean(name, known)}"
         )
-    topology = _described(machine) if machine else discover()
+    topology = described_machine(machine) if machine else discover()
     # What another machine's kernel offers is unknown; nearly all have transparent huge pages.
     prepared = RECIPES[name].prepare(topology, thp=machine is not None or thp_available())
     for line in prepared.notes:
@@ -73,7 +74,8 @@ def measure_profile(
     return carry_out(name, plan, topology, output, refinement)
 
 
-def _described(path: Path) -> Topology:
+def described_machine(path: Path) -> Topology:
+    """Return the machine of an hwloc XML file."""
     from tierscope.topology.hwloc import read_hwloc
 
     return read_hwloc(path)

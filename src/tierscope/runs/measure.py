@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tierscope.engine.query import capabilities
 from tierscope.kinds.plan import Plan, Spec
+from tierscope.model.case import Case
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.event import Event, Failed, Skipped, Visit
 from tierscope.model.run import (
@@ -73,12 +74,13 @@ def measure(
     refinement: Refinement | None = None,
     start_at: datetime | None = None,
     energy: bool = False,
+    cases: list[Case] | None = None,
 ) -> Outcome:
     """Run a plan, writing each visit and each measurement as it ends.
 
     ``refinement`` says how curves get further points, which go into the same run. ``start_at``:
     the first visit begins then, or at once where that time has passed. ``energy``: what the machine
-    takes is measured beside it.
+    takes is measured beside it. ``cases``: those of another benchmark that the plan was made of.
 
     Raises UserError where nothing could be begun; what goes wrong later is in the outcome, beside
     all that was measured before.
@@ -92,7 +94,7 @@ def measure(
         header = make_header(
             path.stem, started, command, plan, topology, environment, engine, refinement, start_at
         )
-        header = header.model_copy(update={"energy": energy or None})
+        header = header.model_copy(update={"energy": energy or None, "cases": cases})
         try:
             return header, RunWriter.create(path, header)
         except FileExistsError:  # another run of this second was quicker

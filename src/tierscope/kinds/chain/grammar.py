@@ -7,8 +7,9 @@ A chain is a comma-separated list of::
     [m0_|m1_]cas, [m0_|m1_]faa   compare-and-swap, fetch-and-add of 8 bytes, at addresses like reads
     sfence, mfence               a fence of stores, or of everything, behind the operation before
 
-The first one reads. CACHE is none, cache (write-back, clwb), flush (clflush), flush-opt
-(clflushopt) or nocache (stream, nt, non-temporal). A preset is a word for a whole chain.
+The first one reads. A write may name its region, m0_ or m1_, which is that of the operation before
+it. CACHE is none, cache (write-back, clwb), flush (clflush), flush-opt (clflushopt) or nocache
+(stream, nt, non-temporal). A preset is a word for a whole chain.
 """
 
 import re
@@ -118,7 +119,7 @@ def _add(found: list[Operation], word: str) -> None:
             raise UserError("there is a fence already")
         found[-1] = found[-1].model_copy(update={"fence": _FENCES[word]})
         return
-    operation = _operation(word)
+    operation = _operation(word, _region(found))
     if not found and not operation.reads:
         raise UserError(
             "a chain begins with a read, which takes its address; the latency of a write by itself "
@@ -129,7 +130,13 @@ def _add(found: list[Operation], word: str) -> None:
     found.append(operation)
 
 
-def _operation(word: str) -> Operation:
+def _region(found: list[Operation]) -> int:
+    """The region that the last operation was in."""
+    return next((one.region for one in reversed(found) if one.reads), 0)
+
+
+def _operation(word: str, before: int) -> Operation:
+    """Return what a word says; ``before`` is the region of the operation before it."""
     match = _OPERATION.fullmatch(word)
     if not match:
         if word in PRESETS or word == EACH:
@@ -145,8 +152,11 @@ def _operation(word: str) -> Operation:
     if given["atomic"]:
         return Operation(access=_ATOMICS[given["atomic"]], size=8, region=region)
     write = given["access"] == "w"
-    if write and given["region"]:
-        raise UserError("a write goes where the operation before it went; leave out m0_ or m1_")
+    if write and given["region"] and region != before:
+        raise UserError(
+            f"a write goes where the operation before it went, which is m{before}; leave out "
+            f"m{region}_"
+        )
     if write and not given["cache"]:
         raise UserError(f"a write says what it does with the cache: one of {', '.join(_CACHES)}")
     cache = given["cache"] or "none"
@@ -156,7 +166,7 @@ def _operation(word: str) -> Operation:
     return Operation(
         access="write" if write else "read",
         size=int(given["size"]),
-        region=region,
+        region=0 if write else region,
         cache=_CACHES[cache],
         offset=int(given["offset"] or 0),
     )
