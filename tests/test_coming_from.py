@@ -17,8 +17,6 @@ PAGE = Path(__file__).parent.parent / "docs/coming-from-other-tools.md"
 INLINE = re.compile(r"`tierscope ([^`]+)`")
 OWN_PARSERS = ("fio", "gdsio", "nvbandwidth", "hmctl", "hmsdk bwprof", "hmsdk gen_migpol", "mlc")
 """They take another program's words; tests of their own hold them to those."""
-AWAITED = re.compile(r"^(mlc|import|core-latency|matrix --cores|run WORKLOAD.yaml)")
-"""Commands of parts that are built beside this page."""
 
 
 def commands() -> list[str]:
@@ -37,7 +35,7 @@ def resolved(words: list[str]) -> tuple[click.Command, list[str]]:
     raise AssertionError(words)
 
 
-@pytest.mark.parametrize("text", [one for one in commands() if not AWAITED.match(one)])
+@pytest.mark.parametrize("text", commands())
 def test_a_command_of_the_tables_exists(text: str) -> None:
     command, rest = resolved(shlex.split(text))
     if text.startswith(OWN_PARSERS):
