@@ -153,8 +153,9 @@ format: $(BUILD)/.environment
 bench: $(BUILD)/.installed ## Paired with the peers, in one run
 	$(BIN)/python bench/run.py
 
-docs: $(BUILD)/.installed ## Write docs/cli.md's description of commands from their options
+docs: $(BUILD)/.installed ## Write docs/cli.md's description of commands, and manual pages, from the options
 	$(BIN)/python -m tierscope.cli.reference docs/cli.md
+	$(BIN)/python -m tierscope.cli.manual share/man/man1
 
 schema: $(BUILD)/.installed ## Write the door's JSON Schemas from the models
 	$(BIN)/python -m tierscope.kinds.schema
