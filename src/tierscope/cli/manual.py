@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tierscope.cli.described import Described, Paragraph, described_app, described_commands
-from tierscope.cli.group import Entry
 
 _CODE_WIDTH = 73
 """Columns of code that fit into 80 beside a page's margins."""
@@ -128,7 +127,6 @@ def _broken(line: str) -> list[str]:
     if "tierscope " not in line or line.count('"') % 2:
         indent = " " * (found.end() if (found := re.search(r"^ +|\S  +", line)) else 2)
         return textwrap.wrap(line, _CODE_WIDTH, subsequent_indent=indent)
-    words = _WORDS.findall(line)
     parts = [""]
     for word in _WORDS.findall(line):
         if len(parts[-1]) + len(word) + 3 > _CODE_WIDTH and parts[-1].strip():
