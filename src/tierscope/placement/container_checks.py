@@ -54,7 +54,7 @@ def _others(refused: Callable[[str], bool]) -> Iterator[Finding]:
             found="perf_event_open refused to this process",
             meaning="traffic is not cross-checked by counters of memory controllers; no "
             "measurement needs them",
-            remedy="docker run --cap-add PERFMON",
+            remedy="docker run --cap-add PERFMON --user 0",
         )
 
 
