@@ -7,7 +7,7 @@ PYTEST := $(BIN)/python -m pytest
 ENGINE_SOURCES := $(shell find engine alloc cmake -type f) CMakeLists.txt
 
 .DEFAULT_GOAL := run
-.PHONY: run build docs test test-python test-engine test-sanitized fuzz soak test-gpu test-arm lint format bench schema clean testbed test-testbed test-testbed-inside inside-first inside-second
+.PHONY: run build docs test test-python test-engine test-sanitized fuzz soak test-gpu test-arm lint format bench schema site release clean testbed test-testbed test-testbed-inside inside-first inside-second
 
 # A machine that was set up to develop measures with that build.
 run: $(if $(wildcard $(BUILD)/.environment),$(BUILD)/.installed,$(BUILD)/.measures) ## Measure this machine's memory and show it
@@ -153,11 +153,24 @@ format: $(BUILD)/.environment
 bench: $(BUILD)/.installed ## Paired with the peers, in one run
 	$(BIN)/python bench/run.py
 
-docs: $(BUILD)/.installed ## Write docs/cli.md's description of commands from their options
+docs: $(BUILD)/.installed ## Write docs/cli.md's description of commands, and manual pages, from the options
 	$(BIN)/python -m tierscope.cli.reference docs/cli.md
+	$(BIN)/python -m tierscope.cli.manual share/man/man1
 
 schema: $(BUILD)/.installed ## Write the door's JSON Schemas from the models
 	$(BIN)/python -m tierscope.kinds.schema
+
+# A link that leads nowhere ends it. The pages need no server: build/site/index.html opens in a browser.
+site: $(BUILD)/.environment ## The documentation as pages, with search, in build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+release: $(BUILD)/.installed ## Test all, then dist/: sdist, wheel, SBOM, checksums; docs/releases.md
+	$(BIN)/python tools/release.py check
+	$(MAKE) lint test
+	rm -rf dist
+	$(BIN)/pip wheel --quiet --no-build-isolation --no-deps --wheel-dir dist .
+	$(BIN)/python -c "from scikit_build_core.build import build_sdist; build_sdist('dist')"
+	$(BIN)/python tools/release.py finish dist
 
 clean:
 	rm -rf $(BUILD) dist

@@ -257,6 +257,7 @@ _MAY_WRITE = {
     "kinds/effect/program.py": "temporary files",
     "cli/main.py": "/dev/null",
     "cli/reference.py": "docs/cli.md, by make docs",
+    "cli/manual.py": "manual pages, by make docs",
     "kinds/schema.py": "JSON Schemas, by make schema",
 }
 

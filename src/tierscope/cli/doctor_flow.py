@@ -7,6 +7,7 @@ from tierscope.cli.forms import Forms, emit
 from tierscope.engine.query import capabilities
 from tierscope.model.capability import Capabilities
 from tierscope.model.errors import UserError
+from tierscope.placement.container_checks import container_findings
 from tierscope.report.doctor import in_order
 from tierscope.topology.checks import link_findings
 from tierscope.topology.discover import discover
@@ -22,7 +23,11 @@ def examine(forms: Forms) -> None:
     topology = discover()
     load = foreign_load(_LOOK_S)  # first, before anything of ours makes load
     settings = read_settings(topology)
-    findings = in_order(settings_findings(topology, settings, load) + link_findings(topology))
+    findings = in_order(
+        container_findings(topology)
+        + settings_findings(topology, settings, load)
+        + link_findings(topology)
+    )
     engine: Capabilities | None = None
     error: UserError | None = None
     try:

@@ -20,6 +20,8 @@ BALANCING = 1 << 13
 MOVE, MOVE_ALL = 1 << 1, 1 << 2
 """MPOL_MF_*: move pages that only this process maps, or those that others map, too."""
 _MODE_FLAGS = 0b111 << 13
+_NO_MODE = 0xFFF
+"""What no kernel takes for a mode."""
 
 _GENERIC = {"set_mempolicy": 237, "get_mempolicy": 236, "mbind": 235, "move_pages": 239}
 _NUMBERS = {
@@ -27,6 +29,9 @@ _NUMBERS = {
     "ppc64le": {"set_mempolicy": 261, "get_mempolicy": 260, "mbind": 259, "move_pages": 301},
     "s390x": {"set_mempolicy": 270, "get_mempolicy": 269, "mbind": 268, "move_pages": 310},
 }
+_OTHERS = {"x86_64": {"io_uring_setup": 425, "perf_event_open": 298}}
+_OTHERS_GENERIC = {"io_uring_setup": 425, "perf_event_open": 241}
+"""Calls that others make, and that containers refuse."""
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.syscall.restype = ctypes.c_long
 
@@ -97,3 +102,19 @@ def _nodes(mask: "ctypes.Array[ctypes.c_ulong]") -> tuple[int, ...]:
         for bit in range(_WORD)
         if value >> bit & 1
     )
+
+
+def refused(name: str) -> bool:
+    """Whether a call is refused to this process, as containers' filters do.
+
+    The call is made with arguments that change nothing: they are wrong, or do nothing.
+    """
+    import errno
+
+    machine = platform.machine()
+    others = _OTHERS.get(machine, _OTHERS_GENERIC)
+    number = {**_NUMBERS.get(machine, _GENERIC), **others}[name]
+    no_mode = ctypes.c_long(_NO_MODE if name == "set_mempolicy" else 0)
+    zero = ctypes.c_long(0)
+    failed = _libc.syscall(ctypes.c_long(number), no_mode, *[zero] * 5) < 0
+    return failed and ctypes.get_errno() in (errno.EPERM, errno.ENOSYS)

@@ -1,0 +1,91 @@
+"""The version comes from one place, and `make release` refuses what may not be released."""
+
+import hashlib
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from tierscope.engine.find import find_engine
+
+ROOT = Path(__file__).parent.parent
+VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+
+
+def release(*arguments: object) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, ROOT / "tools/release.py", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_the_version_is_written_once() -> None:
+    assert f"version {VERSION}" not in (ROOT / "CMakeLists.txt").read_text().lower()
+    heading = re.search(r"^## (\S+) \(.+\)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert heading is not None
+    assert heading[1] == VERSION
+    assert metadata.version("tierscope") == VERSION, "run 'make build'"
+
+
+def test_the_engine_is_of_this_version() -> None:
+    answer = subprocess.run(
+        [find_engine(), "--version"], capture_output=True, text=True, check=True
+    )
+    assert VERSION in answer.stdout.split()
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """A repository whose version 1.2.3 may be released."""
+    (tmp_path / "pyproject.toml").write_text('[project]\nversion = "1.2.3"\n')
+    (tmp_path / "CHANGELOG.md").write_text("# Changes\n\n## 1.2.3 (2026-05-04)\n\n- All.\n")
+    commit(tmp_path)
+    return tmp_path
+
+
+def commit(folder: Path) -> None:
+    git = ["git", "-C", folder, "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "all"]):
+        subprocess.run([*git, *words], check=True)
+
+
+def test_a_clean_tree_with_a_dated_heading_may_be_released(clone: Path) -> None:
+    answer = release("check", clone)
+    assert (answer.returncode, answer.stderr) == (0, "")
+
+
+def test_changes_are_refused(clone: Path) -> None:
+    (clone / "new").touch()
+    answer = release("check", clone)
+    assert answer.returncode == 1
+    assert answer.stderr.startswith("release: 1 files are changed or new")
+
+
+@pytest.mark.parametrize("heading", ["## 1.2.3 (not released)", "## 1.2.2 (2026-05-04)", "#"])
+def test_a_changelog_without_the_version_is_refused(clone: Path, heading: str) -> None:
+    (clone / "CHANGELOG.md").write_text(f"# Changes\n\n{heading}\n")
+    commit(clone)
+    answer = release("check", clone)
+    assert answer.returncode == 1
+    assert "not with '## 1.2.3 (YYYY-MM-DD)'" in answer.stderr
+
+
+def test_packages_get_checksums_and_a_list_of_their_parts(tmp_path: Path) -> None:
+    (tmp_path / "tierscope.whl").write_bytes(b"wheel")
+    answer = release("finish", tmp_path)
+    assert answer.returncode == 0, answer.stderr
+    listed = json.loads((tmp_path / f"tierscope-{VERSION}.cdx.json").read_text())
+    assert (listed["bomFormat"], listed["metadata"]["component"]["version"]) == (
+        "CycloneDX", VERSION,
+    )  # fmt: skip
+    parts = {part["name"]: part["version"] for part in listed["components"]}
+    assert parts["pydantic"] == metadata.version("pydantic")
+    assert parts["pydantic-core"] == metadata.version("pydantic-core")
+    assert {"libhwloc-dev", "jemalloc", "duckdb"} <= set(parts)
+    assert not {"pytest", "cyclonedx-python-lib"} & set(parts)
+    sums = dict(line.split()[::-1] for line in (tmp_path / "SHA256SUMS").read_text().splitlines())
+    assert sums["tierscope.whl"] == hashlib.sha256(b"wheel").hexdigest()
+    assert set(sums) == {"tierscope.whl", f"tierscope-{VERSION}.cdx.json"}
