@@ -7,7 +7,7 @@ PYTEST := $(BIN)/python -m pytest
 ENGINE_SOURCES := $(shell find engine alloc cmake -type f) CMakeLists.txt
 
 .DEFAULT_GOAL := run
-.PHONY: run build docs test test-python test-engine test-sanitized fuzz soak test-gpu test-arm lint format bench schema site release clean testbed test-testbed test-testbed-inside inside-first inside-second
+.PHONY: run build docs test test-python test-engine test-sanitized fuzz soak test-gpu test-arm lint format bench schema site release clean testbed test-testbed test-testbed-inside inside-first inside-second wheels test-install
 
 # A machine that was set up to develop measures with that build.
 run: $(if $(wildcard $(BUILD)/.environment),$(BUILD)/.installed,$(BUILD)/.measures) ## Measure this machine's memory and show it
@@ -66,7 +66,7 @@ test-sanitized: $(BUILD)/.sanitized $(BUILD)/.sanitized-threads $(BUILD)/.instal
 
 # System packages that only some tests need: a browser that opens reports, compilers, programs that
 # recipes run.
-$(BUILD)/.browser $(BUILD)/.arm $(BUILD)/.clang $(BUILD)/.rust $(BUILD)/.valgrind $(BUILD)/.programs: $(BUILD)/.%: tools/bootstrap
+$(BUILD)/.browser $(BUILD)/.arm $(BUILD)/.clang $(BUILD)/.rust $(BUILD)/.valgrind $(BUILD)/.programs $(BUILD)/.portable: $(BUILD)/.%: tools/bootstrap
 	tools/bootstrap --$*
 	@mkdir -p $(BUILD) && touch $@
 
@@ -105,8 +105,8 @@ testbed: $(BUILD)/.installed ## What the virtual machines need: packages and ker
 
 # An emulated machine keeps one CPU busy, so two of them boot and share the tests.
 INSIDE := tests/testbed/inside
-HALF := $(patsubst %,$(INSIDE)/test_%.py,arrays coherent_tiers destroy_data effect_on_nodes faulty_drives \
-  lost_writes persist_on_tiers persistent_targets storage stream_places streamer)
+HALF := $(patsubst %,$(INSIDE)/test_%.py,arrays coherent_tiers core_latency_homes cxlbench_files destroy_data \
+  effect_on_nodes faulty_drives lost_writes persist_on_tiers persistent_targets storage stream_places streamer)
 IN_TESTBED := testbed/run -t 2400 -- $(PYTEST) -m "testbed and not soak" -p no:cacheprovider
 
 test-testbed-inside: testbed ## All tests that run inside the virtual machine
@@ -133,6 +133,13 @@ test-arm: $(BUILD)/.environment $(BUILD)/.arm ## Cross-build for aarch64, test u
 PYTHON ?= $(BIN)/python
 test-gpu: $(if $(filter $(BIN)/python,$(PYTHON)),$(BUILD)/.installed) ## On a machine with NVIDIA GPUs
 	$(PYTHON) -m pytest -m gpu tests/gpu
+
+wheels: $(BUILD)/.environment $(BUILD)/.portable ## Wheels in dist/ for any Linux of glibc 2.28 or newer, x86-64 and Arm
+	tools/wheel x86_64 dist
+	tools/wheel aarch64 dist
+
+test-install: wheels $(BUILD)/.arm ## As root: install the wheels in bare Debian 11, 12 and 13 and measure there
+	tools/test-install dist
 
 lint: $(BUILD)/.installed ## Complain precisely; `make format` mends what can be mended
 	$(BIN)/ruff check .

@@ -10,6 +10,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+// The library may be built with an older glibc than it runs with.
+#if !__GLIBC_PREREQ(2, 35)
+struct dl_find_object {
+  // NOLINTNEXTLINE(google-runtime-int): glibc's.
+  unsigned long long dlfo_flags;
+  void* dlfo_map_start;
+  void* dlfo_map_end;
+  struct link_map* dlfo_link_map;
+  void* dlfo_eh_frame;
+  unsigned long long reserved[8];
+};
+#endif
+
 // In glibc 2.35 and later. Takes no lock: dladdr's is held by threads inside dlopen, which may wait
 // for a lock that the caller of malloc holds.
 // NOLINTBEGIN(bugprone-reserved-identifier, readability-identifier-naming)

@@ -12,6 +12,7 @@ set(jemalloc_library "${TIERSCOPE_JEMALLOC}/lib/libjemalloc_pic.a")
 add_custom_command(
   OUTPUT "${jemalloc_library}"
   COMMAND tools/bootstrap --jemalloc "${TIERSCOPE_JEMALLOC}" "${TIERSCOPE_JEMALLOC_SOURCE}"
+          ${TIERSCOPE_MACHINE} ${TIERSCOPE_SYSROOT}
   DEPENDS "${CMAKE_SOURCE_DIR}/tools/bootstrap"
   WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}" USES_TERMINAL VERBATIM)
 add_custom_target(jemalloc DEPENDS "${jemalloc_library}")

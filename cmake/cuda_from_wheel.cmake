@@ -13,6 +13,9 @@ execute_process(
 if(cuda_wheel_root)
   set(CMAKE_CUDA_COMPILER "${cuda_wheel_root}/bin/nvcc" CACHE FILEPATH "nvcc" FORCE)
   set(CUDAToolkit_ROOT "${cuda_wheel_root}" CACHE PATH "CUDA toolkit" FORCE)
+  if(CMAKE_FIND_ROOT_PATH) # A toolchain file lets libraries be found in its own folders only.
+    list(APPEND CMAKE_FIND_ROOT_PATH "${cuda_wheel_root}")
+  endif()
   # The wheel has no unversioned libcudart.so, which FindCUDAToolkit insists on; nothing links it.
   file(GLOB cudart_shared "${cuda_wheel_root}/lib/libcudart.so.*")
   set(CUDA_CUDART "${cudart_shared}" CACHE FILEPATH "shared CUDA runtime, not linked" FORCE)
