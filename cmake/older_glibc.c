@@ -1,5 +1,5 @@
-// What lets programs of gcc 12 run with an older glibc than they are linked with; tools/sysroot adds it
-// to the static C++ library.
+// What lets programs of gcc 12 run with an older glibc than they are linked with; tools/sysroot
+// adds it to the static C++ library.
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -17,17 +17,17 @@ uint32_t arc4random(void) {
   return number;
 }
 
-// glibc 2.29 has these a second time, without the error handling of SVID. The linker's --wrap has calls
-// of them come here, and from here they go to the first, so that glibc 2.28 is enough.
+// glibc 2.29 has these a second time, without the error handling of SVID. The linker's --wrap has
+// calls of them come here, and from here they go to the first, so that glibc 2.28 is enough.
 #ifdef __aarch64__
 #define FIRST "GLIBC_2.17"
 #else
 #define FIRST "GLIBC_2.2.5"
 #endif
 
-#define OF_ONE(name)                                \
+#define OF_ONE(name)                                   \
   __asm__(".symver first_" #name "," #name "@" FIRST); \
-  double first_##name(double x);                    \
+  double first_##name(double x);                       \
   double __wrap_##name(double x) { return first_##name(x); }
 
 OF_ONE(exp)
