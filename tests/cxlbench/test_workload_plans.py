@@ -304,10 +304,24 @@ def test_chains_have_two_regions_of_their_own_sizes(machine: Topology) -> None:
     assert lookup.model_dump()["pattern"]["sample_every"] == 5000
 
 
+@pytest.mark.parametrize("size", [8, 16, 32])
+@pytest.mark.parametrize("operation", ["read", "write"])
+def test_narrow_accesses_in_order_are_bandwidth_s(
+    machine: Topology, size: int, operation: str
+) -> None:
+    text = f"a: {{args: {{{WHERE}, access_size: {size}, operation: {operation}}}}}"
+    (spec,) = prepared(text, machine, fit=True).specs
+    found = spec.model_dump(mode="json")
+    assert (found["kind"], found["pattern"]["order"]) == ("bandwidth", "sequential")
+    assert found["pattern"]["access_size"] == size
+
+
 @pytest.mark.parametrize(
     ("args", "says"),
     [
-        ("access_size: 8", "accesses of 8 B in address order"),
+        ("access_size: 4", "accesses of 4 B in address order"),
+        ("access_size: 8, exec_mode: sequential_desc", "accesses of 8 B in address order"),
+        ("access_size: 8, operation: stream-write", "accesses of 8 B in address order"),
         ("exec_mode: random, access_size: 4", "an access of 4 B"),
         ("exec_mode: custom, custom_operations: r_4", "an operation of 4 B"),
         ("exec_mode: custom, custom_operations: 'r_64,m1_w_64_none'", "which is m0"),

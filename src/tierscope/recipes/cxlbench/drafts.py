@@ -14,6 +14,8 @@ from tierscope.recipes.cxlbench.threads import Team, team_of
 _MAPS = ("memory-map-private", "memory-map-shared", "memory-unmap-private", "memory-unmap-shared")
 _STREAMED = ("stream", "nocache")
 _KEPT = ("cache", "write-back")
+_NARROWEST = 8
+"""Bytes of an instruction that reads or writes in ascending order."""
 
 
 def draft_of(values: Values, means: Means, notes: list[str]) -> Draft:
@@ -54,10 +56,11 @@ def _accesses(values: Values, means: Means, notes: list[str]) -> Draft:
         return chain(values, means, notes, [atomic(operation)], linked=False)
     if operation.startswith("read-") or (values["access_size"] < LINE and not in_order):
         return _single(values, means, notes, operation)
-    if values["access_size"] < LINE:
+    plain = operation in ("read", "write") and order == "sequential"
+    if values["access_size"] < (_NARROWEST if plain else LINE):
         raise UserError(
-            f"accesses of {values['access_size']} B in address order: in order memory is read and "
-            "written by whole lines; 64 and more are measured"
+            f"accesses of {values['access_size']} B in address order: reads and ordinary stores in "
+            f"ascending order have {_NARROWEST} B at least, others whole lines"
         )
     if operation in ("write", "read", "write-nt"):
         return _bandwidth(values, means, notes, operation, order)
