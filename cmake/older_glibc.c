@@ -1,9 +1,11 @@
 // What lets programs of gcc 12 run with an older glibc than they are linked with; tools/sysroot
 // adds it to the static C++ library.
 #include <math.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/random.h>
+#include <time.h>
 
 // The C++ library takes these from glibc 2.32 and 2.36.
 
@@ -38,3 +40,17 @@ OF_ONE(log2)
 __asm__(".symver first_pow,pow@" FIRST);
 double first_pow(double x, double y);
 double __wrap_pow(double x, double y) { return first_pow(x, y); }
+
+// In glibc 2.30; waits with a time limit use it. Without it the C++ library waits by the system's
+// clock, as here.
+int __wrap_pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex,
+                                  clockid_t clock, const struct timespec* end) {
+  const int64_t second = 1000000000;
+  struct timespec now, system;
+  clock_gettime(clock, &now);
+  clock_gettime(CLOCK_REALTIME, &system);
+  const int64_t left = (end->tv_sec - now.tv_sec) * second + (end->tv_nsec - now.tv_nsec);
+  const int64_t until = system.tv_sec * second + system.tv_nsec + (left > 0 ? left : 0);
+  const struct timespec system_end = {.tv_sec = until / second, .tv_nsec = until % second};
+  return pthread_cond_timedwait(condition, mutex, &system_end);
+}
