@@ -226,6 +226,14 @@ def test_programs_for_other_machines_libraries_and_languages_are_told_apart(
     assert "is written in Go" in preload_obstacle(tmp_path / "go", library)
 
 
+def test_an_old_glibc_is_an_obstacle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "confstr", lambda _name: "glibc 2.31")
+    said = preload_obstacle(find_program("true"), find_library())
+    assert said == "this system has glibc 2.31, and libraries are preloaded from 2.34 on only"
+    monkeypatch.setattr(os, "confstr", lambda _name: "glibc 2.34")
+    assert preload_obstacle(find_program("true"), find_library()) == ""
+
+
 @pytest.mark.parametrize(
     "options",
     ["address", "address -static-libasan", "thread", "leak", "undefined"],

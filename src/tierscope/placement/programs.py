@@ -23,6 +23,8 @@ _STRINGS, _STRINGS_LENGTH = 5, 10
 _MOST_DYNAMIC, _MOST_NAMES = 1 << 16, 1 << 26
 _SANITIZER = re.compile(rb"\0(__(a|hwa|l|m|t)san_init|__sanitizer_malloc_hook)\0")
 """Names in programs of GCC and Clang; a run time that is linked statically has the last one."""
+_OLDEST_GLIBC = (2, 34)
+"""Programs of Debian 11's glibc 2.31 crash with the libraries preloaded."""
 _LOADER = re.compile(r"ld(64|-linux.*|-\d.*)?\.so(\.\d+)?")
 
 
@@ -93,6 +95,9 @@ def preload_obstacle(path: Path, library: Path, files: Files | None = None) -> s
         return f"{name} is statically linked and has no dynamic loader"
     if "musl" in elf.loader:
         return f"{name} is built for the C library musl, the library for glibc"
+    if glibc_version() < _OLDEST_GLIBC:
+        has, needed = (".".join(map(str, v)) for v in (glibc_version(), _OLDEST_GLIBC))
+        return f"this system has glibc {has}, and libraries are preloaded from {needed} on only"
     if elf.is_go:
         return f"{name} is written in Go, which maps memory without the C library"
     if elf.has_sanitizer:
@@ -103,6 +108,12 @@ def preload_obstacle(path: Path, library: Path, files: Files | None = None) -> s
     if why := _gains_privileges(executed, files or Files()):
         return f"{name} {why}, and the dynamic loader ignores LD_PRELOAD in such programs"
     return ""
+
+
+def glibc_version() -> tuple[int, ...]:
+    """Return the version of the C library that runs tierscope; (0,) where it is not glibc."""
+    name, _, version = (os.confstr("CS_GNU_LIBC_VERSION") or "").partition(" ")
+    return tuple(map(int, version.split("."))) if name == "glibc" else (0,)
 
 
 def read_elf(path: Path) -> Elf | None:
