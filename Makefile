@@ -106,7 +106,7 @@ testbed: $(BUILD)/.installed ## What the virtual machines need: packages and ker
 # An emulated machine keeps one CPU busy, so two of them boot and share the tests.
 INSIDE := tests/testbed/inside
 HALF := $(patsubst %,$(INSIDE)/test_%.py,arrays coherent_tiers core_latency_homes cxlbench_files destroy_data \
-  effect_on_nodes faulty_drives lost_writes persist_on_tiers persistent_targets storage stream_places streamer)
+  effect_on_nodes faulty_drives lost_writes persist_on_tiers persistent_targets storage stream_places)
 IN_TESTBED := testbed/run -t 2400 -- $(PYTEST) -m "testbed and not soak" -p no:cacheprovider
 
 test-testbed-inside: testbed ## All tests that run inside the virtual machine

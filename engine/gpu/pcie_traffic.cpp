@@ -96,18 +96,18 @@ void PcieTraffic::restart() {
 
 void PcieTraffic::stop() {
   for (Seen& seen : seen_) {
-    if (!seen.started) continue;
-    seen.started = false;
-    if (read_gpm(seen)) seen.traffic.method = "GPM";
+    if (seen.started && read_gpm(seen)) seen.traffic.method = "GPM";
   }
-  if (!thread_.joinable()) return;
-  {
-    const std::lock_guard lock(mutex_);
-    watching_ = false;
+  if (thread_.joinable()) {
+    {
+      const std::lock_guard lock(mutex_);
+      watching_ = false;
+    }
+    changed_.notify_all();
+    thread_.join();
   }
-  changed_.notify_all();
-  thread_.join();
   for (Seen& seen : seen_) {
+    seen.started = false;  // Not before: the thread samples GPUs that are not.
     if (seen.samples == 0) continue;
     seen.traffic.received = seen.samples_in / seen.samples;
     seen.traffic.sent = seen.samples_out / seen.samples;
