@@ -23,6 +23,15 @@ class Place:
         """Return an error that begins with the node's file and line."""
         return UserError(f"{self.path}:{node.start_mark.line + 1}: {what}")
 
+    def unknown_key(self, node: Any, what: str, allowed: tuple[str, ...]) -> UserError:
+        """Return the error for a key of ``what`` that is none of those allowed."""
+        key = node.value
+        return self.error(
+            node,
+            f"unknown key '{key}' in {what}{did_you_mean(key, allowed)}; "
+            f"allowed: {', '.join(allowed)}",
+        )
+
 
 def read_text(path: Path, what: str) -> str:
     """Return a file's text; ``what`` is what to call it: "plan". Raises UserError."""
@@ -74,11 +83,7 @@ def mapping(place: Place, node: Any, what: str, allowed: tuple[str, ...]) -> dic
     for key_node, value in node.value:
         key = scalar(place, key_node, "key")
         if key not in allowed:
-            raise place.error(
-                key_node,
-                f"unknown key '{key}' in {what}{did_you_mean(key, allowed)}; "
-                f"allowed: {', '.join(allowed)}",
-            )
+            raise place.unknown_key(key_node, what, allowed)
         if key in found:
             raise place.error(key_node, f"key '{key}' is given twice")
         found[key] = value

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tierscope.model.errors import did_you_mean
+from tierscope.plans.machine import GIB, MIB
 from tierscope.plans.yaml_file import Place, scalar
 
-GIB = 1 << 30
-MIB = 1 << 20
 _SIZE = re.compile(r"(\d{1,19})([kKmMgG]?)", re.ASCII)
 _FACTORS = {"": 1, "k": 1 << 10, "m": MIB, "g": GIB}
 _MOST = (1 << 64) - 1

@@ -17,9 +17,9 @@ from tierscope.model.case import Case
 from tierscope.model.errors import UserError
 from tierscope.model.run import Measurement, Run
 from tierscope.model.text import shown
+from tierscope.plans.machine import GIB
 from tierscope.report.figures import figure_of
 
-_GIB = float(1 << 30)
 _CHASES = ("dependent_reads", "latency", "sequential_latency", "random_latency")
 _LATENCY = {"avg": "mean", "median": "p50", "percentile_90": "p90", "percentile_99": "p99",
             "percentile_999": "p99.9", "percentile_9999": "p99.99", "max": "max"}  # fmt: skip
@@ -138,16 +138,16 @@ def _bandwidth(
     size = int(config["access_size"])
     times = [size / one * 1e9 for one in own if one > 0] or [count * size / rate * 1e9]
     return {
-        "bandwidth": rate / _GIB,
+        "bandwidth": rate / GIB,
         "execution_time": seconds,
         "accessed_bytes": round(rate * seconds),
-        "thread_bandwidth_avg": rate / count / _GIB,
-        "thread_bandwidth_std_dev": stdev(own) / _GIB if len(own) > 1 else 0.0,
+        "thread_bandwidth_avg": rate / count / GIB,
+        "thread_bandwidth_std_dev": stdev(own) / GIB if len(own) > 1 else 0.0,
         "thread_op_latency_avg": fmean(times),
         "thread_op_latency_std_dev": stdev(times) if len(times) > 1 else 0.0,
         "threads": [
             {
-                "bandwidth": one / _GIB,
+                "bandwidth": one / GIB,
                 "execution_time": seconds,
                 "accessed_bytes": round(one * seconds),
             }

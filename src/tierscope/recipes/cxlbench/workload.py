@@ -157,11 +157,7 @@ def _sections(
     for key_node, value in body.value:
         key = scalar(place, key_node, "key")
         if key not in allowed:
-            raise place.error(
-                key_node,
-                f"unknown key '{key}' in {what}{did_you_mean(key, allowed)}; "
-                f"allowed: {', '.join(allowed)}",
-            )
+            raise place.unknown_key(key_node, what, allowed)
         if key in sections:
             found.remarks.append(
                 f"{place.path}:{_line(key_node)}: '{key}' of {what} is given twice; the first "
