@@ -144,6 +144,12 @@ def test_a_curve_that_rises_says_nothing() -> None:
     assert falls([loaded(1000, 100), loaded(100, 99), loaded(0, 300)], drift=0.0) == []
 
 
+def test_a_point_without_an_interval_shows_no_fall() -> None:
+    unsure = loaded(100, 150).model_copy(update={"ci_low": None, "ci_high": None})
+    assert falls([loaded(1000, 200), unsure, loaded(0, 300)], drift=0.0) == []
+    assert falls([unsure, loaded(0, 300)], drift=0.0) == []
+
+
 @pytest.mark.parametrize(
     ("evidence", "drift", "why"),
     [

@@ -132,16 +132,16 @@ def _doubts(measurement: Measurement) -> list[str]:
 def falls(members: list[Measurement], drift: float) -> list[str]:
     """Say where latency falls although the load rises, beyond both intervals, and why.
 
-    ``members`` are the points of one curve; ``drift`` is the spread of its idle controls.
+    ``members`` are the points of one curve; ``drift`` is the spread of its idle controls. A point
+    without an interval shows no fall.
     """
     lines = []
     highest: Measurement | None = None
     named: Measurement | None = None
     for m in by_load(members):
-        low, high = m.ci_low or 0.0, m.ci_high or 0.0
-        if delay_of(m) is None or m.estimate is None:
+        if delay_of(m) is None or m.estimate is None or m.ci_low is None or m.ci_high is None:
             continue
-        if highest is not None and highest is not named and high < (highest.ci_low or 0.0):
+        if highest is not None and highest is not named and m.ci_high < (highest.ci_low or 0.0):
             named = highest
             found = [
                 f"the point at delay {delay_of(point)} "
@@ -157,7 +157,7 @@ def falls(members: list[Measurement], drift: float) -> list[str]:
                 f"the load rises (delays {delay_of(highest)} and "
                 f"{delay_of(m)} ns): {why}"
             )
-        if highest is None or low > (highest.ci_low or 0.0):
+        if highest is None or m.ci_low > (highest.ci_low or 0.0):
             highest = m
     return lines
 
