@@ -280,6 +280,24 @@ def test_the_visits_that_decide_do_not_make_the_interval() -> None:
     assert found.estimate.relative_half_width > 0.01 > looked.relative_half_width
 
 
+def test_a_series_of_one_visit_is_concluded_where_halves_of_the_visits_decide() -> None:
+    source = random.Random(7)
+    alike = [rows(12, lambda _: source.gauss(100, 0.6)) for _ in range(8)]
+    differing = [[value + level for value in alike[0]] for level in (-2, -1.5, -1, 0, 0, 1, 1.5, 2)]
+    pairs = zip(alike, differing, strict=True)
+    first_copy = series("first", {"first_copy_bandwidth": [70.0]})
+    visits = spread(
+        [
+            visit({"bandwidth": values}, more=[first_copy] if number == 0 else [])
+            for number, values in enumerate(values for pair in pairs for values in pair)
+        ]
+    )
+    found = conclude(spec(), visits)
+    assert found.stop == "precision"
+    first = figure(found.figures, "first_copy_bandwidth")
+    assert (first.estimate, first.no_interval) == (70.0, "few-samples")
+
+
 def test_two_modes_are_never_precise() -> None:
     source = random.Random(7)
     visits = [

@@ -4,8 +4,11 @@ import math
 import random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tierscope.analysis.estimate import (
+    ALL,
     DECIDING,
     REPORTING,
     Estimate,
@@ -49,6 +52,20 @@ def test_students_quantiles(freedom: int, error: float, quantile: float) -> None
 def test_the_median_is_that_of_all_rows() -> None:
     assert estimate_median([[1.0, 4.0], [2.0, 3.0]]).value == 2.5
     assert estimate_median([[1.0], [], [5.0, 2.0]]).value == 2.0
+
+
+@given(
+    st.lists(st.lists(st.floats(1, 1e12), max_size=12), min_size=1, max_size=9).filter(any),
+    st.booleans(),
+    st.sampled_from([ALL, DECIDING, REPORTING]),
+)
+def test_the_median_is_among_the_rows(
+    visits: list[list[float]], apart: bool, scatter_of: slice
+) -> None:
+    values = [value for one in visits for value in one]
+    estimate = estimate_median(visits, apart=apart, scatter_of=scatter_of)
+    assert min(values) * (1 - 1e-9) <= estimate.value <= max(values) * (1 + 1e-9)
+    assert (estimate.low is None) == (estimate.no_interval is not None)
 
 
 def test_rows_that_scatter_alike_in_all_visits_get_the_interval_of_independent_rows() -> None:

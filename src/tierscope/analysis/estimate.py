@@ -95,10 +95,10 @@ def estimate_median(
     ordered = sorted(row for rows in visits for row in rows)
     n = len(ordered)
     middle = median(ordered)
-    if scatter_of != ALL:
+    single = len(visits) == 1
+    if scatter_of != ALL and not single:
         middle = fmean(_median_of(visits[half]) for half in (DECIDING, REPORTING))
     alone = n / autocorrelation_time(visits, middle)
-    single = len(visits) == 1
     if too_few(visits):
         return Estimate(middle, None, None, alone, no_interval="few-samples")
     parts = parts_of(visits)
