@@ -129,11 +129,11 @@ def test_what_lies_inside_another_domain_is_in_no_sum() -> None:
     ]
     socket = ("power_meter hwmon0 Grace Power Socket 0", "hwmon")
     module = ("power_meter hwmon1 Module Power Socket 0", "hwmon")
-    gpu = ("gpu 0", "NVML")
+    boards = [("gpu 0", "NVML"), ("gpu 1", "NVML")]
     counted = {"package 0", "package 0 die 1", "package 0 dram"}
-    assert summed_domains([*of_cpus, socket, module, gpu], gpus=False) == counted
-    assert summed_domains([*of_cpus, gpu], gpus=True) == counted | {"gpu 0"}
-    assert summed_domains([socket, module, gpu], gpus=True) == {socket[0], "gpu 0"}
+    assert summed_domains([*of_cpus, socket, module, *boards], gpus=()) == counted
+    assert summed_domains([*of_cpus, *boards], gpus=[0, 1]) == counted | {"gpu 0", "gpu 1"}
+    assert summed_domains([socket, module, *boards], gpus=[1]) == {socket[0], "gpu 1"}
 
 
 class Clock:

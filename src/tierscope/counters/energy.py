@@ -13,7 +13,7 @@ power are levels. Sources:
 
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from tierscope.counters.reading import Count, Key, Reading
@@ -97,7 +97,7 @@ def nvml_source(files: Files, nvml: Nvml | None = None, wish: str | None = None)
     def read() -> Reading:
         found = Reading()
         for index, number in enumerate(shown):
-            key = Key(METRIC, f"gpu {index}")
+            key = Key(METRIC, gpu_domain(index))
             counted = library.ask("TotalEnergyConsumption", number)
             if counted is not None:
                 found.counts[key] = Count(counted * _MILLI, time.monotonic())
@@ -171,14 +171,20 @@ def _sensor_name(files: Files, name: str, chip: int, place: str) -> str:
     return f"{name} hwmon{chip} {label}"
 
 
-def summed_domains(domains: Iterable[tuple[str, str]], gpus: bool) -> set[str]:
+def summed_domains(domains: Iterable[tuple[str, str]], gpus: Collection[int]) -> set[str]:
     """Return which domains, of names and sources, add up: none of them is inside another one.
 
-    Packages and their DRAM, or where RAPL tells none the sensors of whole sockets, and GPUs where
-    ``gpus`` says that they take part. What is inside a package, the whole platform (``psys``) and
-    other sensors, of which nobody knows what they overlap, do not count.
+    Packages and their DRAM, or where RAPL tells none the sensors of whole sockets, and those of
+    ``gpus``, the numbers of the GPUs that take part. What is inside a package, the whole platform
+    (``psys``) and other sensors, of which nobody knows what they overlap, do not count.
     """
     known = list(domains)
     packages = {name for name, source in known if source == RAPL and _PACKAGE.fullmatch(name)}
     sockets = {name for name, source in known if source == HWMON and _SOCKET.search(name)}
-    return (packages or sockets) | {name for name, source in known if source == NVML and gpus}
+    boards = {gpu_domain(number) for number in gpus}
+    return (packages or sockets) | {name for name, source in known if source == NVML} & boards
+
+
+def gpu_domain(number: int) -> str:
+    """Return the name of a GPU's domain."""
+    return f"gpu {number}"

@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from tierscope.model.energy import EnergyDomain, EnergyEvidence
+from tierscope.model.energy import EnergyDomain, EnergyEvidence, EnergySource
 from tierscope.model.run import Figure, Measurement, Run
 from tierscope.report import figures
 from tierscope.report.style import new_table, note, title
 from tierscope.report.watched import lacking_lines
 
 _PICO = 1e-12
+_NVML: EnergySource = "NVML"
 
 
 def show_energy(console: Console, run: Run) -> None:
@@ -23,7 +24,7 @@ def show_energy(console: Console, run: Run) -> None:
     measured = [(m, energy) for m, energy in known if energy.domains]
     if measured:
         _show_table(console, [m for m, _ in measured])
-        for line in _explained([energy for _, energy in measured]):
+        for line in explained([energy for _, energy in measured]):
             note(console, line)
     elif not known:
         note(console, "of no measurement: nobody noted when its rows were taken")
@@ -66,27 +67,34 @@ def _plain(figure: Figure | None) -> str:
     return "" if figure is None else figures.plain(figure, 1.0)
 
 
-def _explained(energies: Sequence[EnergyEvidence]) -> list[str]:
+def explained(energies: Sequence[EnergyEvidence]) -> list[str]:
     """Say what W adds up, and what was subtracted."""
     domains = {one.name: one for energy in energies for one in energy.domains}
-    summed = [one for one in domains.values() if one.summed]
-    others = [one.name for one in domains.values() if not one.summed]
+    in_sums = {one.name for energy in energies for one in energy.domains if one.summed}
+    summed = [one for name, one in domains.items() if name in in_sums]
+    others = [one for name, one in domains.items() if name not in in_sums]
+    gpus = [one.name for one in others if one.source == _NVML]
+    unknown = [one.name for one in others if one.source != _NVML]
     lines = []
     if summed:
         names = ", ".join(f"{one.name} ({one.source})" for one in summed)
-        lines.append(f"W: {names}, together where there are several")
+        of_gpus = (
+            "; of GPUs, those that take part" if any(one.source == _NVML for one in summed) else ""
+        )
+        lines.append(f"W: {names}, together where there are several{of_gpus}")
         lines.append(_idle_line(summed, energies[-1].idle_s))
-    if others:
-        lines.append(f"in no sum, since others may contain them: {', '.join(others)}")
+    if gpus:
+        lines.append(f"in no sum, since they take no part: {', '.join(gpus)}")
+    if unknown:
+        lines.append(f"in no sum, since others may contain them: {', '.join(unknown)}")
     return lines
 
 
 def _idle_line(summed: Sequence[EnergyDomain], idle_s: float) -> str:
-    watts = [one.idle_w for one in summed]
-    known = [one for one in watts if one is not None]
-    if len(known) < len(watts):
+    known = [f"{one.name} {one.idle_w:.1f} W" for one in summed if one.idle_w is not None]
+    if len(known) < len(summed):
         return "idle power is not known, so nothing is subtracted"
     return (
-        f"idle {sum(known):.1f} W, measured for {idle_s:.1f} s before the first visit, is "
+        f"idle {', '.join(known)}, measured for {idle_s:.1f} s before the first visit, is "
         "subtracted in W above idle and pJ/bit"
     )

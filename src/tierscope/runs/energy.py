@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from tierscope.counters.energy import energy_sources, summed_domains
 from tierscope.counters.energy_meter import EnergyMeter, engine_clock
 from tierscope.kinds.plan import Spec
+from tierscope.model.endpoint import EndpointKind, parse_ranges
 from tierscope.model.energy import EnergyDomain, EnergyEvidence
 from tierscope.model.event import Visit
 from tierscope.runs.moment import nap
@@ -13,6 +14,9 @@ from tierscope.topology.files import Files
 
 IDLE_S = 3.0
 """How long idle power is measured, before the first visit."""
+
+
+_GPU = f"{EndpointKind.GPU}:"
 
 
 def machine_meter() -> EnergyMeter:
@@ -74,7 +78,7 @@ class RunEnergy:
         self._meter.close()
 
     def _domains(self, window: dict[tuple[str, str], float], spec: Spec) -> list[EnergyDomain]:
-        summed = summed_domains(window, gpus=_on_gpus([spec.initiator, spec.target]))
+        summed = summed_domains(window, _gpus_of([spec.initiator, spec.target]))
         return [
             EnergyDomain(
                 name=name,
@@ -87,5 +91,7 @@ class RunEnergy:
         ]
 
 
-def _on_gpus(endpoints: Sequence[str]) -> bool:
-    return any(endpoint.startswith("gpu:") for endpoint in endpoints)
+def _gpus_of(endpoints: Sequence[str]) -> set[int]:
+    """Return the numbers of the GPUs among endpoints, of sets such as ``gpu:0-3`` too."""
+    named = (endpoint.removeprefix(_GPU) for endpoint in endpoints if endpoint.startswith(_GPU))
+    return {number for numbers in named for number in parse_ranges(numbers)}
