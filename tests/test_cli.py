@@ -14,6 +14,7 @@ import pytest
 
 import forked
 from tierscope.runs.read import read_run
+from waiting import PATIENCE_S, wait_until
 
 Fake = Callable[[str], None]
 PROGRAM = [sys.executable, "-c", "from tierscope.cli.main import main; main()"]
@@ -296,7 +297,7 @@ def test_ctrl_c_at_any_moment_keeps_what_was_measured(
     assert process.stdout.readline() == "here\n"
     time.sleep(delay)
     os.killpg(process.pid, signal.SIGINT)
-    stdout, stderr = process.communicate(timeout=60)
+    stdout, stderr = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
     assert stderr == "tierscope: interrupted\n"
     assert "Traceback" not in stdout
@@ -314,9 +315,7 @@ def test_a_killed_tierscope_leaves_a_readable_run(tmp_path: Path, fake_engine: F
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and len(_visited(tmp_path)) < 2:
-        time.sleep(0.05)
+    wait_until(lambda: len(_visited(tmp_path)) >= 2, "two are visited")
     process.kill()
     process.wait()
     measured = {measurement.id for measurement in read_run(run_file(tmp_path)).measurements}
@@ -423,7 +422,7 @@ def test_a_terminated_command_is_interrupted_too(tmp_path: Path) -> None:
     )
     with (tmp_path / "plan.yaml").open("w"):  # opens once the command reads
         process.send_signal(signal.SIGTERM)
-        _, stderr = process.communicate(timeout=60)
+        _, stderr = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, stderr) == (130, "tierscope: interrupted\n")
 
 

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, get_args
@@ -26,6 +25,7 @@ from tierscope.kinds.schema import DIRECTORY, schemas
 from tierscope.model.cause import Cause
 from tierscope.model.errors import UserError
 from tierscope.model.event import Event, EventAdapter, Evidence, Failed, Finished, Started, Visit
+from waiting import PATIENCE_S, wait_until
 
 PLAN_SCHEMA = jsonschema.Draft202012Validator(schemas()["plan.schema.json"])
 EVENT_SCHEMA = jsonschema.Draft202012Validator(schemas()["event.schema.json"])
@@ -458,7 +458,7 @@ def engine_accepts(text: str) -> bool:
         input=text,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert answer.returncode in (0, 2), (answer.returncode, answer.stderr, text)
@@ -578,7 +578,7 @@ def raw_events(plan: Plan) -> list[dict[str, Any]]:
         input=plan.model_dump_json(),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert answer.returncode == 0, answer.stderr
@@ -690,7 +690,7 @@ def test_a_line_that_is_no_order_is_refused_in_one_line(line: str) -> None:
         input=f"{plan}\n{line}\n",
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert answer.returncode == 2, answer.stdout
@@ -752,7 +752,7 @@ def test_a_signal_ends_the_engine_with_finished_interrupted(number: int) -> None
         pass
     process.send_signal(number)
     events = [EventAdapter.validate_json(line) for line in lines]
-    assert process.wait(timeout=30) == 130
+    assert process.wait(timeout=PATIENCE_S) == 130
     assert [e.interrupted for e in events if isinstance(e, Visit)] in ([], [True])
     assert events[-1] == Finished(interrupted=True)
 
@@ -790,10 +790,7 @@ def test_an_engine_whose_parent_died_ends() -> None:
         [sys.executable, "-c", _ORPHAN_MAKER, plan], capture_output=True, text=True, check=False
     )
     engine = int(answer.stdout)
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline and _is_alive(engine):
-        time.sleep(0.1)
-    assert not _is_alive(engine)
+    wait_until(lambda: not _is_alive(engine), "the engine ends")
 
 
 def _is_alive(process: int) -> bool:

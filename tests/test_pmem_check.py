@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from hypothesis import strategies as st
 
 from forked import tierscope
 from tierscope.engine.pmem_check import last_acknowledged
+from waiting import wait_until
 
 PROGRAM = [sys.executable, "-c", "from tierscope.cli.main import main; main()", "pmem-check"]
 KILLS = "30"
@@ -156,15 +156,9 @@ def test_killed_it_leaves_nothing(memory: Path) -> None:
     with subprocess.Popen(
         [*PROGRAM, str(memory), "--kills", "100000"], stdout=subprocess.DEVNULL
     ) as process:
-        deadline = time.monotonic() + 30
-        while not holders(memory):
-            assert time.monotonic() < deadline, "no writer appeared"
-            time.sleep(0.02)
+        wait_until(lambda: holders(memory), "a writer appears")
         process.send_signal(signal.SIGKILL)
-    deadline = time.monotonic() + 30
-    while holders(memory):
-        assert time.monotonic() < deadline, "a writer goes on"
-        time.sleep(0.02)
+    wait_until(lambda: not holders(memory), "all writers end")
     assert [*memory.iterdir()] == []
 
 

@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -31,6 +30,7 @@ from tierscope.plans.request import Request
 from tierscope.topology.prefetchers import PrefetcherError, find_control, observed, state_of
 from tierscope.topology.settings import read_settings
 from tierscope.topology.settings_checks import settings_findings
+from waiting import wait_until
 
 CPUS = range(4)
 FOUND = [0x20, 0x20, 0x23, 0x20]
@@ -290,21 +290,13 @@ def watcher_of(process: subprocess.Popen[str]) -> int:
     return int(child)
 
 
-def until(done: Callable[[], bool]) -> bool:
-    for _ in range(500):
-        if done():
-            return True
-        time.sleep(0.02)
-    return False
-
-
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP, signal.SIGTERM])
 def test_a_killed_run_s_prefetchers_are_restored(
     root: Path, run: subprocess.Popen[str], number: int
 ) -> None:
     run.send_signal(number)
     assert run.wait() == -number
-    assert until(lambda: not state_file(root).exists())
+    wait_until(lambda: not state_file(root).exists(), "the prefetchers are restored")
     assert values(root) == FOUND
 
 
@@ -315,7 +307,7 @@ def test_the_watcher_outlives_what_ends_its_parent(root: Path, run: subprocess.P
         os.kill(watcher, number)
     run.kill()
     run.wait()
-    assert until(lambda: not state_file(root).exists())
+    wait_until(lambda: not state_file(root).exists(), "the prefetchers are restored")
     assert values(root) == FOUND
 
 
@@ -332,7 +324,7 @@ def test_the_lock_lasts_until_the_watcher_has_restored(
         assert restore_left(root) == ""
     finally:
         os.kill(watcher, signal.SIGCONT)
-    assert until(lambda: not state_file(root).exists())
+    wait_until(lambda: not state_file(root).exists(), "the prefetchers are restored")
     assert values(root) == FOUND
 
 
@@ -425,10 +417,10 @@ def test_a_command_that_is_stopped_restores(root: Path, number: int) -> None:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     ) as process:
-        assert until(lambda: values(root) != FOUND)
+        wait_until(lambda: values(root) != FOUND, "the prefetchers are switched")
         process.send_signal(number)
         process.wait()
-    assert until(lambda: not state_file(root).exists())
+    wait_until(lambda: not state_file(root).exists(), "the prefetchers are restored")
     assert values(root) == FOUND
 
 

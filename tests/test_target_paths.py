@@ -22,6 +22,7 @@ from tierscope.model.event import Event, Failed, Skipped, Visit
 from tierscope.model.topology import Topology
 from tierscope.plans.expand import expand
 from tierscope.plans.request import Request
+from waiting import PATIENCE_S, wait_until
 
 
 def test_facts_of_a_file(tmp_path: Path) -> None:
@@ -45,11 +46,11 @@ def test_a_path_that_does_not_answer_is_given_up_and_named(tmp_path: Path) -> No
     began = time.monotonic()
     with dead_mount(tmp_path) as mount:
         with pytest.raises(PathSilentError) as caught:
-            path_facts(f"{mount}/x", deadline_s=0.3)
-        assert time.monotonic() - began < 30
+            path_facts(f"{mount}/x", deadline_s=2)
+        assert time.monotonic() - began < PATIENCE_S
         message = str(caught.value)
         found = re.match(
-            f"{re.escape(str(mount))}/x does not answer in 0.3 s: "
+            f"{re.escape(str(mount))}/x does not answer in 2 s: "
             r"process (\d+) waits in the kernel( \(\w+\))?; its file system",
             message,
         )
@@ -57,23 +58,20 @@ def test_a_path_that_does_not_answer_is_given_up_and_named(tmp_path: Path) -> No
         assert caught.value.exit_code == ExitCode.NOTHING_MEASURED
         status = Path(f"/proc/{found[1]}/status")
         assert "\nState:\tD" in status.read_text()  # it took SIGKILL, and waits on
-    deadline = time.monotonic() + 30
-    while status.exists() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert not status.exists(), "a child that came back was not reaped"
+    wait_until(lambda: not status.exists(), "a child that came back is reaped")
 
 
 def test_a_command_about_a_dead_path_ends_in_one_line(tmp_path: Path) -> None:
     code = (
-        "from tierscope.engine import paths; paths.DEADLINE_S = 0.3; "
+        "from tierscope.engine import paths; paths.DEADLINE_S = 2; "
         "from tierscope.cli.main import main; main()"
     )
     with dead_mount(tmp_path) as mount:
         command = [sys.executable, "-c", code, "topo", "node:0", f"file:{mount}/x"]
         child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        output, said = child.communicate(timeout=60)
+        output, said = child.communicate(timeout=PATIENCE_S)
     assert (child.returncode, output) == (ExitCode.NOTHING_MEASURED, "")
-    assert re.fullmatch(rf"tierscope: {mount}/x does not answer in 0.3 s: process .*\n", said), said
+    assert re.fullmatch(rf"tierscope: {mount}/x does not answer in 2 s: process .*\n", said), said
 
 
 def test_a_dead_path_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from tierscope.model.metric import METRICS
 from tierscope.report.html.page import render_report
 from tierscope.report.pictures.of_run import pictures_of
 from tierscope.runs.read import read_run
+from waiting import PATIENCE_S, wait_until
 
 PROGRAM = "from tierscope.cli.main import main; main()"
 
@@ -33,17 +33,16 @@ def begin(*words: str) -> "subprocess.Popen[str]":
 
 
 def wait_for(path: Path, record: str) -> None:
-    end = time.monotonic() + 60
-    while not (path.exists() and f'"record":"{record}"' in path.read_text()):
-        assert time.monotonic() < end, f"no {record} was written"
-        time.sleep(0.05)
+    sought = f'"record":"{record}"'
+    wait_until(lambda: path.exists() and sought in path.read_text(), f"a {record} is written")
 
 
 def test_json_is_an_object_a_reading() -> None:
-    done = call("watch", "--interval", "200ms", "--duration", "600ms", "--json")
+    # Ticks that a busy machine misses are left out.
+    done = call("watch", "--interval", "200ms", "--duration", "2s", "--json")
     assert (done.returncode, done.stderr) == (0, "")
     lines = [json.loads(line) for line in done.stdout.splitlines()]
-    assert 2 <= len(lines) <= 3
+    assert 2 <= len(lines) <= 10
     for line in lines:
         memory = line["sources"]["memory"]
         assert memory["memory_used"][""] > 0
@@ -97,7 +96,7 @@ def test_ctrl_c_ends_it_with_success_and_a_whole_file(tmp_path: Path) -> None:
     assert process.stdout is not None
     assert any("memory" in line for line in process.stdout)
     process.send_signal(signal.SIGINT)
-    assert process.wait(30) == 0
+    assert process.wait(PATIENCE_S) == 0
     run = read_run(path)
     assert run.footer is not None
     assert run.measurements[0].series

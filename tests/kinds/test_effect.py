@@ -16,7 +16,7 @@ import pytest
 from rich.console import Console
 
 from tierscope.analysis.effect import effects
-from tierscope.kinds.effect import gc_log
+from tierscope.kinds.effect import gc_log, program
 from tierscope.kinds.effect.jobs import zipf_client
 from tierscope.kinds.effect.metrics import parse_metrics
 from tierscope.kinds.effect.placements import parse_placements
@@ -35,6 +35,7 @@ from tierscope.plans.request import Request
 from tierscope.runs.measure import Outcome, measure
 from tierscope.runs.read import read_run
 from tierscope.runs.resume import resumable, resume
+from waiting import PATIENCE_S, wait_until
 
 Fake = Callable[[str], None]
 BOTH = "one=env:WHICH=1\nother=env:WHICH=2"
@@ -62,6 +63,25 @@ def run(
 
 def python(code: str) -> str:
     return f"{sys.executable} -S -c '{code}'"
+
+
+@pytest.fixture
+def until_looked_at(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
+    """Python code that waits for a look, begun after the code before it, at who runs it."""
+    look = program.Run._look
+
+    def look_and_say_so(run: program.Run) -> None:
+        waiting = [*tmp_path.glob("*.waits")]
+        look(run)
+        for path in waiting:
+            path.unlink(missing_ok=True)
+
+    monkeypatch.setattr(program.Run, "_look", look_and_say_so)
+    return (
+        f'import os, pathlib, time; waits = pathlib.Path(f"{tmp_path}/{{os.getpid()}}.waits")\n'
+        "waits.touch()\n"
+        "while waits.exists(): time.sleep(0.01)\n"
+    )
 
 
 def runs_of(measurement: Measurement) -> list[dict[str, float]]:
@@ -268,8 +288,10 @@ def test_huge_pages_are_off_for_the_program_and_not_for_us(here: Topology, tmp_p
     assert "THP_enabled:\t1" in Path("/proc/self/status").read_text()
 
 
-def test_pages_are_seen_on_the_node_that_was_bound(here: Topology, tmp_path: Path) -> None:
-    code = 'import time; b = b"x" * 40_000_000; time.sleep(0.5)'
+def test_pages_are_seen_on_the_node_that_was_bound(
+    here: Topology, tmp_path: Path, until_looked_at: str
+) -> None:
+    code = f'b = b"x" * 40_000_000; {until_looked_at}'
     outcome = run(here, tmp_path, python(code), placement="node:0", rounds="1")
     _, bound = outcome.run.measurements
     assert bound.evidence is not None
@@ -370,8 +392,10 @@ def test_a_placement_that_did_not_hold_is_in_the_table_and_the_json(
     assert f"node:0: {line}" in " ".join(console.export_text().split())
 
 
-def test_pages_of_what_it_starts_are_seen_too(here: Topology, tmp_path: Path) -> None:
-    code = python('import time; b = b"x" * 40_000_000; time.sleep(0.5)')
+def test_pages_of_what_it_starts_are_seen_too(
+    here: Topology, tmp_path: Path, until_looked_at: str
+) -> None:
+    code = python(f'b = b"x" * 40_000_000; {until_looked_at}')
     script = tmp_path / "parent.sh"
     script.write_text(f"(sleep 0.1; {code}) & wait")
     (only,) = run(here, tmp_path, f"sh {script}", placement="", rounds="1").run.measurements
@@ -380,10 +404,13 @@ def test_pages_of_what_it_starts_are_seen_too(here: Topology, tmp_path: Path) ->
     assert sum((only.evidence.program.runs[0].bytes_by_node or {}).values()) > 40_000_000
 
 
-def test_memory_that_processes_share_is_seen_once(here: Topology, tmp_path: Path) -> None:
+def test_memory_that_processes_share_is_seen_once(
+    here: Topology, tmp_path: Path, until_looked_at: str
+) -> None:
     code = (
-        "import mmap, os, time; m = mmap.mmap(-1, 40 << 20); m[::4096] = bytes(40 << 8); "
-        "os.fork(); m[::4096] = bytes(40 << 8); time.sleep(0.7); os.getpid()"
+        "import mmap, os; m = mmap.mmap(-1, 40 << 20); m[::4096] = bytes(40 << 8); "
+        f"child = os.fork(); m[::4096] = bytes(40 << 8); {until_looked_at}"
+        "if child: os.wait()"
     )
     (only,) = run(here, tmp_path, python(code), placement="", rounds="1").run.measurements
     (one,) = programs_of(only)
@@ -425,10 +452,9 @@ def test_a_signal_ends_the_program_at_once(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         env=os.environ | {"TIERSCOPE_ENGINE": str(Path(__file__).parents[1] / "fake_engine.py")},
     )
-    while not left.exists() or not left.read_text().strip():
-        time.sleep(0.05)
+    wait_until(lambda: left.exists() and left.read_text().strip(), "the program runs")
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == ExitCode.INTERRUPTED
     assert json.loads(out)["results"] == []
     assert not Path("/proc", left.read_text().strip()).exists()
@@ -436,10 +462,11 @@ def test_a_signal_ends_the_program_at_once(tmp_path: Path) -> None:
 
 def test_a_client_gives_the_figures_and_ends_the_program(here: Topology, tmp_path: Path) -> None:
     told = tmp_path / "told"
-    server = f"sh -c 'trap \"echo ended >> {told}; exit\" TERM; while :; do sleep 0.05; done'"
+    trap = f'trap "echo ended >> {told}; exit" TERM'
+    server = f"sh -c '{trap}; touch {{scratch}}/up; while :; do sleep 0.05; done'"
     outcome = run(
         here, tmp_path, server, placement="", metric="n:1/s=n ([0-9]+)", rounds="1",
-        client="sh -c 'sleep 0.3; echo n 9'",
+        client="sh -c 'until test -e {scratch}/up; do sleep 0.05; done; echo n 9'",
     )  # fmt: skip
     (only,) = outcome.run.measurements
     assert (only.metric, only.estimate) == ("reported_rate", 9.0)

@@ -5,7 +5,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from tierscope.model.topology import Topology
 from tierscope.plans.expand import expand
 from tierscope.plans.request import Request
 from tierscope.report.run import show_run
+from waiting import PATIENCE_S, wait_until
 
 TIERSCOPE = [sys.executable, "-c", "from tierscope.cli.main import main; main()"]
 QUICK = ("--files", "50", "--file-size", "1000", "--budget", "0.2", "--sample", "5ms")
@@ -182,9 +182,7 @@ def test_what_a_killed_run_leaves_is_named_and_cleaned(place: Path) -> None:
         assert engine.stdin is not None
         engine.stdin.write(json.dumps(plan).encode())
         engine.stdin.close()
-        deadline = time.monotonic() + 30
-        while len(list(place.glob("tierscope-files.*/*"))) < 20 and time.monotonic() < deadline:
-            time.sleep(0.02)
+        wait_until(lambda: len(list(place.glob("tierscope-files.*/*"))) >= 20, "files are there")
         engine.send_signal(signal.SIGKILL)
     (left,) = place.glob("tierscope-files.*")
     assert len(list(left.iterdir())) == 20
@@ -204,11 +202,9 @@ def test_an_interrupted_run_removes_its_files(place: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as run:
-        deadline = time.monotonic() + 30
-        while not list(place.glob("tierscope-files.*/*")) and time.monotonic() < deadline:
-            time.sleep(0.02)
+        wait_until(lambda: list(place.glob("tierscope-files.*/*")), "a file is there")
         run.send_signal(signal.SIGINT)
-        run.communicate(timeout=60)
+        run.communicate(timeout=PATIENCE_S)
     assert list(place.iterdir()) == []
 
 

@@ -421,9 +421,7 @@ def test_a_file_that_execve_refuses_is_said_in_one_line(run: Run, made: Path) ->
 
 
 def test_a_watched_program_keeps_its_output_and_status(run: Run, tmp_path: Path) -> None:
-    code = (
-        "import time; a = bytearray(30 << 20); print('out', flush=True); time.sleep(0.3); exit(5)"
-    )
+    code = "import time; a = bytearray(30 << 20); print('out', flush=True); time.sleep(2); exit(5)"
     file = tmp_path / "watched.json"
     done = run("--to", "0", "--watch", f"--json={file}", "--", "python3", "-c", code)
     assert (done.returncode, done.stdout) == (5, "out\n")

@@ -98,6 +98,7 @@ def browser(folder: Path) -> Iterator[Page]:
     )
     driver.set_script_timeout(300)
     driver.set_page_load_timeout(300)
+    driver.command_executor.client_config.timeout = 360  # else selenium gives up before these
     try:
         yield Page(driver, downloads)
     finally:

@@ -70,7 +70,7 @@ def test_the_search_works_in_pages_that_are_opened_as_files(site: Path, tmp_path
         page.look(1280, "light")
         page.open(site / "index.html")
         page.driver.find_element(By.CSS_SELECTOR, "input.md-search__input").send_keys("seccomp")
-        result = WebDriverWait(page.driver, 60).until(
+        result = WebDriverWait(page.driver, 300).until(
             lambda driver: driver.find_elements(By.CSS_SELECTOR, ".md-search-result__link")
         )[0]
         assert "/containers.html" in (result.get_attribute("href") or "")
