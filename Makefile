@@ -171,11 +171,11 @@ schema: $(BUILD)/.installed ## Write the door's JSON Schemas from the models
 site: $(BUILD)/.environment ## The documentation as pages, with search, in build/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
-release: $(BUILD)/.installed ## Test all, then dist/: sdist, wheel, SBOM, checksums; docs/releases.md
+release: $(BUILD)/.installed ## Test all, then dist/: wheels, sdist, SBOM, checksums; docs/releases.md
 	$(BIN)/python tools/release.py check
 	$(MAKE) lint test
 	rm -rf dist
-	$(BIN)/pip wheel --quiet --no-build-isolation --no-deps --wheel-dir dist .
+	$(MAKE) wheels
 	$(BIN)/python -c "from scikit_build_core.build import build_sdist; build_sdist('dist')"
 	$(BIN)/python tools/release.py finish dist
 
