@@ -78,6 +78,8 @@ std::string size_text(std::size_t bytes) {
   return fmt::format("{} bytes", bytes);
 }
 
+bool sys_is_visible() { return access("/sys/devices/system/cpu", F_OK) == 0; }
+
 std::size_t base_page_bytes() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
 
 std::size_t page_bytes(Pages pages) {
@@ -86,9 +88,13 @@ std::size_t page_bytes(Pages pages) {
       break;
     case Pages::kThp: {
       const auto size = leading_number(read_text(fmt::format("{}/hpage_pmd_size", kThpDirectory)));
-      if (!size)
-        throw Unavailable(Cause::kPages, "this kernel has no transparent huge pages",
-                          "use base pages");
+      if (!size) {
+        throw Unavailable(Cause::kPages,
+                          sys_is_visible() ? "this kernel has no transparent huge pages"
+                                           : "/sys is not visible, so the size of transparent huge "
+                                             "pages is unknown",
+                          sys_is_visible() ? "use base pages" : "mount /sys, or use base pages");
+      }
       return *size;
     }
     case Pages::kHuge2M:

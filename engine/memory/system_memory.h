@@ -22,6 +22,9 @@ std::vector<int> parse_number_list(std::string_view text);
 // A number of bytes for messages: "256 GiB", "255.8 GiB", "640 bytes". Pure.
 std::string size_text(std::size_t bytes);
 
+// Whether /sys shows this machine; containers may hide it, and then what is not in it is unknown.
+bool sys_is_visible();
+
 // The kernel's ordinary page in bytes.
 std::size_t base_page_bytes();
 
