@@ -138,7 +138,7 @@ wheels: $(BUILD)/.environment $(BUILD)/.portable ## Wheels in dist/ for any Linu
 	tools/wheel x86_64 dist
 	tools/wheel aarch64 dist
 
-test-install: wheels $(BUILD)/.arm ## As root: install the wheels in bare Debian 11, 12 and 13 and measure there
+test-install: wheels ## As root: install the wheels in bare Debian 11, 12 and 13 and measure there
 	tools/test-install dist
 
 lint: $(BUILD)/.installed ## Complain precisely; `make format` mends what can be mended
