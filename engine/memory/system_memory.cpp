@@ -125,7 +125,10 @@ std::optional<ThpSwitch> forbidding_switch(bool shared, std::size_t page_bytes,
   return ThpSwitch{inherits ? general : own, "never"};
 }
 
-std::vector<int> nodes_with_memory() { return node_list("has_memory"); }
+// Without /sys, that there is one node must not be assumed.
+std::vector<int> nodes_with_memory() {
+  return sys_is_visible() ? node_list("has_memory") : allowed_nodes();
+}
 
 std::vector<int> online_nodes() { return node_list("online"); }
 
@@ -135,7 +138,7 @@ std::vector<int> allowed_nodes() {
   constexpr std::string_view kField = "Mems_allowed_list:\t";
   const std::string status = read_text("/proc/self/status");
   const std::size_t field = status.find(kField);
-  if (field == std::string::npos) return nodes_with_memory();
+  if (field == std::string::npos) return node_list("has_memory");
   const std::size_t list = field + kField.size();
   return parse_number_list(std::string_view(status).substr(list, status.find('\n', list) - list));
 }

@@ -46,7 +46,8 @@ struct ThpSwitch {
 std::optional<ThpSwitch> forbidding_switch(bool shared, std::size_t page_bytes,
                                            const std::string& directory = kThpDirectory);
 
-// Nodes that have memory, ascending; {0} where the kernel knows no NUMA.
+// Nodes that have memory, ascending; {0} where the kernel knows no NUMA. Without /sys, those that
+// this process may take memory from.
 std::vector<int> nodes_with_memory();
 
 // Nodes that are online, with or without memory.
