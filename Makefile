@@ -175,7 +175,7 @@ release: $(BUILD)/.installed ## Test all, then dist/: wheels, sdist, SBOM, check
 	$(BIN)/python tools/release.py check
 	$(MAKE) lint test
 	rm -rf dist
-	$(MAKE) wheels
+	$(MAKE) wheels # then what else is released, `make offline`
 	$(BIN)/python -c "from scikit_build_core.build import build_sdist; build_sdist('dist')"
 	$(BIN)/python tools/release.py finish dist
 
