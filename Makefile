@@ -138,7 +138,7 @@ wheels: $(BUILD)/.environment $(BUILD)/.portable ## Wheels in dist/ for any Linu
 	tools/wheel x86_64 dist
 	tools/wheel aarch64 dist
 
-test-install: wheels $(BUILD)/.arm ## As root: install the wheels in bare Debian 11, 12 and 13 and measure there
+test-install: wheels ## As root: install the wheels in bare Debian 11, 12 and 13 and measure there
 	tools/test-install dist
 
 # Targets that share a source each have a command for it, and clang-tidy would obey them all.
@@ -180,11 +180,11 @@ schema: $(BUILD)/.installed ## Write the door's JSON Schemas from the models
 site: $(BUILD)/.environment ## The documentation as pages, with search, in build/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
-release: $(BUILD)/.installed ## Test all, then dist/: sdist, wheel, SBOM, checksums; docs/releases.md
+release: $(BUILD)/.installed ## Test all, then dist/: wheels, sdist, SBOM, checksums; docs/releases.md
 	$(BIN)/python tools/release.py check
 	$(MAKE) lint test
 	rm -rf dist
-	$(BIN)/pip wheel --quiet --no-build-isolation --no-deps --wheel-dir dist .
+	$(MAKE) wheels # then what else is released, `make offline`
 	$(BIN)/python -c "from scikit_build_core.build import build_sdist; build_sdist('dist')"
 	$(BIN)/python tools/release.py finish dist
 

@@ -95,6 +95,7 @@ static void* look_at_chunk(void* chunk) {
 EXPORTED void* malloc(size_t size) { return look_at_chunk(NEXT(malloc)(size)); }
 
 EXPORTED void* calloc(size_t count, size_t size) {
+  if (looking_up) return NULL;
   return look_at_chunk(NEXT(calloc)(count, size));
 }
 

@@ -2,13 +2,17 @@
 #
 # The compiler comes from the Python package cuda-toolkit, which the build requires; where that is
 # absent (an offline machine, no build isolation), from an installed CUDA >= 12.8 on PATH or in
-# /usr/local/cuda. Include after project() and before anything that names a .cu file.
+# /usr/local/cuda. TIERSCOPE_CUDA_ROOT names another folder, as for another machine (tools/wheel).
+# Include after project() and before anything that names a .cu file.
 
-find_package(Python3 COMPONENTS Interpreter REQUIRED)
-execute_process(
-  COMMAND "${Python3_EXECUTABLE}" -c
-          "import sys, pathlib; print(next((r for p in sys.path for r in [pathlib.Path(p, 'nvidia/cu13')] if (r / 'bin/nvcc').exists()), ''))"
-  OUTPUT_VARIABLE cuda_wheel_root OUTPUT_STRIP_TRAILING_WHITESPACE)
+set(cuda_wheel_root "${TIERSCOPE_CUDA_ROOT}")
+if(NOT cuda_wheel_root)
+  find_package(Python3 COMPONENTS Interpreter REQUIRED)
+  execute_process(
+    COMMAND "${Python3_EXECUTABLE}" -c
+            "import sys, pathlib; print(next((r for p in sys.path for r in [pathlib.Path(p, 'nvidia/cu13')] if (r / 'bin/nvcc').exists()), ''))"
+    OUTPUT_VARIABLE cuda_wheel_root OUTPUT_STRIP_TRAILING_WHITESPACE)
+endif()
 
 if(cuda_wheel_root)
   set(CMAKE_CUDA_COMPILER "${cuda_wheel_root}/bin/nvcc" CACHE FILEPATH "nvcc" FORCE)

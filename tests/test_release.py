@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+import zipfile
 from importlib import metadata
 from pathlib import Path
 
@@ -73,8 +74,13 @@ def test_a_changelog_without_the_version_is_refused(clone: Path, heading: str) -
     assert "not with '## 1.2.3 (YYYY-MM-DD)'" in answer.stderr
 
 
+LINKED = "libnuma-dev 2.0.16-1\nnvidia-cuda-runtime 13.0.96\n"
+
+
 def test_packages_get_checksums_and_a_list_of_their_parts(tmp_path: Path) -> None:
-    (tmp_path / "tierscope.whl").write_bytes(b"wheel")
+    wheel = tmp_path / "tierscope-1-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("tierscope/_licences/packages.txt", LINKED)
     answer = release("finish", tmp_path)
     assert answer.returncode == 0, answer.stderr
     listed = json.loads((tmp_path / f"tierscope-{VERSION}.cdx.json").read_text())
@@ -84,8 +90,19 @@ def test_packages_get_checksums_and_a_list_of_their_parts(tmp_path: Path) -> Non
     parts = {part["name"]: part["version"] for part in listed["components"]}
     assert parts["pydantic"] == metadata.version("pydantic")
     assert parts["pydantic-core"] == metadata.version("pydantic-core")
-    assert {"libhwloc-dev", "jemalloc", "duckdb"} <= set(parts)
+    assert (parts["libnuma-dev"], parts["nvidia-cuda-runtime"]) == ("2.0.16-1", "13.0.96")
+    assert {"jemalloc", "duckdb"} <= set(parts)
     assert not {"pytest", "cyclonedx-python-lib"} & set(parts)
+    addresses = {part["name"]: part["purl"] for part in listed["components"]}
+    assert addresses["libnuma-dev"] == "pkg:deb/debian/libnuma-dev@2.0.16-1"
+    assert addresses["nvidia-cuda-runtime"] == "pkg:pypi/nvidia-cuda-runtime@13.0.96"
     sums = dict(line.split()[::-1] for line in (tmp_path / "SHA256SUMS").read_text().splitlines())
-    assert sums["tierscope.whl"] == hashlib.sha256(b"wheel").hexdigest()
-    assert set(sums) == {"tierscope.whl", f"tierscope-{VERSION}.cdx.json"}
+    assert sums[wheel.name] == hashlib.sha256(wheel.read_bytes()).hexdigest()
+    assert set(sums) == {wheel.name, f"tierscope-{VERSION}.cdx.json"}
+
+
+def test_a_folder_without_wheels_is_refused(tmp_path: Path) -> None:
+    answer = release("finish", tmp_path)
+    assert answer.returncode == 1
+    assert "has no wheel of tierscope; `make wheels` builds them" in answer.stderr
+    assert not list(tmp_path.iterdir())

@@ -9,7 +9,8 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
 
@@ -46,34 +47,40 @@ def project(root: Path) -> dict[str, str]:
 def finish(dist: Path) -> None:
     """Write what goes with the packages: their parts, and a checksum of each file."""
     version = project(ROOT)["version"]
-    (dist / f"tierscope-{version}.cdx.json").write_text(sbom(version))
+    wheels = sorted(dist.glob("tierscope-*.whl"))
+    if not wheels:
+        _fail(f"{dist} has no wheel of tierscope; `make wheels` builds them")
+    (dist / f"tierscope-{version}.cdx.json").write_text(sbom(version, wheels))
     files = sorted(path for path in dist.iterdir() if path.name != "SHA256SUMS")
     sums = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files]
     (dist / "SHA256SUMS").write_text("".join(sums))
 
 
-def sbom(version: str) -> str:
-    """Return a CycloneDX document of what is in the wheel, and what it needs beside it."""
+def sbom(version: str, wheels: Iterable[Path]) -> str:
+    """Return a CycloneDX document of what is in the wheels, and what they need beside them."""
     bom = Bom()
     product = Component(name="tierscope", version=version, type=ComponentType.APPLICATION)
     bom.metadata.component = product
-    parts = [*_libraries(), *_python_packages()]
+    parts = [*_libraries(wheels), *_python_packages()]
     for part in parts:
         bom.components.add(part)
     bom.register_dependency(product, parts)
     return JsonV1Dot6(bom).output_as_string(indent=1) + "\n"
 
 
-def _libraries() -> Iterator[Component]:
-    """Yield what the engine and the allocator are built with: system packages, jemalloc."""
-    bootstrap = (ROOT / "tools/bootstrap").read_text()
-    (listed,) = re.findall(r"^to_build=\(([^)]+)\)", bootstrap, re.MULTILINE)
-    names = [name for name in listed.split() if name.endswith("-dev")]
-    asked = ["dpkg-query", "-W", "-f", "${Package} ${Version}\n", *names]
-    answer = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
-    for line in answer.splitlines():
+def _libraries(wheels: Iterable[Path]) -> Iterator[Component]:
+    """Yield what the wheels' engines are linked with, as each wheel lists it, and jemalloc."""
+    listed = set[str]()
+    for path in wheels:
+        with zipfile.ZipFile(path) as wheel:
+            listed.update(wheel.read("tierscope/_licences/packages.txt").decode().splitlines())
+    for line in sorted(listed):
         name, _, version = line.partition(" ")
-        yield _component(name, version, PackageURL("deb", "debian", name, version))
+        kind = "pypi" if name.startswith("nvidia-") else "deb"
+        yield _component(
+            name, version, PackageURL(kind, "debian" if kind == "deb" else None, name, version)
+        )
+    bootstrap = (ROOT / "tools/bootstrap").read_text()
     (archive,) = re.findall(r"^jemalloc_archive=jemalloc_([\d.]+)\.orig", bootstrap, re.MULTILINE)
     (digest,) = re.findall(r"^jemalloc_sha256=(\w+)", bootstrap, re.MULTILINE)
     found = _component("jemalloc", archive, PackageURL("generic", None, "jemalloc", archive))

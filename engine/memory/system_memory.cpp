@@ -78,6 +78,8 @@ std::string size_text(std::size_t bytes) {
   return fmt::format("{} bytes", bytes);
 }
 
+bool sys_is_visible() { return access("/sys/devices/system/cpu", F_OK) == 0; }
+
 std::size_t base_page_bytes() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
 
 std::size_t page_bytes(Pages pages) {
@@ -86,9 +88,13 @@ std::size_t page_bytes(Pages pages) {
       break;
     case Pages::kThp: {
       const auto size = leading_number(read_text(fmt::format("{}/hpage_pmd_size", kThpDirectory)));
-      if (!size)
-        throw Unavailable(Cause::kPages, "this kernel has no transparent huge pages",
-                          "use base pages");
+      if (!size) {
+        throw Unavailable(Cause::kPages,
+                          sys_is_visible() ? "this kernel has no transparent huge pages"
+                                           : "/sys is not visible, so the size of transparent huge "
+                                             "pages is unknown",
+                          sys_is_visible() ? "use base pages" : "mount /sys, or use base pages");
+      }
       return *size;
     }
     case Pages::kHuge2M:
@@ -119,7 +125,10 @@ std::optional<ThpSwitch> forbidding_switch(bool shared, std::size_t page_bytes,
   return ThpSwitch{inherits ? general : own, "never"};
 }
 
-std::vector<int> nodes_with_memory() { return node_list("has_memory"); }
+// Without /sys, that there is one node must not be assumed.
+std::vector<int> nodes_with_memory() {
+  return sys_is_visible() ? node_list("has_memory") : allowed_nodes();
+}
 
 std::vector<int> online_nodes() { return node_list("online"); }
 
@@ -129,7 +138,7 @@ std::vector<int> allowed_nodes() {
   constexpr std::string_view kField = "Mems_allowed_list:\t";
   const std::string status = read_text("/proc/self/status");
   const std::size_t field = status.find(kField);
-  if (field == std::string::npos) return nodes_with_memory();
+  if (field == std::string::npos) return node_list("has_memory");
   const std::size_t list = field + kField.size();
   return parse_number_list(std::string_view(status).substr(list, status.find('\n', list) - list));
 }

@@ -22,6 +22,9 @@ std::vector<int> parse_number_list(std::string_view text);
 // A number of bytes for messages: "256 GiB", "255.8 GiB", "640 bytes". Pure.
 std::string size_text(std::size_t bytes);
 
+// Whether /sys shows this machine; containers may hide it, and then what is not in it is unknown.
+bool sys_is_visible();
+
 // The kernel's ordinary page in bytes.
 std::size_t base_page_bytes();
 
@@ -43,7 +46,8 @@ struct ThpSwitch {
 std::optional<ThpSwitch> forbidding_switch(bool shared, std::size_t page_bytes,
                                            const std::string& directory = kThpDirectory);
 
-// Nodes that have memory, ascending; {0} where the kernel knows no NUMA.
+// Nodes that have memory, ascending; {0} where the kernel knows no NUMA. Without /sys, those that
+// this process may take memory from.
 std::vector<int> nodes_with_memory();
 
 // Nodes that are online, with or without memory.

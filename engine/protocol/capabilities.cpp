@@ -7,6 +7,7 @@
 
 #include "access/kernel.h"
 #include "gpu/devices.h"
+#include "memory/system_memory.h"
 #include "memory/traffic_counters.h"
 #include "protocol/plan_parts.h"
 #include "sampling/clock.h"
@@ -25,6 +26,11 @@ ordered_json absent(const std::string& name, const std::string& reason, const st
   return {{"name", name}, {"available", false}, {"reason", reason}, {"remedy", remedy}};
 }
 
+// What only /sys tells, where it is hidden.
+ordered_json unknown(const std::string& name) {
+  return absent(name, "unknown: /sys is not visible", "mount it: docker run -v /sys:/sys:ro");
+}
+
 std::string first_line(const std::string& path) {
   std::ifstream file(path);
   std::string line;
@@ -34,6 +40,7 @@ std::string first_line(const std::string& path) {
 
 ordered_json transparent_huge_pages() {
   const std::string setting = first_line("/sys/kernel/mm/transparent_hugepage/enabled");
+  if (setting.empty() && !sys_is_visible()) return unknown("pages:thp");
   if (setting.empty()) {
     return absent("pages:thp", "this kernel has no transparent huge pages",
                   "measure with ordinary pages");
@@ -48,6 +55,7 @@ ordered_json transparent_huge_pages() {
 ordered_json hugetlb(const std::string& name, int kibibytes) {
   const std::string pool = fmt::format("/sys/kernel/mm/hugepages/hugepages-{}kB/", kibibytes);
   const std::string free = first_line(pool + "free_hugepages");
+  if (free.empty() && !sys_is_visible()) return unknown(name);
   if (free.empty()) {
     return absent(name, fmt::format("this CPU or kernel has no pages of {} KiB", kibibytes),
                   "measure with transparent huge pages");
@@ -64,6 +72,7 @@ ordered_json kernel_weighted_interleave() {
   if (std::ifstream(weights + "/node0")) {
     return present("placement:weighted by kernel", weights);
   }
+  if (!sys_is_visible()) return unknown("placement:weighted by kernel");
   return absent("placement:weighted by kernel", "this kernel has no weighted interleave policy",
                 "boot Linux 6.9 or newer; the engine places page by page meanwhile");
 }

@@ -6,12 +6,16 @@ from types import SimpleNamespace
 
 import pytest
 from topology_machines import CXL_CLASS, GPU_CLASS, NVIDIA, NVME_CLASS, FakeNvml, Sysfs, fake_gpu
+from topology_tables_text import shown
 
 from tierscope.engine.query import topology_xml
+from tierscope.model.errors import UserError
 from tierscope.model.topology import Cache, NodeKind, PcieLink, Topology
+from tierscope.recipes.profiles import PROFILES, profile_requests
 from tierscope.topology.discover import discover
 from tierscope.topology.files import Files
 from tierscope.topology.hwloc import read_hwloc
+from tierscope.topology.settings_checks import settings_findings
 
 
 @pytest.fixture
@@ -317,3 +321,15 @@ def test_hwloc_and_sysfs_agree_on_this_machine(tmp_path: Path) -> None:
 
 def _data(topology: Topology) -> list[Cache]:
     return [cache for cache in topology.caches if cache.type != "instruction"]
+
+
+def test_without_sys_nothing_is_known_and_nothing_is_measured(tmp_path: Path) -> None:
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/meminfo").write_text("MemTotal: 1024 kB\n")
+    found = discover(tmp_path)
+    assert (found.nodes, found.packages, found.siblings) == ([], [], [])
+    assert found.unreadable == ["CPUs, nodes, links and drives: /sys is not visible; mount it"]
+    assert "packages, cores, CPUs and nodes are not visible" in shown(found)
+    assert not [one for one in settings_findings(found, {}, None) if "huge" in one.subject]
+    with pytest.raises(UserError, match=r"^/sys is not visible, so CPUs and nodes are unknown; "):
+        profile_requests(PROFILES["quick"], found)

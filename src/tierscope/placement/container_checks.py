@@ -64,7 +64,7 @@ def _sys(files: Files) -> Iterator[Finding]:
             severity="problem",
             subject="/sys",
             found="not visible",
-            meaning="nodes, caches, links, drives, huge pages and limits are unknown; what is said "
-            "of them below and above does not hold",
+            meaning="CPUs, nodes, caches, links, drives, huge pages and limits are unknown, so "
+            "nothing is measured",
             remedy="mount it: docker run -v /sys:/sys:ro",
         )

@@ -23,8 +23,8 @@ _STRINGS, _STRINGS_LENGTH = 5, 10
 _MOST_DYNAMIC, _MOST_NAMES = 1 << 16, 1 << 26
 _SANITIZER = re.compile(rb"\0(__(a|hwa|l|m|t)san_init|__sanitizer_malloc_hook)\0")
 """Names in programs of GCC and Clang; a run time that is linked statically has the last one."""
-_OLDEST_GLIBC = (2, 34)
-"""Programs of Debian 11's glibc 2.31 crash with the libraries preloaded."""
+_OLDEST_GLIBC = (2, 31)
+"""That of Debian 11, the oldest that programs were run with."""
 _LOADER = re.compile(r"ld(64|-linux.*|-\d.*)?\.so(\.\d+)?")
 
 

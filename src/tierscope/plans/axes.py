@@ -228,7 +228,7 @@ def _initiators(request: Request, topology: Topology, spec: type[MemorySpec]) ->
     if "from" in request.options:
         return initiators(request, "from", spec, [node.number for node in nodes])
     if not nodes:
-        raise UserError("no node has CPUs that this process may use; name CPUs in --from")
+        raise machine.no_initiator(topology)
     return [Initiator(kind=EndpointKind.NODE, numbers=(nodes[0].number,))]
 
 

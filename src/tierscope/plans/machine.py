@@ -119,11 +119,21 @@ def cpu_nodes(topology: Topology) -> list[Node]:
     return [node for node in topology.nodes if allowed.intersection(node.cpus)]
 
 
+def no_initiator(topology: Topology) -> UserError:
+    """Return why no CPU can be the initiator, and what to do about it."""
+    if not topology.siblings:
+        return UserError(
+            "/sys is not visible, so CPUs and nodes are unknown; mount it, as in docker run -v "
+            "/sys:/sys:ro"
+        )
+    return UserError("no node has CPUs that this process may use; name CPUs in --from")
+
+
 def best_initiator(topology: Topology, target: Node) -> Node:
     """Return the node with CPUs that is nearest to a target: itself, else by SLIT distance."""
     nodes = cpu_nodes(topology)
     if not nodes:
-        raise UserError("no node has CPUs that this process may use")
+        raise no_initiator(topology)
     if target in nodes:
         return target
     return min(nodes, key=lambda node: (target.distances.get(node.number, 1 << 30), node.number))

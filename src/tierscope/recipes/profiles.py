@@ -107,6 +107,8 @@ def profile_requests(profile: Profile, topology: Topology) -> list[Request]:
     the other pairs get their bandwidth at all threads and their latency. GPUs come last.
     """
     targets = machine.memory_nodes(topology)
+    if not topology.siblings:
+        raise machine.no_initiator(topology)
     if not targets:
         raise UserError("no node with memory was found on this machine")
     requests: list[Request] = []

@@ -75,12 +75,14 @@ def _show_head(console: Console, topology: Topology) -> None:
     allowed = f", {f'this process may use {usable}' if here else f'{usable} of them allowed'}"
     total = sum(len(package.cpus) for package in topology.packages)
     cpus = count_of(total, "CPU") + (allowed if len(topology.cpus) != total else "")
+    model = topology.cpu_model or "unnamed CPU"
     words = [
-        f"{len(topology.packages)} x {topology.cpu_model or 'unnamed CPU'}",
+        f"{len(topology.packages)} x {model}",
         f"{count_of(cores, 'core')}, {cpus}",
         memory_words(topology),
     ]
-    note(console, "; ".join(words))
+    unseen = f"{model}; packages, cores, CPUs and nodes are not visible"
+    note(console, "; ".join(words) if topology.packages else unseen)
     if topology.emulated:
         parts = emulated_parts(topology.virtual)
         note(console, f"{parts} are emulated in software: no figure of this machine means anything")

@@ -81,7 +81,7 @@ def discover(root: str | Path = "/", nvml: nvidia.Nvml | None = None) -> Topolog
         dax=dax,
         namespaces=namespaces.read_namespaces(files),
         dimms=modules,
-        unreadable=[*hidden_pci, *hidden_gpus, *hidden_dimms, *_refused(files)],
+        unreadable=[*_hidden(files), *hidden_pci, *hidden_gpus, *hidden_dimms, *_refused(files)],
     )
     return with_available(topology, root)
 
@@ -187,6 +187,13 @@ def _caches_by_cpuid(files: Files) -> list[Cache]:
         return parse_hwloc(topology_xml().encode(), "hwloc").caches
     except UserError:
         return []
+
+
+def _hidden(files: Files) -> list[str]:
+    """A line where there is no /sys, which a container may hide."""
+    if files.exists("/sys/devices/system/cpu"):
+        return []
+    return ["CPUs, nodes, links and drives: /sys is not visible; mount it"]
 
 
 def _refused(files: Files) -> list[str]:

@@ -12,8 +12,13 @@ _TIERS = "/sys/devices/virtual/memory_tiering"
 
 
 def read_nodes(files: Files, packages: Sequence[Package], cpus: list[int]) -> list[Node]:
-    """Every node that the kernel knows; one node 0 where it was built without NUMA."""
+    """Every node that the kernel knows; one node 0 where it was built without NUMA.
+
+    None where no CPUs are known either, since /sys is hidden.
+    """
     numbers = [number for number, _ in files.numbered(NODES, "node")]
+    if not numbers and not cpus:
+        return []
     if not numbers:
         memory = files.fields("/proc/meminfo")
         return [

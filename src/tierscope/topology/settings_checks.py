@@ -82,11 +82,11 @@ def _frequency(_topology: Topology, settings: Settings) -> Iterator[Finding]:
         )
 
 
-def _pages(_topology: Topology, settings: Settings) -> Iterator[Finding]:
+def _pages(topology: Topology, settings: Settings) -> Iterator[Finding]:
     thp = settings.get("thp")
     if thp in ("always", "madvise"):
         yield Finding(severity="good", subject="transparent huge pages", found=thp)
-    else:
+    elif thp or topology.siblings:  # without /sys neither is known
         yield Finding(
             severity="problem",
             subject="transparent huge pages",

@@ -103,7 +103,7 @@ def _cpus(request: Request, topology: Topology, option: str) -> list[int]:
 def _any_cpu(topology: Topology) -> list[int]:
     nodes = machine.cpu_nodes(topology)
     if not nodes:
-        raise UserError("no node has CPUs that this process may use; name CPUs in --from")
+        raise machine.no_initiator(topology)
     node = Initiator(kind=EndpointKind.NODE, numbers=(nodes[0].number,))
     return machine.initiator_cpus(topology, node)[:1]
 
