@@ -145,7 +145,7 @@ lint: $(BUILD)/.installed ## Complain precisely; `make format` mends what can be
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/mypy testbed/run testbed/*.py
+	$(BIN)/mypy --python-version 3.11 testbed/run testbed/*.py
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python tools/check_layout.py
 	$(BIN)/python tools/check_includes.py
