@@ -7,7 +7,7 @@ PYTEST := $(BIN)/python -m pytest
 ENGINE_SOURCES := $(shell find engine alloc cmake -type f) CMakeLists.txt
 
 .DEFAULT_GOAL := run
-.PHONY: run build docs test test-python test-engine test-sanitized fuzz soak test-gpu test-arm lint format bench schema site release clean testbed test-testbed test-testbed-inside inside-first inside-second wheels test-install
+.PHONY: run build docs test test-python test-engine test-sanitized fuzz soak test-gpu test-arm lint format bench schema site release clean testbed test-testbed test-testbed-inside inside-first inside-second wheels offline test-install
 
 # A machine that was set up to develop measures with that build.
 run: $(if $(wildcard $(BUILD)/.environment),$(BUILD)/.installed,$(BUILD)/.measures) ## Measure this machine's memory and show it
@@ -138,7 +138,10 @@ wheels: $(BUILD)/.environment $(BUILD)/.portable ## Wheels in dist/ for any Linu
 	tools/wheel x86_64 dist
 	tools/wheel aarch64 dist
 
-test-install: wheels $(BUILD)/.arm ## As root: install the wheels in bare Debian 11, 12 and 13 and measure there
+offline: wheels ## Archives in dist/ that install tierscope without a network, one for each Python and machine
+	$(BIN)/python tools/offline.py dist $(BUILD)/offline
+
+test-install: offline $(BUILD)/.arm ## As root: install the wheels in bare Debian 11, 12 and 13 and measure there
 	tools/test-install dist
 
 lint: $(BUILD)/.installed ## Complain precisely; `make format` mends what can be mended
