@@ -7,7 +7,7 @@ PYTEST := $(BIN)/python -m pytest
 ENGINE_SOURCES := $(shell find engine alloc cmake -type f) CMakeLists.txt
 
 .DEFAULT_GOAL := run
-.PHONY: run build docs test test-python test-engine test-sanitized fuzz soak test-gpu test-arm lint format bench schema site release clean testbed test-testbed test-testbed-inside inside-first inside-second wheels test-install
+.PHONY: run build docs test test-python test-engine test-sanitized fuzz soak test-gpu test-arm lint format bench schema site release clean testbed test-testbed test-testbed-inside inside-first inside-second wheels offline test-install
 
 # A machine that was set up to develop measures with that build.
 run: $(if $(wildcard $(BUILD)/.environment),$(BUILD)/.installed,$(BUILD)/.measures) ## Measure this machine's memory and show it
@@ -138,7 +138,10 @@ wheels: $(BUILD)/.environment $(BUILD)/.portable ## Wheels in dist/ for any Linu
 	tools/wheel x86_64 dist
 	tools/wheel aarch64 dist
 
-test-install: wheels ## As root: install the wheels in bare Debian 11, 12 and 13 and measure there
+offline: wheels ## Archives in dist/ that install tierscope without a network, one for each Python and machine
+	$(BIN)/python tools/offline.py dist $(BUILD)/offline
+
+test-install: offline ## As root: install the wheels in bare Debian 11, 12 and 13 and measure there
 	tools/test-install dist
 
 # Targets that share a source each have a command for it, and clang-tidy would obey them all.
@@ -151,7 +154,7 @@ lint: $(BUILD)/.installed ## Complain precisely; `make format` mends what can be
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/mypy testbed/run testbed/*.py
+	$(BIN)/mypy --python-version 3.11 testbed/run testbed/*.py
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python tools/check_layout.py
 	$(BIN)/python tools/check_includes.py
@@ -184,7 +187,7 @@ release: $(BUILD)/.installed ## Test all, then dist/: wheels, sdist, SBOM, check
 	$(BIN)/python tools/release.py check
 	$(MAKE) lint test
 	rm -rf dist
-	$(MAKE) wheels # then what else is released, `make offline`
+	$(MAKE) offline
 	$(BIN)/python -c "from scikit_build_core.build import build_sdist; build_sdist('dist')"
 	$(BIN)/python tools/release.py finish dist
 

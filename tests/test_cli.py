@@ -291,7 +291,7 @@ def test_ctrl_c_at_any_moment_keeps_what_was_measured(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        process_group=0,
+        start_new_session=True,
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "here\n"

@@ -5,7 +5,6 @@ import json
 import re
 import subprocess
 import sys
-import tomllib
 import zipfile
 from importlib import metadata
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 
 from tierscope.engine.find import find_engine
 
+tomllib = pytest.importorskip("tomllib", reason="a release is made with Python 3.11 or newer")
 ROOT = Path(__file__).parent.parent
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 

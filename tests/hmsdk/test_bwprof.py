@@ -123,11 +123,11 @@ def test_columns_of_what_was_never_counted_have_no_statistics() -> None:
 
 
 def test_each_socket_has_its_columns() -> None:
-    from datetime import UTC, datetime
+    from datetime import datetime, timezone
 
     values = {("read_throughput", "socket 1"): 1e9, ("write_throughput", "socket 1 mem0"): 2e6,
               ("throughput", "socket 1 CPUs"): 9e9}  # fmt: skip
-    cells = line(datetime(2026, 1, 5, tzinfo=UTC), values, [0, 1])
+    cells = line(datetime(2026, 1, 5, tzinfo=timezone.utc), values, [0, 1])
     assert len(header([0, 1])) == len(cells)
     assert cells[1:] == ["", "", "", "", "", "", "1000.00", "", "", "", "2.00", ""]
 

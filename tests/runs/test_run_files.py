@@ -2,7 +2,7 @@ import csv
 import io
 import json
 import os
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
@@ -27,7 +27,7 @@ from tierscope.runs.record import Bounds, make_header, measurement_of
 from tierscope.runs.store import find_run, new_run_path
 from tierscope.runs.write import RunWriter
 
-NOW = datetime(2026, 1, 5, 14, 3, 7, tzinfo=UTC)
+NOW = datetime(2026, 1, 5, 14, 3, 7, tzinfo=timezone.utc)
 ENGINE = Capabilities(
     engine="0", plan_version=2, git_commit="abc", compiler="c", isas=["sse4"], capabilities=[]
 )

@@ -4,7 +4,7 @@ import io
 import json
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -119,7 +119,7 @@ def test_the_first_visit_begins_then_and_not_before(
     machine: Topology, fake_engine: Fake, tmp_path: Path
 ) -> None:
     fake_engine("real-time")
-    start = datetime.now(UTC) + timedelta(seconds=1.5)
+    start = datetime.now(timezone.utc) + timedelta(seconds=1.5)
     outcome = run(machine, tmp_path, start)
     assert outcome.run.footer is not None
     assert outcome.run.footer.late_s is not None
@@ -132,7 +132,7 @@ def test_the_first_visit_begins_then_and_not_before(
 
 def test_who_is_late_is_told(machine: Topology, fake_engine: Fake, tmp_path: Path) -> None:
     before = time.monotonic()
-    outcome = run(machine, tmp_path, datetime.now(UTC) - timedelta(hours=1))
+    outcome = run(machine, tmp_path, datetime.now(timezone.utc) - timedelta(hours=1))
     assert time.monotonic() - before < 60
     assert outcome.run.footer is not None
     assert outcome.run.footer.late_s == pytest.approx(3600, abs=60)
@@ -142,7 +142,7 @@ def test_who_is_late_is_told(machine: Topology, fake_engine: Fake, tmp_path: Pat
 def test_runs_that_begin_together_visit_in_the_same_order(
     machine: Topology, fake_engine: Fake, tmp_path: Path
 ) -> None:
-    start = datetime.now(UTC) - timedelta(seconds=1)
+    start = datetime.now(timezone.utc) - timedelta(seconds=1)
     orders = []
     for name in ("a", "b"):
         outcome = run(machine, tmp_path / name, start)

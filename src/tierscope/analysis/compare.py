@@ -123,7 +123,8 @@ def identities(run: Run) -> dict[Identity, Measurement]:
     for m in with_percentiles(run.measurements):
         key = (m.kind, m.initiator, m.target, _pattern(m))
         seen[key] = seen.get(key, 0) + 1
-        found[*key, seen[key]] = m
+        identity = (*key, seen[key])
+        found[identity] = m
     return found
 
 

@@ -3,7 +3,7 @@
 import contextlib
 import sys
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 
 import click
 
@@ -26,7 +26,7 @@ def say_start(start_at: datetime | None) -> None:
     """Say on standard error how long there is to wait, or by how much it is too late."""
     if start_at is None:
         return
-    left = (start_at - datetime.now(UTC)).total_seconds()
+    left = (start_at - datetime.now(timezone.utc)).total_seconds()
     when = start_at.isoformat()
     if left < 0:
         click.echo(f"late by {-left:.1f} s: the start was to be at {when}", err=True)

@@ -52,7 +52,7 @@ def ask_of(path: str, command: str, answer: type[Answer], deadline_s: float) -> 
             text=True,
             encoding="utf-8",
             errors="replace",
-            process_group=0,
+            start_new_session=True,
         )
     except OSError as error:
         raise UserError(f"{engine} does not start: {error.strerror}") from None

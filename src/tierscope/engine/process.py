@@ -62,7 +62,7 @@ class EngineProcess:
                 stdout=subprocess.PIPE,
                 stderr=self._stderr,
                 env=environment or engine_environment(),
-                process_group=0,  # Ctrl-C reaches it through us only, and once
+                start_new_session=True,  # Ctrl-C reaches it through us only, and once
             )
         except OSError as error:
             os.close(self._stderr)

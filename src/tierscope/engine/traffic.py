@@ -63,7 +63,7 @@ class TrafficProcess:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                process_group=0,  # Ctrl-C ends it through us only
+                start_new_session=True,  # Ctrl-C ends it through us only
             )
         except OSError as error:
             raise UserError(f"{engine} does not start: {error.strerror}") from None

@@ -1,12 +1,12 @@
 """Who is near whom: how two devices' data gets from one to the other."""
 
-from enum import StrEnum
 from typing import Literal
 
 from tierscope.model.base import Model
+from tierscope.model.text_enum import TextEnum
 
 
-class Level(StrEnum):
+class Level(TextEnum):
     """The worst thing on the way, as nvidia-smi's matrix names it; nearest first."""
 
     SELF = "X"

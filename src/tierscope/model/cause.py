@@ -4,10 +4,10 @@ The same words stand in ``engine/errors.h``. The reason beside it is for people:
 changes no behaviour.
 """
 
-from enum import StrEnum
+from tierscope.model.text_enum import TextEnum
 
 
-class Cause(StrEnum):
+class Cause(TextEnum):
     """Why there is no figure."""
 
     INTERRUPTED = "interrupted"

@@ -18,7 +18,6 @@ The grammar is the same in the CLI, in plans and in results::
 import difflib
 import re
 from collections.abc import Sequence
-from enum import StrEnum
 from typing import NoReturn
 
 from pydantic import model_validator
@@ -26,11 +25,12 @@ from pydantic import model_validator
 from tierscope.model.base import Model
 from tierscope.model.errors import UserError
 from tierscope.model.text import is_text
+from tierscope.model.text_enum import TextEnum
 
 MAX_WEIGHT = 255  # as in Linux's weighted_interleave/nodeN
 
 
-class EndpointKind(StrEnum):
+class EndpointKind(TextEnum):
     """The part of an endpoint before its colon."""
 
     NODE = "node"

@@ -1,17 +1,17 @@
 """The path between two endpoints, hop by hop."""
 
 from collections.abc import Sequence
-from enum import StrEnum
 from typing import Protocol
 
 from tierscope.model.base import Model
 from tierscope.model.limit import Limit
 from tierscope.model.storage import Access
+from tierscope.model.text_enum import TextEnum
 from tierscope.model.topology import PcieLink, Topology
 from tierscope.model.traffic import ONE_WAY, Traffic
 
 
-class HopRole(StrEnum):
+class HopRole(TextEnum):
     """What a hop is; code decides by it, never by the hop's name."""
 
     LINK = "link"

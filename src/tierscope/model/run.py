@@ -4,7 +4,7 @@ A header comes first, a footer last. Between them stand visits as the engine rep
 concluded from them (``measurement``), and measurements that were planned later (``plan``).
 """
 
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter
@@ -159,11 +159,12 @@ def check_figure(measured: Measurement) -> None:
 
 def _check_time(text: str) -> str:
     """Let a time through that can be compared with others."""
+    numeric = text.replace("Z", "+00:00")  # Python 3.10 does not know Z
     try:
-        datetime.fromisoformat(text).astimezone(UTC).timestamp()
+        datetime.fromisoformat(numeric).astimezone(timezone.utc).timestamp()
     except (ValueError, OverflowError):
         raise ValueError(f"'{text}' is no time in ISO 8601") from None
-    return text
+    return numeric
 
 
 def _check_start(text: str | None) -> str | None:

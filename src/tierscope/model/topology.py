@@ -5,7 +5,6 @@ source does not say is ``None`` or an empty list, never a guess; why it is missi
 ``Topology.unreadable``. Sizes are bytes, rates bytes/s, latencies ns, PCIe speeds GT/s.
 """
 
-from enum import StrEnum
 from typing import Literal
 
 from tierscope.model.base import Amount, Count, Model
@@ -17,9 +16,10 @@ from tierscope.model.pci import PcieLink as PcieLink
 from tierscope.model.persistent import Dax as Dax
 from tierscope.model.persistent import Namespace
 from tierscope.model.rating import RatedDrive
+from tierscope.model.text_enum import TextEnum
 
 
-class NodeKind(StrEnum):
+class NodeKind(TextEnum):
     """What a NUMA node's memory is."""
 
     DRAM = "DRAM"

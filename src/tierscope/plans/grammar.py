@@ -125,7 +125,8 @@ def parse_moment(text: str, now: datetime) -> datetime:
         if _TIME_OF_DAY.fullmatch(text.strip()):
             found = datetime.combine(now.date(), time.fromisoformat(text.strip()), now.tzinfo)
             return found + timedelta(days=1) if now - found > timedelta(hours=12) else found
-        found = datetime.fromisoformat(text.strip())
+        # Python 3.10 does not know Z.
+        found = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
     except (ValueError, OverflowError):
         raise UserError(
             f"'{text}' is not a time such as 18:30:00 or 2026-05-04T18:30:00Z"

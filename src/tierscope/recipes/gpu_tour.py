@@ -7,13 +7,13 @@ directions at once; then the GPU's own memory, for comparison with the link.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 from tierscope.kinds.gpu_copy.request import LARGE, copy_spec
 from tierscope.kinds.gpu_memory.spec import GpuMemoryPattern, GpuMemorySpec
 from tierscope.kinds.plan import PLAN_VERSION, Plan, Spec
 from tierscope.model.gpu import CopyEngine, HostPlace
 from tierscope.model.spec import Sampling
+from tierscope.model.text_enum import TextEnum
 from tierscope.model.topology import Gpu, Topology
 from tierscope.plans.gpu import (
     gpu_cpus,
@@ -33,7 +33,7 @@ STREAMS = 4
 _SAMPLING = Sampling(budget_s=0.6, sample_s=0.01)
 
 
-class Way(StrEnum):
+class Way(TextEnum):
     """Which direction a step's copies go."""
 
     TO_GPU = "to-gpu"

@@ -67,7 +67,8 @@ def settings_of(run: Run) -> list[Setting]:
                 members.append(measurement)
                 break
         else:
-            found[(*key, len(found))] = (where, [measurement])
+            numbered = (*key, len(found))
+            found[numbered] = (where, [measurement])
     return [
         Setting(dict(sorted(where.items())), int(members[0].pattern["threads"]), tuple(members))
         for where, members in found.values()

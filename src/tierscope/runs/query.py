@@ -16,7 +16,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -168,7 +168,7 @@ def _run_row(name: str, path: Path, run: Run) -> dict[str, Any]:
 def _utc(text: str) -> str | None:
     """Return a time as DuckDB takes it; None for what is no time, as others may write a footer."""
     try:
-        return datetime.fromisoformat(text).astimezone(UTC).isoformat(" ", "seconds")[:19]
+        return datetime.fromisoformat(text).astimezone(timezone.utc).isoformat(" ", "seconds")[:19]
     except (ValueError, OverflowError):
         return None
 

@@ -4,7 +4,7 @@ import os
 import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from importlib import metadata
 from typing import Any
 
@@ -55,7 +55,7 @@ def make_header(
         plan=plan.model_dump(mode="json"),
         topology=topology,
         refinement=refinement,
-        start_at=start_at.astimezone(UTC).isoformat() if start_at else None,
+        start_at=start_at.astimezone(timezone.utc).isoformat() if start_at else None,
         clock=clock_state(),
     )
 

@@ -1,7 +1,11 @@
-"""The keys of cufile.json that are known, as ``cufile_keys.toml`` describes them."""
+"""The keys of cufile.json that are known, as ``cufile_keys.json`` describes them.
 
+What the libraries use and refuse was found with libcufile 1.15 and 1.20 on a libcuda whose
+functions do nothing: by their getters after cuFileDriverOpen had read {}, and by giving them files.
+"""
+
+import json
 import re
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -48,19 +52,26 @@ class Key:
     kind: str
     meaning: str
     default: Any = None
+    """None: none is documented, or documents differ (see the note)."""
     default_from: str = ""
+    """``from`` in the file. "guide r1.12" is NVIDIA's "GPUDirect Storage Benchmarking and
+    Configuration Guide" of March 2025 (CUDA 12.8), section 4.2.2; "gdscheck 1.16" is what that
+    release's ``gdscheck -p`` prints."""
     note: str = ""
     """What else there is to say of the default or the range."""
     built_in: tuple[Any, ...] = ()
-    """What the libraries use where the file lacks it, the newest one last; where that is known."""
+    """What the libraries use where the file lacks it, the newest one last; where that is known.
+    "" and [] where the older one has no getter."""
     lenient: bool = False
     """The libraries take a wrong value without a word, in place of refusing the whole file."""
     least: int | None = None
+    """As cuFileGetParameterMinMaxValue of both libraries says, the wider range; ``most`` too."""
     most: int | None = None
     multiple: int | None = None
     choices: tuple[str, ...] = ()
     since: str = ""
-    """Release of GPUDirect Storage that brought it."""
+    """Release of GPUDirect Storage that brought it; "after 1.15" where all that is known is that
+    libcufile 1.20 has it and 1.15 does not."""
     missing: str = ""
     """Libraries that do not have it, though documents do."""
     advice: str = ""
@@ -109,8 +120,8 @@ class Key:
 @cache
 def keys() -> dict[str, Key]:
     """Every known key by its name."""
-    text = Path(__file__).with_name("cufile_keys.toml").read_text(encoding="utf-8")
-    return {name: _key(name, table) for name, table in tomllib.loads(text).items()}
+    text = Path(__file__).with_name("cufile_keys.json").read_text(encoding="utf-8")
+    return {name: _key(name, table) for name, table in json.loads(text).items()}
 
 
 def current_name(name: str) -> str:

@@ -85,7 +85,7 @@ def _routes4(files: Files) -> Iterator[Route]:
         if len(words) < 8 or int(words[3], 16) & (_UP | _REJECT) != _UP:
             continue
         network, mask = (int(words[at], 16).to_bytes(4, sys.byteorder) for at in (1, 7))
-        prefix = int.from_bytes(mask).bit_count()
+        prefix = int.from_bytes(mask, "big").bit_count()
         yield Route(IPv4Network((network, prefix), strict=False), int(words[6]), words[0])
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from typing import Any
 
 from tierscope.model.case import Case
@@ -69,7 +69,7 @@ def run_of(
     form: Format, found: Found, sources: Sequence[Source], command: list[str], label: str
 ) -> Run:
     """Return the run; its machine is unknown, but for the host's name where files have it."""
-    now = datetime.now(UTC).isoformat(timespec="seconds")
+    now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     header = Header(
         name=label,
         started=now,
