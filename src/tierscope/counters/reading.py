@@ -33,8 +33,8 @@ class Reading:
     levels: dict[Key, float] = field(default_factory=dict)
     """Values as they are: bytes in use, shares that a driver averaged itself."""
     at: float = field(default_factory=lambda: time.monotonic())
-    """When it was read, in seconds: one time for all counters, so that a rate times the time between
-    two readings is the increase, however long reading takes."""
+    """When it was read, in seconds: one time for all counters, so that a rate times the time
+    between two readings is the increase, however long reading takes."""
 
 
 def rates(before: Reading, after: Reading) -> dict[Key, float]:
