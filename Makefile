@@ -7,7 +7,7 @@ PYTEST := $(BIN)/python -m pytest
 ENGINE_SOURCES := $(shell find engine alloc cmake -type f) CMakeLists.txt
 
 .DEFAULT_GOAL := run
-.PHONY: run build docs test test-python test-engine test-sanitized fuzz soak test-gpu test-arm lint format bench schema site release clean testbed test-testbed test-testbed-inside inside-first inside-second wheels offline test-install
+.PHONY: run build docs test test-python test-engine test-sanitized fuzz soak test-gpu test-arm lint format bench schema site release clean testbed test-testbed test-testbed-inside inside-compiled inside-first inside-second wheels offline test-install
 
 # A machine that was set up to develop measures with that build.
 run: $(if $(wildcard $(BUILD)/.environment),$(BUILD)/.installed,$(BUILD)/.measures) ## Measure this machine's memory and show it
@@ -109,8 +109,13 @@ HALF := $(patsubst %,$(INSIDE)/test_%.py,arrays coherent_tiers core_latency_home
   effect_on_nodes faulty_drives lost_writes persist_on_tiers persistent_targets storage stream_places)
 IN_TESTBED := testbed/run -t 2400 -- $(PYTEST) -m "testbed and not soak" -p no:cacheprovider
 
-test-testbed-inside: testbed ## All tests that run inside the virtual machine
+test-testbed-inside: testbed inside-compiled ## All tests that run inside the virtual machine
 	@$(MAKE) --no-print-directory -j2 --output-sync=target inside-first inside-second
+
+# Python compiles here what it would compile in the guests, where it takes its time.
+inside-compiled: $(BUILD)/.installed
+	@$(BIN)/python -m compileall -q src
+	@$(PYTEST) --collect-only -qq -p no:cacheprovider $(INSIDE) > $(BUILD)/inside.log || { cat $(BUILD)/inside.log; exit 1; }
 
 inside-first:
 	$(IN_TESTBED) $(HALF)

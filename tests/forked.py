@@ -1,8 +1,10 @@
 """tierscope as a user runs it, forked from a process that has it imported.
 
-A Python of its own imports for 0.4 s, in the virtual machine for 5 s. So a server imports what one
-command had to import, and the next command is forked from it. Tests themselves cannot be forked:
-libraries that draw have threads of their own, which a fork does not have.
+A Python of its own imports for 0.4 s, in the virtual machine for 5 s, and pydantic makes each
+model's validator when it is first used, which takes as long again. So commands are forked from a
+server that imports and makes what the first command of all needed, and what another one needed once
+it is run again. Tests themselves cannot be forked: libraries that draw have threads of their own,
+which a fork does not have.
 """
 
 import json
@@ -77,27 +79,64 @@ def _server() -> "tuple[socket.socket, subprocess.Popen[bytes]]":
 
 
 def _serve(client: socket.socket) -> None:
+    needed: dict[str, list[str]] = {}
+    """What a command imported and made when it was run last, by its name; ``_in_use``."""
     while True:
         message, streams, _, _ = socket.recv_fds(client, _MOST, 3)
         if not message:
             return  # the process that tests has ended
-        with tempfile.TemporaryFile() as imported:
+        asked = json.loads(message)
+        name = " ".join(asked["command"][1:2])
+        for one in needed.get(name, []):
+            _make(one)
+        with tempfile.TemporaryFile() as used:
             child = os.fork()
             if child == 0:
                 client.close()
-                _become(json.loads(message), streams, imported.fileno())
+                _become(asked, streams, used.fileno())
             for stream in streams:
                 os.close(stream)
             _, status = os.waitpid(child, 0)
             client.send(str(os.waitstatus_to_exitcode(status)).encode())
-            imported.seek(0)
-            for module in imported.read().decode().split():
-                import_module(module)
+            used.seek(0)
+            first = not needed
+            needed[name] = used.read().decode().split()
+        if first:
+            for one in needed[name]:
+                _make(one)
 
 
-def _become(asked: dict[str, Any], streams: list[int], imported: int) -> NoReturn:
+def _in_use() -> set[str]:
+    """Return tierscope's modules, and ``module:name`` of models and adapters with validators."""
+    modules = [name for name in sys.modules if name.startswith("tierscope.")]
+    found = set(modules)
+    if "pydantic" not in sys.modules:
+        return found
+    from pydantic import TypeAdapter
+    from pydantic._internal._model_construction import ModelMetaclass
+
+    for module in modules:
+        for name, value in vars(sys.modules[module]).items():
+            made = (isinstance(value, ModelMetaclass) and value.__pydantic_complete__) or (
+                isinstance(value, TypeAdapter) and value.pydantic_complete
+            )
+            if made:
+                found.add(f"{module}:{name}")
+    return found
+
+
+def _make(name: str) -> None:
+    """Import a module, or make a validator, as ``_in_use`` names them."""
+    module, _, inside = name.partition(":")
+    found: Any = import_module(module)
+    if inside:
+        value = getattr(found, inside)
+        (value.model_rebuild if isinstance(value, type) else value.rebuild)()
+
+
+def _become(asked: dict[str, Any], streams: list[int], used: int) -> NoReturn:
     status = 1
-    known = set(sys.modules)
+    known = _in_use()
     try:
         os.environ.clear()
         os.environ.update(asked["environment"])
@@ -115,8 +154,9 @@ def _become(asked: dict[str, Any], streams: list[int], imported: int) -> NoRetur
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
-        modules = [name for name in sys.modules if name.startswith("tierscope.")]
-        os.write(imported, "\n".join(name for name in modules if name not in known).encode())
+        with open(used, "w", closefd=False) as file:
+            # Modules before what is in them, of which one may need another's.
+            file.write("\n".join(sorted(_in_use() - known, key=lambda name: ":" in name)))
         os._exit(status)
 
 

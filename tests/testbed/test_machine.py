@@ -137,3 +137,18 @@ def test_a_file_for_no_nvdimm_is_refused(tmp_path: Path) -> None:
 
 def test_a_comma_in_the_projects_path_is_kept_from_qemu() -> None:
     assert any("path=/a,,b," in part for part in qemu.shares(Path("/a,b")))
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        ("flags\t\t: fpu constant_tsc\nbogomips\t: 5192.28\n\n", "tsc_early_khz=2596140"),
+        ("flags\t\t: fpu\nbogomips\t: 5192.28\n", ""),
+        ("Features\t: fp asimd\nBogoMIPS\t: 100.00\n", ""),
+    ],
+)
+def test_the_guest_is_told_how_fast_its_clock_runs(
+    facts: str, expected: str, tmp_path: Path
+) -> None:
+    (tmp_path / "cpuinfo").write_text(facts)
+    assert qemu.tsc_frequency(tmp_path / "cpuinfo") == expected

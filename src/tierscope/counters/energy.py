@@ -12,7 +12,6 @@ power are levels. Sources:
 """
 
 import re
-import time
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
@@ -49,8 +48,7 @@ def rapl_source(files: Files) -> Source:
         for zone, (name, wraps_at) in named.items():
             counted = files.number(f"{_POWERCAP}/{zone}/energy_uj")
             if counted is not None:
-                count = Count(counted * _MICRO, time.monotonic(), wraps_at)
-                found.counts[Key(METRIC, name)] = count
+                found.counts[Key(METRIC, name)] = Count(counted * _MICRO, wraps_at=wraps_at)
         return found
 
     if read().counts:
@@ -100,7 +98,7 @@ def nvml_source(files: Files, nvml: Nvml | None = None, wish: str | None = None)
             key = Key(METRIC, gpu_domain(index))
             counted = library.ask("TotalEnergyConsumption", number)
             if counted is not None:
-                found.counts[key] = Count(counted * _MILLI, time.monotonic())
+                found.counts[key] = Count(counted * _MILLI)
             elif (milliwatts := library.ask("PowerUsage", number)) is not None:
                 found.levels[key] = milliwatts * _MILLI
         return found
@@ -135,7 +133,7 @@ def hwmon_source(files: Files) -> Source:
                 continue
             key = Key(METRIC, sensor.part)
             if sensor.counts:
-                found.counts[key] = Count(value * _MICRO, time.monotonic())
+                found.counts[key] = Count(value * _MICRO)
             else:
                 found.levels[key] = value * _MICRO
         return found

@@ -1,6 +1,5 @@
 """What NVIDIA GPUs do, by NVML: busy time, memory, PCIe and NVLink."""
 
-import time
 from typing import Any
 
 from tierscope.counters.reading import Count, Key, Reading
@@ -81,7 +80,7 @@ def _read_link(nvml: Nvml, number: int, metric: str, name: str, link: str, into:
     field, scope, scale = _COUNTERS[metric, link]
     counted = nvml.field(field, number, scope)
     if counted is not None:
-        into.counts[key] = Count(counted * scale, time.monotonic())
+        into.counts[key] = Count(counted * scale)
     elif link == "PCIe":
         sample: Any = nvml.ask("PcieThroughput", number, _PCIE_UTIL[metric])
         if sample is not None:  # kB/s over 20 ms

@@ -1,6 +1,5 @@
 """Counters of the kernel in procfs and sysfs: memory, pressure, migrations, drives, ports."""
 
-import time
 from collections.abc import Iterable
 
 from tierscope.counters.reading import Count, Key, Reading
@@ -53,13 +52,12 @@ def pressure_source(files: Files, directory: str = "") -> Source:
     def read() -> Reading:
         counts: dict[Key, Count] = {}
         for what, path in paths.items():
-            text, now = files.text(path), time.monotonic()
-            for line in (text or "").splitlines():
+            for line in (files.text(path) or "").splitlines():
                 kind, *words = line.split()
                 total = dict(word.partition("=")[::2] for word in words).get("total", "")
                 # The machine as a whole always has a task that runs: "full" of its CPUs is 0.
                 if total.isdigit() and (what, kind) != ("cpu", "full"):
-                    counts[Key("stalled", f"{whose}{what} {kind}")] = Count(int(total) * 1e-6, now)
+                    counts[Key("stalled", f"{whose}{what} {kind}")] = Count(int(total) * 1e-6)
         return Reading(counts)
 
     if read().counts:
@@ -77,13 +75,13 @@ def migrations_source(files: Files) -> Source:
     """Pages that were moved between nodes, promoted and demoted, and NUMA balancing's events."""
 
     def read() -> Reading:
-        events, now = files.fields("/proc/vmstat"), time.monotonic()
+        events = files.fields("/proc/vmstat")
         counts: dict[Key, Count] = {}
         for name, value in events.items():
             if name.startswith(_MIGRATIONS):
                 metric = "pages_migrated" if name == MIGRATED else "page_events"
                 part = "" if name == MIGRATED else name
-                counts[Key(metric, part)] = Count(value, now)
+                counts[Key(metric, part)] = Count(value)
         return Reading(counts)
 
     if read().counts:
@@ -96,13 +94,13 @@ def drives_source(files: Files) -> Source:
     """What each drive reads and writes, and the share of time in which it had requests."""
 
     def read() -> Reading:
-        text, now = files.text("/proc/diskstats"), time.monotonic()
+        text = files.text("/proc/diskstats") or ""
         found = Reading()
-        for line in (text or "").splitlines():
+        for line in text.splitlines():
             fields = line.split()
             if len(fields) < 14 or not files.exists(f"/sys/block/{fields[2]}/device"):
                 continue  # partitions, and loop, dm, md, zram: others count what they do
-            found.counts |= _drive(fields[2], [int(field) for field in fields[3:14]], now)
+            found.counts |= _drive(fields[2], [int(field) for field in fields[3:14]])
         return found
 
     if read().counts:
@@ -110,16 +108,16 @@ def drives_source(files: Files) -> Source:
     return absent("drives", [lacks("drives", "the kernel counts no drives here")])
 
 
-def _drive(name: str, fields: list[int], now: float) -> Iterable[tuple[Key, Count]]:
+def _drive(name: str, fields: list[int]) -> Iterable[tuple[Key, Count]]:
     """Fields as Documentation/admin-guide/iostats.rst numbers them, from 1 on, less one."""
     reads, _, sectors_read, _, writes, _, sectors_written, *_ = fields
     busy_ms = fields[9]
     return {
-        Key("read_throughput", name): Count(sectors_read * _SECTOR, now),
-        Key("write_throughput", name): Count(sectors_written * _SECTOR, now),
-        Key("read_iops", name): Count(reads, now),
-        Key("write_iops", name): Count(writes, now),
-        Key("busy", name): Count(busy_ms / 1e3, now, _UNSIGNED_INT_MS),
+        Key("read_throughput", name): Count(sectors_read * _SECTOR),
+        Key("write_throughput", name): Count(sectors_written * _SECTOR),
+        Key("read_iops", name): Count(reads),
+        Key("write_iops", name): Count(writes),
+        Key("busy", name): Count(busy_ms / 1e3, wraps_at=_UNSIGNED_INT_MS),
     }.items()
 
 
@@ -128,11 +126,10 @@ def network_source(files: Files) -> Source:
 
     def read() -> Reading:
         names = [port.interface for port in read_ports(files) if port.interface]
-        now = time.monotonic()
         found = Reading()
         for port in port_counts(files, names):
-            found.counts[Key("receive_throughput", port.name)] = Count(port.received_bytes, now)
-            found.counts[Key("send_throughput", port.name)] = Count(port.sent_bytes, now)
+            found.counts[Key("receive_throughput", port.name)] = Count(port.received_bytes)
+            found.counts[Key("send_throughput", port.name)] = Count(port.sent_bytes)
         return found
 
     if read().counts:

@@ -1,5 +1,6 @@
 """What counters said at one time, and the rates between two such times."""
 
+import time
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -18,8 +19,8 @@ class Count(NamedTuple):
 
     value: float
     """In the metric's unit times seconds: bytes, operations, seconds of a state."""
-    at: float
-    """The counter's own time, in seconds, or when it was read."""
+    at: float | None = None
+    """The time in seconds of a counter that has a clock of its own; others have their reading's."""
     wraps_at: float | None = None
     """The value after which it begins at 0 again; None: it is too large to be reached."""
 
@@ -31,6 +32,9 @@ class Reading:
     counts: dict[Key, Count] = field(default_factory=dict)
     levels: dict[Key, float] = field(default_factory=dict)
     """Values as they are: bytes in use, shares that a driver averaged itself."""
+    at: float = field(default_factory=lambda: time.monotonic())
+    """When it was read, in seconds: one time for all counters, so that a rate times the time
+    between two readings is the increase, however long reading takes."""
 
 
 def rates(before: Reading, after: Reading) -> dict[Key, float]:
@@ -41,12 +45,17 @@ def rates(before: Reading, after: Reading) -> dict[Key, float]:
     found: dict[Key, float] = {}
     for key, count in after.counts.items():
         earlier = before.counts.get(key)
-        if earlier is None or count.at <= earlier.at:
+        if earlier is None:
             continue
+        seconds = _time_of(count, after) - _time_of(earlier, before)
         increase = increase_of(earlier, count)
-        if increase is not None:
-            found[key] = increase / (count.at - earlier.at)
+        if seconds > 0 and increase is not None:
+            found[key] = increase / seconds
     return found | after.levels
+
+
+def _time_of(count: Count, reading: Reading) -> float:
+    return reading.at if count.at is None else count.at
 
 
 def increase_of(before: Count, after: Count) -> float | None:

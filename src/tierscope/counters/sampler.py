@@ -1,8 +1,7 @@
 """All counters of a watch, read together at intervals."""
 
 import os
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tierscope.counters.energy import energy_sources
@@ -58,27 +57,22 @@ def machine_sources(
 class Sampler:
     """Reads sources again and again, and gives the rates since the last time."""
 
-    def __init__(
-        self, sources: Sequence[Source], clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, sources: Sequence[Source]) -> None:
         """Read all for the first time."""
         self.sources = [source for source in sources if source.available]
         self.lacking: list[LackingCounters] = [one for source in sources for one in source.lacking]
         """What cannot be read here."""
-        self._clock = clock
-        self._last = {source.name: (clock(), source.read()) for source in self.sources}
-        self._began = clock()
+        self._last = {source.name: source.read() for source in self.sources}
+        self._began = min((reading.at for reading in self._last.values()), default=0.0)
 
     def rows(self) -> list[Row]:
         """Read all, and return a row of each source."""
         found = []
         for source in self.sources:
-            before_at, before = self._last[source.name]
-            at, reading = self._clock(), source.read()
-            self._last[source.name] = (at, reading)
-            values = _values(before, reading)
-            start = max(0.0, before_at - self._began)
-            found.append(Row(source.name, start, max(0.0, at - before_at), values))
+            before, after = self._last[source.name], source.read()
+            self._last[source.name] = after
+            start, duration = before.at - self._began, after.at - before.at
+            found.append(Row(source.name, start, duration, _values(before, after)))
         return found
 
     def close(self) -> None:

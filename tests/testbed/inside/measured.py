@@ -2,7 +2,8 @@
 
 The engine reads pages back with move_pages and reports them. /proc/PID/numa_maps is the kernel's
 own account of the same pages by another way: it walks the page tables. It is read while the engine
-samples; the engine is stopped meanwhile, so that it can neither finish nor move anything.
+samples; the engine is stopped meanwhile, so that it can neither finish nor move anything, and then
+ends by SIGINT: it samples until it was looked at, however long that takes.
 """
 
 import os
@@ -22,6 +23,8 @@ from tierscope.model.spec import Placement, Sampling
 BASE_PAGE = 4096
 REGION = 1031 * BASE_PAGE  # a prime number of pages: rounds of no placement fit it exactly
 THREADS = 2
+LONGEST_S = 600
+"""It is interrupted as soon as its pages were looked at."""
 Pages = dict[int, int]
 
 
@@ -51,8 +54,7 @@ def spec(placement: Placement, size: int = REGION, pages: str = "base") -> Bandw
         initiator="node:0",
         target="as placed",
         placement=placement,
-        # A precision that is never reached: it samples for the whole budget, time enough to look.
-        sampling=Sampling(precision=1e-9, budget_s=1.0),
+        sampling=Sampling(budget_s=LONGEST_S),
         cpus=list(range(THREADS)),
         pattern=BandwidthPattern.model_validate(
             {"operation": "read", "size": size, "pages": pages}
@@ -76,6 +78,7 @@ def measure(placement: Placement, size: int = REGION, pages: str = "base") -> Me
             event = EventAdapter.validate_json(line)
             if isinstance(event, Progress) and not found:
                 found = stopped(process.pid, in_whole_rounds(placement, size))
+                process.send_signal(signal.SIGINT)
             elif isinstance(event, Visit | Skipped | Failed):
                 outcome = event
     assert outcome is not None, "the engine ended without an outcome"

@@ -1,12 +1,13 @@
 """Checkpoints on what only the virtual machine has: fsdax, NVMe, a CXL node."""
 
 import json
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from storage import TIERSCOPE, drives, run
+from storage import drives, run
+
+from forked import tierscope
 
 pytestmark = pytest.mark.testbed
 
@@ -29,13 +30,10 @@ def nvme() -> Iterator[Path]:
 
 def test_each_kind_of_target_keeps_a_state_through_kills(nvme: Path, tmp_path: Path) -> None:
     before = sorted(PMEM.iterdir())
-    done = subprocess.run(
-        [TIERSCOPE, "checkpoint", f"node:{CXL}", f"pmem:{PMEM}", f"pmem:node:{CXL}",
-         f"file:{PMEM}", str(nvme), "--backing", "file,pool", "--size", "256k", "--threads", "2",
-         "--kills", "2", "--budget", "1s", "--json", "--out", str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=False,
+    done = tierscope(
+        "checkpoint", f"node:{CXL}", f"pmem:{PMEM}", f"pmem:node:{CXL}", f"file:{PMEM}", nvme,
+        "--backing", "file,pool", "--size", "256k", "--threads", "2", "--kills", "2",
+        "--budget", "1s", "--json", "--out", tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     results = json.loads(done.stdout)["results"]
@@ -62,9 +60,8 @@ def test_each_kind_of_target_keeps_a_state_through_kills(nvme: Path, tmp_path: P
 
 
 def test_all_places_are_found(nvme: Path) -> None:
-    done = subprocess.run(
-        [TIERSCOPE, "checkpoint", "--dry-run", "--json"], capture_output=True, text=True, check=True
-    )
+    done = tierscope("checkpoint", "--dry-run", "--json")
+    assert done.returncode == 0, done.stderr
     targets = {spec["target"] for spec in json.loads(done.stdout)["plan"]["measurements"]}
     assert {f"node:{CXL}", f"pmem:{PMEM}", f"file:{PMEM}", f"file:{nvme}"} <= targets
     assert "node:0" not in targets, "the state's own node"

@@ -87,14 +87,16 @@ def test_it_is_purged_filled_and_written_until_it_is_steady(
     assert fill["evidence"]["storage_io"]["purged_bytes"] == CAPACITY
     assert fill["rounds"][-1]["bytes_written"] >= 16 * MIB
     assert curve["stop"] in ("steady", "budget")
-    assert len(curve["rounds"]) >= 5
-    assert curve["rounds"][-1]["bytes_written"] >= (8 * MIB if curve["stop"] == "steady" else 1)
+    rounds, written = (5, 8 * MIB) if curve["stop"] == "steady" else (1, 1)
+    assert len(curve["rounds"]) >= rounds
+    assert curve["rounds"][-1]["bytes_written"] >= written
     asked = 0
     for result in (fill, curve):
         io_bytes = result["evidence"]["storage_io"]["bytes_written"]
         assert result["rounds"][-1]["bytes_written"] == io_bytes
         # Operations that end after the last row are the drive's, and in no row.
-        assert io_bytes <= result["evidence"]["device_bytes_written"] < 1.5 * io_bytes
+        in_flight = 16 * MIB
+        assert 0 <= result["evidence"]["device_bytes_written"] - io_bytes <= in_flight
         asked += io_bytes
     assert asked <= written_bytes() - before
 

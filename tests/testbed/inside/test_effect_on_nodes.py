@@ -5,40 +5,84 @@ Whole processes are kept off the emulated CXL memory: QEMU 10 crashed once with 
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from forked import tierscope
+from tierscope.cli.app import app
+from tierscope.kinds.effect.program import Run
 
 pytestmark = pytest.mark.testbed
 
 DRAM, HBM = "0", "2"
-HOLDS_A_MEGABYTE = "x=$(head -c 1000000 /dev/zero | tr '\\0' a); sleep 20"
+MEGABYTE = 1_000_000
+HOLDS_A_MEGABYTE = (
+    "rm -f {0}; x=$(head -c 1000000 /dev/zero | tr '\\0' a); until [ -e {0} ]; do sleep 0.1; done"
+)
+
+
+ONE_ROUND = ("effect", "--json", "--rounds", "1")
+
+
+@pytest.fixture
+def until_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[int], Path]:
+    """Names a file that is made once so many bytes of a program were seen: then it may end.
+
+    How long a program has to last to be looked at depends on the machine's speed.
+    """
+    path = tmp_path / "seen"
+    look = Run._look
+
+    def after(enough: int) -> Path:
+        def looked(run: Run) -> None:
+            look(run)
+            if sum(run._most.values()) >= enough:
+                path.touch()
+
+        monkeypatch.setattr(Run, "_look", looked)
+        return path
+
+    return after
 
 
 def effect(*words: str) -> list[dict[str, Any]]:
-    """The results of one round."""
-    done = tierscope("effect", "--json", "--rounds", "1", *words)
-    assert done.returncode == 0, done.stderr
+    """The results of one round, run by this process."""
+    done = CliRunner().invoke(app, [*ONE_ROUND, *words], standalone_mode=False)
+    assert done.exception is None, done.exception
     results: list[dict[str, Any]] = json.loads(done.stdout)["results"]
     return results
 
 
-def test_pages_are_on_the_node_of_each_placement() -> None:
+def test_pages_are_on_the_node_of_each_placement(until_seen: Callable[[int], Path]) -> None:
+    program = HOLDS_A_MEGABYTE.format(until_seen(MEGABYTE))
     placements = ["--placement", f"dram=node:{DRAM}", "--placement", f"hbm=node:{HBM}"]
-    results = effect(*placements, "--", "sh", "-c", HOLDS_A_MEGABYTE)
+    results = effect(*placements, "--", "sh", "-c", program)
     assert [result["target"] for result in results] == [f"node:{DRAM}", f"node:{HBM}"]
     for result, node in zip(results, (DRAM, HBM), strict=True):
         (run,) = result["evidence"]["program"]["runs"]
         seen = run["bytes_by_node"]
-        assert sum(seen.values()) > 1_000_000
+        assert sum(seen.values()) >= MEGABYTE
         assert seen[node] >= 0.95 * sum(seen.values()), seen
 
 
-def test_weights_that_are_not_the_kernels_hold_by_the_preloaded_library() -> None:
-    code = "import time; kept = b'x' * (48 << 20); time.sleep(5)"
+KEEPS = """
+import contextlib, os, time
+with contextlib.suppress(OSError):
+    os.unlink("{0}")
+kept = b"x" * (48 << 20)
+while not os.path.exists("{0}"):
+    time.sleep(0.1)
+"""
+
+
+def test_weights_that_are_not_the_kernels_hold_by_the_preloaded_library(
+    until_seen: Callable[[int], Path],
+) -> None:
+    code = KEEPS.format(until_seen(48 << 20))
     results = effect(
         "--placement",
         "by-kernel=interleave 0,2",
@@ -88,11 +132,12 @@ print("on slow node:", on_slow(), "MiB")
 def test_damon_moves_a_program_s_cold_pages_and_numa_balancing_does_not(tmp_path: Path) -> None:
     rules = tmp_path / "rules.yaml"
     rules.write_text(RULES)
-    results = effect(
+    done = tierscope(
+        *ONE_ROUND,
         "--metric",
         "slow:MiB=on slow node: ([0-9]+)",
         "--placement",
-        f"damon=bind node:0 tier:{rules} env:LIMIT=60",
+        f"damon=bind node:0 tier:{rules} env:LIMIT=500",
         "--placement",
         "kernel=bind node:0 tier:numa-balancing env:LIMIT=1",
         "--",
@@ -101,6 +146,8 @@ def test_damon_moves_a_program_s_cold_pages_and_numa_balancing_does_not(tmp_path
         "-c",
         HALF_COLD,
     )
+    assert done.returncode == 0, done.stderr
+    results = json.loads(done.stdout)["results"]
     damon, kernel = (result["evidence"]["program"]["runs"][0] for result in results)
     assert damon["values"]["slow"] >= 20 << 20
     assert damon["migrated_bytes"] >= 20 << 20

@@ -1,25 +1,18 @@
 """MLC's modes on two sockets, a CPU-less node and CXL memory."""
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.testbed
+from forked import tierscope
 
-TIERSCOPE = Path(__file__).parents[3] / ".venv/bin/tierscope"
+pytestmark = pytest.mark.testbed
 
 
 def mlc(*words: str) -> str:
-    done = subprocess.run(
-        [str(TIERSCOPE), "mlc", *words, "-b256", "-t0.2"],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
+    done = tierscope("mlc", *words, "-b256", "-t0.2")
     assert done.returncode == 0, done.stderr
     return done.stdout
 

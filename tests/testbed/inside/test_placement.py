@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from measured import BASE_PAGE, REGION, Measured, Pages, measure
+from measured import BASE_PAGE, REGION, THREADS, Measured, Pages, measure
 
 from tierscope.model.cause import Cause
 from tierscope.model.event import Skipped, Visit
@@ -39,13 +39,14 @@ def in_rounds(weights: dict[int, int]) -> Pages:
 
 
 def assert_traffic_has_the_weights(measured: Measured, weights: dict[int, int]) -> None:
-    """Of what the threads moved, each node's part is its weight's."""
+    """Of what the threads moved, each node's part is its weight's, but for rounds they were in."""
     assert isinstance(measured.outcome, Visit), measured.outcome
     traffic = measured.outcome.evidence.traffic
     assert traffic is not None
     whole, asked = sum(traffic.values()), sum(weights.values())
-    found = {int(node): moved / whole for node, moved in traffic.items()}
-    assert found == pytest.approx({n: w / asked for n, w in weights.items()}, abs=0.01)
+    expected = {node: whole * weight / asked for node, weight in weights.items()}
+    found = {int(node): moved for node, moved in traffic.items()}
+    assert found == pytest.approx(expected, rel=0, abs=THREADS * asked * BASE_PAGE)
 
 
 @pytest.fixture

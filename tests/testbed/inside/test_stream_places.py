@@ -2,26 +2,20 @@
 
 import json
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from forked import tierscope
+
 pytestmark = pytest.mark.testbed
 
-TIERSCOPE = Path(__file__).parents[3] / ".venv/bin/tierscope"
 SHORT = ("--size", "2m", "--pages", "base", "--budget", "0.2", "--stores", "ordinary")
 
 
 def stream(folder: Path, *options: str) -> str:
-    done = subprocess.run(
-        [str(TIERSCOPE), "stream", *SHORT, "--out", str(folder), *options],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
+    done = tierscope("stream", *SHORT, "--out", folder, *options)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

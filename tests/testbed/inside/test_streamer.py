@@ -1,4 +1,7 @@
-"""The STREAMer study of two sockets and CXL memory, all groups to the end and drawn."""
+"""The STREAMer study of two sockets and CXL memory, all groups to the end.
+
+tests/streamer draws such studies: what draws compiles as it runs, for minutes when emulated.
+"""
 
 import json
 from pathlib import Path
@@ -9,12 +12,12 @@ from forked import tierscope
 
 pytestmark = pytest.mark.testbed
 
-TINY = ("--size", "256k", "--budget", "0.05", "--op", "copy,triad")
+TINY = ("--size", "256k", "--budget", "0.05", "--op", "triad", "--threads", "2,4")
+"""A full socket and both: all that is found needs no more."""
 
 
-def test_all_groups_run_to_the_end_and_are_drawn(tmp_path: Path) -> None:
-    written = ["--report", tmp_path / "x.html", "--svg", tmp_path / "svg", "--out", tmp_path]
-    answer = tierscope("streamer", *TINY, "--json", *written)
+def test_all_groups_run_to_the_end(tmp_path: Path) -> None:
+    answer = tierscope("streamer", *TINY, "--json", "--out", tmp_path)
     assert answer.returncode == 0, answer.stderr
     found = json.loads(answer.stdout)
     statuses = [(one["id"], one["status"], one["reason"]) for one in found["results"]]
@@ -22,7 +25,7 @@ def test_all_groups_run_to_the_end_and_are_drawn(tmp_path: Path) -> None:
     groups = {one["group"] for one in found["streamer"]["configurations"]}
     assert groups == {"1a", "1b", "1c", "2a", "2b"}
     for one in found["streamer"]["configurations"]:
-        assert set(one["points"]) == {"copy", "triad"}
+        assert set(one["points"]) == {"triad"}
     topics = {one["topic"] for one in found["streamer"]["findings"]}
     assert topics >= {"remote", "far", "sockets", "pmdk", "close", "meet", "reference", "split"}
     persistent = {one["target"]: one for one in found["results"] if "pmem" in one["target"]}
@@ -33,8 +36,3 @@ def test_all_groups_run_to_the_end_and_are_drawn(tmp_path: Path) -> None:
         evidence = persistent[f"pmem:node:{node}"]["evidence"]
         assert set(evidence["pages"]) == {node}
         assert evidence["persistent"]["emulated"]
-    drawn = {path.name for path in (tmp_path / "svg").iterdir()}
-    # A group of more lines than can be told apart has several pictures.
-    drawn_groups = {name.removesuffix(".svg").split("-")[1] for name in drawn}
-    assert groups <= drawn_groups
-    assert "STREAMer study" in (tmp_path / "x.html").read_text()

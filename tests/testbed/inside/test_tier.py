@@ -100,7 +100,7 @@ def on(pid: int, node: int) -> float:
     )
 
 
-def moved(program: subprocess.Popen[str], seconds: float = 90) -> list[dict[int, int]]:
+def moved(program: subprocess.Popen[str], seconds: float = 900) -> list[dict[int, int]]:
     """Wait until most cold pages are on node 2 and hot ones on node 0; return where they are."""
     limit = time.monotonic() + seconds
     while True:
@@ -161,7 +161,7 @@ def killed_at(moment: float, words: list[str]) -> None:
             app.main(["tier", "start", *words], standalone_mode=False)
         finally:
             os._exit(0)
-    limit = time.monotonic() + 60
+    limit = time.monotonic() + 600
     while not state.exists() and time.monotonic() < limit:
         time.sleep(0.001)
     time.sleep(moment)

@@ -1,6 +1,7 @@
 """Pages that move from node to node, as watch sees them."""
 
 import json
+import signal
 import subprocess
 import sys
 
@@ -29,13 +30,14 @@ def test_pages_that_move_are_seen_on_their_nodes_and_counted() -> None:
     assert holder.stdout is not None
     assert holder.stdout.readline() == "ready\n"
     pid = str(holder.pid)
-    words = ["watch", "--pid", pid, "--interval", "500ms", "--duration", "15s", "--json"]
+    words = ["watch", "--pid", pid, "--interval", "500ms", "--json"]
     with subprocess.Popen(
         [sys.executable, "-c", PROGRAM, *words], stdout=subprocess.PIPE, text=True
     ) as watch:
         assert watch.stdout is not None
         lines = [watch.stdout.readline()]  # it reads now
         subprocess.run(["migratepages", pid, "0", str(SLOW)], check=True)
+        watch.send_signal(signal.SIGINT)  # a last reading, then it ends
         lines += watch.stdout.readlines()
     assert watch.returncode == 0
     holder.stdin.close()
@@ -51,6 +53,7 @@ def test_pages_that_move_are_seen_on_their_nodes_and_counted() -> None:
         reading["migrations"]["pages_migrated"][""] * reading["migrations"]["duration_s"]
         for reading in readings
     )
-    assert moved * 4096 >= 0.9 * SIZE
-    on_node = [reading["memory"]["memory_used"][f"node {SLOW}"] for reading in readings]
-    assert on_node[-1] - on_node[0] >= 0.9 * SIZE
+    assert round(moved) * 4096 >= SIZE
+    # What is shared counts as files'. The node's use may have included free pages that CPUs kept.
+    on_node = [reading["memory"]["memory_file"][f"node {SLOW}"] for reading in readings]
+    assert on_node[-1] - on_node[0] >= 0.9 * SIZE  # CPUs add up what they counted later
