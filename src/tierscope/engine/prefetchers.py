@@ -34,7 +34,12 @@ from tierscope.topology.prefetchers import (
 ROOT = Path("/")
 """Below it are /dev/cpu, /proc and /run; tests put a tree of files in its place."""
 _NAME = "prefetchers"
-_WATCH = "import sys; from tierscope.engine.prefetchers import watch; watch(sys.argv[1])"
+_WATCH = """
+import sys
+sys.path = [folder for folder in sys.path if folder]  # no modules of the current folder
+from tierscope.engine.prefetchers import watch
+watch(sys.argv[1])
+"""
 _END_S = 10.0
 """Time that the watcher gets to end."""
 
@@ -283,7 +288,7 @@ def _watcher(root: Path, lock: int) -> Iterator[None]:
     )
     try:
         started = subprocess.Popen(
-            [sys.executable, "-P", "-c", _WATCH, str(root)],
+            [sys.executable, "-c", _WATCH, str(root)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             pass_fds=[lock],

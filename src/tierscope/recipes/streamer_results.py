@@ -288,7 +288,8 @@ def _content(path: Path) -> str:
     if len(content) > _LARGEST:
         raise UserError(f"{path}: it is larger than {_LARGEST >> 20} MiB, so it is no such table")
     try:
-        return content.decode()
+        # The csv module of Python 3.10 takes no NUL.
+        return content.decode().replace("\0", "\ufffd")
     except UnicodeDecodeError:
         raise UserError(f"{path}: it is not UTF-8 text") from None
 

@@ -44,8 +44,9 @@ class Source:
 
     @cached_property
     def text(self) -> str:
-        """The content as text; what is no UTF-8 becomes the replacement character."""
-        return self.content.decode("utf-8-sig", "replace")
+        """The content as text; what is no UTF-8, and NUL, becomes the replacement character."""
+        text = self.content.decode("utf-8-sig", "replace")
+        return text.replace("\0", "\ufffd")  # the csv module of Python 3.10 takes no NUL
 
     @cached_property
     def json(self) -> Any:
