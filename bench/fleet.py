@@ -5,6 +5,7 @@ python bench/fleet.py gather [HOSTS...]        memory and time; 10, 1000 and 100
 """
 
 import os
+import random
 import sys
 import tempfile
 import time
@@ -44,7 +45,7 @@ def detect(hosts: int, seeds: int) -> None:
         most = 0.0
         began = time.perf_counter()
         for seed in range(seeds):
-            slow = frozenset(range(seed, hosts, round(1 / _SHARE)))
+            slow = frozenset(random.Random(seed).sample(range(hosts), round(_SHARE * hosts)))
             settings = {"by": 0.03, **settings}
             if settings.get("groups"):
                 settings["groups"] = hosts // 20
