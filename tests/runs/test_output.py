@@ -243,6 +243,7 @@ _MAY_WRITE = {
     "runs/output.py": "all that commands are asked to write",
     "runs/write.py": "run files, which grow line by line",
     "runs/query.py": "temporary files",
+    "fleet/gather.py": "the same",
     "runs/history.py": "the lock on a file of tags",
     "cli/completion.py": "a line added to a shell's start-up file",
     "engine/cufile.py": "a temporary cufile.json",
