@@ -1,0 +1,18 @@
+"""``tierscope fleet``."""
+
+import click
+
+from tierscope.cli.commands import fleet_entries
+from tierscope.cli.group import LazyGroup
+from tierscope.cli.options import SETTINGS
+
+
+@click.group(cls=LazyGroup, entries=fleet_entries(), context_settings=SETTINGS)
+def fleet() -> None:
+    """Measure many hosts at once, over MPI.
+
+    \b
+    Examples:
+      mpirun --enable-recovery --map-by ppr:1:node tierscope fleet run --profile quick --out fleet
+      srun --ntasks-per-node=1 tierscope fleet run plan.yaml --out fleet
+    """
