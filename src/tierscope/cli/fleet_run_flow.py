@@ -11,12 +11,14 @@ from typing import NamedTuple
 import click
 
 from tierscope.cli.forms import Forms, emit
+from tierscope.cli.run_flow import recipe_of, time_limit_seconds
 from tierscope.fleet.index import Index, check_folder, exit_code
 from tierscope.fleet.rank import Asked, Rank
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.fleet import FleetIndex
 from tierscope.model.text import shown
 from tierscope.plans.grammar import parse_duration
+from tierscope.plans.yaml_plan import parse_plan
 from tierscope.recipes.cxlbench.workload import is_workload, read_source
 from tierscope.runs.store import runs_directory
 
@@ -57,7 +59,7 @@ def run_fleet(given: Given, forms: Forms) -> int:
     try:
         with_rank_0 = rank.run()
     except UserError as error:
-        if not first and error.exit_code is ExitCode.REQUEST_WRONG:
+        if not first and error.exit_code in (ExitCode.REQUEST_WRONG, ExitCode.INTERRUPTED):
             return int(error.exit_code)
         raise
     if rank.coordinator is None:
@@ -83,6 +85,7 @@ def _asked(given: Given, forms: Forms, first: bool, now: datetime) -> Asked:
         forms.check()
         check_folder(directory)
         text = _text(given.plan) if given.plan else None
+        _check(given)
     return Asked(
         plan=shown(given.plan) if given.plan else given.profile or "quick",
         text=text,
@@ -100,7 +103,16 @@ def _text(plan: Path) -> str:
     text = read_source(plan)
     if is_workload(text, plan):
         raise UserError(f"'{shown(plan)}' has workloads of CXL-Bench; give a plan of tierscope")
+    parse_plan(text, shown(plan))
     return text
+
+
+def _check(given: Given) -> None:
+    """Refuse what no host could do, before any is asked."""
+    if given.time_limit is not None:
+        time_limit_seconds(given.time_limit)
+    if given.profile is not None:
+        recipe_of(given.profile)
 
 
 def _tables(index: FleetIndex, asked: Asked) -> None:

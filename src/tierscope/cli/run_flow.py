@@ -25,7 +25,7 @@ from tierscope.plans.fit import check_memory, fit_time
 from tierscope.plans.grammar import parse_duration
 from tierscope.plans.rated import with_ratings_of
 from tierscope.plans.yaml_plan import parse_plan
-from tierscope.recipes.registry import RECIPES
+from tierscope.recipes.registry import RECIPES, Recipe
 from tierscope.topology.discover import discover
 from tierscope.topology.settings import thp_available
 
@@ -80,14 +80,10 @@ def prepared_profile(
     machine: Path | None = None,
 ) -> Prepared:
     """Return what a recipe makes of this machine; its notes go to standard error."""
-    if name not in RECIPES:
-        known = tuple(RECIPES)
-        raise UserError(
-            f"--profile: '{name}' is not one of {', '.join(known)}{did_you_mean(name, known)}"
-        )
+    recipe = recipe_of(name)
     topology = described_machine(machine) if machine else discover()
     # What another machine's kernel offers is unknown; nearly all have transparent huge pages.
-    prepared = RECIPES[name].prepare(topology, thp=machine is not None or thp_available())
+    prepared = recipe.prepare(topology, thp=machine is not None or thp_available())
     for line in prepared.notes:
         click.echo(line, err=True)
     plan = prepared.plan
@@ -100,6 +96,16 @@ def prepared_profile(
         plan = fit_time(plan, time_limit_seconds(time_limit))
     refined = prepared.refined and time_limit is None
     return Prepared(plan, topology, refinement_of(prepared.requests) if refined else None)
+
+
+def recipe_of(name: str) -> Recipe:
+    """Return the recipe that ``--profile`` names."""
+    if name not in RECIPES:
+        known = tuple(RECIPES)
+        raise UserError(
+            f"--profile: '{name}' is not one of {', '.join(known)}{did_you_mean(name, known)}"
+        )
+    return RECIPES[name]
 
 
 def described_machine(path: Path) -> Topology:

@@ -12,6 +12,8 @@ from tierscope.model.fleet import ClockOffset, FleetHost
 
 Answer = dict[str, Any]
 WAIT: Answer = {"wait": True}
+START_S = 60.0
+"""That a host gets to look at itself and check the plan, and to begin its run file."""
 Turn = tuple[int, ...]
 """The place of a visit in the order that all hosts share."""
 Order = Literal["together", "one-by-one"]
@@ -72,6 +74,8 @@ class Coordinator:
             return {"drop": member.host.reason}
         if what == "busy":
             return WAIT
+        if what == "clock":
+            return self._clock(member, ClockOffset.model_validate(said))
         return {"checked": self._checked, "gate": self._gate}[what](member, said, now)
 
     def watch(self, now: float) -> list[Member]:
@@ -106,15 +110,16 @@ class Coordinator:
         """Whether no host measures any more."""
         return not self._active()
 
-    def shared_hosts(self) -> str:
-        """Name ranks that are on one host; empty where each has its own."""
+    def _shared(self, member: Member) -> Answer | None:
+        """Refuse ranks that are on one host, all ranks of the job."""
         seen: dict[str, int | None] = {}
         for one in self.members:
             host, rank = one.host.host, one.host.rank
             if host in seen:
-                return f"ranks {seen[host]} and {rank} are both on host {host}"
+                member.doing, member.left = "ended", True
+                return {"refuse": f"ranks {seen[host]} and {rank} are both on host {host}"}
             seen[host] = rank
-        return ""
+        return None
 
     def said(self) -> str:
         """Say in a line how far all are."""
@@ -138,7 +143,7 @@ class Coordinator:
 
     def _is_lost(self, member: Member, now: float) -> bool:
         if member.doing == "starting":
-            return now - member.since > self._patience_s
+            return now - member.since > 2 * START_S
         if member.doing == "checked":
             return now - max(self._due, member.since) > self._patience_s
         back = [
@@ -149,7 +154,8 @@ class Coordinator:
         if back and self._order == "together":
             return now - min(back) > self._patience_s
         began = max(self._opened, member.since)
-        return now - began > member.longest_s + self._patience_s
+        longest_s = member.longest_s if member.visit else START_S
+        return now - began > longest_s + self._patience_s
 
     def _open(self, now: float) -> None:
         """Open the gate to the earliest visit that any host waits for."""
@@ -162,15 +168,12 @@ class Coordinator:
         if member.doing == "starting":
             member.doing, member.since = "checked", now
             member.measurements, member.seconds = found["measurements"], found["seconds"]
-            clock = ClockOffset.model_validate(found["clock"]) if found["clock"] else None
-            update = {"host": found["host"], "clock": clock}
-            member.host = member.host.model_copy(update=update)
+            member.host = member.host.model_copy(update={"host": found["host"]})
             self._due = now
         if any(one.doing == "starting" for one in self._active()):
             return WAIT
-        if refused := self.shared_hosts():
-            member.doing, member.left = "ended", True
-            return {"refuse": refused}
+        if refused := self._shared(member):
+            return refused
         if self._dry:
             return self._leave(member)
         if self._order == "one-by-one" and self._active()[0] is not member:
@@ -178,6 +181,12 @@ class Coordinator:
         member.doing, member.since = "measuring", now
         member.host = member.host.model_copy(update={"state": "measuring"})
         return {"measure": True}
+
+    def _clock(self, member: Member, clock: ClockOffset) -> Answer:
+        """Take note of a host's clock, before its first visit and after its last one."""
+        when = "clock_after" if member.host.clock else "clock"
+        member.host = member.host.model_copy(update={when: clock})
+        return {"noted": True}
 
     def _gate(self, member: Member, gate: dict[str, Any], now: float) -> Answer:
         if member.doing == "measuring":
@@ -193,12 +202,12 @@ class Coordinator:
     def _ended(self, member: Member, end: dict[str, Any]) -> Answer:
         if member.doing != "ended":
             member.doing = "ended"
-            after = end.get("clock_after")
-            end = {**end, "clock_after": ClockOffset.model_validate(after) if after else None}
             if member.host.state == "lost":  # it was given up and is there after all
                 end = {**end, "reason": member.host.reason}
                 end["state"] = "partial" if end["state"] == "measured" else end["state"]
             member.host = member.host.model_copy(update=end)
+        if refused := self._shared(member):
+            return refused
         return self._leave(member) if self.all_over else WAIT
 
     def _leave(self, member: Member) -> Answer:

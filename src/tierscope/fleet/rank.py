@@ -19,7 +19,7 @@ from types import FrameType
 
 from tierscope.engine.abandon import end_or_abandon
 from tierscope.fleet.contact import Contact, unbind, without_mpi
-from tierscope.fleet.coordinator import Coordinator, Order
+from tierscope.fleet.coordinator import START_S, Coordinator, Order
 from tierscope.fleet.host import run_file
 from tierscope.fleet.lines import LineProcess, Message
 from tierscope.model.errors import ExitCode, UserError
@@ -93,12 +93,14 @@ class Rank:
     def _start(self) -> None:
         """Wait for MPI, which waits for all ranks."""
         asked, contact = self._asked, self._contact
-        deadline = time.time() + asked.patience_s
+        deadline = time.time() + START_S
         while contact.rank < 0:
-            if contact.process.ended or time.time() > deadline or self._interrupted:
+            if self._interrupted:
+                raise UserError(_INTERRUPTED, ExitCode.INTERRUPTED)
+            if contact.process.ended or time.time() > deadline:
                 raise UserError(
-                    f"MPI did not start within {asked.patience_s:g} s; see whether mpirun or srun "
-                    "can start any program on every host",
+                    f"MPI did not start within {START_S:g} s; see whether mpirun or srun can start "
+                    "any program on every host",
                     ExitCode.NOTHING_MEASURED,
                 )
             self._turn()
@@ -126,13 +128,11 @@ class Rank:
         if "alone" in plan or "drop" in plan:
             return False
         self._host.tell(plan)
-        found = self._heard(self._asked.patience_s)
-        answer, clock = {}, None
+        found = self._heard(START_S)
+        answer: Message = {}
         if "checked" in found:
-            clock = self._contact.clock(self._turn)
-            told = clock.model_dump() if clock else None
-            answer = self._ask({"checked": {**found["checked"], "host": self._name, "clock": told}})
-            found = self._measured(answer, plan["seed"], clock)
+            answer = self._ask({"checked": {**found["checked"], "host": self._name}})
+            found = self._measured(answer, plan["seed"])
         if "refuse" in answer:
             self._wait_for_the_last()
             raise UserError(
@@ -140,22 +140,23 @@ class Rank:
                 "srun --ntasks-per-node=1; for trials, --ranks-as-hosts"
             )
         if "leave" not in answer:
-            answer = self._ask({"ended": self._end(found, clock)})
+            answer = self._ask({"ended": self._end(found)})
         self._wait_for_the_last()
         return bool(answer.get("leave", False))
 
-    def _measured(self, answer: Message, seed: str, clock: ClockOffset | None) -> Message:
+    def _measured(self, answer: Message, seed: str) -> Message:
         """Have the host measured, where it may; return what its measuring process said last."""
         if "measure" not in answer and "alone" not in answer:
             return {"ended": {"state": "failed", "reason": answer.get("drop", "")}}
         asked = self._asked
+        clock = self._clock()  # rank 0 is at rest now, which makes round trips short
         part = InFleet(
             rank=self._contact.rank, order=asked.order, alone="alone" in answer, clock=clock
         )
         order = {"fleet": part.model_dump(), "host": self._name, "seed": seed}
         order |= {"directory": str(asked.directory), "command": asked.command}
         self._host.tell({"measure": order})
-        found = self._heard(asked.patience_s)
+        found = self._heard(START_S)
         while "gate" in found:
             answer = self._ask(found)
             if "drop" in answer:
@@ -168,7 +169,14 @@ class Rank:
             found = self._heard(wait_s + found["gate"]["longest_s"] + asked.patience_s)
         return found
 
-    def _end(self, found: Message, clock: ClockOffset | None) -> Message:
+    def _clock(self) -> ClockOffset | None:
+        """Estimate how far this host's clock is ahead of rank 0's, and tell rank 0."""
+        clock = self._contact.clock(self._turn)
+        if clock:
+            self._ask({"clock": clock.model_dump()})
+        return clock
+
+    def _end(self, found: Message) -> Message:
         """Return what became of the host, for rank 0."""
         if "cannot" in found:
             end = {"state": "cannot", "reason": found["cannot"]}
@@ -176,8 +184,9 @@ class Rank:
             end = dict(found["ended"])
         path = run_file(self._name)
         end["run"] = str(path) if (self._asked.directory / path).exists() else ""
-        after = self._contact.clock(self._turn) if clock and end["run"] else None
-        return {**end, "host": self._name, "clock_after": after.model_dump() if after else None}
+        if end["run"] and not self._interrupted:
+            self._clock()
+        return {**end, "host": self._name}
 
     def _ask(self, request: Message) -> Message:
         """Return the answer of rank 0 to a request, which waits for nobody but others."""
