@@ -13,6 +13,7 @@ def fleet() -> None:
 
     \b
     Examples:
+      tierscope fleet run --dry-run
       mpirun --enable-recovery --map-by ppr:1:node tierscope fleet run --profile quick --out fleet
       srun --ntasks-per-node=1 tierscope fleet run plan.yaml --out fleet
     """

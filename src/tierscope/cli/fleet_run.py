@@ -52,7 +52,7 @@ def run(
       mpirun --enable-recovery --map-by ppr:1:node tierscope fleet run plan.yaml --out fleet
       srun --ntasks-per-node=1 tierscope fleet run --profile quick --time-limit 1min
       mpirun -n 2 tierscope fleet run --ranks-as-hosts --one-by-one --time-limit 20s
-      mpirun --map-by ppr:1:node tierscope fleet run --profile standard --dry-run
+      tierscope fleet run --profile standard --dry-run
     """
     from tierscope.cli.fleet_run_flow import Given, run_fleet
 

@@ -25,6 +25,8 @@ from tierscope.runs.store import runs_directory
 _RANKS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
 """What says, before MPI has started, which rank this is."""
 _MEASURING = [sys.executable, "-m", "tierscope.cli.fleet_host"]
+_RECOVERY = "OMPI_MCA_orte_enable_recovery"
+"""What ``mpirun --enable-recovery`` sets for its ranks."""
 _LAUNCHERS = ("mpirun", "mpiexec", "orterun", "orted", "prterun", "prted")
 
 
@@ -101,7 +103,7 @@ def _asked(given: Given, forms: Forms, first: bool, now: datetime) -> Asked:
 
 def _text(plan: Path) -> str:
     text = read_source(plan)
-    if is_workload(text, plan):
+    if text is None or is_workload(text, plan):
         raise UserError(f"'{shown(plan)}' has workloads of CXL-Bench; give a plan of tierscope")
     parse_plan(text, shown(plan))
     return text
@@ -136,7 +138,7 @@ def _rank() -> int:
 def _warn() -> None:
     """Say that Open MPI is to end all ranks when one dies."""
     launched = "OMPI_COMM_WORLD_RANK" in os.environ
-    if launched and os.environ.get("OMPI_MCA_orte_enable_recovery") != "1":
+    if launched and os.environ.get(_RECOVERY) != "1":
         click.echo(
             "mpirun ends every rank when one dies; with --enable-recovery the others go on",
             err=True,

@@ -47,7 +47,7 @@ class Contact:
 
     @property
     def interval_s(self) -> float:
-        """Between two questions: rank 0 gets 2000 a second at most, however many ranks there are."""
+        """Between two questions: rank 0 gets 2000 a second at most, however many ranks ask."""
         return max(0.02, 5e-4 * self.size)
 
     def send(self, request: Message) -> None:

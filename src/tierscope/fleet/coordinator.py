@@ -175,6 +175,9 @@ class Coordinator:
         if refused := self._shared(member):
             return refused
         if self._dry:
+            planned = counted(member.measurements, "measurement")
+            reason = f"{planned}, {member.seconds:.0f} s at most"
+            member.host = member.host.model_copy(update={"reason": reason})
             return self._leave(member)
         if self._order == "one-by-one" and self._active()[0] is not member:
             return WAIT

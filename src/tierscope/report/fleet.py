@@ -15,8 +15,8 @@ def show_hosts(console: Console, index: FleetIndex, dry_run: bool = False) -> No
     table = new_table()
     for heading in ("rank", "host", "state"):
         table.add_column(heading, justify="right" if heading == "rank" else "left")
-    table.add_column("clock ahead", justify="right")
-    table.add_column("why")
+    table.add_column("clock ahead", justify="right", no_wrap=True)
+    table.add_column("what" if dry_run else "why")
     for host in index.hosts:
         state = "can measure" if dry_run and host.state == "waiting" else host.state
         rank = "" if host.rank is None else str(host.rank)

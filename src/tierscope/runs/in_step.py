@@ -47,11 +47,11 @@ def in_step(book: Book, seed: str) -> Iterator[Step]:
         queue += [(_ROUNDS, number, _place(seed, number, name), name) for number in range(count)]
     heapq.heapify(queue)
     while queue:
-        *turn, name = heapq.heappop(queue)
-        if name in book.measurements:
+        first, number, place, name = heapq.heappop(queue)
+        if name in book.measurements:  # it ended before its last visit
             continue
-        fresh = turn[1] > 0 and turn[1] % _FRESH == 0 and _populates_quickly(book, name)
-        yield SharedStep(name, _visits(book, name)[1], fresh, tuple(turn))
+        fresh = number > 0 and number % _FRESH == 0 and _populates_quickly(book, name)
+        yield SharedStep(name, _visits(book, name)[1], fresh, (first, number, place))
         if name in book.ended:
             yield ConcludeStep(name)
     for name in book.open():
