@@ -55,14 +55,21 @@ class Job:
 
     def wait_for_visits(self, ranks: int, each: int = 1) -> None:
         """Return once so many hosts have written so many visits each."""
+        self._wait_for('"record":"visit"', ranks, each)
+
+    def wait_for_ends(self, ranks: int) -> None:
+        """Return once so many hosts have ended their runs."""
+        self._wait_for('"record":"footer"', ranks, 1)
+
+    def _wait_for(self, record: str, ranks: int, each: int) -> None:
         deadline = time.monotonic() + _MOST_S
         while time.monotonic() < deadline and self.process.poll() is None:
             files = list((self.out / "hosts").glob("*.jsonl"))
-            visits = [file.read_text().count('"record":"visit"') for file in files]
-            if sum(count >= each for count in visits) >= ranks:
+            if sum(file.read_text().count(record) >= each for file in files) >= ranks:
                 return
             time.sleep(0.05)
-        raise AssertionError(f"no visits: {self.finish()}")
+        self.process.kill()
+        raise AssertionError(f"not enough of {record}: {self.finish()}")
 
     def pid(self, rank: int, child: str = "") -> int:
         """Return the process id of a rank, or of its child whose command line has this word."""
