@@ -21,7 +21,7 @@ measurements:
 """
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 """Open MPI asks for these where root starts it, as in containers that test."""
-_MOST_S = 150
+_MOST_S = 300
 
 
 @dataclass
@@ -38,7 +38,10 @@ class Job:
 
     def finish(self) -> tuple[str, str]:
         """Return what it printed once it ended."""
-        return self.process.communicate(timeout=_MOST_S)
+        try:
+            return self.process.communicate(timeout=_MOST_S)
+        finally:
+            self.process.kill()
 
     def index(self) -> FleetIndex:
         """Return its index."""

@@ -12,7 +12,7 @@ import click
 
 from tierscope.cli.forms import Forms, emit
 from tierscope.cli.run_flow import recipe_of, time_limit_seconds
-from tierscope.fleet.index import Index, check_folder, exit_code
+from tierscope.fleet.index import Index, exit_code, make_folder
 from tierscope.fleet.rank import Asked, Rank
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.fleet import FleetIndex
@@ -67,6 +67,8 @@ def run_fleet(given: Given, forms: Forms) -> int:
     if rank.coordinator is None:
         return 0 if with_rank_0 else int(ExitCode.SOMETHING_FAILED)
     found = index.finish(rank.coordinator)
+    if rank.interrupted:
+        return int(ExitCode.INTERRUPTED)
     emit(forms, lambda: found.model_dump_json(indent=2), lambda: _tables(found, asked))
     if rank.coordinator.any_lost:
         sys.stdout.flush()
@@ -85,9 +87,9 @@ def _asked(given: Given, forms: Forms, first: bool, now: datetime) -> Asked:
     text = None
     if first:
         forms.check()
-        check_folder(directory)
         text = _text(given.plan) if given.plan else None
         _check(given)
+        make_folder(directory, given.dry_run)
     return Asked(
         plan=shown(given.plan) if given.plan else given.profile or "quick",
         text=text,

@@ -40,6 +40,8 @@ class Contact:
         """Rank 0 is silent, and is asked nothing more."""
         self.serve: Callable[[int, Message], Message] | None = None
         """On rank 0, answers a rank."""
+        self._number = 0
+        """Of the latest request: an answer to an earlier one comes too late."""
         self._asked_at: float | None = None
         self._answer: Message | None = None
         self._clock: Message | None = None
@@ -58,7 +60,8 @@ class Contact:
         elif self.rank == 0 and self.serve:
             self._answer = self.serve(0, request)
         else:
-            self.process.tell({"ask": request})
+            self._number += 1
+            self.process.tell({"ask": {"number": self._number, "request": request}})
 
     def answer(self) -> Message | None:
         """Return the answer once it is there, ``ALONE`` where none comes."""
@@ -76,10 +79,12 @@ class Contact:
             if "rank" in message:
                 self.rank, self.size = message["rank"], message["size"]
             elif "request" in message and self.serve:
-                reply = self.serve(message["from"], message["request"])
-                self.process.tell({"to": message["from"], "answer": reply})
-            elif "answer" in message:
-                self._answer = message["answer"]
+                asked = message["request"]
+                reply = self.serve(message["from"], asked["request"])
+                answer = {"number": asked["number"], "answer": reply}
+                self.process.tell({"to": message["from"], "answer": answer})
+            elif "answer" in message and message["answer"]["number"] == self._number:
+                self._answer = message["answer"]["answer"]
             elif "clock" in message:
                 self._clock, self._clocked = message["clock"], True
             elif "broken" in message:

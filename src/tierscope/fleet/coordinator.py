@@ -12,7 +12,7 @@ from tierscope.model.fleet import ClockOffset, FleetHost
 
 Answer = dict[str, Any]
 WAIT: Answer = {"wait": True}
-START_S = 60.0
+START_S = 120.0
 """That a host gets to look at itself and check the plan, and to begin its run file."""
 Turn = tuple[int, ...]
 """The place of a visit in the order that all hosts share."""

@@ -19,10 +19,19 @@ _SAY_S = 10.0
 _BAD = {"cannot", "failed", "lost", "partial"}
 
 
-def check_folder(directory: Path) -> None:
-    """Raise UserError where a folder holds a fleet's results already."""
+def make_folder(directory: Path, dry_run: bool) -> None:
+    """Make the folder of a fleet's results, unless ``dry_run``.
+
+    Raises UserError where it cannot be made, or holds some already.
+    """
     if (directory / FILE).exists():
         raise UserError(f"--out: '{directory}' holds a fleet's results already; name another one")
+    if dry_run:
+        return
+    try:
+        (directory / "hosts").mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _refusal(directory, error) from None
 
 
 class Index:
@@ -67,12 +76,9 @@ class Index:
         index = self._index(hosts, finished)
         directory = self._asked.directory
         try:
-            (directory / "hosts").mkdir(parents=True, exist_ok=True)
             replace_file(directory / FILE, index.model_dump_json(indent=1).encode() + b"\n")
         except OSError as error:
-            raise UserError(
-                f"--out: '{directory}' cannot be written to: {error.strerror}; name another folder"
-            ) from None
+            raise _refusal(directory, error) from None
         self._hosts, self._written = hosts, time.monotonic()
         return index
 
@@ -87,6 +93,11 @@ class Index:
             order=asked.order,
             hosts=hosts,
         )
+
+
+def _refusal(directory: Path, error: OSError) -> UserError:
+    why = error.strerror
+    return UserError(f"--out: '{directory}' cannot be written to: {why}; name another folder")
 
 
 def exit_code(index: FleetIndex) -> ExitCode:

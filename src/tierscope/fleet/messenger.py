@@ -12,6 +12,7 @@ Lines of JSON on standard input and output; ``Link`` is the other end.
 import json
 import os
 import select
+import signal
 import sys
 import time
 from typing import Any
@@ -28,11 +29,14 @@ _PONG_S = 2.0
 
 def main() -> None:
     """Serve until standard input ends, which is when the rank ended."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:
         _say({"broken": str(error).splitlines()[0]})
         return
+    for number in (signal.SIGINT, signal.SIGTERM):  # the rank ends in order, and this with it
+        signal.signal(number, signal.SIG_IGN)
     world = MPI.COMM_WORLD
     world.Set_errhandler(MPI.ERRORS_RETURN)
     _say({"rank": world.Get_rank(), "size": world.Get_size()})

@@ -75,6 +75,11 @@ class Rank:
         self._visits = 0
         self._interrupted = False
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether a signal ended it."""
+        return self._interrupted
+
     def run(self) -> bool:
         """Take part until all hosts are through; return whether rank 0 was there to the end.
 
@@ -125,8 +130,10 @@ class Rank:
     def _take_part(self) -> bool:
         """Return whether all ranks leave in order."""
         plan = self._ask({"plan": {}})
-        if "alone" in plan or "drop" in plan:
+        if "drop" in plan:
             return False
+        if "alone" in plan:
+            raise UserError("rank 0 does not answer", ExitCode.NOTHING_MEASURED)
         self._host.tell(plan)
         found = self._heard(START_S)
         answer: Message = {}
@@ -162,10 +169,11 @@ class Rank:
             if "drop" in answer:
                 return self._stopped(answer["drop"])
             at = answer.get("go")
-            ahead_s = clock.offset_ns / 1e9 if clock else 0.0
-            self._host.tell({"go": None if at is None else at + ahead_s})
+            if at is not None and clock:
+                at += clock.offset_ns / 1e9
+            self._host.tell({"go": at})
             self._visits += 1
-            wait_s = max(0.0, at - time.time()) if at else 0.0
+            wait_s = max(0.0, at - time.time()) if at is not None else 0.0
             found = self._heard(wait_s + found["gate"]["longest_s"] + asked.patience_s)
         return found
 
