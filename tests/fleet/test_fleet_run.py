@@ -110,7 +110,7 @@ def test_losses_at_random_moments(tmp_path: Path, real_time: None, trial: int) -
 
 def check_loss(folder: Path, rank: int, process: str, number: signal.Signals, visits: int) -> None:
     """Lose a process after so many visits; everything else is measured as if nothing had been."""
-    job = start(folder, 3, "--patience", "3s", budget=1)
+    job = start(folder, 3, "--patience", "10s", budget=1)
     job.wait_for_visits(3, visits)
     lose(job, rank, process, number)
     others = {0, 1, 2} - {rank}

@@ -13,7 +13,7 @@ from tierscope.model.fleet import ClockOffset, FleetHost
 Answer = dict[str, Any]
 WAIT: Answer = {"wait": True}
 START_S = 120.0
-"""That a host gets to look at itself and check the plan, and to begin its run file."""
+"""That a host gets to look at itself and check the plan, and to begin when it is its turn."""
 Turn = tuple[int, ...]
 """The place of a visit in the order that all hosts share."""
 Order = Literal["together", "one-by-one"]
@@ -145,7 +145,7 @@ class Coordinator:
         if member.doing == "starting":
             return now - member.since > 2 * START_S
         if member.doing == "checked":
-            return now - max(self._due, member.since) > self._patience_s
+            return now - max(self._due, member.since) > START_S
         back = [
             one.since
             for one in self._active()
