@@ -121,7 +121,7 @@ def test_an_engine_that_leaves_after_a_failure_is_started_again(
 def test_a_hanging_engine_is_killed(
     plan: Plan, fake_engine: Fake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(visits_module, "_longest", lambda _spec, _seconds: 3.0)
+    monkeypatch.setattr(visits_module, "longest_visit_s", lambda _spec, _seconds: 3.0)
     fake_engine("hang@2")
     events = visit_each(plan)
     assert outcomes(events) == "vfvvv"

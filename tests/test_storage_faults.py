@@ -221,7 +221,7 @@ def test_an_engine_that_dies_or_hangs_leaves_files_that_the_next_run_can_use(
     tmp_path: Path,
 ) -> None:
     if cause is Cause.TIMEOUT:
-        monkeypatch.setattr(visits, "_longest", lambda _spec, _seconds: 5.0)
+        monkeypatch.setattr(visits, "longest_visit_s", lambda _spec, _seconds: 5.0)
     folder = tmp_path / "files"
     folder.mkdir()
     options = {"direct": "no", "keep": "yes"}

@@ -151,7 +151,7 @@ def test_an_engine_that_waits_in_the_kernel_is_given_up_and_named(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(visits, "_longest", lambda _spec, _seconds: 2.0)
+    monkeypatch.setattr(visits, "longest_visit_s", lambda _spec, _seconds: 2.0)
     directory = tmp_path / "mount"
     directory.mkdir()
     monkeypatch.setenv("FAKE_ENGINE_DEAD", f"{directory}/x")

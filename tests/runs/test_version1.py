@@ -46,7 +46,7 @@ def run_as_before(run: dict[str, Any]) -> dict[str, Any]:
     """Return what stands of a run, without what its topology has had since."""
     for key in ("ratings", "namespaces", "bios", "microcode", "gpu_driver"):
         (run["topology"] or {}).pop(key, None)
-    for key in ("clock", "start_at", "energy", "cases", "imported"):
+    for key in ("clock", "start_at", "energy", "cases", "imported", "fleet"):
         assert run.pop(key) is None
     for key in ("late_s", "imported"):
         (run["footer"] or {}).pop(key, None)

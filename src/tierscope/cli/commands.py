@@ -32,6 +32,7 @@ def root_entries() -> list[Entry]:
         _written("gpu", "Measure GPUs: copies, memory, latency; a tour of all.", MEASURE),
         _written("checkpoint", KINDS["checkpoint"].summary, MEASURE),
         _written("storage", "Measure files and drives: a tour of a path.", MEASURE),
+        _written("fleet", "Measure many hosts at once, over MPI.", MEASURE),
         _written("place", "Place the pages of programs, processes and files.", ACT),
         _written("alloc", "Put the heap of programs on nodes of choice, by rules.", ACT),
         _written("tier", "Move hot pages to fast nodes and cold ones to slow nodes.", ACT),
@@ -124,6 +125,7 @@ def tier_entries() -> list[Entry]:
 def fleet_entries() -> list[Entry]:
     """Return the commands below ``tierscope fleet``."""
     return [
+        _written("run", "Measure a plan on all hosts of an MPI job.", MEASURE, "fleet_run:run"),
         _written("gather", "Join the runs of many hosts as Parquet.", LOOK, "fleet_gather:gather"),
         _written("check", "Find hosts that are slower than their group.", COMPARE,
                  "fleet_check:check"),

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 
@@ -16,6 +17,7 @@ from tierscope.cli.flow import (
 from tierscope.cli.options import Output
 from tierscope.kinds.plan import PLAN_VERSION, Plan
 from tierscope.model.errors import UserError, did_you_mean
+from tierscope.model.run import Refinement
 from tierscope.model.text import shown
 from tierscope.model.topology import Topology
 from tierscope.plans.expand import with_new_id
@@ -23,21 +25,37 @@ from tierscope.plans.fit import check_memory, fit_time
 from tierscope.plans.grammar import parse_duration
 from tierscope.plans.rated import with_ratings_of
 from tierscope.plans.yaml_plan import parse_plan
-from tierscope.recipes.registry import RECIPES
+from tierscope.recipes.registry import RECIPES, Recipe
 from tierscope.topology.discover import discover
 from tierscope.topology.settings import thp_available
+
+
+class Prepared(NamedTuple):
+    """A plan for a machine, and how its curves get further points."""
+
+    plan: Plan
+    topology: Topology
+    refinement: Refinement | None
 
 
 def measure_plan_file(
     path: Path, text: str, time_limit: str | None, output: Output, storage: Sequence[str] = ()
 ) -> int:
     """Measure what a YAML plan asks for, and the storage at these paths; ``text`` is the plan's."""
-    requests = parse_plan(text, shown(path))
+    made = prepared_file(shown(path), text, time_limit, storage)
+    return carry_out(path.stem, made.plan, made.topology, output, made.refinement)
+
+
+def prepared_file(
+    name: str, text: str, time_limit: str | None, storage: Sequence[str] = ()
+) -> Prepared:
+    """Return what a YAML plan asks of this machine."""
+    requests = parse_plan(text, name)
     topology = with_ratings_of(discover(), requests)
     plan = _with_storage(planned(requests, topology), topology, storage)
     if time_limit is not None:
         plan = fit_time(plan, time_limit_seconds(time_limit))
-    return carry_out(path.stem, plan, topology, output, refinement_of(requests))
+    return Prepared(plan, topology, refinement_of(requests))
 
 
 def measure_profile(
@@ -51,14 +69,21 @@ def measure_profile(
 
     ``machine`` is the hwloc XML of another one, which a dry run plans for.
     """
-    if name not in RECIPES:
-        known = tuple(RECIPES)
-        raise UserError(
-            f"--profile: '{name}' is not one of {', '.join(known)}{did_you_mean(name, known)}"
-        )
+    made = prepared_profile(name, time_limit, storage, machine)
+    return carry_out(name, made.plan, made.topology, output, made.refinement)
+
+
+def prepared_profile(
+    name: str,
+    time_limit: str | None,
+    storage: Sequence[str] = (),
+    machine: Path | None = None,
+) -> Prepared:
+    """Return what a recipe makes of this machine; its notes go to standard error."""
+    recipe = recipe_of(name)
     topology = described_machine(machine) if machine else discover()
     # What another machine's kernel offers is unknown; nearly all have transparent huge pages.
-    prepared = RECIPES[name].prepare(topology, thp=machine is not None or thp_available())
+    prepared = recipe.prepare(topology, thp=machine is not None or thp_available())
     for line in prepared.notes:
         click.echo(line, err=True)
     plan = prepared.plan
@@ -70,8 +95,17 @@ def measure_profile(
     if time_limit is not None:
         plan = fit_time(plan, time_limit_seconds(time_limit))
     refined = prepared.refined and time_limit is None
-    refinement = refinement_of(prepared.requests) if refined else None
-    return carry_out(name, plan, topology, output, refinement)
+    return Prepared(plan, topology, refinement_of(prepared.requests) if refined else None)
+
+
+def recipe_of(name: str) -> Recipe:
+    """Return the recipe that ``--profile`` names."""
+    if name not in RECIPES:
+        known = tuple(RECIPES)
+        raise UserError(
+            f"--profile: '{name}' is not one of {', '.join(known)}{did_you_mean(name, known)}"
+        )
+    return RECIPES[name]
 
 
 def described_machine(path: Path) -> Topology:

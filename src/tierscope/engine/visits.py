@@ -173,7 +173,7 @@ class LivingEngine:
             if event.id != spec.id:
                 raise BrokenError(Cause.PROTOCOL, f"the engine spoke of '{event.id}' out of turn")
             if isinstance(event, Started) and not self.interrupted:
-                process.give_up_at = time.monotonic() + _longest(spec, seconds)
+                process.give_up_at = time.monotonic() + longest_visit_s(spec, seconds)
             self._unproven = False
             self._note_interruption(event)
             yield event
@@ -323,6 +323,6 @@ def signals_to(measurer: Interruptible) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _longest(spec: Spec, seconds: float) -> float:
+def longest_visit_s(spec: Spec, seconds: float) -> float:
     """Return seconds after which a visit without an outcome is taken to hang."""
     return _START_S + spec.set_up_s() + _BUDGETS * seconds + _SAMPLES * spec.sampling.sample_s

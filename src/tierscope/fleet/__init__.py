@@ -1,1 +1,1 @@
-"""Many hosts: their runs gathered, compared and judged."""
+"""Many hosts over MPI: measured in step, gathered, compared and judged."""

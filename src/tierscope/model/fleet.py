@@ -35,6 +35,18 @@ class ClockOffset(Model):
     """That were made."""
 
 
+class InFleet(Model):
+    """The part that a run had in a fleet, in its header."""
+
+    rank: Count
+    order: Literal["together", "one-by-one"]
+    """together: its visits began in step with those of other hosts."""
+    alone: bool = False
+    """Rank 0 had been lost before it began, so it measured without an order."""
+    clock: ClockOffset | None = None
+    """When the run began; None where rank 0 did not answer."""
+
+
 class FleetHost(Model):
     """A host, and what became of it."""
 
@@ -49,7 +61,9 @@ class FleetHost(Model):
     run: str = ""
     """Its run file, relative to the folder; empty where it has none."""
     clock: ClockOffset | None = None
-    """None where it is unknown, as of run files that were copied together."""
+    """Before its first visit; None where it is unknown, as of run files copied together."""
+    clock_after: ClockOffset | None = None
+    """After its last one: the difference is how far the clocks drifted apart."""
     rack: str | None = None
     switch: str | None = None
 

@@ -13,6 +13,7 @@ from tierscope.model.base import Count, Model
 from tierscope.model.case import Case
 from tierscope.model.cause import Cause
 from tierscope.model.event import DistributionName, Evidence, Series, Visit
+from tierscope.model.fleet import InFleet
 from tierscope.model.histogram import Histogram
 from tierscope.model.imported import Imported
 from tierscope.model.limit import Limit
@@ -230,6 +231,8 @@ class Header(Model):
     """Of a run of another benchmark's files: what each of their cases became."""
     imported: Imported | None = None
     """Figures that another program measured; None: tierscope did."""
+    fleet: InFleet | None = None
+    """None: it is no part of a fleet's run."""
 
 
 class PlanRecord(Model):

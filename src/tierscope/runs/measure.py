@@ -1,7 +1,7 @@
 """Measure a plan into a run file: plan -> schedule -> visits -> run file."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -27,7 +27,7 @@ from tierscope.runs.measurers import Measurers, living_measurers
 from tierscope.runs.moment import wait_until
 from tierscope.runs.record import Bounds, make_header, measurement_of
 from tierscope.runs.refine import further_points
-from tierscope.runs.schedule import ConcludeStep, PlanStep, VisitStep, in_rounds
+from tierscope.runs.schedule import ConcludeStep, Further, PlanStep, Step, VisitStep, in_rounds
 from tierscope.runs.store import new_run_path
 from tierscope.runs.write import RunWriter
 from tierscope.topology.paths import MachinePaths
@@ -35,6 +35,8 @@ from tierscope.topology.settings import read_settings
 
 Watch = Callable[[Event | Measurement], None]
 """Sees every event, and each measurement as it is concluded."""
+Schedule = Callable[[Book, str, Further], Iterator[Step]]
+"""Yields steps, as ``in_rounds`` does."""
 
 
 @dataclass(frozen=True)
@@ -111,12 +113,13 @@ def carry_on(
     topology: Topology,
     watch: Watch,
     start_at: datetime | None = None,
+    schedule: Schedule = in_rounds,
 ) -> Outcome:
     """Measure what the book lacks into a run file that was begun; closes it."""
     footer: Footer | None = None
     error: UserError | None = None
     energy = RunEnergy(machine_meter()) if header.energy else None
-    running = _Running(writer, book, topology, watch, energy)
+    running = _Running(writer, book, topology, watch, energy, schedule)
     try:
         interrupted = running.run(header, start_at)
         footer = _footer(book.in_order(), interrupted, running.late_s)
@@ -142,7 +145,9 @@ class _Running:
         topology: Topology,
         watch: Watch,
         energy: RunEnergy | None,
+        schedule: Schedule,
     ) -> None:
+        self._schedule = schedule
         self._energy = energy
         self._writer = writer
         self._book = book
@@ -173,7 +178,7 @@ class _Running:
             if start_at:
                 self.late_s = wait_until(start_at.timestamp(), lambda: measurers.interrupted)
             # Runs that begin together visit in the same order.
-            for step in in_rounds(book, header.start_at or header.name, further):
+            for step in self._schedule(book, header.start_at or header.name, further):
                 if isinstance(step, VisitStep):
                     self._visit(measurers, step)
                 elif isinstance(step, ConcludeStep):

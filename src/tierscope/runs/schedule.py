@@ -70,7 +70,7 @@ def in_rounds(book: Book, seed: str, further: Further | None = None) -> Iterator
     What the book has measurements of already is left as it is. ``seed`` decides the order.
     """
     order = random.Random(seed)  # noqa: S311  an order, no secret
-    yield from _time_series(book)
+    yield from time_series_steps(book)
     yield from _in_turn(book, order)
     rounds = _Rounds(book, order)
     for _ in range(_MAX_ROUNDS):
@@ -85,7 +85,7 @@ def in_rounds(book: Book, seed: str, further: Further | None = None) -> Iterator
         yield ConcludeStep(name)
 
 
-def _time_series(book: Book) -> Iterator[Step]:
+def time_series_steps(book: Book) -> Iterator[Step]:
     """Make the rounds of each time series, in the order of the plan.
 
     The others come after them because of what they do to the target: where one fails, none does.

@@ -1,0 +1,219 @@
+"""What rank 0 decides: who measures when, who is waited for, and what became of each host.
+
+Hosts ask, again and again, until they get an answer other than ``wait``. Times are of rank 0's
+clock, in seconds. Nothing here measures, sends or writes.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tierscope.model.errors import counted
+from tierscope.model.fleet import ClockOffset, FleetHost
+
+Answer = dict[str, Any]
+WAIT: Answer = {"wait": True}
+START_S = 120.0
+"""That a host gets to look at itself and check the plan, and to begin when it is its turn."""
+Turn = tuple[int, ...]
+"""The place of a visit in the order that all hosts share."""
+Order = Literal["together", "one-by-one"]
+
+
+@dataclass
+class Member:
+    """A rank, as far as rank 0 knows it."""
+
+    host: FleetHost
+    doing: Literal["starting", "checked", "measuring", "waiting", "ended"] = "starting"
+    left: bool = False
+    """It was told to leave."""
+    turn: Turn = ()
+    """That it waits for, or that it visits."""
+    visit: str = ""
+    """Id of the measurement that it waits for, or visits."""
+    longest_s: float = 0.0
+    """That the visit may take."""
+    since: float = 0.0
+    """When it began to do this."""
+    measurements: int = 0
+    seconds: float = 0.0
+    visits: int = 0
+
+
+class Coordinator:
+    """Answers the ranks' requests, and gives up those that do not come back."""
+
+    def __init__(
+        self, size: int, order: Order, patience_s: float, lead_s: float, now: float, dry: bool
+    ) -> None:
+        self._order = order
+        self._patience_s = patience_s
+        self._lead_s = lead_s
+        """Between opening a gate and the visit: so long may pass until a host asks again."""
+        self._dry = dry
+        self.members = [
+            Member(FleetHost(host=f"rank-{rank}", rank=rank, state="waiting"), since=now)
+            for rank in range(size)
+        ]
+        self._turn: Turn = ()
+        """Of the gate that was opened last."""
+        self._opened = now
+        """When the visit behind it begins."""
+        self._first: Member | None = None
+        """Whose turn it is where one measures at a time."""
+        self._due = now
+        """Since when hosts that were checked are to begin."""
+
+    def answer(self, rank: int, request: dict[str, Any], now: float) -> Answer:
+        """Answer a request of a rank: checked, gate or ended."""
+        member = self.members[rank]
+        ((what, said),) = request.items()
+        if what == "ended":
+            return self._ended(member, said)
+        if member.host.state == "lost":
+            return {"drop": member.host.reason}
+        if what == "busy":
+            return WAIT
+        if what == "clock":
+            return self._clock(member, ClockOffset.model_validate(said))
+        return {"checked": self._checked, "gate": self._gate}[what](member, said, now)
+
+    def watch(self, now: float) -> list[Member]:
+        """Give up who is waited for in vain; open the gate where all are back; say who was lost."""
+        active = self._active()
+        if active and active[0] is not self._first:
+            self._first = active[0]
+            if self._order == "one-by-one":
+                self._due = now
+        missing = [one for one in active if self._is_missing(one)]
+        lost = [one for one in missing if self._is_lost(one, now)]
+        for one in lost:
+            doing = f"its visit of {one.visit}" if one.visit else "its check of the plan"
+            reason = f"it did not come back from {doing} in time"
+            one.host = one.host.model_copy(update={"state": "lost", "reason": reason})
+        if self._order == "together" and len(missing) == len(lost):
+            self._open(now)
+        return lost
+
+    @property
+    def all_left(self) -> bool:
+        """Whether every rank was told to leave, or is lost."""
+        return all(one.left or one.host.state == "lost" for one in self.members)
+
+    @property
+    def any_lost(self) -> bool:
+        """Whether a rank is gone, or silent."""
+        return any(one.host.state == "lost" for one in self.members)
+
+    @property
+    def all_over(self) -> bool:
+        """Whether no host measures any more."""
+        return not self._active()
+
+    def _shared(self, member: Member) -> Answer | None:
+        """Refuse ranks that are on one host, all ranks of the job."""
+        seen: dict[str, int | None] = {}
+        for one in self.members:
+            host, rank = one.host.host, one.host.rank
+            if host in seen:
+                member.doing, member.left = "ended", True
+                return {"refuse": f"ranks {seen[host]} and {rank} are both on host {host}"}
+            seen[host] = rank
+        return None
+
+    def said(self) -> str:
+        """Say in a line how far all are."""
+        states = [one.host.state for one in self.members]
+        visits = max((one.visits for one in self.members), default=0)
+        lost = f", {states.count('lost')} lost" if "lost" in states else ""
+        over = sum(one.doing == "ended" for one in self.members)
+        return f"{counted(len(states), 'host')}, {over} through{lost}; {counted(visits, 'visit')}"
+
+    def _active(self) -> list[Member]:
+        return [one for one in self.members if one.doing != "ended" and one.host.state != "lost"]
+
+    def _is_missing(self, member: Member) -> bool:
+        """Whether the others, or rank 0, wait for it to come back."""
+        if member.doing == "waiting":  # the gate is open, and it has not asked since
+            return member.turn == self._turn
+        if member.doing == "checked":
+            others = any(one.doing == "starting" for one in self._active())
+            return not others and (self._order == "together" or member is self._first)
+        return True
+
+    def _is_lost(self, member: Member, now: float) -> bool:
+        if member.doing == "starting":
+            return now - member.since > 2 * START_S
+        if member.doing == "checked":
+            return now - max(self._due, member.since) > START_S
+        back = [
+            one.since
+            for one in self._active()
+            if one.doing == "waiting" and one.turn != self._turn and one.since > self._opened
+        ]
+        if back and self._order == "together":
+            return now - min(back) > self._patience_s
+        began = max(self._opened, member.since)
+        longest_s = member.longest_s if member.visit else START_S
+        return now - began > longest_s + self._patience_s
+
+    def _open(self, now: float) -> None:
+        """Open the gate to the earliest visit that any host waits for."""
+        turns = [one.turn for one in self._active() if one.doing == "waiting"]
+        if turns:
+            self._turn = min(turns)
+            self._opened = now + self._lead_s
+
+    def _checked(self, member: Member, found: dict[str, Any], now: float) -> Answer:
+        if member.doing == "starting":
+            member.doing, member.since = "checked", now
+            member.measurements, member.seconds = found["measurements"], found["seconds"]
+            member.host = member.host.model_copy(update={"host": found["host"]})
+            self._due = now
+        if any(one.doing == "starting" for one in self._active()):
+            return WAIT
+        if refused := self._shared(member):
+            return refused
+        if self._dry:
+            planned = counted(member.measurements, "measurement")
+            reason = f"{planned}, {member.seconds:.0f} s at most"
+            member.host = member.host.model_copy(update={"reason": reason})
+            return self._leave(member)
+        if self._order == "one-by-one" and self._active()[0] is not member:
+            return WAIT
+        member.doing, member.since = "measuring", now
+        member.host = member.host.model_copy(update={"state": "measuring"})
+        return {"measure": True}
+
+    def _clock(self, member: Member, clock: ClockOffset) -> Answer:
+        """Take note of a host's clock, before its first visit and after its last one."""
+        when = "clock_after" if member.host.clock else "clock"
+        member.host = member.host.model_copy(update={when: clock})
+        return {"noted": True}
+
+    def _gate(self, member: Member, gate: dict[str, Any], now: float) -> Answer:
+        if member.doing == "measuring":
+            member.doing, member.since = "waiting", now
+            member.turn, member.visit = tuple(gate["turn"]), gate["visit"]
+            member.longest_s = gate["longest_s"]
+        if self._order == "together" and member.turn != self._turn:
+            return WAIT
+        member.doing, member.since = "measuring", now
+        member.visits += 1
+        return {"go": self._opened if self._order == "together" else None}
+
+    def _ended(self, member: Member, end: dict[str, Any]) -> Answer:
+        if member.doing != "ended":
+            member.doing = "ended"
+            if member.host.state == "lost":  # it was given up and is there after all
+                end = {**end, "reason": member.host.reason}
+                end["state"] = "partial" if end["state"] == "measured" else end["state"]
+            member.host = member.host.model_copy(update=end)
+        if refused := self._shared(member):
+            return refused
+        return self._leave(member) if self.all_over else WAIT
+
+    def _leave(self, member: Member) -> Answer:
+        """Let a rank leave; MPI's end is in order where no rank is lost, since it waits for all."""
+        member.doing, member.left = "ended", True
+        return {"leave": not self.any_lost}

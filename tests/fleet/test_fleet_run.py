@@ -1,0 +1,173 @@
+"""``fleet run`` under mpirun: several ranks on this machine, each a host of its own."""
+
+import json
+import random
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fleet_jobs import Job, lose, mpirun, program, start, visits_of
+from forked import tierscope
+from tierscope.kinds.plan import Plan
+from tierscope.model.run import Run
+from tierscope.runs.book import Book
+from tierscope.runs.in_step import SharedStep, in_step
+
+Fake = Callable[[str], None]
+HOST, MESSENGER, RANK = "fleet_host", "messenger", ""
+"""Processes of a rank that may be lost."""
+
+
+@pytest.fixture
+def real_time(fake_engine: Fake) -> None:
+    """Visits take the time that they say and no CPU."""
+    fake_engine("real-time")
+
+
+def check_whole(job: Job, rank: int) -> None:
+    """A host has all its visits and measurements, and its run file says that it ended."""
+    run = job.run_of(rank)
+    assert [measurement.status for measurement in run.measurements] == ["measured"] * 2
+    assert run.footer is not None
+    assert not run.footer.interrupted
+    assert len(visits_of(job, rank)) == planned_visits(run)
+
+
+def planned_visits(run: Run) -> int:
+    """Return how many visits a host's plan has in step."""
+    specs = Plan.model_validate_json(json.dumps(run.header.plan)).measurements
+    return sum(isinstance(step, SharedStep) for step in in_step(Book(specs), ""))
+
+
+def test_hosts_measure_in_step(tmp_path: Path, real_time: None) -> None:
+    job = start(tmp_path, 2, "--json", budget=0.3)
+    printed, _ = job.finish()
+    index = job.index()
+    assert json.loads(printed) == index.model_dump(mode="json")
+    assert [host.state for host in index.hosts] == ["measured"] * 2
+    assert index.finished is not None
+    orders = [visits_of(job, rank) for rank in range(2)]
+    assert orders[0] == orders[1]
+    for rank in range(2):
+        check_whole(job, rank)
+        header = job.run_of(rank).header
+        assert header.host == index.hosts[rank].host
+        assert index.hosts[rank].run == f"hosts/{header.host}.jsonl"
+        assert header.fleet is not None
+        assert (header.fleet.rank, header.fleet.order) == (rank, "together")
+        clock = header.fleet.clock
+        assert clock == index.hosts[rank].clock
+        assert clock is not None
+        assert clock.low_ns <= clock.offset_ns <= clock.high_ns
+        assert clock.low_ns <= 0 <= clock.high_ns, "all ranks have one clock here"
+
+
+def test_hosts_measure_one_by_one_and_one_that_cannot_is_told_apart(tmp_path: Path) -> None:
+    command = program(tmp_path, "--one-by-one", budget=0.2)
+    broken = ["-x", "TIERSCOPE_ENGINE=/nonexistent", "-n", "1", *command]
+    job = mpirun(tmp_path, ["-n", "1", *command, ":", *broken, ":", "-n", "1", *command])
+    printed, said = job.finish()
+    assert "2 of 3 hosts measured" in printed
+    assert [host.state for host in job.index().hosts] == ["measured", "cannot", "measured"]
+    first, last = job.run_of(0), job.run_of(2)
+    assert all(one.evidence is not None for one in first.measurements)
+    assert first.footer is not None
+    assert first.footer.finished <= last.header.started
+    assert "TIERSCOPE_ENGINE names '/nonexistent'" in job.host(1).reason
+    assert f"{job.host(1).host}: cannot: TIERSCOPE_ENGINE" in said
+    assert job.host(1).run == ""
+
+
+def test_two_ranks_on_a_host_are_refused(tmp_path: Path, real_time: None) -> None:
+    command = [word for word in program(tmp_path) if word != "--ranks-as-hosts"]
+    job = mpirun(tmp_path, ["-n", "2", *command])
+    _, said = job.finish()
+    assert "ranks 0 and 1 are both on host" in said
+    assert "--map-by ppr:1:node" in said
+    assert not list((job.out / "hosts").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("rank", "process", "number"),
+    [(1, HOST, signal.SIGKILL), (0, RANK, signal.SIGKILL), (2, RANK, signal.SIGSTOP)],
+)
+def test_a_loss_costs_its_own_host_only(
+    tmp_path: Path, real_time: None, rank: int, process: str, number: signal.Signals
+) -> None:
+    check_loss(tmp_path, rank, process, number, visits=3)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("trial", range(20))
+def test_losses_at_random_moments(tmp_path: Path, real_time: None, trial: int) -> None:
+    chance = random.Random(trial)
+    process = chance.choice([HOST, HOST, MESSENGER, RANK, RANK])
+    number = chance.choice([signal.SIGKILL, signal.SIGSTOP])
+    check_loss(tmp_path, chance.randrange(3), process, number, visits=chance.randrange(1, 9))
+
+
+def check_loss(folder: Path, rank: int, process: str, number: signal.Signals, visits: int) -> None:
+    """Lose a process after so many visits; everything else is measured as if nothing had been."""
+    job = start(folder, 3, "--patience", "10s", budget=1)
+    job.wait_for_visits(3, visits)
+    lose(job, rank, process, number)
+    others = {0, 1, 2} - {rank}
+    if rank == 0 and process == RANK and number is signal.SIGSTOP:
+        # mpirun would wait for it for ever; the others are through once their runs are.
+        job.wait_for_ends(2)
+        job.process.terminate()
+    job.finish()
+    for other in others:
+        check_whole(job, other)
+        if rank != 0 or process == HOST:
+            assert job.host(other).state == "measured"
+    assert len(visits_of(job, rank)) >= visits
+    if process == HOST:
+        assert job.host(rank).state == "partial"
+        assert job.host(rank).reason
+
+
+def test_a_folder_with_results_is_refused(tmp_path: Path, fake_engine: Fake) -> None:
+    (tmp_path / "fleet.json").write_text("{}")
+    done = tierscope("fleet", "run", "--out", tmp_path)
+    assert done.returncode == 2
+    assert "holds a fleet's results already" in done.stderr
+    assert (tmp_path / "fleet.json").read_text() == "{}"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["plan.yaml", "--profile", "quick"], "give only one of PLAN.yaml and --profile"),
+        (["--profile", "qick"], "did you mean 'quick'?"),
+        (["--patience", "soon"], "--patience: "),
+        (["--time-limit", "soon"], "--time-limit: "),
+    ],
+)
+def test_what_no_host_could_do_is_refused_at_once(words: list[str], said: str) -> None:
+    done = tierscope("fleet", "run", *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_without_mpi4py_a_line_says_so(tmp_path: Path, fake_engine: Fake) -> None:
+    (tmp_path / "mpi4py").mkdir()
+    (tmp_path / "mpi4py/__init__.py").write_text("raise ImportError('none here')")
+    environment = {"PYTHONPATH": str(tmp_path)}
+    done = tierscope("fleet", "run", "--out", tmp_path / "fleet", environment=environment)
+    assert done.returncode == 3
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("tierscope: fleet run needs mpi4py")
+    assert "none here" in line
+
+
+def test_a_dry_run_measures_nothing(tmp_path: Path, fake_engine: Fake) -> None:
+    folder = tmp_path / "fleet"
+    done = tierscope("fleet", "run", "--dry-run", "--out", folder)
+    assert done.returncode == 0
+    assert "can measure" in done.stdout
+    assert "s at most" in done.stdout
+    assert not folder.exists()

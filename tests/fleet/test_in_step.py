@@ -1,0 +1,65 @@
+"""The order of visits that hosts share."""
+
+from tierscope.kinds.plan import Spec
+from tierscope.model.cause import Cause
+from tierscope.model.event import Skipped
+from tierscope.model.topology import Topology
+from tierscope.plans.expand import expand
+from tierscope.plans.request import Request
+from tierscope.runs.book import Book
+from tierscope.runs.in_step import SharedStep, in_step
+from tierscope.runs.schedule import VISITS, ConcludeStep
+
+
+def specs(machine: Topology, *operations: str) -> list[Spec]:
+    options = {"op": ",".join(operations), "threads": "1", "size": "1m", "budget": "2"}
+    return expand([Request(kind="bandwidth", options=options)], machine, thp=True).measurements
+
+
+def turns(book: Book, seed: str = "s") -> dict[tuple[int, ...], str]:
+    steps = [step for step in in_step(book, seed) if isinstance(step, SharedStep)]
+    found = {step.turn: step.name for step in steps}
+    assert len(found) == len(steps)
+    assert list(found) == sorted(found)
+    return found
+
+
+def test_each_measurement_gets_all_its_visits_in_rounds(machine: Topology) -> None:
+    planned = specs(machine, "read", "copy", "write")
+    found = turns(Book(planned))
+    assert len(found) == 3 * VISITS
+    for number in range(VISITS):
+        names = [name for turn, name in found.items() if turn[1] == number]
+        assert sorted(names) == sorted(spec.id for spec in planned)
+    assert len({tuple(list(found.values())[at : at + 3]) for at in range(0, 48, 3)}) > 1
+
+
+def test_visits_take_no_longer_than_the_budget(machine: Topology) -> None:
+    (planned,) = specs(machine, "read")
+    steps = [step for step in in_step(Book([planned]), "s") if isinstance(step, SharedStep)]
+    assert sum(step.seconds for step in steps) <= planned.sampling.budget_s
+
+
+def test_hosts_with_other_plans_share_the_turns_of_what_both_have(machine: Topology) -> None:
+    one = turns(Book(specs(machine, "read", "copy")))
+    other = turns(Book(specs(machine, "copy", "write")))
+    shared = [name for name in one.values() if ".copy." in name]
+    assert {turn for turn, name in one.items() if ".copy." in name} == {
+        turn for turn, name in other.items() if ".copy." in name
+    }
+    assert len(shared) == VISITS
+
+
+def test_what_ended_is_not_visited_again(machine: Topology) -> None:
+    first, second = specs(machine, "read", "copy")
+    book = Book([first, second])
+    visited: list[str] = []
+    for step in in_step(book, "s"):
+        if isinstance(step, SharedStep):
+            visited.append(step.name)
+            if step.name == first.id:
+                book.ended[first.id] = Skipped(id=first.id, cause=Cause.STORAGE, reason="gone")
+        elif isinstance(step, ConcludeStep) and step.name == first.id:
+            book.measurements[first.id] = object()  # type: ignore[assignment]
+    assert visited.count(first.id) == 1
+    assert visited.count(second.id) == VISITS
