@@ -298,11 +298,11 @@ def student_quantile(freedom: int, error: float) -> float:
     low, high = 0.0, 1e4
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if _within(middle, freedom) < 1 - error else (low, middle)
+        low, high = (middle, high) if student_within(middle, freedom) < 1 - error else (low, middle)
     return high
 
 
-def _within(t: float, freedom: int) -> float:
+def student_within(t: float, freedom: int) -> float:
     """Return the probability that Student's t is between -t and t (Abramowitz and Stegun,
     Handbook of Mathematical Functions, 26.7.3 and 26.7.4)."""
     angle = math.atan(t / math.sqrt(freedom))

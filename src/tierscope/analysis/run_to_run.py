@@ -43,11 +43,11 @@ class Variation:
         if len(changes) < _MIN_CHANGES:
             return cls(None, {}, usual)
         groups = {
-            group: _scatter(_residuals(own))
+            group: excess_scatter(_residuals(own))
             for group, own in members.items()
             if len(own) >= _MIN_OF_GROUP
         }
-        return cls(max([_scatter(_residuals(changes)), *groups.values()]), groups, usual)
+        return cls(max([excess_scatter(_residuals(changes)), *groups.values()]), groups, usual)
 
     def bound(self, change: Change, judged: int) -> float:
         """Return the half-width of the interval of a change, one of ``judged``."""
@@ -60,7 +60,7 @@ class Variation:
         return math.hypot(NormalDist().inv_cdf(1 - tail) * sampling, student4(1 - tail) * varying)
 
 
-def _scatter(residuals: list[tuple[float, float]]) -> float:
+def excess_scatter(residuals: list[tuple[float, float]]) -> float:
     """Return the scatter of residuals that their sampling errors do not explain, robustly.
 
     Of residuals over their whole standard deviation the median is that of a normal distribution;
