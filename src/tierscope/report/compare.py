@@ -152,12 +152,17 @@ def change_text(difference: Difference) -> str:
     """Return the change with its interval: "-5.1% (-6.0 to -4.2)"."""
     if difference.ratio is None:
         return ""
-    value = 100 * (difference.ratio - 1)
-    if difference.low is None or difference.high is None:
+    return percent_text(difference.ratio, difference.low, difference.high)
+
+
+def percent_text(ratio: float, low: float | None, high: float | None) -> str:
+    """Return a ratio with its interval as a change: "-5.1% (-6.0 to -4.2)"."""
+    value = 100 * (ratio - 1)
+    if low is None or high is None:
         return f"{_signed(value, 1)}%"
-    low, high = 100 * (difference.low - 1), 100 * (difference.high - 1)
-    decimals = 1 if high - low < 20 else 0
-    return f"{_signed(value, decimals)}% ({_signed(low, decimals)} to {_signed(high, decimals)})"
+    decimals = 1 if high - low < 0.2 else 0
+    first, last = (_signed(100 * (one - 1), decimals) for one in (low, high))
+    return f"{_signed(value, decimals)}% ({first} to {last})"
 
 
 def detectable_text(difference: Difference) -> str:

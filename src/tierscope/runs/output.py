@@ -9,7 +9,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from tierscope.model.errors import ExitCode, UserError
@@ -64,17 +64,26 @@ def replace_file(path: Path, data: bytes) -> None:
 
     Owner and mode of a file that was there stay. Raises OSError, nothing changed, where it cannot.
     """
+    with replacing(path) as beside, beside.open("xb") as file:
+        file.write(data)
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield the name of a new file to write, which takes the place of ``path`` at the block's end.
+
+    For what is too large to be held in memory; otherwise as ``replace_file``.
+    """
     target = Path(os.path.realpath(path))
     beside = target.with_name(f".tierscope-{os.urandom(6).hex()}.tmp")
     _unfinished.add(beside)
     try:
-        with beside.open("xb") as file:
-            file.write(data)
-            file.flush()
+        yield beside
+        with beside.open("rb+") as file:
             _take_over(file.fileno(), target)
             os.fsync(file.fileno())
         beside.replace(target)
-    except OSError:
+    except BaseException:
         beside.unlink(missing_ok=True)
         raise
     finally:

@@ -92,8 +92,8 @@ def _fill(database: "DuckDBPyConnection", paths: list[Path]) -> list[str]:
                 stem = shown(path.stem)
                 name = stem if stem not in names else shown(path)
                 names.add(name)
-                runs.write(json.dumps(_run_row(name, path, run)) + "\n")
-                measurements.writelines(json.dumps(row) + "\n" for row in _rows(name, run))
+                runs.write(json.dumps(run_row(name, path, run)) + "\n")
+                measurements.writelines(json.dumps(row) + "\n" for row in measurement_rows(name, run))
         for name, columns in TABLES.items():
             database.execute(
                 f"CREATE TABLE {name} AS SELECT * FROM read_json($file, "  # noqa: S608  # constants
@@ -106,16 +106,22 @@ def _fill(database: "DuckDBPyConnection", paths: list[Path]) -> list[str]:
 
 def query(paths: list[Path], sql: str) -> tuple[list[str], list[tuple[Any, ...]], list[str]]:
     """Return column names, rows and what was left out; raises UserError for SQL that fails."""
+    database, problems = open_runs(paths)
+    return *ask(database, sql), problems
+
+
+def ask(database: "DuckDBPyConnection", sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Return column names and rows of a query, which reaches no file beyond those that the
+    database was allowed (``allowed_paths``); raises UserError for SQL that fails."""
     import duckdb
 
-    database, problems = open_runs(paths)
     database.execute("SET enable_external_access = false")
     database.execute("SET lock_configuration = true")
     try:
         _check_reading(sql)
         result = database.execute(sql)
         names = [str(column[0]) for column in result.description or []]
-        return names, result.fetchall() if names else [], problems
+        return names, result.fetchall() if names else []
     except duckdb.Error as error:
         if "pytz" in str(error):
             raise UserError(
@@ -141,7 +147,8 @@ def _check_reading(sql: str) -> None:
         )
 
 
-def _run_row(name: str, path: Path, run: Run) -> dict[str, Any]:
+def run_row(name: str, path: Path, run: Run) -> dict[str, Any]:
+    """Return a run's row of the table ``runs``."""
     header, footer = run.header, run.footer
     return {
         "name": name,
@@ -173,7 +180,8 @@ def _utc(text: str) -> str | None:
         return None
 
 
-def _rows(name: str, run: Run) -> Iterator[dict[str, Any]]:
+def measurement_rows(name: str, run: Run) -> Iterator[dict[str, Any]]:
+    """Yield a run's rows of the table ``measurements``."""
     for number, m in enumerate(run.measurements):
         yield _row(name, number, m)
 

@@ -1,0 +1,1 @@
+"""Many hosts: their runs gathered, compared and judged."""

@@ -1,0 +1,91 @@
+"""Likely causes: in what a slow host differs from the others of its group.
+
+A difference is named only if most hosts of the group have one value and this host has another,
+and at least half of the hosts that share that other value are slow, too: what most hosts have
+without harm is no cause.
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_BUSY = 0.05
+"""Share of time or rows above the group's median from which on neighbours are named."""
+_MOST = 5
+"""Causes that are named, the rarest first."""
+_LEAST_SLOW = 0.5
+_NEIGHBOURS = {
+    "disturbed": "other programs disturbed {:.0%} of the rows",
+    "stolen": "the hypervisor took {:.0%} of the time",
+    "load": "load of {:.2f} a CPU when the run began",
+}
+_FACTS = f"""
+WITH facts AS (
+    SELECT g.host, g.grp, unnest(map_entries(h.facts), recursive := true)
+    FROM grouped g JOIN hosts h USING (host)
+), counts AS (
+    SELECT grp, key, value, count(*) AS n,
+           count(*) FILTER (host IN (SELECT host FROM slow)) AS slow
+    FROM facts GROUP BY ALL
+), sizes AS (SELECT grp, count(*) AS size FROM grouped GROUP BY grp),
+usual AS (
+    SELECT grp, key, arg_max(value, n) AS value, max(n) AS n
+    FROM counts JOIN sizes USING (grp) GROUP BY grp, key, size HAVING max(n) > size / 2
+), own AS (
+    SELECT g.host, u.grp, u.key, f.value, u.value AS usual
+    FROM grouped g JOIN slow USING (host) JOIN usual u USING (grp)
+    LEFT JOIN facts f ON f.host = g.host AND f.key = u.key
+    WHERE f.value IS DISTINCT FROM u.value
+), lacking AS (
+    SELECT o.key, o.grp, count(*) FILTER (o.value IS NULL) AS slow,
+           any_value(s.size) - (SELECT coalesce(sum(c.n), 0) FROM counts c
+                                WHERE c.key = o.key AND c.grp = o.grp) AS n
+    FROM own o JOIN sizes s USING (grp) GROUP BY o.key, o.grp
+)
+SELECT o.host, o.key, o.value, o.usual, coalesce(c.n, l.n) AS n
+FROM own o JOIN lacking l USING (grp, key)
+LEFT JOIN counts c ON c.grp = o.grp AND c.key = o.key AND c.value = o.value
+WHERE coalesce(c.slow, l.slow) >= {_LEAST_SLOW} * coalesce(c.n, l.n)
+ORDER BY o.host, n, o.key
+"""
+
+
+def likely_causes(
+    database: "DuckDBPyConnection", slow: Iterable[str]
+) -> dict[str, list[str]]:
+    """Return, for each slow host, in what it differs; empty where nothing that is known does.
+
+    The database has the tables of a fleet, and a table ``grouped``: host, grp.
+    """
+    found: dict[str, list[str]] = {host: [] for host in slow}
+    if not found:
+        return found
+    database.execute(
+        "CREATE OR REPLACE TABLE slow AS SELECT unnest($hosts) AS host", {"hosts": list(found)}
+    )
+    for name, said in _NEIGHBOURS.items():
+        for host, value in database.execute(_busy(name)).fetchall():
+            found[host].append(said.format(value))
+    for host, key, value, usual, _ in database.execute(_FACTS).fetchall():
+        found[host].append(f"{key}: {value or 'absent'} (group: {usual})")
+    return {host: causes[:_MOST] for host, causes in found.items()}
+
+
+def _busy(name: str) -> str:
+    """Return the query for slow hosts on which a share is far above their group's median."""
+    return f"""
+    WITH middle AS (
+        SELECT grp, coalesce(median({name}), 0) AS usual
+        FROM grouped JOIN hosts USING (host) GROUP BY grp
+    ), busy AS (
+        SELECT host, grp, {name} AS share FROM grouped JOIN hosts USING (host)
+        JOIN middle USING (grp) WHERE {name} >= usual + {_BUSY}
+    ), counts AS (
+        SELECT grp, count(*) AS n, count(*) FILTER (host IN (SELECT host FROM slow)) AS slow
+        FROM busy GROUP BY grp
+    )
+    SELECT host, share FROM busy JOIN counts c USING (grp)
+    WHERE host IN (SELECT host FROM slow) AND c.slow >= {_LEAST_SLOW} * c.n ORDER BY host
+    """  # noqa: S608 - names are constants
