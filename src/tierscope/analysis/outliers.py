@@ -16,9 +16,9 @@ are taken as logarithms, so that shares of rates and of times mean the same.
    Association 88, 1993), but no more than the faster halves of all paths show: there are no slow
    hosts in them, so their tail is that of hosts that nothing is wrong with (as in Arias-Castro and
    Chen, Electronic Journal of Statistics 11, 2017, who count false alarms on the other side).
-4. A host has two p values over its paths, and their Bonferroni bound: that of the slowest path times
-   the number of paths, which needs no independence, for one slow link; and that of the mean score,
-   for a host that is a little slow everywhere. How much means of paths scatter, dependent as they
+4. A host has two p values over its paths, and their Bonferroni bound: that of the slowest path
+   times the number of paths, which needs no independence, for one slow link; and that of the mean
+   score, for a host that is a little slow everywhere. How much means of paths scatter, dependent as they
    are, is again estimated by the MAD over hosts (design effect: Kish, Survey Sampling, 1965).
 5. Over hosts, the false discovery rate is controlled (Benjamini and Hochberg, Journal of the Royal
    Statistical Society B 57, 1995): of those that are named, at most ``rate`` are false on average.
@@ -34,13 +34,15 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from statistics import median
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tierscope.analysis.estimate import student_within
 from tierscope.analysis.run_to_run import excess_scatter
 from tierscope.analysis.tails import Tail
-from tierscope.model.base import Count, Model
 from tierscope.model.metric import METRICS
+from tierscope.model.outlier import Outlier as Outlier
+from tierscope.model.outlier import SlowPath as SlowPath
+from tierscope.model.outlier import Verdict as Verdict
 
 MINIMUM = 0.01
 RATE = 0.05
@@ -84,69 +86,6 @@ class HostFigure(NamedTuple):
 
 Read = Callable[[frozenset[str] | None], Iterable[tuple[PathKey, list[HostFigure]]]]
 """Yields the paths one by one, each with its hosts: all of them, or those that are named."""
-
-
-class SlowPath(Model):
-    """By how much a host is slower than its group on one path."""
-
-    kind: str
-    initiator: str
-    target: str
-    pattern: dict[str, Any]
-    metric: str
-    unit: str
-    figure: float
-    centre: float
-    """Median of the group."""
-    deviation: float
-    """figure / centre - 1: below 0 of rates, above 0 of times."""
-    low: float
-    high: float
-    """95% interval of the deviation, from the figure's own and the centre's."""
-    p: float
-    """One-sided, of this path alone."""
-
-    @property
-    def path(self) -> str:
-        """As tables write it."""
-        return f"{self.initiator} → {self.target}"
-
-
-class Outlier(Model):
-    """A host that is slower than its group, as one finding over all of its paths."""
-
-    host: str
-    group: str
-    group_hosts: Count
-    """Hosts in the group, of its slowest path."""
-    q: float
-    """Least rate of false discoveries at which it is named."""
-    judged: Count
-    """Paths that it was compared on."""
-    together: bool
-    """No path is beyond doubt by itself, all of them together are."""
-    slower: float
-    """By how much it is slower over all of its paths (geometric mean), as a share."""
-    paths: list[SlowPath]
-    """Those that are slow, slowest first; where ``together``, the slowest one."""
-    causes: list[str] = []  # noqa: RUF012 - pydantic copies it
-    """Settings and evidence that differ from the group's; empty: unknown."""
-
-    @property
-    def worst(self) -> SlowPath:
-        """The path with the surest difference."""
-        return self.paths[0]
-
-
-class Verdict(Model):
-    """What judging a fleet found."""
-
-    outliers: list[Outlier]
-    """Surest first."""
-    judged: Count
-    """Hosts that were compared on a path at least."""
-    unjudged: dict[str, Count]
-    """Groups that are too small to compare anything in, with the most hosts that a path has."""
 
 
 @dataclass(frozen=True)

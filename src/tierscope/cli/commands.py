@@ -56,6 +56,7 @@ def root_entries() -> list[Entry]:
         _written("bundle", "Pack a run for a bug report.", LOOK),
         _written("compare", "Compare runs: what got faster, what slower.", COMPARE),
         _written("check", "Check a run against golden values.", COMPARE),
+        _written("fleet", "Measure many machines, and find the slow ones.", COMPARE),
         _written("cost", "Say what tiers and placements cost.", COMPARE),
         _written("mlc", "Measure memory with the options and text of Intel's MLC.", PEERS),
         _written("nvbandwidth", "Run nvbandwidth's test cases, with its output.", PEERS),
@@ -118,6 +119,15 @@ def tier_entries() -> list[Entry]:
         _written("presets", "List the presets.", LOOK, "tier_rules:presets"),
         _written("rules", "Print rules as a file for damo.", LOOK, "tier_rules:rules"),
     ]
+
+
+def fleet_entries() -> list[Entry]:
+    """Return the commands below ``tierscope fleet``."""
+    return [
+        _written("gather", "Join the runs of many hosts as Parquet.", LOOK, "fleet_gather:gather"),
+        _written("check", "Find hosts that are slower than their group.", COMPARE,
+                 "fleet_check:check"),
+    ]  # fmt: skip
 
 
 def _written(name: str, summary: str, heading: str, place: str = "") -> Entry:

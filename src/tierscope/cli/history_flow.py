@@ -56,17 +56,23 @@ def tag_run(name: str, add: Sequence[str], remove: Sequence[str], forms: Forms) 
     emit(forms, lambda: json.dumps(found), lambda: click.echo(line))
 
 
-def query_runs(sql: str, directory: Path | None, forms: Forms) -> None:
-    """Print what a query finds."""
+def query_runs(sql: str, place: str | None, forms: Forms) -> None:
+    """Print what a query finds, in kept runs or in the tables of a fleet."""
+    from tierscope.fleet.tables import is_gathered, is_url, query_fleet
     from tierscope.runs.query import query
 
     if not is_text(sql):
         raise UserError("the query failed: it is not UTF-8 text")
-    paths = _all_paths(directory)
-    forms.check(inputs=paths)
-    with waiting("reading runs"):
-        names, rows, problems = query(paths, sql)
-    _warn(problems)
+    if place is not None and (is_url(place) or is_gathered(Path(place))):
+        forms.check()
+        with waiting("reading the fleet"):
+            names, rows = query_fleet(place, sql)
+    else:
+        paths = _all_paths(Path(place) if place is not None else None)
+        forms.check(inputs=paths)
+        with waiting("reading runs"):
+            names, rows, problems = query(paths, sql)
+        _warn(problems)
 
     def in_json() -> str:
         twins = sorted({name for name in names if names.count(name) > 1})

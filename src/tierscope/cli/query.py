@@ -1,7 +1,5 @@
 """``tierscope query``."""
 
-from pathlib import Path
-
 import click
 
 from tierscope.cli import options
@@ -9,11 +7,17 @@ from tierscope.cli import options
 
 @options.command()
 @click.argument("sql", metavar="SQL")
-@options.directory_option
+@click.option(
+    "--in",
+    "place",
+    metavar="DIR|URL",
+    help="A directory of runs; the folder of a fleet; s3://... or https://... of one's tables  "
+    "[default: the data directory]",
+)
 @options.json_option
 @options.csv_option
-def query(sql: str, directory: Path | None, json: str | None, csv: str | None) -> None:
-    """Query all kept runs in SQL (DuckDB): tables runs and measurements.
+def query(sql: str, place: str | None, json: str | None, csv: str | None) -> None:
+    """Query kept runs, or the tables of a fleet, in SQL (DuckDB).
 
     SQL is one statement that only reads.
 
@@ -24,12 +28,18 @@ def query(sql: str, directory: Path | None, json: str | None, csv: str | None) -
     DESCRIBE runs and DESCRIBE measurements list all columns.
 
     \b
+    Of a fleet that 'tierscope fleet gather' joined:
+    hosts          host, state, reason, rack, switch, model, kernel, governor, facts, ...
+    figures        host, and the columns of measurements
+
+    \b
     Examples:
       tierscope query "select run, max(estimate) / 1e9 as best from measurements
                        where kind = 'bandwidth' group by run"
       tierscope query "describe measurements"
       tierscope query "from runs select host, count(*) group by host" --json
+      tierscope query "select state, count(*) from hosts group by state" --in fleet
     """
     from tierscope.cli.history_flow import query_runs
 
-    query_runs(sql, directory, options.Forms(json, csv))
+    query_runs(sql, place, options.Forms(json, csv))

@@ -2,24 +2,26 @@
 
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
 import click
 
 
 @contextlib.contextmanager
-def waiting(text: str) -> Iterator[None]:
-    """Show ``text`` with a moving sign until the block ends; nothing where stderr is no
-    terminal."""
+def waiting(text: str) -> Iterator[Callable[[str], None]]:
+    """Show ``text`` with a moving sign until the block ends; nothing where stderr is no terminal.
+
+    The block gets a function that shows another text.
+    """
     if not sys.stderr.isatty():
-        yield
+        yield lambda _text: None
         return
     from rich.console import Console
     from rich.text import Text
 
-    with Console(stderr=True).status(Text(text)):
-        yield
+    with Console(stderr=True).status(Text(text)) as status:
+        yield lambda text: status.update(Text(text))
 
 
 def say_start(start_at: datetime | None) -> None:

@@ -21,7 +21,7 @@ _NEIGHBOURS = {
     "stolen": "the hypervisor took {:.0%} of the time",
     "load": "load of {:.2f} a CPU when the run began",
 }
-_FACTS = f"""
+_FACTS = """
 WITH facts AS (
     SELECT g.host, g.grp, unnest(map_entries(h.facts), recursive := true)
     FROM grouped g JOIN hosts h USING (host)
@@ -47,14 +47,12 @@ usual AS (
 SELECT o.host, o.key, o.value, o.usual, coalesce(c.n, l.n) AS n
 FROM own o JOIN lacking l USING (grp, key)
 LEFT JOIN counts c ON c.grp = o.grp AND c.key = o.key AND c.value = o.value
-WHERE coalesce(c.slow, l.slow) >= {_LEAST_SLOW} * coalesce(c.n, l.n)
+WHERE coalesce(c.slow, l.slow) >= $share * coalesce(c.n, l.n)
 ORDER BY o.host, n, o.key
 """
 
 
-def likely_causes(
-    database: "DuckDBPyConnection", slow: Iterable[str]
-) -> dict[str, list[str]]:
+def likely_causes(database: "DuckDBPyConnection", slow: Iterable[str]) -> dict[str, list[str]]:
     """Return, for each slow host, in what it differs; empty where nothing that is known does.
 
     The database has the tables of a fleet, and a table ``grouped``: host, grp.
@@ -68,7 +66,7 @@ def likely_causes(
     for name, said in _NEIGHBOURS.items():
         for host, value in database.execute(_busy(name)).fetchall():
             found[host].append(said.format(value))
-    for host, key, value, usual, _ in database.execute(_FACTS).fetchall():
+    for host, key, value, usual, _ in database.execute(_FACTS, {"share": _LEAST_SLOW}).fetchall():
         found[host].append(f"{key}: {value or 'absent'} (group: {usual})")
     return {host: causes[:_MOST] for host, causes in found.items()}
 

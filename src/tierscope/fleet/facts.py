@@ -35,9 +35,7 @@ def facts_of(run: Run) -> dict[str, str]:
     """Return settings and hardware by name."""
     header = run.header
     found = {
-        name: value
-        for name, value in header.environment.items()
-        if not name.startswith(_VARYING)
+        name: value for name, value in header.environment.items() if not name.startswith(_VARYING)
     }
     nodes = header.machine.get("nodes", [])
     found |= {f"memory of node:{one['node']}": _memory(one) for one in nodes}

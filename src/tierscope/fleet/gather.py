@@ -74,7 +74,9 @@ def read_index(folder: Path) -> FleetIndex | None:
 def run_files_below(folder: Path) -> list[Path]:
     """Return the run files in a folder and below; raises UserError where it is none."""
     if not folder.is_dir():
-        raise UserError(f"'{folder}' is no directory; name the folder that a fleet's run files are in")
+        raise UserError(
+            f"'{folder}' is no directory; name the folder that a fleet's run files are in"
+        )
     return sorted(path for path in folder.rglob(f"*{SUFFIX}") if path.is_file())
 
 
@@ -139,7 +141,7 @@ class _Rows:
                     self._add(figures, {**one, **beside})
             for host in known.values():
                 if host.host not in seen:
-                    self._add(hosts, {**_index_row(host), "run": ""})
+                    self._add(hosts, {**_index_row(host), **_unfinished(host), "run": ""})
         told(len(files), len(files))
         return unreadable
 
@@ -154,8 +156,10 @@ class _Rows:
 def _database(place: Path) -> Iterator["DuckDBPyConnection"]:
     import duckdb
 
-    settings = {"memory_limit": _MEMORY, "threads": 1, "temp_directory": str(place)}
-    database = duckdb.connect(str(place / "tables.duckdb"), config=settings)
+    database = duckdb.connect(
+        str(place / "tables.duckdb"),
+        config={"memory_limit": _MEMORY, "threads": 1, "temp_directory": str(place)},
+    )
     try:
         yield database
     finally:
@@ -174,7 +178,8 @@ def _load(database: "DuckDBPyConnection", rows: _Rows) -> list[str]:
         "QUALIFY row_number() OVER (PARTITION BY host ORDER BY started DESC NULLS LAST, run) = 1"
     )
     older = database.execute(
-        "SELECT run FROM all_hosts WHERE run <> '' AND run NOT IN (SELECT run FROM latest) ORDER BY 1"
+        "SELECT run FROM all_hosts WHERE run <> '' AND run NOT IN (SELECT run FROM latest) "
+        "ORDER BY run"
     )
     return [row[0] for row in older.fetchall()]
 
@@ -215,7 +220,7 @@ def _host_row(name: str, row: dict[str, Any], run: Run, known: FleetHost | None)
     state, reason = _state(run)
     settings = header.environment
     topology = header.topology
-    if known is not None and known.state not in ("waiting", "measuring"):
+    if known is not None and known.state not in _UNDER_WAY:
         state, reason = known.state, known.reason
     return {
         **(_index_row(known) if known else {}),
@@ -241,6 +246,16 @@ def _host_row(name: str, row: dict[str, Any], run: Run, known: FleetHost | None)
 
 _OF_MACHINE = ("product", "cpu", "architecture", "hypervisor", "packages", "cores", "cpus")
 _OF_SETTINGS = ("kernel", "governor", "turbo", "smt", "thp", "numa_balancing")
+
+
+_UNDER_WAY = ("waiting", "measuring")
+
+
+def _unfinished(host: FleetHost) -> dict[str, str]:
+    """Return the state of a host that has no run file, where the index does not know it yet."""
+    if host.state not in _UNDER_WAY:
+        return {}
+    return {"state": "lost", "reason": "the fleet's run ended before this host told anything"}
 
 
 def _index_row(host: FleetHost) -> dict[str, Any]:

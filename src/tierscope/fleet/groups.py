@@ -105,10 +105,13 @@ def parse_yaml(text: str, path: str) -> dict[str, str]:
         raise UserError(f"{path}:1: the file has to be a mapping, HOST: GROUP a line")
     groups: dict[str, str] = {}
     for key, value in root.value:
+        group, hosts = scalar(place, value, "group"), scalar(place, key, "host")
         try:
-            _add(groups, scalar(place, value, "group"), scalar(place, key, "host"))
+            _add(groups, group, hosts)
         except UserError as error:
-            where = "" if str(error).startswith(f"{path}:") else f"{path}:{key.start_mark.line + 1}: "
+            where = (
+                "" if str(error).startswith(f"{path}:") else f"{path}:{key.start_mark.line + 1}: "
+            )
             raise UserError(f"{where}{error}") from None
     return groups
 

@@ -34,8 +34,7 @@ def expand(text: str) -> list[str]:
 
 def _expand_word(word: str) -> Iterator[str]:
     parts = [
-        _numbers(match[1]) if match[1] is not None else [match[2]]
-        for match in _PART.finditer(word)
+        _numbers(match[1]) if match[1] is not None else [match[2]] for match in _PART.finditer(word)
     ]
     if math.prod(map(len, parts)) > _MOST:
         raise UserError(f"'{word}' has more than {_MOST} hosts")

@@ -93,7 +93,9 @@ def _fill(database: "DuckDBPyConnection", paths: list[Path]) -> list[str]:
                 name = stem if stem not in names else shown(path)
                 names.add(name)
                 runs.write(json.dumps(run_row(name, path, run)) + "\n")
-                measurements.writelines(json.dumps(row) + "\n" for row in measurement_rows(name, run))
+                measurements.writelines(
+                    json.dumps(row) + "\n" for row in measurement_rows(name, run)
+                )
         for name, columns in TABLES.items():
             database.execute(
                 f"CREATE TABLE {name} AS SELECT * FROM read_json($file, "  # noqa: S608  # constants

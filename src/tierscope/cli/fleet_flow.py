@@ -1,0 +1,100 @@
+"""From the folder of a fleet to its tables, and to what is wrong with its hosts."""
+
+import json
+from pathlib import Path
+
+import click
+
+from tierscope.cli.files import say_written
+from tierscope.cli.forms import Forms, emit
+from tierscope.cli.waiting import waiting
+from tierscope.model.errors import ExitCode, UserError
+from tierscope.runs.output import is_stdout, write_output
+
+
+def gather_fleet(folder: Path, out: Path, forms: Forms) -> None:
+    """Write the tables of a fleet and print what they hold."""
+    from tierscope.fleet.gather import gather
+    from tierscope.fleet.show import show_gathered
+    from tierscope.report.console import make_console
+
+    forms.check()
+    with waiting("gathering") as say:
+        found = gather(folder, out, lambda done, of: say(f"gathering: {done} of {of} run files"))
+    for problem in found.unreadable:
+        click.echo(f"tierscope: left out: {problem}", err=True)
+    for path in found.older:
+        click.echo(f"tierscope: left out: {path}: its host has a later run", err=True)
+    emit(
+        forms,
+        lambda: found.model_dump_json(),
+        lambda: show_gathered(make_console(), found),
+    )
+
+
+def check_folder(
+    folder: Path,
+    expect: Path | None,
+    by: str,
+    minimum: str,
+    junit: Path | None,
+    drain: bool,
+    forms: Forms,
+) -> int:
+    """Check a fleet; returns the exit status."""
+    from tierscope.analysis.rules import read_rules
+    from tierscope.fleet.check import check_fleet, is_stale
+    from tierscope.fleet.find import BY, outliers_of
+    from tierscope.fleet.groups import read_groups
+    from tierscope.fleet.show import drain_lines, junit_xml
+    from tierscope.kinds.words import vocabulary
+
+    forms.check({"--junit": junit}, [path for path in (expect,) if path])
+    if drain and (forms.printed != "tables" or (junit is not None and is_stdout(junit))):
+        raise UserError("--drain prints commands only; name files, as --json=FILE, --junit FILE")
+    rules = read_rules(expect, vocabulary()) if expect else []
+    share = _minimum(minimum)
+    groups = None if by in BY else read_groups(Path(by))
+    with waiting("checking") as say:
+        if is_stale(folder):
+            _gather_first(folder)
+        verdict = outliers_of(str(folder), by, groups, share)
+        found = check_fleet(
+            folder, verdict, rules, lambda done, of: say(f"golden values: {done} of {of} hosts")
+        )
+    if junit is not None:
+        write_output(junit, junit_xml(found, str(folder)), "--junit")
+        say_written("JUnit XML", junit, aside=drain or forms.printed != "tables")
+
+    def tables() -> None:
+        if drain:
+            click.echo("".join(f"{line}\n" for line in drain_lines(found)), nl=False)
+        elif junit is None or not is_stdout(junit):
+            from tierscope.fleet.show import show_check
+            from tierscope.report.console import make_console
+
+            show_check(make_console(), found)
+
+    def in_json() -> str:
+        listed = [one.model_dump(mode="json") for one in found.drain()]
+        return json.dumps({**found.model_dump(mode="json"), "drain": listed})
+
+    emit(forms, in_json, tables)
+    return int(ExitCode.ALL_MEASURED if found.accepted else ExitCode.SOMETHING_FAILED)
+
+
+def _gather_first(folder: Path) -> None:
+    from tierscope.fleet.gather import gather
+
+    found = gather(folder, folder)
+    for problem in found.unreadable:
+        click.echo(f"tierscope: left out: {problem}", err=True)
+
+
+def _minimum(text: str) -> float:
+    from tierscope.plans.grammar import parse_share
+
+    try:
+        return parse_share(text, -1e-9, 0.99)
+    except UserError as error:
+        raise UserError(f"--minimum: {error}") from None

@@ -1,0 +1,204 @@
+"""What gathering and checking a fleet found: tables, JUnit XML, commands that drain hosts."""
+
+import shlex
+import xml.etree.ElementTree as ElementTree
+
+from rich.console import Console
+from rich.text import Text
+
+from tierscope.analysis.outliers import MIN_HOSTS, Outlier, SlowPath
+from tierscope.fleet.check import FleetCheck
+from tierscope.fleet.gather import Gathered
+from tierscope.fleet.nodelist import compress
+from tierscope.model.errors import counted
+from tierscope.model.run import Figure
+from tierscope.report import figures
+from tierscope.report.compare import percent_text
+from tierscope.report.legal import legal_text
+from tierscope.report.pictures.picture import label_of
+from tierscope.report.style import new_table, note, title
+
+_MOST = 50
+"""Rows of a table; --json has all."""
+_MOST_WORDS = 4
+_TELLING = ("operation", "mix", "threads", "size", "block_size", "depth", "load_threads", "order")
+"""Properties of a pattern that are named first."""
+UNKNOWN = "unknown"
+
+
+def show_gathered(console: Console, found: Gathered) -> None:
+    """Print what was joined."""
+    states = ", ".join(f"{count} {state}" for state, count in found.states.items())
+    console.print(f"{counted(found.hosts, 'host')}: {states}; {counted(found.figures, 'figure')}")
+
+
+def show_check(console: Console, found: FleetCheck) -> None:
+    """Print what is wrong with a fleet's hosts."""
+    if found.unmeasured:
+        title(console, "Not measured in full")
+        table = new_table()
+        for heading in ("hosts", "state", "reason"):
+            table.add_column(heading, overflow="fold")
+        reasons: dict[tuple[str, str], list[str]] = {}
+        for host in found.unmeasured:
+            reasons.setdefault((host.state, host.reason), []).append(host.host)
+        for (state, reason), hosts in reasons.items():
+            table.add_row(Text(compress(hosts)), state, Text(reason))
+        console.print(table)
+    if found.verdict.outliers:
+        _show_outliers(console, found.verdict.outliers)
+    if found.unmet:
+        _show_unmet(console, found)
+    _show_summary(console, found)
+
+
+def _show_outliers(console: Console, outliers: list[Outlier]) -> None:
+    title(console, "Slower than their group")
+    table = new_table()
+    table.add_column("host", overflow="fold")
+    table.add_column("path", overflow="fold")
+    table.add_column("figure", no_wrap=True, justify="right")
+    table.add_column("against group", no_wrap=True)
+    table.add_column("q", no_wrap=True)
+    table.add_column("likely cause", overflow="fold")
+    for one in outliers[:_MOST]:
+        worst = one.worst
+        table.add_row(
+            Text(one.host),
+            Text(_path_text(one)),
+            figure_text(worst),
+            deviation_text(worst),
+            f"{one.q:.1g}",
+            Text("; ".join(one.causes) or UNKNOWN),
+        )
+    console.print(table)
+    if len(outliers) > _MOST:
+        note(console, f"and {len(outliers) - _MOST} more hosts; --json has all")
+    note(
+        console,
+        "against group: figure / median - 1, with its 95% interval; q: share of false alarms "
+        "among hosts at least as sure",
+    )
+
+
+def deviation_text(path: SlowPath) -> str:
+    """Return ``-3.1% (-3.4 to -2.8)``."""
+    return percent_text(1 + path.deviation, 1 + path.low, 1 + path.high)
+
+
+def figure_text(path: SlowPath) -> str:
+    """Return a slow path's figure with its unit."""
+    unit, factor = figures.scale_of(path.unit, [path.figure])
+    one = Figure.model_validate(
+        {"metric": path.metric, "unit": path.unit, "estimate": path.figure,
+         "ci_low": path.centre * (1 + path.low), "ci_high": path.centre * (1 + path.high)}
+    )  # fmt: skip
+    return f"{figures.plain(one, factor)} {unit}"
+
+
+def _outlier_text(one: Outlier) -> str:
+    cause = "; ".join(one.causes) or UNKNOWN
+    return f"{_path_text(one)}: {deviation_text(one.worst)}; likely cause: {cause}"
+
+
+def _path_text(one: Outlier) -> str:
+    worst = one.worst
+    keys = [*(key for key in _TELLING if key in worst.pattern), *worst.pattern]
+    words = [
+        label_of(key, worst.pattern[key])
+        for key in dict.fromkeys(keys)
+        if worst.pattern[key] not in (None, "")
+    ]
+    said = f"{worst.path} {worst.kind}: {', '.join(words[:_MOST_WORDS])}"
+    if one.together:
+        return f"all {one.judged} paths together by {one.slower:.1%}; most surely {said}"
+    more = len(one.paths) - 1
+    return f"{said}{f'; and {more} more of {one.judged} paths' if more else ''}"
+
+
+def _show_unmet(console: Console, found: FleetCheck) -> None:
+    title(console, "Golden values that are not met")
+    table = new_table()
+    for heading in ("rule", "hosts", "path", "first of them"):
+        table.add_column(heading, overflow="fold")
+    rules: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for one in found.unmet:
+        key = one.finding.name, one.finding.path
+        rules.setdefault(key, []).append((one.host, one.finding.said))
+    for (name, path), members in list(rules.items())[:_MOST]:
+        hosts = compress(host for host, _ in members)
+        table.add_row(Text(name), Text(hosts), Text(path), Text(members[0][1]))
+    console.print(table)
+
+
+def _show_summary(console: Console, found: FleetCheck) -> None:
+    verdict = found.verdict
+    console.print()
+    for name, size in verdict.unjudged.items():
+        note(
+            console,
+            f"not compared: {counted(size, 'host')} of {name}; {MIN_HOSTS} alike are needed",
+        )
+    if found.emulated:
+        note(console, f"{counted(found.emulated, 'host')} emulated: their figures mean nothing")
+    slow = len(verdict.outliers)
+    golden = len({one.host for one in found.unmet})
+    parts = [
+        f"{counted(found.hosts, 'host')}, {verdict.judged} compared",
+        f"{slow} slower than their group",
+        *([f"{golden} below golden values"] if found.rules else []),
+        f"{len(found.unmeasured)} not measured in full",
+    ]
+    console.print("; ".join(parts))
+
+
+def drain_lines(found: FleetCheck) -> list[str]:
+    """Return Slurm commands that take hosts out of service; nothing runs them."""
+    return [
+        "scontrol update "
+        + " ".join(
+            [
+                shlex.quote(f"NodeName={_plain(one.hosts)}"),
+                "State=DRAIN",
+                shlex.quote(f"Reason={_plain(one.reason)}"),
+            ]
+        )
+        for one in found.drain()
+    ]
+
+
+def _plain(text: str) -> str:
+    """Names and reasons are anyone's: signs that steer terminals or end Slurm's values go."""
+    return "".join(sign if sign.isprintable() and sign not in "\"'\\`$" else "?" for sign in text)
+
+
+def junit_xml(found: FleetCheck, name: str) -> str:
+    """Return JUnit XML: a test case for each thing that is wrong with a host, and for the rest one
+    of all hosts that were compared, one of all that were measured, one a golden value."""
+    cases = [("measured", f"{one.host}", f"{one.state}: {one.reason}") for one in found.unmeasured]
+    cases += [("like its group", one.host, _outlier_text(one)) for one in found.verdict.outliers]
+    cases += [
+        (f"golden value {one.finding.name}", one.host, f"{one.finding.path} {one.finding.said}")
+        for one in found.unmet
+    ]
+    passed = [
+        ("measured", counted(found.hosts - len(found.unmeasured), "host")),
+        ("like its group", f"{found.verdict.judged - len(found.verdict.outliers)} hosts"),
+    ]
+    if found.rules:
+        good = found.hosts - len({one.host for one in found.unmet})
+        passed.append(("golden values", f"{counted(found.rules, 'rule')} met by {good} hosts"))
+    counts = {"tests": str(len(cases) + len(passed)), "failures": str(len(cases)), "errors": "0"}
+    root = ElementTree.Element("testsuites", counts)
+    suite = ElementTree.SubElement(
+        root, "testsuite", {**counts, "name": legal_text(f"tierscope fleet {name}")}
+    )
+    for kind, host, said in cases:
+        names = {"classname": legal_text(kind), "name": legal_text(host), "time": "0"}
+        case = ElementTree.SubElement(suite, "testcase", names)
+        ElementTree.SubElement(case, "failure", {"message": legal_text(said)})
+    for kind, said in passed:
+        names = {"classname": kind, "name": said, "time": "0"}
+        ElementTree.SubElement(suite, "testcase", names)
+    ElementTree.indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, "unicode")}\n'
