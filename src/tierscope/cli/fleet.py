@@ -15,4 +15,5 @@ def fleet() -> None:
     Examples:
       tierscope fleet gather fleet
       tierscope fleet check fleet --expect golden.yaml
+      tierscope fleet report fleet
     """

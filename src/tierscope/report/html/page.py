@@ -330,7 +330,10 @@ def harmless(cell: str) -> str:
     return cell
 
 
-def packed(lines: list[str]) -> str:
-    """Return lines for the page's script: JSON, gzip, base64; nothing in it can end the script."""
+def packed(lines: object) -> str:
+    """Return lines, or other data, for the page's script: JSON, gzip, base64.
+
+    Nothing in it can end the script.
+    """
     content = json.dumps(lines, ensure_ascii=False).encode("utf-8", "surrogatepass")
-    return base64.b64encode(gzip.compress(content, mtime=0)).decode("ascii")
+    return base64.b64encode(gzip.compress(content, 6, mtime=0)).decode("ascii")
