@@ -41,10 +41,10 @@ def measurements(paths: int = PATHS) -> Iterator[dict[str, Any]]:
 
 
 def make_fleet(
-    folder: Path, hosts: int, paths: int = PATHS, models: int = 1, seed: int = 1
+    folder: Path, hosts: int, paths: int = PATHS, models: int = 1, seed: int = 1, by: float = 0.04
 ) -> list[Planted]:
     """Write figures.parquet and hosts.parquet; return what was planted: of 1% of the hosts, at
-    least one, a path is 4% slower. Noise between hosts is 1%.
+    least one, a path is slower by ``by``. Noise between hosts is 1%.
 
     The last hosts of 100 or more are lost, failed or cannot.
     """
@@ -53,7 +53,7 @@ def make_fleet(
     absent = dict(zip(names[-3:], ("lost", "failed", "cannot"), strict=True)) if hosts > 99 else {}
     plan = list(measurements(paths))
     slow = chance.sample([name for name in names if name not in absent], max(1, hosts // 100))
-    planted = [Planted(host, chance.choice(plan)["id"], 0.04) for host in slow]
+    planted = [Planted(host, chance.choice(plan)["id"], by) for host in slow if plan]
     folder.mkdir(parents=True, exist_ok=True)
     rows = (
         _row(name, number, one, models, planted, chance)

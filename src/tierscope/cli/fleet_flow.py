@@ -91,13 +91,18 @@ def report_fleet(
     from tierscope.analysis.rules import read_rules
     from tierscope.fleet.check import is_stale
     from tierscope.fleet.find import BY
+    from tierscope.fleet.gather import INDEX
     from tierscope.fleet.groups import read_groups
+    from tierscope.fleet.tables import COLUMNS
     from tierscope.fleet.view import read_view
     from tierscope.kinds.words import vocabulary
     from tierscope.report.html.fleet import render_fleet
 
+    if not folder.is_dir():
+        raise UserError(f"'{shown(folder)}' is no directory; name the folder of a fleet")
     page = out or Path(f"{folder.resolve().name or 'fleet'}.html")
-    forms.check({"--out": page}, [path for path in (expect,) if path])
+    reads = [folder / INDEX, *(folder / f"{name}.parquet" for name in COLUMNS)]
+    forms.check({"--out": page}, [*reads, *([expect] if expect else [])])
     rules = read_rules(expect, vocabulary()) if expect else []
     share = _minimum(minimum)
     groups = None if by in BY else read_groups(Path(by))

@@ -19,7 +19,7 @@ from tierscope.model.errors import UserError
 from tierscope.model.outlier import Outlier, SlowPath
 from tierscope.model.run import Measurement
 from tierscope.model.text import shown
-from tierscope.report.fleet import (
+from tierscope.report.fleet_view import (
     FleetHostRow,
     FleetPath,
     FleetView,

@@ -8,7 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from tierscope.model.errors import counted
-from tierscope.report.fleet import (
+from tierscope.report.fleet_view import (
     FleetView,
     HostOutlier,
     differing_settings,

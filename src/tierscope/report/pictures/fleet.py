@@ -5,7 +5,7 @@ from collections import Counter
 from typing import Any
 
 from tierscope.model.errors import counted
-from tierscope.report.fleet import FleetView, SlowFigure, signed_percent
+from tierscope.report.fleet_view import FleetView, SlowFigure, signed_percent
 from tierscope.report.pictures.draw import SERIES
 from tierscope.report.pictures.picture import Picture, Spec, slug
 from tierscope.report.pictures.shapes import WIDTH

@@ -74,8 +74,7 @@ function showHost(fleet, host) {
   }));
 }
 function route(fleet, numbers) {
-  const asked = location.hash.startsWith("#host=") ? decodeURIComponent(location.hash.slice(6)) : null;
-  const host = numbers.get(asked);
+  const host = numbers.get(location.hash);
   const was = byId("host").hidden;
   byId("host").hidden = host === undefined;
   byId("fleet").hidden = host !== undefined;
@@ -159,7 +158,7 @@ function startMap(fleet) {
 
 async function start() {
   const fleet = await linesOf("fleet");
-  const numbers = new Map(fleet.hosts.map(([name], number) => [name, number]));
+  const numbers = new Map(fleet.hosts.map(([name], number) => [linkTo(name), number]));
   addEventListener("hashchange", () => route(fleet, numbers));
   byId("find").addEventListener("input", () => search(fleet));
   byId("find").addEventListener("keydown", (event) => {
