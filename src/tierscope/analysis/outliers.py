@@ -18,8 +18,9 @@ are taken as logarithms, so that shares of rates and of times mean the same.
    Chen, Electronic Journal of Statistics 11, 2017, who count false alarms on the other side).
 4. A host has two p values over its paths, and their Bonferroni bound: that of the slowest path
    times the number of paths, which needs no independence, for one slow link; and that of the mean
-   score, for a host that is a little slow everywhere. How much means of paths scatter, dependent as they
-   are, is again estimated by the MAD over hosts (design effect: Kish, Survey Sampling, 1965).
+   score, for a host that is a little slow everywhere. How much means of paths scatter, dependent
+   as they are, is again estimated by the MAD over hosts (design effect: Kish, Survey Sampling,
+   1965).
 5. Over hosts, the false discovery rate is controlled (Benjamini and Hochberg, Journal of the Royal
    Statistical Society B 57, 1995): of those that are named, at most ``rate`` are false on average.
    That rather than the chance of any false alarm (Bonferroni, Holm), since with thousands of hosts

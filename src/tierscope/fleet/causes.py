@@ -22,33 +22,25 @@ _NEIGHBOURS = {
     "load": "load of {:.2f} a CPU when the run began",
 }
 _FACTS = """
-WITH facts AS (
+WITH present AS (
     SELECT g.host, g.grp, unnest(map_entries(h.facts), recursive := true)
     FROM grouped g JOIN hosts h USING (host)
+), keys AS (SELECT DISTINCT grp, key FROM present),
+facts AS (
+    SELECT g.host, g.grp, k.key, coalesce(p.value, 'absent') AS value,
+           g.host IN (SELECT host FROM slow) AS slow
+    FROM grouped g JOIN keys k USING (grp) LEFT JOIN present p USING (host, grp, key)
 ), counts AS (
-    SELECT grp, key, value, count(*) AS n,
-           count(*) FILTER (host IN (SELECT host FROM slow)) AS slow
-    FROM facts GROUP BY ALL
-), sizes AS (SELECT grp, count(*) AS size FROM grouped GROUP BY grp),
-usual AS (
-    SELECT grp, key, arg_max(value, n) AS value, max(n) AS n
-    FROM counts JOIN sizes USING (grp) GROUP BY grp, key, size HAVING max(n) > size / 2
-), own AS (
-    SELECT g.host, u.grp, u.key, f.value, u.value AS usual
-    FROM grouped g JOIN slow USING (host) JOIN usual u USING (grp)
-    LEFT JOIN facts f ON f.host = g.host AND f.key = u.key
-    WHERE f.value IS DISTINCT FROM u.value
-), lacking AS (
-    SELECT o.key, o.grp, count(*) FILTER (o.value IS NULL) AS slow,
-           any_value(s.size) - (SELECT coalesce(sum(c.n), 0) FROM counts c
-                                WHERE c.key = o.key AND c.grp = o.grp) AS n
-    FROM own o JOIN sizes s USING (grp) GROUP BY o.key, o.grp
+    SELECT grp, key, value, count(*) AS n, count(*) FILTER (slow) AS slow FROM facts GROUP BY ALL
+), usual AS (
+    SELECT grp, key, arg_max(value, n) AS usual FROM counts GROUP BY grp, key
+    HAVING max(n) > sum(n) / 2
 )
-SELECT o.host, o.key, o.value, o.usual, coalesce(c.n, l.n) AS n
-FROM own o JOIN lacking l USING (grp, key)
-LEFT JOIN counts c ON c.grp = o.grp AND c.key = o.key AND c.value = o.value
-WHERE coalesce(c.slow, l.slow) >= $share * coalesce(c.n, l.n)
-ORDER BY o.host, n, o.key
+SELECT f.host, f.key, f.value, u.usual
+FROM facts f JOIN usual u ON u.grp = f.grp AND u.key = f.key
+JOIN counts c ON c.grp = f.grp AND c.key = f.key AND c.value = f.value
+WHERE f.slow AND f.value <> u.usual AND c.slow >= $share * c.n
+ORDER BY f.host, c.n, f.key
 """
 
 
@@ -66,8 +58,8 @@ def likely_causes(database: "DuckDBPyConnection", slow: Iterable[str]) -> dict[s
     for name, said in _NEIGHBOURS.items():
         for host, value in database.execute(_busy(name)).fetchall():
             found[host].append(said.format(value))
-    for host, key, value, usual, _ in database.execute(_FACTS, {"share": _LEAST_SLOW}).fetchall():
-        found[host].append(f"{key}: {value or 'absent'} (group: {usual})")
+    for host, key, value, usual in database.execute(_FACTS, {"share": _LEAST_SLOW}).fetchall():
+        found[host].append(f"{key}: {value} (group: {usual})")
     return {host: causes[:_MOST] for host, causes in found.items()}
 
 
@@ -75,7 +67,7 @@ def _busy(name: str) -> str:
     """Return the query for slow hosts on which a share is far above their group's median."""
     return f"""
     WITH middle AS (
-        SELECT grp, coalesce(median({name}), 0) AS usual
+        SELECT grp, median(coalesce({name}, 0)) AS usual
         FROM grouped JOIN hosts USING (host) GROUP BY grp
     ), busy AS (
         SELECT host, grp, {name} AS share FROM grouped JOIN hosts USING (host)

@@ -80,12 +80,10 @@ class FleetCheck(Model):
 
 def _said(outlier: Outlier) -> str:
     """Without numbers, so that hosts of one defect share a reason."""
-    if outlier.together:
-        return "on all paths"
-    more = " and more" if len(outlier.paths) > 1 else ""
     worst = outlier.worst
-    cause = f"; {outlier.causes[0]}" if outlier.causes else ""
-    return f"{worst.initiator} -> {worst.target} {worst.kind}{more}{cause}"
+    several = outlier.together or len(outlier.paths) > 1
+    where = "several paths" if several else f"{worst.initiator} -> {worst.target} {worst.kind}"
+    return f"on {where}{f'; {outlier.causes[0]}' if outlier.causes else ''}"
 
 
 def is_stale(folder: Path) -> bool:

@@ -7,7 +7,7 @@ the tables of these in pieces. So the memory that it takes does not depend on th
 import gzip
 import json
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ from tierscope.model.text import shown
 from tierscope.runs.output import check_outputs, replacing
 from tierscope.runs.query import measurement_rows, run_row, system_cause
 from tierscope.runs.read import read_run
-from tierscope.runs.store import SUFFIX
+from tierscope.runs.store import SUFFIX, is_run_file
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -84,16 +84,18 @@ def gather(folder: Path, out: Path, told: Told = lambda _done, _all: None) -> Ga
     """Write hosts.parquet and figures.parquet to ``out``, of all run files below ``folder``."""
     import duckdb
 
+    paths = run_files_below(folder)
+    index = read_index(folder)
     targets = {name: out / f"{name}.parquet" for name in COLUMNS}
     check_outputs({f"--out ({path.name})": path for path in targets.values()})
-    index = read_index(folder)
-    paths = run_files_below(folder)
     if not paths and index is None:
         raise UserError(f"'{folder}' has neither run files (*{SUFFIX}) nor {INDEX}")
     try:
         with tempfile.TemporaryDirectory(prefix="tierscope-") as place:
             rows = _Rows(Path(place))
             unreadable = rows.read(folder, index, paths, told)
+            if not rows.hosts:
+                raise UserError(f"'{folder}' has no run file: {unreadable[0]}")
             with _database(Path(place)) as database:
                 older = _load(database, rows)
                 for name, target in targets.items():
@@ -112,6 +114,7 @@ class _Rows:
     def __init__(self, place: Path) -> None:
         self.files = {name: place / f"{name}.jsonl.gz" for name in COLUMNS}
         self.longest = _LEAST_OBJECT
+        self.hosts = 0
 
     def read(
         self, folder: Path, index: FleetIndex | None, paths: Iterable[Path], told: Told
@@ -132,6 +135,9 @@ class _Rows:
                     run = read_run(path)
                 except UserError as error:
                     unreadable.append(str(error))
+                    if is_run_file(path):
+                        seen.add(shown(path.stem))
+                        self._add(hosts, _damaged_row(name, path, str(error), known))
                     continue
                 seen.add(run.header.host)
                 row = run_row(name, path, run)
@@ -143,6 +149,7 @@ class _Rows:
                 if host.host not in seen:
                     self._add(hosts, {**_index_row(host), **_unfinished(host), "run": ""})
         told(len(files), len(files))
+        self.hosts = len(seen | set(known))
         return unreadable
 
     def _add(self, file: IO[str], row: dict[str, Any]) -> None:
@@ -178,7 +185,8 @@ def _load(database: "DuckDBPyConnection", rows: _Rows) -> list[str]:
         "QUALIFY row_number() OVER (PARTITION BY host ORDER BY started DESC NULLS LAST, run) = 1"
     )
     older = database.execute(
-        "SELECT run FROM all_hosts WHERE run <> '' AND run NOT IN (SELECT run FROM latest) "
+        "SELECT run FROM all_hosts WHERE run <> '' AND started IS NOT NULL "
+        "AND run NOT IN (SELECT run FROM latest) "
         "ORDER BY run"
     )
     return [row[0] for row in older.fetchall()]
@@ -212,6 +220,13 @@ def _summary(
         unreadable=unreadable,
         older=older,
     )
+
+
+def _damaged_row(name: str, path: Path, why: str, known: Mapping[str, FleetHost]) -> dict[str, Any]:
+    """Return the row of a host whose run file cannot be read; the file has its name."""
+    host = shown(path.stem)
+    beside = _index_row(known[host]) if host in known else {}
+    return {**beside, "host": host, "run": name, "state": "failed", "reason": why}
 
 
 def _host_row(name: str, row: dict[str, Any], run: Run, known: FleetHost | None) -> dict[str, Any]:

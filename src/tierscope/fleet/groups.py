@@ -44,7 +44,7 @@ def parse_topology_conf(text: str, path: str) -> dict[str, str]:
     for number, line in enumerate(text.splitlines(), start=1):
         part = line.partition("#")[0].rstrip()
         start = start if whole else number
-        whole += part.removesuffix("\\") + " "
+        whole += part.removesuffix("\\")
         if part.endswith("\\"):
             continue
         try:

@@ -16,6 +16,8 @@ from tierscope.topology.firmware import firmware_settings
 from tierscope.topology.prefetchers import PrefetcherError, state_of
 
 _CPU = "/sys/devices/system/cpu"
+_POWERCAP = "/sys/class/powercap"
+_EDAC = "/sys/devices/system/edac/mc"
 _THP = "/sys/kernel/mm/transparent_hugepage"
 
 
@@ -39,6 +41,8 @@ def read_settings(topology: Topology, root: str = "/") -> dict[str, str]:
         )
         or "",
         "hypervisor": topology.virtual,
+        "power-cap": _power_cap(files),
+        "memory-errors": _memory_errors(files),
         "load": _load(files),
         "cpu-limit": _cpu_limit(),
         "memory-limit": _memory_limit(),
@@ -114,6 +118,30 @@ def _prefetchers(topology: Topology, root: str) -> str:
         return state_of(root, topology.cpus)
     except PrefetcherError:
         return ""
+
+
+def _power_cap(files: Files) -> str:
+    """Return what each package may draw for long (RAPL's first constraint), in watts."""
+    found = {}
+    for _, zone in files.numbered(_POWERCAP, "intel-rapl:"):
+        name = files.text(f"{zone}/name")
+        watts = files.number(f"{zone}/constraint_0_power_limit_uw")
+        if name and watts:
+            found[name] = f"{name} {watts / 1e6:g} W"
+    return ", ".join(found[name] for name in sorted(found))
+
+
+def _memory_errors(files: Files) -> str:
+    """Return what EDAC counted since the machine started; empty where it counts nothing."""
+    controllers = [path for _, path in files.numbered(_EDAC, "mc")]
+    corrected, others = (
+        [files.number(f"{path}/{name}") for path in controllers]
+        for name in ("ce_count", "ue_count")
+    )
+    if not controllers or None in corrected or None in others:
+        return ""
+    counts = [sum(filter(None, counted)) for counted in (corrected, others)]
+    return f"{counts[0]} corrected, {counts[1]} uncorrected" if any(counts) else "none"
 
 
 def _load(files: Files) -> str:

@@ -1,0 +1,61 @@
+"""A fleet's run files, made: hosts that are alike, and some that are not."""
+
+import random
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from tests import synthetic
+
+from tierscope.model.run import Measurement, Run
+
+NOISE = 0.01
+ENVIRONMENT = {"kernel": "Linux 6.12.0", "governor": "performance", "thp": "madvise"}
+RATES = {("node:0", "node:0"): 250e9, ("node:0", "node:1"): 120e9, ("node:1", "node:1"): 250e9,
+         ("node:1", "node:0"): 120e9}  # fmt: skip
+PATTERN = {"order": "sequential", "access_size": 64, "size": 1 << 30, "pages": "thp",
+           "isa": "auto", "threads": 16}  # fmt: skip
+OPERATIONS = ("read", "copy")
+
+
+def name_of(number: int) -> str:
+    return f"node{number:05}"
+
+
+def measurements(
+    source: random.Random, slower: float = 0.0, between: float = 0.0, noise: float = NOISE
+) -> list[Measurement]:
+    """Eight figures of one host, each the median of 20 samples that scatter by ``noise``."""
+    maker = synthetic.Maker(source.getrandbits(32), noise, n=20)
+    found = []
+    for (initiator, target), rate in RATES.items():
+        for operation in OPERATIONS:
+            pattern = {"operation": operation, **PATTERN}
+            value = rate * (1 - slower) * (1 + source.gauss(0, between))
+            found.append(maker.make("bandwidth", initiator, target, pattern, value))
+    return found
+
+
+def run_of(number: int, members: Iterable[Measurement], **changes: Any) -> Run:
+    finished = changes.pop("finished", True)
+    environment = {**ENVIRONMENT, **changes.pop("environment", {})}
+    return synthetic.run(
+        list(members), finished=finished, host=name_of(number), environment=environment, **changes
+    )
+
+
+def write(folder: Path, made: Run) -> Path:
+    place = folder / "hosts"
+    place.mkdir(parents=True, exist_ok=True)
+    path: Path = synthetic.write(made, place / f"{made.header.host}.jsonl")
+    return path
+
+
+def fleet(folder: Path, hosts: int, slow: Iterable[int] = (), by: float = 0.1) -> Path:
+    """Write a fleet's run files; ``slow`` hosts lack a share of every rate."""
+    source = random.Random(hosts)
+    few = set(slow)
+    for number in range(hosts):
+        made = measurements(source, by if number in few else 0.0)
+        write(folder, run_of(number, made))
+    return folder

@@ -1,0 +1,285 @@
+"""A fleet's run files as tables: joined, asked in SQL, judged."""
+
+import json
+import random
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from tests import synthetic
+from tests.fleet import made
+
+from tierscope.cli.app import app
+from tierscope.fleet.gather import gather
+from tierscope.fleet.nodelist import expand
+from tierscope.fleet.tables import COLUMNS, query_fleet
+from tierscope.model.errors import UserError
+from tierscope.model.event import Evidence
+from tierscope.model.fleet import ClockOffset, FleetHost, FleetIndex
+from tierscope.model.run import Measurement
+from tierscope.runs.export_tables import table_bytes
+
+
+def do(*arguments: object) -> Any:
+    return CliRunner().invoke(app, [str(one) for one in arguments], standalone_mode=False)
+
+
+def rows(folder: Path, sql: str) -> list[tuple[Any, ...]]:
+    return query_fleet(str(folder), sql)[1]
+
+
+def host_of(folder: Path, number: int) -> tuple[Any, ...]:
+    sql = f"select state, reason, measured from hosts where host = '{made.name_of(number)}'"
+    (found,) = rows(folder, sql)
+    return found
+
+
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """40 hosts: 3 and 7 are slow everywhere, 9 on one path; what differs in them is known."""
+    folder = tmp_path_factory.mktemp("slow")
+    made.fleet(folder, 40)
+    source = random.Random(1)
+    for number, changes in {
+        3: {"environment": {"governor": "powersave"}},
+        7: {"environment": {"power-cap": "package-0 150 W"}},
+        9: {},
+        11: {"environment": {"kernel": "Linux 6.13.0"}},
+    }.items():
+        by = 0.1 if number in (3, 7) else 0.0
+        found = made.measurements(source, by)
+        if number == 9:
+            found[0] = _slower(found[0], 0.9)
+        if number == 7:
+            found = [one.model_copy(update={"evidence": _disturbed()}) for one in found]
+        made.write(folder, made.run_of(number, found, **changes))
+    assert do("fleet", "gather", folder).return_value in (0, None)
+    return folder
+
+
+def _slower(one: Measurement, factor: float) -> Measurement:
+    values = {key: getattr(one, key) * factor for key in ("estimate", "ci_low", "ci_high")}
+    return one.model_copy(update={**values, "samples": [value * factor for value in one.samples]})
+
+
+def _disturbed() -> Evidence:
+    return Evidence(disturbed=10, replaced=0, steal_share=0.2)
+
+
+def test_tables_have_every_figure_of_every_host(tmp_path: Path) -> None:
+    import duckdb
+
+    made.fleet(tmp_path, 5)
+    done = do("fleet", "gather", tmp_path, "--json")
+    assert done.return_value in (0, None), done.output
+    assert json.loads(done.stdout) == {
+        "hosts": 5, "figures": 40, "states": {"measured": 5}, "unreadable": [], "older": [],
+    }  # fmt: skip
+    for name, columns in COLUMNS.items():
+        listed = rows(tmp_path, f"describe {name}")
+        assert [row[0] for row in listed] == list(columns)
+    one = tmp_path / "hosts" / f"{made.name_of(2)}.jsonl"
+    content, _, _ = table_bytes([one], "parquet")
+    (tmp_path / "one.parquet").write_bytes(content)
+    # The text of JSON differs in the order of keys.
+    same = [name for name, kind in COLUMNS["figures"].items() if name != "run" and kind != "JSON"]
+    listed = ", ".join(same)
+    exported = duckdb.sql(f"select {listed} from '{tmp_path / 'one.parquet'}' order by number")
+    sql = f"select {listed} from figures where host = '{made.name_of(2)}' order by number"
+    assert rows(tmp_path, sql) == exported.fetchall()
+
+
+def test_whatever_is_there_is_joined(tmp_path: Path) -> None:
+    """Copied together without an index: cut in a row, cut in the header, damaged, no run, twice."""
+    made.fleet(tmp_path, 6)
+    hosts = tmp_path / "hosts"
+    whole = (hosts / f"{made.name_of(1)}.jsonl").read_text()
+    lines = whole.splitlines(keepends=True)
+    (hosts / f"{made.name_of(1)}.jsonl").write_text("".join(lines[:4]) + lines[4][:50])
+    (hosts / f"{made.name_of(2)}.jsonl").write_text(whole[:100])
+    (hosts / f"{made.name_of(3)}.jsonl").write_text(lines[0] + "rubbish\n" + lines[1])
+    (hosts / "notes.jsonl").write_text("hello\n")
+    found = made.measurements(random.Random(3))
+    again = made.run_of(4, found[:3], started="2026-02-01T00:00:00+00:00")
+    (tmp_path / "later").mkdir()
+    synthetic.write(again, tmp_path / "later" / "again.jsonl")
+    done = do("fleet", "gather", tmp_path)
+    assert done.return_value in (0, None), done.output
+    assert "6 hosts: 3 measured, 2 failed, 1 partial; 22 figures" in done.stdout
+    for name in (made.name_of(2), made.name_of(3), "notes", made.name_of(4)):
+        assert f"{name}.jsonl" in done.stderr
+    assert done.stderr.count("left out") == 4
+    state, reason, _ = host_of(tmp_path, 3)
+    assert state == "failed"
+    assert "node00003.jsonl:2: the run file is damaged here" in reason
+    assert do("fleet", "check", tmp_path).return_value == 1
+    assert host_of(tmp_path, 1) == ("partial", "its run file ends before its run did", 3)
+    assert rows(tmp_path, "select run from hosts where host = 'node00004'") == [
+        ("later/again.jsonl",)
+    ]
+
+
+def test_the_index_says_what_became_of_hosts(tmp_path: Path) -> None:
+    made.fleet(tmp_path, 3)
+    clock = ClockOffset(offset_ns=-3, low_ns=-9, high_ns=3, round_trip_ns=12, round_trips=100)
+    states = [
+        FleetHost(host=made.name_of(0), rank=0, state="measured", rack="r1", clock=clock),
+        FleetHost(host=made.name_of(1), rank=1, state="lost", reason="its rank died", rack="r1"),
+        FleetHost(host=made.name_of(2), rank=2, state="measuring"),
+        FleetHost(host=made.name_of(3), rank=3, state="cannot", reason="it has no node:1"),
+        FleetHost(host=made.name_of(4), rank=4, state="waiting"),
+    ]
+    index = FleetIndex(started="2026-01-05T14:00:00+00:00", hosts=states)
+    (tmp_path / "fleet.json").write_text(index.model_dump_json())
+    gather(tmp_path, tmp_path)
+    asked = rows(tmp_path, "select state, reason, rack, clock_low_ns from hosts order by host")
+    assert asked[:4] == [
+        ("measured", "", "r1", -9), ("lost", "its rank died", "r1", None),
+        ("measured", "", None, None), ("cannot", "it has no node:1", None, None),
+    ]  # fmt: skip
+    assert asked[4][0] == "lost"
+    done = do("fleet", "check", tmp_path)
+    assert done.return_value == 1
+    assert "it has no node:1" in done.stdout
+    drained = do("fleet", "check", tmp_path, "--drain").stdout
+    assert "NodeName=node[00001,00004]" in drained
+    assert "tierscope: cannot" in drained
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("fleet gather nowhere", "is no directory"),
+        ("fleet gather empty", "has neither run files"),
+        ("fleet gather none", "none' has no run file"),
+        ("fleet gather made --out nowhere", "there is no such directory"),
+        ("fleet check nowhere", "is no directory"),
+        ("fleet check made --minimum 3", "did you mean '3%'?"),
+        ("fleet check made --by rack", "no host of this fleet is in one"),
+        ("fleet check made --by nowhere.csv", "cannot be read"),
+        ("fleet check made --drain --json", "--drain prints commands only"),
+        ("fleet check made --expect nowhere.yaml", "cannot be read"),
+        ("query x --in s3://bucket/fleet", "extension httpfs is not installed"),
+    ],
+)
+def test_what_is_wrong_is_one_line(
+    words: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))  # without DuckDB's extensions
+    (tmp_path / "none").mkdir()
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "none/notes.jsonl").write_text("hello\n")
+    if " made" in words:
+        made.fleet(tmp_path / "made", 2)
+    error = do(*words.split()).exception
+    assert isinstance(error, UserError), error
+    assert said in str(error)
+    assert "\n" not in str(error)
+
+
+def test_an_index_that_is_none_is_named(tmp_path: Path) -> None:
+    made.fleet(tmp_path, 1)
+    (tmp_path / "fleet.json").write_text('{"version": 1}')
+    error = do("fleet", "gather", tmp_path).exception
+    assert isinstance(error, UserError)
+    assert "is no index of a fleet (started: Field required)" in str(error)
+
+
+def test_sql_over_a_fleet(slow: Path) -> None:
+    sql = "select governor, count(*) as n from hosts group by all order by n"
+    done = do("query", sql, "--in", slow, "--csv")
+    assert done.stdout == "governor,n\npowersave,1\nperformance,39\n"
+    for reaching in ("select * from read_text('/etc/passwd')", "copy hosts to 'x.csv'"):
+        assert "the query failed" in str(do("query", reaching, "--in", slow).exception)
+
+
+def test_slow_hosts_are_named_with_what_differs_in_them(slow: Path) -> None:
+    done = do("fleet", "check", slow, "--json")
+    assert done.return_value == 1
+    found = json.loads(done.stdout)
+    named = {one["host"]: one for one in found["verdict"]["outliers"]}
+    assert set(named) == {made.name_of(number) for number in (3, 7, 9)}
+    assert named[made.name_of(3)]["causes"] == ["governor: powersave (group: performance)"]
+    assert named[made.name_of(7)]["causes"][:2] == [
+        "other programs disturbed 50% of the rows", "the hypervisor took 20% of the time",
+    ]  # fmt: skip
+    assert named[made.name_of(9)]["causes"] == []
+    (path,) = named[made.name_of(9)]["paths"]
+    assert path["deviation"] == pytest.approx(-0.1, abs=0.02)
+    assert sorted(one["hosts"] for one in found["drain"]) == [made.name_of(n) for n in (3, 7, 9)]
+
+
+def test_the_check_as_a_table_and_as_junit(slow: Path, tmp_path: Path) -> None:
+    junit = tmp_path / "fleet.xml"
+    done = do("fleet", "check", slow, "--junit", junit)
+    assert done.return_value == 1
+    assert all(len(line) <= 100 for line in done.stdout.splitlines())
+    assert "unknown" in done.stdout
+    assert "40 hosts, 40 compared; 3 slower than their group; 0 not measured" in done.stdout
+    root = ElementTree.parse(junit).getroot()
+    assert (root.get("failures"), root.get("tests")) == ("3", "5")
+    failed = {
+        case.get("name") for case in root.iter("testcase") if case.find("failure") is not None
+    }
+    assert failed == {made.name_of(number) for number in (3, 7, 9)}
+
+
+def test_what_most_hosts_have_without_harm_is_no_cause(tmp_path: Path) -> None:
+    """A kernel that a third of all hosts have is on a slow host, too."""
+    source = random.Random(2)
+    for number in range(30):
+        kernel = "Linux 6.13.0" if number % 3 == 0 else "Linux 6.12.0"
+        found = made.measurements(source, 0.1 if number == 3 else 0.0)
+        made.write(tmp_path, made.run_of(number, found, environment={"kernel": kernel}))
+    (one,) = json.loads(do("fleet", "check", tmp_path, "--json").stdout)["verdict"]["outliers"]
+    assert (one["host"], one["causes"]) == (made.name_of(3), [])
+
+
+def test_golden_values_hold_for_every_host(slow: Path, tmp_path: Path) -> None:
+    expect = tmp_path / "golden.yaml"
+    expect.write_text('rules: ["every node:0 -> node:0 read: >= 235 GB/s"]\n')
+    done = do("fleet", "check", slow, "--expect", expect, "--minimum", "50%", "--json")
+    assert done.return_value == 1
+    found = json.loads(done.stdout)
+    assert {one["host"] for one in found["unmet"]} == {made.name_of(n) for n in (3, 7, 9)}
+    assert found["verdict"]["outliers"] == []
+    assert found["drain"][0]["hosts"] == "node[00003,00007,00009]"
+    expect.write_text('rules: ["every node:0 -> node:0 read: >= 100 GB/s"]\n')
+    done = do("fleet", "check", slow, "--expect", expect, "--minimum", "50%")
+    assert done.return_value in (0, None), done.output
+
+
+def test_hosts_are_compared_within_their_switch(tmp_path: Path) -> None:
+    """Every host of the far switch is slow: no outlier in it, all of them over the model."""
+    made.fleet(tmp_path, 40, slow=range(30, 40))
+    conf = tmp_path / "topology.conf"
+    conf.write_text(
+        "SwitchName=near Nodes=node[00000-00029]\nSwitchName=far Nodes=node[00030-00039]\n"
+    )
+    assert do("fleet", "check", tmp_path, "--by", conf).return_value in (0, None)
+    drained = do("fleet", "check", tmp_path, "--drain").stdout
+    assert drained.count("\n") == 1
+    listed = drained.split("NodeName=")[1].split("'")[0]
+    assert expand(listed) == [made.name_of(number) for number in range(30, 40)]
+
+
+def test_tables_that_are_older_than_run_files_are_made_again(tmp_path: Path) -> None:
+    made.fleet(tmp_path, 20)
+    assert do("fleet", "check", tmp_path).return_value in (0, None)
+    made.write(tmp_path, made.run_of(5, made.measurements(random.Random(1), 0.2)))
+    assert do("fleet", "check", tmp_path).return_value == 1
+
+
+def test_names_steer_neither_terminal_nor_shell(tmp_path: Path) -> None:
+    made.fleet(tmp_path, 12)
+    odd = made.run_of(50, made.measurements(random.Random(1), 0.3))
+    name = "a'; touch x\x1b[31m $(id) `id`"
+    odd = odd.model_copy(update={"header": odd.header.model_copy(update={"host": name})})
+    synthetic.write(odd, tmp_path / "hosts" / "odd.jsonl")
+    drained = do("fleet", "check", tmp_path, "--drain").stdout
+    assert "touch x" in drained
+    assert not set("\x1b`$") & set(drained)
+    assert drained.count("'") == 4  # those of two quoted words

@@ -1,0 +1,202 @@
+"""Slow hosts among many: found, named once, and none that is not slow; figures from a formula."""
+
+import math
+import random
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tierscope.analysis.outliers import HostFigure, PathKey, chance, find_outliers, q_values
+from tierscope.analysis.tails import NORMAL, Tail
+from tierscope.model.outlier import Verdict
+
+Fleet = list[tuple[PathKey, list[HostFigure]]]
+
+
+def key(number: int, metric: str = "bandwidth") -> PathKey:
+    unit = "ns" if metric == "latency" else "B/s"
+    return PathKey("a kind", f"node:{number}", "node:0", "{}", metric, unit)
+
+
+def figure(host: object, value: float, error: float = 0.0, group: str = "g") -> HostFigure:
+    """A figure with its 95% interval; none where it has no error."""
+    half = 1.96 * error
+    low, high = (value * math.exp(-half), value * math.exp(half)) if error else (None, None)
+    return HostFigure(f"n{host}", group, "m", value, low, high)
+
+
+def made(
+    hosts: int, paths: int = 8, slow: frozenset[int] = frozenset(), by: float = 0.03,
+    between: float = 0.01, error: float = 0.0, metric: str = "bandwidth", seed: int = 1,
+    shared: float = 0.0, on: int = 99, groups: int = 1,
+) -> Fleet:  # fmt: skip
+    """``slow`` hosts are slower on the first ``on`` paths; ``shared`` of hosts' variance is common
+    to all paths of a host."""
+    source = random.Random(seed)
+    common = [source.gauss(0, 1) for _ in range(hosts)]
+    worse = -math.log(1 - by) if metric == "latency" else math.log(1 - by)
+    found = []
+    for path in range(paths):
+        figures = []
+        for host in range(hosts):
+            own = math.sqrt(shared) * common[host] + math.sqrt(1 - shared) * source.gauss(0, 1)
+            apart = between * own + (error * source.gauss(0, 1) if error else 0.0)
+            apart += worse if host in slow and path < on else 0.0
+            figures.append(figure(host, 100 * math.exp(apart), error, f"g{host % groups}"))
+        found.append((key(path, metric), figures))
+    return found
+
+
+def judged(fleet: Fleet, minimum: float = 0.01) -> Verdict:
+    def read(hosts: frozenset[str] | None) -> Iterator[tuple[PathKey, list[HostFigure]]]:
+        for path, figures in fleet:
+            yield path, [one for one in figures if hosts is None or one.host in hosts]
+
+    return find_outliers(read, minimum)
+
+
+def named(verdict: Verdict) -> set[str]:
+    return {one.host for one in verdict.outliers}
+
+
+def hosts(numbers: frozenset[int]) -> set[str]:
+    return {f"n{number}" for number in numbers}
+
+
+@pytest.mark.parametrize("metric", ["bandwidth", "latency"])
+@pytest.mark.parametrize(
+    ("between", "error", "shared"), [(0.01, 0.0, 0.0), (0.0, 0.01, 0.0), (0.003, 0.004, 0.3)]
+)
+def test_hosts_that_are_slow_on_all_paths_are_found(
+    metric: str, between: float, error: float, shared: float
+) -> None:
+    slow = frozenset(range(7, 1000, 100))
+    fleet = made(1000, slow=slow, between=between, error=error, metric=metric, shared=shared)
+    verdict = judged(fleet)
+    found = named(verdict)
+    assert len(found & hosts(slow)) == len(slow)
+    assert len(found - hosts(slow)) <= 1
+    assert verdict.judged == 1000
+    sign = 1 if metric == "latency" else -1
+    assert all(one.worst.deviation * sign > 0.01 for one in verdict.outliers)
+    assert all(one.worst.low < one.worst.deviation < one.worst.high for one in verdict.outliers)
+
+
+def test_a_host_that_is_slow_on_one_path_is_named_with_that_path() -> None:
+    verdict = judged(made(500, slow=frozenset({11}), by=0.05, between=0.005, on=1))
+    (one,) = verdict.outliers
+    assert one.host == "n11"
+    assert not one.together
+    assert [path.initiator for path in one.paths] == ["node:0"]
+    assert one.judged == 8
+
+
+def test_a_host_is_one_finding_however_many_of_its_paths_are_slow() -> None:
+    (one,) = judged(made(500, slow=frozenset({11}), by=0.2)).outliers
+    assert len(one.paths) == 8
+    assert one.slower == pytest.approx(0.25, abs=0.02)
+
+
+def test_a_little_on_every_path_is_found_by_all_of_them_together() -> None:
+    (one,) = judged(made(2000, paths=30, slow=frozenset({11}), by=0.015)).outliers
+    assert one.host == "n11"
+    assert one.together
+    assert len(one.paths) == 1
+
+
+@pytest.mark.parametrize("shared", [0.0, 0.8])
+@pytest.mark.parametrize("seed", range(3))
+def test_alike_hosts_are_left_alone(shared: float, seed: int) -> None:
+    assert len(judged(made(1000, shared=shared, seed=seed)).outliers) <= 1
+
+
+def test_faster_hosts_are_left_alone() -> None:
+    assert named(judged(made(300, slow=frozenset({5}), by=-0.2))) == set()
+
+
+def test_what_is_certain_and_small_is_left_alone() -> None:
+    fleet = made(300, slow=frozenset({5}), by=0.008, between=0.0005)
+    assert named(judged(fleet)) == set()
+    assert named(judged(fleet, minimum=0.005)) == {"n5"}
+
+
+def test_hosts_that_agree_to_the_last_digit_do_not_make_trifles_certain() -> None:
+    figures = [figure(number, 100.0) for number in range(50)]
+    trifle = [*figures, figure("off", 99.9)]
+    assert named(judged([(key(0), trifle)], minimum=0.0)) == set()
+    defect = [*figures, figure("off", 90.0)]
+    assert named(judged([(key(0), defect)])) == {"noff"}
+
+
+def test_a_third_of_a_group_slow_hides_nobody_else() -> None:
+    fleet = made(200, slow=frozenset(range(60)), by=0.3)
+    assert named(judged(fleet)) == hosts(frozenset(range(60)))
+
+
+def test_each_group_has_its_own_centre_and_all_groups_one_spread() -> None:
+    fleet = made(400, groups=50, slow=frozenset({3}), by=0.1)
+    faster = [
+        (path, [one._replace(value=one.value * (1.5 if one.group == "g7" else 1)) for one in own])
+        for path, own in fleet
+    ]
+    (one,) = judged(faster).outliers
+    assert (one.host, one.group, one.group_hosts) == ("n3", "g3", 8)
+
+
+def test_a_group_of_few_is_not_judged_and_said_to_be_small() -> None:
+    verdict = judged([(key(0), [figure(number, 100 - number) for number in range(4)])])
+    assert (verdict.judged, verdict.outliers, verdict.unjudged) == (0, [], {"g": 4})
+
+
+def test_an_interval_that_is_narrow_by_luck_is_not_believed() -> None:
+    fleet = made(300, paths=1, between=0.0, error=0.01, seed=4)
+    path, figures = fleet[0]
+    lucky = figure("lucky", 97.5, 1e-5)
+    assert "nlucky" not in named(judged([(path, [*figures, lucky])]))
+
+
+def test_no_fleet_at_all() -> None:
+    assert judged([]) == Verdict(outliers=[], judged=0, unjudged={})
+
+
+def test_q_values_as_benjamini_and_hochberg_have_them() -> None:
+    found = q_values({"a": 0.01, "b": 0.02, "c": 0.03, "d": 0.5})
+    assert found == pytest.approx({"a": 0.04, "b": 0.04, "c": 0.04, "d": 0.5})
+
+
+@given(st.dictionaries(st.text(max_size=3), st.floats(0, 1), max_size=20))
+def test_q_values_keep_order_and_are_never_below_p(chances: dict[str, float]) -> None:
+    found = q_values(chances)
+    assert all(chances[name] <= q + 1e-12 and q <= 1 for name, q in found.items())
+    order = sorted(chances, key=lambda name: chances[name])
+    assert all(found[a] <= found[b] for a, b in zip(order, order[1:], strict=False))
+
+
+@pytest.mark.parametrize(
+    ("score", "freedom", "expected"),  # tables of Student's t and of the normal distribution
+    [(0, 5, 0.5), (2.015, 5, 0.05), (-2.015, 5, 0.95), (3.365, 5, 0.01), (4.604, 4, 0.005),
+     (1.645, NORMAL, 0.05), (3.0902, NORMAL, 0.001)],
+)  # fmt: skip
+def test_probabilities(score: float, freedom: int, expected: float) -> None:
+    assert chance(score, freedom) == pytest.approx(expected, rel=2e-3)
+
+
+def test_tails() -> None:
+    source = random.Random(1)
+
+    def tail(freedom: int | None) -> int:
+        found = Tail()
+        for _ in range(20_000):
+            squares = sum(source.gauss(0, 1) ** 2 for _ in range(freedom or 0))
+            found.add(source.gauss(0, 1) / (math.sqrt(squares / freedom) if freedom else 1))
+        return found.freedom()
+
+    assert tail(None) >= 15
+    assert tail(3) <= 4
+    few = Tail()
+    for _ in range(50):
+        few.add(1.0)
+    assert few.freedom() == 4
+    assert few.freedom(otherwise=8) == 8
