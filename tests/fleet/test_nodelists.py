@@ -33,9 +33,8 @@ def test_a_list_of_hosts(text: str, hosts: list[str]) -> None:
      "n[0-9999999]", "n[0-999]m[0-999]p[0-9]", "n[[1]]"],
 )  # fmt: skip
 def test_what_is_no_list_is_refused_in_one_line(text: str) -> None:
-    with pytest.raises(UserError, match="is no|has more than") as error:
+    with pytest.raises(UserError, match=r"^[^\n]*(is no|has more than)[^\n]*$"):
         expand(text)
-    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -123,11 +122,12 @@ def test_every_node_is_at_the_switch_that_names_it(switches: dict[str, list[int]
 @given(st.text(alphabet="SwitchNameodes=[]-,#\\\n 01", max_size=60))
 def test_any_topology_conf_is_read_or_refused(text: str) -> None:
     try:
+        said = ""
         groups = parse_topology_conf(text, "t")
     except UserError as error:
-        assert str(error).startswith("t:")
-        return
+        groups, said = {}, str(error)
     assert all(groups.values())
+    assert not said or said.startswith("t:")
 
 
 def test_csv_and_yaml_of_hosts_and_groups() -> None:

@@ -2,59 +2,16 @@
 
 import math
 import random
-from collections.abc import Iterator
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.fleet.figures import figure, judged, key, made
 
-from tierscope.analysis.outliers import HostFigure, PathKey, chance, find_outliers, q_values
+from tierscope.analysis.outliers import chance, q_values
 from tierscope.analysis.tails import NORMAL, Tail
 from tierscope.model.outlier import Verdict
-
-Fleet = list[tuple[PathKey, list[HostFigure]]]
-
-
-def key(number: int, metric: str = "bandwidth") -> PathKey:
-    unit = "ns" if metric == "latency" else "B/s"
-    return PathKey("a kind", f"node:{number}", "node:0", "{}", metric, unit)
-
-
-def figure(host: object, value: float, error: float = 0.0, group: str = "g") -> HostFigure:
-    """A figure with its 95% interval; none where it has no error."""
-    half = 1.96 * error
-    low, high = (value * math.exp(-half), value * math.exp(half)) if error else (None, None)
-    return HostFigure(f"n{host}", group, "m", value, low, high)
-
-
-def made(
-    hosts: int, paths: int = 8, slow: frozenset[int] = frozenset(), by: float = 0.03,
-    between: float = 0.01, error: float = 0.0, metric: str = "bandwidth", seed: int = 1,
-    shared: float = 0.0, on: int = 99, groups: int = 1,
-) -> Fleet:  # fmt: skip
-    """``slow`` hosts are slower on the first ``on`` paths; ``shared`` of hosts' variance is common
-    to all paths of a host."""
-    source = random.Random(seed)
-    common = [source.gauss(0, 1) for _ in range(hosts)]
-    worse = -math.log(1 - by) if metric == "latency" else math.log(1 - by)
-    found = []
-    for path in range(paths):
-        figures = []
-        for host in range(hosts):
-            own = math.sqrt(shared) * common[host] + math.sqrt(1 - shared) * source.gauss(0, 1)
-            apart = between * own + (error * source.gauss(0, 1) if error else 0.0)
-            apart += worse if host in slow and path < on else 0.0
-            figures.append(figure(host, 100 * math.exp(apart), error, f"g{host % groups}"))
-        found.append((key(path, metric), figures))
-    return found
-
-
-def judged(fleet: Fleet, minimum: float = 0.01) -> Verdict:
-    def read(hosts: frozenset[str] | None) -> Iterator[tuple[PathKey, list[HostFigure]]]:
-        for path, figures in fleet:
-            yield path, [one for one in figures if hosts is None or one.host in hosts]
-
-    return find_outliers(read, minimum)
 
 
 def named(verdict: Verdict) -> set[str]:
@@ -171,7 +128,7 @@ def test_q_values_keep_order_and_are_never_below_p(chances: dict[str, float]) ->
     found = q_values(chances)
     assert all(chances[name] <= q + 1e-12 and q <= 1 for name, q in found.items())
     order = sorted(chances, key=lambda name: chances[name])
-    assert all(found[a] <= found[b] for a, b in zip(order, order[1:], strict=False))
+    assert all(found[a] <= found[b] for a, b in pairwise(order))
 
 
 @pytest.mark.parametrize(
