@@ -212,5 +212,6 @@ def _alt(view: FleetView, number: int, slow: list[tuple[str, SlowFigure]]) -> st
         text += f"; {counted(len(slow), 'outlier')}, the farthest {host} by "
         text += signed_percent(first.deviation)
     if path.golden:
-        text += f"; {path.failing() or 'none'} beyond the golden value"
+        failing = path.failing()
+        text += f"; the golden value is {f'missed by {failing}' if failing else 'met by all'}"
     return f"{text}."
