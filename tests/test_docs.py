@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.fleet import made
 from tests.imported.test_import_cxlbench import DOCUMENT
 from tests.imported.test_import_mlc import WHOLE
 from tests.topology.coherent_machines import gh200
@@ -167,7 +168,17 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "mlc.txt").write_text(WHOLE)
     assert call(place, "import cxlbench workloads.json --out imported.jsonl").returncode == 0
     shutil.copy(ROOT / "tests/cxlbench/workloads/shown.yaml", place / "workload.yaml")
+    _make_fleets(place)
     return place
+
+
+def _make_fleets(place: Path) -> None:
+    for name in ("fleet", "copied"):
+        made.fleet(place / name, 12)
+    assert call(place, "fleet gather fleet").returncode == 0
+    (place / "tables").mkdir()
+    (place / "golden.yaml").write_text('rules: ["node:0 -> node:0 read: >= 200 GB/s"]\n')
+    (place / "topology.conf").write_text("SwitchName=leaf1 Nodes=node[00000-00011]\n")
 
 
 def call(place: Path, command: str) -> "subprocess.CompletedProcess[str]":

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 INDEX = "fleet.json"
-_MEMORY = "256MB"
+_MEMORY = "128MB"
 """What DuckDB may hold; beyond it, it uses temporary files."""
 _PIECE = 4096
 """Rows of a row group."""
@@ -94,13 +94,13 @@ def gather(folder: Path, out: Path, told: Told = lambda _done, _all: None) -> Ga
         with tempfile.TemporaryDirectory(prefix="tierscope-") as place:
             rows = _Rows(Path(place))
             unreadable = rows.read(folder, index, paths, told)
-            if not rows.hosts:
+            if not rows.latest:
                 raise UserError(f"'{folder}' has no run file: {unreadable[0]}")
             with _database(Path(place)) as database:
-                older = _load(database, rows)
+                _load(database, rows)
                 for name, target in targets.items():
                     _write(database, name, target)
-                return _summary(database, targets, unreadable, older)
+                return _summary(database, targets, unreadable, rows.older)
     except (duckdb.Error, OSError) as error:
         raise UserError(
             f"the tables cannot be made: {system_cause(error)}; make room in "
@@ -114,14 +114,16 @@ class _Rows:
     def __init__(self, place: Path) -> None:
         self.files = {name: place / f"{name}.jsonl.gz" for name in COLUMNS}
         self.longest = _LEAST_OBJECT
-        self.hosts = 0
+        self.latest: dict[str, tuple[str, str]] = {}
+        """When the latest run of each host began, UTC, and its file."""
+        self.older: list[str] = []
+        """Run files of hosts that have a later one."""
 
     def read(
         self, folder: Path, index: FleetIndex | None, paths: Iterable[Path], told: Told
     ) -> list[str]:
         """Write the rows of all run files; return why some were left out."""
         known = {host.host: host for host in index.hosts} if index else {}
-        seen: set[str] = set()
         unreadable = []
         files = list(paths)
         with (
@@ -136,21 +138,28 @@ class _Rows:
                 except UserError as error:
                     unreadable.append(str(error))
                     if is_run_file(path):
-                        seen.add(shown(path.stem))
+                        self._count(shown(path.stem), "", name)
                         self._add(hosts, _damaged_row(name, path, str(error), known))
                     continue
-                seen.add(run.header.host)
                 row = run_row(name, path, run)
+                self._count(run.header.host, row["started"], name)
                 self._add(hosts, _host_row(name, row, run, known.get(run.header.host)))
                 beside = {key: row[key] for key in OF_RUN}
                 for one in measurement_rows(name, run):
                     self._add(figures, {**one, **beside})
             for host in known.values():
-                if host.host not in seen:
+                if host.host not in self.latest:
+                    self._count(host.host, "", "")
                     self._add(hosts, {**_index_row(host), **_unfinished(host), "run": ""})
         told(len(files), len(files))
-        self.hosts = len(seen | set(known))
         return unreadable
+
+    def _count(self, host: str, started: str, file: str) -> None:
+        known = self.latest.get(host)
+        new = (started, file)
+        if known is not None:
+            self.older.append(min(known, new)[1])
+        self.latest[host] = max(known, new) if known else new
 
     def _add(self, file: IO[str], row: dict[str, Any]) -> None:
         # Patterns are compared as text, so keys stand in one order.
@@ -173,23 +182,15 @@ def _database(place: Path) -> Iterator["DuckDBPyConnection"]:
         database.close()
 
 
-def _load(database: "DuckDBPyConnection", rows: _Rows) -> list[str]:
-    """Make views of the rows; return the run files that later ones of their hosts replace."""
+def _load(database: "DuckDBPyConnection", rows: _Rows) -> None:
+    """Make views of the rows, without run files that count no more."""
+    # As a join DuckDB might keep all rows in memory.
+    database.execute("SET VARIABLE older = $runs::VARCHAR[]", {"runs": rows.older})
     for name, columns in COLUMNS.items():
         database.read_json(
             str(rows.files[name]), columns=columns, format="newline_delimited",
             compression="gzip", maximum_object_size=rows.longest + 1,
-        ).create_view(f"all_{name}")  # fmt: skip
-    database.execute(
-        "CREATE TABLE latest AS SELECT host, run FROM all_hosts "
-        "QUALIFY row_number() OVER (PARTITION BY host ORDER BY started DESC NULLS LAST, run) = 1"
-    )
-    older = database.execute(
-        "SELECT run FROM all_hosts WHERE run <> '' AND started IS NOT NULL "
-        "AND run NOT IN (SELECT run FROM latest) "
-        "ORDER BY run"
-    )
-    return [row[0] for row in older.fetchall()]
+        ).filter("NOT list_contains(getvariable('older'), run)").create_view(name)  # fmt: skip
 
 
 def _write(database: "DuckDBPyConnection", name: str, target: Path) -> None:
@@ -197,7 +198,7 @@ def _write(database: "DuckDBPyConnection", name: str, target: Path) -> None:
     with replacing(target) as beside:
         quoted = str(beside).replace("'", "''")
         database.execute(
-            f"COPY (SELECT {order} FROM all_{name} SEMI JOIN latest USING (host, run)) "  # noqa: S608
+            f"COPY (SELECT {order} FROM {name}) "  # noqa: S608
             f"TO '{quoted}' (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {_PIECE})"
         )
 
