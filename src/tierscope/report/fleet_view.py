@@ -61,7 +61,8 @@ class FleetPath:
     @classmethod
     def empty(cls, measurement: Measurement, hosts: int) -> "FleetPath":
         """Return a path that no host has a figure of yet."""
-        values, lows, highs, limits = ([None] * hosts for _ in range(4))
+        columns: list[Values] = [[None] * hosts for _ in range(4)]
+        values, lows, highs, limits = columns
         return cls(measurement, values, lows, highs, limits, {})
 
     @property
