@@ -129,6 +129,8 @@ def fleet_entries() -> list[Entry]:
         _written("gather", "Join the runs of many hosts as Parquet.", LOOK, "fleet_gather:gather"),
         _written("check", "Find hosts that are slower than their group.", COMPARE,
                  "fleet_check:check"),
+        _written("report", "Write a fleet's report as one HTML file.", LOOK,
+                 "fleet_report:report"),
     ]  # fmt: skip
 
 

@@ -18,4 +18,5 @@ def fleet() -> None:
       srun --ntasks-per-node=1 tierscope fleet run plan.yaml --out fleet
       tierscope fleet gather fleet
       tierscope fleet check fleet --expect golden.yaml
+      tierscope fleet report fleet
     """

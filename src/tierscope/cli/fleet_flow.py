@@ -9,6 +9,7 @@ from tierscope.cli.files import say_written
 from tierscope.cli.forms import Forms, emit
 from tierscope.cli.waiting import waiting
 from tierscope.model.errors import ExitCode, UserError
+from tierscope.model.text import shown
 from tierscope.runs.output import is_stdout, write_output
 
 
@@ -81,6 +82,47 @@ def check_folder(
 
     emit(forms, in_json, tables)
     return int(ExitCode.ALL_MEASURED if found.accepted else ExitCode.SOMETHING_FAILED)
+
+
+def report_fleet(
+    folder: Path, out: Path | None, expect: Path | None, by: str, minimum: str, forms: Forms
+) -> None:
+    """Write the HTML report of a fleet."""
+    from tierscope.analysis.rules import read_rules
+    from tierscope.fleet.check import is_stale
+    from tierscope.fleet.find import BY
+    from tierscope.fleet.gather import INDEX
+    from tierscope.fleet.groups import read_groups
+    from tierscope.fleet.tables import COLUMNS
+    from tierscope.fleet.view import read_view
+    from tierscope.kinds.words import vocabulary
+    from tierscope.report.html.fleet import render_fleet
+
+    if not folder.is_dir():
+        raise UserError(f"'{shown(folder)}' is no directory; name the folder of a fleet")
+    page = out or Path(f"{folder.resolve().name or 'fleet'}.html")
+    reads = [folder / INDEX, *(folder / f"{name}.parquet" for name in COLUMNS)]
+    forms.check({"--out": page}, [*reads, *([expect] if expect else [])])
+    rules = read_rules(expect, vocabulary()) if expect else []
+    share = _minimum(minimum)
+    groups = None if by in BY else read_groups(Path(by))
+    with waiting("gathering") as say:
+        if is_stale(folder):
+            _gather_first(folder)
+        say("comparing the hosts")
+        view = read_view(folder, rules, by, groups, share)
+        say("drawing the report")
+        content = render_fleet(view)
+    write_output(page, content, "--out")
+    written = {
+        "report": shown(page),
+        "hosts": len(view.hosts),
+        "measured": view.states["measured"],
+        "slow": [one.host for one in view.outliers],
+    }
+    if forms.printed == "tables":
+        say_written("report", page)
+    emit(forms, lambda: json.dumps(written), lambda: None)
 
 
 def _gather_first(folder: Path) -> None:

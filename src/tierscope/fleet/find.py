@@ -45,14 +45,14 @@ def outliers_of(
     database = open_fleet(place)
     database.execute("SET memory_limit = $limit", {"limit": _MEMORY})
     database.execute("SET temp_directory = $place", {"place": tempfile.gettempdir()})
-    _group(database, by, groups)
+    group_hosts(database, by, groups)
     verdict = find_outliers(lambda hosts: _figures(database, hosts), minimum, rate)
     causes = likely_causes(database, [one.host for one in verdict.outliers])
     named = [one.model_copy(update={"causes": causes[one.host]}) for one in verdict.outliers]
     return verdict.model_copy(update={"outliers": named})
 
 
-def _group(database: "DuckDBPyConnection", by: str, groups: Mapping[str, str] | None) -> None:
+def group_hosts(database: "DuckDBPyConnection", by: str, groups: Mapping[str, str] | None) -> None:
     """Make the table ``grouped``: the group that each host is compared in."""
     if groups is not None:
         database.execute(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any
+from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
@@ -174,6 +175,7 @@ def _environment() -> Environment:
     environment.filters["when"] = _when
     environment.filters["setting"] = _setting
     environment.filters["count"] = lambda number, name: f"{number} {name}" + "s" * (number != 1)
+    environment.filters["fragment"] = _fragment
     environment.globals["sign"] = sign
     environment.globals["together_headings"] = headings
     environment.globals["together_rows"] = rows
@@ -182,6 +184,11 @@ def _environment() -> Environment:
     environment.globals["script_hash"] = _script_hash
     environment.globals["colours"] = {"light": LIGHT, "dark": DARK}
     return environment
+
+
+def _fragment(text: str) -> str:
+    """Return text as part of a link within the page, as JavaScript's encodeURIComponent does."""
+    return quote(text, safe="!'()*")
 
 
 def _when(time: str) -> str:
@@ -330,7 +337,10 @@ def harmless(cell: str) -> str:
     return cell
 
 
-def packed(lines: list[str]) -> str:
-    """Return lines for the page's script: JSON, gzip, base64; nothing in it can end the script."""
+def packed(lines: object) -> str:
+    """Return lines, or other data, for the page's script: JSON, gzip, base64.
+
+    Nothing in it can end the script.
+    """
     content = json.dumps(lines, ensure_ascii=False).encode("utf-8", "surrogatepass")
-    return base64.b64encode(gzip.compress(content, mtime=0)).decode("ascii")
+    return base64.b64encode(gzip.compress(content, 6, mtime=0)).decode("ascii")

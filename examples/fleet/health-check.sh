@@ -1,0 +1,39 @@
+#!/bin/bash
+# Slurm prolog or epilog: measure memory for some seconds and compare it with golden values.
+#
+#   slurm.conf:  Prolog=/etc/tierscope/health-check.sh    (or Epilog=)
+#
+# Status 1, upon which Slurm drains the node, only where a figure misses its golden value. Where
+# nothing can be measured or judged, the node stays: a mistake in a file must not drain a cluster.
+# For nodes that one job has for itself; other jobs on a node take the bandwidth that is measured.
+
+tierscope=${TIERSCOPE:-/usr/local/bin/tierscope}
+settings=${TIERSCOPE_HEALTH:-/etc/tierscope} # health.yaml and golden.yaml
+seconds=${TIERSCOPE_SECONDS:-8}              # of measuring
+longest=${TIERSCOPE_LONGEST:-18}             # of everything; Slurm waits for PrologEpilogTimeout
+
+left() { echo $((longest > SECONDS + 2 ? longest - SECONDS - 2 : 1)); }
+say() { echo "tierscope: $*" >&2; logger -t tierscope-health -- "$*" 2>/dev/null; }
+
+work=$(mktemp -d /tmp/tierscope-health.XXXXXX) || exit 0
+trap 'rm -rf "$work"' EXIT
+export HOME="$work" # slurmd sets none
+
+timeout --kill-after=1 "$(left)" \
+  "$tierscope" run "$settings/health.yaml" --time-limit "${seconds}s" --out "$work" \
+  >"$work/log" 2>&1
+status=$?
+run=$(ls "$work"/*.jsonl 2>/dev/null)
+if [ "$status" -gt 1 ] || [ -z "$run" ]; then
+  say "not judged, measuring ended with status $status: $(tail -n 1 "$work/log")"
+  exit 0
+fi
+
+timeout --kill-after=1 "$(left)" "$tierscope" check "$run" --expect "$settings/golden.yaml" \
+  >"$work/check" 2>&1
+status=$?
+case $status in
+  0) exit 0 ;;
+  1) say "golden values missed: $(grep -A 1 FAIL "$work/check" | tr -s ' \n' ' ')"; exit 1 ;;
+  *) say "not judged, checking ended with status $status: $(tail -n 1 "$work/check")"; exit 0 ;;
+esac

@@ -1,0 +1,200 @@
+"""What the report of a fleet shows, read from the tables that ``tierscope fleet gather`` makes.
+
+Tables are read column by column, so that thousands of hosts take megabytes.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tierscope.analysis.expect import check
+from tierscope.analysis.outliers import MINIMUM
+from tierscope.analysis.rules import OF_LIMIT, Rule
+from tierscope.fleet.find import MODEL, group_hosts, outliers_of
+from tierscope.fleet.gather import read_index
+from tierscope.fleet.tables import open_fleet
+from tierscope.model.errors import UserError
+from tierscope.model.outlier import Outlier, SlowPath
+from tierscope.model.run import Measurement
+from tierscope.model.text import shown
+from tierscope.report.fleet_view import (
+    FleetHostRow,
+    FleetPath,
+    FleetView,
+    Golden,
+    HostOutlier,
+    SlowFigure,
+    natural,
+)
+from tierscope.runs.query import system_cause
+from tierscope.runs.read import read_run
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_AT_ONCE = 50_000
+"""Rows in memory while figures are read."""
+_KEY = "kind, initiator, target, pattern"
+_HOSTS = """
+    SELECT h.host, state, reason, run, rack, switch, facts, grp
+    FROM hosts h LEFT JOIN grouped g ON h.host = g.host
+"""
+_PATHS = f"""
+    SELECT {_KEY}, any_value(id), max(metric), max(unit)
+    FROM figures GROUP BY {_KEY} ORDER BY min(number), {_KEY}
+"""  # noqa: S608 - constants
+_FIGURES = f"""
+    SELECT host, {_KEY}, status, reason, estimate, ci_low, ci_high, limit_value FROM figures
+"""  # noqa: S608 - constants
+_NO_MODEL = "not known, since nothing was measured"
+
+
+def read_view(
+    folder: Path,
+    rules: Sequence[Rule] = (),
+    by: str = MODEL,
+    groups: Mapping[str, str] | None = None,
+    minimum: float = MINIMUM,
+) -> FleetView:
+    """Return what a report shows of a gathered fleet.
+
+    ``rules`` are golden values; ``by``, ``groups`` and ``minimum`` are those of ``outliers_of``.
+    Raises UserError where the folder has no tables, or damaged ones.
+    """
+    import duckdb
+
+    try:
+        database = open_fleet(str(folder))
+        group_hosts(database, by, groups)
+        hosts = _hosts(database)
+        paths = _paths(database, hosts)
+        verdict = outliers_of(str(folder), by, groups, minimum)
+    except duckdb.Error as error:
+        raise UserError(
+            f"the tables in '{shown(folder)}' cannot be read: {system_cause(error)}; "
+            f"make them again with 'tierscope fleet gather {shown(folder)}'"
+        ) from None
+    emulated = database.execute("SELECT count(*) FROM hosts WHERE emulated").fetchone()
+    index = read_index(folder)
+    golden, remarks = _golden(folder, hosts, rules)
+    if emulated and emulated[0]:
+        remarks.insert(0, f"{emulated[0]} of {len(hosts)} hosts are emulated; their figures show "
+                       "that measuring works, not how fast anything is.")  # fmt: skip
+    small = [f"{name} ({hosts})" for name, hosts in verdict.unjudged.items()]
+    if small:
+        remarks.append(f"Too few hosts alike to judge any: {'; '.join(small)}.")
+    paths = [_with_golden(path, golden) for path in paths]
+    return FleetView(
+        name=index.plan if index else shown(folder.resolve().name),
+        started=index.started if index else "",
+        command=index.command if index else (),
+        hosts=hosts,
+        paths=paths,
+        outliers=_outliers(verdict.outliers, paths),
+        remarks=remarks,
+    )
+
+
+def _hosts(database: "DuckDBPyConnection") -> list[FleetHostRow]:
+    rows = database.execute(_HOSTS).fetchall()
+    return [_host(*row) for row in sorted(rows, key=lambda row: natural(row[0]))]
+
+
+def _host(
+    name: str, state: str, reason: str | None, run: str | None, rack: str | None,
+    switch: str | None, facts: Mapping[str, str] | None, group: str | None,
+) -> FleetHostRow:  # fmt: skip
+    places = {key: value for key, value in (("rack", rack), ("switch", switch)) if value}
+    return FleetHostRow(
+        name, state, reason or "", run or "", group or _NO_MODEL, {**places, **(facts or {})}
+    )
+
+
+def _outliers(found: Iterable[Outlier], paths: list[FleetPath]) -> list[HostOutlier]:
+    by_key = {_key_of(path.measurement): path for path in paths}
+    return [
+        HostOutlier(
+            host=one.host,
+            group=one.group,
+            q=one.q,
+            together=one.together,
+            slower=one.slower,
+            paths=[
+                SlowFigure(by_key[_key_of(slow)], slow.figure, slow.centre, slow.deviation)
+                for slow in one.paths
+            ],
+            causes=one.causes,
+        )
+        for one in found
+    ]
+
+
+def _key_of(one: Measurement | SlowPath) -> tuple[str, ...]:
+    return one.kind, one.initiator, one.target, json.dumps(one.pattern, sort_keys=True)
+
+
+def _paths(database: "DuckDBPyConnection", hosts: list[FleetHostRow]) -> list[FleetPath]:
+    """Return each measurement over all hosts, in the plan's order."""
+    found: dict[tuple[str, ...], FleetPath] = {}
+    for *key, id_, metric, unit in database.execute(_PATHS).fetchall():
+        kind, initiator, target, pattern = key
+        measurement = Measurement(
+            id=id_, kind=kind, initiator=initiator, target=target, cpus=[],
+            pattern=json.loads(pattern), status="measured", metric=metric, unit=unit,
+        )  # fmt: skip
+        found[tuple(key)] = FleetPath.empty(measurement, len(hosts))
+    numbers = {host.name: number for number, host in enumerate(hosts)}
+    cursor = database.execute(_FIGURES)
+    while rows := cursor.fetchmany(_AT_ONCE):
+        for host, *key, status, reason, value, low, high, limit in rows:
+            path, number = found[tuple(key)], numbers[host]
+            if value is None:
+                path.missing[number] = (status, reason or "")
+                continue
+            path.values[number], path.lows[number], path.highs[number] = value, low, high
+            path.limits[number] = limit
+    return list(found.values())
+
+
+def _golden(
+    folder: Path, hosts: Iterable[FleetHostRow], rules: Sequence[Rule]
+) -> tuple[dict[str, tuple[Rule, str]], list[str]]:
+    """Return the rule of each measurement's id, by one host of each group.
+
+    Which figure stands for its path depends on the figures, so a run decides.
+    """
+    found: dict[str, tuple[Rule, str]] = {}
+    remarks: list[str] = []
+    groups: dict[str, FleetHostRow] = {}
+    for host in hosts:
+        if host.run and host.state == "measured":
+            groups.setdefault(host.group, host)
+    by_text = {rule.text: rule for rule in rules}
+    for host in groups.values() if rules else ():
+        try:
+            run = read_run(folder / host.run)
+        except UserError as error:
+            remarks.append(f"Golden values are not shown for {host.group}: {error}")
+            continue
+        for finding in check(run, list(rules)):
+            if finding.id:
+                found.setdefault(finding.id, (by_text[finding.rule], finding.rule))
+    return found, remarks
+
+
+def _with_golden(path: FleetPath, golden: dict[str, tuple[Rule, str]]) -> FleetPath:
+    """Return a path with its golden value; of a rule about limits, by the lowest limit."""
+    if path.measurement.id not in golden:
+        return path
+    rule, text = golden[path.measurement.id]
+    bound = rule.bound
+    if rule.unit == OF_LIMIT:
+        limits = [limit for limit in path.limits if limit is not None]
+        if not limits:
+            return path
+        bound *= min(limits)
+    elif rule.unit != path.measurement.unit:
+        return path
+    return replace(path, golden=Golden(text, rule.comparison, bound))
