@@ -208,8 +208,8 @@ def test_copies_of_version_1_are_asked_for_by_source_and_destination(tmp_path: P
 
 
 def test_a_measurement_of_very_many_samples_is_asked_for(tmp_path: Path) -> None:
-    made = synthetic.Maker(n=60_000).make("bandwidth", "node:0", "node:0", {"size": 1 << 20}, 2e10)
-    file = synthetic.write(synthetic.run([made]), tmp_path / "long.jsonl")
+    made = synthetic.latency_measurements(synthetic.Maker(n=60_000))[:1]
+    file = synthetic.write(synthetic.run(made), tmp_path / "long.jsonl")
     assert file.stat().st_size > 1 << 20
     assert query([file], "select len(samples) from measurements")[1] == [(60_000,)]
 
