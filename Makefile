@@ -58,7 +58,7 @@ $(BUILD)/.sanitized-threads: $(BUILD)/.environment $(BUILD)/.clang $(ENGINE_SOUR
 
 VALGRIND := valgrind --quiet --error-exitcode=1 --fair-sched=yes
 test-sanitized: $(BUILD)/.sanitized $(BUILD)/.sanitized-threads $(BUILD)/.installed $(BUILD)/.valgrind $(BUILD)/.programs ## The engine's and the allocator's tests under ASan and UBSan, TSan, Valgrind
-	$(BUILD)/sanitized/engine-tests --gtest_brief=1
+	HWLOC_PLUGINS_PATH=$(BUILD) $(BUILD)/sanitized/engine-tests --gtest_brief=1
 	$(BUILD)/sanitized/alloc-tests --gtest_brief=1
 	$(BUILD)/sanitized/alloc-sequences --count 200
 	$(BUILD)/sanitized-threads/alloc-sequences --count 200
