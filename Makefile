@@ -56,6 +56,8 @@ $(BUILD)/.sanitized-threads: $(BUILD)/.environment $(BUILD)/.clang $(ENGINE_SOUR
 	$(BIN)/cmake --build $(BUILD)/sanitized-threads --target alloc-sequences
 	@touch $@
 
+# Plugins of hwloc, which come with other packages (Open MPI's, for one), leave memory behind: none is
+# loaded where leaks are looked for.
 VALGRIND := valgrind --quiet --error-exitcode=1 --fair-sched=yes
 test-sanitized: $(BUILD)/.sanitized $(BUILD)/.sanitized-threads $(BUILD)/.installed $(BUILD)/.valgrind $(BUILD)/.programs ## The engine's and the allocator's tests under ASan and UBSan, TSan, Valgrind
 	HWLOC_PLUGINS_PATH=$(BUILD) $(BUILD)/sanitized/engine-tests --gtest_brief=1
