@@ -190,7 +190,7 @@ schema: $(BUILD)/.installed ## Write the door's JSON Schemas from the models
 site: $(BUILD)/.environment ## The documentation as pages, with search, in build/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
-release: $(BUILD)/.installed ## Test all, then dist/: wheels, sdist, SBOM, checksums; docs/releases.md
+release: $(BUILD)/.installed ## Test all, then dist/: wheels, archives, sdist, SBOM, checksums; docs/releases.md
 	$(BIN)/python tools/release.py check
 	$(MAKE) lint test
 	rm -rf dist
