@@ -14,7 +14,7 @@ from tests import synthetic
 
 from tierscope.cli.app import app
 from tierscope.model.errors import UserError
-from tierscope.runs.export_tables import prometheus_text
+from tierscope.runs.export_tables import prometheus_text, table_bytes
 from tierscope.runs.query import TABLES, query
 
 
@@ -205,6 +205,27 @@ def test_copies_of_version_1_are_asked_for_by_source_and_destination(tmp_path: P
     file = synthetic.write(synthetic.run([made], version=1), tmp_path / "copy.jsonl")
     _, rows, _ = query([file], "select initiator, target, cpus from measurements")
     assert rows == [("node:0", "gpu:0", [0, 1])]
+
+
+def test_a_measurement_of_very_many_samples_is_asked_for(tmp_path: Path) -> None:
+    made = synthetic.latency_measurements(synthetic.Maker(n=60_000))[:1]
+    file = synthetic.write(synthetic.run(made), tmp_path / "long.jsonl")
+    assert file.stat().st_size > 1 << 20
+    assert query([file], "select len(samples) from measurements")[1] == [(60_000,)]
+
+
+def test_tables_are_made_in_little_memory(
+    kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import duckdb
+
+    connect = duckdb.connect
+
+    def with_little(name: str, config: dict[str, str]) -> Any:
+        return connect(name, config={**config, "memory_limit": "100MB", "threads": "2"})
+
+    monkeypatch.setattr(duckdb, "connect", with_little)
+    assert table_bytes(list(kept.glob("2026010[56]*")), "parquet")[1] == 37
 
 
 def test_prometheus_labels_hold_any_text() -> None:

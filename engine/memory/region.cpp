@@ -45,6 +45,12 @@ void fault_in(std::byte* start, std::size_t bytes) {
                     std::strerror(errno)),
         "another process took it at the same moment: try again, or ask for a smaller size");
   }
+  // Emulators of other processors accept this and do nothing.
+  unsigned char resident = 0;
+  const std::size_t page = base_page_bytes();
+  if (mincore(start + bytes - page, page, &resident) == 0 && (resident & 1) == 0) {
+    touch(start, bytes);
+  }
 }
 
 // A tmpfs that is mounted with "bind:1-2" has its pages there.

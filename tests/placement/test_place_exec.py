@@ -227,9 +227,9 @@ def test_programs_for_other_machines_libraries_and_languages_are_told_apart(
 
 
 def test_an_old_glibc_is_an_obstacle(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "confstr", lambda _name: "glibc 2.31")
+    monkeypatch.setattr(os, "confstr", lambda _name: "glibc 2.30")
     said = preload_obstacle(find_program("true"), find_library())
-    assert said == "this system has glibc 2.31, and libraries are preloaded from 2.34 on only"
+    assert said == "this system has glibc 2.30, and libraries are preloaded from 2.31 on only"
     monkeypatch.setattr(os, "confstr", lambda _name: "glibc 2.34")
     assert preload_obstacle(find_program("true"), find_library()) == ""
 

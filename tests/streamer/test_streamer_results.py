@@ -100,7 +100,7 @@ def test_a_wrong_cell_is_named_by_its_line(
     assert said in str(refused.value)
 
 
-@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"a,b\n1,2\n", b"\0" * 100])
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"a,b\n1,2\n", b"\0" * 100, b"a" * 200_000])
 def test_a_file_that_is_no_table_is_refused_in_one_line(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_bytes(content)

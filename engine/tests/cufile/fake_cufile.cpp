@@ -145,12 +145,14 @@ void cuFileHandleDeregister(CUfileHandle_t handle) {
   --state.seen.handles;
 }
 CUfileError_t cuFileBufRegister(const void* memory, std::size_t, int) {
+  const std::lock_guard lock(mutex);
   if (state.machine.buffer_error != 0) return result(state.machine.buffer_error);
   if (!buffers.insert(memory).second) return result(CU_FILE_MEMORY_ALREADY_REGISTERED);
   ++state.seen.buffers;
   return result(0);
 }
 CUfileError_t cuFileBufDeregister(const void* memory) {
+  const std::lock_guard lock(mutex);
   if (buffers.erase(memory) == 0) return result(CU_FILE_MEMORY_NOT_REGISTERED);
   --state.seen.buffers;
   return result(0);
@@ -166,10 +168,12 @@ ssize_t cuFileWrite(CUfileHandle_t file, const void* base, std::size_t bytes, of
 }
 
 CUfileError_t cuFileStreamRegister(CUstream, unsigned) {
+  const std::lock_guard lock(mutex);
   ++state.seen.streams;
   return result(0);
 }
 CUfileError_t cuFileStreamDeregister(CUstream) {
+  const std::lock_guard lock(mutex);
   --state.seen.streams;
   return result(0);
 }
@@ -186,6 +190,7 @@ CUfileError_t cuFileWriteAsync(CUfileHandle_t file, void* base, std::size_t* byt
 }
 
 CUfileError_t cuFileBatchIOSetUp(CUfileBatchHandle_t* batch, unsigned entries) {
+  const std::lock_guard lock(mutex);
   *batch = new Batch{entries, {}};
   ++state.seen.batches;
   return result(0);

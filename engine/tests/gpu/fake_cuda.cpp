@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -55,7 +56,6 @@ struct Engine {
 
 struct State {
   Machine machine{};
-  int current_gpu = 0;
   double now = 0;
   unsigned opened = 0;
   double opened_at = 0;
@@ -70,6 +70,23 @@ State& state() {
   static State it;
   return it;
 }
+
+thread_local int current_gpu = 0;
+
+// Threads of a measurement call CUDA at the same time. What they share is changed, and work is
+// done, by one of them at a time; functions that hold this call each other.
+class Lock {
+ public:
+  Lock() : held_(mutex()) {}
+
+ private:
+  static std::recursive_mutex& mutex() {
+    static std::recursive_mutex it;
+    return it;
+  }
+
+  std::lock_guard<std::recursive_mutex> held_;
+};
 
 FakeStream& stream_of(cudaStream_t stream) { return *reinterpret_cast<FakeStream*>(stream); }
 FakeEvent& event_of(cudaEvent_t event) { return *reinterpret_cast<FakeEvent*>(event); }
@@ -103,6 +120,7 @@ FakeStream* next() {
 }
 
 void run_all() {
+  const Lock lock;
   while (FakeStream* stream = next()) {
     const double end = start_of(*stream) + stream->work.front().seconds;
     const Work work = std::move(stream->work.front());
@@ -115,6 +133,7 @@ void run_all() {
 }
 
 void add(cudaStream_t stream, Work work) {
+  const Lock lock;
   if (stream == nullptr) {
     run_all();
     work.act(state().now);
@@ -126,6 +145,7 @@ void add(cudaStream_t stream, Work work) {
 }
 
 int place_of(const void* address) {
+  const Lock lock;
   const auto* at = static_cast<const std::byte*>(address);
   auto found = state().memory.upper_bound(at);
   if (found == state().memory.begin()) return kHost;
@@ -155,6 +175,7 @@ void add_kernel(cudaStream_t stream, std::size_t bytes, std::function<void()> ac
 }
 
 cudaError_t allocate(void** memory, std::size_t bytes, int place) {
+  const Lock lock;
   constexpr std::size_t kPage = 4096;
   *memory = std::aligned_alloc(kPage, (bytes + kPage - 1) / kPage * kPage);
   std::memset(*memory, 1, bytes);
@@ -164,6 +185,7 @@ cudaError_t allocate(void** memory, std::size_t bytes, int place) {
 }
 
 cudaError_t give_back(void* memory) {
+  const Lock lock;
   run_all();
   state().memory.erase(static_cast<std::byte*>(memory));
   std::free(memory);
@@ -177,19 +199,21 @@ CUresult granularity(std::size_t* bytes, const CUmemAllocationProp*,
 }
 CUresult create(CUmemGenericAllocationHandle* handle, std::size_t bytes,
                 const CUmemAllocationProp* properties, unsigned long long) {
+  const Lock lock;
   if (bytes > state().machine.free_bytes) return CUDA_ERROR_OUT_OF_MEMORY;
   *handle = static_cast<CUmemGenericAllocationHandle>(properties->location.id) + 1;
   ++state().mapped_pieces;
   return CUDA_SUCCESS;
 }
 CUresult release(CUmemGenericAllocationHandle) {
+  const Lock lock;
   --state().mapped_pieces;
   return CUDA_SUCCESS;
 }
 CUresult reserve(CUdeviceptr* address, std::size_t bytes, std::size_t, CUdeviceptr,
                  unsigned long long) {
   void* memory = nullptr;
-  allocate(&memory, bytes, state().current_gpu);
+  allocate(&memory, bytes, current_gpu);
   *address = reinterpret_cast<CUdeviceptr>(memory);
   return CUDA_SUCCESS;
 }
@@ -246,11 +270,11 @@ cudaError_t cudaGetDeviceCount(int* count) {
   return cudaSuccess;
 }
 cudaError_t cudaGetDevice(int* gpu) {
-  *gpu = state().current_gpu;
+  *gpu = current_gpu;
   return cudaSuccess;
 }
 cudaError_t cudaSetDevice(int gpu) {
-  state().current_gpu = gpu;
+  current_gpu = gpu;
   return cudaSuccess;
 }
 cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
@@ -291,7 +315,7 @@ const char* cudaGetErrorName(cudaError_t) { return "an error"; }
 const char* cudaGetErrorString(cudaError_t) { return "an error"; }
 
 cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
-  return allocate(memory, bytes, state().current_gpu);
+  return allocate(memory, bytes, current_gpu);
 }
 cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned) {
   return allocate(memory, bytes, kHost);
@@ -319,12 +343,14 @@ cudaError_t cudaMemPrefetchAsync(const void*, std::size_t, cudaMemLocation, unsi
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
-  auto* made = new FakeStream{.gpu = state().current_gpu};
+  const Lock lock;
+  auto* made = new FakeStream{.gpu = current_gpu};
   state().streams.insert(made);
   *stream = reinterpret_cast<cudaStream_t>(made);
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  const Lock lock;
   run_all();
   state().streams.erase(&stream_of(stream));
   delete &stream_of(stream);
@@ -355,6 +381,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t from, cudaEvent_t to) {
+  const Lock lock;
   *milliseconds = static_cast<float>((event_of(to).time - event_of(from).time) * 1e3);
   return cudaSuccess;
 }
@@ -442,10 +469,12 @@ void add_chase(const Chase& chase, cudaStream_t stream, std::function<void()> mo
 Gate::Gate() { opened_ = new unsigned(0); }
 Gate::~Gate() { delete opened_; }
 void Gate::hold(cudaStream_t stream) {
+  const Lock lock;
   // Rounds go on from gate to gate here.
   add(stream, {.act = [](double) {}, .gate = state().opened + 1});
 }
 void Gate::open() {
+  const Lock lock;
   *opened_ = round_;
   ++state().opened;
   state().opened_at = state().now;

@@ -11,9 +11,10 @@ import io
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from tierscope.analysis.streamer import (
     CLOSE,
@@ -28,6 +29,7 @@ from tierscope.analysis.streamer import (
 from tierscope.model.errors import UserError
 from tierscope.model.persistent import Backing
 
+_T = TypeVar("_T")
 _FOLDERS = {
     "local_PMDK": "1a",
     "remote_PMDK": "1b",
@@ -81,7 +83,7 @@ def read_results(path: Path, name: str) -> list[Study]:
                 "remote_PMDK/noHT_Socket0_CXLDAX_Close_noFT_@mnt_Arrays100000000_Cores10"
             )
     else:
-        found = _table(path)
+        found = _as_csv(_table, path)
     return _by_machine(found, name)
 
 
@@ -176,7 +178,7 @@ def _group(folder: Path, match: re.Match[str]) -> str:
 def _of_folder(folder: Path) -> Rates:
     table = folder / _CSV
     if table.is_file():
-        return _output_data(table)
+        return _as_csv(_output_data, table)
     found = {}
     for path in sorted(folder.iterdir()):
         if match := _TEXT.fullmatch(path.name):
@@ -191,6 +193,13 @@ def _stream_text(path: Path) -> dict[str, Point]:
     if set(rates) != set(OPERATIONS):
         raise UserError(f"{path}: it is not STREAM's output; rates of {sorted(rates)} only")
     return rates
+
+
+def _as_csv(read: Callable[[Path], _T], path: Path) -> _T:
+    try:
+        return read(path)
+    except csv.Error as error:
+        raise UserError(f"{path}: it is not CSV: {error}") from None
 
 
 def _output_data(path: Path) -> Rates:

@@ -100,10 +100,16 @@ def _fill(database: "DuckDBPyConnection", paths: list[Path]) -> list[str]:
             database.execute(
                 f"CREATE TABLE {name} AS SELECT * FROM read_json($file, "  # noqa: S608  # constants
                 "format = 'newline_delimited', columns = $columns, "
-                "maximum_object_size = 268435456)",
-                {"file": str(files[name]), "columns": columns},
+                "maximum_object_size = $longest)",
+                {"file": str(files[name]), "columns": columns, "longest": _longest(files[name])},
             )
     return problems
+
+
+def _longest(file: Path) -> int:
+    """Return how many bytes DuckDB has to allow for a line; its buffers are twice that."""
+    with file.open("rb") as lines:
+        return max(1 << 20, 2 * max(map(len, lines), default=0))
 
 
 def query(paths: list[Path], sql: str) -> tuple[list[str], list[tuple[Any, ...]], list[str]]:

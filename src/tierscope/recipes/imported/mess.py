@@ -142,7 +142,10 @@ def _share(source: Source, text: str, where: str) -> int:
 
 def _of_csv(source: Source, ns: float | None) -> Iterator[_Point]:
     rows = csv.DictReader(io.StringIO(source.text))
-    names = rows.fieldnames or []
+    try:
+        names = rows.fieldnames or []
+    except csv.Error as error:
+        source.fail(f"not CSV: {error}", ":1")
     column = next((name for name in _SHARES if name in names), None)
     if column is None or "pause" not in names:
         source.fail(f"its columns are not Mess's: {', '.join(_SHARES)}, pause", ":1")
@@ -159,7 +162,7 @@ def _of_csv(source: Source, ns: float | None) -> Iterator[_Point]:
             bandwidth, latency = _figures(source, rate, time, where)
             yield _Point(share, round(pause), bandwidth * _GB, latency * ns)
     except csv.Error as error:
-        source.fail(f"not CSV: {error}", f":{rows.line_num}")
+        source.fail(f"not CSV: {error}", f":{rows.reader.line_num}")
 
 
 def _of_lines(source: Source, ns: float | None) -> Iterator[_Point]:

@@ -80,7 +80,7 @@ class Source:
             return "mlc"
         lines = [line for line in self.text.splitlines()[:100] if line.strip()]
         lines = [line for line in lines if not line.lstrip().startswith("#")]
-        if lines and {BANDWIDTH, LATENCY} <= set(next(csv.reader(lines[:1]), [])):
+        if lines and {BANDWIDTH, LATENCY} <= _columns(lines[0]):
             return "mess"
         return "mess" if lines and all(map(_POINT.fullmatch, lines[:2])) else None
 
@@ -90,6 +90,13 @@ class Source:
             self.fail("the file is empty")
         if self.format is not None and self.format != wanted:
             self.fail(f"this is {CALLED[self.format]}; tierscope import {self.format} {self.name}")
+
+
+def _columns(heading: str) -> set[str]:
+    try:
+        return set(next(csv.reader([heading]), []))
+    except csv.Error:
+        return set()
 
 
 def _refuse_constant(name: str) -> NoReturn:
