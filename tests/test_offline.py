@@ -38,6 +38,7 @@ def wheel(folder: Path, name: str, *needs: str, tag: str = "any", python: str = 
     path = folder / f"{name}-1.0-py3-none-{tag}.whl"
     lines = ["Metadata-Version: 2.1", f"Name: {name}", "Version: 1.0", f"Requires-Python: {python}"]
     lines += [f"Requires-Dist: {need}" for need in needs]
+    lines += ["Provides-Extra: fleet"] if any("fleet" in need for need in needs) else []
     info = f"{name}-1.0.dist-info"
     files = {
         f"{name}.py": f'def main() -> None:\n    print("{name} 1.0")\n',
@@ -70,8 +71,10 @@ def pip_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def folder(tmp_path: Path, offline: ModuleType, pip_wheel: Path) -> Path:
     """What an archive for this machine and this Python holds, with a small tierscope."""
     found = tmp_path / "a folder"
-    wheel(found / "wheels", "tierscope", "click>=1.0", tag=TAG)
+    needs = ("click>=1.0", 'mpi4py>=1.0; extra == "fleet"')
+    wheel(found / "wheels", "tierscope", *needs, tag=TAG)
     wheel(found / "wheels", "click")
+    wheel(found / "wheels", "mpi4py")
     shutil.copy(pip_wheel, found / "wheels")
     offline.finish(found, PYTHON, MACHINE)
     return found
@@ -213,6 +216,7 @@ def test_a_wheel_runs_with_the_oldest_libc_of_its_tags(offline: ModuleType, tmp_
         ("rich>=13", "3.10", "tierscope needs rich>=13, and .* has none"),
         ("click>=8.4", "3.10", "tierscope needs click>=8.4, and .* has 1.0"),
         ('tomli; python_version < "3.11"', "3.10", "tierscope needs tomli"),
+        ('mpi4py; extra == "fleet"', "3.10", "tierscope needs mpi4py"),
         ("click", "3.7", "needs Python >=3.8, not 3.7"),
     ],
 )

@@ -25,6 +25,8 @@ from packaging.version import Version
 
 ROOT = Path(__file__).parent.parent
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
+EXTRAS = "fleet"
+"""What is optional of tierscope, and in the archives: clusters have no network."""
 GLIBC = 28
 """Minor version of the newest glibc that a dependency may need, as tierscope's own wheel does."""
 
@@ -71,13 +73,13 @@ def check(folder: Path, python: str, machine: str) -> dict[NormalizedName, Wheel
         "python_full_version": f"{python}.0",
         "platform_machine": machine,
         "implementation_version": f"{python}.0",
-        "extra": "",
     }
     for name, wheel in wheels.items():
         if not wheel.python.contains(f"{python}.99"):
             _fail(f"{name} needs Python {wheel.python}, not {python}")
         for need in wheel.needs:
-            if need.marker and not need.marker.evaluate(there):
+            extras = EXTRAS if name == "tierscope" else ""
+            if need.marker and not need.marker.evaluate({**there, "extra": extras}):
                 continue
             found = wheels.get(canonicalize_name(need.name))
             if found is None or found.version not in need.specifier:
@@ -93,8 +95,9 @@ def collect(wheel: Path, python: str, machine: str, folder: Path) -> None:
     platforms = [f"manylinux_2_{minor}_{machine}" for minor in range(GLIBC, 16, -1)]
     command = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "download"]
     command += ["--only-binary=:all:", "--python-version", python, "--dest", str(wheels)]
-    command += [f"--platform={name}" for name in (*platforms, f"manylinux2014_{machine}")]
-    subprocess.run([*command, str(wheel), "pip"], check=True)
+    older = (f"manylinux2014_{machine}", f"manylinux_2_5_{machine}")
+    command += [f"--platform={name}" for name in (*platforms, *older)]
+    subprocess.run([*command, f"{wheel}[{EXTRAS}]", "pip"], check=True)
     finish(folder, python, machine)
 
 
