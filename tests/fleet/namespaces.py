@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Hosts made of namespaces, joined by a switch: for MPI and Slurm on one machine.
 
-    sudo python tests/fleet/namespaces.py --slow node3=100mbit --lossy node4=0.01 4 mpirun COMMAND...
-    sudo python tests/fleet/namespaces.py 2 on node1 ping -c 1 node2
+    python tests/fleet/namespaces.py --slow node3=100mbit --lossy node2=0.01 3 mpirun COMMAND...
+    python tests/fleet/namespaces.py 2 on node1 COMMAND...
 
-Each host has its own host name, network (``eth0``), ``/etc/hosts`` and ``/sys/class/net``; all other
-files, CPUs and processes are the machine's. The switch is a bridge in a namespace of its own, so
-nothing is left in the machine's network once the holders of the namespaces have ended. It needs
+Each host has its own host name, network (``eth0``), ``/etc/hosts`` and ``/sys/class/net``; all
+other files, CPUs and processes are the machine's. The switch is a bridge in a namespace of its own,
+so nothing is left in the machine's network once the holders of the namespaces have ended. It needs
 root, iproute2 and util-linux, and no further packages.
 """
 
@@ -42,7 +42,7 @@ ip link set lo up
 """A sysfs shows the interfaces of the network that it was mounted in."""
 
 
-class Unavailable(Exception):
+class NamespacesError(Exception):
     """Namespaces cannot be made here; says why."""
 
 
@@ -130,12 +130,12 @@ class Hosts:
 def namespaces(number: int, prefix: str = "node") -> Iterator[Hosts]:
     """Make hosts node1, node2 ..., which end with the context.
 
-    Raises Unavailable where this machine, or this user, cannot.
+    Raises NamespacesError where this machine, or this user, cannot.
     """
     if lacking := [name for name in ("ip", "tc", "nsenter", "unshare") if not shutil.which(name)]:
-        raise Unavailable(f"namespaces as hosts need {', '.join(lacking)}")
+        raise NamespacesError(f"namespaces as hosts need {', '.join(lacking)}")
     if os.geteuid() != 0:
-        raise Unavailable("namespaces as hosts need root")
+        raise NamespacesError("namespaces as hosts need root")
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hosts-")))
         table = folder / "hosts"
@@ -176,14 +176,14 @@ def _hold(stack: contextlib.ExitStack, private: str) -> int:
     assert process.stdout is not None
     assert process.stderr is not None
     if process.stdout.readline() != "ready\n":
-        raise Unavailable(f"namespaces cannot be made here: {process.stderr.read().strip()}")
+        raise NamespacesError(f"namespaces cannot be made here: {process.stderr.read().strip()}")
     return process.pid
 
 
 def _run(words: list[str]) -> None:
     done = subprocess.run(words, capture_output=True, text=True)
     if done.returncode:
-        raise Unavailable(f"{shlex.join(words)}: {done.stderr.strip()}")
+        raise NamespacesError(f"{shlex.join(words)}: {done.stderr.strip()}")
 
 
 def main() -> int:
@@ -209,7 +209,7 @@ def main() -> int:
             else:
                 words = hosts[asked.command[0]].command(asked.command[1:])
             return subprocess.run(words).returncode
-    except Unavailable as error:
+    except NamespacesError as error:
         print(error, file=sys.stderr)
         return 2
 
