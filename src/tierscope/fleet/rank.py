@@ -73,6 +73,8 @@ class Rank:
         """On rank 0."""
         self._name = platform.node()
         self._visits = 0
+        self._look = math.inf
+        """When to see next whether this host was given up; infinite while rank 0 is asked."""
         self._interrupted = False
 
     @property
@@ -213,11 +215,23 @@ class Rank:
             if self._interrupted:
                 return {"drop": _INTERRUPTED}
 
+    def _given_up(self) -> str:
+        """Return why rank 0 gave this host up, if it did; ask it now and then, which shows that
+        this rank lives."""
+        if self._look == math.inf:
+            answer = self._contact.answer()
+            if answer is not None:
+                self._look = time.time() + self._asked.patience_s / 8
+                return str(answer.get("drop", ""))
+        elif time.time() > self._look:
+            self._contact.send({"busy": {}})
+            self._look = math.inf
+        return ""
+
     def _heard(self, longest_s: float) -> Message:
         """Return what the measuring process says next; end it where that takes too long."""
         deadline = time.time() + longest_s
-        look_s = max(0.5, self._asked.patience_s / 8)
-        look = time.time() + look_s
+        self._look = time.time() + self._asked.patience_s / 8
         while not self._said:
             self._turn()
             if self._host.ended and not self._said:
@@ -226,14 +240,8 @@ class Rank:
                 return self._stopped(_INTERRUPTED)
             if time.time() > deadline:
                 return self._stopped(f"its measuring process said nothing for {longest_s:.0f} s")
-            if time.time() > look:
-                self._contact.send({"busy": {}})
-                look = math.inf
-            answer = self._contact.answer() if look == math.inf else None
-            if answer is not None:
-                if "drop" in answer:
-                    return self._stopped(answer["drop"])
-                look = time.time() + look_s
+            if why := self._given_up():
+                return self._stopped(why)
         return self._said.pop(0)
 
     def _stopped(self, why: str) -> Message:
@@ -243,6 +251,7 @@ class Rank:
         deadline = time.time() + _STOP_S
         while not self._host.ended and time.time() < deadline:
             self._turn()
+            self._given_up()
         if not self._host.ended:
             end_or_abandon(self._host.process)
         return self._failed(why)
@@ -271,10 +280,13 @@ class Rank:
             self._watch(self.coordinator)
 
     def _wait_for_the_last(self) -> None:
-        """On rank 0, let the others ask whether they may leave."""
-        deadline = time.time() + _LAST_S + 2 * _SLOW * self._contact.interval_s
-        while self.coordinator and not self.coordinator.all_left and time.time() < deadline:
+        """On rank 0, let the others say what became of them, and ask whether they may leave."""
+        quiet_s = _LAST_S + 2 * _SLOW * self._contact.interval_s
+        deadline = time.time() + quiet_s
+        while self.coordinator and self.coordinator.awaits(time.time(), quiet_s):
             self._turn()
+            if self._interrupted and time.time() > deadline:
+                return
 
     @contextlib.contextmanager
     def _signals(self) -> Iterator[None]:
