@@ -179,7 +179,8 @@ def test_who_is_never_heard_of_is_lost() -> None:
     made.answer(0, checked("a"), 1.0)
     assert made.watch(START_S) == []
     assert [one.host.host for one in made.watch(2 * START_S + 1)] == ["rank-1"]
-    assert made.answer(0, checked("a"), 2 * START_S + 1) == {"measure": True}
+    assert made.watch(2 * START_S + 2) == []
+    assert made.answer(0, checked("a"), 2 * START_S + 2) == {"measure": True}
 
 
 def test_one_measures_after_the_other() -> None:

@@ -96,6 +96,8 @@ class Coordinator:
             doing = f"its visit of {one.visit}" if one.visit else "its check of the plan"
             reason = f"it did not come back from {doing} in time"
             one.host = one.host.model_copy(update={"state": "lost", "reason": reason})
+            if one.doing == "starting":  # those that were checked waited for it
+                self._due = now
         if self._order == "together" and len(missing) == len(lost):
             self._open(now)
         return lost

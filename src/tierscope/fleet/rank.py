@@ -68,7 +68,7 @@ class Rank:
         self._host = LineProcess(measuring, without_mpi())
         self._said: list[Message] = []
         """By the measuring process, not yet looked at."""
-        self._contact = Contact(asked.patience_s)
+        self._contact = Contact(max(START_S, asked.patience_s))  # all hosts load programs now
         self.coordinator: Coordinator | None = None
         """On rank 0."""
         self._name = platform.node()
@@ -158,6 +158,7 @@ class Rank:
         if "measure" not in answer and "alone" not in answer:
             return {"ended": {"state": "failed", "reason": answer.get("drop", "")}}
         asked = self._asked
+        self._contact.patience_s = asked.patience_s
         clock = self._clock()  # rank 0 is at rest now, which makes round trips short
         part = InFleet(
             rank=self._contact.rank, order=asked.order, alone="alone" in answer, clock=clock
