@@ -21,6 +21,7 @@ from tierscope.engine.abandon import end_or_abandon
 from tierscope.fleet.contact import Contact, unbind, without_mpi
 from tierscope.fleet.coordinator import START_S, Coordinator, Order
 from tierscope.fleet.host import run_file
+from tierscope.fleet.launcher import check_size, not_started
 from tierscope.fleet.lines import LineProcess, Message
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.fleet import ClockOffset, InFleet
@@ -104,13 +105,16 @@ class Rank:
         while contact.rank < 0:
             if self._interrupted:
                 raise UserError(_INTERRUPTED, ExitCode.INTERRUPTED)
-            if contact.process.ended or time.time() > deadline:
+            if contact.process.ended:
+                raise not_started()
+            if time.time() > deadline:
                 raise UserError(
                     f"MPI did not start within {START_S:g} s; see whether mpirun or srun can start "
                     "any program on every host",
                     ExitCode.NOTHING_MEASURED,
                 )
             self._turn()
+        check_size(contact.size)
         if asked.ranks_as_hosts:
             self._name += f"-{contact.rank}"
         if contact.rank == 0:
