@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tierscope.fleet.coordinator import START_S, WAIT, Coordinator, Order
 
-LEAD_S, PATIENCE_S, LONGEST_S = 0.1, 10.0, 5.0
+LEAD_S, PATIENCE_S, LONGEST_S, QUIET_S = 0.1, 10.0, 5.0, 3.0
 
 
 def fleet(size: int, order: Order = "together", dry: bool = False) -> Coordinator:
@@ -60,8 +60,9 @@ def test_two_ranks_on_one_host_are_refused(first: dict[str, Any]) -> None:
     made.answer(0, first, 1.0)
     refusal = {"refuse": "ranks 0 and 1 are both on host a"}
     assert made.answer(1, checked("a"), 1.0) == refusal
+    assert made.awaits(1.0, QUIET_S)
     assert made.answer(0, first, 1.0) == refusal
-    assert made.all_left
+    assert not made.awaits(1.0, QUIET_S)
 
 
 def test_hosts_begin_a_visit_together() -> None:
@@ -109,6 +110,49 @@ def test_who_does_not_come_back_is_lost_and_the_others_go_on() -> None:
     assert states(made) == ["measuring", "measuring", "partial"]
 
 
+def lost_at_the_last_visit() -> tuple[Coordinator, float]:
+    """Return a fleet that is through but for rank 1, and when that was given up."""
+    made = begun(2)
+    for now in (2.0, 2.1):
+        for rank in range(2):
+            made.answer(rank, gate(1, 0, 1), now)
+        made.watch(now)
+    made.answer(0, gate(1, 0, 2), 4.0)
+    given_up = 4.1 + PATIENCE_S
+    made.answer(1, {"busy": {}}, given_up - 1)
+    assert [one.host.host for one in made.watch(given_up)] == ["h1"]
+    assert made.answer(0, ended("h0"), given_up + 1) == {"leave": False}
+    return made, given_up
+
+
+def test_who_was_given_up_and_lives_is_waited_for_until_it_says_what_became_of_it() -> None:
+    """Its rank ends what hangs there, which takes longer than the others need to the end."""
+    made, given_up = lost_at_the_last_visit()
+    drop = made.answer(1, {"busy": {}}, given_up + 2)
+    assert drop == {"drop": "it did not come back from its visit of a in time"}
+    assert made.awaits(given_up + 2 + PATIENCE_S, QUIET_S)
+    assert made.answer(1, ended("h1", "partial", "killed"), given_up + 12) == {"leave": False}
+    assert made.members[1].host.state == "partial"
+    assert made.members[1].host.reason == drop["drop"]
+    assert not made.awaits(given_up + 12, QUIET_S)
+
+
+def test_who_was_given_up_and_is_dead_is_not_waited_for() -> None:
+    made, given_up = lost_at_the_last_visit()
+    assert made.awaits(given_up - 1.1 + PATIENCE_S, QUIET_S)
+    assert not made.awaits(given_up - 0.9 + PATIENCE_S, QUIET_S)
+    assert states(made) == ["measured", "lost"]
+
+
+def test_who_dies_after_its_end_is_not_waited_for_long() -> None:
+    made = begun(2)
+    assert made.answer(1, ended("h1"), 2.0) == WAIT
+    assert made.answer(0, ended("h0"), 3.0) == {"leave": True}
+    assert made.awaits(2.0 + QUIET_S, QUIET_S)
+    assert not made.awaits(2.1 + QUIET_S, QUIET_S)
+    assert states(made) == ["measured", "measured"]
+
+
 def test_who_waits_for_another_visit_does_not_hurry_those_that_measure() -> None:
     made = begun(2)
     made.answer(0, gate(1, 0, 9), 2.0)
@@ -135,7 +179,8 @@ def test_who_is_never_heard_of_is_lost() -> None:
     made.answer(0, checked("a"), 1.0)
     assert made.watch(START_S) == []
     assert [one.host.host for one in made.watch(2 * START_S + 1)] == ["rank-1"]
-    assert made.answer(0, checked("a"), 2 * START_S + 1) == {"measure": True}
+    assert made.watch(2 * START_S + 2) == []
+    assert made.answer(0, checked("a"), 2 * START_S + 2) == {"measure": True}
 
 
 def test_one_measures_after_the_other() -> None:
@@ -148,8 +193,9 @@ def test_one_measures_after_the_other() -> None:
     assert made.answer(0, ended("a"), 4.0) == WAIT
     assert made.answer(1, checked("b"), 5.0) == {"measure": True}
     assert made.answer(1, ended("b"), 6.0) == {"leave": True}
+    assert made.awaits(6.0, QUIET_S)
     assert made.answer(0, ended("a"), 6.1) == {"leave": True}
-    assert made.all_left
+    assert not made.awaits(6.1, QUIET_S)
 
 
 def test_one_by_one_a_dead_host_costs_its_turn_only() -> None:
@@ -205,4 +251,4 @@ def test_every_living_host_makes_all_its_visits_in_step(
     assert all(not left[rank] and rank in left_at for rank in living)
     assert all(states(made)[rank] == "measured" for rank in living)
     assert all(len(moments) == 1 for moments in began.values())
-    assert deaths or made.all_left
+    assert deaths or not made.awaits(now, QUIET_S)

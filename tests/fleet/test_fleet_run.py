@@ -4,7 +4,9 @@ import json
 import random
 import signal
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -89,27 +91,56 @@ def test_two_ranks_on_a_host_are_refused(tmp_path: Path, real_time: None) -> Non
     assert not list((job.out / "hosts").iterdir())
 
 
-@pytest.mark.parametrize(
-    ("rank", "process", "number"),
-    [(1, HOST, signal.SIGKILL), (0, RANK, signal.SIGKILL), (2, RANK, signal.SIGSTOP)],
-)
-def test_a_loss_costs_its_own_host_only(
-    tmp_path: Path, real_time: None, rank: int, process: str, number: signal.Signals
-) -> None:
-    check_loss(tmp_path, rank, process, number, visits=3)
+class Loss(NamedTuple):
+    """A process that is lost once all hosts have made so many visits."""
+
+    rank: int
+    process: str
+    number: signal.Signals
+    visits: int = 3
+
+
+def test_a_loss_costs_its_own_host_only(tmp_path: Path, real_time: None) -> None:
+    losses = [
+        Loss(1, HOST, signal.SIGKILL),
+        Loss(0, RANK, signal.SIGKILL),
+        Loss(2, RANK, signal.SIGSTOP),
+    ]
+    check_losses(tmp_path, losses)
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("trial", range(20))
-def test_losses_at_random_moments(tmp_path: Path, real_time: None, trial: int) -> None:
-    chance = random.Random(trial)
+@pytest.mark.parametrize("four", range(5))
+def test_losses_at_random_moments(tmp_path: Path, real_time: None, four: int) -> None:
+    check_losses(tmp_path, [random_loss(4 * four + number) for number in range(4)])
+
+
+def random_loss(seed: int) -> Loss:
+    chance = random.Random(seed)
     process = chance.choice([HOST, HOST, MESSENGER, RANK, RANK])
     number = chance.choice([signal.SIGKILL, signal.SIGSTOP])
-    check_loss(tmp_path, chance.randrange(3), process, number, visits=chance.randrange(1, 9))
+    return Loss(chance.randrange(3), process, number, chance.randrange(1, 9))
 
 
-def check_loss(folder: Path, rank: int, process: str, number: signal.Signals, visits: int) -> None:
-    """Lose a process after so many visits; everything else is measured as if nothing had been."""
+def check_losses(folder: Path, losses: list[Loss]) -> None:
+    """Check each loss in a job of its own, all beside each other: they wait most of the time."""
+
+    def check(number: int) -> None:
+        (folder / str(number)).mkdir()
+        try:
+            check_loss(folder / str(number), losses[number])
+        except BaseException as error:
+            error.add_note(f"with {losses[number]}")
+            raise
+
+    with ThreadPoolExecutor() as pool:
+        for done in [pool.submit(check, number) for number in range(len(losses))]:
+            done.result()
+
+
+def check_loss(folder: Path, loss: Loss) -> None:
+    """Lose a process; everything else is measured as if nothing had been."""
+    rank, process, number, visits = loss
     job = start(folder, 3, "--patience", "10s", budget=1)
     job.wait_for_visits(3, visits)
     lose(job, rank, process, number)

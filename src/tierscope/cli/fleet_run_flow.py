@@ -1,9 +1,7 @@
 """``tierscope fleet run``: from the options to the table of hosts."""
 
 import os
-import signal
 import sys
-from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +11,7 @@ import click
 from tierscope.cli.forms import Forms, emit
 from tierscope.cli.run_flow import recipe_of, time_limit_seconds
 from tierscope.fleet.index import Index, exit_code, make_folder
+from tierscope.fleet.launcher import end_launcher, warning
 from tierscope.fleet.rank import Asked, Rank
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.fleet import FleetIndex
@@ -25,9 +24,6 @@ from tierscope.runs.store import runs_directory
 _RANKS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
 """What says, before MPI has started, which rank this is."""
 _MEASURING = [sys.executable, "-m", "tierscope.cli.fleet_host"]
-_RECOVERY = "OMPI_MCA_orte_enable_recovery"
-"""What ``mpirun --enable-recovery`` sets for its ranks."""
-_LAUNCHERS = ("mpirun", "mpiexec", "orterun", "orted", "prterun", "prted")
 
 
 class Given(NamedTuple):
@@ -53,8 +49,8 @@ def run_fleet(given: Given, forms: Forms) -> int:
         if first:
             raise
         return int(error.exit_code)
-    if first:
-        _warn()
+    if first and (warned := warning()):
+        click.echo(warned, err=True)
     started = now.isoformat(timespec="seconds")
     index = Index(asked, started, lambda line: click.echo(line, err=True))
     rank = Rank(asked, _MEASURING, index.watch, seed=started)
@@ -72,7 +68,7 @@ def run_fleet(given: Given, forms: Forms) -> int:
     emit(forms, lambda: found.model_dump_json(indent=2), lambda: _tables(found, asked))
     if rank.coordinator.any_lost:
         sys.stdout.flush()
-        _end_launcher()
+        end_launcher()
     return 0 if asked.dry_run and _all_can(found) else int(exit_code(found))
 
 
@@ -135,21 +131,3 @@ def _all_can(index: FleetIndex) -> bool:
 def _rank() -> int:
     """Return the rank that the launcher says this is; 0 without one."""
     return next((int(found) for name in _RANKS if (found := os.environ.get(name, "")).isdigit()), 0)
-
-
-def _warn() -> None:
-    """Say that Open MPI is to end all ranks when one dies."""
-    launched = "OMPI_COMM_WORLD_RANK" in os.environ
-    if launched and os.environ.get(_RECOVERY) != "1":
-        click.echo(
-            "mpirun ends every rank when one dies; with --enable-recovery the others go on",
-            err=True,
-        )
-
-
-def _end_launcher() -> None:
-    """End mpirun, which waits for every rank, stopped ones too."""
-    with suppress(OSError):
-        name = Path(f"/proc/{os.getppid()}/comm").read_text().strip()
-        if name in _LAUNCHERS:
-            os.kill(os.getppid(), signal.SIGTERM)

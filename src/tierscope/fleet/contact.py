@@ -32,7 +32,8 @@ class Contact:
     """Carries requests to rank 0."""
 
     def __init__(self, patience_s: float) -> None:
-        self._patience_s = patience_s
+        self.patience_s = patience_s
+        """After which rank 0 counts as silent."""
         self.process = LineProcess([sys.executable, "-m", "tierscope.fleet.messenger"])
         self.rank = -1
         self.size = 0
@@ -65,7 +66,7 @@ class Contact:
 
     def answer(self) -> Message | None:
         """Return the answer once it is there, ``ALONE`` where none comes."""
-        silent = self._asked_at is not None and time.time() - self._asked_at > self._patience_s
+        silent = self._asked_at is not None and time.time() - self._asked_at > self.patience_s
         if self._answer is None and self.rank != 0 and (silent or self.process.ended):
             self.alone, self._answer = True, ALONE
         return self._answer
@@ -98,7 +99,7 @@ class Contact:
             return None
         self._clocked = False
         self.process.tell({"clock": self.size * _PING_PAUSE_S})
-        deadline = time.time() + max(_CLOCK_S, self._patience_s)
+        deadline = time.time() + max(_CLOCK_S, self.patience_s)
         while not self._clocked and not self.process.ended and time.time() < deadline:
             turn()
         if not self._clocked or self._clock is None:

@@ -35,6 +35,8 @@ class Member:
     """That the visit may take."""
     since: float = 0.0
     """When it began to do this."""
+    heard: float = 0.0
+    """When it asked last."""
     measurements: int = 0
     seconds: float = 0.0
     visits: int = 0
@@ -52,7 +54,7 @@ class Coordinator:
         """Between opening a gate and the visit: so long may pass until a host asks again."""
         self._dry = dry
         self.members = [
-            Member(FleetHost(host=f"rank-{rank}", rank=rank, state="waiting"), since=now)
+            Member(FleetHost(host=f"rank-{rank}", rank=rank, state="waiting"), since=now, heard=now)
             for rank in range(size)
         ]
         self._turn: Turn = ()
@@ -63,10 +65,13 @@ class Coordinator:
         """Whose turn it is where one measures at a time."""
         self._due = now
         """Since when hosts that were checked are to begin."""
+        self._in_order = True
+        """No rank was lost before the first one left."""
 
     def answer(self, rank: int, request: dict[str, Any], now: float) -> Answer:
         """Answer a request of a rank: checked, gate or ended."""
         member = self.members[rank]
+        member.heard = now
         ((what, said),) = request.items()
         if what == "ended":
             return self._ended(member, said)
@@ -91,14 +96,25 @@ class Coordinator:
             doing = f"its visit of {one.visit}" if one.visit else "its check of the plan"
             reason = f"it did not come back from {doing} in time"
             one.host = one.host.model_copy(update={"state": "lost", "reason": reason})
+            if one.doing == "starting":  # those that were checked waited for it
+                self._due = now
         if self._order == "together" and len(missing) == len(lost):
             self._open(now)
         return lost
 
-    @property
-    def all_left(self) -> bool:
-        """Whether every rank was told to leave, or is lost."""
-        return all(one.left or one.host.state == "lost" for one in self.members)
+    def awaits(self, now: float, quiet_s: float) -> bool:
+        """Whether a rank that was not told to leave may still ask.
+
+        Who is through asks often, and is gone when it was silent for ``quiet_s``. Who was given up
+        may live: it asks now and then, and says what became of its host once it has ended what
+        hangs there.
+        """
+        lost_s = max(quiet_s, self._patience_s)
+        return any(
+            now - one.heard <= (lost_s if one.host.state == "lost" else quiet_s)
+            for one in self.members
+            if not one.left
+        )
 
     @property
     def any_lost(self) -> bool:
@@ -214,6 +230,7 @@ class Coordinator:
         return self._leave(member) if self.all_over else WAIT
 
     def _leave(self, member: Member) -> Answer:
-        """Let a rank leave; MPI's end is in order where no rank is lost, since it waits for all."""
+        """Let a rank leave; MPI's end is in order for all ranks or for none: it waits for all."""
         member.doing, member.left = "ended", True
-        return {"leave": not self.any_lost}
+        self._in_order = self._in_order and not self.any_lost
+        return {"leave": self._in_order}

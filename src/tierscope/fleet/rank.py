@@ -21,6 +21,7 @@ from tierscope.engine.abandon import end_or_abandon
 from tierscope.fleet.contact import Contact, unbind, without_mpi
 from tierscope.fleet.coordinator import START_S, Coordinator, Order
 from tierscope.fleet.host import run_file
+from tierscope.fleet.launcher import check_size, not_started
 from tierscope.fleet.lines import LineProcess, Message
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.fleet import ClockOffset, InFleet
@@ -68,11 +69,13 @@ class Rank:
         self._host = LineProcess(measuring, without_mpi())
         self._said: list[Message] = []
         """By the measuring process, not yet looked at."""
-        self._contact = Contact(asked.patience_s)
+        self._contact = Contact(max(START_S, asked.patience_s))  # all hosts load programs now
         self.coordinator: Coordinator | None = None
         """On rank 0."""
         self._name = platform.node()
         self._visits = 0
+        self._look = math.inf
+        """When to see next whether this host was given up; infinite while rank 0 is asked."""
         self._interrupted = False
 
     @property
@@ -102,13 +105,16 @@ class Rank:
         while contact.rank < 0:
             if self._interrupted:
                 raise UserError(_INTERRUPTED, ExitCode.INTERRUPTED)
-            if contact.process.ended or time.time() > deadline:
+            if contact.process.ended:
+                raise not_started()
+            if time.time() > deadline:
                 raise UserError(
                     f"MPI did not start within {START_S:g} s; see whether mpirun or srun can start "
                     "any program on every host",
                     ExitCode.NOTHING_MEASURED,
                 )
             self._turn()
+        check_size(contact.size)
         if asked.ranks_as_hosts:
             self._name += f"-{contact.rank}"
         if contact.rank == 0:
@@ -156,6 +162,7 @@ class Rank:
         if "measure" not in answer and "alone" not in answer:
             return {"ended": {"state": "failed", "reason": answer.get("drop", "")}}
         asked = self._asked
+        self._contact.patience_s = asked.patience_s
         clock = self._clock()  # rank 0 is at rest now, which makes round trips short
         part = InFleet(
             rank=self._contact.rank, order=asked.order, alone="alone" in answer, clock=clock
@@ -213,11 +220,23 @@ class Rank:
             if self._interrupted:
                 return {"drop": _INTERRUPTED}
 
+    def _given_up(self) -> str:
+        """Return why rank 0 gave this host up, if it did; ask it now and then, which shows that
+        this rank lives."""
+        if self._look == math.inf:
+            answer = self._contact.answer()
+            if answer is not None:
+                self._look = time.time() + self._asked.patience_s / 8
+                return str(answer.get("drop", ""))
+        elif time.time() > self._look:
+            self._contact.send({"busy": {}})
+            self._look = math.inf
+        return ""
+
     def _heard(self, longest_s: float) -> Message:
         """Return what the measuring process says next; end it where that takes too long."""
         deadline = time.time() + longest_s
-        look_s = max(0.5, self._asked.patience_s / 8)
-        look = time.time() + look_s
+        self._look = time.time() + self._asked.patience_s / 8
         while not self._said:
             self._turn()
             if self._host.ended and not self._said:
@@ -226,14 +245,8 @@ class Rank:
                 return self._stopped(_INTERRUPTED)
             if time.time() > deadline:
                 return self._stopped(f"its measuring process said nothing for {longest_s:.0f} s")
-            if time.time() > look:
-                self._contact.send({"busy": {}})
-                look = math.inf
-            answer = self._contact.answer() if look == math.inf else None
-            if answer is not None:
-                if "drop" in answer:
-                    return self._stopped(answer["drop"])
-                look = time.time() + look_s
+            if why := self._given_up():
+                return self._stopped(why)
         return self._said.pop(0)
 
     def _stopped(self, why: str) -> Message:
@@ -243,6 +256,7 @@ class Rank:
         deadline = time.time() + _STOP_S
         while not self._host.ended and time.time() < deadline:
             self._turn()
+            self._given_up()
         if not self._host.ended:
             end_or_abandon(self._host.process)
         return self._failed(why)
@@ -271,10 +285,13 @@ class Rank:
             self._watch(self.coordinator)
 
     def _wait_for_the_last(self) -> None:
-        """On rank 0, let the others ask whether they may leave."""
-        deadline = time.time() + _LAST_S + 2 * _SLOW * self._contact.interval_s
-        while self.coordinator and not self.coordinator.all_left and time.time() < deadline:
+        """On rank 0, let the others say what became of them, and ask whether they may leave."""
+        quiet_s = _LAST_S + 2 * _SLOW * self._contact.interval_s
+        deadline = time.time() + quiet_s
+        while self.coordinator and self.coordinator.awaits(time.time(), quiet_s):
             self._turn()
+            if self._interrupted and time.time() > deadline:
+                return
 
     @contextlib.contextmanager
     def _signals(self) -> Iterator[None]:

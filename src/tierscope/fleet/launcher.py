@@ -1,0 +1,48 @@
+"""mpirun and srun: what a rank can say about its launcher, and how it ends it."""
+
+import os
+import signal
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+
+from tierscope.model.errors import ExitCode, UserError
+
+_RECOVERY = "OMPI_MCA_orte_enable_recovery"
+"""What ``mpirun --enable-recovery`` sets for its ranks."""
+_LAUNCHERS = ("mpirun", "mpiexec", "orterun", "orted", "prterun", "prted")
+_PMIX = "srun needs --mpi=pmix for Open MPI, --mpi=pmi2 for MPICH; srun --mpi=list says what it has"
+_SCANCEL_S = 10.0
+
+
+def warning() -> str:
+    """Say that Open MPI is to end all ranks when one dies, where it is."""
+    launched = "OMPI_COMM_WORLD_RANK" in os.environ
+    if launched and os.environ.get(_RECOVERY) != "1":
+        return "mpirun ends every rank when one dies; with --enable-recovery the others go on"
+    return ""
+
+
+def not_started() -> UserError:
+    """Return what to say where MPI ended when it was to start; it said itself why."""
+    hint = f"; {_PMIX}" if "SLURM_STEP_ID" in os.environ else ""
+    return UserError(f"MPI could not start, and said why above{hint}", ExitCode.NOTHING_MEASURED)
+
+
+def check_size(ranks: int) -> None:
+    """Refuse ranks that do not know of each other: each would be a fleet of its own."""
+    tasks = os.environ.get("SLURM_STEP_NUM_TASKS", "1")
+    if ranks == 1 and tasks != "1" and "OMPI_COMM_WORLD_SIZE" not in os.environ:
+        raise UserError(f"Slurm started {tasks} tasks, and MPI has one rank; {_PMIX}")
+
+
+def end_launcher() -> None:
+    """End mpirun or the step of srun, which wait for every rank, stopped ones too."""
+    with suppress(OSError, subprocess.SubprocessError):
+        name = Path(f"/proc/{os.getppid()}/comm").read_text().strip()
+        if name in _LAUNCHERS:
+            os.kill(os.getppid(), signal.SIGTERM)
+        elif name.startswith("slurmstepd"):
+            step = f"{os.environ['SLURM_JOB_ID']}.{os.environ['SLURM_STEP_ID']}"
+            scancel = ["scancel", "--signal=KILL", step]
+            subprocess.run(scancel, capture_output=True, timeout=_SCANCEL_S)
