@@ -36,8 +36,7 @@ def read_index(
         raise UserError(f"'{path}' cannot be read: {error.strerror}") from None
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        why = f"{where}: {first['msg']}"
+        why = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
     except ValueError as error:
         why = str(error)
     raise UserError(
