@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -23,16 +24,20 @@ def name_of(number: int) -> str:
 
 
 def measurements(
-    source: random.Random, slower: float = 0.0, between: float = 0.0, noise: float = NOISE
-) -> list[Measurement]:
-    """Eight figures of one host, each the median of 20 samples that scatter by ``noise``."""
+    source: random.Random, slower: float = 0.0, between: float = 0.0, noise: float = NOISE,
+    figures: int = 8,
+) -> list[Measurement]:  # fmt: skip
+    """One host's figures, each the median of 20 samples that scatter by ``noise``; more than eight
+    have more threads."""
     maker = synthetic.Maker(source.getrandbits(32), noise, n=20)
+    ways = list(product(RATES.items(), OPERATIONS))
     found = []
-    for (initiator, target), rate in RATES.items():
-        for operation in OPERATIONS:
-            pattern = {"operation": operation, **PATTERN}
-            value = rate * (1 - slower) * (1 + source.gauss(0, between))
-            found.append(maker.make("bandwidth", initiator, target, pattern, value))
+    for number in range(figures):
+        more, way = divmod(number, len(ways))
+        ((initiator, target), rate), operation = ways[way]
+        pattern = {"operation": operation, **PATTERN, "threads": PATTERN["threads"] + more}
+        value = rate * (1 - slower) * (1 + source.gauss(0, between))
+        found.append(maker.make("bandwidth", initiator, target, pattern, value))
     return found
 
 
@@ -51,11 +56,13 @@ def write(folder: Path, made: Run) -> Path:
     return path
 
 
-def fleet(folder: Path, hosts: int, slow: Iterable[int] = (), by: float = 0.1) -> Path:
+def fleet(
+    folder: Path, hosts: int, slow: Iterable[int] = (), by: float = 0.1, figures: int = 8
+) -> Path:
     """Write a fleet's run files; ``slow`` hosts lack a share of every rate."""
     source = random.Random(hosts)
     few = set(slow)
     for number in range(hosts):
-        made = measurements(source, by if number in few else 0.0)
+        made = measurements(source, by if number in few else 0.0, figures=figures)
         write(folder, run_of(number, made))
     return folder

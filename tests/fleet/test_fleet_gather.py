@@ -13,11 +13,12 @@ from tests.fleet import made
 
 from tierscope.cli.app import app
 from tierscope.fleet.gather import gather
+from tierscope.fleet.index_file import read_index
 from tierscope.fleet.nodelist import expand
 from tierscope.fleet.tables import COLUMNS, query_fleet
 from tierscope.model.errors import UserError
 from tierscope.model.event import Evidence
-from tierscope.model.fleet import ClockOffset, FleetHost, FleetIndex
+from tierscope.model.fleet import ClockOffset, FleetHost, FleetIndex, FleetJob
 from tierscope.model.run import Measurement
 from tierscope.runs.export_tables import table_bytes
 
@@ -148,6 +149,76 @@ def test_the_index_says_what_became_of_hosts(tmp_path: Path) -> None:
     assert "tierscope: cannot" in drained
 
 
+def test_what_the_index_calls_measured_needs_a_whole_run_file(tmp_path: Path) -> None:
+    made.fleet(tmp_path, 4)
+    (tmp_path / "hosts" / f"{made.name_of(1)}.jsonl").unlink()
+    (tmp_path / "hosts" / f"{made.name_of(2)}.jsonl").write_bytes(b"\x00\xff")
+    cut = tmp_path / "hosts" / f"{made.name_of(3)}.jsonl"
+    cut.write_bytes(b"".join(cut.read_bytes().splitlines(keepends=True)[:-1]))
+    (tmp_path / "hosts" / "notes.jsonl").write_text("no host's\n")
+    states = [FleetHost(host=made.name_of(number), state="measured") for number in range(4)]
+    index = FleetIndex(started="2026-01-05T14:00:00+00:00", hosts=states)
+    (tmp_path / "fleet.json").write_text(index.model_dump_json())
+    found = gather(tmp_path, tmp_path)
+    assert (found.hosts, found.states) == (4, {"failed": 2, "measured": 1, "partial": 1})
+    assert len(found.unreadable) == 2
+    assert host_of(tmp_path, 1) == ("failed", "its run file is missing", None)
+    assert "is not a tierscope run file" in host_of(tmp_path, 2)[1]
+    assert host_of(tmp_path, 3)[:2] == ("partial", "its run file ends before its run did")
+
+
+def test_an_index_is_read_host_by_host(tmp_path: Path) -> None:
+    names = [f'"hosts": [{{node{number}\\' for number in range(2000)]
+    states = [FleetHost(host=name, state="lost", reason="]") for name in names]
+    job = {"started": "2026-01-05T14:00:00+00:00", "command": ['"hosts": [', "x" * 100_000]}
+    index = FleetIndex(**job, hosts=states).model_dump(mode="json")
+    reordered = {key: index[key] for key in ("hosts", *index)}
+    for text in (json.dumps(index), json.dumps(reordered, indent=3)):
+        (tmp_path / "fleet.json").write_text(text)
+        found: list[str] = []
+        read = read_index(tmp_path, lambda host, found=found: found.append(host.host))
+        assert read == FleetJob(**job)
+        assert found == names
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"version": 1}', "started: Field required"),
+        ('{"started": "2026-01-05T14:00:00+00:00", "hosts": []}', "hosts: List should have"),
+        ('{"hosts": [{"host": "a", "state": "lost"}]}', "started: Field required"),
+        ('{"hosts": [{"host": "a"}]}', "state: Field required"),
+        ('{"hosts": [{"host": "a", "state": "lost"}', "Expecting"),
+        ("", "Invalid JSON"),
+    ],
+)
+def test_an_index_that_is_none_is_named(text: str, said: str, tmp_path: Path) -> None:
+    made.fleet(tmp_path, 1)
+    (tmp_path / "fleet.json").write_text(text)
+    error = do("fleet", "gather", tmp_path).exception
+    assert isinstance(error, UserError)
+    assert f"is no index of a fleet ({said}" in str(error)
+    assert "\n" not in str(error)
+
+
+def test_rows_of_any_length_are_joined(tmp_path: Path) -> None:
+    """A row of many samples is longer than what is read at once of other rows."""
+    made.fleet(tmp_path, 30)
+    (one,) = made.measurements(random.Random(1), figures=1)
+    source = random.Random(3)
+    many = [one.estimate * source.uniform(0.9, 1.1) for _ in range(20_000)]
+    for number in (7, 8):
+        changed = [one.model_copy(update={"samples": many, "n": len(many)})] * 10
+        made.write(tmp_path, made.run_of(number, _numbered(changed)))
+    assert gather(tmp_path, tmp_path).figures == 28 * 8 + 2 * 10
+    sql = "select count(*), sum(len(samples)) from figures where n = 20000"
+    assert rows(tmp_path, sql) == [(20, 20 * 20_000)]
+
+
+def _numbered(found: list[Measurement]) -> list[Measurement]:
+    return [one.model_copy(update={"id": f"b.{number}"}) for number, one in enumerate(found)]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -178,14 +249,6 @@ def test_what_is_wrong_is_one_line(
     assert isinstance(error, UserError), error
     assert said in str(error)
     assert "\n" not in str(error)
-
-
-def test_an_index_that_is_none_is_named(tmp_path: Path) -> None:
-    made.fleet(tmp_path, 1)
-    (tmp_path / "fleet.json").write_text('{"version": 1}')
-    error = do("fleet", "gather", tmp_path).exception
-    assert isinstance(error, UserError)
-    assert "is no index of a fleet (started: Field required)" in str(error)
 
 
 def test_sql_over_a_fleet(slow: Path) -> None:

@@ -91,8 +91,8 @@ def report_fleet(
     from tierscope.analysis.rules import read_rules
     from tierscope.fleet.check import is_stale
     from tierscope.fleet.find import BY
-    from tierscope.fleet.gather import INDEX
     from tierscope.fleet.groups import read_groups
+    from tierscope.fleet.index_file import INDEX
     from tierscope.fleet.tables import COLUMNS
     from tierscope.fleet.view import read_view
     from tierscope.kinds.words import vocabulary

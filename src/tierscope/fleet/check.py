@@ -1,20 +1,22 @@
 """Whether a fleet is accepted: every host measured, like the others, and up to golden values."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tierscope.analysis.expect import Finding, check
 from tierscope.analysis.outliers import Outlier, Verdict
 from tierscope.analysis.rules import Rule
-from tierscope.fleet.gather import INDEX, run_files_below
+from tierscope.fleet.index_file import INDEX
 from tierscope.fleet.nodelist import compress
+from tierscope.fleet.rows import run_files_below
 from tierscope.fleet.tables import COLUMNS, open_fleet
 from tierscope.model.base import Count, Model
 from tierscope.model.fleet import HostState
 from tierscope.runs.read import read_run
 
 if TYPE_CHECKING:
-    from tierscope.fleet.gather import Told
+    from tierscope.fleet.rows import Told
 
 _MEASURED = "measured"
 
@@ -92,8 +94,9 @@ def is_stale(folder: Path) -> bool:
     if not all(path.is_file() for path in tables):
         return True
     made = min(path.stat().st_mtime_ns for path in tables)
-    sources = [*run_files_below(folder), *(path for path in [folder / INDEX] if path.is_file())]
-    return any(path.stat().st_mtime_ns > made for path in sources)
+    index = folder / INDEX
+    sources = [*run_files_below(folder), *([str(index)] if index.is_file() else [])]
+    return any(os.stat(path).st_mtime_ns > made for path in sources)  # noqa: PTH116
 
 
 def hosts_of(place: str) -> list[HostOf]:

@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 
 MODEL, RACK, SWITCH = "model", "rack", "switch"
 BY = (MODEL, RACK, SWITCH)
-_MEMORY = "1GB"
+_MEMORY = "128MB"
 """What DuckDB may hold to sort figures; beyond it, it uses temporary files."""
 _CHUNK = 4096
 _KEYS = "kind, initiator, target, pattern, metric, unit"
+_COMPARED = "status = 'measured' AND estimate > 0"
 
 
 def outliers_of(
@@ -88,17 +89,23 @@ def _figures(
     database: "DuckDBPyConnection", hosts: frozenset[str] | None
 ) -> Iterator[tuple[PathKey, list[HostFigure]]]:
     """Yield paths with the figures of their hosts, of all hosts or of a few."""
-    some = "" if hosts is None else "AND f.host IN (SELECT unnest($hosts))"
     cursor = database.cursor()
+    # Paths are sorted by number: their patterns would fill the memory.
     cursor.execute(
-        f"SELECT kind, initiator, target, pattern::VARCHAR AS pattern, metric, unit, "  # noqa: S608
-        "f.host, grp, model, estimate, ci_low, ci_high "
-        "FROM figures f JOIN grouped g ON f.host = g.host "
-        f"WHERE status = 'measured' AND estimate > 0 {some} ORDER BY {_KEYS}, f.host",
+        f"CREATE OR REPLACE TABLE paths AS SELECT *, row_number() OVER (ORDER BY {_KEYS}) AS path "  # noqa: S608
+        f"FROM (SELECT DISTINCT {_KEYS} FROM figures WHERE {_COMPARED})"
+    )
+    found = cursor.execute(f"SELECT {_KEYS} FROM paths ORDER BY path")  # noqa: S608 - constants
+    keys = [PathKey(*row) for row in found.fetchall()]
+    some = "" if hosts is None else "AND host IN (SELECT unnest($hosts))"
+    cursor.execute(
+        "SELECT path, host, grp, model, estimate, ci_low, ci_high "  # noqa: S608
+        f"FROM figures JOIN paths USING ({_KEYS}) JOIN grouped USING (host) "
+        f"WHERE {_COMPARED} {some} ORDER BY path, host",
         None if hosts is None else {"hosts": sorted(hosts)},
     )
-    keys = len(PathKey._fields)
     rows = (row for chunk in iter(lambda: cursor.fetchmany(_CHUNK), []) for row in chunk)
-    for key, members in groupby(rows, lambda row: PathKey(*row[:keys])):
+    for path, members in groupby(rows, lambda row: row[0]):
+        key = keys[path - 1]
         if key.metric in METRICS:
-            yield key, [HostFigure(*row[keys:]) for row in members]
+            yield key, [HostFigure(*row[1:]) for row in members]

@@ -13,7 +13,7 @@ from tierscope.analysis.expect import check
 from tierscope.analysis.outliers import MINIMUM
 from tierscope.analysis.rules import OF_LIMIT, Rule
 from tierscope.fleet.find import MODEL, group_hosts, outliers_of
-from tierscope.fleet.gather import read_index
+from tierscope.fleet.index_file import read_index
 from tierscope.fleet.tables import open_fleet
 from tierscope.model.errors import UserError
 from tierscope.model.outlier import Outlier, SlowPath

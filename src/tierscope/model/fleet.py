@@ -68,8 +68,8 @@ class FleetHost(Model):
     switch: str | None = None
 
 
-class FleetIndex(Model):
-    """What was asked of a fleet, when, and what became of each host."""
+class FleetJob(Model):
+    """What was asked of a fleet, and when."""
 
     version: Literal[1] = FLEET_VERSION
     started: str
@@ -83,4 +83,9 @@ class FleetIndex(Model):
     """The plan or profile that was asked for, as it was named."""
     order: Literal["together", "one-by-one"] | None = None
     """together: the visits of all hosts begin in step; None: measured each by itself."""
+
+
+class FleetIndex(FleetJob):
+    """What was asked of a fleet, when, and what became of each host."""
+
     hosts: Annotated[list[FleetHost], Field(min_length=1)]

@@ -49,6 +49,8 @@ _MEASUREMENTS = {
     "limit_value": "DOUBLE", "limit_link": "VARCHAR", "efficiency": "DOUBLE", "evidence": "JSON",
 }  # fmt: skip
 TABLES = {"runs": _RUNS, "measurements": _MEASUREMENTS}
+_AS_IS = tuple(key for key in _MEASUREMENTS if key in Measurement.model_fields)
+"""Columns that are a measurement's own fields."""
 
 
 def open_runs(paths: list[Path]) -> "tuple[DuckDBPyConnection, list[str]]":
@@ -195,7 +197,7 @@ def measurement_rows(name: str, run: Run) -> Iterator[dict[str, Any]]:
 
 
 def _row(name: str, number: int, m: Measurement) -> dict[str, Any]:
-    same = {key: getattr(m, key) for key in _MEASUREMENTS if key in Measurement.model_fields}
+    same = {key: getattr(m, key) for key in _AS_IS}
     whole = {key: m.pattern.get(key) for key in ("threads", "size", "access_size")}
     # Kinds of later versions may have other values here; the column "pattern" has them all.
     numbers = {key: value if isinstance(value, int) else None for key, value in whole.items()}
@@ -203,6 +205,8 @@ def _row(name: str, number: int, m: Measurement) -> dict[str, Any]:
     return {
         **same,
         **numbers,
+        # Patterns are compared as text, so their keys stand in one order.
+        "pattern": dict(sorted(m.pattern.items())),
         "operation": m.pattern.get("operation"),
         "run": name,
         "number": number,
