@@ -1,4 +1,4 @@
-"""Join the run files of many hosts as two tables in Parquet: ``hosts`` and ``figures``.
+"""Join the run files of many hosts as tables in Parquet (``tables``).
 
 Run files are read one after the other, and their rows go to temporary files at once. DuckDB makes
 the tables of these in pieces. So the memory that it takes does not depend on the number of hosts.
@@ -14,8 +14,9 @@ from typing import IO, TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from tierscope.fleet.at_once import VisitsAtOnce
 from tierscope.fleet.facts import facts_of, model_of, neighbours_of
-from tierscope.fleet.tables import COLUMNS, FIGURES, HOSTS, OF_RUN
+from tierscope.fleet.tables import COLUMNS, FIGURES, HOSTS, OF_RUN, TOGETHER
 from tierscope.model.base import Count, Model
 from tierscope.model.errors import UserError
 from tierscope.model.fleet import FleetHost, FleetIndex
@@ -23,7 +24,7 @@ from tierscope.model.run import Run
 from tierscope.model.text import shown
 from tierscope.runs.output import check_outputs, replacing
 from tierscope.runs.query import measurement_rows, run_row, system_cause
-from tierscope.runs.read import read_run
+from tierscope.runs.read import parse_contents, read_bytes, run_of
 from tierscope.runs.store import SUFFIX, is_run_file
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def run_files_below(folder: Path) -> list[Path]:
 
 
 def gather(folder: Path, out: Path, told: Told = lambda _done, _all: None) -> Gathered:
-    """Write hosts.parquet and figures.parquet to ``out``, of all run files below ``folder``."""
+    """Write the tables to ``out``, each as TABLE.parquet, of all run files below ``folder``."""
     import duckdb
 
     paths = run_files_below(folder)
@@ -96,6 +97,7 @@ def gather(folder: Path, out: Path, told: Told = lambda _done, _all: None) -> Ga
             unreadable = rows.read(folder, index, paths, told)
             if not rows.latest:
                 raise UserError(f"'{folder}' has no run file: {unreadable[0]}")
+            rows.join()
             with _database(Path(place)) as database:
                 _load(database, rows)
                 for name, target in targets.items():
@@ -109,11 +111,12 @@ def gather(folder: Path, out: Path, told: Told = lambda _done, _all: None) -> Ga
 
 
 class _Rows:
-    """The rows of both tables, as compressed lines of JSON."""
+    """The rows of all tables, as compressed lines of JSON."""
 
     def __init__(self, place: Path) -> None:
         self.files = {name: place / f"{name}.jsonl.gz" for name in COLUMNS}
         self.longest = _LEAST_OBJECT
+        self._at_once = VisitsAtOnce(place)
         self.latest: dict[str, tuple[str, str]] = {}
         """When the latest run of each host began, UTC, and its file."""
         self.older: list[str] = []
@@ -134,7 +137,10 @@ class _Rows:
                 told(number, len(files))
                 name = shown(path.relative_to(folder))
                 try:
-                    run = read_run(path)
+                    contents = parse_contents(read_bytes(path), str(path))
+                    run = run_of(contents)
+                    host = known.get(run.header.host)
+                    self._at_once.add(name, run, contents, host)
                 except UserError as error:
                     unreadable.append(str(error))
                     if is_run_file(path):
@@ -143,16 +149,23 @@ class _Rows:
                     continue
                 row = run_row(name, path, run)
                 self._count(run.header.host, row["started"], name)
-                self._add(hosts, _host_row(name, row, run, known.get(run.header.host)))
+                self._add(hosts, _host_row(name, row, run, host))
                 beside = {key: row[key] for key in OF_RUN}
-                for one in measurement_rows(name, run):
-                    self._add(figures, {**one, **beside})
-            for host in known.values():
-                if host.host not in self.latest:
-                    self._count(host.host, "", "")
-                    self._add(hosts, {**_index_row(host), **_unfinished(host), "run": ""})
+                for figure in measurement_rows(name, run):
+                    self._add(figures, {**figure, **beside})
+            for one in known.values():
+                if one.host not in self.latest:
+                    self._count(one.host, "", "")
+                    self._add(hosts, {**_index_row(one), **_unfinished(one), "run": ""})
         told(len(files), len(files))
         return unreadable
+
+    def join(self) -> None:
+        """Write the rows of what hosts made together, once all run files were read."""
+        older = set(self.older)
+        with gzip.open(self.files[TOGETHER], "wt", compresslevel=1) as file:
+            for row in self._at_once.rows(lambda run: run not in older):
+                self._add(file, row)
 
     def _count(self, host: str, started: str, file: str) -> None:
         known = self.latest.get(host)
@@ -187,10 +200,13 @@ def _load(database: "DuckDBPyConnection", rows: _Rows) -> None:
     # As a join DuckDB might keep all rows in memory.
     database.execute("SET VARIABLE older = $runs::VARCHAR[]", {"runs": rows.older})
     for name, columns in COLUMNS.items():
-        database.read_json(
+        table = database.read_json(
             str(rows.files[name]), columns=columns, format="newline_delimited",
             compression="gzip", maximum_object_size=rows.longest + 1,
-        ).filter("NOT list_contains(getvariable('older'), run)").create_view(name)  # fmt: skip
+        )  # fmt: skip
+        if "run" in columns:
+            table = table.filter("NOT list_contains(getvariable('older'), run)")
+        table.create_view(name)
 
 
 def _write(database: "DuckDBPyConnection", name: str, target: Path) -> None:

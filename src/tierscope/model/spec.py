@@ -142,6 +142,8 @@ class MeasurementSpec(Model):
     """Evidence says whether warm-up ended and its figures held still."""
     observes: ClassVar[bool] = False
     """Its rows are what others do: all are kept, in order, and figures are their means."""
+    adds_up: ClassVar[bool] = False
+    """Hosts of a fleet may share what it goes to, so that rates add up over them."""
     initiators: ClassVar[tuple[EndpointKind, ...]]
     """Kinds of initiators that it accepts."""
     targets: ClassVar[tuple[EndpointKind, ...]]

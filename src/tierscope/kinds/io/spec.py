@@ -61,6 +61,7 @@ class IoSpec(MeasurementSpec):
     """Bandwidth, IOPS and latency of storage."""
 
     metric: ClassVar[str] = "bandwidth"
+    adds_up: ClassVar[bool] = True
     initiators: ClassVar[tuple[EndpointKind, ...]] = (
         EndpointKind.NODE,
         EndpointKind.CPUS,
