@@ -1,6 +1,7 @@
 """``tierscope fleet run``: from the options to the table of hosts."""
 
 import os
+import secrets
 import signal
 import sys
 from contextlib import suppress
@@ -57,7 +58,7 @@ def run_fleet(given: Given, forms: Forms) -> int:
         _warn()
     started = now.isoformat(timespec="seconds")
     index = Index(asked, started, lambda line: click.echo(line, err=True))
-    rank = Rank(asked, _MEASURING, index.watch, seed=started)
+    rank = Rank(asked, _MEASURING, index.watch, seed=f"{started} {secrets.token_hex(8)}")
     try:
         with_rank_0 = rank.run()
     except UserError as error:
