@@ -82,7 +82,7 @@ class _Group:
     end: float = float("inf")
     row_s: float = 0.0
     taken_s: float = 0.0
-    """That all hosts took rows, added up."""
+    """That all hosts took rows after their warm-ups, added up."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def windows(visits: Iterable[tuple[str, float, HostVisit]]) -> Windows:
         group.begin = max(group.begin, visit.warm + error_s)
         group.end = min(group.end, visit.end - error_s)
         group.row_s = max(group.row_s, median(visit.durations))
-        group.taken_s += visit.end - visit.starts[0]
+        group.taken_s += visit.end - visit.warm
     sets = Counter((group.hosts, group.who) for group in groups.values())
     if not sets:
         return Windows({}, 0, 0, 0.0)

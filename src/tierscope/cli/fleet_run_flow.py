@@ -28,6 +28,8 @@ _RANKS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
 _MEASURING = [sys.executable, "-m", "tierscope.cli.fleet_host"]
 _RECOVERY = "OMPI_MCA_orte_enable_recovery"
 """What ``mpirun --enable-recovery`` sets for its ranks."""
+_FEW = 64
+"""Hosts up to which their run files are read at once to show what they moved together."""
 _LAUNCHERS = ("mpirun", "mpiexec", "orterun", "orted", "prterun", "prted")
 
 
@@ -121,11 +123,16 @@ def _check(given: Given) -> None:
 
 
 def _tables(index: FleetIndex, asked: Asked) -> None:
+    from tierscope.fleet.at_once import together_of
+    from tierscope.report.at_once import show_together
     from tierscope.report.console import make_console
     from tierscope.report.fleet import show_hosts
 
-    show_hosts(make_console(), index, asked.dry_run)
+    console = make_console()
+    show_hosts(console, index, asked.dry_run)
     if not asked.dry_run:
+        if asked.order == "together" and len(index.hosts) <= _FEW:
+            show_together(console, together_of(asked.directory, index))
         click.echo(f"results: {shown(asked.directory)}")
 
 

@@ -7,6 +7,7 @@ up what they moved in it. So memory does not depend on the number of hosts.
 
 import gzip
 import json
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from itertools import groupby
@@ -16,60 +17,19 @@ from typing import Any
 from tierscope.analysis.at_once import AtOnce, HostVisit, Sum, Windows, windows
 from tierscope.analysis.conclude import warm_up
 from tierscope.analysis.estimate import Estimate
+from tierscope.fleet.tables import TOGETHER, open_fleet
 from tierscope.kinds.registry import KINDS
-from tierscope.model.base import Count, Model
 from tierscope.model.event import Visit
-from tierscope.model.fleet import ClockOffset, FleetHost
-from tierscope.model.metric import METRICS, Unit
-from tierscope.model.run import Measurement, NoInterval, Run
+from tierscope.model.fleet import ClockOffset, FleetHost, FleetIndex
+from tierscope.model.metric import METRICS
+from tierscope.model.run import Measurement, Run
 from tierscope.model.spec import Sampling
-from tierscope.runs.read import Contents
+from tierscope.model.together import TogetherFigure
+from tierscope.runs.read import Contents, parse_contents, read_bytes, run_of
 
 _ADDED_UP = ("B/s", "1/s")
 _MOST_STORES = 8
 """Different stores that are named."""
-
-
-class TogetherFigure(Model):
-    """A figure of all hosts together: a row of the table."""
-
-    kind: str
-    id: str
-    initiator: str
-    target: str
-    pattern: dict[str, Any]
-    metric: str
-    part: str
-    unit: Unit
-    headline: bool
-    """It is the measurement's main figure."""
-    estimate: float
-    """Of rates the median of the sum over hosts; of times over all hosts' operations."""
-    ci_low: float | None
-    ci_high: float | None
-    no_interval: NoInterval | None
-    mean: float | None
-    """Of rates: all that was moved over all of the common time."""
-    fairness: float | None
-    """Of rates: Jain's index, 1/hosts to 1."""
-    slowest: float | None
-    """Mean rate of the host that got least,"""
-    slowest_host: str | None
-    fastest: float | None
-    fastest_host: str | None
-    hosts: Count
-    visits: Count
-    """That all these hosts made at the same time,"""
-    left_out: Count
-    """and those that they did not."""
-    seconds: float
-    """Of common time."""
-    common: float
-    """Share of these visits' own time that was common, 0..1."""
-    clocks_ns: float
-    """By how much a host's clock may be off rank 0's."""
-    stores: list[str]
-    """Type and source of the mounts that the target is on."""
 
 
 class _Clock:
@@ -137,7 +97,7 @@ class VisitsAtOnce:
             if len(stores) < _MOST_STORES:
                 stores |= set(_stores(one))
 
-    def rows(self, counts: Callable[[str], bool]) -> Iterator[dict[str, Any]]:
+    def rows(self, counts: Callable[[str], bool]) -> Iterator[TogetherFigure]:
         """Yield the table's rows, of the run files that count."""
         for name, (path, measurement) in self._of.items():
             found = windows(
@@ -162,7 +122,29 @@ class VisitsAtOnce:
                 **_of_windows(found),
             }
             for one in _figures(sums, measurement.metric or ""):
-                yield TogetherFigure.model_validate({**common, **one}).model_dump(mode="json")
+                yield TogetherFigure.model_validate({**common, **one})
+
+
+def together_of(folder: Path, index: FleetIndex) -> list[TogetherFigure]:
+    """Return what the hosts of a fleet moved together; raises UserError for a damaged run file."""
+    with tempfile.TemporaryDirectory(prefix="tierscope-") as place:
+        found = VisitsAtOnce(Path(place))
+        for host in index.hosts:
+            path = folder / host.run
+            if host.run and path.is_file():
+                contents = parse_contents(read_bytes(path), str(path))
+                found.add(host.run, run_of(contents), contents, host)
+        return [*found.rows(lambda _: True)]
+
+
+def together_in(place: str) -> list[TogetherFigure]:
+    """Return the table of a gathered fleet, whose figures are in the plan's order."""
+    cursor = open_fleet(place).execute(f"FROM {TOGETHER}")
+    names = [str(column[0]) for column in cursor.description or []]
+    return [
+        TogetherFigure.model_validate({**row, "pattern": json.loads(row["pattern"])})
+        for row in (dict(zip(names, values, strict=True)) for values in cursor.fetchall())
+    ]
 
 
 def _stores(measurement: Measurement) -> Iterator[str]:

@@ -22,6 +22,7 @@ from tierscope.model.errors import UserError
 from tierscope.model.fleet import FleetHost, FleetIndex
 from tierscope.model.run import Run
 from tierscope.model.text import shown
+from tierscope.model.together import TogetherFigure
 from tierscope.runs.output import check_outputs, replacing
 from tierscope.runs.query import measurement_rows, run_row, system_cause
 from tierscope.runs.read import parse_contents, read_bytes, run_of
@@ -52,6 +53,8 @@ class Gathered(Model):
     """Why files were left out."""
     older: list[str]
     """Run files of hosts that have a later one, which counts."""
+    together: list[TogetherFigure]
+    """What hosts in step moved together of storage that they may share."""
 
 
 def read_index(folder: Path) -> FleetIndex | None:
@@ -97,12 +100,12 @@ def gather(folder: Path, out: Path, told: Told = lambda _done, _all: None) -> Ga
             unreadable = rows.read(folder, index, paths, told)
             if not rows.latest:
                 raise UserError(f"'{folder}' has no run file: {unreadable[0]}")
-            rows.join()
+            together = rows.join()
             with _database(Path(place)) as database:
                 _load(database, rows)
                 for name, target in targets.items():
                     _write(database, name, target)
-                return _summary(database, targets, unreadable, rows.older)
+                return _summary(database, targets, unreadable, rows.older, together)
     except (duckdb.Error, OSError) as error:
         raise UserError(
             f"the tables cannot be made: {system_cause(error)}; make room in "
@@ -160,12 +163,14 @@ class _Rows:
         told(len(files), len(files))
         return unreadable
 
-    def join(self) -> None:
-        """Write the rows of what hosts made together, once all run files were read."""
+    def join(self) -> list[TogetherFigure]:
+        """Write and return what hosts made together, once all run files were read."""
         older = set(self.older)
+        found = [*self._at_once.rows(lambda run: run not in older)]
         with gzip.open(self.files[TOGETHER], "wt", compresslevel=1) as file:
-            for row in self._at_once.rows(lambda run: run not in older):
-                self._add(file, row)
+            for one in found:
+                self._add(file, one.model_dump(mode="json"))
+        return found
 
     def _count(self, host: str, started: str, file: str) -> None:
         known = self.latest.get(host)
@@ -224,6 +229,7 @@ def _summary(
     targets: dict[str, Path],
     unreadable: list[str],
     older: list[str],
+    together: list[TogetherFigure],
 ) -> Gathered:
     def ask(sql: str, name: str) -> list[Any]:
         return database.execute(sql, {"file": str(targets[name])}).fetchall()
@@ -236,6 +242,7 @@ def _summary(
         states=dict(sorted(states, key=lambda one: (-one[1], one[0]))),
         unreadable=unreadable,
         older=older,
+        together=together,
     )
 
 
