@@ -54,11 +54,23 @@ std::size_t IoJob::slots() const {
   return spec_.pattern.operation == IoOperation::kMix ? 2 * spec_.depth : spec_.depth;
 }
 
+// Where in its ranges a sequential thread begins, 0..1: threads, and hosts that read one file, are
+// spread over it.
+double IoJob::begin_of(std::size_t thread) const {
+  const CommonFile& common = job_.files.common;
+  const double own =
+      job_.shared ? static_cast<double>(thread) / static_cast<double>(job_.cpus.size()) : 0;
+  if (spec_.pattern.writes() || common.parts == 1) return own;
+  const double parts = common.parts;
+  const double within = job_.shared ? own / parts : 0;
+  return static_cast<double>(common.part) / parts + within;
+}
+
 // Random numbers go on from visit to visit, and sequential threads from where they were.
 void IoJob::make_threads() {
   const std::size_t threads = job_.cpus.size();
   for (std::size_t i = 0; i < threads; ++i) {
-    const double share = job_.shared ? static_cast<double>(i) / static_cast<double>(threads) : 0;
+    const double share = begin_of(i);
     RequestStream stream(spec_.pattern,
                          ranges_of_thread(spec_.pattern, files_.sizes(), i, threads, job_.shared),
                          first_ + i, share);

@@ -72,6 +72,7 @@ class IoJob {
   void before_write(Work& work, const IoRequest& operation);
   std::string verify_written();
   std::string verify_buffers();
+  double begin_of(std::size_t thread) const;
   std::size_t slots() const;
 
   const IoJobSpec& job_;

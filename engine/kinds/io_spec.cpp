@@ -44,6 +44,18 @@ std::string absolute(Reader& reader, std::string_view key) {
   return path;
 }
 
+CommonFile read_common(Reader common) {
+  constexpr std::int64_t kMaxHosts = 1'000'000;
+  CommonFile found;
+  found.name = common.has("name") ? common.text("name") : "";
+  found.parts = static_cast<int>(number(common, "parts", 1, kMaxHosts, 1));
+  found.part = static_cast<int>(number(common, "part", 0, found.parts - 1, 0));
+  if (given(common, "wait_s")) found.wait_s = common.positive("wait_s", kMaxSeconds);
+  if (found.wait_s > 0 && found.name.empty()) throw common.error("wait_s", "goes with a name");
+  common.finish();
+  return found;
+}
+
 TargetSpec read_files(Reader files) {
   TargetSpec target;
   if (files.has("directory")) {
@@ -64,6 +76,7 @@ TargetSpec read_files(Reader files) {
     target.path = absolute(files, "path");
     target.count = static_cast<int>(number(files, "count", 1, kMaxFiles, 1));
     target.create = flag(files, "create");
+    if (given(files, "common")) target.common = read_common(files.object("common"));
     target.keep = flag(files, "keep");
     target.overwrite = flag(files, "overwrite");
   }
@@ -71,6 +84,9 @@ TargetSpec read_files(Reader files) {
     target.size = static_cast<std::uint64_t>(files.integer("size", kCellBytes, kMaxBytes));
   }
   if (target.kind != TargetSpec::Kind::kDevice) target.large = flag(files, "large");
+  if (target.common.parts > 1 && (target.size == 0 || target.count != 1)) {
+    throw files.error("common", "is one file of a given size");
+  }
   files.finish();
   return target;
 }
@@ -208,6 +224,33 @@ IoWork read_work(Reader& pattern) {
   return work;
 }
 
+// Of a file that several hosts use, each writes a region of its own; all of them read all of it,
+// from different places on. Random offsets and data differ from host to host.
+void take_part(Reader& pattern, IoJobSpec& job) {
+  const CommonFile& common = job.files.common;
+  if (common.parts == 1) return;
+  IoPattern& found = job.work.pattern;
+  const auto part = static_cast<std::uint64_t>(common.part);
+  const auto parts = static_cast<std::uint64_t>(common.parts);
+  constexpr std::uint64_t kSeeds = 1'000'003;  // More than a host has threads.
+  found.seed += kSeeds * part;
+  if (!found.writes()) return;
+  const std::uint64_t size = job.files.size;
+  const std::uint64_t step =
+      std::max({found.align, std::uint64_t{found.largest_block()}, std::uint64_t{kCellBytes}});
+  const std::uint64_t range =
+      std::min(found.range.value_or(size), size - std::min(size, found.offset));
+  const std::uint64_t own = range / parts / step * step;
+  const std::uint64_t gap = (found.misalign + step - 1) / step * step;  // Blocks end so much later.
+  if (own <= gap) {
+    throw pattern.error("block_size", fmt::format("a region of each of {} hosts in {} bytes holds "
+                                                  "no block of {}",
+                                                  parts, range, step));
+  }
+  found.offset += part * own;
+  found.range = own - gap;
+}
+
 IoJobSpec read_job(Reader job) {
   IoJobSpec found;
   found.name = job.has("name") ? job.text("name") : "";
@@ -294,6 +337,7 @@ IoSpec read_io_spec(ObjectReader& measurement) {
       job.work = spec.work;
     }
     check_job(pattern, job);
+    take_part(pattern, job);
   }
   pattern.finish();
   check_series(measurement, spec, read_series(measurement));

@@ -63,12 +63,14 @@ nlohmann::ordered_json small_files_left(const Descriptor& directory, const FileE
   return file;
 }
 
-nlohmann::ordered_json walk(const std::string& path, bool remove) {
-  const Descriptor directory = open_directory(path);
-  Manifest manifest(directory, path, false);
-  auto files = nlohmann::ordered_json::array();
+// A host of a fleet looks after its own files only, and removes none that were to stay.
+void walk_list(const Descriptor& directory, const std::string& path, const std::string& name,
+               bool remove, nlohmann::ordered_json& files) {
+  const bool of_host = name != kManifestName && name == manifest_name();
+  Manifest manifest(directory, path, false, name);
   const std::vector<FileEntry> entries = manifest.entries();
   for (const FileEntry& entry : entries) {
+    if (of_host && entry.keep) continue;
     nlohmann::ordered_json file = entry.files == 0 ? file_left(directory, entry, remove)
                                                    : small_files_left(directory, entry, remove);
     if (remove && (file["state"] == "removed" || file["state"] == "missing")) {
@@ -76,6 +78,14 @@ nlohmann::ordered_json walk(const std::string& path, bool remove) {
     }
     files.push_back(std::move(file));
   }
+}
+
+nlohmann::ordered_json walk(const std::string& path, bool remove) {
+  const Descriptor directory = open_directory(path);
+  auto files = nlohmann::ordered_json::array();
+  std::vector<std::string> names = manifest_names(directory);
+  if (names.front() != kManifestName) names.resize(1);
+  for (const std::string& name : names) walk_list(directory, path, name, remove, files);
   const std::string real = path_of(directory);
   return {{"directory", real.empty() ? path : real}, {"files", std::move(files)}};
 }

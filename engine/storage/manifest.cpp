@@ -1,5 +1,6 @@
 #include "storage/manifest.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
@@ -7,8 +8,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <iostream>
 #include <stdexcept>
@@ -31,20 +34,65 @@ Unavailable not_ours(const std::string& path, const std::string& what) {
                   path)};
 }
 
-bool same_file(const Descriptor& directory, const Descriptor& file) {
+bool same_file(const Descriptor& directory, const std::string& name, const Descriptor& file) {
   struct stat held{};
   struct stat named{};
   return fstat(file.get(), &held) == 0 &&
-         fstatat(directory.get(), kManifestName, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+         fstatat(directory.get(), name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
          held.st_dev == named.st_dev && held.st_ino == named.st_ino;
+}
+
+// What the names of all lists begin and end with.
+constexpr std::string_view kBegin = ".tierscope-files.";
+constexpr std::string_view kEnd = "json";
+
+bool is_of_this_user(const Descriptor& directory, const char* name) {
+  struct stat found{};
+  return fstatat(directory.get(), name, &found, AT_SYMLINK_NOFOLLOW) == 0 &&
+         found.st_uid == geteuid();
 }
 
 }  // namespace
 
+std::string manifest_name() {
+  const char* const host = std::getenv(kHostVariable);
+  if (host == nullptr || *host == '\0') return kManifestName;
+  constexpr std::size_t kMost = 128;
+  std::string name = std::string(host).substr(0, kMost);
+  const auto odd = [](unsigned char sign) {
+    return std::isalnum(sign) == 0 && sign != '-' && sign != '.' && sign != '_';
+  };
+  std::ranges::replace_if(name, odd, '-');
+  return fmt::format("{}{}.{}", kBegin, name, kEnd);
+}
+
+std::vector<std::string> manifest_names(const Descriptor& directory) {
+  std::vector<std::string> names{manifest_name()};
+  const int opened = openat(directory.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR* const listed = opened < 0 ? nullptr : fdopendir(opened);
+  if (listed == nullptr) {
+    const int error = errno;
+    if (opened >= 0) close(opened);
+    throw Unavailable(Cause::kStorage,
+                      fmt::format("the directory cannot be listed: {}", std::strerror(error)));
+  }
+  while (const dirent* const entry = readdir(listed)) {
+    const std::string_view name = entry->d_name;
+    if (name.starts_with(kBegin) && name.ends_with(kEnd) && name != names.front() &&
+        is_of_this_user(directory, entry->d_name)) {
+      names.emplace_back(name);
+    }
+  }
+  closedir(listed);
+  std::ranges::sort(names.begin() + 1, names.end());
+  return names;
+}
+
 // Another process may remove or make the manifest while this one waits for the lock. An empty file
 // is only another one's that is being made: nothing proves that it is tierscope's.
-Manifest::Manifest(const Descriptor& directory, const std::string& path, bool create)
-    : directory_(directory), path_(fmt::format("{}/{}", path, kManifestName)) {
+Manifest::Manifest(const Descriptor& directory, const std::string& path, bool create,
+                   std::string name)
+    : directory_(directory), name_(std::move(name)), path_(fmt::format("{}/{}", path, name_)) {
   constexpr int kTries = 50;
   for (int tries = 0;; ++tries) {
     if (!open_existing() && !create) return;
@@ -53,7 +101,7 @@ Manifest::Manifest(const Descriptor& directory, const std::string& path, bool cr
     check_ours();
     lock();
     const bool empty = is_empty();
-    if (!empty && same_file(directory_, file_)) break;
+    if (!empty && same_file(directory_, name_, file_)) break;
     if (empty && tries >= kTries) throw not_ours(path_, "is empty");
     file_.reset();
     std::this_thread::sleep_for(std::chrono::milliseconds(empty ? 20 : 0));
@@ -65,16 +113,16 @@ Manifest::Manifest(const Descriptor& directory, const std::string& path, bool cr
 Manifest::~Manifest() {
   if (!removed_some_ || !entries_.empty()) return;
   try {
-    remove_file(directory_, kManifestName, file_);
+    remove_file(directory_, name_, file_);
   } catch (const std::exception& error) {  // It stays, empty, and does no harm.
     std::cerr << "tierscope-engine: " << path_ << " stays: " << error.what() << '\n';
   }
 }
 
 bool Manifest::open_existing() {
-  PlainFile found = open_plain(directory_, kManifestName, O_RDWR | O_APPEND);
+  PlainFile found = open_plain(directory_, name_, O_RDWR | O_APPEND);
   if (!found.file && !found.missing) {  // A file system that may only be read can still be listed.
-    found = open_plain(directory_, kManifestName, O_RDONLY);
+    found = open_plain(directory_, name_, O_RDONLY);
   }
   if (!found.file && !found.missing) throw not_ours(path_, found.problem);
   file_ = std::move(found.file);
@@ -87,13 +135,12 @@ void Manifest::create_new() {
   const std::string header = manifest_header();
   file_ = make_nameless(directory_, O_RDWR | O_APPEND, kMode);
   const bool nameless = bool(file_);
-  if (!file_)
-    file_ = open_below(directory_, kManifestName, O_RDWR | O_APPEND | O_CREAT | O_EXCL, kMode);
+  if (!file_) file_ = open_below(directory_, name_, O_RDWR | O_APPEND | O_CREAT | O_EXCL, kMode);
   const bool made = file_ && write(file_.get(), header.data(), header.size()) ==
                                  static_cast<ssize_t>(header.size());
-  if (made && (!nameless || give_name(file_, directory_, kManifestName))) return;
+  if (made && (!nameless || give_name(file_, directory_, name_))) return;
   const int error = errno;
-  if (file_ && !nameless) remove_file(directory_, kManifestName, file_);
+  if (file_ && !nameless) remove_file(directory_, name_, file_);
   file_.reset();
   if (error == EEXIST) return;
   throw Unavailable(Cause::kStorage,

@@ -26,6 +26,9 @@ namespace tierscope {
 
 inline constexpr const char* kManifestName = ".tierscope-files.json";
 inline constexpr const char* kTokenAttribute = "user.tierscope";
+// Of a host of a fleet, its name. Hosts that share a directory have a list each, since not every
+// file system locks between hosts, nor appends for several of them.
+inline constexpr const char* kHostVariable = "TIERSCOPE_HOST";
 
 // A file that tierscope made, or a directory of small files.
 struct FileEntry {
@@ -51,12 +54,18 @@ std::string manifest_header();
 std::string manifest_line(const FileEntry& entry);
 std::string manifest_gone(const std::string& token);
 
+// The name of this process's list: `.tierscope-files.json`, or `.tierscope-files.HOST.json`.
+std::string manifest_name();
+// The names of all lists in a directory, this process's first. Throws Unavailable.
+std::vector<std::string> manifest_names(const Descriptor& directory);
+
 // A directory's manifest, locked against other processes while this object lives.
 class Manifest {
  public:
   // Opens and reads it. A missing one is made where `create` is true; else it is empty. Throws
   // Unavailable: not ours, damaged, locked for longer than 10 s.
-  Manifest(const Descriptor& directory, const std::string& path, bool create);
+  Manifest(const Descriptor& directory, const std::string& path, bool create,
+           std::string name = manifest_name());
   ~Manifest();
   Manifest(const Manifest&) = delete;
   Manifest& operator=(const Manifest&) = delete;
@@ -78,6 +87,7 @@ class Manifest {
   void append(const std::string& line);
 
   const Descriptor& directory_;
+  std::string name_;
   std::string path_;
   Descriptor file_;
   std::vector<FileEntry> entries_;

@@ -126,7 +126,7 @@ OwnedFile* OwnedDirectory::existing(const std::string& name) {
   if (found.file) return adopt(*entry, std::move(found.file));
   throw Unavailable(Cause::kOwnership,
                     fmt::format("{}/{} is left alone: {} lists it, but it {}", path_, name,
-                                kManifestName, found.problem),
+                                manifest_name(), found.problem),
                     "look at it and remove it by hand, or use another name or directory");
 }
 
@@ -146,6 +146,30 @@ OwnedFile* OwnedDirectory::find(const std::string& name) {
   throw Unavailable(Cause::kOwnership,
                     fmt::format("{}/{} is in use by another tierscope", path_, name),
                     "wait until that has ended, or name another file");
+}
+
+// Its maker has it locked. The directory is asked for anew: a client of NFS may otherwise believe
+// for a minute that a name does not exist.
+OwnedFile* OwnedDirectory::borrow(const std::string& name) {
+  if (OwnedFile* const file = held(name)) return file;
+  struct statx now{};
+  statx(directory_.get(), "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &now);
+  for (const std::string& list : manifest_names(directory_)) {
+    const Manifest manifest(directory_, path_, false, list);
+    const FileEntry* const entry = manifest.find(name);
+    if (!entry || !entry->filled) continue;
+    PlainFile found = open_proven(directory_, *entry, Use::kBorrowed);
+    if (found.missing) continue;
+    if (!found.file) {
+      throw Unavailable(Cause::kOwnership,
+                        fmt::format("{}/{} is left alone: it {}", path_, name, found.problem),
+                        "name another directory");
+    }
+    OwnedFile* const file = adopt(*entry, std::move(found.file));
+    file->entry_.keep = true;  // It is its maker's to remove.
+    return file;
+  }
+  return nullptr;
 }
 
 OwnedFile* OwnedDirectory::adopt(const FileEntry& entry, Descriptor opened) {

@@ -20,6 +20,9 @@ class OwnedDirectory {
   // See FilePool::find().
   OwnedFile* find(const std::string& name);
 
+  // See FilePool::borrow(); nullptr while it is not there.
+  OwnedFile* borrow(const std::string& name);
+
   // Unlinks the files that are not kept. Returns one line for each that had to stay.
   std::vector<std::string> close();
 

@@ -7,11 +7,15 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <iostream>
+#include <thread>
 
 #include "errors.h"
+#include "interrupt.h"
+#include "sampling/clock.h"
 #include "storage/owned_directory.h"
 
 namespace tierscope {
@@ -58,6 +62,23 @@ OwnedFile* FilePool::find(const std::string& path) {
   std::error_code unknown;
   if (!std::filesystem::is_directory(parent, unknown)) return nullptr;
   return directory(parent).find(whole.filename());
+}
+
+OwnedFile* FilePool::borrow(const std::string& directory, const std::string& name,
+                            double longest_s) {
+  constexpr std::chrono::milliseconds kPause(50);
+  OwnedDirectory& place = this->directory(directory);
+  const double begin = now_seconds();
+  while (now_seconds() - begin < longest_s) {
+    if (OwnedFile* const file = place.borrow(name)) return file;
+    if (interrupted()) throw Interrupted();
+    std::this_thread::sleep_for(kPause);
+  }
+  throw Unavailable(
+      Cause::kStorage,
+      fmt::format("{}/{}, which another host makes, was not there after {:.0f} s", directory, name,
+                  longest_s),
+      "see whether the first host can make it, and whether all hosts share this directory");
 }
 
 std::vector<OwnedFile*> FilePool::lease(const FilesWanted& wanted) {

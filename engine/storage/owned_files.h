@@ -79,6 +79,10 @@ class FilePool {
   // somebody's, or missing. Throws Unavailable where another tierscope uses it.
   OwnedFile* find(const std::string& path);
 
+  // A file of this name that another host makes in a directory, once it is filled; the other host
+  // removes it. Throws Unavailable where that takes longer than so many seconds, Interrupted.
+  OwnedFile* borrow(const std::string& directory, const std::string& name, double longest_s);
+
  private:
   OwnedDirectory& directory(const std::string& path);
 

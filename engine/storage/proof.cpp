@@ -45,9 +45,10 @@ std::string difference(const Descriptor& directory, const FileEntry& entry,
 }
 
 // Locks what is proven; closes what is not.
-PlainFile proven(const Descriptor& directory, const FileEntry& entry, PlainFile found) {
+PlainFile proven(const Descriptor& directory, const FileEntry& entry, PlainFile found, Use use) {
   found.problem = difference(directory, entry, found.file);
-  if (found.problem.empty() && flock(found.file.get(), LOCK_EX | LOCK_NB) != 0) {
+  if (found.problem.empty() && use == Use::kOwn &&
+      flock(found.file.get(), LOCK_EX | LOCK_NB) != 0) {
     found.in_use = errno == EWOULDBLOCK;
     found.problem = found.in_use ? "is in use by another tierscope"
                                  : fmt::format("cannot be locked: {}", std::strerror(errno));
@@ -58,9 +59,9 @@ PlainFile proven(const Descriptor& directory, const FileEntry& entry, PlainFile 
 
 }  // namespace
 
-PlainFile open_proven(const Descriptor& directory, const FileEntry& entry) {
+PlainFile open_proven(const Descriptor& directory, const FileEntry& entry, Use use) {
   PlainFile found = open_plain(directory, entry.name, O_RDWR);
-  return found.file ? proven(directory, entry, std::move(found)) : std::move(found);
+  return found.file ? proven(directory, entry, std::move(found), use) : std::move(found);
 }
 
 PlainFile open_proven_directory(const Descriptor& directory, const FileEntry& entry) {
@@ -68,7 +69,7 @@ PlainFile open_proven_directory(const Descriptor& directory, const FileEntry& en
   if (!opened && errno == ENOENT) return {.problem = "is missing", .missing = true};
   if (!opened) return {.problem = fmt::format("cannot be opened: {}", std::strerror(errno))};
   if (!is_private(opened)) return {.problem = "may be entered by other users"};
-  return proven(directory, entry, {.file = std::move(opened)});
+  return proven(directory, entry, {.file = std::move(opened)}, Use::kOwn);
 }
 
 bool is_private(const Descriptor& directory) {

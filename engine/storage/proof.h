@@ -6,10 +6,13 @@
 
 namespace tierscope {
 
+// Own: it gets locked; borrowed: whoever has it locked lets others use it.
+enum class Use { kOwn, kBorrowed };
+
 // Opens the entry's file for reading and writing, and locks it. Empty, with the reason, where it is
 // missing, is not proven to be the one that tierscope made, or is in use. The device has to be the
 // directory's; it need not have the number that was written down, which changes at boot.
-PlainFile open_proven(const Descriptor& directory, const FileEntry& entry);
+PlainFile open_proven(const Descriptor& directory, const FileEntry& entry, Use use = Use::kOwn);
 
 // The same of an entry for a directory of small files, opened for reading: besides, only this user
 // may enter it.

@@ -48,6 +48,15 @@ TargetFiles::TargetFiles(const TargetSpec& spec, FilePool& pool, std::uint32_t c
     return;
   }
   if (S_ISDIR(found.st_mode) && spec.kind != TargetSpec::Kind::kDevice) {
+    const CommonFile& common = spec.common;
+    if (common.wait_s > 0) {
+      add(pool.borrow(spec.path, common.name, common.wait_s), spec.size);
+      return;
+    }
+    if (!common.name.empty()) {
+      wanted.name = common.name;
+      wanted.stem.clear();
+    }
     own(wanted, pool);
     return;
   }
@@ -55,20 +64,20 @@ TargetFiles::TargetFiles(const TargetSpec& spec, FilePool& pool, std::uint32_t c
     throw Unavailable(Cause::kStorage, spec.path + " is no directory", "name a directory");
   }
   if (OwnedFile* const proven = S_ISREG(found.st_mode) ? pool.find(spec.path) : nullptr) {
-    owned_.push_back(proven);
-    names_.push_back(proven->path);
-    sizes_.push_back(spec.size != 0 ? std::min(spec.size, proven->size) : proven->size);
+    add(proven, spec.size != 0 ? std::min(spec.size, proven->size) : proven->size);
     return;
   }
   use(writes);
 }
 
 void TargetFiles::own(const FilesWanted& wanted, FilePool& pool) {
-  owned_ = pool.lease(wanted);
-  for (const OwnedFile* const file : owned_) {
-    names_.push_back(file->path);
-    sizes_.push_back(wanted.size);
-  }
+  for (OwnedFile* const file : pool.lease(wanted)) add(file, wanted.size);
+}
+
+void TargetFiles::add(OwnedFile* file, std::uint64_t size) {
+  owned_.push_back(file);
+  names_.push_back(file->path);
+  sizes_.push_back(size);
 }
 
 // Another's file, or a device, as it is.

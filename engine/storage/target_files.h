@@ -13,6 +13,14 @@
 
 namespace tierscope {
 
+// One file that all hosts of a fleet use: it has this name below the path, which is a directory.
+struct CommonFile {
+  std::string name;   // Empty: there is none.
+  int part = 0;       // Of this host,
+  int parts = 1;      // and of all hosts.
+  double wait_s = 0;  // For the host that makes it, at most; 0: this one makes it.
+};
+
 struct TargetSpec {
   // kOwned: files of ours below a directory; kPath: the same where the path is a directory, else
   // the file or the device that it is.
@@ -29,6 +37,7 @@ struct TargetSpec {
   std::string destroy;      // A device's name by id, or its serial number, if it may be written.
   std::string second_word;  // Said of a device with data that has no known signature.
   bool purge = false;       // Of a device: a fresh visit begins by purge().
+  CommonFile common;
 };
 
 class TargetFiles {
@@ -55,6 +64,7 @@ class TargetFiles {
 
  private:
   void own(const FilesWanted& wanted, FilePool& pool);
+  void add(OwnedFile* file, std::uint64_t size);
   void use(bool writes);
   Descriptor open_other(bool writes, bool direct) const;
 

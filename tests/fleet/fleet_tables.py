@@ -65,6 +65,7 @@ def make_fleet(
     _write(folder, "figures", rows)
     described = [_host(name, absent.get(name, "measured"), models, slow) for name in names]
     _write(folder, "hosts", iter(described))
+    _write(folder, "together", iter(()))
     return planted
 
 

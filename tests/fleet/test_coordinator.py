@@ -27,12 +27,16 @@ def ended(host: str, state: str = "measured", reason: str = "") -> dict[str, Any
     return {"ended": {"host": host, "state": state, "reason": reason, "run": "hosts/x.jsonl"}}
 
 
+def measure(number: int, hosts: int) -> dict[str, Any]:
+    return {"measure": {"number": number, "hosts": hosts}}
+
+
 def begun(size: int, order: Order = "together") -> Coordinator:
     """Return a fleet of which every host was told to measure."""
     made = fleet(size, order)
     for _ in range(2):
         answers = [made.answer(rank, checked(f"h{rank}"), 1.0) for rank in range(size)]
-    assert answers == [{"measure": True}] * size
+    assert answers == [measure(number, size) for number in range(size)]
     return made
 
 
@@ -43,14 +47,14 @@ def states(made: Coordinator) -> list[str]:
 def test_nobody_measures_before_all_are_checked() -> None:
     made = fleet(2)
     assert made.answer(0, checked("a"), 1.0) == WAIT
-    assert made.answer(1, checked("b"), 2.0) == {"measure": True}
-    assert made.answer(0, checked("a"), 2.1) == {"measure": True}
+    assert made.answer(1, checked("b"), 2.0) == measure(1, 2)
+    assert made.answer(0, checked("a"), 2.1) == measure(0, 2)
 
 
 def test_a_host_that_cannot_is_not_waited_for() -> None:
     made = fleet(2)
     assert made.answer(0, ended("a", "cannot", "too little memory"), 1.0) == WAIT
-    assert made.answer(1, checked("b"), 2.0) == {"measure": True}
+    assert made.answer(1, checked("b"), 2.0) == measure(0, 1)
     assert states(made) == ["cannot", "measuring"]
 
 
@@ -180,18 +184,18 @@ def test_who_is_never_heard_of_is_lost() -> None:
     assert made.watch(START_S) == []
     assert [one.host.host for one in made.watch(2 * START_S + 1)] == ["rank-1"]
     assert made.watch(2 * START_S + 2) == []
-    assert made.answer(0, checked("a"), 2 * START_S + 2) == {"measure": True}
+    assert made.answer(0, checked("a"), 2 * START_S + 2) == measure(0, 1)
 
 
 def test_one_measures_after_the_other() -> None:
     made = fleet(2, "one-by-one")
     made.answer(1, checked("b"), 1.0)
-    assert made.answer(0, checked("a"), 1.0) == {"measure": True}
+    assert made.answer(0, checked("a"), 1.0) == measure(0, 2)
     assert made.answer(1, checked("b"), 1.0) == WAIT
     assert made.answer(0, gate(), 2.0) == {"go": None}
     assert made.answer(1, checked("b"), 3.0) == WAIT
     assert made.answer(0, ended("a"), 4.0) == WAIT
-    assert made.answer(1, checked("b"), 5.0) == {"measure": True}
+    assert made.answer(1, checked("b"), 5.0) == measure(1, 2)
     assert made.answer(1, ended("b"), 6.0) == {"leave": True}
     assert made.awaits(6.0, QUIET_S)
     assert made.answer(0, ended("a"), 6.1) == {"leave": True}
@@ -208,7 +212,7 @@ def test_one_by_one_a_dead_host_costs_its_turn_only() -> None:
     assert made.watch(100.0) == []  # now it is the turn of h1, which is dead
     assert made.watch(100.0 + START_S) == []
     assert [one.host.host for one in made.watch(100.1 + START_S)] == ["h1"]
-    assert made.answer(2, checked("h2"), 101.0 + START_S) == {"measure": True}
+    assert made.answer(2, checked("h2"), 101.0 + START_S) == measure(2, 3)
 
 
 def test_a_dry_run_lets_all_leave() -> None:

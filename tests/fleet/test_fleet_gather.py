@@ -77,6 +77,7 @@ def test_tables_have_every_figure_of_every_host(tmp_path: Path) -> None:
     assert done.return_value in (0, None), done.output
     assert json.loads(done.stdout) == {
         "hosts": 5, "figures": 40, "states": {"measured": 5}, "unreadable": [], "older": [],
+        "together": [],
     }  # fmt: skip
     for name, columns in COLUMNS.items():
         listed = rows(tmp_path, f"describe {name}")

@@ -211,6 +211,7 @@ def test_what_cannot_be_reported_is_told_in_a_line(tmp_path: Path) -> None:
         assert said in done.stderr
     (tmp_path / "hosts.parquet").write_bytes(b"PAR1")
     (tmp_path / "figures.parquet").write_bytes(b"PAR1")
+    (tmp_path / "together.parquet").write_bytes(b"PAR1")
     with pytest.raises(UserError, match="cannot be read"):
         read_view(tmp_path)
 

@@ -186,8 +186,8 @@ def _kept(
     found: dict[str, list[tuple[Series, int, bool]]] = {}
     for visit in visits:
         for number, series in enumerate(visit.series[:1] if only_first else visit.series):
-            warm_up, settled = _warm_up(series, sampling) if number == 0 else (0, True)
-            found.setdefault(series.name, []).append((series, warm_up, settled))
+            rows, settled = warm_up(series, sampling) if number == 0 else (0, True)
+            found.setdefault(series.name, []).append((series, rows, settled))
     apart = _far_apart(visits)
     return {name: _rows(parts, apart) for name, parts in found.items()}
 
@@ -239,7 +239,7 @@ def _add(
         visits += [[]] * (visit + 1 - len(visits))
 
 
-def _warm_up(series: Series, sampling: Sampling) -> tuple[int, bool]:
+def warm_up(series: Series, sampling: Sampling) -> tuple[int, bool]:
     """Return how many rows a visit needed to warm up, and whether it came to that.
 
     The last row is never counted, so that each visit gives one.

@@ -12,7 +12,7 @@ from tierscope.cli import options
 @options.out_option("DIR", "Where the tables go  [default: the folder itself]")
 @options.json_option
 def gather(folder: Path, out: Path | None, json: str | None) -> None:
-    """Join the run files of many hosts as hosts.parquet and figures.parquet.
+    """Join the run files of many hosts as tables in Parquet: hosts, figures and together.
 
     DIR is what 'tierscope fleet run' left, or any folder with run files of hosts in it or below,
     copied together. A run file that was cut counts with what it has. Of several run files of a host

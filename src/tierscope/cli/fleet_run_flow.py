@@ -1,6 +1,7 @@
 """``tierscope fleet run``: from the options to the table of hosts."""
 
 import os
+import secrets
 import sys
 from datetime import datetime
 from pathlib import Path
@@ -24,6 +25,8 @@ from tierscope.runs.store import runs_directory
 _RANKS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
 """What says, before MPI has started, which rank this is."""
 _MEASURING = [sys.executable, "-m", "tierscope.cli.fleet_host"]
+_FEW = 64
+"""Hosts up to which their run files are read at once to show what they moved together."""
 
 
 class Given(NamedTuple):
@@ -53,7 +56,7 @@ def run_fleet(given: Given, forms: Forms) -> int:
         click.echo(warned, err=True)
     started = now.isoformat(timespec="seconds")
     index = Index(asked, started, lambda line: click.echo(line, err=True))
-    rank = Rank(asked, _MEASURING, index.watch, seed=started)
+    rank = Rank(asked, _MEASURING, index.watch, seed=f"{started} {secrets.token_hex(8)}")
     try:
         with_rank_0 = rank.run()
     except UserError as error:
@@ -116,11 +119,16 @@ def _check(given: Given) -> None:
 
 
 def _tables(index: FleetIndex, asked: Asked) -> None:
+    from tierscope.fleet.at_once import together_of
+    from tierscope.report.at_once import show_together
     from tierscope.report.console import make_console
     from tierscope.report.fleet import show_hosts
 
-    show_hosts(make_console(), index, asked.dry_run)
+    console = make_console()
+    show_hosts(console, index, asked.dry_run)
     if not asked.dry_run:
+        if asked.order == "together" and len(index.hosts) <= _FEW:
+            show_together(console, together_of(asked.directory, index))
         click.echo(f"results: {shown(asked.directory)}")
 
 

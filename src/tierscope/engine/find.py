@@ -33,6 +33,10 @@ def find_engine() -> Path:
     )
 
 
+HOST = "TIERSCOPE_HOST"
+"""Variable by which engines of a fleet's host keep a list of its files of its own."""
+
+
 def engine_environment() -> dict[str, str]:
     """Return the environment of engines: ours, and where a libcufile is that came as a Python
     package, which they open where the system has none.

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 from tierscope.analysis.expect import Finding, check
 from tierscope.analysis.outliers import Outlier, Verdict
 from tierscope.analysis.rules import Rule
+from tierscope.fleet.at_once import together_in
 from tierscope.fleet.index_file import INDEX
 from tierscope.fleet.nodelist import compress
 from tierscope.fleet.rows import run_files_below
 from tierscope.fleet.tables import COLUMNS, open_fleet
 from tierscope.model.base import Count, Model
 from tierscope.model.fleet import HostState
+from tierscope.model.together import TogetherFigure
 from tierscope.runs.read import read_run
 
 if TYPE_CHECKING:
@@ -59,6 +61,8 @@ class FleetCheck(Model):
     unmet: list[Unmet]
     emulated: Count
     """Hosts whose figures mean nothing."""
+    together: list[TogetherFigure]
+    """What hosts moved together; no part of what is accepted."""
 
     @property
     def accepted(self) -> bool:
@@ -130,4 +134,5 @@ def check_fleet(
         rules=len(rules),
         unmet=unmet,
         emulated=sum(bool(host.emulated) for host in hosts),
+        together=together_in(str(folder)),
     )

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from tierscope.model.errors import counted
 from tierscope.model.fleet import ClockOffset, FleetHost
+from tierscope.runs.in_step import END
 
 Answer = dict[str, Any]
 WAIT: Answer = {"wait": True}
@@ -63,6 +64,8 @@ class Coordinator:
         """When the visit behind it begins."""
         self._first: Member | None = None
         """Whose turn it is where one measures at a time."""
+        self._measuring: list[int] = []
+        """Ranks of the hosts that can measure, from when the first one began."""
         self._due = now
         """Since when hosts that were checked are to begin."""
         self._in_order = True
@@ -199,7 +202,10 @@ class Coordinator:
             return WAIT
         member.doing, member.since = "measuring", now
         member.host = member.host.model_copy(update={"state": "measuring"})
-        return {"measure": True}
+        if not self._measuring:
+            self._measuring = [one.host.rank or 0 for one in self._active()]
+        number = self._measuring.index(member.host.rank or 0)
+        return {"measure": {"number": number, "hosts": len(self._measuring)}}
 
     def _clock(self, member: Member, clock: ClockOffset) -> Answer:
         """Take note of a host's clock, before its first visit and after its last one."""
@@ -215,7 +221,7 @@ class Coordinator:
         if self._order == "together" and member.turn != self._turn:
             return WAIT
         member.doing, member.since = "measuring", now
-        member.visits += 1
+        member.visits += member.turn != END
         return {"go": self._opened if self._order == "together" else None}
 
     def _ended(self, member: Member, end: dict[str, Any]) -> Answer:

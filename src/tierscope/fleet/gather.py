@@ -1,4 +1,4 @@
-"""Join the run files of many hosts as two tables in Parquet: ``hosts`` and ``figures``.
+"""Join the run files of many hosts as tables in Parquet (``tables``).
 
 Run files are read one after the other, and their rows go to temporary files at once. DuckDB makes
 the tables of these in pieces. So the memory that it takes does not depend on the number of hosts.
@@ -11,10 +11,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tierscope.fleet.at_once import VisitsAtOnce
 from tierscope.fleet.rows import INDEXED, ROWS, Rows, Told, read_rows, run_files_below
-from tierscope.fleet.tables import COLUMNS, FIGURES, HOSTS
+from tierscope.fleet.tables import COLUMNS, FIGURES, HOSTS, TOGETHER
 from tierscope.model.base import Count, Model
 from tierscope.model.errors import UserError
+from tierscope.model.together import TogetherFigure
 from tierscope.runs.output import check_outputs, replacing
 from tierscope.runs.query import system_cause
 
@@ -67,10 +69,12 @@ class Gathered(Model):
     """Why files were left out."""
     older: list[str]
     """Run files of hosts that have a later one, which counts."""
+    together: list[TogetherFigure]
+    """What hosts in step moved together of storage that they may share."""
 
 
 def gather(folder: Path, out: Path, told: Told = lambda _done, _all: None) -> Gathered:
-    """Write hosts.parquet and figures.parquet to ``out``, of all run files below ``folder``."""
+    """Write the tables to ``out``, each as TABLE.parquet, of all run files below ``folder``."""
     import duckdb
 
     paths = run_files_below(folder)
@@ -79,9 +83,12 @@ def gather(folder: Path, out: Path, told: Told = lambda _done, _all: None) -> Ga
     try:
         with tempfile.TemporaryDirectory(prefix="tierscope-") as place:
             rows = {name: Rows(Path(place) / name) for name in ROWS}
-            unreadable = read_rows(folder, paths, told, rows)
+            at_once = VisitsAtOnce(Path(place))
+            unreadable = read_rows(folder, paths, told, rows, at_once)
             with _database(Path(place)) as database:
                 older = _load(database, rows)
+                together = [*at_once.rows(lambda run: run not in older)]
+                _load_together(database, Path(place) / TOGETHER, together)
                 counts = {name: _write(database, name, out) for name, out in targets.items()}
                 return Gathered(
                     hosts=counts[HOSTS],
@@ -89,6 +96,7 @@ def gather(folder: Path, out: Path, told: Told = lambda _done, _all: None) -> Ga
                     states=_states(database, targets[HOSTS]),
                     unreadable=unreadable,
                     older=older,
+                    together=together,
                 )
     except (duckdb.Error, OSError) as error:
         raise UserError(
@@ -116,8 +124,8 @@ def _database(place: Path) -> Iterator["DuckDBPyConnection"]:
 
 def _load(database: "DuckDBPyConnection", rows: Mapping[str, Rows]) -> list[str]:
     """Make a view of each table; return the run files of hosts that have a later one."""
-    for name in ROWS:
-        _view_rows(database, name, rows[name])
+    for name, types in ROWS.items():
+        _view_rows(database, name, types, rows[name])
     database.execute(f"CREATE TABLE {INDEXED} AS FROM rows_of_{INDEXED}")
     database.execute(_UNUSED)
     # Of a join, the right side is kept in memory.
@@ -138,14 +146,27 @@ def _load(database: "DuckDBPyConnection", rows: Mapping[str, Rows]) -> list[str]
     return [run for (run,) in found.fetchall()]
 
 
-def _view_rows(database: "DuckDBPyConnection", name: str, rows: Rows) -> None:
+def _load_together(
+    database: "DuckDBPyConnection", place: Path, together: list[TogetherFigure]
+) -> None:
+    rows = Rows(place)
+    for one in together:
+        rows.add(one.model_dump(mode="json"))
+    rows.close()
+    _view_rows(database, TOGETHER, COLUMNS[TOGETHER], rows)
+    database.execute(f"CREATE VIEW {TOGETHER} AS FROM rows_of_{TOGETHER}")
+
+
+def _view_rows(
+    database: "DuckDBPyConnection", name: str, types: Mapping[str, str], rows: Rows
+) -> None:
     """Make a view of lines of JSON.
 
     They are read as lines of CSV without quotes and separators: for JSON, DuckDB takes buffers of
     50 MB, whatever it is told.
     """
     longest = max(_LEAST_LINE, rows.longest + 1)
-    columns = json.dumps(ROWS[name])
+    columns = json.dumps(types)
     database.execute(
         f"CREATE VIEW rows_of_{name} AS SELECT unnest(from_json(line, '{columns}')) "  # noqa: S608
         f"FROM read_csv('{_quoted(rows.files)}', columns={{'line': 'VARCHAR'}}, "

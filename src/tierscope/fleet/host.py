@@ -10,10 +10,16 @@ import re
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from pydantic import ValidationError
+
+from tierscope.engine.find import HOST
+from tierscope.engine.leftovers import clean
+from tierscope.engine.paths import known_path
 from tierscope.engine.query import capabilities
 from tierscope.engine.visits import longest_visit_s
 from tierscope.fleet.lines import Message
@@ -21,10 +27,11 @@ from tierscope.kinds.plan import Plan
 from tierscope.model.errors import ExitCode, UserError, counted
 from tierscope.model.fleet import InFleet
 from tierscope.model.run import Refinement, Run
+from tierscope.model.spec import FleetPlace
 from tierscope.model.topology import Topology
 from tierscope.plans.fit import longest_seconds
 from tierscope.runs.book import Book
-from tierscope.runs.in_step import SharedStep, in_step
+from tierscope.runs.in_step import END, SharedStep, in_step
 from tierscope.runs.measure import Outcome, carry_on
 from tierscope.runs.moment import wait_until
 from tierscope.runs.record import make_header
@@ -100,12 +107,13 @@ class _Rank:
 def _measure(prepared: Prepared, order: Message, rank: _Rank) -> Outcome:
     """Measure into the host's run file; raises UserError where nothing could be begun."""
     part = InFleet.model_validate(order["fleet"])
+    plan = _plan_of(prepared.plan, part, order)
     topology = prepared.topology.model_copy(update={"host": order["host"]})
     path = Path(order["directory"]) / run_file(order["host"])
     started = datetime.now().astimezone()
     settings = read_settings(topology)
     header = make_header(
-        path.stem, started, order["command"], prepared.plan, topology, settings, capabilities(),
+        path.stem, started, order["command"], plan, topology, settings, capabilities(),
         prepared.refinement if part.order == "one-by-one" else None,
     )  # fmt: skip
     header = header.model_copy(update={"fleet": part})
@@ -113,14 +121,47 @@ def _measure(prepared: Prepared, order: Message, rank: _Rank) -> Outcome:
         writer = RunWriter.create(path, header)
     except FileExistsError:
         raise UserError(f"'{path}' is there already; name another folder with --out") from None
-    book = Book(prepared.plan.measurements)
+    os.environ[HOST] = path.stem
+    book = Book(plan.measurements)
 
     def schedule(_: Book, seed: str, further: Further) -> Iterator[Step]:
         if part.order == "together":
-            return _gated(in_step(book, order["seed"]), book, rank)
+            return _together(in_step(book, order["seed"]), book, rank)
         return _gated(in_rounds(book, seed, further), book, rank)
 
-    return carry_on(header, writer, book, topology, lambda _: None, schedule=schedule)
+    try:
+        return carry_on(header, writer, book, topology, lambda _: None, schedule=schedule)
+    finally:
+        _remove_own(book)
+
+
+def _plan_of(plan: Plan, part: InFleet, order: Message) -> Plan:
+    """Return what this host measures; alone, or one by one, it shares nothing with others."""
+    if part.order != "together" or part.alone:
+        return plan
+    place = FleetPlace(order["number"], order["hosts"], order["seed"])
+    try:
+        specs = [spec.in_fleet(place) for spec in plan.measurements]
+    except ValidationError as error:
+        raise UserError(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
+    return plan.model_copy(update={"measurements": specs})
+
+
+def _remove_own(book: Book) -> None:
+    """Remove what an engine that was killed left of this host's files."""
+    for path in dict.fromkeys(path for spec in book.specs.values() for path in spec.files()):
+        with suppress(UserError):
+            if known_path(path).kind == "directory":
+                clean(path)
+
+
+def _together(steps: Iterator[Step], book: Book, rank: _Rank) -> Iterator[Step]:
+    """Yield steps that are in step, and stay until every host is through: another one may still use
+    what this one made and is going to remove."""
+    yield from _gated(steps, book, rank)
+    if not book.open():
+        rank.say({"gate": {"turn": END, "visit": next(reversed(book.specs)), "longest_s": 0.0}})
+        rank.hear()
 
 
 def _gated(steps: Iterator[Step], book: Book, rank: _Rank) -> Iterator[Step]:

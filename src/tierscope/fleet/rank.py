@@ -168,6 +168,7 @@ class Rank:
             rank=self._contact.rank, order=asked.order, alone="alone" in answer, clock=clock
         )
         order = {"fleet": part.model_dump(), "host": self._name, "seed": seed}
+        order |= answer.get("measure", {})
         order |= {"directory": str(asked.directory), "command": asked.command}
         self._host.tell({"measure": order})
         found = self._heard(START_S)

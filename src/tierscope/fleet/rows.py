@@ -8,15 +8,16 @@ from typing import Any
 
 from pydantic_core import to_json
 
+from tierscope.fleet.at_once import VisitsAtOnce
 from tierscope.fleet.facts import facts_of, model_of, neighbours_of
 from tierscope.fleet.index_file import INDEX, read_index
 from tierscope.fleet.tables import COLUMNS, FIGURES, HOSTS, OF_RUN
 from tierscope.model.errors import UserError
-from tierscope.model.fleet import FleetHost
+from tierscope.model.fleet import ClockOffset, FleetHost
 from tierscope.model.run import Run
 from tierscope.model.text import shown
 from tierscope.runs.query import measurement_rows, run_row
-from tierscope.runs.read import read_run
+from tierscope.runs.read import parse_contents, read_bytes, run_of
 from tierscope.runs.store import SUFFIX, is_run_file
 
 INDEXED = "indexed"
@@ -63,6 +64,8 @@ class Rows:
         self.longest = 0
         """Bytes of the longest line."""
         self._count = 0
+        self._lines = 0
+        self._bytes = 0
         self._next()
 
     def add(self, row: dict[str, Any]) -> None:
@@ -89,21 +92,33 @@ class Rows:
         self._lines = self._bytes = 0
 
 
-def read_rows(folder: Path, paths: list[str], told: Told, rows: Mapping[str, Rows]) -> list[str]:
-    """Write the rows of all run files and of the index; return why some files were left out.
+def read_rows(
+    folder: Path, paths: list[str], told: Told, rows: Mapping[str, Rows], at_once: VisitsAtOnce
+) -> list[str]:
+    """Write the rows of all run files and of the index, and what hosts visited at once; return why
+    some files were left out.
 
     Raises UserError where there is neither.
     """
     unreadable: list[str] = []
     found = 0
-    index = read_index(folder, lambda host: rows[INDEXED].add(_index_row(host)))
+    clocks_after: dict[str, ClockOffset] = {}
+
+    def add_host(host: FleetHost) -> None:
+        rows[INDEXED].add(_index_row(host))
+        if host.clock_after:
+            clocks_after[host.host] = host.clock_after
+
+    index = read_index(folder, add_host)
     if not paths and index is None:
         raise UserError(f"'{folder}' has neither run files (*{SUFFIX}) nor {INDEX}")
     for number, path in enumerate(map(Path, paths)):
         told(number, len(paths))
         name = shown(path.relative_to(folder))
         try:
-            run = read_run(path)
+            contents = parse_contents(read_bytes(path), str(path))
+            run = run_of(contents)
+            at_once.add(name, run, contents, clocks_after.get(run.header.host))
         except UserError as error:
             unreadable.append(shown(str(error)))
             found += is_run_file(path)
@@ -118,8 +133,8 @@ def read_rows(folder: Path, paths: list[str], told: Told, rows: Mapping[str, Row
     if not found and index is None:
         raise UserError(f"'{folder}' has no run file: {unreadable[0]}")
     told(len(paths), len(paths))
-    for one in rows.values():
-        one.close()
+    for table in rows.values():
+        table.close()
     return unreadable
 
 

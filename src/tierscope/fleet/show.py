@@ -13,6 +13,7 @@ from tierscope.fleet.nodelist import compress
 from tierscope.model.errors import counted
 from tierscope.model.run import Figure
 from tierscope.report import figures
+from tierscope.report.at_once import show_together
 from tierscope.report.compare import percent_text
 from tierscope.report.legal import legal_text
 from tierscope.report.pictures.picture import label_of
@@ -29,6 +30,7 @@ UNKNOWN = "unknown"
 def show_gathered(console: Console, found: Gathered) -> None:
     """Print what was joined."""
     states = ", ".join(f"{count} {state}" for state, count in found.states.items())
+    show_together(console, found.together)
     console.print(f"{counted(found.hosts, 'host')}: {states}; {counted(found.figures, 'figure')}")
 
 
@@ -49,6 +51,7 @@ def show_check(console: Console, found: FleetCheck) -> None:
         _show_outliers(console, found.verdict.outliers)
     if found.unmet:
         _show_unmet(console, found)
+    show_together(console, found.together)
     _show_summary(console, found)
 
 

@@ -6,6 +6,8 @@ is the host's run file, with columns of that run beside them.
 ``hosts``: what became of each host, what machine it is and how it is set. ``facts`` has all of that
 by name; ``disturbed`` and ``stolen`` are shares of rows and of time that others took; ``load`` is
 that a CPU.
+
+``together``: what hosts moved together of storage that they may share (``at_once``).
 """
 
 import os.path
@@ -18,7 +20,7 @@ from tierscope.runs.query import TABLES, ask
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-HOSTS, FIGURES = "hosts", "figures"
+HOSTS, FIGURES, TOGETHER = "hosts", "figures", "together"
 OF_RUN = (
     "host", "started", "cpu", "kernel", "governor", "emulated", "imported", "complete", "tierscope",
 )  # fmt: skip
@@ -40,6 +42,15 @@ COLUMNS: dict[str, dict[str, str]] = {
         "host": "VARCHAR",
         **TABLES["measurements"],
         **{name: TABLES["runs"][name] for name in OF_RUN if name != "host"},
+    },
+    TOGETHER: {
+        "kind": "VARCHAR", "id": "VARCHAR", "initiator": "VARCHAR", "target": "VARCHAR",
+        "pattern": "JSON", "metric": "VARCHAR", "part": "VARCHAR", "unit": "VARCHAR",
+        "headline": "BOOLEAN", "estimate": "DOUBLE", "ci_low": "DOUBLE", "ci_high": "DOUBLE",
+        "no_interval": "VARCHAR", "mean": "DOUBLE", "fairness": "DOUBLE", "slowest": "DOUBLE",
+        "slowest_host": "VARCHAR", "fastest": "DOUBLE", "fastest_host": "VARCHAR",
+        "hosts": "INTEGER", "visits": "INTEGER", "left_out": "INTEGER", "seconds": "DOUBLE",
+        "common": "DOUBLE", "clocks_ns": "DOUBLE", "stores": "VARCHAR[]",
     },
 }  # fmt: skip
 _REMOTE = ("s3://", "https://", "http://", "gs://", "gcs://", "r2://", "hf://")
@@ -89,7 +100,7 @@ def _load_httpfs(database: "DuckDBPyConnection", place: str) -> None:
         raise UserError(
             f"'{place}' cannot be reached: DuckDB's extension httpfs is not installed; where there "
             "is a network, install it with: python -c \"import duckdb; duckdb.sql('INSTALL "
-            "httpfs')\"; else copy the fleet's two .parquet files to a folder"
+            "httpfs')\"; else copy the fleet's .parquet files to a folder"
         ) from None
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from tierscope.analysis.expect import check
 from tierscope.analysis.outliers import MINIMUM
 from tierscope.analysis.rules import OF_LIMIT, Rule
+from tierscope.fleet.at_once import together_in
 from tierscope.fleet.find import MODEL, group_hosts, outliers_of
 from tierscope.fleet.index_file import read_index
 from tierscope.fleet.tables import open_fleet
@@ -94,6 +95,7 @@ def read_view(
         paths=paths,
         outliers=_outliers(verdict.outliers, paths),
         remarks=remarks,
+        together=together_in(str(folder)),
     )
 
 

@@ -106,6 +106,28 @@ class OwnedFiles(MadeFiles):
         return self.directory
 
 
+class CommonFile(Model):
+    """One file below a directory that all hosts of a fleet use: each writes a region of its own,
+    all of them read all of it. Alone, a host has such a file for itself."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{0,64}$")] = ""
+    """Empty until the hosts are known."""
+    parts: Annotated[int, Field(ge=1, le=1_000_000)] = 1
+    """Hosts,"""
+    part: Annotated[int, Field(ge=0, le=999_999)] = 0
+    """and which of them this one is, from 0."""
+    wait_s: Annotated[float, Field(gt=0, le=1e6)] | None = None
+    """Another host makes it, which may take so long; None: this one makes and removes it."""
+
+    @model_validator(mode="after")
+    def _check(self) -> "CommonFile":
+        if self.part >= self.parts:
+            raise ValueError("part is one of the parts")
+        if self.wait_s is not None and not self.name:
+            raise ValueError("wait_s goes with a name")
+        return self
+
+
 class PathFiles(MadeFiles):
     """What a path is, as the engine finds it: a file as it is, or files that tierscope makes below
     a directory."""
@@ -115,6 +137,15 @@ class PathFiles(MadeFiles):
     """Makes the file where it is missing."""
     overwrite: bool = False
     """Whether another's file may be written."""
+    common: CommonFile | None = None
+    """Below a directory."""
+
+    @model_validator(mode="after")
+    def _check(self) -> "PathFiles":
+        several = self.common is not None and self.common.parts > 1
+        if several and (self.size is None or self.count != 1):
+            raise ValueError("common is one file of a given size")
+        return self
 
     @property
     def where(self) -> str:

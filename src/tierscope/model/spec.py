@@ -131,6 +131,17 @@ class Region:
         return {share.node: -(-self.total_bytes * share.weight // whole) for share in shares}
 
 
+@dataclass(frozen=True)
+class FleetPlace:
+    """Which host of a fleet this is."""
+
+    number: int
+    """Of those that measure, from 0."""
+    hosts: int
+    token: str
+    """Of the fleet; no other one has it."""
+
+
 class MeasurementSpec(Model):
     """One measurement of a plan; each kind extends it and answers for itself."""
 
@@ -142,6 +153,8 @@ class MeasurementSpec(Model):
     """Evidence says whether warm-up ended and its figures held still."""
     observes: ClassVar[bool] = False
     """Its rows are what others do: all are kept, in order, and figures are their means."""
+    adds_up: ClassVar[bool] = False
+    """Hosts of a fleet may share what it goes to, so that rates add up over them."""
     initiators: ClassVar[tuple[EndpointKind, ...]]
     """Kinds of initiators that it accepts."""
     targets: ClassVar[tuple[EndpointKind, ...]]
@@ -176,6 +189,10 @@ class MeasurementSpec(Model):
     @abstractmethod
     def regions(self) -> list[Region]:
         """Host memory that the plan places; none where a driver places it."""
+
+    def in_fleet(self, place: FleetPlace) -> "MeasurementSpec":  # noqa: ARG002
+        """Return it as a host of a fleet measures it together with the others."""
+        return self
 
     def files(self) -> list[str]:
         """Files and devices that it reads or writes."""

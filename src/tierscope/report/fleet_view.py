@@ -10,6 +10,7 @@ from statistics import median
 
 from tierscope.analysis.direction import lower_is_better
 from tierscope.model.run import Measurement
+from tierscope.model.together import TogetherFigure
 from tierscope.report import figures
 from tierscope.report.naming import path_of
 from tierscope.report.pictures.picture import metric_name, varying, words_of
@@ -146,6 +147,8 @@ class FleetView:
     paths: list[FleetPath]
     outliers: list[HostOutlier]
     remarks: list[str] = field(default_factory=list)
+    together: list[TogetherFigure] = field(default_factory=list)
+    """What hosts moved together of storage that they may share."""
 
     @cached_property
     def groups(self) -> list[str]:

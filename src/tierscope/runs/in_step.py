@@ -21,6 +21,8 @@ _FRESH_SHARE = 0.25
 
 _TIME_SERIES, _ROUNDS = 0, 1
 """First part of a turn: time series come before the rounds over all others, as alone."""
+END = (2,)
+"""Turn after those of all visits."""
 
 
 @dataclass(frozen=True)

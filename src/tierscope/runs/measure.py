@@ -201,8 +201,8 @@ class _Running:
             if isinstance(event, Visit):
                 if self._energy:
                     event = self._energy.observed(event, spec)
-                at_s = time.time() - self._began - event.seconds
-                visit = event.model_copy(update={"at_s": round(at_s, 3)})
+                at_s = _wall_clock(event) - self._began
+                visit = event.model_copy(update={"at_s": round(at_s, 6)})
                 self._book.add_visit(visit, time.monotonic() - began)
                 self._writer.add(VisitRecord(visit=visit))
             elif isinstance(event, Skipped | Failed):
@@ -237,6 +237,14 @@ class _Running:
     def _find_bounds(self, specs: Iterable[Spec]) -> None:
         """Work bounds out before anything is measured, so that nothing else runs between visits."""
         self._bounds |= {spec.id: Bounds.of(spec, self._paths) for spec in specs}
+
+
+def _wall_clock(visit: Visit) -> float:
+    """Return when a visit that has just ended began, by time.time()."""
+    now = time.time()
+    if visit.began_s is None:
+        return now - visit.seconds
+    return now - time.clock_gettime(time.CLOCK_MONOTONIC_RAW) + visit.began_s
 
 
 def _with_exit_code(error: UserError, book: Book) -> UserError:

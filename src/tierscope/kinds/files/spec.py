@@ -46,6 +46,7 @@ class FilesSpec(MeasurementSpec):
     """Operations a second, and the time that each takes."""
 
     metric: ClassVar[str] = "operations"
+    adds_up: ClassVar[bool] = True
     initiators: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.NODE, EndpointKind.CPUS)
     targets: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.FILE,)
     recorded: ClassVar[tuple[str, ...]] = ("operation", "file_size", "threads")

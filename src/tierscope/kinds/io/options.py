@@ -56,6 +56,13 @@ OPTIONS: tuple[Option, ...] = (
     Option("batch", "COUNT", "Most operations of one system call", "as many as are free"),
     Option("size", "SIZE", "Bytes of each file that is made", "1g over all threads"),
     Option("files", "LIST", "own: one for each thread; shared: all threads use one", "own"),
+    Option(
+        "file",
+        "WORD",
+        "Of several hosts (fleet run): each: files of its own for each host; one: a file that all "
+        "of them use, each writing a region of its own",
+        "each",
+    ),
     Option("offset", "SIZE", "Where the part of each file begins that is used", "0"),
     Option("range", "SIZE", "Bytes of each file that are used", "up to its end"),
     Option("align", "SIZE", "Offsets are multiples of it", "the block size"),

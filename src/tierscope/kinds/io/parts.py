@@ -32,6 +32,17 @@ def files(request: Request, target: Target, count: int) -> dict[str, Any]:
         if option in request.options:
             raise request.wrong(option, f"goes with a device (dev:/dev/...), not with {target}")
     default = max(1 << 20, DEFAULT_BYTES // count)
+    common = checked(
+        request, "file", grammar.parse_choice, request.options.get("file", "each"), ("each", "one")
+    )
+    if common == "one":
+        return {
+            "path": target.path,
+            "size": size or DEFAULT_BYTES,
+            "large": bool(asked),
+            "keep": False,
+            "common": {},
+        }
     return {
         "path": target.path,
         "size": size or default,

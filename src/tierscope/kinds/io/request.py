@@ -305,6 +305,7 @@ larger ones bandwidth; each has the percentiles of its latency.""",
         "io --to file:/tmp,file:/var/tmp --together no,yes --size 64m",
         "io --from gpu:0 --to file:/data --backend cufile,staged --require gpudirect",
         "io --from gpu:0 --to file:/data --cufile max_direct_io_size_kb=1024..16384*4",
+        "io --to file:/mnt/shared --file one --op read,write",
         "io --to dev:/dev/nvme9n1 --destroy-data SERIAL --precondition fill --write-saturation",
     ),
 )

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from tierscope.kinds.io.common import SLOWEST_FILL_BYTES_PER_S, in_fleet, is_common
 from tierscope.model.base import Model
 from tierscope.model.endpoint import EndpointKind, format_ranges
 from tierscope.model.io import GPU_BACKENDS, Buffers, DeviceFiles, Files, IoPattern
-from tierscope.model.spec import Cpus, MeasurementSpec, Region
+from tierscope.model.spec import Cpus, FleetPlace, MeasurementSpec, Region
 from tierscope.model.storage import Access
 from tierscope.model.time_series import TimeSeries
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 PAGE = 4096
 """Buffers are multiples of it."""
-_SLOWEST_FILL_BYTES_PER_S = 10e6
 _SLOWEST_OPERATIONS_PER_S = 25.0
 """Storage that is slower is taken for a hang; a hard disk does 50 in random order."""
 _SLOWEST_PURGE_S = 3600.0
@@ -61,6 +61,7 @@ class IoSpec(MeasurementSpec):
     """Bandwidth, IOPS and latency of storage."""
 
     metric: ClassVar[str] = "bandwidth"
+    adds_up: ClassVar[bool] = True
     initiators: ClassVar[tuple[EndpointKind, ...]] = (
         EndpointKind.NODE,
         EndpointKind.CPUS,
@@ -76,6 +77,7 @@ class IoSpec(MeasurementSpec):
         "jobs": int,
         "together": str,
         "shared": bool,
+        "file": str,
         "beside": str,
         "preconditioning": bool,
         "write_saturation": bool,
@@ -158,6 +160,15 @@ class IoSpec(MeasurementSpec):
             if job.buffers.placement is not None
         ]
 
+    def in_fleet(self, place: FleetPlace) -> "IoSpec":
+        """With the file that all hosts use, where there is one."""
+        jobs = [
+            job.model_copy(update={"files": in_fleet(job.files, pattern, place)})
+            for job, pattern in self.worked()
+        ]
+        dumped = {**self.model_dump(), "jobs": [one.model_dump() for one in jobs]}
+        return type(self).model_validate(dumped)
+
     def files(self) -> list[str]:
         """What it reads or writes."""
         return [job.files.where for job in self.jobs]
@@ -178,6 +189,7 @@ class IoSpec(MeasurementSpec):
             **({"jobs": len(self.jobs)} if len(self.jobs) > 1 else {}),
             **({"together": ", ".join(together)} if together else {}),
             **({"shared": True} if first_job.shared else {}),
+            **({"file": "one"} if is_common(first_job.files) else {}),
             **self._series_identity(),
         }
 
@@ -238,7 +250,7 @@ class IoSpec(MeasurementSpec):
 
     def set_up_s(self) -> float:
         """Seconds for making files, and for an amount that a visit moves whatever its time."""
-        filled = sum(job.files.most_bytes for job in self.jobs) / _SLOWEST_FILL_BYTES_PER_S
+        filled = sum(job.files.most_bytes for job in self.jobs) / SLOWEST_FILL_BYTES_PER_S
         operations = sum(
             (pattern.amount or 0) / min(pattern.sizes) * len(job.cpus)
             for job, pattern in self.worked()

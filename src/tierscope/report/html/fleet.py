@@ -8,6 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from tierscope.model.errors import counted
+from tierscope.report.at_once import HEADINGS, together_lines, together_rows
 from tierscope.report.fleet_view import (
     FleetView,
     HostOutlier,
@@ -107,6 +108,9 @@ def render_fleet(view: FleetView) -> str:
             cards=cards,
             pictures_left=max(0, len(order) - MAX_PICTURES),
             lines=lines,
+            together=together_rows(view.together),
+            together_headings=HEADINGS,
+            together_lines=together_lines(view.together),
             unmeasured=[view.names[n] for n, path in enumerate(view.paths) if not path.measured],
             settings=[
                 (one, [(v, len(hosts), _names(hosts)) for v, hosts in one.values])

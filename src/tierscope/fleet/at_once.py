@@ -1,0 +1,243 @@
+"""The table ``together``: what hosts that share storage moved together, a row a figure.
+
+The visits of each measurement go to a file of their own while run files are read. They are read
+back measurement by measurement, first to find the time that all hosts spent together, then to add
+up what they moved in it. So memory does not depend on the number of hosts.
+"""
+
+import gzip
+import json
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from tierscope.analysis.at_once import AtOnce, HostVisit, Sum, Windows, windows
+from tierscope.analysis.conclude import warm_up
+from tierscope.analysis.estimate import Estimate
+from tierscope.fleet.tables import TOGETHER, open_fleet
+from tierscope.kinds.registry import KINDS
+from tierscope.model.event import Visit
+from tierscope.model.fleet import ClockOffset, FleetIndex
+from tierscope.model.metric import METRICS
+from tierscope.model.run import Measurement, Run
+from tierscope.model.spec import Sampling
+from tierscope.model.together import TogetherFigure
+from tierscope.runs.read import Contents, parse_contents, read_bytes, run_of
+
+_ADDED_UP = ("B/s", "1/s")
+_MOST_STORES = 8
+"""Different stores that are named."""
+
+
+class _Clock:
+    """A host's clock, beside rank 0's."""
+
+    def __init__(self, run: Run, after: ClockOffset | None) -> None:
+        assert run.header.fleet is not None
+        assert run.header.fleet.clock is not None
+        before = run.header.fleet.clock
+        after = after or before
+        self.began = _moment(run.header.started)
+        finished = _moment(run.footer.finished) if run.footer else self.began
+        self._ends = (self.began, max(finished, self.began + 1))
+        self._offsets = (before.offset_ns / 1e9, after.offset_ns / 1e9)
+        self.error_s = max(_half(before), _half(after))
+
+    def of_rank_0(self, moment: float) -> float:
+        """Return a moment of this host by rank 0's clock; between both estimates it drifts
+        evenly."""
+        (begin, end), (first, last) = self._ends, self._offsets
+        share = min(1.0, max(0.0, (moment - begin) / (end - begin)))
+        return moment - first - share * (last - first)
+
+
+def _moment(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
+
+
+def _half(clock: ClockOffset) -> float:
+    return (clock.high_ns - clock.low_ns) / 2e9
+
+
+class VisitsAtOnce:
+    """The visits of hosts that measured in step, in temporary files."""
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+        self._of: dict[str, tuple[Path, Measurement]] = {}
+        """File and first record of each measurement, by id."""
+        self._stores: dict[str, set[str]] = {}
+
+    def add(self, name: str, run: Run, contents: Contents, after: ClockOffset | None) -> None:
+        """Keep the visits of a run file of this name; raises UserError where one is damaged.
+
+        ``after``: the host's clock once its run had ended, as far as it is known.
+        """
+        part = run.header.fleet
+        if part is None or part.order != "together" or part.alone or part.clock is None:
+            return
+        specs = {spec["id"]: spec for spec in contents.planned}
+        clock = _Clock(run, after)
+        for one in run.measurements:
+            kind = KINDS.get(one.kind)
+            if kind is None or not kind.spec.adds_up or one.id not in contents.visits:
+                continue
+            sampling = Sampling.model_validate(specs[one.id].get("sampling", {}))
+            records = [record.visit for record in contents.visits_of(one.id)]
+            lines = [
+                _line(run.header.host, name, number, visit, sampling, clock)
+                for number, visit in enumerate(records)
+                if visit.at_s is not None
+            ]
+            path = self._place / f"visits-{len(self._of)}.jsonl.gz"
+            path, _ = self._of.setdefault(one.id, (path, one))
+            with gzip.open(path, "at", compresslevel=1) as file:
+                file.writelines(f"{line}\n" for line in lines)
+            stores = self._stores.setdefault(one.id, set())
+            if len(stores) < _MOST_STORES:
+                stores |= set(_stores(one))
+
+    def rows(self, counts: Callable[[str], bool]) -> Iterator[TogetherFigure]:
+        """Yield the table's rows, of the run files that count."""
+        for name, (path, measurement) in self._of.items():
+            found = windows(
+                (line["host"], line["error_s"], _visit(line)) for line in _lines(path, counts)
+            )
+            if found.hosts < 2 or not found.by_number:
+                continue
+            sums = AtOnce(found)
+            error_s = 0.0
+            for host, lines in groupby(_lines(path, counts), lambda line: str(line["host"])):
+                members = list(lines)
+                error_s = max(error_s, *(line["error_s"] for line in members))
+                sums.add(host, map(_visit, members))
+            common = {
+                "kind": measurement.kind,
+                "id": name,
+                "initiator": measurement.initiator,
+                "target": measurement.target,
+                "pattern": measurement.pattern,
+                "clocks_ns": error_s * 1e9,
+                "stores": sorted(self._stores[name]),
+                **_of_windows(found),
+            }
+            for one in _figures(sums, measurement.metric or ""):
+                yield TogetherFigure.model_validate({**common, **one})
+
+
+def together_of(folder: Path, index: FleetIndex) -> list[TogetherFigure]:
+    """Return what the hosts of a fleet moved together; raises UserError for a damaged run file."""
+    with tempfile.TemporaryDirectory(prefix="tierscope-") as place:
+        found = VisitsAtOnce(Path(place))
+        for host in index.hosts:
+            path = folder / host.run
+            if host.run and path.is_file():
+                contents = parse_contents(read_bytes(path), str(path))
+                found.add(host.run, run_of(contents), contents, host.clock_after)
+        return [*found.rows(lambda _: True)]
+
+
+def together_in(place: str) -> list[TogetherFigure]:
+    """Return the table of a gathered fleet, whose figures are in the plan's order."""
+    cursor = open_fleet(place).execute(f"FROM {TOGETHER}")
+    names = [str(column[0]) for column in cursor.description or []]
+    return [
+        TogetherFigure.model_validate({**row, "pattern": json.loads(row["pattern"])})
+        for row in (dict(zip(names, values, strict=True)) for values in cursor.fetchall())
+    ]
+
+
+def _stores(measurement: Measurement) -> Iterator[str]:
+    for facts in (measurement.evidence.storage if measurement.evidence else None) or ():
+        if facts.path.mount is not None:
+            yield f"{facts.path.mount.type} {facts.path.mount.source}"
+
+
+def _line(host: str, run: str, number: int, visit: Visit, sampling: Sampling, clock: _Clock) -> str:
+    """Return a visit, its times by rank 0's clock."""
+    assert visit.at_s is not None
+    series = visit.series[0]
+    zero = clock.of_rank_0(clock.began + visit.at_s)
+    starts = [zero + start for start in series.starts]
+    cold, _ = warm_up(series, sampling)
+    return json.dumps(
+        {
+            "host": host,
+            "run": run,
+            "error_s": clock.error_s,
+            "number": number,
+            "warm": starts[min(cold, len(starts) - 1)],
+            "starts": starts,
+            "durations": series.durations,
+            "rates": [
+                [column.metric, column.part, column.values]
+                for column in series.columns
+                if METRICS[column.metric].unit in _ADDED_UP
+            ],
+            "histograms": [[one.metric, one.part, one.rows] for one in series.distributions or ()],
+        }
+    )
+
+
+def _lines(path: Path, counts: Callable[[str], bool]) -> Iterator[dict[str, Any]]:
+    with gzip.open(path, "rt") as file:
+        for text in file:
+            line: dict[str, Any] = json.loads(text)
+            if counts(line["run"]):
+                yield line
+
+
+def _visit(line: Mapping[str, Any]) -> HostVisit:
+    return HostVisit(
+        number=line["number"],
+        warm=line["warm"],
+        starts=line["starts"],
+        durations=line["durations"],
+        rates={(metric, part): values for metric, part, values in line["rates"]},
+        histograms={(metric, part): rows for metric, part, rows in line["histograms"]},
+    )
+
+
+def _of_windows(found: Windows) -> dict[str, Any]:
+    return {
+        "hosts": found.hosts,
+        "visits": len(found.by_number),
+        "left_out": found.left_out,
+        "seconds": found.seconds,
+        "common": found.share,
+    }
+
+
+def _figures(sums: AtOnce, headline: str) -> Iterator[dict[str, Any]]:
+    """Yield what rows differ in, the headline first."""
+    rates = sorted(sums.sums().items(), key=lambda item: item[0] != (headline, ""))
+    for (metric, part), one in rates:
+        yield {**_named(metric, part, one.estimate, (metric, part) == (headline, "")), **_of(one)}
+    for (metric, part), found in sums.percentiles().items():
+        for name, estimate in found.items():
+            nothing = dict.fromkeys(_OF_RATES)
+            yield {**_named(f"{metric}_{name}", part, estimate, False), **nothing}
+
+
+_OF_RATES = ("mean", "fairness", "slowest", "slowest_host", "fastest", "fastest_host")
+
+
+def _of(one: Sum) -> dict[str, Any]:
+    values = (one.mean, one.fairness, *one.slowest, *one.fastest)
+    return dict(zip(_OF_RATES, values, strict=True))
+
+
+def _named(metric: str, part: str, estimate: Estimate, headline: bool) -> dict[str, Any]:
+    return {
+        "metric": metric,
+        "part": part,
+        "unit": METRICS[metric].unit,
+        "headline": headline,
+        "estimate": estimate.value,
+        "ci_low": estimate.low,
+        "ci_high": estimate.high,
+        "no_interval": estimate.no_interval,
+    }

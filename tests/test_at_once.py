@@ -1,0 +1,176 @@
+"""What hosts moved together: common time, sums, fairness, merged percentiles."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tierscope.analysis.at_once import AtOnce, HostVisit, jain, windows
+from tierscope.model.histogram import Histogram, bucket_of, values_of
+
+RATE, TIMES = ("bandwidth", ""), ("io_latency", "")
+ROW_S = 0.05
+
+
+def visit(
+    rates: Sequence[float],
+    start: float = 0.0,
+    number: int = 0,
+    rows: Sequence[Histogram] | None = None,
+    row_s: float = ROW_S,
+) -> HostVisit:
+    starts = [start + row_s * row for row in range(len(rates))]
+    return HostVisit(
+        number=number,
+        warm=starts[0],
+        starts=starts,
+        durations=[row_s] * len(rates),
+        rates={RATE: list(rates)},
+        histograms={TIMES: rows} if rows else {},
+    )
+
+
+def joined(hosts: dict[str, list[HostVisit]], error_s: float = 0.0) -> AtOnce:
+    found = AtOnce(windows((host, error_s, one) for host, own in hosts.items() for one in own))
+    for host, own in hosts.items():
+        found.add(host, own)
+    return found
+
+
+def histogram(*times: int) -> Histogram:
+    buckets = sorted(bucket_of(time) for time in times)
+    return [n for bucket in dict.fromkeys(buckets) for n in (bucket, buckets.count(bucket))]
+
+
+def test_only_the_time_that_all_hosts_spent_together_counts() -> None:
+    """The second host begins 4 rows later: what the first one had to itself is left out."""
+    alone, shared = [900.0] * 4, [100.0] * 12
+    found = joined({"a": [visit(alone + shared)], "b": [visit([50.0] * 20, start=4 * ROW_S)]})
+    one = found.sums()[RATE]
+    assert found.windows.seconds == pytest.approx(12 * ROW_S)
+    assert one.estimate.value == pytest.approx(150.0)
+    assert one.mean == pytest.approx(150.0)
+    assert one.slowest == (pytest.approx(50.0), "b")
+    assert one.fastest == (pytest.approx(100.0), "a")
+    assert one.fairness == pytest.approx(150**2 / (2 * (100**2 + 50**2)))
+    assert found.windows.share == pytest.approx(12 * 2 / (16 + 20))
+
+
+def test_the_uncertainty_of_clocks_makes_the_common_time_shorter() -> None:
+    hosts = {"a": [visit([10.0] * 20)], "b": [visit([10.0] * 20)]}
+    assert joined(hosts, error_s=0.1).windows.seconds == pytest.approx(1.0 - 0.2)
+    assert not joined(hosts, error_s=0.6).windows.by_number
+
+
+def test_rows_that_begin_at_different_times_add_up_by_their_shares() -> None:
+    """Half a row later, each stretch has about a half of each of two rows."""
+    found = joined({"a": [visit([0, 100] * 8)], "b": [visit([7.0] * 16, start=ROW_S / 2)]})
+    one = found.sums()[RATE]
+    assert found.windows.by_number[0].rows == 15
+    assert one.mean == pytest.approx(7 + 100 * 8 / 15.5)
+    assert one.estimate.value == pytest.approx(one.mean, rel=0.1)
+
+
+def test_a_host_that_stalls_shows_in_the_mean() -> None:
+    stalling = [100.0] * 9 + [0.0] * 3
+    found = joined({"a": [visit(stalling)], "b": [visit([100.0] * 12)]}).sums()[RATE]
+    assert found.estimate.value == pytest.approx(200.0)
+    assert found.mean == pytest.approx(175.0)
+
+
+def test_visits_of_other_hosts_are_left_out() -> None:
+    """A host is lost after two of six visits: the four of the others count."""
+    hosts = {
+        name: [visit([rate] * 8, start=number, number=number) for number in range(visits)]
+        for name, rate, visits in (("a", 10.0, 6), ("b", 10.0, 6), ("lost", 10.0, 2))
+    }
+    found = joined(hosts)
+    assert (found.windows.hosts, found.windows.left_out) == (2, 2)
+    assert sorted(found.windows.by_number) == [2, 3, 4, 5]
+    assert found.sums()[RATE].mean == pytest.approx(20.0)
+    assert "lost" not in (found.sums()[RATE].slowest[1], found.sums()[RATE].fastest[1])
+
+
+def test_visits_one_after_the_other_have_no_common_time() -> None:
+    found = joined({"a": [visit([10.0] * 4)], "b": [visit([10.0] * 4, start=9.0)]})
+    assert found.sums() == {}
+    assert found.windows.left_out == 1
+
+
+def test_an_interval_comes_from_the_scatter_between_visits() -> None:
+    levels = [90.0, 110.0, 95.0, 105.0, 100.0, 92.0, 108.0, 101.0]
+    hosts = {
+        name: [visit([level] * 8, start=10.0 * n, number=n) for n, level in enumerate(levels)]
+        for name in "ab"
+    }
+    estimate = joined(hosts).sums()[RATE].estimate
+    assert estimate.low is not None
+    assert estimate.high is not None
+    assert 179.9 < estimate.low < 200 < estimate.high < 220.1
+
+
+def test_percentiles_are_those_of_all_operations_not_means_of_percentiles() -> None:
+    """990 quick operations of one host and 1010 slow ones of the other: the median is slow."""
+    quick, slow = histogram(*[1000] * 99), histogram(*[9000] * 101)
+    hosts = {
+        "a": [visit([1.0] * 10, rows=[quick] * 10)],
+        "b": [visit([1.0] * 10, rows=[slow] * 10)],
+    }
+    found = joined(hosts).percentiles()[TIMES]
+    low, high = values_of(bucket_of(9000))
+    assert low <= found["p50"].value <= high
+    assert found["mean"].value == pytest.approx((990 * 1000 + 1010 * 9000) / 2000, rel=0.01)
+
+
+def test_operations_outside_the_common_time_are_in_no_percentile() -> None:
+    rows = [histogram(*[10**6] * 100)] * 5 + [histogram(*[1000] * 100)] * 10
+    hosts = {
+        "a": [visit([1.0] * 15, rows=rows)],
+        "b": [visit([1.0] * 10, start=5 * ROW_S, rows=rows[5:])],
+    }
+    assert joined(hosts).percentiles()[TIMES]["max"].value < 2000
+
+
+Rates = st.lists(st.floats(0, 1e9), min_size=4, max_size=30)
+
+
+@given(st.dictionaries(st.sampled_from("abcdef"), st.tuples(Rates, st.floats(0, 0.1)), min_size=2))
+def test_nothing_is_lost_and_nothing_is_made(hosts: dict[str, tuple[list[float], float]]) -> None:
+    """The stretches hold what rows moved in the common time, whoever comes first."""
+    visits = {host: [visit(rates, start)] for host, (rates, start) in hosts.items()}
+    found = joined(visits)
+    again = joined(dict(reversed(visits.items())))
+    assert (found.sums() == {}) == (not found.windows.by_number)
+    for window in found.windows.by_number.values():
+        moved = sum(
+            rate * window.shared(start, start + ROW_S)
+            for (one,) in visits.values()
+            for start, rate in zip(one.starts, one.rates[RATE], strict=True)
+            if rate is not None
+        )
+        one, other = found.sums()[RATE], again.sums()[RATE]
+        assert one.mean * window.seconds == pytest.approx(moved, rel=1e-6, abs=1e-3)
+        assert other.mean == pytest.approx(one.mean)
+        assert other.estimate.value == pytest.approx(one.estimate.value, rel=1e-6, abs=1e-3)
+        assert one.slowest[0] <= one.mean / len(hosts) * (1 + 1e-9)
+        if one.fairness is not None:
+            assert 1 / len(hosts) <= one.fairness * (1 + 1e-9)
+            assert one.fairness <= 1 + 1e-9
+
+
+@given(st.lists(st.floats(0, 1e12), min_size=1, max_size=50), st.floats(1e-3, 1e3))
+def test_jains_index_has_its_bounds_and_knows_no_unit(shares: list[float], factor: float) -> None:
+    found = jain(shares)
+    if found is None:
+        assert sum(share * share for share in shares) == 0
+        return
+    assert 1 / len(shares) <= found * (1 + 1e-9)
+    assert found <= 1 + 1e-9
+    assert jain([factor * share for share in shares]) == pytest.approx(found, rel=1e-6)
+
+
+def test_jains_index_of_known_cases() -> None:
+    assert jain([5.0] * 7) == pytest.approx(1.0)
+    assert jain([9.0, 0.0, 0.0]) == pytest.approx(1 / 3)
+    assert jain([0.0, 0.0]) is None
