@@ -15,6 +15,7 @@ import contextlib
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -157,7 +158,17 @@ def namespaces(number: int, prefix: str = "node") -> Iterator[Hosts]:
             _run(host.command(["ip", "address", "add", f"{address}/24", "dev", "eth0"]))
             _run(host.command(["ip", "link", "set", "eth0", "up"]))
             hosts.append(host)
+        stack.callback(_end_all, hosts)
         yield Hosts(folder, switch, hosts)
+
+
+def _end_all(hosts: list[Host]) -> None:
+    """Kill what still runs on hosts, as daemons of an mpirun that could not reach them."""
+    networks = {Path(f"/proc/{host.pid}/ns/net").stat().st_ino for host in hosts}
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it ended meanwhile
+            if (process / "ns/net").stat().st_ino in networks:
+                os.kill(int(process.name), signal.SIGKILL)
 
 
 def _hold(stack: contextlib.ExitStack, private: str) -> int:

@@ -62,6 +62,11 @@ class LivingEngine:
         self._specs |= {spec.id: spec for spec in specs}
         self._unsent += specs
 
+    def start(self) -> None:
+        """Have a process read the plan by the time of the first visit."""
+        if self._specs:
+            self._ready_process()
+
     def forget(self, name: str) -> None:
         """Do without a measurement from now on; a new process is not told of it."""
         spec = self._specs.pop(name)
@@ -189,12 +194,13 @@ class LivingEngine:
         if self._process is None:
             self._process = EngineProcess(self._named, self._environment)
             self._unsent = list(self._specs.values())
+            self._unproven = False
         process = self._process
         if self.interrupted:  # before there was a process to tell
             process.signal(signal.SIGINT)
         else:
             process.give_up_at = time.monotonic() + _START_S
-        self._unproven = bool(self._unsent)
+        self._unproven = self._unproven or bool(self._unsent)
         if self._unsent:
             process.plan(self._unsent)
             self._unsent = []
@@ -233,6 +239,11 @@ class Engines:
         for spec in specs:
             self._by_name[spec.id] = self._engine(spec.cufile_setting())
             self._by_name[spec.id].plan([spec])
+
+    def start(self) -> None:
+        """Have all engines read their plans by the time of the first visit."""
+        for engine in self._by_setting.values():
+            engine.start()
 
     def forget(self, name: str) -> None:
         """Do without a measurement from now on."""

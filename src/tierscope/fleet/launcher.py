@@ -13,6 +13,9 @@ _RECOVERY = "OMPI_MCA_orte_enable_recovery"
 _LAUNCHERS = ("mpirun", "mpiexec", "orterun", "orted", "prterun", "prted")
 _PMIX = "srun needs --mpi=pmix for Open MPI, --mpi=pmi2 for MPICH; srun --mpi=list says what it has"
 _SCANCEL_S = 10.0
+_AGAIN = 'sleep 3; [ "$(cat /proc/$0/comm)" = "$1" ] && kill "$0"'
+"""mpirun waits for its daemons, too, those that no message reaches any more; when it gets a second
+signal within 5 s it ends at once. By then it has killed this rank."""
 
 
 def warning() -> str:
@@ -41,6 +44,9 @@ def end_launcher() -> None:
     with suppress(OSError, subprocess.SubprocessError):
         name = Path(f"/proc/{os.getppid()}/comm").read_text().strip()
         if name in _LAUNCHERS:
+            again = ["sh", "-c", _AGAIN, str(os.getppid()), name]
+            nothing = subprocess.DEVNULL
+            subprocess.Popen(again, stdout=nothing, stderr=nothing, start_new_session=True)
             os.kill(os.getppid(), signal.SIGTERM)
         elif name.startswith("slurmstepd"):
             step = f"{os.environ['SLURM_JOB_ID']}.{os.environ['SLURM_STEP_ID']}"

@@ -70,6 +70,10 @@ class Measurers:
             self._of[spec.id] = self._measurer(spec.kind)
             self._of[spec.id].plan([spec])
 
+    def start(self) -> None:
+        """Start the engine, so that the first visit begins when it is to, as all others do."""
+        self._engine.start()
+
     def forget(self, name: str) -> None:
         """Do without a measurement from now on."""
         self._of.pop(name).forget(name)
