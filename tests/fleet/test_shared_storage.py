@@ -75,26 +75,24 @@ def test_hosts_measure_together_and_leave_nothing(tmp_path: Path, shared: Path, 
     assert "Hosts together" in printed
 
 
-@pytest.mark.parametrize("file", ["each", "one"])
-def test_an_engine_that_is_killed_leaves_nothing(tmp_path: Path, shared: Path, file: str) -> None:
-    job = start(tmp_path, shared, file, budget=3)
+@pytest.mark.parametrize(
+    ("file", "rank", "killed"),
+    [("one", 0, ["engine"]), ("each", 2, ["fleet_host"]), ("each", 1, ["engine", "fleet_host"])],
+)
+def test_what_is_killed_leaves_nothing(
+    tmp_path: Path, shared: Path, file: str, rank: int, killed: list[str]
+) -> None:
+    """The engine, which is started anew; what starts it; or both at once."""
+    job = start(tmp_path, shared, file, budget=1.5)
     job.wait_for_visits(RANKS)
-    rank = 0 if file == "one" else 1
+    host = job.pid(rank, "fleet_host")
     (engine,) = (
         pid
-        for pid in children(job.pid(rank, "fleet_host"))
+        for pid in children(host)
         if "tierscope-engine" in Path(f"/proc/{pid}/cmdline").read_text()
     )
-    os.kill(engine, signal.SIGKILL)
-    job.finish()
-    assert list(shared.iterdir()) == []
-
-
-def test_a_measuring_process_that_is_killed_leaves_nothing(tmp_path: Path, shared: Path) -> None:
-    """Its engine reads the end of its input, and removes what it made."""
-    job = start(tmp_path, shared, "each", budget=2)
-    job.wait_for_visits(RANKS)
-    os.kill(job.pid(2, "fleet_host"), signal.SIGKILL)
+    for name in killed:
+        os.kill({"engine": engine, "fleet_host": host}[name], signal.SIGKILL)
     job.finish()
     deadline = time.monotonic() + 30
     while list(shared.iterdir()) and time.monotonic() < deadline:
