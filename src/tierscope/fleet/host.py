@@ -25,9 +25,8 @@ from tierscope.engine.visits import longest_visit_s
 from tierscope.fleet.lines import Message
 from tierscope.kinds.plan import Plan, Spec
 from tierscope.model.errors import ExitCode, UserError, counted
-from tierscope.model.fleet import InFleet
+from tierscope.model.fleet import FleetPlace, InFleet
 from tierscope.model.run import Refinement, Run
-from tierscope.model.spec import FleetPlace
 from tierscope.model.topology import Topology
 from tierscope.plans.fit import longest_seconds
 from tierscope.runs.book import Book
