@@ -3,11 +3,12 @@
 python bench/run.py [likwid] [latency] [repeatability] [overhead] [startup] [allocator]
                     [chain] [ops-scan]
                     [stream] [multichase] [ops] [nvbandwidth] [storage-gpu] [cufile] [fio]
+                    [shared-storage]
 
 Without a name: the first line. STREAM and multichase are named in $STREAM (and $STREAM_NT) and
 $MULTICHASE; ops needs libabsl-dev and libboost1.81-dev;
 nvbandwidth, storage-gpu and cufile need a GPU; the latter two make files in $STORAGE. fio takes its
-time.
+time; shared-storage needs fio and mpirun.
 """
 
 import sys
@@ -25,6 +26,7 @@ import ops
 import ops_scan
 import overhead
 import repeatability
+import shared_storage
 import startup
 import storage_gpu
 import stream
@@ -45,10 +47,20 @@ PARTS: dict[str, Callable[[], Iterable[object]]] = {
     "storage-gpu": storage_gpu.compare,
     "cufile": cufile.compare,
     "fio": fio.compare,
+    "shared-storage": shared_storage.compare,
 }
 
 
-ON_REQUEST = {"stream", "multichase", "ops", "nvbandwidth", "storage-gpu", "cufile", "fio"}
+ON_REQUEST = {
+    "stream",
+    "multichase",
+    "ops",
+    "nvbandwidth",
+    "storage-gpu",
+    "cufile",
+    "fio",
+    "shared-storage",
+}
 """Parts that need what `make build` does not set up."""
 
 

@@ -75,8 +75,12 @@ void print(std::string_view text) {
   if (!(std::cout << text << std::flush)) throw OutputError("stdout cannot be written");
 }
 
-// Ends with the program that started it: nobody would read what an orphan measures.
-void end_with_parent() { prctl(PR_SET_PDEATHSIG, SIGTERM); }
+// Ends with the program that started it: nobody would read what an orphan measures. It ends in
+// order, so that its files go, although its output has no reader any more.
+void end_with_parent() {
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  std::signal(SIGPIPE, SIG_IGN);
+}
 
 int ended(bool was_interrupted) { return was_interrupted ? kInterrupted : kDone; }
 

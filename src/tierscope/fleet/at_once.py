@@ -35,13 +35,14 @@ _MOST_STORES = 8
 class _Clock:
     """A host's clock, beside rank 0's."""
 
-    def __init__(self, run: Run, after: ClockOffset | None) -> None:
+    def __init__(self, run: Run, after: ClockOffset | None, zero: float) -> None:
         assert run.header.fleet is not None
         assert run.header.fleet.clock is not None
         before = run.header.fleet.clock
         after = after or before
-        self.began = _moment(run.header.started)
-        finished = _moment(run.footer.finished) if run.footer else self.began
+        # Seconds since 1970 would have no more than a quarter of a microsecond of resolution.
+        self.began = _moment(run.header.started) - zero
+        finished = _moment(run.footer.finished) - zero if run.footer else self.began
         self._ends = (self.began, max(finished, self.began + 1))
         self._offsets = (before.offset_ns / 1e9, after.offset_ns / 1e9)
         self.error_s = max(_half(before), _half(after))
@@ -70,6 +71,8 @@ class VisitsAtOnce:
         self._of: dict[str, tuple[Path, Measurement]] = {}
         """File and first record of each measurement, by id."""
         self._stores: dict[str, set[str]] = {}
+        self._zero: float | None = None
+        """When the first run began, from which times count."""
 
     def add(self, name: str, run: Run, contents: Contents, after: ClockOffset | None) -> None:
         """Keep the visits of a run file of this name; raises UserError where one is damaged.
@@ -80,7 +83,9 @@ class VisitsAtOnce:
         if part is None or part.order != "together" or part.alone or part.clock is None:
             return
         specs = {spec["id"]: spec for spec in contents.planned}
-        clock = _Clock(run, after)
+        if self._zero is None:
+            self._zero = _moment(run.header.started)
+        clock = _Clock(run, after, self._zero)
         for one in run.measurements:
             kind = KINDS.get(one.kind)
             if kind is None or not kind.spec.adds_up or one.id not in contents.visits:

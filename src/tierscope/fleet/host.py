@@ -9,7 +9,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -23,11 +23,10 @@ from tierscope.engine.paths import known_path
 from tierscope.engine.query import capabilities
 from tierscope.engine.visits import longest_visit_s
 from tierscope.fleet.lines import Message
-from tierscope.kinds.plan import Plan
+from tierscope.kinds.plan import Plan, Spec
 from tierscope.model.errors import ExitCode, UserError, counted
-from tierscope.model.fleet import InFleet
+from tierscope.model.fleet import FleetPlace, InFleet
 from tierscope.model.run import Refinement, Run
-from tierscope.model.spec import FleetPlace
 from tierscope.model.topology import Topology
 from tierscope.plans.fit import longest_seconds
 from tierscope.runs.book import Book
@@ -68,7 +67,7 @@ def serve(prepare: Callable[[Message], Prepared]) -> None:
         return
     specs = prepared.plan.measurements
     found = {"measurements": len(specs), "seconds": round(sum(longest_seconds(specs)), 1)}
-    rank.say({"checked": found})
+    rank.say({"checked": found, "folders": _folders(specs)})
     orders = rank.hear()
     if orders is None or "measure" not in orders:
         return
@@ -149,10 +148,19 @@ def _plan_of(plan: Plan, part: InFleet, order: Message) -> Plan:
 
 def _remove_own(book: Book) -> None:
     """Remove what an engine that was killed left of this host's files."""
-    for path in dict.fromkeys(path for spec in book.specs.values() for path in spec.files()):
+    for folder in _folders(book.specs.values()):
+        with suppress(UserError):
+            clean(folder)
+
+
+def _folders(specs: Iterable[Spec]) -> list[str]:
+    """Return the directories that files are made in."""
+    found = []
+    for path in dict.fromkeys(path for spec in specs for path in spec.files()):
         with suppress(UserError):
             if known_path(path).kind == "directory":
-                clean(path)
+                found.append(path)
+    return found
 
 
 def _together(steps: Iterator[Step], book: Book, rank: _Rank) -> Iterator[Step]:

@@ -18,6 +18,7 @@ from pathlib import Path
 from types import FrameType
 
 from tierscope.engine.abandon import end_or_abandon
+from tierscope.engine.leftovers import start_cleaning
 from tierscope.fleet.contact import Contact, unbind, without_mpi
 from tierscope.fleet.coordinator import START_S, Coordinator, Order
 from tierscope.fleet.host import run_file
@@ -73,6 +74,8 @@ class Rank:
         self.coordinator: Coordinator | None = None
         """On rank 0."""
         self._name = platform.node()
+        self._folders: list[str] = []
+        """In which the measuring process makes files."""
         self._visits = 0
         self._look = math.inf
         """When to see next whether this host was given up; infinite while rank 0 is asked."""
@@ -144,6 +147,7 @@ class Rank:
         found = self._heard(START_S)
         answer: Message = {}
         if "checked" in found:
+            self._folders = found["folders"]
             answer = self._ask({"checked": {**found["checked"], "host": self._name}})
             found = self._measured(answer, plan["seed"])
         if "refuse" in answer:
@@ -271,7 +275,16 @@ class Rank:
         return self._failed(f"its measuring process {how}")
 
     def _failed(self, why: str) -> Message:
+        self._remove_left()
         return {"ended": {"state": "partial" if self._visits else "failed", "reason": why}}
+
+    def _remove_left(self) -> None:
+        """Remove what the measuring process, and an engine that died with it, left of its files."""
+        host = run_file(self._name).stem
+        cleaners = [start_cleaning(folder, host) for folder in self._folders]
+        deadline = time.time() + _STOP_S
+        while any(one.poll() is None for one in cleaners) and time.time() < deadline:
+            self._turn()
 
     def _turn(self) -> None:
         """Let a moment pass in which the children are listened to, and rank 0 does its work."""

@@ -4,6 +4,7 @@ It says what was asked of which hosts and what became of each. Their figures are
 their own, ``hosts/HOST.jsonl``.
 """
 
+from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 
 from pydantic import Field
@@ -45,6 +46,17 @@ class InFleet(Model):
     """Rank 0 had been lost before it began, so it measured without an order."""
     clock: ClockOffset | None = None
     """When the run began; None where rank 0 did not answer."""
+
+
+@dataclass(frozen=True)
+class FleetPlace:
+    """Which host of a fleet this is."""
+
+    number: int
+    """Of those that measure, from 0."""
+    hosts: int
+    token: str
+    """Of the fleet; no other one has it."""
 
 
 class FleetHost(Model):

@@ -16,6 +16,7 @@ from tierscope.model.time_series import TimeSeries
 
 if TYPE_CHECKING:
     from tierscope.model.event import Evidence
+    from tierscope.model.fleet import FleetPlace
     from tierscope.model.limit import Limit
     from tierscope.model.path import Paths
     from tierscope.model.topology import Cache, Node
@@ -131,17 +132,6 @@ class Region:
         return {share.node: -(-self.total_bytes * share.weight // whole) for share in shares}
 
 
-@dataclass(frozen=True)
-class FleetPlace:
-    """Which host of a fleet this is."""
-
-    number: int
-    """Of those that measure, from 0."""
-    hosts: int
-    token: str
-    """Of the fleet; no other one has it."""
-
-
 class MeasurementSpec(Model):
     """One measurement of a plan; each kind extends it and answers for itself."""
 
@@ -190,7 +180,7 @@ class MeasurementSpec(Model):
     def regions(self) -> list[Region]:
         """Host memory that the plan places; none where a driver places it."""
 
-    def in_fleet(self, place: FleetPlace) -> "MeasurementSpec":  # noqa: ARG002
+    def in_fleet(self, place: "FleetPlace") -> "MeasurementSpec":  # noqa: ARG002
         """Return it as a host of a fleet measures it together with the others."""
         return self
 

@@ -175,7 +175,8 @@ class _Running:
             measurers.plan(open_specs)
             if self._energy and open_specs:
                 self._energy.measure_idle(lambda: measurers.interrupted)
-            measurers.start()
+            if start_at or header.fleet:  # others wait for the first visit, too
+                measurers.start()
             if start_at:
                 self.late_s = wait_until(start_at.timestamp(), lambda: measurers.interrupted)
             # Runs that begin together visit in the same order.

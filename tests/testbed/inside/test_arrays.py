@@ -15,8 +15,22 @@ import storage
 from storage import io, run
 
 from forked import tierscope
+from tierscope.fleet.at_once import together_of
+from tierscope.model.fleet import FleetIndex
+from tierscope.runs.read import read_run
 
 pytestmark = pytest.mark.testbed
+
+PLAN = """
+measurements:
+  - kind: io
+    args: {to: "file:/mnt/shared", file: one, op: "read,write", size: 4m, block-size: 64k,
+           budget: 0.5, verify: "yes"}
+  - kind: io
+    args: {to: "file:/mnt/shared", size: 2m, block-size: 64k, budget: 0.5}
+"""
+RANK = 'mount --bind "$0" /mnt/shared && exec "$@"'
+"""Each rank has a client's mount in the same place, in a mount namespace of its own."""
 
 SHORT = ("--budget", "0.5", "--block-size", "256k", "--depth", "2")
 RATED = """\
@@ -168,6 +182,69 @@ def test_two_mounts_at_once_have_figures_of_their_own(mounts: list[Path], tmp_pa
     assert result["limit"] is None
     (lo,) = evidence["ports"]
     assert lo["received_bytes"] >= sum(one["read_bytes"] for one in evidence["nfs"])
+
+
+@pytest.fixture
+def clients(mounts: list[Path]) -> Iterator[list[Path]]:
+    """The same directory twice, by two clients of NFS 4.2: one is that of another network."""
+    assert mounts
+    run("modprobe", "veth")
+    run("ip", "netns", "add", "right")
+    run("ip", "link", "add", "here", "type", "veth", "peer", "name", "there", "netns", "right")
+    run("ip", "addr", "add", "10.9.0.1/24", "dev", "here")
+    run("ip", "link", "set", "here", "up")
+    run("ip", "-n", "right", "addr", "add", "10.9.0.2/24", "dev", "there")
+    run("ip", "-n", "right", "link", "set", "there", "up")
+    Path("/mnt/shared").mkdir()
+    found = [Path("/mnt/left"), Path("/mnt/right")]
+    inside = (["env"], ["nsenter", "--net=/run/netns/right"])
+    for mount, server, enter in zip(found, ("127.0.0.1", "10.9.0.1"), inside, strict=True):
+        mount.mkdir()
+        run(*enter, "mount", "-t", "nfs", "-o", "vers=4.2", f"{server}:/", mount)
+    yield found
+    for mount in found:
+        run("umount", "-l", mount)
+    run("ip", "netns", "del", "right")
+
+
+def test_two_clients_measure_together_and_leave_nothing(
+    clients: list[Path], tmp_path: Path
+) -> None:
+    plan, out = tmp_path / "plan.yaml", tmp_path / "fleet"
+    plan.write_text(PLAN)
+    fleet = [storage.TIERSCOPE, "fleet", "run", plan, "--ranks-as-hosts", "--out", out]
+    ranks = [["-n", "1", "unshare", "-m", "sh", "-c", RANK, mount, *fleet] for mount in clients]
+    done = subprocess.run(
+        [str(word) for word in ["mpirun", "--oversubscribe", *ranks[0], ":", *ranks[1]]],
+        env={
+            **os.environ,
+            "OMPI_ALLOW_RUN_AS_ROOT": "1",
+            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        },
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    index = FleetIndex.model_validate_json((out / "fleet.json").read_bytes())
+    runs = [read_run(out / host.run) for host in index.hosts]
+    for measured in zip(*(one.measurements for one in runs), strict=True):
+        used = []
+        for one in measured:
+            assert one.status == "measured", one.reason
+            assert one.evidence is not None
+            assert one.evidence.verified, "what one client wrote, the other one reads"
+            assert one.evidence.storage_io is not None
+            used += one.evidence.storage_io.files
+        assert len(set(used)) == (1 if measured[0].pattern.get("file") == "one" else 2)
+    found = [one for one in together_of(out, index) if one.headline]
+    assert len(found) == 3
+    for one in found:
+        assert one.hosts == 2
+        assert len(one.stores) == 2
+        assert all(store.startswith("nfs4 ") for store in one.stores)
+    assert sorted(path.name for path in clients[0].iterdir()) == ["1", "2", "lost+found"]
 
 
 def test_checkpoints_on_a_server_outlive_the_programs_that_save_them(

@@ -3,8 +3,8 @@
 import hashlib
 import math
 
+from tierscope.model.fleet import FleetPlace
 from tierscope.model.io import GPU_BACKENDS, Files, IoPattern, PathFiles
-from tierscope.model.spec import FleetPlace
 
 SLOWEST_FILL_BYTES_PER_S = 10e6
 """Storage that is slower is taken for a hang."""

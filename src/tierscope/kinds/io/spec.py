@@ -9,8 +9,9 @@ from pydantic import Field, model_validator
 from tierscope.kinds.io.common import SLOWEST_FILL_BYTES_PER_S, in_fleet, is_common
 from tierscope.model.base import Model
 from tierscope.model.endpoint import EndpointKind, format_ranges
+from tierscope.model.fleet import FleetPlace
 from tierscope.model.io import GPU_BACKENDS, Buffers, DeviceFiles, Files, IoPattern
-from tierscope.model.spec import Cpus, FleetPlace, MeasurementSpec, Region
+from tierscope.model.spec import Cpus, MeasurementSpec, Region
 from tierscope.model.storage import Access
 from tierscope.model.time_series import TimeSeries
 

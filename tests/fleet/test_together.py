@@ -1,0 +1,193 @@
+"""What hosts of a fleet moved together: from run files to tables, page and JSON."""
+
+import json
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests import synthetic
+from tests.fleet.test_fleet_gather import do
+
+from tierscope.fleet.at_once import together_in
+from tierscope.model.event import Column, Distribution, Evidence, Series, Visit
+from tierscope.model.fleet import ClockOffset, FleetHost, FleetIndex, InFleet
+from tierscope.model.histogram import bucket_of
+from tierscope.model.run import VisitRecord
+from tierscope.model.storage import MountFacts, PathFacts, StorageFacts
+from tierscope.model.together import TogetherFigure
+
+BEGAN = datetime.fromisoformat("2026-01-05T14:03:07+00:00")
+ROW_S, ROWS, VISITS = 0.05, 10, 6
+SMALL = "io.small"
+
+
+def visits(name: str, rate: float, us: float, late_s: float) -> list[Visit]:
+    """Visits of a host, a second apart; it begins each so much later than at a whole second."""
+    rows = [bucket_of(int(us * 1000)), 20]
+    return [
+        Visit(
+            id=name,
+            seconds=ROW_S * ROWS,
+            fresh=False,
+            interrupted=False,
+            at_s=number + late_s,
+            evidence=Evidence(),
+            series=[
+                Series(
+                    name="windows",
+                    starts=[ROW_S * row for row in range(ROWS)],
+                    durations=[ROW_S] * ROWS,
+                    columns=[
+                        Column(metric="iops", values=[rate / 4096] * ROWS),
+                        Column(metric="bandwidth", values=[rate] * ROWS),
+                        Column(metric="cpu_per_operation", values=[900.0] * ROWS),
+                    ],
+                    distributions=[Distribution(metric="io_latency", rows=[rows] * ROWS)],
+                )
+            ],
+        )
+        for number in range(VISITS)
+    ]
+
+
+def write_host(
+    folder: Path,
+    host: str,
+    rate: float,
+    ahead_s: float = 0.0,
+    late_s: float = 0.0,
+    visited: int = VISITS,
+    order: Any = "together",
+    store: str = "server:/export",
+) -> None:
+    """Write a host's run file; its clock is ``ahead_s`` ahead of rank 0's."""
+    mount = MountFacts(id=1, point="/mnt", type="nfs4", source=store, options="rw")
+    path = PathFacts(
+        path="/mnt", kind="directory", real="/mnt", device="0:9", page_bytes=4096, mount=mount
+    )
+    evidence = Evidence(storage=[StorageFacts(path=path)])
+    measured = synthetic.storage_measurement(
+        synthetic.Maker(1), rate / 4096, id=SMALL, target="file:/mnt", evidence=evidence
+    )
+    clock = ClockOffset(
+        offset_ns=int(ahead_s * 1e9), low_ns=int(ahead_s * 1e9) - 5000,
+        high_ns=int(ahead_s * 1e9) + 5000, round_trip_ns=10000, round_trips=64,
+    )  # fmt: skip
+    began = BEGAN + timedelta(seconds=ahead_s)
+    made = synthetic.run([measured], host=host, started=began.isoformat())
+    header = made.header.model_copy(
+        update={"fleet": InFleet(rank=0, order=order, clock=clock), "started": began.isoformat()}
+    )
+    records: list[Any] = [VisitRecord(visit=one) for one in visits(SMALL, rate, 90, late_s)]
+    records = [header, *records[:visited], measured, made.footer]
+    place = folder / "hosts"
+    place.mkdir(parents=True, exist_ok=True)
+    text = "".join(f"{record.model_dump_json()}\n" for record in records)
+    (place / f"{host}.jsonl").write_text(text)
+
+
+def gathered(folder: Path) -> dict[str, TogetherFigure]:
+    """Gather, and return the rows by metric."""
+    assert do("fleet", "gather", folder).return_value in (0, None)
+    return {one.metric: one for one in together_in(str(folder))}
+
+
+def test_hosts_whose_clocks_differ_by_minutes_are_summed_up(tmp_path: Path) -> None:
+    for number, rate in enumerate((1e9, 2e9, 3e9)):
+        write_host(tmp_path, f"n{number}", rate, ahead_s=100.0 * number, late_s=0.1 * number)
+    found = gathered(tmp_path)
+    one = found["bandwidth"]
+    assert one.estimate == pytest.approx(6e9)
+    assert one.mean == pytest.approx(6e9)
+    assert one.fairness == pytest.approx(36 / (3 * 14))
+    assert (one.slowest, one.slowest_host) == (pytest.approx(1e9), "n0")
+    assert (one.fastest, one.fastest_host) == (pytest.approx(3e9), "n2")
+    assert (one.hosts, one.visits, one.left_out) == (3, VISITS, 0)
+    assert one.clocks_ns == pytest.approx(5000)
+    assert one.stores == ["nfs4 server:/export"]
+    # Of 0.5 s each, the last host begins 0.2 s late; the first two rows are its warm-up.
+    assert one.seconds == pytest.approx(VISITS * 0.2, abs=1e-3)
+    assert found["iops"].estimate == pytest.approx(6e9 / 4096)
+    assert found["iops"].headline
+    assert not one.headline
+    assert found["io_latency_p50"].estimate == pytest.approx(90e3, rel=0.01)
+    assert found["io_latency_p50"].fairness is None
+    assert "cpu_per_operation" not in found, "times do not add up"
+
+
+def test_clocks_that_drift_apart_are_followed(tmp_path: Path) -> None:
+    """Half a second over the run: without the second estimate late visits would not overlap."""
+    write_host(tmp_path, "n0", 1e9)
+    write_host(tmp_path, "n1", 1e9)
+    exact = ClockOffset(offset_ns=0, low_ns=0, high_ns=0, round_trip_ns=0, round_trips=0)
+    later = exact.model_copy(update={"offset_ns": 353 * 10**9, "low_ns": 353 * 10**9,
+                                     "high_ns": 353 * 10**9})  # fmt: skip
+    hosts = [
+        FleetHost(host="n0", rank=0, state="measured", run="hosts/n0.jsonl", clock=exact),
+        FleetHost(host="n1", rank=1, state="measured", run="hosts/n1.jsonl", clock=exact,
+                  clock_after=later),
+    ]  # fmt: skip
+    index = FleetIndex(started="2026-01-05T14:03:07+00:00", hosts=hosts)
+    (tmp_path / "fleet.json").write_text(index.model_dump_json())
+    one = gathered(tmp_path)["bandwidth"]
+    assert one.visits == 1, "a second each second: only the first visit was at the same time"
+    assert one.left_out == VISITS - 1
+
+
+def test_a_host_that_was_lost_leaves_the_sum_of_the_others(tmp_path: Path) -> None:
+    for host, visited in (("n0", VISITS), ("n1", VISITS), ("lost", 2)):
+        write_host(tmp_path, host, 1e9, visited=visited)
+    one = gathered(tmp_path)["bandwidth"]
+    assert (one.hosts, one.visits, one.left_out) == (2, VISITS - 2, 2)
+    assert one.estimate == pytest.approx(2e9)
+
+
+@pytest.mark.parametrize("order", ["one-by-one", "together"])
+def test_hosts_that_did_not_measure_at_once_have_no_sum(tmp_path: Path, order: str) -> None:
+    write_host(tmp_path, "n0", 1e9, order=order)
+    write_host(tmp_path, "n1", 1e9, late_s=0.6, order=order)
+    assert gathered(tmp_path) == {}
+
+
+def test_an_older_run_of_a_host_is_no_part_of_the_sum(tmp_path: Path) -> None:
+    write_host(tmp_path, "n0", 1e9)
+    write_host(tmp_path, "n1", 1e9)
+    (tmp_path / "old").mkdir()
+    text = (tmp_path / "hosts/n0.jsonl").read_text()
+    older = text.replace("2026-01-05T14:03:07", "2026-01-04T14:03:07", 1)
+    (tmp_path / "old/n0.jsonl").write_text(older)
+    assert gathered(tmp_path)["bandwidth"].estimate == pytest.approx(2e9)
+
+
+def test_everything_that_shows_a_fleet_shows_it(tmp_path: Path) -> None:
+    for number in range(3):
+        write_host(tmp_path, f"n{number}", 1e9 * (number + 1))
+    done = do("fleet", "gather", tmp_path)
+    assert "Hosts together" in done.stdout
+    assert "33%: n0" in " ".join(done.stdout.split())
+    assert "on nfs4 server:/export" in done.stdout
+    assert "what caches of a server" in done.stdout
+    assert "is a host's own" not in done.stdout
+    in_json = json.loads(do("fleet", "gather", tmp_path, "--json").stdout)
+    assert in_json["together"][0]["metric"] == "iops"
+    checked = do("fleet", "check", tmp_path)
+    assert "Hosts together" in checked.stdout
+    asked = do("query", "select estimate from together where metric = 'bandwidth'", "--in",
+               tmp_path, "--json")  # fmt: skip
+    assert json.loads(asked.stdout)["rows"][0]["estimate"] == pytest.approx(6e9)
+    page = tmp_path / "page.html"
+    do("fleet", "report", tmp_path, "--out", page)
+    assert 'id="together"' in page.read_text()
+    assert "6.0" in page.read_text()
+
+
+def test_a_local_file_system_is_told_from_a_shared_one(tmp_path: Path) -> None:
+    from tierscope.report.at_once import together_lines
+
+    for host in ("n0", "n1"):
+        write_host(tmp_path, host, 1e9)
+    found = [*gathered(tmp_path).values()]
+    assert not any("a host's own" in line for line in together_lines(found))
+    local = [one.model_copy(update={"stores": ["ext4 /dev/vda"]}) for one in found]
+    assert any("a host's own" in line for line in together_lines(local))
