@@ -232,14 +232,12 @@ def _numbered(found: list[Measurement]) -> list[Measurement]:
         ("fleet check made --by nowhere.csv", "cannot be read"),
         ("fleet check made --drain --json", "--drain prints commands only"),
         ("fleet check made --expect nowhere.yaml", "cannot be read"),
-        ("query x --in s3://bucket/fleet", "extension httpfs is not installed"),
     ],
 )
 def test_what_is_wrong_is_one_line(
     words: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path))  # without DuckDB's extensions
     (tmp_path / "none").mkdir()
     (tmp_path / "empty").mkdir()
     (tmp_path / "none/notes.jsonl").write_text("hello\n")

@@ -8,6 +8,8 @@ by name; ``disturbed`` and ``stolen`` are shares of rows and of time that others
 that a CPU.
 """
 
+import re
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,13 +43,13 @@ COLUMNS: dict[str, dict[str, str]] = {
         **{name: TABLES["runs"][name] for name in OF_RUN if name != "host"},
     },
 }  # fmt: skip
-_REMOTE = ("s3://", "https://", "http://", "gs://", "gcs://", "r2://", "hf://")
-"""What DuckDB's extension httpfs reads."""
+_URL = re.compile(r"(s3|gs|abfss?|https?)://.+")
+_PATIENCE = timedelta(seconds=20)
 
 
 def is_url(place: str) -> bool:
     """Whether tables are in an object store or on a server."""
-    return place.lower().startswith(_REMOTE)
+    return _URL.fullmatch(place) is not None
 
 
 def is_gathered(folder: Path) -> bool:
@@ -65,30 +67,43 @@ def open_fleet(place: str) -> "DuckDBPyConnection":
     files = {name: f"{place.rstrip('/')}/{name}.parquet" for name in COLUMNS}
     database = duckdb.connect(":memory:", config={"autoinstall_known_extensions": "false"})
     if is_url(place):
-        _load_httpfs(database, place)
+        _register_store(database, place)
     try:
         database.execute("SET allowed_paths = $files", {"files": list(files.values())})
         for name, file in files.items():
             database.read_parquet(file).create_view(name)
     except duckdb.Error as error:
         raise UserError(
-            f"the tables of the fleet in '{place}' cannot be read: "
-            f"{' '.join(str(error).split())[:300]}; write them with 'tierscope fleet gather'"
+            f"the tables of the fleet in '{place}' cannot be read: {_cause(error)}; write them "
+            "with 'tierscope fleet gather'"
         ) from None
     return database
 
 
-def _load_httpfs(database: "DuckDBPyConnection", place: str) -> None:
-    import duckdb
-
+def _register_store(database: "DuckDBPyConnection", place: str) -> None:
+    """Let DuckDB read an object store; its own extension for that has to come from the network."""
     try:
-        database.execute("LOAD httpfs")
-    except duckdb.Error:
+        from obstore.fsspec import FsspecStore
+    except ImportError:
         raise UserError(
-            f"'{place}' cannot be reached: DuckDB's extension httpfs is not installed; where there "
-            "is a network, install it with: python -c \"import duckdb; duckdb.sql('INSTALL "
-            "httpfs')\"; else copy the fleet's two .parquet files to a folder"
+            f"'{place}' cannot be reached: the packages obstore and fsspec are not installed; "
+            "install them with: pip install 'tierscope[object-store]'; or copy the fleet's two "
+            ".parquet files to a folder"
         ) from None
+    protocol = place.partition(":")[0]
+    store = FsspecStore(
+        protocol,
+        retry_config={"max_retries": 3, "retry_timeout": _PATIENCE},
+        client_options={"allow_http": True} if protocol == "http" else None,
+    )
+    database.register_filesystem(store)
+
+
+def _cause(error: Exception) -> str:
+    """What DuckDB says, or a store within it, without traceback and dump of the store."""
+    text = str(error).partition("\n\nDebug source")[0]
+    said = [line for line in text.splitlines() if not line.startswith((" ", "Traceback"))]
+    return " ".join(" ".join(said).split())[:400]
 
 
 def query_fleet(place: str, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
