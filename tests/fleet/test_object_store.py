@@ -1,13 +1,16 @@
 """A fleet's tables in an object store: a server of S3 on this machine, as moto has one."""
 
+import json
 import os
 import select
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from tests.fleet import made
+from tests.fleet.test_fleet_gather import do
 
 from tierscope.fleet.find import outliers_of
 from tierscope.fleet.gather import gather
@@ -102,3 +105,21 @@ def test_a_store_needs_its_packages(monkeypatch: pytest.MonkeyPatch) -> None:
 )  # fmt: skip
 def test_places(place: str, url: bool) -> None:
     assert is_url(place) == url
+
+
+@pytest.mark.usefixtures("keys")
+def test_a_check_and_a_report_of_an_object_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = do("fleet", "check", "s3://results/fleet")
+    assert done.return_value == 1
+    assert made.name_of(7) in done.stdout
+    done = do("fleet", "report", "s3://results/fleet", "--json")
+    assert json.loads(done.stdout)["slow"] == [made.name_of(7)]
+    assert made.name_of(19) in (tmp_path / "fleet.html").read_text()
+    rules = tmp_path / "golden.yaml"
+    rules.write_text('rules: ["every node:0 -> node:0 read: >= 100 GB/s"]\n')
+    for command in ("check", "report"):
+        refused = do("fleet", command, "s3://results/fleet", "--expect", rules).exception
+        assert "--expect needs the run files" in str(refused)

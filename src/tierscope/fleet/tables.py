@@ -52,6 +52,11 @@ def is_url(place: str) -> bool:
     return _URL.fullmatch(place) is not None
 
 
+def name_of(place: str) -> str:
+    """Return the last part of a folder's path or a URL."""
+    return place.rstrip("/").rpartition("/")[2] if is_url(place) else Path(place).resolve().name
+
+
 def is_gathered(folder: Path) -> bool:
     """Whether a folder has a fleet's tables."""
     return all((folder / f"{name}.parquet").is_file() for name in COLUMNS)
