@@ -257,6 +257,18 @@ def test_sql_over_a_fleet(slow: Path) -> None:
         assert "the query failed" in str(do("query", reaching, "--in", slow).exception)
 
 
+def test_several_nights_are_asked_at_once(tmp_path: Path) -> None:
+    for night in ("05", "06"):
+        made.fleet(tmp_path / night, 2)
+        gather(tmp_path / night, tmp_path / night)
+    sql = "select host, count(*) as n from figures group by all order by all"
+    done = do("query", sql, "--in", tmp_path / "*", "--csv")
+    assert done.stdout == "host,n\nnode00000,16\nnode00001,16\n"
+    (tmp_path / "07").mkdir()
+    refused = do("query", "from hosts", "--in", tmp_path / "*").exception
+    assert isinstance(refused, UserError)
+
+
 def test_slow_hosts_are_named_with_what_differs_in_them(slow: Path) -> None:
     done = do("fleet", "check", slow, "--json")
     assert done.return_value == 1

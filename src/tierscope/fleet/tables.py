@@ -8,6 +8,7 @@ by name; ``disturbed`` and ``stolen`` are shares of rows and of time that others
 that a CPU.
 """
 
+import glob
 import re
 from datetime import timedelta
 from pathlib import Path
@@ -57,9 +58,19 @@ def name_of(place: str) -> str:
     return place.rstrip("/").rpartition("/")[2] if is_url(place) else Path(place).resolve().name
 
 
-def is_gathered(folder: Path) -> bool:
-    """Whether a folder has a fleet's tables."""
-    return all((folder / f"{name}.parquet").is_file() for name in COLUMNS)
+def is_gathered(place: str) -> bool:
+    """Whether a folder, or those that a pattern as ``nights/*`` stands for, has fleets' tables."""
+    return all(Path(file).is_file() for files in _files(place).values() for file in files)
+
+
+def _files(place: str) -> dict[str, list[str]]:
+    """Return the files of each table: one, or one of each folder that a pattern stands for."""
+    files = {name: f"{place.rstrip('/')}/{name}.parquet" for name in COLUMNS}
+    several = [] if is_url(place) or Path(place).is_dir() else sorted(glob.glob(place))  # noqa: PTH207
+    return {
+        name: [f"{folder}/{name}.parquet" for folder in several] or [file]
+        for name, file in files.items()
+    }
 
 
 def open_fleet(place: str) -> "DuckDBPyConnection":
@@ -69,14 +80,17 @@ def open_fleet(place: str) -> "DuckDBPyConnection":
     """
     import duckdb
 
-    files = {name: f"{place.rstrip('/')}/{name}.parquet" for name in COLUMNS}
+    files = _files(place)
     database = duckdb.connect(":memory:", config={"autoinstall_known_extensions": "false"})
     if is_url(place):
         _register_store(database, place)
     try:
-        database.execute("SET allowed_paths = $files", {"files": list(files.values())})
-        for name, file in files.items():
-            database.read_parquet(file).create_view(name)
+        database.execute(
+            "SET allowed_paths = $files",
+            {"files": [file for some in files.values() for file in some]},
+        )
+        for name, some in files.items():
+            database.read_parquet(some, union_by_name=True).create_view(name)
     except duckdb.Error as error:
         raise UserError(
             f"the tables of the fleet in '{place}' cannot be read: {_cause(error)}; write them "
