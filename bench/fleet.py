@@ -1,7 +1,9 @@
 """Fleets of thousands of hosts: are planted slow hosts found, and what does gathering cost?
 
-python bench/fleet.py detect [HOSTS [SEEDS]]   recall and false alarms; 10000 hosts, 20 seeds
-python bench/fleet.py gather [HOSTS...]        memory and time; 10, 1000 and 10000 hosts
+python bench/fleet.py detect [HOSTS [SEEDS [WORDS]]]   recall and false alarms; 10000 hosts, 20
+                                                       seeds, all cases or those named so
+python bench/fleet.py gather [FIGURES [HOSTS...]]      memory and time; 8 figures a host, and 10,
+                                                       100, 1000 and 10000 hosts
 """
 
 import os
@@ -21,26 +23,38 @@ from tests.fleet.figures import judged  # noqa: E402
 from tests.fleet.figures import made as figures_of  # noqa: E402
 
 _SHARE = 0.01
+_ALIKE: dict[str, Any] = {"between": 0.01}
 _CASES: list[tuple[str, dict[str, Any]]] = [
     ("1 figure of 20 samples, each ±1%", {"paths": 1, "between": 0.0, "error": 0.0028}),
     ("8 figures, each ±1%", {"paths": 8, "between": 0.0, "error": 0.01}),
-    ("8 figures, hosts ±1%", {"paths": 8, "between": 0.01}),
-    ("8 figures, hosts ±1%, a third of it common", {"paths": 8, "between": 0.01, "shared": 0.33}),
+    ("8 figures, hosts ±1%, groups of 20", {"paths": 8, **_ALIKE, "groups": 500}),
     ("16 figures ±0.3%, hosts ±0.3%, 1 slow",
      {"paths": 16, "between": 0.003, "error": 0.003, "on": 1}),
-    ("4 figures, hosts ±1%", {"paths": 4, "between": 0.01}),
-    ("2 figures, hosts ±1%", {"paths": 2, "between": 0.01}),
-    ("1 figure, hosts ±1%", {"paths": 1, "between": 0.01}),
-    ("8 figures, hosts ±1%, none slow", {"paths": 8, "between": 0.01, "by": 0.0}),
-    ("8 figures, hosts ±1%, groups of 20", {"paths": 8, "between": 0.01, "groups": 500}),
+    *((f"{count} figures, hosts ±1%", {"paths": count, **_ALIKE}) for count in (1, 2, 4, 8, 50)),
+    *((f"{count} figures, hosts ±1%, a third of it common",
+       {"paths": count, **_ALIKE, "shared": 0.33}) for count in (4, 8, 50)),
+    *((f"{count} figures, hosts ±1%, 1 slow", {"paths": count, **_ALIKE, "on": 1})
+      for count in (2, 8, 50)),
+    *((f"{count} figures, hosts ±{between:.1%}, 1 slow",
+       {"paths": count, "between": between, "on": 1})
+      for count in (8, 50) for between in (0.005, 0.003)),
+    ("8 figures, hosts ±1% of t4", {"paths": 8, **_ALIKE, "tail": 4}),
+    *((f"8 figures, none slow{name}", {"paths": 8, **_ALIKE, "by": 0.0, **more})
+      for name, more in (("", {}), (", half common", {"shared": 0.5}), (", t4", {"tail": 4}),
+                         (", half common, t4", {"shared": 0.5, "tail": 4}))),
+    ("50 figures, none slow, half common, t4",
+     {"paths": 50, **_ALIKE, "by": 0.0, "shared": 0.5, "tail": 4}),
+    ("1 figure, none slow, t4", {"paths": 1, **_ALIKE, "by": 0.0, "tail": 4}),
 ]  # fmt: skip
 
 
-def detect(hosts: int, seeds: int) -> None:
+def detect(hosts: int, seeds: int, only: str = "") -> None:
     """Plant 1% of hosts at -3%, in fleets of several kinds of noise."""
     print(f"{hosts} hosts, {_SHARE:.0%} of them 3% slower, {seeds} seeds")
     print(f"{'noise':44} {'recall':>8} {'false alarms in 1,000 hosts':>28} {'s':>6}")
     for name, settings in _CASES:
+        if only not in name:
+            continue
         found = wrong = planted = 0
         most = 0.0
         began = time.perf_counter()
@@ -62,18 +76,28 @@ def detect(hosts: int, seeds: int) -> None:
         print(f"{name:44} {recall:>8} {false:14.3f}, {most:.2f} at most {took:6.1f}", flush=True)
 
 
-def gather(sizes: Iterable[int]) -> None:
-    """Gather fleets of these sizes, each by a process of its own."""
+def gather(figures: int, sizes: Iterable[int]) -> None:
+    """Gather fleets of these sizes, and what reads their tables, each by a process of its own."""
     for hosts in sizes:
         with tempfile.TemporaryDirectory(prefix="tierscope-bench-") as place:
-            folder = made.fleet(Path(place), hosts, slow=range(0, hosts, 100), by=0.03)
+            folder = made.fleet(
+                Path(place), hosts, slow=range(0, hosts, 100), by=0.03, figures=figures
+            )
+            made.index(folder, hosts)
             size = sum(path.stat().st_size for path in folder.rglob("*.jsonl"))
-            print(f"{hosts} hosts, {size / 1e6:.0f} MB of run files", flush=True)
-            for words in (["fleet", "gather", place], ["fleet", "check", place, "--json"]):
+            print(f"{hosts} hosts, {figures} figures each, {size / 1e6:.0f} MB of run files")
+            sql = "select target, median(estimate) from figures group by all"
+            for words in (
+                ["fleet", "gather", place],
+                ["fleet", "check", place, "--json"],
+                ["query", sql, "--in", place],
+                ["fleet", "report", place, "--out", f"{place}/page.html"],
+            ):
                 status, seconds, peak = _measured(words)
-                print(
-                    f"  {words[1]:8} {seconds:7.1f} s, peak {peak / 1024:6.0f} MiB, exit {status}"
-                )
+                name = " ".join(words[:2]) if words[0] == "fleet" else words[0]
+                print(f"  {name:13} {seconds:6.1f} s, peak {peak / 1024:5.0f} MiB, exit {status}",
+                      flush=True)  # fmt: skip
+            print(f"  page {(folder / 'page.html').stat().st_size / 1e6:.2f} MB", flush=True)
 
 
 def _measured(words: list[str]) -> tuple[int, float, int]:
@@ -92,9 +116,9 @@ def main() -> None:
     """Do what the command line asks for."""
     what, *more = sys.argv[1:] or ["help"]
     if what == "detect":
-        detect(*[*map(int, more), *(10_000, 20)[len(more) :]])
+        detect(*[*map(int, more[:2]), *(10_000, 20)[len(more) :]], *more[2:])
     elif what == "gather":
-        gather(map(int, more or (10, 1000, 10_000)))
+        gather(int(more[0]) if more else 8, map(int, more[1:] or (10, 100, 1000, 10_000)))
     else:
         sys.exit(__doc__)
 

@@ -25,10 +25,11 @@ def figure(host: object, value: float, error: float = 0.0, group: str = "g") -> 
 def made(
     hosts: int, paths: int = 8, slow: frozenset[int] = frozenset(), by: float = 0.03,
     between: float = 0.01, error: float = 0.0, metric: str = "bandwidth", seed: int = 1,
-    shared: float = 0.0, on: int = 99, groups: int = 1,
+    shared: float = 0.0, on: int = 99, groups: int = 1, tail: int = 0,
 ) -> Fleet:  # fmt: skip
     """``slow`` hosts are slower on the first ``on`` paths; ``shared`` of hosts' variance is common
-    to all paths of a host."""
+    to all paths of a host; ``tail`` are the degrees of freedom of what hosts differ in, 0: normal.
+    """
     source = random.Random(seed)
     common = [source.gauss(0, 1) for _ in range(hosts)]
     worse = -math.log(1 - by) if metric == "latency" else math.log(1 - by)
@@ -37,6 +38,9 @@ def made(
         figures = []
         for host in range(hosts):
             own = math.sqrt(shared) * common[host] + math.sqrt(1 - shared) * source.gauss(0, 1)
+            if tail:  # Student's t, of standard deviation 1
+                squares = source.gammavariate(tail / 2, 2)
+                own *= math.sqrt((tail - 2) / squares)
             apart = between * own + (error * source.gauss(0, 1) if error else 0.0)
             apart += worse if host in slow and path < on else 0.0
             figures.append(figure(host, 100 * math.exp(apart), error, f"g{host % groups}"))

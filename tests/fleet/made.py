@@ -8,6 +8,7 @@ from typing import Any
 
 from tests import synthetic
 
+from tierscope.model.fleet import ClockOffset, FleetHost, FleetIndex
 from tierscope.model.run import Measurement, Run
 
 NOISE = 0.01
@@ -66,3 +67,21 @@ def fleet(
         made = measurements(source, by if number in few else 0.0, figures=figures)
         write(folder, run_of(number, made))
     return folder
+
+
+def index(folder: Path, hosts: int) -> None:
+    """Write the ``fleet.json`` of such a fleet, all of it measured."""
+    clock = ClockOffset(
+        offset_ns=-3123, low_ns=-91_231, high_ns=31_233, round_trip_ns=12_222, round_trips=64
+    )
+    found = []
+    for number in range(hosts):
+        name, rack = name_of(number), number // 40
+        found.append(
+            FleetHost(
+                host=name, rank=number, state="measured", run=f"hosts/{name}.jsonl", clock=clock,
+                clock_after=clock, rack=f"rack{rack}", switch=f"leaf{rack}",
+            )
+        )  # fmt: skip
+    whole = FleetIndex(started="2026-01-05T14:00:00+00:00", plan="quick", hosts=found)
+    (folder / "fleet.json").write_text(whole.model_dump_json(indent=1) + "\n")

@@ -29,7 +29,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Planted, Path]:
     folder = tmp_path_factory.mktemp("fleet")
     (one,) = make_fleet(folder, HOSTS, PATHS, by=0.12)
     file = folder / "fleet.html"
-    file.write_text(render_fleet(read_view(folder)))
+    file.write_text(render_fleet(read_view(str(folder))))
     return one, file
 
 
@@ -152,7 +152,7 @@ def test_it_prints(opened: Page) -> None:
 
 
 def test_hostile_names_do_nothing(page: Page, planted: tuple[Planted, Path]) -> None:
-    view = read_view(planted[1].parent)
+    view = read_view(str(planted[1].parent))
     hosts = [
         replace(host, name=text, reason=text, run=text, state=text, group=text,
                 settings={text: text})

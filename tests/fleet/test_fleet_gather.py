@@ -233,14 +233,12 @@ def _numbered(found: list[Measurement]) -> list[Measurement]:
         ("fleet check made --by nowhere.csv", "cannot be read"),
         ("fleet check made --drain --json", "--drain prints commands only"),
         ("fleet check made --expect nowhere.yaml", "cannot be read"),
-        ("query x --in s3://bucket/fleet", "extension httpfs is not installed"),
     ],
 )
 def test_what_is_wrong_is_one_line(
     words: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path))  # without DuckDB's extensions
     (tmp_path / "none").mkdir()
     (tmp_path / "empty").mkdir()
     (tmp_path / "none/notes.jsonl").write_text("hello\n")
@@ -258,6 +256,18 @@ def test_sql_over_a_fleet(slow: Path) -> None:
     assert done.stdout == "governor,n\npowersave,1\nperformance,39\n"
     for reaching in ("select * from read_text('/etc/passwd')", "copy hosts to 'x.csv'"):
         assert "the query failed" in str(do("query", reaching, "--in", slow).exception)
+
+
+def test_several_nights_are_asked_at_once(tmp_path: Path) -> None:
+    for night in ("05", "06"):
+        made.fleet(tmp_path / night, 2)
+        gather(tmp_path / night, tmp_path / night)
+    sql = "select host, count(*) as n from figures group by all order by all"
+    done = do("query", sql, "--in", tmp_path / "*", "--csv")
+    assert done.stdout == "host,n\nnode00000,16\nnode00001,16\n"
+    (tmp_path / "07").mkdir()
+    refused = do("query", "from hosts", "--in", tmp_path / "*").exception
+    assert isinstance(refused, UserError)
 
 
 def test_slow_hosts_are_named_with_what_differs_in_them(slow: Path) -> None:

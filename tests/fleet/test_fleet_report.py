@@ -36,7 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def view(folder: Path) -> FleetView:
-    return read_view(folder)
+    return read_view(str(folder))
 
 
 def data_of(page: str) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def data_of(page: str) -> dict[str, Any]:
 
 def test_slow_hosts_are_told_with_what_they_are_slow_at(tmp_path: Path) -> None:
     planted = make_fleet(tmp_path, hosts=300, paths=6, seed=3, by=0.08)
-    page = render_fleet(read_view(tmp_path))
+    page = render_fleet(read_view(str(tmp_path)))
     (table,) = re.findall(r'aria-labelledby="outliers">\s*<table.*?</table>', page, re.DOTALL)
     rows = re.findall(r'<tr role="row"><th role="rowheader".*?</tr>', table, re.DOTALL)
     hosts = [re.findall(r"#host=(\w+)", row)[0] for row in rows]
@@ -112,7 +112,7 @@ def test_settings_in_which_hosts_differ_are_listed(view: FleetView) -> None:
 
 def test_a_page_of_few_hosts_names_them_all(tmp_path: Path) -> None:
     make_fleet(tmp_path, hosts=4, paths=3)
-    page = render_fleet(read_view(tmp_path))
+    page = render_fleet(read_view(str(tmp_path)))
     assert '<canvas id="map"' not in page
     assert page.count('class="upright"') == 4 < MAX_NAMED
     assert "Too few hosts alike to judge any" in page
@@ -120,14 +120,14 @@ def test_a_page_of_few_hosts_names_them_all(tmp_path: Path) -> None:
 
 def test_a_fleet_without_any_figure_has_a_page(tmp_path: Path) -> None:
     make_fleet(tmp_path, hosts=3, paths=0)
-    page = render_fleet(read_view(tmp_path))
+    page = render_fleet(read_view(str(tmp_path)))
     assert "3 hosts" in page
     assert "<svg" not in page
 
 
 def test_pictures_differ_for_few_and_many_hosts(view: FleetView, tmp_path: Path) -> None:
     make_fleet(tmp_path, hosts=20, paths=2)
-    few = distribution(read_view(tmp_path), 0)
+    few = distribution(read_view(str(tmp_path)), 0)
     assert len(few.spec["layer"][0]["data"]["values"]) == 20
     many = distribution(view, 0)
     bars = many.spec["layer"][0]["data"]["values"]
@@ -213,7 +213,7 @@ def test_what_cannot_be_reported_is_told_in_a_line(tmp_path: Path) -> None:
     (tmp_path / "figures.parquet").write_bytes(b"PAR1")
     (tmp_path / "together.parquet").write_bytes(b"PAR1")
     with pytest.raises(UserError, match="cannot be read"):
-        read_view(tmp_path)
+        read_view(str(tmp_path))
 
 
 def test_its_size_grows_by_a_few_bytes_a_figure(view: FleetView, folder: Path) -> None:

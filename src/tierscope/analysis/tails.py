@@ -8,12 +8,12 @@ NORMAL = 1000
 """Degrees of freedom at which Student's t is normal."""
 _FEW = 4
 """Degrees of freedom where too little is known, as run-to-run variation has."""
-_CHOICES = (30, 15, 10, 8, 6, 5, 4, 3)
+_CHOICES = (200, 100, 60, 40, 30, 20, 15, 10, 8, 6, 5, 4, 3)
 _MIN_VALUES = 200
 """Fewer say too little about the one in a hundred that is looked at."""
 _FAR = 0.01
-_BIN = 0.02
-_BINS = 5000
+_BIN = 0.005
+_BINS = 20_000
 
 
 class Tail:

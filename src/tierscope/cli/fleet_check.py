@@ -8,7 +8,7 @@ from tierscope.cli import options
 
 
 @options.command()
-@click.argument("folder", metavar="DIR", type=options.PATH)
+@click.argument("place", metavar="DIR|URL", type=click.Path())
 @options.file_option("--expect", "Rules that figures of every host have to meet", "FILE.yaml")
 @click.option(
     "--by",
@@ -29,7 +29,7 @@ from tierscope.cli import options
 )
 @options.json_option
 def check(
-    folder: Path,
+    place: str,
     expect: Path | None,
     by: str,
     minimum: str,
@@ -40,9 +40,10 @@ def check(
     """Check that all hosts of a fleet are measured, alike, and up to golden values.
 
     DIR is what 'tierscope fleet run' left, or a folder of run files. It is gathered first where
-    that was not done. A host is named once, by the path on which it is most surely slower than its
-    group, with what differs between it and the others. Of the hosts that are named at most 5% are
-    false alarms. Rules are those of 'tierscope check'.
+    that was not done. At a URL, as s3://bucket/fleet, are its tables. A host is named once, by the
+    path on which it is most surely slower than its group, with what differs between it and the
+    others. Of the hosts that are named at most 5% are false alarms. Rules are those of 'tierscope
+    check'.
 
     Exit status: 0 accepted, 1 a host is slower than its group, below golden values, or not
     measured in full.
@@ -56,4 +57,4 @@ def check(
     """
     from tierscope.cli.fleet_flow import check_folder
 
-    return check_folder(folder, expect, by, minimum, junit, drain, options.Forms(json))
+    return check_folder(place, expect, by, minimum, junit, drain, options.Forms(json))

@@ -34,7 +34,7 @@ def gather_fleet(folder: Path, out: Path, forms: Forms) -> None:
 
 
 def check_folder(
-    folder: Path,
+    place: str,
     expect: Path | None,
     by: str,
     minimum: str,
@@ -44,7 +44,7 @@ def check_folder(
 ) -> int:
     """Check a fleet; returns the exit status."""
     from tierscope.analysis.rules import read_rules
-    from tierscope.fleet.check import check_fleet, is_stale
+    from tierscope.fleet.check import check_fleet
     from tierscope.fleet.find import BY, outliers_of
     from tierscope.fleet.groups import read_groups
     from tierscope.fleet.show import drain_lines, junit_xml
@@ -57,14 +57,13 @@ def check_folder(
     share = _minimum(minimum)
     groups = None if by in BY else read_groups(Path(by))
     with waiting("checking") as say:
-        if is_stale(folder):
-            _gather_first(folder)
-        verdict = outliers_of(str(folder), by, groups, share)
+        _make_tables(place, expect)
+        verdict = outliers_of(place, by, groups, share)
         found = check_fleet(
-            folder, verdict, rules, lambda done, of: say(f"golden values: {done} of {of} hosts")
+            place, verdict, rules, lambda done, of: say(f"golden values: {done} of {of} hosts")
         )
     if junit is not None:
-        write_output(junit, junit_xml(found, str(folder)), "--junit")
+        write_output(junit, junit_xml(found, place), "--junit")
         say_written("JUnit XML", junit, aside=drain or forms.printed != "tables")
 
     def tables() -> None:
@@ -85,32 +84,31 @@ def check_folder(
 
 
 def report_fleet(
-    folder: Path, out: Path | None, expect: Path | None, by: str, minimum: str, forms: Forms
+    place: str, out: Path | None, expect: Path | None, by: str, minimum: str, forms: Forms
 ) -> None:
     """Write the HTML report of a fleet."""
     from tierscope.analysis.rules import read_rules
-    from tierscope.fleet.check import is_stale
     from tierscope.fleet.find import BY
     from tierscope.fleet.groups import read_groups
     from tierscope.fleet.index_file import INDEX
-    from tierscope.fleet.tables import COLUMNS
+    from tierscope.fleet.tables import COLUMNS, is_url, name_of
     from tierscope.fleet.view import read_view
     from tierscope.kinds.words import vocabulary
     from tierscope.report.html.fleet import render_fleet
 
-    if not folder.is_dir():
+    folder = Path(place)
+    if not (is_url(place) or folder.is_dir()):
         raise UserError(f"'{shown(folder)}' is no directory; name the folder of a fleet")
-    page = out or Path(f"{folder.resolve().name or 'fleet'}.html")
+    page = out or Path(f"{name_of(place) or 'fleet'}.html")
     reads = [folder / INDEX, *(folder / f"{name}.parquet" for name in COLUMNS)]
     forms.check({"--out": page}, [*reads, *([expect] if expect else [])])
     rules = read_rules(expect, vocabulary()) if expect else []
     share = _minimum(minimum)
     groups = None if by in BY else read_groups(Path(by))
     with waiting("gathering") as say:
-        if is_stale(folder):
-            _gather_first(folder)
+        _make_tables(place, expect)
         say("comparing the hosts")
-        view = read_view(folder, rules, by, groups, share)
+        view = read_view(place, rules, by, groups, share)
         say("drawing the report")
         content = render_fleet(view)
     write_output(page, content, "--out")
@@ -125,12 +123,23 @@ def report_fleet(
     emit(forms, lambda: json.dumps(written), lambda: None)
 
 
-def _gather_first(folder: Path) -> None:
-    from tierscope.fleet.gather import gather
+def _make_tables(place: str, expect: Path | None) -> None:
+    """Gather a folder where that was not done since its run files were written.
 
-    found = gather(folder, folder)
-    for problem in found.unreadable:
-        click.echo(f"tierscope: left out: {problem}", err=True)
+    At a URL are tables and no run files, with which golden values are compared.
+    """
+    from tierscope.fleet.check import is_stale
+    from tierscope.fleet.gather import gather
+    from tierscope.fleet.tables import is_url
+
+    if is_url(place):
+        if expect is not None:
+            raise UserError("--expect needs the run files, which are not at a URL; name a folder")
+        return
+    folder = Path(place)
+    if is_stale(folder):
+        for problem in gather(folder, folder).unreadable:
+            click.echo(f"tierscope: left out: {problem}", err=True)
 
 
 def _minimum(text: str) -> float:

@@ -8,7 +8,7 @@ from tierscope.cli import options
 
 
 @options.command()
-@click.argument("folder", metavar="DIR", type=options.PATH)
+@click.argument("place", metavar="DIR|URL", type=click.Path())
 @options.out_option("FILE", "The page  [default: DIR.html]")
 @options.file_option("--expect", "Show golden values: rules of this file", "FILE.yaml")
 @click.option(
@@ -26,13 +26,13 @@ from tierscope.cli import options
 )
 @options.json_option
 def report(
-    folder: Path, out: Path | None, expect: Path | None, by: str, minimum: str, json: str | None
+    place: str, out: Path | None, expect: Path | None, by: str, minimum: str, json: str | None
 ) -> None:
     """Write a fleet's report: one self-contained HTML file with a page for each host.
 
     DIR is what 'tierscope fleet run' left, or a folder of run files. It is gathered first where
-    that was not done. Slow hosts come first; then each path over all hosts, as a map and as
-    distributions with medians, limits and golden values.
+    that was not done. At a URL, as s3://bucket/fleet, are its tables. Slow hosts come first; then
+    each path over all hosts, as a map and as distributions with medians, limits and golden values.
 
     \b
     Examples:
@@ -42,4 +42,4 @@ def report(
     """
     from tierscope.cli.fleet_flow import report_fleet
 
-    report_fleet(folder, out, expect, by, minimum, options.Forms(json))
+    report_fleet(place, out, expect, by, minimum, options.Forms(json))

@@ -63,7 +63,7 @@ def query_runs(sql: str, place: str | None, forms: Forms) -> None:
 
     if not is_text(sql):
         raise UserError("the query failed: it is not UTF-8 text")
-    if place is not None and (is_url(place) or is_gathered(Path(place))):
+    if place is not None and (is_url(place) or is_gathered(place)):
         forms.check()
         with waiting("reading the fleet"):
             names, rows = query_fleet(place, sql)

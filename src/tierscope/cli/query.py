@@ -11,7 +11,7 @@ from tierscope.cli import options
     "--in",
     "place",
     metavar="DIR|URL",
-    help="A directory of runs; the folder of a fleet; s3://... or https://... of one's tables  "
+    help="A directory of runs; the folder of a fleet, or several as NIGHTS/*; s3://... of a fleet  "
     "[default: the data directory]",
 )
 @options.json_option

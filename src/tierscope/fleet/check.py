@@ -117,15 +117,15 @@ def hosts_of(place: str) -> list[HostOf]:
 
 
 def check_fleet(
-    folder: Path, verdict: Verdict, rules: list[Rule], told: "Told" = lambda _done, _all: None
+    place: str, verdict: Verdict, rules: list[Rule], told: "Told" = lambda _done, _all: None
 ) -> FleetCheck:
     """Check a gathered fleet; golden values are compared run file by run file."""
-    hosts = hosts_of(str(folder))
+    hosts = hosts_of(place)
     unmet = []
     for number, host in enumerate(hosts if rules else ()):
         told(number, len(hosts))
         if host.run:
-            found = check(read_run(folder / host.run), rules)
+            found = check(read_run(Path(place) / host.run), rules)
             unmet += [Unmet(host=host.host, finding=one) for one in found if not one.passed]
     return FleetCheck(
         hosts=len(hosts),
@@ -134,5 +134,5 @@ def check_fleet(
         rules=len(rules),
         unmet=unmet,
         emulated=sum(bool(host.emulated) for host in hosts),
-        together=together_in(str(folder)),
+        together=together_in(place),
     )

@@ -10,7 +10,10 @@ that a CPU.
 ``together``: what hosts moved together of storage that they may share (``at_once``).
 """
 
+import glob
 import os.path
+import re
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,19 +56,35 @@ COLUMNS: dict[str, dict[str, str]] = {
         "common": "DOUBLE", "clocks_ns": "DOUBLE", "stores": "VARCHAR[]",
     },
 }  # fmt: skip
-_REMOTE = ("s3://", "https://", "http://", "gs://", "gcs://", "r2://", "hf://")
-"""What DuckDB's extension httpfs reads."""
+_URL = re.compile(r"(s3|gs|abfss?|https?)://.+")
+_PATIENCE = timedelta(seconds=20)
 
 
 def is_url(place: str) -> bool:
     """Whether tables are in an object store or on a server."""
-    return place.lower().startswith(_REMOTE)
+    return _URL.fullmatch(place) is not None
 
 
-def is_gathered(folder: Path) -> bool:
-    """Whether a folder has a fleet's tables."""
-    # os.path's function takes names that are too long for a file, too.
-    return all(os.path.isfile(folder / f"{name}.parquet") for name in COLUMNS)  # noqa: PTH113
+def name_of(place: str) -> str:
+    """Return the last part of a folder's path or a URL."""
+    return place.rstrip("/").rpartition("/")[2] if is_url(place) else Path(place).resolve().name
+
+
+def is_gathered(place: str) -> bool:
+    """Whether a folder, or those that a pattern as ``nights/*`` stands for, has fleets' tables."""
+    # os.path's functions take names that are too long for a file, too.
+    return all(os.path.isfile(file) for files in _files(place).values() for file in files)  # noqa: PTH113
+
+
+def _files(place: str) -> dict[str, list[str]]:
+    """Return the files of each table: one, or one of each folder that a pattern stands for."""
+    files = {name: f"{place.rstrip('/')}/{name}.parquet" for name in COLUMNS}
+    one = is_url(place) or os.path.isdir(place)  # noqa: PTH112
+    several = [] if one else sorted(glob.glob(place))  # noqa: PTH207
+    return {
+        name: [f"{folder}/{name}.parquet" for folder in several] or [file]
+        for name, file in files.items()
+    }
 
 
 def open_fleet(place: str) -> "DuckDBPyConnection":
@@ -75,33 +94,49 @@ def open_fleet(place: str) -> "DuckDBPyConnection":
     """
     import duckdb
 
-    files = {name: f"{place.rstrip('/')}/{name}.parquet" for name in COLUMNS}
+    files = _files(place)
     database = duckdb.connect(":memory:", config={"autoinstall_known_extensions": "false"})
     if is_url(place):
-        _load_httpfs(database, place)
+        _register_store(database, place)
     try:
-        database.execute("SET allowed_paths = $files", {"files": list(files.values())})
-        for name, file in files.items():
-            database.read_parquet(file).create_view(name)
+        database.execute(
+            "SET allowed_paths = $files",
+            {"files": [file for some in files.values() for file in some]},
+        )
+        for name, some in files.items():
+            database.read_parquet(some, union_by_name=True).create_view(name)
     except duckdb.Error as error:
         raise UserError(
-            f"the tables of the fleet in '{place}' cannot be read: "
-            f"{' '.join(str(error).split())[:300]}; write them with 'tierscope fleet gather'"
+            f"the tables of the fleet in '{place}' cannot be read: {_cause(error)}; write them "
+            "with 'tierscope fleet gather'"
         ) from None
     return database
 
 
-def _load_httpfs(database: "DuckDBPyConnection", place: str) -> None:
-    import duckdb
-
+def _register_store(database: "DuckDBPyConnection", place: str) -> None:
+    """Let DuckDB read an object store; its own extension for that has to come from the network."""
     try:
-        database.execute("LOAD httpfs")
-    except duckdb.Error:
+        from obstore.fsspec import FsspecStore
+    except ImportError:
         raise UserError(
-            f"'{place}' cannot be reached: DuckDB's extension httpfs is not installed; where there "
-            "is a network, install it with: python -c \"import duckdb; duckdb.sql('INSTALL "
-            "httpfs')\"; else copy the fleet's .parquet files to a folder"
+            f"'{place}' cannot be reached: the packages obstore and fsspec are not installed; "
+            "install them with: pip install 'tierscope[object-store]'; or copy the fleet's "
+            ".parquet files to a folder"
         ) from None
+    protocol = place.partition(":")[0]
+    store = FsspecStore(  # type: ignore[call-overload]
+        protocol,
+        retry_config={"max_retries": 3, "retry_timeout": _PATIENCE},
+        client_options={"allow_http": True} if protocol == "http" else None,
+    )
+    database.register_filesystem(store)
+
+
+def _cause(error: Exception) -> str:
+    """What DuckDB says, or a store within it, without traceback and dump of the store."""
+    text = str(error).partition("\n\nDebug source")[0]
+    said = [line for line in text.splitlines() if not line.startswith((" ", "Traceback"))]
+    return " ".join(" ".join(said).split())[:400]
 
 
 def query_fleet(place: str, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:

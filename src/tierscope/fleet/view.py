@@ -15,7 +15,7 @@ from tierscope.analysis.rules import OF_LIMIT, Rule
 from tierscope.fleet.at_once import together_in
 from tierscope.fleet.find import MODEL, group_hosts, outliers_of
 from tierscope.fleet.index_file import read_index
-from tierscope.fleet.tables import open_fleet
+from tierscope.fleet.tables import is_url, name_of, open_fleet
 from tierscope.model.errors import UserError
 from tierscope.model.outlier import Outlier, SlowPath
 from tierscope.model.run import Measurement
@@ -53,7 +53,7 @@ _NO_MODEL = "not known, since nothing was measured"
 
 
 def read_view(
-    folder: Path,
+    place: str,
     rules: Sequence[Rule] = (),
     by: str = MODEL,
     groups: Mapping[str, str] | None = None,
@@ -61,25 +61,26 @@ def read_view(
 ) -> FleetView:
     """Return what a report shows of a gathered fleet.
 
-    ``rules`` are golden values; ``by``, ``groups`` and ``minimum`` are those of ``outliers_of``.
+    ``place`` is its folder, or the URL of its tables; ``rules`` are golden values, of a folder;
+    ``by``, ``groups`` and ``minimum`` are those of ``outliers_of``.
     Raises UserError where the folder has no tables, or damaged ones.
     """
     import duckdb
 
     try:
-        database = open_fleet(str(folder))
+        database = open_fleet(place)
         group_hosts(database, by, groups)
         hosts = _hosts(database)
         paths = _paths(database, hosts)
-        verdict = outliers_of(str(folder), by, groups, minimum)
+        verdict = outliers_of(place, by, groups, minimum)
     except duckdb.Error as error:
         raise UserError(
-            f"the tables in '{shown(folder)}' cannot be read: {system_cause(error)}; "
-            f"make them again with 'tierscope fleet gather {shown(folder)}'"
+            f"the tables in '{shown(place)}' cannot be read: {system_cause(error)}; "
+            "make them again with 'tierscope fleet gather'"
         ) from None
     emulated = database.execute("SELECT count(*) FROM hosts WHERE emulated").fetchone()
-    index = read_index(folder)
-    golden, remarks = _golden(folder, hosts, rules)
+    index = None if is_url(place) else read_index(Path(place))
+    golden, remarks = _golden(Path(place), hosts, rules)
     if emulated and emulated[0]:
         remarks.insert(0, f"{emulated[0]} of {len(hosts)} hosts are emulated; their figures show "
                        "that measuring works, not how fast anything is.")  # fmt: skip
@@ -88,14 +89,14 @@ def read_view(
         remarks.append(f"Too few hosts alike to judge any: {'; '.join(small)}.")
     paths = [_with_golden(path, golden) for path in paths]
     return FleetView(
-        name=index.plan if index else shown(folder.resolve().name),
+        name=index.plan if index else shown(name_of(place)),
         started=index.started if index else "",
         command=index.command if index else (),
         hosts=hosts,
         paths=paths,
         outliers=_outliers(verdict.outliers, paths),
         remarks=remarks,
-        together=together_in(str(folder)),
+        together=together_in(place),
     )
 
 
