@@ -62,7 +62,7 @@ class Rows:
         self.files = place / "*.gz"
         self.longest = 0
         """Bytes of the longest line."""
-        self._count = 0
+        self._count = self._lines = self._bytes = 0
         self._next()
 
     def add(self, row: dict[str, Any]) -> None:
@@ -118,8 +118,8 @@ def read_rows(folder: Path, paths: list[str], told: Told, rows: Mapping[str, Row
     if not found and index is None:
         raise UserError(f"'{folder}' has no run file: {unreadable[0]}")
     told(len(paths), len(paths))
-    for one in rows.values():
-        one.close()
+    for table in rows.values():
+        table.close()
     return unreadable
 
 

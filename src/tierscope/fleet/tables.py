@@ -110,7 +110,7 @@ def _register_store(database: "DuckDBPyConnection", place: str) -> None:
             ".parquet files to a folder"
         ) from None
     protocol = place.partition(":")[0]
-    store = FsspecStore(
+    store = FsspecStore(  # type: ignore[call-overload]
         protocol,
         retry_config={"max_retries": 3, "retry_timeout": _PATIENCE},
         client_options={"allow_http": True} if protocol == "http" else None,
