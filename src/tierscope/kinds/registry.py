@@ -117,6 +117,12 @@ _ROWS = (
         own_measurer=True,
         own_command=True,
     ),
+    Kind(
+        "message",
+        "Measure messages between hosts over MPI.",
+        own_measurer=True,
+        over_mpi=True,
+    ),
     Kind("effect", "Compare a program's runs under placements.", own_measurer=True),
 )
 KINDS: dict[str, Kind] = {kind.name: kind for kind in _ROWS}

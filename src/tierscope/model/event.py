@@ -13,6 +13,7 @@ from tierscope.model.gpu_state import GpuState as GpuState
 from tierscope.model.handover import HandoverEvidence
 from tierscope.model.histogram import Histogram
 from tierscope.model.lacking import LackingCounters
+from tierscope.model.message import MessageEvidence
 from tierscope.model.metric import DISTRIBUTIONS, METRICS
 from tierscope.model.network import NfsCounts, PortCounts
 from tierscope.model.persist import PersistEvidence
@@ -166,7 +167,8 @@ class Evidence(Model):
     """Mounts of NFS, during the visits with their set-up; added by tierscope, as the next two are.
     """
     ports: list[PortCounts] | None = None
-    """Network ports that lead to their servers, during the visits with their set-up."""
+    """Network ports that lead to their servers, during the visits with their set-up; of messages,
+    those of all hosts that took part."""
     nvidia_fs_errors: dict[str, int] | None = None
     """Errors that nvidia-fs counted meanwhile, by its own names; only those that there were."""
     storage_io: IoEvidence | None = None
@@ -179,6 +181,8 @@ class Evidence(Model):
     """Of measurements of what persistence costs."""
     checkpoint: CheckpointEvidence | None = None
     """Of measurements of checkpoints."""
+    messages: MessageEvidence | None = None
+    """Of measurements of messages."""
     program: ProgramEvidence | None = None
     """Of programs that were run under a placement."""
     storage: list[StorageFacts] | None = None

@@ -127,6 +127,7 @@ class _Post:
     def _refuse(self, batch: _Batch, silent: list[int]) -> None:
         """Ask nobody of a batch whose ranks are not all there."""
         for rank, order in batch.orders.items():
+            answered: Message
             if rank in silent:
                 answered = {"lost": f"rank {rank} is silent"}
             else:

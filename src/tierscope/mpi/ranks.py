@@ -169,8 +169,8 @@ def ranks() -> Ranks:
     """
     if launched_rank() is None:
         raise UserError(
-            "this takes several hosts, and a launcher of MPI programs that starts tierscope on "
-            "them: mpirun --map-by ppr:1:node tierscope ..., srun --ntasks-per-node=1 tierscope ..."
+            "it takes several ranks, which a launcher of MPI programs starts, one on each host: "
+            "mpirun --map-by ppr:1:node tierscope ..., srun --ntasks-per-node=1 tierscope ..."
         )
     made = Ranks()
     atexit.register(made.close)
