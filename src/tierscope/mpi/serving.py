@@ -52,6 +52,9 @@ def start() -> World:
     for number in (signal.SIGINT, signal.SIGTERM):  # rank 0 ends in order, and all others with it
         signal.signal(number, signal.SIG_IGN)
     try:
+        import mpi4py
+
+        mpi4py.rc.thread_level = "single"  # others take locks, which messages would be slower by
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:
         why = str(error).splitlines()[0]
