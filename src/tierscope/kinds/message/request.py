@@ -121,7 +121,7 @@ def _figures(text: str, ends: Sequence[MessageEnd]) -> list[_Figure]:
         else:
             one, other = named_pair(word, list(by_name))
             found.append(_of_pair(by_name[one], by_name[other]))
-    return found
+    return list({figure.label: figure for figure in found}.values())
 
 
 def _of_pair(one: MessageEnd, other: MessageEnd, number: int = 0, at_once: int = 1) -> _Figure:
