@@ -164,11 +164,9 @@ class Evidence(Model):
     devices: list[BlockCounts] | None = None
     """Arrays and drives below the targets, as the kernel counted them while rows were taken."""
     nfs: list[NfsCounts] | None = None
-    """Mounts of NFS, during the visits with their set-up; added by tierscope, as the next two are.
-    """
+    """Mounts of NFS, during the visits with their set-up; added by tierscope, as are the next two."""
     ports: list[PortCounts] | None = None
-    """Network ports that lead to their servers, during the visits with their set-up; of messages,
-    those of all hosts that took part."""
+    """Network ports that lead to their servers, or of hosts of messages, set-up included."""
     nvidia_fs_errors: dict[str, int] | None = None
     """Errors that nvidia-fs counted meanwhile, by its own names; only those that there were."""
     storage_io: IoEvidence | None = None
@@ -182,7 +180,6 @@ class Evidence(Model):
     checkpoint: CheckpointEvidence | None = None
     """Of measurements of checkpoints."""
     messages: MessageEvidence | None = None
-    """Of measurements of messages."""
     program: ProgramEvidence | None = None
     """Of programs that were run under a placement."""
     storage: list[StorageFacts] | None = None

@@ -2,10 +2,16 @@
 
 import contextlib
 import os
+import signal
+import subprocess
+from pathlib import Path
 
 _RANKS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
 """Of Open MPI, PRRTE, MPICH and its kin, and srun."""
 _SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS")
+
+_LAUNCHERS = ("mpirun", "mpiexec", "orterun", "orted", "prterun", "prted")
+_SCANCEL_S = 10.0
 
 
 def launched_rank() -> int | None:
@@ -40,3 +46,15 @@ def without_mpi() -> dict[str, str]:
         for name, value in os.environ.items()
         if not name.startswith(("OMPI_", "PMIX_", "PMI_", "PRTE_"))
     }
+
+
+def end_launcher() -> None:
+    """End mpirun or the step of srun, which wait for every rank, stopped ones too."""
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        name = Path(f"/proc/{os.getppid()}/comm").read_text().strip()
+        if name in _LAUNCHERS:
+            os.kill(os.getppid(), signal.SIGTERM)
+        elif name.startswith("slurmstepd"):
+            step = f"{os.environ['SLURM_JOB_ID']}.{os.environ['SLURM_STEP_ID']}"
+            scancel = ["scancel", "--signal=KILL", step]
+            subprocess.run(scancel, capture_output=True, timeout=_SCANCEL_S)

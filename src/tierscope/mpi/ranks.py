@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from tierscope.model.errors import ExitCode, UserError
-from tierscope.mpi.launcher import launched_rank, unbind
+from tierscope.mpi.launcher import end_launcher, launched_rank, unbind
 from tierscope.mpi.lines import LineProcess, Message
 from tierscope.mpi.serving import serve
 
@@ -99,12 +99,15 @@ class Ranks:
         return {rank: self._replies[rank] for rank in sorted(waited)}
 
     def close(self) -> None:
-        """Let all ranks leave; MPI ends in order where none is lost."""
+        """Let all ranks leave; MPI ends in order where none is lost, else the launcher is ended,
+        too, as it might wait for ever."""
         self._process.tell({"leave": not self.lost})
         with contextlib.suppress(Exception):
             self._process.process.wait(_LEAVE_S)
         self._process.process.kill()
         self._process.process.wait()
+        if self.lost:
+            end_launcher()
 
     def _start(self) -> list[RankFacts]:
         """Wait for all ranks; raises UserError where they do not come."""

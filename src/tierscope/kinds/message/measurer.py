@@ -21,9 +21,8 @@ from tierscope.model.network import PortCounts
 from tierscope.mpi import ranks as mpi
 from tierscope.mpi.lines import Message
 
-_PATIENCE_S = 10.0
-"""That a partner gets to answer, beside the time that a window takes on a slow link."""
 _SLOWEST_BYTES_PER_S = 1e7
+"""Of a link that a window is given time for."""
 _TAG_BLOCKS = 200
 """Exchanges whose tags differ: what is left of one that failed is taken for no other's."""
 _CAUSES = {"silent": Cause.RANK, "mpi": Cause.RANK, "contents": Cause.VERIFICATION}
@@ -89,7 +88,7 @@ class Measurer:
             requests = self._requests(going, seconds)
             ranks.ask("message", requests)
             patience_s = max(one["patience_s"] for one in requests.values())
-            said = ranks.answers(requests, seconds + 4 * patience_s)
+            said = ranks.answers(requests, seconds + 3 * patience_s)
         found: dict[str, Event] = {name: _failed(name, why) for name, why in left.items()}
         for spec in going:
             found[spec.id] = _event(spec, said, ranks.facts[0].mpi)
@@ -108,7 +107,7 @@ class Measurer:
             "window": pattern.window,
             "seconds": seconds,
             "row_s": rule.sample_s,
-            "patience_s": _PATIENCE_S + window * pattern.size / _SLOWEST_BYTES_PER_S,
+            "patience_s": specs[0].patience_s + window * pattern.size / _SLOWEST_BYTES_PER_S,
             "tag": tag,
             "go_tag": tag,
             "sources": [pair.source.rank for pair in pairs],
@@ -180,24 +179,25 @@ def _series_of_pair(spec: MessageSpec, rows: Message) -> Series:
 def _series_of_pairs(spec: MessageSpec, rows: Sequence[Message]) -> Series | None:
     """Return rows of several pairs as rows that they have in common.
 
-    Each source has its own rows. They are divided at the same moments, as far apart as the longest
-    rows are, while all pairs were under way; a pair's value between two moments is the mean of its
-    rows, weighted by the time that each has there. The headline is the sum of rates, or the mean of
-    times.
+    Each source has its own rows. They are divided at the same moments, about as far apart as the
+    longest row is, while all pairs were under way. A pair's value between two moments is the mean
+    of its rows, weighted by the time that each has there. The headline is the sum of rates, or the
+    mean of times.
     """
     begin = max(one["starts"][0] for one in rows)
     end = min(one["starts"][-1] + one["durations"][-1] for one in rows)
     longest = max(duration for one in rows for duration in one["durations"])
-    count = int((end - begin) / longest)
-    if count < 1:
+    if end <= begin:
         return None
-    starts = [begin + number * longest for number in range(count)]
+    count = max(1, int((end - begin) / longest))
+    length = (end - begin) / count
+    starts = [begin + number * length for number in range(count)]
     metric = _FIGURES[spec.pattern.operation]
     parts = [
         Column(
             metric=metric,
             part=pair.name,
-            values=[_mean(one, start, start + longest) for start in starts],
+            values=[_mean(one, start, start + length) for start in starts],
         )
         for pair, one in zip(spec.pairs, rows, strict=True)
     ]
@@ -208,7 +208,7 @@ def _series_of_pairs(spec: MessageSpec, rows: Sequence[Message]) -> Series | Non
     ]
     headline = Column(metric=metric, values=values)
     return Series(
-        name="messages", starts=starts, durations=[longest] * count, columns=[headline, *parts]
+        name="messages", starts=starts, durations=[length] * count, columns=[headline, *parts]
     )
 
 

@@ -79,6 +79,14 @@ def _spec(
         "pairs": [MessagePair(source=source, destination=to) for source, to in figure.pairs],
         "round": figure.round,
         "at_once": figure.at_once,
+        "patience_s": checked(
+            request,
+            "patience",
+            grammar.parse_duration,
+            request.options.get("patience", "10s"),
+            1 - 1e-9,
+            3600,
+        ),
         "pattern": pattern,
     }
     return MessageSpec.model_validate(fields)
@@ -172,6 +180,7 @@ REQUEST = RequestForm(
             "host's first rank, and so on), which takes an MPI that sends from GPUs",
             "host",
         ),
+        Option("patience", "TIME", "That a rank gets to answer until it is given up", "10s"),
         *options.SAMPLING,
     ),
     expand=expand,

@@ -86,6 +86,8 @@ class MessageSpec(MeasurementSpec):
     """
     at_once: Annotated[int, Field(ge=1, le=1 << 16)] = 1
     """Pairs that exchange messages at the same time, in this and in others of its round."""
+    patience_s: Annotated[float, Field(ge=1, le=3600)] = 10.0
+    """That a rank gets to answer, beside the time that a window takes on a slow link."""
     pattern: MessagePattern
 
     @model_validator(mode="after")
