@@ -164,7 +164,7 @@ class Evidence(Model):
     devices: list[BlockCounts] | None = None
     """Arrays and drives below the targets, as the kernel counted them while rows were taken."""
     nfs: list[NfsCounts] | None = None
-    """Mounts of NFS, during the visits with their set-up; added by tierscope, as are the next two."""
+    """Mounts of NFS, during the visits with their set-up; added by tierscope, as ports are."""
     ports: list[PortCounts] | None = None
     """Network ports that lead to their servers, or of hosts of messages, set-up included."""
     nvidia_fs_errors: dict[str, int] | None = None
