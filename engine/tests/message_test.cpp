@@ -115,7 +115,7 @@ Outcome take_part(int rank, const Asked& asked, bool broken = false) {
   Outcome found;
   found.result = ts_message_exchange(&exchange, &rows);
   values.resize(rows.count);
-  found.values = values;
+  found.values = std::move(values);
   found.first_start = starts.front();
   found.messages = rows.messages;
   found.error = rows.error;
