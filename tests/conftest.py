@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from fake_ranks import FakeRanks
 from synthetic import node
 from tierscope.model.topology import Cache, Package, Topology
 
@@ -70,3 +71,11 @@ def machine() -> Topology:
         huge_page_bytes=[2 << 20, 1 << 30],
         thp_page_bytes=2 << 20,
     )
+
+
+@pytest.fixture
+def four_ranks(monkeypatch: pytest.MonkeyPatch) -> FakeRanks:
+    """Let an MPI of four hosts stand in for the one that a launcher would have started."""
+    found = FakeRanks(["n1", "n2", "n3", "n4"])
+    monkeypatch.setattr("tierscope.mpi.ranks.ranks", lambda: found)
+    return found

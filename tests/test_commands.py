@@ -168,6 +168,7 @@ def test_flags_are_the_keys_of_plans(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CPU_KINDS)
+@pytest.mark.usefixtures("four_ranks")
 def test_a_kind_s_examples_make_plans(
     name: str, machine: Topology, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,7 @@ ALLOWED = {
     "sampling": {"sampling"},
     "threads": {"threads", "sampling"},
     "topology": {"topology"},
+    "message": {"message"},
     "memory": {"memory", "threads", "storage/descriptor.h", "storage/mounts.h"},
     "storage": {"storage", "access", "memory", "sampling", "threads"}
     | {"protocol/json_text.h", "protocol/object_reader.h"},

@@ -18,7 +18,7 @@ MAX_FUNCTION_LINES = 60
 KINDS = ROOT / "src/tierscope/kinds"
 KIND_FREE = ("src/tierscope/analysis/", "src/tierscope/report/", "src/tierscope/runs/")
 """Where no kind is named at all."""
-KIND_NAMES_ELSEWHERE = frozenset({"bandwidth", "latency", "streams", "mapping", "files"})
+KIND_NAMES_ELSEWHERE = frozenset({"bandwidth", "latency", "streams", "mapping", "files", "message"})
 """Names of kinds that are metrics or ordinary words, too: looked for in comparisons only."""
 READS_OLD_FILES = "src/tierscope/runs/version1.py"
 

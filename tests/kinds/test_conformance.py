@@ -39,6 +39,7 @@ from tierscope.topology.paths import MachinePaths
 
 DOCS = Path(__file__).parents[2] / "docs"
 EACH = pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
+pytestmark = pytest.mark.usefixtures("four_ranks")
 NEEDED = {"effect": {"command": "true"}}
 """Options without which a kind measures nothing."""
 ON_GPUS = [kind.name for kind in KINDS.values() if kind.command.startswith("gpu ")]

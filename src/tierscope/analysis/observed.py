@@ -15,6 +15,7 @@ from tierscope.model.event import (
     Visit,
 )
 from tierscope.model.gpu_state import CopiesOverlap
+from tierscope.model.message import MessageEvidence
 from tierscope.model.network import NfsCounts, PortCounts
 from tierscope.model.program import ProgramEvidence
 from tierscope.model.storage import BlockCounts, TargetIo
@@ -72,6 +73,8 @@ def _merged(before: Evidence, after: Evidence) -> Evidence:
         latest["nfs"] = _summed(before.nfs, after.nfs, NfsCounts)
     if before.ports and after.ports:
         latest["ports"] = _summed(before.ports, after.ports, PortCounts)
+    if before.messages and after.messages:
+        latest["messages"] = _messages(before.messages, after.messages)
     if before.nvidia_fs_errors and after.nvidia_fs_errors:
         sums = Counter(before.nvidia_fs_errors) + Counter(after.nvidia_fs_errors)
         latest["nvidia_fs_errors"] = dict(sums)
@@ -92,6 +95,15 @@ def _merged(before: Evidence, after: Evidence) -> Evidence:
             for name, one in after.workloads.items()
         }
     return before.model_copy(update=latest)
+
+
+def _messages(before: MessageEvidence, after: MessageEvidence) -> MessageEvidence:
+    """Add up what was sent."""
+    sums: dict[str, int | None] = {}
+    for key in ("count", "bytes", "wire_bytes"):
+        known, more = getattr(before, key), getattr(after, key)
+        sums[key] = None if known is None or more is None else known + more
+    return after.model_copy(update=sums)
 
 
 def _energy(before: EnergyEvidence, after: EnergyEvidence) -> EnergyEvidence:

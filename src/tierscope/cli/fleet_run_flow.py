@@ -1,6 +1,5 @@
 """``tierscope fleet run``: from the options to the table of hosts."""
 
-import os
 import secrets
 import sys
 from datetime import datetime
@@ -12,18 +11,16 @@ import click
 from tierscope.cli.forms import Forms, emit
 from tierscope.cli.run_flow import recipe_of, time_limit_seconds
 from tierscope.fleet.index import Index, exit_code, make_folder
-from tierscope.fleet.launcher import end_launcher, warning
 from tierscope.fleet.rank import Asked, Rank
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.fleet import FleetIndex
 from tierscope.model.text import shown
+from tierscope.mpi.launcher import end_launcher, launched_rank, warning
 from tierscope.plans.grammar import parse_duration
 from tierscope.plans.yaml_plan import parse_plan
 from tierscope.recipes.cxlbench.workload import is_workload, read_source
 from tierscope.runs.store import runs_directory
 
-_RANKS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
-"""What says, before MPI has started, which rank this is."""
 _MEASURING = [sys.executable, "-m", "tierscope.cli.fleet_host"]
 _FEW = 64
 """Hosts up to which their run files are read at once to show what they moved together."""
@@ -44,7 +41,7 @@ class Given(NamedTuple):
 
 def run_fleet(given: Given, forms: Forms) -> int:
     """Take part in a fleet as this rank; rank 0 prints what became of all hosts."""
-    first = _rank() == 0
+    first = not launched_rank()
     now = datetime.now().astimezone()
     try:
         asked = _asked(given, forms, first, now)
@@ -134,8 +131,3 @@ def _tables(index: FleetIndex, asked: Asked) -> None:
 
 def _all_can(index: FleetIndex) -> bool:
     return all(host.state == "waiting" for host in index.hosts)
-
-
-def _rank() -> int:
-    """Return the rank that the launcher says this is; 0 without one."""
-    return next((int(found) for name in _RANKS if (found := os.environ.get(name, "")).isdigit()), 0)

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 import click
@@ -14,6 +14,7 @@ from tierscope.cli.options import Output
 from tierscope.cli.print_run import More, Show, print_run
 from tierscope.cli.waiting import say_start
 from tierscope.kinds.plan import Plan, Spec
+from tierscope.kinds.registry import KINDS
 from tierscope.model.case import Case
 from tierscope.model.run import Refinement, Run
 from tierscope.model.topology import Topology
@@ -31,6 +32,21 @@ def planned(requests: list[Request], topology: Topology) -> Plan:
     plan = expand(requests, topology, thp_available())
     check_memory(plan, topology)
     return plan
+
+
+def serves(kinds: Iterable[str]) -> bool:
+    """On any other rank than 0 of a run over MPI, answer rank 0 to its end; return whether so.
+
+    Only where a kind takes several ranks: of others each rank is a run of its own.
+    """
+    if not any(kind in KINDS and KINDS[kind].over_mpi for kind in kinds):
+        return False
+    from tierscope.mpi.ranks import ranks, served
+
+    if served():
+        return True
+    ranks()  # before the machine is looked at: they give back the CPUs that mpirun took
+    return False
 
 
 def refinement_of(requests: Sequence[Request]) -> Refinement | None:

@@ -13,6 +13,7 @@ from tierscope.cli.flow import (
     progress_of,
     refinement_of,
     restore_prefetchers,
+    serves,
 )
 from tierscope.cli.options import Output
 from tierscope.kinds.plan import PLAN_VERSION, Plan
@@ -42,6 +43,8 @@ def measure_plan_file(
     path: Path, text: str, time_limit: str | None, output: Output, storage: Sequence[str] = ()
 ) -> int:
     """Measure what a YAML plan asks for, and the storage at these paths; ``text`` is the plan's."""
+    if serves(request.kind for request in parse_plan(text, shown(path))):
+        return 0
     made = prepared_file(shown(path), text, time_limit, storage)
     return carry_out(path.stem, made.plan, made.topology, output, made.refinement)
 
@@ -136,6 +139,8 @@ def resume_run(name: str, output: Output) -> int:
         found = resumable(find_run(name))
     except NothingToResumeError as complete:
         click.echo(str(complete), err=output.forms.printed != "tables")
+        return 0
+    if serves(spec.kind for spec in found.pending):
         return 0
     topology = discover()
     restore_prefetchers()

@@ -19,13 +19,13 @@ from types import FrameType
 
 from tierscope.engine.abandon import end_or_abandon
 from tierscope.engine.leftovers import start_cleaning
-from tierscope.fleet.contact import Contact, unbind, without_mpi
+from tierscope.fleet.contact import Contact
 from tierscope.fleet.coordinator import START_S, Coordinator, Order
 from tierscope.fleet.host import run_file
-from tierscope.fleet.launcher import check_size, not_started
-from tierscope.fleet.lines import LineProcess, Message
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.fleet import ClockOffset, InFleet
+from tierscope.mpi.launcher import check_size, not_started, unbind, without_mpi
+from tierscope.mpi.lines import LineProcess, Message
 
 _STOP_S = 10.0
 """That the measuring process gets to end its visit, before it is killed."""

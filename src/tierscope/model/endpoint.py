@@ -11,6 +11,7 @@ The grammar is the same in the CLI, in plans and in results::
     pmem:/mnt/pmem     target: a directory, on a DAX file system for persistent memory
     pmem:node:2        target: persistent memory that a node's ordinary memory stands in for
     dax:/dev/dax0.0    target: a DAX device
+    host:n1            a host of an MPI program, which sends or receives messages
 
 ``node0``, ``gpu1`` and ``cpu:0`` are read as ``node:0``, ``gpu:1`` and ``cpus:0``.
 """
@@ -40,6 +41,7 @@ class EndpointKind(TextEnum):
     DEV = "dev"
     PMEM = "pmem"
     DAX = "dax"
+    HOST = "host"
 
 
 INITIATORS = (EndpointKind.NODE, EndpointKind.CPUS, EndpointKind.GPU)
@@ -54,6 +56,7 @@ _FORMS = {
     EndpointKind.DEV: "dev:/dev/nvme0n1",
     EndpointKind.PMEM: "pmem:/mnt/pmem",
     EndpointKind.DAX: "dax:/dev/dax0.0",
+    EndpointKind.HOST: "host:n1",
 }
 _SHORT = re.compile(r"(node|cpus?|gpu):?(\d.*)", re.DOTALL)
 _IS = {
@@ -64,6 +67,7 @@ _IS = {
     EndpointKind.DEV: "a block device",
     EndpointKind.PMEM: "a directory on persistent memory",
     EndpointKind.DAX: "a DAX device",
+    EndpointKind.HOST: "a host",
 }
 
 
@@ -78,11 +82,15 @@ class Endpoint(Model):
     """One for each node where weights were given (1..255), else empty."""
     path: str = ""
     """Absolute path of what stores data outside of memory."""
+    hosts: tuple[str, ...] = ()
+    """Names of hosts."""
 
     def __str__(self) -> str:
         if self.kind in STORAGE:
             emulated = f"node:{self.numbers[0]}" if self.numbers else ""
             return f"{self.kind}:{emulated or self.path}"
+        if self.kind is EndpointKind.HOST:
+            return f"{self.kind}:{','.join(self.hosts)}"
         if self.kind is EndpointKind.CPUS:
             return f"{self.kind}:{format_ranges(self.numbers)}"
         weights = "@" + ":".join(map(str, self.weights)) if self.weights else ""
@@ -168,6 +176,8 @@ def parse_endpoint(text: str, accepted: str = "") -> Endpoint:
         return Endpoint(kind=kind, numbers=_parse_emulated(text, rest))
     if kind in STORAGE:
         return Endpoint(kind=kind, path=_parse_path(text, rest))
+    if kind is EndpointKind.HOST:
+        return Endpoint(kind=kind, hosts=tuple(rest.split(",")))
     numbers_text, at, weights_text = _weights_last(rest).partition("@")
     try:
         numbers = parse_ranges(numbers_text)

@@ -13,6 +13,7 @@ from tierscope.model.gpu_state import GpuState as GpuState
 from tierscope.model.handover import HandoverEvidence
 from tierscope.model.histogram import Histogram
 from tierscope.model.lacking import LackingCounters
+from tierscope.model.message import MessageEvidence
 from tierscope.model.metric import DISTRIBUTIONS, METRICS
 from tierscope.model.network import NfsCounts, PortCounts
 from tierscope.model.persist import PersistEvidence
@@ -163,10 +164,9 @@ class Evidence(Model):
     devices: list[BlockCounts] | None = None
     """Arrays and drives below the targets, as the kernel counted them while rows were taken."""
     nfs: list[NfsCounts] | None = None
-    """Mounts of NFS, during the visits with their set-up; added by tierscope, as the next two are.
-    """
+    """Mounts of NFS, during the visits with their set-up; added by tierscope, as ports are."""
     ports: list[PortCounts] | None = None
-    """Network ports that lead to their servers, during the visits with their set-up."""
+    """Network ports that lead to their servers, or of hosts of messages, set-up included."""
     nvidia_fs_errors: dict[str, int] | None = None
     """Errors that nvidia-fs counted meanwhile, by its own names; only those that there were."""
     storage_io: IoEvidence | None = None
@@ -179,6 +179,7 @@ class Evidence(Model):
     """Of measurements of what persistence costs."""
     checkpoint: CheckpointEvidence | None = None
     """Of measurements of checkpoints."""
+    messages: MessageEvidence | None = None
     program: ProgramEvidence | None = None
     """Of programs that were run under a placement."""
     storage: list[StorageFacts] | None = None

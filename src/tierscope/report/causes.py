@@ -27,6 +27,7 @@ _CAUSES = {
     Cause.OWNERSHIP: "not ours to write or remove",
     Cause.PATH: "data took another way than required",
     Cause.PROGRAM: "the program failed",
+    Cause.RANK: "a rank died, was silent, or its MPI failed",
     Cause.CRASH: "the engine crashed",
     Cause.TIMEOUT: "it took too long",
     Cause.PROTOCOL: "invalid output of the engine",

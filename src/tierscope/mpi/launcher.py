@@ -1,13 +1,17 @@
-"""mpirun and srun: what a rank can say about its launcher, and how it ends it."""
+"""mpirun and srun: what they left in a rank's environment, what a rank says about them, and how it
+ends them."""
 
+import contextlib
 import os
 import signal
 import subprocess
-from contextlib import suppress
 from pathlib import Path
 
 from tierscope.model.errors import ExitCode, UserError
 
+_RANKS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
+"""Of Open MPI, PRRTE, MPICH and its kin, and srun."""
+_SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS")
 _RECOVERY = "OMPI_MCA_orte_enable_recovery"
 """What ``mpirun --enable-recovery`` sets for its ranks."""
 _LAUNCHERS = ("mpirun", "mpiexec", "orterun", "orted", "prterun", "prted")
@@ -16,6 +20,40 @@ _SCANCEL_S = 10.0
 _AGAIN = 'sleep 3; [ "$(cat /proc/$0/comm)" = "$1" ] && kill "$0"'
 """mpirun waits for its daemons, too, those that no message reaches any more; when it gets a second
 signal within 5 s it ends at once. By then it has killed this rank."""
+
+
+def launched_rank() -> int | None:
+    """Return this process's rank; None where no launcher of MPI programs started it."""
+    return _number(_RANKS)
+
+
+def launched_size() -> int | None:
+    """Return how many ranks the launcher started, where it says so."""
+    return _number(_SIZES)
+
+
+def _number(names: tuple[str, ...]) -> int | None:
+    found = (os.environ.get(name, "") for name in names)
+    return next((int(text) for text in found if text.isdecimal()), None)
+
+
+def unbind() -> None:
+    """Give back the CPUs that mpirun bound this rank to one of: it measures the whole host.
+
+    The launcher, which is the parent, has those that it was given itself.
+    """
+    if "OMPI_COMM_WORLD_RANK" in os.environ:
+        with contextlib.suppress(OSError):
+            os.sched_setaffinity(0, os.sched_getaffinity(os.getppid()))
+
+
+def without_mpi() -> dict[str, str]:
+    """Return the environment without what makes a program believe that it is a rank itself."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("OMPI_", "PMIX_", "PMI_", "PRTE_"))
+    }
 
 
 def warning() -> str:
@@ -41,7 +79,7 @@ def check_size(ranks: int) -> None:
 
 def end_launcher() -> None:
     """End mpirun or the step of srun, which wait for every rank, stopped ones too."""
-    with suppress(OSError, subprocess.SubprocessError):
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
         name = Path(f"/proc/{os.getppid()}/comm").read_text().strip()
         if name in _LAUNCHERS:
             again = ["sh", "-c", _AGAIN, str(os.getppid()), name]

@@ -1,0 +1,1 @@
+"""Messages between hosts over MPI: latency and bandwidth."""
