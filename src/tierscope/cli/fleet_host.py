@@ -4,7 +4,7 @@ import signal
 
 from tierscope.cli.run_flow import prepared_file, prepared_profile
 from tierscope.fleet.host import Prepared, serve
-from tierscope.fleet.lines import Message
+from tierscope.mpi.lines import Message
 
 
 def _prepare(order: Message) -> Prepared:

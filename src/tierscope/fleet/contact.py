@@ -4,14 +4,13 @@ On rank 0 it has the other ranks' requests answered as well.
 """
 
 import contextlib
-import os
 import sys
 import time
 from collections.abc import Callable
 
-from tierscope.fleet.lines import LineProcess, Message
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.fleet import ClockOffset
+from tierscope.mpi.lines import LineProcess, Message
 
 WAIT: Message = {"wait": True}
 """The answer of rank 0 after which a rank asks again."""
@@ -125,22 +124,3 @@ def offset_of(clock: Message) -> ClockOffset:
         round_trip_ns=trip,
         round_trips=clock["round_trips"],
     )
-
-
-def unbind() -> None:
-    """Give back the CPUs that mpirun bound this rank to one of: it measures the whole host.
-
-    The launcher, which is the parent, has those that it was given itself.
-    """
-    if "OMPI_COMM_WORLD_RANK" in os.environ:
-        with contextlib.suppress(OSError):
-            os.sched_setaffinity(0, os.sched_getaffinity(os.getppid()))
-
-
-def without_mpi() -> dict[str, str]:
-    """Return the environment without what makes a program believe that it is a rank itself."""
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("OMPI_", "PMIX_", "PMI_", "PRTE_"))
-    }

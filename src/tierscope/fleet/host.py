@@ -16,12 +16,12 @@ from typing import NamedTuple
 
 from tierscope.engine.query import capabilities
 from tierscope.engine.visits import longest_visit_s
-from tierscope.fleet.lines import Message
 from tierscope.kinds.plan import Plan
 from tierscope.model.errors import ExitCode, UserError, counted
 from tierscope.model.fleet import InFleet
 from tierscope.model.run import Refinement, Run
 from tierscope.model.topology import Topology
+from tierscope.mpi.lines import Message
 from tierscope.plans.fit import longest_seconds
 from tierscope.runs.book import Book
 from tierscope.runs.in_step import SharedStep, in_step

@@ -18,12 +18,13 @@ from pathlib import Path
 from types import FrameType
 
 from tierscope.engine.abandon import end_or_abandon
-from tierscope.fleet.contact import Contact, unbind, without_mpi
+from tierscope.fleet.contact import Contact
 from tierscope.fleet.coordinator import START_S, Coordinator, Order
 from tierscope.fleet.host import run_file
-from tierscope.fleet.lines import LineProcess, Message
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.fleet import ClockOffset, InFleet
+from tierscope.mpi.launcher import unbind, without_mpi
+from tierscope.mpi.lines import LineProcess, Message
 
 _STOP_S = 10.0
 """That the measuring process gets to end its visit, before it is killed."""

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tierscope.model.spec import MeasurementSpec
+    from tierscope.mpi.serving import World
     from tierscope.plans.request import RequestForm
     from tierscope.report.view import View
     from tierscope.runs.measurers import Measurer
@@ -36,6 +37,8 @@ class Kind:
     """Its command is written by hand, because it does more than to measure and to show."""
     own_measurer: bool = False
     """Its module ``measurer`` visits its measurements, not the engine."""
+    over_mpi: bool = False
+    """It takes several ranks; its module ``served`` answers rank 0's requests on each of them."""
 
     @property
     def spec(self) -> "type[MeasurementSpec]":
@@ -65,6 +68,12 @@ class Kind:
     def measurer(self) -> "Callable[[], Measurer]":
         """Makes what visits its measurements, of a kind with its ``own_measurer``."""
         found: Callable[[], Measurer] = self._module("measurer").Measurer
+        return found
+
+    @property
+    def served(self) -> "Callable[[dict[str, Any], World], dict[str, Any]]":
+        """What answers rank 0's requests on every rank, of a kind that measures over MPI."""
+        found: Callable[[dict[str, Any], World], dict[str, Any]] = self._module("served").serve
         return found
 
     def _module(self, part: str) -> Any:

@@ -1,0 +1,1 @@
+"""Ranks that an MPI launcher started: rank 0 asks, all others answer."""

@@ -1,0 +1,143 @@
+"""The process of rank 0 that speaks MPI: it carries requests to all ranks, and answers its own.
+
+MPI has a process of its own on rank 0, so that its end costs measurements that are left, but not
+the run file. Lines of JSON on standard input and output; ``Ranks`` is the other end.
+"""
+
+import json
+import os
+import select
+import sys
+import time
+from typing import Any
+
+from tierscope.model.errors import UserError
+from tierscope.mpi.lines import Message
+from tierscope.mpi.serving import (
+    NAP_S,
+    ORDER,
+    READY,
+    REPLY,
+    World,
+    answer,
+    facts,
+    leave,
+    start,
+)
+
+_BEATS = 3
+"""A rank whose last sign of life is older than so many beats gets no order."""
+_SILENT_S = 10.0
+"""A rank that gives no sign of life for so long, while an order waits for it, is lost."""
+
+
+def main() -> None:
+    """Serve until told to leave, or until standard input ends, which is when the command ended."""
+    # What else is printed in here goes to standard error.
+    sys.stdout = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    try:
+        world = start()
+    except UserError as error:
+        _say({"broken": str(error)})
+        return
+    _Post(world).serve()
+
+
+class _Post:
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._rest = b""
+        self._heard: dict[int, float] = {}
+        """When each rank was last heard of, by time.monotonic()."""
+        self._orders: dict[int, Message] = {}
+        """Not yet sent, by rank."""
+        self._waits: dict[int, float] = {}
+        """Since when they wait."""
+        self._sends: list[Any] = []
+        """Sends that are under way; their buffers have to live."""
+
+    def serve(self) -> None:
+        """Carry messages until told to leave."""
+        _say({"size": self._world.size, "from": 0, "facts": facts(self._world)})
+        leaving = None
+        while leaving is None:
+            ready, _, _ = select.select([0], [], [], NAP_S)
+            if ready:
+                leaving = self._read()
+            self._receive()
+            self._send()
+            self._serve_self()
+        self._dismiss(leaving)
+        leave(self._world, leaving)
+
+    def _read(self) -> bool | None:
+        """Take what the command says; return whether to leave MPI in order, once it says so."""
+        data = os.read(0, 1 << 16)
+        if not data:
+            return False
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            message = json.loads(line)
+            if "leave" in message:
+                return bool(message["leave"])
+            self._orders[message["to"]] = message
+            self._waits[message["to"]] = time.monotonic()
+        return None
+
+    def _receive(self) -> None:
+        comm = self._world.comm
+        status = self._world.mpi.Status()
+        for tag in (READY, REPLY):
+            while comm.iprobe(source=self._world.mpi.ANY_SOURCE, tag=tag, status=status):
+                source = status.Get_source()
+                message = comm.recv(source=source, tag=tag)
+                self._heard[source] = time.monotonic()
+                if message:
+                    _say({"from": source, **message})
+
+    def _send(self) -> None:
+        """Send orders to the ranks that are there."""
+        self._sends = [one for one in self._sends if not one.Test()]
+        since = time.monotonic() - _BEATS * self._world.beat_s
+        for rank in [rank for rank in self._orders if self._heard.get(rank, 0.0) > since]:
+            self._order(rank, self._orders.pop(rank))
+            self._heard.pop(rank)
+        late = time.monotonic() - _SILENT_S
+        for rank in [rank for rank in self._orders if rank and self._waits[rank] < late]:
+            number = self._orders.pop(rank)["number"]
+            _say({"from": rank, "number": number, "lost": f"rank {rank} is silent"})
+
+    def _order(self, rank: int, order: Message) -> None:
+        self._sends.append(self._world.comm.isend(order, dest=rank, tag=ORDER))
+
+    def _serve_self(self) -> None:
+        """Answer a request to this rank, once no other one waits for its order."""
+        if list(self._orders) != [0]:
+            return
+        for send in self._sends:
+            send.wait()
+        order = self._orders.pop(0)
+        _say({"from": 0, "number": order["number"], "reply": answer(self._world, order)})
+        self._receive()
+        self._heard.clear()  # what arrived meanwhile may be as old as the request
+
+    def _dismiss(self, in_order: bool) -> None:
+        """Let all ranks leave that say within a while that they are there."""
+        in_time = time.monotonic() + 10 * self._world.beat_s
+        left = {0}
+        while len(left) < self._world.size and time.monotonic() < in_time:
+            self._receive()
+            for rank in [rank for rank in self._heard if rank not in left]:
+                self._order(rank, {"leave": in_order})
+                left.add(rank)
+            time.sleep(NAP_S)
+
+
+def _say(message: Message) -> None:
+    sys.stdout.write(json.dumps(message) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
