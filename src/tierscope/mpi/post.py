@@ -9,6 +9,7 @@ import os
 import select
 import sys
 import time
+from dataclasses import dataclass
 from typing import Any
 
 from tierscope.model.errors import UserError
@@ -44,16 +45,23 @@ def main() -> None:
     _Post(world).serve()
 
 
+@dataclass
+class _Batch:
+    """Orders that are sent together, once all their ranks are there."""
+
+    orders: dict[int, Message]
+    """By rank."""
+    since: float
+
+
 class _Post:
     def __init__(self, world: World) -> None:
         self._world = world
         self._rest = b""
         self._heard: dict[int, float] = {}
         """When each rank was last heard of, by time.monotonic()."""
-        self._orders: dict[int, Message] = {}
-        """Not yet sent, by rank."""
-        self._waits: dict[int, float] = {}
-        """Since when they wait."""
+        self._batches: list[_Batch] = []
+        """Not yet sent."""
         self._sends: list[Any] = []
         """Sends that are under way; their buffers have to live."""
 
@@ -67,7 +75,6 @@ class _Post:
                 leaving = self._read()
             self._receive()
             self._send()
-            self._serve_self()
         self._dismiss(leaving)
         leave(self._world, leaving)
 
@@ -81,8 +88,8 @@ class _Post:
             message = json.loads(line)
             if "leave" in message:
                 return bool(message["leave"])
-            self._orders[message["to"]] = message
-            self._waits[message["to"]] = time.monotonic()
+            orders = {order["to"]: order for order in message["orders"]}
+            self._batches.append(_Batch(orders, time.monotonic()))
         return None
 
     def _receive(self) -> None:
@@ -97,27 +104,43 @@ class _Post:
                     _say({"from": source, **message})
 
     def _send(self) -> None:
-        """Send orders to the ranks that are there."""
+        """Send the orders of batches whose ranks are all there."""
         self._sends = [one for one in self._sends if not one.Test()]
+        for batch in self._batches[:]:
+            silent = [rank for rank in batch.orders if not self._is_there(rank)]
+            if silent and time.monotonic() - batch.since < _SILENT_S:
+                continue
+            self._batches.remove(batch)
+            if silent:
+                self._refuse(batch, silent)
+                continue
+            own = batch.orders.pop(0, None)
+            for rank, order in batch.orders.items():
+                self._order(rank, order)
+            if own:
+                self._serve_self(own)
+
+    def _is_there(self, rank: int) -> bool:
         since = time.monotonic() - _BEATS * self._world.beat_s
-        for rank in [rank for rank in self._orders if self._heard.get(rank, 0.0) > since]:
-            self._order(rank, self._orders.pop(rank))
-            self._heard.pop(rank)
-        late = time.monotonic() - _SILENT_S
-        for rank in [rank for rank in self._orders if rank and self._waits[rank] < late]:
-            number = self._orders.pop(rank)["number"]
-            _say({"from": rank, "number": number, "lost": f"rank {rank} is silent"})
+        return rank == 0 or self._heard.get(rank, 0.0) > since
+
+    def _refuse(self, batch: _Batch, silent: list[int]) -> None:
+        """Ask nobody of a batch whose ranks are not all there."""
+        for rank, order in batch.orders.items():
+            if rank in silent:
+                answered = {"lost": f"rank {rank} is silent"}
+            else:
+                answered = {"reply": {"failed": f"rank {silent[0]} is silent"}}
+            _say({"from": rank, "number": order["number"], **answered})
 
     def _order(self, rank: int, order: Message) -> None:
         self._sends.append(self._world.comm.isend(order, dest=rank, tag=ORDER))
+        self._heard.pop(rank, None)
 
-    def _serve_self(self) -> None:
-        """Answer a request to this rank, once no other one waits for its order."""
-        if list(self._orders) != [0]:
-            return
+    def _serve_self(self, order: Message) -> None:
+        """Answer a request to this rank."""
         for send in self._sends:
             send.wait()
-        order = self._orders.pop(0)
         _say({"from": 0, "number": order["number"], "reply": answer(self._world, order)})
         self._receive()
         self._heard.clear()  # what arrived meanwhile may be as old as the request

@@ -59,16 +59,23 @@ class Ranks:
         """Return what ranks said of themselves, by their names."""
         return {one.name: one for one in self.facts}
 
-    def ask(self, rank: int, kind: str, request: Message) -> None:
-        """Have a kind's ``served`` answer a request on a rank; ``answers`` has what it said."""
-        self._replies.pop(rank, None)
-        if rank in self.lost:
-            self._replies[rank] = {"failed": self.lost[rank]}
-            return
-        self._number += 1
-        self._asked[rank] = self._number
-        order = {"to": rank, "number": self._number, "kind": kind, "request": request}
-        self._process.tell(order)
+    def ask(self, kind: str, requests: Mapping[int, Message]) -> None:
+        """Have a kind's ``served`` answer requests, by rank; ``answers`` has what ranks said.
+
+        All of them are asked at the same time, or none where one is silent.
+        """
+        lost = [rank for rank in requests if rank in self.lost]
+        orders = []
+        for rank, request in requests.items():
+            self._replies.pop(rank, None)
+            if lost:
+                self._replies[rank] = {"failed": self.lost[lost[0]]}
+                continue
+            self._number += 1
+            self._asked[rank] = self._number
+            orders.append({"to": rank, "number": self._number, "kind": kind, "request": request})
+        if orders:
+            self._process.tell({"orders": orders})
 
     def answers(
         self,
@@ -90,14 +97,6 @@ class Ranks:
         for rank in waited - set(self._replies):
             self._lose(rank, self._why(rank, longest_s))
         return {rank: self._replies[rank] for rank in sorted(waited)}
-
-    def ask_each(
-        self, kind: str, requests: Mapping[int, Message], longest_s: float
-    ) -> dict[int, Message]:
-        """Ask several ranks at once and return their answers."""
-        for rank, request in requests.items():
-            self.ask(rank, kind, request)
-        return self.answers(requests, longest_s)
 
     def close(self) -> None:
         """Let all ranks leave; MPI ends in order where none is lost."""
