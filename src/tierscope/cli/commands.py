@@ -167,4 +167,9 @@ def _request_command(row: Kind | Recipe, name: str, group: str) -> "click.Comman
 def _measure(word: str, group: str, given: dict[str, str], output: "Output") -> int:
     from tierscope.cli.request_flow import measure_request
 
+    if word in KINDS and KINDS[word].over_mpi:
+        from tierscope.mpi.ranks import served
+
+        if served():
+            return 0
     return measure_request(word, given, output, needs_gpu=group == "gpu")

@@ -50,6 +50,8 @@ class Cause(TextEnum):
     """Operations took another way between storage and memory than was required."""
     PROGRAM = "program"
     """A program that is measured did not start, or ended with an error or by a signal."""
+    RANK = "rank"
+    """A rank of an MPI program died, does not answer, or its MPI reported an error."""
     CRASH = "crash"
     """The engine died."""
     TIMEOUT = "timeout"

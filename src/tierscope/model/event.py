@@ -1,6 +1,6 @@
 """Events: what ``tierscope-engine`` writes, one JSON object a line, in the order it happens."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, model_validator
 
@@ -191,6 +191,9 @@ class Evidence(Model):
     in_turn: bool | None = None
     """True: the GPUs served transfers queued at once one after the other. The total is until all
     bytes were moved, and each transfer's rate its share of that."""
+    memory_handles: Literal["fabric", "ipc"] | None = None
+    """How ranks got at the memory of each other's GPUs: by handles of NVLink's fabric, or by CUDA's
+    interprocess handles."""
     gpus: list[GpuState] | None = None
     """Every GPU that took part."""
     cufile: CufileState | None = None
@@ -336,6 +339,14 @@ class Failed(Model):
     reason: str
 
 
+class Exchange(Model):
+    """Of a measurement that several engines make: what one tells all of them, and waits for."""
+
+    event: Literal["exchange"] = "exchange"
+    id: Id
+    said: dict[str, Any]
+
+
 class Finished(Model):
     """The last event of an engine that ended by itself."""
 
@@ -344,6 +355,7 @@ class Finished(Model):
 
 
 Event = Annotated[
-    Started | Progress | Visit | Skipped | Failed | Finished, Field(discriminator="event")
+    Started | Progress | Visit | Skipped | Failed | Exchange | Finished,
+    Field(discriminator="event"),
 ]
 EventAdapter: TypeAdapter[Event] = TypeAdapter(Event, config=ConfigDict(defer_build=True))
