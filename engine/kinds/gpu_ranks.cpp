@@ -69,6 +69,10 @@ GpuRanksSpec read_spec(ObjectReader& measurement) {
                  .transfers = {}},
       .gpus = read_gpus(measurement),
       .handles = read_handles(measurement)};
+  // Each rank's, the caller's own labels.
+  if (measurement.array("hosts", kMaxRanks).size() != spec.gpus.size()) {
+    throw measurement.error("hosts", "is not one for each of gpus");
+  }
   ObjectReader pattern = measurement.object("pattern");
   spec.copies.size = static_cast<std::size_t>(pattern.integer("size", 1, kMaxGpuBytes));
   pattern.finish();

@@ -28,7 +28,10 @@ json ranks_plan(const std::vector<json>& transfers, int rank, int ranks) {
   json plan = common_plan();
   plan["rank"] = rank;
   // Each process has a fake machine of its own: two have a GPU of the same number.
-  for (int i = 0; i < ranks; ++i) plan["gpus"].push_back(i % 2);
+  for (int i = 0; i < ranks; ++i) {
+    plan["gpus"].push_back(i % 2);
+    plan["hosts"].push_back("host");
+  }
   plan["pattern"] = {{"size", 256 << 10}};
   plan["transfers"] = transfers;
   return plan;

@@ -5,6 +5,7 @@ import json
 import re
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NoReturn
@@ -160,7 +161,6 @@ def _settings(options: argparse.Namespace, topology: Topology) -> Settings:
             )
         one, other = (known[uuid] for uuid in options.pair)
         pairs = [(one, other), (other, one)]
-    ranks, no_ranks = _ranks()
     return Settings(
         topology=topology,
         gpus=gpus,
@@ -169,8 +169,6 @@ def _settings(options: argparse.Namespace, topology: Topology) -> Settings:
         affinity=not options.disableAffinity,
         huge_pages=options.useHugePages,
         pairs=pairs,
-        ranks=ranks,
-        no_ranks=no_ranks,
         target_pairs=options.targetNumPairs,
     )
 
@@ -190,8 +188,9 @@ def _measure(options: argparse.Namespace, start_at: datetime | None) -> int:
     gpu = next(entry for entry in capabilities().capabilities if entry.name == "gpu")
     if not gpu.available:
         raise UserError(f"no GPU can be used: {gpu.reason}; {gpu.remedy}")
+    ranks, no_ranks = _ranks()
     topology = discover()
-    settings = _settings(options, topology)
+    settings = replace(_settings(options, topology), ranks=ranks, no_ranks=no_ranks)
     outcomes = [_outcome(test, settings) for test in tests]
     if options.useMean and any(test.parts for test in tests):
         sys.stderr.write("--useMean: test cases of several matrices have medians nevertheless\n")
