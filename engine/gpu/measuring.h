@@ -8,8 +8,8 @@
 #include <optional>
 #include <vector>
 
+#include "exchange.h"
 #include "gpu/specs.h"
-#include "protocol/exchange.h"
 #include "threads/team.h"
 
 namespace tierscope {

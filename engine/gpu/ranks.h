@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "exchange.h"
 #include "gpu/specs.h"
-#include "protocol/exchange.h"
 #include "sampling/timelines.h"
 
 namespace tierscope {

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "exchange.h"
 #include "memory/region.h"
-#include "protocol/exchange.h"
 #include "storage/owned_files.h"
 #include "threads/team.h"
 

@@ -1,6 +1,6 @@
 """Events: what ``tierscope-engine`` writes, one JSON object a line, in the order it happens."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, model_validator
 
@@ -8,7 +8,8 @@ from tierscope.model.base import Model
 from tierscope.model.cause import Cause
 from tierscope.model.checkpoint import CheckpointEvidence
 from tierscope.model.energy import EnergyEvidence
-from tierscope.model.gpu_state import CopiesOverlap, CufileState, GpuTraffic
+from tierscope.model.exchange import Exchange
+from tierscope.model.gpu_state import CopiesOverlap, CufileState, GpuTraffic, TraceRow
 from tierscope.model.gpu_state import GpuState as GpuState
 from tierscope.model.handover import HandoverEvidence
 from tierscope.model.histogram import Histogram
@@ -79,24 +80,6 @@ class SmallFilesEvidence(Model):
     in its caches."""
     set_up_s: float
     """Seconds of making directories and files before the first row; inside no figure."""
-
-
-class TraceRow(Model):
-    """All records of one name in a trace; of copies and memsets, those of one size."""
-
-    group: Literal["call", "operation", "kernel"]
-    """call: of the CUDA runtime, on the host; operation: a copy or memset; kernel."""
-    name: str
-    count: int
-    bytes: float
-    total_ns: float
-    mean_ns: float
-    median_ns: float
-    min_ns: float
-    max_ns: float
-    stddev_ns: float
-    each_bytes: float | None = None
-    """Of each copy or memset; None of calls and kernels."""
 
 
 class Evidence(Model):
@@ -337,14 +320,6 @@ class Failed(Model):
     id: Id
     cause: Cause
     reason: str
-
-
-class Exchange(Model):
-    """Of a measurement that several engines make: what one tells all of them, and waits for."""
-
-    event: Literal["exchange"] = "exchange"
-    id: Id
-    said: dict[str, Any]
 
 
 class Finished(Model):

@@ -11,7 +11,8 @@ from tierscope.kinds.gpu_ranks.relay import Relay
 from tierscope.kinds.gpu_ranks.spec import GpuRanksSpec
 from tierscope.model.cause import Cause
 from tierscope.model.errors import ExitCode, UserError
-from tierscope.model.event import Exchange, Failed, Skipped, Visit
+from tierscope.model.event import Failed, Skipped, Visit
+from tierscope.model.exchange import Exchange
 from tierscope.model.topology import Gpu, Topology
 from tierscope.mpi.launcher import unbind
 from tierscope.mpi.serving import World
