@@ -8,6 +8,7 @@ import pytest
 from hypothesis import settings
 
 from synthetic import node
+from tierscope.kinds.gpu_ranks.ranks import RankGpu
 from tierscope.model.topology import Cache, Package, Topology
 
 # How long an example takes says nothing here: machines that test are busy.
@@ -70,3 +71,13 @@ def machine() -> Topology:
         huge_page_bytes=[2 << 20, 1 << 30],
         thp_page_bytes=2 << 20,
     )
+
+
+@pytest.fixture
+def two_gpu_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let two MPI ranks on one host, each with a GPU, stand in for those of a launcher."""
+    found = [
+        RankGpu(rank=rank, host="synthetic", gpu=rank, name="a GPU", uuid=f"GPU-{rank}", cpus=[0])
+        for rank in range(2)
+    ]
+    monkeypatch.setattr("tierscope.kinds.gpu_ranks.request.rank_gpus", lambda: found)

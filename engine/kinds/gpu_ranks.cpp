@@ -1,6 +1,8 @@
 // Copies among GPUs of several processes (MPI ranks), each with one: this engine's part in them.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "gpu/measuring.h"
 #include "harness/kind.h"
 #include "harness/leases.h"
@@ -70,8 +72,12 @@ GpuRanksSpec read_spec(ObjectReader& measurement) {
       .gpus = read_gpus(measurement),
       .handles = read_handles(measurement)};
   // Each rank's, the caller's own labels.
-  if (measurement.array("hosts", kMaxRanks).size() != spec.gpus.size()) {
+  const nlohmann::json& hosts = measurement.array("hosts", kMaxRanks);
+  if (hosts.size() != spec.gpus.size()) {
     throw measurement.error("hosts", "is not one for each of gpus");
+  }
+  if (!std::ranges::all_of(hosts, [](const auto& host) { return host.is_string(); })) {
+    throw measurement.error("hosts", "is not a list of strings");
   }
   ObjectReader pattern = measurement.object("pattern");
   spec.copies.size = static_cast<std::size_t>(pattern.integer("size", 1, kMaxGpuBytes));
@@ -81,8 +87,10 @@ GpuRanksSpec read_spec(ObjectReader& measurement) {
         fmt::format("{}.transfers[{}]", measurement.where(), spec.copies.transfers.size());
     spec.copies.transfers.push_back(read_transfer(value, where, spec.gpus));
   }
-  spec.copies.rank = static_cast<int>(
-      measurement.integer("rank", 0, static_cast<std::int64_t>(spec.gpus.size()) - 1));
+  if (measurement.has("rank")) {
+    const auto last = static_cast<std::int64_t>(spec.gpus.size()) - 1;
+    spec.copies.rank = static_cast<int>(measurement.integer("rank", 0, last));
+  }
   return spec;
 }
 
