@@ -14,7 +14,8 @@ RankGate::RankGate(Ranks& ranks, int gpu, Flag own, const std::vector<Flag>& all
   host_[1] = 0;
   if (all.empty()) return;
   all_ = make_gpu_bytes(gpu, all.size() * sizeof(Flag));
-  check_cuda(cudaMemcpy(all_.get(), all.data(), all.size() * sizeof(Flag), cudaMemcpyDefault),
+  const void* const flags = static_cast<const void*>(all.data());
+  check_cuda(cudaMemcpy(all_.get(), flags, all.size() * sizeof(Flag), cudaMemcpyDefault),
              "preparing the gate");
 }
 
