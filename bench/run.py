@@ -2,13 +2,13 @@
 
 python bench/run.py [likwid] [latency] [repeatability] [overhead] [startup] [allocator]
                     [chain] [ops-scan]
-                    [stream] [multichase] [ops] [nvbandwidth] [storage-gpu] [cufile] [fio]
-                    [shared-storage]
+                    [stream] [multichase] [ops] [nvbandwidth] [gpu-ranks] [storage-gpu] [cufile]
+                    [fio] [shared-storage]
 
 Without a name: the first line. STREAM and multichase are named in $STREAM (and $STREAM_NT) and
 $MULTICHASE; ops needs libabsl-dev and libboost1.81-dev;
-nvbandwidth, storage-gpu and cufile need a GPU; the latter two make files in $STORAGE. fio takes its
-time; shared-storage needs fio and mpirun.
+nvbandwidth, storage-gpu and cufile need a GPU, gpu-ranks two of them and an MPI; storage-gpu and
+cufile make files in $STORAGE. fio takes its time; shared-storage needs fio and mpirun.
 """
 
 import sys
@@ -18,6 +18,7 @@ import allocator
 import chain
 import cufile
 import fio
+import gpu_ranks
 import idle_latency
 import likwid
 import multichase
@@ -48,17 +49,12 @@ PARTS: dict[str, Callable[[], Iterable[object]]] = {
     "cufile": cufile.compare,
     "fio": fio.compare,
     "shared-storage": shared_storage.compare,
+    "gpu-ranks": gpu_ranks.compare,
 }
 
 
 ON_REQUEST = {
-    "stream",
-    "multichase",
-    "ops",
-    "nvbandwidth",
-    "storage-gpu",
-    "cufile",
-    "fio",
+    *("stream", "multichase", "ops", "nvbandwidth", "gpu-ranks", "storage-gpu", "cufile", "fio"),
     "shared-storage",
 }
 """Parts that need what `make build` does not set up."""

@@ -9,6 +9,7 @@ from hypothesis import settings
 
 from fake_ranks import FakeRanks
 from synthetic import node
+from tierscope.kinds.gpu_ranks.ranks import RankGpu
 from tierscope.model.topology import Cache, Package, Topology
 
 # How long an example takes says nothing here: machines that test are busy.
@@ -79,3 +80,13 @@ def four_ranks(monkeypatch: pytest.MonkeyPatch) -> FakeRanks:
     found = FakeRanks(["n1", "n2", "n3", "n4"])
     monkeypatch.setattr("tierscope.mpi.ranks.ranks", lambda: found)
     return found
+
+
+@pytest.fixture
+def two_gpu_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let two MPI ranks on one host, each with a GPU, stand in for those of a launcher."""
+    found = [
+        RankGpu(rank=rank, host="synthetic", gpu=rank, name="a GPU", uuid=f"GPU-{rank}", cpus=[0])
+        for rank in range(2)
+    ]
+    monkeypatch.setattr("tierscope.kinds.gpu_ranks.request.rank_gpus", lambda: found)

@@ -427,6 +427,43 @@ _OPS = st.fixed_dictionaries(
     },
     optional={"parts": st.just({})},
 )
+_GPU_RANKS = st.builds(
+    lambda common, ends: common | ends,
+    st.fixed_dictionaries(
+        {
+            **{name: _COMMON[name] for name in ("id", "initiator", "target", "sampling")},
+            "kind": st.just("gpu-ranks"),
+            "cpus": _CPUS,
+            "pattern": st.fixed_dictionaries({"size": st.integers(1, 1 << 42)}),
+            "transfers": st.lists(
+                st.fixed_dictionaries(
+                    {
+                        "name": st.text(max_size=20),
+                        "source": st.integers(0, 1),
+                        "destination": st.just(2),
+                        "rank": st.just(2),
+                        "engine": st.sampled_from(["ce", "sm", "tma"]),
+                    },
+                    optional={"streams": st.integers(1, 64), "reported": st.booleans()},
+                ),
+                min_size=1,
+                max_size=3,
+            ),
+        },
+        optional={
+            "handles": st.sampled_from(["any", "fabric", "ipc"]),
+            "verify": st.booleans(),
+            "trace": st.booleans(),
+            "rank": st.integers(0, 2),
+        },
+    ),
+    st.fixed_dictionaries(
+        {
+            "gpus": st.lists(st.integers(0, 1023), min_size=3, max_size=3),
+            "hosts": st.lists(st.text(max_size=9), min_size=3, max_size=3),
+        }
+    ),
+)
 _PLANS = st.fixed_dictionaries(
     {
         "version": st.just(2),
@@ -443,7 +480,8 @@ _PLANS = st.fixed_dictionaries(
             | _MAPPING
             | _FILES
             | _CHECKPOINT
-            | _OPS,
+            | _OPS
+            | _GPU_RANKS,
             min_size=1,
             max_size=3,
             unique_by=lambda spec: spec["id"],

@@ -20,6 +20,9 @@ class Buffer {
   // Populated and placed, contents undefined. Throws Unavailable where it cannot be had.
   // `gpu` is one that will use it; every other can, too.
   Buffer(const MemoryPlace& place, std::size_t bytes, int gpu, Team& team);
+  // A GPU's memory that somebody else holds, of this process or of another one.
+  Buffer(const MemoryPlace& place, std::size_t bytes, int gpu, std::byte* data)
+      : place_(place), bytes_(bytes), gpu_(gpu), data_(data) {}
   ~Buffer();
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;

@@ -91,7 +91,7 @@ class ChaseOnGpu final : public GpuChase {
   }
 
   const GpuLatencySpec spec_;
-  std::unique_ptr<Gate> gate_;
+  std::unique_ptr<HostGate> gate_;
   int multiprocessors_ = 0;
   GpuBytes results_;
   Stream stream_;
@@ -118,7 +118,7 @@ void ChaseOnGpu::begin(Team& team, bool fresh) {
                                     std::vector<int>{spec_.gpu}, spec_.gpu, spec_.common);
   buffers_ = take_buffers({{spec_.memory, spec_.size, spec_.gpu}}, team, fresh);
   if (!gate_) {
-    gate_ = std::make_unique<Gate>();
+    gate_ = std::make_unique<HostGate>();
     multiprocessors_ = attribute_of(spec_.gpu, cudaDevAttrMultiProcessorCount);
     stream_ = make_stream(spec_.gpu);
     start_ = make_event(spec_.gpu);

@@ -93,10 +93,10 @@ class Copies final : public GpuCopies {
     observation_ = std::make_unique<Observation>(
         fmt::format("{} {} bytes", spec_.transfers.front().name, spec_.size), gpus_of(spec_), first,
         spec_.common);
-    if (!gate_) gate_ = std::make_unique<Gate>();
+    if (!gate_) gate_ = std::make_unique<HostGate>();
     buffers_ = take_endpoints(spec_, team, fresh);
     if (!run_) {
-      run_ = std::make_unique<CopyRun>(CopyRun{.spec = spec_, .gate = *gate_});
+      run_ = std::make_unique<CopyRun>(CopyRun{.spec = spec_, .gate = gate_.get()});
       make_lanes(*run_);
     }
     assign_buffers(*run_, buffers_);
@@ -142,7 +142,7 @@ class Copies final : public GpuCopies {
   void end(nlohmann::ordered_json& evidence) override {
     observation_->stop_watching();
     move_the_rest(*run_);
-    if (spec_.verify) evidence["verified"] = verifier_->verify();
+    if (spec_.verify) evidence["verified"] = describe(verifier_->verify());
     std::vector<std::string> notes;
     add_buffer_evidence(evidence, notes, buffers_);
     if (spec_.gated()) evidence["clock"] = kEventClock;
@@ -157,7 +157,7 @@ class Copies final : public GpuCopies {
 
  private:
   const GpuCopySpec spec_;
-  std::unique_ptr<Gate> gate_;
+  std::unique_ptr<HostGate> gate_;
   std::unique_ptr<CopyRun> run_;
   bool tuned_ = false;
   std::optional<int> grid_blocks_;  // Of kernels: the fastest of the grids that were tried.

@@ -31,10 +31,10 @@ std::optional<std::size_t> opposite_of(const GpuCopySpec& spec, std::size_t inde
 // Transfers that the same copy engine moves: those of one GPU in one direction.
 bool share_engine(const Transfer& one, const Transfer& other) {
   const auto own = [](const MemoryPlace& place, const Transfer& transfer) {
-    return !place.on_host() && place.gpu == transfer.gpu;
+    return !place.on_host() && place.gpu == transfer.gpu && place.rank == transfer.rank;
   };
   return one.engine == CopyEngine::kCopyEngine && other.engine == one.engine &&
-         one.gpu == other.gpu && one.source.on_host() == other.source.on_host() &&
+         one.worker() == other.worker() && one.source.on_host() == other.source.on_host() &&
          one.destination.on_host() == other.destination.on_host() &&
          own(one.source, one) == own(other.source, other) &&
          own(one.destination, one) == own(other.destination, other);
@@ -113,10 +113,14 @@ Lane make_lane(const GpuCopySpec& spec, std::size_t index, std::size_t k,
             .bytes = (to - from) * unit + rest,
             .row_bytes = spec.row_bytes,
             .pitch = spec.pitch,
-            .stream = make_stream(transfer.gpu),
-            .start = make_event(transfer.gpu),
+            .ours = spec.moves(transfer),
+            .stream = {},
+            .start = {},
             .checkpoint_plan = plan,
             .checkpoints = {}};
+  if (!lane.ours) return lane;
+  lane.stream = make_stream(transfer.gpu);
+  lane.start = make_event(transfer.gpu);
   for (std::size_t checkpoint = 0; checkpoint < plan.count; ++checkpoint) {
     lane.checkpoints.push_back(make_event(transfer.gpu));
   }
@@ -144,7 +148,7 @@ void make_lanes(CopyRun& run) {
   add_lanes_to_engines(run);
   if (left_to_chance(run)) put_in_turn(run);
   for (const Lane& lane : run.lanes) {
-    run.references.try_emplace(lane.transfer->gpu, make_event(lane.transfer->gpu));
+    if (lane.ours) run.references.try_emplace(lane.transfer->gpu, make_event(lane.transfer->gpu));
   }
 }
 

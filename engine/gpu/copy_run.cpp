@@ -40,7 +40,8 @@ void queue(Lane& lane) {
 std::vector<double> bytes_by_transfer(const CopyRun& run) {
   std::vector<double> bytes(run.spec.transfers.size());
   for (const Lane& lane : run.lanes) {
-    const double moved = lane.bytes_per_checkpoint() * static_cast<double>(lane.checkpoints.size());
+    const double moved =
+        lane.bytes_per_checkpoint() * static_cast<double>(lane.checkpoint_plan.count);
     bytes[lane.transfer_index] += moved;
     if (lane.opposite) bytes[lane.opposite->transfer_index] += moved;
   }
@@ -49,50 +50,65 @@ std::vector<double> bytes_by_transfer(const CopyRun& run) {
 
 void wait_for_all(const CopyRun& run) {
   for (const Lane& lane : run.lanes) {
-    check_cuda(cudaStreamSynchronize(lane.stream.get()), "waiting for the transfers");
+    if (lane.ours)
+      check_cuda(cudaStreamSynchronize(lane.stream.get()), "waiting for the transfers");
   }
+}
+
+void hold_and_queue(CopyRun& run) {
+  std::set<int> referred;
+  std::set<cudaStream_t> held;
+  for (Lane& lane : run.lanes) {
+    if (!lane.ours) continue;
+    const OnGpu on(lane.transfer->gpu);
+    if (referred.insert(lane.transfer->gpu).second) {
+      check_cuda(cudaEventRecord(run.references.at(lane.transfer->gpu).get(), lane.stream.get()),
+                 "recording an event");
+    }
+    if (held.insert(lane.stream.get()).second) run.gate->hold(lane.stream.get());
+    queue(lane);
+  }
+}
+
+// By number of the lane, in seconds from when the gate opened.
+std::map<std::size_t, Timeline> own_timelines(const CopyRun& run) {
+  std::map<std::size_t, Timeline> timelines;
+  std::map<int, double> opened;  // When each GPU's first lane passed the gate, by its own clock.
+  for (std::size_t i = 0; i < run.lanes.size(); ++i) {
+    if (!run.lanes[i].ours) continue;
+    const int gpu = run.lanes[i].transfer->gpu;
+    const Timeline timeline = run.lanes[i].timeline(run.references.at(gpu));
+    timelines.emplace(i, timeline);
+    const auto known = opened.try_emplace(gpu, timeline.times.front()).first;
+    known->second = std::min(known->second, timeline.times.front());
+  }
+  // One flag opens the gate for all GPUs within a poll of it, about a microsecond: that moment is
+  // where their clocks are set against each other.
+  for (auto& [i, timeline] : timelines) {
+    const double open = opened.at(run.lanes[i].transfer->gpu);
+    for (double& time : timeline.times) time -= open;
+    timeline.end -= open;
+  }
+  return timelines;
 }
 
 }  // namespace
 
 std::vector<Timeline> run_gated(CopyRun& run) {
-  std::set<int> referred;
-  std::set<cudaStream_t> held;
-  run.gate.close();
+  run.gate->close();
   try {
-    for (Lane& lane : run.lanes) {
-      const OnGpu on(lane.transfer->gpu);
-      if (referred.insert(lane.transfer->gpu).second) {
-        check_cuda(cudaEventRecord(run.references.at(lane.transfer->gpu).get(), lane.stream.get()),
-                   "recording an event");
-      }
-      if (held.insert(lane.stream.get()).second) run.gate.hold(lane.stream.get());
-      queue(lane);
-    }
+    hold_and_queue(run);
+    run.gate->open();
   } catch (...) {
-    run.gate.open();
+    run.gate->give_up();
     throw;
   }
-  run.gate.open();
   wait_for_all(run);
-
-  std::vector<Timeline> timelines;
-  std::map<int, double> opened;  // When each GPU's first lane passed the gate, by its own clock.
-  for (const Lane& lane : run.lanes) {
-    const int gpu = lane.transfer->gpu;
-    timelines.push_back(lane.timeline(run.references.at(gpu)));
-    const double start = timelines.back().times.front();
-    const auto known = opened.try_emplace(gpu, start).first;
-    known->second = std::min(known->second, start);
-  }
-  // One flag opens the gate for all GPUs within a poll of it, about a microsecond: that moment is
-  // where their clocks are set against each other.
-  for (std::size_t i = 0; i < timelines.size(); ++i) {
-    const double open = opened.at(run.lanes[i].transfer->gpu);
-    for (double& time : timelines[i].times) time -= open;
-    timelines[i].end -= open;
-  }
-  return timelines;
+  std::map<std::size_t, Timeline> timelines = own_timelines(run);
+  if (run.ranks) timelines = run.ranks->share(timelines);
+  std::vector<Timeline> all;
+  for (std::size_t i = 0; i < run.lanes.size(); ++i) all.push_back(std::move(timelines.at(i)));
+  return all;
 }
 
 std::vector<Timeline> run_ungated(CopyRun& run) {
@@ -143,6 +159,7 @@ void start_anew(CopyRun& run) {
 
 void move_the_rest(CopyRun& run) {
   for (Lane& lane : run.lanes) {
+    if (!lane.ours) continue;
     const OnGpu on(lane.transfer->gpu);
     while (lane.pieces > 1 && lane.done < static_cast<std::size_t>(lane.pieces)) {
       lane.queue_copies();

@@ -7,6 +7,7 @@
 #include "gpu/gate.h"
 #include "gpu/lane.h"
 #include "gpu/measuring.h"
+#include "gpu/ranks.h"
 #include "sampling/timelines.h"
 
 namespace tierscope {
@@ -22,10 +23,13 @@ struct EngineLoad {
 
 struct CopyRun {
   const GpuCopySpec& spec;
-  Gate& gate;
+  Gate* gate = nullptr;
+  // Of several processes that measure together: all of them make the same runs in the same order,
+  // each moves its own lanes, and all learn how far every lane was when.
+  Ranks* ranks = nullptr;
   std::vector<EngineLoad> engines{};
   std::vector<Lane> lanes{};
-  std::map<int, Event> references{};  // By GPU.
+  std::map<int, Event> references{};  // By GPU, of this process.
   // The transfers go one after the other, although all are queued at once.
   bool in_turn = false;
   double lost_share = 0;  // Of the last ungated run's time, what others took from this thread.

@@ -41,7 +41,7 @@ int pieces_of(const Lane& lane, double part_s) {
 // `sample_s`; false where it does.
 bool size_lane(Lane& lane, double part_s, double sample_s, int lanes_on_gpu) {
   const std::pair before(lane.copies, lane.pieces);
-  const auto checkpoints = static_cast<double>(lane.checkpoints.size());
+  const auto checkpoints = static_cast<double>(lane.checkpoint_plan.count);
   lane.pieces = pieces_of(lane, part_s);
   const bool queued = lane.transfer->engine == CopyEngine::kCopyEngine || lane.single_pass;
   const auto counted = static_cast<double>(lane.checkpoint_plan.count - lane.checkpoint_plan.tail);
@@ -57,8 +57,8 @@ bool size_lane(Lane& lane, double part_s, double sample_s, int lanes_on_gpu) {
 // the same to do, however it takes turns.
 void size_lanes(CopyRun& run, double sample_s) {
   constexpr int kRounds = 2;  // The first is too short for a good guess.
-  std::map<int, int> lanes_on;
-  for (const Lane& lane : run.lanes) ++lanes_on[lane.transfer->gpu];
+  std::map<std::pair<int, int>, int> lanes_on;
+  for (const Lane& lane : run.lanes) ++lanes_on[lane.transfer->worker()];
   bool changed = true;
   for (int round = 0; round < kRounds && changed; ++round) {
     const std::vector<Timeline> timelines = by_engine(run, run_gated(run));
@@ -71,7 +71,7 @@ void size_lanes(CopyRun& run, double sample_s) {
       for (const std::size_t index : lanes) {
         Lane& lane = run.lanes[index];
         const double part_s = static_cast<double>(lane.bytes * lanes.size()) / rate;
-        changed |= size_lane(lane, part_s, sample_s, lanes_on.at(lane.transfer->gpu));
+        changed |= size_lane(lane, part_s, sample_s, lanes_on.at(lane.transfer->worker()));
       }
     }
   }
@@ -111,12 +111,12 @@ void size_to_end_alike(CopyRun& run, double sample_s) {
 bool is_kernel(const Lane& lane) { return lane.transfer->engine != CopyEngine::kCopyEngine; }
 
 void set_blocks(CopyRun& run, int divisor) {
-  std::map<int, int> sharing;
-  for (const Lane& lane : run.lanes) sharing[lane.transfer->gpu] += is_kernel(lane) ? 1 : 0;
+  std::map<std::pair<int, int>, int> sharing;
+  for (const Lane& lane : run.lanes) sharing[lane.transfer->worker()] += is_kernel(lane) ? 1 : 0;
   for (Lane& lane : run.lanes) {
-    if (!is_kernel(lane)) continue;
+    lane.single_pass = is_kernel(lane) && divisor == kSinglePass;
+    if (!is_kernel(lane) || !lane.ours) continue;
     const OnGpu on(lane.transfer->gpu);
-    lane.single_pass = divisor == kSinglePass;
     if (lane.single_pass) {
       lane.blocks = single_pass_copy_blocks(lane.bytes);
       continue;
@@ -124,7 +124,7 @@ void set_blocks(CopyRun& run, int divisor) {
     const int most = lane.opposite                                ? most_exchange_blocks()
                      : lane.transfer->engine == CopyEngine::kBulk ? most_bulk_blocks()
                                                                   : most_copy_blocks();
-    lane.blocks = std::max(1, most / sharing[lane.transfer->gpu] / divisor);
+    lane.blocks = std::max(1, most / sharing[lane.transfer->worker()] / divisor);
   }
 }
 
@@ -178,8 +178,9 @@ std::optional<int> tune(CopyRun& run, double sample_s) {
   }
   set_blocks(run, best);
   size_to_end_alike(run, sample_s);
-  const auto kernel = std::find_if(run.lanes.begin(), run.lanes.end(), is_kernel);
-  return kernel->blocks;
+  const auto kernel = std::find_if(run.lanes.begin(), run.lanes.end(),
+                                   [](const Lane& lane) { return is_kernel(lane) && lane.ours; });
+  return kernel == run.lanes.end() ? std::nullopt : std::optional(kernel->blocks);
 }
 
 }  // namespace tierscope

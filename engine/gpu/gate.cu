@@ -10,6 +10,24 @@ __global__ void wait_for(const volatile unsigned* opened, unsigned round) {
   }
 }
 
+__global__ void wait_for_either(const volatile unsigned* flag, const volatile unsigned* other,
+                                unsigned round) {
+  while (*flag < round && *other < round) {
+  }
+}
+
+__global__ void wait_and_set(const volatile unsigned* flag, volatile unsigned* const* others,
+                             int count, unsigned round) {
+  if (threadIdx.x == 0) {
+    while (*flag < round) {
+    }
+  }
+  __syncthreads();
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += static_cast<int>(blockDim.x)) {
+    *others[i] = round;
+  }
+}
+
 }  // namespace
 
 bool runs_kernels() {
@@ -20,7 +38,7 @@ bool runs_kernels() {
   return error != cudaErrorNoKernelImageForDevice && error != cudaErrorInvalidDeviceFunction;
 }
 
-Gate::Gate() {
+HostGate::HostGate() {
   void* memory = nullptr;
   check_cuda(cudaHostAlloc(&memory, sizeof(unsigned), cudaHostAllocPortable | cudaHostAllocMapped),
              "allocating the gate");
@@ -28,16 +46,29 @@ Gate::Gate() {
   *opened_ = 0;
 }
 
-Gate::~Gate() {
+HostGate::~HostGate() {
   *opened_ = ~0U;
   cudaFreeHost(const_cast<unsigned*>(opened_));  // Waits for all streams first.
 }
 
-void Gate::hold(cudaStream_t stream) {
+void HostGate::hold(cudaStream_t stream) {
   wait_for<<<1, 1, 0, stream>>>(opened_, round_);
   check_cuda(cudaGetLastError(), "holding a stream at the gate");
 }
 
-void Gate::open() { *opened_ = round_; }
+void HostGate::open() { *opened_ = round_; }
+
+void hold_until(const volatile unsigned* flag, const volatile unsigned* other, unsigned round,
+                cudaStream_t stream) {
+  wait_for_either<<<1, 1, 0, stream>>>(flag, other, round);
+  check_cuda(cudaGetLastError(), "holding a stream at the gate");
+}
+
+void hold_and_set(const volatile unsigned* flag, volatile unsigned* const* others, int count,
+                  unsigned round, cudaStream_t stream) {
+  constexpr unsigned kThreads = 128;
+  wait_and_set<<<1, kThreads, 0, stream>>>(flag, others, count, round);
+  check_cuda(cudaGetLastError(), "holding a stream at the gate");
+}
 
 }  // namespace tierscope

@@ -39,6 +39,7 @@ struct Lane {
   std::size_t bytes;      // Of that part.
   std::size_t row_bytes;  // 2D copies, else 0.
   std::size_t pitch;
+  bool ours;  // Another process has the GPU of the others, which have no stream here.
   std::optional<Opposite> opposite{};  // Moves the same bytes in the same time.
   int blocks = 1;                      // Of a kernel.
   bool single_pass = false;            // Its grid is so large that each thread works once.

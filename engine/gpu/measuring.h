@@ -2,11 +2,13 @@
 // functions throw Unavailable (measuring_none.cpp).
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
 
+#include "exchange.h"
 #include "gpu/specs.h"
 #include "threads/team.h"
 
@@ -53,6 +55,16 @@ class GpuCopies : public GpuMeasuring {
   virtual GpuSample calls(int count) = 0;
 };
 
+// Of this process's part in copies of several processes, all of which make the same calls.
+class GpuRankCopies : public GpuMeasuring {
+ public:
+  // As of GpuCopies; the same on all of them.
+  virtual GpuSample sample() = 0;
+  // After a sample, where another process decides: whether that was the visit's last one. Null
+  // where this process decides: end() tells the others.
+  virtual std::function<bool()> was_last() = 0;
+};
+
 class GpuStreaming : public GpuMeasuring {
  public:
   // Bytes/s, as STREAM counts them: copy of n bytes is 2n.
@@ -69,6 +81,8 @@ class GpuChase : public GpuMeasuring {
 };
 
 std::unique_ptr<GpuCopies> make_gpu_copies(const GpuCopySpec& spec);
+// `exchange` has to be there for as long as what is made.
+std::unique_ptr<GpuRankCopies> make_gpu_rank_copies(const GpuRanksSpec& spec, Exchange exchange);
 std::unique_ptr<GpuStreaming> make_gpu_streaming(const GpuMemorySpec& spec);
 std::unique_ptr<GpuChase> make_gpu_chase(const GpuLatencySpec& spec);
 

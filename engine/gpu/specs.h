@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "memory/placement.h"
@@ -27,6 +30,7 @@ enum class HostKind {
 // One endpoint of a transfer, or what a chase goes through.
 struct MemoryPlace {
   int gpu = -1;  // -1: host memory, and then the rest has a meaning.
+  int rank = 0;  // Of several processes that measure together, the one whose memory it is.
   HostKind kind = HostKind::kPinned;
   Placement placement{.policy = Policy::kBind, .nodes = {}, .mechanism = Mechanism::kUser};
   Pages pages = Pages::kBase;
@@ -53,7 +57,10 @@ struct Transfer {
   CopyEngine engine;
   int streams;
   bool reported;  // False: only there to contend with the others.
+  int rank = 0;   // Of several processes that measure together, the one that has the GPU.
 
+  // Tells the GPU from all others, those of other processes too.
+  std::pair<int, int> worker() const { return {rank, gpu}; }
   bool can_wait_at_gate() const {
     return source.can_wait_at_gate() && destination.can_wait_at_gate();
   }
@@ -75,12 +82,37 @@ struct GpuCopySpec {
   bool verify;
   bool call_latency;  // The latency of one call, too.
   std::vector<Transfer> transfers;
+  int rank = 0;  // Of this process; transfers and memory of other ranks are left to them.
 
+  bool moves(const Transfer& transfer) const { return transfer.rank == rank; }
+  bool holds(const MemoryPlace& place) const { return place.rank == rank; }
   // Timed by the GPUs' events between a gate and the last byte; else by the host's clock.
   bool gated() const {
     return std::all_of(transfers.begin(), transfers.end(),
                        [](const Transfer& transfer) { return transfer.can_wait_at_gate(); });
   }
+};
+
+// How a process gets at memory of another one's GPU: by fabric handles (over NVLink, from other
+// hosts, too), or by CUDA's interprocess handles (of one host).
+enum class HandleKind { kFabric, kIpc };
+
+// Copies among GPUs of several processes (MPI ranks), each with one.
+struct GpuRanksSpec {
+  GpuCopySpec copies;
+  std::vector<int> gpus;              // By rank: its GPU, as it numbers them.
+  std::optional<HandleKind> handles;  // None: the first kind that all can use.
+
+  // Those whose GPU or memory is in a transfer, in ascending order.
+  std::vector<int> taking_part() const {
+    std::set<int> ranks;
+    for (const Transfer& transfer : copies.transfers) {
+      ranks.insert({transfer.rank, transfer.source.rank, transfer.destination.rank});
+    }
+    return {ranks.begin(), ranks.end()};
+  }
+  // The rank that says when a row is taken, and for how long.
+  int leader() const { return copies.transfers.front().rank; }
 };
 
 enum class GpuOperation { kRead, kWrite, kCopy, kScale, kAdd, kTriad, kRandom };

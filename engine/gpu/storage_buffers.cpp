@@ -44,7 +44,7 @@ class Device : public Memory {
 
 class Virtual : public Memory {
  public:
-  Virtual(int gpu, std::size_t bytes) : pages_(gpu, bytes) {}
+  Virtual(int gpu, std::size_t bytes) : pages_(gpu, bytes, GpuPages::For::kDrives) {}
   std::byte* data() const override { return pages_.data(); }
 
  private:

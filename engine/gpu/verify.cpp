@@ -29,9 +29,13 @@ std::byte* Verifier::scratch_on(int gpu) {
   return scratch_.back().second.get();
 }
 
-void Verifier::fill(const Buffer& buffer, const Transfer& transfer, const Pattern& pattern) {
-  const OnGpu on(transfer.gpu);
-  std::byte* scratch = scratch_on(transfer.gpu);
+int Verifier::gpu_for(const Transfer& transfer, const MemoryPlace& place) const {
+  return spec_.moves(transfer) ? transfer.gpu : place.gpu;
+}
+
+void Verifier::fill(const Buffer& buffer, int gpu, const Pattern& pattern) {
+  const OnGpu on(gpu);
+  std::byte* scratch = scratch_on(gpu);
   for (std::size_t at = 0; at < buffer.size(); at += kScratch) {
     const std::size_t bytes = std::min(kScratch, buffer.size() - at);
     fill_pattern(scratch, at, bytes, pattern, nullptr);
@@ -41,10 +45,9 @@ void Verifier::fill(const Buffer& buffer, const Transfer& transfer, const Patter
   check_cuda(cudaDeviceSynchronize(), "filling a buffer");
 }
 
-PatternMismatch Verifier::compare(const Buffer& buffer, const Transfer& transfer,
-                                  const Pattern& pattern) {
-  const OnGpu on(transfer.gpu);
-  std::byte* scratch = scratch_on(transfer.gpu);
+PatternMismatch Verifier::compare(const Buffer& buffer, int gpu, const Pattern& pattern) {
+  const OnGpu on(gpu);
+  std::byte* scratch = scratch_on(gpu);
   auto* found = reinterpret_cast<PatternMismatch*>(scratch + kScratch);
   PatternMismatch mismatch{};
   check_cuda(cudaMemcpy(found, &mismatch, sizeof mismatch, cudaMemcpyDefault), "verifying");
@@ -68,32 +71,43 @@ Pattern Verifier::expected(std::size_t transfer) const {
 
 void Verifier::fill_sources() {
   for (std::size_t i = 0; i < spec_.transfers.size(); ++i) {
-    fill(*buffers_[2 * i], spec_.transfers[i], {.seed = i + 1});
+    const Transfer& transfer = spec_.transfers[i];
+    if (!spec_.holds(transfer.source)) continue;
+    fill(*buffers_[2 * i], gpu_for(transfer, transfer.source), {.seed = i + 1});
   }
 }
 
 void Verifier::poison_destinations() {
   for (std::size_t i = 0; i < spec_.transfers.size(); ++i) {
-    if (buffers_[2 * i] == buffers_[2 * i + 1]) continue;
-    fill(*buffers_[2 * i + 1], spec_.transfers[i], {.seed = kPoison});
+    const Transfer& transfer = spec_.transfers[i];
+    if (buffers_[2 * i] == buffers_[2 * i + 1] || !spec_.holds(transfer.destination)) continue;
+    fill(*buffers_[2 * i + 1], gpu_for(transfer, transfer.destination), {.seed = kPoison});
   }
 }
 
-std::string Verifier::verify() {
-  std::size_t bytes = 0;
+Verifier::Verified Verifier::verify() {
+  Verified verified;
   for (std::size_t i = 0; i < spec_.transfers.size(); ++i) {
+    const Transfer& transfer = spec_.transfers[i];
+    if (!spec_.holds(transfer.destination)) continue;
     const Buffer& destination = *buffers_[2 * i + 1];
-    const PatternMismatch mismatch = compare(destination, spec_.transfers[i], expected(i));
+    const PatternMismatch mismatch =
+        compare(destination, gpu_for(transfer, transfer.destination), expected(i));
     if (mismatch.bytes != 0) {
       throw Failure(
           fmt::format("{} of {} bytes at the destination of {} are wrong, the first at byte {}",
-                      mismatch.bytes, destination.size(), spec_.transfers[i].name, mismatch.first),
+                      mismatch.bytes, destination.size(), transfer.name, mismatch.first),
           Cause::kVerification);
     }
-    bytes += destination.size();
+    verified.bytes += destination.size();
+    ++verified.destinations;
   }
+  return verified;
+}
+
+std::string describe(const Verifier::Verified& verified) {
   return fmt::format("{} bytes at {} destinations, compared with the source's pattern on the GPU",
-                     bytes, spec_.transfers.size());
+                     verified.bytes, verified.destinations);
 }
 
 }  // namespace tierscope

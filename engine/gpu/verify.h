@@ -14,19 +14,25 @@ namespace tierscope {
 class Verifier {
  public:
   // `buffers`: source and destination of each transfer in turn, one and the same for prefetches.
+  // Of memory of several processes, each fills, overwrites and compares its own.
   Verifier(const GpuCopySpec& spec, const std::vector<Buffer*>& buffers);
 
   void fill_sources();
   // Nothing of what was moved so far is left at the destinations.
   void poison_destinations();
 
+  struct Verified {
+    std::size_t bytes = 0;
+    std::size_t destinations = 0;
+  };
   // Compares every byte of every destination, those between rows and before the offset too, on the
-  // transfer's GPU. Returns what was compared; throws Failure at a difference.
-  std::string verify();
+  // transfer's GPU; of several processes, on the GPU that has it. Throws Failure at a difference.
+  Verified verify();
 
  private:
-  void fill(const Buffer& buffer, const Transfer& transfer, const Pattern& pattern);
-  PatternMismatch compare(const Buffer& buffer, const Transfer& transfer, const Pattern& pattern);
+  void fill(const Buffer& buffer, int gpu, const Pattern& pattern);
+  PatternMismatch compare(const Buffer& buffer, int gpu, const Pattern& pattern);
+  int gpu_for(const Transfer& transfer, const MemoryPlace& place) const;
   std::byte* scratch_on(int gpu);
   Pattern expected(std::size_t transfer) const;
 
@@ -34,5 +40,8 @@ class Verifier {
   const std::vector<Buffer*>& buffers_;
   std::vector<std::pair<int, GpuBytes>> scratch_;  // By GPU.
 };
+
+// What evidence says of it.
+std::string describe(const Verifier::Verified& verified);
 
 }  // namespace tierscope

@@ -52,6 +52,9 @@ struct Series {
   // said to be undisturbed either.
   std::vector<int> watched_cpus{};
   std::vector<Distribution> distributions{};
+  // Says after each row whether it was the last one, in place of the visit's time: where another
+  // process decides. Throws Failure, or Interrupted, which leaves nothing of the visit.
+  std::function<bool()> was_last{};
   // Disturbed rows are flagged and count as the others do; none is taken again. So it has to be
   // where operations start by a schedule: what others do to them is part of their tail.
   bool keep_disturbed = false;

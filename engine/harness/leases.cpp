@@ -76,6 +76,11 @@ void Leases::begin_visit(bool fresh) {
   for (CachedTeam& cached : teams_) cached.used = false;
 }
 
+std::vector<nlohmann::json> Leases::refuse_exchange(const nlohmann::json&) {
+  throw Unavailable(Cause::kTool, "this measurement takes several processes",
+                    "start it by `mpirun -n RANKS tierscope ...`");
+}
+
 Team& Leases::team(const CpuSets& sets) {
   const auto found = std::ranges::find_if(
       teams_, [&sets](const CachedTeam& cached) { return cached.team->sets() == sets; });

@@ -7,9 +7,12 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "exchange.h"
 #include "memory/region.h"
 #include "storage/owned_files.h"
 #include "threads/team.h"
@@ -41,6 +44,9 @@ struct Lease {
 // Whether the region for the key of this number may keep the contents that it was found with.
 using Fits = std::function<bool(std::size_t number, const std::any& contents)>;
 
+// What a visit is given: threads, memory and files that earlier ones had, and the way to other
+// processes that make the same visit.
+//
 // Populating and reading back a gigabyte takes longer than measuring it, and a sweep asks for the
 // same regions again and again. So regions stay in a pool when a visit ends, and so do teams of
 // threads. The pool gives up its least recently used regions when a new one does not fit, and when
@@ -68,6 +74,10 @@ class Leases {
 
   // Files that measurements make; they last for as long as the process.
   FilePool& files() { return files_; }
+
+  // With the processes that make this visit, too. Throws Unavailable where nobody carries it.
+  std::vector<nlohmann::json> exchange(const nlohmann::json& said) { return exchange_(said); }
+  void exchange_by(Exchange exchange) { exchange_ = std::move(exchange); }
 
   // Gives up every region that this visit has not leased; false where there was none.
   bool drop_idle_regions();
@@ -99,6 +109,9 @@ class Leases {
   void make_room(const Missing& missing);
   bool drop_oldest_idle();
 
+  static std::vector<nlohmann::json> refuse_exchange(const nlohmann::json& said);
+
+  Exchange exchange_ = refuse_exchange;
   FilePool files_;
   bool fresh_ = false;
   std::vector<std::unique_ptr<Pooled>> pool_;  // The least recently used first.

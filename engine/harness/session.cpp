@@ -14,6 +14,7 @@
 #include "harness/visit_event.h"
 #include "interrupt.h"
 #include "protocol/events.h"
+#include "protocol/exchange.h"
 #include "protocol/json_text.h"
 #include "protocol/line_reader.h"
 #include "protocol/object_reader.h"
@@ -80,6 +81,10 @@ std::string Session::visit_entry(Entry& entry, double seconds, bool fresh) {
   leases_.begin_visit(fresh);
   if (!entry.state) entry.state = entry.measurement.make();
   const std::string& id = entry.measurement.id;
+  if (lines_) {
+    leases_.exchange_by(
+        [this, id](const nlohmann::json& said) { return exchange(id, said, *lines_); });
+  }
   const Visit visited =
       tierscope::visit(*entry.state, leases_, seconds, real_surroundings(), throttled_progress(id));
   return visit_event(id, fresh, visited);
@@ -101,7 +106,7 @@ bool run_plan(const nlohmann::json& plan) {
 bool run_visits() {
   watch_signals();
   LineReader lines(STDIN_FILENO);
-  Session session;
+  Session session(lines);
   while (const std::optional<std::string> text = lines.next()) {
     const VisitLine line = parse_visit_line(*text);
     if (const auto* added = std::get_if<AddPlan>(&line)) {

@@ -9,11 +9,17 @@
 
 #include "harness/leases.h"
 #include "harness/plan.h"
+#include "protocol/line_reader.h"
 
 namespace tierscope {
 
 class Session {
  public:
+  Session() = default;
+  // What measurements of several processes say goes out as events, and what others said comes from
+  // `lines`.
+  explicit Session(LineReader& lines) : lines_(&lines) {}
+
   // Adds a plan's measurements, all or none, and returns their ids in order; throws PlanError.
   std::vector<std::string> add(const nlohmann::json& plan);
 
@@ -34,6 +40,7 @@ class Session {
 
   std::string visit_entry(Entry& entry, double seconds, bool fresh);
 
+  LineReader* lines_ = nullptr;
   std::map<std::string, Entry> entries_;
   Leases leases_;
 };

@@ -65,8 +65,7 @@ class Loop {
       ++rows_;
       const double now = surroundings_.now();
       progress_(now - start_, rows_, taken.rows.back().values.front());
-      const bool over = now >= end && taken.rows.size() >= kMinRows;
-      if (series.rows == 0 ? over : is_complete(series, taken)) return true;
+      if (was_last(series, taken, now >= end)) return true;
     }
   }
 
@@ -80,6 +79,11 @@ class Loop {
     } catch (const Interrupted&) {
       return std::nullopt;
     }
+  }
+
+  static bool was_last(const Series& series, const SeriesRows& taken, bool late) {
+    if (series.was_last) return series.was_last();
+    return series.rows == 0 ? late && taken.rows.size() >= kMinRows : is_complete(series, taken);
   }
 
   static bool is_complete(const Series& series, const SeriesRows& taken) {

@@ -41,4 +41,18 @@ MemoryPlace read_memory_place(ObjectReader& reader, std::string_view key) {
   return found;
 }
 
+CopyEngine read_copy_engine(ObjectReader& transfer) {
+  static constexpr std::array<std::pair<std::string_view, CopyEngine>, 3> kEngines{
+      {{"ce", CopyEngine::kCopyEngine},
+       {"sm", CopyEngine::kMultiprocessors},
+       {"tma", CopyEngine::kBulk}}};
+  return transfer.choice("engine", kEngines);
+}
+
+int read_streams(ObjectReader& transfer) {
+  constexpr int kMaxStreams = 64;
+  return transfer.has("streams") ? static_cast<int>(transfer.integer("streams", 1, kMaxStreams))
+                                 : 1;
+}
+
 }  // namespace tierscope

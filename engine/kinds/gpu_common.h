@@ -19,6 +19,10 @@ GpuCommon read_gpu_common(ObjectReader& measurement);
 // The key `key`: {"where": "gpu", "gpu": 0} or {"where": "host", "memory": "pinned", ...}.
 MemoryPlace read_memory_place(ObjectReader& reader, std::string_view key);
 
+// The keys "engine" and "streams" of a transfer.
+CopyEngine read_copy_engine(ObjectReader& transfer);
+int read_streams(ObjectReader& transfer);
+
 inline Row row_of(GpuSample sample) {
   return {.start_s = sample.start_s,
           .duration_s = sample.duration_s,

@@ -10,22 +10,15 @@ namespace tierscope {
 namespace {
 
 constexpr std::size_t kMaxTransfers = 256;
-constexpr int kMaxStreams = 64;
 
 Transfer read_transfer(const nlohmann::json& value, const std::string& where) {
-  static constexpr std::array<std::pair<std::string_view, CopyEngine>, 3> kEngines{
-      {{"ce", CopyEngine::kCopyEngine},
-       {"sm", CopyEngine::kMultiprocessors},
-       {"tma", CopyEngine::kBulk}}};
   ObjectReader reader(value, where);
   Transfer transfer{.name = reader.text("name"),
                     .source = read_memory_place(reader, "source"),
                     .destination = read_memory_place(reader, "destination"),
                     .gpu = static_cast<int>(reader.integer("gpu", 0, kMaxGpu)),
-                    .engine = reader.choice("engine", kEngines),
-                    .streams = reader.has("streams")
-                                   ? static_cast<int>(reader.integer("streams", 1, kMaxStreams))
-                                   : 1,
+                    .engine = read_copy_engine(reader),
+                    .streams = read_streams(reader),
                     .reported = !reader.has("reported") || reader.boolean("reported")};
   reader.finish();
   if (transfer.source.on_host() && transfer.destination.on_host()) {

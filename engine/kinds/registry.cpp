@@ -14,6 +14,7 @@
   ROW("chain", parse_chain)                   \
   ROW("ops", parse_ops)                       \
   ROW("gpu-copy", parse_gpu_copy)             \
+  ROW("gpu-ranks", parse_gpu_ranks)           \
   ROW("gpu-memory", parse_gpu_memory)         \
   ROW("gpu-latency", parse_gpu_latency)       \
   ROW("io", parse_io)                         \

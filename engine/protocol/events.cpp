@@ -50,6 +50,10 @@ void failed(const std::string& id, Cause cause, const std::string& reason) {
   write({{"event", "failed"}, {"id", id}, {"cause", name_of(cause)}, {"reason", reason}});
 }
 
+void exchange(const std::string& id, const nlohmann::json& said) {
+  write({{"event", "exchange"}, {"id", id}, {"said", said}});
+}
+
 void finished(bool interrupted) { write({{"event", "finished"}, {"interrupted", interrupted}}); }
 
 }  // namespace tierscope::events

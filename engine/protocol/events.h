@@ -2,6 +2,7 @@
 // src/tierscope/model/schema/event.schema.json.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -25,6 +26,8 @@ void progress(const std::string& id, double elapsed_s, std::size_t rows, double 
 void skipped(const std::string& id, Cause cause, const std::string& reason,
              const std::string& remedy);
 void failed(const std::string& id, Cause cause, const std::string& reason);
+// Of measurements that several processes make together: what this one tells all of them.
+void exchange(const std::string& id, const nlohmann::json& said);
 void finished(bool interrupted);
 
 // An event that is made elsewhere, without its newline.

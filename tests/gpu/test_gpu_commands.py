@@ -103,7 +103,7 @@ def test_the_help_names_the_sizes_that_are_measured():
     ("arguments", "said"),
     [
         (["-t", "host_to_device_memcpy_cee"], "did you mean 'host_to_device_memcpy_ce'?"),
-        (["-t", "44"], "indices go from 0 to 43"),
+        (["-t", "57"], "indices go from 0 to 56"),
         (["-p", "nothing"], "no test case begins with nothing"),
         (["-p", "host", "-t", "0"], "not both"),
         (["-b", "x"], "invalid int value"),

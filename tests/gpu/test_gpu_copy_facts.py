@@ -13,8 +13,8 @@ from tierscope.kinds.gpu_copy.copies import copies_of
 from tierscope.kinds.gpu_copy.host_rate import node_lines
 from tierscope.kinds.views import VIEWS
 from tierscope.model.errors import UserError
-from tierscope.model.event import Column, Evidence, Series, TraceRow
-from tierscope.model.gpu_state import CopiesOverlap
+from tierscope.model.event import Column, Evidence, Series
+from tierscope.model.gpu_state import CopiesOverlap, TraceRow
 from tierscope.model.run import Figure, Measurement, Run
 from tierscope.model.topology import Topology
 from tierscope.report.gpu_evidence import overlap_text, show_traces

@@ -11,7 +11,7 @@ from rich.console import Console
 from tierscope.kinds.gpu_copy.copies import copies_of
 from tierscope.kinds.gpu_copy.explain import explain
 from tierscope.kinds.views import VIEWS
-from tierscope.model.event import TraceRow
+from tierscope.model.gpu_state import TraceRow
 from tierscope.model.run import Figure
 from tierscope.model.topology import PcieLink
 from tierscope.report.gpu_evidence import show_traces

@@ -3,6 +3,7 @@
 import pytest
 from gpu_machine import machine
 
+from tierscope.kinds.gpu_ranks.ranks import RankGpu
 from tierscope.kinds.plan import PLAN_VERSION, Plan
 from tierscope.model.gpu import GpuPlace
 from tierscope.recipes.nvbandwidth.cases import TESTS
@@ -37,6 +38,22 @@ NEW = (
     "device_to_device_latency_tma",
     "device_local_copy_tma",
 )
+MULTINODE_PAIRS = (
+    "multinode_device_to_device_memcpy_read_ce",
+    "multinode_device_to_device_memcpy_write_ce",
+    "multinode_device_to_device_bidirectional_memcpy_read_ce",
+    "multinode_device_to_device_bidirectional_memcpy_write_ce",
+)
+MULTINODE = (
+    *MULTINODE_PAIRS,
+    *(name.replace("_ce", "_sm") for name in MULTINODE_PAIRS),
+    "multinode_device_to_device_all_to_one_write_sm",
+    "multinode_device_to_device_all_from_one_read_sm",
+    "multinode_device_to_device_broadcast_one_to_all_sm",
+    "multinode_device_to_device_broadcast_all_to_all_sm",
+    "multinode_bisect_write_ce",
+)
+BROADCASTS = [name for name in MULTINODE if "broadcast" in name]
 
 
 def test_names_and_indices_are_nvbandwidths():
@@ -48,7 +65,8 @@ def test_names_and_indices_are_nvbandwidths():
         "device_to_device_latency_sm",
         "device_local_copy",
     ]
-    assert sorted(names[35:]) == sorted(NEW)
+    assert sorted(names[35:44]) == sorted(NEW)
+    assert names[44:] == list(MULTINODE)
 
 
 def test_on_one_gpu_seventeen_of_thirty_five_are_waived_with_the_reason():
@@ -126,3 +144,88 @@ def test_host_tests_report_one_gpu_and_let_the_others_contend():
     spec = cell("host_to_all_bidirectional_memcpy_ce", 0, 2)
     assert [ends(t)[:2] for t in spec.transfers if t.reported] == [("host", 2)]
     assert len(spec.transfers) == 8
+
+
+def over_ranks(count, **more):
+    """Settings with so many ranks, of hosts that have two GPUs each."""
+    topology = machine(gpus=2)
+    ranks = [
+        RankGpu(
+            rank=rank, host=f"node{rank // 2}", gpu=rank % 2, name="GPU", uuid=f"{rank}", cpus=[0]
+        )
+        for rank in range(count)
+    ]
+    return Settings(topology=topology, gpus=topology.gpus, ranks=ranks, **more)
+
+
+def ways(spec):
+    """Source, destination and the rank that copies, of what counts; then of what does not."""
+    found = {True: [], False: []}
+    for one in spec.transfers:
+        found[one.reported].append((one.source, one.destination, one.rank))
+    return found[True], found[False]
+
+
+def rank_cells(name, count=4, **more):
+    cells = make_cells(named(f"multinode_{name}"), over_ranks(count, **more))
+    return {(entry.row, entry.column): entry.spec for entry in cells}
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_multinode_cells_fill_their_matrices(count):
+    settings = over_ranks(count)
+    specs = []
+    for name in MULTINODE:
+        test = named(name)
+        assert bool(waived(test, settings)) == (name in BROADCASTS)
+        cells = [] if name in BROADCASTS else make_cells(test, settings)
+        specs += [entry.spec for entry in cells]
+        wanted = count * (count - 1) if test.square else 1 if test.row_a_transfer else count
+        assert len({(entry.row, entry.column) for entry in cells}) == (
+            0 if name in BROADCASTS else wanted
+        )
+    Plan(version=PLAN_VERSION, measurements=specs)
+
+
+def test_without_ranks_multinode_test_cases_are_waived_with_the_reason():
+    for name in MULTINODE:
+        said = waived(named(name), over_ranks(0))
+        assert ("multicast" if name in BROADCASTS else "several MPI ranks") in said
+    said = waived(named(MULTINODE[0]), over_ranks(0, no_ranks="rank 1 has no GPU"))
+    assert said == "rank 1 has no GPU"
+
+
+def test_the_row_s_rank_reads_from_the_column_s_or_writes_to_it():
+    reads = rank_cells("device_to_device_memcpy_read_ce")
+    assert ways(reads[1, 2]) == ([(2, 1, 1)], [])
+    writes = rank_cells("device_to_device_memcpy_write_sm")
+    assert ways(writes[1, 2]) == ([(1, 2, 1)], [])
+
+
+def test_both_ways_copy_engines_count_the_row_s_copy_and_kernels_both():
+    by_engine = rank_cells("device_to_device_bidirectional_memcpy_read_ce")[1, 2]
+    assert ways(by_engine) == ([(2, 1, 1)], [(1, 2, 2)])
+    by_kernel = rank_cells("device_to_device_bidirectional_memcpy_write_sm")[1, 2]
+    assert ways(by_kernel) == ([(1, 2, 1), (2, 1, 2)], [])
+
+
+def test_one_rank_and_all_others():
+    to_one = rank_cells("device_to_device_all_to_one_write_sm", 3)
+    assert ways(to_one[0, 1]) == ([(0, 1, 0), (2, 1, 2)], [])
+    from_one = rank_cells("device_to_device_all_from_one_read_sm", 3)
+    assert ways(from_one[0, 1]) == ([(1, 0, 0), (1, 2, 2)], [])
+
+
+def test_the_bisection_has_every_rank_write_to_its_partner_in_the_other_half():
+    (spec,) = rank_cells("bisect_write_ce").values()
+    assert ways(spec) == ([(0, 2, 0), (1, 3, 1), (2, 0, 2), (3, 1, 3)], [])
+    assert spec.transfers[0].name == "gpu:0@node0 -> gpu:0@node1"
+
+
+def test_some_pairs_of_ranks_are_drawn_always_the_same():
+    name = "device_to_device_memcpy_read_ce"
+    drawn = rank_cells(name, target_pairs=3)
+    assert len(drawn) == 3
+    assert list(rank_cells(name, target_pairs=3)) == list(drawn)
+    assert set(drawn) < set(rank_cells(name))
+    assert len(rank_cells(name, target_pairs=99)) == 12

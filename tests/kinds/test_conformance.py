@@ -46,8 +46,8 @@ ON_GPUS = [kind.name for kind in KINDS.values() if kind.command.startswith("gpu 
 
 
 @pytest.fixture
-def whole(machine: Topology) -> Topology:
-    """The machine of all tests, with two GPUs."""
+def whole(machine: Topology, two_gpu_ranks: None) -> Topology:
+    """The machine of all tests, with two GPUs and an MPI rank for each."""
     gpus = [
         Gpu(index=index, name="a GPU", address=f"0000:{index:02x}:00.0", memory_bytes=80 << 30)
         for index in range(2)

@@ -2,6 +2,9 @@
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -36,7 +39,8 @@ struct Work {
   std::function<void(double now)> act;
   double seconds = 0;
   int engine = kNoEngine;
-  unsigned gate = 0;  // The round of the gate that it waits for.
+  unsigned gate = 0;              // The round of the gate that it waits for.
+  std::function<bool()> ready{};  // What it waits for in memory that others write to.
 };
 
 struct FakeStream {
@@ -54,6 +58,13 @@ struct Engine {
   const FakeStream* last = nullptr;
 };
 
+// Memory of a GPU is a file, which other processes can map.
+struct Piece {
+  std::size_t bytes;
+  int place;
+  int file = -1;
+};
+
 struct State {
   Machine machine{};
   double now = 0;
@@ -61,9 +72,9 @@ struct State {
   double opened_at = 0;
   std::set<FakeStream*> streams{};
   std::map<int, Engine> engines{};
-  std::map<const std::byte*, std::pair<std::size_t, int>> memory{};  // Size and place, by start.
+  std::map<const std::byte*, Piece> memory{};               // By start.
+  std::map<CUmemGenericAllocationHandle, Piece> created{};  // By cuMemCreate.
   int allocations = 0;
-  int mapped_pieces = 0;  // Of cuMemCreate.
 };
 
 State& state() {
@@ -111,6 +122,7 @@ FakeStream* next() {
   FakeStream* best = nullptr;
   for (FakeStream* stream : state().streams) {
     if (stream->work.empty() || stream->work.front().gate > state().opened) continue;
+    if (stream->work.front().ready && !stream->work.front().ready()) continue;
     if (best == nullptr || start_of(*stream) < start_of(*best) ||
         (start_of(*stream) == start_of(*best) && goes_first(*stream, *best))) {
       best = stream;
@@ -150,7 +162,7 @@ int place_of(const void* address) {
   auto found = state().memory.upper_bound(at);
   if (found == state().memory.begin()) return kHost;
   --found;
-  return at < found->first + found->second.first ? found->second.second : kHost;
+  return at < found->first + found->second.bytes ? found->second.place : kHost;
 }
 
 int engine_of(const FakeStream& stream, const void* to, const void* from) {
@@ -174,21 +186,39 @@ void add_kernel(cudaStream_t stream, std::size_t bytes, std::function<void()> ac
        .seconds = static_cast<double>(bytes) / (rate == rates.end() ? 40e6 : rate->second)});
 }
 
+// Its number is above those that tests close to see what a closed file gives.
+int new_file(std::size_t bytes) {
+  constexpr int kAbove = 300;
+  const int file = memfd_create("fake-gpu", MFD_CLOEXEC);
+  const int moved = fcntl(file, F_DUPFD_CLOEXEC, kAbove);
+  close(file);
+  return ftruncate(moved, static_cast<off_t>(bytes)) == 0 ? moved : -1;
+}
+
+void* mapped(int file, std::size_t bytes, void* at = nullptr) {
+  return mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | (at == nullptr ? 0 : MAP_FIXED), file,
+              0);
+}
+
 cudaError_t allocate(void** memory, std::size_t bytes, int place) {
   const Lock lock;
-  constexpr std::size_t kPage = 4096;
-  *memory = std::aligned_alloc(kPage, (bytes + kPage - 1) / kPage * kPage);
+  const int file = new_file(bytes);
+  if (file < 0) return cudaErrorMemoryAllocation;
+  *memory = mapped(file, bytes);
   std::memset(*memory, 1, bytes);
   ++state().allocations;
-  state().memory[static_cast<std::byte*>(*memory)] = {bytes, place};
+  state().memory[static_cast<std::byte*>(*memory)] = {bytes, place, file};
   return cudaSuccess;
 }
 
 cudaError_t give_back(void* memory) {
   const Lock lock;
   run_all();
-  state().memory.erase(static_cast<std::byte*>(memory));
-  std::free(memory);
+  const auto found = state().memory.find(static_cast<std::byte*>(memory));
+  if (found == state().memory.end()) return cudaErrorInvalidValue;
+  munmap(memory, found->second.bytes);
+  close(found->second.file);
+  state().memory.erase(found);
   return cudaSuccess;
 }
 
@@ -197,17 +227,67 @@ CUresult granularity(std::size_t* bytes, const CUmemAllocationProp*,
   *bytes = std::size_t{2} << 20;
   return CUDA_SUCCESS;
 }
+CUmemGenericAllocationHandle add_created(const Piece& piece) {
+  static CUmemGenericAllocationHandle next = 0;
+  state().created[++next] = piece;
+  return next;
+}
+
+// What handles of memory say: whose file it is.
+struct FileOfProcess {
+  int process;
+  int file;
+  int gpu;
+  std::size_t bytes;
+};
+
+// As another process's memory: at no GPU of this one.
+Piece open_file(const FileOfProcess& found) {
+  constexpr int kElsewhere = 100;
+  const std::string path =
+      "/proc/" + std::to_string(found.process) + "/fd/" + std::to_string(found.file);
+  return {found.bytes, kElsewhere + found.gpu, open(path.c_str(), O_RDWR | O_CLOEXEC)};
+}
+
+CUresult to_handle(void* to, CUmemGenericAllocationHandle handle, CUmemAllocationHandleType,
+                   unsigned long long) {
+  const Lock lock;
+  const Piece& piece = state().created.at(handle);
+  const FileOfProcess said{getpid(), piece.file, piece.place, piece.bytes};
+  std::memcpy(to, &said, sizeof said);
+  return CUDA_SUCCESS;
+}
+CUresult from_handle(CUmemGenericAllocationHandle* handle, void* from, CUmemAllocationHandleType) {
+  const Lock lock;
+  FileOfProcess found{};
+  std::memcpy(&found, from, sizeof found);
+  const Piece piece = open_file(found);
+  if (piece.file < 0) return CUDA_ERROR_INVALID_VALUE;
+  *handle = add_created(piece);
+  return CUDA_SUCCESS;
+}
+CUresult attribute(int* value, CUdevice_attribute asked, CUdevice) {
+  *value = asked == CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED && state().machine.fabric;
+  return CUDA_SUCCESS;
+}
+CUresult error_name(CUresult, const char** name) {
+  *name = "AN_ERROR";
+  return CUDA_SUCCESS;
+}
+
 CUresult create(CUmemGenericAllocationHandle* handle, std::size_t bytes,
                 const CUmemAllocationProp* properties, unsigned long long) {
   const Lock lock;
   if (bytes > state().machine.free_bytes) return CUDA_ERROR_OUT_OF_MEMORY;
-  *handle = static_cast<CUmemGenericAllocationHandle>(properties->location.id) + 1;
-  ++state().mapped_pieces;
+  const int file = new_file(bytes);
+  if (file < 0) return CUDA_ERROR_OUT_OF_MEMORY;
+  *handle = add_created({bytes, properties->location.id, file});
   return CUDA_SUCCESS;
 }
-CUresult release(CUmemGenericAllocationHandle) {
+CUresult release(CUmemGenericAllocationHandle handle) {
   const Lock lock;
-  --state().mapped_pieces;
+  close(state().created.at(handle).file);
+  state().created.erase(handle);
   return CUDA_SUCCESS;
 }
 CUresult reserve(CUdeviceptr* address, std::size_t bytes, std::size_t, CUdeviceptr,
@@ -221,8 +301,12 @@ CUresult free_addresses(CUdeviceptr address, std::size_t) {
   give_back(reinterpret_cast<void*>(address));
   return CUDA_SUCCESS;
 }
-CUresult map(CUdeviceptr, std::size_t, std::size_t, CUmemGenericAllocationHandle,
-             unsigned long long) {
+CUresult map(CUdeviceptr address, std::size_t bytes, std::size_t,
+             CUmemGenericAllocationHandle handle, unsigned long long) {
+  const Lock lock;
+  auto* const at = reinterpret_cast<std::byte*>(address);
+  mapped(state().created.at(handle).file, bytes, at);
+  state().memory.at(at).place = state().created.at(handle).place;
   return CUDA_SUCCESS;
 }
 CUresult unmap(CUdeviceptr, std::size_t) { return CUDA_SUCCESS; }
@@ -239,13 +323,17 @@ const std::map<std::string, void*>& driver_functions() {
       {"cuMemAddressFree", reinterpret_cast<void*>(free_addresses)},
       {"cuMemMap", reinterpret_cast<void*>(map)},
       {"cuMemUnmap", reinterpret_cast<void*>(unmap)},
-      {"cuMemSetAccess", reinterpret_cast<void*>(set_access)}};
+      {"cuMemSetAccess", reinterpret_cast<void*>(set_access)},
+      {"cuMemExportToShareableHandle", reinterpret_cast<void*>(to_handle)},
+      {"cuMemImportFromShareableHandle", reinterpret_cast<void*>(from_handle)},
+      {"cuDeviceGetAttribute", reinterpret_cast<void*>(attribute)},
+      {"cuGetErrorName", reinterpret_cast<void*>(error_name)}};
   return all;
 }
 
 }  // namespace
 
-int pieces_of_memory() { return static_cast<int>(state().memory.size()) + state().mapped_pieces; }
+int pieces_of_memory() { return static_cast<int>(state().memory.size() + state().created.size()); }
 
 void set(const Machine& machine) {
   state().machine = machine;
@@ -330,6 +418,25 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, 
   *function = found == driver_functions().end() ? nullptr : found->second;
   return cudaSuccess;
 }
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* memory) {
+  const Lock lock;
+  const Piece& piece = state().memory.at(static_cast<std::byte*>(memory));
+  const FileOfProcess said{getpid(), piece.file, piece.place, piece.bytes};
+  std::memcpy(handle, &said, sizeof said);
+  return cudaSuccess;
+}
+cudaError_t cudaIpcOpenMemHandle(void** memory, cudaIpcMemHandle_t handle, unsigned) {
+  const Lock lock;
+  if (!state().machine.peers) return cudaErrorPeerAccessUnsupported;
+  FileOfProcess found{};
+  std::memcpy(&found, &handle, sizeof found);
+  const Piece piece = open_file(found);
+  if (piece.file < 0) return cudaErrorInvalidValue;
+  *memory = mapped(piece.file, piece.bytes);
+  state().memory[static_cast<std::byte*>(*memory)] = piece;
+  return cudaSuccess;
+}
+cudaError_t cudaIpcCloseMemHandle(void* memory) { return give_back(memory); }
 cudaError_t cudaFree(void* memory) { return memory == nullptr ? cudaSuccess : give_back(memory); }
 cudaError_t cudaFreeHost(void* memory) { return give_back(memory); }
 cudaError_t cudaHostRegister(void*, std::size_t, unsigned) { return cudaSuccess; }
@@ -356,8 +463,16 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   delete &stream_of(stream);
   return cudaSuccess;
 }
-cudaError_t cudaStreamSynchronize(cudaStream_t) {
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   run_all();
+  const auto waits = [stream] {
+    const Lock lock;
+    return !stream_of(stream).work.empty() && stream_of(stream).work.front().ready;
+  };
+  while (waits()) {
+    usleep(50);
+    run_all();
+  }
   return cudaSuccess;
 }
 cudaError_t cudaStreamQuery(cudaStream_t) {
@@ -466,18 +581,30 @@ void add_chase(const Chase& chase, cudaStream_t stream, std::function<void()> mo
 
 }  // namespace
 
-Gate::Gate() { opened_ = new unsigned(0); }
-Gate::~Gate() { delete opened_; }
-void Gate::hold(cudaStream_t stream) {
+HostGate::HostGate() { opened_ = new unsigned(0); }
+HostGate::~HostGate() { delete opened_; }
+void HostGate::hold(cudaStream_t stream) {
   const Lock lock;
   // Rounds go on from gate to gate here.
   add(stream, {.act = [](double) {}, .gate = state().opened + 1});
 }
-void Gate::open() {
+void HostGate::open() {
   const Lock lock;
   *opened_ = round_;
   ++state().opened;
   state().opened_at = state().now;
+}
+void hold_until(const volatile unsigned* flag, const volatile unsigned* other, unsigned round,
+                cudaStream_t stream) {
+  add(stream, {.act = [](double) {}, .ready = [=] { return *flag >= round || *other >= round; }});
+}
+void hold_and_set(const volatile unsigned* flag, volatile unsigned* const* others, int count,
+                  unsigned round, cudaStream_t stream) {
+  add(stream, {.act =
+                   [=](double) {
+                     for (int i = 0; i < count; ++i) *others[i] = round;
+                   },
+               .ready = [=] { return *flag >= round; }});
 }
 bool runs_kernels() { return state().machine.runs_kernels; }
 

@@ -25,6 +25,7 @@ struct Machine {
   int driver = 13000;               // Newest CUDA version that the driver takes; 0: none.
   bool runs_kernels = true;         // Whether the build has kernels for its GPUs.
   bool peers = true;                // Whether GPUs reach each other's memory.
+  bool fabric = false;              // Whether they have fabric handles.
   std::size_t free_bytes = std::size_t{16} << 30;
   cudaError_t copy_error = cudaSuccess;  // What cudaMemcpyAsync returns.
   bool context_is_lost = false;          // An error that stays.

@@ -17,6 +17,7 @@ namespace tierscope {
 
 // In engine/kinds/gpu_*.cpp.
 MakeState parse_gpu_copy(ObjectReader& measurement);
+MakeState parse_gpu_ranks(ObjectReader& measurement);
 MakeState parse_gpu_memory(ObjectReader& measurement);
 MakeState parse_gpu_latency(ObjectReader& measurement);
 
@@ -76,6 +77,8 @@ class Visited {
     reader.finish();
     state_ = make_();
   }
+
+  void exchange_by(Exchange exchange) { leases_.exchange_by(std::move(exchange)); }
 
   // As the engine does, on a clock that goes on by a second a look: about `rows` rows of each
   // series whose number of rows is not fixed.

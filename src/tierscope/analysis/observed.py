@@ -11,10 +11,9 @@ from tierscope.model.event import (
     Evidence,
     GpuState,
     IoEvidence,
-    TraceRow,
     Visit,
 )
-from tierscope.model.gpu_state import CopiesOverlap
+from tierscope.model.gpu_state import CopiesOverlap, TraceRow
 from tierscope.model.message import MessageEvidence
 from tierscope.model.network import NfsCounts, PortCounts
 from tierscope.model.program import ProgramEvidence

@@ -167,4 +167,12 @@ def _request_command(row: Kind | Recipe, name: str, group: str) -> "click.Comman
 def _measure(word: str, group: str, given: dict[str, str], output: "Output") -> int:
     from tierscope.cli.request_flow import measure_request
 
+    if word in KINDS and KINDS[word].over_mpi:
+        from tierscope.mpi.launcher import launched_rank
+        from tierscope.mpi.ranks import ranks, served
+
+        if served():
+            return 0
+        if launched_rank() is not None:
+            ranks()  # Gives rank 0 the CPUs back that its launcher bound it to.
     return measure_request(word, given, output, needs_gpu=group == "gpu")

@@ -9,6 +9,7 @@ import subprocess
 import time
 from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -83,6 +84,10 @@ class EngineProcess:
         """Ask for a visit; its events come from ``events``."""
         order = {"visit": name, "seconds": seconds, "fresh": fresh}
         self._send(json.dumps(order).encode() + b"\n")
+
+    def answer(self, message: dict[str, Any]) -> None:
+        """Send what it waits for in the middle of a visit, after an ``Exchange``."""
+        self._send(json.dumps(message).encode() + b"\n")
 
     def events(self) -> Iterator[Event]:
         """Yield events as they come, for as long as its output is open.

@@ -11,7 +11,7 @@ import time
 from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import Protocol
+from typing import Any, Protocol
 
 from tierscope.engine.find import engine_environment
 from tierscope.engine.paths import PathSilentError
@@ -153,6 +153,11 @@ class LivingEngine:
             finally:
                 if not done:
                     self._end_process(kill=True)
+
+    def tell(self, answer: dict[str, Any]) -> None:
+        """Answer the ``Exchange`` that ``visit`` yielded last."""
+        if self._process is not None:
+            self._process.answer(answer)
 
     def close(self) -> None:
         """Let the engine leave in order."""

@@ -102,6 +102,13 @@ _ROWS = (
         "Measure copies among GPUs and host memory.",
         command="gpu copy",
     ),
+    Kind(
+        "gpu-ranks",
+        "Measure copies among GPUs of several MPI ranks.",
+        command="gpu ranks",
+        own_measurer=True,
+        over_mpi=True,
+    ),
     Kind("gpu-memory", "Measure the bandwidth of GPUs' own memory.", command="gpu memory"),
     Kind("gpu-latency", "Measure the latency of dependent loads of GPUs.", command="gpu latency"),
     Kind("io", "Measure bandwidth, IOPS and latency of files and block devices."),

@@ -8,7 +8,8 @@ from tierscope.model.base import Model
 from tierscope.model.cause import Cause
 from tierscope.model.checkpoint import CheckpointEvidence
 from tierscope.model.energy import EnergyEvidence
-from tierscope.model.gpu_state import CopiesOverlap, CufileState, GpuTraffic
+from tierscope.model.exchange import Exchange
+from tierscope.model.gpu_state import CopiesOverlap, CufileState, GpuTraffic, TraceRow
 from tierscope.model.gpu_state import GpuState as GpuState
 from tierscope.model.handover import HandoverEvidence
 from tierscope.model.histogram import Histogram
@@ -80,24 +81,6 @@ class SmallFilesEvidence(Model):
     in its caches."""
     set_up_s: float
     """Seconds of making directories and files before the first row; inside no figure."""
-
-
-class TraceRow(Model):
-    """All records of one name in a trace; of copies and memsets, those of one size."""
-
-    group: Literal["call", "operation", "kernel"]
-    """call: of the CUDA runtime, on the host; operation: a copy or memset; kernel."""
-    name: str
-    count: int
-    bytes: float
-    total_ns: float
-    mean_ns: float
-    median_ns: float
-    min_ns: float
-    max_ns: float
-    stddev_ns: float
-    each_bytes: float | None = None
-    """Of each copy or memset; None of calls and kernels."""
 
 
 class Evidence(Model):
@@ -192,6 +175,9 @@ class Evidence(Model):
     in_turn: bool | None = None
     """True: the GPUs served transfers queued at once one after the other. The total is until all
     bytes were moved, and each transfer's rate its share of that."""
+    memory_handles: Literal["fabric", "ipc"] | None = None
+    """How ranks got at the memory of each other's GPUs: by handles of NVLink's fabric, or by CUDA's
+    interprocess handles."""
     gpus: list[GpuState] | None = None
     """Every GPU that took part."""
     cufile: CufileState | None = None
@@ -345,6 +331,7 @@ class Finished(Model):
 
 
 Event = Annotated[
-    Started | Progress | Visit | Skipped | Failed | Finished, Field(discriminator="event")
+    Started | Progress | Visit | Skipped | Failed | Exchange | Finished,
+    Field(discriminator="event"),
 ]
 EventAdapter: TypeAdapter[Event] = TypeAdapter(Event, config=ConfigDict(defer_build=True))

@@ -26,6 +26,24 @@ class GpuState(Model):
     """Reasons seen that kept its clocks down; empty: none."""
 
 
+class TraceRow(Model):
+    """All records of one name in a trace; of copies and memsets, those of one size."""
+
+    group: Literal["call", "operation", "kernel"]
+    """call: of the CUDA runtime, on the host; operation: a copy or memset; kernel."""
+    name: str
+    count: int
+    bytes: float
+    total_ns: float
+    mean_ns: float
+    median_ns: float
+    min_ns: float
+    max_ns: float
+    stddev_ns: float
+    each_bytes: float | None = None
+    """Of each copy or memset; None of calls and kernels."""
+
+
 class CopiesOverlap(Model):
     """Whether copies of a trace were under way at the same time, by when each began and ended."""
 

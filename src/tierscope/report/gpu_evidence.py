@@ -4,8 +4,8 @@ from rich.console import Console
 from rich.text import Text
 
 from tierscope.model.errors import counted
-from tierscope.model.event import GpuState, TraceRow
-from tierscope.model.gpu_state import CopiesOverlap
+from tierscope.model.event import GpuState
+from tierscope.model.gpu_state import CopiesOverlap, TraceRow
 from tierscope.model.run import Measurement
 from tierscope.report import figures
 from tierscope.report.evidence import warnings

@@ -4,7 +4,10 @@ v0.10 numbers them differently from 34 on: there ``device_local_copy`` is 38, an
 38 here.
 """
 
+from typing import Any
+
 from tierscope.model.gpu import CopyEngine
+from tierscope.recipes.nvbandwidth import multinode
 from tierscope.recipes.nvbandwidth.cells import (
     Cells,
     Test,
@@ -19,6 +22,7 @@ from tierscope.recipes.nvbandwidth.cells import (
 )
 
 _ENGINES: dict[str, CopyEngine] = {"ce": "ce", "sm": "sm", "tma": "tma"}
+_MULTICAST = "takes multicast memory of NVSwitch, which tierscope does not use"
 _ENGINE_NAMES = {"ce": "a copy engine", "sm": "a kernel", "tma": "the bulk copy unit"}
 
 
@@ -126,6 +130,77 @@ def _peer_tests(suffix: str) -> list[Test]:
     return tests
 
 
+def _multinode_tests() -> list[Test]:
+    """GPUs of MPI ranks, in the order of nvbandwidth's documentation."""
+    return [
+        *_rank_pair_tests("ce"),
+        *_rank_pair_tests("sm"),
+        _rank_test(
+            "device_to_device_all_to_one_write_sm",
+            "All ranks' GPUs write to one, by a kernel; all together",
+            multinode.rank_and_all(True),
+            "memcpy SM All Gpus -> GPU(column) total bandwidth (GB/s)",
+            writes=True,
+        ),
+        _rank_test(
+            "device_to_device_all_from_one_read_sm",
+            "All other ranks' GPUs read from one, by a kernel; all together",
+            multinode.rank_and_all(False),
+            "memcpy SM All Gpus <- GPU(column) total bandwidth (GB/s)",
+        ),
+        _rank_test(
+            "device_to_device_broadcast_one_to_all_sm",
+            "One rank's GPU writes to the multicast memory of all",
+            multinode.none,
+            "multicast SM GPU(column) -> All Gpus total bandwidth (GB/s)",
+            never=_MULTICAST,
+        ),
+        _rank_test(
+            "device_to_device_broadcast_all_to_all_sm",
+            "All ranks' GPUs write to the multicast memory of all",
+            multinode.none,
+            "multicast SM All -> All Gpus total bandwidth (GB/s)",
+            never=_MULTICAST,
+        ),
+        _rank_test(
+            "bisect_write_ce",
+            "Each rank's GPU writes to its partner in the other half, by a copy engine, at once",
+            multinode.bisection,
+            "Bisect benchmarking, simultaneous write CE BW",
+            engine="ce",
+            writes=True,
+            row_a_transfer=True,
+        ),
+    ]
+
+
+def _rank_pair_tests(suffix: str) -> list[Test]:
+    """One rank's GPU and another one's: one way and both ways, read and written."""
+    tests = []
+    for both_ways in (False, True):
+        for side, arrow in (("read", "->"), ("write", "<-")):
+            way, sign = ("bidirectional_", "<->") if both_ways else ("", arrow)
+            tests.append(
+                _rank_test(
+                    f"device_to_device_{way}memcpy_{side}_{suffix}",
+                    f"Each rank's GPU and each other, {'both ways at once, ' if way else ''}"
+                    f"{side} by {_ENGINE_NAMES[suffix]}",
+                    multinode.rank_pairs(both_ways),
+                    f"memcpy {suffix.upper()} GPU(row) {sign} GPU(column) bandwidth (GB/s)",
+                    engine=_ENGINES[suffix],
+                    square=True,
+                    writes=side == "write",
+                )
+            )
+    return tests
+
+
+def _rank_test(
+    name: str, description: str, cells: Cells, title: str, engine: CopyEngine = "sm", **more: Any
+) -> Test:
+    return Test(f"multinode_{name}", description, cells, engine, title, over_ranks=True, **more)
+
+
 TESTS: tuple[Test, ...] = (
     *_tests_of("ce"),
     *_tests_of("sm"),
@@ -193,5 +268,6 @@ TESTS: tuple[Test, ...] = (
         "tma",
         "memcpy TMA local GPU(column) bandwidth (GB/s)",
     ),
+    *_multinode_tests(),
 )
-"""In index order; the first 35 are v0.8's."""
+"""In index order; the first 35 are v0.8's, the last 13 those of MPI ranks."""

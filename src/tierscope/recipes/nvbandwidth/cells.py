@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from tierscope.kinds.gpu_copy.request import copy_spec
 from tierscope.kinds.gpu_latency.spec import GpuLatencyPattern, GpuLatencySpec
 from tierscope.kinds.gpu_memory.spec import GpuMemoryPattern, GpuMemorySpec, GpuOperation
+from tierscope.kinds.gpu_ranks.ranks import START, RankGpu
 from tierscope.kinds.plan import Spec
 from tierscope.model.gpu import CopyEngine, HostPlace, MemoryPlace, Transfer
 from tierscope.model.spec import Sampling
@@ -34,6 +35,12 @@ class Settings:
     verify: bool = True
     affinity: bool = True
     huge_pages: bool = False
+    ranks: list[RankGpu] = field(default_factory=list)
+    """Of multinode test cases, each MPI rank's GPU."""
+    no_ranks: str = ""
+    """Why there are none."""
+    target_pairs: int = -1
+    """Ordered pairs of ranks to measure; -1: all of them."""
     pairs: list[tuple[int, int]] | None = None
     """Ordered pairs of GPUs to measure; None: all of them."""
     sampling: Sampling = field(default_factory=lambda: Sampling(budget_s=0.6, sample_s=0.01))
@@ -62,7 +69,9 @@ class Cell:
     column: int
     spec: Spec
     transfers: tuple[Transfer, ...] = ()
-    """Of copies: what runs at once."""
+    """Of copies: what runs at once; of those among ranks, with a rank's number as its GPU's."""
+    names: tuple[str, ...] = ()
+    """Names of the transfers in the result's figures, where they are other than those'."""
 
 
 Cells = Callable[["Test", Settings], Iterator[Cell]]
@@ -85,6 +94,12 @@ class Test:
     writes: bool = False
     latency: bool = False
     least_gpus: int = 1
+    over_ranks: bool = False
+    """Of MPI ranks' GPUs."""
+    row_a_transfer: bool = False
+    """Its one cell is a column, with a row for each transfer."""
+    never: str = ""
+    """Why it cannot be measured anywhere."""
 
 
 def make_cells(test: Test, settings: Settings) -> list[Cell]:
@@ -94,6 +109,10 @@ def make_cells(test: Test, settings: Settings) -> list[Cell]:
 
 def waived(test: Test, settings: Settings) -> str:
     """Say why a test case cannot run on this machine; empty where it can."""
+    if test.never:
+        return test.never
+    if test.over_ranks and len(settings.ranks) < 2:
+        return settings.no_ranks or f"takes several MPI ranks: {START}"
     if len(settings.gpus) < test.least_gpus:
         return f"takes {test.least_gpus} GPUs, and there is {len(settings.gpus)}"
     if not make_cells(test, settings):

@@ -5,17 +5,20 @@ import json
 import re
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NoReturn
 
 from tierscope.engine.query import capabilities
+from tierscope.kinds.gpu_ranks.ranks import RankGpu, rank_gpus
 from tierscope.kinds.plan import PLAN_VERSION, Plan
 from tierscope.model.capability import Capability
 from tierscope.model.errors import ExitCode, UserError, did_you_mean
 from tierscope.model.event import Event
 from tierscope.model.run import Measurement
 from tierscope.model.topology import Topology
+from tierscope.mpi.launcher import launched_rank
 from tierscope.plans.gpu import require_gpus
 from tierscope.plans.machine import MIB
 from tierscope.recipes.nvbandwidth.cases import TESTS
@@ -84,7 +87,8 @@ def _add_what_to_measure(parser: argparse.ArgumentParser) -> None:
         help="issue copies from any CPU, not one near the GPU")  # fmt: skip
     add("-i", "--testSamples", **count, default=3,
         help="accepted and ignored; at least 15 samples are taken")  # fmt: skip
-    add("-P", "--targetNumPairs", **count, default=-1, help="for multinode test cases; ignored")
+    add("-P", "--targetNumPairs", **count, default=-1,
+        help="ordered pairs of ranks in multinode test cases; default: all")  # fmt: skip
     add("-H", "--useHugePages", action="store_true", help="host memory in transparent huge pages")
     add("--pair", nargs=2, metavar="UUID", help="only these two GPUs as a pair, both directions")
     # The command line has taken it out before.
@@ -124,7 +128,9 @@ def chosen_tests(names: Sequence[str], prefixes: Sequence[str]) -> list[Test]:
         if not chosen:
             raise UserError(f"no test case begins with {' or '.join(prefixes)}")
         return chosen
-    return list(dict.fromkeys(map(_test, names))) if names else list(TESTS)
+    if names:
+        return list(dict.fromkeys(map(_test, names)))
+    return [test for test in TESTS if launched_rank() is not None or not test.over_ranks]
 
 
 def _test(name: str) -> Test:
@@ -155,8 +161,6 @@ def _settings(options: argparse.Namespace, topology: Topology) -> Settings:
             )
         one, other = (known[uuid] for uuid in options.pair)
         pairs = [(one, other), (other, one)]
-    if options.targetNumPairs > 0:
-        sys.stderr.write("--targetNumPairs is for multinode test cases and has no effect here\n")
     return Settings(
         topology=topology,
         gpus=gpus,
@@ -165,7 +169,18 @@ def _settings(options: argparse.Namespace, topology: Topology) -> Settings:
         affinity=not options.disableAffinity,
         huge_pages=options.useHugePages,
         pairs=pairs,
+        target_pairs=options.targetNumPairs,
     )
+
+
+def _ranks() -> tuple[list[RankGpu], str]:
+    """Return the GPU of each MPI rank, or why there are none; the others wait for MPI to start."""
+    if launched_rank() is None:
+        return [], ""
+    try:
+        return rank_gpus(), ""
+    except UserError as error:
+        return [], str(error)
 
 
 def _measure(options: argparse.Namespace, start_at: datetime | None) -> int:
@@ -173,14 +188,15 @@ def _measure(options: argparse.Namespace, start_at: datetime | None) -> int:
     gpu = next(entry for entry in capabilities().capabilities if entry.name == "gpu")
     if not gpu.available:
         raise UserError(f"no GPU can be used: {gpu.reason}; {gpu.remedy}")
+    ranks, no_ranks = _ranks()
     topology = discover()
-    settings = _settings(options, topology)
+    settings = replace(_settings(options, topology), ranks=ranks, no_ranks=no_ranks)
     outcomes = [_outcome(test, settings) for test in tests]
     if options.useMean and any(test.parts for test in tests):
         sys.stderr.write("--useMean: test cases of several matrices have medians nevertheless\n")
     printer = _Printer(options, outcomes)
     if printer.text:
-        print(_banner(topology, gpu), end="", flush=True)
+        print(_banner(settings, gpu), end="", flush=True)
     document = _document(topology, gpu)
     code = ExitCode.ALL_MEASURED
     specs = [cell.spec for outcome in outcomes for cell in outcome.cells]
@@ -208,7 +224,8 @@ def _measure(options: argparse.Namespace, start_at: datetime | None) -> int:
 def _outcome(test: Test, settings: Settings) -> Outcome:
     reason = waived(test, settings)
     cells = [] if reason else make_cells(test, settings)
-    return Outcome(test, len(settings.gpus), cells, reason)
+    size = len(settings.ranks if test.over_ranks else settings.gpus)
+    return Outcome(test, size, cells, reason)
 
 
 class _Printer:
@@ -274,8 +291,12 @@ def _devices(topology: Topology) -> list[str]:
     ]
 
 
-def _banner(topology: Topology, gpu: Capability) -> str:
+def _banner(settings: Settings, gpu: Capability) -> str:
+    topology = settings.topology
     devices = "".join(f"Device {line}\n" for line in _devices(topology))
+    devices += "".join(
+        f"Process {one.rank} ({one.host}): device {one.gpu}: {one.name}\n" for one in settings.ranks
+    )
     return (
         f"nvbandwidth Version: {LIKE}\nBuilt from Git version: tierscope {version()}\n\n"
         "NOTE: measured by tierscope; each figure's interval, samples and evidence are in the run "

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tierscope.model.cause import Cause
-from tierscope.model.gpu import GpuPlace
+from tierscope.model.gpu import GpuPlace, MemoryPlace
 from tierscope.model.run import Measurement
 from tierscope.recipes.nvbandwidth.cells import Cell, Test
 
@@ -89,7 +89,24 @@ class Outcome:
             found.append((key, title, self._matrix(which, mean)))
         return found
 
+    @property
+    def labels(self) -> list[str]:
+        """Of the matrix's rows."""
+        if self.test.row_a_transfer:
+            ends = [(one.source, one.destination) for one in self.cells[0].transfers]
+            return [f"{_number_of(source)}->{_number_of(to)}" for source, to in ends]
+        return [str(number) for number in range(self.size if self.test.square else 1)]
+
+    def _column(self) -> Matrix:
+        """Return a row for each transfer of the only cell."""
+        entry = self.found.get(self.cells[0].spec.id)
+        if entry is None or entry.status != "measured":
+            return [[None] for _ in self.labels]
+        return [[_of_part(entry, name) / 1e9] for name in self.cells[0].names]
+
     def _matrix(self, figure: int | None, mean: bool) -> Matrix:
+        if self.test.row_a_transfer:
+            return self._column()
         rows = self.size if self.test.square else 1
         matrix: Matrix = [[None] * self.size for _ in range(rows)]
         for cell in self.cells:
@@ -105,6 +122,12 @@ class Outcome:
         elif mean and not self.test.parts:  # Parts have medians only, and no samples.
             value = statistics.fmean(entry.samples)
         return value if self.test.latency else value / 1e9
+
+
+def _number_of(place: MemoryPlace) -> int:
+    """Return a GPU's number."""
+    assert isinstance(place, GpuPlace)
+    return place.gpu
 
 
 def _of_part(entry: Measurement, name: str) -> float:
@@ -142,20 +165,21 @@ def text_of(outcome: Outcome, verbose: bool, mean: bool, perf: bool = False) -> 
         head = f"&&&& PERF {key} {total} {_unit(outcome)}" if perf else f"SUM {key} {total}"
         # Of several matrices the last one is that of the totals.
         more = _statistics(key, values, verbose, number == len(matrices)) if values else []
-        lines += [title, *_table(matrix), "", head, *more, ""]
+        lines += [title, *_table(matrix, outcome.labels), "", head, *more, ""]
     if outcome.failed:
         lines += [f"Error: {name}: {outcome.error}", ""]
     return "\n".join(lines) + "\n"
 
 
-def _table(matrix: Matrix) -> list[str]:
+def _table(matrix: Matrix, labels: Sequence[str]) -> list[str]:
     columns = len(matrix[0])
-    head = " " * _ROW_WIDTH + "".join(f"{number:>{_CELL_WIDTH}}" for number in range(columns))
+    width = max(_ROW_WIDTH, *map(len, labels))
+    head = " " * width + "".join(f"{number:>{_CELL_WIDTH}}" for number in range(columns))
     return [
         head,
         *(
-            f"{number:>{_ROW_WIDTH}}" + "".join(f"{_cell(value):>{_CELL_WIDTH}}" for value in row)
-            for number, row in enumerate(matrix)
+            f"{label:>{width}}" + "".join(f"{_cell(value):>{_CELL_WIDTH}}" for value in row)
+            for label, row in zip(labels, matrix, strict=True)
         ),
     ]
 

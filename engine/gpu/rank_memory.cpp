@@ -1,0 +1,116 @@
+#include "gpu/rank_memory.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <set>
+
+#include "errors.h"
+#include "gpu/check.h"
+
+namespace tierscope {
+namespace {
+
+// Differs from host to host, and is the same in all containers of one.
+std::string host_identity() {
+  std::string identity;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> identity;
+  return identity;
+}
+
+const MemoryPlace& end_of(const GpuCopySpec& spec, std::size_t end) {
+  const Transfer& transfer = spec.transfers[end / 2];
+  return end % 2 == 0 ? transfer.source : transfer.destination;
+}
+
+}  // namespace
+
+RankMemory::RankMemory(const GpuRanksSpec& spec, Ranks& ranks)
+    : gpu_(spec.gpus.at(static_cast<std::size_t>(spec.copies.rank))), bytes_(spec.copies.size) {
+  choose_handles(spec, ranks);
+  const std::size_t ends = 2 * spec.copies.transfers.size();
+  own_.resize(ends);
+  mapped_.resize(ends);
+  flag_ = std::make_unique<SharedMemory>(kind_, gpu_, sizeof(unsigned));
+  check_cuda(cudaMemset(flag_->data(), 0, sizeof(unsigned)), "preparing the gate");
+  check_cuda(cudaDeviceSynchronize(), "preparing the gate");
+  for (std::size_t end = 0; end < ends; ++end) {
+    if (spec.copies.holds(end_of(spec.copies, end))) {
+      own_[end] = std::make_unique<SharedMemory>(kind_, gpu_, bytes_);
+    }
+  }
+  map_others(spec, ranks);
+  for (std::size_t end = 0; end < ends; ++end) {
+    std::byte* const data = own_[end]      ? own_[end]->data()
+                            : mapped_[end] ? mapped_[end]->data()
+                                           : nullptr;
+    if (data != nullptr) {
+      buffers_.push_back(std::make_unique<Buffer>(end_of(spec.copies, end), bytes_, gpu_, data));
+    }
+    ends_.push_back(data != nullptr ? buffers_.back().get() : nullptr);
+  }
+}
+
+void RankMemory::choose_handles(const GpuRanksSpec& spec, Ranks& ranks) {
+  const std::string why_not =
+      spec.handles == HandleKind::kIpc ? "" : tierscope::why_no_fabric(gpu_);
+  std::set<std::string> hosts;
+  for (const auto& [rank, said] :
+       ranks.meet("handles", {{"host", host_identity()}, {"no_fabric", why_not}})) {
+    hosts.insert(said.at("host").get<std::string>());
+    const auto why = said.at("no_fabric").get<std::string>();
+    if (!why.empty() && why_no_fabric_.empty()) {
+      why_no_fabric_ = fmt::format("rank {}: {}", rank, why);
+    }
+  }
+  const bool fabric = spec.handles != HandleKind::kIpc && why_no_fabric_.empty();
+  if (!fabric && spec.handles == HandleKind::kFabric) {
+    throw Unavailable(Cause::kGpuFeature, "there are no fabric handles: " + why_no_fabric_,
+                      "leave --handles out: ranks of one host do without");
+  }
+  if (!fabric && hosts.size() > 1) {
+    throw Unavailable(Cause::kGpuFeature,
+                      fmt::format("GPUs of {} hosts reach each other by fabric handles only: {}",
+                                  hosts.size(), why_no_fabric_),
+                      "this takes GPUs on one NVLink fabric and IMEX on every host");
+  }
+  kind_ = fabric ? HandleKind::kFabric : HandleKind::kIpc;
+}
+
+void RankMemory::map_others(const GpuRanksSpec& spec, Ranks& ranks) {
+  nlohmann::json handles = nlohmann::json::object();
+  for (std::size_t end = 0; end < own_.size(); ++end) {
+    if (own_[end]) handles[std::to_string(end)] = own_[end]->handle();
+  }
+  const auto said = ranks.meet("memory", {{"ends", handles}, {"flag", flag_->handle()}});
+  for (std::size_t end = 0; end < own_.size(); ++end) {
+    if (own_[end] || !spec.copies.moves(spec.copies.transfers[end / 2])) continue;
+    const int holder = end_of(spec.copies, end).rank;
+    const auto handle = said.at(holder).at("ends").at(std::to_string(end)).get<std::string>();
+    mapped_[end] = std::make_unique<MappedMemory>(kind_, gpu_, bytes_, handle);
+  }
+  if (!ranks.leads()) return;
+  for (const auto& [rank, message] : said) {
+    if (rank == spec.copies.rank) continue;
+    const auto handle = message.at("flag").get<std::string>();
+    flags_.push_back(std::make_unique<MappedMemory>(kind_, gpu_, sizeof(unsigned), handle));
+  }
+}
+
+std::vector<volatile unsigned*> RankMemory::flags() const {
+  std::vector<volatile unsigned*> all{flag()};
+  for (const auto& flag : flags_) all.push_back(reinterpret_cast<unsigned*>(flag->data()));
+  return all;
+}
+
+void RankMemory::give_back(Ranks& ranks) {
+  ends_.clear();
+  buffers_.clear();
+  mapped_.clear();
+  flags_.clear();
+  ranks.meet("unmapped");
+  own_.clear();
+  flag_.reset();
+}
+
+}  // namespace tierscope

@@ -1,0 +1,88 @@
+#include "gpu/shared_memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "errors.h"
+#include "gpu/check.h"
+
+namespace tierscope {
+namespace {
+
+// CUDA takes smaller allocations out of larger ones, which others would get to see as a whole.
+constexpr std::size_t kWhole = std::size_t{2} << 20;
+
+template <typename Handle>
+std::string to_text(const Handle& handle) {
+  std::string text;
+  const auto* bytes = reinterpret_cast<const unsigned char*>(&handle);
+  for (std::size_t i = 0; i < sizeof handle; ++i) text += fmt::format("{:02x}", bytes[i]);
+  return text;
+}
+
+template <typename Handle>
+Handle from_text(const std::string& text) {
+  Handle handle{};
+  if (text.size() != 2 * sizeof handle) throw Failure("a rank sent what is no handle of memory");
+  auto* bytes = reinterpret_cast<unsigned char*>(&handle);
+  for (std::size_t i = 0; i < sizeof handle; ++i) {
+    bytes[i] = static_cast<unsigned char>(std::stoi(text.substr(2 * i, 2), nullptr, 16));
+  }
+  return handle;
+}
+
+}  // namespace
+
+std::string why_no_fabric(int gpu) {
+  try {
+    const GpuPages pages(gpu, kWhole, GpuPages::For::kFabric);
+    pages.handle();
+    return {};
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
+SharedMemory::SharedMemory(HandleKind kind, int gpu, std::size_t bytes) {
+  if (kind == HandleKind::kFabric) {
+    pages_ = std::make_unique<GpuPages>(gpu, bytes, GpuPages::For::kFabric);
+  } else {
+    bytes_ = make_gpu_bytes(gpu, (bytes + kWhole - 1) / kWhole * kWhole);
+  }
+}
+
+std::string SharedMemory::handle() const {
+  if (pages_) return to_text(pages_->handle());
+  cudaIpcMemHandle_t handle{};
+  check_cuda(cudaIpcGetMemHandle(&handle, bytes_.get()), "making a handle of a GPU's memory");
+  return to_text(handle);
+}
+
+MappedMemory::MappedMemory(HandleKind kind, int gpu, std::size_t bytes, const std::string& handle) {
+  if (kind == HandleKind::kFabric) {
+    pages_ = std::make_unique<GpuPages>(gpu, bytes, from_text<GpuPages::FabricHandle>(handle));
+    return;
+  }
+  const OnGpu on(gpu);
+  void* memory = nullptr;
+  const cudaError_t error = cudaIpcOpenMemHandle(&memory, from_text<cudaIpcMemHandle_t>(handle),
+                                                 cudaIpcMemLazyEnablePeerAccess);
+  if (error != cudaSuccess) {
+    cudaGetLastError();
+    throw Unavailable(
+        Cause::kPeer,
+        fmt::format("GPU {} cannot map another process's memory: {}", gpu,
+                    cudaGetErrorString(error)),
+        "let every rank see all GPUs of its host (CUDA_VISIBLE_DEVICES), in containers with common "
+        "IPC and PID namespaces; `nvidia-smi topo -p2p r` shows which GPUs reach which");
+  }
+  opened_ = static_cast<std::byte*>(memory);
+}
+
+MappedMemory::~MappedMemory() {
+  if (opened_ != nullptr) cudaIpcCloseMemHandle(opened_);
+}
+
+}  // namespace tierscope

@@ -1,0 +1,1 @@
+"""Copies among GPUs of several MPI ranks."""

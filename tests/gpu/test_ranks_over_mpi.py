@@ -1,0 +1,87 @@
+"""Commands on two MPI ranks, whose engines have the fake GPUs of the engine's tests."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fleet_jobs import AS_ROOT, TIERSCOPE
+from tierscope.engine.query import capabilities
+
+ROOT = Path(__file__).parents[2]
+ENGINE = ROOT / "build/engine/fake-gpu-engine"
+_MOST_S = 300
+QUICK = ("--size", "64k", "--budget", "50ms", "--json")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _fake_engine() -> None:
+    """Where the engine was built with its GPU part, so was the one whose GPUs are fake."""
+    gpu = next(one for one in capabilities().capabilities if one.name == "gpu")
+    if "TIERSCOPE_CUDA=0" in gpu.reason:
+        pytest.skip(f"{ENGINE.name} takes CUDA's headers, and {gpu.reason}")
+    assert ENGINE.is_file(), f"{ENGINE} is missing; make build"
+
+
+def over_ranks(
+    folder: Path, *words: str, environment: dict[str, str] | None = None
+) -> "subprocess.CompletedProcess[str]":
+    done = subprocess.run(
+        ["mpirun", "-n", "2", "--oversubscribe", sys.executable, str(TIERSCOPE), *words],
+        env={
+            **os.environ,
+            **AS_ROOT,
+            "PYTHONPATH": str(ROOT / "tests/gpu/fake_gpus"),
+            "TIERSCOPE_ENGINE": str(ENGINE),
+            "XDG_DATA_HOME": str(folder),
+            **(environment or {}),
+        },
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=_MOST_S,
+        check=False,
+    )
+    assert done.stdout.startswith("{"), done.stderr
+    return done
+
+
+def test_each_engine_s_copies_between_ranks_are_verified(tmp_path: Path) -> None:
+    done = over_ranks(tmp_path, "gpu", "ranks", "--pairs", "0-1", "--engine", "ce,sm", *QUICK)
+    assert done.returncode == 0, done.stderr
+    results: list[dict[str, Any]] = json.loads(done.stdout)["results"]
+    assert [one["pattern"]["engine"] for one in results] == ["ce", "sm"]
+    for one in results:
+        assert (one["status"], one["initiator"], one["target"]) == ("measured", "gpu:0", "gpu:1")
+        evidence = one["evidence"]
+        assert " bytes at 1 destination" in evidence["verified"]
+        assert evidence["memory_handles"] == "ipc"
+        assert sorted(gpu["gpu"] for gpu in evidence["gpus"]) == [0, 1]
+    (run,) = tmp_path.glob("tierscope/runs/*.jsonl")
+    assert "gpu-ranks" in run.name
+
+
+def test_nvbandwidth_s_multinode_test_cases(tmp_path: Path) -> None:
+    names = [
+        f"multinode_{name}"
+        for name in (
+            "device_to_device_bidirectional_memcpy_read_ce",
+            "bisect_write_ce",
+            "device_to_device_broadcast_one_to_all_sm",
+        )
+    ]
+    done = over_ranks(tmp_path, "nvbandwidth", "-t", *names, "-b", "1", "--json")
+    cases = json.loads(done.stdout)["nvbandwidth"]["testcases"]
+    pair, bisection, broadcast = cases
+    assert (pair["status"], bisection["status"]) == ("Passed", "Passed"), cases
+    matrix = pair["bandwidth_matrix"]
+    assert [[cell == "N/A" for cell in row] for row in matrix] == [[True, False], [False, True]]
+    assert len(bisection["bandwidth_matrix"]) == 2
+    assert broadcast["status"] == "Waived"
+    assert "multicast" in broadcast["reason"]
+    assert done.returncode == 0
