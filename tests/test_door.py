@@ -590,6 +590,25 @@ def test_what_is_no_plan_is_refused_by_both(text: str) -> None:
     assert not engine_accepts(text)
 
 
+@pytest.mark.parametrize(
+    "wrong", [{"gpus": None}, {"gpus": [0]}, {"hosts": [1, 2]}, {"handles": 1}, {"rank": 2}]
+)
+def test_wrong_ranks_are_refused_by_both(wrong: dict[str, Any]) -> None:
+    transfer = {"name": "x", "source": 0, "destination": 1, "rank": 1, "engine": "ce"}
+    spec = {
+        "kind": "gpu-ranks", "id": "m", "initiator": "x", "target": "y", "cpus": [0],
+        "sampling": {}, "pattern": {"size": 64}, "gpus": [0, 1], "hosts": ["a", "b"],
+        "transfers": [transfer],
+    }  # fmt: skip
+    right, changed = (
+        json.dumps({"version": 2, "measurements": [one]}) for one in (spec, spec | wrong)
+    )
+    assert models_accept(right)
+    assert engine_accepts(right)
+    assert not models_accept(changed)
+    assert not engine_accepts(changed)
+
+
 def small_plan(count: int = 1, seconds: float = 0.05, **pattern: Any) -> Plan:
     cpu = min(os.sched_getaffinity(0))
     return Plan.model_validate(

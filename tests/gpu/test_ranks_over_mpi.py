@@ -85,3 +85,34 @@ def test_nvbandwidth_s_multinode_test_cases(tmp_path: Path) -> None:
     assert broadcast["status"] == "Waived"
     assert "multicast" in broadcast["reason"]
     assert done.returncode == 0
+
+
+KILLED_ONCE = f"""#!{sys.executable}
+import os, pathlib, signal, subprocess, sys
+command = ["{ENGINE}", *sys.argv[1:]]
+killed = pathlib.Path("killed")
+if sys.argv[1] != "visits" or os.environ["OMPI_COMM_WORLD_RANK"] != "1" or killed.exists():
+    os.execv(command[0], command)
+process = subprocess.Popen(command, stdout=subprocess.PIPE)
+for line in process.stdout:
+    sys.stdout.buffer.write(line)
+    sys.stdout.buffer.flush()
+    if b'"exchange"' in line:
+        killed.touch()
+        process.kill()
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+"""An engine that dies on rank 1 in the middle of its first visit."""
+
+
+def test_an_engine_that_dies_in_a_visit_costs_that_measurement_only(tmp_path: Path) -> None:
+    engine = tmp_path / "engine"
+    engine.write_text(KILLED_ONCE)
+    engine.chmod(0o755)
+    words = ("gpu", "ranks", "--pairs", "0-1", "--engine", "ce,sm", *QUICK)
+    done = over_ranks(tmp_path, *words, environment={"TIERSCOPE_ENGINE": str(engine)})
+    assert (tmp_path / "killed").exists()
+    first, second = sorted(json.loads(done.stdout)["results"], key=lambda one: one["status"])
+    assert (first["status"], second["status"]) == ("failed", "measured")
+    assert first["cause"] == "crash"
+    assert first["reason"].startswith("rank 1 (")
