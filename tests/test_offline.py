@@ -38,7 +38,8 @@ def wheel(folder: Path, name: str, *needs: str, tag: str = "any", python: str = 
     path = folder / f"{name}-1.0-py3-none-{tag}.whl"
     lines = ["Metadata-Version: 2.1", f"Name: {name}", "Version: 1.0", f"Requires-Python: {python}"]
     lines += [f"Requires-Dist: {need}" for need in needs]
-    lines += ["Provides-Extra: fleet"] if any("fleet" in need for need in needs) else []
+    extras = ("fleet", "object-store") if any("extra" in need for need in needs) else ()
+    lines += [f"Provides-Extra: {extra}" for extra in extras]
     info = f"{name}-1.0.dist-info"
     files = {
         f"{name}.py": f'def main() -> None:\n    print("{name} 1.0")\n',

@@ -25,7 +25,7 @@ from packaging.version import Version
 
 ROOT = Path(__file__).parent.parent
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
-EXTRAS = "fleet"
+EXTRAS = ("fleet", "object-store")
 """What is optional of tierscope, and in the archives: clusters have no network."""
 GLIBC = 28
 """Minor version of the newest glibc that a dependency may need, as tierscope's own wheel does."""
@@ -78,8 +78,9 @@ def check(folder: Path, python: str, machine: str) -> dict[NormalizedName, Wheel
         if not wheel.python.contains(f"{python}.99"):
             _fail(f"{name} needs Python {wheel.python}, not {python}")
         for need in wheel.needs:
-            extras = EXTRAS if name == "tierscope" else ""
-            if need.marker and not need.marker.evaluate({**there, "extra": extras}):
+            extras = ("", *EXTRAS) if name == "tierscope" else ("",)
+            asked = [{**there, "extra": extra} for extra in extras]
+            if need.marker and not any(need.marker.evaluate(one) for one in asked):
                 continue
             found = wheels.get(canonicalize_name(need.name))
             if found is None or found.version not in need.specifier:
@@ -97,7 +98,7 @@ def collect(wheel: Path, python: str, machine: str, folder: Path) -> None:
     command += ["--only-binary=:all:", "--python-version", python, "--dest", str(wheels)]
     older = (f"manylinux2014_{machine}", f"manylinux_2_5_{machine}")
     command += [f"--platform={name}" for name in (*platforms, *older)]
-    subprocess.run([*command, f"{wheel}[{EXTRAS}]", "pip"], check=True)
+    subprocess.run([*command, f"{wheel}[{','.join(EXTRAS)}]", "pip"], check=True)
     finish(folder, python, machine)
 
 
