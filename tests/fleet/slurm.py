@@ -39,7 +39,7 @@ MpiDefault=pmix
 NodeName={names} CPUs={cpus} RealMemory={memory} State=UNKNOWN
 PartitionName=all Nodes={names} Default=YES MaxTime=INFINITE State=UP
 """
-_UP_S = 30.0
+_UP_S = 120.0
 
 
 @dataclass
