@@ -17,6 +17,7 @@ from tests.imported.test_import_mlc import WHOLE
 from tests.topology.coherent_machines import gh200
 
 from forked import tierscope
+from object_store import object_store
 
 ROOT = Path(__file__).parent.parent
 TIERSCOPE = ROOT / ".venv/bin/tierscope"
@@ -134,14 +135,16 @@ def shown_commands() -> list[str]:
         lines = list(code_lines(document.read_text()))
         for number, line in enumerate(lines):
             if COMMAND.match(line):
-                if line.count('"') % 2:
-                    line += " " + lines[number + 1].strip()
+                for more in lines[number + 1 :]:
+                    if line.count('"') % 2 == 0:
+                        break
+                    line += " " + more.strip()
                 found.add(REMARK.sub("", COMMAND.sub("", line)).strip())
     return sorted(command for command in found if not SYNOPSIS.search(command))
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder and a history with what the shown commands name."""
     place = tmp_path_factory.mktemp("shown")
     tags = ("golden", "monday", "tuesday", "wednesday")
@@ -169,13 +172,17 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert call(place, "import cxlbench workloads.json --out imported.jsonl").returncode == 0
     shutil.copy(ROOT / "tests/cxlbench/workloads/shown.yaml", place / "workload.yaml")
     _make_fleets(place)
-    return place
+    with object_store(place / "fleet", "bucket") as keys, pytest.MonkeyPatch.context() as patch:
+        for name, value in keys.items():
+            patch.setenv(name, value)
+        yield place
 
 
 def _make_fleets(place: Path) -> None:
     for name in ("fleet", "copied"):
         made.fleet(place / name, 12)
     assert call(place, "fleet gather fleet").returncode == 0
+    shutil.copytree(place / "fleet", place / "nights/monday")
     (place / "tables").mkdir()
     (place / "golden.yaml").write_text('rules: ["node:0 -> node:0 read: >= 200 GB/s"]\n')
     (place / "topology.conf").write_text("SwitchName=leaf1 Nodes=node[00000-00011]\n")

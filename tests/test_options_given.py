@@ -79,7 +79,7 @@ NEEDED = {"effect": {"command": "true"}}
 
 
 @pytest.mark.parametrize("name", FORMS)
-@pytest.mark.usefixtures("two_gpu_ranks")
+@pytest.mark.usefixtures("two_gpu_ranks", "four_ranks")
 def test_the_default_that_help_states_is_what_happens_without_the_option(
     name: str, machine: Topology
 ) -> None:

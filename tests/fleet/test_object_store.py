@@ -1,9 +1,6 @@
 """A fleet's tables in an object store: a server of S3 on this machine, as moto has one."""
 
 import json
-import os
-import select
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,53 +9,26 @@ import pytest
 from tests.fleet import made
 from tests.fleet.test_fleet_gather import do
 
+from object_store import object_store
 from tierscope.fleet.find import outliers_of
 from tierscope.fleet.gather import gather
 from tierscope.fleet.tables import is_url, query_fleet
 from tierscope.model.errors import UserError
 
-_SERVER = """
-from moto.server import ThreadedMotoServer
-server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-server.start()
-print(server.get_host_and_port()[1], flush=True)
-input()
-"""
-
 
 @pytest.fixture(scope="module")
-def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a server with a fleet of 20 hosts, of which one is slow."""
-    import boto3
-
+def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """The environment for a server with a fleet of 20 hosts, of which one is slow."""
     folder = tmp_path_factory.mktemp("fleet")
     made.fleet(folder, 20, slow=[7])
     gather(folder, folder)
-    settings = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_REGION": "us-east-1"}
-    with subprocess.Popen(
-        [sys.executable, "-c", _SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL, text=True, env={**os.environ, **settings},
-    ) as server:  # fmt: skip
-        assert server.stdout is not None
-        assert select.select([server.stdout], [], [], 60)[0], "the server did not start"
-        address = f"http://127.0.0.1:{int(server.stdout.readline())}"
-        client = boto3.client(
-            "s3", endpoint_url=address, region_name="us-east-1", aws_access_key_id="a",
-            aws_secret_access_key="b",
-        )  # fmt: skip
-        client.create_bucket(Bucket="results")
-        for table in folder.glob("*.parquet"):
-            client.upload_file(str(table), "results", f"fleet/{table.name}")
-        yield address
-        server.kill()
+    with object_store(folder, "results") as environment:
+        yield environment
 
 
 @pytest.fixture
-def keys(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {
-        "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_REGION": "us-east-1",
-        "AWS_ENDPOINT_URL": bucket, "AWS_ALLOW_HTTP": "true",
-    }.items():  # fmt: skip
+def keys(bucket: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in bucket.items():
         monkeypatch.setenv(name, value)
 
 

@@ -189,10 +189,10 @@ def _narrowed(subject: list[str], words: Vocabulary) -> tuple[str, dict[str, str
                     f"allowed: {', '.join(known)}"
                 )
             properties[key] = _value(key, value, known[key])
+        elif word in words.kinds and not (kind and word in words.operations):
+            kind = words.kinds[word]  # some kinds' operations have the names of other kinds
         elif word in words.operations:
             properties["operation"] = word
-        elif word in words.kinds:
-            kind = words.kinds[word]
         else:
             allowed = (*words.kinds, *words.operations)
             raise UserError(

@@ -27,10 +27,12 @@ def query(sql: str, place: str | None, json: str | None, csv: str | None) -> Non
                    status, metric, unit, estimate, ci_low, ci_high, n, samples, efficiency, ...
     DESCRIBE runs and DESCRIBE measurements list all columns.
 
+    A fleet that 'tierscope fleet gather' joined has other tables.
+
     \b
-    Of a fleet that 'tierscope fleet gather' joined:
     hosts          host, state, reason, rack, switch, model, kernel, governor, facts, ...
     figures        host, and the columns of measurements
+    together       what hosts moved at once of storage that they share: estimate, fairness, ...
 
     \b
     Examples:
