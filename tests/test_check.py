@@ -261,8 +261,17 @@ def test_a_rule_made_of_the_grammar_s_words_says_what_was_written(
     assert (forward.comparison, forward.unit) == (comparison, UNITS[unit][0])
     assert forward.bound == pytest.approx(number * UNITS[unit][1])
     assert set(forward.properties) <= {*WORDS.properties, "operation"}
-    kinds = [WORDS.kinds[word] for word in words if word in WORDS.kinds]
+    kinds: list[str] = []
+    for word in words:
+        if word in WORDS.kinds and not (kinds and word in WORDS.operations):
+            kinds.append(WORDS.kinds[word])
     assert forward.kind == (kinds[-1] if kinds else "")
+
+
+def test_an_operation_with_the_name_of_another_kind_comes_after_its_kind() -> None:
+    rule = parse_rule("host:* -> host:* message latency: < 5 us")
+    assert (rule.kind, rule.properties) == ("message", {"operation": "latency"})
+    assert parse_rule("node:* -> node:* latency: < 5 us").kind == "latency"
 
 
 @given(st.text(max_size=60))

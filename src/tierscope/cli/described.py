@@ -103,7 +103,7 @@ def _usage(command: click.Command) -> Iterator[str]:
 
 def _paragraph(text: str) -> Paragraph:
     lines = text.removeprefix(_BREAK).splitlines()
-    if not text.startswith(_BREAK) or not any(line.startswith("  ") for line in lines):
+    if not text.startswith(_BREAK) or not any("  " in line for line in lines):
         return Paragraph("", " ".join(lines))
     title = lines.pop(0) if lines[0].endswith(":") else ""
     return Paragraph(title, "", tuple(lines))
