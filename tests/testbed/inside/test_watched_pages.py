@@ -9,7 +9,7 @@ import pytest
 
 pytestmark = pytest.mark.testbed
 
-SIZE = 32 << 20
+SIZE = 16 << 20
 SLOW = 4
 """The CXL node."""
 HOLDER = f"""
