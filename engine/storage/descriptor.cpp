@@ -74,15 +74,17 @@ Descriptor openat2(int directory, const std::string& path, int flags, mode_t mod
 constexpr const char* kMoved = "file";
 
 // Looks at what was moved into the private directory, removes it if it is `file`, and moves it back
-// where it is not or stays. `flags` are those of unlinkat(2).
+// where it is not or stays. `flags` are those of unlinkat(2). `open` is closed first: a client of
+// NFS renames an open file instead of removing it, and the directory would not be empty.
 std::string remove_moved(const Descriptor& directory, const std::string& name,
                          const Descriptor& room, const std::string& room_name,
-                         const struct stat& file, int flags) {
+                         const struct stat& file, Descriptor open, int flags) {
   struct stat moved{};
   const bool seen = fstatat(room.get(), kMoved, &moved, AT_SYMLINK_NOFOLLOW) == 0;
   std::string problem = "its name leads to another file";
   if (seen && moved.st_dev == file.st_dev && moved.st_ino == file.st_ino &&
       moved.st_nlink == file.st_nlink) {
+    open.reset();
     if (unlinkat(room.get(), kMoved, flags) == 0) return "";
     problem = std::strerror(errno);
   }
@@ -92,7 +94,7 @@ std::string remove_moved(const Descriptor& directory, const std::string& name,
 }
 
 std::string remove_held(const Descriptor& directory, const std::string& name,
-                        const struct stat& held, int flags) {
+                        const struct stat& held, Descriptor open, int flags) {
   const std::string room_name = ".tierscope-" + random_token();
   if (mkdirat(directory.get(), room_name.c_str(), 0700) != 0) return std::strerror(errno);
   const Descriptor room = open_below(directory, room_name, O_RDONLY | O_DIRECTORY);
@@ -100,7 +102,7 @@ std::string remove_held(const Descriptor& directory, const std::string& name,
   if (!room || !move_name(directory.get(), name, room.get(), kMoved)) {
     problem = std::strerror(errno);
   } else {
-    problem = remove_moved(directory, name, room, room_name, held, flags);
+    problem = remove_moved(directory, name, room, room_name, held, std::move(open), flags);
   }
   unlinkat(directory.get(), room_name.c_str(), AT_REMOVEDIR);  // Only an empty one goes.
   return problem;
@@ -199,16 +201,15 @@ std::string not_plain(const struct stat& found) {
   return "";
 }
 
-std::string remove_file(const Descriptor& directory, const std::string& name,
-                        const Descriptor& file) {
+std::string remove_file(const Descriptor& directory, const std::string& name, Descriptor file) {
   const struct stat held = status_of(file);
   if (const std::string wrong = not_plain(held); !wrong.empty()) return "it is " + wrong;
-  return remove_held(directory, name, held, 0);
+  return remove_held(directory, name, held, std::move(file), 0);
 }
 
 std::string remove_directory(const Descriptor& directory, const std::string& name,
                              const Descriptor& removed) {
-  return remove_held(directory, name, status_of(removed), AT_REMOVEDIR);
+  return remove_held(directory, name, status_of(removed), {}, AT_REMOVEDIR);
 }
 
 std::string random_token() {

@@ -99,9 +99,9 @@ std::string not_plain(const struct stat& found);
 // Unlinks a name only where it still leads to this very file, with one link: the file is moved into
 // a new directory that only this user may enter, and looked at there. What was moved by mistake, as
 // the name had been given to something else, is moved back. Returns why nothing was removed; empty
-// where the file is gone.
-std::string remove_file(const Descriptor& directory, const std::string& name,
-                        const Descriptor& file);
+// where the file is gone. `file` should be the last descriptor of it: a client of NFS keeps files
+// that are open.
+std::string remove_file(const Descriptor& directory, const std::string& name, Descriptor file);
 
 // The same for a directory, which has to be empty.
 std::string remove_directory(const Descriptor& directory, const std::string& name,

@@ -38,10 +38,10 @@ nlohmann::ordered_json listed(const FileEntry& entry, const PlainFile& found) {
 }
 
 nlohmann::ordered_json file_left(const Descriptor& directory, const FileEntry& entry, bool remove) {
-  const PlainFile found = open_proven(directory, entry);
+  PlainFile found = open_proven(directory, entry);
   nlohmann::ordered_json file = listed(entry, found);
   if (!remove || !found.file) return file;
-  const std::string problem = remove_file(directory, entry.name, found.file);
+  const std::string problem = remove_file(directory, entry.name, std::move(found.file));
   if (problem.empty()) {
     file["state"] = "removed";
   } else {

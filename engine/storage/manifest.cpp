@@ -113,7 +113,7 @@ Manifest::Manifest(const Descriptor& directory, const std::string& path, bool cr
 Manifest::~Manifest() {
   if (!removed_some_ || !entries_.empty()) return;
   try {
-    remove_file(directory_, name_, file_);
+    remove_file(directory_, name_, std::move(file_));
   } catch (const std::exception& error) {  // It stays, empty, and does no harm.
     std::cerr << "tierscope-engine: " << path_ << " stays: " << error.what() << '\n';
   }
@@ -140,7 +140,7 @@ void Manifest::create_new() {
                                  static_cast<ssize_t>(header.size());
   if (made && (!nameless || give_name(file_, directory_, name_))) return;
   const int error = errno;
-  if (file_ && !nameless) remove_file(directory_, name_, file_);
+  if (file_ && !nameless) remove_file(directory_, name_, std::move(file_));
   file_.reset();
   if (error == EEXIST) return;
   throw Unavailable(Cause::kStorage,

@@ -217,7 +217,7 @@ std::unique_ptr<OwnedFile> OwnedDirectory::create(const FilesWanted& wanted,
     make_proof(file->file_, path_, file->entry_);
     write_down(file->entry_);
   } catch (...) {
-    if (file->named_) remove_file(directory_, name, file->file_);
+    if (file->named_) remove_file(directory_, name, std::move(file->file_));
     throw;
   }
   return file;
@@ -298,7 +298,8 @@ std::string OwnedDirectory::discard(OwnedFile& file) {
     struct stat found{};
     const bool is_gone = fstat(file.file_.get(), &found) == 0 && found.st_nlink == 0;
     if (!is_gone) {
-      const std::string problem = remove_file(directory_, file.entry_.name, file.file_);
+      file.by_name_.reset();
+      const std::string problem = remove_file(directory_, file.entry_.name, std::move(file.file_));
       if (!problem.empty()) return fmt::format("{} stays: {}", file.path, problem);
     }
     if (manifest.find(file.entry_.name)) manifest.remove(file.entry_.token);

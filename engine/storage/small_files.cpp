@@ -328,7 +328,7 @@ SmallFilesLeft look_through(const Descriptor& parent, const FileEntry& entry,
     left.files += problem.empty() ? 1 : 0;
     std::string why = problem.empty() ? "" : fmt::format("holds '{}', which {}", name, problem);
     if (remove && problem.empty()) {
-      problem = remove_file(directory, name, found.file);
+      problem = remove_file(directory, name, std::move(found.file));
       if (!problem.empty()) why = fmt::format("keeps '{}': {}", name, problem);
     }
     if (left.problem.empty()) left.problem = why;
