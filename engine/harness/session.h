@@ -41,8 +41,8 @@ class Session {
   std::string visit_entry(Entry& entry, double seconds, bool fresh);
 
   LineReader* lines_ = nullptr;
-  std::map<std::string, Entry> entries_;
   Leases leases_;
+  std::map<std::string, Entry> entries_;  // Gone before what they lease, open files among it.
 };
 
 // The commands: both write events to stdout, and return true once a signal came. `run_visits` reads
