@@ -9,17 +9,27 @@ import pytest
 
 pytestmark = pytest.mark.testbed
 
-SIZE = 16 << 20
+SIZE = 32 << 20
 SLOW = 4
 """The CXL node."""
 HOLDER = f"""
-import mmap, sys
+import ctypes, mmap, sys
 memory = mmap.mmap(-1, {SIZE})
 for page in range(0, {SIZE}, 4096):
     memory[page] = 1
 print("ready", flush=True)
+sys.stdin.readline()
+BIND, MOVE = 2, 2
+first = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(memory)))
+nodes = ctypes.byref(ctypes.c_ulong(1 << {SLOW}))
+libnuma = ctypes.CDLL("libnuma.so.1", use_errno=True)
+if libnuma.mbind(first, ctypes.c_ulong({SIZE}), BIND, nodes, ctypes.c_ulong(64), MOVE) != 0:
+    sys.exit(f"mbind: {{ctypes.get_errno()}}")
+print("moved", flush=True)
 sys.stdin.read()
 """
+"""It moves this memory only. migratepages as root would move pages of libraries, too, which all
+programs use, and the emulator runs code from CXL memory very slowly."""
 PROGRAM = "from tierscope.cli.main import main; main()"
 
 
@@ -36,7 +46,8 @@ def test_pages_that_move_are_seen_on_their_nodes_and_counted() -> None:
     ) as watch:
         assert watch.stdout is not None
         lines = [watch.stdout.readline()]  # it reads now
-        subprocess.run(["migratepages", pid, "0", str(SLOW)], check=True)
+        print("move", file=holder.stdin, flush=True)
+        assert holder.stdout.readline() == "moved\n"
         watch.send_signal(signal.SIGINT)  # a last reading, then it ends
         lines += watch.stdout.readlines()
     assert watch.returncode == 0
