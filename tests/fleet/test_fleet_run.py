@@ -191,7 +191,7 @@ def test_without_mpi4py_a_line_says_so(tmp_path: Path, fake_engine: Fake) -> Non
     done = tierscope("fleet", "run", "--out", tmp_path / "fleet", environment=environment)
     assert done.returncode == 3
     (line,) = done.stderr.splitlines()
-    assert line.startswith("tierscope: fleet run needs mpi4py")
+    assert line.startswith("tierscope: MPI is missing: it takes mpi4py")
     assert "none here" in line
 
 

@@ -16,7 +16,7 @@ from tierscope.model.errors import UserError
 from tierscope.model.event import Event, Failed, Skipped, Started, Visit
 from tierscope.model.exchange import Exchange
 from tierscope.mpi.ranks import RankFacts
-from tierscope.mpi.serving import World
+from tierscope.mpi.world import World
 from tierscope.plans.request import Request
 from tierscope.topology.paths import MachinePaths
 

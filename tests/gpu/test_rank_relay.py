@@ -8,7 +8,7 @@ import pytest
 
 from tierscope.kinds.gpu_ranks import relay as module
 from tierscope.kinds.gpu_ranks.relay import Relay
-from tierscope.mpi.serving import World
+from tierscope.mpi.world import World
 
 Boxes = defaultdict[tuple[int, int, int], "deque[Any]"]
 """Messages by source, destination and tag."""

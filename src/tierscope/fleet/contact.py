@@ -21,10 +21,6 @@ _PING_PAUSE_S = 2e-4
 _CLOCK_S = 60.0
 _LEAVE_S = 10.0
 """That MPI gets to end in order."""
-MISSING = (
-    "fleet run needs mpi4py, and an MPI library that it can load: pip install 'tierscope[fleet]', "
-    "and as packages openmpi-bin on Debian"
-)
 
 
 class Contact:
@@ -88,7 +84,7 @@ class Contact:
             elif "clock" in message:
                 self._clock, self._clocked = message["clock"], True
             elif "broken" in message:
-                raise UserError(f"{MISSING} ({message['broken']})", ExitCode.NOTHING_MEASURED)
+                raise UserError(message["broken"], ExitCode.NOTHING_MEASURED)
 
     def clock(self, turn: Callable[[], None]) -> ClockOffset | None:
         """Return how far this host's clock is ahead of rank 0's; ``turn`` lets time pass."""

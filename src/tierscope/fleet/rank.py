@@ -24,7 +24,7 @@ from tierscope.fleet.coordinator import START_S, Coordinator, Order
 from tierscope.fleet.host import run_file
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.fleet import ClockOffset, InFleet
-from tierscope.mpi.launcher import check_size, not_started, unbind, without_mpi
+from tierscope.mpi.launcher import not_started, unbind, without_mpi
 from tierscope.mpi.lines import LineProcess, Message
 
 _STOP_S = 10.0
@@ -117,7 +117,6 @@ class Rank:
                     ExitCode.NOTHING_MEASURED,
                 )
             self._turn()
-        check_size(contact.size)
         if asked.ranks_as_hosts:
             self._name += f"-{contact.rank}"
         if contact.rank == 0:

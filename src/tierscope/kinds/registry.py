@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tierscope.model.spec import MeasurementSpec
-    from tierscope.mpi.serving import World
+    from tierscope.mpi.world import World
     from tierscope.plans.request import RequestForm
     from tierscope.report.view import View
     from tierscope.runs.measurers import Measurer

@@ -11,7 +11,7 @@ from tierscope.model.errors import ExitCode, UserError
 
 _RANKS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
 """Of Open MPI, PRRTE, MPICH and its kin, and srun."""
-_SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS")
+_SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
 _RECOVERY = "OMPI_MCA_orte_enable_recovery"
 """What ``mpirun --enable-recovery`` sets for its ranks."""
 _LAUNCHERS = ("mpirun", "mpiexec", "orterun", "orted", "prterun", "prted")
@@ -25,11 +25,6 @@ signal within 5 s it ends at once. By then it has killed this rank."""
 def launched_rank() -> int | None:
     """Return this process's rank; None where no launcher of MPI programs started it."""
     return _number(_RANKS)
-
-
-def launched_size() -> int | None:
-    """Return how many ranks the launcher started, where it says so."""
-    return _number(_SIZES)
 
 
 def _number(names: tuple[str, ...]) -> int | None:
@@ -70,11 +65,20 @@ def not_started() -> UserError:
     return UserError(f"MPI could not start, and said why above{hint}", ExitCode.NOTHING_MEASURED)
 
 
-def check_size(ranks: int) -> None:
-    """Refuse ranks that do not know of each other: each would be a fleet of its own."""
-    tasks = os.environ.get("SLURM_STEP_NUM_TASKS", "1")
-    if ranks == 1 and tasks != "1" and "OMPI_COMM_WORLD_SIZE" not in os.environ:
-        raise UserError(f"Slurm started {tasks} tasks, and MPI has one rank; {_PMIX}")
+def check_size(ranks: int, library: str) -> None:
+    """Refuse ranks of an MPI ``library`` that do not know of each other.
+
+    Raises UserError where the launcher started several, and MPI has one.
+    """
+    started = _number(_SIZES)
+    if ranks > 1 or started is None or started == 1:
+        return
+    hint = _PMIX if "SLURM_STEP_ID" in os.environ else "start them by the mpirun of that MPI"
+    raise UserError(
+        f"the launcher started {started} ranks, of which mpi4py's MPI ({library}) knows only "
+        f"itself; {hint}",
+        ExitCode.NOTHING_MEASURED,
+    )
 
 
 def end_launcher() -> None:

@@ -1,7 +1,8 @@
-"""A child process that is spoken with in lines of JSON."""
+"""A child process that is spoken with in lines of JSON, and how the child does so."""
 
 import json
 import os
+import select
 import subprocess
 from collections.abc import Sequence
 from typing import Any
@@ -39,5 +40,36 @@ class LineProcess:
         if not data:
             self.ended = True
             return []
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        return [json.loads(line) for line in lines]
+
+
+class ParentLines:
+    """The other end of a LineProcess: this process's standard input and output.
+
+    What is printed meanwhile, as by libraries, goes to standard error.
+    """
+
+    def __init__(self) -> None:
+        self._output = os.fdopen(os.dup(1), "wb")
+        os.dup2(2, 1)
+        self._rest = b""
+
+    def tell(self, message: Message) -> None:
+        """Send a message; raises BrokenPipeError where the parent ended."""
+        self._output.write(json.dumps(message).encode() + b"\n")
+        self._output.flush()
+
+    def read(self, wait_s: float | None) -> list[Message] | None:
+        """Return what came, which may take ``wait_s``, for ever where that is None.
+
+        None where the parent ended, or said that it will say no more.
+        """
+        ready, _, _ = select.select([0], [], [], wait_s)
+        if not ready:
+            return []
+        data = os.read(0, 1 << 16)
+        if not data:
+            return None
         *lines, self._rest = (self._rest + data).split(b"\n")
         return [json.loads(line) for line in lines]

@@ -4,27 +4,14 @@ MPI has a process of its own on rank 0, so that its end costs measurements that 
 the run file. Lines of JSON on standard input and output; ``Ranks`` is the other end.
 """
 
-import json
-import os
-import select
-import sys
 import time
 from dataclasses import dataclass
 from typing import Any
 
 from tierscope.model.errors import UserError
-from tierscope.mpi.lines import Message
-from tierscope.mpi.serving import (
-    NAP_S,
-    ORDER,
-    READY,
-    REPLY,
-    World,
-    answer,
-    facts,
-    leave,
-    start,
-)
+from tierscope.mpi.lines import Message, ParentLines
+from tierscope.mpi.serving import NAP_S, ORDER, READY, REPLY, answer, facts
+from tierscope.mpi.world import World, start
 
 _BEATS = 3
 """A rank whose last sign of life is older than so many beats gets no order."""
@@ -34,15 +21,13 @@ _SILENT_S = 10.0
 
 def main() -> None:
     """Serve until told to leave, or until standard input ends, which is when the command ended."""
-    # What else is printed in here goes to standard error.
-    sys.stdout = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
+    lines = ParentLines()
     try:
         world = start()
     except UserError as error:
-        _say({"broken": str(error)})
+        lines.tell({"broken": str(error)})
         return
-    _Post(world).serve()
+    _Post(world, lines).serve()
 
 
 @dataclass
@@ -55,9 +40,9 @@ class _Batch:
 
 
 class _Post:
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, lines: ParentLines) -> None:
         self._world = world
-        self._rest = b""
+        self._lines = lines
         self._heard: dict[int, float] = {}
         """When each rank was last heard of, by time.monotonic()."""
         self._batches: list[_Batch] = []
@@ -67,25 +52,21 @@ class _Post:
 
     def serve(self) -> None:
         """Carry messages until told to leave."""
-        _say({"size": self._world.size, "from": 0, "facts": facts(self._world)})
+        self._lines.tell({"size": self._world.size, "from": 0, "facts": facts(self._world)})
         leaving = None
         while leaving is None:
-            ready, _, _ = select.select([0], [], [], NAP_S)
-            if ready:
-                leaving = self._read()
+            leaving = self._read()
             self._receive()
             self._send()
         self._dismiss(leaving)
-        leave(self._world, leaving)
+        self._world.leave(leaving)
 
     def _read(self) -> bool | None:
         """Take what the command says; return whether to leave MPI in order, once it says so."""
-        data = os.read(0, 1 << 16)
-        if not data:
+        messages = self._lines.read(NAP_S)
+        if messages is None:
             return False
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        for line in lines:
-            message = json.loads(line)
+        for message in messages:
             if "leave" in message:
                 return bool(message["leave"])
             orders = {order["to"]: order for order in message["orders"]}
@@ -101,7 +82,7 @@ class _Post:
                 message = comm.recv(source=source, tag=tag)
                 self._heard[source] = time.monotonic()
                 if message:
-                    _say({"from": source, **message})
+                    self._lines.tell({"from": source, **message})
 
     def _send(self) -> None:
         """Send the orders of batches whose ranks are all there."""
@@ -132,7 +113,7 @@ class _Post:
                 answered = {"lost": f"rank {rank} is silent"}
             else:
                 answered = {"reply": {"failed": f"rank {silent[0]} is silent"}}
-            _say({"from": rank, "number": order["number"], **answered})
+            self._lines.tell({"from": rank, "number": order["number"], **answered})
 
     def _order(self, rank: int, order: Message) -> None:
         self._sends.append(self._world.comm.isend(order, dest=rank, tag=ORDER))
@@ -142,7 +123,9 @@ class _Post:
         """Answer a request to this rank."""
         for send in self._sends:
             send.wait()
-        _say({"from": 0, "number": order["number"], "reply": answer(self._world, order)})
+        self._lines.tell(
+            {"from": 0, "number": order["number"], "reply": answer(self._world, order)}
+        )
         self._receive()
         self._heard.clear()  # what arrived meanwhile may be as old as the request
 
@@ -156,11 +139,6 @@ class _Post:
                 self._order(rank, {"leave": in_order})
                 left.add(rank)
             time.sleep(NAP_S)
-
-
-def _say(message: Message) -> None:
-    sys.stdout.write(json.dumps(message) + "\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

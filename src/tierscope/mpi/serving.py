@@ -8,69 +8,18 @@ messages, and idle ranks take a nap between two looks for messages.
 
 import os
 import platform
-import signal
 import time
-from dataclasses import dataclass, field
 from typing import Any
 
 from tierscope.kinds.registry import KINDS
-from tierscope.model.errors import ExitCode, UserError
-from tierscope.mpi.launcher import launched_size
+from tierscope.model.errors import UserError
 from tierscope.mpi.lines import Message
+from tierscope.mpi.world import World, start
 
 READY, ORDER, REPLY = 1001, 1002, 1003
 """Tags of messages between rank 0 and the others; kinds take tags below 1000."""
 NAP_S = 0.002
 """Between two looks for messages."""
-MISSING = (
-    "MPI is missing: it takes mpi4py, and an MPI library that it can load: pip install "
-    "'tierscope[fleet]', and as packages openmpi-bin on Debian"
-)
-
-
-@dataclass
-class World:
-    """MPI as one rank sees it."""
-
-    mpi: Any
-    """The module ``mpi4py.MPI``."""
-    comm: Any
-    """All ranks."""
-    rank: int
-    size: int
-    kept: dict[str, Any] = field(default_factory=dict)
-    """What kinds keep from one request to the next."""
-
-    @property
-    def beat_s(self) -> float:
-        """Between two READYs of an idle rank: rank 0 gets 1000 a second at most."""
-        return max(0.1, 1e-3 * self.size)
-
-
-def start() -> World:
-    """Start MPI, which waits for all ranks; raises UserError where there is none."""
-    for number in (signal.SIGINT, signal.SIGTERM):  # rank 0 ends in order, and all others with it
-        signal.signal(number, signal.SIG_IGN)
-    try:
-        import mpi4py
-
-        mpi4py.rc.thread_level = "single"  # others take locks, which messages would be slower by
-        from mpi4py import MPI
-    except (ImportError, RuntimeError) as error:
-        why = str(error).splitlines()[0]
-        raise UserError(f"{MISSING} ({why})", ExitCode.NOTHING_MEASURED) from None
-    comm = MPI.COMM_WORLD
-    comm.Set_errhandler(MPI.ERRORS_RETURN)
-    world = World(MPI, comm, comm.Get_rank(), comm.Get_size())
-    started = launched_size()
-    if world.size == 1 and started is not None and started > 1:
-        library = MPI.Get_library_version().split(",")[0]
-        raise UserError(
-            f"the launcher started {started} ranks, of which mpi4py's MPI ({library}) knows only "
-            "itself; start them by the mpirun of that MPI",
-            ExitCode.NOTHING_MEASURED,
-        )
-    return world
 
 
 def facts(world: World) -> Message:
@@ -110,7 +59,7 @@ def serve() -> None:
             said = {}
             continue
         if "leave" in order:
-            leave(world, order["leave"])
+            world.leave(order["leave"])
             return
         reply = answer(world, order)
         sends.append(
@@ -128,11 +77,3 @@ def _order(world: World) -> Message | None:
             return found
         time.sleep(NAP_S)
     return None
-
-
-def leave(world: World, in_order: bool) -> None:
-    """End MPI; ``in_order`` only where every rank does, since MPI waits for all of them."""
-    if in_order:
-        world.mpi.Finalize()
-        return
-    os._exit(0)  # MPI's own end would wait for ranks that are dead

@@ -7,7 +7,7 @@ its engine ended; whoever still exchanges something then is told that the rank i
 import time
 from typing import Any
 
-from tierscope.mpi.serving import World
+from tierscope.mpi.world import World
 
 _SAID, _ANSWER = 801, 802
 """Tags of messages."""

@@ -15,7 +15,7 @@ from tierscope.model.event import Failed, Skipped, Visit
 from tierscope.model.exchange import Exchange
 from tierscope.model.topology import Gpu, Topology
 from tierscope.mpi.launcher import unbind
-from tierscope.mpi.serving import World
+from tierscope.mpi.world import World
 from tierscope.plans.gpu import gpu_cpus
 from tierscope.topology.discover import discover
 

@@ -16,7 +16,7 @@ from tierscope.kinds.message.library import (
 from tierscope.model.errors import UserError
 from tierscope.model.network import PortCounts
 from tierscope.mpi.lines import Message
-from tierscope.mpi.serving import World
+from tierscope.mpi.world import World
 from tierscope.topology.files import Files
 from tierscope.topology.network import read_ports
 from tierscope.topology.nfs import port_counts
