@@ -252,9 +252,10 @@ def test_a_run_that_is_killed_can_be_shown(tmp_path: Path) -> None:
         *("--out", str(tmp_path / "out")),
     ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        wait_until(lambda: list((tmp_path / "out").glob("*.jsonl")), "a run is written")
+        runs = (tmp_path / "out").glob
+        wait_until(lambda: any(b"\n" in path.read_bytes() for path in runs("*.jsonl")), "a header")
         process.kill()
-    (path,) = (tmp_path / "out").glob("*.jsonl")
+    (path,) = runs("*.jsonl")
     shown = tierscope("show", str(path))
     assert "Traceback" not in shown.stderr
     assert read_run(path).footer is None
