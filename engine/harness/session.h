@@ -42,7 +42,7 @@ class Session {
 
   LineReader* lines_ = nullptr;
   Leases leases_;
-  std::map<std::string, Entry> entries_;  // Gone before what they lease, open files among it.
+  std::map<std::string, Entry> entries_;  // Destroyed first: their states use what is leased.
 };
 
 // The commands: both write events to stdout, and return true once a signal came. `run_visits` reads

@@ -73,7 +73,8 @@ def check_size(ranks: int, library: str) -> None:
     started = _number(_SIZES)
     if ranks > 1 or started is None or started == 1:
         return
-    hint = _PMIX if "SLURM_STEP_ID" in os.environ else "start them by the mpirun of that MPI"
+    by_srun = "SLURM_STEP_ID" in os.environ and "OMPI_COMM_WORLD_SIZE" not in os.environ
+    hint = _PMIX if by_srun else "start them by the mpirun of that MPI"
     raise UserError(
         f"the launcher started {started} ranks, of which mpi4py's MPI ({library}) knows only "
         f"itself; {hint}",

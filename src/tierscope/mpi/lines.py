@@ -10,6 +10,12 @@ from typing import Any
 Message = dict[str, Any]
 
 
+def _whole_messages(data: bytes) -> tuple[list[Message], bytes]:
+    """Return the messages of all whole lines, and what is there of the next line."""
+    *lines, rest = data.split(b"\n")
+    return [json.loads(line) for line in lines], rest
+
+
 class LineProcess:
     """A child whose standard input and output carry a JSON object a line."""
 
@@ -40,8 +46,8 @@ class LineProcess:
         if not data:
             self.ended = True
             return []
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        return [json.loads(line) for line in lines]
+        messages, self._rest = _whole_messages(self._rest + data)
+        return messages
 
 
 class ParentLines:
@@ -71,5 +77,5 @@ class ParentLines:
         data = os.read(0, 1 << 16)
         if not data:
             return None
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        return [json.loads(line) for line in lines]
+        messages, self._rest = _whole_messages(self._rest + data)
+        return messages
