@@ -44,13 +44,16 @@ class _Messenger:
         self._lines = lines
         self._pending: list[Any] = []
         """Sends that are under way; their buffers have to live."""
-        self._asked = False
+        self._asked: int | None = None
+        """Number of the latest request, until it is answered. One before it may be answered, too,
+        meanwhile."""
+        self._pings = 0
         self._pinged = 0.0
 
     def serve(self) -> bool:
         """Carry messages; return whether to leave MPI in order."""
         while True:
-            listening = self._world.rank == 0 or self._asked
+            listening = self._world.rank == 0 or self._asked is not None
             spinning = time.monotonic() - self._pinged < _SPIN_S
             wait = (0.0 if spinning else _NAP_S) if listening else None
             orders = self._lines.read(wait)
@@ -64,7 +67,7 @@ class _Messenger:
 
     def _obey(self, order: Message) -> None:
         if "ask" in order:
-            self._asked = True
+            self._asked = order["ask"]["number"]
             self._send(0, _REQUEST, order["ask"])
         elif "answer" in order:
             self._send(order["to"], _ANSWER, order["answer"])
@@ -83,7 +86,8 @@ class _Messenger:
                 elif tag == _REQUEST:
                     self._lines.tell({"from": source, "request": message})
                 else:
-                    self._asked = False
+                    if message["number"] == self._asked:
+                        self._asked = None
                     self._lines.tell({"answer": message})
         self._pending = [one for one in self._pending if not one.Test()]
 
@@ -95,22 +99,31 @@ class _Messenger:
 
         ``ahead`` is this host's clock in the middle of that round trip, less rank 0's.
         """
-        comm = self._world.comm
         best: tuple[int, int] | None = None
-        for number in range(_PINGS):
+        for _ in range(_PINGS):
+            self._pings += 1
             began = time.time_ns()
-            self._send(0, _PING, number)
-            deadline = time.monotonic() + _PONG_S
-            while not comm.iprobe(source=0, tag=_PONG):
-                if time.monotonic() > deadline:
-                    return None
-            _, there = comm.recv(source=0, tag=_PONG)
+            self._send(0, _PING, self._pings)
+            there = self._pong()
+            if there is None:
+                return None
             ended = time.time_ns()
             trip = ended - began
             if trip > 0 and (best is None or trip < best[0]):
                 best = (trip, (began + ended) // 2 - there)
             time.sleep(pause_s)
         return {"round_trip": best[0], "ahead": best[1], "round_trips": _PINGS} if best else None
+
+    def _pong(self) -> int | None:
+        """Return rank 0's clock when it got the latest ping, in ns; None where it is silent."""
+        comm = self._world.comm
+        deadline = time.monotonic() + _PONG_S
+        while time.monotonic() < deadline:
+            if comm.iprobe(source=0, tag=_PONG):
+                number, there = comm.recv(source=0, tag=_PONG)
+                if number == self._pings:  # an earlier one may be answered after it was given up
+                    return int(there)
+        return None
 
 
 if __name__ == "__main__":

@@ -1,0 +1,108 @@
+"""The process of a rank that speaks MPI, with a fake MPI and a fake rank."""
+
+from collections import deque
+from typing import Any
+
+from tierscope.fleet.messenger import _Messenger
+from tierscope.mpi.lines import Message
+from tierscope.mpi.world import World
+
+REQUEST, ANSWER, PING, PONG = 1, 2, 3, 4
+
+
+class FakeMpi:
+    """Rank 0, of which only answers are seen, and the module ``mpi4py.MPI``."""
+
+    ANY_SOURCE = -1
+
+    class Status:
+        """Of a message from rank 0."""
+
+        def Get_source(self) -> int:
+            return 0
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[int, Any]] = []
+        self.arrived: dict[int, deque[Any]] = {
+            tag: deque() for tag in (REQUEST, ANSWER, PING, PONG)
+        }
+        self.silent_pings: set[int] = set()
+        self.late_pongs: list[Any] = []
+
+    def isend(self, message: Any, dest: int, tag: int) -> "FakeMpi":
+        assert dest == 0
+        self.sent.append((tag, message))
+        if tag == PING:
+            self.arrived[PONG].extend(self.late_pongs)
+            self.late_pongs.clear()
+            pong = (message, 10**15)
+            late = message in self.silent_pings
+            (self.late_pongs if late else self.arrived[PONG]).append(pong)
+        return self
+
+    def Test(self) -> bool:
+        """What was sent has arrived."""
+        return True
+
+    def iprobe(self, source: int, tag: int, status: Any = None) -> bool:
+        return bool(self.arrived[tag])
+
+    def recv(self, source: int, tag: int) -> Any:
+        return self.arrived[tag].popleft()
+
+
+class FakeLines:
+    """The rank: what it orders, and what it is told. It ends when it has no more orders."""
+
+    def __init__(self, mpi: FakeMpi, steps: list[Any]) -> None:
+        self.told: list[Message] = []
+        self._mpi, self._steps = mpi, deque(steps)
+        self.waited_for_ever = 0
+
+    def read(self, wait_s: float | None) -> list[Message] | None:
+        """Take a step: orders of the rank, or an answer (an int, its number) that arrives."""
+        self.waited_for_ever += wait_s is None
+        if not self._steps:
+            return None
+        step = self._steps[0]
+        if isinstance(step, int):
+            if wait_s is None:  # nothing but an order ends this wait, and the rank gives none
+                return None
+            self._mpi.arrived[ANSWER].append({"number": self._steps.popleft(), "answer": {}})
+            return []
+        return [self._steps.popleft()]
+
+    def tell(self, message: Message) -> None:
+        self.told.append(message)
+
+
+def ask(number: int) -> Message:
+    return {"ask": {"number": number, "request": {"busy": {}}}}
+
+
+def serve(mpi: FakeMpi, *steps: Any) -> FakeLines:
+    lines: Any = FakeLines(mpi, list(steps))
+    world: Any = World(mpi, mpi, rank=1, size=2)
+    _Messenger(world, lines).serve()
+    return lines
+
+
+def test_the_answer_to_an_earlier_request_does_not_end_the_wait_for_the_latest() -> None:
+    lines = serve(FakeMpi(), ask(1), ask(2), 1, 2)
+    assert [one["answer"]["number"] for one in lines.told] == [1, 2]
+
+
+def test_a_rank_that_asked_nothing_waits_without_polling() -> None:
+    lines = serve(FakeMpi(), ask(1), 1, ask(2), 2)
+    assert [one["answer"]["number"] for one in lines.told] == [1, 2]
+    assert lines.waited_for_ever == 3, "before each request and after the last answer"
+
+
+def test_a_late_answer_to_a_ping_is_not_taken_for_that_of_the_next(monkeypatch: Any) -> None:
+    monkeypatch.setattr("tierscope.fleet.messenger._PONG_S", 0.01)
+    mpi = FakeMpi()
+    mpi.silent_pings = {3}
+    first, second = serve(mpi, {"clock": 0.0}, {"clock": 0.0}).told
+    assert first == {"clock": None}, "rank 0 was silent"
+    assert second["clock"]["round_trips"] == 64
+    assert not mpi.arrived[PONG], "each ping got its own answer"
