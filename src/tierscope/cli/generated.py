@@ -70,6 +70,6 @@ def given_options(options: Iterable[Option], arguments: Mapping[str, Given]) -> 
 def help_text(summary: str, form: RequestForm) -> str:
     """Return what ``--help`` says above the options."""
     examples = "\n".join(f"  tierscope {example}" for example in form.examples)
-    text = f"\b\n{form.help}" if form.help else ""
+    text = "\n\n".join(f"\b\n{paragraph}" for paragraph in form.help.split("\n\n") if paragraph)
     parts = [summary, text, f"\b\nExamples:\n{examples}" if examples else ""]
     return "\n\n".join(part for part in parts if part)

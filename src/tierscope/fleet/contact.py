@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.fleet import ClockOffset
+from tierscope.mpi.launcher import launcher_files
 from tierscope.mpi.lines import LineProcess, Message
 
 WAIT: Message = {"wait": True}
@@ -29,7 +30,8 @@ class Contact:
     def __init__(self, patience_s: float) -> None:
         self.patience_s = patience_s
         """After which rank 0 counts as silent."""
-        self.process = LineProcess([sys.executable, "-m", "tierscope.fleet.messenger"])
+        command = [sys.executable, "-m", "tierscope.fleet.messenger"]
+        self.process = LineProcess(command, files=launcher_files())
         self.rank = -1
         self.size = 0
         self.alone = False

@@ -15,6 +15,7 @@ _SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
 _RECOVERY = "OMPI_MCA_orte_enable_recovery"
 """What ``mpirun --enable-recovery`` sets for its ranks."""
 _LAUNCHERS = ("mpirun", "mpiexec", "orterun", "orted", "prterun", "prted")
+_OF_MPICH = "hydra_pmi_proxy"
 _PMIX = "srun needs --mpi=pmix for Open MPI, --mpi=pmi2 for MPICH; srun --mpi=list says what it has"
 _SCANCEL_S = 10.0
 _AGAIN = 'sleep 3; [ "$(cat /proc/$0/comm)" = "$1" ] && kill "$0"'
@@ -51,11 +52,25 @@ def without_mpi() -> dict[str, str]:
     }
 
 
+def launcher_files() -> tuple[int, ...]:
+    """Return the open files that a child needs to start MPI: the connection to MPICH's launcher."""
+    number = _number(("PMI_FD",))
+    if number is None:
+        return ()
+    try:
+        os.fstat(number)
+    except OSError:
+        return ()
+    return (number,)
+
+
 def warning() -> str:
-    """Say that Open MPI is to end all ranks when one dies, where it is."""
+    """Say that the launcher is to end all ranks when one dies, where it is."""
     launched = "OMPI_COMM_WORLD_RANK" in os.environ
     if launched and os.environ.get(_RECOVERY) != "1":
         return "mpirun ends every rank when one dies; with --enable-recovery the others go on"
+    if _launcher() == _OF_MPICH:
+        return "MPICH's mpiexec ends every rank when one dies; run files keep what was measured"
     return ""
 
 
@@ -85,7 +100,7 @@ def check_size(ranks: int, library: str) -> None:
 def end_launcher() -> None:
     """End mpirun or the step of srun, which wait for every rank, stopped ones too."""
     with contextlib.suppress(OSError, subprocess.SubprocessError):
-        name = Path(f"/proc/{os.getppid()}/comm").read_text().strip()
+        name = _launcher()
         if name in _LAUNCHERS:
             again = ["sh", "-c", _AGAIN, str(os.getppid()), name]
             nothing = subprocess.DEVNULL
@@ -95,3 +110,11 @@ def end_launcher() -> None:
             step = f"{os.environ['SLURM_JOB_ID']}.{os.environ['SLURM_STEP_ID']}"
             scancel = ["scancel", "--signal=KILL", step]
             subprocess.run(scancel, capture_output=True, timeout=_SCANCEL_S)
+
+
+def _launcher() -> str:
+    """Return the name of the process that started this one."""
+    try:
+        return Path(f"/proc/{os.getppid()}/comm").read_text().strip()
+    except OSError:
+        return ""

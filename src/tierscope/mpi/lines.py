@@ -4,7 +4,7 @@ import json
 import os
 import select
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 Message = dict[str, Any]
@@ -19,9 +19,19 @@ def _whole_messages(data: bytes) -> tuple[list[Message], bytes]:
 class LineProcess:
     """A child whose standard input and output carry a JSON object a line."""
 
-    def __init__(self, command: Sequence[str], environment: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        environment: dict[str, str] | None = None,
+        files: Collection[int] = (),
+    ) -> None:
+        """Start it; of this process's open ``files`` it inherits these."""
         self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment,
+            pass_fds=files,
         )
         self._rest = b""
         self.ended = False

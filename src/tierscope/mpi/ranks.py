@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from tierscope.model.errors import ExitCode, UserError
-from tierscope.mpi.launcher import end_launcher, launched_rank, unbind
+from tierscope.mpi.launcher import end_launcher, launched_rank, launcher_files, unbind
 from tierscope.mpi.lines import LineProcess, Message
 from tierscope.mpi.serving import serve
 
@@ -44,7 +44,8 @@ class Ranks:
     """Carries requests to ranks, rank 0 itself among them."""
 
     def __init__(self) -> None:
-        self._process = LineProcess([sys.executable, "-m", "tierscope.mpi.post"])
+        command = [sys.executable, "-m", "tierscope.mpi.post"]
+        self._process = LineProcess(command, files=launcher_files())
         unbind()
         self._replies: dict[int, Message] = {}
         """By rank, of the latest request."""

@@ -24,12 +24,11 @@ NAP_S = 0.002
 
 def facts(world: World) -> Message:
     """Return what a rank says of itself at first."""
-    library: str = world.mpi.Get_library_version()
     return {
         "host": platform.node(),
         "pid": os.getpid(),
         "cpus": sorted(os.sched_getaffinity(0)),
-        "mpi": library.rstrip("\0").splitlines()[0].strip(),
+        "mpi": world.library,
     }
 
 

@@ -28,6 +28,12 @@ class World:
     """What kinds keep from one request to the next."""
 
     @property
+    def library(self) -> str:
+        """Name and version of the MPI library, in a line."""
+        said: str = self.mpi.Get_library_version()
+        return " ".join(said.rstrip("\0").splitlines()[0].split())
+
+    @property
     def beat_s(self) -> float:
         """Between two signs of life of an idle rank: rank 0 gets 1000 a second at most."""
         return max(0.1, 1e-3 * self.size)
@@ -57,5 +63,5 @@ def start() -> World:
     comm = MPI.COMM_WORLD
     comm.Set_errhandler(MPI.ERRORS_RETURN)
     world = World(MPI, comm, comm.Get_rank(), comm.Get_size())
-    check_size(world.size, MPI.Get_library_version().split(",")[0])
+    check_size(world.size, world.library.partition(",")[0])
     return world
