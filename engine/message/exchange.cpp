@@ -1,7 +1,8 @@
 #include "message/exchange.h"
 
 #include <algorithm>
-#include <cmath>
+#include <array>
+#include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <stdexcept>
@@ -123,8 +124,10 @@ class Exchange {
       }
       if (until == 0) until = now() + asked_.patience_s;
       if (now() > until) {
+        std::array<char, 32> patience{};
+        std::snprintf(patience.data(), patience.size(), "%g s", asked_.patience_s);
         throw Failed(kTsSilent, "rank " + std::to_string(asked_.partner) + " did not answer for " +
-                                    std::to_string(std::lround(asked_.patience_s)) + " s");
+                                    patience.data());
       }
     }
   }
