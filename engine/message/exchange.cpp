@@ -5,8 +5,11 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -256,6 +259,15 @@ class Exchange {
   std::string wrong_;
 };
 
+// Keeps an exchange that failed as long as the process lives: what it posted may still refer to its
+// requests.
+void keep(std::unique_ptr<Exchange> failed) {
+  static std::mutex mutex;
+  static auto* const kept = new std::vector<std::unique_ptr<Exchange>>;
+  const std::lock_guard lock(mutex);
+  kept->push_back(std::move(failed));
+}
+
 }  // namespace
 
 std::int32_t ts_message_exchange(const TsMessageExchange* exchange, TsMessageRows* rows) {
@@ -264,11 +276,10 @@ std::int32_t ts_message_exchange(const TsMessageExchange* exchange, TsMessageRow
   rows->error[0] = '\0';
   TsMessageResult result = kTsDone;
   std::string error;
+  std::unique_ptr<Exchange> made;
   try {
-    // On failure it is left behind: what was posted may still refer to its requests.
-    auto* const made = new Exchange(*exchange, *rows);
+    made = std::make_unique<Exchange>(*exchange, *rows);
     exchange->source != 0 ? made->lead() : made->follow();
-    delete made;
   } catch (const Failed& failed) {
     result = failed.result;
     error = failed.what();
@@ -276,6 +287,7 @@ std::int32_t ts_message_exchange(const TsMessageExchange* exchange, TsMessageRow
     result = kTsMpiFailed;
     error = failed.what();
   }
+  if (result != kTsDone) keep(std::move(made));
   const std::size_t length = std::min(error.size(), sizeof rows->error - 1);
   std::memcpy(rows->error, error.data(), length);
   rows->error[length] = '\0';
