@@ -168,7 +168,9 @@ lint: $(BUILD)/.installed ## Complain precisely; `make format` mends what can be
 	$(BIN)/clang-format --dry-run --Werror $(shell git ls-files '*.h' '*.cpp' '*.cu' '*.cuh' '*.c')
 	@mkdir -p $(BUILD)/lint
 	@$(BIN)/python -c '$(ONE_COMMAND_EACH)' < $(BUILD)/engine/compile_commands.json > $(BUILD)/lint/compile_commands.json
-	@echo 'module prelude [system] { header "$(abspath $(BUILD))/engine/CMakeFiles/engine.dir/cmake_pch.hxx" export * }' > $(BUILD)/lint/prelude.modulemap
+	@for part in engine gpu-host; do \
+	  echo "module prelude_$$(echo $$part | tr - _) [system] { header \"$(abspath $(BUILD))/engine/CMakeFiles/$$part.dir/cmake_pch.hxx\" export * }"; \
+	done > $(BUILD)/lint/prelude.modulemap
 	$(BIN)/python $(BIN)/run-clang-tidy.py -clang-tidy-binary $(BIN)/clang-tidy -p $(BUILD)/lint $(PRELUDE_ONCE) -quiet -j 2 '/(engine/(?!tests/).*\.cpp|alloc/.*\.c)$$' > $(BUILD)/tidy.log 2>&1 || { grep -E 'error|warning|note' $(BUILD)/tidy.log; exit 1; }
 
 format: $(BUILD)/.environment

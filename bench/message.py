@@ -1,26 +1,28 @@
 """Messages beside the OSU micro-benchmarks, over the same MPI between two network namespaces.
 
-    python bench/message.py OSU_FOLDER [PAIRS]
+    [TOLERANCE=0.02] [LIMIT_S=300] python bench/message.py OSU_FOLDER [OPERATION...]
 
 OSU_FOLDER has osu_latency, osu_bw and osu_bibw, built for the MPI whose mpirun is on PATH. Each
 namespace has a host name of its own, so that MPI takes the wire, a veth pair, and a CPU of its own,
 on which both go before other programs (SCHED_RR).
-Both are run in turn, as often as PAIRS says (10), for each operation and size. Needs root, iproute2
-and two CPUs. Ratios are so that above 1 is better for tierscope; its interval is that of pairs.
+Both are run in turn, for each operation and size, until the ratio's interval is within TOLERANCE of
+it or LIMIT_S have passed. A ratio above 1 is better for tierscope. Needs root, iproute2 and two
+CPUs.
 """
 
 import contextlib
+import functools
+import itertools
 import json
 import os
 import re
 import subprocess
 import sys
 import tempfile
-from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from pairs import Comparison
+from pairs import until_narrow
 
 SIZES = (8, 64 << 10, 1 << 20)
 PEERS = {"latency": "osu_latency", "bandwidth": "osu_bw", "both-ways": "osu_bibw"}
@@ -99,23 +101,21 @@ def theirs(agent: Path, osu: str, operation: str, size: int) -> float:
 
 def main() -> None:
     """Print a line for each operation and size."""
-    osu, pairs = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 10
-    found: dict[tuple[str, int], list[tuple[float, float]]] = defaultdict(list)
-    cases = [(operation, size) for operation in PEERS for size in SIZES]
+    osu, *operations = sys.argv[1:]
     with two_hosts() as agent, tempfile.TemporaryDirectory() as folder:
-        for number in range(pairs):
-            for operation, size in cases:
-                first = theirs(agent, osu, operation, size) if number % 2 else None
-                own = ours(agent, operation, size, folder)
-                found[operation, size].append((own, first or theirs(agent, osu, operation, size)))
-    for (operation, size), taken in found.items():
-        unit = "MB/s"
-        own, other = [one for one, _ in taken], [one for _, one in taken]
-        name = f"{operation}, {size} B"
-        if operation == "latency":
-            name, unit = f"1 / {name}", "1/µs"
-            own, other = [1 / value for value in own], [1 / value for value in other]
-        print(Comparison(name, unit, own, other), flush=True)
+        for operation, size in itertools.product(operations or PEERS, SIZES):
+            own = functools.partial(ours, agent, operation, size, folder)
+            other = functools.partial(theirs, agent, osu, operation, size)
+            name, unit = f"{operation}, {size} B", "MB/s"
+            if operation == "latency":
+                name, unit = f"1 / {name}", "1/µs"
+                own, other = functools.partial(inverse, own), functools.partial(inverse, other)
+            print(until_narrow(name, unit, own, other), flush=True)
+
+
+def inverse(of: Callable[[], float]) -> float:
+    """Return 1 / of()."""
+    return 1 / of()
 
 
 if __name__ == "__main__":

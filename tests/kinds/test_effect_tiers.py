@@ -95,7 +95,7 @@ def test_a_signal_in_the_middle_of_a_run_leaves_no_tiering(
 ) -> None:
     before = snapshot(Path(kernel.root))
     on = f"grep -qs on {kernel.root}{KDAMONDS}/0/state"
-    command = f"sh -c '{on} && kill -INT {os.getpid()}; exec sleep 60'"
+    command = f"sh -c '{on} && kill -INT {os.getpid()} && exec sleep 60'"
     outcome = run(
         here, tmp_path, command, placement="one=tier:hmsdk pair:0:2\nother=tier:numa-balancing"
     )

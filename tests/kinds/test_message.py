@@ -293,7 +293,7 @@ def test_a_rank_that_dies_or_hangs_costs_its_own_measurements(tmp_path: Path) ->
         folder = tmp_path / number.name
         jobs[folder] = process = over_mpi(
             3, "message", "--pairs", "all", "--operation", "latency", "--size", "64",
-            "--budget", "8", "--precision", "0.0001", "--patience", "8s", "--out", str(folder),
+            "--budget", "3", "--precision", "0.0001", "--patience", "8s", "--out", str(folder),
         )  # fmt: skip
         wait_for(lambda folder=folder: visits(folder) >= 3, process)  # type: ignore[misc]
         os.kill(pid_of(process, 2), number)

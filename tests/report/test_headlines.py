@@ -126,8 +126,11 @@ def test_a_shown_interval_holds_the_measured_one(value: float, below: float, abo
         low, high = map(float, interval.split(".."))
         assert low <= value * below * 1.01
         assert high >= value * above * 0.99
+        assert low <= float(estimate.lstrip("~")) <= high
     digits = estimate.lstrip("~0.").replace(".", "").rstrip("0")
-    assert len(digits) <= (1 if estimate[0] == "~" else max(4, len(str(int(value)))))
+    if estimate[0] == "~" and below < 0.5 < 1.5 < above:  # no digit is further from it than half
+        assert len(digits) <= 1
+    assert len(digits) <= (3 if estimate[0] == "~" else max(4, len(str(int(value)))))
     if below < 0.9 < 1.1 < above and estimate[0] != "~":
         assert len(digits) <= 3
     assert math.isclose(float(estimate.lstrip("~")), value, rel_tol=0.5)

@@ -83,8 +83,7 @@ def parts(figure: Figured, factor: float) -> tuple[str, str]:
         cause = f": {figure.no_interval.replace('-', ' ')}" if figure.no_interval else ""
         return plain(figure, factor), f"(no interval{cause})"
     if is_unreliable(figure):
-        least = significant(low / factor, 1, math.floor)
-        return plain(figure, factor), f"{least}..{significant(high / factor, 2, math.ceil)}"
+        return plain(figure, factor), "..".join(_rough_range(low / factor, high / factor))
     decimals = decimals_of(value / factor, half / factor)
     estimate = _rounded(value / factor, decimals)
     if half <= 0:
@@ -103,6 +102,18 @@ def _range(low: float, high: float, decimals: int) -> str:
     return f"{lower}..{_rounded(high, decimals, math.ceil)}"
 
 
+def _rough_range(low: float, high: float) -> tuple[str, str]:
+    """Return the ends of an unreliable figure's interval, rounded outwards."""
+    return significant(low, 1, math.floor), significant(high, 2, math.ceil)
+
+
+def _rough(value: float, low: float, high: float) -> str:
+    """Return an unreliable estimate: a digit, or more where that lies outside of the interval."""
+    least, most = map(float, _rough_range(low, high))
+    texts = [significant(value, digits) for digits in (1, 2, 3)]
+    return next((text for text in texts if least <= float(text) <= most), texts[-1])
+
+
 def significant(value: float, digits: int, how: Callable[[float], float] = round) -> str:
     """Return a value with so many significant digits and without an exponent: 509 as ``500``."""
     if value == 0 or not math.isfinite(value):
@@ -113,12 +124,12 @@ def significant(value: float, digits: int, how: Callable[[float], float] = round
 def plain(figure: Figured, factor: float, digits: int = _MAX_DIGITS) -> str:
     """Return the estimate alone, with the digits that its interval supports, at most so many.
 
-    An unreliable one has a single digit: ``~100``.
+    An unreliable one has a single digit where that lies in its interval: ``~100``.
     """
     value, half = value_and_half(figure)
     shown = value / factor
-    if is_unreliable(figure):
-        return f"~{significant(shown, 1)}"
+    if is_unreliable(figure) and figure.ci_low is not None and figure.ci_high is not None:
+        return f"~{_rough(shown, figure.ci_low / factor, figure.ci_high / factor)}"
     if not has_interval(figure):
         return significant(shown, min(digits, _UNKNOWN_DIGITS))
     most = max(0, digits - 1 - math.floor(math.log10(abs(shown)))) if shown else 0
