@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from tierscope.analysis.estimate import estimate_median
 from tierscope.analysis.paired import PairedRatio, paired_ratio
 from tierscope.engine.visits import living_engine
 from tierscope.kinds.bandwidth.spec import BandwidthPattern, BandwidthSpec
@@ -56,8 +57,16 @@ class Comparison:
         interval = "" if ratio.low is None else f"{ratio.low:.3f}..{ratio.high:.3f}, "
         return (
             f"{self.name:38} {ours:9.4g} {theirs:9.4g} {self.unit:5} "
-            f"ratio {ratio.ratio:.3f} ({interval}{len(self.ours)} pairs)"
+            f"ratio {ratio.ratio:.3f} ({interval}{len(self.ours)} pairs){self._middle()}"
         )
+
+    def _middle(self) -> str:
+        """Say what the median of the pairs' ratios is, which few wild pairs do not move."""
+        ratios = [[own / other] for own, other in zip(self.ours, self.theirs, strict=True)]
+        found = estimate_median(ratios, apart=True)
+        if found.low is None or found.high is None:
+            return ""
+        return f", median {found.value:.3f} ({found.low:.3f}..{found.high:.3f})"
 
 
 @contextlib.contextmanager
