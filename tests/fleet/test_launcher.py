@@ -1,11 +1,12 @@
 """What the launcher of MPI programs left in the environment, and what MPI knows."""
 
+import os
 import re
 
 import pytest
 
 from tierscope.model.errors import ExitCode, UserError
-from tierscope.mpi.launcher import check_size
+from tierscope.mpi.launcher import check_size, launcher_files
 
 MPIRUN = {"OMPI_COMM_WORLD_SIZE": "3"}
 SRUN = {"SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "3"}
@@ -42,3 +43,18 @@ def test_one_rank_by_itself_is_no_error(
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     check_size(1, "MPICH")
+
+
+def test_the_file_of_mpichs_launcher_is_handed_on_while_it_is_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("PMI_FD", raising=False)
+    assert launcher_files() == ()
+    read, write = os.pipe()
+    monkeypatch.setenv("PMI_FD", str(read))
+    assert launcher_files() == (read,)
+    os.close(read)
+    os.close(write)
+    assert launcher_files() == ()
+    monkeypatch.setenv("PMI_FD", "none")
+    assert launcher_files() == ()
