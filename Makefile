@@ -72,8 +72,10 @@ $(BUILD)/.browser $(BUILD)/.arm $(BUILD)/.clang $(BUILD)/.rust $(BUILD)/.valgrin
 	tools/bootstrap --$*
 	@mkdir -p $(BUILD) && touch $@
 
+# Many tests wait, so there is a process more than CPUs, up to four.
+WORKERS = $(shell echo $$(($$(nproc) < 4 ? $$(nproc) + 1 : 4)))
 test-python: $(BUILD)/.installed $(BUILD)/.browser $(BUILD)/.rust $(BUILD)/.programs
-	$(PYTEST) -n auto --maxprocesses 4 --dist loadfile -m "not gpu and not testbed and not soak" tests
+	$(PYTEST) -n $(WORKERS) --dist loadfile -m "not gpu and not testbed and not soak" tests
 
 FUZZ_SECONDS ?= 20
 fuzz: $(BUILD)/.sanitized ## Feed parsers malformed plans, manifests of files, rules of the allocator
@@ -108,7 +110,7 @@ testbed: $(BUILD)/.installed ## What the virtual machines need: packages and ker
 # An emulated machine keeps one CPU busy, so two of them boot and share the tests.
 INSIDE := tests/testbed/inside
 HALF := $(patsubst %,$(INSIDE)/test_%.py,arrays coherent_tiers core_latency_homes cxlbench_files destroy_data \
-  effect_on_nodes faulty_drives lost_writes persist_on_tiers persistent_targets storage stream_places)
+  faulty_drives lost_writes persist_on_tiers persistent_targets stream_places)
 IN_TESTBED := testbed/run -t 2400 -- $(PYTEST) -m "testbed and not soak" -p no:cacheprovider
 
 test-testbed-inside: testbed inside-compiled ## All tests that run inside the virtual machine

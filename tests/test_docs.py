@@ -27,7 +27,7 @@ REMARK = re.compile(r" +#.*$| {3,}\S.*$")
 SYNOPSIS = re.compile(r"\[|\.\.\.( |$)|\b[A-Z]{3,}\b")
 """Marks a line that says how a command is built, not one to type."""
 MORE = {
-    "run": "--time-limit 16s",
+    "run": "--time-limit 10s",
     "run --profile standard": "--dry-run",
     "run --profile standard --time-limit 190s": "--dry-run",
     "latency --size 4k..256m": "--budget 0.1",
@@ -59,6 +59,8 @@ MORE = {
     "files --to file:/tmp --threads 1..all*2 --directories own,shared": "--files 50 --budget 0.1",
     "checkpoint": "--size 1m --budget 0.2s",
     "checkpoint node:0 /tmp --size 64m --kills 20": "--budget 0.5s",
+    "io --to file:/tmp,file:/var/tmp --together no,yes --size 64m": "--budget 0.1",
+    "bandwidth --op read --threads 1..2": "--budget 0.1",
     "checkpoint pmem:/tmp pmem:node:0 --size 16m --backing file,pool": "--budget 0.2s",
     "checkpoint /tmp --size 16m..64m --threads 1,2 --json": "--budget 0.2s",
     "effect --recipe duckdb --placement all=as-found --placement half=cpus:0": (
@@ -87,8 +89,8 @@ MORE = {
     "check --expect expect.yaml --junit acceptance.xml": "base.jsonl",
     "run --storage . --time-limit 40s": "--dry-run",
     "run workload.yaml": "--dry-run",
-    "run workload.yaml --fit --map-nodes 8=0": "--time-limit 12s",
-    "run workload.yaml --fit --map-nodes 8=0 --format cxlbench > results.json": "--time-limit 12s",
+    "run workload.yaml --fit --map-nodes 8=0": "--time-limit 8s",
+    "run workload.yaml --fit --map-nodes 8=0 --format cxlbench > results.json": "--time-limit 8s",
     "expand": "--dry-run",
     "mess": "--dry-run",
     "run --profile mess": "--dry-run",
