@@ -36,8 +36,10 @@ class Contact:
         self.size = 0
         self.alone = False
         """Rank 0 is silent, and is asked nothing more."""
-        self.serve: Callable[[int, Message], Message] | None = None
+        self._serve: Callable[[int, Message], Message] | None = None
         """On rank 0, answers a rank."""
+        self._requests: list[Message] = []
+        """That were not answered yet: other ranks may ask before this one knows that it is 0."""
         self._number = 0
         """Of the latest request: an answer to an earlier one comes too late."""
         self._asked_at: float | None = None
@@ -55,8 +57,8 @@ class Contact:
         self._answer, self._asked_at = None, time.time()
         if self.alone:
             self._answer = ALONE
-        elif self.rank == 0 and self.serve:
-            self._answer = self.serve(0, request)
+        elif self.rank == 0 and self._serve:
+            self._answer = self._serve(0, request)
         else:
             self._number += 1
             self.process.tell({"ask": {"number": self._number, "request": request}})
@@ -76,17 +78,30 @@ class Contact:
         for message in self.process.read():
             if "rank" in message:
                 self.rank, self.size = message["rank"], message["size"]
-            elif "request" in message and self.serve:
-                asked = message["request"]
-                reply = self.serve(message["from"], asked["request"])
-                answer = {"number": asked["number"], "answer": reply}
-                self.process.tell({"to": message["from"], "answer": answer})
+            elif "request" in message:
+                self._requests.append(message)
             elif "answer" in message and message["answer"]["number"] == self._number:
                 self._answer = message["answer"]["answer"]
             elif "clock" in message:
                 self._clock, self._clocked = message["clock"], True
             elif "broken" in message:
                 raise UserError(message["broken"], ExitCode.NOTHING_MEASURED)
+        self._serve_all()
+
+    def start_serving(self, serve: Callable[[int, Message], Message]) -> None:
+        """On rank 0, have ``serve`` answer each rank's requests, from the first one on."""
+        self._serve = serve
+        self._serve_all()
+
+    def _serve_all(self) -> None:
+        if self._serve is None:
+            return
+        for message in self._requests:
+            asked = message["request"]
+            reply = self._serve(message["from"], asked["request"])
+            answer = {"number": asked["number"], "answer": reply}
+            self.process.tell({"to": message["from"], "answer": answer})
+        self._requests.clear()
 
     def clock(self, turn: Callable[[], None]) -> ClockOffset | None:
         """Return how far this host's clock is ahead of rank 0's; ``turn`` lets time pass."""

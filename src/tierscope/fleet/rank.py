@@ -125,7 +125,7 @@ class Rank:
             self.coordinator = Coordinator(
                 contact.size, asked.order, asked.patience_s, lead_s, now, asked.dry_run
             )
-            contact.serve = self._serve
+            contact.start_serving(self._serve)
 
     def _serve(self, rank: int, request: Message) -> Message:
         """Answer a rank, on rank 0."""
