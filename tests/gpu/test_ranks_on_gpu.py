@@ -4,21 +4,15 @@ Nothing here asserts how long anything takes. It needs an mpirun whose ranks mpi
 """
 
 import json
-import os
-import shutil
-import subprocess
-import sys
 from typing import Any
 
 import pytest
+from over_ranks import over_ranks, skip_without_launcher
 
 from tierscope.topology.discover import discover
 
 pytestmark = pytest.mark.gpu
 
-MPIRUN = os.environ.get("MPIRUN", "mpirun").split()
-TIERSCOPE = [sys.executable, "-c", "from tierscope.cli.main import main; main()"]
-AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 RANKS = 2
 
 
@@ -27,25 +21,13 @@ def _two_gpus() -> None:
     gpus = len(discover().gpus)
     if gpus < RANKS:
         pytest.skip(f"takes {RANKS} GPUs, and there is {gpus}")
-    if shutil.which(MPIRUN[0]) is None:
-        pytest.skip(f"there is no {MPIRUN[0]}; name one in $MPIRUN")
-
-
-def over_ranks(
-    *arguments: str, environment: dict[str, str] | None = None
-) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [*MPIRUN, "-n", str(RANKS), *TIERSCOPE, *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-        env=os.environ | AS_ROOT | (environment or {}),
-    )
+    skip_without_launcher()
 
 
 def results(*options: str) -> list[dict[str, Any]]:
-    done = over_ranks("gpu", "ranks", "--budget", "100ms", "--size", "8m", "--json", *options)
+    done = over_ranks(
+        RANKS, "gpu", "ranks", "--budget", "100ms", "--size", "8m", "--json", *options
+    )
     assert done.stdout.startswith("{"), done.stderr
     found: list[dict[str, Any]] = json.loads(done.stdout)["results"]
     return found
@@ -80,7 +62,7 @@ def test_fabric_handles_work_or_it_is_said_why_not() -> None:
 
 
 def test_multinode_test_cases_pass() -> None:
-    done = over_ranks("nvbandwidth", "-p", "multinode", "-b", "8", "--json")
+    done = over_ranks(RANKS, "nvbandwidth", "-p", "multinode", "-b", "8", "--json")
     assert done.stdout.startswith("{"), done.stderr
     cases = json.loads(done.stdout)["nvbandwidth"]["testcases"]
     status = {case["name"]: case["status"] for case in cases}
@@ -92,6 +74,6 @@ def test_multinode_test_cases_pass() -> None:
 
 
 def test_ranks_of_one_gpu_are_refused() -> None:
-    done = over_ranks("gpu", "ranks", "--dry-run", environment={"CUDA_VISIBLE_DEVICES": "0"})
+    done = over_ranks(RANKS, "gpu", "ranks", "--dry-run", environment={"CUDA_VISIBLE_DEVICES": "0"})
     assert done.returncode != 0
     assert "have the same GPU" in done.stderr
