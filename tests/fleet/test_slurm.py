@@ -107,6 +107,17 @@ def test_a_job_qualifies_its_nodes_and_slurm_takes_the_drain_commands(
     slurm.run("scontrol", "update", "NodeName=node[1-3]", "State=RESUME")
 
 
+def test_mpich_starts_by_the_older_interface_of_srun(slurm: Cluster, fake: None) -> None:
+    slurm.wait_for(**dict.fromkeys(NODES, "idle"))
+    (found,) = Path("/usr/lib").glob("*/libmpich.so.12")
+    (slurm.folder / "libmpi.so.12").symlink_to(found)
+    step = ["srun", "--mpi=pmi2", "--nodes=3", "--ntasks-per-node=1", "--cpu-bind=none"]
+    measure = [TIERSCOPE, "fleet", "run", "plan.yaml", "--out", "mpich"]
+    done = slurm.run(*step, *measure, check=False, LD_LIBRARY_PATH=slurm.folder)
+    assert done.returncode == 0, done.stderr
+    assert states(slurm.folder / "mpich") == dict.fromkeys(NODES, "measured")
+
+
 def test_an_epilog_drains_the_node_that_misses_its_golden_values(slurm: Cluster) -> None:
     slurm.run("scontrol", "update", "NodeName=node[1-3]", "State=RESUME", check=False)
     try:

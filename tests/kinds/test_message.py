@@ -336,6 +336,12 @@ def test_without_a_launcher_a_line_says_how_to_start_it() -> None:
     assert "mpirun --map-by ppr:1:node tierscope" in line
 
 
+def test_tables_are_plain_though_mpirun_makes_a_terminal_for_each_rank(tmp_path: Path) -> None:
+    out = finished(over_mpi(2, "message", "--budget", "0.1", "--out", str(tmp_path)))
+    assert "host:" in out
+    assert "\x1b" not in out
+
+
 def test_gpu_memory_is_skipped_where_mpi_does_not_send_it(tmp_path: Path) -> None:
     process = over_mpi(2, "message", "--memory", "gpu:0", "--out", str(tmp_path), "--json")
     out, _ = process.communicate(timeout=_MOST_S)

@@ -33,6 +33,14 @@ def _number(names: tuple[str, ...]) -> int | None:
     return next((int(text) for text in found if text.isdecimal()), None)
 
 
+def has_launchers_terminal() -> bool:
+    """Whether standard output may be a terminal that the launcher made for this rank.
+
+    Open MPI makes one for each rank, also where its own output goes to a file.
+    """
+    return "OMPI_COMM_WORLD_RANK" in os.environ
+
+
 def unbind() -> None:
     """Give back the CPUs that mpirun bound this rank to one of: it measures the whole host.
 

@@ -12,6 +12,8 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
+from tierscope.mpi.launcher import has_launchers_terminal
+
 WIDEST = 100
 _PIPED = 100
 _PLAIN = {
@@ -67,7 +69,14 @@ def make_console(file: IO[str] | None = None) -> Console:
     """Return a console at most 100 columns wide; rich itself honours NO_COLOR and pipes."""
     target = file or sys.stdout
     _make_safe(target)
-    console = _SafeConsole(file=target, highlight=False, soft_wrap=False, markup=False, emoji=False)
+    console = _SafeConsole(
+        file=target,
+        force_terminal=False if has_launchers_terminal() else None,
+        highlight=False,
+        soft_wrap=False,
+        markup=False,
+        emoji=False,
+    )
     if not console.is_terminal:
         console.width = _PIPED
     console.width = min(console.width, WIDEST)
