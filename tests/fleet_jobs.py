@@ -24,6 +24,15 @@ AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 _MOST_S = 300
 
 
+def mpich_library(folder: Path) -> Path:
+    """Make a folder in which Debian's MPICH has the name by which mpi4py looks for it."""
+    (found,) = Path("/usr/lib").glob("*/libmpich.so.12")
+    library = folder / "lib"
+    library.mkdir()
+    (library / "libmpi.so.12").symlink_to(found)
+    return library
+
+
 @dataclass
 class Job:
     """An mpirun that has been started."""

@@ -7,19 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from fleet_jobs import TIERSCOPE, Job, program
+from fleet_jobs import TIERSCOPE, Job, mpich_library, program
 
 RANKS = 2
 
 
 @pytest.fixture
 def library(tmp_path: Path) -> Path:
-    """A folder in which Debian's MPICH has the name by which mpi4py looks for it."""
-    (found,) = Path("/usr/lib").glob("*/libmpich.so.12")
-    folder = tmp_path / "lib"
-    folder.mkdir()
-    (folder / "libmpi.so.12").symlink_to(found)
-    return folder
+    return mpich_library(tmp_path)
 
 
 def mpiexec(folder: Path, library: Path, *words: str) -> Job:

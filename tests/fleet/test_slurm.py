@@ -13,6 +13,8 @@ import pytest
 from namespaces import NamespacesError
 from slurm import Cluster, cluster
 
+from fleet_jobs import mpich_library
+
 ROOT = Path(__file__).parents[2]
 TIERSCOPE = ROOT / ".venv/bin/tierscope"
 RECIPES = ROOT / "examples/fleet"
@@ -107,13 +109,11 @@ def test_a_job_qualifies_its_nodes_and_slurm_takes_the_drain_commands(
     slurm.run("scontrol", "update", "NodeName=node[1-3]", "State=RESUME")
 
 
-def test_mpich_starts_by_the_older_interface_of_srun(slurm: Cluster, fake: None) -> None:
+def test_mpich_runs_under_srun_by_pmi2(slurm: Cluster, fake: None) -> None:
     slurm.wait_for(**dict.fromkeys(NODES, "idle"))
-    (found,) = Path("/usr/lib").glob("*/libmpich.so.12")
-    (slurm.folder / "libmpi.so.12").symlink_to(found)
     step = ["srun", "--mpi=pmi2", "--nodes=3", "--ntasks-per-node=1", "--cpu-bind=none"]
     measure = [TIERSCOPE, "fleet", "run", "plan.yaml", "--out", "mpich"]
-    done = slurm.run(*step, *measure, check=False, LD_LIBRARY_PATH=slurm.folder)
+    done = slurm.run(*step, *measure, check=False, LD_LIBRARY_PATH=mpich_library(slurm.folder))
     assert done.returncode == 0, done.stderr
     assert states(slurm.folder / "mpich") == dict.fromkeys(NODES, "measured")
 

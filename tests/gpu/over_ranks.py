@@ -1,15 +1,19 @@
 """tierscope under an mpirun whose ranks mpi4py knows: the one of $MPIRUN, or on PATH."""
 
+import json
 import os
 import shutil
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
+from fleet_jobs import AS_ROOT
+
 MPIRUN = os.environ.get("MPIRUN", "mpirun").split()
 TIERSCOPE = [sys.executable, "-c", "from tierscope.cli.main import main; main()"]
-AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+RANKS = 2
 
 
 def skip_without_launcher() -> None:
@@ -18,13 +22,21 @@ def skip_without_launcher() -> None:
 
 
 def over_ranks(
-    ranks: int, *arguments: str, environment: dict[str, str] | None = None
+    *arguments: str, environment: dict[str, str] | None = None
 ) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [*MPIRUN, "-n", str(ranks), *TIERSCOPE, *arguments],
+        [*MPIRUN, "-n", str(RANKS), *TIERSCOPE, *arguments],
         capture_output=True,
         text=True,
         check=False,
         timeout=300,
         env=os.environ | AS_ROOT | (environment or {}),
     )
+
+
+def json_over_ranks(*arguments: str) -> dict[str, Any]:
+    """Return what a command prints with ``--json``."""
+    done = over_ranks(*arguments, "--json")
+    assert done.stdout.startswith("{"), done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found

@@ -4,11 +4,10 @@ It takes an MPI that sends from there, as Open MPI built --with-cuda. Nothing he
 anything takes.
 """
 
-import json
 from typing import Any
 
 import pytest
-from over_ranks import over_ranks, skip_without_launcher
+from over_ranks import json_over_ranks, skip_without_launcher
 
 pytestmark = pytest.mark.gpu
 
@@ -17,10 +16,8 @@ pytestmark = pytest.mark.gpu
 def found() -> list[dict[str, Any]]:
     skip_without_launcher()
     what = ("--operation", "latency,bandwidth,both-ways", "--size", "8,64k,1m")
-    options = ("--memory", "gpu:0", "--pairs", "0-1", *what, "--budget", "100ms", "--json")
-    done = over_ranks(2, "message", *options)
-    assert done.stdout.startswith("{"), done.stderr
-    results: list[dict[str, Any]] = json.loads(done.stdout)["results"]
+    options = ("--memory", "gpu:0", "--pairs", "0-1", *what, "--budget", "100ms")
+    results: list[dict[str, Any]] = json_over_ranks("message", *options)["results"]
     reasons = {one["reason"] for one in results if one["status"] == "skipped"}
     if any("does not send from GPUs' memory" in reason for reason in reasons):
         pytest.skip("; ".join(reasons))

@@ -3,17 +3,14 @@
 Nothing here asserts how long anything takes. It needs an mpirun whose ranks mpi4py knows.
 """
 
-import json
 from typing import Any
 
 import pytest
-from over_ranks import over_ranks, skip_without_launcher
+from over_ranks import RANKS, json_over_ranks, over_ranks, skip_without_launcher
 
 from tierscope.topology.discover import discover
 
 pytestmark = pytest.mark.gpu
-
-RANKS = 2
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -25,11 +22,8 @@ def _two_gpus() -> None:
 
 
 def results(*options: str) -> list[dict[str, Any]]:
-    done = over_ranks(
-        RANKS, "gpu", "ranks", "--budget", "100ms", "--size", "8m", "--json", *options
-    )
-    assert done.stdout.startswith("{"), done.stderr
-    found: list[dict[str, Any]] = json.loads(done.stdout)["results"]
+    words = ("gpu", "ranks", "--budget", "100ms", "--size", "8m", *options)
+    found: list[dict[str, Any]] = json_over_ranks(*words)["results"]
     return found
 
 
@@ -62,9 +56,7 @@ def test_fabric_handles_work_or_it_is_said_why_not() -> None:
 
 
 def test_multinode_test_cases_pass() -> None:
-    done = over_ranks(RANKS, "nvbandwidth", "-p", "multinode", "-b", "8", "--json")
-    assert done.stdout.startswith("{"), done.stderr
-    cases = json.loads(done.stdout)["nvbandwidth"]["testcases"]
+    cases = json_over_ranks("nvbandwidth", "-p", "multinode", "-b", "8")["nvbandwidth"]["testcases"]
     status = {case["name"]: case["status"] for case in cases}
     waived = [name for name, said in status.items() if said == "Waived"]
     assert all("broadcast" in name for name in waived), cases
@@ -74,6 +66,6 @@ def test_multinode_test_cases_pass() -> None:
 
 
 def test_ranks_of_one_gpu_are_refused() -> None:
-    done = over_ranks(RANKS, "gpu", "ranks", "--dry-run", environment={"CUDA_VISIBLE_DEVICES": "0"})
+    done = over_ranks("gpu", "ranks", "--dry-run", environment={"CUDA_VISIBLE_DEVICES": "0"})
     assert done.returncode != 0
     assert "have the same GPU" in done.stderr
