@@ -236,3 +236,12 @@ def test_every_make_target_of_the_readme_exists() -> None:
     assert targets
     for target in targets:
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+def test_make_run_builds_all_libraries_that_it_installs() -> None:
+    installed = re.findall(
+        r"install\(TARGETS (\S+)[^)]*COMPONENT engine", (ROOT / "CMakeLists.txt").read_text()
+    )
+    built = re.search(r"--target ([^\\]+)", (ROOT / "tools/bootstrap").read_text())
+    assert built
+    assert sorted(built[1].split()) == sorted(installed)
