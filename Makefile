@@ -187,7 +187,7 @@ docs: $(BUILD)/.installed ## Write docs/cli.md's description of commands, and ma
 	$(BIN)/python -m tierscope.cli.reference docs/cli.md
 	$(BIN)/python -m tierscope.cli.manual share/man/man1
 
-schema: $(BUILD)/.installed ## Write the door's JSON Schemas from the models
+schema: $(BUILD)/.installed ## Write the protocol's JSON Schemas from the models
 	$(BIN)/python -m tierscope.kinds.schema
 
 # A link that leads nowhere ends it. The pages need no server: build/site/index.html opens in a browser.

@@ -261,10 +261,10 @@ static int move(ts_arena* arena, struct policy* policy) {
   if (error == 0) set_policy(arena, policy);
   pthread_mutex_unlock(&arena->layout);
   if (error != 0) return error;
-  error = visit_mappings(arena, lay_mapping, &moved);
+  error = repetition_mappings(arena, lay_mapping, &moved);
   if (error != 0) return error;
   settle_mapping(&moved, arena->start, atomic_load(&arena->top));
-  visit_mappings(arena, settle_mapping, &moved);
+  repetition_mappings(arena, settle_mapping, &moved);
   return moved.error;
 }
 

@@ -101,7 +101,7 @@ int check_nodes(const struct policy* policy) {
   return 0;
 }
 
-int visit_pages(uintptr_t start, uintptr_t end, page_visitor* visit, void* context) {
+int repetition_pages(uintptr_t start, uintptr_t end, page_visitor* repetition, void* context) {
   const size_t page = page_bytes();
   void* pages[kBatch];
   int found[kBatch];
@@ -109,7 +109,7 @@ int visit_pages(uintptr_t start, uintptr_t end, page_visitor* visit, void* conte
     unsigned long count = 0;
     for (; count < kBatch && at < end; ++count, at += page) pages[count] = (void*)at;
     if (syscall(SYS_move_pages, 0, count, pages, NULL, found, 0) != 0) return errno;
-    for (unsigned long i = 0; i < count; ++i) visit(context, (uintptr_t)pages[i], found[i]);
+    for (unsigned long i = 0; i < count; ++i) repetition(context, (uintptr_t)pages[i], found[i]);
   }
   return 0;
 }
@@ -157,6 +157,6 @@ static void settle_page(void* context, uintptr_t page, int node) {
 
 int settle_pages(const struct policy* policy, uintptr_t start, uintptr_t end) {
   struct settling settling = {.policy = policy};
-  const int error = visit_pages(start, end, settle_page, &settling);
+  const int error = repetition_pages(start, end, settle_page, &settling);
   return error != 0 ? error : settling.stays ? EBUSY : 0;
 }

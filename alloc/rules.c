@@ -112,26 +112,30 @@ static bool read_arena(struct reader* reader) {
   return true;
 }
 
-// Reads `>= 1M` or `64K..1M`, which does not include its end.
-static bool read_range(char** words, int count, struct rule* rule) {
-  static const struct {
-    const char* sign;
-    bool above, equal;
-  } signs[] = {{">=", true, true}, {">", true, false}, {"<=", false, true}, {"<", false, false}};
-  rule->low = 0;
-  rule->high = SIZE_MAX;
+// Reads `>= 1M`, `> 1M`, `<= 1M` or `< 1M`.
+static bool read_bound(const char* sign, const char* text, struct rule* rule) {
   size_t size = 0;
-  if (count == 2) {
-    for (size_t i = 0; i < sizeof signs / sizeof *signs; ++i) {
-      if (strcmp(words[0], signs[i].sign) != 0) continue;
-      if (!is_size(words[1], &size) || (size == 0 && !signs[i].above && !signs[i].equal))
-        return false;
-      if (signs[i].above) rule->low = signs[i].equal ? size : size + 1;
-      if (!signs[i].above) rule->high = signs[i].equal ? size : size - 1;
-      return true;
-    }
+  if (!is_size(text, &size)) return false;
+  if (strcmp(sign, ">=") == 0) {
+    rule->low = size;
+  } else if (strcmp(sign, ">") == 0) {
+    rule->low = size + 1;
+  } else if (strcmp(sign, "<=") == 0) {
+    rule->high = size;
+  } else if (strcmp(sign, "<") == 0 && size > 0) {
+    rule->high = size - 1;
+  } else {
     return false;
   }
+  return true;
+}
+
+// Reads a bound, or `64K..1M`, which does not include its end.
+static bool read_range(char** words, int count, struct rule* rule) {
+  rule->low = 0;
+  rule->high = SIZE_MAX;
+  if (count == 2) return read_bound(words[0], words[1], rule);
+  size_t size = 0;
   const char* const end = count == 1 ? read_size(words[0], &rule->low) : NULL;
   if (end == NULL || end[0] != '.' || end[1] != '.' || !is_size(end + 2, &size)) return false;
   rule->high = size - 1;

@@ -61,8 +61,8 @@ def summarize(runs: Sequence[dict[str, Any]]) -> Summary:
     figures: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for run in runs:
         for result in run["results"]:
-            if result["status"] == "measured" and result["estimate"] > 0:
-                figures[result["id"]].append(result)
+            if result["status"] == "measured" and result["figures"][0]["estimate"] > 0:
+                figures[result["id"]].append(result["figures"][0])
     known = [[one for one in found if one.get("ci_low") is not None] for found in figures.values()]
     pairs = [pair for found in known for pair in itertools.combinations(found, 2)]
     spreads = [

@@ -4,11 +4,10 @@ over that of a dependent load, whole, and less what making the address takes."""
 import os
 
 from pairs import NODE, Comparison, figure, latency, measure, until_narrow
-from tierscope.kinds.chain.grammar import PRESETS
-from tierscope.kinds.chain.spec import ChainPattern, ChainSpec
+from tierscope.kinds.chain.spec import PRESETS, ChainPattern, ChainSpec
+from tierscope.machine.discover import discover
 from tierscope.model.chase import LatencyPattern
 from tierscope.model.spec import CACHE_LINE, Sampling
-from tierscope.topology.discover import discover
 
 SECONDS = 0.4
 """Of a measurement: short, so that both sides of a pair see the same machine."""

@@ -37,9 +37,9 @@ from typing import Any
 
 from pairs import FEWEST, LIMIT_S, NODE, Comparison, is_narrow, made_file, take_turns
 from tierscope.analysis.distribution import merged, percentile
-from tierscope.engine.visits import LivingEngine, living_engine
+from tierscope.engine.repetitions import LivingEngine, living_engine
 from tierscope.kinds.io.spec import IoSpec
-from tierscope.model.event import Failed, Skipped, Visit
+from tierscope.model.event import Failed, Repetition, Skipped
 from tierscope.model.spec import Sampling
 
 FIO = os.environ.get("FIO", "fio")
@@ -190,15 +190,15 @@ def spec_of(case: Case) -> IoSpec:
 
 
 def ours(case: Case, engine: LivingEngine) -> Side:
-    """One visit by an engine that goes on living."""
-    (visit,) = (
+    """One repetition by an engine that goes on living."""
+    (repetition,) = (
         event
-        for event in engine.visit("case", RUN_S)
-        if isinstance(event, Visit | Skipped | Failed)
+        for event in engine.repetition("case", RUN_S)
+        if isinstance(event, Repetition | Skipped | Failed)
     )
-    if not isinstance(visit, Visit):
-        raise RuntimeError(f"{case}: {visit.reason}")
-    (series,) = visit.series
+    if not isinstance(repetition, Repetition):
+        raise RuntimeError(f"{case}: {repetition.reason}")
+    (series,) = repetition.series
     columns = {column.metric: column.values for column in series.columns}
     operations = [
         (rate or 0) * seconds
@@ -206,7 +206,7 @@ def ours(case: Case, engine: LivingEngine) -> Side:
     ]
     each = columns["cpu_per_operation"]
     cpu = sum([n * (ns or 0) for n, ns in zip(operations, each, strict=True)], start=0.0)
-    (latency,) = (d.rows for d in series.distributions or () if d.metric == "io_latency")
+    (latency,) = (d.samples for d in series.distributions or () if d.metric == "io_latency")
     whole = merged([latency])
     iops = sum(operations) / sum(series.durations)
     return {

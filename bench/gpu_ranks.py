@@ -64,5 +64,5 @@ def figures(command: list[str]) -> Figures:
         side = "write" if ".write" in one["id"] else "read"
         way = "<->" if "way" in pattern else "->"
         name = f"{one['initiator']} {way} {one['target']}, {pattern['engine']}, {side}"
-        found[name] = one["estimate"] / 1e9
+        found[name] = one["figures"][0]["estimate"] / 1e9
     return found

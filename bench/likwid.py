@@ -12,7 +12,7 @@ import subprocess
 from collections.abc import Iterator
 
 from pairs import Comparison, bandwidth, measure, until_narrow
-from tierscope.engine.query import capabilities
+from tierscope.engine.process import capabilities
 from tierscope.kinds.bandwidth.spec import BandwidthPattern, Operation
 from tierscope.model.spec import Isa
 

@@ -88,7 +88,7 @@ def ours(agent: Path, operation: str, size: int, folder: str) -> float:
     options = ["--operation", operation, "--size", str(size), "--budget", "1s", "--json"]
     text = over_mpi(agent, TIERSCOPE, "message", *options, "--out", folder)
     (result,) = json.loads(text)["results"]
-    return float(result["estimate"]) / (1e3 if operation == "latency" else 1e6)
+    return float(result["figures"][0]["estimate"]) / (1e3 if operation == "latency" else 1e6)
 
 
 def theirs(agent: Path, osu: str, operation: str, size: int) -> float:

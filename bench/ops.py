@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from pairs import Comparison, asked, until_narrow
-from tierscope.engine.visits import living_engine
+from tierscope.engine.repetitions import living_engine
 
 KEYS = [int(word) for word in os.environ.get("KEYS", "1000000,32000000").split(",")]
 SECONDS = float(os.environ.get("SECONDS", "0.5"))
@@ -65,16 +65,16 @@ def _ours(structure: str, keys: int, cpu: int) -> Iterator[Callable[[], float]]:
     with living_engine() as engine:
         engine.plan([spec])
 
-        def visit() -> float:
-            for event in engine.visit(spec.id, SECONDS, False):
+        def repetition() -> float:
+            for event in engine.repetition(spec.id, SECONDS, False):
                 if event.event in ("skipped", "failed"):
                     raise RuntimeError(f"{spec.id}: {event.reason}")
-                if event.event == "visit":
+                if event.event == "repetition":
                     rates = [rate for rate in event.series[0].columns[0].values if rate]
                     return statistics.median(rates) / 1e6
             raise RuntimeError(f"{spec.id}: no rows")
 
-        yield visit
+        yield repetition
 
 
 @contextlib.contextmanager

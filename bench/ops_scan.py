@@ -1,7 +1,7 @@
 """Column scans against tierscope's own read bandwidth.
 
 A filter of a column beside the kind bandwidth's sequential read of as many bytes, by the same
-threads in the same engine, visited in turn until the ratio's interval is narrow: what a scan loses
+threads in the same engine, measured in turn until the ratio's interval is narrow: what a scan loses
 against merely reading. With positions it also writes, so both are shown.
 """
 
@@ -10,13 +10,13 @@ import statistics
 from collections.abc import Iterator
 
 from pairs import Comparison, asked, until_narrow
-from tierscope.engine.visits import living_engine
+from tierscope.engine.repetitions import living_engine
 from tierscope.kinds.plan import Spec
 
 MEBIBYTES = int(os.environ.get("MEBIBYTES", "512"))
 """Of the column, and of what is read."""
 SECONDS = float(os.environ.get("SECONDS", "0.5"))
-"""Of a visit."""
+"""Of a repetition."""
 FILTERS = (("8", "0", "count"), ("8", "0", "positions"), ("8", "1%", "positions"),
            ("4", "1%", "positions"), ("8", "50%", "positions"))  # fmt: skip
 """Bytes of a key, selectivity, what is kept."""
@@ -46,16 +46,19 @@ def _beside_read(
     with living_engine() as engine:
         engine.plan([scan, read])
 
-        def visit(spec: Spec, metric: str) -> float:
-            for event in engine.visit(spec.id, SECONDS, False):
+        def repetition(spec: Spec, metric: str) -> float:
+            for event in engine.repetition(spec.id, SECONDS, False):
                 if event.event in ("skipped", "failed"):
                     raise RuntimeError(f"{spec.id}: {event.reason}")
-                if event.event == "visit":
+                if event.event == "repetition":
                     columns = event.series[0].columns
                     (column,) = (c for c in columns if c.metric == metric)
                     return statistics.median(rate for rate in column.values if rate) / 1e9
             raise RuntimeError(f"{spec.id}: no rows")
 
         return until_narrow(
-            name, "GB/s", lambda: visit(scan, "bandwidth"), lambda: visit(read, "bandwidth")
+            name,
+            "GB/s",
+            lambda: repetition(scan, "bandwidth"),
+            lambda: repetition(read, "bandwidth"),
         )

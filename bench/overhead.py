@@ -8,15 +8,15 @@ import time
 from pathlib import Path
 
 from pairs import bandwidth
-from tierscope.engine.find import find_engine
+from tierscope.engine.process import find_engine
 from tierscope.kinds.bandwidth.spec import BandwidthPattern
 from tierscope.kinds.plan import PLAN_VERSION, Plan
+from tierscope.machine.discover import discover
 from tierscope.model.errors import ExitCode
-from tierscope.model.event import Event, Visit
+from tierscope.model.event import Event, Repetition
 from tierscope.model.run import Measurement
 from tierscope.model.spec import Sampling
 from tierscope.runs.measure import measure
-from tierscope.topology.discover import discover
 
 COUNT = 1000
 BUDGET_S = 0.001
@@ -27,7 +27,7 @@ def report() -> list[str]:
     """One line a cost."""
     return [
         f"engine, start to first event: {first_event_s() * 1e3:.1f} ms (asked: < 20)",
-        f"{COUNT} visits of 1 ms: {overhead_s() * 1e3:.2f} ms more each (asked: < 1)",
+        f"{COUNT} repetitions of 1 ms: {overhead_s() * 1e3:.2f} ms more each (asked: < 1)",
     ]
 
 
@@ -64,18 +64,18 @@ def first_event_s() -> float:
 
 
 def overhead_s() -> float:
-    """Seconds a visit costs beyond its time, through the whole way that a run takes."""
+    """Seconds a repetition costs beyond its time, through the whole way that a run takes."""
     plan = short_plan(COUNT)
     topology = discover()
-    visits = 0
+    repetitions = 0
 
     def watch(event: Event | Measurement) -> None:
-        nonlocal visits
-        visits += isinstance(event, Visit)
+        nonlocal repetitions
+        repetitions += isinstance(event, Repetition)
 
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
         outcome = measure(plan, "overhead", topology, [], Path(folder), watch)
         elapsed = time.perf_counter() - start
     assert outcome.exit_code is ExitCode.ALL_MEASURED
-    return elapsed / visits - BUDGET_S
+    return elapsed / repetitions - BUDGET_S

@@ -10,21 +10,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from tierscope.analysis.change import PairedRatio, paired_ratio
 from tierscope.analysis.estimate import estimate_median
-from tierscope.analysis.paired import PairedRatio, paired_ratio
-from tierscope.engine.visits import living_engine
+from tierscope.engine.repetitions import living_engine
 from tierscope.kinds.bandwidth.spec import BandwidthPattern, BandwidthSpec
 from tierscope.kinds.latency.spec import LatencySpec
 from tierscope.kinds.plan import Spec
+from tierscope.machine.discover import discover
 from tierscope.model.chase import LatencyPattern
 from tierscope.model.run import Measurement
 from tierscope.model.spec import NodeShare, Pages, Placement, Sampling
 from tierscope.plans.expand import expand
 from tierscope.plans.request import Request
-from tierscope.runs.book import Book
 from tierscope.runs.record import Bounds, measurement_of
-from tierscope.runs.schedule import VisitStep, in_rounds
-from tierscope.topology.discover import discover
+from tierscope.runs.schedule import RepetitionStep, in_rounds
+from tierscope.runs.state import RunState
 
 Taken = TypeVar("Taken")
 
@@ -134,17 +134,17 @@ def figure(spec: Spec) -> float:
 
 def measure(spec: Spec) -> Measurement:
     """One measurement by an engine of its own; raises RuntimeError where it has no figure."""
-    book = Book([spec])
+    state = RunState([spec])
     with living_engine() as engine:
         engine.plan([spec])
-        for step in in_rounds(book, spec.id):
-            if isinstance(step, VisitStep):
-                for event in engine.visit(step.name, step.seconds, step.fresh):
+        for step in in_rounds(state, spec.id):
+            if isinstance(step, RepetitionStep):
+                for event in engine.repetition(step.name, step.seconds, step.fresh):
                     if event.event in ("skipped", "failed"):
                         raise RuntimeError(f"{spec.id}: {event.reason}")
-                    if event.event == "visit":
-                        book.add_visit(event)
-    return measurement_of(spec, book.visits[spec.id], None, Bounds())
+                    if event.event == "repetition":
+                        state.add_repetition(event)
+    return measurement_of(spec, state.repetitions[spec.id], None, Bounds())
 
 
 def bandwidth(

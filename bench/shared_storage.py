@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pairs import FEWEST, LIMIT_S, Comparison, is_narrow
-from tierscope.fleet.at_once import together_of
+from tierscope.fleet.together import together_of
 from tierscope.model.fleet import FleetIndex
 
 FIO = os.environ.get("FIO", "fio")

@@ -71,7 +71,7 @@ class UnusableProcess : public Failure {
   explicit UnusableProcess(const std::string& reason) : Failure(reason, Cause::kGpuError) {}
 };
 
-// A signal came before a row was complete.
+// A signal came before a sample was complete.
 class Interrupted : public std::runtime_error {
  public:
   Interrupted() : std::runtime_error("interrupted") {}

@@ -1,5 +1,5 @@
-// What the engines of several processes tell each other in the middle of a visit. Whoever started
-// them carries it, since an engine knows nothing of MPI.
+// What the engines of several processes tell each other in the middle of a repetition. Whoever
+// started them carries it, since an engine knows nothing of MPI.
 #pragma once
 
 #include <functional>

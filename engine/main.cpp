@@ -1,4 +1,4 @@
-// tierscope-engine: measures. Plans and visits come in on stdin, events go out on stdout.
+// tierscope-engine: measures. Plans and repetitions come in on stdin, events go out on stdout.
 #include <fmt/format.h>
 #include <sys/prctl.h>
 
@@ -39,8 +39,9 @@ constexpr int kWrong = 2;
 constexpr int kInterrupted = 130;
 
 constexpr std::string_view kUsage =
-    "usage: tierscope-engine run [PLAN]    visit each measurement of a plan once\n"
-    "       tierscope-engine visits        read plans and visits on stdin, one JSON line each\n"
+    "usage: tierscope-engine run [PLAN]    measure each measurement of a plan once\n"
+    "       tierscope-engine repetitions        read plans and repetitions on stdin, one JSON line "
+    "each\n"
     "       tierscope-engine check [PLAN]  check a plan\n"
     "       tierscope-engine capabilities  list what this machine can measure, as JSON\n"
     "       tierscope-engine topology      print this machine as hwloc XML\n"
@@ -52,7 +53,8 @@ constexpr std::string_view kUsage =
     "       tierscope-engine check-gpu     compare the results of GPU kernels with the CPU's\n"
     "       tierscope-engine pmem-check ...  crash tests of persistent memory; commands.h there\n"
     "       tierscope-engine --version     print the version\n"
-    "PLAN is a file of JSON; without it the plan comes from stdin. run and visits write events to\n"
+    "PLAN is a file of JSON; without it the plan comes from stdin. run and repetitions write "
+    "events to\n"
     "stdout, one JSON object a line. Exit status: 0 done, 1 stdout cannot be written, 2 the input "
     "is\n"
     "wrong or the machine lacks what it asks for, 130 interrupted.\n"
@@ -124,9 +126,9 @@ int command(std::string_view name, const std::string& path) {
 
 int command(std::string_view name) {
   if (takes_plan(name)) return command_of_plan(name, read_all(std::cin));
-  if (name == "visits") {
+  if (name == "repetitions") {
     end_with_parent();
-    return ended(run_visits());
+    return ended(run_repetitions());
   }
   if (name == "--help" || name == "-h") {
     print(kUsage);

@@ -5,7 +5,7 @@ The standard library alone: this runs before the project's environment exists.
 
 import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, TypeVar, get_args, get_type_hints
@@ -226,6 +226,20 @@ def check(machine: Machine) -> None:
         raise ValueError("nodes: sockets are numbered 0, 1, 2, ... in the order of the nodes")
     if machine.cores < 1:
         raise ValueError("cores: takes at least 1")
+    _check_nodes(nodes, with_cpus)
+    if machine.distances and (
+        len(machine.distances) != len(nodes)
+        or any(len(row) != len(nodes) for row in machine.distances)
+    ):
+        raise ValueError(f"distances: takes {len(nodes)} rows of {len(nodes)} numbers")
+    _check_paths(machine, with_cpus)
+    if machine.cxl and (machine.cxl.port >= len(nodes) or nodes[machine.cxl.port] != Node()):
+        raise ValueError("cxl port: takes a node without memory, CPUs or anything else")
+    if machine.pmem and machine.pmem.node >= len(nodes):
+        raise ValueError(f"pmem node: there is no node {machine.pmem.node}")
+
+
+def _check_nodes(nodes: Sequence[Node], with_cpus: Sequence[int]) -> None:
     for index, node in enumerate(nodes):
         if node.socket is not None and (node.near is not None or node.accelerator):
             raise ValueError(f"nodes[{index}] socket: not together with near or accelerator")
@@ -233,21 +247,15 @@ def check(machine: Machine) -> None:
             raise ValueError(f"nodes[{index}] near: node {node.near} has no CPUs")
         if node.offline_memory and (not node.memory or index != len(nodes) - 1):
             raise ValueError(f"nodes[{index}] offline_memory: only the last node, and with memory")
-    if machine.distances and (
-        len(machine.distances) != len(nodes)
-        or any(len(row) != len(nodes) for row in machine.distances)
-    ):
-        raise ValueError(f"distances: takes {len(nodes)} rows of {len(nodes)} numbers")
+
+
+def _check_paths(machine: Machine, with_cpus: Sequence[int]) -> None:
     for index, path in enumerate(machine.paths):
         if path.source not in with_cpus:
             raise ValueError(f"paths[{index}] source: node {path.source} has no CPUs")
-        if path.target >= len(nodes):
+        if path.target >= len(machine.nodes):
             raise ValueError(f"paths[{index}] target: there is no node {path.target}")
     targets = {path.target for path in machine.paths}
     for index, cache in enumerate(machine.side_caches):
         if cache.node not in targets:
             raise ValueError(f"side_caches[{index}] node: no path leads to node {cache.node}")
-    if machine.cxl and (machine.cxl.port >= len(nodes) or nodes[machine.cxl.port] != Node()):
-        raise ValueError("cxl port: takes a node without memory, CPUs or anything else")
-    if machine.pmem and machine.pmem.node >= len(nodes):
-        raise ValueError(f"pmem node: there is no node {machine.pmem.node}")

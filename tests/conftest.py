@@ -9,7 +9,7 @@ from hypothesis import settings
 
 from fake_ranks import FakeRanks
 from synthetic import node
-from tierscope.kinds.gpu_ranks.ranks import RankGpu
+from tierscope.kinds.gpu_ranks.spec import RankGpu
 from tierscope.model.topology import Cache, Package, Topology
 
 # How long an example takes says nothing here: machines that test are busy.
@@ -78,7 +78,7 @@ def machine() -> Topology:
 def four_ranks(monkeypatch: pytest.MonkeyPatch) -> FakeRanks:
     """Let an MPI of four hosts stand in for the one that a launcher would have started."""
     found = FakeRanks(["n1", "n2", "n3", "n4"])
-    monkeypatch.setattr("tierscope.mpi.ranks.ranks", lambda: found)
+    monkeypatch.setattr("tierscope.fleet.transport.ranks", lambda: found)
     return found
 
 
@@ -89,4 +89,4 @@ def two_gpu_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
         RankGpu(rank=rank, host="synthetic", gpu=rank, name="a GPU", uuid=f"GPU-{rank}", cpus=[0])
         for rank in range(2)
     ]
-    monkeypatch.setattr("tierscope.kinds.gpu_ranks.request.rank_gpus", lambda: found)
+    monkeypatch.setattr("tierscope.kinds.gpu_ranks.spec.rank_gpus", lambda: found)

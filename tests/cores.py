@@ -7,11 +7,11 @@ from collections.abc import Callable
 from synthetic import header, node, run
 from tierscope.analysis.core_groups import Relations
 from tierscope.model.event import Evidence
-from tierscope.model.handover import HandoverEvidence
+from tierscope.model.evidence import HandoverEvidence
 from tierscope.model.run import Figure, Measurement, Run
 from tierscope.model.spec import MeasurementSpec
 from tierscope.model.topology import Cache, Package, Topology
-from tierscope.recipes.core_matrix import plan_of
+from tierscope.suites.core_matrix import plan_of
 
 NS = {
     "same core": 8.0,
@@ -88,6 +88,9 @@ def _measurement(spec: MeasurementSpec, latency: Latency, source: random.Random)
     pattern = spec.identity()
     clean = pattern["state"] == "clean"
     value = latency(reader, writer) * (0.8 if clean else 1) * math.exp(source.gauss(0, 0.02))
+    first = Figure(
+        metric="latency", unit="ns", estimate=value, ci_low=0.99 * value, ci_high=1.01 * value
+    )
     exchange = Figure(
         metric="exchange_latency", unit="ns", estimate=0.9 * value, ci_low=0.88 * value,
         ci_high=0.92 * value,
@@ -101,16 +104,11 @@ def _measurement(spec: MeasurementSpec, latency: Latency, source: random.Random)
         cpus=[reader, writer],
         pattern=pattern,
         status="measured",
-        metric="latency",
-        unit="ns",
-        estimate=value,
-        ci_low=0.99 * value,
-        ci_high=1.01 * value,
         n=20,
-        visits=5,
+        repetitions=5,
         stop="precision",
         samples=[0.99 * value] * 9 + [value] * 2 + [1.01 * value] * 9,
-        figures=[] if clean else [exchange],
+        figures=[first, *([] if clean else [exchange])],
         evidence=Evidence(
             pages=pages,
             cpus=[reader, writer],

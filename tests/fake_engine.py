@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""An engine that measures nothing: it speaks the door and misbehaves as told.
+"""An engine that measures nothing: it speaks the protocol and misbehaves as told.
 
 Tests name it in TIERSCOPE_ENGINE and steer it through FAKE_ENGINE, a comma-separated list of
-``fault@N`` (at the N-th visit, counted over restarts in the file FAKE_ENGINE_STATE) or ``fault``
-alone (always):
+``fault@N`` (at the N-th repetition, counted over restarts in the file FAKE_ENGINE_STATE) or
+``fault`` alone (always):
 
     segv kill abort      die by that signal         garbage  write a line that is no event
-    unknown-key          a visit with a key more    hang     say nothing any more
+    unknown-key          a repetition with a key more    hang     say nothing any more
     exit3                exit status 3              skip fail  say so
-    slow                 a second for each visit, with progress
+    slow                 a second for each repetition, with progress
     noisy                samples that scatter by 10%, so that no interval is narrow
     wrong                a failed verification      zero     values of 0
     fatal                an error after which this process can measure nothing more
-    real-time            a visit takes the time that it says
+    real-time            a repetition takes the time that it says
     dead                 wait for a file system that never answers, at FAKE_ENGINE_DEAD
     refuse               refuse any plan            stillborn  die before the first event
     other-version        capabilities of another door
@@ -35,9 +35,9 @@ FAULTS = {
 SIGNALS = {"segv": signal.SIGSEGV, "kill": signal.SIGKILL, "abort": signal.SIGABRT}
 SAYS = ("skip", "fail", "fatal", "wrong", "unknown-key", "slow", "noisy", "zero", "real-time")
 STATE = os.environ.get("FAKE_ENGINE_STATE", "")
-MAX_ROWS = 200
-visited = {}
-"""How often each measurement was visited by this process."""
+MAX_SAMPLES = 200
+repeated = {}
+"""How often each measurement was repeated by this process."""
 interrupted = False
 
 
@@ -47,7 +47,7 @@ def emit(**event):
 
 
 def count():
-    """Number of the visit that starts now, over all processes that share the state file."""
+    """Number of the repetition that starts now, over all processes that share the state file."""
     if not STATE:
         count.here = getattr(count, "here", 0) + 1
         return count.here
@@ -58,7 +58,7 @@ def count():
 
 
 def misbehave(number):
-    """Die where that was asked for; return what the visit is to say."""
+    """Die where that was asked for; return what the repetition is to say."""
     said = set()
     for fault, at in FAULTS.items():
         if at and int(at) != number:
@@ -127,32 +127,32 @@ def figures(spec):
 
 
 def series(spec, seconds, said):
-    """Rows as long as asked for, the first of them slow as those of a warm-up are."""
+    """Samples as long as asked for, the first of them slow as those of a warm-up are."""
     sample = spec["sampling"]["sample_s"]
-    rows = max(2, min(MAX_ROWS, round(seconds / sample)))
-    number = visited[spec["id"]] = visited.get(spec["id"], 0) + 1
+    samples = max(2, min(MAX_SAMPLES, round(seconds / sample)))
+    number = repeated[spec["id"]] = repeated.get(spec["id"], 0) + 1
     source = random.Random(f"{spec['id']} {number}")  # the same in every run
     spread = 0.1 if "noisy" in said else 0.001
-    factors = [source.uniform(1 - spread, 1 + spread) for _ in range(rows)]
-    if rows > 4:
+    factors = [source.uniform(1 - spread, 1 + spread) for _ in range(samples)]
+    if samples > 4:
         factors[0] = 0.5
     if "zero" in said:
-        factors = [0.0] * rows
+        factors = [0.0] * samples
     columns = [
         {"metric": metric, "part": part, "values": [value * factor for factor in factors]}
         for (metric, part), value in figures(spec).items()
     ]
-    length = seconds / rows
+    length = seconds / samples
     return {
         "name": "windows",
-        "starts": [row * length for row in range(rows)],
-        "durations": [length] * rows,
+        "starts": [sample * length for sample in range(samples)],
+        "durations": [length] * samples,
         "disturbed": [],
         "columns": columns,
     }
 
 
-def visit(spec, seconds, fresh):
+def repetition(spec, seconds, fresh):
     name = spec["id"]
     emit(event="started", id=name)
     said = misbehave(count())
@@ -165,12 +165,12 @@ def visit(spec, seconds, fresh):
         if "fatal" in said:
             sys.exit(70)
         return
-    rows = series(spec, seconds, said)
+    samples = series(spec, seconds, said)
     if "slow" in said:
         for step in range(10):
             time.sleep(0.1)
-            latest = rows["columns"][0]["values"][0]
-            emit(event="progress", id=name, elapsed_s=step / 10, rows=step, latest=latest)
+            latest = samples["columns"][0]["values"][0]
+            emit(event="progress", id=name, elapsed_s=step / 10, samples=step, latest=latest)
             if interrupted:
                 break
     if "real-time" in said:
@@ -178,18 +178,18 @@ def visit(spec, seconds, fresh):
     extra = {"surprise": 1} if "unknown-key" in said else {}
     size = spec["pattern"].get("size", 4096)
     emit(
-        event="visit",
+        event="repetition",
         id=name,
         seconds=seconds,
         fresh=fresh,
         interrupted=interrupted,
-        series=[rows],
+        series=[samples],
         evidence={"pages": {"0": size // 4096}, "page_bytes": 4096, "cpus": spec.get("cpus", [0])},
         **extra,
     )
 
 
-def visits():
+def repetitions():
     if "stillborn" in FAULTS:
         sys.stderr.write("fake: no\n")
         os.kill(os.getpid(), signal.SIGSEGV)
@@ -202,7 +202,7 @@ def visits():
                 sys.exit(2)
             known |= {spec["id"]: spec for spec in order["plan"]["measurements"]}
         else:
-            visit(known[order["visit"]], order["seconds"], order["fresh"])
+            repetition(known[order["repetition"]], order["seconds"], order["fresh"])
         if interrupted:
             break
     emit(event="finished", interrupted=interrupted)
@@ -252,8 +252,8 @@ if __name__ == "__main__":
     signal.signal(signal.SIGINT, interrupt)
     signal.signal(signal.SIGTERM, interrupt)
     command = sys.argv[1] if len(sys.argv) > 1 else ""
-    if command == "visits":
-        visits()
+    if command == "repetitions":
+        repetitions()
     elif command == "capabilities":
         capabilities()
     elif command == "check":

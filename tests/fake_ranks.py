@@ -1,16 +1,14 @@
 """Ranks that answer what a test wants."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
-from tierscope.mpi.lines import Message
-from tierscope.mpi.ranks import RankFacts
+from tierscope.fleet.transport import Message, RankFacts
 
 _PORT = {"name": "eth0", "bits_per_s": 1e11}
 
 
 class FakeRanks:
-    """Stands in for ``mpi.ranks.Ranks``: a rank on each host, with a port of 100 Gb/s."""
+    """Stands in for ``fleet.transport.Ranks``: a rank on each host, with a port of 100 Gb/s."""
 
     def __init__(self, hosts: Sequence[str]) -> None:
         self.facts = [
@@ -22,15 +20,14 @@ class FakeRanks:
         """Requests by rank, of each time that any were made."""
         self.answer: Callable[[int, Message], Message] = lambda _rank, _request: {"ports": [_PORT]}
 
-    def ask(self, kind: str, requests: Mapping[int, Message]) -> None:
-        """Take note of requests."""
+    def ask(
+        self, kind: str, requests: Mapping[int, Message], longest_s: float
+    ) -> dict[int, Message]:
+        """Answer requests; a rank that answers nothing is lost."""
         assert kind == "message"
-        self.asked.append(dict(requests))
-
-    def answers(self, ranks: Iterable[int], longest_s: float, **_: Any) -> dict[int, Message]:
-        """Answer the latest ones; a rank that answers nothing is lost."""
         assert longest_s > 0
-        found = {rank: self.answer(rank, self.asked[-1][rank]) for rank in ranks}
+        self.asked.append(dict(requests))
+        found = {rank: self.answer(rank, request) for rank, request in requests.items()}
         for rank in [rank for rank, answer in found.items() if not answer]:
             self.lost[rank] = f"rank {rank} gave no answer"
             found[rank] = {"failed": self.lost[rank]}

@@ -65,9 +65,9 @@ class Job:
         (path,) = (self.out / "hosts").glob(f"*-{rank}.jsonl")
         return read_run(path)
 
-    def wait_for_visits(self, ranks: int, each: int = 1) -> None:
-        """Return once so many hosts have written so many visits each."""
-        self._wait_for('"record":"visit"', ranks, each)
+    def wait_for_repetitions(self, ranks: int, each: int = 1) -> None:
+        """Return once so many hosts have written so many repetitions each."""
+        self._wait_for('"record":"repetition"', ranks, each)
 
     def wait_for_ends(self, ranks: int) -> None:
         """Return once so many hosts have ended their runs."""
@@ -132,11 +132,11 @@ def children(pid: int) -> list[int]:
     return [int(child) for task in tasks for child in task.read_text().split()]
 
 
-def visits_of(job: Job, rank: int) -> list[str]:
-    """Return the ids of a host's visits, in the order in which it made them."""
+def repetitions_of(job: Job, rank: int) -> list[str]:
+    """Return the ids of a host's repetitions, in the order in which it made them."""
     (path,) = (job.out / "hosts").glob(f"*-{rank}.jsonl")
     records = [json.loads(line) for line in path.read_text().splitlines()]
-    return [record["visit"]["id"] for record in records if record["record"] == "visit"]
+    return [record["repetition"]["id"] for record in records if record["record"] == "repetition"]
 
 
 def lose(job: Job, rank: int, child: str, number: signal.Signals) -> None:

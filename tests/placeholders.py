@@ -5,7 +5,7 @@ import string
 from collections.abc import Iterable
 from typing import Any
 
-from tierscope.model.run import Measurement, Run
+from tierscope.model.run import Figure, Measurement, Run
 
 _BOX = re.compile(r"[─━═╶╴╌]+")
 
@@ -34,11 +34,7 @@ class Placeholders:
             "reason": self.of(entry.reason),
             "remedy": self.of(entry.remedy),
         }
-        if entry.limit is not None:
-            said = {name: getattr(entry.limit, name) for name in ("link", "formula", "source")}
-            changes["limit"] = entry.limit.model_copy(
-                update={name: self.of(text) for name, text in said.items()}
-            )
+        changes["figures"] = [self._figure(figure) for figure in entry.figures]
         if entry.evidence is not None:
             notes = entry.evidence.notes
             changes["evidence"] = entry.evidence.model_copy(
@@ -48,6 +44,13 @@ class Placeholders:
                 }
             )
         return entry.model_copy(update=changes)
+
+    def _figure(self, figure: Figure) -> Figure:
+        if figure.limit is None:
+            return figure
+        said = {name: getattr(figure.limit, name) for name in ("link", "formula", "source")}
+        said = {name: self.of(text) for name, text in said.items()}
+        return figure.model_copy(update={"limit": figure.limit.model_copy(update=said)})
 
     def in_text(self, text: str) -> str:
         """Return output with its messages replaced, and without what their lengths change."""

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from tests.analysis.spread_simulation import Channel, Machine
 from tests.synthetic import Maker, header, topology
 
-from tierscope.kinds.streams.refine import further_points
-from tierscope.kinds.streams.spec import StreamsSpec
+from tierscope.kinds.traffic.refine import further_points
+from tierscope.kinds.traffic.spec import TrafficSpec
 from tierscope.model.run import Footer, Measurement, Refinement, Run
 from tierscope.model.topology import Node, NodeKind, Topology
 from tierscope.plans.request import Request
-from tierscope.recipes.expand import REQUEST
+from tierscope.suites.expand import REQUEST
 
 DRAM = Channel("dram", both=280e9)
 LINK = Channel("link", read=28e9, write=26e9)
@@ -42,13 +42,13 @@ def machine_of(nodes: int) -> Topology:
     )  # fmt: skip
 
 
-def measured(spec: StreamsSpec, machine: Machine, maker: Maker) -> Measurement:
+def measured(spec: TrafficSpec, machine: Machine, maker: Maker) -> Measurement:
     """What the machine gives a spec."""
     shares = {share.node: share.weight for share in spec.placement.nodes}
     weights = [float(shares.get(node, 0)) for node in range(machine.nodes)]
     held = dataclasses.replace(machine, threads=(len(spec.cpus),))
     value = held.bandwidth(weights, spec.pattern.writes / 100)
-    return maker.make("streams", spec.initiator, spec.target, spec.identity(), value, id=spec.id)
+    return maker.make("traffic", spec.initiator, spec.target, spec.identity(), value, id=spec.id)
 
 
 def study(
@@ -56,16 +56,16 @@ def study(
     options: dict[str, str],
     maker: Maker | None = None,
     here: Topology | None = None,
-) -> tuple[Run, list[StreamsSpec]]:
+) -> tuple[Run, list[TrafficSpec]]:
     """Carry a study out: what was planned, then what its figures ask for."""
     maker = maker or Maker()
     here = here or machine_of(machine.nodes)
     request = Request(kind="expand", options=options)
     assert REQUEST.refinement is not None
     how: Refinement = REQUEST.refinement(request)
-    specs: list[StreamsSpec] = list(REQUEST.expand(request, here, True))  # type: ignore[arg-type]
+    specs: list[TrafficSpec] = list(REQUEST.expand(request, here, True))  # type: ignore[arg-type]
     found = [measured(spec, machine, maker) for spec in specs]
-    added: list[StreamsSpec] = []
+    added: list[TrafficSpec] = []
     while more := further_points(specs, how, found, here):
         specs += more
         added += more

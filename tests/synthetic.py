@@ -6,11 +6,14 @@ from collections import Counter
 from typing import Any
 
 from tierscope.analysis import distribution
+from tierscope.kinds.registry import KINDS
 from tierscope.model.cause import Cause
 from tierscope.model.event import Evidence
 from tierscope.model.histogram import bucket_of
-from tierscope.model.limit import Limit
+from tierscope.model.metric import COMPARED
+from tierscope.model.path import Limit
 from tierscope.model.run import Figure, Footer, Header, Measurement, MergedDistribution, Run
+from tierscope.model.spec import MeasurementSpec
 from tierscope.model.topology import (
     Cache,
     Gpu,
@@ -130,6 +133,15 @@ class Maker:
         estimate = samples[self.n // 2]
         cut = max(0, int(self.n / 2 - 0.98 * math.sqrt(self.n)))
         limit = more.pop("limit", None)
+        headline = Figure(
+            metric=more.pop("metric", "latency" if unit == "ns" else "bandwidth"),
+            unit=unit,  # type: ignore[arg-type]
+            estimate=estimate,
+            ci_low=samples[cut],
+            ci_high=samples[-1 - cut],
+            limit=limit,
+            efficiency=estimate / limit.value if limit else None,
+        )
         return Measurement(
             id=more.pop("id", f"{kind}.{self.count}"),
             kind=kind,
@@ -138,20 +150,35 @@ class Maker:
             cpus=[0, 1],
             pattern=pattern,
             status="measured",
-            metric=more.pop("metric", "latency" if unit == "ns" else "bandwidth"),
-            unit=unit,
-            estimate=estimate,
-            ci_low=samples[cut],
-            ci_high=samples[-1 - cut],
+            figures=compared(kind, [headline, *more.pop("figures", [])]),
             n=self.n,
             stop="precision",
             samples=samples,
-            limit=limit,
-            efficiency=estimate / limit.value if limit else None,
             evidence=Evidence(pages={"0": 262144}, page_bytes=4096, cpus=[0, 1], isa="avx512",
                               verified="all bytes"),
             **more,
         )  # fmt: skip
+
+
+def compared(kind: str, figures: list[Figure]) -> list[Figure]:
+    """Figures, the headline first, as a kind has them; compared ones, but for percentiles, have
+    intervals."""
+    spec = KINDS[kind].spec if kind in KINDS else MeasurementSpec
+    found = []
+    for one in figures:
+        update: dict[str, Any] = {"compared": spec.compares(one.metric, figures[0].metric)}
+        if update["compared"] and one.ci_low is None and one.metric not in COMPARED:
+            update |= {"ci_low": 0.999 * one.estimate, "ci_high": 1.001 * one.estimate}
+        found.append(one.model_copy(update=update))
+    return found
+
+
+def changed(measurement: Measurement, **update: Any) -> Measurement:
+    """A measurement with another headline; what is no field of a figure is the measurement's."""
+    own = {key: update.pop(key) for key in [*update] if key in Figure.model_fields}
+    first, *others = measurement.figures
+    figures = [first.model_copy(update=own), *update.pop("figures", others)]
+    return measurement.model_copy(update={**update, "figures": figures})
 
 
 def memory_measurements(maker: Maker) -> list[Measurement]:
@@ -226,16 +253,16 @@ def pattern_measurements(maker: Maker) -> list[Measurement]:
             bus = Figure(metric="bandwidth_with_write_allocate", unit="B/s",
                          estimate=rate * (1 + writes / 100))  # fmt: skip
             figures = [bus] if mix == "67:33" else []
-            found.append(maker.make("streams", "node:0", "node:0", pattern, rate, figures=figures))
+            found.append(maker.make("traffic", "node:0", "node:0", pattern, rate, figures=figures))
     for prefetch in (0, 512, 1024, 4096):
         pattern = {"writes": 0, "stores": "ordinary", **base, "prefetch": prefetch, "threads": 1,
                    "mix": "100:0"}  # fmt: skip
-        found.append(maker.make("streams", "node:0", "node:0", pattern, 12e9 + prefetch * 1e6))
+        found.append(maker.make("traffic", "node:0", "node:0", pattern, 12e9 + prefetch * 1e6))
     pattern = {"writes": 0, "stores": "ordinary", **base, "threads": 16, "mix": "100:0",
                "beside": "stream2: node:0 → node:2, 0:100nt by 16, sequential"}  # fmt: skip
     others = [Figure(metric="bandwidth", part="stream2", unit="B/s", estimate=20e9),
               Figure(metric="total_bandwidth", unit="B/s", estimate=250e9)]  # fmt: skip
-    found.append(maker.make("streams", "node:0", "node:0", pattern, 230e9, figures=others))
+    found.append(maker.make("traffic", "node:0", "node:0", pattern, 230e9, figures=others))
     for operation, cost in (("fetch-and-add", 1.0), ("compare-and-swap", 1.6)):
         for shared in (False, True):
             for threads in (1, 2, 4, 8):
@@ -296,15 +323,15 @@ def timed_operations(seed: int = 1, slower: float = 1.0) -> list[Measurement]:
     maker = Maker(seed)
     found = []
     for depth in (1, 2, 4, 8, 16, 32, 64):
-        visits = [
+        repetitions = [
             [_histogram(_times(maker.random, depth, slower)) for _ in range(10)] for _ in range(8)
         ]
         named = [
             Figure(metric=f"io_latency_{name}", unit="ns", estimate=one.value, ci_low=one.low,
                    ci_high=one.high, no_interval=one.no_interval)
-            for name, one in distribution.estimates(visits, apart=True)
+            for name, one in distribution.estimates(repetitions, apart=True)
         ]  # fmt: skip
-        whole = MergedDistribution(metric="io_latency", histogram=distribution.merged(visits))
+        whole = MergedDistribution(metric="io_latency", histogram=distribution.merged(repetitions))
         pattern = {"operation": "read", "order": "random", "block_size": 4096, "depth": depth}
         found.append(
             maker.make("operations", "node:0", "file:/data/x", pattern, 1e9 * depth / (8e4 + depth),

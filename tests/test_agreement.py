@@ -12,11 +12,14 @@ import json, pathlib, sys
 folder = pathlib.Path(sys.argv[sys.argv.index("--out") + 1])
 number = int(folder.name.split("-")[1])
 print(json.dumps({"results": [
-    {"id": "a", "status": "measured", "estimate": 10.0, "ci_low": 9.0, "ci_high": 11.0},
-    {"id": "b", "status": "measured", "estimate": 10.0 * number,
-     "ci_low": 10.0 * number - 1, "ci_high": 10.0 * number + 1},
-    {"id": "c", "status": "measured", "estimate": 5.0, "ci_low": None, "ci_high": None},
-    {"id": "d", "status": "skipped", "estimate": None}]}))
+    {"id": "a", "status": "measured",
+     "figures": [{"estimate": 10.0, "ci_low": 9.0, "ci_high": 11.0}]},
+    {"id": "b", "status": "measured",
+     "figures": [{"estimate": 10.0 * number, "ci_low": 10.0 * number - 1,
+                  "ci_high": 10.0 * number + 1}]},
+    {"id": "c", "status": "measured",
+     "figures": [{"estimate": 5.0, "ci_low": None, "ci_high": None}]},
+    {"id": "d", "status": "skipped", "figures": []}]}))
 """
 
 

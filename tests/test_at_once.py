@@ -6,32 +6,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tierscope.analysis.at_once import AtOnce, HostVisit, jain, windows
+from tierscope.analysis.concurrent import AtOnce, HostRepetition, windows
 from tierscope.model.histogram import Histogram, bucket_of, values_of
 
 RATE, TIMES = ("bandwidth", ""), ("io_latency", "")
-ROW_S = 0.05
+SAMPLE_S = 0.05
 
 
-def visit(
+def repetition(
     rates: Sequence[float],
     start: float = 0.0,
     number: int = 0,
-    rows: Sequence[Histogram] | None = None,
-    row_s: float = ROW_S,
-) -> HostVisit:
-    starts = [start + row_s * row for row in range(len(rates))]
-    return HostVisit(
+    samples: Sequence[Histogram] | None = None,
+    sample_s: float = SAMPLE_S,
+) -> HostRepetition:
+    starts = [start + sample_s * sample for sample in range(len(rates))]
+    return HostRepetition(
         number=number,
         warm=starts[0],
         starts=starts,
-        durations=[row_s] * len(rates),
+        durations=[sample_s] * len(rates),
         rates={RATE: list(rates)},
-        histograms={TIMES: rows} if rows else {},
+        histograms={TIMES: samples} if samples else {},
     )
 
 
-def joined(hosts: dict[str, list[HostVisit]], error_s: float = 0.0) -> AtOnce:
+def joined(hosts: dict[str, list[HostRepetition]], error_s: float = 0.0) -> AtOnce:
     found = AtOnce(windows((host, error_s, one) for host, own in hosts.items() for one in own))
     for host, own in hosts.items():
         found.add(host, own)
@@ -44,11 +44,13 @@ def histogram(*times: int) -> Histogram:
 
 
 def test_only_the_time_that_all_hosts_spent_together_counts() -> None:
-    """The second host begins 4 rows later: what the first one had to itself is left out."""
+    """The second host begins 4 samples later: what the first one had to itself is left out."""
     alone, shared = [900.0] * 4, [100.0] * 12
-    found = joined({"a": [visit(alone + shared)], "b": [visit([50.0] * 20, start=4 * ROW_S)]})
+    found = joined(
+        {"a": [repetition(alone + shared)], "b": [repetition([50.0] * 20, start=4 * SAMPLE_S)]}
+    )
     one = found.sums()[RATE]
-    assert found.windows.seconds == pytest.approx(12 * ROW_S)
+    assert found.windows.seconds == pytest.approx(12 * SAMPLE_S)
     assert one.estimate.value == pytest.approx(150.0)
     assert one.mean == pytest.approx(150.0)
     assert one.slowest == (pytest.approx(50.0), "b")
@@ -58,32 +60,34 @@ def test_only_the_time_that_all_hosts_spent_together_counts() -> None:
 
 
 def test_the_uncertainty_of_clocks_makes_the_common_time_shorter() -> None:
-    hosts = {"a": [visit([10.0] * 20)], "b": [visit([10.0] * 20)]}
+    hosts = {"a": [repetition([10.0] * 20)], "b": [repetition([10.0] * 20)]}
     assert joined(hosts, error_s=0.1).windows.seconds == pytest.approx(1.0 - 0.2)
     assert not joined(hosts, error_s=0.6).windows.by_number
 
 
-def test_rows_that_begin_at_different_times_add_up_by_their_shares() -> None:
-    """Half a row later, each stretch has about a half of each of two rows."""
-    found = joined({"a": [visit([0, 100] * 8)], "b": [visit([7.0] * 16, start=ROW_S / 2)]})
+def test_samples_that_begin_at_different_times_add_up_by_their_shares() -> None:
+    """Half a sample later, each stretch has about a half of each of two samples."""
+    found = joined(
+        {"a": [repetition([0, 100] * 8)], "b": [repetition([7.0] * 16, start=SAMPLE_S / 2)]}
+    )
     one = found.sums()[RATE]
-    assert found.windows.by_number[0].rows == 15
+    assert found.windows.by_number[0].samples == 15
     assert one.mean == pytest.approx(7 + 100 * 8 / 15.5)
     assert one.estimate.value == pytest.approx(one.mean, rel=0.1)
 
 
 def test_a_host_that_stalls_shows_in_the_mean() -> None:
     stalling = [100.0] * 9 + [0.0] * 3
-    found = joined({"a": [visit(stalling)], "b": [visit([100.0] * 12)]}).sums()[RATE]
+    found = joined({"a": [repetition(stalling)], "b": [repetition([100.0] * 12)]}).sums()[RATE]
     assert found.estimate.value == pytest.approx(200.0)
     assert found.mean == pytest.approx(175.0)
 
 
-def test_visits_of_other_hosts_are_left_out() -> None:
-    """A host is lost after two of six visits: the four of the others count."""
+def test_repetitions_of_other_hosts_are_left_out() -> None:
+    """A host is lost after two of six repetitions: the four of the others count."""
     hosts = {
-        name: [visit([rate] * 8, start=number, number=number) for number in range(visits)]
-        for name, rate, visits in (("a", 10.0, 6), ("b", 10.0, 6), ("lost", 10.0, 2))
+        name: [repetition([rate] * 8, start=number, number=number) for number in range(repetitions)]
+        for name, rate, repetitions in (("a", 10.0, 6), ("b", 10.0, 6), ("lost", 10.0, 2))
     }
     found = joined(hosts)
     assert (found.windows.hosts, found.windows.left_out) == (2, 2)
@@ -92,16 +96,16 @@ def test_visits_of_other_hosts_are_left_out() -> None:
     assert "lost" not in (found.sums()[RATE].slowest[1], found.sums()[RATE].fastest[1])
 
 
-def test_visits_one_after_the_other_have_no_common_time() -> None:
-    found = joined({"a": [visit([10.0] * 4)], "b": [visit([10.0] * 4, start=9.0)]})
+def test_repetitions_one_after_the_other_have_no_common_time() -> None:
+    found = joined({"a": [repetition([10.0] * 4)], "b": [repetition([10.0] * 4, start=9.0)]})
     assert found.sums() == {}
     assert found.windows.left_out == 1
 
 
-def test_an_interval_comes_from_the_scatter_between_visits() -> None:
+def test_an_interval_comes_from_the_scatter_between_repetitions() -> None:
     levels = [90.0, 110.0, 95.0, 105.0, 100.0, 92.0, 108.0, 101.0]
     hosts = {
-        name: [visit([level] * 8, start=10.0 * n, number=n) for n, level in enumerate(levels)]
+        name: [repetition([level] * 8, start=10.0 * n, number=n) for n, level in enumerate(levels)]
         for name in "ab"
     }
     estimate = joined(hosts).sums()[RATE].estimate
@@ -114,8 +118,8 @@ def test_percentiles_are_those_of_all_operations_not_means_of_percentiles() -> N
     """990 quick operations of one host and 1010 slow ones of the other: the median is slow."""
     quick, slow = histogram(*[1000] * 99), histogram(*[9000] * 101)
     hosts = {
-        "a": [visit([1.0] * 10, rows=[quick] * 10)],
-        "b": [visit([1.0] * 10, rows=[slow] * 10)],
+        "a": [repetition([1.0] * 10, samples=[quick] * 10)],
+        "b": [repetition([1.0] * 10, samples=[slow] * 10)],
     }
     found = joined(hosts).percentiles()[TIMES]
     low, high = values_of(bucket_of(9000))
@@ -124,10 +128,10 @@ def test_percentiles_are_those_of_all_operations_not_means_of_percentiles() -> N
 
 
 def test_operations_outside_the_common_time_are_in_no_percentile() -> None:
-    rows = [histogram(*[10**6] * 100)] * 5 + [histogram(*[1000] * 100)] * 10
+    samples = [histogram(*[10**6] * 100)] * 5 + [histogram(*[1000] * 100)] * 10
     hosts = {
-        "a": [visit([1.0] * 15, rows=rows)],
-        "b": [visit([1.0] * 10, start=5 * ROW_S, rows=rows[5:])],
+        "a": [repetition([1.0] * 15, samples=samples)],
+        "b": [repetition([1.0] * 10, start=5 * SAMPLE_S, samples=samples[5:])],
     }
     assert joined(hosts).percentiles()[TIMES]["max"].value < 2000
 
@@ -137,15 +141,15 @@ Rates = st.lists(st.floats(0, 1e9), min_size=4, max_size=30)
 
 @given(st.dictionaries(st.sampled_from("abcdef"), st.tuples(Rates, st.floats(0, 0.1)), min_size=2))
 def test_nothing_is_lost_and_nothing_is_made(hosts: dict[str, tuple[list[float], float]]) -> None:
-    """The stretches hold what rows moved in the common time, whoever comes first."""
-    visits = {host: [visit(rates, start)] for host, (rates, start) in hosts.items()}
-    found = joined(visits)
-    again = joined(dict(reversed(visits.items())))
+    """The stretches hold what samples moved in the common time, whoever comes first."""
+    repetitions = {host: [repetition(rates, start)] for host, (rates, start) in hosts.items()}
+    found = joined(repetitions)
+    again = joined(dict(reversed(repetitions.items())))
     assert (found.sums() == {}) == (not found.windows.by_number)
     for window in found.windows.by_number.values():
         moved = sum(
-            rate * window.shared(start, start + ROW_S)
-            for (one,) in visits.values()
+            rate * window.shared(start, start + SAMPLE_S)
+            for (one,) in repetitions.values()
             for start, rate in zip(one.starts, one.rates[RATE], strict=True)
             if rate is not None
         )
@@ -157,20 +161,3 @@ def test_nothing_is_lost_and_nothing_is_made(hosts: dict[str, tuple[list[float],
         if one.fairness is not None:
             assert 1 / len(hosts) <= one.fairness * (1 + 1e-9)
             assert one.fairness <= 1 + 1e-9
-
-
-@given(st.lists(st.floats(0, 1e12), min_size=1, max_size=50), st.floats(1e-3, 1e3))
-def test_jains_index_has_its_bounds_and_knows_no_unit(shares: list[float], factor: float) -> None:
-    found = jain(shares)
-    if found is None:
-        assert sum(share * share for share in shares) == 0
-        return
-    assert 1 / len(shares) <= found * (1 + 1e-9)
-    assert found <= 1 + 1e-9
-    assert jain([factor * share for share in shares]) == pytest.approx(found, rel=1e-6)
-
-
-def test_jains_index_of_known_cases() -> None:
-    assert jain([5.0] * 7) == pytest.approx(1.0)
-    assert jain([9.0, 0.0, 0.0]) == pytest.approx(1 / 3)
-    assert jain([0.0, 0.0]) is None

@@ -58,7 +58,7 @@ def test_runs_begun_at_once_get_a_file_each(tmp_path: Path, fake_engine: Fake) -
 def test_latency_prints_one_json_object(fake_engine: Fake) -> None:
     answer = tierscope("latency", "--size", "4k..16k", "--json")
     assert answer.returncode == 0
-    assert [r["unit"] for r in json.loads(answer.stdout)["results"]] == ["ns"] * 3
+    assert [r["figures"][0]["unit"] for r in json.loads(answer.stdout)["results"]] == ["ns"] * 3
 
 
 def test_run_takes_a_plan(tmp_path: Path, fake_engine: Fake) -> None:
@@ -169,8 +169,8 @@ def test_other_encodings_print_too(fake_engine: Fake, encoding: str) -> None:
         (["bandwidth", "--threads", "0"], "--threads: 0 is too few"),
         (["bandwidth", "--access-size", "4g"], "--access-size: '4g': size has fewer accesses"),
         (["bandwidth", "--from", "cpus:0-99999999"], "neither a number up to 999999"),
-        (["loaded-latency", "--load-size", "0"], "--load-size: it has to be greater"),
-        (["streams", "--beside", ";"], "--beside: ';' names no stream"),
+        (["loaded-latency", "--load-size", "0"], "--load-size: '0': it has to be greater"),
+        (["traffic", "--beside", ";"], "--beside: ';' names no stream"),
         (["traffic", "--beside", "threads"], "'threads' is not KEY=VALUE"),
         (["topo", "--input", ""], "--input names no file"),
         (["topo", "--from", "x.xml"], "--from: a machine's file is --input"),
@@ -245,7 +245,7 @@ def test_nothing_measured_is_exit_3(fake_engine: Fake) -> None:
 
 def test_an_internal_error_is_one_line(fake_engine: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
     code = (
-        "import tierscope.cli.request_flow as flow; flow.discover = lambda: 1 / 0;"
+        "import tierscope.machine.discover as machine; machine.discover = lambda: 1 / 0;"
         "from tierscope.cli.main import main; main()"
     )
     answer = subprocess.run(
@@ -315,7 +315,7 @@ def test_a_killed_tierscope_leaves_a_readable_run(tmp_path: Path, fake_engine: F
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    wait_until(lambda: len(_visited(tmp_path)) >= 2, "two are visited")
+    wait_until(lambda: len(_visited(tmp_path)) >= 2, "two are repeated")
     process.kill()
     process.wait()
     measured = {measurement.id for measurement in read_run(run_file(tmp_path)).measurements}
@@ -324,10 +324,10 @@ def test_a_killed_tierscope_leaves_a_readable_run(tmp_path: Path, fake_engine: F
 
 
 def _visited(directory: Path) -> set[str]:
-    """Return the ids of measurements with a whole visit in the run file."""
+    """Return the ids of measurements with a whole repetition in the run file."""
     lines = [line for path in directory.glob("*.jsonl") for line in path.open()]
     records = [json.loads(line) for line in lines if line.endswith("\n")]
-    return {record["visit"]["id"] for record in records if record["record"] == "visit"}
+    return {record["repetition"]["id"] for record in records if record["record"] == "repetition"}
 
 
 def test_a_killed_run_is_resumed(tmp_path: Path, fake_engine: Fake) -> None:

@@ -10,15 +10,16 @@ import pytest
 from tests.topology.coherent_machines import GIB, gb200, gh200, two_gh200
 
 from forked import tierscope
+from tierscope.machine.hwloc import read_hwloc
+from tierscope.machine.paths import MachinePaths
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.topology import NodeKind, Topology
 from tierscope.plans.fit import check_memory
-from tierscope.recipes.coherent_gpu import pairs_of, region_sizes
-from tierscope.recipes.registry import RECIPES, Prepared
-from tierscope.topology.hwloc import read_hwloc
-from tierscope.topology.paths import MachinePaths
+from tierscope.suites.coherent_gpu import pairs_of, region_sizes
+from tierscope.suites.registry import SUITES
+from tierscope.suites.suite import Prepared
 
-RECIPE = RECIPES["coherent-gpu"]
+RECIPE = SUITES["coherent-gpu"]
 OPERATIONS = ("read", "write")
 ORDERS = ("sequential", "random")
 THREADS = [1, *range(4, 73, 4)]
@@ -90,7 +91,7 @@ def test_latency_is_planned_idle_and_over_0_to_71_load_threads(prepared: Prepare
 
 def test_pages_are_spread_from_80_to_1_to_1_to_80(prepared: Prepared) -> None:
     ratios: dict[tuple[str, str, str], set[tuple[int, ...]]] = {}
-    for one, spec in specs(prepared, "streams"):
+    for one, spec in specs(prepared, "traffic"):
         assert (one["access_size"], one["size"]) == (64, 90 * GIB)
         if spec.placement.policy == "weighted":
             assert len(spec.cpus) == 72

@@ -11,7 +11,7 @@ import click
 import pytest
 
 from tierscope.cli.app import app
-from tierscope.cli.group import LazyGroup
+from tierscope.cli.parsing import LazyGroup
 
 PAGE = Path(__file__).parent.parent / "docs/coming-from-other-tools.md"
 INLINE = re.compile(r"`tierscope ([^`]+)`")
@@ -27,7 +27,7 @@ def resolved(words: list[str]) -> tuple[click.Command, list[str]]:
     """The command that these words call, and the words behind it."""
     group: LazyGroup = app
     for number, word in enumerate(words):
-        (entry,) = [one for one in group.entries if word == one.name or word in one.aliases]
+        (entry,) = [one for one in group.entries if word == one.name]
         command = entry.load()
         if not isinstance(command, LazyGroup) or number + 1 == len(words):
             return command, words[number + 1 :]

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from tierscope.cli.app import app
 from tierscope.cli.completion import current_shell
 from tierscope.cli.generated import given_options
-from tierscope.cli.group import Entry, LazyGroup
+from tierscope.cli.parsing import Entry, LazyGroup
 from tierscope.cli.reference import with_reference
 from tierscope.kinds.registry import KINDS
 from tierscope.model.errors import UserError
@@ -24,7 +24,7 @@ from tierscope.model.topology import Topology
 from tierscope.plans.expand import expand
 from tierscope.plans.forms import form_of, request_words
 from tierscope.plans.request import Request
-from tierscope.recipes.registry import RECIPES
+from tierscope.suites.registry import SUITES
 
 ROOT = Path(__file__).parent.parent
 PROGRAM = "from tierscope.cli.main import main; main()"
@@ -43,7 +43,7 @@ def commands(group: LazyGroup = app, above: str = "") -> Iterator[tuple[str, Ent
 
 COMMANDS = dict(commands())
 CPU_KINDS = [name for name, kind in KINDS.items() if not kind.command.startswith("gpu ")]
-PLANNED = {name: (KINDS.get(name) or RECIPES[name]).command or name for name in request_words()}
+PLANNED = {name: (KINDS.get(name) or SUITES[name]).command or name for name in request_words()}
 """The command of each word that plans know."""
 
 
@@ -76,9 +76,11 @@ def test_help_imports_registries_and_nothing_heavy() -> None:
     modules = imported_by("--help")
     assert heavy(modules) == set()
     assert below(modules, "model", "plans", "topology", "engine", "runs", "report") == []
-    assert below(modules, "kinds", "recipes") == [
+    assert below(modules, "kinds", "peers", "suites") == [
         "tierscope.kinds.registry",
-        "tierscope.recipes.registry",
+        "tierscope.peers.registry",
+        "tierscope.suites.registry",
+        "tierscope.suites.suite",
     ]
 
 
@@ -87,15 +89,19 @@ def test_looking_imports_nothing_that_measures(command: str, fake_engine: object
     imported_by("bandwidth", "--op", "read", "--threads", "1", "--size", "1m")
     modules = imported_by(command)
     assert heavy(modules) <= {"pydantic", "rich"}
-    assert below(modules, "plans", "engine", "recipes") == ["tierscope.recipes.registry"]
-    # Specs say which properties a run file has to have.
-    assert not any(module.endswith(".request") for module in below(modules, "kinds"))
+    assert below(modules, "engine", "suites") == [
+        "tierscope.suites.registry",
+        "tierscope.suites.suite",
+    ]
+    # Specs say which properties a run file has to have, and import the grammar of their values.
+    assert command == "show" or below(modules, "plans") == []
+    assert not {f"tierscope.plans.{name}" for name in ("expand", "fit", "yaml_plan")} & modules
 
 
 def test_show_imports_the_views_of_the_kinds_that_it_shows(fake_engine: object) -> None:
     imported_by("bandwidth", "--op", "read", "--threads", "1", "--size", "1m")
-    views = [name for name in below(imported_by("show"), "kinds") if name.endswith(".view")]
-    assert views == ["tierscope.kinds.bandwidth.view"]
+    views = [name for name in below(imported_by("show"), "kinds") if name.endswith(".show")]
+    assert views == ["tierscope.kinds.bandwidth.show"]
 
 
 def test_a_kind_s_help_imports_no_other_kind() -> None:
@@ -187,12 +193,6 @@ def test_a_kind_s_examples_make_plans(
         assert expand([Request(kind=name, options=given)], machine, thp=True).measurements
 
 
-def test_an_alias_is_the_command() -> None:
-    context = click.Context(app)
-    assert app.resolve_command(context, ["streams"])[0] == "traffic"
-    assert "streams" not in app.list_commands(context)
-
-
 def complete(typed: str) -> list[str]:
     """Return the completions of a command line whose last word has been begun."""
     words, _, begun = typed.rpartition(" ")
@@ -204,7 +204,7 @@ def complete(typed: str) -> list[str]:
     ("typed", "completed"),
     [
         ("ban", ["bandwidth"]),
-        ("stre", ["traffic", "stream", "streamer"]),
+        ("stre", ["stream", "streamer"]),
         ("gpu m", ["memory", "matrix"]),
         ("bandwidth --acc", ["--access-size"]),
         ("gpu copy --both", ["--both-ways"]),

@@ -12,18 +12,18 @@ from tests.cores import as_topology_says, machine_of, measured
 
 from forked import tierscope
 from synthetic import write
+from tierscope.kinds.core_latency.show import more_of
 from tierscope.kinds.core_latency.spec import CoreLatencySpec
-from tierscope.kinds.core_latency.words import more_of
 from tierscope.kinds.views import VIEWS
 from tierscope.model.errors import UserError
 from tierscope.model.run import Run
 from tierscope.model.topology import Topology
 from tierscope.plans.fit import fit_time, longest_seconds
-from tierscope.recipes.core_matrix import SECONDS, plan_of, requests
 from tierscope.report.pictures.draw import svg_for_file
 from tierscope.report.pictures.of_run import pictures_of
 from tierscope.report.pictures.picture import Picture
 from tierscope.report.run import show_run
+from tierscope.suites.core_matrix import SECONDS, plan_of, requests
 
 L3_GROUPS = machine_of(sockets=1, cores=32, in_l3=8)
 SOCKETS = machine_of(sockets=2, cores=32, in_l3=32)
@@ -106,7 +106,7 @@ def test_64_cores_fit_the_time_that_help_tells() -> None:
 def test_two_cores_are_four_rows() -> None:
     machine = machine_of(sockets=1, cores=2, in_l3=2)
     text = shown(measured(machine, as_topology_says(machine)))
-    assert len(re.findall(r"cpus:[01] +cpus:[01] +same L3 +node:0 +(modified|clean)", text)) == 4
+    assert len(re.findall(r"cpus:[01] → node:0 +(?:modified|clean) +[01] +.*same L3", text)) == 4
     assert widest(text) <= 100
 
 

@@ -138,7 +138,7 @@ def measured(
     maker = synthetic.Maker(noise=0.002)
     made = maker.make(kind, "node:0", target, {**about, **pattern}, value, unit)
     name = f"{metric}.{target}.{pattern}"
-    return made.model_copy(update={"id": name, "metric": metric})
+    return synthetic.changed(made, id=name, metric=metric)
 
 
 def run(**header: Any) -> Run:

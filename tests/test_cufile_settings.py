@@ -11,20 +11,18 @@ from typing import Any
 import pytest
 from tests import synthetic
 
-from tierscope.engine.query import check
-from tierscope.engine.visits import living_engine
-from tierscope.kinds.io.remarks import remarks
-from tierscope.kinds.io.table import show_table
-from tierscope.kinds.io.tuning import setting_lines
+from tierscope.engine.process import check
+from tierscope.engine.repetitions import living_engine
+from tierscope.kinds.io.show import io_remarks, setting_lines, show_table
 from tierscope.kinds.plan import Plan
 from tierscope.model.errors import ExitCode, UserError
-from tierscope.model.event import Visit
+from tierscope.model.event import Repetition
 from tierscope.model.run import Measurement
 from tierscope.model.topology import Gpu, Topology
 from tierscope.plans.cufile import cufile_settings
 from tierscope.plans.expand import expand
 from tierscope.plans.request import Request
-from tierscope.report.console import make_console
+from tierscope.report.style import make_console
 from tierscope.runs.measure import measure
 
 Fake = Callable[[str], None]
@@ -34,7 +32,7 @@ SIZE = "properties.max_direct_io_size_kb"
 SPY = """\
 #!{python}
 import json, os, pathlib, sys
-if sys.argv[1:] == ["visits"]:
+if sys.argv[1:] == ["repetitions"]:
     path = os.environ.get("CUFILE_ENV_PATH_JSON", "")
     seen = {{
         "path": path,
@@ -88,14 +86,16 @@ def plan_of(topology: Topology, setting: str, **options: str) -> Plan:
     return expand([Request(kind="io", options=given)], topology, thp=True)
 
 
-def visit_all(plan: Plan, times: int = 1) -> list[Visit]:
-    visits = []
+def repetition_all(plan: Plan, times: int = 1) -> list[Repetition]:
+    repetitions = []
     with living_engine() as engine:
         engine.plan(plan.measurements)
         for _ in range(times):
             for spec in plan.measurements:
-                visits += [e for e in engine.visit(spec.id, 0.1) if isinstance(e, Visit)]
-    return visits
+                repetitions += [
+                    e for e in engine.repetition(spec.id, 0.1) if isinstance(e, Repetition)
+                ]
+    return repetitions
 
 
 # What is asked for
@@ -191,7 +191,7 @@ def test_the_real_engine_takes_it_with_cufile_only(with_gpu: Topology) -> None:
 def test_each_setting_has_one_process_with_a_file_of_its_own(
     with_gpu: Topology, found: Path, engines: Callable[[], list[dict[str, Any]]]
 ) -> None:
-    assert len(visit_all(plan_of(with_gpu, "io_batchsize=32,64"), times=2)) == 6
+    assert len(repetition_all(plan_of(with_gpu, "io_batchsize=32,64"), times=2)) == 6
     started = engines()
     assert [json.loads(one["text"]) for one in started[1:]] == [
         {"properties": {"io_batchsize": size, "use_poll_mode": True}} for size in (32, 64)
@@ -209,8 +209,8 @@ def test_variables_that_count_before_the_key_are_left_out(
 ) -> None:
     monkeypatch.setenv("CUFILE_USE_PCIP2PDMA", "true")
     monkeypatch.setenv("CUFILE_ALLOW_COMPAT_MODE", "true")
-    visit_all(plan_of(with_gpu, "properties.use_pci_p2pdma=false"))
-    visit_all(plan_of(with_gpu, "allow_compat_mode=false"))
+    repetition_all(plan_of(with_gpu, "properties.use_pci_p2pdma=false"))
+    repetition_all(plan_of(with_gpu, "allow_compat_mode=false"))
     as_it_is, p2p, _, compat = (one["environment"] for one in engines())
     assert as_it_is["CUFILE_USE_PCIP2PDMA"] == "true"
     assert "CUFILE_USE_PCIP2PDMA" not in p2p
@@ -225,7 +225,7 @@ def test_an_engine_that_dies_is_started_again_with_its_setting(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("FAKE_ENGINE", "segv@2")
-    assert len(visit_all(plan_of(with_gpu, "io_batchsize=32"), times=2)) == 3
+    assert len(repetition_all(plan_of(with_gpu, "io_batchsize=32"), times=2)) == 3
     wanted = {"properties": {"io_batchsize": 32}}
     assert [json.loads(one["text"] or "{}") for one in engines()] == [{}, wanted, wanted]
 
@@ -238,10 +238,10 @@ def test_an_interruption_ends_the_engines_of_all_settings(
     with living_engine() as engine:
         engine.plan(plan.measurements)
         for name in (first, second):
-            assert isinstance([*engine.visit(name, 0.1)][-1], Visit)
+            assert isinstance([*engine.repetition(name, 0.1)][-1], Repetition)
         os.kill(os.getpid(), signal.SIGINT)
         assert engine.interrupted
-        assert [*engine.visit(first, 0.1)] == []
+        assert [*engine.repetition(first, 0.1)] == []
 
 
 def test_logs_lie_beside_the_run_file_unless_they_are_empty(
@@ -251,7 +251,7 @@ def test_logs_lie_beside_the_run_file_unless_they_are_empty(
     with living_engine(beside=tmp_path / "run.jsonl") as engine:
         engine.plan(plan.measurements)
         for spec in plan.measurements:
-            assert isinstance([*engine.visit(spec.id, 0.1)][-1], Visit)
+            assert isinstance([*engine.repetition(spec.id, 0.1)][-1], Repetition)
         logs = [Path(one["environment"]["CUFILE_LOGFILE_PATH"]) for one in engines()]
         logs[0].touch()
         logs[1].write_text("an error\n")
@@ -271,7 +271,7 @@ def test_a_log_that_the_environment_names_is_left_alone(
     (spec,) = plan_of(with_gpu, "io_batchsize=16").measurements[:1]
     with living_engine(beside=tmp_path / "run.jsonl") as engine:
         engine.plan([spec])
-        assert isinstance([*engine.visit(spec.id, 0.1)][-1], Visit)
+        assert isinstance([*engine.repetition(spec.id, 0.1)][-1], Repetition)
     assert [one["environment"]["CUFILE_LOGFILE_PATH"] for one in engines()] == [str(own)]
     assert own.exists()
 
@@ -286,7 +286,7 @@ def test_a_run_recommends_the_setting_that_is_faster(
     plan = plan_of(with_gpu, "io_batchsize=32,200", precision="5%")
     outcome = measure(plan, "io", with_gpu, [], tmp_path, lambda _: None)
     assert outcome.exit_code is ExitCode.ALL_MEASURED
-    (line,) = [one for one in remarks(outcome.run.measurements) if "set " in one]
+    (line,) = [one for one in io_remarks(outcome.run.measurements) if "set " in one]
     assert f"set {BATCH}=200: 1.25 times the rate" in line
     assert line.endswith("slower: 32")
 
@@ -312,7 +312,7 @@ def test_what_could_not_be_seen_is_said() -> None:
     (line,) = setting_lines(sides({32: 1.0}, noise=0.02))
     assert "changes of less than" in line
     one = sides({32: 1.0})
-    blind = [m.model_copy(update={"ci_low": None, "ci_high": None, "samples": []}) for m in one]
+    blind = [synthetic.changed(m, ci_low=None, ci_high=None, samples=[]) for m in one]
     (line,) = setting_lines(blind)
     assert "too wide to tell" in line
 

@@ -159,7 +159,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     shutil.copy(runs[0], place / "base.jsonl")
     shutil.copy(runs[1], place / "new.jsonl")
     records = runs[2].read_text().splitlines(keepends=True)
-    cut = [line for line in records if json.loads(line)["record"] in ("header", "visit")]
+    cut = [line for line in records if json.loads(line)["record"] in ("header", "repetition")]
     (place / "cut.jsonl").write_text("".join(cut))
     (place / "expect.yaml").write_text('rules:\n  - "node:* <- node:* size=1m: > 1 B/s"\n')
     (place / "keys.bin").write_bytes(b"".join(n.to_bytes(8, "little") for n in range(1000)))

@@ -1,4 +1,4 @@
-"""The living engine, whatever happens to it: a fault costs the visit that was under way."""
+"""The living engine, whatever happens to it: a fault costs the repetition that was under way."""
 
 import os
 import signal
@@ -8,14 +8,13 @@ from pathlib import Path
 import pytest
 
 from children import children
-from tierscope.engine import visits as visits_module
-from tierscope.engine.find import find_engine
-from tierscope.engine.query import capabilities, check
-from tierscope.engine.visits import living_engine
+from tierscope.engine import repetitions as repetitions_module
+from tierscope.engine.process import capabilities, check, find_engine
+from tierscope.engine.repetitions import living_engine
 from tierscope.kinds.plan import Plan
 from tierscope.model.cause import Cause
 from tierscope.model.errors import ExitCode, UserError
-from tierscope.model.event import Event, Failed, Progress, Skipped, Started, Visit
+from tierscope.model.event import Event, Failed, Progress, Repetition, Skipped, Started
 from tierscope.model.topology import Topology
 from tierscope.plans.expand import expand
 from tierscope.plans.request import Request
@@ -29,13 +28,13 @@ def plan(machine: Topology) -> Plan:
     return expand([request], machine, thp=True)
 
 
-def visit_each(plan: Plan, seen: Callable[[Event], None] | None = None) -> list[Event]:
-    """Visit each measurement of a plan once and return all events."""
+def repetition_each(plan: Plan, seen: Callable[[Event], None] | None = None) -> list[Event]:
+    """Repetition each measurement of a plan once and return all events."""
     events: list[Event] = []
     with living_engine() as engine:
         engine.plan(plan.measurements)
         for spec in plan.measurements:
-            for event in engine.visit(spec.id, 0.1):
+            for event in engine.repetition(spec.id, 0.1):
                 events.append(event)
                 if seen:
                     seen(event)
@@ -43,7 +42,7 @@ def visit_each(plan: Plan, seen: Callable[[Event], None] | None = None) -> list[
 
 
 def outcomes(events: list[Event]) -> str:
-    letters = {Visit: "v", Skipped: "s", Failed: "f"}
+    letters = {Repetition: "v", Skipped: "s", Failed: "f"}
     return "".join(letters[type(event)] for event in events if type(event) in letters)
 
 
@@ -51,30 +50,30 @@ def failure(events: list[Event]) -> Failed:
     return next(event for event in events if isinstance(event, Failed))
 
 
-def test_every_visit_starts_and_ends_in_order(plan: Plan, fake_engine: Fake) -> None:
-    events = visit_each(plan)
+def test_every_repetition_starts_and_ends_in_order(plan: Plan, fake_engine: Fake) -> None:
+    events = repetition_each(plan)
     ids = [spec.id for spec in plan.measurements]
     assert [event.id for event in events if isinstance(event, Started)] == ids
-    assert [event.id for event in events if isinstance(event, Visit)] == ids
+    assert [event.id for event in events if isinstance(event, Repetition)] == ids
 
 
-def test_a_visit_is_as_long_and_as_fresh_as_asked(plan: Plan, fake_engine: Fake) -> None:
+def test_a_repetition_is_as_long_and_as_fresh_as_asked(plan: Plan, fake_engine: Fake) -> None:
     with living_engine() as engine:
         engine.plan(plan.measurements)
         name = plan.measurements[0].id
-        (*_, first) = engine.visit(name, 0.25)
-        (*_, second) = engine.visit(name, 0.5, fresh=True)
-    assert isinstance(first, Visit)
-    assert isinstance(second, Visit)
+        (*_, first) = engine.repetition(name, 0.25)
+        (*_, second) = engine.repetition(name, 0.5, fresh=True)
+    assert isinstance(first, Repetition)
+    assert isinstance(second, Repetition)
     assert (first.seconds, first.fresh, second.seconds, second.fresh) == (0.25, False, 0.5, True)
 
 
 def test_measurements_can_be_added_later(plan: Plan, fake_engine: Fake) -> None:
     with living_engine() as engine:
         engine.plan(plan.measurements[:1])
-        list(engine.visit(plan.measurements[0].id, 0.1))
+        list(engine.repetition(plan.measurements[0].id, 0.1))
         engine.plan(plan.measurements[1:])
-        events = list(engine.visit(plan.measurements[4].id, 0.1))
+        events = list(engine.repetition(plan.measurements[4].id, 0.1))
     assert outcomes(events) == "v"
 
 
@@ -89,24 +88,24 @@ def test_measurements_can_be_added_later(plan: Plan, fake_engine: Fake) -> None:
         ("unknown-key", Cause.PROTOCOL, "surprise"),
     ],
 )
-def test_a_fault_costs_the_one_visit(
+def test_a_fault_costs_the_one_repetition(
     plan: Plan, fake_engine: Fake, fault: str, cause: Cause, why: str
 ) -> None:
     fake_engine(f"{fault}@3")
-    events = visit_each(plan)
+    events = repetition_each(plan)
     assert outcomes(events) == "vvfvv"
     assert failure(events).cause is cause
     assert why in failure(events).reason
 
 
-def test_a_fault_in_every_visit_fails_every_one(plan: Plan, fake_engine: Fake) -> None:
+def test_a_fault_in_every_repetition_fails_every_one(plan: Plan, fake_engine: Fake) -> None:
     fake_engine("segv")
-    assert outcomes(visit_each(plan)) == "fffff"
+    assert outcomes(repetition_each(plan)) == "fffff"
 
 
 def test_skipped_and_failed_pass_through(plan: Plan, fake_engine: Fake) -> None:
     fake_engine("skip@2,fail@4")
-    events = visit_each(plan)
+    events = repetition_each(plan)
     assert outcomes(events) == "vsvfv"
     assert failure(events).cause is Cause.GPU_ERROR
 
@@ -115,15 +114,15 @@ def test_an_engine_that_leaves_after_a_failure_is_started_again(
     plan: Plan, fake_engine: Fake
 ) -> None:
     fake_engine("fatal@2")
-    assert outcomes(visit_each(plan)) == "vfvvv"
+    assert outcomes(repetition_each(plan)) == "vfvvv"
 
 
 def test_a_hanging_engine_is_killed(
     plan: Plan, fake_engine: Fake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(visits_module, "longest_visit_s", lambda _spec, _seconds: 3.0)
+    monkeypatch.setattr(repetitions_module, "longest_repetition_s", lambda _spec, _seconds: 3.0)
     fake_engine("hang@2")
-    events = visit_each(plan)
+    events = repetition_each(plan)
     assert outcomes(events) == "vfvvv"
     assert failure(events).cause is Cause.TIMEOUT
 
@@ -131,19 +130,19 @@ def test_a_hanging_engine_is_killed(
 def test_an_engine_that_dies_at_birth_twice_ends_the_run(plan: Plan, fake_engine: Fake) -> None:
     fake_engine("stillborn")
     with pytest.raises(UserError, match=r"died twice.*SIGSEGV: fake: no") as caught:
-        visit_each(plan)
+        repetition_each(plan)
     assert caught.value.exit_code is ExitCode.NOTHING_MEASURED
 
 
 def test_a_refused_plan_is_the_users_error(plan: Plan, fake_engine: Fake) -> None:
     fake_engine("refuse")
     with pytest.raises(UserError, match="refuses the plan: fake: plan refused") as caught:
-        visit_each(plan)
+        repetition_each(plan)
     assert caught.value.exit_code is ExitCode.REQUEST_WRONG
 
 
 def with_signals(plan: Plan, when: Callable[[Event], bool], *numbers: int) -> list[Event]:
-    """Visit a plan, sending this process signals at the first event that ``when`` picks."""
+    """Repetition a plan, sending this process signals at the first event that ``when`` picks."""
     waiting = list(numbers)
 
     def seen(event: Event) -> None:
@@ -151,7 +150,7 @@ def with_signals(plan: Plan, when: Callable[[Event], bool], *numbers: int) -> li
             while waiting:
                 os.kill(os.getpid(), waiting.pop(0))
 
-    return visit_each(plan, seen)
+    return repetition_each(plan, seen)
 
 
 def is_second_start(plan: Plan) -> Callable[[Event], bool]:
@@ -163,7 +162,7 @@ def test_a_signal_lets_the_engine_end_its_row(plan: Plan, fake_engine: Fake, num
     fake_engine("slow")
     events = with_signals(plan, lambda event: isinstance(event, Progress), number)
     assert outcomes(events) == "v"
-    assert next(e.interrupted for e in events if isinstance(e, Visit))
+    assert next(e.interrupted for e in events if isinstance(e, Repetition))
 
 
 def test_a_second_signal_kills_an_engine_that_does_not_end(plan: Plan, fake_engine: Fake) -> None:
@@ -175,23 +174,23 @@ def test_a_second_signal_kills_an_engine_that_does_not_end(plan: Plan, fake_engi
 def test_an_interrupted_engine_that_hangs_is_killed(
     plan: Plan, fake_engine: Fake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(visits_module, "_INTERRUPT_S", 0.5)
+    monkeypatch.setattr(repetitions_module, "_INTERRUPT_S", 0.5)
     fake_engine("hang@2")
     assert outcomes(with_signals(plan, is_second_start(plan), signal.SIGINT)) == "v"
 
 
 def test_signals_are_ours_again_afterwards(plan: Plan, fake_engine: Fake) -> None:
     before = signal.getsignal(signal.SIGINT)
-    visit_each(plan)
+    repetition_each(plan)
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_closing_a_visit_leaves_no_engine_behind(plan: Plan, fake_engine: Fake) -> None:
+def test_closing_a_repetition_leaves_no_engine_behind(plan: Plan, fake_engine: Fake) -> None:
     before = children()
     fake_engine("hang@1")
     with living_engine() as engine:
         engine.plan(plan.measurements)
-        events = engine.visit(plan.measurements[0].id, 0.1)
+        events = engine.repetition(plan.measurements[0].id, 0.1)
         next(events)
         assert children() != before
         events.close()
@@ -214,7 +213,7 @@ def test_what_is_no_engine_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_missing_engine_names_the_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("sys.path", [str(tmp_path)])
-    monkeypatch.setattr("tierscope.engine.find.__file__", str(tmp_path / "a/b/find.py"))
+    monkeypatch.setattr("tierscope.engine.process.__file__", str(tmp_path / "a/b/find.py"))
     with pytest.raises(UserError, match="not installed with this tierscope; build it with 'make"):
         find_engine()
 

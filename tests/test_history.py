@@ -14,7 +14,7 @@ from tests import synthetic
 
 from tierscope.cli.app import app
 from tierscope.model.errors import UserError
-from tierscope.runs.export_tables import prometheus_text, table_bytes
+from tierscope.runs.export import prometheus_text, table_bytes
 from tierscope.runs.query import TABLES, query
 
 
@@ -192,19 +192,6 @@ def test_units_stand_last_in_names() -> None:
     assert "tierscope_bandwidth_ci_low_bytes_per_second" in names
     assert all(name.endswith(("_seconds", "_per_second", "_ratio", "_complete", "_info"))
                for name in names)  # fmt: skip
-
-
-def test_copies_of_version_1_are_asked_for_by_source_and_destination(tmp_path: Path) -> None:
-    placement = {"policy": "bind", "nodes": [{"node": 0}]}
-    host = {"where": "host", "memory": "pinned", "placement": placement}
-    gpu = {"where": "gpu", "gpu": 0}
-    transfer = {"name": "node:0 -> gpu:0", "source": host, "destination": gpu, "gpu": 0,
-                "engine": "ce", "streams": 1, "reported": True}  # fmt: skip
-    pattern = {"transfers": [transfer], "size": 1 << 20}
-    made = synthetic.Maker().make("gpu-copy", "gpu:0", "node:0", pattern, 2e10)
-    file = synthetic.write(synthetic.run([made], version=1), tmp_path / "copy.jsonl")
-    _, rows, _ = query([file], "select initiator, target, cpus from measurements")
-    assert rows == [("node:0", "gpu:0", [0, 1])]
 
 
 def test_a_measurement_of_very_many_samples_is_asked_for(tmp_path: Path) -> None:

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from tierscope.engine.find import find_engine
-from tierscope.engine.visits import living_engine
+from tierscope.engine.process import find_engine
+from tierscope.engine.repetitions import living_engine
 from tierscope.kinds.plan import Plan
-from tierscope.model.event import Failed, Series, Visit
-from tierscope.topology.discover import discover
+from tierscope.machine.discover import discover
+from tierscope.model.event import Failed, Repetition, Series
 
 MIB = 1 << 20
 BUFFERS = {"placement": {"policy": "bind", "nodes": [{"node": 0}]}}
@@ -46,12 +46,12 @@ def plan(measurement: dict[str, Any]) -> Plan:
     return Plan.model_validate({"version": 2, "measurements": [measurement]})
 
 
-def visit(measurement: dict[str, Any], seconds: float = 0.2) -> Visit:
+def repetition(measurement: dict[str, Any], seconds: float = 0.2) -> Repetition:
     with living_engine() as engine:
         engine.plan(plan(measurement).measurements)
-        events = list(engine.visit("m", seconds))
+        events = list(engine.repetition("m", seconds))
     assert not [event for event in events if isinstance(event, Failed)], events
-    (found,) = [event for event in events if isinstance(event, Visit)]
+    (found,) = [event for event in events if isinstance(event, Repetition)]
     return found
 
 
@@ -62,17 +62,17 @@ def rates(series: Series, part: str) -> list[float]:
 
 def counted(series: Series, metric: str, part: str) -> int:
     found = [d for d in series.distributions or [] if (d.metric, d.part) == (metric, part)]
-    return sum(sum(row[1::2]) for one in found for row in one.rows)
+    return sum(sum(sample[1::2]) for one in found for sample in one.samples)
 
 
 def test_readers_and_writers_run_together(tmp_path: Path) -> None:
     jobs = {"reads": {}, "writes": {"operation": "write", "block_size": 65536}}
-    series = visit(spec(tmp_path, jobs, backend="libaio", depth=4)).series[0]
+    series = repetition(spec(tmp_path, jobs, backend="libaio", depth=4)).series[0]
     parts = {column.part for column in series.columns}
     assert parts == {"", "read", "write", "reads", "writes"}
-    for row, whole in enumerate(rates(series, "")):
+    for sample, whole in enumerate(rates(series, "")):
         assert whole == pytest.approx(
-            rates(series, "reads")[row] + rates(series, "writes")[row], rel=1e-5
+            rates(series, "reads")[sample] + rates(series, "writes")[sample], rel=1e-5
         )
     for metric in ("io_latency", "submission_latency", "completion_latency"):
         both = counted(series, metric, "reads") + counted(series, metric, "writes")
@@ -82,7 +82,7 @@ def test_readers_and_writers_run_together(tmp_path: Path) -> None:
 
 def test_times_of_a_mix_are_told_apart_by_direction(tmp_path: Path) -> None:
     one = spec(tmp_path, {"one": {}}, operation="mix", read_percent=70)
-    series = visit(one).series[0]
+    series = repetition(one).series[0]
     reads, writes = (counted(series, "io_latency", part) for part in ("read", "write"))
     assert counted(series, "io_latency", "") == reads + writes
     assert reads > writes > 0
@@ -90,7 +90,7 @@ def test_times_of_a_mix_are_told_apart_by_direction(tmp_path: Path) -> None:
 
 def test_jobs_of_several_backends_and_depths_run_together(tmp_path: Path) -> None:
     jobs = {"one": {}, "many": {"backend": "io_uring", "depth": 8}}
-    series = visit(spec(tmp_path, jobs)).series[0]
+    series = repetition(spec(tmp_path, jobs)).series[0]
     assert counted(series, "completion_latency", "one") == 0
     assert counted(series, "completion_latency", "many") > 0
     assert counted(series, "io_latency", "one") > 0
@@ -98,7 +98,7 @@ def test_jobs_of_several_backends_and_depths_run_together(tmp_path: Path) -> Non
 
 def test_each_job_moves_its_own_amount(tmp_path: Path) -> None:
     jobs = {"little": {"amount": 4096 * 10}, "much": {"amount": 4096 * 200}}
-    found = visit(spec(tmp_path, jobs, amount=4096))
+    found = repetition(spec(tmp_path, jobs, amount=4096))
     assert counted(found.series[0], "io_latency", "little") == 10
     assert counted(found.series[0], "io_latency", "much") == 200
     io = found.evidence.storage_io
@@ -111,19 +111,19 @@ def test_each_job_moves_its_own_amount(tmp_path: Path) -> None:
 
 def test_a_time_limit_ends_an_amount(tmp_path: Path) -> None:
     endless = spec(tmp_path, {"one": {}}, amount=1 << 50, time_limit_s=0.2)
-    found = visit(endless)
+    found = repetition(endless)
     assert 0 < counted(found.series[0], "io_latency", "") < (1 << 50) // 4096
     (duration,) = found.series[0].durations
     assert duration > 0.1
 
 
-def test_operations_of_a_ramp_are_in_no_row(tmp_path: Path) -> None:
-    found = visit(spec(tmp_path, {"one": {}}, rate=1000, arrivals="regular", ramp_s=0.3), 0.2)
-    in_rows = counted(found.series[0], "io_latency", "")
+def test_operations_of_a_ramp_are_in_no_sample(tmp_path: Path) -> None:
+    found = repetition(spec(tmp_path, {"one": {}}, rate=1000, arrivals="regular", ramp_s=0.3), 0.2)
+    in_samples = counted(found.series[0], "io_latency", "")
     io = found.evidence.storage_io
     assert io is not None
-    assert io.reads == in_rows
-    assert in_rows <= 1000 * (found.seconds + 0.1)
+    assert io.reads == in_samples
+    assert in_samples <= 1000 * (found.seconds + 0.1)
 
 
 def test_several_writers_of_one_file_are_verified(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_several_writers_of_one_file_are_verified(tmp_path: Path) -> None:
     one = spec(tmp_path, {"a": {}, "b": {}}, operation="write", verify=True)
     for job in one["jobs"]:
         job |= {"files": shared, "shared": True}
-    verified = visit(one).evidence.verified or ""
+    verified = repetition(one).evidence.verified or ""
     assert verified.count("were read back") == 2
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tierscope.engine.find import find_engine
+from tierscope.engine.process import find_engine
 
 
 def engine(command: str, directory: Path, status: int = 0) -> subprocess.CompletedProcess[str]:

@@ -13,11 +13,8 @@ from hypothesis import strategies as st
 from tests import synthetic
 
 from tierscope.analysis.curve import Point, delay_for, latency_at, next_delays, summarize
-from tierscope.kinds.loaded_latency.curves import COARSE_DELAYS_NS
-from tierscope.kinds.loaded_latency.points import loaded_points
-from tierscope.kinds.loaded_latency.request import REQUEST
-from tierscope.kinds.loaded_latency.spec import LoadedLatencySpec
-from tierscope.kinds.loaded_latency.table import falls
+from tierscope.kinds.loaded_latency.show import falls, loaded_points
+from tierscope.kinds.loaded_latency.spec import COARSE_DELAYS_NS, REQUEST, LoadedLatencySpec
 from tierscope.model.errors import UserError
 from tierscope.model.event import Evidence
 from tierscope.model.run import Figure, Measurement, Refinement
@@ -25,7 +22,7 @@ from tierscope.model.topology import Topology
 from tierscope.plans.expand import expand
 from tierscope.plans.grammar import parse_mix
 from tierscope.plans.request import Request
-from tierscope.runs.refine import further_points, further_seconds
+from tierscope.runs.measure import further_points, further_seconds
 
 PEAK = 100e9
 IDLE = 90.0
@@ -131,12 +128,11 @@ def loaded(delay_ns: int, latency: float, **evidence: object) -> Measurement:
     """A point of a curve with an interval of 2%."""
     maker = synthetic.Maker(noise=0.0)
     made = maker.make("loaded-latency", "node:0", "node:0", {"delay_ns": delay_ns}, latency, "ns")
-    return made.model_copy(
-        update={
-            "ci_low": 0.98 * latency,
-            "ci_high": 1.02 * latency,
-            "evidence": Evidence.model_validate({"settled": True, **evidence}),
-        }
+    return synthetic.changed(
+        made,
+        ci_low=0.98 * latency,
+        ci_high=1.02 * latency,
+        evidence=Evidence.model_validate({"settled": True, **evidence}),
     )
 
 
@@ -145,7 +141,7 @@ def test_a_curve_that_rises_says_nothing() -> None:
 
 
 def test_a_point_without_an_interval_shows_no_fall() -> None:
-    unsure = loaded(100, 150).model_copy(update={"ci_low": None, "ci_high": None})
+    unsure = synthetic.changed(loaded(100, 150), ci_low=None, ci_high=None)
     assert falls([loaded(1000, 200), unsure, loaded(0, 300)], drift=0.0) == []
     assert falls([unsure, loaded(0, 300)], drift=0.0) == []
 
@@ -168,7 +164,7 @@ def test_a_curve_that_falls_says_why(evidence: dict[str, object], drift: float, 
 
 def with_rate(measurement: Measurement, rate: float) -> Measurement:
     figures = [Figure(metric="bandwidth", unit="B/s", estimate=rate)]
-    return measurement.model_copy(update={"figures": figures})
+    return synthetic.changed(measurement, figures=figures)
 
 
 def outcome(spec: LoadedLatencySpec, latency: float, **evidence: object) -> Measurement:

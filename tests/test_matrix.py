@@ -9,10 +9,9 @@ import pytest
 from tests import synthetic
 
 from tierscope.model.errors import UserError
-from tierscope.model.run import Measurement, Run
-from tierscope.recipes.hwloc_xml import with_measured
-from tierscope.recipes.matrix import requests
-from tierscope.recipes.matrix_figures import firmware_lines, idle_latencies, peak_bandwidths
+from tierscope.model.run import Figure, Measurement, Run
+from tierscope.suites.hwloc_xml import with_measured
+from tierscope.suites.matrix import firmware_lines, idle_latencies, peak_bandwidths, requests
 
 MACHINE = """<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE topology SYSTEM "hwloc2.dtd">
@@ -64,11 +63,15 @@ def measured(
         cpus=[0],
         pattern=pattern,
         status="measured",
-        metric=kind,
-        unit="ns" if kind == "latency" else "B/s",
-        estimate=estimate,
-        ci_low=estimate,
-        ci_high=estimate,
+        figures=[
+            Figure(
+                metric=kind,
+                unit="ns" if kind == "latency" else "B/s",
+                estimate=estimate,
+                ci_low=estimate,
+                ci_high=estimate,
+            )
+        ],
         n=20,
         stop="precision",
     )

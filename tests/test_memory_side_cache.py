@@ -5,17 +5,17 @@ import io
 import pytest
 
 import synthetic
-from tierscope.kinds.bandwidth.table import show_table as show_bandwidth
-from tierscope.kinds.bandwidth.working_set import over_working_set
-from tierscope.kinds.latency.table import show_table
+from tierscope.kinds.bandwidth.show import over_working_set
+from tierscope.kinds.bandwidth.show import show_table as show_bandwidth
+from tierscope.kinds.latency.show import show_table
 from tierscope.model.run import Measurement, Run
 from tierscope.model.topology import MemorySideCache, Topology
 from tierscope.plans.expand import expand
 from tierscope.plans.machine import default_size
 from tierscope.plans.request import Request
-from tierscope.report.console import make_console
 from tierscope.report.evidence import warnings
-from tierscope.report.pictures.picture import Gathered
+from tierscope.report.pictures.picture import PictureInput
+from tierscope.report.style import make_console
 
 MIB, GIB = 1 << 20, 1 << 30
 
@@ -131,7 +131,7 @@ def test_a_bandwidth_sweep_that_the_cache_holds_says_nothing_of_the_memory() -> 
 
 def test_the_picture_of_bandwidth_over_working_set_marks_the_cache() -> None:
     found, run = bandwidth_sweep(GIB)
-    (picture,) = over_working_set(Gathered("bandwidth", "Bandwidth", found, run))
+    (picture,) = over_working_set(PictureInput("bandwidth", "Bandwidth", found, run))
     assert "memory-side cache" in str(picture.spec)
     assert "8 GiB have 8" in picture.alt
     assert "1 GiB inside" in picture.alt

@@ -14,21 +14,21 @@ from rich.console import Console
 from tests import synthetic
 
 from forked import tierscope
-from tierscope.kinds.loaded_latency.family import families_of, traffic_of
+from tierscope.kinds.loaded_latency.show import families_of, traffic_of
 from tierscope.kinds.loaded_latency.spec import LoadedLatencySpec
 from tierscope.kinds.views import VIEWS
 from tierscope.model.errors import UserError
-from tierscope.model.imported import Imported, ImportedFile
-from tierscope.model.run import Figure, Measurement, Run
+from tierscope.model.run import Figure, Imported, ImportedFile, Measurement, Run
 from tierscope.model.topology import Dimm, Topology
+from tierscope.peers.mess.plan import REQUEST, mix_of
 from tierscope.plans.fit import longest_seconds
 from tierscope.plans.grammar import parse_mix
 from tierscope.plans.request import Request
-from tierscope.recipes.mess import REQUEST, mix_of, prepare
 from tierscope.report.pictures.of_run import pictures_beside
-from tierscope.report.pictures.picture import Gathered
+from tierscope.report.pictures.picture import PictureInput
 from tierscope.report.view import Side
-from tierscope.runs.refine import further_seconds
+from tierscope.runs.measure import further_seconds
+from tierscope.suites.registry import SUITES
 
 SHARES = [100, 90, 80, 70, 60, 50, 25, 0]
 
@@ -87,7 +87,7 @@ def test_every_share_of_every_main_path_is_a_curve(machine: Topology) -> None:
 
 
 def test_all_of_a_machine_takes_about_ten_minutes(machine: Topology) -> None:
-    prepared = prepare("mess", machine, thp=True)
+    prepared = SUITES["mess"].prepare(machine, thp=True)
     specs = prepared.plan.measurements
     assert REQUEST.refinement is not None
     further = further_seconds(specs, REQUEST.refinement(prepared.requests[0]))
@@ -126,7 +126,7 @@ def point(
     if not interval:
         changes |= {"ci_low": None, "ci_high": None, "evidence": None, "samples": [], "n": 0,
                     "no_interval": "few-samples"}  # fmt: skip
-    yield made.model_copy(update=changes)
+    yield synthetic.changed(made, **changes)
 
 
 def run_of(name: str, ours: bool, recorded: bool = True) -> Run:
@@ -240,7 +240,7 @@ def test_a_family_of_others_is_shown_as_far_as_it_is_known() -> None:
 def test_a_family_of_many_curves_has_a_picture_of_its_own() -> None:
     run = run_of("here", ours=True)
     view = VIEWS["loaded-latency"]
-    gathered = Gathered("loaded-latency", view.title, run.measurements, run)
+    gathered = PictureInput("loaded-latency", view.title, run.measurements, run)
     drawn = [picture for draw in view.pictures for picture in draw(gathered)]
     assert [picture.title for picture in drawn] == ["Bandwidth-latency curves, node:0 → node:0"]
     assert "twice the unloaded latency" in json.dumps(drawn[0].spec)

@@ -11,7 +11,7 @@ from tierscope.model.errors import UserError
 from tierscope.model.topology import Gpu, Topology
 from tierscope.plans.expand import expand
 from tierscope.plans.request import Request
-from tierscope.recipes.registry import RECIPES
+from tierscope.suites.registry import SUITES
 
 
 def do(*arguments: str) -> Any:
@@ -63,7 +63,7 @@ def test_an_option_without_effect_is_refused(line: str) -> None:
 def test_a_dry_run_needs_no_gpu(
     line: str, machine: Topology, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tierscope.cli.gpu_flow.discover", lambda: machine)
+    monkeypatch.setattr("tierscope.machine.discover.discover", lambda: machine)
     monkeypatch.setenv("TIERSCOPE_ENGINE", "/nonexistent")
     done = do(*line.split(), "--dry-run")
     assert done.exit_code == 0, done.exception
@@ -71,7 +71,7 @@ def test_a_dry_run_needs_no_gpu(
     assert done.stderr == "tierscope: no GPU was found; this is the plan for one GPU\n"
 
 
-FORMS = sorted({**KINDS, **{name: r for name, r in RECIPES.items() if r.form_module}})
+FORMS = sorted({**KINDS, **{name: r for name, r in SUITES.items() if r.form_module}})
 
 
 NEEDED = {"effect": {"command": "true"}}
@@ -85,7 +85,7 @@ def test_the_default_that_help_states_is_what_happens_without_the_option(
 ) -> None:
     gpus = [Gpu(index=n, name="", address="", memory_bytes=80 << 30) for n in (0, 1)]
     with_gpus = machine.model_copy(update={"gpus": gpus})
-    form = {**KINDS, **RECIPES}[name].request
+    form = {**KINDS, **SUITES}[name].request
 
     def planned(options: dict[str, str]) -> list[dict[str, Any]]:
         asked = {**NEEDED.get(name, {}), **options}
@@ -118,7 +118,7 @@ def test_the_default_that_help_states_is_what_happens_without_the_option(
 def test_sizes_of_copies_are_checked(
     line: str, said: str, machine: Topology, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tierscope.cli.gpu_flow.discover", lambda: machine)
+    monkeypatch.setattr("tierscope.machine.discover.discover", lambda: machine)
     done = do(*line.split(), "--dry-run")
     assert isinstance(done.exception, UserError)
     assert said in str(done.exception)

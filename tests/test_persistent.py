@@ -11,21 +11,21 @@ from typing import Any
 import pytest
 
 from synthetic import node
-from tierscope.engine.find import find_engine
+from tierscope.engine.process import find_engine
 from tierscope.kinds.plan import PLAN_VERSION, Plan
 from tierscope.kinds.registry import KINDS
+from tierscope.machine.checks import link_findings
+from tierscope.machine.cxl import read_namespaces
+from tierscope.machine.files import Files
 from tierscope.model.endpoint import parse_target
 from tierscope.model.errors import UserError
 from tierscope.model.event import Evidence
 from tierscope.model.persistent import Namespace, PersistentEvidence
 from tierscope.model.topology import Mount, Topology
 from tierscope.plans.request import Request
-from tierscope.report.survival import mapped_text
-from tierscope.topology.checks import link_findings
-from tierscope.topology.files import Files
-from tierscope.topology.namespaces import read_namespaces
+from tierscope.report.evidence import mapped_text
 
-TAKING = ["bandwidth", "latency", "loaded-latency", "streams", "atomics"]
+TAKING = ["bandwidth", "latency", "loaded-latency", "traffic", "atomics"]
 
 
 def planned(topology: Topology, kind: str, **options: str) -> list[Any]:
@@ -166,7 +166,7 @@ def test_what_is_not_persistent_is_said_to_be_so() -> None:
     assert mapped_text(None, evidence) == "not persistent memory (a file system)"  # type: ignore[arg-type]
 
 
-def visited(specs: list[Any], environment: dict[str, str] | None = None) -> list[dict[str, Any]]:
+def repeated(specs: list[Any], environment: dict[str, str] | None = None) -> list[dict[str, Any]]:
     """The engine's answers to a plan, one for each measurement."""
     plan = Plan(version=PLAN_VERSION, measurements=specs)
     answer = subprocess.run(
@@ -178,7 +178,7 @@ def visited(specs: list[Any], environment: dict[str, str] | None = None) -> list
         env={**os.environ, **(environment or {})},
     )
     events = [json.loads(line) for line in answer.stdout.splitlines()]
-    return [one for one in events if one["event"] in ("visit", "skipped", "failed")]
+    return [one for one in events if one["event"] in ("repetition", "skipped", "failed")]
 
 
 @pytest.fixture
@@ -215,8 +215,8 @@ def test_every_backing_is_measured_and_verified(small: Topology, tmp_path: Path)
             **SHORT,
         )
     ]
-    answers = visited(specs)
-    assert [one["event"] for one in answers] == ["visit"] * len(specs), answers
+    answers = repeated(specs)
+    assert [one["event"] for one in answers] == ["repetition"] * len(specs), answers
     for spec, answer in zip(specs, answers, strict=True):
         found = answer["evidence"]["persistent"]
         assert found["survives_power_loss"] == "no"
@@ -231,11 +231,11 @@ def test_without_libpmemobj_pools_are_skipped_in_a_line(small: Topology, tmp_pat
     hidden = tmp_path / "libpmemobj.so.1"
     hidden.write_bytes(b"not a library")
     specs = planned(small, "bandwidth", to="pmem:node:0", op="copy", backing="pool,file", **SHORT)
-    pool, plain = visited(specs, {"LD_LIBRARY_PATH": str(tmp_path)})
+    pool, plain = repeated(specs, {"LD_LIBRARY_PATH": str(tmp_path)})
     assert (pool["event"], pool["cause"]) == ("skipped", "tool")
     assert pool["reason"] == "libpmemobj.so.1 is not installed"
     assert pool["remedy"] == "apt-get install libpmemobj1"
-    assert plain["event"] == "visit"
+    assert plain["event"] == "repetition"
 
 
 def fingerprint(directory: Path) -> dict[str, tuple[str, int, int]]:
@@ -280,9 +280,9 @@ def test_two_hundred_attempts_touch_nothing_that_exists(small: Topology, tmp_pat
         fields = template.model_dump() | {"id": f"attempt-{number}"}
         fields["placement"]["persistent"] = persistent
         specs.append(type(template).model_validate(fields))
-    answers = visited(specs[:150])
+    answers = repeated(specs[:150])
     assert len(answers) == 150
-    assert {one["event"] for one in answers} == {"visit", "skipped"}
+    assert {one["event"] for one in answers} == {"repetition", "skipped"}
     for first in range(150, 200, 10):
         plan = Plan(version=PLAN_VERSION, measurements=specs[first : first + 10])
         with subprocess.Popen(

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tierscope.machine.hwloc import read_hwloc
 from tierscope.model.topology import Topology
 from tierscope.plans.pinning import pinned
-from tierscope.topology.hwloc import read_hwloc
 
 XML = Path(__file__).parent / "topology" / "xml"
 TWO_L3_A_NODE = read_hwloc(XML / "synthetic-two-l3-a-node.xml")

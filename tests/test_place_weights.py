@@ -13,16 +13,16 @@ from tests.analysis.spread_simulation import Channel
 from tests.spread_machine import LINK, SLOW, expander, machine_of, run_of, study
 from tests.synthetic import Maker
 
-from tierscope.cli import place_weights_flow
+from tierscope.cli import place_weights
 from tierscope.cli.app import app
-from tierscope.kinds.streams.spreads import studies_of, target_of, weights_of
+from tierscope.kinds.traffic.show import studies_of, target_of, weights_of
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.run import Run
-from tierscope.placement.features import WEIGHTS
-from tierscope.recipes.place_weights import choose, predicted_shares
-from tierscope.recipes.weights_export import numactl_script, systemd_unit, udev_rules
+from tierscope.place.features import WEIGHTS
 from tierscope.runs.measure import Outcome
 from tierscope.runs.write import RunWriter
+from tierscope.suites.place_weights import choose, predicted_shares
+from tierscope.suites.weights_export import numactl_script, systemd_unit, udev_rules
 
 READS = {"mix": "100:0"}
 
@@ -53,7 +53,7 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     boot = tmp_path / "proc/sys/kernel/random/boot_id"
     boot.parent.mkdir(parents=True)
     boot.write_text("boot-1\n")
-    monkeypatch.setattr(place_weights_flow, "ROOT", str(tmp_path))
+    monkeypatch.setattr(place_weights, "ROOT", str(tmp_path))
     return folder
 
 
@@ -141,8 +141,8 @@ def test_applied_weights_are_measured_by_the_kernels_policy(
         local = next(m for m in found.measurements if m.target == "node:0")
         return Outcome(run_of([spread, local], machine_of(2)), tmp_path, None)
 
-    monkeypatch.setattr(place_weights_flow, "planned", planned)
-    monkeypatch.setattr(place_weights_flow, "taken", taken)
+    monkeypatch.setattr(place_weights, "planned", planned)
+    monkeypatch.setattr(place_weights, "taken", taken)
     path = saved(found, tmp_path)
     if failing:
         with pytest.raises(UserError, match=r"were written \(node 0: .*--revert' restores"):
@@ -170,9 +170,9 @@ def test_not_root_is_told_before_measuring(
 
 
 def test_revert_restores_what_apply_found(kernel: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from tierscope.placement.weights import apply
+    from tierscope.place.weights import apply
 
-    apply({0: 3, 1: 2}, place_weights_flow.ROOT)
+    apply({0: 3, 1: 2}, place_weights.ROOT)
     assert (kernel / "node0").read_text() == "3"
     assert call("--revert", "--json") == 0
     assert printed(capsys) == {
@@ -312,12 +312,12 @@ def test_export_of_a_run_without_spread_pages_says_so(tmp_path: Path) -> None:
 def test_a_full_state_directory_changes_nothing(
     kernel: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tierscope.placement import saved_state, weights
+    from tierscope.place import saved_state, weights
 
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(saved_state.json, "dump", full)
     with pytest.raises(UserError, match="cannot save"):
-        weights.apply({0: 3}, place_weights_flow.ROOT)
+        weights.apply({0: 3}, place_weights.ROOT)
     assert (kernel / "node0").read_text() == "1\n"

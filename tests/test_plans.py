@@ -2,18 +2,18 @@ import pytest
 
 from tierscope.kinds.bandwidth.spec import BandwidthSpec
 from tierscope.kinds.plan import Plan
-from tierscope.kinds.streams.spec import StreamsSpec
+from tierscope.kinds.traffic.spec import TrafficSpec
+from tierscope.machine.paths import MachinePaths
 from tierscope.model.errors import UserError
-from tierscope.model.limit import Limit
+from tierscope.model.path import ONE_WAY, Limit, Traffic
 from tierscope.model.topology import Cache, Topology
-from tierscope.model.traffic import ONE_WAY, Traffic
 from tierscope.plans.expand import expand
 from tierscope.plans.fit import check_memory, fit_time, longest_seconds
 from tierscope.plans.machine import default_size
 from tierscope.plans.pinning import one_per_core_first
 from tierscope.plans.request import Request
-from tierscope.recipes.registry import RECIPES, Prepared
-from tierscope.topology.paths import MachinePaths
+from tierscope.suites.registry import SUITES
+from tierscope.suites.suite import Prepared
 
 GIB = 1 << 30
 
@@ -25,7 +25,7 @@ def ask(machine: Topology, kind: str = "bandwidth", **options: str) -> Plan:
 
 
 def prepared(name: str, machine: Topology) -> Prepared:
-    return RECIPES[name].prepare(machine, thp=True)
+    return SUITES[name].prepare(machine, thp=True)
 
 
 class Rated(MachinePaths):
@@ -156,14 +156,14 @@ def test_a_long_endpoint_still_gives_a_valid_id(machine: Topology) -> None:
         ({"threads": "0"}, "--threads: 0 is too few"),
         ({"op": "reed"}, "--op: 'reed' .*did you mean 'read'"),
         ({"order": "strided"}, "--order: .*needs a stride"),
-        ({"stride": "4k"}, "--stride: .*order strided only"),
+        ({"stride": "4k"}, "--stride: goes with order strided"),
         (
             {"op": "read,memset", "order": "random"},
-            "--order: memset goes in order sequential only; ask for other orders without memset",
+            "--op: '.*memset': memset and memcpy go in order sequential only",
         ),
         (
             {"op": "memset,memcpy", "isa": "auto,avx2"},
-            "--isa: the C library chooses the instructions of memset and memcpy; leave it auto",
+            "--op: 'memset,memcpy': memset and memcpy go with isa auto: the C library chooses",
         ),
         ({"order": "strided", "stride": "100"}, "--stride: '100': .*multiple of 64"),
         ({"size": "100"}, "--size: '100': .*multiple of 64"),
@@ -284,10 +284,10 @@ def test_longer_profiles_measure_every_kind_on_each_kind_of_memory(
     machine: Topology, name: str
 ) -> None:
     plan = prepared(name, machine).plan
-    for kind in ("loaded-latency", "streams", "atomics", "mapping"):
+    for kind in ("loaded-latency", "traffic", "atomics", "mapping"):
         targets = {s.target for s in plan.measurements if s.kind == kind}
         assert {"node:0", "node:2"} <= targets
-    together = [s for s in plan.measurements if isinstance(s, StreamsSpec) and s.beside]
+    together = [s for s in plan.measurements if isinstance(s, TrafficSpec) and s.beside]
     assert {(s.target, s.beside[0].target) for s in together} == {("node:1", "node:2")}
 
 

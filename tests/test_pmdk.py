@@ -11,9 +11,8 @@ from rich.console import Console
 from tierscope.cli.app import app
 from tierscope.model.errors import UserError
 from tierscope.model.topology import Topology
-from tierscope.recipes.pmdk import costs, pair_count, sides
-from tierscope.recipes.pmdk_table import costs_csv, costs_json, show_costs
 from tierscope.runs.pairs import Paired
+from tierscope.suites.pmdk import costs, costs_csv, costs_json, pair_count, show_costs, sides
 
 
 def test_both_sides_have_the_same_places_sizes_and_pages(machine: Topology) -> None:
@@ -77,8 +76,8 @@ def test_costs_are_ratios_with_intervals(machine: Topology) -> None:
     found = costs(
         [
             Paired(plain.measurements[0], pools.measurements[0],
-                   [(10e9, 9e9), (12e9, 10.8e9), (11e9, 9.9e9)]),
-            Paired(plain.measurements[1], pools.measurements[1], [], "libpmemobj is missing"),
+                   {("bandwidth", ""): [(10e9, 9e9), (12e9, 10.8e9), (11e9, 9.9e9)]}),
+            Paired(plain.measurements[1], pools.measurements[1], {}, "libpmemobj is missing"),
         ]
     )  # fmt: skip
     first, second = costs_json(found)
@@ -96,5 +95,5 @@ def test_costs_are_ratios_with_intervals(machine: Topology) -> None:
     text = console.file.getvalue()
     assert "-10.0% -10.0..-10.0" in text
     assert "libpmemobj is missing" in text
-    assert "medians of 3 pairs of visits" in text
+    assert "medians of 3 pairs of repetitions" in text
     assert max(map(len, text.splitlines())) <= 100

@@ -17,19 +17,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests import synthetic
 
-from tierscope.analysis.obstacles import run_obstacles
+from tierscope.analysis.compare import run_obstacles
 from tierscope.engine import prefetchers as module
 from tierscope.engine.prefetchers import PrefetcherSwitch, restore_left
-from tierscope.engine.visits import living_engine
+from tierscope.engine.repetitions import living_engine
+from tierscope.machine.prefetchers import PrefetcherError, find_control, observed, state_of
+from tierscope.machine.settings import read_settings, settings_findings
 from tierscope.model.cause import Cause
-from tierscope.model.event import Failed, Started, Visit
+from tierscope.model.event import Failed, Repetition, Started
 from tierscope.model.spec import Prefetchers
 from tierscope.model.topology import Topology
 from tierscope.plans.expand import expand
 from tierscope.plans.request import Request
-from tierscope.topology.prefetchers import PrefetcherError, find_control, observed, state_of
-from tierscope.topology.settings import read_settings
-from tierscope.topology.settings_checks import settings_findings
 from waiting import wait_until
 
 CPUS = range(4)
@@ -424,7 +423,7 @@ def test_a_command_that_is_stopped_restores(root: Path, number: int) -> None:
     assert values(root) == FOUND
 
 
-def test_a_visit_during_which_others_switched_them_fails(
+def test_a_repetition_during_which_others_switched_them_fails(
     root: Path, machine: Topology, fake_engine: Fake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "ROOT", root)
@@ -432,15 +431,15 @@ def test_a_visit_during_which_others_switched_them_fails(
     (spec,) = expand([request], machine, thp=True).measurements
     with living_engine() as engine:
         engine.plan([spec])
-        (*_, good) = engine.visit(spec.id, 0.1)
-        assert isinstance(good, Visit)
+        (*_, good) = engine.repetition(spec.id, 0.1)
+        assert isinstance(good, Repetition)
         assert good.evidence.prefetchers == OFF
-        for event in engine.visit(spec.id, 0.1):
+        for event in engine.repetition(spec.id, 0.1):
             if isinstance(event, Started):
                 put(root / f"dev/cpu/{spec.cpu}/msr", INTEL, 0)
         assert isinstance(event, Failed)
         assert event.cause is Cause.PREFETCHERS
-        assert "switched off for the visit and are now on" in event.reason
+        assert "switched off for the repetition and are now on" in event.reason
 
 
 def test_runs_with_other_prefetchers_are_not_compared_silently() -> None:

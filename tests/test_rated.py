@@ -14,7 +14,7 @@ from tierscope.model.topology import Topology
 from tierscope.plans.rated import parse_rated, read_rated, with_ratings_of
 from tierscope.plans.request import Request
 from tierscope.runs import resume
-from tierscope.runs.book import Book
+from tierscope.runs.state import RunState
 
 EXAMPLE = """\
 # from the makers' data sheets
@@ -63,7 +63,7 @@ def test_a_run_that_goes_on_keeps_its_ratings(
     monkeypatch.setattr(resume, "capabilities", lambda: None)
     monkeypatch.setattr(resume.RunWriter, "resume", lambda *_: None)
     monkeypatch.setattr(resume, "carry_on", lambda *arguments: seen.append(arguments[3]))
-    resume.resume(resume.Resumable(tmp_path, header, Book([]), 0), machine, lambda _: None)
+    resume.resume(resume.Resumable(tmp_path, header, RunState([]), 0), machine, lambda _: None)
     assert seen == [rated]
 
 

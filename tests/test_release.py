@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tierscope.engine.find import find_engine
+from tierscope.engine.process import find_engine
 
 tomllib = pytest.importorskip("tomllib", reason="a release is made with Python 3.11 or newer")
 ROOT = Path(__file__).parent.parent

@@ -8,16 +8,15 @@ from synthetic import node
 from tierscope.kinds.bandwidth.spec import BandwidthSpec
 from tierscope.kinds.loaded_latency.spec import LoadedLatencySpec
 from tierscope.kinds.plan import Spec
+from tierscope.machine.paths import MachinePaths
 from tierscope.model.errors import UserError
-from tierscope.model.limit import Limit
+from tierscope.model.path import ONE_WAY, Limit, Traffic
 from tierscope.model.spec import NodeShare, Placement
 from tierscope.model.topology import Topology
-from tierscope.model.traffic import ONE_WAY, Traffic
 from tierscope.plans import machine as machine_of
 from tierscope.plans.expand import expand
 from tierscope.plans.request import Request
 from tierscope.plans.rounds import Arrays, sizes_and_pages
-from tierscope.topology.paths import MachinePaths
 
 MIB = 1 << 20
 GIB = 1 << 30
@@ -84,7 +83,7 @@ def test_other_placements_keep_their_defaults(machine: Topology) -> None:
         assert sizes_of(specs) == {(256 * MIB, "thp")}
 
 
-@pytest.mark.parametrize("kind", ["streams", "atomics"])
+@pytest.mark.parametrize("kind", ["traffic", "atomics"])
 def test_other_kinds_with_threads_do_so_too(machine: Topology, kind: str) -> None:
     assert sizes_of(ask(machine, kind, from_=ALL, to=WEIGHTED)) == {(16 * 21 * 2 * MIB, "thp")}
 
@@ -142,5 +141,5 @@ def test_no_link_bounds_what_threads_may_find_in_each_other_s_caches(machine: To
 
 
 def test_updates_of_shared_arrays_are_refused(machine: Topology) -> None:
-    with pytest.raises(UserError, match="--sharing: 'shared': rmw goes with sharing partitioned"):
+    with pytest.raises(UserError, match="--sharing: 'shared': shared does not go with rmw"):
         ask(machine, op="read,rmw", sharing="shared")

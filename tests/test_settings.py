@@ -2,12 +2,10 @@ from pathlib import Path
 
 import pytest
 
+from tierscope.machine.cgroup import MemoryLimit, cpu_limit, memory_limit, with_available
+from tierscope.machine.settings import chosen, read_settings, settings_findings, thp_available
 from tierscope.model.finding import Finding
 from tierscope.model.topology import Topology
-from tierscope.topology.available import with_available
-from tierscope.topology.cgroup import MemoryLimit, cpu_limit, memory_limit
-from tierscope.topology.settings import chosen, read_settings, thp_available
-from tierscope.topology.settings_checks import settings_findings
 
 GIB = 1 << 30
 CALM = (0.0, 0.0)

@@ -15,7 +15,8 @@ import pytest
 
 import forked
 from children import engines
-from tierscope.engine import visits
+from tierscope.engine import repetitions
+from tierscope.machine.discover import discover
 from tierscope.model.cause import Cause
 from tierscope.model.event import Event, Progress
 from tierscope.model.run import Measurement
@@ -23,7 +24,6 @@ from tierscope.plans.expand import expand
 from tierscope.plans.request import Request
 from tierscope.runs.measure import Outcome, measure
 from tierscope.runs.read import read_run
-from tierscope.topology.discover import discover
 from waiting import PATIENCE_S, wait_until
 
 PROGRAM = [sys.executable, "-c", "from tierscope.cli.main import main; main()"]
@@ -35,7 +35,10 @@ MIB = 1 << 20
 def io(target: Path, output: Path, meanwhile: Callable[[], None], **options: str) -> Outcome:
     """Measure, and call ``meanwhile`` once, as soon as there are rows."""
     usual = {"to": f"file:{target}", "order": "random", "block-size": "4k", "size": "1m"}
-    usual |= {"budget": "20", "precision": "0.0001"}  # Long enough for a visit that has progress.
+    usual |= {
+        "budget": "20",
+        "precision": "0.0001",
+    }  # Long enough for a repetition that has progress.
     topology = discover()
     plan = expand([Request(kind="io", options=usual | options)], topology, thp=False)
     waiting = [meanwhile]
@@ -221,7 +224,7 @@ def test_an_engine_that_dies_or_hangs_leaves_files_that_the_next_run_can_use(
     tmp_path: Path,
 ) -> None:
     if cause is Cause.TIMEOUT:
-        monkeypatch.setattr(visits, "longest_visit_s", lambda _spec, _seconds: 5.0)
+        monkeypatch.setattr(repetitions, "longest_repetition_s", lambda _spec, _seconds: 5.0)
     folder = tmp_path / "files"
     folder.mkdir()
     options = {"direct": "no", "keep": "yes"}

@@ -11,21 +11,27 @@ from rich.console import Console
 from tests import synthetic
 
 from tierscope.cli.app import app
-from tierscope.kinds.io.across import across
+from tierscope.kinds.io.show import across
 from tierscope.kinds.io.spec import IoSpec
+from tierscope.machine.storage_paths import far_words, reach
 from tierscope.model.endpoint import parse_target
 from tierscope.model.errors import UserError
 from tierscope.model.event import Evidence
-from tierscope.model.network import NfsFacts
+from tierscope.model.evidence import NfsFacts
 from tierscope.model.run import Measurement, Run
 from tierscope.model.storage import DriveFacts, PathFacts, StorageFacts
 from tierscope.model.topology import Block, Gpu, PciDevice, Port, Topology
-from tierscope.recipes.storage_matrix import Matrix, matrix, readable
-from tierscope.recipes.storage_matrix_figures import cells_of, loss_lines, matrix_json
-from tierscope.recipes.storage_matrix_table import show_storage_matrix
-from tierscope.recipes.storage_tour import Given
-from tierscope.report.pictures.picture import Gathered
-from tierscope.topology.reach import far_words, reach
+from tierscope.report.pictures.picture import PictureInput
+from tierscope.suites.storage_matrix import (
+    Matrix,
+    cells_of,
+    loss_lines,
+    matrix,
+    matrix_json,
+    readable,
+    show_storage_matrix,
+)
+from tierscope.suites.storage_tour import Given
 
 GIB = 1 << 30
 TARGETS = ("dev:/dev/nvme0n1", "dev:/dev/nvme1n1")
@@ -246,7 +252,7 @@ def test_json_has_level_and_share_of_each_cell(served: Topology) -> None:
 
 def test_the_picture_shows_figures_and_levels(served: Topology) -> None:
     run = measured(served, RATES, 0.001)
-    (picture,) = across(Gathered("io", "Storage", run.measurements, run))
+    (picture,) = across(PictureInput("io", "Storage", run.measurements, run))
     assert picture.title == "Bandwidth from initiator to target: sequential read, 1 MiB, depth 8"
     texts = json.dumps(picture.spec)
     assert "PIX" in texts

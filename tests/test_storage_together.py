@@ -9,9 +9,14 @@ from tests.test_storage_matrix import TARGETS, measured, planned, served, specs_
 from tierscope.model.endpoint import parse_target
 from tierscope.model.run import Run
 from tierscope.model.topology import Block, Mount, Topology
-from tierscope.recipes.storage_matrix import Matrix
-from tierscope.recipes.storage_together import Together, pairs_of
-from tierscope.recipes.storage_together_figures import groups_of, show_together, together_json
+from tierscope.suites.storage_matrix import (
+    Matrix,
+    Together,
+    groups_of,
+    pairs_of,
+    show_together,
+    together_json,
+)
 
 __all__ = ["served"]
 EVERYONE = ["node:0", "node:1", "gpu:0", "gpu:1"]

@@ -12,28 +12,27 @@ from tests import synthetic
 
 from tierscope.cli.app import app
 from tierscope.kinds.files.spec import FilesSpec
-from tierscope.kinds.io.remarks import remarks
-from tierscope.kinds.io.spec import IoSpec
-from tierscope.kinds.io.words import (
+from tierscope.kinds.io.show import (
     block_lines,
     cache_lines,
     depth_lines,
     headroom,
     idle_latency,
+    io_remarks,
     thread_lines,
 )
+from tierscope.kinds.io.spec import IoSpec
 from tierscope.kinds.views import VIEWS
+from tierscope.machine.paths import MachinePaths
 from tierscope.model.endpoint import parse_target
 from tierscope.model.errors import UserError
 from tierscope.model.event import Evidence, IoEvidence
-from tierscope.model.limit import Limit
+from tierscope.model.path import Limit
 from tierscope.model.rating import RatedDrive
 from tierscope.model.storage import PathFacts
 from tierscope.model.topology import Block, Gpu, Mount, Topology
-from tierscope.recipes.storage_tour import Given, Tour, file_bytes, tour
-from tierscope.recipes.storage_tour_report import show_tour
 from tierscope.report.tiers import tiers_of
-from tierscope.topology.paths import MachinePaths
+from tierscope.suites.storage_tour import Given, Tour, file_bytes, show_tour, tour
 
 GIB = 1 << 30
 MAKER = synthetic.Maker()
@@ -236,7 +235,7 @@ def test_a_direct_read_that_a_cache_served_is_told() -> None:
 
     def said(moved: int, **more: Any) -> list[str]:
         evidence = Evidence(storage_io=IoEvidence(**observed, **more), device_bytes_read=moved)
-        return remarks([synthetic.storage_measurement(MAKER, 1e4, evidence=evidence)])
+        return io_remarks([synthetic.storage_measurement(MAKER, 1e4, evidence=evidence)])
 
     assert said(1000) == []
     assert "a cache in between" in said(400)[0]
@@ -250,7 +249,7 @@ def test_reads_of_files_that_memory_did_not_hold_are_told() -> None:
 
     def said(share: float, **more: Any) -> list[str]:
         evidence = Evidence(storage_io=IoEvidence(**observed, cached_before=share))
-        return remarks([synthetic.storage_measurement(MAKER, 1e4, evidence=evidence, **more)])
+        return io_remarks([synthetic.storage_measurement(MAKER, 1e4, evidence=evidence, **more)])
 
     assert said(1.0, direct=False) == []
     (line,) = said(0.4, direct=False)

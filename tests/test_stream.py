@@ -11,16 +11,12 @@ from tests import synthetic
 from tierscope.kinds.bandwidth.spec import BandwidthSpec
 from tierscope.model.cause import Cause
 from tierscope.model.errors import UserError
-from tierscope.model.limit import Limit
+from tierscope.model.path import ONE_WAY, Limit, Traffic
 from tierscope.model.run import Run
 from tierscope.model.topology import Topology
-from tierscope.model.traffic import ONE_WAY, Traffic
 from tierscope.plans.expand import expand
-from tierscope.recipes import stream
-from tierscope.recipes.stream_figures import settings_of
-from tierscope.recipes.stream_rules import rule_text
-from tierscope.recipes.stream_table import show_stream
-from tierscope.recipes.stream_text import stream_text
+from tierscope.suites import stream
+from tierscope.suites.stream import rule_text, settings_of, show_stream, stream_text
 
 MIB, GIB = 1 << 20, 1 << 30
 
@@ -254,7 +250,7 @@ def test_a_wrong_element_does_not_validate(machine: Topology) -> None:
     run = run_of(machine, stores="memcpy")
     wrong = run.measurements[-1].model_copy(
         update={"status": "failed", "cause": Cause.VERIFICATION, "reason": "triad left 1 of 7",
-                "samples": [], "n": 0, "estimate": None}
+                "samples": [], "n": 0, "figures": []}
     )  # fmt: skip
     text = text_of(run.model_copy(update={"measurements": [*run.measurements[:-1], wrong]}))
     assert "Solution Validates" not in text

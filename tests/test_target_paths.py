@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from dead_mount import dead_mount
-from tierscope.engine import paths, visits
-from tierscope.engine.abandon import end_or_abandon, waiting
-from tierscope.engine.paths import PathError, PathSilentError, known_path, path_facts
-from tierscope.engine.visits import living_engine
+from tierscope.engine import repetitions, targets
+from tierscope.engine.process import end_or_abandon, waiting
+from tierscope.engine.repetitions import living_engine
+from tierscope.engine.targets import PathError, PathSilentError, known_path, path_facts
 from tierscope.kinds.plan import Plan
 from tierscope.model.cause import Cause
 from tierscope.model.errors import ExitCode
-from tierscope.model.event import Event, Failed, Skipped, Visit
+from tierscope.model.event import Event, Failed, Repetition, Skipped
 from tierscope.model.topology import Topology
 from tierscope.plans.expand import expand
 from tierscope.plans.request import Request
@@ -63,7 +63,7 @@ def test_a_path_that_does_not_answer_is_given_up_and_named(tmp_path: Path) -> No
 
 def test_a_command_about_a_dead_path_ends_in_one_line(tmp_path: Path) -> None:
     code = (
-        "from tierscope.engine import paths; paths.DEADLINE_S = 2; "
+        "from tierscope.engine import targets; targets.DEADLINE_S = 2; "
         "from tierscope.cli.main import main; main()"
     )
     with dead_mount(tmp_path) as mount:
@@ -81,7 +81,7 @@ def test_a_dead_path_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
         asked.append(path)
         raise PathSilentError(f"{path} does not answer")
 
-    monkeypatch.setattr(paths, "path_facts", ask)
+    monkeypatch.setattr(targets, "path_facts", ask)
     for _ in range(3):
         with pytest.raises(PathSilentError):
             known_path("/dead/asked-once")
@@ -94,40 +94,40 @@ FILES = ["/data/x", "/data/x", "/more"]
 @pytest.fixture
 def plan(machine: Topology, monkeypatch: pytest.MonkeyPatch) -> Plan:
     """Measurements that are said to go to files."""
-    monkeypatch.setattr(paths, "_kept", {})
+    monkeypatch.setattr(targets, "_kept", {})
     request = Request(kind="latency", options={"size": "4k,8k", "budget": "0.1"})
     made = expand([request], machine, thp=True)
     monkeypatch.setattr(type(made.measurements[0]), "files", lambda _: FILES)
     return made
 
 
-def visit_each(plan: Plan) -> list[Event]:
+def repetition_each(plan: Plan) -> list[Event]:
     with living_engine() as engine:
         engine.plan(plan.measurements)
-        return [event for spec in plan.measurements for event in engine.visit(spec.id, 0.1)]
+        return [event for spec in plan.measurements for event in engine.repetition(spec.id, 0.1)]
 
 
 def ends(events: list[Event]) -> list[Event]:
-    return [event for event in events if isinstance(event, Visit | Failed | Skipped)]
+    return [event for event in events if isinstance(event, Repetition | Failed | Skipped)]
 
 
 @pytest.mark.usefixtures("fake_engine")
-def test_a_visits_evidence_has_each_target_once(plan: Plan) -> None:
-    first, second = ends(visit_each(plan))
-    for visit in (first, second):
-        assert isinstance(visit, Visit)
-        assert visit.evidence.storage is not None
-        assert [facts.path.path for facts in visit.evidence.storage] == ["/data/x", "/more"]
-        assert visit.evidence.storage[0].note == "not on a drive of this machine"
+def test_a_repetitions_evidence_has_each_target_once(plan: Plan) -> None:
+    first, second = ends(repetition_each(plan))
+    for repetition in (first, second):
+        assert isinstance(repetition, Repetition)
+        assert repetition.evidence.storage is not None
+        assert [facts.path.path for facts in repetition.evidence.storage] == ["/data/x", "/more"]
+        assert repetition.evidence.storage[0].note == "not on a drive of this machine"
 
 
 @pytest.mark.usefixtures("fake_engine")
 def test_a_target_that_does_not_answer_fails_its_measurements_at_once(
     plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(paths, "DEADLINE_S", 0.5)
+    monkeypatch.setattr(targets, "DEADLINE_S", 0.5)
     monkeypatch.setattr(type(plan.measurements[0]), "files", lambda _: ["/dead"])
-    events = visit_each(plan)
+    events = repetition_each(plan)
     assert [type(event) for event in events] == [Failed, Failed]
     for event in ends(events):
         assert isinstance(event, Failed)
@@ -140,9 +140,9 @@ def test_of_a_target_that_is_refused_the_engine_speaks_itself(
     plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(type(plan.measurements[0]), "files", lambda _: ["/refused"])
-    for visit in ends(visit_each(plan)):
-        assert isinstance(visit, Visit)
-        assert visit.evidence.storage is None
+    for repetition in ends(repetition_each(plan)):
+        assert isinstance(repetition, Repetition)
+        assert repetition.evidence.storage is None
 
 
 def test_an_engine_that_waits_in_the_kernel_is_given_up_and_named(
@@ -151,13 +151,13 @@ def test_an_engine_that_waits_in_the_kernel_is_given_up_and_named(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(visits, "longest_visit_s", lambda _spec, _seconds: 2.0)
+    monkeypatch.setattr(repetitions, "longest_repetition_s", lambda _spec, _seconds: 2.0)
     directory = tmp_path / "mount"
     directory.mkdir()
     monkeypatch.setenv("FAKE_ENGINE_DEAD", f"{directory}/x")
     fake_engine("dead@1")
     with dead_mount(directory):
-        first, second = ends(visit_each(plan))
+        first, second = ends(repetition_each(plan))
     assert isinstance(first, Failed)
     assert first.cause is Cause.TIMEOUT
     assert re.fullmatch(
@@ -165,7 +165,7 @@ def test_an_engine_that_waits_in_the_kernel_is_given_up_and_named(
         r"kernel( \(\w+\))? for a drive or a file system that does not answer",
         first.reason,
     )
-    assert isinstance(second, Visit)
+    assert isinstance(second, Repetition)
 
 
 def test_a_stopped_child_that_ignores_signals_is_ended() -> None:

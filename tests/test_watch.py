@@ -12,7 +12,7 @@ import pytest
 from forked import tierscope
 from tierscope.analysis.watched import conclude_watched, joined
 from tierscope.kinds.views import VIEWS
-from tierscope.model.event import Column, Evidence, Series, Visit
+from tierscope.model.event import Column, Evidence, Repetition, Series
 from tierscope.model.metric import METRICS
 from tierscope.report.html.page import render_report
 from tierscope.report.pictures.of_run import pictures_of
@@ -105,12 +105,12 @@ def test_ctrl_c_ends_it_with_success_and_a_whole_file(tmp_path: Path) -> None:
 
 def test_what_was_written_before_a_kill_is_readable(tmp_path: Path) -> None:
     path = tmp_path / "watch.jsonl"
-    shorter = "import tierscope.runs.watched as w; w._VISIT_S = 0.2; " + PROGRAM
+    shorter = "import tierscope.runs.watched as w; w._REPETITION_S = 0.2; " + PROGRAM
     process = subprocess.Popen(
         [sys.executable, "-c", shorter, "watch", "--interval", "100ms", "--record", str(path)],
         stdout=subprocess.DEVNULL,
     )
-    wait_for(path, "visit")
+    wait_for(path, "repetition")
     process.kill()
     process.wait()
     run = read_run(path)
@@ -137,27 +137,27 @@ def test_what_is_wrong_is_named(words: tuple[str, ...], why: str) -> None:
     assert done.stderr.count("\n") == 1
 
 
-# What visits come to
+# What repetitions come to
 
 
-def visit(start: float, columns: dict[str, list[float | None]]) -> Visit:
+def repetition(start: float, columns: dict[str, list[float | None]]) -> Repetition:
     rows = len(next(iter(columns.values())))
     made = [
         Column(metric="throughput", part=part, values=values) for part, values in columns.items()
     ]
     starts, durations = [start + n for n in range(rows)], [1.0, *[3.0] * (rows - 1)]
     series = Series(name="drives", starts=starts, durations=durations, columns=made)
-    return Visit(
+    return Repetition(
         id="w", seconds=rows, fresh=False, interrupted=False, series=[series], evidence=Evidence()
     )
 
 
 def test_a_drive_that_came_or_went_has_no_value_meanwhile() -> None:
-    visits = [
-        visit(0, {"sda": [1.0, 2.0], "sdb": [5.0, None]}),
-        visit(2, {"sda": [3.0], "sdc": [0.0]}),
+    repetitions = [
+        repetition(0, {"sda": [1.0, 2.0], "sdb": [5.0, None]}),
+        repetition(2, {"sda": [3.0], "sdc": [0.0]}),
     ]
-    (series,) = joined(visits)
+    (series,) = joined(repetitions)
     assert series.starts == [0, 1, 2]
     assert {column.part: column.values for column in series.columns} == {
         "sda": [1.0, 2.0, 3.0],
@@ -167,7 +167,7 @@ def test_a_drive_that_came_or_went_has_no_value_meanwhile() -> None:
 
 
 def test_figures_are_means_over_the_time_that_was_counted() -> None:
-    found = conclude_watched([visit(0, {"sda": [1.0, 3.0], "sdb": [5.0, None]})], cut=False)
-    assert found.estimate.value == pytest.approx((1 + 9) / 4)
-    assert [(f.part, f.estimate) for f in found.figures] == [("sdb", 5.0)]
+    found = conclude_watched([repetition(0, {"sda": [1.0, 3.0], "sdb": [5.0, None]})], cut=False)
+    assert found.figures[0].estimate == pytest.approx((1 + 9) / 4)
+    assert [(f.part, f.estimate) for f in found.figures[1:]] == [("sdb", 5.0)]
     assert found.stop is None

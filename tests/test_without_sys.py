@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tierscope.engine.find import find_engine
+from tierscope.engine.process import find_engine
 
 _HIDDEN = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-euc"]
 _HIDE = 'mount -t tmpfs none /sys; exec "$@"'

@@ -12,26 +12,23 @@ from rich.progress import Progress as Bar
 
 import synthetic
 from tierscope.analysis.time_series import ended_by, of_figure, rounds_of, seconds_left
-from tierscope.engine.find import find_engine
-from tierscope.engine.query import check
-from tierscope.kinds.io.pictures import over_written
+from tierscope.engine.process import check, find_engine
+from tierscope.kinds.io.show import over_written, series_lines, show_table, summary_of
 from tierscope.kinds.io.spec import IoSpec
-from tierscope.kinds.io.table import show_table
-from tierscope.kinds.io.words import series_lines, summary_of
 from tierscope.kinds.plan import Plan
 from tierscope.model.cause import Cause
 from tierscope.model.errors import UserError
-from tierscope.model.event import Evidence, Failed, IoEvidence, Progress, Started, Visit
+from tierscope.model.event import Evidence, Failed, IoEvidence, Progress, Repetition, Started
 from tierscope.model.run import Measurement, Round
 from tierscope.model.topology import Topology
 from tierscope.plans.expand import expand
 from tierscope.plans.request import Request
-from tierscope.report.console import make_console
-from tierscope.report.pictures.picture import Gathered
+from tierscope.report.pictures.picture import PictureInput
 from tierscope.report.progress import _Display
-from tierscope.runs.book import Book
+from tierscope.report.style import make_console
 from tierscope.runs.record import Bounds, measurement_of
-from tierscope.runs.schedule import ConcludeStep, VisitStep, in_rounds
+from tierscope.runs.schedule import ConcludeStep, RepetitionStep, in_rounds
+from tierscope.runs.state import RunState
 
 GIB = 1 << 30
 MAKER = synthetic.Maker()
@@ -160,12 +157,12 @@ def test_the_model_and_the_engine_agree_on_what_is_destroyed(machine: Topology) 
 # Rounds
 
 
-def visit(spec: IoSpec, value: float, written: int, seconds: float = 60.0) -> Visit:
+def repetition(spec: IoSpec, value: float, written: int, seconds: float = 60.0) -> Repetition:
     observed = {"files": [], "reads": 0, "writes": 1, "bytes_read": 0, "bytes_written": written,
                 "set_up_s": 0.0, "used_bytes": GIB}  # fmt: skip
     series = {"name": "windows", "starts": [0.0, seconds / 2], "durations": [seconds / 2] * 2,
               "columns": [{"metric": "iops", "part": "", "values": [value, value]}]}  # fmt: skip
-    return Visit.model_validate(
+    return Repetition.model_validate(
         {"id": spec.id, "seconds": seconds, "fresh": False, "interrupted": False,
          "series": [series], "evidence": {"storage_io": observed}}
     )  # fmt: skip
@@ -175,50 +172,51 @@ def test_steady_rounds_of_a_drive_that_is_not_written_once_do_not_end_it(
     machine: Topology,
 ) -> None:
     (curve,) = ask(machine, write_saturation="yes")
-    quick = [visit(curve, 1e5, GIB // 8) for _ in range(8)]
+    quick = [repetition(curve, 1e5, GIB // 8) for _ in range(8)]
     assert ended_by(curve, quick[1:]) is None
     assert ended_by(curve, quick) == "steady"
-    slower = [visit(curve, 1e5 / number, GIB) for number in range(1, 6)]
+    slower = [repetition(curve, 1e5 / number, GIB) for number in range(1, 6)]
     assert ended_by(curve, slower) is None
-    assert ended_by(curve, [*slower, *[visit(curve, 2e4, GIB)] * 4]) == "steady"
+    assert ended_by(curve, [*slower, *[repetition(curve, 2e4, GIB)] * 4]) == "steady"
 
 
 def test_the_time_that_is_left(machine: Topology) -> None:
     fill, curve = ask(machine, precondition="fill", write_saturation="yes", budget="10m")
     assert seconds_left(fill, []) is None
-    assert seconds_left(fill, [visit(fill, 1e4, GIB // 2)]) == 180
-    assert seconds_left(fill, [visit(fill, 1e4, GIB)] * 2) == 0
-    assert seconds_left(curve, [visit(curve, 1e4, GIB)] * 9) == 60
+    assert seconds_left(fill, [repetition(fill, 1e4, GIB // 2)]) == 180
+    assert seconds_left(fill, [repetition(fill, 1e4, GIB)] * 2) == 0
+    assert seconds_left(curve, [repetition(curve, 1e4, GIB)] * 9) == 60
 
 
 def test_figures_are_of_the_last_five_rounds_and_evidence_of_all(machine: Topology) -> None:
     (curve,) = ask(machine, write_saturation="yes")
-    visits = [visit(curve, value, GIB) for value in (9e4, 5e4, *[1e4] * 5)]
-    assert len(of_figure(curve, visits)) == 5
-    made = measurement_of(curve, visits, None, Bounds())
+    repetitions = [repetition(curve, value, GIB) for value in (9e4, 5e4, *[1e4] * 5)]
+    assert len(of_figure(curve, repetitions)) == 5
+    made = measurement_of(curve, repetitions, None, Bounds())
     assert (made.stop, made.estimate) == ("steady", 1e4)
-    assert made.rounds == rounds_of(visits)
+    assert made.rounds == rounds_of(repetitions)
     assert [one.value for one in made.rounds][:2] == [9e4, 5e4]
     assert made.evidence is not None
     assert made.evidence.storage_io is not None
     assert made.evidence.storage_io.bytes_written == made.rounds[-1].bytes_written == 7 * GIB
 
 
-def steps(book: Book, fail: str = "") -> list[tuple[str, bool]]:
-    """Carry out a schedule without an engine; return its visits, and whether each was fresh."""
+def steps(state: RunState, fail: str = "") -> list[tuple[str, bool]]:
+    """Carry out a schedule without an engine; return its repetitions, and whether each was
+    fresh."""
     made = []
-    for step in in_rounds(book, "run"):
+    for step in in_rounds(state, "run"):
         if isinstance(step, ConcludeStep):
-            book.measurements[step.name] = None  # type: ignore[assignment]
+            state.measurements[step.name] = None  # type: ignore[assignment]
             continue
-        assert isinstance(step, VisitStep)
+        assert isinstance(step, RepetitionStep)
         made.append((step.name, step.fresh))
         if step.name == fail:
-            book.ended[fail] = Failed(id=fail, cause=Cause.STORAGE, reason="EIO")
+            state.ended[fail] = Failed(id=fail, cause=Cause.STORAGE, reason="EIO")
         else:
-            spec = book.specs[step.name]
+            spec = state.specs[step.name]
             assert isinstance(spec, IoSpec)
-            book.add_visit(visit(spec, 1e4, GIB // 2, step.seconds), step.seconds)
+            state.add_repetition(repetition(spec, 1e4, GIB // 2, step.seconds), step.seconds)
     return made
 
 
@@ -227,18 +225,18 @@ def test_rounds_come_in_order_before_all_else_and_only_the_first_is_fresh(
 ) -> None:
     specs = ask(machine, precondition="fill", op="read,write", budget="1s")
     fill, *others = [spec.id for spec in specs]
-    book = Book(specs)
-    assert book.left_s() == pytest.approx(2, abs=0.5), "a fill has its own time"
-    made = steps(book)
+    state = RunState(specs)
+    assert state.left_s() == pytest.approx(2, abs=0.5), "a fill has its own time"
+    made = steps(state)
     assert made[:4] == [(fill, True), (fill, False), (fill, False), (fill, False)]
     assert {name for name, _ in made[4:]} == set(others)
 
 
 def test_a_curve_ends_when_its_time_is_over(machine: Topology) -> None:
     (curve,) = ask(machine, write_saturation="yes", budget="90s", round="40s")
-    book = Book([curve])
-    assert [name for name, _ in steps(book)] == [curve.id] * 3
-    assert [one.seconds for one in book.visits[curve.id]] == [40, 40, 10]
+    state = RunState([curve])
+    assert [name for name, _ in steps(state)] == [curve.id] * 3
+    assert [one.seconds for one in state.repetitions[curve.id]] == [40, 40, 10]
 
 
 @pytest.mark.parametrize("options", [{"op": "read,write"}, {"write_saturation": "yes"}])
@@ -247,9 +245,9 @@ def test_nothing_is_measured_after_a_fill_that_failed(
 ) -> None:
     specs = ask(machine, precondition="fill", **options)
     assert len(specs) > 1
-    book = Book(specs)
-    assert steps(book, fail=specs[0].id) == [(specs[0].id, True)]
-    assert all("did not come to its end" in book.ended[spec.id].reason for spec in specs[1:])
+    state = RunState(specs)
+    assert steps(state, fail=specs[0].id) == [(specs[0].id, True)]
+    assert all("did not come to its end" in state.ended[spec.id].reason for spec in specs[1:])
 
 
 # What is shown
@@ -292,13 +290,13 @@ def test_a_curve_as_a_table_of_some_rounds() -> None:
 
 def test_preconditioning_is_not_what_was_asked_for() -> None:
     curve = curve_measured()
-    fill = curve.model_copy(update={"estimate": 9e4, "pattern": {"preconditioning": True}})
+    fill = synthetic.changed(curve, estimate=9e4, pattern={"preconditioning": True})
     assert summary_of([fill, curve]) == summary_of([curve])
 
 
 def test_a_curve_as_a_picture() -> None:
     made = curve_measured()
-    (picture,) = over_written(Gathered("io", "Storage", [made], synthetic.run([made])))
+    (picture,) = over_written(PictureInput("io", "Storage", [made], synthetic.run([made])))
     assert picture.title.startswith("Write saturation: IOPS")
     assert "5 times the 1 GiB" in picture.alt
 
@@ -309,9 +307,9 @@ def test_the_progress_line_says_how_long_a_fill_takes_at_its_rate(machine: Topol
     display = _Display(bar, [fill, curve], lambda _: 86400.0)
     display.watch(Started(id=fill.id))
     assert bar.tasks[0].total is None, "nobody knows before its first round"
-    display.watch(visit(fill, 1e4, GIB // 2))
+    display.watch(repetition(fill, 1e4, GIB // 2))
     display.watch(Started(id=curve.id))
     assert bar.tasks[0].total == 60 + 180 + 600
-    display.watch(Progress(id=curve.id, elapsed_s=5.0, rows=2, latest=1e4))
+    display.watch(Progress(id=curve.id, elapsed_s=5.0, samples=2, latest=1e4))
     assert bar.tasks[0].completed == 65
     assert bar.tasks[0].fields["now"].endswith("\u2026  10000 1/s"), "the time left has room"

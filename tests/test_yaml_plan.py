@@ -34,7 +34,7 @@ def test_args_and_matrix_multiply(machine: Topology) -> None:
 
 def test_a_command_s_name_stands_for_its_kind() -> None:
     (request,) = parse_plan("measurements: [{kind: traffic}]", "p")
-    assert request.kind == "streams"
+    assert request.kind == "traffic"
 
 
 def test_flags_are_yes_or_no(machine: Topology) -> None:

@@ -7,7 +7,14 @@ import re
 import sys
 from pathlib import Path
 
-FOUNDATION = {"errors.h", "exchange.h", "host_device.h", "interrupt.h", "splitmix64.h"}
+FOUNDATION = {
+    "errors.h",
+    "protocol/constants.h",
+    "exchange.h",
+    "host_device.h",
+    "interrupt.h",
+    "splitmix64.h",
+}
 """Headers of engine/ itself, which every part may include."""
 
 ALLOWED = {

@@ -187,18 +187,18 @@ struct Block {
 };
 
 // Offsets of a block that hold its pattern: all of the first bytes, then a word of each page.
-template <typename Visit>
-void visit_words(std::size_t size, Visit visit) {
+template <typename Repetition>
+void repetition_words(std::size_t size, Repetition repetition) {
   const std::size_t whole = std::min(size, kFilledWhole) / 8 * 8;
-  for (std::size_t at = 0; at < whole; at += 8) visit(at);
-  for (std::size_t at = kFilledWhole; at + 8 <= size; at += kPage) visit(at);
+  for (std::size_t at = 0; at < whole; at += 8) repetition(at);
+  for (std::size_t at = kFilledWhole; at + 8 <= size; at += kPage) repetition(at);
 }
 
 // Whether its last usable byte is beyond what was asked for.
 bool has_spare(const Block& block) { return block.usable > block.size; }
 
 void fill(const Block& block) {
-  visit_words(block.size, [&](std::size_t at) {
+  repetition_words(block.size, [&](std::size_t at) {
     const std::uint64_t word = block.pattern + at;
     std::memcpy(block.data + at, &word, 8);
   });
@@ -209,7 +209,7 @@ void fill(const Block& block) {
 }
 
 void check_contents(const Block& block, std::size_t size, const char* when) {
-  visit_words(size, [&](std::size_t at) {
+  repetition_words(size, [&](std::size_t at) {
     std::uint64_t word = 0;
     std::memcpy(&word, block.data + at, 8);
     CHECK(word == block.pattern + at, "%s: block %p of %zu bytes has lost its contents at %zu",

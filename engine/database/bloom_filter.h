@@ -7,12 +7,13 @@
 #include <cstdint>
 
 #include "database/keys.h"
+#include "protocol/constants.h"
 
 namespace tierscope::database {
 
 class BloomFilter {
  public:
-  static constexpr std::uint64_t kBitsPerKey = 10;
+  static constexpr std::uint64_t kBitsPerKey = tables::kOpsFilterBits;
   static constexpr int kProbes = 6;
 
   static std::size_t bytes(std::uint64_t keys) { return lines_for(keys) * 64; }

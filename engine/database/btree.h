@@ -12,11 +12,12 @@
 #include <string_view>
 
 #include "database/keyed_index.h"
+#include "protocol/constants.h"
 
 namespace tierscope::database {
 
 struct BtreeOptions {
-  std::size_t inner_bytes = 256;  // Of a node: a multiple of 64, kMinNode to kMaxNode.
+  std::size_t inner_bytes = 256;  // Of a node: a multiple of 64.
   std::size_t leaf_bytes = 512;
   bool grows = false;  // Keys are inserted one by one, which may leave nodes half full.
 };
@@ -38,11 +39,9 @@ class Btree {
   using Options = BtreeOptions;
   static constexpr bool kOrdered = true;
   static constexpr std::array<std::string_view, 2> kParts{"inner", "leaves"};
-  static constexpr std::size_t kMinNode = 128;  // Bytes.
-  static constexpr std::size_t kMaxNode = std::size_t{64} << 10;
   // Of the entries that fit a node, as many as bulk loading fills, in percent: what is usual where
   // insertions follow.
-  static constexpr std::size_t kFillPercent = 90;
+  static constexpr std::size_t kFillPercent = tables::kOpsFillPercent;
 
   // Inner nodes and leaves.
   static std::array<std::size_t, 2> bytes(std::uint64_t count, const Options& options) {
@@ -185,7 +184,7 @@ class Btree {
 
  private:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
-  static constexpr std::size_t kMaxDepth = 40;
+  static constexpr std::size_t kMaxDepth = tables::kOpsMaxDepth;
 
   // Keys follow, from the second word on; then come children or values, as many as fit.
   struct Inner {

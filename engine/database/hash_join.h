@@ -15,6 +15,7 @@
 #include "database/shares.h"
 #include "database/simd.h"
 #include "database/structure.h"
+#include "protocol/constants.h"
 
 namespace tierscope::database {
 
@@ -28,7 +29,7 @@ struct HashJoinSpec {
   std::size_t threads = 1;
 };
 
-inline constexpr std::size_t kMaxPartitions = 4096;
+inline constexpr std::size_t kMaxPartitions = tables::kOpsMaxPartitions;
 
 // Keys of the build relation are distinct (a primary key); each row of the probe relation matches
 // one or none. Threads join shares of both relations that have no key in common, so that nothing is
@@ -45,7 +46,7 @@ class HashJoin : public Structure {
   void work(std::size_t thread, std::uint64_t units) override;
   std::uint64_t operations_per_unit() const override;
   std::size_t input_bytes() const override { return sizeof(Entry); }
-  std::uint64_t units_per_row() const override { return 1; }
+  std::uint64_t units_per_sample() const override { return 1; }
   bool timed() const override { return false; }
   std::string_view isa() const override { return name_of(Simd::kBaseline); }
   std::string verify(const OnThreads& on_threads) override;

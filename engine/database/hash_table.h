@@ -13,6 +13,7 @@
 #include <span>
 
 #include "database/keys.h"
+#include "protocol/constants.h"
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
@@ -53,7 +54,7 @@ class SlotSet {
 class HashTable {
  public:
   static constexpr std::size_t kSlots = SlotSet::kSlots;
-  static constexpr double kMaxLoad = 0.55;
+  static constexpr double kMaxLoad = tables::kOpsMaxLoad;
 
   // Groups that hold so many keys at kMaxLoad.
   static std::uint64_t groups_for(std::uint64_t keys) {

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "database/keys.h"
+#include "protocol/constants.h"
 
 namespace tierscope::database {
 
@@ -23,7 +24,7 @@ struct IndexSpec {
   bool writes() const { return work == IndexWork::kInsert || work == IndexWork::kUpdate; }
 };
 
-inline constexpr std::size_t kMaxInterleave = 64;
+inline constexpr std::size_t kMaxInterleave = tables::kOpsMaxInterleave;
 
 // What a range scan went over.
 struct Scanned {

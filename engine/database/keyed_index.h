@@ -84,15 +84,15 @@ class KeyedIndex : public Structure {
     return spec_.work == IndexWork::kLookup ? spec_.interleave : 1;
   }
 
-  std::uint64_t units_per_row() const override {
+  std::uint64_t units_per_sample() const override {
     constexpr std::uint64_t kMaxRow = 1U << 15;
     return spec_.work == IndexWork::kInsert ? std::min(held_back(ranks_.front().count), kMaxRow)
                                             : 0;
   }
 
-  void prepare_row(const OnThreads& on_threads) override {
+  void prepare_sample(const OnThreads& on_threads) override {
     const std::uint64_t left = held_back(ranks_.front().count) - threads_.front().inserted;
-    if (left >= units_per_row()) return;
+    if (left >= units_per_sample()) return;
     load(on_threads);
     for (std::size_t thread = 0; thread < threads_.size(); ++thread) {
       threads_[thread].inserted = 0;

@@ -10,10 +10,11 @@
 #include <span>
 
 #include "database/hash_table.h"
+#include "protocol/constants.h"
 
 namespace tierscope::database {
 
-inline constexpr std::size_t kMaxRuns = 256;
+inline constexpr std::size_t kMaxRuns = tables::kOpsMaxRuns;
 
 // What is left of a run of ascending keys; none of them is the greatest 64-bit number.
 struct SortedRun {

@@ -12,20 +12,19 @@
 #include "database/hash_table.h"
 #include "database/simd.h"
 #include "database/structure.h"
+#include "protocol/constants.h"
 
 namespace tierscope::database {
 
-inline constexpr std::size_t kLevels = 4;
+inline constexpr std::size_t kLevels = tables::kOpsLevels;
 
 struct LsmTreeSpec {
   std::uint64_t keys = 0;    // Of all levels; at least those of a cycle, see LsmTree, a thread.
-  std::uint64_t ratio = 10;  // Of a level's keys to those of the level above; 2..kMaxRatio.
+  std::uint64_t ratio = 10;  // Of a level's keys to those of the level above.
   double misses = 0;         // Of lookups, those of keys that no level has; 0..1.
   Distribution distribution{};
   std::size_t threads = 1;
 };
-
-inline constexpr std::uint64_t kMaxRatio = 32;
 
 // Keys come in cycles of 1 + r + r^2 + r^3 by their rank, of which r^l are on level l: so each
 // level holds keys of the whole range, and what it holds is known. A unit is a lookup.
@@ -33,7 +32,7 @@ class LsmTree : public Structure {
  public:
   static constexpr std::array<std::string_view, 2 + kLevels> kParts{"filters", "fences", "level0",
                                                                     "level1",  "level2", "level3"};
-  static constexpr std::size_t kBlock = 4096;  // Bytes, as in RocksDB.
+  static constexpr std::size_t kBlock = tables::kOpsBlock;  // Bytes, as in RocksDB.
   static constexpr std::uint64_t kBlockKeys = kBlock / sizeof(Entry);
 
   static std::uint64_t cycle_of(std::uint64_t ratio) {

@@ -52,13 +52,13 @@ class Structure {
   virtual std::string_view isa() const = 0;
 
   // Units that each thread does in a row; 0: as many as fit the time of a row.
-  virtual std::uint64_t units_per_row() const { return 0; }
+  virtual std::uint64_t units_per_sample() const { return 0; }
 
   // Whether single units are worth timing beside the rows.
   virtual bool timed() const { return true; }
 
-  // Untimed, before each row of units_per_row(): makes room for it, for instance by a new build.
-  virtual void prepare_row(const OnThreads& /*on_threads*/) {}
+  // Untimed, before each row of units_per_sample(): makes room for it, for instance by a new build.
+  virtual void prepare_sample(const OnThreads& /*on_threads*/) {}
 
   // Compares what the work left, and what it found, with a plain reference; returns what was
   // compared, in words. Throws Failure (verification) where they differ.

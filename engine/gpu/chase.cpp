@@ -32,7 +32,7 @@ constexpr std::uint32_t kLoadsOfRound = 256;
 // A working set that an L1 may hold, and how many times more loads go over it: they are short.
 constexpr std::size_t kMayFitL1 = std::size_t{256} << 10;
 constexpr std::uint32_t kTimesMoreInL1 = 8;
-// Links of more slots are made again at each visit: they take 64 MiB of the host's memory.
+// Links of more slots are made again at each repetition: they take 64 MiB of the host's memory.
 constexpr std::size_t kMaxLinksKept = std::size_t{1} << 24;
 
 std::uint32_t read_back(const std::uint32_t* from) {
@@ -98,10 +98,10 @@ class ChaseOnGpu final : public GpuChase {
   Event start_;
   Event end_;
   bool sized_ = false;
-  // The walk goes on where the visit before ended.
+  // The walk goes on where the repetition before ended.
   Chase chase_{.start = nullptr, .stride = 0, .first = 0, .loads = 256, .last = nullptr};
   std::vector<std::uint32_t> next_;
-  // Of this visit.
+  // Of this repetition.
   std::unique_ptr<Observation> observation_;
   std::vector<Buffer*> buffers_;
   std::uint64_t loads_ = 0;
@@ -112,7 +112,8 @@ class ChaseOnGpu final : public GpuChase {
 };
 
 void ChaseOnGpu::begin(Team& team, bool fresh) {
-  observation_.reset();  // Of a visit that memory did not allow: its end would undo what follows.
+  observation_
+      .reset();  // Of a repetition that memory did not allow: its end would undo what follows.
   observation_ =
       std::make_unique<Observation>(fmt::format("gpu:{} latency {} bytes", spec_.gpu, spec_.size),
                                     std::vector<int>{spec_.gpu}, spec_.gpu, spec_.common);
@@ -160,7 +161,7 @@ void ChaseOnGpu::lay_by_cpu() {
 void ChaseOnGpu::lay_by_gpu() {
   const std::size_t bytes = next_.size() * sizeof(std::uint32_t);
   const GpuBytes next = make_gpu_bytes(spec_.gpu, bytes);
-  check_cuda(cudaMemcpy(next.get(), next_.data(), bytes, cudaMemcpyDefault), "laying the chase");
+  copy_and_wait(next.get(), next_.data(), bytes, stream_, "laying the chase");
   lay_chain(buffers_.front()->data(), spec_.stride,
             reinterpret_cast<const std::uint32_t*>(next.get()),
             static_cast<std::uint32_t>(next_.size()), stream_.get());

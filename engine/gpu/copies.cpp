@@ -89,7 +89,8 @@ class Copies final : public GpuCopies {
 
   void begin(Team& team, bool fresh) override {
     const int first = spec_.transfers.front().gpu;
-    observation_.reset();  // Of a visit that memory did not allow: its end would undo what follows.
+    observation_
+        .reset();  // Of a repetition that memory did not allow: its end would undo what follows.
     observation_ = std::make_unique<Observation>(
         fmt::format("{} {} bytes", spec_.transfers.front().name, spec_.size), gpus_of(spec_), first,
         spec_.common);
@@ -161,7 +162,7 @@ class Copies final : public GpuCopies {
   std::unique_ptr<CopyRun> run_;
   bool tuned_ = false;
   std::optional<int> grid_blocks_;  // Of kernels: the fastest of the grids that were tried.
-  // Of this visit.
+  // Of this repetition.
   std::optional<GpuSample> first_;
   std::unique_ptr<Observation> observation_;
   std::vector<Buffer*> buffers_;

@@ -112,6 +112,12 @@ Stream make_stream(int gpu) {
   return {stream, cudaStreamDestroy};
 }
 
+void copy_and_wait(void* to, const void* from, std::size_t bytes, const Stream& stream,
+                   const std::string& doing) {
+  check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream.get()), doing);
+  check_cuda(cudaStreamSynchronize(stream.get()), doing);
+}
+
 Event make_event(int gpu) {
   const OnGpu on(gpu);
   cudaEvent_t event = nullptr;

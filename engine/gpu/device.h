@@ -38,7 +38,15 @@ class OnGpu {
 };
 
 using Stream = std::shared_ptr<std::remove_pointer_t<cudaStream_t>>;
+// A non-blocking stream: it does not wait for the default stream, in which cudaMemcpy() copies and
+// cudaMemset() sets.
 Stream make_stream(int gpu);
+
+// Copies in the stream and waits for the end, so that work launched later in any stream sees the
+// bytes. cudaMemcpy() does not ensure that: out of pageable memory it may return before the bytes
+// have arrived. Throws as check_cuda() does.
+void copy_and_wait(void* to, const void* from, std::size_t bytes, const Stream& stream,
+                   const std::string& doing);
 
 struct DestroyEvent {
   void operator()(cudaEvent_t event) const { cudaEventDestroy(event); }

@@ -22,8 +22,8 @@ struct GpuSample {
   double lost_share = 0;
 };
 
-// Streams, events and what was tuned stay from visit to visit. Memory comes from the pool in
-// buffer.h and is valid from begin() to end().
+// Streams, events and what was tuned stay from repetition to repetition. Memory comes from the pool
+// in buffer.h and is valid from begin() to end().
 class GpuMeasuring {
  public:
   GpuMeasuring() = default;
@@ -31,8 +31,8 @@ class GpuMeasuring {
   GpuMeasuring(const GpuMeasuring&) = delete;
   GpuMeasuring& operator=(const GpuMeasuring&) = delete;
 
-  // Begins a visit: takes memory (new pages where `fresh`), tunes where that was not done yet, and
-  // overwrites every destination. Throws Unavailable, Failure or Interrupted, and can then be
+  // Begins a repetition: takes memory (new pages where `fresh`), tunes where that was not done yet,
+  // and overwrites every destination. Throws Unavailable, Failure or Interrupted, and can then be
   // called again.
   virtual void begin(Team& team, bool fresh) = 0;
   // After the last sample: verifies what was moved or read and adds what was observed to
@@ -60,7 +60,7 @@ class GpuRankCopies : public GpuMeasuring {
  public:
   // As of GpuCopies; the same on all of them.
   virtual GpuSample sample() = 0;
-  // After a sample, where another process decides: whether that was the visit's last one. Null
+  // After a sample, where another process decides: whether that was the repetition's last one. Null
   // where this process decides: end() tells the others.
   virtual std::function<bool()> was_last() = 0;
 };

@@ -1,5 +1,5 @@
-// What lasts as long as a visit to GPUs: the issuing thread's CPU and its current GPU, the watch on
-// clocks and links, the trace.
+// What lasts as long as a repetition on GPUs: the issuing thread's CPU and its current GPU, the
+// watch on clocks and links, the trace.
 #pragma once
 
 #include <nlohmann/json.hpp>

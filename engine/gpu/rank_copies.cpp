@@ -38,7 +38,7 @@ class RankCopies final : public GpuRankCopies {
 
   // No rank changes what others may still read or write: they meet before it.
   void begin(Team&, bool) override {
-    end_visit();  // One that failed.
+    end_repetition();  // One that failed.
     observation_ = std::make_unique<Observation>(
         fmt::format("{} {} bytes", copies_.transfers.front().name, copies_.size),
         std::vector<int>{gpu_}, gpu_, copies_.common);
@@ -52,22 +52,22 @@ class RankCopies final : public GpuRankCopies {
     verifier_->poison_destinations();
     ranks_.meet("ready");
     start_anew(*run_);
-    rows_ = 0;
+    samples_ = 0;
     observation_->restart();
   }
 
   GpuSample sample() override {
-    if (rows_++ > 0 && ranks_.leads()) ranks_.another_row(true);
+    if (samples_++ > 0 && ranks_.leads()) ranks_.another_sample(true);
     return tierscope::sample(*run_);
   }
 
   std::function<bool()> was_last() override {
     if (ranks_.leads()) return {};
-    return [this] { return !ranks_.another_row(false); };
+    return [this] { return !ranks_.another_sample(false); };
   }
 
   void end(nlohmann::ordered_json& evidence) override {
-    if (ranks_.leads()) ranks_.another_row(false);
+    if (ranks_.leads()) ranks_.another_sample(false);
     observation_->stop_watching();
     move_the_rest(*run_);
     ranks_.meet("moved");
@@ -86,7 +86,7 @@ class RankCopies final : public GpuRankCopies {
     observation_->report(evidence, std::move(notes));
     gate_.reset();
     memory_->give_back(ranks_);
-    end_visit();
+    end_repetition();
   }
 
  private:
@@ -121,7 +121,7 @@ class RankCopies final : public GpuRankCopies {
     return all;
   }
 
-  void end_visit() {
+  void end_repetition() {
     verifier_.reset();
     gate_.reset();  // Before the memory that its kernels poll.
     memory_.reset();
@@ -134,8 +134,8 @@ class RankCopies final : public GpuRankCopies {
   Ranks ranks_;
   std::unique_ptr<CopyRun> run_;
   std::optional<int> grid_blocks_;
-  // Of this visit.
-  int rows_ = 0;
+  // Of this repetition.
+  int samples_ = 0;
   std::unique_ptr<Observation> observation_;
   std::unique_ptr<RankMemory> memory_;
   std::unique_ptr<RankGate> gate_;

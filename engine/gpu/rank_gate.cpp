@@ -15,8 +15,8 @@ RankGate::RankGate(Ranks& ranks, int gpu, Flag own, const std::vector<Flag>& all
   if (all.empty()) return;
   all_ = make_gpu_bytes(gpu, all.size() * sizeof(Flag));
   const void* const flags = static_cast<const void*>(all.data());
-  check_cuda(cudaMemcpy(all_.get(), flags, all.size() * sizeof(Flag), cudaMemcpyDefault),
-             "preparing the gate");
+  copy_and_wait(all_.get(), flags, all.size() * sizeof(Flag), make_stream(gpu),
+                "preparing the gate");
 }
 
 RankGate::~RankGate() {

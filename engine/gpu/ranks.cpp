@@ -28,8 +28,8 @@ std::map<int, nlohmann::json> Ranks::meet(std::string_view step, nlohmann::json 
   return by_rank;
 }
 
-bool Ranks::another_row(bool wanted) {
-  return meet("row", {{"another", wanted}}).at(leader_).at("another").get<bool>();
+bool Ranks::another_sample(bool wanted) {
+  return meet("sample", {{"another", wanted}}).at(leader_).at("another").get<bool>();
 }
 
 std::map<std::size_t, Timeline> Ranks::share(const std::map<std::size_t, Timeline>& own) {

@@ -27,8 +27,8 @@ class Ranks {
   // at another step, or lost.
   std::map<int, nlohmann::json> meet(std::string_view step,
                                      nlohmann::json said = nlohmann::json::object());
-  // Of the step `row`: whether there is another one, which the leader says.
-  bool another_row(bool wanted);
+  // Of the step `sample`: whether there is another one, which the leader says.
+  bool another_sample(bool wanted);
   // Own timelines by number of the lane; returns those of all ranks.
   std::map<std::size_t, Timeline> share(const std::map<std::size_t, Timeline>& own);
 

@@ -163,9 +163,7 @@ class Slots : public GpuBuffers {
  private:
   void copy(std::byte* to, const std::byte* from, std::size_t bytes) const {
     const OnGpu on(gpu_);
-    check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_.get()),
-               "copying a block");
-    check_cuda(cudaStreamSynchronize(stream_.get()), "copying a block");
+    copy_and_wait(to, from, bytes, stream_, "copying a block");
   }
 
   int gpu_;

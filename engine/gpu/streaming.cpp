@@ -77,7 +77,7 @@ class Streaming final : public GpuStreaming {
   int blocks_ = 1;
   int passes_ = 1;
   bool tuned_ = false;
-  // Of this visit.
+  // Of this repetition.
   std::unique_ptr<Observation> observation_;
   std::vector<Buffer*> buffers_;
   std::uint64_t passes_done_ = 0;
@@ -85,7 +85,8 @@ class Streaming final : public GpuStreaming {
 };
 
 void Streaming::begin(Team& team, bool fresh) {
-  observation_.reset();  // Of a visit that memory did not allow: its end would undo what follows.
+  observation_
+      .reset();  // Of a repetition that memory did not allow: its end would undo what follows.
   observation_ =
       std::make_unique<Observation>(fmt::format("gpu:{} memory {} bytes", spec_.gpu, spec_.size),
                                     std::vector<int>{spec_.gpu}, spec_.gpu, spec_.common);
@@ -94,7 +95,7 @@ void Streaming::begin(Team& team, bool fresh) {
     fill();
     tune(std::max(spec_.common.sample_s, shortest_sample()));
   }
-  fill();  // What tuning, or the visit before, left proves nothing of the samples.
+  fill();  // What tuning, or the repetition before, left proves nothing of the samples.
   check_cuda(cudaStreamSynchronize(stream_.get()), "filling arrays");
   observation_->restart();
 }

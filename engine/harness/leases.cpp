@@ -70,7 +70,7 @@ bool is_short_of_memory(const Unavailable& error) {
 
 }  // namespace
 
-void Leases::begin_visit(bool fresh) {
+void Leases::begin_repetition(bool fresh) {
   fresh_ = fresh;
   for (const auto& pooled : pool_) pooled->leased = false;
   for (CachedTeam& cached : teams_) cached.used = false;

@@ -1,4 +1,4 @@
-// What visits can take over from earlier ones: threads, placed memory and files.
+// What repetitions can take over from earlier ones: threads, placed memory and files.
 #pragma once
 
 #include <any>
@@ -30,7 +30,7 @@ struct RegionKey {
   bool operator==(const RegionKey&) const = default;
 };
 
-// A region for the time of one visit.
+// A region for the time of one repetition.
 struct Lease {
   Region* region;
   bool is_new;  // Its pages were populated for this lease.
@@ -44,27 +44,28 @@ struct Lease {
 // Whether the region for the key of this number may keep the contents that it was found with.
 using Fits = std::function<bool(std::size_t number, const std::any& contents)>;
 
-// What a visit is given: threads, memory and files that earlier ones had, and the way to other
-// processes that make the same visit.
+// What a repetition is given: threads, memory and files that earlier ones had, and the way to other
+// processes that make the same repetition.
 //
 // Populating and reading back a gigabyte takes longer than measuring it, and a sweep asks for the
-// same regions again and again. So regions stay in a pool when a visit ends, and so do teams of
-// threads. The pool gives up its least recently used regions when a new one does not fit, and when
-// those on one node would hold more than half of what was available there at first.
+// same regions again and again. So regions stay in a pool when a repetition ends, and so do teams
+// of threads. The pool gives up its least recently used regions when a new one does not fit, and
+// when those on one node would hold more than half of what was available there at first.
 class Leases {
  public:
-  // Ends all leases of the visit before. In a `fresh` visit regions() gives new pages only.
-  void begin_visit(bool fresh);
+  // Ends all leases of the repetition before. In a `fresh` repetition regions() gives new pages
+  // only.
+  void begin_repetition(bool fresh);
   bool fresh() const { return fresh_; }
 
-  // A team on these CPUs, one thread each; valid until the visit ends. Throws as Team does.
+  // A team on these CPUs, one thread each; valid until the repetition ends. Throws as Team does.
   Team& team(std::span<const int> cpus) { return team(one_each(cpus)); }
   // The same with a thread for each set of CPUs.
   Team& team(const CpuSets& sets);
 
   // A region for each of these keys, populated by the threads of `populating` where it is new, and
-  // read back then; valid until the visit ends. Throws as Region does, before any memory is touched
-  // where those of one key together would not fit.
+  // read back then; valid until the repetition ends. Throws as Region does, before any memory is
+  // touched where those of one key together would not fit.
   //
   // A region whose contents fit is preferred; then one whose last holder left nothing; then, as
   // long as there is room, a new one, so that what others will come back for stays. Without `fits`
@@ -75,11 +76,11 @@ class Leases {
   // Files that measurements make; they last for as long as the process.
   FilePool& files() { return files_; }
 
-  // With the processes that make this visit, too. Throws Unavailable where nobody carries it.
+  // With the processes that make this repetition, too. Throws Unavailable where nobody carries it.
   std::vector<nlohmann::json> exchange(const nlohmann::json& said) { return exchange_(said); }
   void exchange_by(Exchange exchange) { exchange_ = std::move(exchange); }
 
-  // Gives up every region that this visit has not leased; false where there was none.
+  // Gives up every region that this repetition has not leased; false where there was none.
   bool drop_idle_regions();
 
   // Regions that the pool holds, leased or not.
@@ -94,7 +95,7 @@ class Leases {
   };
   struct CachedTeam {
     std::unique_ptr<Team> team;
-    bool used;  // In this visit.
+    bool used;  // In this repetition.
   };
 
   using Missing = std::vector<const RegionKey*>;

@@ -12,7 +12,8 @@ namespace tierscope {
 
 struct Measurement {
   std::string id;
-  double budget_s;  // Seconds of all visits; of the one visit where nobody schedules them.
+  double
+      budget_s;  // Seconds of all repetitions; of the one repetition where nobody schedules them.
   MakeState make;
 };
 

@@ -10,15 +10,15 @@
 #include <variant>
 
 #include "errors.h"
-#include "harness/visit.h"
-#include "harness/visit_event.h"
+#include "harness/repetition.h"
+#include "harness/repetition_event.h"
 #include "interrupt.h"
 #include "protocol/events.h"
 #include "protocol/exchange.h"
 #include "protocol/json_text.h"
 #include "protocol/line_reader.h"
 #include "protocol/object_reader.h"
-#include "protocol/visit_line.h"
+#include "protocol/repetition_line.h"
 #include "sampling/clock.h"
 
 namespace tierscope {
@@ -28,11 +28,11 @@ constexpr int kUnusable = 70;  // EX_SOFTWARE of sysexits.h: start another proce
 constexpr double kSecondsBetweenProgress = 0.5;  // Drawing it takes CPU time, too.
 
 Progress throttled_progress(const std::string& id) {
-  return [id, next = now_seconds() + kSecondsBetweenProgress](double elapsed_s, std::size_t rows,
+  return [id, next = now_seconds() + kSecondsBetweenProgress](double elapsed_s, std::size_t samples,
                                                               double latest) mutable {
     if (now_seconds() < next) return;
     next = now_seconds() + kSecondsBetweenProgress;
-    events::progress(id, elapsed_s, rows, latest);
+    events::progress(id, elapsed_s, samples, latest);
   };
 }
 
@@ -48,19 +48,19 @@ std::vector<std::string> Session::add(const nlohmann::json& plan) {
   return ids;
 }
 
-void Session::visit(const std::string& id, double seconds, bool fresh) {
+void Session::repetition(const std::string& id, double seconds, bool fresh) {
   const auto entry = entries_.find(id);
   if (entry == entries_.end()) {
-    throw PlanError("line.visit", fmt::format("no measurement has the id '{}'", id));
+    throw PlanError("line.repetition", fmt::format("no measurement has the id '{}'", id));
   }
   events::started(id);
   try {
-    events::write_line(visit_entry(entry->second, seconds, fresh));
+    events::write_line(repetition_entry(entry->second, seconds, fresh));
     return;
   } catch (const OutputError&) {
     throw;
   } catch (const Interrupted&) {
-    events::skipped(id, Cause::kInterrupted, "interrupted before its first row", "");
+    events::skipped(id, Cause::kInterrupted, "interrupted before its first sample", "");
   } catch (const Unavailable& error) {
     events::skipped(id, error.cause(), error.what(), error.remedy());
   } catch (const UnusableProcess& error) {
@@ -77,17 +77,17 @@ void Session::visit(const std::string& id, double seconds, bool fresh) {
   entry->second.state.reset();
 }
 
-std::string Session::visit_entry(Entry& entry, double seconds, bool fresh) {
-  leases_.begin_visit(fresh);
+std::string Session::repetition_entry(Entry& entry, double seconds, bool fresh) {
+  leases_.begin_repetition(fresh);
   if (!entry.state) entry.state = entry.measurement.make();
   const std::string& id = entry.measurement.id;
   if (lines_) {
     leases_.exchange_by(
         [this, id](const nlohmann::json& said) { return exchange(id, said, *lines_); });
   }
-  const Visit visited =
-      tierscope::visit(*entry.state, leases_, seconds, real_surroundings(), throttled_progress(id));
-  return visit_event(id, fresh, visited);
+  const Repetition repeated = tierscope::repetition(*entry.state, leases_, seconds,
+                                                   real_surroundings(), throttled_progress(id));
+  return repetition_event(id, fresh, repeated);
 }
 
 bool run_plan(const nlohmann::json& plan) {
@@ -96,24 +96,24 @@ bool run_plan(const nlohmann::json& plan) {
   watch_signals();
   for (const std::string& id : ids) {
     if (interrupted()) break;
-    session.visit(id, session.budget_s(id), false);
+    session.repetition(id, session.budget_s(id), false);
     session.close(id);
   }
   events::finished(interrupted());
   return interrupted();
 }
 
-bool run_visits() {
+bool run_repetitions() {
   watch_signals();
   LineReader lines(STDIN_FILENO);
   Session session(lines);
   while (const std::optional<std::string> text = lines.next()) {
-    const VisitLine line = parse_visit_line(*text);
+    const RepetitionLine line = parse_repetition_line(*text);
     if (const auto* added = std::get_if<AddPlan>(&line)) {
       session.add(added->plan);
     } else {
-      const auto& [id, seconds, fresh] = std::get<VisitRequest>(line);
-      session.visit(id, seconds, fresh);
+      const auto& [id, seconds, fresh] = std::get<RepetitionRequest>(line);
+      session.repetition(id, seconds, fresh);
     }
     if (interrupted()) break;
   }

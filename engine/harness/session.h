@@ -1,4 +1,4 @@
-// The measurements of one process and their visits.
+// The measurements of one process and their repetitions.
 #pragma once
 
 #include <map>
@@ -25,29 +25,29 @@ class Session {
 
   double budget_s(const std::string& id) const { return entries_.at(id).measurement.budget_s; }
 
-  // Visits a measurement and writes what came of it: the events `started`, `progress`, and `visit`,
-  // `skipped` or `failed`. Throws PlanError where there is no such measurement.
-  void visit(const std::string& id, double seconds, bool fresh);
+  // Repetitions a measurement and writes what came of it: the events `started`, `progress`, and
+  // `repetition`, `skipped` or `failed`. Throws PlanError where there is no such measurement.
+  void repetition(const std::string& id, double seconds, bool fresh);
 
-  // Forgets what a measurement keeps between visits.
+  // Forgets what a measurement keeps between repetitions.
   void close(const std::string& id) { entries_.at(id).state.reset(); }
 
  private:
   struct Entry {
     Measurement measurement;
-    std::unique_ptr<State> state;  // From the first visit on, until one fails.
+    std::unique_ptr<State> state;  // From the first repetition on, until one fails.
   };
 
-  std::string visit_entry(Entry& entry, double seconds, bool fresh);
+  std::string repetition_entry(Entry& entry, double seconds, bool fresh);
 
   LineReader* lines_ = nullptr;
   Leases leases_;
   std::map<std::string, Entry> entries_;  // Destroyed first: their states use what is leased.
 };
 
-// The commands: both write events to stdout, and return true once a signal came. `run_visits` reads
-// plans and visits on stdin.
+// The commands: both write events to stdout, and return true once a signal came. `run_repetitions`
+// reads plans and repetitions on stdin.
 bool run_plan(const nlohmann::json& plan);
-bool run_visits();
+bool run_repetitions();
 
 }  // namespace tierscope

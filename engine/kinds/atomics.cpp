@@ -13,8 +13,9 @@
 #include "harness/kind.h"
 #include "harness/leases.h"
 #include "kinds/evidence.h"
-#include "kinds/window_row.h"
+#include "kinds/window_sample.h"
 #include "memory/rounds.h"
+#include "protocol/constants.h"
 #include "protocol/plan_parts.h"
 
 namespace tierscope {
@@ -117,19 +118,19 @@ class Atomics : public State {
     cleared_ = std::make_shared<const int>();
   }
 
-  Row take() {
+  Sample take() {
     std::uint64_t done_before = 0;
     for (const Worker& worker : workers_) done_before += worker.done;
     const std::uint64_t tries_before = tries();
-    Row row = window_row(*team_, workers_, window_s());
+    Sample sample = window_sample(*team_, workers_, window_s());
     std::uint64_t done = 0;
     for (const Worker& worker : workers_) done += worker.done;
     const double updates = units_in_window(workers_) / window_s();
     const auto threads = static_cast<double>(workers_.size());
-    row.values = {
+    sample.values = {
         updates, threads * 1e9 / updates,
         static_cast<double>(tries() - tries_before) / static_cast<double>(done - done_before)};
-    return row;
+    return sample;
   }
 
   std::uint64_t tries() const {
@@ -172,22 +173,20 @@ class Atomics : public State {
 
 }  // namespace
 
-MakeState parse_atomics(ObjectReader& measurement) {
+MakeState parse_atomics(const ObjectReader& measurement) {
   static constexpr std::array<std::pair<std::string_view, Atomic>, 2> kUpdates{
       {{"fetch-and-add", Atomic::kFetchAndAdd}, {"compare-and-swap", Atomic::kCompareAndSwap}}};
   AtomicsSpec spec{};
-  spec.cpus = measurement.distinct_integers("cpus", 0, kMaxCpu, kMaxThreads);
-  spec.placement = read_placement(measurement, TakesPersistent::kArrays);
+  spec.cpus = measurement.integers("cpus");
+  spec.placement = read_placement(measurement, "placement");
   spec.sampling = read_sampling(measurement);
-  ObjectReader pattern = measurement.object("pattern");
+  const ObjectReader pattern = measurement.object("pattern");
   spec.operation = pattern.choice("operation", kUpdates);
-  spec.shared = pattern.has("shared") && pattern.truth("shared");
+  spec.shared = pattern.boolean("shared");
   spec.size = pattern.bytes("size");
   spec.pages = read_pages(pattern);
-  pattern.finish();
-  if (!spec.shared && spec.size / kCounterStride < spec.cpus.size()) {
-    throw pattern.error("size", "has fewer lines than there are threads");
-  }
+  measurement.check(tables::kAtomicsSpecPatternSize,
+                    spec.shared || spec.size / kCounterStride >= spec.cpus.size());
   return [spec] { return std::make_unique<Atomics>(spec); };
 }
 

@@ -20,7 +20,7 @@
 #include "kinds/bandwidth_spec.h"
 #include "kinds/evidence.h"
 #include "kinds/object_walk.h"
-#include "kinds/window_row.h"
+#include "kinds/window_sample.h"
 #include "memory/placement.h"
 #include "memory/rounds.h"
 #include "memory/system_memory.h"
@@ -49,7 +49,7 @@ double address_cost_ns(Kernel kernel, const Walk& walk) {
 }
 
 // Bytes of one call of the C library's functions at most: above the sizes from which on they use
-// non-temporal stores, below those that make a row last long.
+// non-temporal stores, below those that make a sample last long.
 constexpr std::size_t kMaxCall = std::size_t{256} << 20;
 
 class Bandwidth : public State {
@@ -120,7 +120,7 @@ class Bandwidth : public State {
       evidence["isa"] = isa_;
     }
     if (writes()) evidence["verified"] = verify();
-    ++compared_.visits;
+    ++compared_.repetitions;
     if (spec_.order == Order::kZipf) count_zipf();
     evidence["walked_bytes"] = reached_bytes(spec_, shares_, workers_);
     if (spec_.order != Order::kSequential) {
@@ -206,9 +206,9 @@ class Bandwidth : public State {
     }
   }
 
-  // All that the first visit writes is compared; of further ones a sample at other places.
+  // All that the first repetition writes is compared; of further ones a sample at other places.
   ProofSample proof(const BandwidthShare& share) const {
-    const std::uint64_t seed = compared_.visits;
+    const std::uint64_t seed = compared_.repetitions;
     return seed == 0 ? ProofSample(share.own.bytes) : ProofSample(share.own.bytes, seed);
   }
 
@@ -220,14 +220,15 @@ class Bandwidth : public State {
     });
   }
 
-  Row take(bool write_allocate) {
-    Row row = window_row(*team_, workers_, window_s());
+  Sample take(bool write_allocate) {
+    Sample sample = window_sample(*team_, workers_, window_s());
     const double per_unit = spec_.bytes_per_access() / window_s();
     const double bandwidth = units_in_window(workers_) * per_unit;
-    row.values.push_back(bandwidth);
-    if (write_allocate) row.values.push_back(bandwidth * bus_share());
-    for (const Worker& worker : workers_) row.values.push_back(worker.units_in_window * per_unit);
-    return row;
+    sample.values.push_back(bandwidth);
+    if (write_allocate) sample.values.push_back(bandwidth * bus_share());
+    for (const Worker& worker : workers_)
+      sample.values.push_back(worker.units_in_window * per_unit);
+    return sample;
   }
 
   // Bytes on the bus for each byte that the program asked to move; 0: unknown.
@@ -266,9 +267,9 @@ class Bandwidth : public State {
   std::size_t threads_per_cpu_;
   std::string isa_;  // Empty: not chosen yet.
   Team* team_ = nullptr;
-  std::vector<const Region*> regions_;  // Of this visit.
+  std::vector<const Region*> regions_;  // Of this repetition.
   ObjectArrays objects_;                // Of those, in a pool whose ids are translated.
-  // Where the first array was at the last visit: to compare only, since it may be gone.
+  // Where the first array was at the last repetition: to compare only, since it may be gone.
   const std::byte* base_ = nullptr;
   Compared compared_;
   std::deque<BandwidthShare> shares_;  // Workers point into it.
@@ -279,7 +280,7 @@ class Bandwidth : public State {
 
 }  // namespace
 
-MakeState parse_bandwidth(ObjectReader& measurement) {
+MakeState parse_bandwidth(const ObjectReader& measurement) {
   return [spec = read_bandwidth(measurement)] { return std::make_unique<Bandwidth>(spec); };
 }
 

@@ -9,12 +9,13 @@
 #include <utility>
 
 #include "access/library.h"
+#include "protocol/constants.h"
 #include "protocol/plan_parts.h"
 
 namespace tierscope {
 namespace {
 
-Operation read_operation(ObjectReader& pattern) {
+Operation read_operation(const ObjectReader& pattern) {
   std::vector<std::pair<std::string_view, Operation>> names;
   for (const OperationTraits& traits : kOperations)
     names.emplace_back(traits.name, traits.operation);
@@ -22,74 +23,26 @@ Operation read_operation(ObjectReader& pattern) {
 }
 
 // A line's bytes may be moved by narrow instructions.
-void read_access_size(ObjectReader& pattern, BandwidthSpec& spec) {
+void read_access_size(const ObjectReader& pattern, BandwidthSpec& spec) {
   constexpr std::size_t kLine = 64;
-  constexpr std::int64_t kWidest = 32;
-  spec.access_size = kLine;
-  if (!pattern.has("access_size")) return;
-  const std::int64_t asked = pattern.integer("access_size", 8, std::int64_t{1} << 50);
-  if (asked > kWidest) {
-    spec.access_size = pattern.bytes("access_size");
-    return;
-  }
-  spec.narrow = static_cast<std::size_t>(asked);
-  if (!std::has_single_bit(spec.narrow)) {
-    throw pattern.error("access_size",
-                        fmt::format("{} is not 8, 16, 32 or a multiple of 64", asked));
-  }
-  const bool plain = spec.operation == Operation::kRead || spec.operation == Operation::kWrite;
-  if (spec.order != Order::kSequential || !plain) {
-    throw pattern.error("access_size",
-                        "is below 64, which goes with reads and writes in sequential order");
-  }
-}
-
-bool has_object_walk(const BandwidthSpec& spec) {
-  const bool ordinary = spec.operation == Operation::kCopy || spec.operation == Operation::kScale ||
-                        spec.operation == Operation::kAdd || spec.operation == Operation::kTriad;
-  return ordinary && !spec.apart && spec.order == Order::kSequential && !spec.shared &&
-         spec.isa == "auto";
+  constexpr std::size_t kWidest = 32;
+  const std::size_t asked = pattern.bytes("access_size");
+  const bool narrow = asked <= kWidest;
+  pattern.check(tables::kBandwidthPatternAccessSize,
+                narrow ? std::has_single_bit(asked) : asked % kLine == 0);
+  spec.narrow = narrow ? asked : 0;
+  spec.access_size = narrow ? kLine : asked;
 }
 
 // Where the operation's arrays are; those without a placement of their own are where a is.
-void read_placements(ObjectReader& measurement, BandwidthSpec& spec) {
+void read_placements(const ObjectReader& measurement, BandwidthSpec& spec) {
   static constexpr std::array kOthers{"placement_b", "placement_c"};
   const auto arrays = static_cast<std::size_t>(spec.traits().arrays);
-  spec.placements.assign(arrays,
-                         read_placement(measurement, TakesPersistent::kObjects, "placement", true));
+  spec.placements.assign(arrays, read_placement(measurement, "placement"));
   for (std::size_t i = 0; i < kOthers.size(); ++i) {
-    const char* const key = kOthers.at(i);
-    if (!measurement.has(key) || measurement.any(key).is_null()) continue;
-    if (i + 1 >= arrays) throw measurement.error(key, "places an array that the operation has not");
-    spec.placements[i + 1] = read_placement(measurement, TakesPersistent::kObjects, key, true);
+    if (!measurement.has(kOthers.at(i))) continue;
+    spec.placements[i + 1] = read_placement(measurement, kOthers.at(i));
     spec.apart = true;
-  }
-}
-
-// What goes with what.
-void check_pattern(const ObjectReader& pattern, const BandwidthSpec& spec) {
-  const bool has_stride = spec.stride > 0;
-  if ((spec.order == Order::kStrided) != has_stride) {
-    throw pattern.error("stride", "goes with order strided, and only with it");
-  }
-  if (is_library(spec.operation) && spec.order != Order::kSequential) {
-    throw pattern.error("order", "is not sequential, the only one of memset and memcpy");
-  }
-  if (is_library(spec.operation) && spec.isa != "auto") {
-    throw pattern.error("isa", "is not auto: the C library chooses that of memset and memcpy");
-  }
-  if (has_stride && spec.stride < spec.access_size) {
-    throw pattern.error("stride", "is smaller than access_size");
-  }
-  if (spec.shared && spec.operation == Operation::kRmw) {
-    throw pattern.error("sharing",
-                        "is shared, but two threads that update an element at once lose an update "
-                        "of rmw, so that it could not be verified");
-  }
-  if (spec.by_objects() && !has_object_walk(spec)) {
-    throw pattern.error("operation",
-                        "has no loop over objects: backing pool-objects goes with copy, scale, add "
-                        "and triad, in sequential order, partitioned, isa auto");
   }
 }
 
@@ -107,7 +60,7 @@ std::vector<RegionKey> array_keys(const BandwidthSpec& spec) {
   return keys;
 }
 
-BandwidthSpec read_bandwidth(ObjectReader& measurement) {
+BandwidthSpec read_bandwidth(const ObjectReader& measurement) {
   static constexpr std::array<std::pair<std::string_view, Order>, 5> kOrders{
       {{"sequential", Order::kSequential},
        {"reverse", Order::kReverse},
@@ -121,31 +74,20 @@ BandwidthSpec read_bandwidth(ObjectReader& measurement) {
   spec.threads = read_threads(measurement);
   spec.cpus = all_cpus(spec.threads);
   spec.sampling = read_sampling(measurement);
-  ObjectReader pattern = measurement.object("pattern");
+  const ObjectReader pattern = measurement.object("pattern");
   spec.operation = read_operation(pattern);
-  spec.order = pattern.has("order") ? pattern.choice("order", kOrders) : Order::kSequential;
+  spec.order = pattern.choice("order", kOrders);
   read_access_size(pattern, spec);
-  spec.shared = pattern.has("sharing") && pattern.choice("sharing", kSharing);
-  const bool has_stride = pattern.has("stride") && !pattern.any("stride").is_null();
-  if (has_stride) spec.stride = pattern.bytes("stride");
-  spec.zipf_alpha = read_zipf_alpha(pattern);
+  spec.shared = pattern.choice("sharing", kSharing);
+  if (pattern.has("stride")) spec.stride = pattern.bytes("stride");
+  spec.zipf_alpha = pattern.number("zipf_alpha");
   spec.size = pattern.bytes("size");
   spec.pages = read_pages(pattern);
-  spec.isa = read_isa(pattern);
-  pattern.finish();
+  spec.isa = pattern.text("isa");
   read_placements(measurement, spec);
-  check_pattern(pattern, spec);
-  const bool touched = std::ranges::any_of(spec.placements, [](const Placement& placement) {
-    return placement.policy == Policy::kFirstTouch;
-  });
-  if (touched && has_cpu_sets(measurement)) {
-    throw measurement.error("cpu_sets",
-                            "goes with memory that the plan places: which node a thread of a set "
-                            "touches from is up to the scheduler");
-  }
-  if (spec.size / std::max(spec.stride, spec.access_size) < spec.threads.size()) {
-    throw pattern.error("size", "has fewer accesses than there are threads");
-  }
+  measurement.check(
+      tables::kBandwidthSpecPatternSize,
+      spec.size / (spec.stride > 0 ? spec.stride : spec.access_size) >= spec.threads.size());
   return spec;
 }
 

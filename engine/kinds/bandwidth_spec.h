@@ -47,6 +47,6 @@ struct BandwidthSpec {
 std::vector<RegionKey> array_keys(const BandwidthSpec& spec);
 
 // Reads a measurement of the plan; throws PlanError, naming the key, where it is wrong.
-BandwidthSpec read_bandwidth(ObjectReader& measurement);
+BandwidthSpec read_bandwidth(const ObjectReader& measurement);
 
 }  // namespace tierscope

@@ -17,15 +17,15 @@
 #include "harness/leases.h"
 #include "kinds/chain_spec.h"
 #include "kinds/evidence.h"
-#include "kinds/window_row.h"
+#include "kinds/window_sample.h"
 #include "memory/rounds.h"
 #include "splitmix64.h"
 
 namespace tierscope {
 namespace {
 
-// Of the lines, the rounds and the written words, the first visit compares all lines and one round
-// in so many; further visits one line in so many, too.
+// Of the lines, the rounds and the written words, the first repetition compares all lines and one
+// round in so many; further repetitions one line in so many, too.
 constexpr std::uint64_t kCompareStep = 64;
 
 // What a region holds: the lines of this number, and who wrote on them; nobody where that is null.
@@ -179,25 +179,25 @@ class ChainKind : public State {
 
   // The time of a chain, each of which waits for the one before it in its own walk; chains and
   // bytes a second of all walks.
-  Row take(std::vector<Worker>& workers) {
-    Row row = window_row(*team_, workers, window_s());
+  Sample take(std::vector<Worker>& workers) {
+    Sample sample = window_sample(*team_, workers, window_s());
     const double chains = units_in_window(workers) * static_cast<double>(spec_.interleave);
     const auto walks = static_cast<double>(workers.size() * spec_.interleave);
-    if (spec_.linked) row.values.push_back(window_s() * 1e9 * walks / chains);
-    row.values.push_back(chains / window_s());
-    row.values.push_back(row.values.back() * static_cast<double>(chain_.bytes()));
-    return row;
+    if (spec_.linked) sample.values.push_back(window_s() * 1e9 * walks / chains);
+    sample.values.push_back(chains / window_s());
+    sample.values.push_back(sample.values.back() * static_cast<double>(chain_.bytes()));
+    return sample;
   }
 
-  Row take_timed() {
+  Sample take_timed() {
     for (ThreadWalks& thread : threads_) thread.durations.clear();
-    Row row = take(timing_);
-    row.values.resize(1);
+    Sample sample = take(timing_);
+    sample.values.resize(1);
     for (std::size_t i = 1; i < threads_.size(); ++i) {
       threads_.front().durations.add(threads_[i].durations);
     }
-    row.histograms = {threads_.front().durations.counts()};
-    return row;
+    sample.histograms = {threads_.front().durations.counts()};
+    return sample;
   }
 
   // What the threads moved of the only region: any line of it is as likely as another.
@@ -210,7 +210,8 @@ class ChainKind : public State {
              .accesses = static_cast<std::uint64_t>(bytes / kChainLine)}};
   }
 
-  // The rounds of this visit are made again over the known contents, and the regions hold these.
+  // The rounds of this repetition are made again over the known contents, and the regions hold
+  // these.
   std::string verify() {
     std::vector<std::uint64_t> bytes(threads_.size());
     team_->run([&](int number) {
@@ -246,14 +247,14 @@ class ChainKind : public State {
   std::vector<Worker> timing_;
   Chain chain_;
   Team* team_ = nullptr;
-  std::vector<const Region*> regions_;  // Of this visit.
+  std::vector<const Region*> regions_;  // Of this repetition.
   double address_ns_ = 0;
   bool compared_all_ = false;
 };
 
 }  // namespace
 
-MakeState parse_chain(ObjectReader& measurement) {
+MakeState parse_chain(const ObjectReader& measurement) {
   return [spec = read_chain_spec(measurement)] { return std::make_unique<ChainKind>(spec); };
 }
 

@@ -8,15 +8,11 @@
 #include <string_view>
 #include <utility>
 
+#include "protocol/constants.h"
 #include "protocol/plan_parts.h"
 
 namespace tierscope {
 namespace {
-
-constexpr std::size_t kMaxOperations = 64;
-constexpr std::int64_t kMaxOffset = std::int64_t{1} << 30;
-constexpr std::int64_t kMaxSampleEvery = 1'000'000;
-constexpr std::size_t kWord = 8;
 
 constexpr std::array<std::pair<std::string_view, ChainAccess>, 4> kAccesses{
     {{"read", ChainAccess::kRead},
@@ -32,83 +28,42 @@ constexpr std::array<std::pair<std::string_view, CacheUse>, 5> kCacheUses{
 constexpr std::array<std::pair<std::string_view, ChainFence>, 3> kFences{
     {{"none", ChainFence::kNone}, {"stores", ChainFence::kStores}, {"all", ChainFence::kAll}}};
 
-void check_operation(ObjectReader& reader, const ChainOperation& operation) {
-  const bool write = operation.access == ChainAccess::kWrite;
-  const bool atomic = !write && operation.access != ChainAccess::kRead;
-  if (!std::has_single_bit(operation.size)) throw reader.error("size", "is no power of two");
-  if (atomic && operation.size != kWord) throw reader.error("size", "is not 8, as atomics have it");
-  if (atomic && operation.cache != CacheUse::kNone) {
-    throw reader.error("cache", "is not none, the only one of atomics");
-  }
-  const bool narrow = operation.size < 2 * kWord;
-  if (operation.access == ChainAccess::kRead && narrow &&
-      operation.cache == CacheUse::kNonTemporal) {
-    throw reader.error("size", "is 8, and non-temporal loads have 16 bytes at least");
-  }
-  if (operation.offset % static_cast<std::int64_t>(kChainLine) != 0) {
-    throw reader.error("offset", "is no multiple of 64");
-  }
-  if (!write && operation.offset != 0) {
-    throw reader.error("offset", "goes with writes: what reads takes an address of its own");
-  }
-  if (write && operation.region != 0) {
-    throw reader.error("region", "goes with what reads: writes go where the operation before went");
-  }
-}
-
-ChainOperation read_operation(const nlohmann::json& value, const std::string& where) {
-  ObjectReader reader(value, where);
-  ChainOperation operation{.access = reader.choice("access", kAccesses)};
-  operation.size = static_cast<std::size_t>(
-      reader.integer("size", kWord, static_cast<std::int64_t>(kMaxChainAccess)));
-  if (reader.has("region")) {
-    operation.region = static_cast<std::size_t>(reader.integer("region", 0, 1));
-  }
-  if (reader.has("cache")) operation.cache = reader.choice("cache", kCacheUses);
-  if (reader.has("fence")) operation.fence = reader.choice("fence", kFences);
-  if (reader.has("offset")) operation.offset = reader.integer("offset", -kMaxOffset, kMaxOffset);
-  reader.finish();
-  check_operation(reader, operation);
-  return operation;
+ChainOperation read_operation(const ObjectReader& reader) {
+  return {.access = reader.choice("access", kAccesses),
+          .region = reader.bytes("region"),
+          .size = reader.bytes("size"),
+          .cache = reader.choice("cache", kCacheUses),
+          .fence = reader.choice("fence", kFences),
+          .offset = reader.integer("offset")};
 }
 
 bool reads(const ChainOperation& operation) { return operation.access != ChainAccess::kWrite; }
 
-void read_operations(ObjectReader& pattern, ChainSpec& spec) {
-  for (const auto& value : pattern.array("operations", kMaxOperations)) {
-    spec.operations.push_back(read_operation(
-        value, fmt::format("{}.operations[{}]", pattern.where(), spec.operations.size())));
+void read_operations(const ObjectReader& pattern, ChainSpec& spec) {
+  for (const ObjectReader& operation : pattern.objects("operations")) {
+    spec.operations.push_back(read_operation(operation));
   }
-  if (spec.operations.front().offset != 0) {
-    throw pattern.error("operations", "begin with an offset, and nothing is before it");
-  }
+  pattern.check(tables::kChainPatternOperations, spec.operations.front().offset == 0);
   const bool waits = std::ranges::any_of(spec.operations, reads) || spec.has_full_fence();
-  if (spec.linked && !waits) {
-    throw pattern.error("linked", "is true, but no operation reads or has fence all");
-  }
+  pattern.check(tables::kChainPatternLinked, !spec.linked || waits);
 }
 
-void read_regions(ObjectReader& measurement, ObjectReader& pattern, ChainSpec& spec) {
+void read_regions(const ObjectReader& measurement, const ObjectReader& pattern, ChainSpec& spec) {
   static constexpr const char* kSecond = "placement_second";
-  const bool wanted = chain_reach(spec.operations, 1) > 0;
-  const bool given = measurement.has(kSecond) && !measurement.any(kSecond).is_null();
-  spec.placements = {read_placement(measurement, TakesPersistent::kArrays)};
-  if (given) {
-    spec.placements.push_back(read_placement(measurement, TakesPersistent::kArrays, kSecond));
+  const std::size_t least = chain_reach(spec.operations, 0);
+  const std::size_t second_least = chain_reach(spec.operations, 1);
+  const bool apart = pattern.has("size_second");
+  spec.sizes = {pattern.bytes("size")};
+  pattern.check(tables::kChainPatternSize, spec.sizes.front() >= least, least);
+  if (second_least > 0) {
+    spec.sizes.push_back(pattern.bytes(apart ? "size_second" : "size"));
+    pattern.check(tables::kChainPatternSizeSecond, spec.sizes.back() >= second_least, second_least);
   }
-  if (given != wanted) {
-    throw measurement.error(kSecond, "goes with operations of region 1, and only with them");
-  }
-  if (!wanted && spec.sizes.size() > 1) {
-    throw pattern.error("size_second", "goes with operations of region 1, and only with them");
-  }
-  if (wanted && spec.sizes.size() == 1) spec.sizes.push_back(spec.sizes.front());
-  for (std::size_t region = 0; region < spec.sizes.size(); ++region) {
-    const std::size_t least = chain_reach(spec.operations, region);
-    if (spec.sizes[region] >= least) continue;
-    throw pattern.error(region == 0 ? "size" : "size_second",
-                        fmt::format("is less than the {} bytes that operations reach over", least));
-  }
+  pattern.check(tables::kChainPatternOnlySecond, !apart || second_least > 0);
+  spec.placements = {read_placement(measurement, "placement")};
+  const bool given = measurement.has(kSecond);
+  measurement.check(tables::kChainSpecPlacementSecond, given == (second_least > 0));
+  if (given) spec.placements.push_back(read_placement(measurement, kSecond));
 }
 
 }  // namespace
@@ -121,29 +76,17 @@ bool ChainSpec::has_full_fence() const {
   });
 }
 
-ChainSpec read_chain_spec(ObjectReader& measurement) {
+ChainSpec read_chain_spec(const ObjectReader& measurement) {
   ChainSpec spec{};
   spec.threads = read_threads(measurement);
   spec.cpus = all_cpus(spec.threads);
   spec.sampling = read_sampling(measurement);
-  ObjectReader pattern = measurement.object("pattern");
-  spec.linked = !pattern.has("linked") || pattern.truth("linked");
+  const ObjectReader pattern = measurement.object("pattern");
+  spec.linked = pattern.boolean("linked");
   read_operations(pattern, spec);
-  spec.interleave = 1;
-  if (pattern.has("interleave")) {
-    spec.interleave = static_cast<std::size_t>(
-        pattern.integer("interleave", 1, static_cast<std::int64_t>(kMaxInterleave)));
-  }
-  spec.sample_every = 1;
-  if (pattern.has("sample_every")) {
-    spec.sample_every =
-        static_cast<std::uint64_t>(pattern.integer("sample_every", 1, kMaxSampleEvery));
-  }
-  spec.sizes = {pattern.bytes("size")};
-  const bool apart = pattern.has("size_second") && !pattern.any("size_second").is_null();
-  if (apart) spec.sizes.push_back(pattern.bytes("size_second"));
+  spec.interleave = pattern.integer<std::size_t>("interleave");
+  spec.sample_every = pattern.integer<std::uint64_t>("sample_every");
   spec.pages = read_pages(pattern);
-  pattern.finish();
   read_regions(measurement, pattern, spec);
   return spec;
 }

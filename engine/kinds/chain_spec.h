@@ -31,6 +31,6 @@ struct ChainSpec {
 };
 
 // Throws PlanError.
-ChainSpec read_chain_spec(ObjectReader& measurement);
+ChainSpec read_chain_spec(const ObjectReader& measurement);
 
 }  // namespace tierscope

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "protocol/constants.h"
 #include "protocol/plan_parts.h"
 
 namespace tierscope {
@@ -16,21 +17,14 @@ struct Linked {
 
 }  // namespace
 
-ChasePattern read_chase_pattern(ObjectReader& measurement) {
+ChasePattern read_chase_pattern(const ObjectReader& reader) {
   static constexpr std::array<std::pair<std::string_view, ChaseOrder>, 2> kOrders{
       {{"random", ChaseOrder::kRandom}, {"page-random", ChaseOrder::kPageRandom}}};
-  constexpr std::size_t kDefaultStride = 256;
-
-  ObjectReader reader = measurement.object("pattern");
-  ChasePattern pattern{};
-  pattern.order = reader.has("order") ? reader.choice("order", kOrders) : ChaseOrder::kRandom;
-  pattern.stride = reader.has("stride") ? reader.bytes("stride") : kDefaultStride;
-  pattern.size = reader.bytes("size");
-  pattern.pages = read_pages(reader);
-  reader.finish();
-  if (pattern.size < 2 * pattern.stride) {
-    throw reader.error("size", "is smaller than two strides");
-  }
+  const ChasePattern pattern{.order = reader.choice("order", kOrders),
+                             .stride = reader.bytes("stride"),
+                             .size = reader.bytes("size"),
+                             .pages = read_pages(reader)};
+  reader.check(tables::kLatencyPatternSize, pattern.size >= 2 * pattern.stride);
   return pattern;
 }
 

@@ -25,10 +25,9 @@ struct ChasePattern {
   }
 };
 
-// Reads the key "pattern" of a measurement or workload.
-ChasePattern read_chase_pattern(ObjectReader& measurement);
+ChasePattern read_chase_pattern(const ObjectReader& reader);
 
-// A walk along the cycle, from visit to visit, by one or several chases.
+// A walk along the cycle, from repetition to repetition, by one or several chases.
 struct ChaseWalk {
   explicit ChaseWalk(std::size_t chases = 1) : at(chases) {}
 

@@ -20,6 +20,7 @@
 #include "kinds/evidence.h"
 #include "sampling/clock.h"
 #include "storage/gpu_io.h"
+#include "threads/disturbance.h"
 
 namespace tierscope {
 namespace {
@@ -50,10 +51,11 @@ class Checkpoint : public State {
 
   std::vector<Series> series() override {
     const auto of = [this](std::string name, const char* time, const char* rate,
-                           Row (Checkpoint::*take)()) {
+                           Sample (Checkpoint::*take)()) {
       return Series{.name = std::move(name),
                     .columns = {{.metric = rate, .part = ""}, {.metric = time, .part = ""}},
                     .take = [this, take] { return (this->*take)(); },
+                    .watched_cpus = watched_cpus(*team_),
                     .keep_disturbed = true};
     };
     return {of("checkpoints", "checkpoint_time", "bandwidth", &Checkpoint::save),
@@ -112,7 +114,7 @@ class Checkpoint : public State {
       state_ = std::make_unique<CheckpointState>(std::span(region_->data(), spec_.size),
                                                  spec_.block_bytes);
     } else if (state_) {
-      return;  // A GPU's memory stays between visits.
+      return;  // A GPU's memory stays between repetitions.
     } else {
       const GpuBuffersWish wish{.gpu = spec_.state.gpu,
                                 .memory = spec_.state.memory,
@@ -161,20 +163,21 @@ class Checkpoint : public State {
                                 .threads = spec_.cpus.size()});
   }
 
-  Row save() {
+  Sample save() {
     checkpoints_->change();
-    Row row{};
-    row.start_s = now_seconds();
-    row.duration_s = save_s_ = checkpoints_->save();
-    row.values = {static_cast<double>(spec_.size) / row.duration_s, row.duration_s * 1e9};
-    return row;
+    Sample sample{};
+    sample.start_s = now_seconds();
+    sample.duration_s = save_s_ = checkpoints_->save();
+    sample.values = {static_cast<double>(spec_.size) / sample.duration_s, sample.duration_s * 1e9};
+    sample.lost_share = checkpoints_->lost_s() / sample.duration_s;
+    return sample;
   }
 
-  Row restart() {
+  Sample restart() {
     const std::uint64_t saved = checkpoints_->generation();
     cached_bytes_ = std::max(cached_bytes_, target_->drop_cached());
-    Row row{};
-    row.start_s = now_seconds();
+    Sample sample{};
+    sample.start_s = now_seconds();
     const Restart found = checkpoints_->restart();
     if (found.generation != saved || !found.rejected.empty()) {
       throw Failure(
@@ -184,12 +187,13 @@ class Checkpoint : public State {
           Cause::kVerification);
     }
     ++restarts_;
-    row.duration_s = found.seconds;
-    row.values = {static_cast<double>(spec_.size) / row.duration_s, row.duration_s * 1e9};
-    return row;
+    sample.duration_s = found.seconds;
+    sample.values = {static_cast<double>(spec_.size) / sample.duration_s, sample.duration_s * 1e9};
+    sample.lost_share = checkpoints_->lost_s() / sample.duration_s;
+    return sample;
   }
 
-  // Once a measurement: it proves the order of steps, which no visit changes.
+  // Once a measurement: it proves the order of steps, which no repetition changes.
   void kill_programs() {
     if (spec_.kills == 0 || kills_) return;
     kills_ = kill_writers({.kills = spec_.kills,
@@ -213,7 +217,7 @@ class Checkpoint : public State {
   std::unique_ptr<CheckpointState> state_;
   std::unique_ptr<CheckpointTarget> target_;
   std::uint32_t file_ = 0;
-  std::unique_ptr<Checkpoints> checkpoints_;  // Of this visit.
+  std::unique_ptr<Checkpoints> checkpoints_;  // Of this repetition.
   std::unique_ptr<GpuIoWatch> watch_;         // Where the state is a GPU's.
   std::optional<KillsReport> kills_;
   int restarts_ = 0;
@@ -224,7 +228,7 @@ class Checkpoint : public State {
 
 }  // namespace
 
-MakeState parse_checkpoint(ObjectReader& measurement) {
+MakeState parse_checkpoint(const ObjectReader& measurement) {
   CheckpointSpec spec = read_checkpoint_spec(measurement);
   return [spec = std::move(spec)] { return std::make_unique<Checkpoint>(spec); };
 }

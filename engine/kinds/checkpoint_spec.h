@@ -32,6 +32,6 @@ struct CheckpointSpec {
 };
 
 // Reads all that the kind adds to a measurement's common keys; throws PlanError.
-CheckpointSpec read_checkpoint_spec(ObjectReader& measurement);
+CheckpointSpec read_checkpoint_spec(const ObjectReader& measurement);
 
 }  // namespace tierscope

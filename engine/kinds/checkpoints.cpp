@@ -49,7 +49,12 @@ std::uint64_t check_of(const Header& header) {
 
 Checkpoints::Checkpoints(Team& team, CheckpointState& state, CheckpointTarget& target,
                          std::uint32_t file)
-    : team_(team), state_(state), target_(target), file_(file) {}
+    : team_(team),
+      state_(state),
+      target_(target),
+      file_(file),
+      queues_(static_cast<std::size_t>(team.size())),
+      lost_s_(queues_.size()) {}
 
 std::uint64_t Checkpoints::target_bytes(std::uint64_t state_bytes) {
   return 2 * (kCellBytes + state_bytes);
@@ -66,13 +71,30 @@ void Checkpoints::on_each_block(const std::function<void(std::size_t)>& work) {
       if (interrupted()) throw Interrupted();
       work(block);
     }
+    const auto index = static_cast<std::size_t>(thread);
+    lost_s_[index] = 0;
+    if (queues_[index]) queues_[index]->lost_s();
   });
 }
+
+void Checkpoints::run_timed(const std::function<void(int)>& work) {
+  team_.run([&](int thread) {
+    work(thread);
+    const auto index = static_cast<std::size_t>(thread);
+    if (queues_[index]) lost_s_[index] += queues_[index]->lost_s();
+  });
+}
+
+double Checkpoints::lost_s() const { return std::ranges::max(lost_s_); }
 
 void Checkpoints::erase() {
   target_.close();
   target_.open();
-  team_.run([&](int thread) { target_.prepare(static_cast<std::size_t>(thread)); });
+  team_.run([&](int thread) {
+    const auto index = static_cast<std::size_t>(thread);
+    target_.prepare(index);
+    queues_[index] = watch_run_queue(team_, thread);
+  });
   const HeaderBlock empty;
   target_.write_header(slot_at(0), empty.bytes);
   target_.write_header(slot_at(1), empty.bytes);
@@ -92,7 +114,7 @@ double Checkpoints::save() {
 }
 
 void Checkpoints::save_state() {
-  team_.run([&](int thread) {
+  run_timed([&](int thread) {
     const BlockRange share = share_of(state_.blocks().size(), thread, team_.size());
     target_.write(static_cast<std::size_t>(thread), state_, share,
                   slot_at(generation_) + kCellBytes);
@@ -114,7 +136,7 @@ Restart Checkpoints::restart() {
   Restart found{};
   const double begin = now_seconds();
   target_.open();
-  team_.run([&](int thread) { target_.prepare(static_cast<std::size_t>(thread)); });
+  run_timed([&](int thread) { target_.prepare(static_cast<std::size_t>(thread)); });
   // A header that was cut off is as good as none: its checkpoint never became the last good one.
   std::vector<std::uint64_t> generations;
   for (const std::uint64_t slot : {0, 1}) {
@@ -144,7 +166,7 @@ Restart Checkpoints::restart() {
 std::optional<std::string> Checkpoints::read_back(std::uint64_t generation) {
   std::mutex mutex;
   std::optional<std::string> wrong;
-  team_.run([&](int thread) {
+  run_timed([&](int thread) {
     const BlockRange share = share_of(state_.blocks().size(), thread, team_.size());
     const auto verify = [&](std::size_t block) {
       std::optional<std::string> found = state_.wrong(block, file_, generation);

@@ -10,9 +10,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "kinds/checkpoint_state.h"
 #include "kinds/checkpoint_target.h"
+#include "threads/disturbance.h"
 #include "threads/team.h"
 
 namespace tierscope {
@@ -41,6 +43,10 @@ class Checkpoints {
   // Saves the state; seconds until it was durable.
   double save();
 
+  // Seconds that others took from the CPUs of the threads during the last save() or restart(), from
+  // the thread that lost most.
+  double lost_s() const;
+
   // The two halves of save(), which tests kill in between: the state without its header is no
   // checkpoint.
   void save_state();
@@ -52,6 +58,8 @@ class Checkpoints {
 
  private:
   std::uint64_t slot_at(std::uint64_t generation) const;
+  // On each thread. What it loses counts from the end of the last untimed work on.
+  void run_timed(const std::function<void(int thread)>& work);
   void on_each_block(const std::function<void(std::size_t block)>& work);
   std::optional<std::string> read_back(std::uint64_t generation);
 
@@ -60,6 +68,8 @@ class Checkpoints {
   CheckpointTarget& target_;
   std::uint32_t file_;
   std::uint64_t generation_ = 0;
+  std::vector<std::optional<RunQueueDelay>> queues_;  // One for each thread; so has the next.
+  std::vector<double> lost_s_;
 };
 
 }  // namespace tierscope

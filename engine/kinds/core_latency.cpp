@@ -4,11 +4,11 @@
 // the state "clean" it then flushes them, which drops them from all caches, and loads each of them
 // again. It passes the turn by a flag in a line of its own. The reader loads the lines, each one's
 // address out of the one before it, between two readings of the timer, checks that each was as the
-// writer left it in this round, and passes the turn back. A row is a batch of rounds: the time that
-// the loads took over the lines loaded, nothing subtracted (the timer is read once for all lines).
-// That is how Intel's Memory Latency Checker describes its HITM and HIT transfers. Where the state
-// is "modified", a second series lets both update one line in turn, as public core-to-core tools
-// do.
+// writer left it in this round, and passes the turn back. A sample is a batch of rounds: the time
+// that the loads took over the lines loaded, nothing subtracted (the timer is read once for all
+// lines). That is how Intel's Memory Latency Checker describes its HITM and HIT transfers. Where
+// the state is "modified", a second series lets both update one line in turn, as public
+// core-to-core tools do.
 #include <fmt/format.h>
 #include <sched.h>
 
@@ -26,7 +26,7 @@
 #include "harness/leases.h"
 #include "interrupt.h"
 #include "kinds/evidence.h"
-#include "kinds/window_row.h"
+#include "kinds/window_sample.h"
 #include "protocol/plan_parts.h"
 #include "sampling/clock.h"
 #include "threads/disturbance.h"
@@ -46,9 +46,7 @@ struct CoreLatencySpec {
   Pages pages;
 };
 
-constexpr std::size_t kDefaultSize = 256 << 10;
-constexpr std::size_t kMaxSize = std::size_t{1} << 30;
-constexpr int kExchangeRows = 4;
+constexpr int kExchangeSamples = 4;
 constexpr std::uint64_t kFirstTrips = 64;
 constexpr int kReader = 0;  // Its thread in the team.
 
@@ -66,13 +64,13 @@ class CoreLatency : public State {
     region_ = leases.regions(key, *team_).front().region;
     lines_ = std::make_unique<HandedLines>(std::span(region_->data(), spec_.size));
     const double wanted = window_seconds(spec_.sampling);
-    if (rounds_per_row_ == 0) {
-      rounds_per_row_ = 1;
-      while (take_rounds().duration_s < wanted && !interrupted()) rounds_per_row_ *= 2;
+    if (rounds_per_sample_ == 0) {
+      rounds_per_sample_ = 1;
+      while (take_rounds().duration_s < wanted && !interrupted()) rounds_per_sample_ *= 2;
     }
-    if (trips_per_row_ == 0 && exchanges()) {
-      trips_per_row_ = kFirstTrips;
-      while (take_exchanges().duration_s < wanted && !interrupted()) trips_per_row_ *= 2;
+    if (trips_per_sample_ == 0 && exchanges()) {
+      trips_per_sample_ = kFirstTrips;
+      while (take_exchanges().duration_s < wanted && !interrupted()) trips_per_sample_ *= 2;
     }
   }
 
@@ -81,13 +79,13 @@ class CoreLatency : public State {
     std::vector<Series> all{
         {.name = "rounds",
          .columns = {{.metric = "latency", .part = ""}},
-         .take = [this] { return take_long(rounds_per_row_, &Self::take_rounds); },
+         .take = [this] { return take_long(rounds_per_sample_, &Self::take_rounds); },
          .watched_cpus = cpus}};
     if (exchanges()) {
       all.push_back({.name = "exchanges",
                      .columns = {{.metric = "exchange_latency", .part = ""}},
-                     .take = [this] { return take_long(trips_per_row_, &Self::take_exchanges); },
-                     .rows = kExchangeRows,
+                     .take = [this] { return take_long(trips_per_sample_, &Self::take_exchanges); },
+                     .samples = kExchangeSamples,
                      .watched_cpus = cpus});
     }
     return all;
@@ -108,23 +106,23 @@ class CoreLatency : public State {
 
   bool exchanges() const { return spec_.state == LineState::kModified; }
 
-  // The rows are too short where a stall, not the work, made one look long enough in open().
-  Row take_long(std::uint64_t& units, Row (Self::*take)()) {
-    Row row = (this->*take)();
-    if (row.duration_s < window_seconds(spec_.sampling) / 2) units *= 2;
-    return row;
+  // The samples are too short where a stall, not the work, made one look long enough in open().
+  Sample take_long(std::uint64_t& units, Sample (Self::*take)()) {
+    Sample sample = (this->*take)();
+    if (sample.duration_s < window_seconds(spec_.sampling) / 2) units *= 2;
+    return sample;
   }
 
-  // Runs read() on the reader and write() on the writer; the row's time and values are read()'s.
-  Row in_turns(const std::function<Row()>& read, const std::function<void()>& write) {
-    Row row{};
+  // Runs read() on the reader and write() on the writer; the sample's time and values are read()'s.
+  Sample in_turns(const std::function<Sample()>& read, const std::function<void()>& write) {
+    Sample sample{};
     std::array<double, 2> lost_shares{};
     team_->run([&](int thread) {
       const LostTime lost;
       const double start = now_seconds();
       if (thread == kReader) {
-        row = read();
-        row.start_s = start;
+        sample = read();
+        sample.start_s = start;
       } else {
         write();
       }
@@ -132,23 +130,23 @@ class CoreLatency : public State {
       lost_shares[index] = lost.share();
       last_cpus_[index] = sched_getcpu();
     });
-    row.lost_share = std::ranges::max(lost_shares);
-    return row;
+    sample.lost_share = std::ranges::max(lost_shares);
+    return sample;
   }
 
-  Row take_rounds() {
+  Sample take_rounds() {
     const std::uint64_t first = turns_ + 1;
-    turns_ += rounds_per_row_;
-    const Row row = in_turns([this, first] { return read_rounds(first); },
-                             [this, first] { write_rounds(first); });
-    rounds_ += rounds_per_row_;
+    turns_ += rounds_per_sample_;
+    const Sample sample = in_turns([this, first] { return read_rounds(first); },
+                                   [this, first] { write_rounds(first); });
+    rounds_ += rounds_per_sample_;
     if (stale_ > 0) {
       throw Failure(fmt::format("in {} of {} rounds the reader loaded lines that were not as the "
                                 "writer had left them",
                                 stale_, rounds_),
                     Cause::kVerification);
     }
-    return row;
+    return sample;
   }
 
   void write_rounds(std::uint64_t first) {
@@ -160,7 +158,7 @@ class CoreLatency : public State {
     }
   }
 
-  Row read_rounds(std::uint64_t first) {
+  Sample read_rounds(std::uint64_t first) {
     std::uint64_t ticks = 0;
     const std::uint64_t count = lines_->count();
     for (std::uint64_t round = first; round <= turns_; ++round) {
@@ -173,31 +171,31 @@ class CoreLatency : public State {
       read_.reach(round);
     }
     const double ns = static_cast<double>(ticks) * timer_tick_ns();
-    const auto loads = static_cast<double>(rounds_per_row_ * count);
+    const auto loads = static_cast<double>(rounds_per_sample_ * count);
     return {.start_s = 0, .duration_s = ns / 1e9, .values = {ns / loads}};
   }
 
   // Half a round trip of the region's first line.
-  Row take_exchanges() {
+  Sample take_exchanges() {
     auto& word = *reinterpret_cast<std::uint64_t*>(region_->data());
     const std::uint64_t turn = ++turns_;
-    const Row row = in_turns(
+    const Sample sample = in_turns(
         [this, &word, turn] {
           written_.wait_for(turn);
           const std::uint64_t before = ticks_before();
-          exchange_word(word, trips_per_row_, true);
+          exchange_word(word, trips_per_sample_, true);
           const double ns = static_cast<double>(ticks_after() - before) * timer_tick_ns();
-          return Row{.start_s = 0,
-                     .duration_s = ns / 1e9,
-                     .values = {ns / static_cast<double>(2 * trips_per_row_)}};
+          return Sample{.start_s = 0,
+                        .duration_s = ns / 1e9,
+                        .values = {ns / static_cast<double>(2 * trips_per_sample_)}};
         },
         [this, &word, turn] {
           word = 0;
           written_.reach(turn);
-          exchange_word(word, trips_per_row_, false);
+          exchange_word(word, trips_per_sample_, false);
         });
-    exchanges_ += trips_per_row_;
-    return row;
+    exchanges_ += trips_per_sample_;
+    return sample;
   }
 
   CoreLatencySpec spec_;
@@ -208,8 +206,8 @@ class CoreLatency : public State {
   Turn read_;
   std::uint64_t stamp_ = 0;  // Of the round that was written last; read after written_ is reached.
   std::uint64_t turns_ = 0;
-  std::uint64_t rounds_per_row_ = 0;  // 0: not sized yet.
-  std::uint64_t trips_per_row_ = 0;
+  std::uint64_t rounds_per_sample_ = 0;  // 0: not sized yet.
+  std::uint64_t trips_per_sample_ = 0;
   std::uint64_t rounds_ = 0;
   std::uint64_t exchanges_ = 0;  // Round trips.
   std::uint64_t stale_ = 0;      // Rounds that did not verify.
@@ -218,28 +216,18 @@ class CoreLatency : public State {
 
 }  // namespace
 
-MakeState parse_core_latency(ObjectReader& measurement) {
+MakeState parse_core_latency(const ObjectReader& measurement) {
   static constexpr std::array<std::pair<std::string_view, LineState>, 2> kStates{
       {{"modified", LineState::kModified}, {"clean", LineState::kClean}}};
   CoreLatencySpec spec{};
-  spec.reader = static_cast<int>(measurement.integer("cpu", 0, kMaxCpu));
-  spec.writer = static_cast<int>(measurement.integer("writer", 0, kMaxCpu));
-  if (spec.writer == spec.reader) {
-    throw measurement.error("writer", "is the CPU that reads");
-  }
-  spec.placement = read_placement(measurement);
+  spec.reader = measurement.integer<int>("cpu");
+  spec.writer = measurement.integer<int>("writer");
+  spec.placement = read_placement(measurement, "placement");
   spec.sampling = read_sampling(measurement);
-  if (spec.placement.policy != Policy::kBind) {
-    throw measurement.error("placement", "has to be bind: the lines have one home");
-  }
-  ObjectReader pattern = measurement.object("pattern");
-  spec.size = pattern.has("size") ? pattern.bytes("size") : kDefaultSize;
-  if (spec.size % kHandedSlot != 0 || spec.size > kMaxSize) {
-    throw pattern.error("size", fmt::format("is no multiple of {} up to 1 GiB", kHandedSlot));
-  }
-  spec.state = pattern.has("state") ? pattern.choice("state", kStates) : LineState::kModified;
+  const ObjectReader pattern = measurement.object("pattern");
+  spec.size = pattern.bytes("size");
+  spec.state = pattern.choice("state", kStates);
   spec.pages = read_pages(pattern);
-  pattern.finish();
   return [spec] { return std::make_unique<CoreLatency>(spec); };
 }
 

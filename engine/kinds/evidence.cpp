@@ -54,17 +54,17 @@ nlohmann::ordered_json region_evidence(const std::vector<const Region*>& regions
 }
 
 void Compared::note(std::uint64_t now_written, std::uint64_t now_compared) {
-  if (visits == 0 || now_compared == size) written = now_written;
+  if (repetitions == 0 || now_compared == size) written = now_written;
   bytes = now_compared;
 }
 
 std::string Compared::text() const {
   std::string text = fmt::format("{} bytes written", written);
-  if (visits == 0 || bytes == size) return text;
+  if (repetitions == 0 || bytes == size) return text;
   return text + fmt::format(
-                    ", and {} of {} bytes compared at random places in each further visit "
+                    ", and {} of {} bytes compared at random places in each further repetition "
                     "(seeds 1 to {})",
-                    bytes, size, visits);
+                    bytes, size, repetitions);
 }
 
 std::vector<int> cpus_of(std::span<const Worker> workers) {

@@ -24,17 +24,17 @@ nlohmann::ordered_json region_evidence(const std::vector<const Region*>& regions
                                        std::span<const WalkedShare> walks = {},
                                        std::span<const std::string_view> names = {});
 
-// What a measurement that writes compared, over all of its visits.
+// What a measurement that writes compared, over all of its repetitions.
 struct Compared {
-  std::uint64_t visits = 0;   // Before this one.
-  std::uint64_t written = 0;  // Bytes that hold what was written, by the last visit that compared
-                              // all of its array.
-  std::uint64_t bytes = 0;    // Compared in this visit.
-  std::uint64_t size = 0;     // Of the array.
+  std::uint64_t repetitions = 0;  // Before this one.
+  std::uint64_t written = 0;      // Bytes that hold what was written, by the last repetition that
+                              // compared all of its array.
+  std::uint64_t bytes = 0;  // Compared in this repetition.
+  std::uint64_t size = 0;   // Of the array.
 
-  // After a visit that found so many bytes written.
+  // After a repetition that found so many bytes written.
   void note(std::uint64_t now_written, std::uint64_t now_compared);
-  // "N bytes written", with the sample that further visits compared.
+  // "N bytes written", with the sample that further repetitions compared.
   std::string text() const;
 };
 
@@ -53,7 +53,7 @@ struct Moved {
 };
 
 // What hardware counters see of the machine's memory traffic, from construction on. Make it just
-// before the first row and ask it just after the last, so that no clock runs while counters are
+// before the first sample and ask it just after the last, so that no clock runs while counters are
 // read.
 class TrafficCheck {
  public:

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -14,17 +15,14 @@
 #include "harness/leases.h"
 #include "interrupt.h"
 #include "kinds/io_spec.h"
+#include "protocol/constants.h"
 #include "protocol/plan_parts.h"
 #include "sampling/clock.h"
 #include "storage/small_files.h"
+#include "threads/disturbance.h"
 
 namespace tierscope {
 namespace {
-
-constexpr std::int64_t kMaxFiles = 10'000'000;
-constexpr std::int64_t kMaxFileBytes = std::int64_t{16} << 20;
-
-constexpr std::size_t kMaxPath = 4095;
 
 enum class FileOperation { kCreate, kOpen, kStat, kRead, kList, kUnlink };
 
@@ -47,10 +45,12 @@ struct Worker {
   std::size_t last;
   std::size_t next;
   std::vector<std::byte> buffer;
-  // Of the row in hand.
+  std::optional<RunQueueDelay> queue;
+  // Of the sample in hand.
   std::uint64_t operations;
   std::int64_t begin_ns;
   std::int64_t end_ns;
+  double lost_s;
   Histogram latency;
 };
 
@@ -58,8 +58,8 @@ class Files : public State {
  public:
   explicit Files(FilesSpec spec) : spec_(std::move(spec)) {}
 
-  // Every visit has new directories: what one leaves behind, in them or in caches, is not in the
-  // next one, and no more than one measurement's files exist at a time.
+  // Every repetition has new directories: what one leaves behind, in them or in caches, is not in
+  // the next one, and no more than one measurement's files exist at a time.
   void open(Leases& leases) override {
     const double begin = now_seconds();
     directories_.clear();
@@ -82,6 +82,9 @@ class Files : public State {
     team_ = &leases.team(spec_.cpus);
     one_a_cpu_ = std::set(spec_.cpus.begin(), spec_.cpus.end()).size() == threads;
     operations_ = 0;
+    team_->run([this](int thread) {
+      workers_[static_cast<std::size_t>(thread)].queue = watch_run_queue(*team_, thread);
+    });
     restore();
     set_up_s_ = now_seconds() - begin;
   }
@@ -90,6 +93,7 @@ class Files : public State {
     return {{.name = "windows",
              .columns = {{.metric = "operations", .part = ""}},
              .take = [this] { return take(); },
+             .watched_cpus = watched_cpus(*team_),
              .distributions = {{.metric = "io_latency", .part = ""}},
              .keep_disturbed = true}};
   }
@@ -105,7 +109,7 @@ class Files : public State {
   }
 
  private:
-  // Files are there, or not, as the next row needs them, and those that it unlinks are the ones
+  // Files are there, or not, as the next sample needs them, and those that it unlinks are the ones
   // that were made; untimed.
   void restore() {
     const bool there = spec_.operation != FileOperation::kCreate;
@@ -131,14 +135,14 @@ class Files : public State {
   // Threads work until the time is over or, where operations use files up, the first of them has
   // none left. The rate is all of their operations over the time from the first one's begin to the
   // last one's end: where there are more threads than CPUs, some work while others wait.
-  Row take() {
+  Sample take() {
     const bool uses_up =
         spec_.operation == FileOperation::kCreate || spec_.operation == FileOperation::kUnlink;
     if (uses_up) restore();
     std::atomic<bool> over{false};
     team_->run(
         [&](int thread) { work(workers_[static_cast<std::size_t>(thread)], uses_up, over); });
-    Row row{};
+    Sample sample{};
     Histogram latency;
     std::uint64_t operations = 0;
     std::int64_t begin = std::numeric_limits<std::int64_t>::max();
@@ -148,13 +152,15 @@ class Files : public State {
       begin = std::min(begin, worker.begin_ns);
       end = std::max(end, worker.end_ns);
       latency.add(worker.latency);
+      const auto own_s = static_cast<double>(worker.end_ns - worker.begin_ns) * 1e-9;
+      sample.lost_share = std::max(sample.lost_share, worker.lost_s / own_s);
     }
     operations_ += operations;
-    row.start_s = static_cast<double>(begin) * 1e-9;
-    row.duration_s = static_cast<double>(end - begin) * 1e-9;
-    row.histograms.push_back(latency.counts());
-    row.values = {static_cast<double>(operations) / row.duration_s};
-    return row;
+    sample.start_s = static_cast<double>(begin) * 1e-9;
+    sample.duration_s = static_cast<double>(end - begin) * 1e-9;
+    sample.histograms.push_back(latency.counts());
+    sample.values = {static_cast<double>(operations) / sample.duration_s};
+    return sample;
   }
 
   void work(Worker& worker, bool uses_up, std::atomic<bool>& over) const {
@@ -163,6 +169,7 @@ class Files : public State {
     worker.latency.clear();
     if (uses_up) worker.next = worker.first;
     if (one_a_cpu_) team_->pass_gate();
+    if (worker.queue) worker.queue->lost_s();  // Before the sample.
     worker.begin_ns = now_ns();
     std::int64_t spent_ns = 0;
     do {
@@ -170,6 +177,7 @@ class Files : public State {
       const std::int64_t ns = operate(worker, worker.next++);
       worker.latency.record(static_cast<std::uint64_t>(ns));
       spent_ns += ns;
+      if (worker.queue) worker.queue->look(spent_ns);
       ++worker.operations;
       if (worker.next == worker.last) {
         worker.next = worker.first;
@@ -177,6 +185,7 @@ class Files : public State {
       }
     } while (spent_ns < most_ns && !over.load(std::memory_order_relaxed));
     worker.end_ns = now_ns();
+    worker.lost_s = worker.queue ? worker.queue->lost_s() : 0;
     over.store(true, std::memory_order_relaxed);
   }
 
@@ -206,7 +215,7 @@ class Files : public State {
   double set_up_s_ = 0;
 };
 
-void read_pattern(ObjectReader& pattern, FilesSpec& spec) {
+void read_pattern(const ObjectReader& pattern, FilesSpec& spec) {
   static constexpr std::array<std::pair<std::string_view, FileOperation>, 6> kOperations{
       {{"create", FileOperation::kCreate},
        {"open", FileOperation::kOpen},
@@ -219,35 +228,22 @@ void read_pattern(ObjectReader& pattern, FilesSpec& spec) {
   static constexpr std::array<std::pair<std::string_view, bool>, 2> kDirectories{
       {{"own", false}, {"shared", true}}};
   spec.operation = pattern.choice("operation", kOperations);
-  spec.bytes = static_cast<std::uint64_t>(pattern.integer("file_size", 0, kMaxFileBytes));
-  spec.count = static_cast<std::size_t>(pattern.integer("files", 1, kMaxFiles));
-  spec.shared = pattern.has("directories") && pattern.choice("directories", kDirectories);
-  spec.sync = pattern.has("fsync") ? pattern.choice("fsync", kSyncs) : FileSync::kNone;
-  if (spec.shared && spec.count < spec.cpus.size()) {
-    throw pattern.error("files", "a shared directory needs a file for each thread");
-  }
-  const bool changes =
-      spec.operation == FileOperation::kCreate || spec.operation == FileOperation::kUnlink;
-  if (spec.sync != FileSync::kNone && !changes) {
-    throw pattern.error("fsync", "goes with create and unlink");
-  }
-  pattern.finish();
+  spec.bytes = pattern.integer<std::uint64_t>("file_size");
+  spec.count = pattern.integer<std::size_t>("files");
+  spec.shared = pattern.choice("directories", kDirectories);
+  spec.sync = pattern.choice("fsync", kSyncs);
 }
 
 }  // namespace
 
-MakeState parse_files(ObjectReader& measurement) {
+MakeState parse_files(const ObjectReader& measurement) {
   FilesSpec spec{};
   spec.sampling = read_sampling(measurement);
-  spec.cpus = read_cpus(measurement);
+  spec.cpus = measurement.integers("cpus");
   spec.directory = measurement.text("directory");
-  if (spec.directory.size() < 2 || spec.directory.size() > kMaxPath ||
-      !spec.directory.starts_with('/')) {
-    throw measurement.error("directory", "'" + spec.directory + "' is no absolute path");
-  }
-  spec.large = measurement.has("large") && measurement.boolean("large");
-  ObjectReader pattern = measurement.object("pattern");
-  read_pattern(pattern, spec);
+  spec.large = measurement.boolean("large");
+  read_pattern(measurement.object("pattern"), spec);
+  measurement.check(tables::kFilesSpecPatternFiles, !spec.shared || spec.count >= spec.cpus.size());
   return [spec = std::move(spec)] { return std::make_unique<Files>(spec); };
 }
 

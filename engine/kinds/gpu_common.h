@@ -1,4 +1,4 @@
-// What the kinds on GPUs share: parts of their plans, and rows of what was measured.
+// What the kinds on GPUs share: parts of their plans, and samples of what was measured.
 #pragma once
 
 #include <utility>
@@ -10,20 +10,15 @@
 
 namespace tierscope {
 
-inline constexpr int kMaxGpu = 1023;
-inline constexpr std::int64_t kMaxGpuBytes = std::int64_t{1} << 42;
-
 // The keys "cpus", "sampling" and "trace" of a measurement.
-GpuCommon read_gpu_common(ObjectReader& measurement);
+GpuCommon read_gpu_common(const ObjectReader& measurement);
 
 // The key `key`: {"where": "gpu", "gpu": 0} or {"where": "host", "memory": "pinned", ...}.
-MemoryPlace read_memory_place(ObjectReader& reader, std::string_view key);
+MemoryPlace read_memory_place(const ObjectReader& reader, std::string_view key);
 
-// The keys "engine" and "streams" of a transfer.
-CopyEngine read_copy_engine(ObjectReader& transfer);
-int read_streams(ObjectReader& transfer);
+CopyEngine read_copy_engine(const ObjectReader& transfer);
 
-inline Row row_of(GpuSample sample) {
+inline Sample sample_of(GpuSample sample) {
   return {.start_s = sample.start_s,
           .duration_s = sample.duration_s,
           .values = std::move(sample.values),

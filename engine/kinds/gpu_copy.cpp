@@ -5,89 +5,59 @@
 #include "harness/kind.h"
 #include "harness/leases.h"
 #include "kinds/gpu_common.h"
+#include "protocol/constants.h"
 
 namespace tierscope {
 namespace {
 
-constexpr std::size_t kMaxTransfers = 256;
-
-Transfer read_transfer(const nlohmann::json& value, const std::string& where) {
-  ObjectReader reader(value, where);
-  Transfer transfer{.name = reader.text("name"),
-                    .source = read_memory_place(reader, "source"),
-                    .destination = read_memory_place(reader, "destination"),
-                    .gpu = static_cast<int>(reader.integer("gpu", 0, kMaxGpu)),
-                    .engine = read_copy_engine(reader),
-                    .streams = read_streams(reader),
-                    .reported = !reader.has("reported") || reader.boolean("reported")};
-  reader.finish();
-  if (transfer.source.on_host() && transfer.destination.on_host()) {
-    throw reader.error("destination", "is on the host, as is the source");
-  }
-  if (transfer.destination.on_host() && transfer.destination.kind == HostKind::kManaged) {
-    throw reader.error("destination", "managed memory comes over on demand as a source only");
-  }
-  return transfer;
+Transfer read_transfer(const ObjectReader& reader) {
+  return {.name = reader.text("name"),
+          .source = read_memory_place(reader, "source"),
+          .destination = read_memory_place(reader, "destination"),
+          .gpu = reader.integer<int>("gpu"),
+          .engine = read_copy_engine(reader),
+          .streams = reader.integer<int>("streams"),
+          .reported = reader.boolean("reported")};
 }
 
 // What goes with one transfer and one stream only.
 void check_alone(const GpuCopySpec& spec, const ObjectReader& measurement) {
   const Transfer& first = spec.transfers.front();
   const bool alone = spec.transfers.size() == 1 && first.streams == 1;
-  if (!alone && !spec.gated()) {
-    throw measurement.error("transfers",
-                            "pageable and migrating memory goes with one transfer, one stream");
-  }
-  if (spec.call_latency && (!alone || first.source.managed() || first.destination.managed())) {
-    throw measurement.error("call_latency",
-                            "goes with one transfer of one stream, without managed memory");
-  }
+  measurement.check(tables::kGpuCopySpecAlone, alone || spec.gated());
+  measurement.check(
+      tables::kGpuCopySpecCallLatency,
+      !spec.call_latency || (alone && !first.source.managed() && !first.destination.managed()));
 }
 
-void read_pattern(ObjectReader& measurement, GpuCopySpec& spec) {
-  ObjectReader pattern = measurement.object("pattern");
-  const auto bytes = [&](std::string_view key, std::int64_t low) {
-    const bool given = pattern.has(key) && !pattern.any(key).is_null();
-    return given ? static_cast<std::size_t>(pattern.integer(key, low, kMaxGpuBytes)) : 0;
-  };
-  spec.size = static_cast<std::size_t>(pattern.integer("size", 1, kMaxGpuBytes));
-  spec.offset = bytes("offset", 0);
-  spec.row_bytes = bytes("row_bytes", 1);
-  spec.pitch = bytes("pitch", 1);
-  pattern.finish();
-  if ((spec.row_bytes == 0) != (spec.pitch == 0)) {
-    throw pattern.error("pitch", "goes with row_bytes");
-  }
-  if (spec.pitch < spec.row_bytes) throw pattern.error("pitch", "is smaller than row_bytes");
-  if (spec.row_bytes != 0 && spec.size % spec.row_bytes != 0) {
-    throw pattern.error("size", "is not a whole number of rows");
-  }
+void read_pattern(const ObjectReader& pattern, GpuCopySpec& spec) {
+  spec.size = pattern.bytes("size");
+  spec.offset = pattern.bytes("offset");
+  if (!pattern.has("row_bytes")) return;
+  spec.row_bytes = pattern.bytes("row_bytes");
+  spec.pitch = pattern.bytes("pitch");
 }
 
-GpuCopySpec read_spec(ObjectReader& measurement) {
-  GpuCopySpec spec{
-      .common = read_gpu_common(measurement),
-      .size = 0,
-      .offset = 0,
-      .row_bytes = 0,
-      .pitch = 0,
-      .verify = !measurement.has("verify") || measurement.boolean("verify"),
-      .call_latency = measurement.has("call_latency") && measurement.boolean("call_latency"),
-      .transfers = {}};
-  read_pattern(measurement, spec);
-  for (const auto& value : measurement.array("transfers", kMaxTransfers)) {
-    const std::string where =
-        fmt::format("{}.transfers[{}]", measurement.where(), spec.transfers.size());
-    spec.transfers.push_back(read_transfer(value, where));
+GpuCopySpec read_spec(const ObjectReader& measurement) {
+  constexpr std::size_t kBulkUnit = 16;
+  GpuCopySpec spec{.common = read_gpu_common(measurement),
+                   .size = 0,
+                   .offset = 0,
+                   .row_bytes = 0,
+                   .pitch = 0,
+                   .verify = measurement.boolean("verify"),
+                   .call_latency = measurement.boolean("call_latency"),
+                   .transfers = {}};
+  read_pattern(measurement.object("pattern"), spec);
+  for (const ObjectReader& transfer : measurement.objects("transfers")) {
+    spec.transfers.push_back(read_transfer(transfer));
   }
   check_alone(spec, measurement);
   for (const Transfer& transfer : spec.transfers) {
-    if (spec.row_bytes != 0 && transfer.engine != CopyEngine::kCopyEngine) {
-      throw measurement.error("transfers", "rows are copied by engine ce only");
-    }
-    if (transfer.engine == CopyEngine::kBulk && spec.offset % 16 != 0) {
-      throw measurement.error("pattern", "engine tma needs an offset that is a multiple of 16");
-    }
+    measurement.check(tables::kGpuCopySpecRows,
+                      spec.row_bytes == 0 || transfer.engine == CopyEngine::kCopyEngine);
+    measurement.check(tables::kGpuCopySpecPatternOffset,
+                      transfer.engine != CopyEngine::kBulk || spec.offset % kBulkUnit == 0);
   }
   return spec;
 }
@@ -108,8 +78,8 @@ class GpuCopyState final : public State {
     if (const std::optional<GpuSample> first = copies_->first()) {
       all.push_back({.name = "first",
                      .columns = {{.metric = "first_copy_bandwidth", .part = ""}},
-                     .take = [row = row_of(*first)] { return row; },
-                     .rows = 1});
+                     .take = [sample = sample_of(*first)] { return sample; },
+                     .samples = 1});
     }
     return all;
   }
@@ -133,36 +103,36 @@ class GpuCopyState final : public State {
 
   // What a program waits that needs one copy now.
   Series calls() {
-    constexpr int kRows = 50;
+    constexpr int kSamples = 50;
     return {.name = "calls",
             .columns = {{.metric = "call_latency", .part = ""}},
             .take = [this] { return take_calls(); },
-            .rows = kRows,
+            .samples = kSamples,
             .watched_cpus = {spec_.common.cpus.front()}};
   }
 
-  Row take_copies() {
-    Row row = row_of(copies_->sample());
-    row.values.resize(spec_.transfers.size() == 1 ? 1 : 1 + spec_.transfers.size());
-    return row;
+  Sample take_copies() {
+    Sample sample = sample_of(copies_->sample());
+    sample.values.resize(spec_.transfers.size() == 1 ? 1 : 1 + spec_.transfers.size());
+    return sample;
   }
 
-  Row take_calls() {
+  Sample take_calls() {
     constexpr int kWarmUp = 64;
     constexpr int kCalls = 20;
     if (!calls_are_warm_) copies_->calls(kWarmUp);
     calls_are_warm_ = true;
-    return row_of(copies_->calls(kCalls));
+    return sample_of(copies_->calls(kCalls));
   }
 
   const GpuCopySpec spec_;
   std::unique_ptr<GpuCopies> copies_;
-  bool calls_are_warm_ = false;  // In this visit.
+  bool calls_are_warm_ = false;  // In this repetition.
 };
 
 }  // namespace
 
-MakeState parse_gpu_copy(ObjectReader& measurement) {
+MakeState parse_gpu_copy(const ObjectReader& measurement) {
   return [spec = read_spec(measurement)] { return std::make_unique<GpuCopyState>(spec); };
 }
 

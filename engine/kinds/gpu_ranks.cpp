@@ -7,84 +7,53 @@
 #include "harness/kind.h"
 #include "harness/leases.h"
 #include "kinds/gpu_common.h"
+#include "protocol/constants.h"
 
 namespace tierscope {
 namespace {
 
-constexpr std::int64_t kMaxRanks = 4096;
-constexpr std::size_t kMaxTransfers = 1 << 14;
-
-Transfer read_transfer(const nlohmann::json& value, const std::string& where,
-                       const std::vector<int>& gpus) {
-  ObjectReader reader(value, where);
-  const auto last = static_cast<std::int64_t>(gpus.size()) - 1;
-  const auto rank = [&](std::string_view key) {
-    return static_cast<int>(reader.integer(key, 0, last));
-  };
-  const auto gpu_of = [&](int of) { return gpus[static_cast<std::size_t>(of)]; };
-  const int source = rank("source");
-  const int destination = rank("destination");
-  const int mover = rank("rank");
-  Transfer transfer{.name = reader.text("name"),
-                    .source = {.gpu = gpu_of(source), .rank = source},
-                    .destination = {.gpu = gpu_of(destination), .rank = destination},
-                    .gpu = gpu_of(mover),
-                    .engine = read_copy_engine(reader),
-                    .streams = read_streams(reader),
-                    .reported = !reader.has("reported") || reader.boolean("reported"),
-                    .rank = mover};
-  reader.finish();
-  if (source == destination) throw reader.error("destination", "is the rank of the source");
-  if (mover != source && mover != destination) {
-    throw reader.error("rank", "is neither the source's nor the destination's");
-  }
-  return transfer;
+Transfer read_transfer(const ObjectReader& reader, const std::vector<int>& gpus) {
+  const auto gpu_of = [&](int rank) { return gpus[static_cast<std::size_t>(rank)]; };
+  const int source = reader.integer<int>("source");
+  const int destination = reader.integer<int>("destination");
+  const int mover = reader.integer<int>("rank");
+  reader.check(tables::kRankTransferRank, mover == source || mover == destination);
+  return {.name = reader.text("name"),
+          .source = {.gpu = gpu_of(source), .rank = source},
+          .destination = {.gpu = gpu_of(destination), .rank = destination},
+          .gpu = gpu_of(mover),
+          .engine = read_copy_engine(reader),
+          .streams = reader.integer<int>("streams"),
+          .reported = reader.boolean("reported"),
+          .rank = mover};
 }
 
-std::vector<int> read_gpus(ObjectReader& measurement) {
-  std::vector<int> gpus;
-  for (const auto& value : measurement.array("gpus", kMaxRanks)) {
-    if (!value.is_number_integer() || value < 0 || value > kMaxGpu) {
-      throw measurement.error("gpus",
-                              fmt::format("is not a list of numbers from 0 to {}", kMaxGpu));
-    }
-    gpus.push_back(value.get<int>());
-  }
-  return gpus;
-}
-
-std::optional<HandleKind> read_handles(ObjectReader& measurement) {
+std::optional<HandleKind> read_handles(const ObjectReader& measurement) {
   static constexpr std::array<std::pair<std::string_view, std::optional<HandleKind>>, 3> kHandles{
       {{"any", std::nullopt}, {"fabric", HandleKind::kFabric}, {"ipc", HandleKind::kIpc}}};
-  return measurement.has("handles") ? measurement.choice("handles", kHandles) : std::nullopt;
+  return measurement.choice("handles", kHandles);
 }
 
-GpuRanksSpec read_spec(ObjectReader& measurement) {
+GpuRanksSpec read_spec(const ObjectReader& measurement) {
   // No nested initializers: where a later one throws, gcc 12 frees twice what those before made.
   GpuRanksSpec spec{};
   spec.copies.common = read_gpu_common(measurement);
-  spec.copies.verify = !measurement.has("verify") || measurement.boolean("verify");
-  spec.gpus = read_gpus(measurement);
+  spec.copies.verify = measurement.boolean("verify");
+  spec.copies.rank = measurement.integer<int>("rank");
+  spec.gpus = measurement.integers("gpus");
   spec.handles = read_handles(measurement);
-  // Each rank's, the caller's own labels.
-  const nlohmann::json& hosts = measurement.array("hosts", kMaxRanks);
-  if (hosts.size() != spec.gpus.size()) {
-    throw measurement.error("hosts", "is not one for each of gpus");
+  spec.copies.size = measurement.object("pattern").bytes("size");
+  measurement.check(tables::kGpuRanksSpecHosts,
+                    measurement.any("hosts").size() == spec.gpus.size());
+  const std::vector<ObjectReader> transfers = measurement.objects("transfers");
+  int last = spec.copies.rank;
+  for (const ObjectReader& one : transfers) {
+    last = std::max({last, one.integer<int>("source"), one.integer<int>("destination"),
+                     one.integer<int>("rank")});
   }
-  if (!std::ranges::all_of(hosts, [](const auto& host) { return host.is_string(); })) {
-    throw measurement.error("hosts", "is not a list of strings");
-  }
-  ObjectReader pattern = measurement.object("pattern");
-  spec.copies.size = static_cast<std::size_t>(pattern.integer("size", 1, kMaxGpuBytes));
-  pattern.finish();
-  for (const auto& value : measurement.array("transfers", kMaxTransfers)) {
-    const std::string where =
-        fmt::format("{}.transfers[{}]", measurement.where(), spec.copies.transfers.size());
-    spec.copies.transfers.push_back(read_transfer(value, where, spec.gpus));
-  }
-  if (measurement.has("rank")) {
-    const auto last = static_cast<std::int64_t>(spec.gpus.size()) - 1;
-    spec.copies.rank = static_cast<int>(measurement.integer("rank", 0, last));
+  measurement.check(tables::kGpuRanksSpecGpus, static_cast<std::size_t>(last) < spec.gpus.size());
+  for (const ObjectReader& one : transfers) {
+    spec.copies.transfers.push_back(read_transfer(one, spec.gpus));
   }
   return spec;
 }
@@ -121,10 +90,10 @@ class GpuRanksState final : public State {
     return all.size() == 1 ? std::span<const Transfer>{} : all;
   }
 
-  Row take() {
-    Row row = row_of(copies_->sample());
-    row.values.resize(1 + transfers_shown().size());
-    return row;
+  Sample take() {
+    Sample sample = sample_of(copies_->sample());
+    sample.values.resize(1 + transfers_shown().size());
+    return sample;
   }
 
   const GpuRanksSpec spec_;
@@ -133,7 +102,7 @@ class GpuRanksState final : public State {
 
 }  // namespace
 
-MakeState parse_gpu_ranks(ObjectReader& measurement) {
+MakeState parse_gpu_ranks(const ObjectReader& measurement) {
   return [spec = read_spec(measurement)] { return std::make_unique<GpuRanksState>(spec); };
 }
 

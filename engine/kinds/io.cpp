@@ -14,7 +14,7 @@
 #include "interrupt.h"
 #include "kinds/evidence.h"
 #include "kinds/io_job.h"
-#include "kinds/io_rows.h"
+#include "kinds/io_samples.h"
 #include "kinds/io_spec.h"
 #include "kinds/io_targets.h"
 #include "sampling/clock.h"
@@ -55,7 +55,7 @@ void sleep_for(double seconds) {
 
 class Io : public State {
  public:
-  explicit Io(IoSpec spec) : spec_(std::move(spec)), rows_(spec_), targets_(spec_) {
+  explicit Io(IoSpec spec) : spec_(std::move(spec)), samples_(spec_), targets_(spec_) {
     for (const IoJobSpec& job : spec_.jobs) {
       cpus_.insert(cpus_.end(), job.cpus.begin(), job.cpus.end());
     }
@@ -80,11 +80,11 @@ class Io : public State {
       counters_ = std::make_unique<DeviceCounters>(devices);
     }
     list_threads();
-    const IoVisit visit{.generation = next_generation(),
-                        .cacheable_bytes = cacheable_bytes() / jobs_.size()};
+    const IoRepetition repetition{.generation = next_generation(),
+                                  .cacheable_bytes = cacheable_bytes() / jobs_.size()};
     for (const auto& job : jobs_) {
       if (leases.fresh()) job->purge();
-      job->open(leases, *team_, visit);
+      job->open(leases, *team_, repetition);
     }
     runner_ = std::make_unique<IoRunner>(*team_, threads_, [this](std::size_t thread) {
       for (const auto& job : jobs_) {
@@ -97,11 +97,11 @@ class Io : public State {
 
   std::vector<Series> series() override {
     Series series{.name = by_time() ? "windows" : "passes",
-                  .columns = rows_.columns(),
+                  .columns = samples_.columns(),
                   .take = [this] { return by_time() ? window() : pass(); },
-                  .rows = by_time() ? 0 : 1,
-                  .watched_cpus = {},
-                  .distributions = rows_.distributions()};
+                  .samples = by_time() ? 0 : 1,
+                  .watched_cpus = watched_cpus(*team_),
+                  .distributions = samples_.distributions()};
     series.keep_disturbed = true;
     return {series};
   }
@@ -153,7 +153,7 @@ class Io : public State {
     set_up_s_ += now_seconds() - begin;
     if (spec_.work.ramp_s > 0) {
       sleep_for(spec_.work.ramp_s);
-      runner_->end_row();
+      runner_->end_sample();
       count_from_now();
     }
     targets_.restart();
@@ -198,26 +198,26 @@ class Io : public State {
     }
   }
 
-  // A row of so many seconds, cut out of operations that go on without a pause.
-  Row window() {
+  // A sample of so many seconds, cut out of operations that go on without a pause.
+  Sample window() {
     sleep_for(spec_.sampling.sample_s);
-    const std::uint64_t row = runner_->end_row();
-    return row_of(row, 0);
+    const std::uint64_t sample = runner_->end_sample();
+    return sample_of(sample, 0);
   }
 
-  // A row in which each thread moves its amount.
-  Row pass() {
+  // A sample in which each thread moves its amount.
+  Sample pass() {
     start();
-    const std::uint64_t row = runner_->finish(spec_.work.time_limit_s);
-    targets_.note_finishers(row, threads_of_);
-    return row_of(row, targets_.last_finisher_s());
+    const std::uint64_t sample = runner_->finish(spec_.work.time_limit_s);
+    targets_.note_finishers(sample, threads_of_);
+    return sample_of(sample, targets_.last_finisher_s());
   }
 
   // Rates are each thread's operations over the thread's own time, which ends between two of its
   // operations; of a pass, all operations over the time until the last thread ended (`pass_s`).
-  Row row_of(std::uint64_t number, double pass_s) {
-    Row row{};
-    std::vector<ThreadRow> threads;
+  Sample sample_of(std::uint64_t number, double pass_s) {
+    Sample sample{};
+    std::vector<ThreadSample> threads;
     double seconds = 0;
     for (std::size_t job = 0; job < threads_of_.size(); ++job) {
       for (IoThread* const thread : threads_of_[job]) {
@@ -225,18 +225,19 @@ class Io : public State {
         const double own = static_cast<double>(tally.end_ns - tally.start_ns) * 1e-9;
         seconds += own;
         threads.push_back({.job = job, .tally = &tally, .seconds = pass_s > 0 ? pass_s : own});
+        sample.lost_share = std::max(sample.lost_share, tally.lost_s / threads.back().seconds);
       }
     }
     targets_.count(number, threads_of_);
-    row.start_s = static_cast<double>(start_ns(number, threads_of_)) * 1e-9;
-    row.duration_s = pass_s > 0 ? pass_s : seconds / static_cast<double>(threads.size());
+    sample.start_s = static_cast<double>(start_ns(number, threads_of_)) * 1e-9;
+    sample.duration_s = pass_s > 0 ? pass_s : seconds / static_cast<double>(threads.size());
     const double cpu = process_cpu_seconds();
-    rows_.fill(row, threads, cpu - std::exchange(cpu_s_, cpu));
-    return row;
+    samples_.fill(sample, threads, cpu - std::exchange(cpu_s_, cpu));
+    return sample;
   }
 
   IoSpec spec_;
-  IoRows rows_;
+  IoSamples samples_;
   IoTargets targets_;
   std::vector<int> cpus_;
   std::vector<std::unique_ptr<IoJob>> jobs_;
@@ -254,7 +255,7 @@ class Io : public State {
 
 }  // namespace
 
-MakeState parse_io(ObjectReader& measurement) {
+MakeState parse_io(const ObjectReader& measurement) {
   IoSpec spec = read_io_spec(measurement);
   return [spec = std::move(spec)] { return std::make_unique<Io>(spec); };
 }

@@ -5,15 +5,13 @@
 
 namespace tierscope {
 
-// All throw PlanError, which names the key.
+// All throw PlanError, which names the key of the measurement.
 
-// Of one pattern.
-void check_work(ObjectReader& pattern, const IoWork& work);
 // What the pattern of a job, its own or the measurement's, asks of the job.
-void check_job(ObjectReader& pattern, const IoJobSpec& job);
+void check_job(const ObjectReader& measurement, const IoJobSpec& job);
 // What patterns of jobs that run together have in common with the measurement's.
-void check_together(ObjectReader& pattern, const IoWork& common, const IoWork& own);
+void check_together(const ObjectReader& measurement, const IoWork& common, const IoWork& own);
 // Whether data may be destroyed, as rounds of a series of writes and purges do.
-void check_series(ObjectReader& measurement, const IoSpec& spec, bool series);
+void check_series(const ObjectReader& measurement, const IoSpec& spec);
 
 }  // namespace tierscope

@@ -66,7 +66,7 @@ double IoJob::begin_of(std::size_t thread) const {
   return static_cast<double>(common.part) / parts + within;
 }
 
-// Random numbers go on from visit to visit, and sequential threads from where they were.
+// Random numbers go on from repetition to repetition, and sequential threads from where they were.
 void IoJob::make_threads() {
   const std::size_t threads = job_.cpus.size();
   for (std::size_t i = 0; i < threads; ++i) {
@@ -95,10 +95,10 @@ BlockHooks IoJob::hooks_of(std::size_t index) {
   return hooks;
 }
 
-void IoJob::open(Leases& leases, Team& team, const IoVisit& visit) {
-  set_page_cache(visit.cacheable_bytes);
+void IoJob::open(Leases& leases, Team& team, const IoRepetition& repetition) {
+  set_page_cache(repetition.cacheable_bytes);
   lease_buffers(leases, team);
-  verification_.begin(visit.generation);
+  verification_.begin(repetition.generation);
   for (std::size_t i = 0; i < work_.size(); ++i) {
     work_[i].written.clear();
     if (spec_.pattern.writes()) fill_buffers(i);

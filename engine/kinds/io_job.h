@@ -18,8 +18,8 @@
 
 namespace tierscope {
 
-// What all jobs of a measurement share in one visit.
-struct IoVisit {
+// What all jobs of a measurement share in one repetition.
+struct IoRepetition {
   std::uint64_t generation;       // Of what is written: files may have several writers.
   std::uint64_t cacheable_bytes;  // That each job may have the page cache hold of its files.
 };
@@ -29,14 +29,14 @@ class IoJob {
   // `first` is the number of its first thread among all of the measurement's. Makes the files.
   IoJob(const IoJobSpec& job, FilePool& pool, std::size_t first);
 
-  // Before each visit: leases buffers, fills those to be written, makes the threads.
-  void open(Leases& leases, Team& team, const IoVisit& visit);
+  // Before each repetition: leases buffers, fills those to be written, makes the threads.
+  void open(Leases& leases, Team& team, const IoRepetition& repetition);
 
   // On the thread that is to work: opens the files and makes the backend.
   void prepare(std::size_t thread);
   bool has(std::size_t thread) const;
 
-  // Before a fresh visit: discards the device's data, where that is asked for.
+  // Before a fresh repetition: discards the device's data, where that is asked for.
   void purge() { purged_bytes_ = files_.purge(); }
 
   std::deque<IoThread>& threads() { return threads_; }
@@ -48,8 +48,8 @@ class IoJob {
   // After the threads have ended: what was observed of its files.
   void observe(nlohmann::ordered_json& io);
 
-  // Compares blocks that were read or written in this visit with what they have to be, and says
-  // what was compared; empty where nothing is known of the contents. Throws Failure.
+  // Compares blocks that were read or written in this repetition with what they have to be, and
+  // says what was compared; empty where nothing is known of the contents. Throws Failure.
   std::string verify();
 
  private:

@@ -19,7 +19,7 @@ class IoMemory {
  public:
   // In host memory from `first` on, `stride` bytes from one slot to the next.
   void place(std::byte* first, std::size_t slots, std::size_t stride);
-  // Beside a GPU, once: registering them again takes longer than a visit. Throws Unavailable.
+  // Beside a GPU, once: registering them again takes longer than a repetition. Throws Unavailable.
   void place_beside_gpu(const GpuBuffersWish& wish);
 
   std::span<std::byte* const> slots() const { return slots_; }

@@ -20,7 +20,7 @@ struct IoBuffers {
   int gpu = -1;
 };
 
-// What the page cache holds of the files when a visit begins.
+// What the page cache holds of the files when a repetition begins.
 enum class CacheState {
   kAsFound,
   kWarm,  // All that fits.
@@ -42,9 +42,9 @@ struct IoWork {
   bool end_fsync;
   bool refill;
   int compressible;
-  std::uint64_t amount;  // Bytes of each thread in a visit; 0: until its time is over.
-  double time_limit_s;   // After which a visit of an amount ends; infinite where there is none.
-  double ramp_s;         // Of operations before the first row of a visit.
+  std::uint64_t amount;  // Bytes of each thread in a repetition; 0: until its time is over.
+  double time_limit_s;  // After which a repetition of an amount ends; infinite where there is none.
+  double ramp_s;        // Of operations before the first sample of a repetition.
   bool verify;
   CacheState cache;
   std::string require;
@@ -68,11 +68,10 @@ struct IoSpec {
 };
 
 // Parts of it that another kind has, too; they throw PlanError.
-IoBuffers read_io_buffers(ObjectReader buffers);
-std::vector<int> read_cpus(ObjectReader& measurement);
-const BackendKind* read_backend(ObjectReader& pattern);
+IoBuffers read_io_buffers(const ObjectReader& buffers);
+const BackendKind* read_backend(const ObjectReader& pattern);
 
 // Reads all that the kind adds to a measurement's common keys; throws PlanError.
-IoSpec read_io_spec(ObjectReader& measurement);
+IoSpec read_io_spec(const ObjectReader& measurement);
 
 }  // namespace tierscope

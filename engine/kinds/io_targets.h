@@ -1,4 +1,4 @@
-// What the threads of each job did in a visit, and when they were done.
+// What the threads of each job did in a repetition, and when they were done.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -14,18 +14,18 @@ class IoTargets {
  public:
   explicit IoTargets(const IoSpec& spec);
 
-  // Begins a visit: nothing was done yet.
+  // Begins a repetition: nothing was done yet.
   void restart();
 
-  // Adds what was done in the row of this number, which all threads have left; jobs[i] has the
+  // Adds what was done in the sample of this number, which all threads have left; jobs[i] has the
   // threads of job i.
   void count(std::uint64_t number, std::span<const std::span<IoThread* const>> jobs);
 
-  // When each job's first and last thread had moved its amount, from the row's start.
+  // When each job's first and last thread had moved its amount, from the sample's start.
   void note_finishers(std::uint64_t number, std::span<const std::span<IoThread* const>> jobs);
   double last_finisher_s() const;
 
-  // Operations of the visit, of all jobs and of each where there are several.
+  // Operations of the repetition, of all jobs and of each where there are several.
   void observe(nlohmann::ordered_json& io) const;
 
  private:
@@ -44,7 +44,7 @@ class IoTargets {
   std::vector<Done> done_;  // By job.
 };
 
-// When the first thread began the row of this number, in ns of now_ns().
+// When the first thread began the sample of this number, in ns of now_ns().
 std::int64_t start_ns(std::uint64_t number, std::span<const std::span<IoThread* const>> jobs);
 
 }  // namespace tierscope

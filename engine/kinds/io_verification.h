@@ -11,7 +11,7 @@
 
 namespace tierscope {
 
-// The blocks that one thread wrote in a visit: all of them, or a random sample.
+// The blocks that one thread wrote in a repetition: all of them, or a random sample.
 class WrittenBlocks {
  public:
   void clear();
@@ -35,7 +35,7 @@ class IoVerification {
 
   std::uint32_t cell_bytes() const { return cell_bytes_; }
 
-  // A visit begins: its writes are of `generation`, and have other images.
+  // A repetition begins: its writes are of `generation`, and have other images.
   void begin(std::uint64_t generation);
   // What one of the buffers writes where writes have no headers.
   void add_image(std::span<const std::byte> block);
@@ -45,8 +45,8 @@ class IoVerification {
   // Throws Failure where a buffer does not hold what anybody may have written there. Returns
   // whether the GPU that has the buffer checked it; the CPU then tells what is wrong only.
   bool check_read(const IoMemory& buffers, std::size_t slot, const IoRequest& where) const;
-  // Reads blocks that were written in this visit, of these open files; throws Failure where one is
-  // not what was written. `block_bytes` is the size of the largest one.
+  // Reads blocks that were written in this repetition, of these open files; throws Failure where
+  // one is not what was written. `block_bytes` is the size of the largest one.
   void read_back(std::span<const IoRequest> blocks, std::span<const int> files,
                  std::size_t block_bytes) const;
 

@@ -11,7 +11,8 @@
 #include "interrupt.h"
 #include "kinds/chase_pattern.h"
 #include "kinds/evidence.h"
-#include "kinds/window_row.h"
+#include "kinds/window_sample.h"
+#include "protocol/constants.h"
 #include "protocol/plan_parts.h"
 #include "sampling/clock.h"
 #include "threads/disturbance.h"
@@ -47,9 +48,9 @@ class Latency : public State {
     const double wanted = window_seconds(spec_.sampling);
     team_->run([&](int) {
       link_walk(spec_.pattern, lease, walk_);
-      if (loads_per_row_ != 0) return;
-      loads_per_row_ = kChaseUnroll;
-      while (follow().duration_s < wanted && !interrupted()) loads_per_row_ *= 2;
+      if (loads_per_sample_ != 0) return;
+      loads_per_sample_ = kChaseUnroll;
+      while (follow().duration_s < wanted && !interrupted()) loads_per_sample_ *= 2;
     });
   }
 
@@ -72,60 +73,56 @@ class Latency : public State {
   }
 
  private:
-  // Follows the links of one row: a load's latency, and where several chases overlap, the time that
-  // each of all their loads adds and the bytes of lines that they bring.
-  Row follow() {
+  // Follows the links of one sample: a load's latency, and where several chases overlap, the time
+  // that each of all their loads adds and the bytes of lines that they bring.
+  Sample follow() {
     const LostTime lost;
     const double start = now_seconds();
-    follow_chases(walk_.at, loads_per_row_);
+    follow_chases(walk_.at, loads_per_sample_);
     const double seconds = now_seconds() - start;
-    const std::uint64_t loads = loads_per_row_ * spec_.chases;
+    const std::uint64_t loads = loads_per_sample_ * spec_.chases;
     walk_.loads += loads;
-    Row row{.start_s = start,
-            .duration_s = seconds,
-            .values = {seconds * 1e9 / static_cast<double>(loads_per_row_)},
-            .lost_share = lost.share()};
+    Sample sample{.start_s = start,
+                  .duration_s = seconds,
+                  .values = {seconds * 1e9 / static_cast<double>(loads_per_sample_)},
+                  .lost_share = lost.share()};
     if (spec_.chases > 1) {
-      row.values.push_back(seconds * 1e9 / static_cast<double>(loads));
-      row.values.push_back(static_cast<double>(loads) * kLineBytes / seconds);
+      sample.values.push_back(seconds * 1e9 / static_cast<double>(loads));
+      sample.values.push_back(static_cast<double>(loads) * kLineBytes / seconds);
     }
-    return row;
+    return sample;
   }
 
-  Row take() {
-    Row row{};
+  Sample take() {
+    Sample sample{};
     team_->run([&](int) {
-      row = follow();
+      sample = follow();
       last_cpu_ = sched_getcpu();
     });
-    // The rows are too short where a stall, not the loads, made one look long enough in open().
-    if (row.duration_s < window_seconds(spec_.sampling) / 2) loads_per_row_ *= 2;
-    return row;
+    // The samples are too short where a stall, not the loads, made one look long enough in open().
+    if (sample.duration_s < window_seconds(spec_.sampling) / 2) loads_per_sample_ *= 2;
+    return sample;
   }
 
   LatencySpec spec_;
   Team* team_ = nullptr;
   const Region* region_ = nullptr;
   ChaseWalk walk_;
-  std::uint64_t loads_per_row_ = 0;  // Of each chase; 0: not sized yet.
+  std::uint64_t loads_per_sample_ = 0;  // Of each chase; 0: not sized yet.
   int last_cpu_ = -1;
 };
 
 }  // namespace
 
-MakeState parse_latency(ObjectReader& measurement) {
+MakeState parse_latency(const ObjectReader& measurement) {
   LatencySpec spec{};
-  spec.cpu = static_cast<int>(measurement.integer("cpu", 0, kMaxCpu));
-  spec.placement = read_placement(measurement, TakesPersistent::kArrays);
+  spec.cpu = measurement.integer<int>("cpu");
+  spec.placement = read_placement(measurement, "placement");
   spec.sampling = read_sampling(measurement);
-  spec.pattern = read_chase_pattern(measurement);
-  spec.chases = 1;
-  if (measurement.has("chases")) {
-    spec.chases = static_cast<std::size_t>(measurement.integer("chases", 1, kMaxChases));
-  }
-  if (chase_length(spec.pattern.size, spec.pattern.stride) < spec.chases) {
-    throw measurement.error("chases", "is more than the region has lines");
-  }
+  spec.pattern = read_chase_pattern(measurement.object("pattern"));
+  spec.chases = measurement.integer<std::size_t>("chases");
+  measurement.check(tables::kLatencySpecPatternSize,
+                    chase_length(spec.pattern.size, spec.pattern.stride) >= spec.chases);
   return [spec] { return std::make_unique<Latency>(spec); };
 }
 

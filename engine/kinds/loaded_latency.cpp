@@ -11,7 +11,8 @@
 #include "kinds/chase_pattern.h"
 #include "kinds/evidence.h"
 #include "kinds/stream.h"
-#include "kinds/window_row.h"
+#include "kinds/window_sample.h"
+#include "protocol/constants.h"
 #include "protocol/plan_parts.h"
 #include "threads/affinity.h"
 
@@ -29,7 +30,7 @@ struct LoadedLatencySpec {
 
 constexpr std::array<std::pair<const char*, double>, 4> kPercentiles{
     {{"latency_p50", 0.5}, {"latency_p90", 0.9}, {"latency_p99", 0.99}, {"latency_p99.9", 0.999}}};
-constexpr int kTimedRows = 20;
+constexpr int kTimedSamples = 20;
 
 // workers_[0] chases, the others are the load's.
 class LoadedLatency : public State {
@@ -87,7 +88,7 @@ class LoadedLatency : public State {
             {.name = "timed",
              .columns = std::move(percentiles),
              .take = [this] { return take_timed(); },
-             .rows = kTimedRows,
+             .samples = kTimedSamples,
              .watched_cpus = all_cpus(threads_)}};
   }
 
@@ -116,31 +117,32 @@ class LoadedLatency : public State {
     walk_.loads += runs * kChaseUnroll;
   }
 
-  Row take(bool write_allocate) {
-    Row row = window_row(*team_, workers_, window_s());
-    row.values.push_back(window_s() * 1e9 / (workers_.front().units_in_window * kChaseUnroll));
+  Sample take(bool write_allocate) {
+    Sample sample = window_sample(*team_, workers_, window_s());
+    sample.values.push_back(window_s() * 1e9 / (workers_.front().units_in_window * kChaseUnroll));
     for (const StreamPart& load : load_) {
       const double units = units_in_window(load.of(workers_));
-      row.values.push_back(units * stream_.bytes_per_unit() / window_s());
-      if (write_allocate) row.values.push_back(row.values.back() * stream_.bus_bytes_per_byte());
+      sample.values.push_back(units * stream_.bytes_per_unit() / window_s());
+      if (write_allocate)
+        sample.values.push_back(sample.values.back() * stream_.bus_bytes_per_byte());
     }
-    return row;
+    return sample;
   }
 
-  // Distribution of single loads' latencies under the same load, in rows of their own, since timing
-  // each load would slow the chase whose mean is measured.
-  Row take_timed() {
+  // Distribution of single loads' latencies under the same load, in samples of their own, since
+  // timing each load would slow the chase whose mean is measured.
+  Sample take_timed() {
     Histogram& histogram = *histogram_;
     histogram.clear();
     const auto untimed = std::exchange(workers_.front().work, [&](std::uint64_t runs) {
       walk(follow_chase_timed(walk_.at.front(), runs * kChaseUnroll, histogram), runs);
     });
-    Row row = window_row(*team_, workers_, window_s());
+    Sample sample = window_sample(*team_, workers_, window_s());
     workers_.front().work = untimed;
     for (const auto& [metric, quantile] : kPercentiles) {
-      row.values.push_back(histogram.quantile(quantile) * timer_tick_ns());
+      sample.values.push_back(histogram.quantile(quantile) * timer_tick_ns());
     }
-    return row;
+    return sample;
   }
 
   LoadedLatencySpec spec_;
@@ -158,21 +160,17 @@ class LoadedLatency : public State {
 
 }  // namespace
 
-MakeState parse_loaded_latency(ObjectReader& measurement) {
+MakeState parse_loaded_latency(const ObjectReader& measurement) {
   LoadedLatencySpec spec{};
-  spec.cpu = static_cast<int>(measurement.integer("cpu", 0, kMaxCpu));
-  spec.placement = read_placement(measurement, TakesPersistent::kArrays);
+  spec.cpu = measurement.integer<int>("cpu");
+  spec.placement = read_placement(measurement, "placement");
   spec.sampling = read_sampling(measurement);
-  spec.pattern = read_chase_pattern(measurement);
-  ObjectReader load = measurement.object("load");
-  load.text("initiator");  // Endpoints as asked for, as those of the measurement are.
-  load.text("target");
-  spec.idle = load.has("idle") && load.truth("idle");
+  spec.pattern = read_chase_pattern(measurement.object("pattern"));
+  const ObjectReader load = measurement.object("load");
+  spec.idle = load.boolean("idle");
   spec.load = read_stream(load);
-  load.finish();
-  if (std::ranges::find(spec.load.cpus, spec.cpu) != spec.load.cpus.end()) {
-    throw load.error("cpus", fmt::format("names {}, the chase's own CPU", spec.cpu));
-  }
+  measurement.check(tables::kLoadedLatencySpecLoadCpus,
+                    std::ranges::find(spec.load.cpus, spec.cpu) == spec.load.cpus.end());
   return [spec] { return std::make_unique<LoadedLatency>(spec); };
 }
 

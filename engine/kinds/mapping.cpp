@@ -160,23 +160,23 @@ class MappingCycles : public State {
   }
 
  private:
-  Row take() {
-    Row row{};
+  Sample take() {
+    Sample sample{};
     team_->run([&](int) {
       const LostTime lost;
-      row.start_s = now_seconds();
+      sample.start_s = now_seconds();
       const Phases phases = measure_once(spec_, page_, report_);
       const double total = phases.map + phases.populate + phases.unmap;
       const double pages = static_cast<double>(spec_.size) / static_cast<double>(page_);
-      row.duration_s = total;
-      row.values = {total * 1e9 / pages, phases.map * 1e9, phases.populate * 1e9 / pages,
-                    phases.unmap * 1e9 / pages};
-      row.lost_share = lost.share();
+      sample.duration_s = total;
+      sample.values = {total * 1e9 / pages, phases.map * 1e9, phases.populate * 1e9 / pages,
+                       phases.unmap * 1e9 / pages};
+      sample.lost_share = lost.share();
       last_cpu_ = sched_getcpu();
     });
     verify_nodes(spec_, report_);
     verify_pages(spec_, report_.huge_bytes);
-    return row;
+    return sample;
   }
 
   MappingSpec spec_;
@@ -188,21 +188,17 @@ class MappingCycles : public State {
 
 }  // namespace
 
-MakeState parse_mapping(ObjectReader& measurement) {
+MakeState parse_mapping(const ObjectReader& measurement) {
   static constexpr std::array<std::pair<std::string_view, bool>, 2> kSharing{
       {{"private", false}, {"shared", true}}};
   MappingSpec spec{};
-  spec.cpu = static_cast<int>(measurement.integer("cpu", 0, kMaxCpu));
-  spec.placement = read_placement(measurement);
+  spec.cpu = measurement.integer<int>("cpu");
+  spec.placement = read_placement(measurement, "placement");
   spec.sampling = read_sampling(measurement);
-  if (spec.placement.policy != Policy::kBind && spec.placement.policy != Policy::kInterleave) {
-    throw measurement.error("placement", "has to be bind or interleave");
-  }
-  ObjectReader pattern = measurement.object("pattern");
-  spec.shared = pattern.has("sharing") && pattern.choice("sharing", kSharing);
+  const ObjectReader pattern = measurement.object("pattern");
+  spec.shared = pattern.choice("sharing", kSharing);
   spec.size = pattern.bytes("size");
   spec.pages = read_pages(pattern);
-  pattern.finish();
   return [spec] { return std::make_unique<MappingCycles>(spec); };
 }
 

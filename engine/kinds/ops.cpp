@@ -16,7 +16,8 @@
 #include "harness/leases.h"
 #include "kinds/evidence.h"
 #include "kinds/ops_structures.h"
-#include "kinds/window_row.h"
+#include "kinds/window_sample.h"
+#include "protocol/constants.h"
 #include "protocol/plan_parts.h"
 #include "threads/disturbance.h"
 
@@ -61,7 +62,7 @@ class Ops : public State {
         keys, *team_,
         [this](std::size_t part, const std::any& found) { return holds(found, part); });
     build(parts);
-    if (!sized_ && structure_->units_per_row() == 0) {
+    if (!sized_ && structure_->units_per_sample() == 0) {
       size_chunks(*team_, working_, window_s());
       size_chunks(*team_, timing_, window_s());
     }
@@ -141,25 +142,25 @@ class Ops : public State {
     }
   }
 
-  // A row of these workers, a unit of whose work is so many of the structure.
-  Row take(std::vector<Worker>& workers, std::uint64_t units) {
-    const std::uint64_t fixed = structure_->units_per_row();
-    Row row =
-        fixed == 0 ? window_row(*team_, workers, window_s()) : fixed_row(workers, fixed / units);
+  // A sample of these workers, a unit of whose work is so many of the structure.
+  Sample take(std::vector<Worker>& workers, std::uint64_t units) {
+    const std::uint64_t fixed = structure_->units_per_sample();
+    Sample sample = fixed == 0 ? window_sample(*team_, workers, window_s())
+                               : fixed_sample(workers, fixed / units);
     const double each = static_cast<double>(units * structure_->operations_per_unit());
-    const double operations = units_in_window(workers) * each / row.duration_s;
-    row.values = {operations, static_cast<double>(workers.size()) * 1e9 / operations};
+    const double operations = units_in_window(workers) * each / sample.duration_s;
+    sample.values = {operations, static_cast<double>(workers.size()) * 1e9 / operations};
     if (const std::size_t bytes = structure_->input_bytes(); bytes > 0) {
-      row.values.push_back(operations * static_cast<double>(bytes));
+      sample.values.push_back(operations * static_cast<double>(bytes));
     }
-    return row;
+    return sample;
   }
 
-  // All do so much, from one gate on; the row lasts until the last of them is done.
-  Row fixed_row(std::vector<Worker>& workers, std::uint64_t amount) {
-    structure_->prepare_row(on_threads());
+  // All do so much, from one barrier on; the sample lasts until the last of them is done.
+  Sample fixed_sample(std::vector<Worker>& workers, std::uint64_t amount) {
+    structure_->prepare_sample(on_threads());
     std::vector<double> ends(workers.size());
-    Row row{};
+    Sample sample{};
     team_->run([&](int number) {
       const auto thread = static_cast<std::size_t>(number);
       Worker& worker = workers[thread];
@@ -171,22 +172,22 @@ class Ops : public State {
       worker.units_in_window = static_cast<double>(amount);
       worker.last_cpu = sched_getcpu();
       worker.lost_share = lost.share();
-      if (thread == 0) row.start_s = start;
+      if (thread == 0) sample.start_s = start;
     });
-    row.duration_s = *std::ranges::max_element(ends) - row.start_s;
-    row.lost_share = max_lost_share(workers);
-    return row;
+    sample.duration_s = *std::ranges::max_element(ends) - sample.start_s;
+    sample.lost_share = max_lost_share(workers);
+    return sample;
   }
 
-  Row take_timed() {
+  Sample take_timed() {
     for (Histogram& durations : durations_) durations.clear();
-    Row row = take(timing_, spec_.sample_every);
-    row.values.resize(1);
+    Sample sample = take(timing_, spec_.sample_every);
+    sample.values.resize(1);
     for (std::size_t thread = 1; thread < durations_.size(); ++thread) {
       durations_.front().add(durations_[thread]);
     }
-    row.histograms = {durations_.front().counts()};
-    return row;
+    sample.histograms = {durations_.front().counts()};
+    return sample;
   }
 
   OpsSpec spec_;
@@ -200,58 +201,39 @@ class Ops : public State {
   bool sized_ = false;
 };
 
-// Keys of a pattern that may be null, which is the same as leaving them out.
-constexpr std::array kOptional{"zipf_alpha",  "keys_file", "scan_length", "inner_node",
-                               "leaf_node",   "key_bytes", "selectivity", "found",
-                               "probe_ratio", "misses",    "partitions",  "runs",
-                               "ratio"};
-
-nlohmann::json without_nulls(nlohmann::json pattern) {
-  for (const char* const key : kOptional) {
-    if (pattern.is_object() && pattern.contains(key) && pattern[key].is_null()) pattern.erase(key);
-  }
-  return pattern;
-}
-
-StructureKind read_structure(ObjectReader& pattern) {
+StructureKind read_structure(const ObjectReader& pattern) {
   std::vector<std::pair<std::string_view, StructureKind>> names;
   for (const StructureKind& one : structures()) names.emplace_back(one.name, one);
   return pattern.choice("structure", names);
 }
 
 // All parts go where `placement` says but those that "parts" names.
-std::vector<Placement> read_parts(ObjectReader& measurement, const StructureKind& structure) {
-  std::vector<Placement> placements(structure.parts.size(), read_placement(measurement));
-  if (!measurement.has("parts")) return placements;
-  ObjectReader parts = measurement.object("parts");
-  for (std::size_t part = 0; part < placements.size(); ++part) {
-    const std::string name(structure.parts[part]);
-    if (parts.has(name)) {
-      placements[part] = read_placement(parts, TakesPersistent::kNo, name.c_str());
-    }
+std::vector<Placement> read_parts(const ObjectReader& measurement, const StructureKind& structure) {
+  std::vector<Placement> placements(structure.parts.size(),
+                                    read_placement(measurement, "placement"));
+  for (const auto& [name, placement] : measurement.named_objects("parts")) {
+    const auto part = std::ranges::find(structure.parts, name);
+    measurement.check(tables::kOpsSpecParts, part != structure.parts.end(), structure.name);
+    placements[static_cast<std::size_t>(part - structure.parts.begin())] =
+        read_placement(placement);
   }
-  parts.finish();
   return placements;
 }
 
 }  // namespace
 
-MakeState parse_ops(ObjectReader& measurement) {
-  constexpr std::int64_t kMaxEvery = 1 << 12;
-  constexpr std::uint64_t kUsualEvery = 64;
+MakeState parse_ops(const ObjectReader& measurement) {
   OpsSpec spec{};
-  spec.cpus = measurement.distinct_integers("cpus", 0, kMaxCpu, kMaxThreads);
+  spec.cpus = measurement.integers("cpus");
   spec.sampling = read_sampling(measurement);
-  const nlohmann::json given = without_nulls(measurement.any("pattern"));
-  ObjectReader pattern(given, measurement.where() + ".pattern");
+  const ObjectReader pattern = measurement.object("pattern");
   spec.structure = read_structure(pattern);
   spec.pages = read_pages(pattern);
-  spec.sample_every = kUsualEvery;
-  if (pattern.has("sample_every")) {
-    spec.sample_every = static_cast<std::uint64_t>(pattern.integer("sample_every", 2, kMaxEvery));
-  }
+  spec.sample_every = pattern.integer<std::uint64_t>("sample_every");
+  const std::uint64_t fewest = fewest_keys(pattern.text("operation")) * spec.cpus.size();
+  measurement.check(tables::kOpsSpecPatternKeys, pattern.integer<std::uint64_t>("keys") >= fewest,
+                    fewest, spec.cpus.size());
   spec.make = spec.structure.read(pattern, spec.cpus.size());
-  pattern.finish();
   spec.placements = read_parts(measurement, spec.structure);
   return [spec] { return std::make_unique<Ops>(spec); };
 }

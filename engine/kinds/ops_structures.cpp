@@ -6,15 +6,22 @@
 #include "database/hash_join.h"
 #include "database/lsm_tree.h"
 #include "database/run_merge.h"
+#include "protocol/constants.h"
 
 namespace tierscope {
 
-MakeStructure read_btree(ObjectReader& pattern, std::size_t threads);
-MakeStructure read_hash_index(ObjectReader& pattern, std::size_t threads);
-MakeStructure read_column(ObjectReader& pattern, std::size_t threads);
-MakeStructure read_relations(ObjectReader& pattern, std::size_t threads);
-MakeStructure read_runs(ObjectReader& pattern, std::size_t threads);
-MakeStructure read_lsm(ObjectReader& pattern, std::size_t threads);
+MakeStructure read_btree(const ObjectReader& pattern, std::size_t threads);
+MakeStructure read_hash_index(const ObjectReader& pattern, std::size_t threads);
+MakeStructure read_column(const ObjectReader& pattern, std::size_t threads);
+MakeStructure read_relations(const ObjectReader& pattern, std::size_t threads);
+MakeStructure read_runs(const ObjectReader& pattern, std::size_t threads);
+MakeStructure read_lsm(const ObjectReader& pattern, std::size_t threads);
+
+std::uint64_t fewest_keys(std::string_view operation) {
+  if (operation == "insert") return tables::kOpsFewestToInsert;
+  if (operation == "filter" || operation == "merge") return tables::kOpsFewestRows;
+  return tables::kOpsFewestKeys;
+}
 
 std::span<const StructureKind> structures() {
   static constexpr StructureKind kStructures[] = {

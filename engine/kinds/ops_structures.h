@@ -18,8 +18,11 @@ struct StructureKind {
   std::string_view name;
   std::span<const std::string_view> parts;  // As Structure::parts() names them, in that order.
   // Reads the keys of the pattern that are the structure's own; throws PlanError.
-  MakeStructure (*read)(ObjectReader& pattern, std::size_t threads);
+  MakeStructure (*read)(const ObjectReader& pattern, std::size_t threads);
 };
+
+// Keys that each thread needs of an operation.
+std::uint64_t fewest_keys(std::string_view operation);
 
 // A new structure is one more row.
 std::span<const StructureKind> structures();

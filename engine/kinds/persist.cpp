@@ -21,14 +21,15 @@
 #include "kinds/persist_memory.h"
 #include "kinds/persist_pool.h"
 #include "kinds/persist_spec.h"
-#include "kinds/window_row.h"
+#include "kinds/window_sample.h"
 #include "memory/rounds.h"
 #include "memory/system_memory.h"
+#include "threads/disturbance.h"
 
 namespace tierscope {
 namespace {
 
-// Blocks of a first visit are all compared, of further ones one in so many.
+// Blocks of a first repetition are all compared, of further ones one in so many.
 constexpr std::uint64_t kCompareStep = 64;
 
 // Keys differ by more than there are words in any region, so that no region holds words of two
@@ -98,15 +99,16 @@ class Persist : public State {
   }
 
   std::vector<Series> series() override {
+    const std::vector<int> watched = sleeps() ? watched_cpus(*team_) : spec_.cpus;
     return {{.name = "windows",
              .columns = {{.metric = "time_per_operation", .part = ""},
                          {.metric = "bandwidth", .part = ""}},
              .take = [this] { return take(writing_); },
-             .watched_cpus = spec_.cpus},
+             .watched_cpus = watched},
             {.name = "operations",
              .columns = {{.metric = "time_per_operation", .part = "timed"}},
              .take = [this] { return take_timed(); },
-             .watched_cpus = spec_.cpus,
+             .watched_cpus = watched,
              .distributions = {{.metric = "persist_latency", .part = ""}}}};
   }
 
@@ -131,6 +133,9 @@ class Persist : public State {
  private:
   double window_s() const { return window_seconds(spec_.sampling); }
 
+  // In the kernel, which waits for the device.
+  bool sleeps() const { return spec_.method.by != PersistBy::kInstructions; }
+
   // Every thread begins at the first block of its share, and the region holds none of its words.
   void begin_walks() {
     const std::size_t grain = share_grain(spec_.pages, spec_.placement, spec_.block_size);
@@ -145,35 +150,37 @@ class Persist : public State {
                                             (last - first) / spec_.range_size(), spec_.random, key);
       Histogram& durations = durations_[thread];
       writing.push_back({.work = [this, &walk](std::uint64_t count) { writer_.write(walk, count); },
-                         .chunk = sized_ ? writing_[thread].chunk : 1});
+                         .chunk = sized_ ? writing_[thread].chunk : 1,
+                         .sleeps = sleeps()});
       timing.push_back({.work = [this, &walk, &durations](
                                     std::uint64_t count) { writer_.time(walk, count, durations); },
-                        .chunk = sized_ ? timing_[thread].chunk : 1});
+                        .chunk = sized_ ? timing_[thread].chunk : 1,
+                        .sleeps = sleeps()});
     }
     writing_ = std::move(writing);
     timing_ = std::move(timing);
     compared_all_ = false;
   }
 
-  // A row of these workers: the time that a block takes one thread, and the bytes of all blocks.
-  Row take(std::vector<Worker>& workers) {
-    Row row = window_row(*team_, workers, window_s());
+  // A sample of these workers: the time that a block takes one thread, and the bytes of all blocks.
+  Sample take(std::vector<Worker>& workers) {
+    Sample sample = window_sample(*team_, workers, window_s());
     const double blocks = units_in_window(workers);
     const auto threads = static_cast<double>(workers.size());
-    row.values = {window_s() * 1e9 * threads / blocks,
-                  blocks * static_cast<double>(spec_.block_size) / window_s()};
-    return row;
+    sample.values = {window_s() * 1e9 * threads / blocks,
+                     blocks * static_cast<double>(spec_.block_size) / window_s()};
+    return sample;
   }
 
-  Row take_timed() {
+  Sample take_timed() {
     for (Histogram& durations : durations_) durations.clear();
-    Row row = take(timing_);
-    row.values.pop_back();
+    Sample sample = take(timing_);
+    sample.values.pop_back();
     for (std::size_t thread = 1; thread < durations_.size(); ++thread) {
       durations_.front().add(durations_[thread]);
     }
-    row.histograms = {durations_.front().counts()};
-    return row;
+    sample.histograms = {durations_.front().counts()};
+    return sample;
   }
 
   // Whether a block that was written survives a loss of power once its operation has ended.
@@ -191,7 +198,8 @@ class Persist : public State {
     return found;
   }
 
-  // All blocks written, or a sample of them in further visits; throws Failure where one differs.
+  // All blocks written, or a sample of them in further repetitions; throws Failure where one
+  // differs.
   std::string verify() {
     const std::uint64_t step = compared_all_ ? kCompareStep : 1;
     std::vector<std::uint64_t> bytes(walks_.size());
@@ -207,7 +215,7 @@ class Persist : public State {
       return fmt::format("{} bytes in all blocks that were written", compared);
     }
     return fmt::format(
-        "{} bytes in one of {} blocks that were written, after a visit that compared "
+        "{} bytes in one of {} blocks that were written, after a repetition that compared "
         "all of its blocks",
         compared, step);
   }
@@ -226,7 +234,7 @@ class Persist : public State {
 
 }  // namespace
 
-MakeState parse_persist(ObjectReader& measurement) {
+MakeState parse_persist(const ObjectReader& measurement) {
   const PersistSpec spec = read_persist_spec(measurement);
   return [spec] { return std::make_unique<Persist>(spec); };
 }

@@ -1,5 +1,5 @@
-// Where a measurement of persistence writes its blocks: memory that visits lease from each other,
-// or a pool of libpmemobj of its own, which has room for undo logs and allocations.
+// Where a measurement of persistence writes its blocks: memory that repetitions lease from each
+// other, or a pool of libpmemobj of its own, which has room for undo logs and allocations.
 #pragma once
 
 #include <any>
@@ -18,8 +18,8 @@ namespace tierscope {
 
 class PersistMemory {
  public:
-  // Before each visit. Returns whether the memory still holds what the visit before wrote. Throws
-  // Unavailable and Failure.
+  // Before each repetition. Returns whether the memory still holds what the repetition before
+  // wrote. Throws Unavailable and Failure.
   bool open(const PersistSpec& spec, Leases& leases, Team& team);
 
   std::byte* data() const { return mapping_ ? mapping_->data() : region_->data(); }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "errors.h"
+#include "protocol/constants.h"
 #include "protocol/plan_parts.h"
 
 namespace tierscope {
@@ -30,16 +31,6 @@ constexpr std::array<std::pair<std::string_view, PersistMethod>, 13> kMethods{
      {"transaction", {.by = PersistBy::kTransaction}},
      {"allocation", {.by = PersistBy::kAllocation}}}};
 
-void read_ranges(ObjectReader& pattern, PersistSpec& spec) {
-  constexpr std::int64_t kMostRanges = 4096;
-  spec.ranges = 1;
-  if (!pattern.has("ranges") || pattern.any("ranges").is_null()) return;
-  spec.ranges = static_cast<std::uint64_t>(pattern.integer("ranges", 1, kMostRanges));
-  if (spec.method.by != PersistBy::kTransaction) {
-    throw pattern.error("ranges", "goes with method transaction");
-  }
-}
-
 }  // namespace
 
 std::string PersistMethod::text() const {
@@ -60,24 +51,22 @@ std::string PersistMethod::text() const {
   return "";
 }
 
-PersistSpec read_persist_spec(ObjectReader& measurement) {
+PersistSpec read_persist_spec(const ObjectReader& measurement) {
   static constexpr std::array<std::pair<std::string_view, bool>, 2> kOrders{
       {{"sequential", false}, {"random", true}}};
   PersistSpec spec{};
-  spec.cpus = measurement.distinct_integers("cpus", 0, kMaxCpu, kMaxThreads);
-  spec.placement = read_placement(measurement, TakesPersistent::kArrays);
+  spec.cpus = measurement.integers("cpus");
+  spec.placement = read_placement(measurement, "placement");
   spec.sampling = read_sampling(measurement);
-  ObjectReader pattern = measurement.object("pattern");
+  const ObjectReader pattern = measurement.object("pattern");
   spec.method = pattern.choice("method", kMethods);
-  spec.random = pattern.has("order") && pattern.choice("order", kOrders);
+  spec.random = pattern.choice("order", kOrders);
   spec.block_size = pattern.bytes("block_size");
   spec.size = pattern.bytes("size");
   spec.pages = read_pages(pattern);
-  read_ranges(pattern, spec);
-  pattern.finish();
-  if (spec.size / spec.block_size < spec.cpus.size()) {
-    throw pattern.error("size", "has fewer blocks than there are threads");
-  }
+  spec.ranges = pattern.has("ranges") ? pattern.integer<std::uint64_t>("ranges") : 1;
+  measurement.check(tables::kPersistSpecPatternSize,
+                    spec.size / spec.block_size >= spec.cpus.size());
   return spec;
 }
 

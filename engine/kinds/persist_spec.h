@@ -50,7 +50,7 @@ struct PersistSpec {
 };
 
 // Throws PlanError.
-PersistSpec read_persist_spec(ObjectReader& measurement);
+PersistSpec read_persist_spec(const ObjectReader& measurement);
 
 // Throws Unavailable where the target is none that the method works on, or blocks cannot be cut
 // into that many ranges: a plan may combine methods, targets and blocks that do not all go

@@ -6,7 +6,7 @@
   ROW("bandwidth", parse_bandwidth)           \
   ROW("latency", parse_latency)               \
   ROW("loaded-latency", parse_loaded_latency) \
-  ROW("streams", parse_streams)               \
+  ROW("traffic", parse_traffic)               \
   ROW("atomics", parse_atomics)               \
   ROW("core-latency", parse_core_latency)     \
   ROW("mapping", parse_mapping)               \
@@ -23,7 +23,7 @@
 
 namespace tierscope {
 
-#define TIERSCOPE_DECLARE(name, parse) MakeState parse(ObjectReader& measurement);
+#define TIERSCOPE_DECLARE(name, parse) MakeState parse(const ObjectReader& measurement);
 TIERSCOPE_KINDS(TIERSCOPE_DECLARE)
 #undef TIERSCOPE_DECLARE
 

@@ -9,6 +9,7 @@
 #include "access/write_back.h"
 #include "errors.h"
 #include "kinds/evidence.h"
+#include "protocol/constants.h"
 #include "protocol/plan_parts.h"
 #include "sampling/clock.h"
 
@@ -41,7 +42,7 @@ WriteBack write_back_of(Stores stores) {
 
 }  // namespace
 
-StreamSpec read_stream(ObjectReader& workload) {
+StreamSpec read_stream(const ObjectReader& workload) {
   static constexpr std::array<std::pair<std::string_view, Order>, 3> kOrders{
       {{"sequential", Order::kSequential}, {"random", Order::kRandom}, {"zipf", Order::kZipf}}};
   static constexpr std::array<std::pair<std::string_view, Stores>, 4> kStores{
@@ -49,37 +50,24 @@ StreamSpec read_stream(ObjectReader& workload) {
        {"nt", Stores::kStreaming},
        {"clwb", Stores::kWriteBack},
        {"clflushopt", Stores::kFlush}}};
-  constexpr std::int64_t kMaxPrefetch = 1 << 20;
-  constexpr std::size_t kDefaultAccess = 1024;
-  constexpr std::int64_t kMaxDelay = 1'000'000'000;
 
   StreamSpec spec{};
   spec.threads = read_threads(workload);
   spec.cpus = all_cpus(spec.threads);
-  spec.on_sets = has_cpu_sets(workload);
-  spec.placement = read_placement(workload, TakesPersistent::kArrays);
-  ObjectReader pattern = workload.object("pattern");
-  if (pattern.has("writes")) spec.writes = static_cast<int>(pattern.integer("writes", 0, 100));
-  if (pattern.has("stores")) spec.stores = pattern.choice("stores", kStores);
-  spec.order = pattern.has("order") ? pattern.choice("order", kOrders) : Order::kSequential;
-  spec.access_size = pattern.has("access_size") ? pattern.bytes("access_size") : kDefaultAccess;
+  spec.on_sets = workload.has("cpu_sets");
+  spec.placement = read_placement(workload, "placement");
+  const ObjectReader pattern = workload.object("pattern");
+  spec.writes = pattern.integer<int>("writes");
+  spec.stores = pattern.choice("stores", kStores);
+  spec.order = pattern.choice("order", kOrders);
+  spec.access_size = pattern.bytes("access_size");
   spec.size = pattern.bytes("size");
   spec.pages = read_pages(pattern);
-  spec.isa = read_isa(pattern);
-  spec.delay_ns =
-      pattern.has("delay_ns") ? static_cast<double>(pattern.integer("delay_ns", 0, kMaxDelay)) : 0;
-  if (pattern.has("prefetch")) {
-    spec.prefetch = static_cast<std::size_t>(pattern.integer("prefetch", 0, kMaxPrefetch));
-  }
-  spec.zipf_alpha = read_zipf_alpha(pattern);
-  pattern.finish();
-  if (spec.prefetch % kLine != 0) throw pattern.error("prefetch", "is not a multiple of 64");
-  if (spec.prefetch != 0 && spec.order != Order::kSequential) {
-    throw pattern.error("prefetch", "goes with order sequential only");
-  }
-  if (spec.size / spec.access_size < spec.threads.size()) {
-    throw pattern.error("size", "has fewer accesses than there are threads");
-  }
+  spec.isa = pattern.text("isa");
+  spec.delay_ns = pattern.number("delay_ns");
+  spec.prefetch = pattern.bytes("prefetch");
+  spec.zipf_alpha = pattern.number("zipf_alpha");
+  workload.check(tables::kStreamPatternSize, spec.size / spec.access_size >= spec.threads.size());
   return spec;
 }
 
@@ -117,9 +105,9 @@ void Stream::open(const Lease& lease, Team& team, int first_thread, std::span<Wo
   });
 }
 
-// All that the first visit writes is compared; of further ones a sample at other places.
+// All that the first repetition writes is compared; of further ones a sample at other places.
 ProofSample Stream::proof(const Share& share) const {
-  const std::uint64_t seed = compared_.visits;
+  const std::uint64_t seed = compared_.repetitions;
   return seed == 0 ? ProofSample(share.walk.bytes) : ProofSample(share.walk.bytes, seed);
 }
 
@@ -238,7 +226,7 @@ nlohmann::ordered_json Stream::evidence(std::span<const Worker> workers) {
     compared_.note(written, compared);
     evidence["verified"] = fmt::format("{}, all other lines as they were before", compared_.text());
   }
-  ++compared_.visits;
+  ++compared_.repetitions;
   evidence["walked_bytes"] = walked;
   return evidence;
 }

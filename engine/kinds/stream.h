@@ -48,9 +48,9 @@ struct StreamSpec {
 };
 
 // Reads the keys cpus, placement and pattern of `workload`.
-StreamSpec read_stream(ObjectReader& workload);
+StreamSpec read_stream(const ObjectReader& workload);
 
-// A stream from visit to visit. `workers` are always its own, in the order of workers().
+// A stream from repetition to repetition. `workers` are always its own, in the order of workers().
 class Stream {
  public:
   explicit Stream(const StreamSpec& spec);
@@ -61,9 +61,9 @@ class Stream {
   // Whether a region with these contents is one that streams use.
   static bool fits(const std::any& contents);
 
-  // Before the rows of a visit: overwrites what will be verified after it. `first_thread` is the
-  // place of the stream's first thread in the team. Throws Unavailable where the CPU lacks an
-  // instruction.
+  // Before the samples of a repetition: overwrites what will be verified after it. `first_thread`
+  // is the place of the stream's first thread in the team. Throws Unavailable where the CPU lacks
+  // an instruction.
   void open(const Lease& lease, Team& team, int first_thread, std::span<Worker> workers);
 
   double bytes_per_unit() const { return static_cast<double>(spec_.access_size); }
@@ -77,7 +77,7 @@ class Stream {
     return bus_bytes_per_byte() != 1 && spec_.size > last_level_cache_bytes(spec_.cpus);
   }
 
-  // After the last row, on the stream's own thread number `thread`: checks what it wrote. Throws
+  // After the last sample, on the stream's own thread number `thread`: checks what it wrote. Throws
   // Failure at the first wrong line.
   void verify(std::size_t thread, const Worker& worker);
   // After verify() of all threads. Throws Failure where pages are not where they were placed.

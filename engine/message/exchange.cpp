@@ -28,17 +28,19 @@ struct Failed : std::runtime_error {
   TsMessageResult result;
 };
 
-// What the source says before each row.
+// What the source says before each sample.
 struct Order {
-  std::int64_t row;
-  std::int64_t repeats;  // 0: there is no further row.
+  std::int64_t sample;
+  std::int64_t repeats;  // 0: there is no further sample.
 };
 
-// Contents of a row's messages from one of the two ranks: words in arithmetic progression from a
-// mixed seed (splitmix64), so that neither another row's nor the other rank's bytes pass for them.
-void fill(std::vector<std::byte>& data, std::uint64_t seed, std::int64_t row, bool of_source) {
+// Contents of a sample's messages from one of the two ranks: words in arithmetic progression from a
+// mixed seed (splitmix64), so that neither another sample's nor the other rank's bytes pass for
+// them.
+void fill(std::vector<std::byte>& data, std::uint64_t seed, std::int64_t sample, bool of_source) {
   constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15U;
-  std::uint64_t word = seed + kGolden * (2 * static_cast<std::uint64_t>(row) + (of_source ? 1 : 0));
+  std::uint64_t word =
+      seed + kGolden * (2 * static_cast<std::uint64_t>(sample) + (of_source ? 1 : 0));
   word = (word ^ (word >> 30U)) * 0xbf58476d1ce4e5b9U;
   word = (word ^ (word >> 27U)) * 0x94d049bb133111ebU;
   word ^= word >> 31U;
@@ -49,51 +51,51 @@ void fill(std::vector<std::byte>& data, std::uint64_t seed, std::int64_t row, bo
 
 class Exchange {
  public:
-  Exchange(const TsMessageExchange& asked, TsMessageRows& rows)
+  Exchange(const TsMessageExchange& asked, TsMessageSamples& samples)
       : asked_(asked),
-        rows_(rows),
+        samples_(samples),
         control_(2 * asked.window),
         requests_(static_cast<std::size_t>(control_ + 2) * asked.mpi.request_size),
         statuses_(static_cast<std::size_t>(control_ + 2) * asked.mpi.status_size),
         contents_(static_cast<std::size_t>(asked.size)),
         received_(contents_.size()) {}
 
-  // Takes rows.
+  // Takes samples.
   void lead() {
     Order order{0, 1};
     const double began = now();
     do {
-      prepare(order.row);
+      prepare(order.sample);
       tell(order);
       const double start = now();
-      send_row(order.repeats);
+      send_sample(order.repeats);
       const double seconds = now() - start;
-      check(order.row);
-      rows_.starts[rows_.count] = start - began;
-      rows_.durations[rows_.count] = seconds;
-      rows_.values[rows_.count] = value(order.repeats, seconds);
-      ++rows_.count;
-      ++order.row;
-      const double repeats = static_cast<double>(order.repeats) * asked_.row_seconds / seconds;
+      check(order.sample);
+      samples_.starts[samples_.count] = start - began;
+      samples_.durations[samples_.count] = seconds;
+      samples_.values[samples_.count] = value(order.repeats, seconds);
+      ++samples_.count;
+      ++order.sample;
+      const double repeats = static_cast<double>(order.repeats) * asked_.sample_seconds / seconds;
       order.repeats = static_cast<std::int64_t>(std::clamp(repeats, 1.0, kMostRepeats));
-    } while (now() - began < asked_.seconds && rows_.count < rows_.capacity);
-    tell({order.row, 0});
+    } while (now() - began < asked_.seconds && samples_.count < samples_.capacity);
+    tell({order.sample, 0});
     finish();
   }
 
-  // Takes part in the source's rows until it has enough.
+  // Takes part in the source's samples until it has enough.
   void follow() {
     for (;;) {
       Order order{};
       receive(control_, &order, sizeof order, 1);
       wait(control_, 1);
-      if (order.repeats > 0) prepare(order.row);
+      if (order.repeats > 0) prepare(order.sample);
       if (order.repeats > 0 && asked_.operation == kTsLatency) receive_message(0);
       send(control_, &answer_, 1, 1);
       wait(control_, 1);
       if (order.repeats == 0) break;
-      receive_row(order.repeats);
-      check(order.row);
+      receive_sample(order.repeats);
+      check(order.sample);
     }
     finish();
   }
@@ -135,14 +137,14 @@ class Exchange {
     }
   }
 
-  // Has the destination get ready for a row, or for the end.
+  // Has the destination get ready for a sample, or for the end.
   void tell(const Order& order) {
     receive(control_ + 1, &answer_, 1, 1);
     send(control_, &order, sizeof order, 1);
     wait(control_, 2);
   }
 
-  void send_row(std::int64_t repeats) {
+  void send_sample(std::int64_t repeats) {
     for (std::int64_t i = 0; i < repeats; ++i) {
       if (asked_.operation == kTsLatency) {
         send_message(0);
@@ -159,9 +161,9 @@ class Exchange {
     count_messages(repeats);
   }
 
-  // The first receive of a latency's row is posted already, and each further one while the message
-  // before it is answered.
-  void receive_row(std::int64_t repeats) {
+  // The first receive of a latency's sample is posted already, and each further one while the
+  // message before it is answered.
+  void receive_sample(std::int64_t repeats) {
     if (asked_.operation == kTsLatency) wait(0, 1);
     for (std::int64_t i = 0; i < repeats; ++i) {
       if (asked_.operation == kTsLatency) {
@@ -197,7 +199,7 @@ class Exchange {
 
   void count_messages(std::int64_t repeats) {
     const std::int64_t each = asked_.operation == kTsLatency ? 1 : asked_.window;
-    rows_.messages += static_cast<std::uint64_t>(repeats * each);
+    samples_.messages += static_cast<std::uint64_t>(repeats * each);
   }
 
   double value(std::int64_t repeats, double seconds) const {
@@ -207,21 +209,21 @@ class Exchange {
     return asked_.operation == kTsBothWays ? 2 * bytes : bytes;
   }
 
-  // Gives this rank's messages of a row their contents.
-  void prepare(std::int64_t row) {
-    fill(contents_, asked_.seed, row, asked_.source != 0);
+  // Gives this rank's messages of a sample their contents.
+  void prepare(std::int64_t sample) {
+    fill(contents_, asked_.seed, sample, asked_.source != 0);
     copy(asked_.send, contents_.data());
   }
 
   // Compares what came last with what the partner sent.
-  void check(std::int64_t row) {
+  void check(std::int64_t sample) {
     if (asked_.operation == kTsBandwidth && asked_.source != 0) return;
-    fill(contents_, asked_.seed, row, asked_.source == 0);
+    fill(contents_, asked_.seed, sample, asked_.source == 0);
     copy(received_.data(), asked_.receive);
     const auto wrong = std::mismatch(received_.begin(), received_.end(), contents_.begin()).first;
     if (wrong == received_.end() || !wrong_.empty()) return;
-    wrong_ = "byte " + std::to_string(wrong - received_.begin()) + " of a message of row " +
-             std::to_string(row) + " from rank " + std::to_string(asked_.partner) +
+    wrong_ = "byte " + std::to_string(wrong - received_.begin()) + " of a message of sample " +
+             std::to_string(sample) + " from rank " + std::to_string(asked_.partner) +
              " is not what was sent";
   }
 
@@ -249,7 +251,7 @@ class Exchange {
   }
 
   const TsMessageExchange& asked_;
-  TsMessageRows& rows_;
+  TsMessageSamples& samples_;
   int control_;  // Slot of requests behind those of two windows, as the next one.
   std::vector<std::byte> requests_;
   std::vector<std::byte> statuses_;
@@ -270,15 +272,15 @@ void keep(std::unique_ptr<Exchange> failed) {
 
 }  // namespace
 
-std::int32_t ts_message_exchange(const TsMessageExchange* exchange, TsMessageRows* rows) {
-  rows->count = 0;
-  rows->messages = 0;
-  rows->error[0] = '\0';
+std::int32_t ts_message_exchange(const TsMessageExchange* exchange, TsMessageSamples* samples) {
+  samples->count = 0;
+  samples->messages = 0;
+  samples->error[0] = '\0';
   TsMessageResult result = kTsDone;
   std::string error;
   std::unique_ptr<Exchange> made;
   try {
-    made = std::make_unique<Exchange>(*exchange, *rows);
+    made = std::make_unique<Exchange>(*exchange, *samples);
     exchange->source != 0 ? made->lead() : made->follow();
   } catch (const Failed& failed) {
     result = failed.result;
@@ -288,8 +290,8 @@ std::int32_t ts_message_exchange(const TsMessageExchange* exchange, TsMessageRow
     error = failed.what();
   }
   if (result != kTsDone) keep(std::move(made));
-  const std::size_t length = std::min(error.size(), sizeof rows->error - 1);
-  std::memcpy(rows->error, error.data(), length);
-  rows->error[length] = '\0';
+  const std::size_t length = std::min(error.size(), sizeof samples->error - 1);
+  std::memcpy(samples->error, error.data(), length);
+  samples->error[length] = '\0';
   return result;
 }

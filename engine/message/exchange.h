@@ -36,7 +36,7 @@ enum TsMessageOperation : std::int32_t {
 struct TsMessageExchange {
   TsMessageMpi mpi;
   std::int32_t operation;
-  std::int32_t source;   // 1: this rank sends first, takes the times and has the rows.
+  std::int32_t source;   // 1: this rank sends first, takes the times and has the samples.
   std::int32_t partner;  // The other rank.
   std::int32_t tag;      // This and the next one belong to this exchange alone.
   std::int32_t size;     // Bytes of a message, from 1 on.
@@ -46,22 +46,22 @@ struct TsMessageExchange {
   // Copies bytes between buffers and host memory, whichever way, and returns 0 once they are there.
   // Null: std::memcpy.
   int (*copy)(void* to, const void* from, std::uint64_t bytes);
-  double seconds;      // That rows are taken for; at least one is.
-  double row_seconds;  // That a row lasts, or as long as one window takes.
+  double seconds;         // That samples are taken for; at least one is.
+  double sample_seconds;  // That a sample lasts, or as long as one window takes.
   // A partner is given up that does not answer for so long; what was posted for it may still write
   // to the buffers.
   double patience_s;
   std::uint64_t seed;  // Of the contents, the same on both ranks.
 };
 
-// Rows of the source: seconds since the first one began, and what the operation says.
-struct TsMessageRows {
+// Samples of the source: seconds since the first one began, and what the operation says.
+struct TsMessageSamples {
   double* starts;
   double* durations;
   double* values;
-  std::uint64_t capacity;  // Rows that fit; no more are taken.
+  std::uint64_t capacity;  // Samples that fit; no more are taken.
   std::uint64_t count;
-  std::uint64_t messages;  // That this rank sent inside of rows.
+  std::uint64_t messages;  // That this rank sent inside of samples.
   char error[256];         // One line; empty where all went well.
 };
 
@@ -72,8 +72,8 @@ enum TsMessageResult : std::int32_t {
   kTsWrongContents = 3,  // A message had other contents than were sent.
 };
 
-// Exchanges messages with the partner, which calls this, too. Contents differ from row to row, and
-// of each row the last message in each direction is compared with what was sent.
+// Exchanges messages with the partner, which calls this, too. Contents differ from sample to
+// sample, and of each sample the last message in each direction is compared with what was sent.
 __attribute__((visibility("default"))) std::int32_t ts_message_exchange(
-    const TsMessageExchange* exchange, TsMessageRows* rows);
+    const TsMessageExchange* exchange, TsMessageSamples* samples);
 }

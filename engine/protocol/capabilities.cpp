@@ -9,7 +9,7 @@
 #include "gpu/devices.h"
 #include "memory/system_memory.h"
 #include "memory/traffic_counters.h"
-#include "protocol/plan_parts.h"
+#include "protocol/constants.h"
 #include "sampling/clock.h"
 #include "threads/affinity.h"
 
@@ -127,7 +127,7 @@ ordered_json capabilities(std::span<const std::string> kinds) {
   list.push_back(kernel_weighted_interleave());
   list.push_back(hardware_counters());
   list.push_back(gpu());
-  return {{"engine", engine_version()},         {"plan_version", kPlanVersion},
+  return {{"engine", engine_version()},         {"plan_version", tables::kPlanVersion},
           {"git_commit", TIERSCOPE_GIT_COMMIT}, {"compiler", TIERSCOPE_COMPILER},
           {"isas", supported_isas()},           {"capabilities", list}};
 }

@@ -29,11 +29,11 @@ void write_line(std::string_view line) {
 
 void started(const std::string& id) { write({{"event", "started"}, {"id", id}}); }
 
-void progress(const std::string& id, double elapsed_s, std::size_t rows, double latest) {
+void progress(const std::string& id, double elapsed_s, std::size_t samples, double latest) {
   write({{"event", "progress"},
          {"id", id},
          {"elapsed_s", elapsed_s},
-         {"rows", rows},
+         {"samples", samples},
          {"latest", latest}});
 }
 

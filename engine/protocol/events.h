@@ -21,8 +21,8 @@ namespace events {
 
 // Each writes one line and flushes it; throws OutputError.
 void started(const std::string& id);
-// `rows` of the visit so far; `latest` is the first column of the last row.
-void progress(const std::string& id, double elapsed_s, std::size_t rows, double latest);
+// `samples` of the repetition so far; `latest` is the first column of the last sample.
+void progress(const std::string& id, double elapsed_s, std::size_t samples, double latest);
 void skipped(const std::string& id, Cause cause, const std::string& reason,
              const std::string& remedy);
 void failed(const std::string& id, Cause cause, const std::string& reason);

@@ -1,146 +1,106 @@
 #include "protocol/object_reader.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <utility>
+
+#include "protocol/check_object.h"
 
 namespace tierscope {
 
 using nlohmann::json;
+using tables::Field;
 
-ObjectReader::ObjectReader(const json& value, std::string where)
-    : value_(value), where_(std::move(where)) {
-  if (!value.is_object()) throw PlanError(where_, "is not an object");
+ObjectReader::ObjectReader(const json& value, std::string where, const tables::Table& table)
+    : ObjectReader(Checked{}, value, std::move(where), table) {
+  check_object(value, where_, table);
+}
+
+std::string ObjectReader::place(std::string_view key) const {
+  return where_.empty() ? std::string(key) : fmt::format("{}.{}", where_, key);
 }
 
 PlanError ObjectReader::error(std::string_view key, const std::string& what) const {
-  return {fmt::format("{}.{}", where_, key), what};
+  return {place(key), what};
 }
 
-bool ObjectReader::has(std::string_view key) const { return value_.contains(key); }
-
-const json& ObjectReader::any(std::string_view key) {
-  const auto found = value_.find(key);
-  if (found == value_.end()) throw error(key, "is missing");
-  read_.emplace(key);
+const Field& ObjectReader::field(std::string_view key) const {
+  const Field* const found = find_field(*table_, key);
+  if (found == nullptr) throw std::logic_error(fmt::format("no table has {}", place(key)));
   return *found;
 }
 
-std::string ObjectReader::text(std::string_view key) {
+const json& ObjectReader::any(std::string_view key) const {
+  static const json nothing;
+  const auto found = value_->find(key);
+  return found == value_->end() ? nothing : *found;
+}
+
+tables::Value ObjectReader::value_of(std::string_view key) const {
+  const Field& declared = field(key);
   const json& value = any(key);
-  if (!value.is_string()) throw error(key, "is not a string");
-  return value.get<std::string>();
+  return value.is_null() ? declared.otherwise : scalar(value);
 }
 
-bool ObjectReader::boolean(std::string_view key) {
-  const json& value = any(key);
-  if (!value.is_boolean()) throw error(key, "is neither true nor false");
-  return value.get<bool>();
+bool ObjectReader::has(std::string_view key) const {
+  const Field* const declared = find_field(*table_, key);
+  if (declared == nullptr) return false;
+  return !any(key).is_null() || declared->otherwise.index() != 0;
 }
 
-namespace {
+bool ObjectReader::boolean(std::string_view key) const { return std::get<bool>(value_of(key)); }
 
-std::int64_t checked_integer(const ObjectReader& reader, std::string_view key, const json& value,
-                             std::int64_t low, std::int64_t high) {
-  if (!value.is_number_integer()) throw reader.error(key, "is not an integer");
-  const bool too_large = value.is_number_unsigned() &&
-                         value.get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX);
-  const auto number = too_large ? INT64_MAX : value.get<std::int64_t>();
-  if (number < low || number > high) {
-    throw reader.error(key, fmt::format("{} is not in {}..{}", value.dump(), low, high));
+double ObjectReader::number(std::string_view key) const {
+  const tables::Value value = value_of(key);
+  const auto* const whole = std::get_if<std::int64_t>(&value);
+  return whole != nullptr ? static_cast<double>(*whole) : std::get<double>(value);
+}
+
+std::string ObjectReader::text(std::string_view key) const {
+  return std::string(std::get<std::string_view>(value_of(key)));
+}
+
+ObjectReader ObjectReader::reader_of(const Field& field, const json& value,
+                                     std::string where) const {
+  static const json no_object = json::object();
+  const json& object = value.is_null() ? no_object : value;
+  return {Checked{}, object, std::move(where), table_of(field, object)};
+}
+
+ObjectReader ObjectReader::object(std::string_view key) const {
+  return reader_of(field(key), any(key), place(key));
+}
+
+std::vector<ObjectReader> ObjectReader::objects(std::string_view key) const {
+  const Field& element = *field(key).element;
+  std::vector<ObjectReader> found;
+  for (const json& value : any(key)) {
+    found.push_back(reader_of(element, value, fmt::format("{}[{}]", place(key), found.size())));
   }
-  return number;
+  return found;
 }
 
-}  // namespace
-
-bool ObjectReader::truth(std::string_view key) {
-  const json& value = any(key);
-  if (!value.is_boolean()) throw error(key, "is neither true nor false");
-  return value.get<bool>();
-}
-
-std::int64_t ObjectReader::integer(std::string_view key, std::int64_t low, std::int64_t high) {
-  return checked_integer(*this, key, any(key), low, high);
-}
-
-std::size_t ObjectReader::bytes(std::string_view key) {
-  constexpr std::int64_t kLine = 64;
-  const std::int64_t number = integer(key, kLine, std::int64_t{1} << 50);
-  if (number % kLine != 0) throw error(key, fmt::format("{} is not a multiple of 64", number));
-  return static_cast<std::size_t>(number);
-}
-
-double ObjectReader::positive(std::string_view key, double high) {
-  const json& value = any(key);
-  if (!value.is_number()) throw error(key, "is not a number");
-  const auto number = value.get<double>();
-  if (!(number > 0 && number <= high)) {
-    throw error(key, fmt::format("{} is not above 0 and at most {}", value.dump(), high));
+std::vector<std::pair<std::string, ObjectReader>> ObjectReader::named_objects(
+    std::string_view key) const {
+  const Field& element = *field(key).element;
+  std::vector<std::pair<std::string, ObjectReader>> found;
+  const json& values = any(key);
+  if (values.is_null()) return found;
+  for (const auto& [name, value] : values.items()) {
+    found.emplace_back(name, reader_of(element, value, fmt::format("{}.{}", place(key), name)));
   }
-  return number;
+  return found;
 }
 
-double ObjectReader::not_negative(std::string_view key, double high) {
-  const json& value = any(key);
-  return value.is_number() && value.get<double>() == 0 ? 0 : positive(key, high);
+std::vector<int> ObjectReader::integers(std::string_view key) const {
+  return any(key).is_null() ? std::vector<int>{} : any(key).get<std::vector<int>>();
 }
 
-ObjectReader ObjectReader::object(std::string_view key) {
-  return {any(key), fmt::format("{}.{}", where_, key)};
+std::vector<std::vector<int>> ObjectReader::integer_sets(std::string_view key) const {
+  return any(key).get<std::vector<std::vector<int>>>();
 }
 
-namespace {
-
-void check_array(const ObjectReader& reader, std::string_view key, const json& value,
-                 std::size_t most) {
-  if (!value.is_array()) throw reader.error(key, "is not an array");
-  if (value.empty() || value.size() > most) {
-    throw reader.error(key,
-                       fmt::format("has {} elements; 1 to {} are allowed", value.size(), most));
-  }
-}
-
-std::vector<int> checked_distinct(const ObjectReader& reader, std::string_view key,
-                                  const json& values, int low, int high, std::size_t most) {
-  check_array(reader, key, values, most);
-  std::vector<int> numbers;
-  for (const json& value : values) {
-    numbers.push_back(static_cast<int>(checked_integer(reader, key, value, low, high)));
-  }
-  std::vector<int> sorted = numbers;
-  std::sort(sorted.begin(), sorted.end());
-  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
-  if (twice != sorted.end()) throw reader.error(key, fmt::format("names {} twice", *twice));
-  return numbers;
-}
-
-}  // namespace
-
-const json& ObjectReader::array(std::string_view key, std::size_t most) {
-  const json& value = any(key);
-  check_array(*this, key, value, most);
-  return value;
-}
-
-std::vector<int> ObjectReader::distinct_integers(std::string_view key, int low, int high,
-                                                 std::size_t most) {
-  return checked_distinct(*this, key, any(key), low, high, most);
-}
-
-std::vector<std::vector<int>> ObjectReader::distinct_integer_sets(std::string_view key, int low,
-                                                                  int high, std::size_t most) {
-  std::vector<std::vector<int>> sets;
-  for (const json& set : array(key, most)) {
-    sets.push_back(checked_distinct(*this, key, set, low, high, most));
-  }
-  return sets;
-}
-
-void ObjectReader::finish() const {
-  for (const auto& [key, value] : value_.items()) {
-    if (!read_.contains(key)) throw error(key, "is not a known key");
-  }
+std::vector<std::string> ObjectReader::texts(std::string_view key) const {
+  return any(key).get<std::vector<std::string>>();
 }
 
 }  // namespace tierscope

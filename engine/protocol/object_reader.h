@@ -1,14 +1,16 @@
-// Reads a JSON object strictly: every key must be asked for, have the right type and be in range.
+// Reads a JSON object as a table has it: the whole object is checked before anything is read.
 #pragma once
+
+#include <fmt/format.h>
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "protocol/tables.h"
 
 namespace tierscope {
 
@@ -16,56 +18,71 @@ namespace tierscope {
 class PlanError : public std::runtime_error {
  public:
   PlanError(const std::string& where, const std::string& what)
-      : std::runtime_error(where + ": " + what) {}
+      : std::runtime_error(where.empty() ? what : where + ": " + what) {}
 };
 
 class ObjectReader {
  public:
-  // `where` is the object's place in the plan, for error messages. Throws PlanError, as all do.
-  ObjectReader(const nlohmann::json& value, std::string where);
+  // Checks the object: its keys, their types and ranges, and the rules that are data. `where` is
+  // its place, for error messages; empty: of a whole plan. Throws PlanError, as all do.
+  ObjectReader(const nlohmann::json& value, std::string where, const tables::Table& table);
 
+  // Whether a key has a value, which may be its default. False of a key that the table lacks.
   bool has(std::string_view key) const;
-  const nlohmann::json& any(std::string_view key);
-  std::string text(std::string_view key);
-  bool truth(std::string_view key);
-  bool boolean(std::string_view key);
-  std::int64_t integer(std::string_view key, std::int64_t low, std::int64_t high);
-  // A size in bytes: 64..2^50, a multiple of 64.
-  std::size_t bytes(std::string_view key);
-  // Above zero and at most `high`.
-  double positive(std::string_view key, double high);
-  // The same, or zero.
-  double not_negative(std::string_view key, double high);
-  ObjectReader object(std::string_view key);
-  // Its elements, of which there is at least one and at most `most`.
-  const nlohmann::json& array(std::string_view key, std::size_t most);
-  std::vector<int> distinct_integers(std::string_view key, int low, int high, std::size_t most);
-  // An array of such arrays, each and all of them with `most` elements at most.
-  std::vector<std::vector<int>> distinct_integer_sets(std::string_view key, int low, int high,
-                                                      std::size_t most);
+
+  // The values of keys, their defaults where they are absent.
+  bool boolean(std::string_view key) const;
+  double number(std::string_view key) const;
+  std::string text(std::string_view key) const;
+  template <typename Integer = std::int64_t>
+  Integer integer(std::string_view key) const {
+    return static_cast<Integer>(std::get<std::int64_t>(value_of(key)));
+  }
+  std::size_t bytes(std::string_view key) const { return integer<std::size_t>(key); }
+  // An object that is absent has its defaults.
+  ObjectReader object(std::string_view key) const;
+  std::vector<ObjectReader> objects(std::string_view key) const;
+  // The values of an object whose keys are names.
+  std::vector<std::pair<std::string, ObjectReader>> named_objects(std::string_view key) const;
+  std::vector<int> integers(std::string_view key) const;
+  std::vector<std::vector<int>> integer_sets(std::string_view key) const;
+  std::vector<std::string> texts(std::string_view key) const;
+  // As it is; null where it is absent.
+  const nlohmann::json& any(std::string_view key) const;
 
   // The entry of `choices`, pairs of name and value, that the key names.
   template <typename Choices>
-  auto choice(std::string_view key, const Choices& choices) {
+  auto choice(std::string_view key, const Choices& choices) const {
     const std::string name = text(key);
-    std::string allowed;
     for (const auto& [known, value] : choices) {
       if (name == known) return value;
-      allowed += (allowed.empty() ? "" : ", ") + std::string(known);
     }
-    throw error(key, "'" + name + "' is none of " + allowed);
+    throw error(key, "'" + name + "' is not known to this engine");
   }
 
-  // Refuses the object if it has a key that nobody asked for. Call last.
-  void finish() const;
+  // Throws the sentence of a rule that the engine has code for unless the rule is kept.
+  template <typename... Values>
+  void check(const tables::Check& rule, bool kept, const Values&... values) const {
+    if (!kept) throw error(rule.field, fmt::format(fmt::runtime(rule.because), values...));
+  }
 
   PlanError error(std::string_view key, const std::string& what) const;
-  const std::string& where() const { return where_; }
 
  private:
-  const nlohmann::json& value_;
+  struct Checked {};
+  ObjectReader(Checked /*unused*/, const nlohmann::json& value, std::string where,
+               const tables::Table& table)
+      : value_(&value), where_(std::move(where)), table_(&table) {}
+
+  const tables::Field& field(std::string_view key) const;
+  tables::Value value_of(std::string_view key) const;
+  ObjectReader reader_of(const tables::Field& field, const nlohmann::json& value,
+                         std::string where) const;
+  std::string place(std::string_view key) const;
+
+  const nlohmann::json* value_;
   std::string where_;
-  std::set<std::string, std::less<>> read_;
+  const tables::Table* table_;
 };
 
 }  // namespace tierscope

@@ -38,7 +38,7 @@ class Histogram {
     return 128 * shift + (value >> shift);
   }
 
-  // In the unit of the caller's choice: in the histograms of a row (harness/kind.h) ns.
+  // In the unit of the caller's choice: in the histograms of a sample (harness/kind.h) ns.
   void record(std::uint64_t duration) { ++counts_[bucket_of(duration)]; }
 
   void add(const Histogram& other) {

@@ -62,7 +62,7 @@ class GpuBuffers {
 // Throws Unavailable where there is no such GPU, too little memory, or no cuFile to register with.
 std::unique_ptr<GpuBuffers> make_gpu_buffers(const GpuBuffersWish& wish);
 
-// What moved the data of a visit, seen from its making, or restart(), on.
+// What moved the data of a repetition, seen from its making, or restart(), on.
 class GpuIoWatch {
  public:
   GpuIoWatch() = default;
@@ -70,9 +70,9 @@ class GpuIoWatch {
   GpuIoWatch(const GpuIoWatch&) = delete;
   GpuIoWatch& operator=(const GpuIoWatch&) = delete;
 
-  // Forgets what was seen so far; call when the first row begins.
+  // Forgets what was seen so far; call when the first sample begins.
   virtual void restart() = 0;
-  // Call when the last row has ended.
+  // Call when the last sample has ended.
   virtual void stop() = 0;
   // After stop(): adds gpus, pcie, cufile, storage_io.ways and notes to `evidence`. `require` is
   // p2p, nvfs, gpudirect (p2p or nvfs), odirect or nothing; `direct`: files were opened with

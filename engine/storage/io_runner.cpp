@@ -1,11 +1,13 @@
 #include "storage/io_runner.h"
 
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include "errors.h"
 #include "interrupt.h"
 #include "sampling/clock.h"
+#include "threads/disturbance.h"
 
 namespace tierscope {
 namespace {
@@ -38,8 +40,10 @@ void IoRunner::start() {
 
 void IoRunner::work(std::size_t thread) {
   std::exception_ptr error;
+  std::optional<RunQueueDelay> queue;
   try {
     prepare_(thread);
+    queue = watch_run_queue(team_, static_cast<int>(thread));
   } catch (...) {
     error = std::current_exception();
     note(error);
@@ -48,7 +52,7 @@ void IoRunner::work(std::size_t thread) {
   prepared_.notify_all();
   go_.wait(false);
   try {
-    if (!failed_.load()) threads_[thread]->run(stop_, row_);
+    if (!failed_.load()) threads_[thread]->run(stop_, sample_, queue ? &*queue : nullptr);
   } catch (...) {
     error = std::current_exception();
     note(error);
@@ -70,11 +74,11 @@ void IoRunner::check() const {
   std::rethrow_exception(error_);
 }
 
-std::uint64_t IoRunner::end_row() {
+std::uint64_t IoRunner::end_sample() {
   check();
-  const std::uint64_t ended = row_.fetch_add(1);
+  const std::uint64_t ended = sample_.fetch_add(1);
   for (IoThread* const thread : threads_) {
-    while (thread->row() <= ended) {
+    while (thread->sample() <= ended) {
       check();
       if (interrupted()) throw Interrupted();
       std::this_thread::sleep_for(kLook);
@@ -95,7 +99,7 @@ std::uint64_t IoRunner::finish(double seconds) {
     std::this_thread::sleep_for(kLook);
   }
   check();
-  return row_.load();
+  return sample_.load();
 }
 
 void IoRunner::stop() {

@@ -1,4 +1,4 @@
-// All threads of a measurement of input and output: they begin together, go from row to row
+// All threads of a measurement of input and output: they begin together, go from sample to sample
 // together without a pause, and end together.
 #pragma once
 
@@ -27,13 +27,13 @@ class IoRunner {
   // threw while it was prepared.
   void start();
 
-  // Ends the row that all threads are in, and begins the next one. Returns its number once every
+  // Ends the sample that all threads are in, and begins the next one. Returns its number once every
   // thread has left it: its tallies do not change any more until the next call. Waits for an
   // operation that takes longer. Throws what a thread threw, Interrupted once a signal came.
-  std::uint64_t end_row();
+  std::uint64_t end_sample();
 
   // Waits until all threads have moved their amounts, or lets them stop after so many seconds; the
-  // row's number. Throws as end_row() does.
+  // sample's number. Throws as end_sample() does.
   std::uint64_t finish(double seconds);
 
   // Lets operations in flight end, and throws what a thread threw.
@@ -50,7 +50,7 @@ class IoRunner {
   std::function<void(std::size_t)> prepare_;
   std::thread runner_;
   std::atomic<bool> stop_{false};
-  std::atomic<std::uint64_t> row_{0};
+  std::atomic<std::uint64_t> sample_{0};
   std::atomic<std::size_t> prepared_{0};
   std::atomic<std::size_t> ended_{0};
   std::atomic<bool> go_{false};

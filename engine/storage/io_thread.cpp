@@ -17,7 +17,7 @@ namespace {
 constexpr double kForever = std::numeric_limits<double>::infinity();
 // A sleeping thread wakes up so much before an operation is due, and spins for the rest.
 constexpr std::int64_t kWakeUpNs = 60'000;
-// Longest sleep, after which it looks whether it is to stop or a new row has begun.
+// Longest sleep, after which it looks whether it is to stop or a new sample has begun.
 constexpr std::int64_t kLongestSleepNs = 10'000'000;
 
 std::uint64_t not_negative(std::int64_t ns) {
@@ -29,6 +29,7 @@ std::uint64_t not_negative(std::int64_t ns) {
 void Tally::clear() {
   start_ns = end_ns = 0;
   reads = writes = bytes_read = bytes_written = 0;
+  lost_s = 0;
   for (OperationTimes* const times : {&of_reads, &of_writes}) {
     if (times->used) *times = OperationTimes{};
   }
@@ -56,8 +57,29 @@ IoThread::IoThread(const IoPattern& pattern, const IoRule& rule, RequestStream s
 
 void IoThread::prepare(const ThreadIo& io) { backend_ = rule_.backend->make(io); }
 
-void IoThread::run(const std::atomic<bool>& stop, const std::atomic<std::uint64_t>& row) {
+void IoThread::run(const std::atomic<bool>& stop, const std::atomic<std::uint64_t>& sample,
+                   RunQueueDelay* queue) {
+  begin(sample.load(), queue);
+  while (true) {
+    const bool stopping = stop.load(std::memory_order_relaxed) || issued_all();
+    if (stopping && in_flight_ == 0) break;
+    const std::uint64_t wanted = sample.load(std::memory_order_relaxed);
+    if (wanted != sample_.load(std::memory_order_relaxed)) begin_sample(wanted);
+    while (!stopping && in_flight_ < rule_.depth && issue(arrivals_ ? now_ns() : 0) > 0) {
+    }
+    if (in_flight_ > 0) {
+      reap(stopping || !arrivals_ ? kForever : wait_seconds(now_ns()));
+    } else if (arrivals_) {
+      sleep_until_due(stop);
+    }
+  }
+  end();
+}
+
+void IoThread::begin(std::uint64_t sample, RunQueueDelay* queue) {
   prctl(PR_SET_TIMERSLACK, 1);
+  queue_ = queue;
+  if (queue_ != nullptr) queue_->lost_s();  // Before the first sample.
   issued_bytes_ = 0;
   in_flight_ = 0;
   opened_ns_ = now_ns();
@@ -65,41 +87,39 @@ void IoThread::run(const std::atomic<bool>& stop, const std::atomic<std::uint64_
     arrivals_ = std::make_unique<Arrivals>(rule_.rate, pattern_.poisson, seed_);
     due_ns_ = opened_ns_ + static_cast<std::int64_t>(arrivals_->next_ns());
   }
-  row_.store(row.load());
-  begin_row(row.load());
+  sample_.store(sample);
+  begin_sample(sample);
   now_->start_ns = opened_ns_;
-  while (true) {
-    const bool stopping = stop.load(std::memory_order_relaxed) || issued_all();
-    if (stopping && in_flight_ == 0) break;
-    const std::uint64_t wanted = row.load(std::memory_order_relaxed);
-    if (wanted != row_.load(std::memory_order_relaxed)) begin_row(wanted);
-    while (!stopping && in_flight_ < rule_.depth && issue(arrivals_ ? now_ns() : 0) > 0) {
-    }
-    if (in_flight_ == 0) {
-      if (arrivals_) sleep_until_due(stop);
-      continue;
-    }
-    const double wait = stopping || !arrivals_ ? kForever : wait_seconds(now_ns());
-    const std::size_t count = backend_->reap(ended_, wait > 0 ? 1 : 0, wait);
-    const std::int64_t now = count > 0 && !rule_.backend->synchronous ? now_ns() : 0;
-    for (std::size_t i = 0; i < count; ++i) complete(ended_[i], now);
-  }
+}
+
+void IoThread::reap(double wait_s) {
+  const std::size_t count = backend_->reap(ended_, wait_s > 0 ? 1 : 0, wait_s);
+  const std::int64_t now = count > 0 && !rule_.backend->synchronous ? now_ns() : 0;
+  for (std::size_t i = 0; i < count; ++i) complete(ended_[i], now);
+}
+
+void IoThread::end() {
   if (rule_.end_fsync) {
     for (std::size_t file = 0; file < names_.size(); ++file) synced(static_cast<int>(file), false);
   }
   finished_ns_ = now_ns();
-  now_->end_ns = finished_ns_;
-  row_.store(std::numeric_limits<std::uint64_t>::max(), std::memory_order_release);
+  end_sample(finished_ns_);
+  sample_.store(std::numeric_limits<std::uint64_t>::max(), std::memory_order_release);
 }
 
-// The row ends where the next one begins, between two operations of this thread.
-void IoThread::begin_row(std::uint64_t row) {
+// The sample ends where the next one begins, between two operations of this thread.
+void IoThread::begin_sample(std::uint64_t sample) {
   const std::int64_t now = now_ns();
-  if (now_ != nullptr) now_->end_ns = now;
-  now_ = &tallies_[row % 2];
+  if (now_ != nullptr) end_sample(now);
+  now_ = &tallies_[sample % 2];
   now_->clear();
   now_->start_ns = now;
-  row_.store(row, std::memory_order_release);
+  sample_.store(sample, std::memory_order_release);
+}
+
+void IoThread::end_sample(std::int64_t now) {
+  now_->end_ns = now;
+  if (queue_ != nullptr) now_->lost_s = queue_->lost_s();
 }
 
 std::size_t IoThread::issue(std::int64_t now) {
@@ -167,6 +187,7 @@ void IoThread::complete(const Completion& completion, std::int64_t now) {
     now_->bytes_read += operation.bytes;
     if (hooks_.after_read) hooks_.after_read(operation);
   }
+  if (queue_ != nullptr) queue_->look(ended);
 }
 
 void IoThread::fail(const IoRequest& operation, std::int64_t result) const {

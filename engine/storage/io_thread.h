@@ -12,6 +12,7 @@
 #include "sampling/histogram.h"
 #include "storage/backend.h"
 #include "storage/pattern.h"
+#include "threads/disturbance.h"
 
 namespace tierscope {
 
@@ -23,7 +24,7 @@ struct OperationTimes {
   Histogram completion;  // From the return of that call to the completion.
 };
 
-// What one thread did in one row.
+// What one thread did in one sample.
 struct Tally {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
@@ -31,6 +32,7 @@ struct Tally {
   std::uint64_t writes = 0;
   std::uint64_t bytes_read = 0;
   std::uint64_t bytes_written = 0;
+  double lost_s = 0;  // That others took from the thread's CPU while it had something to do.
   OperationTimes of_reads;
   OperationTimes of_writes;
   Histogram sync;  // Of each fsync and fdatasync.
@@ -48,7 +50,7 @@ struct IoRule {
   const BackendKind* backend;
   std::uint32_t depth;
   std::uint32_t batch;      // Most operations of one submission.
-  std::uint64_t amount;     // Bytes to move in a visit; 0: until stopped.
+  std::uint64_t amount;     // Bytes to move in a repetition; 0: until stopped.
   std::uint64_t fsync;      // After each so many writes; 0: never.
   std::uint64_t fdatasync;  // The same.
   bool end_fsync;
@@ -72,14 +74,15 @@ class IoThread {
   void prepare(const ThreadIo& io);
 
   // Works until it is stopped or has moved its amount; all its operations have ended then. Throws
-  // Failure or Unavailable where one went wrong.
-  void run(const std::atomic<bool>& stop, const std::atomic<std::uint64_t>& row);
+  // Failure or Unavailable where one went wrong. Without `queue` nobody watches what it loses.
+  void run(const std::atomic<bool>& stop, const std::atomic<std::uint64_t>& sample,
+           RunQueueDelay* queue = nullptr);
   void release() { backend_.reset(); }
 
-  // Number of the row that it is in; all rows before it are complete. The tallies of a row and of
-  // the next one take turns.
-  std::uint64_t row() const { return row_.load(std::memory_order_acquire); }
-  Tally& tally(std::uint64_t row) { return tallies_[row % 2]; }
+  // Number of the sample that it is in; all samples before it are complete. The tallies of a sample
+  // and of the next one take turns.
+  std::uint64_t sample() const { return sample_.load(std::memory_order_acquire); }
+  Tally& tally(std::uint64_t sample) { return tallies_[sample % 2]; }
 
   std::int64_t finished_ns() const { return finished_ns_; }
   // What each slot's last operation was, for those that it had any of.
@@ -87,10 +90,14 @@ class IoThread {
   std::span<const bool> used() const { return {used_.get(), requests_.size()}; }
 
  private:
-  void begin_row(std::uint64_t row);
+  void begin(std::uint64_t sample, RunQueueDelay* queue);
+  void end();
+  void begin_sample(std::uint64_t sample);
+  void end_sample(std::int64_t now);
   std::size_t issue(std::int64_t now);
   void take_slot(IoRequest& operation);
   void submit();
+  void reap(double wait_s);
   void complete(const Completion& completion, std::int64_t now);
   [[noreturn]] void fail(const IoRequest& operation, std::int64_t result) const;
   void sync_if_due(const IoRequest& operation);
@@ -124,9 +131,10 @@ class IoThread {
   std::int64_t due_ns_ = 0;     // Of the next operation of an open loop.
   std::int64_t finished_ns_ = 0;
 
+  RunQueueDelay* queue_ = nullptr;  // Of the run.
   Tally tallies_[2];
   Tally* now_ = nullptr;
-  alignas(64) std::atomic<std::uint64_t> row_{0};
+  alignas(64) std::atomic<std::uint64_t> sample_{0};
 };
 
 }  // namespace tierscope

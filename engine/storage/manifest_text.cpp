@@ -18,7 +18,49 @@ namespace {
 
 constexpr std::string_view kCheck = ",\"check\":\"";
 constexpr std::size_t kCheckDigits = 16;
-constexpr std::int64_t kMaxSize = std::numeric_limits<std::int64_t>::max();
+
+using tables::Type;
+
+constexpr tables::Field text_of(std::string_view name) {
+  return {.name = name, .required = true, .type = Type::kText};
+}
+constexpr tables::Field flag_of(std::string_view name) {
+  return {.name = name, .required = true, .type = Type::kBoolean};
+}
+constexpr tables::Field count_of(std::string_view name, tables::Value most) {
+  return {.name = name,
+          .required = true,
+          .type = Type::kInteger,
+          .least = std::int64_t{0},
+          .most = most};
+}
+
+constexpr tables::Field kHeaderFields[] = {{.name = "tierscope_files",
+                                            .required = true,
+                                            .type = Type::kInteger,
+                                            .least = std::int64_t{1},
+                                            .most = std::int64_t{1}}};
+constexpr tables::Table kHeader{kHeaderFields};
+constexpr tables::Field kGoneFields[] = {text_of("gone")};
+constexpr tables::Table kGone{kGoneFields};
+constexpr tables::Field kEntryFields[] = {text_of("name"),
+                                          text_of("device"),
+                                          text_of("inode"),
+                                          text_of("born"),
+                                          text_of("handle"),
+                                          text_of("token"),
+                                          flag_of("xattr"),
+                                          count_of("number", std::int64_t{0xffffffff}),
+                                          count_of("size", {}),
+                                          count_of("cell", std::int64_t{kCellBytes}),
+                                          count_of("compressible", std::int64_t{100}),
+                                          flag_of("filled"),
+                                          flag_of("keep"),
+                                          {.name = "files",
+                                           .otherwise = std::int64_t{0},
+                                           .type = Type::kInteger,
+                                           .least = std::int64_t{1}}};
+constexpr tables::Table kEntry{kEntryFields};
 
 std::string check_of(std::string_view text) {
   return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
@@ -44,7 +86,7 @@ std::string checked(std::string_view line, const std::string& where) {
   return std::string(text) + "}";
 }
 
-std::string file_name(ObjectReader& line) {
+std::string file_name(const ObjectReader& line) {
   std::string name = line.text("name");
   if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos) {
     throw line.error("name", "is no name of a file");
@@ -52,38 +94,32 @@ std::string file_name(ObjectReader& line) {
   return name;
 }
 
-FileEntry read_entry(ObjectReader& line) {
+FileEntry read_entry(const ObjectReader& line) {
   FileEntry entry{};
   entry.name = file_name(line);
   entry.identity = {line.text("device"), line.text("inode"), line.text("born"),
                     line.text("handle")};
   entry.token = line.text("token");
   entry.xattr = line.boolean("xattr");
-  entry.number = static_cast<std::uint32_t>(line.integer("number", 0, 0xffffffff));
-  entry.size = static_cast<std::uint64_t>(line.integer("size", 0, kMaxSize));
-  entry.cell = static_cast<std::uint32_t>(line.integer("cell", 0, kCellBytes));
-  entry.compressible = static_cast<int>(line.integer("compressible", 0, 100));
+  entry.number = line.integer<std::uint32_t>("number");
+  entry.size = line.integer<std::uint64_t>("size");
+  entry.cell = line.integer<std::uint32_t>("cell");
+  entry.compressible = line.integer<int>("compressible");
   entry.filled = line.boolean("filled");
   entry.keep = line.boolean("keep");
-  if (line.has("files")) {
-    entry.files = static_cast<std::uint64_t>(line.integer("files", 1, kMaxSize));
-  }
-  line.finish();
+  entry.files = line.integer<std::uint64_t>("files");
   return entry;
 }
 
 void read_line(const std::string& text, const std::string& where, bool first,
                std::map<std::string, FileEntry>& entries) {
   const nlohmann::json value = parse_json(text, where);
-  ObjectReader line(value, where);
   if (first) {
-    line.integer("tierscope_files", 1, 1);
-    line.finish();
-  } else if (line.has("gone")) {
-    entries.erase(line.text("gone"));
-    line.finish();
+    const ObjectReader line(value, where, kHeader);
+  } else if (value.is_object() && value.contains("gone")) {
+    entries.erase(ObjectReader(value, where, kGone).text("gone"));
   } else {
-    FileEntry entry = read_entry(line);
+    FileEntry entry = read_entry(ObjectReader(value, where, kEntry));
     entries.insert_or_assign(entry.token, std::move(entry));
   }
 }

@@ -3,12 +3,12 @@
 // A line of the manifest for each would cost more than the file. So the manifest has one line for
 // the directory, which has a random name and which only this user may enter, and the directory's
 // token is in the name of each file. While a process uses them, it knows each file by its inode and
-// looks at it before it unlinks it: right before, but for rows of unlink, where it looks at all of
-// them right before the row, since a look brings a file into the CPU's caches. Of the files of a
-// process that was killed, those are proven that are in a proven directory (proof.h), have a name
-// with its token and a number, are regular with one link, belong to this user alone, are no larger
-// than was written down, and were born after the directory. So no file that was moved there is
-// taken for one of them.
+// looks at it before it unlinks it: right before, but for samples of unlink, where it looks at all
+// of them right before the sample, since a look brings a file into the CPU's caches. Of the files
+// of a process that was killed, those are proven that are in a proven directory (proof.h), have a
+// name with its token and a number, are regular with one link, belong to this user alone, are no
+// larger than was written down, and were born after the directory. So no file that was moved there
+// is taken for one of them.
 #pragma once
 
 #include <cstdint>

@@ -36,7 +36,7 @@ struct TargetSpec {
   bool overwrite = false;   // Another's file may be written.
   std::string destroy;      // A device's name by id, or its serial number, if it may be written.
   std::string second_word;  // Said of a device with data that has no known signature.
-  bool purge = false;       // Of a device: a fresh visit begins by purge().
+  bool purge = false;       // Of a device: a fresh repetition begins by purge().
   CommonFile common;
 };
 

@@ -1,6 +1,7 @@
 // Chains in plans: what may be left out, and what is refused.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -16,7 +17,10 @@ using nlohmann::json;
 // The plan
 
 json chain_of(const json& pattern, const json& more = json::object()) {
-  json made = {{"cpus", {0}},
+  json made = {{"id", "a"},
+               {"initiator", "node:0"},
+               {"target", "node:0"},
+               {"cpus", {0}},
                {"placement", {{"policy", "bind"}, {"nodes", {{{"node", 0}}}}}},
                {"pattern", {{"operations", {{{"access", "read"}, {"size", 64}}}}, {"size", 4096}}}};
   made["pattern"].update(pattern);
@@ -24,10 +28,13 @@ json chain_of(const json& pattern, const json& more = json::object()) {
   return made;
 }
 
+const tables::Table& chain_table() {
+  return *std::ranges::find(tables::models(), "ChainSpec", &tables::Model::name)->table;
+}
+
 std::string refusal(const json& made) {
-  ObjectReader reader(made, "m");
   try {
-    read_chain_spec(reader);
+    read_chain_spec(ObjectReader(made, "m", chain_table()));
     return "";
   } catch (const PlanError& error) {
     return error.what();
@@ -38,8 +45,7 @@ json operations(std::initializer_list<json> all) { return {{"operations", json(a
 
 TEST(ChainPlan, WhatIsAbsentHasItsDefault) {
   const json made = chain_of(json::object());
-  ObjectReader reader(made, "m");
-  const ChainSpec spec = read_chain_spec(reader);
+  const ChainSpec spec = read_chain_spec(ObjectReader(made, "m", chain_table()));
   EXPECT_TRUE(spec.linked);
   EXPECT_EQ(spec.interleave, 1U);
   EXPECT_EQ(spec.sample_every, 1U);
@@ -56,7 +62,7 @@ TEST(ChainPlan, WhatCannotBeMeasuredIsRefusedByItsKey) {
   };
   const std::vector<std::pair<json, std::string>> refused{
       {operations({}), "operations"},
-      {operations({with(read, {{"size", 48}})}), "operations[0].size: is no power of two"},
+      {operations({with(read, {{"size", 48}})}), "operations[0].size: is not a power of two"},
       {operations({with(read, {{"size", 131072}})}), "operations[0].size"},
       {operations({with(read, {{"offset", 64}})}), "operations[0].offset"},
       {operations({read, with(write, {{"offset", 32}})}), "operations[1].offset"},

@@ -10,7 +10,7 @@
 #include "errors.h"
 #include "harness/leases.h"
 #include "harness/plan.h"
-#include "harness/visit.h"
+#include "harness/repetition.h"
 #include "memory/system_memory.h"
 #include "protocol/object_reader.h"
 #include "threads/affinity.h"
@@ -42,8 +42,8 @@ std::unique_ptr<State> state_of(const json& made) {
   return parse_plan({{"version", 2}, {"measurements", json::array({made})}}).front().make();
 }
 
-std::uint64_t counted(const Visit& visited, const char* what) {
-  return visited.evidence.at("handovers").at(what).get<std::uint64_t>();
+std::uint64_t counted(const Repetition& repeated, const char* what) {
+  return repeated.evidence.at("handovers").at(what).get<std::uint64_t>();
 }
 
 class CoreLatencyTest : public testing::Test {
@@ -52,14 +52,15 @@ class CoreLatencyTest : public testing::Test {
     if (allowed_cpus().size() < 2) GTEST_SKIP() << "one CPU";
   }
 
-  Visit take(State& state, double seconds = 0.01) {
-    leases_.begin_visit(false);
-    return visit(state, leases_, seconds, real_surroundings(), [](double, std::size_t, double) {});
+  Repetition take(State& state, double seconds = 0.01) {
+    leases_.begin_repetition(false);
+    return repetition(state, leases_, seconds, real_surroundings(),
+                      [](double, std::size_t, double) {});
   }
 
-  // Where the next visit will find its lines.
+  // Where the next repetition will find its lines.
   std::byte* region() {
-    leases_.begin_visit(false);
+    leases_.begin_repetition(false);
     const std::vector keys{RegionKey{kSize, Pages::kBase, {Policy::kBind, {{0}}}}};
     Team& team = leases_.team(std::vector{allowed_cpus().front(), allowed_cpus().back()});
     return leases_.regions(keys, team).front().region->data();
@@ -71,14 +72,14 @@ class CoreLatencyTest : public testing::Test {
 
 TEST_F(CoreLatencyTest, ModifiedLinesAreTimedByTheirLoadsAndByExchanges) {
   const auto state = state_of(spec({{"state", "modified"}}));
-  const Visit first = take(*state);
+  const Repetition first = take(*state);
   ASSERT_EQ(first.series.size(), 2U);
   EXPECT_EQ(first.series[0].columns[0].metric, "latency");
   EXPECT_EQ(first.series[1].columns[0].metric, "exchange_latency");
-  for (const SeriesRows& series : first.series) {
-    for (const Row& row : series.rows) {
-      EXPECT_GT(row.values.at(0), 0);
-      EXPECT_GT(row.duration_s, 0);
+  for (const SeriesSamples& series : first.series) {
+    for (const Sample& sample : series.samples) {
+      EXPECT_GT(sample.values.at(0), 0);
+      EXPECT_GT(sample.duration_s, 0);
     }
   }
   const std::vector<int> cpus{allowed_cpus().front(), allowed_cpus().back()};
@@ -86,17 +87,17 @@ TEST_F(CoreLatencyTest, ModifiedLinesAreTimedByTheirLoadsAndByExchanges) {
   EXPECT_EQ(first.evidence.at("pages").dump(), json({{"0", kSize / base_page_bytes()}}).dump());
   EXPECT_EQ(counted(first, "lines"), kLines);
   EXPECT_GT(counted(first, "exchanges"), 0U);
-  const Visit second = take(*state);
+  const Repetition second = take(*state);
   EXPECT_GT(counted(second, "rounds"), counted(first, "rounds"));
 }
 
 TEST_F(CoreLatencyTest, CleanLinesHaveNoExchanges) {
   const auto state = state_of(spec({{"state", "clean"}}));
-  const Visit visited = take(*state);
-  ASSERT_EQ(visited.series.size(), 1U);
-  EXPECT_FALSE(visited.evidence.at("handovers").contains("exchanges"));
-  const std::uint64_t rounds = counted(visited, "rounds");
-  EXPECT_EQ(visited.evidence.at("verified").get<std::string>(),
+  const Repetition repeated = take(*state);
+  ASSERT_EQ(repeated.series.size(), 1U);
+  EXPECT_FALSE(repeated.evidence.at("handovers").contains("exchanges"));
+  const std::uint64_t rounds = counted(repeated, "rounds");
+  EXPECT_EQ(repeated.evidence.at("verified").get<std::string>(),
             std::to_string(rounds * kLines) + " lines of " + std::to_string(rounds) +
                 " rounds, each as its writer left it in that round");
 }
@@ -132,7 +133,7 @@ TEST(CoreLatencySpec, IsCheckedBeforeAnythingIsMeasured) {
   const json two{{"policy", "interleave"}, {"nodes", {{{"node", 0}}, {{"node", 1}}}}};
   refused(spec(json::object(), {{"cpu", 1}, {"writer", 1}}), "is the CPU that reads");
   refused(spec(json::object(), {{"cpu", 0}, {"writer", 1}, {"placement", two}}), "has to be bind");
-  refused(spec({{"size", 320}}, {{"cpu", 0}, {"writer", 1}}), "no multiple of 256");
+  refused(spec({{"size", 320}}, {{"cpu", 0}, {"writer", 1}}), "not a multiple of 256");
   refused(spec({{"state", "dirty"}}, {{"cpu", 0}, {"writer", 1}}), "none of modified, clean");
   EXPECT_NO_THROW(state_of(spec(json::object(), {{"cpu", 0}, {"writer", 1}})));
 }

@@ -152,8 +152,8 @@ struct Built {
   // Some work of all threads.
   void work(std::uint64_t units) {
     for (int row = 0; row < 3; ++row) {
-      if (index.units_per_row() != 0) index.prepare_row(on_threads);
-      const std::uint64_t now = index.units_per_row() != 0 ? index.units_per_row() : units;
+      if (index.units_per_sample() != 0) index.prepare_sample(on_threads);
+      const std::uint64_t now = index.units_per_sample() != 0 ? index.units_per_sample() : units;
       on_threads([&](std::size_t thread) { index.work(thread, now); });
     }
   }

@@ -1,5 +1,5 @@
-// libFuzzer: any bytes as a plan, and each line of them as a line of `visits`, are either taken or
-// refused by PlanError, nothing else.
+// libFuzzer: any bytes as a plan, and each line of them as a line of `repetitions`, are either
+// taken or refused by PlanError, nothing else.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -8,13 +8,13 @@
 #include "harness/plan.h"
 #include "protocol/json_text.h"
 #include "protocol/object_reader.h"
-#include "protocol/visit_line.h"
+#include "protocol/repetition_line.h"
 
 namespace {
 
 void read_line(std::string_view text) {
   try {
-    const tierscope::VisitLine line = tierscope::parse_visit_line(text);
+    const tierscope::RepetitionLine line = tierscope::parse_repetition_line(text);
     if (const auto* added = std::get_if<tierscope::AddPlan>(&line))
       tierscope::parse_plan(added->plan);
   } catch (const tierscope::PlanError&) {

@@ -128,7 +128,7 @@ TEST(GpuSpec, RefusesPinnedMemoryOverSeveralNodesOrInHugePages) {
   refuse(plan, "placement");
 }
 
-TEST(GpuSpec, RefusesRowsThatDoNotFit) {
+TEST(GpuSpec, RefusesSamplesThatDoNotFit) {
   json plan = copy();
   plan["pattern"] = {{"size", 4096}, {"row_bytes", 1024}};
   refuse(plan, "pitch");
@@ -163,7 +163,7 @@ TEST(GpuSpec, TakesAChaseInOrderOnEveryMultiprocessor) {
   plan["every_sm"] = true;
   parse(plan);
   plan["engine"] = "tma";
-  refuse(plan, "stride");
+  refuse(plan, "every_sm");
   plan = latency();
   plan["pattern"]["order"] = "sideways";
   refuse(plan, "order");

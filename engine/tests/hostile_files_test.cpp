@@ -207,7 +207,7 @@ class Attempt {
     for (std::size_t i = 0; i < kSmallFiles; ++i) files.create(i, FileSync::kNone);
   }
 
-  // Hostile things happen between rows.
+  // Hostile things happen between samples.
   void use_small_files() {
     SmallFiles files(ours(), kSmallFiles, kSmallBytes);
     if (chance(3)) act();

@@ -7,8 +7,10 @@
 #include <deque>
 #include <thread>
 
+#include "competitor.h"
 #include "errors.h"
 #include "sampling/clock.h"
+#include "threads/affinity.h"
 
 namespace tierscope {
 namespace {
@@ -86,7 +88,7 @@ class IoThreadTest : public testing::Test {
 
   Tally& run() {
     IoThread& thread = make();
-    thread.run(stop_, row_);
+    thread.run(stop_, sample_);
     return thread.tally(0);
   }
 
@@ -95,7 +97,7 @@ class IoThreadTest : public testing::Test {
   std::vector<std::string> names_{"/data/file"};
   std::unique_ptr<IoThread> thread_;
   std::atomic<bool> stop_{false};
-  std::atomic<std::uint64_t> row_{0};
+  std::atomic<std::uint64_t> sample_{0};
 };
 
 TEST_F(IoThreadTest, KeepsTheDepthInFlightAndMovesTheAmount) {
@@ -187,23 +189,23 @@ TEST_F(IoThreadTest, AnOpenLoopIsNeverAheadOfItsRate) {
   EXPECT_EQ(tally.of_reads.latency.count(), 100);
 }
 
-TEST_F(IoThreadTest, RowsFollowEachOtherWithoutAPause) {
+TEST_F(IoThreadTest, SamplesFollowEachOtherWithoutAPause) {
   rule_.amount = 0;
   FakeBackend::delay_s = 1e-4;
   IoThread& thread = make();
-  std::thread worker([&] { thread.run(stop_, row_); });
-  const auto wait_for = [&](std::uint64_t row) {
-    while (thread.row() < row) std::this_thread::sleep_for(std::chrono::microseconds(100));
+  std::thread worker([&] { thread.run(stop_, sample_); });
+  const auto wait_for = [&](std::uint64_t sample) {
+    while (thread.sample() < sample) std::this_thread::sleep_for(std::chrono::microseconds(100));
   };
   std::int64_t end = 0;
-  for (std::uint64_t row = 0; row < 5; ++row) {
+  for (std::uint64_t sample = 0; sample < 5; ++sample) {
     const int before = FakeBackend::ended;
     while (FakeBackend::ended < before + 3)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    row_.store(row + 1);
-    wait_for(row + 1);
-    const Tally& tally = thread.tally(row);
-    if (row > 0) EXPECT_EQ(tally.start_ns, end);
+    sample_.store(sample + 1);
+    wait_for(sample + 1);
+    const Tally& tally = thread.tally(sample);
+    if (sample > 0) EXPECT_EQ(tally.start_ns, end);
     end = tally.end_ns;
     EXPECT_EQ(tally.of_reads.latency.count(), tally.reads);
     EXPECT_GT(tally.reads, 0);
@@ -211,6 +213,30 @@ TEST_F(IoThreadTest, RowsFollowEachOtherWithoutAPause) {
   stop_.store(true);
   worker.join();
 }
+
+TEST_F(IoThreadTest, ARowHasWhatOthersTookOfTheCpu) {
+  rule_.amount = 0;
+  FakeBackend::delay_s = 1e-4;
+  const int cpu = allowed_cpus().front();
+  Team team(std::vector{cpu});
+  if (watched_cpus(team).empty()) GTEST_SKIP() << "the kernel does not count";
+  IoThread& thread = make();
+  Competitor other(cpu);
+  std::thread starter([&] {
+    while (FakeBackend::ended == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    other.start();
+    while (!other.done()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    stop_.store(true);
+  });
+  team.run([&](int number) {
+    std::optional<RunQueueDelay> queue = watch_run_queue(team, number);
+    thread.run(stop_, sample_, &*queue);
+  });
+  starter.join();
+  EXPECT_GE(thread.tally(0).lost_s, Competitor::kUses / 2);
+}
+
+TEST_F(IoThreadTest, NothingIsLostWhereNobodyWatches) { EXPECT_EQ(run().lost_s, 0); }
 
 }  // namespace
 }  // namespace tierscope

@@ -31,7 +31,7 @@ Array make_array(std::size_t bytes) {
 constexpr double kScalar = 3;
 constexpr double kBefore = -1;
 
-double expected(Operation operation, double b, double c, int visits) {
+double expected(Operation operation, double b, double c, int repetitions) {
   switch (operation) {
     case Operation::kRead:
       return kBefore;
@@ -54,7 +54,7 @@ double expected(Operation operation, double b, double c, int visits) {
     case Operation::kTriadNt:
       return b + kScalar * c;
     case Operation::kRmw:
-      return kBefore + visits * kScalar;
+      return kBefore + repetitions * kScalar;
   }
   return 0;
 }
@@ -167,9 +167,9 @@ void check_zipf(Kernel kernel, Operation operation, std::size_t access_size) {
                   .bytes = n * sizeof(double),
                   .access_size = access_size,
                   .zipf = &zipf};
-  std::array<int, kBlocks> visits{};
+  std::array<int, kBlocks> repetitions{};
   std::uint64_t state = kSeed;
-  for (std::uint64_t i = 0; i < kAccesses; ++i) ++visits.at(zipf.next(state));
+  for (std::uint64_t i = 0; i < kAccesses; ++i) ++repetitions.at(zipf.next(state));
   Position position{.state = kSeed};
   for (std::uint64_t done = 0; done < kAccesses;) {
     const std::uint64_t chunk = std::min<std::uint64_t>(kAccesses - done, 1 + done % 13);
@@ -178,9 +178,9 @@ void check_zipf(Kernel kernel, Operation operation, std::size_t access_size) {
   }
   EXPECT_EQ(position.state, state);
   for (std::size_t i = 0; i < n; ++i) {
-    const int visited = visits.at(i * sizeof(double) / access_size);
+    const int repeated = repetitions.at(i * sizeof(double) / access_size);
     const double wanted =
-        visited == 0 ? kBefore : expected(operation, walk.b[i], walk.c[i], visited);
+        repeated == 0 ? kBefore : expected(operation, walk.b[i], walk.c[i], repeated);
     ASSERT_EQ(walk.a[i], wanted) << "element " << i << " of " << n;
   }
 }
@@ -237,13 +237,13 @@ TEST(Operations, StandInTheTableAtTheirOwnPlace) {
   }
 }
 
-TEST(RandomOrder, VisitsEveryBlockOnceOrTwiceAPeriod) {
+TEST(RandomOrder, RepetitionsEveryBlockOnceOrTwiceAPeriod) {
   for (std::uint64_t blocks = 1; blocks < 300; ++blocks) {
     const RandomOrder order(blocks);
-    std::vector<int> visits(blocks);
+    std::vector<int> repetitions(blocks);
     std::uint64_t state = 12345;
-    for (std::uint64_t step = 0; step < order.period(); ++step) ++visits.at(order.next(state));
-    const auto [least, most] = std::ranges::minmax(visits);
+    for (std::uint64_t step = 0; step < order.period(); ++step) ++repetitions.at(order.next(state));
+    const auto [least, most] = std::ranges::minmax(repetitions);
     EXPECT_GE(least, 1) << blocks;
     EXPECT_LE(most, 2) << blocks;
   }

@@ -1,9 +1,10 @@
-// The CPU kinds on this machine's memory, with disturbances in chosen rows: whatever a row's
-// figures are, they are all of the same window.
+// The CPU kinds on this machine's memory and files, with disturbances in chosen samples: whatever a
+// sample's figures are, they are all of the same window.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <any>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -13,10 +14,11 @@
 #include "errors.h"
 #include "harness/leases.h"
 #include "harness/plan.h"
-#include "harness/visit.h"
+#include "harness/repetition.h"
 #include "memory/system_memory.h"
 #include "protocol/object_reader.h"
 #include "sampling/clock.h"
+#include "scratch_directory.h"
 #include "threads/affinity.h"
 
 namespace tierscope {
@@ -25,11 +27,12 @@ namespace {
 using nlohmann::json;
 
 const json kNodeZero = json::parse(R"({"policy": "bind", "nodes": [{"node": 0}]})");
-constexpr double kRow = 0.002;
+constexpr double kSample = 0.002;
 
 json measurement(const std::string& kind, const json& more) {
-  json made = {{"id", "a"},          {"kind", kind},           {"initiator", "node:0"},
-               {"target", "node:0"}, {"placement", kNodeZero}, {"sampling", {{"sample_s", kRow}}}};
+  json made = {
+      {"id", "a"},          {"kind", kind},           {"initiator", "node:0"},
+      {"target", "node:0"}, {"placement", kNodeZero}, {"sampling", {{"sample_s", kSample}}}};
   made.update(more);
   return made;
 }
@@ -44,27 +47,27 @@ json load(int writes) {
 
 using Columns = std::map<std::string, std::vector<double>>;  // "metric part".
 
-// A measurement and its visits; the hypervisor takes time in every third row.
-class Visited {
+// A measurement and its repetitions; the hypervisor takes time in every third sample.
+class Repeated {
  public:
-  explicit Visited(const json& spec)
+  explicit Repeated(const json& spec)
       : state_(parse_plan({{"version", 2}, {"measurements", json::array({spec})}}).front().make()) {
   }
 
-  Visit visit(double seconds = 10 * kRow, bool fresh = false) {
-    leases_.begin_visit(fresh);
-    int rows = 0;
+  Repetition repetition(double seconds = 10 * kSample, bool fresh = false) {
+    leases_.begin_repetition(fresh);
+    int samples = 0;
     const Surroundings surroundings{
         .now = now_seconds,
         .interrupted = [] { return false; },
-        .stolen_seconds = [&rows](std::span<const int>) { return rows++ / 3 * 0.01; }};
-    return tierscope::visit(*state_, leases_, seconds, surroundings,
-                            [](double, std::size_t, double) {});
+        .stolen_seconds = [&samples](std::span<const int>) { return samples++ / 3 * 0.01; }};
+    return tierscope::repetition(*state_, leases_, seconds, surroundings,
+                                 [](double, std::size_t, double) {});
   }
 
-  // So many regions of a megabyte, as the last visit left them, for another holder.
+  // So many regions of a megabyte, as the last repetition left them, for another holder.
   std::vector<Lease> leases(std::size_t count) {
-    leases_.begin_visit(false);
+    leases_.begin_repetition(false);
     const RegionKey key{1 << 20, Pages::kBase, {Policy::kBind, {{0}}}};
     return leases_.regions(std::vector(count, key),
                            leases_.team(std::vector<int>{allowed_cpus().front()}));
@@ -72,7 +75,7 @@ class Visited {
 
   // Changes a bit of the region of so many bytes, and leaves what its contents are said to be.
   void corrupt(std::size_t bytes, std::size_t at) {
-    leases_.begin_visit(false);
+    leases_.begin_repetition(false);
     const std::vector keys{RegionKey{bytes, Pages::kBase, {Policy::kBind, {{0}}}}};
     const Lease lease = leases_
                             .regions(keys, leases_.team(std::vector<int>{allowed_cpus().front()}),
@@ -88,21 +91,21 @@ class Visited {
   Leases leases_;
 };
 
-Columns columns(const SeriesRows& series) {
+Columns columns(const SeriesSamples& series) {
   Columns found;
   for (std::size_t i = 0; i < series.columns.size(); ++i) {
-    for (const Row& row : series.rows) {
-      found[series.columns[i].metric + series.columns[i].part].push_back(row.values.at(i));
+    for (const Sample& sample : series.samples) {
+      found[series.columns[i].metric + series.columns[i].part].push_back(sample.values.at(i));
     }
   }
   return found;
 }
 
-// Every third row was disturbed, whatever else happened on this machine meanwhile.
-void expect_every_third_disturbed(const SeriesRows& series) {
+// Every third sample was disturbed, whatever else happened on this machine meanwhile.
+void expect_every_third_disturbed(const SeriesSamples& series) {
   ASSERT_TRUE(series.disturbed.has_value());
-  for (std::size_t row = 2; row < series.rows.size(); row += 3) {
-    EXPECT_NE(std::ranges::find(*series.disturbed, row), series.disturbed->end()) << row;
+  for (std::size_t sample = 2; sample < series.samples.size(); sample += 3) {
+    EXPECT_NE(std::ranges::find(*series.disturbed, sample), series.disturbed->end()) << sample;
   }
 }
 
@@ -115,63 +118,64 @@ json bandwidth(const std::string& operation, const json& pattern = json::object(
   return made;
 }
 
-TEST(BandwidthKind, ThreadsRatesAddUpToTheTotalInEveryRow) {
-  Visited read(bandwidth("read"));
-  const SeriesRows series = read.visit().series.at(0);
+TEST(BandwidthKind, ThreadsRatesAddUpToTheTotalInEverySample) {
+  Repeated read(bandwidth("read"));
+  const SeriesSamples series = read.repetition().series.at(0);
   expect_every_third_disturbed(series);
-  const Columns rows = columns(series);
-  for (std::size_t row = 0; row < series.rows.size(); ++row) {
+  const Columns samples = columns(series);
+  for (std::size_t sample = 0; sample < series.samples.size(); ++sample) {
     double sum = 0;
-    for (std::size_t thread = 0; thread + 1 < rows.size(); ++thread) {
-      sum += rows.at("thread_bandwidth" + std::to_string(thread))[row];
+    for (std::size_t thread = 0; thread + 1 < samples.size(); ++thread) {
+      sum += samples.at("thread_bandwidth" + std::to_string(thread))[sample];
     }
-    EXPECT_NEAR(sum, rows.at("bandwidth")[row], 1e-6 * sum);
+    EXPECT_NEAR(sum, samples.at("bandwidth")[sample], 1e-6 * sum);
   }
 }
 
-TEST(BandwidthKind, WriteAllocateIsTwiceTheBandwidthOfOrdinaryWritesInEveryRow) {
-  Visited write(bandwidth("write", {{"size", 1 << 30}, {"pages", "thp"}}));
-  Visit visited;
+TEST(BandwidthKind, WriteAllocateIsTwiceTheBandwidthOfOrdinaryWritesInEverySample) {
+  Repeated write(bandwidth("write", {{"size", 1 << 30}, {"pages", "thp"}}));
+  Repetition repeated;
   try {
-    visited = write.visit();
+    repeated = write.repetition();
   } catch (const Unavailable& error) {
     GTEST_SKIP() << error.what();
   }
-  const Columns rows = columns(visited.series.at(0));
-  const auto total = rows.find("bandwidth_with_write_allocate");
-  if (total == rows.end()) GTEST_SKIP() << "caches of a gigabyte";
-  for (std::size_t row = 0; row < total->second.size(); ++row) {
-    EXPECT_DOUBLE_EQ(total->second[row], 2 * rows.at("bandwidth")[row]);
+  const Columns samples = columns(repeated.series.at(0));
+  const auto total = samples.find("bandwidth_with_write_allocate");
+  if (total == samples.end()) GTEST_SKIP() << "caches of a gigabyte";
+  for (std::size_t sample = 0; sample < total->second.size(); ++sample) {
+    EXPECT_DOUBLE_EQ(total->second[sample], 2 * samples.at("bandwidth")[sample]);
   }
 }
 
-TEST(BandwidthKind, LaterVisitsGoOnWithTheSameArrays) {
+TEST(BandwidthKind, LaterRepetitionsGoOnWithTheSameArrays) {
   for (const char* operation : {"rmw", "triad"}) {
-    Visited visited(bandwidth(operation));
-    for (int visit = 0; visit < 3; ++visit) EXPECT_NO_THROW(visited.visit()) << visit;
-    EXPECT_NO_THROW(visited.visit(10 * kRow, true));
+    Repeated repeated(bandwidth(operation));
+    for (int repetition = 0; repetition < 3; ++repetition)
+      EXPECT_NO_THROW(repeated.repetition()) << repetition;
+    EXPECT_NO_THROW(repeated.repetition(10 * kSample, true));
   }
 }
 
 TEST(BandwidthKind, DataThatAnotherHolderOverwroteIsFilledAgain) {
-  Visited triad(bandwidth("triad"));
-  triad.visit();
+  Repeated triad(bandwidth("triad"));
+  triad.repetition();
   for (const Lease& other : triad.leases(3)) {
     EXPECT_FALSE(other.is_new);
     std::fill_n(other.region->data(), other.region->size(), std::byte{7});
   }
-  EXPECT_NO_THROW(triad.visit());
+  EXPECT_NO_THROW(triad.repetition());
 }
 
-TEST(BandwidthKind, WrongElementsFailAFurtherVisitToo) {
-  Visited copy(bandwidth("copy"));
-  copy.visit();
+TEST(BandwidthKind, WrongElementsFailAFurtherRepetitionToo) {
+  Repeated copy(bandwidth("copy"));
+  copy.repetition();
   for (const Lease& other : copy.leases(2)) {
     std::fill_n(other.region->data(), other.region->size(), std::byte{7});
     *other.contents = other.found;  // As if nobody had written.
   }
   try {
-    copy.visit();
+    copy.repetition();
     FAIL() << "wrong elements were not seen";
   } catch (const Failure& failure) {
     EXPECT_EQ(failure.cause(), Cause::kVerification);
@@ -184,20 +188,21 @@ TEST(BandwidthKind, ThreadsThatShareTheArraysVerifyAllOfThem) {
     for (const char* const order : {"sequential", "reverse", "random"}) {
       // Not a whole number of what threads fill in turn.
       constexpr std::size_t kSize = (1U << 20) + 4096 + 64;
-      Visited shared(
+      Repeated shared(
           bandwidth(operation, {{"sharing", "shared"}, {"order", order}, {"size", kSize}}));
-      const Visit visit = shared.visit();
-      EXPECT_EQ(visit.evidence.at("walked_bytes"), kSize) << operation << ' ' << order;
+      const Repetition repetition = shared.repetition();
+      EXPECT_EQ(repetition.evidence.at("walked_bytes"), kSize) << operation << ' ' << order;
       if (operation == std::string("read")) continue;
-      EXPECT_EQ(visit.evidence.at("verified").get<std::string>().substr(0, 13), "1052736 bytes")
-          << visit.evidence.at("verified");
+      EXPECT_EQ(repetition.evidence.at("verified").get<std::string>().substr(0, 13),
+                "1052736 bytes")
+          << repetition.evidence.at("verified");
     }
   }
 }
 
 TEST(BandwidthKind, UpdatesOfASharedArrayAreRefused) {
   try {
-    const Visited refused(bandwidth("rmw", {{"sharing", "shared"}}));
+    const Repeated refused(bandwidth("rmw", {{"sharing", "shared"}}));
     FAIL() << "updates that meet are lost";
   } catch (const std::exception& error) {
     EXPECT_NE(std::string(error.what()).find("sharing"), std::string::npos) << error.what();
@@ -209,81 +214,83 @@ TEST(BandwidthKind, UpdatesOfASharedArrayAreRefused) {
 TEST(BandwidthKind, ArraysThatArePlacedApartHaveEvidenceOfTheirOwn) {
   json made = bandwidth("triad");
   made["placement_c"] = {{"policy", "preferred"}, {"nodes", json::array({{{"node", 0}}})}};
-  Visited triad(made);
-  const auto evidence = triad.visit().evidence;
+  Repeated triad(made);
+  const auto evidence = triad.repetition().evidence;
   const std::size_t pages = (std::size_t{1} << 20) / base_page_bytes();
   for (const char* array : {"a", "b", "c"}) EXPECT_EQ(evidence["arrays"][array]["0"], pages);
   EXPECT_EQ(evidence["pages"]["0"], 3 * pages);
-  EXPECT_FALSE(Visited(bandwidth("triad")).visit().evidence.contains("arrays"));
+  EXPECT_FALSE(Repeated(bandwidth("triad")).repetition().evidence.contains("arrays"));
 }
 
 TEST(BandwidthKind, SharesHoldWholeRoundsOfAllArrays) {
   json made = bandwidth("copy", {{"size", 7 * base_page_bytes()}});
   made["placement_b"] = {{"policy", "interleave"}, {"nodes", json::array({{{"node", 0}}})}};
-  EXPECT_NO_THROW(Visited(made).visit());
+  EXPECT_NO_THROW(Repeated(made).repetition());
 }
 
 TEST(BandwidthKind, ThreadsPlaceWhatTheyTouchFirst) {
   json made = bandwidth("copy");
   made["placement"] = {{"policy", "first-touch"}, {"nodes", json::array({{{"node", 0}}})}};
-  Visited copy(made);
-  EXPECT_TRUE(copy.visit().evidence["pages"].contains("0"));
-  EXPECT_NO_THROW(copy.visit(10 * kRow, true));
+  Repeated copy(made);
+  EXPECT_TRUE(copy.repetition().evidence["pages"].contains("0"));
+  EXPECT_NO_THROW(copy.repetition(10 * kSample, true));
 }
 
 TEST(BandwidthKind, RefusesToPlaceAnArrayThatTheOperationHasNot) {
   json made = bandwidth("copy");
   made["placement_c"] = kNodeZero;
-  EXPECT_THROW(Visited{made}, PlanError);
+  EXPECT_THROW(Repeated{made}, PlanError);
 }
 
 TEST(LatencyKind, HasNoFirstTouch) {
   json made = measurement("latency", {{"cpu", allowed_cpus().front()},
                                       {"pattern", {{"size", 1 << 16}, {"pages", "base"}}}});
-  EXPECT_NO_THROW(Visited{made});
+  EXPECT_NO_THROW(Repeated{made});
   made["placement"]["policy"] = "first-touch";
-  EXPECT_THROW(Visited{made}, PlanError);
+  EXPECT_THROW(Repeated{made}, PlanError);
 }
 
-TEST(BandwidthKind, FurtherVisitsCompareASample) {
-  Visited copy(bandwidth("copy", {{"size", 1 << 24}}));
-  const auto verified = [&copy] { return copy.visit().evidence["verified"].get<std::string>(); };
+TEST(BandwidthKind, FurtherRepetitionsCompareASample) {
+  Repeated copy(bandwidth("copy", {{"size", 1 << 24}}));
+  const auto verified = [&copy] {
+    return copy.repetition().evidence["verified"].get<std::string>();
+  };
   EXPECT_EQ(verified().find("at random places"), std::string::npos);
   EXPECT_NE(verified().find("of 16777216 bytes compared at random places"), std::string::npos);
   EXPECT_NE(verified().find("(seeds 1 to 2)"), std::string::npos);
 }
 
-TEST(LatencyKind, GoesOnWhereTheLastVisitStopped) {
-  Visited latency(measurement("latency", {{"cpu", allowed_cpus().front()},
-                                          {"pattern", {{"size", 1 << 26}, {"pages", "base"}}}}));
-  const auto walked = [](const Visit& visit) {
-    return visit.evidence["walked_bytes"].get<std::uint64_t>();
+TEST(LatencyKind, GoesOnWhereTheLastRepetitionStopped) {
+  Repeated latency(measurement("latency", {{"cpu", allowed_cpus().front()},
+                                           {"pattern", {{"size", 1 << 26}, {"pages", "base"}}}}));
+  const auto walked = [](const Repetition& repetition) {
+    return repetition.evidence["walked_bytes"].get<std::uint64_t>();
   };
-  const Visit first = latency.visit();
+  const Repetition first = latency.repetition();
   expect_every_third_disturbed(first.series.at(0));
-  const Visit second = latency.visit();
+  const Repetition second = latency.repetition();
   EXPECT_GT(walked(second), walked(first));
-  EXPECT_LT(walked(latency.visit(kRow, true)), walked(second)) << "new pages begin anew";
+  EXPECT_LT(walked(latency.repetition(kSample, true)), walked(second)) << "new pages begin anew";
 }
 
-// Each visit goes on where the chases stand; all of the cycle is theirs together.
+// Each repetition goes on where the chases stand; all of the cycle is theirs together.
 TEST(LatencyKind, SeveralChasesWalkTheWholeRegion) {
-  Visited latency(measurement("latency", {{"cpu", allowed_cpus().front()},
-                                          {"chases", 12},
-                                          {"pattern", {{"size", 1 << 16}, {"pages", "base"}}}}));
-  const Visit visited = latency.visit();
-  const SeriesRows& loads = visited.series.at(0);
+  Repeated latency(measurement("latency", {{"cpu", allowed_cpus().front()},
+                                           {"chases", 12},
+                                           {"pattern", {{"size", 1 << 16}, {"pages", "base"}}}}));
+  const Repetition repeated = latency.repetition();
+  const SeriesSamples& loads = repeated.series.at(0);
   ASSERT_EQ(loads.columns.size(), 3U);
-  for (const Row& row : loads.rows) {
-    EXPECT_DOUBLE_EQ(row.values[0], 12 * row.values[1]);
-    EXPECT_NEAR(row.values[2] * row.values[1], 64e9, 1);
+  for (const Sample& sample : loads.samples) {
+    EXPECT_DOUBLE_EQ(sample.values[0], 12 * sample.values[1]);
+    EXPECT_NEAR(sample.values[2] * sample.values[1], 64e9, 1);
   }
-  EXPECT_EQ(visited.evidence["walked_bytes"], 1 << 16);
+  EXPECT_EQ(repeated.evidence["walked_bytes"], 1 << 16);
 }
 
 TEST(LatencyKind, RefusesMoreChasesThanLines) {
   const auto parse = [](int chases) {
-    const Visited latency(measurement(
+    const Repeated latency(measurement(
         "latency",
         {{"cpu", allowed_cpus().front()}, {"chases", chases}, {"pattern", {{"size", 512}}}}));
   };
@@ -293,64 +300,67 @@ TEST(LatencyKind, RefusesMoreChasesThanLines) {
 
 TEST(LoadedLatencyKind, HasDisturbedWindowsOfLatencyAndLoadTogether) {
   if (allowed_cpus().size() < 2) GTEST_SKIP() << "one CPU";
-  Visited loaded(measurement("loaded-latency", {{"cpu", allowed_cpus().front()},
-                                                {"pattern", {{"size", 1 << 20}, {"pages", "base"}}},
-                                                {"load", load(50)}}));
-  const Visit visited = loaded.visit();
-  ASSERT_EQ(visited.series.size(), 2U);
-  const SeriesRows& windows = visited.series[0];
+  Repeated loaded(
+      measurement("loaded-latency", {{"cpu", allowed_cpus().front()},
+                                     {"pattern", {{"size", 1 << 20}, {"pages", "base"}}},
+                                     {"load", load(50)}}));
+  const Repetition repeated = loaded.repetition();
+  ASSERT_EQ(repeated.series.size(), 2U);
+  const SeriesSamples& windows = repeated.series[0];
   expect_every_third_disturbed(windows);
   EXPECT_EQ(windows.columns[0].metric, "latency");
   EXPECT_EQ(windows.columns[1].metric, "bandwidth");
-  for (const Row& row : windows.rows) EXPECT_EQ(row.values.size(), windows.columns.size());
-  const SeriesRows& timed = visited.series[1];
+  for (const Sample& sample : windows.samples)
+    EXPECT_EQ(sample.values.size(), windows.columns.size());
+  const SeriesSamples& timed = repeated.series[1];
   EXPECT_EQ(timed.columns[0].metric, "latency_p50");
-  EXPECT_GE(timed.rows.size() - timed.disturbed->size(), timed.rows.size() < 40 ? 20U : 0U);
-  EXPECT_TRUE(visited.evidence["workloads"].contains("load"));
+  EXPECT_GE(timed.samples.size() - timed.disturbed->size(), timed.samples.size() < 40 ? 20U : 0U);
+  EXPECT_TRUE(repeated.evidence["workloads"].contains("load"));
 }
 
 TEST(LoadedLatencyKind, AnIdleLoadHasNoRate) {
   if (allowed_cpus().size() < 2) GTEST_SKIP() << "one CPU";
   json idle = load(50);
   idle["idle"] = true;
-  Visited loaded(measurement("loaded-latency", {{"cpu", allowed_cpus().front()},
-                                                {"pattern", {{"size", 1 << 20}, {"pages", "base"}}},
-                                                {"load", idle}}));
-  const Visit visited = loaded.visit();
-  EXPECT_EQ(columns(visited.series[0]).size(), 1U);
-  EXPECT_FALSE(visited.evidence.contains("workloads"));
+  Repeated loaded(
+      measurement("loaded-latency", {{"cpu", allowed_cpus().front()},
+                                     {"pattern", {{"size", 1 << 20}, {"pages", "base"}}},
+                                     {"load", idle}}));
+  const Repetition repeated = loaded.repetition();
+  EXPECT_EQ(columns(repeated.series[0]).size(), 1U);
+  EXPECT_FALSE(repeated.evidence.contains("workloads"));
 }
 
-TEST(StreamsKind, TotalIsTheSumOfAllStreamsInEveryRow) {
+TEST(TrafficKind, TotalIsTheSumOfAllStreamsInEverySample) {
   if (allowed_cpus().size() < 2) GTEST_SKIP() << "one CPU";
   json other = load(100);
   other["name"] = "writer";
-  Visited streams(measurement("streams", {{"cpus", {allowed_cpus().front()}},
-                                          {"pattern", {{"size", 1 << 20}, {"pages", "base"}}},
-                                          {"beside", json::array({other})}}));
-  const SeriesRows series = streams.visit().series.at(0);
+  Repeated streams(measurement("traffic", {{"cpus", {allowed_cpus().front()}},
+                                           {"pattern", {{"size", 1 << 20}, {"pages", "base"}}},
+                                           {"beside", json::array({other})}}));
+  const SeriesSamples series = streams.repetition().series.at(0);
   expect_every_third_disturbed(series);
-  const Columns rows = columns(series);
-  for (std::size_t row = 0; row < series.rows.size(); ++row) {
-    EXPECT_DOUBLE_EQ(rows.at("total_bandwidth")[row],
-                     rows.at("bandwidth")[row] + rows.at("bandwidthwriter")[row]);
+  const Columns samples = columns(series);
+  for (std::size_t sample = 0; sample < series.samples.size(); ++sample) {
+    EXPECT_DOUBLE_EQ(samples.at("total_bandwidth")[sample],
+                     samples.at("bandwidth")[sample] + samples.at("bandwidthwriter")[sample]);
   }
-  EXPECT_NO_THROW(streams.visit());
+  EXPECT_NO_THROW(streams.repetition());
 }
 
-TEST(AtomicsKind, EachRowHasItsOwnTriesAndTimeForAnUpdate) {
-  Visited atomics(measurement(
+TEST(AtomicsKind, EachSampleHasItsOwnTriesAndTimeForAnUpdate) {
+  Repeated atomics(measurement(
       "atomics",
       {{"cpus", {allowed_cpus().front()}},
        {"pattern", {{"operation", "compare-and-swap"}, {"size", 4096}, {"pages", "base"}}}}));
-  const SeriesRows series = atomics.visit().series.at(0);
+  const SeriesSamples series = atomics.repetition().series.at(0);
   expect_every_third_disturbed(series);
-  const Columns rows = columns(series);
-  for (std::size_t row = 0; row < series.rows.size(); ++row) {
-    EXPECT_DOUBLE_EQ(rows.at("time_per_update")[row], 1e9 / rows.at("updates")[row]);
-    EXPECT_DOUBLE_EQ(rows.at("tries_per_update")[row], 1) << "nobody else updates";
+  const Columns samples = columns(series);
+  for (std::size_t sample = 0; sample < series.samples.size(); ++sample) {
+    EXPECT_DOUBLE_EQ(samples.at("time_per_update")[sample], 1e9 / samples.at("updates")[sample]);
+    EXPECT_DOUBLE_EQ(samples.at("tries_per_update")[sample], 1) << "nobody else updates";
   }
-  EXPECT_NO_THROW(atomics.visit());
+  EXPECT_NO_THROW(atomics.repetition());
 }
 
 TEST(PersistKind, BandwidthFollowsFromTheTimeOfABlockAndEachBlockIsTimedOnce) {
@@ -363,22 +373,23 @@ TEST(PersistKind, BandwidthFollowsFromTheTimeOfABlockAndEachBlockIsTimedOnce) {
                                           {"size", 1 << 20},
                                           {"pages", "base"}}}});
     if (allowed_cpus().size() > 1) made["cpus"].push_back(allowed_cpus().back());
-    Visited persist(made);
-    const Visit visited = persist.visit();
-    const SeriesRows& series = visited.series.at(0);
+    Repeated persist(made);
+    const Repetition repeated = persist.repetition();
+    const SeriesSamples& series = repeated.series.at(0);
     expect_every_third_disturbed(series);
-    const Columns rows = columns(series);
+    const Columns samples = columns(series);
     const auto threads = static_cast<double>(made["cpus"].size());
-    for (std::size_t row = 0; row < series.rows.size(); ++row) {
-      const double bandwidth = rows.at("bandwidth")[row];
-      EXPECT_NEAR(rows.at("time_per_operation")[row] * bandwidth, 256e9 * threads, 1e-6 * 256e9);
+    for (std::size_t sample = 0; sample < series.samples.size(); ++sample) {
+      const double bandwidth = samples.at("bandwidth")[sample];
+      EXPECT_NEAR(samples.at("time_per_operation")[sample] * bandwidth, 256e9 * threads,
+                  1e-6 * 256e9);
     }
-    for (const Row& row : visited.series.at(1).rows) {
-      ASSERT_EQ(row.histograms.size(), 1U);
-      EXPECT_FALSE(row.histograms.front().empty());
+    for (const Sample& sample : repeated.series.at(1).samples) {
+      ASSERT_EQ(sample.histograms.size(), 1U);
+      EXPECT_FALSE(sample.histograms.front().empty());
     }
-    EXPECT_NE(visited.evidence.at("persist").at("operation"), "");
-    EXPECT_NO_THROW(persist.visit());
+    EXPECT_NE(repeated.evidence.at("persist").at("operation"), "");
+    EXPECT_NO_THROW(persist.repetition());
   }
 }
 
@@ -402,59 +413,119 @@ json chain(bool linked, int regions) {
 TEST(ChainKind, RatesFollowFromTheTimeOfAChainAndWalksGoOn) {
   for (const bool linked : {true, false}) {
     const json made = chain(linked, linked ? 2 : 1);
-    Visited chains(made);
-    const Visit visited = chains.visit();
-    const SeriesRows& series = visited.series.at(0);
+    Repeated chains(made);
+    const Repetition repeated = chains.repetition();
+    const SeriesSamples& series = repeated.series.at(0);
     expect_every_third_disturbed(series);
-    const Columns rows = columns(series);
-    EXPECT_EQ(rows.contains("latency"), linked);
+    const Columns samples = columns(series);
+    EXPECT_EQ(samples.contains("latency"), linked);
     const auto walks = static_cast<double>(3 * made["cpus"].size());
-    for (std::size_t row = 0; row < series.rows.size(); ++row) {
-      const double rate = rows.at("operations")[row];
-      EXPECT_NEAR(rows.at("bandwidth")[row], rate * (64 + 256 + 64), 1e-6 * rate);
-      if (linked) EXPECT_NEAR(rows.at("latency")[row] * rate, 1e9 * walks, 1e3);
+    for (std::size_t sample = 0; sample < series.samples.size(); ++sample) {
+      const double rate = samples.at("operations")[sample];
+      EXPECT_NEAR(samples.at("bandwidth")[sample], rate * (64 + 256 + 64), 1e-6 * rate);
+      if (linked) EXPECT_NEAR(samples.at("latency")[sample] * rate, 1e9 * walks, 1e3);
     }
-    for (const Row& row : visited.series.at(1).rows) {
-      ASSERT_EQ(row.histograms.size(), 1U);
-      EXPECT_FALSE(row.histograms.front().empty());
+    for (const Sample& sample : repeated.series.at(1).samples) {
+      ASSERT_EQ(sample.histograms.size(), 1U);
+      EXPECT_FALSE(sample.histograms.front().empty());
     }
-    EXPECT_EQ(visited.evidence.contains("arrays"), linked) << "pages of m0 and m1 apart";
-    EXPECT_NO_THROW(chains.visit());
-    EXPECT_NO_THROW(chains.visit(10 * kRow, true));
+    EXPECT_EQ(repeated.evidence.contains("arrays"), linked) << "pages of m0 and m1 apart";
+    EXPECT_NO_THROW(chains.repetition());
+    EXPECT_NO_THROW(chains.repetition(10 * kSample, true));
   }
 }
 
 TEST(ChainKind, LinesThatAnotherHolderOverwroteAreFilledAgain) {
-  Visited chains(chain(true, 2));
-  chains.visit();
+  Repeated chains(chain(true, 2));
+  chains.repetition();
   for (const Lease& other : chains.leases(2)) {
     std::fill_n(other.region->data(), other.region->size(), std::byte{7});
   }
-  EXPECT_NO_THROW(chains.visit());
+  EXPECT_NO_THROW(chains.repetition());
 }
 
-TEST(ChainKind, AWordThatWasCorruptedBetweenVisitsFailsTheMeasurement) {
+TEST(ChainKind, AWordThatWasCorruptedBetweenRepetitionsFailsTheMeasurement) {
   json made = chain(true, 1);
   made["pattern"]["size"] = 4096;
   made["pattern"]["operations"].erase(2);  // A write would put the word right again.
-  Visited chains(made);
-  chains.visit();
+  Repeated chains(made);
+  chains.repetition();
   chains.corrupt(4096, 64);
-  EXPECT_THROW(chains.visit(), Failure);
+  EXPECT_THROW(chains.repetition(), Failure);
 }
 
-TEST(MappingKind, PhasesAddUpToTheWholeInEveryRow) {
+// A kind whose threads wait for devices, below a directory of its own.
+class StorageKind : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (std::ifstream("/proc/thread-self/schedstat").fail()) GTEST_SKIP() << "nobody can look";
+  }
+
+  json measurement(const std::string& kind, const json& more) const {
+    json made = {{"id", "a"},
+                 {"kind", kind},
+                 {"initiator", "node:0"},
+                 {"target", "file:" + directory_.path()},
+                 {"sampling", {{"sample_s", kSample}}}};
+    made.update(more);
+    return made;
+  }
+
+  // Samples are flagged, and stay: what others do is part of the tail.
+  static void expect_kept_and_flagged(const json& measurement) {
+    const Repetition repeated = Repeated(measurement).repetition();
+    expect_every_third_disturbed(repeated.series.front());
+    for (const SeriesSamples& series : repeated.series) {
+      EXPECT_TRUE(series.keep_disturbed);
+      EXPECT_TRUE(series.disturbed.has_value()) << series.name;
+    }
+  }
+
+  ScratchDirectory directory_;
+  const std::vector<int> cpus_{allowed_cpus().front(), allowed_cpus().front(),
+                               allowed_cpus().back()};
+};
+
+TEST_F(StorageKind, SamplesOfIoAreWatched) {
+  json made = measurement(
+      "io", {{"jobs",
+              {{{"cpus", cpus_},
+                {"buffers", {{"placement", kNodeZero}}},
+                {"files", {{"directory", directory_.path()}, {"size", 1 << 20}, {"count", 3}}}}}},
+             {"pattern", {{"operation", "read"}, {"block_size", 4096}, {"direct", false}}}});
+  expect_kept_and_flagged(made);
+}
+
+TEST_F(StorageKind, SamplesOfSmallFilesAreWatched) {
+  expect_kept_and_flagged(measurement(
+      "files", {{"cpus", cpus_},
+                {"directory", directory_.path()},
+                {"pattern", {{"operation", "stat"}, {"file_size", 100}, {"files", 50}}}}));
+}
+
+TEST_F(StorageKind, SamplesOfCheckpointsAreWatched) {
+  expect_kept_and_flagged(measurement(
+      "checkpoint",
+      {{"cpus", cpus_},
+       {"state", {{"placement", kNodeZero}}},
+       {"directory", directory_.path()},
+       {"pattern",
+        {{"size", 1 << 20}, {"block_size", 64 << 10}, {"backend", "posix"}, {"direct", false}}}}));
+}
+
+TEST(MappingKind, PhasesAddUpToTheWholeInEverySample) {
   constexpr double kPages = 256;
-  Visited mapping(measurement(
+  Repeated mapping(measurement(
       "mapping", {{"cpu", allowed_cpus().front()},
                   {"pattern", {{"size", base_page_bytes() * 256}, {"pages", "base"}}}}));
-  const SeriesRows series = mapping.visit().series.at(0);
+  const SeriesSamples series = mapping.repetition().series.at(0);
   expect_every_third_disturbed(series);
-  const Columns rows = columns(series);
-  for (std::size_t row = 0; row < series.rows.size(); ++row) {
-    const double whole = rows.at("time_per_page")[row];
-    const double phases = rows.at("map")[row] / kPages + rows.at("populate_per_page")[row] +
-                          rows.at("unmap_per_page")[row];
+  const Columns samples = columns(series);
+  for (std::size_t sample = 0; sample < series.samples.size(); ++sample) {
+    const double whole = samples.at("time_per_page")[sample];
+    const double phases = samples.at("map")[sample] / kPages +
+                          samples.at("populate_per_page")[sample] +
+                          samples.at("unmap_per_page")[sample];
     EXPECT_NEAR(phases, whole, 1e-9 * whole);
   }
 }
@@ -467,12 +538,12 @@ void expect_huge_pages(const char* sharing) {
   } catch (const Unavailable& error) {
     GTEST_SKIP() << error.what();
   }
-  Visited mapping(measurement(
+  Repeated mapping(measurement(
       "mapping", {{"cpu", allowed_cpus().front()},
                   {"pattern", {{"sharing", sharing}, {"size", 4 * page}, {"pages", "thp"}}}}));
   if (forbidding_switch(sharing == std::string("shared"), page)) {
     try {
-      mapping.visit();
+      mapping.repetition();
       FAIL() << "measured with pages that the kernel does not give";
     } catch (const Unavailable& error) {
       EXPECT_EQ(error.cause(), Cause::kPages);
@@ -480,10 +551,10 @@ void expect_huge_pages(const char* sharing) {
     }
     return;
   }
-  const Visit visit = mapping.visit();
-  EXPECT_EQ(visit.evidence.at("page_bytes"), page);
-  EXPECT_EQ(visit.evidence.at("huge_bytes"), 4 * page);
-  EXPECT_EQ(visit.evidence.at("pages"), nlohmann::ordered_json::parse(R"({"0": 4})"));
+  const Repetition repetition = mapping.repetition();
+  EXPECT_EQ(repetition.evidence.at("page_bytes"), page);
+  EXPECT_EQ(repetition.evidence.at("huge_bytes"), 4 * page);
+  EXPECT_EQ(repetition.evidence.at("pages"), nlohmann::ordered_json::parse(R"({"0": 4})"));
 }
 
 TEST(MappingKind, PrivateHugePagesAreProved) { expect_huge_pages("private"); }

@@ -18,42 +18,42 @@ const RegionKey kKey{kBytes, Pages::kBase, {Policy::kBind, {{0}}}};
 
 class LeasesTest : public testing::Test {
  protected:
-  std::vector<Lease> visit(const std::vector<RegionKey>& keys, bool fresh = false) {
-    leases_.begin_visit(fresh);
+  std::vector<Lease> repetition(const std::vector<RegionKey>& keys, bool fresh = false) {
+    leases_.begin_repetition(fresh);
     return leases_.regions(keys, leases_.team(kCpu));
   }
 
   Leases leases_;
 };
 
-TEST_F(LeasesTest, ALaterVisitFindsWhatTheLastOneLeft) {
-  const Lease first = visit({kKey}).front();
+TEST_F(LeasesTest, ALaterRepetitionFindsWhatTheLastOneLeft) {
+  const Lease first = repetition({kKey}).front();
   EXPECT_TRUE(first.is_new);
   EXPECT_FALSE(first.found.has_value());
   *first.contents = std::string("left");
-  const Lease second = visit({kKey}).front();
+  const Lease second = repetition({kKey}).front();
   EXPECT_EQ(second.region, first.region);
   EXPECT_FALSE(second.is_new);
   EXPECT_EQ(std::any_cast<std::string>(second.found), "left");
 }
 
 TEST_F(LeasesTest, WhoSaysNothingLeavesNothing) {
-  *visit({kKey}).front().contents = std::string("left");
-  visit({kKey});
-  EXPECT_FALSE(visit({kKey}).front().found.has_value());
+  *repetition({kKey}).front().contents = std::string("left");
+  repetition({kKey});
+  EXPECT_FALSE(repetition({kKey}).front().found.has_value());
 }
 
 TEST_F(LeasesTest, TwoLeasesOfAVisitAreTwoRegions) {
-  const std::vector<Lease> leases = visit({kKey, kKey});
+  const std::vector<Lease> leases = repetition({kKey, kKey});
   EXPECT_NE(leases[0].region, leases[1].region);
-  const std::vector<Lease> again = visit({kKey, kKey});
+  const std::vector<Lease> again = repetition({kKey, kKey});
   EXPECT_EQ(again[0].region, leases[0].region);
   EXPECT_EQ(again[1].region, leases[1].region);
 }
 
 TEST_F(LeasesTest, AHolderFindsTheRegionWhoseContentsFit) {
   const auto named = [this](const std::string& name) {
-    leases_.begin_visit(false);
+    leases_.begin_repetition(false);
     const Lease lease = leases_
                             .regions(std::array{kKey}, leases_.team(kCpu),
                                      [&name](std::size_t, const std::any& found) {
@@ -72,21 +72,21 @@ TEST_F(LeasesTest, AHolderFindsTheRegionWhoseContentsFit) {
 }
 
 TEST_F(LeasesTest, AFullPoolGivesARegionWhoseContentsDoNotFit) {
-  for (int visit = 0; visit < 40; ++visit) {
-    leases_.begin_visit(false);
+  for (int repetition = 0; repetition < 40; ++repetition) {
+    leases_.begin_repetition(false);
     const Lease lease = leases_
                             .regions(std::array{kKey}, leases_.team(kCpu),
                                      [](std::size_t, const std::any&) { return false; })
                             .front();
-    *lease.contents = visit;
-    EXPECT_EQ(lease.is_new, visit < 32) << visit;
+    *lease.contents = repetition;
+    EXPECT_EQ(lease.is_new, repetition < 32) << repetition;
   }
   EXPECT_EQ(leases_.size(), 32U);
 }
 
-TEST_F(LeasesTest, AFreshVisitHasNewPages) {
-  *visit({kKey}).front().contents = std::string("left");
-  const Lease fresh = visit({kKey}, true).front();
+TEST_F(LeasesTest, AFreshRepetitionHasNewPages) {
+  *repetition({kKey}).front().contents = std::string("left");
+  const Lease fresh = repetition({kKey}, true).front();
   EXPECT_TRUE(fresh.is_new);
   EXPECT_FALSE(fresh.found.has_value());
   EXPECT_EQ(leases_.size(), 1U);
@@ -94,39 +94,40 @@ TEST_F(LeasesTest, AFreshVisitHasNewPages) {
 
 TEST_F(LeasesTest, RegionsOfASweepStay) {
   for (std::size_t size = 1; size <= 8; ++size)
-    visit({{size * kBytes, Pages::kBase, kKey.placement}});
+    repetition({{size * kBytes, Pages::kBase, kKey.placement}});
   EXPECT_EQ(leases_.size(), 8U);
-  EXPECT_FALSE(visit({kKey}).front().is_new);
+  EXPECT_FALSE(repetition({kKey}).front().is_new);
 }
 
 TEST_F(LeasesTest, ThePoolHasAnEnd) {
   for (std::size_t size = 1; size <= 40; ++size)
-    visit({{size * 4096, Pages::kBase, kKey.placement}});
+    repetition({{size * 4096, Pages::kBase, kKey.placement}});
   EXPECT_EQ(leases_.size(), 32U);
-  EXPECT_TRUE(visit({{4096, Pages::kBase, kKey.placement}}).front().is_new) << "the oldest goes";
-  EXPECT_FALSE(visit({{40 * 4096, Pages::kBase, kKey.placement}}).front().is_new);
+  EXPECT_TRUE(repetition({{4096, Pages::kBase, kKey.placement}}).front().is_new)
+      << "the oldest goes";
+  EXPECT_FALSE(repetition({{40 * 4096, Pages::kBase, kKey.placement}}).front().is_new);
 }
 
 TEST_F(LeasesTest, WhatDoesNotFitIsRefusedOnceNothingIdleIsLeft) {
-  visit({kKey});
-  leases_.begin_visit(false);
+  repetition({kKey});
+  leases_.begin_repetition(false);
   const std::vector<RegionKey> huge{{std::size_t{1} << 50, Pages::kBase, kKey.placement}};
   EXPECT_THROW(leases_.regions(huge, leases_.team(kCpu)), Unavailable);
   EXPECT_EQ(leases_.size(), 0U);
 }
 
 TEST_F(LeasesTest, ANodeThatDoesNotExistDropsNothing) {
-  visit({kKey});
-  leases_.begin_visit(false);
+  repetition({kKey});
+  leases_.begin_repetition(false);
   const std::vector<RegionKey> nowhere{{kBytes, Pages::kBase, {Policy::kBind, {{1023}}}}};
   EXPECT_THROW(leases_.regions(nowhere, leases_.team(kCpu)), Unavailable);
   EXPECT_EQ(leases_.size(), 1U);
 }
 
 TEST_F(LeasesTest, TeamsStay) {
-  leases_.begin_visit(false);
+  leases_.begin_repetition(false);
   const Team* const team = &leases_.team(kCpu);
-  leases_.begin_visit(false);
+  leases_.begin_repetition(false);
   EXPECT_EQ(&leases_.team(kCpu), team);
 }
 

@@ -73,7 +73,7 @@ TEST(Partition, ANodeMayGetNothing) {
 }
 
 TEST(AllowedPages, TheKernelMayBeginItsRoundAnywhere) {
-  // Any 10 pages in a row out of 0 0 0 2 0 0 0 2 ...: two rounds and two pages.
+  // Any 10 pages in a sample out of 0 0 0 2 0 0 0 2 ...: two rounds and two pages.
   EXPECT_EQ(allowed_pages(kThreeToOneByKernel, 10), (std::vector<PageBounds>{{7, 8}, {2, 3}}));
 }
 

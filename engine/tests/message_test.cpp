@@ -112,21 +112,21 @@ Outcome take_part(int rank, const Asked& asked, bool broken = false) {
   exchange.send = send.data();
   exchange.receive = receive.data();
   exchange.seconds = 0.02;
-  exchange.row_seconds = 0.002;
+  exchange.sample_seconds = 0.002;
   exchange.patience_s = asked.patience_s;
   exchange.seed = 7;
-  TsMessageRows rows{};
-  rows.starts = starts.data();
-  rows.durations = durations.data();
-  rows.values = values.data();
-  rows.capacity = values.size();
+  TsMessageSamples samples{};
+  samples.starts = starts.data();
+  samples.durations = durations.data();
+  samples.values = values.data();
+  samples.capacity = values.size();
   Outcome found;
-  found.result = ts_message_exchange(&exchange, &rows);
-  values.resize(rows.count);
+  found.result = ts_message_exchange(&exchange, &samples);
+  values.resize(samples.count);
   found.values = std::move(values);
   found.first_start = starts.front();
-  found.messages = rows.messages;
-  found.error = rows.error;
+  found.messages = samples.messages;
+  found.error = samples.error;
   return found;
 }
 
@@ -146,7 +146,7 @@ std::pair<Outcome, Outcome> exchanged(const Asked& asked, std::size_t spoiled_si
 
 class MessageOperation : public testing::TestWithParam<TsMessageOperation> {};
 
-TEST_P(MessageOperation, TheSourceHasRowsAndNothingIsLeftUnread) {
+TEST_P(MessageOperation, TheSourceHasSamplesAndNothingIsLeftUnread) {
   for (const int size : {1, 8, 13, 5000}) {
     const auto [source, destination] = exchanged({GetParam(), size});
     EXPECT_EQ(source.result, kTsDone) << source.error;

@@ -229,7 +229,7 @@ TEST(Pool, ArraysOfALeaseShareAPoolAndComeBackTogether) {
   const std::array cpus{0};
   const RegionKey key{2 * kMiB, Pages::kBase, in("/dev/shm", Backing::kPool)};
   const auto pools = [&leases, &cpus, &key](std::size_t count, bool fresh = false) {
-    leases.begin_visit(fresh);
+    leases.begin_repetition(fresh);
     std::vector<std::uint64_t> found;
     const std::vector<RegionKey> keys(count, key);
     for (const Lease& lease : leases.regions(keys, leases.team(cpus))) {

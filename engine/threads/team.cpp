@@ -109,6 +109,12 @@ void Team::stop() {
   for (std::thread& thread : threads_) thread.join();
 }
 
+clockid_t Team::cpu_clock(int thread) {
+  clockid_t clock{};
+  pthread_getcpuclockid(threads_[static_cast<std::size_t>(thread)].native_handle(), &clock);
+  return clock;
+}
+
 void Team::run(const std::function<void(int)>& work) {
   std::unique_lock lock(mutex_);
   work_ = &work;

@@ -1,6 +1,8 @@
 // Threads pinned one to a CPU, or to sets of CPUs, that run the same function at the same time.
 #pragma once
 
+#include <time.h>
+
 #include <atomic>
 #include <condition_variable>
 #include <exception>
@@ -36,6 +38,9 @@ class Team {
     std::size_t at_once = 0;    // How many of them can run at the same time; 0: there are none.
   };
   const Shared& shared() const { return shared_; }
+
+  // What clock_gettime(2) knows a thread's CPU time by.
+  clockid_t cpu_clock(int thread);
 
   // Runs work(thread) on every thread and waits for all; rethrows the first exception.
   void run(const std::function<void(int thread)>& work);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include "interrupt.h"
@@ -27,8 +28,11 @@ void lengthen_chunk(Worker& worker, std::uint64_t chunks, double window_s, doubl
       static_cast<std::uint64_t>(std::ceil(2 * excess * static_cast<double>(worker.chunk)));
 }
 
-double work_one(Team& team, Worker& worker, double window_s) {
+double work_one(Team& team, int thread, Worker& worker, double window_s) {
+  std::optional<RunQueueDelay> queue;
+  if (worker.sleeps) queue = watch_run_queue(team, thread);
   const double start = team.pass_gate();
+  if (queue) queue->lost_s();
   const LostTime lost;
   const double end = start + window_s;
   // A thread that shares CPUs may have waited for one while the gate opened.
@@ -51,6 +55,7 @@ double work_one(Team& team, Worker& worker, double window_s) {
   hwy::FlushStream();  // Completes non-temporal stores before the data is read.
   worker.last_cpu = sched_getcpu();
   worker.lost_share = lost.share();
+  if (worker.sleeps) worker.lost_share = queue ? queue->lost_s() / window_s : 0;
   if (shares) {
     worker.used_s = lost.used_s();
     worker.seen_on.insert(worker.last_cpu);
@@ -69,7 +74,7 @@ void share_losses(const Team::Shared& shared, std::span<Worker> workers, double 
   }
   const double lost = 1 - used_s / (static_cast<double>(shared.at_once) * window_s);
   for (std::size_t i = 0; i < workers.size(); ++i) {
-    if (shared.threads[i]) workers[i].lost_share = std::max(0.0, lost);
+    if (shared.threads[i] && !workers[i].sleeps) workers[i].lost_share = std::max(0.0, lost);
   }
 }
 
@@ -78,7 +83,8 @@ void share_losses(const Team::Shared& shared, std::span<Worker> workers, double 
 double work_for(Team& team, std::span<Worker> workers, double window_s) {
   double start = 0;
   team.run([&](int thread) {
-    const double opened = work_one(team, workers[static_cast<std::size_t>(thread)], window_s);
+    const double opened =
+        work_one(team, thread, workers[static_cast<std::size_t>(thread)], window_s);
     if (thread == 0) start = opened;
   });
   if (team.shares_cpus()) share_losses(team.shared(), workers, window_s);

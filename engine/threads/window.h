@@ -19,6 +19,7 @@ struct Worker {
   double units_in_window = 0;  // Of the last window.
   int last_cpu = -1;
   std::set<int> seen_on{};  // CPUs at the ends of windows, where it shares CPUs.
+  bool sleeps = false;      // Its work may sleep, as for a device: that time is not lost to others.
   // Of the last window: what others took of its CPU; of threads that share CPUs, what all of them
   // did not get of the CPUs that they could have used at once, whoever had it.
   double lost_share = 0;

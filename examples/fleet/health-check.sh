@@ -3,8 +3,10 @@
 #
 #   slurm.conf:  Prolog=/etc/tierscope/health-check.sh    (or Epilog=)
 #
-# Status 1, upon which Slurm drains the node, only where a figure misses its golden value. Where
-# nothing can be measured or judged, the node stays: a mistake in a file must not drain a cluster.
+# Status 1, upon which Slurm drains the node, only where a figure misses its golden value beyond
+# doubt: it was measured, other programs did not disturb it, and all of its confidence interval
+# misses. Otherwise 0, and 2 for a mistake in health.yaml or golden.yaml. In a prolog or epilog that
+# is 0, too, since Slurm drains upon any other status: a typo must not drain a cluster.
 # For nodes that one job has for itself; other jobs on a node take the bandwidth that is measured.
 
 tierscope=${TIERSCOPE:-/usr/local/bin/tierscope}
@@ -15,6 +17,12 @@ longest=${TIERSCOPE_LONGEST:-18}             # of everything; Slurm waits for Pr
 left() { echo $((longest > SECONDS + 2 ? longest - SECONDS - 2 : 1)); }
 say() { echo "tierscope: $*" >&2; logger -t tierscope-health -- "$*" 2>/dev/null; }
 
+mistake() {
+  say "not judged, a file has a mistake: $*"
+  [ -n "$SLURM_JOB_ID" ] && exit 0 # a prolog or epilog of Slurm, which sets it
+  exit 2
+}
+
 work=$(mktemp -d /tmp/tierscope-health.XXXXXX) || exit 0
 trap 'rm -rf "$work"' EXIT
 export HOME="$work" # slurmd sets none
@@ -24,6 +32,7 @@ timeout --kill-after=1 "$(left)" \
   >"$work/log" 2>&1
 status=$?
 run=$(ls "$work"/*.jsonl 2>/dev/null)
+[ "$status" -eq 2 ] && mistake "$(tail -n 1 "$work/log")"
 if [ "$status" -gt 1 ] || [ -z "$run" ]; then
   say "not judged, measuring ended with status $status: $(tail -n 1 "$work/log")"
   exit 0
@@ -34,6 +43,14 @@ timeout --kill-after=1 "$(left)" "$tierscope" check "$run" --expect "$settings/g
 status=$?
 case $status in
   0) exit 0 ;;
-  1) say "golden values missed: $(grep -A 1 FAIL "$work/check" | tr -s ' \n' ' ')"; exit 1 ;;
+  1)
+    if grep -q '^  FAIL ' "$work/check"; then
+      say "golden values missed: $(grep -A 1 '^  FAIL ' "$work/check" | tr -s ' \n' ' ')"
+      exit 1
+    fi
+    say "not judged: $(grep -E -A 1 '^  (inconclusive|not measured) ' "$work/check" | tr -s ' \n' ' ')"
+    exit 0
+    ;;
+  2) mistake "$(tail -n 1 "$work/check")" ;;
   *) say "not judged, checking ended with status $status: $(tail -n 1 "$work/check")"; exit 0 ;;
 esac

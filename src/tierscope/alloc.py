@@ -15,7 +15,7 @@ import weakref
 from functools import cache
 from typing import Any, Literal, get_args
 
-from tierscope.placement.launch import find_library
+from tierscope.place.launch import find_library
 
 WhenFull = Literal["fail", "spill", "reclaim"]
 """What ``allocate`` does on a full arena; in the order of ``enum ts_when_full``."""

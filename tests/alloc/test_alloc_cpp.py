@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tierscope.placement.launch import find_library
+from tierscope.place.launch import find_library
 
 SOURCE = Path(__file__).with_name("resource_program.cpp")
 LIBRARIES = find_library().parent

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tierscope.placement.launch import find_library
-from tierscope.recipes import hmctl
+from tierscope.peers.hmsdk import hmctl
+from tierscope.place.launch import find_library
 
 SOURCE = Path(__file__).with_name("hmalloc_program.c")
 LIBRARIES = find_library().parent

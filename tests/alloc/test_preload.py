@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tierscope.placement.allocator import RULES, WORDS
-from tierscope.placement.launch import find_installed
+from tierscope.place.allocator import RULES, WORDS
+from tierscope.place.launch import find_installed
 
 HERE = Path(__file__).parent
 LARGE = "arena tier 0;size >= 4K -> tier"

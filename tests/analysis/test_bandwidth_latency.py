@@ -115,12 +115,12 @@ def test_points_without_intervals_give_metrics_without(points: list[tuple[float,
 
 
 def test_a_metric_says_why_it_has_no_interval() -> None:
-    unknown = figure(300).model_copy(update={"no_interval": "few-visits"})
+    unknown = figure(300).model_copy(update={"no_interval": "few-repetitions"})
     pairs = [(figure(10, 9, 11), figure(100, 95, 105)), (figure(20, 19, 21), unknown)]
     found = curve_metrics(pairs, [figure(100, 98, 102)], 100.0, 15.0)
-    assert found.maximum_latency.no_interval == "few-visits"
+    assert found.maximum_latency.no_interval == "few-repetitions"
     assert found.saturated_from is not None
-    assert found.saturated_from.no_interval == "few-visits"
+    assert found.saturated_from.no_interval == "few-repetitions"
     assert found.unloaded.ci_low == 98
     assert found.maximum_bandwidth.ci_low == 19
 

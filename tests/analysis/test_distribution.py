@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
-from tests.analysis.test_conclude import ROW_S, spec
+from tests.analysis.test_conclude import SAMPLE_S, spec
 
 from tierscope.analysis.conclude import conclude
 from tierscope.analysis.distribution import estimates, merged, percentile
-from tierscope.model.event import EventAdapter, Visit
+from tierscope.model.event import EventAdapter, Repetition
 from tierscope.model.histogram import BUCKETS, Histogram, bucket_of, values_of
 from tierscope.model.metric import DISTRIBUTIONS, METRICS, PERCENTILES
 from tierscope.model.run import Figure, Measurement
@@ -58,7 +58,7 @@ def test_buckets_follow_each_other_without_gaps() -> None:
 
 
 def test_the_engine_has_the_same_layout() -> None:
-    """Cases of engine/tests/visit_event_test.cpp."""
+    """Cases of engine/tests/repetition_event_test.cpp."""
     assert [bucket_of(ns) for ns in (90, 100, 100_000)] == [90, 100, 128 * 9 + 195]
 
 
@@ -91,10 +91,12 @@ def test_what_no_engine_can_count_is_refused(wrong: Any) -> None:
     st.sampled_from([0.5, 0.1, 0.01]),
 )
 def test_a_percentile_of_sums_is_within_1_percent_of_the_sorted_list_s(
-    visits: list[list[list[int]]], beyond: float
+    repetitions: list[list[list[int]]], beyond: float
 ) -> None:
-    times = [ns for rows in visits for row in rows for ns in row]
-    found = percentile(merged([[histogram(row) for row in rows] for rows in visits]), beyond)
+    times = [ns for samples in repetitions for sample in samples for ns in sample]
+    found = percentile(
+        merged([[histogram(sample) for sample in samples] for samples in repetitions]), beyond
+    )
     if beyond * len(times) < 10:
         assert found is None
     else:
@@ -122,27 +124,27 @@ def test_times_below_a_nanosecond_give_no_figure() -> None:
 # Intervals.
 
 
-def visits_of(
-    source: random.Random, visits: int = 12, rows: int = 10, operations: int = 200,
+def repetitions_of(
+    source: random.Random, repetitions: int = 12, samples: int = 10, operations: int = 200,
     between: float = 0.0,
 ) -> list[list[Histogram]]:  # fmt: skip
-    """Lognormal times about 100 µs, whose median differs from visit to visit."""
+    """Lognormal times about 100 µs, whose median differs from repetition to repetition."""
     found = []
-    for _ in range(visits):
+    for _ in range(repetitions):
         level = math.log(1e5) + source.gauss(0, between)
         found.append(
             [
                 histogram([int(source.lognormvariate(level, 0.5)) for _ in range(operations)])
-                for _ in range(rows)
+                for _ in range(samples)
             ]
         )
     return found
 
 
-def test_an_interval_holds_its_estimate_and_grows_with_scatter_between_visits() -> None:
+def test_an_interval_holds_its_estimate_and_grows_with_scatter_between_repetitions() -> None:
     widths = []
     for between in (0.0, 0.1, 0.3):
-        found = dict(estimates(visits_of(random.Random(1), between=between), apart=True))
+        found = dict(estimates(repetitions_of(random.Random(1), between=between), apart=True))
         assert set(found) == {"mean", "p50", "p90", "p99", "p99.9", "max"}
         for name, one in found.items():
             if name != "max":
@@ -154,19 +156,19 @@ def test_an_interval_holds_its_estimate_and_grows_with_scatter_between_visits() 
 
 
 def test_a_maximum_has_no_interval_and_says_why() -> None:
-    found = dict(estimates(visits_of(random.Random(1))))["max"]
+    found = dict(estimates(repetitions_of(random.Random(1))))["max"]
     assert (found.low, found.no_interval) == (None, "maximum")
 
 
-def test_few_rows_give_no_interval() -> None:
-    found = dict(estimates(visits_of(random.Random(1), visits=2, rows=2)))
+def test_few_samples_give_no_interval() -> None:
+    found = dict(estimates(repetitions_of(random.Random(1), repetitions=2, samples=2)))
     assert {one.no_interval for name, one in found.items() if name != "max"} == {"few-samples"}
 
 
-def test_few_visits_that_drift_give_no_interval() -> None:
+def test_few_repetitions_that_drift_give_no_interval() -> None:
     times = [[histogram([1000 * (10 * v + r + 1)] * 50) for r in range(10)] for v in range(3)]
     found = dict(estimates(times))
-    assert found["p50"].no_interval == "few-visits"
+    assert found["p50"].no_interval == "few-repetitions"
 
 
 def test_equal_times_have_an_interval_of_one_bucket() -> None:
@@ -175,49 +177,55 @@ def test_equal_times_have_an_interval_of_one_bucket() -> None:
     assert found["mean"].low == found["mean"].high
 
 
-# From visits to figures.
+# From repetitions to figures.
 
 
-def visit(times: Sequence[Sequence[int]], **changes: Any) -> Visit:
-    """A visit with a row for each of these, as the engine would write it."""
+def repetition(times: Sequence[Sequence[int]], **changes: Any) -> Repetition:
+    """A repetition with a sample for each of these, as the engine would write it."""
     series = {
         "name": "operations",
-        "starts": [i * ROW_S for i in range(len(times))],
-        "durations": [ROW_S] * len(times),
+        "starts": [i * SAMPLE_S for i in range(len(times))],
+        "durations": [SAMPLE_S] * len(times),
         "disturbed": [],
         "columns": [{"metric": "bandwidth", "part": "", "values": [1e9] * len(times)}],
         "distributions": [
-            {"metric": "io_latency", "part": "read", "rows": [histogram(row) for row in times]}
+            {
+                "metric": "io_latency",
+                "part": "read",
+                "samples": [histogram(sample) for sample in times],
+            }
         ],
         **changes,
     }
     event = {
-        "event": "visit", "id": "m", "seconds": len(times) * ROW_S, "fresh": False,
+        "event": "repetition", "id": "m", "seconds": len(times) * SAMPLE_S, "fresh": False,
         "interrupted": False, "series": [series], "evidence": {},
     }  # fmt: skip
     found = EventAdapter.validate_json(json.dumps(event))
-    assert isinstance(found, Visit)
+    assert isinstance(found, Repetition)
     return found
 
 
-def measured(visits: Sequence[Visit]) -> Measurement:
-    return measurement_of(spec(), visits, None, Bounds())
+def measured(repetitions: Sequence[Repetition]) -> Measurement:
+    return measurement_of(spec(), repetitions, None, Bounds())
 
 
 def figure(found: Sequence[Figure], name: str) -> Figure:
     return next(f for f in found if f.metric == f"io_latency_{name}")
 
 
-def test_known_times_of_visits_come_out_within_1_percent() -> None:
+def test_known_times_of_repetitions_come_out_within_1_percent() -> None:
     source = random.Random(3)
-    visits = [
+    repetitions = [
         [[int(source.lognormvariate(11, 1)) for _ in range(400)] for _ in range(40)]
         for _ in range(8)
     ]
-    found = measured([visit(rows) for rows in visits])
-    kept = [ns for rows in visits for row in rows[2:] for ns in row]  # two rows warm up
-    assert {f.part for f in found.figures} == {"read"}
-    assert {f.unit for f in found.figures} == {"ns"}
+    found = measured([repetition(samples) for samples in repetitions])
+    kept = [
+        ns for samples in repetitions for sample in samples[2:] for ns in sample
+    ]  # two samples warm up
+    assert {f.part for f in found.figures[1:]} == {"read"}
+    assert {f.unit for f in found.figures[1:]} == {"ns"}
     for name, beyond in PERCENTILES.items():
         exact = sorted_percentile(kept, beyond)
         if beyond * len(kept) >= 10:
@@ -230,50 +238,50 @@ def test_known_times_of_visits_come_out_within_1_percent() -> None:
     assert kept_whole.histogram == histogram(kept)
 
 
-def test_only_kept_rows_count() -> None:
+def test_only_kept_samples_count() -> None:
     calm, slow = [1000] * 20, [9000] * 20
     times = [slow, calm, *[calm] * 10, slow, slow]
-    found = conclude(spec(), [visit(times, disturbed=[12, 13])])
+    found = conclude(spec(), [repetition(times, disturbed=[12, 13])])
     assert found.distributions[0].histogram == histogram(calm * 10)
     assert (found.evidence.disturbed, found.evidence.replaced) == (0, 2)
 
 
-def test_a_series_that_keeps_disturbed_rows_flags_and_counts_them() -> None:
+def test_a_series_that_keeps_disturbed_samples_flags_and_counts_them() -> None:
     calm, slow = [1000] * 20, [9000] * 20
     times = [*[calm] * 12, slow, slow]
-    found = conclude(spec(), [visit(times, disturbed=[12, 13], keep_disturbed=True)])
+    found = conclude(spec(), [repetition(times, disturbed=[12, 13], keep_disturbed=True)])
     assert figure(found.figures, "max").estimate == pytest.approx(9000, rel=0.01)
     assert (found.evidence.disturbed, found.evidence.replaced) == (2, 0)
 
 
-def test_disturbed_rows_that_count_do_not_keep_a_figure_from_being_precise() -> None:
-    one = visit([[1000] * 20] * 30, disturbed=[7], keep_disturbed=True)
+def test_disturbed_samples_that_count_do_not_keep_a_figure_from_being_precise() -> None:
+    one = repetition([[1000] * 20] * 30, disturbed=[7], keep_disturbed=True)
     assert conclude(spec(), [one] * 5).stop == "precision"
-    other = visit([[1000] * 20] * 4, disturbed=[0, 1, 2, 3])
+    other = repetition([[1000] * 20] * 4, disturbed=[0, 1, 2, 3])
     assert conclude(spec(), [other] * 5).stop == "budget"
 
 
-def test_a_visit_may_lack_a_distribution_that_others_have() -> None:
-    without = visit([[1000] * 20] * 10, distributions=None)
-    found = conclude(spec(), [without, visit([[1000] * 20] * 10), without])
+def test_a_repetition_may_lack_a_distribution_that_others_have() -> None:
+    without = repetition([[1000] * 20] * 10, distributions=None)
+    found = conclude(spec(), [without, repetition([[1000] * 20] * 10), without])
     assert found.distributions[0].histogram == histogram([1000] * 20 * 8)
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"rows": [[5, 1]]},
+        {"samples": [[5, 1]]},
         {"metric": "latency"},
         {"metric": "io_latency_p99"},
-        {"rows": [[5, 1], [5, 0]]},
+        {"samples": [[5, 1], [5, 0]]},
         {"surprise": 1},
     ],
 )
 def test_distributions_that_no_engine_writes_are_refused(wrong: dict[str, Any]) -> None:
-    good = {"metric": "io_latency", "part": "", "rows": [[5, 1], []]}
-    assert visit([[1], [2]], distributions=[good])
+    good = {"metric": "io_latency", "part": "", "samples": [[5, 1], []]}
+    assert repetition([[1], [2]], distributions=[good])
     with pytest.raises(ValidationError):
-        visit([[1], [2]], distributions=[good | wrong])
+        repetition([[1], [2]], distributions=[good | wrong])
 
 
 def test_every_distribution_that_the_engine_writes_is_known() -> None:

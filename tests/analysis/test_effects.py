@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tierscope.analysis.effect import Effect, effects
 from tierscope.model.event import Evidence
-from tierscope.model.program import ProgramEvidence, ProgramRun
+from tierscope.model.evidence import ProgramEvidence, ProgramRun
 from tierscope.model.run import Figure, Measurement
 
 Runs = list[dict[str, float]]
@@ -20,8 +20,9 @@ def measurement(placement: str, runs: Runs, command: str = "job") -> Measurement
     return Measurement(
         id=placement, kind="effect", initiator="cpus:0", target="node:0", cpus=[0],
         pattern={"command": command, "placement": placement}, status="measured",
-        metric="run_time", unit="ns", estimate=1.0, visits=len(runs),
+        repetitions=len(runs),
         figures=[
+            Figure(metric="run_time", unit="ns", estimate=1.0),
             Figure(metric="reported_rate", part="rate", unit="1/s", estimate=1.0)
         ],
         evidence=Evidence(program=program),

@@ -21,9 +21,9 @@ def normal(source: random.Random, n: int, middle: float = 100.0, sd: float = 1.0
     return [source.gauss(middle, sd) for _ in range(n)]
 
 
-def visits_of(values: list[float], visits: int) -> list[list[float]]:
-    rows = len(values) // visits
-    return [values[i * rows : (i + 1) * rows] for i in range(visits)]
+def repetitions_of(values: list[float], repetitions: int) -> list[list[float]]:
+    samples = len(values) // repetitions
+    return [values[i * samples : (i + 1) * samples] for i in range(repetitions)]
 
 
 def autoregressive(source: random.Random, n: int, phi: float, sd: float) -> list[float]:
@@ -49,7 +49,7 @@ def test_students_quantiles(freedom: int, error: float, quantile: float) -> None
     assert student_quantile(freedom, error) == pytest.approx(quantile, abs=5e-4)
 
 
-def test_the_median_is_that_of_all_rows() -> None:
+def test_the_median_is_that_of_all_samples() -> None:
     assert estimate_median([[1.0, 4.0], [2.0, 3.0]]).value == 2.5
     assert estimate_median([[1.0], [], [5.0, 2.0]]).value == 2.0
 
@@ -59,29 +59,30 @@ def test_the_median_is_that_of_all_rows() -> None:
     st.booleans(),
     st.sampled_from([ALL, DECIDING, REPORTING]),
 )
-def test_the_median_is_among_the_rows(
-    visits: list[list[float]], apart: bool, scatter_of: slice
+def test_the_median_is_among_the_samples(
+    repetitions: list[list[float]], apart: bool, scatter_of: slice
 ) -> None:
-    values = [value for one in visits for value in one]
-    estimate = estimate_median(visits, apart=apart, scatter_of=scatter_of)
+    values = [value for one in repetitions for value in one]
+    estimate = estimate_median(repetitions, apart=apart, scatter_of=scatter_of)
     assert min(values) * (1 - 1e-9) <= estimate.value <= max(values) * (1 + 1e-9)
     assert (estimate.low is None) == (estimate.no_interval is not None)
 
 
-def test_rows_that_scatter_alike_in_all_visits_get_the_interval_of_independent_rows() -> None:
-    # Eight visits of the same ten rows: nothing lies between visits, so that the share of rows
-    # above the median scatters as that of 80 independent ones, by 1 / sqrt(4 * 80). Student's t of
-    # seven degrees of freedom is 2.365: 0.5 -+ 0.1322, the rows number 29 and 50 of 0..79.
-    visits = [[float(row) for row in (3, 8, 1, 6, 10, 5, 2, 9, 4, 7)]] * 8
-    estimate = estimate_median(visits, apart=True)
+def test_samples_that_scatter_alike_everywhere_get_the_interval_of_independent_samples() -> None:
+    # Eight repetitions of the same ten samples: nothing lies between repetitions, so that the share
+    # of samples above the median scatters as that of 80 independent ones, by 1 / sqrt(4 * 80).
+    # Student's t of seven degrees of freedom is 2.365: 0.5 -+ 0.1322, the samples number 29 and 50
+    # of 0..79.
+    repetitions = [[float(sample) for sample in (3, 8, 1, 6, 10, 5, 2, 9, 4, 7)]] * 8
+    estimate = estimate_median(repetitions, apart=True)
     assert interval(estimate) == (4.0, 7.0)
     assert estimate.value == 5.5
 
 
-def test_visits_that_differ_widen_the_interval() -> None:
+def test_repetitions_that_differ_widen_the_interval() -> None:
     source = random.Random(5)
     alike = [normal(source, 20) for _ in range(8)]
-    differing = [[row + 5 * (i % 3) for row in rows] for i, rows in enumerate(alike)]
+    differing = [[sample + 5 * (i % 3) for sample in samples] for i, samples in enumerate(alike)]
     assert estimate_median(differing, apart=True).relative_half_width > 4 * (
         estimate_median(alike, apart=True).relative_half_width
     )
@@ -89,35 +90,35 @@ def test_visits_that_differ_widen_the_interval() -> None:
 
 def test_a_positive_quantity_has_a_positive_interval() -> None:
     source = random.Random(3)
-    visits = [[math.exp(source.gauss(2, 1.5)) for _ in range(4)] for _ in range(6)]
-    estimate = estimate_median(visits)
+    repetitions = [[math.exp(source.gauss(2, 1.5)) for _ in range(4)] for _ in range(6)]
+    estimate = estimate_median(repetitions)
     low, high = interval(estimate)
     assert 0 < low < estimate.value < high
     assert high - estimate.value > 2 * (estimate.value - low)
 
 
-def test_few_rows_have_no_interval() -> None:
+def test_few_samples_have_no_interval() -> None:
     estimate = estimate_median([[1.0, 2.0, 3.0]])
     assert (estimate.low, estimate.high, estimate.no_interval) == (None, None, "few-samples")
     assert math.isinf(estimate.relative_half_width)
     assert estimate.widened(0.001) == estimate
 
 
-def test_one_visit_is_cut_into_parts() -> None:
+def test_one_repetition_is_cut_into_parts() -> None:
     low, high = interval(estimate_median([normal(random.Random(1), 200)]))
     assert 99 < low < 100 < high < 101
 
 
-def test_adjacent_visits_of_a_slow_series_have_no_interval() -> None:
+def test_adjacent_repetitions_of_a_slow_series_have_no_interval() -> None:
     values = autoregressive(random.Random(2), 160, 0.99, 2.0)
-    assert estimate_median(visits_of(values, 16)).no_interval == "autocorrelated"
-    assert estimate_median([values]).no_interval == "few-visits"
+    assert estimate_median(repetitions_of(values, 16)).no_interval == "autocorrelated"
+    assert estimate_median([values]).no_interval == "few-repetitions"
 
 
-def test_the_same_visits_far_apart_have_one() -> None:
+def test_the_same_repetitions_far_apart_have_one() -> None:
     source = random.Random(2)
-    visits = [autoregressive(source, 10, 0.99, 2.0) for _ in range(16)]
-    estimate = estimate_median(visits, apart=True)
+    repetitions = [autoregressive(source, 10, 0.99, 2.0) for _ in range(16)]
+    estimate = estimate_median(repetitions, apart=True)
     low, high = interval(estimate)
     assert low < 100 < high
     assert estimate.effective_n < 50
@@ -125,26 +126,26 @@ def test_the_same_visits_far_apart_have_one() -> None:
 
 def test_a_drifting_series_spans_the_drift() -> None:
     source = random.Random(1)
-    visits = visits_of([100 + 0.05 * i + source.gauss(0, 0.1) for i in range(160)], 16)
-    low, high = interval(estimate_median(visits, apart=True))
+    repetitions = repetitions_of([100 + 0.05 * i + source.gauss(0, 0.1) for i in range(160)], 16)
+    low, high = interval(estimate_median(repetitions, apart=True))
     assert low < 101
     assert high > 107
 
 
-def test_equal_rows_have_an_interval_without_width() -> None:
+def test_equal_samples_have_an_interval_without_width() -> None:
     estimate = estimate_median([[7.0] * 5] * 6)
     assert (estimate.value, *interval(estimate), estimate.correlation) == (7.0, 7.0, 7.0, 0.0)
     assert estimate.effective_n == 30
 
 
 def test_a_smaller_error_widens_the_interval() -> None:
-    visits = visits_of(normal(random.Random(4), 160), 16)
-    look, report = estimate_median(visits, 0.01), estimate_median(visits, 0.05)
+    repetitions = repetitions_of(normal(random.Random(4), 160), 16)
+    look, report = estimate_median(repetitions, 0.01), estimate_median(repetitions, 0.05)
     assert look.relative_half_width > report.relative_half_width
 
 
 def test_a_long_drifting_series_is_estimated_in_reasonable_time() -> None:
-    assert estimate_median([[float(i) for i in range(20_000)]]).no_interval == "few-visits"
+    assert estimate_median([[float(i) for i in range(20_000)]]).no_interval == "few-repetitions"
 
 
 def test_the_relative_half_width_of_a_median_of_zero_is_infinite() -> None:
@@ -156,12 +157,12 @@ def test_a_type_b_share_widens_both_sides() -> None:
     assert (widened.value, widened.low, widened.high) == pytest.approx((7.0, 6.993, 7.007))
 
 
-def test_half_of_the_visits_can_decide_how_wide_the_interval_is() -> None:
+def test_half_of_the_repetitions_can_decide_how_wide_the_interval_is() -> None:
     source = random.Random(8)
     alike = [[source.gauss(100, 0.1) for _ in range(10)] for _ in range(6)]
     differing = [[source.gauss(level, 0.1) for _ in range(10)] for level in range(97, 103)]
-    visits = [rows for pair in zip(alike, differing, strict=True) for rows in pair]
-    decides = estimate_median(visits, apart=True, scatter_of=DECIDING)
-    reports = estimate_median(visits, apart=True, scatter_of=REPORTING)
+    repetitions = [samples for pair in zip(alike, differing, strict=True) for samples in pair]
+    decides = estimate_median(repetitions, apart=True, scatter_of=DECIDING)
+    reports = estimate_median(repetitions, apart=True, scatter_of=REPORTING)
     assert decides.value == reports.value
     assert decides.relative_half_width < 0.003 < 0.01 < reports.relative_half_width

@@ -2,7 +2,7 @@
 
 import random
 
-from tierscope.analysis.steady_state import ROUNDS, is_steady, steady_state
+from tierscope.analysis.time_series import ROUNDS, is_steady, steady_state
 
 
 def test_equal_rounds_are_steady() -> None:

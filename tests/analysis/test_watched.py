@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tierscope.analysis.watched import mean_of
 from tierscope.model.event import Column, Series
 
-ROWS = st.lists(
+SAMPLES = st.lists(
     st.tuples(
         st.none() | st.floats(0, 1e18),
         st.floats(1e-3, 1e6),
@@ -16,17 +16,17 @@ ROWS = st.lists(
 )
 
 
-@given(ROWS)
+@given(SAMPLES)
 @example([(2824155136.0, 0.2000123), (2824155136.0, 0.1999871), (2824155136.0, 0.2003457)])
 def test_a_mean_lies_within_the_values_that_it_is_of(
-    rows: list[tuple[float | None, float]],
+    samples: list[tuple[float | None, float]],
 ) -> None:
-    values = [value for value, _ in rows]
+    values = [value for value, _ in samples]
     column = Column(metric="memory_used", part="", values=values)
     series = Series(
         name="memory",
-        starts=[float(i) for i in range(len(rows))],
-        durations=[seconds for _, seconds in rows],
+        starts=[float(i) for i in range(len(samples))],
+        durations=[seconds for _, seconds in samples],
         columns=[column],
     )
     mean = mean_of(series, column)

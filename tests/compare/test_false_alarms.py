@@ -1,8 +1,7 @@
 """Machines compared with themselves, simulated: at most one comparison in twenty may find a thing.
 
-Rows of a visit follow each other as on a real machine: an autoregressive series about a level that
-differs from run to run. Intervals are those that a run's visits get.
-"""
+Rows of a repetition follow each other as on a real machine: an autoregressive series about a level
+that differs from run to run. Intervals are those that a run's repetitions get."""
 
 import math
 import random
@@ -16,7 +15,7 @@ from tierscope.model.run import Measurement, Run
 
 PATHS = ("node:0", "node:1", "node:2")
 STEPS = 5
-VISITS = 6
+REPETITIONS = 6
 ROWS = 5
 COMPARISONS = 100
 ALARMS = 0.05
@@ -25,7 +24,7 @@ ALARMS = 0.05
 def rows(
     chance: random.Random, noise: float, follow: float, level: float, unit: float
 ) -> list[float]:
-    """The rows of a visit."""
+    """The rows of a repetition."""
     value, found = chance.gauss(0, noise), []
     for _ in range(ROWS):
         value = follow * value + chance.gauss(0, noise * math.sqrt(1 - follow**2))
@@ -43,14 +42,16 @@ def simulated(
             tail = math.sqrt(2 / chance.gammavariate(2, 1))  # Student's t, 4 degrees
             level = chance.gauss(0, variation) * tail / math.sqrt(2)
             level += math.log1p(shift) if path == "node:1" else 0.0
-            visits = [rows(chance, noise, follow, level, 1e10 * (1 + step)) for _ in range(VISITS)]
-            estimate = estimate_median(visits, apart=True)
-            samples = [row for visit in visits for row in visit]
+            repetitions = [
+                rows(chance, noise, follow, level, 1e10 * (1 + step)) for _ in range(REPETITIONS)
+            ]
+            estimate = estimate_median(repetitions, apart=True)
+            samples = [row for repetition in repetitions for row in repetition]
             made = maker.make("bandwidth", "node:0", path, {"threads": step}, 1e10)
             found.append(
-                made.model_copy(
-                    update={"estimate": estimate.value, "ci_low": estimate.low,
-                            "ci_high": estimate.high, "samples": samples, "n": len(samples)}
+                synthetic.changed(
+                    made, estimate=estimate.value, ci_low=estimate.low, ci_high=estimate.high,
+                    samples=samples, n=len(samples),
                 )
             )  # fmt: skip
     return synthetic.run(found)

@@ -11,17 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tree import Tree
 
-from tierscope.counters.energy import (
+from tierscope.machine.counters import Count, Key, Reading, Source, increase_of
+from tierscope.machine.energy import (
     METRIC,
+    PERIOD_S,
+    EnergyMeter,
     energy_sources,
     hwmon_source,
     nvml_source,
     rapl_source,
     summed_domains,
 )
-from tierscope.counters.energy_meter import PERIOD_S, EnergyMeter
-from tierscope.counters.reading import Count, Key, Reading, increase_of
-from tierscope.counters.source import Source
 
 CAP = "/sys/class/powercap"
 

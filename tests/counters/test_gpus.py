@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from tierscope.counters.gpus import gpus_source
-from tierscope.counters.reading import rates
-from tierscope.topology.files import Files
-from tierscope.topology.nvidia import NvmlLibrary
+from tierscope.machine.counters import gpus_source, rates
+from tierscope.machine.files import Files
+from tierscope.machine.nvidia import NvmlLibrary
 
 
 class Table:

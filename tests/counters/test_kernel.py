@@ -6,11 +6,9 @@ from pathlib import Path
 import pytest
 
 from counters.tree import Tree
-from tierscope.counters import kernel
-from tierscope.counters.reading import rates
-from tierscope.counters.source import Source
-from tierscope.counters.tasks import cgroup_sources, process_source
-from tierscope.topology.files import Files
+from tierscope.machine import counters
+from tierscope.machine.counters import Source, cgroup_sources, process_source, rates
+from tierscope.machine.files import Files
 
 
 @pytest.fixture
@@ -34,7 +32,7 @@ def between(source: Source, change: Callable[[], None]) -> dict[tuple[str, str],
 def test_memory_by_node_and_a_node_that_comes(tree: Tree) -> None:
     node = "Node {0} MemTotal: 100 kB\nNode {0} MemFree: 60 kB\nNode {0} AnonPages: 8 kB\n"
     tree.write("/sys/devices/system/node/node0/meminfo", node.format(0))
-    source = kernel.memory_source(tree.files)
+    source = counters.memory_source(tree.files)
     assert source.read().levels == {
         ("memory_used", ""): 40 << 10,
         ("memory_used", "node 0"): 40 << 10,
@@ -48,7 +46,7 @@ def test_memory_by_node_and_a_node_that_comes(tree: Tree) -> None:
 
 def test_a_kernel_without_numa_has_its_memory_as_a_whole(tree: Tree) -> None:
     tree.write("/proc/meminfo", "MemTotal: 100 kB\nMemFree: 60 kB\nHugePages_Total: 0\n")
-    assert kernel.memory_source(tree.files).read().levels == {("memory_used", ""): 40 << 10}
+    assert counters.memory_source(tree.files).read().levels == {("memory_used", ""): 40 << 10}
 
 
 PRESSURE = "some avg10=0.00 avg60=0.00 avg300=0.00 total={}\nfull avg10=0.00 total={}\n"
@@ -57,7 +55,7 @@ PRESSURE = "some avg10=0.00 avg60=0.00 avg300=0.00 total={}\nfull avg10=0.00 tot
 def test_pressure_is_a_share_of_time(tree: Tree) -> None:
     for what in ("memory", "io", "cpu"):
         tree.write(f"/proc/pressure/{what}", PRESSURE.format(1_000_000, 0))
-    source = kernel.pressure_source(tree.files)
+    source = counters.pressure_source(tree.files)
 
     def stall() -> None:
         tree.write("/proc/pressure/io", PRESSURE.format(1_900_000, 300_000))
@@ -75,7 +73,7 @@ def test_pressure_is_a_share_of_time(tree: Tree) -> None:
 def test_pressure_that_is_off_says_how_to_get_it(tree: Tree, present: bool, remedy: str) -> None:
     if present:
         tree.write("/proc/pressure/memory", "")  # reading it is refused: "not supported"
-    source = kernel.pressure_source(tree.files)
+    source = counters.pressure_source(tree.files)
     assert not source.available
     (lacking,) = source.lacking
     assert remedy in lacking.remedy
@@ -84,7 +82,7 @@ def test_pressure_that_is_off_says_how_to_get_it(tree: Tree, present: bool, reme
 def test_migrations_are_the_kernels_own_names(tree: Tree) -> None:
     text = "pgmigrate_success {}\npgdemote_kswapd 5\nnuma_hit 1\npgfault 9\n"
     tree.write("/proc/vmstat", text.format(100))
-    source = kernel.migrations_source(tree.files)
+    source = counters.migrations_source(tree.files)
     found = between(source, lambda: tree.write("/proc/vmstat", text.format(164)))
     assert found == {
         ("pages_migrated", ""): 64,
@@ -101,7 +99,7 @@ def test_drives_are_those_with_a_device_and_their_busy_time_wraps_around(tree: T
     loop = DISK.format("loop0", 1, 1, 1, 1, 1)
     busy = (1 << 32) - 250  # milliseconds, in 32 bits
     tree.write("/proc/diskstats", loop + DISK.format("sda", 10, 100, 20, 200, busy))
-    source = kernel.drives_source(tree.files)
+    source = counters.drives_source(tree.files)
 
     def work() -> None:
         tree.write("/proc/diskstats", loop + DISK.format("sda", 13, 108, 24, 216, 250))
@@ -119,7 +117,7 @@ def test_a_drive_that_is_pulled_and_one_that_is_plugged_in(tree: Tree) -> None:
     for name in ("sda", "sdb"):
         tree.folder(f"/sys/block/{name}/device")
     tree.write("/proc/diskstats", DISK.format("sda", 10, 100, 20, 200, 5))
-    source = kernel.drives_source(tree.files)
+    source = counters.drives_source(tree.files)
     before = source.read()
     tree.write("/proc/diskstats", DISK.format("sdb", 999, 999, 999, 999, 999))
     middle = source.read()
@@ -134,12 +132,12 @@ def test_ports_with_a_device(tree: Tree) -> None:
     statistics = "/sys/class/net/eth0/statistics"
     tree.write(f"{statistics}/rx_bytes", "1000")
     tree.write(f"{statistics}/tx_bytes", "10")
-    source = kernel.network_source(tree.files)
+    source = counters.network_source(tree.files)
     found = between(source, lambda: tree.write(f"{statistics}/rx_bytes", "1500"))
     assert found == {("receive_throughput", "eth0"): 500, ("send_throughput", "eth0"): 0}
 
 
-@pytest.mark.parametrize("make", [kernel.drives_source, kernel.network_source])
+@pytest.mark.parametrize("make", [counters.drives_source, counters.network_source])
 def test_what_is_not_there_is_said(tree: Tree, make: Callable[[Files], Source]) -> None:
     source = make(tree.files)
     assert not source.available

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tierscope.counters.reading import Count, Key, Reading, rates
+from tierscope.machine.counters import Count, Key, Reading, rates
 
 KEY = Key("read_throughput", "nvme0n1")
 AMOUNT = st.integers(0, 1 << 60)

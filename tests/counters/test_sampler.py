@@ -1,12 +1,11 @@
-"""Rows: what was counted is neither lost nor counted twice, however long reading takes."""
+"""Samples: what was counted is neither lost nor counted twice, however long reading takes."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tierscope.counters.reading import Count, Key, Reading
-from tierscope.counters.sampler import Sampler
-from tierscope.counters.source import Source
+from tierscope.machine.counters import Count, Key, Reading, Source
+from tierscope.machine.sampler import Sampler
 
 KEY = Key("pages_migrated")
 PAUSES = st.floats(0.001, 10)
@@ -32,8 +31,8 @@ def test_rates_times_durations_are_what_was_counted(
         return reading
 
     sampler = Sampler([Source("migrations", read)])
-    rows = [row for _ in intervals for row in sampler.rows()]
-    total = sum(row.values[KEY] * row.duration_s for row in rows)
+    samples = [sample for _ in intervals for sample in sampler.samples()]
+    total = sum(sample.values[KEY] * sample.duration_s for sample in samples)
     assert total == pytest.approx(sum(pages for pages, _, _ in intervals))
-    ends = [row.start_s + row.duration_s for row in rows]
-    assert [row.start_s for row in rows] == pytest.approx([0, *ends[:-1]])
+    ends = [sample.start_s + sample.duration_s for sample in samples]
+    assert [sample.start_s for sample in samples] == pytest.approx([0, *ends[:-1]])

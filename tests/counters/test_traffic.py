@@ -1,8 +1,7 @@
 """Memory bandwidth from the engine's counters: by socket and device, whole or not at all."""
 
-from tierscope.counters.reading import Count, Key, rates
-from tierscope.counters.traffic import lacking_of, reading_of, summed
 from tierscope.engine.traffic import CounterSource, TrafficCount, TrafficProcess
+from tierscope.machine.counters import Count, Key, lacking_of, rates, reading_of, summed
 from tierscope.model.topology import Topology
 
 IMC = "memory controllers"

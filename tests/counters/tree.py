@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tierscope.topology.files import Files
+from tierscope.machine.files import Files
 
 
 class Tree:

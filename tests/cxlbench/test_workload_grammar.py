@@ -8,9 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tierscope.model.errors import UserError
-from tierscope.recipes.cxlbench.cases import expand
-from tierscope.recipes.cxlbench.keys import KEYS
-from tierscope.recipes.cxlbench.workload import is_workload, parse_workload, read_folder
+from tierscope.peers.cxlbench.workload import KEYS, expand, is_workload, parse_workload, read_folder
 
 WORKLOADS = Path(__file__).parent / "workloads"
 GIB = 1 << 30

@@ -8,16 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tierscope.kinds.plan import Spec
-from tierscope.model.case import Case
+from tierscope.machine.hwloc import read_hwloc
 from tierscope.model.errors import UserError
 from tierscope.model.persistent import Dax
+from tierscope.model.run import Case
 from tierscope.model.topology import Topology
-from tierscope.recipes.cxlbench.cases import expand
-from tierscope.recipes.cxlbench.keys import CACHE, MODES, OPERATIONS
-from tierscope.recipes.cxlbench.limits import Means, parse_mapping
-from tierscope.recipes.cxlbench.plan import Prepared, prepare
-from tierscope.recipes.cxlbench.workload import parse_workload
-from tierscope.topology.hwloc import read_hwloc
+from tierscope.peers.cxlbench.placing import Means, parse_mapping
+from tierscope.peers.cxlbench.plan import Prepared, prepare
+from tierscope.peers.cxlbench.workload import CACHE, MODES, OPERATIONS, expand, parse_workload
 
 WORKLOADS = Path(__file__).parent / "workloads"
 GIB = 1 << 30
@@ -89,12 +87,12 @@ def refused(args: str, machine: Topology, **means: Any) -> str:
         ),
         (
             "operation: write, cache_instruction: write-back",
-            "streams",
+            "traffic",
             {"writes": 100, "stores": "clwb", "order": "sequential", "access_size": 256},
         ),
         (
             "operation: write, flush_instruction: cache, exec_mode: random",
-            "streams",
+            "traffic",
             {"writes": 100, "stores": "clwb", "order": "random"},
         ),
         (
@@ -270,7 +268,7 @@ def test_two_parts_become_streams_side_by_side(machine: Topology) -> None:
     found = of_file("together.yaml", machine)
     assert len(found.cases) == len(found.specs) == 6
     first = found.specs[0].model_dump(mode="json")
-    assert (first["kind"], first["pattern"]["writes"], first["target"]) == ("streams", 0, "node:0")
+    assert (first["kind"], first["pattern"]["writes"], first["target"]) == ("traffic", 0, "node:0")
     (beside,) = first["beside"]
     assert (beside["name"], beside["pattern"]["writes"], beside["pattern"]["order"]) == (
         "writer", 100, "random",

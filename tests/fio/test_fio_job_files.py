@@ -11,12 +11,10 @@ from hypothesis import strategies as st
 from tests.fuzz.damage import damaged
 
 from tierscope.model.errors import UserError
-from tierscope.recipes.fio.command_line import parse_line, shown
-from tierscope.recipes.fio.fixed import FIXED
-from tierscope.recipes.fio.job_file import parse_jobs
-from tierscope.recipes.fio.jobs import Job, job_of
-from tierscope.recipes.fio.options import BY_NAME, OPTIONS
-from tierscope.recipes.fio.stages import Stage, stages
+from tierscope.peers.fio.job_file import parse_jobs, parse_line, shown
+from tierscope.peers.fio.jobs import Job
+from tierscope.peers.fio.options import BY_NAME, FIXED, OPTIONS
+from tierscope.peers.fio.plan import Stage, stages
 
 EVERYTHING = """\
 ; everything
@@ -58,7 +56,7 @@ verify=crc32c
 
 def read(text: str, **environment: str) -> list[Stage]:
     jobs, _common = parse_jobs(text, "x.fio", environment)
-    return stages([job_of(one) for one in jobs])
+    return stages([Job(one) for one in jobs])
 
 
 def jobs(text: str) -> list[Job]:
@@ -81,17 +79,14 @@ def refusal(text: str, **environment: str) -> str:
 def test_everything_is_read() -> None:
     first, second = read(EVERYTHING, SECONDS="3")
     readers, writers = first.jobs
-    assert (readers.operation, readers.clones, readers.depth, readers.direct) == (
+    assert (readers.operation, readers.of("numjobs"), readers.depth, readers.direct) == (
         "read", 2, 16, True,
     )  # fmt: skip
     assert readers.blocks == ((4096, 6000), (65536, 4000))
-    assert (readers.timing.seconds, readers.timing.ramp, readers.timing.time_based) == (
-        3,
-        0.5,
-        True,
-    )
-    assert readers.percentiles == (50.0, 99.9)
-    assert readers.files.directory == "/data"
+    times = ("runtime", "ramp_time", "time_based")
+    assert [readers.of(name) for name in times] == [3, 0.5, True]
+    assert readers.of("percentile_list") == (50.0, 99.9)
+    assert readers.directory == "/data"
     assert writers.operation == "write"
     assert [clone.part for clone in first.clones] == ["readers.0", "readers.1", "writers.0"]
     assert [clone.group for clone in first.clones] == [0, 0, 1]
@@ -110,11 +105,12 @@ def test_a_job_has_what_global_said_before_it() -> None:
 def test_defaults_are_those_of_fio() -> None:
     found = job()
     assert (found.operation, found.work.random, found.blocks) == ("read", False, ((4096, 1),))
-    assert (found.engine.name, found.depth, found.direct, found.clones) == ("psync", 1, False, 1)
-    assert found.files.pattern == "a.$jobnum.$filenum"
-    assert found.files.directory == str(Path.cwd())
-    assert found.percentiles[:3] == (1, 5, 10)
-    assert found.timing.seconds == 0
+    assert (found.engine.name, found.depth, found.direct) == ("psync", 1, False)
+    assert found.of("numjobs") == 1
+    assert found.of("filename_format") == "$jobname.$jobnum.$filenum"
+    assert found.directory == str(Path.cwd())
+    assert found.of("percentile_list")[:3] == (1, 5, 10)
+    assert found.of("runtime") == 0
 
 
 def test_a_mix_of_all_or_nothing_is_none() -> None:
@@ -139,9 +135,9 @@ def test_amounts() -> None:
 
 
 def test_rates() -> None:
-    assert job("rate_iops=100").rate == (100.0, "regular")
-    assert job("rate=1m", "bs=4k", "rate_process=poisson").rate == (256.0, "poisson")
-    assert job("rw=write", "rate_iops=100,50").rate == (50.0, "regular")
+    assert job("rate_iops=100").rate == 100.0
+    assert job("rate=1m", "bs=4k", "rate_process=poisson").rate == 256.0
+    assert job("rw=write", "rate_iops=100,50").rate == 50.0
 
 
 WAITS = "[a]\n[b]\nstonewall\n[c]\nwait_for=b\n[d]\nwait_for=a\n[e]\nnew_group\n"
@@ -254,7 +250,7 @@ def test_each_option_is_in_one_table() -> None:
 def test_options_of_the_command_line_are_those_of_job_files() -> None:
     words = "--size=1m --direct=1 --name=a --rw randread --time_based --runtime=2 --name=b --bs=8k"
     line = parse_line([*words.split(), "--runtime=2", "--time_based"], {})
-    first, second = (job_of(section) for section in line.jobs)
+    first, second = (Job(section) for section in line.jobs)
     assert (first.name, first.size, first.direct, first.operation) == ("a", 1 << 20, True, "read")
     assert (second.name, second.blocks, second.work.random) == ("b", ((8192, 1),), False)
     assert " ".join(shown(line)).startswith("fio --name=a --size=1m --direct=1 --rw=randread")
@@ -283,7 +279,7 @@ def test_options_of_the_command_line_are_those_of_job_files() -> None:
 )
 def test_a_wrong_command_line_is_refused_in_a_line(words: str, said: str) -> None:
     with pytest.raises(UserError) as refused:
-        list(map(job_of, parse_line(words.split(), {}).jobs))
+        list(map(Job, parse_line(words.split(), {}).jobs))
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)
 
@@ -293,7 +289,7 @@ def test_sections_and_several_files(tmp_path: Path) -> None:
     one.write_text("[a]\n[b]\n")
     two.write_text("[c]\n[d]\n")
     line = parse_line([str(one), str(two)], {})
-    found = stages([job_of(section) for section in line.jobs])
+    found = stages([Job(section) for section in line.jobs])
     assert [[job.name for job in stage.jobs] for stage in found] == [["a", "b"], ["c", "d"]]
     assert [job.name for job in parse_line([str(one), "--section=b"], {}).jobs] == ["b"]
     with pytest.raises(UserError, match=r"there is no job \[z\]; there are a, b"):
@@ -344,4 +340,4 @@ def test_a_damaged_job_file_is_read_or_refused_in_one_line(seed: int) -> None:
 def test_any_words_are_read_or_refused(words: list[str]) -> None:
     with suppress(UserError):
         for section in parse_line([word for word in words if word != "-"], {}).jobs:
-            job_of(section)
+            Job(section)

@@ -9,9 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tierscope.model.histogram import bucket_of
-from tierscope.recipes.fio.figures import spread
-from tierscope.recipes.fio.histograms import Times, bucket_time, merged, shares, times_of
-from tierscope.recipes.fio.normal_output import _binary, _count, _decimal
+from tierscope.peers.fio.output import (
+    Times,
+    _binary,
+    _count,
+    _decimal,
+    bucket_time,
+    merged,
+    shares,
+    spread,
+    times_of,
+)
 
 _NS = st.integers(0, 1 << 40)
 

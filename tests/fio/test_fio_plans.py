@@ -8,14 +8,12 @@ from tests.gpu import gpu_machine
 
 from tierscope.model.errors import UserError
 from tierscope.model.storage import OwnFile, OwnFiles
-from tierscope.recipes.drop_in import ownership
-from tierscope.recipes.drop_in.measuring import plan_of
-from tierscope.recipes.fio import targets
-from tierscope.recipes.fio.job_file import parse_jobs
-from tierscope.recipes.fio.jobs import job_of
-from tierscope.recipes.fio.plan import spec_of
-from tierscope.recipes.fio.stages import Stage, stages
-from tierscope.recipes.fio.targets import buffered_foreign, targets_of
+from tierscope.peers import drop_in
+from tierscope.peers.drop_in import plan_of
+from tierscope.peers.fio import plan
+from tierscope.peers.fio.job_file import parse_jobs
+from tierscope.peers.fio.jobs import Job
+from tierscope.peers.fio.plan import Stage, buffered_foreign, spec_of, stages, targets_of
 
 MIB = 1 << 20
 MACHINE = gpu_machine.machine(gpus=2)
@@ -25,14 +23,14 @@ OWN = [OwnFile(name="own", bytes=MIB, keep=True, state="leftover")]
 @pytest.fixture(autouse=True)
 def there(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     """Sizes of the files that there are, by path; may be filled."""
-    sizes = fake_paths(monkeypatch, targets)
-    monkeypatch.setattr(ownership, "leftovers", lambda _: OwnFiles(directory="/", files=OWN))
+    sizes = fake_paths(monkeypatch, plan)
+    monkeypatch.setattr(drop_in, "leftovers", lambda _: OwnFiles(directory="/", files=OWN))
     return sizes
 
 
 def stage_of(text: str) -> Stage:
     jobs, _common = parse_jobs(f"[global]\ndirectory=/data\n{text}", "x.fio", {})
-    (found,) = stages([job_of(one) for one in jobs])
+    (found,) = stages([Job(one) for one in jobs])
     return found
 
 
@@ -74,7 +72,13 @@ def test_time_and_amount() -> None:
     assert (both["pattern"]["amount"], both["pattern"]["time_limit_s"]) == (MIB, 7)
     assert spec("[a]\nsize=1m\nloops=3\n")["pattern"]["amount"] == 3 * MIB
     (measurement,) = plan_of(timed).measurements
-    assert measurement.one_visit
+    assert measurement.one_repetition
+
+
+def test_operations_of_a_rate_are_spaced() -> None:
+    rated = "[a]\nsize=1m\nrate_iops=100\n"
+    assert spec(rated)["pattern"]["arrivals"] == "regular"
+    assert spec(f"{rated}rate_process=poisson\n")["pattern"]["arrivals"] == "poisson"
 
 
 def test_jobs_that_differ_have_patterns_of_their_own() -> None:

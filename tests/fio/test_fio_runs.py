@@ -224,7 +224,7 @@ def test_a_wrong_job_file_is_one_line(fio: Fio, tmp_path: Path) -> None:
 def test_options_complete() -> None:
     import click
 
-    from tierscope.cli.fio import fio as command
+    from tierscope.peers.fio.command import fio as command
 
     context = click.Context(command, info_name="fio")
     assert [one.value for one in command.shell_complete(context, "--rwm")] == [

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tierscope.model.errors import UserError
-from tierscope.recipes.fio import values
-from tierscope.recipes.fio.values import Blocks, Numbers, Policy
+from tierscope.peers.fio import values
+from tierscope.peers.fio.values import Blocks, Numbers, Policy
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 

@@ -83,7 +83,9 @@ def _row(
     skipped = host.endswith("3") and number == 4
     return {
         **{key: one[key] for key in ("id", "kind", "initiator", "target")},
-        "host": host, "run": host, "number": number, "pattern": one["pattern"],
+        "host": host, "run": host, "number": number, "figure": 0,
+        "part": "", "compared": not skipped,
+        "pattern": one["pattern"],
         "status": "skipped" if skipped else "measured",
         "reason": "not enough free memory" if skipped else "",
         "metric": None if skipped else one["metric"], "unit": None if skipped else one["unit"],

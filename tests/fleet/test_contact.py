@@ -1,52 +1,35 @@
 """A rank's contact with rank 0, with a fake process that speaks MPI."""
 
-from typing import Any
-
 import pytest
 
-from tierscope.fleet import contact as module
-from tierscope.fleet.contact import Contact
-from tierscope.mpi.lines import Message
-
-
-class FakeProcess:
-    """The messenger: what it says next, and what it was told."""
-
-    ended = False
-
-    def __init__(self, *_: Any, **__: Any) -> None:
-        self.says: list[Message] = []
-        self.told: list[Message] = []
-
-    def read(self) -> list[Message]:
-        said, self.says = self.says, []
-        return said
-
-    def tell(self, message: Message) -> None:
-        self.told.append(message)
+from tierscope.fleet.transport import Contact, LineProcess, Message
 
 
 @pytest.fixture
-def contact(monkeypatch: pytest.MonkeyPatch) -> Contact:
-    monkeypatch.setattr(module, "LineProcess", FakeProcess)
-    return Contact(patience_s=60.0)
+def told(monkeypatch: pytest.MonkeyPatch) -> list[Message]:
+    """What the messenger is told."""
+    found: list[Message] = []
+    monkeypatch.setattr(LineProcess, "__init__", lambda *_, **__: None)
+    monkeypatch.setattr(LineProcess, "tell", lambda _, message: found.append(message))
+    return found
 
 
 def asked(rank: int, number: int) -> Message:
-    return {"from": rank, "request": {"number": number, "request": {"plan": {}}}}
+    return {"from": rank, "said": {"number": number, "request": {"plan": {}}}}
 
 
-def test_a_request_that_comes_before_rank_0_knows_its_number_is_answered(contact: Contact) -> None:
-    process: Any = contact.process
-    process.says = [{"rank": 0, "size": 3}, asked(1, 7)]
-    contact.read()
-    assert process.told == []
-    contact.start_serving(lambda rank, request: {"to": rank, **request})
-    process.says = [asked(2, 1)]
-    contact.read()
-    assert process.told == [
+def test_a_request_that_comes_with_the_number_of_rank_0_is_answered(
+    told: list[Message], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    says = [[{"rank": 0, "size": 3, "facts": {}}, asked(1, 7)], [asked(2, 1)], []]
+    monkeypatch.setattr(LineProcess, "read", lambda _: says.pop(0))
+    contact = Contact(60.0, lambda rank, request: {"to": rank, **request})
+    contact.listen()
+    assert len(told) == 1
+    contact.listen()
+    assert told == [
         {"to": rank, "answer": {"number": number, "answer": {"to": rank, "plan": {}}}}
         for rank, number in ((1, 7), (2, 1))
     ]
-    contact.read()
-    assert len(process.told) == 2, "each is answered once"
+    contact.listen()
+    assert len(told) == 2, "each is answered once"

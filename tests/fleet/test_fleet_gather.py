@@ -13,14 +13,14 @@ from tests.fleet import made
 
 from tierscope.cli.app import app
 from tierscope.fleet.gather import gather
-from tierscope.fleet.index_file import read_index
-from tierscope.fleet.nodelist import expand
+from tierscope.fleet.groups import expand
+from tierscope.fleet.index import read_index
 from tierscope.fleet.tables import COLUMNS, query_fleet
 from tierscope.model.errors import UserError
 from tierscope.model.event import Evidence
 from tierscope.model.fleet import ClockOffset, FleetHost, FleetIndex, FleetJob
 from tierscope.model.run import Measurement
-from tierscope.runs.export_tables import table_bytes
+from tierscope.runs.export import table_bytes
 
 
 def do(*arguments: object) -> Any:
@@ -62,7 +62,7 @@ def slow(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _slower(one: Measurement, factor: float) -> Measurement:
     values = {key: getattr(one, key) * factor for key in ("estimate", "ci_low", "ci_high")}
-    return one.model_copy(update={**values, "samples": [value * factor for value in one.samples]})
+    return synthetic.changed(one, **values, samples=[value * factor for value in one.samples])
 
 
 def _disturbed() -> Evidence:
@@ -190,7 +190,7 @@ def test_an_index_is_read_host_by_host(tmp_path: Path) -> None:
         ('{"hosts": [{"host": "a", "state": "lost"}]}', "started: Field required"),
         ('{"hosts": [{"host": "a"}]}', "state: Field required"),
         ('{"hosts": [{"host": "a", "state": "lost"}', "Expecting"),
-        ("", "Invalid JSON"),
+        ("", "Expecting value"),
     ],
 )
 def test_an_index_that_is_none_is_named(text: str, said: str, tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_an_index_that_is_none_is_named(text: str, said: str, tmp_path: Path) ->
     (tmp_path / "fleet.json").write_text(text)
     error = do("fleet", "gather", tmp_path).exception
     assert isinstance(error, UserError)
-    assert f"is no index of a fleet ({said}" in str(error)
+    assert f"is not an index of a fleet ({said}" in str(error)
     assert "\n" not in str(error)
 
 
@@ -283,7 +283,10 @@ def test_slow_hosts_are_named_with_what_differs_in_them(slow: Path) -> None:
     assert named[made.name_of(9)]["causes"] == []
     (path,) = named[made.name_of(9)]["paths"]
     assert path["deviation"] == pytest.approx(-0.1, abs=0.02)
-    assert sorted(one["hosts"] for one in found["drain"]) == [made.name_of(n) for n in (3, 7, 9)]
+    assert sorted(one["hosts"] for one in found["drain"]) == [made.name_of(n) for n in (3, 9)]
+    (kept,) = found["inconclusive"]
+    assert kept["hosts"] == made.name_of(7)
+    assert kept["reason"].endswith("other programs disturbed it")
 
 
 def test_the_check_as_a_table_and_as_junit(slow: Path, tmp_path: Path) -> None:
@@ -320,10 +323,69 @@ def test_golden_values_hold_for_every_host(slow: Path, tmp_path: Path) -> None:
     found = json.loads(done.stdout)
     assert {one["host"] for one in found["unmet"]} == {made.name_of(n) for n in (3, 7, 9)}
     assert found["verdict"]["outliers"] == []
-    assert found["drain"][0]["hosts"] == "node[00003,00007,00009]"
+    assert [one["hosts"] for one in found["drain"]] == ["node[00003,00009]"]
+    assert [one["hosts"] for one in found["inconclusive"]] == [made.name_of(7)]
     expect.write_text('rules: ["every node:0 -> node:0 read: >= 100 GB/s"]\n')
     done = do("fleet", "check", slow, "--expect", expect, "--minimum", "50%")
     assert done.return_value in (0, None), done.output
+
+
+def golden_fleet(folder: Path, **changes: dict[str, object]) -> Path:
+    """Three hosts, measured at 250 GB/s and ±1%; the third one's figures are changed."""
+    for number in range(3):
+        found = made.measurements(random.Random(1))
+        values: dict[str, Any] = {"estimate": 250e9, "ci_low": 248e9, "ci_high": 252e9}
+        values |= changes if number == 2 else {}
+        found[0] = synthetic.changed(found[0], **values)
+        if found[0].status == "skipped":
+            found[0] = found[0].model_copy(update={"figures": []})
+        made.write(folder, made.run_of(number, found[:2]))
+    return folder
+
+
+@pytest.mark.parametrize("form", ["--drain", "--json"])
+def test_a_rule_that_matches_nothing_on_any_host_is_a_mistake_of_the_file(
+    tmp_path: Path, form: str
+) -> None:
+    expect = tmp_path / "typo.yaml"
+    expect.write_text('rules:\n- "node:0 -> node:0: >= 900 GB/s"\n- "node:7 -> node:0: >= 1 B/s"\n')
+    done = do("fleet", "check", golden_fleet(tmp_path / "f"), "--expect", expect, form)
+    assert isinstance(done.exception, UserError)
+    assert done.exception.exit_code == 2
+    assert "typo.yaml:3: rule 'node:7 -> node:0: >= 1 B/s' matches" in str(done.exception)
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "drained", "said"),
+    [
+        ({"estimate": 90e9, "ci_low": 89e9, "ci_high": 91e9}, True, ""),
+        ({"estimate": 90e9, "ci_low": 89e9, "ci_high": 100e9}, False, "inconclusive"),
+        ({"estimate": 90e9, "ci_low": None, "ci_high": None, "no_interval": "few-samples"}, False,
+         "inconclusive"),
+        ({"estimate": 90e9, "ci_low": 89e9, "ci_high": 91e9, "evidence": _disturbed()}, False,
+         "inconclusive"),
+        ({"status": "skipped", "reason": "no memory"}, False, "not measured"),
+        ({"target": "node:3"}, False, "not measured"),
+    ],
+    ids=["beyond doubt", "interval", "no interval", "disturbed", "skipped", "absent"],
+)  # fmt: skip
+def test_only_a_figure_that_misses_beyond_doubt_drains_its_host(
+    tmp_path: Path, changes: dict[str, Any], drained: bool, said: str
+) -> None:
+    golden_fleet(tmp_path, **changes)
+    expect = tmp_path / "golden.yaml"
+    expect.write_text('rules: ["node:0 -> node:0 read: >= 100 GB/s"]\n')
+    done = do("fleet", "check", tmp_path, "--expect", expect, "--drain")
+    assert done.return_value == 1
+    assert ("NodeName=node00002 " in done.stdout) is drained
+    assert (done.stdout == "") is not drained
+    if drained:
+        assert done.stderr == ""
+    else:
+        assert done.stderr.count("\n") == 1
+        assert done.stderr.startswith("tierscope: inconclusive, not drained: node00002 (golden")
+        assert said in done.stderr
 
 
 def test_hosts_are_compared_within_their_switch(tmp_path: Path) -> None:

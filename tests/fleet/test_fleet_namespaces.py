@@ -43,7 +43,7 @@ def test_a_host_that_is_cut_off_costs_only_itself(
 ) -> None:
     fake_engine("real-time")
     job = start(hosts, tmp_path)
-    job.wait_for_visits(4, 3)
+    job.wait_for_repetitions(4, 3)
     hosts.cut("node4")
     job.process.wait(120)
     found = {host.host: host for host in job.index().hosts}

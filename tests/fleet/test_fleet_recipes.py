@@ -5,9 +5,14 @@ import shutil
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests import synthetic
+from tests.fleet.made import PATTERN
 from tests.fleet.test_fleet_report import run_files
+
+from tierscope.model.event import Evidence
 
 ROOT = Path(__file__).parents[2]
 RECIPES = ROOT / "examples/fleet"
@@ -58,8 +63,9 @@ def test_the_plan_and_the_golden_values_are_valid(tmp_path: Path) -> None:
     run_files(tmp_path / "fleet", 1)
     check = [TIERSCOPE, "check", tmp_path / "fleet/hosts/n1.jsonl", "--expect"]
     done = subprocess.run([*check, RECIPES / "golden.yaml"], capture_output=True, text=True)
-    assert done.returncode == 1, "no latency is in this run"
-    assert "1 passed, 1 failed" in done.stdout or "0 passed, 2 failed" in done.stdout, done.stdout
+    assert done.returncode == 2, "no latency is in this run"
+    assert f"{RECIPES / 'golden.yaml'}:6: rule 'node:0 -> node:0 latency" in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 class TestHealthCheck:
@@ -72,8 +78,10 @@ class TestHealthCheck:
         (folder / "health.yaml").write_text(PLAN)
         return folder
 
-    def check(self, settings: Path, bound: str, **environment: object) -> tuple[int, str]:
-        rule = f'rules:\n  - "node:* -> node:* read size=1m: >= {bound}"\n'
+    def check(
+        self, settings: Path, bound: str, path: str = "node:* -> node:*", **environment: object
+    ) -> tuple[int, str]:
+        rule = f'rules:\n  - "{path} read size=1m: >= {bound}"\n'
         (settings / "golden.yaml").write_text(rule)
         before = {*Path("/tmp").glob("tierscope-health.*")}
         done = run(
@@ -86,11 +94,57 @@ class TestHealthCheck:
     def test_a_good_node_stays(self, settings: Path) -> None:
         assert self.check(settings, "1 B/s") == (0, "")
 
+    def measured(self, settings: Path, **changes: Any) -> Path:
+        """A tierscope that has measured 250 GB/s before, with an interval of 1%."""
+        pattern = {**PATTERN, "operation": "read", "size": 1 << 20}
+        one = synthetic.Maker().make("bandwidth", "node:0", "node:0", pattern, 250e9)
+        values = {"estimate": 250e9, "ci_low": 248.75e9, "ci_high": 251.25e9, **changes}
+        one = synthetic.changed(one, **values)
+        if one.status == "skipped":
+            one = one.model_copy(update={"figures": []})
+        made = synthetic.run([one])
+        synthetic.write(made, settings / "made.jsonl")
+        text = f'[ "$1" = run ] || exec {TIERSCOPE} "$@"\ncp {settings}/made.jsonl "${{@: -1}}"'
+        return program(settings / "measured", text)
+
     def test_a_slow_node_goes_with_the_figure(self, settings: Path) -> None:
-        status, said = self.check(settings, "900 TB/s")
+        status, said = self.check(settings, "900 TB/s", TIERSCOPE=self.measured(settings))
         assert status == 1
         assert "golden values missed" in said
         assert "asked >= 9e+05 GB/s" in said
+
+    @pytest.mark.parametrize(
+        ("changes", "why"),
+        [
+            ({"ci_high": 300e9}, "its confidence interval reaches the bound"),
+            ({"ci_low": None, "ci_high": None, "no_interval": "few-samples"}, "has no confidence"),
+            ({"evidence": Evidence(disturbed=1)}, "other programs disturbed it"),
+            ({"status": "skipped", "reason": "no memory"}, "not measured"),
+        ],
+        ids=["interval", "no interval", "disturbed", "skipped"],
+    )
+    def test_a_figure_in_doubt_drains_nothing(
+        self, settings: Path, changes: dict[str, object], why: str
+    ) -> None:
+        measured = self.measured(settings, **changes)
+        status, said = self.check(settings, "300 GB/s", TIERSCOPE=measured)
+        assert status == 0, said
+        assert "not judged: " in said
+        assert why in said
+
+    @pytest.mark.parametrize(
+        ("environment", "expected"), [({}, 2), ({"SLURM_JOB_ID": 7}, 0)], ids=["by hand", "Slurm"]
+    )
+    def test_a_rule_that_matches_nothing_drains_nothing(
+        self, settings: Path, environment: dict[str, object], expected: int
+    ) -> None:
+        measured = self.measured(settings)
+        status, said = self.check(
+            settings, "1 B/s", "node:1 -> node:1", TIERSCOPE=measured, **environment
+        )
+        assert status == expected, said
+        assert "golden.yaml:2: rule 'node:1 -> node:1 read size=1m: >= 1 B/s'" in said
+        assert said.count("\n") == 1
 
     @pytest.mark.parametrize("broken", ["health.yaml", "golden.yaml"])
     def test_a_mistake_in_a_file_drains_nothing(self, settings: Path, broken: str) -> None:
@@ -100,7 +154,7 @@ class TestHealthCheck:
         else:
             self_made.write_text("measurements: none")
             status, said = self.check(settings, "1 B/s")
-        assert status == 0
+        assert status == 2
         assert "not judged" in said
         assert broken in said
 
@@ -149,6 +203,19 @@ def test_a_job_qualifies_its_nodes(tmp_path: Path) -> None:
     assert "NodeName=n12" in (made / "drain.txt").read_text()
     assert "n12" in (made / "check.xml").read_text()
     assert "12 hosts" in (made / "report.html").read_text()
+
+
+def test_a_job_with_a_typo_in_golden_values_drains_nothing(tmp_path: Path) -> None:
+    run_files(tmp_path / "measured", 12)
+    program(tmp_path / "srun", f'cp -r {tmp_path}/measured "${{@: -1}}"')
+    (tmp_path / "golden.yaml").write_text('rules:\n  - "node:7 -> node:0 read: >= 1 GB/s"\n')
+    done = run(
+        "qualify.sbatch", "--profile", "quick", folder=tmp_path, GOLDEN="golden.yaml",
+        SLURM_JOB_ID=7, PATH=f"{tmp_path}:{os.environ['PATH']}",
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    assert "golden.yaml:2: rule 'node:7 -> node:0 read: >= 1 GB/s'" in done.stderr
+    assert (tmp_path / "fleet-7/drain.txt").read_text() == ""
 
 
 def test_what_is_measured_is_not_in_the_way_of_others(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import gzip
 import json
 import random
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +13,12 @@ import pytest
 from tests import synthetic
 from tests.fleet.fleet_tables import make_fleet, measurements
 
+from fleet_jobs import TIERSCOPE
 from forked import tierscope
 from tierscope.fleet.view import read_view
 from tierscope.model.errors import UserError
 from tierscope.model.fleet import FleetHost, FleetIndex
-from tierscope.report.fleet_view import (
-    FleetView,
-    Golden,
-    differing_settings,
-    natural,
-    signed_percent,
-)
+from tierscope.report.fleet import FleetView, Golden, differing_settings, natural, signed_percent
 from tierscope.report.html.fleet import MAX_NAMED, render_fleet
 from tierscope.report.pictures.fleet import distribution
 
@@ -58,6 +54,16 @@ def test_slow_hosts_are_told_with_what_they_are_slow_at(tmp_path: Path) -> None:
         assert f"node:0 → {spec['target']}, {spec['kind']}" in row
         assert re.search(r"[-+](5|6|7|8|9|10|11)\.\d%", row)
     assert "governor: powersave (group: performance)" in page
+
+
+def test_captions_have_the_words_of_properties(tmp_path: Path) -> None:
+    make_fleet(tmp_path / "fleet", hosts=12, paths=12)
+    # By a process that has not imported any kind yet.
+    words = [TIERSCOPE, "fleet", "report", tmp_path / "fleet", "--out", tmp_path / "page.html"]
+    subprocess.run(words, check=True, capture_output=True)
+    page = (tmp_path / "page.html").read_text()
+    assert "latency, 1 MiB" in page
+    assert "size 1048576" not in page
 
 
 def test_hosts_are_compared_with_hosts_of_their_model(view: FleetView) -> None:

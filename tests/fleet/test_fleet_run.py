@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import pytest
 
-from fleet_jobs import Job, lose, mpirun, program, start, visits_of
+from fleet_jobs import Job, lose, mpirun, program, repetitions_of, start
 from forked import tierscope
 from tierscope.kinds.plan import Plan
 from tierscope.model.run import Run
-from tierscope.runs.book import Book
-from tierscope.runs.in_step import SharedStep, in_step
+from tierscope.runs.schedule import SharedStep, in_step
+from tierscope.runs.state import RunState
 
 Fake = Callable[[str], None]
 HOST, MESSENGER, RANK = "fleet_host", "messenger", ""
@@ -24,23 +24,23 @@ HOST, MESSENGER, RANK = "fleet_host", "messenger", ""
 
 @pytest.fixture
 def real_time(fake_engine: Fake) -> None:
-    """Visits take the time that they say and no CPU."""
+    """Repetitions take the time that they say and no CPU."""
     fake_engine("real-time")
 
 
 def check_whole(job: Job, rank: int) -> None:
-    """A host has all its visits and measurements, and its run file says that it ended."""
+    """A host has all its repetitions and measurements, and its run file says that it ended."""
     run = job.run_of(rank)
     assert [measurement.status for measurement in run.measurements] == ["measured"] * 2
     assert run.footer is not None
     assert not run.footer.interrupted
-    assert len(visits_of(job, rank)) == planned_visits(run)
+    assert len(repetitions_of(job, rank)) == planned_repetitions(run)
 
 
-def planned_visits(run: Run) -> int:
-    """Return how many visits a host's plan has in step."""
+def planned_repetitions(run: Run) -> int:
+    """Return how many repetitions a host's plan has in step."""
     specs = Plan.model_validate_json(json.dumps(run.header.plan)).measurements
-    return sum(isinstance(step, SharedStep) for step in in_step(Book(specs), ""))
+    return sum(isinstance(step, SharedStep) for step in in_step(RunState(specs), ""))
 
 
 def test_hosts_measure_in_step(tmp_path: Path, real_time: None) -> None:
@@ -50,7 +50,7 @@ def test_hosts_measure_in_step(tmp_path: Path, real_time: None) -> None:
     assert json.loads(printed) == index.model_dump(mode="json")
     assert [host.state for host in index.hosts] == ["measured"] * 2
     assert index.finished is not None
-    orders = [visits_of(job, rank) for rank in range(2)]
+    orders = [repetitions_of(job, rank) for rank in range(2)]
     assert orders[0] == orders[1]
     for rank in range(2):
         check_whole(job, rank)
@@ -92,12 +92,12 @@ def test_two_ranks_on_a_host_are_refused(tmp_path: Path, real_time: None) -> Non
 
 
 class Loss(NamedTuple):
-    """A process that is lost once all hosts have made so many visits."""
+    """A process that is lost once all hosts have made so many repetitions."""
 
     rank: int
     process: str
     number: signal.Signals
-    visits: int = 3
+    repetitions: int = 3
 
 
 def test_a_loss_costs_its_own_host_only(tmp_path: Path, real_time: None) -> None:
@@ -140,9 +140,9 @@ def check_losses(folder: Path, losses: list[Loss]) -> None:
 
 def check_loss(folder: Path, loss: Loss) -> None:
     """Lose a process; everything else is measured as if nothing had been."""
-    rank, process, number, visits = loss
+    rank, process, number, repetitions = loss
     job = start(folder, 3, "--patience", "10s", budget=1)
-    job.wait_for_visits(3, visits)
+    job.wait_for_repetitions(3, repetitions)
     lose(job, rank, process, number)
     others = {0, 1, 2} - {rank}
     if rank == 0 and process == RANK and number is signal.SIGSTOP:
@@ -154,7 +154,7 @@ def check_loss(folder: Path, loss: Loss) -> None:
         check_whole(job, other)
         if rank != 0 or process == HOST:
             assert job.host(other).state == "measured"
-    assert len(visits_of(job, rank)) >= visits
+    assert len(repetitions_of(job, rank)) >= repetitions
     if process == HOST:
         assert job.host(rank).state == "partial"
         assert job.host(rank).reason

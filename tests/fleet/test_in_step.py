@@ -1,4 +1,4 @@
-"""The order of visits that hosts share."""
+"""The order of repetitions that hosts share."""
 
 from tierscope.kinds.plan import Spec
 from tierscope.model.cause import Cause
@@ -6,9 +6,8 @@ from tierscope.model.event import Skipped
 from tierscope.model.topology import Topology
 from tierscope.plans.expand import expand
 from tierscope.plans.request import Request
-from tierscope.runs.book import Book
-from tierscope.runs.in_step import SharedStep, in_step
-from tierscope.runs.schedule import VISITS, ConcludeStep
+from tierscope.runs.schedule import REPETITIONS, ConcludeStep, SharedStep, in_step
+from tierscope.runs.state import RunState
 
 
 def specs(machine: Topology, *operations: str) -> list[Spec]:
@@ -16,50 +15,50 @@ def specs(machine: Topology, *operations: str) -> list[Spec]:
     return expand([Request(kind="bandwidth", options=options)], machine, thp=True).measurements
 
 
-def turns(book: Book, seed: str = "s") -> dict[tuple[int, ...], str]:
-    steps = [step for step in in_step(book, seed) if isinstance(step, SharedStep)]
+def turns(state: RunState, seed: str = "s") -> dict[tuple[int, ...], str]:
+    steps = [step for step in in_step(state, seed) if isinstance(step, SharedStep)]
     found = {step.turn: step.name for step in steps}
     assert len(found) == len(steps)
     assert list(found) == sorted(found)
     return found
 
 
-def test_each_measurement_gets_all_its_visits_in_rounds(machine: Topology) -> None:
+def test_each_measurement_gets_all_its_repetitions_in_rounds(machine: Topology) -> None:
     planned = specs(machine, "read", "copy", "write")
-    found = turns(Book(planned))
-    assert len(found) == 3 * VISITS
-    for number in range(VISITS):
+    found = turns(RunState(planned))
+    assert len(found) == 3 * REPETITIONS
+    for number in range(REPETITIONS):
         names = [name for turn, name in found.items() if turn[1] == number]
         assert sorted(names) == sorted(spec.id for spec in planned)
     assert len({tuple(list(found.values())[at : at + 3]) for at in range(0, 48, 3)}) > 1
 
 
-def test_visits_take_no_longer_than_the_budget(machine: Topology) -> None:
+def test_repetitions_take_no_longer_than_the_budget(machine: Topology) -> None:
     (planned,) = specs(machine, "read")
-    steps = [step for step in in_step(Book([planned]), "s") if isinstance(step, SharedStep)]
+    steps = [step for step in in_step(RunState([planned]), "s") if isinstance(step, SharedStep)]
     assert sum(step.seconds for step in steps) <= planned.sampling.budget_s
 
 
 def test_hosts_with_other_plans_share_the_turns_of_what_both_have(machine: Topology) -> None:
-    one = turns(Book(specs(machine, "read", "copy")))
-    other = turns(Book(specs(machine, "copy", "write")))
+    one = turns(RunState(specs(machine, "read", "copy")))
+    other = turns(RunState(specs(machine, "copy", "write")))
     shared = [name for name in one.values() if ".copy." in name]
     assert {turn for turn, name in one.items() if ".copy." in name} == {
         turn for turn, name in other.items() if ".copy." in name
     }
-    assert len(shared) == VISITS
+    assert len(shared) == REPETITIONS
 
 
 def test_what_ended_is_not_visited_again(machine: Topology) -> None:
     first, second = specs(machine, "read", "copy")
-    book = Book([first, second])
-    visited: list[str] = []
-    for step in in_step(book, "s"):
+    state = RunState([first, second])
+    repeated: list[str] = []
+    for step in in_step(state, "s"):
         if isinstance(step, SharedStep):
-            visited.append(step.name)
+            repeated.append(step.name)
             if step.name == first.id:
-                book.ended[first.id] = Skipped(id=first.id, cause=Cause.STORAGE, reason="gone")
+                state.ended[first.id] = Skipped(id=first.id, cause=Cause.STORAGE, reason="gone")
         elif isinstance(step, ConcludeStep) and step.name == first.id:
-            book.measurements[first.id] = object()  # type: ignore[assignment]
-    assert visited.count(first.id) == 1
-    assert visited.count(second.id) == VISITS
+            state.measurements[first.id] = object()  # type: ignore[assignment]
+    assert repeated.count(first.id) == 1
+    assert repeated.count(second.id) == REPETITIONS

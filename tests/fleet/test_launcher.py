@@ -5,8 +5,8 @@ import re
 
 import pytest
 
+from tierscope.machine.launcher import check_size, launcher_files
 from tierscope.model.errors import ExitCode, UserError
-from tierscope.mpi.launcher import check_size, launcher_files
 
 MPIRUN = {"OMPI_COMM_WORLD_SIZE": "3"}
 SRUN = {"SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "3"}

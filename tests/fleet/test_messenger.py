@@ -3,11 +3,15 @@
 from collections import deque
 from typing import Any
 
-from tierscope.fleet.messenger import _Messenger
-from tierscope.mpi.lines import Message
-from tierscope.mpi.world import World
-
-REQUEST, ANSWER, PING, PONG = 1, 2, 3, 4
+from tierscope.fleet.messenger import (
+    _ANSWER,
+    _PING,
+    _PONG,
+    _READY,
+    _REQUEST,
+    _Messenger,
+)
+from tierscope.fleet.transport import Message, World
 
 
 class FakeMpi:
@@ -23,20 +27,22 @@ class FakeMpi:
     def __init__(self) -> None:
         self.sent: list[tuple[int, Any]] = []
         self.arrived: dict[int, deque[Any]] = {
-            tag: deque() for tag in (REQUEST, ANSWER, PING, PONG)
+            tag: deque() for tag in (_REQUEST, _ANSWER, _PING, _PONG, _READY)
         }
         self.silent_pings: set[int] = set()
         self.late_pongs: list[Any] = []
 
+    Get_library_version = staticmethod(lambda: "Fake MPI 1")
+
     def isend(self, message: Any, dest: int, tag: int) -> "FakeMpi":
         assert dest == 0
         self.sent.append((tag, message))
-        if tag == PING:
-            self.arrived[PONG].extend(self.late_pongs)
+        if tag == _PING:
+            self.arrived[_PONG].extend(self.late_pongs)
             self.late_pongs.clear()
             pong = (message, 10**15)
             late = message in self.silent_pings
-            (self.late_pongs if late else self.arrived[PONG]).append(pong)
+            (self.late_pongs if late else self.arrived[_PONG]).append(pong)
         return self
 
     Test = staticmethod(lambda: True)
@@ -56,22 +62,26 @@ class FakeLines:
         self.told: list[Message] = []
         self._mpi, self._steps = mpi, deque(steps)
         self.waited_for_ever = 0
+        self.ended = False
 
-    def read(self, wait_s: float | None) -> list[Message] | None:
+    def read(self, wait_s: float | None) -> list[Message]:
         """Take a step: orders of the rank, or an answer (an int, its number) that arrives."""
         self.waited_for_ever += wait_s is None
         if not self._steps:
-            return None
+            self.ended = True
+            return []
         step = self._steps[0]
         if isinstance(step, int):
             if wait_s is None:  # nothing but an order ends this wait, and the rank gives none
-                return None
-            self._mpi.arrived[ANSWER].append({"number": self._steps.popleft(), "answer": {}})
+                self.ended = True
+                return []
+            self._mpi.arrived[_ANSWER].append({"number": self._steps.popleft(), "answer": {}})
             return []
         return [self._steps.popleft()]
 
     def tell(self, message: Message) -> None:
-        self.told.append(message)
+        if "rank" not in message:
+            self.told.append(message)
 
 
 def ask(number: int) -> Message:
@@ -79,9 +89,9 @@ def ask(number: int) -> Message:
 
 
 def serve(mpi: FakeMpi, *steps: Any) -> FakeLines:
-    lines: Any = FakeLines(mpi, list(steps))
-    world: Any = World(mpi, mpi, rank=1, size=2)
-    _Messenger(world, lines).serve()
+    lines = FakeLines(mpi, list(steps))
+    other_end: Any = lines
+    _Messenger(World(mpi, mpi, rank=1, size=2), other_end).serve()
     return lines
 
 
@@ -103,4 +113,4 @@ def test_a_late_answer_to_a_ping_is_not_taken_for_that_of_the_next(monkeypatch: 
     first, second = serve(mpi, {"clock": 0.0}, {"clock": 0.0}).told
     assert first == {"clock": None}, "rank 0 was silent"
     assert second["clock"]["round_trips"] == 64
-    assert not mpi.arrived[PONG], "each ping got its own answer"
+    assert not mpi.arrived[_PONG], "each ping got its own answer"

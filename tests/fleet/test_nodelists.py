@@ -6,8 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tierscope.fleet.groups import parse_csv, parse_topology_conf, parse_yaml, read_groups
-from tierscope.fleet.nodelist import compress, expand
+from tierscope.fleet.groups import (
+    compress,
+    expand,
+    parse_csv,
+    parse_topology_conf,
+    parse_yaml,
+    read_groups,
+)
 from tierscope.model.errors import UserError
 
 NAMES = st.from_regex(r"[a-z][a-z0-9-]{0,6}(\.[a-z]{1,3})?", fullmatch=True)
@@ -93,7 +99,7 @@ def test_blocks_of_topology_conf() -> None:
         ("SwitchName=a Node=n1", "t:1: unknown key 'Node'; did you mean 'Nodes'?"),
         ("\nNodes=n1", "t:2: Nodes needs SwitchName"),
         ("SwitchName=a Nodes=n1\nSwitchName=b Nodes=n1", "t:2: host 'n1' is in 'a' and in 'b'"),
-        ("SwitchName=a Nodes=n[1", "t:1: 'n\\[1' is no list"),
+        ("SwitchName=a Nodes=n[1", "t:1: 'n\\[1' is not a list"),
         ("hello", "t:1: 'hello' is not KEY=VALUE"),
         ("SwitchName=a \\", "t:1: the file ends"),
     ],

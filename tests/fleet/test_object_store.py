@@ -10,8 +10,8 @@ from tests.fleet import made
 from tests.fleet.test_fleet_gather import do
 
 from object_store import object_store
-from tierscope.fleet.find import outliers_of
 from tierscope.fleet.gather import gather
+from tierscope.fleet.outliers import outliers_of
 from tierscope.fleet.tables import is_url, query_fleet
 from tierscope.model.errors import UserError
 

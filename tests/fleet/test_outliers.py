@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.fleet.figures import figure, judged, key, made
 
-from tierscope.analysis.outliers import chance, q_values
-from tierscope.analysis.tails import NORMAL, Tail
+from tierscope.analysis.outliers import NORMAL, Tail, chance, q_values
 from tierscope.model.outlier import Verdict
 
 

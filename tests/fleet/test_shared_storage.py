@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from fleet_jobs import TIERSCOPE, Job, children, mpirun
-from tierscope.fleet.at_once import together_of
-from tierscope.model.together import TogetherFigure
+from tierscope.fleet.together import together_of
+from tierscope.model.outlier import TogetherFigure
 
 PLAN = """
 measurements:
@@ -65,7 +65,7 @@ def test_hosts_measure_together_and_leave_nothing(tmp_path: Path, shared: Path, 
     assert sorted(found) == ["read", "write"]
     for one in found.values():
         assert one.hosts == RANKS
-        assert one.visits > 0
+        assert one.repetitions > 0
         assert one.mean is not None
         assert one.slowest is not None
         assert one.fastest is not None
@@ -84,7 +84,7 @@ def test_what_is_killed_leaves_nothing(
 ) -> None:
     """The engine, which is started anew; what starts it; or both at once."""
     job = start(tmp_path, shared, file, budget=1.5)
-    job.wait_for_visits(RANKS)
+    job.wait_for_repetitions(RANKS)
     host = job.pid(rank, "fleet_host")
     (engine,) = (
         pid

@@ -9,24 +9,25 @@ import pytest
 from tests import synthetic
 from tests.fleet.test_fleet_gather import do
 
-from tierscope.fleet.at_once import together_in
-from tierscope.model.event import Column, Distribution, Evidence, Series, Visit
+from tierscope.fleet.together import together_in
+from tierscope.model.event import Column, Distribution, Evidence, Repetition, Series
 from tierscope.model.fleet import ClockOffset, FleetHost, FleetIndex, InFleet
 from tierscope.model.histogram import bucket_of
-from tierscope.model.run import VisitRecord
+from tierscope.model.outlier import TogetherFigure
+from tierscope.model.run import RepetitionRecord
 from tierscope.model.storage import MountFacts, PathFacts, StorageFacts
-from tierscope.model.together import TogetherFigure
 
 BEGAN = datetime.fromisoformat("2026-01-05T14:03:07+00:00")
-ROW_S, ROWS, VISITS = 0.05, 10, 6
+ROW_S, ROWS, REPETITIONS = 0.05, 10, 6
 SMALL = "io.small"
 
 
-def visits(name: str, rate: float, us: float, late_s: float) -> list[Visit]:
-    """Visits of a host, a second apart; it begins each so much later than at a whole second."""
+def repetitions(name: str, rate: float, us: float, late_s: float) -> list[Repetition]:
+    """Repetitions of a host, a second apart; it begins each so much later than at a whole
+    second."""
     rows = [bucket_of(int(us * 1000)), 20]
     return [
-        Visit(
+        Repetition(
             id=name,
             seconds=ROW_S * ROWS,
             fresh=False,
@@ -43,11 +44,11 @@ def visits(name: str, rate: float, us: float, late_s: float) -> list[Visit]:
                         Column(metric="bandwidth", values=[rate] * ROWS),
                         Column(metric="cpu_per_operation", values=[900.0] * ROWS),
                     ],
-                    distributions=[Distribution(metric="io_latency", rows=[rows] * ROWS)],
+                    distributions=[Distribution(metric="io_latency", samples=[rows] * ROWS)],
                 )
             ],
         )
-        for number in range(VISITS)
+        for number in range(REPETITIONS)
     ]
 
 
@@ -57,7 +58,7 @@ def write_host(
     rate: float,
     ahead_s: float = 0.0,
     late_s: float = 0.0,
-    visited: int = VISITS,
+    repeated: int = REPETITIONS,
     order: Any = "together",
     store: str = "server:/export",
 ) -> None:
@@ -79,8 +80,10 @@ def write_host(
     header = made.header.model_copy(
         update={"fleet": InFleet(rank=0, order=order, clock=clock), "started": began.isoformat()}
     )
-    records: list[Any] = [VisitRecord(visit=one) for one in visits(SMALL, rate, 90, late_s)]
-    records = [header, *records[:visited], measured, made.footer]
+    records: list[Any] = [
+        RepetitionRecord(repetition=one) for one in repetitions(SMALL, rate, 90, late_s)
+    ]
+    records = [header, *records[:repeated], measured, made.footer]
     place = folder / "hosts"
     place.mkdir(parents=True, exist_ok=True)
     text = "".join(f"{record.model_dump_json()}\n" for record in records)
@@ -103,11 +106,11 @@ def test_hosts_whose_clocks_differ_by_minutes_are_summed_up(tmp_path: Path) -> N
     assert one.fairness == pytest.approx(36 / (3 * 14))
     assert (one.slowest, one.slowest_host) == (pytest.approx(1e9), "n0")
     assert (one.fastest, one.fastest_host) == (pytest.approx(3e9), "n2")
-    assert (one.hosts, one.visits, one.left_out) == (3, VISITS, 0)
+    assert (one.hosts, one.repetitions, one.left_out) == (3, REPETITIONS, 0)
     assert one.clocks_ns == pytest.approx(5000)
     assert one.stores == ["nfs4 server:/export"]
     # Of 0.5 s each, the last host begins 0.2 s late; the first two rows are its warm-up.
-    assert one.seconds == pytest.approx(VISITS * 0.2, abs=1e-3)
+    assert one.seconds == pytest.approx(REPETITIONS * 0.2, abs=1e-3)
     assert found["iops"].estimate == pytest.approx(6e9 / 4096)
     assert found["iops"].headline
     assert not one.headline
@@ -117,7 +120,8 @@ def test_hosts_whose_clocks_differ_by_minutes_are_summed_up(tmp_path: Path) -> N
 
 
 def test_clocks_that_drift_apart_are_followed(tmp_path: Path) -> None:
-    """Half a second over the run: without the second estimate late visits would not overlap."""
+    """Half a second over the run: without the second estimate late repetitions would not
+    overlap."""
     write_host(tmp_path, "n0", 1e9)
     write_host(tmp_path, "n1", 1e9)
     exact = ClockOffset(offset_ns=0, low_ns=0, high_ns=0, round_trip_ns=0, round_trips=0)
@@ -131,15 +135,17 @@ def test_clocks_that_drift_apart_are_followed(tmp_path: Path) -> None:
     index = FleetIndex(started="2026-01-05T14:03:07+00:00", hosts=hosts)
     (tmp_path / "fleet.json").write_text(index.model_dump_json())
     one = gathered(tmp_path)["bandwidth"]
-    assert one.visits == 1, "a second each second: only the first visit was at the same time"
-    assert one.left_out == VISITS - 1
+    assert one.repetitions == 1, (
+        "a second each second: only the first repetition was at the same time"
+    )
+    assert one.left_out == REPETITIONS - 1
 
 
 def test_a_host_that_was_lost_leaves_the_sum_of_the_others(tmp_path: Path) -> None:
-    for host, visited in (("n0", VISITS), ("n1", VISITS), ("lost", 2)):
-        write_host(tmp_path, host, 1e9, visited=visited)
+    for host, repeated in (("n0", REPETITIONS), ("n1", REPETITIONS), ("lost", 2)):
+        write_host(tmp_path, host, 1e9, repeated=repeated)
     one = gathered(tmp_path)["bandwidth"]
-    assert (one.hosts, one.visits, one.left_out) == (2, VISITS - 2, 2)
+    assert (one.hosts, one.repetitions, one.left_out) == (2, REPETITIONS - 2, 2)
     assert one.estimate == pytest.approx(2e9)
 
 
@@ -183,7 +189,7 @@ def test_everything_that_shows_a_fleet_shows_it(tmp_path: Path) -> None:
 
 
 def test_a_local_file_system_is_told_from_a_shared_one(tmp_path: Path) -> None:
-    from tierscope.report.at_once import together_lines
+    from tierscope.report.fleet import together_lines
 
     for host in ("n0", "n1"):
         write_host(tmp_path, host, 1e9)

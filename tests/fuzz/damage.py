@@ -3,29 +3,26 @@
 import json
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from random import Random
 from typing import Any
 
 from tests import synthetic
 from tests.gpu import gpu_machine
 
-from tierscope.model.run import Footer, VisitRecord
+from tierscope.model.run import Footer, RepetitionRecord
 from tierscope.model.topology import Topology
 
-VERSION_1 = Path(__file__).parents[1] / "runs/version1"
 _KEPT = 2
 """Measurements of a file; more add time, not cases."""
 
 
 @cache
 def run_files() -> tuple[bytes, ...]:
-    """Run files of both versions, of every kind: finished, cut after visits, of others' making."""
+    """Run files of many kinds: finished, cut after repetitions, of others' making."""
     topology, with_gpus = gpu_machine.machine(gpus=0), gpu_machine.machine()
-    found = [_shortened(path.read_bytes()) for path in sorted(VERSION_1.glob("*.jsonl"))]
     cpus = gpu_machine.plan_of("bandwidth", topology, op="read,copy", size="64m", threads="1,2")
-    found.append(_visited(cpus, topology))
-    for kind in ("latency", "loaded-latency", "streams", "atomics", "mapping"):
+    found = [_visited(cpus, topology)]
+    for kind in ("latency", "loaded-latency", "traffic", "atomics", "mapping"):
         plan = gpu_machine.plan_of(kind, topology)
         found.append(_written(gpu_machine.run_of(_first(plan), topology)))
     for kind in ("gpu-copy", "gpu-memory", "gpu-latency"):
@@ -39,22 +36,17 @@ def _first(plan: Any) -> Any:
     return plan.model_copy(update={"measurements": plan.measurements[: _KEPT + 1]})
 
 
-def _shortened(content: bytes) -> bytes:
-    lines = content.splitlines(keepends=True)
-    return b"".join([*lines[: _KEPT + 1], lines[-1]])
-
-
 def _written(run: Any) -> bytes:
     records = [run.header, *run.measurements, *([run.footer] if run.footer else [])]
     return b"".join(record.model_dump_json().encode() + b"\n" for record in records)
 
 
 def _visited(plan: Any, topology: Topology) -> bytes:
-    """A run whose second half was cut after its visits."""
+    """A run whose second half was cut after its repetitions."""
     run = gpu_machine.run_of(_first(plan), topology)
     records: list[Any] = [run.header]
     for spec, measurement in zip(_first(plan).measurements, run.measurements, strict=True):
-        records.append(VisitRecord(visit=gpu_machine.visit_of(spec, 5e10)))
+        records.append(RepetitionRecord(repetition=gpu_machine.repetition_of(spec, 5e10)))
         records.append(measurement)
     footer = Footer(finished="", interrupted=True, measured=2, skipped=0, failed=0)
     return b"".join(r.model_dump_json().encode() + b"\n" for r in [*records[:-1], footer])
@@ -65,7 +57,7 @@ STRANGE: tuple[Any, ...] = (
     "\0\x1b[31m\n\t\u202e\ufffe", "node:0", "node:0,2@3:1", "gpu:99", "cpus:0-7", "9" * 40, [], {},
     [0], [-1], [10**30], ["a"], {"a": 1}, [[[[[[]]]]]], {"0": -1}, {"": {}}, "0001-01-01T00:00:00",
     "9999-12-31T23:59:59-23:59", "measured", "skipped", "bandwidth", "latency", "B/s", "ns",
-    "gpu-copy", "loaded-latency", "streams", "tomorrow",
+    "gpu-copy", "loaded-latency", "traffic", "tomorrow",
 )  # fmt: skip
 """What a value may become."""
 _BYTES = (

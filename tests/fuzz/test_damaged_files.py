@@ -16,17 +16,16 @@ from hypothesis import strategies as st
 from tests.fuzz.damage import damaged, damaged_run, run_files
 from tests.gpu import gpu_machine
 
-from tierscope.analysis.rules import read_rules
+from tierscope.analysis.expect import read_rules
 from tierscope.cli.app import app
-from tierscope.kinds.words import vocabulary
+from tierscope.kinds.vocabulary import vocabulary
+from tierscope.machine.cufile_audit import audit, read_cufile
+from tierscope.machine.files import Files
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.plans.expand import expand
 from tierscope.plans.yaml_plan import read_plan
-from tierscope.runs.export import to_json
-from tierscope.runs.export_tables import prometheus_text
+from tierscope.runs.export import prometheus_text, to_json
 from tierscope.runs.read import parse_run
-from tierscope.topology.cufile_find import audit, read_cufile
-from tierscope.topology.files import Files
 
 CODES = {*map(int, ExitCode)} - {ExitCode.INTERRUPTED}
 XML = Path(__file__).parents[1] / "topology/xml"

@@ -1,30 +1,32 @@
-"""Visits of measurements of storage as the engine reports them, without an engine."""
+"""Repetitions of measurements of storage as the engine reports them, without an engine."""
 
 from typing import Any
 
-from tierscope.model.event import Column, Distribution, Evidence, IoEvidence, Series, Visit
+from tierscope.model.event import Column, Distribution, Evidence, IoEvidence, Repetition, Series
 from tierscope.model.histogram import bucket_of
 
-ROWS = 4
+SAMPLES = 4
 OPERATIONS = 250
-"""Of each row, which lasts a quarter of a second; all of them take a millisecond."""
+"""Of each sample, which lasts a quarter of a second; all of them take a millisecond."""
 
 
-def io_visit(
+def io_repetition(
     spec: Any, verified: str | None = None, device_bytes: int | None = None, **io: Any
-) -> Visit:
-    """Return a visit of a second; ``io`` are further observations."""
+) -> Repetition:
+    """Return a repetition of a second; ``io`` are further observations."""
     block = spec.pattern.block_size
-    operations = ROWS * OPERATIONS
+    operations = SAMPLES * OPERATIONS
     reads = 0 if spec.pattern.operation == "write" else operations
     names = [job.name for job in spec.jobs]
     parts = {"": 1.0, **({name: 1 / len(names) for name in names} if len(names) > 1 else {})}
     series = Series(
         name="windows",
-        starts=[number / ROWS for number in range(ROWS)],
-        durations=[1 / ROWS] * ROWS,
+        starts=[number / SAMPLES for number in range(SAMPLES)],
+        durations=[1 / SAMPLES] * SAMPLES,
         columns=[
-            Column(metric=metric, part=part, values=[ROWS * OPERATIONS * share * factor] * ROWS)
+            Column(
+                metric=metric, part=part, values=[SAMPLES * OPERATIONS * share * factor] * SAMPLES
+            )
             for part, share in parts.items()
             for metric, factor in (("bandwidth", block), ("iops", 1))
         ],
@@ -32,7 +34,7 @@ def io_visit(
             Distribution(
                 metric="io_latency",
                 part=part,
-                rows=[[bucket_of(1_000_000), round(OPERATIONS * share)]] * ROWS,
+                samples=[[bucket_of(1_000_000), round(OPERATIONS * share)]] * SAMPLES,
             )
             for part, share in parts.items()
         ],
@@ -47,7 +49,7 @@ def io_visit(
         device_bytes_read=device_bytes,
         device_bytes_written=device_bytes,
     )
-    return Visit(
+    return Repetition(
         id=spec.id,
         seconds=1.0,
         fresh=False,

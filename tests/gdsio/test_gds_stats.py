@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from tierscope.cli.app import app
 from tierscope.model.errors import ExitCode, UserError
-from tierscope.recipes.gds_stats import tool
-from tierscope.recipes.gds_stats.stats import Sizes, parse_stats
+from tierscope.peers.gds_stats import stats
+from tierscope.peers.gds_stats.stats import Sizes, parse_stats
 
 FAKE = Path(__file__).with_name("fake_gds_stats.py")
 Use = Callable[[str], None]
@@ -91,12 +91,12 @@ def test_tables_leave_out_what_is_idle(installed: Use) -> None:
 
 def test_an_idle_process_says_so(installed: Use, monkeypatch: pytest.MonkeyPatch) -> None:
     idle = parse_stats("PER_GPU STATS:\nGPU 0 Read: bw=0 n=0 Write: n=0\n", "x")
-    monkeypatch.setattr("tierscope.cli.gds_stats_flow.stats_of_tool", lambda *_: idle)
+    monkeypatch.setattr("tierscope.peers.gds_stats.output.stats_of_tool", lambda *_: idle)
     assert "none of 1 GPUs has any operations" in of_this("-l", "3")
 
 
 def test_without_the_tool_it_says_where_it_comes_from(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tool, "find_tool", lambda: None)
+    monkeypatch.setattr(stats, "find_tool", lambda: None)
     with pytest.raises(UserError, match="comes with the CUDA toolkit's package gds-tools") as error:
         of_this()
     assert error.value.exit_code is ExitCode.NOTHING_MEASURED
@@ -118,7 +118,7 @@ def test_what_has_no_statistics_is_told(what: str, said: str, installed: Use) ->
 
 def test_a_tool_that_hangs_is_ended(installed: Use, monkeypatch: pytest.MonkeyPatch) -> None:
     installed("hang")
-    monkeypatch.setattr(tool, "_DEADLINE_S", 0.2)
+    monkeypatch.setattr(stats, "_DEADLINE_S", 0.2)
     with pytest.raises(UserError, match=r"did not answer in 0\.2 s"):
         of_this()
 
@@ -132,13 +132,13 @@ def test_a_process_that_is_not_there() -> None:
 def test_the_newest_toolkit_s_tool_is_taken(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(tool.shutil, "which", lambda _name: None)
+    monkeypatch.setattr(stats.shutil, "which", lambda _name: None)
     names = ["cuda-9.2", "cuda-12.8", "cuda", "cuda-13.0"]
     places = [f"/usr/local/{name}/gds/tools/gds_stats" for name in names]
-    monkeypatch.setattr(tool.glob, "glob", lambda _pattern: places)
-    assert str(tool.find_tool()) == "/usr/local/cuda-13.0/gds/tools/gds_stats"
-    monkeypatch.setattr(tool.glob, "glob", lambda _pattern: [])
-    assert tool.find_tool() is None
+    monkeypatch.setattr(stats.glob, "glob", lambda _pattern: places)
+    assert str(stats.find_tool()) == "/usr/local/cuda-13.0/gds/tools/gds_stats"
+    monkeypatch.setattr(stats.glob, "glob", lambda _pattern: [])
+    assert stats.find_tool() is None
 
 
 LINES = st.sampled_from(

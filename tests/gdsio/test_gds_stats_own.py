@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.gdsio.synthetic_io import io_visit
+from tests.gdsio.synthetic_io import io_repetition
 from tests.gpu import gpu_machine
 
 from tierscope.kinds.plan import PLAN_VERSION, Plan
-from tierscope.model.run import VisitRecord
-from tierscope.recipes.gds_stats.own import stats_of_run
-from tierscope.recipes.gds_stats.stats import Stats
-from tierscope.recipes.gdsio.command_line import parse_line
-from tierscope.recipes.gdsio.plan import spec_of
-from tierscope.recipes.gdsio.workload import workload
+from tierscope.model.run import RepetitionRecord
+from tierscope.peers.gds_stats.stats import Stats, stats_of_run
+from tierscope.peers.gdsio.job_file import parse_line
+from tierscope.peers.gdsio.plan import spec_of
+from tierscope.peers.gdsio.workload import workload
 from tierscope.runs.write import RunWriter
 
 MACHINE = gpu_machine.machine(gpus=4)
@@ -33,9 +32,9 @@ class Running:
         self.plan = Plan.model_validate({"version": PLAN_VERSION, "measurements": [made]})
         self.writer = RunWriter.create(path, gpu_machine.run_with(self.plan, MACHINE, []).header)
 
-    def visit(self, **observed: Any) -> None:
+    def repetition(self, **observed: Any) -> None:
         (spec,) = self.plan.measurements
-        self.writer.add(VisitRecord(visit=io_visit(spec, **observed)))
+        self.writer.add(RepetitionRecord(repetition=io_repetition(spec, **observed)))
 
 
 @pytest.fixture
@@ -58,16 +57,16 @@ def stats(level: int = 3) -> Stats:
     return found
 
 
-def test_a_run_without_visits_says_so(running: Any) -> None:
+def test_a_run_without_repetitions_says_so(running: Any) -> None:
     running("-D /data -s 64M -T 9")
-    assert stats().notes == ["no visit of storage has ended yet"]
+    assert stats().notes == ["no repetition of storage has ended yet"]
 
 
-def test_the_totals_of_visits_so_far(running: Any) -> None:
+def test_the_totals_of_repetitions_so_far(running: Any) -> None:
     run = running("-D /data -s 64M -T 9 -w 2")
-    run.visit()
+    run.repetition()
     assert stats(1).totals["Total Read Size (MiB)"] == 1000
-    run.visit()
+    run.repetition()
     found = stats(1)
     assert found.source == "tierscope's run 20260101-000000-gdsio"
     assert found.totals == {
@@ -85,7 +84,7 @@ def test_the_totals_of_visits_so_far(running: Any) -> None:
 )
 def test_operations_by_size(size: str, range_: str, running: Any) -> None:
     run = running(f"-D /data -s 640M -T 9 -I 1 -i {size}")
-    run.visit()
+    run.repetition()
     found = stats(2).sizes
     assert len(found) == 16
     assert [(row.range, row.writes) for row in found if row.writes] == [(range_, 1000)]
@@ -93,7 +92,7 @@ def test_operations_by_size(size: str, range_: str, running: Any) -> None:
 
 def test_sizes_of_a_range_are_not_told_apart(running: Any) -> None:
     run = running("-D /data -s 640M -T 9 -i 4K:16K:4K")
-    run.visit()
+    run.repetition()
     found = stats(2)
     assert found.notes == ["gdsio-read-gpud has blocks of several sizes; it counts by none"]
     assert not any(row.reads for row in found.sizes)
@@ -101,8 +100,8 @@ def test_sizes_of_a_range_are_not_told_apart(running: Any) -> None:
 
 def test_operations_by_gpu_and_by_way(running: Any) -> None:
     run = running("-D /a -d 1 -s 64M -D /b -d 3 -s 64M -T 9")
-    run.visit(ways={"p2p": 900, "posix": 100})
-    run.visit(ways={"p2p": 1000})
+    run.repetition(ways={"p2p": 900, "posix": 100})
+    run.repetition(ways={"p2p": 1000})
     found = stats(3)
     assert [(gpu.gpu, gpu.groups["read"]["n"]) for gpu in found.gpus] == [(1, 1000), (3, 1000)]
     assert found.notes == ["gdsio-read-gpud: 1900 by p2p, 100 by posix"]
@@ -110,14 +109,14 @@ def test_operations_by_gpu_and_by_way(running: Any) -> None:
 
 def test_without_a_gpu_level_3_says_so(running: Any) -> None:
     run = running("-D /a -s 64M -T 9 -x 1")
-    run.visit()
+    run.repetition()
     assert stats(3).notes == ["no GPU takes part"]
 
 
 def test_a_child_stands_for_the_run_of_its_parent(running: Any) -> None:
     """As the engine's number does, which gds_stats itself would be given."""
     run = running("-D /data -s 64M -T 9")
-    run.visit()
+    run.repetition()
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     try:
         found = stats_of_run(child.pid, 1)

@@ -1,4 +1,5 @@
-"""``tierscope gdsio`` from arguments to output and status, with visits that nobody measured."""
+"""``tierscope gdsio`` from arguments to output and status, with repetitions that nobody
+measured."""
 
 import json
 import re
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from tests.gdsio.synthetic_io import io_visit
+from tests.gdsio.synthetic_io import io_repetition
 from tests.gpu import gpu_machine
 
 from tierscope.cli.app import app
@@ -18,8 +19,8 @@ from tierscope.kinds.plan import Plan
 from tierscope.model.cause import Cause
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.event import Event, Failed, Skipped
-from tierscope.recipes.drop_in import measuring
-from tierscope.recipes.gdsio import command
+from tierscope.peers import drop_in
+from tierscope.peers.gdsio import run as command
 from tierscope.runs.record import Bounds, measurement_of
 
 LINE = "IoType: READ XferType: {} Threads: 2 DataSetSize: {}/65536(KiB) IOSize: 1024(KiB) "
@@ -30,25 +31,27 @@ Engine = Callable[..., None]
 
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
-    """Let visits of given evidence stand in for measuring; call it with what they are to hold.
+    """Let repetitions of given evidence stand in for measuring; call it with what they are to hold.
 
-    ``events``: what the engine says behind the visits, or in their place.
+    ``events``: what the engine says behind the repetitions, or in their place.
     """
     told: dict[str, Any] = {}
 
-    def use(events: tuple[Event, ...] = (), visits: int = 2, cut: bool = False, **io: Any) -> None:
-        told.update(events=events, visits=visits, cut=cut, io=io, plans=[])
+    def use(
+        events: tuple[Event, ...] = (), repetitions: int = 2, cut: bool = False, **io: Any
+    ) -> None:
+        told.update(events=events, repetitions=repetitions, cut=cut, io=io, plans=[])
 
     def measured(plan: Plan, *_given: Any, start_at: datetime | None) -> Any:
         told["plans"].append(plan)
         (spec,) = plan.measurements
         watch = _given[-1]
-        visits = [io_visit(spec, **told["io"]) for _ in range(told["visits"])]
-        events: list[Event] = [*visits, *told["events"]]
+        repetitions = [io_repetition(spec, **told["io"]) for _ in range(told["repetitions"])]
+        events: list[Event] = [*repetitions, *told["events"]]
         for event in events:
             watch(event)
         last = next((e for e in events if isinstance(e, Failed | Skipped)), None)
-        found = measurement_of(spec, visits, last, Bounds(), told["cut"])
+        found = measurement_of(spec, repetitions, last, Bounds(), told["cut"])
         code = {"measured": 0, "failed": 1, "skipped": 3}[found.status]
         return SimpleNamespace(
             run=SimpleNamespace(measurements=[found]),
@@ -57,9 +60,9 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
             exit_code=ExitCode.INTERRUPTED if told["cut"] else ExitCode(code),
         )
 
-    monkeypatch.setattr(measuring, "measure", measured)
+    monkeypatch.setattr(drop_in, "measure", measured)
     said = ["other programs took CPU time", "no interval for 1 of 1 figures"]
-    monkeypatch.setattr(measuring, "warnings_of", lambda _run: said)
+    monkeypatch.setattr(drop_in, "warnings_of", lambda _run: said)
     monkeypatch.setattr(command, "looked_up", lambda work, _overwrite: work)
     monkeypatch.setattr(command, "discover", lambda: gpu_machine.machine(gpus=2))
     use()
@@ -138,13 +141,13 @@ WRONG = "/data/gdsio.0 at 4096: expected file 0 offset 4096, found file 0 offset
 
 
 def test_wrong_data_exits_with_1_and_names_it(engine: Engine) -> None:
-    engine(events=(Failed(id="x", cause=Cause.VERIFICATION, reason=WRONG),), visits=0)
+    engine(events=(Failed(id="x", cause=Cause.VERIFICATION, reason=WRONG),), repetitions=0)
     code, out, err = call(f"{READ} -I 1 -V")
     assert (code, out) == (1, "")
     assert err == f"tierscope: gdsio: {WRONG}\n"
 
 
-def test_an_error_of_a_later_visit_is_an_error(engine: Engine) -> None:
+def test_an_error_of_a_later_repetition_is_an_error(engine: Engine) -> None:
     failed = Failed(id="x", cause=Cause.CRASH, reason="the engine died")
     engine(events=(failed,))
     code, out, err = call(READ)
@@ -155,7 +158,7 @@ def test_an_error_of_a_later_visit_is_an_error(engine: Engine) -> None:
 
 def test_what_cannot_be_had_exits_with_3(engine: Engine) -> None:
     skipped = Skipped(id="x", cause=Cause.GPU, reason="there is no cuFile", remedy="install it")
-    engine(events=(skipped,), visits=0)
+    engine(events=(skipped,), repetitions=0)
     code, out, err = call(f"{READ} --json")
     assert code == 3
     assert json.loads(out)["gdsio"]["results"][0]["errors"] == ["there is no cuFile; install it"]

@@ -6,12 +6,11 @@ from tests.gpu import gpu_machine
 
 from tierscope.model.errors import UserError
 from tierscope.model.storage import OwnFile, OwnFiles
-from tierscope.recipes.drop_in import ownership
-from tierscope.recipes.gdsio import files
-from tierscope.recipes.gdsio.command_line import parse_line
-from tierscope.recipes.gdsio.files import looked_up
-from tierscope.recipes.gdsio.plan import spec_of
-from tierscope.recipes.gdsio.workload import Workload, workload
+from tierscope.peers import drop_in
+from tierscope.peers.gdsio import plan
+from tierscope.peers.gdsio.job_file import parse_line
+from tierscope.peers.gdsio.plan import looked_up, spec_of
+from tierscope.peers.gdsio.workload import Workload, workload
 
 MIB = 1 << 20
 MANIFEST = "/data/.tierscope-files.json"
@@ -20,7 +19,7 @@ MANIFEST = "/data/.tierscope-files.json"
 @pytest.fixture
 def there(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     """Sizes of the files that there are, by path; may be filled."""
-    sizes = fake_paths(monkeypatch, files)
+    sizes = fake_paths(monkeypatch, plan)
 
     def listed(directory: str) -> OwnFiles:
         known = sizes if MANIFEST in sizes else {}
@@ -30,7 +29,7 @@ def there(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
         ]
         return OwnFiles(directory=directory, files=files)
 
-    monkeypatch.setattr(ownership, "leftovers", listed)
+    monkeypatch.setattr(drop_in, "leftovers", listed)
     return sizes
 
 

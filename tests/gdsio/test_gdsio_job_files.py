@@ -13,11 +13,10 @@ from tests.gdsio.guide import JOB_FILES
 from tests.gpu import gpu_machine
 
 from tierscope.model.errors import UserError
-from tierscope.recipes.gdsio.command_line import parse_line
-from tierscope.recipes.gdsio.job_file import parse_jobs, read_job_file
-from tierscope.recipes.gdsio.options import BY_FLAG, BY_KEY
-from tierscope.recipes.gdsio.plan import spec_of
-from tierscope.recipes.gdsio.workload import Workload, workload
+from tierscope.peers.gdsio.job_file import parse_jobs, parse_line, read_job_file
+from tierscope.peers.gdsio.options import BY_FLAG, BY_KEY
+from tierscope.peers.gdsio.plan import spec_of
+from tierscope.peers.gdsio.workload import Workload, workload
 
 MACHINE = gpu_machine.machine(gpus=16)
 ALL_KEYS = """\

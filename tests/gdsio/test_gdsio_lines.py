@@ -9,13 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.gdsio.guide import JOB_FILES, RESULTS
 
-from tierscope.model.event import Column, Distribution, Evidence, Series, Visit
+from tierscope.model.event import Column, Distribution, Evidence, Repetition, Series
 from tierscope.model.histogram import bucket_of
-from tierscope.recipes.gdsio.command_line import parse_line
-from tierscope.recipes.gdsio.job_file import parse_jobs
-from tierscope.recipes.gdsio.output import result_line
-from tierscope.recipes.gdsio.totals import Totals, totals_of
-from tierscope.recipes.gdsio.workload import Workload, workload
+from tierscope.peers.gdsio.job_file import parse_jobs, parse_line
+from tierscope.peers.gdsio.output import result_line
+from tierscope.peers.gdsio.workload import Workload, workload
+from tierscope.peers.totals import Totals, totals_of
 
 LINE = re.compile(
     r"IoType: (?P<io>\w+) XferType: (?P<xfer>\w+) Threads: (?P<threads>\d+)( IoDepth: \d+)? "
@@ -95,7 +94,7 @@ def test_a_line_of_one_job() -> None:
     assert " Threads: 16 DataSetSize: 80/8192000(KiB) " in line
 
 
-def visit(*columns: Column, distributions: tuple[Distribution, ...] = ()) -> Visit:
+def repetition(*columns: Column, distributions: tuple[Distribution, ...] = ()) -> Repetition:
     series = Series(
         name="windows",
         starts=[0.0, 0.5],
@@ -103,7 +102,7 @@ def visit(*columns: Column, distributions: tuple[Distribution, ...] = ()) -> Vis
         columns=[*columns],
         distributions=[*distributions],
     )
-    return Visit(
+    return Repetition(
         id="x", seconds=1, fresh=False, interrupted=False, series=[series], evidence=Evidence()
     )
 
@@ -116,11 +115,11 @@ def columns(part: str, share: float) -> list[Column]:
     ]
 
 
-def test_totals_are_sums_over_the_rows_of_all_visits() -> None:
-    rows = [[bucket_of(1_000_000), 501], [bucket_of(2_000_000), 750]]
-    latencies = (Distribution(metric="io_latency", rows=rows),)
+def test_totals_are_sums_over_the_samples_of_all_repetitions() -> None:
+    samples = [[bucket_of(1_000_000), 501], [bucket_of(2_000_000), 750]]
+    latencies = (Distribution(metric="io_latency", samples=samples),)
     parts = (*columns("", 1.0), *columns("job1", 0.25), *columns("job2", 0.75))
-    one = visit(*parts, distributions=latencies)
+    one = repetition(*parts, distributions=latencies)
     whole = totals_of([one, one])
     assert whole.operations == 2 * (501 + 750)  # as counted, not as rates say
     assert whole.bytes == whole.operations * 4096
@@ -130,9 +129,9 @@ def test_totals_are_sums_over_the_rows_of_all_visits() -> None:
 
 
 def test_a_job_has_totals_of_its_own() -> None:
-    whole = Distribution(metric="io_latency", rows=[[bucket_of(1_000_000), 500], []])
-    own = Distribution(metric="io_latency", part="job1", rows=[[bucket_of(2_000_000), 125], []])
-    one = visit(
+    whole = Distribution(metric="io_latency", samples=[[bucket_of(1_000_000), 500], []])
+    own = Distribution(metric="io_latency", part="job1", samples=[[bucket_of(2_000_000), 125], []])
+    one = repetition(
         Column(metric="iops", values=[1000.0, 0.0]),
         Column(metric="bandwidth", values=[1000.0 * 512, 0.0]),
         Column(metric="iops", part="job1", values=[250.0, 0.0]),
@@ -147,12 +146,12 @@ def test_a_job_has_totals_of_its_own() -> None:
 @given(latencies=st.lists(st.integers(1, 10**11), min_size=1, max_size=30))
 def test_a_latency_comes_from_the_distribution_within_half_a_percent(latencies: list[int]) -> None:
     counts = sorted(Counter(map(bucket_of, latencies)).items())
-    rows = [[number for pair in counts for number in pair], []]
+    samples = [[number for pair in counts for number in pair], []]
     rate = len(latencies) / 0.5
-    one = visit(
+    one = repetition(
         Column(metric="iops", values=[rate, 0.0]),
         Column(metric="bandwidth", values=[rate * 512, 0.0]),
-        distributions=(Distribution(metric="io_latency", rows=rows),),
+        distributions=(Distribution(metric="io_latency", samples=samples),),
     )
     found = totals_of([one])
     assert found.operations == len(latencies)

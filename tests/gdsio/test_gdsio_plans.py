@@ -9,11 +9,10 @@ from tests.gpu import gpu_machine
 
 from tierscope.kinds.io.spec import IoSpec
 from tierscope.model.errors import ExitCode, UserError
-from tierscope.recipes.gdsio.command_line import parse_line
-from tierscope.recipes.gdsio.job_file import parse_jobs
-from tierscope.recipes.gdsio.options import BY_FLAG
-from tierscope.recipes.gdsio.plan import spec_of
-from tierscope.recipes.gdsio.workload import Workload, workload
+from tierscope.peers.gdsio.job_file import parse_jobs, parse_line
+from tierscope.peers.gdsio.options import BY_FLAG
+from tierscope.peers.gdsio.plan import spec_of
+from tierscope.peers.gdsio.workload import Workload, workload
 
 MACHINE = gpu_machine.machine(gpus=16)
 MIB = 1 << 20

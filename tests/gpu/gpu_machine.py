@@ -3,8 +3,9 @@
 from datetime import datetime
 
 from tierscope.kinds.plan import Plan, Spec
+from tierscope.machine.paths import MachinePaths
 from tierscope.model.capability import Capabilities
-from tierscope.model.event import Column, Evidence, Failed, GpuState, Series, Skipped, Visit
+from tierscope.model.event import Column, Evidence, Failed, GpuState, Repetition, Series, Skipped
 from tierscope.model.run import Footer, Measurement, Run
 from tierscope.model.topology import (
     Gpu,
@@ -19,7 +20,6 @@ from tierscope.model.topology import (
 from tierscope.plans.expand import expand
 from tierscope.plans.request import Request
 from tierscope.runs.record import Bounds, make_header, measurement_of
-from tierscope.topology.paths import MachinePaths
 
 GIB = 1 << 30
 
@@ -108,8 +108,8 @@ STATE = GpuState(
 )
 
 
-def visit_of(spec: Spec, value: float) -> Visit:
-    """A visit of three rows, with a column for each of several transfers."""
+def repetition_of(spec: Spec, value: float) -> Repetition:
+    """A repetition of three rows, with a column for each of several transfers."""
     transfers = getattr(spec, "transfers", [])
     reported = sum(transfer.reported for transfer in transfers) or 1
     parts = {transfer.name: value / reported for transfer in transfers if len(transfers) > 1}
@@ -121,7 +121,7 @@ def visit_of(spec: Spec, value: float) -> Visit:
     ]
     series = Series(name="rows", starts=[0.0, 0.1, 0.2], durations=[0.1, 0.1, 0.1], columns=columns)
     evidence = Evidence(verified="all of it", gpus=[STATE])
-    return Visit(
+    return Repetition(
         id=spec.id, seconds=0.3, fresh=False, interrupted=False, series=[series], evidence=evidence
     )
 
@@ -130,25 +130,29 @@ def measured(spec: Spec, topology: Topology, estimate: float = 50e9) -> Measurem
     """A synthetic figure for any spec: ``estimate``, or 800 ns, with a narrow interval."""
     value = 800.0 if spec.metric == "latency" else estimate
     bounds = Bounds.of(spec, MachinePaths(topology))
-    entry = measurement_of(spec, [visit_of(spec, value)], None, bounds)
+    entry = measurement_of(spec, [repetition_of(spec, value)], None, bounds)
     samples = [value * 0.99, value, value * 1.02]
     efficiency = value / entry.limit.value if entry.limit else None
-    figures = [
-        figure.model_copy(update={"estimate": column.values[1]})
-        for figure in entry.figures
-        for column in visit_of(spec, value).series[0].columns
-        if column.part == figure.part
-    ]
-    return entry.model_copy(
+    headline = entry.figures[0].model_copy(
         update={
             "estimate": value,
             "ci_low": value * 0.997,
             "ci_high": value * 1.003,
+            "efficiency": efficiency,
+        }
+    )
+    others = [
+        figure.model_copy(update={"estimate": column.values[1]})
+        for figure in entry.figures[1:]
+        for column in repetition_of(spec, value).series[0].columns
+        if column.part == figure.part
+    ]
+    return entry.model_copy(
+        update={
             "n": len(samples),
             "samples": samples,
             "stop": "precision",
-            "figures": figures,
-            "efficiency": efficiency,
+            "figures": [headline, *others],
         }
     )
 

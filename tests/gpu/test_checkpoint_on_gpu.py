@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from gpu_machine import plan_of
 
-from tierscope.engine.visits import living_engine
-from tierscope.model.event import Failed, Skipped, Visit
+from tierscope.engine.repetitions import living_engine
+from tierscope.machine.discover import discover
+from tierscope.model.event import Failed, Repetition, Skipped
 from tierscope.model.spec import Sampling
-from tierscope.topology.discover import discover
 
 pytestmark = pytest.mark.gpu
 
@@ -25,21 +25,21 @@ def topology():
     return found
 
 
-def visited(topology, to: str, **options: str) -> Visit | Skipped | Failed:
+def repeated(topology, to: str, **options: str) -> Repetition | Skipped | Failed:
     plan = plan_of("checkpoint", topology, from_="gpu:0", to=to, size=str(SIZE), **options)
     quick = Sampling(budget_s=SECONDS, precision=0.05)
     (spec,) = (one.model_copy(update={"sampling": quick}) for one in plan.measurements)
     with living_engine() as engine:
         engine.plan([spec])
-        events = engine.visit(spec.id, SECONDS, False)
-        (found,) = [one for one in events if isinstance(one, Visit | Skipped | Failed)]
+        events = engine.repetition(spec.id, SECONDS, False)
+        (found,) = [one for one in events if isinstance(one, Repetition | Skipped | Failed)]
     return found
 
 
 @pytest.mark.parametrize("backend", ["staged", "staged-async"])
 def test_a_state_on_a_gpu_comes_back_from_a_file(topology, tmp_path: Path, backend: str) -> None:
-    found = visited(topology, f"file:{tmp_path}", backend=backend, direct="no")
-    assert isinstance(found, Visit), found
+    found = repeated(topology, f"file:{tmp_path}", backend=backend, direct="no")
+    assert isinstance(found, Repetition), found
     evidence = found.evidence
     assert evidence.checkpoint is not None
     assert evidence.checkpoint.medium == "file"
@@ -58,12 +58,12 @@ def test_a_state_on_a_gpu_comes_back_from_a_file(topology, tmp_path: Path, backe
 def test_a_state_on_a_gpu_comes_back_from_memory(
     topology, to: str, backing: str, medium: str
 ) -> None:
-    found = visited(topology, to, **({"backing": backing} if backing else {}))
+    found = repeated(topology, to, **({"backing": backing} if backing else {}))
     if backing == "pool" and not find_library("pmemobj"):
         assert isinstance(found, Skipped), found
         assert "libpmemobj.so.1 is not installed" in found.reason
         return
-    assert isinstance(found, Visit), found
+    assert isinstance(found, Repetition), found
     assert found.evidence.checkpoint is not None
     assert found.evidence.checkpoint.medium == medium
     assert {one.name for one in found.series} == {"checkpoints", "restarts"}

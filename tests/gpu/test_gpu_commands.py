@@ -7,15 +7,15 @@ import sys
 import pytest
 from gpu_machine import machine, plan_of
 
-from tierscope.cli.gpu_flow import _chosen
-from tierscope.engine.query import capabilities
-from tierscope.engine.visits import living_engine
+from tierscope.cli.gpu import _chosen
+from tierscope.engine.process import capabilities
+from tierscope.engine.repetitions import living_engine
 from tierscope.model.cause import Cause
 from tierscope.model.errors import UserError
-from tierscope.model.event import Failed, Skipped, Visit
-from tierscope.recipes.nvbandwidth.cases import TESTS
-from tierscope.recipes.nvbandwidth.cells import Settings, make_cells
-from tierscope.recipes.registry import RECIPES
+from tierscope.model.event import Failed, Repetition, Skipped
+from tierscope.peers.nvbandwidth.cases import TESTS
+from tierscope.peers.nvbandwidth.cells import Settings, make_cells
+from tierscope.suites.registry import SUITES
 
 
 def tierscope(*arguments):
@@ -52,7 +52,7 @@ def test_nvbandwidth_without_a_gpu_is_a_failure():
 @pytest.mark.usefixtures("without_gpu")
 def test_the_engine_reads_every_spec_that_plans_make_and_says_what_is_missing():
     topology = machine(gpus=2, nodes=1)
-    specs = RECIPES["full"].prepare(topology, thp=False).plan.measurements
+    specs = SUITES["full"].prepare(topology, thp=False).plan.measurements
     settings = Settings(topology=topology, gpus=topology.gpus)
     cells = [cell for test in TESTS for cell in make_cells(test, settings)]
     gpu = [spec for spec in specs if spec.kind.startswith("gpu")] + [cell.spec for cell in cells]
@@ -61,8 +61,8 @@ def test_the_engine_reads_every_spec_that_plans_make_and_says_what_is_missing():
         outcomes = [
             event
             for spec in gpu
-            for event in engine.visit(spec.id, 0.01)
-            if isinstance(event, Visit | Skipped | Failed)
+            for event in engine.repetition(spec.id, 0.01)
+            if isinstance(event, Repetition | Skipped | Failed)
         ]
     assert len(outcomes) == len(gpu)
     assert all(isinstance(event, Skipped) and event.cause is Cause.GPU for event in outcomes)

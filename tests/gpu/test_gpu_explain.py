@@ -2,10 +2,11 @@
 
 import pytest
 from gpu_machine import machine, plan_of, run_of
+from tests import synthetic
 
-from tierscope.kinds.gpu_copy import explain as copies
-from tierscope.kinds.gpu_copy.copies import copies_of, describe
-from tierscope.kinds.gpu_memory import explain as memory
+from tierscope.kinds.gpu_copy import show as copies
+from tierscope.kinds.gpu_copy.show import copies_of, describe
+from tierscope.kinds.gpu_memory import show as memory
 from tierscope.model.topology import PcieLink
 
 
@@ -27,7 +28,7 @@ def why(topology, kind="gpu-copy", efficiency=None, **given):
     run = run_of(plan_of(kind, topology, **given), topology)
     entry = run.measurements[0]
     if efficiency is not None:
-        entry = entry.model_copy(update={"efficiency": efficiency})
+        entry = synthetic.changed(entry, efficiency=efficiency)
     if kind == "gpu-memory":
         return memory.explain(entry, topology)
     (copy,) = copies_of([entry], run)
@@ -108,4 +109,4 @@ def test_copies_without_a_plan_of_this_version_are_left_unexplained():
         header = run.header.model_copy(update={"plan": given})
         (copy,) = copies_of(run.measurements, run.model_copy(update={"header": header}))
         assert copies.explain(copy, topology) == ""
-        assert describe(copy) == "node:0 -> gpu:0, ce, pinned, 1 stream"
+        assert describe(copy) == "node:0 -> gpu:0, ce, pinned memory, 1 stream"

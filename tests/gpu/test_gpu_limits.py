@@ -3,10 +3,10 @@
 import pytest
 from gpu_machine import machine, plan_of
 
-from tierscope.kinds.gpu_copy.request import copy_spec
+from tierscope.kinds.gpu_copy.spec import copy_spec
+from tierscope.machine.paths import MachinePaths
 from tierscope.model.topology import NvLink, PciDevice, PcieLink, Performance
 from tierscope.plans.gpu import gpu_place, host_place, transfer
-from tierscope.topology.paths import MachinePaths
 
 
 def limit(topology, transfers):

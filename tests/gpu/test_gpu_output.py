@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 from gpu_machine import machine, plan_of, run_of
 from rich.console import Console
+from tests import synthetic
 
-from tierscope.kinds.gpu_copy.copies import copies_of
-from tierscope.kinds.gpu_copy.explain import explain
+from tierscope.kinds.gpu_copy.show import copies_of, explain
 from tierscope.kinds.views import VIEWS
-from tierscope.model.gpu_state import TraceRow
+from tierscope.model.evidence import TraceRow
 from tierscope.model.run import Figure
 from tierscope.model.topology import PcieLink
-from tierscope.report.gpu_evidence import show_traces
+from tierscope.report.evidence import show_traces
 from tierscope.report.run import show_run
-from tierscope.report.sentences import sentences
+from tierscope.report.summary import sentences
 
 
 def screen(show, *given):
@@ -32,7 +32,7 @@ def test_all_pairs_become_a_matrix(both_ways):
     text = screen(show_run, run_of(plan, topology), Path("run"), VIEWS)
     assert "from \\ to" in text
     for end in ("gpu:0", "gpu:3", "node:1"):
-        assert re.search(rf"^ {end} .*50\.00", text, re.MULTILINE)
+        assert re.search(rf"^ {end} .*50\.0", text, re.MULTILINE)
     assert max(map(len, text.splitlines())) <= 100
 
 
@@ -42,11 +42,11 @@ def test_small_copies_show_what_a_call_takes_beside_a_copy():
     run = run_of(plan, topology)
     small = run.measurements[0]
     call = Figure(metric="call_latency", unit="ns", estimate=8200.0)
-    measurements = [small.model_copy(update={"figures": [call]}), run.measurements[1]]
+    measurements = [synthetic.changed(small, figures=[call]), run.measurements[1]]
     text = screen(
         show_run, run.model_copy(update={"measurements": measurements}), Path("run"), VIEWS
     )
-    assert re.search(r"4 B .* 8\.20 µs", text)
+    assert re.search(r"4 B .* 8200", text)
     assert "a call: one copy and the" in text
 
 

@@ -15,7 +15,7 @@ from tierscope.plans.axes import identity
 from tierscope.plans.expand import expand
 from tierscope.plans.gpu import home_node, require_gpus
 from tierscope.plans.yaml_plan import parse_plan
-from tierscope.recipes.registry import RECIPES
+from tierscope.suites.registry import SUITES
 
 
 def copies(topology, **given):
@@ -176,8 +176,8 @@ def test_rows_are_whole_and_count_their_padding_as_memory():
         ({"streams": "0"}, "--streams: "),
         ({"streams": "65"}, "--streams: "),
         ({"rows": "4k"}, "--rows: '4k' is not ROW:PITCH"),
-        ({"rows": "8k:4k"}, "--size: pitch is smaller than row_bytes"),
-        ({"rows": "4k:8k", "engine": "sm"}, "rows are copied by engine ce only"),
+        ({"rows": "8k:4k"}, "--rows: '8k:4k': pitch is smaller than row_bytes"),
+        ({"rows": "4k:8k", "engine": "sm"}, "of rows are copied by engine ce only"),
         ({"pages": "thp"}, "--pages: only pageable and registered"),
         ({"memory": "pageable", "streams": "2"}, "one transfer, one stream"),
         ({"precision": "80%"}, "--precision: "),
@@ -205,7 +205,7 @@ def test_every_set_of_transfers_takes_all_gpus():
     topology = machine(gpus=4)
     plan = plan_of("gpu-together", topology)
     sizes = {
-        spec.id.split(".")[0]: len(spec.transfers)
+        spec.id.split(".")[1]: len(spec.transfers)
         for spec in plan.measurements
         if isinstance(spec, GpuCopySpec)
     }
@@ -296,7 +296,7 @@ def test_a_wrong_key_of_a_yaml_plan_is_named_with_its_line(entry, said):
 @pytest.mark.parametrize("gpus", [0, 1, 2])
 def test_longer_profiles_measure_gpus_where_there_are_any(name, some, gpus):
     topology = machine(gpus=gpus)
-    specs = RECIPES[name].prepare(topology, thp=False).plan.measurements
+    specs = SUITES[name].prepare(topology, thp=False).plan.measurements
     kinds = {spec.kind for spec in specs if spec.kind.startswith("gpu")}
     wanted = {"gpu-copy", "gpu-memory", "gpu-latency"} if some and gpus else set()
     assert kinds == wanted

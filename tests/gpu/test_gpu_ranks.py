@@ -1,24 +1,29 @@
-"""Copies among MPI ranks' GPUs: which GPU a rank has, its visits, what is made of all of them."""
+"""Copies among MPI ranks' GPUs: which GPU a rank has, its repetitions, what is made of all of
+them."""
 
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from gpu_machine import machine, visit_of
+from gpu_machine import machine, repetition_of
 
-from tierscope.kinds.gpu_ranks import measurer, ranks, served
+from tierscope.fleet.transport import RankFacts, World
+from tierscope.kinds.gpu_ranks import measurer, served, spec
 from tierscope.kinds.gpu_ranks.measurer import Measurer, joined
-from tierscope.kinds.gpu_ranks.ranks import KIND, RankGpu, rank_gpus
-from tierscope.kinds.gpu_ranks.request import REQUEST, rank_transfer, ranks_spec
-from tierscope.kinds.gpu_ranks.spec import GpuRanksSpec
+from tierscope.kinds.gpu_ranks.spec import (
+    KIND,
+    REQUEST,
+    GpuRanksSpec,
+    RankGpu,
+    rank_gpus,
+    rank_transfer,
+    ranks_spec,
+)
+from tierscope.machine.paths import MachinePaths
 from tierscope.model.cause import Cause
 from tierscope.model.errors import UserError
-from tierscope.model.event import Event, Failed, Skipped, Started, Visit
-from tierscope.model.exchange import Exchange
-from tierscope.mpi.ranks import RankFacts
-from tierscope.mpi.world import World
+from tierscope.model.event import Event, Exchange, Failed, Repetition, Skipped, Started
 from tierscope.plans.request import Request
-from tierscope.topology.paths import MachinePaths
 
 Message = dict[str, Any]
 
@@ -52,12 +57,10 @@ class FakeRanks:
         self.asked: list[dict[int, Message]] = []
         self._answers = answers
 
-    def ask(self, kind: str, requests: dict[int, Message]) -> None:
+    def ask(self, kind: str, requests: dict[int, Message], *_: object) -> dict[int, Message]:
         assert kind == KIND
         self.asked.append(requests)
-
-    def answers(self, asked: list[int], *_: object) -> dict[int, Message]:
-        return {rank: self._answers[rank] for rank in asked}
+        return {rank: self._answers[rank] for rank in requests}
 
 
 def has(gpu: int, uuid: str) -> Message:
@@ -65,8 +68,8 @@ def has(gpu: int, uuid: str) -> Message:
 
 
 def launched(monkeypatch: pytest.MonkeyPatch, found: FakeRanks) -> FakeRanks:
-    monkeypatch.setattr(ranks, "launched_rank", lambda: 0)
-    monkeypatch.setattr("tierscope.mpi.ranks.ranks", lambda: found)
+    monkeypatch.setattr(spec, "launched_rank", lambda: 0)
+    monkeypatch.setattr("tierscope.fleet.transport.ranks", lambda: found)
     monkeypatch.setattr(measurer, "ranks", lambda: found)
     return found
 
@@ -98,7 +101,7 @@ def test_ranks_without_a_gpu_each_are_refused(
 
 
 def test_without_a_launcher_it_is_said_how_to_start_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranks, "launched_rank", lambda: None)
+    monkeypatch.setattr(spec, "launched_rank", lambda: None)
     with pytest.raises(UserError, match="mpirun -n 2 tierscope"):
         rank_gpus()
 
@@ -107,7 +110,7 @@ def test_without_a_launcher_it_is_said_how_to_start_ranks(monkeypatch: pytest.Mo
 
 
 def expanded(monkeypatch: pytest.MonkeyPatch, hosts: str, **options: str) -> list[GpuRanksSpec]:
-    monkeypatch.setattr("tierscope.kinds.gpu_ranks.request.rank_gpus", lambda: every(hosts))
+    monkeypatch.setattr("tierscope.kinds.gpu_ranks.spec.rank_gpus", lambda: every(hosts))
     return list(REQUEST.expand(Request(kind=KIND, options=options), machine(), False))
 
 
@@ -130,7 +133,7 @@ def test_chosen_pairs_both_ways_written(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.parametrize("pairs", ["0-0", "0-2", "x", "0", "-1-0"])
 def test_what_is_no_pair_is_refused(monkeypatch: pytest.MonkeyPatch, pairs: str) -> None:
-    with pytest.raises(UserError, match="is no pair of two ranks from 0 to 1"):
+    with pytest.raises(UserError, match="is not a pair of two ranks from 0 to 1"):
         expanded(monkeypatch, "aa", pairs=pairs)
 
 
@@ -142,7 +145,7 @@ def test_links_of_one_host_limit_and_those_of_others_are_unknown() -> None:
     assert spec_of("ab").limit(paths) is None
 
 
-# A rank's visits
+# A rank's repetitions
 
 
 class FakeEngine:
@@ -157,7 +160,7 @@ class FakeEngine:
     def plan(self, specs: list[GpuRanksSpec]) -> None:
         self.specs += specs
 
-    def visit(self, name: str, _seconds: float, _fresh: bool) -> Iterator[Event]:
+    def repetition(self, name: str, _seconds: float, _fresh: bool) -> Iterator[Event]:
         yield Started(id=name)
         yield Exchange(id=name, said={"size": 1})
         yield self._ended
@@ -186,7 +189,7 @@ class FakeRelay:
         self.ends.append(why)
 
 
-def made_visit(
+def made_repetition(
     monkeypatch: pytest.MonkeyPatch, ended: Event, answer: Message
 ) -> tuple[Message, FakeEngine]:
     monkeypatch.setattr(FakeRelay, "answer", answer, raising=False)
@@ -196,8 +199,8 @@ def made_visit(
     world = World(None, None, 1, 2, {KIND: served._Rank(machine(), engine, [3])})  # type: ignore[arg-type]
     spec = spec_of()
     request = {
-        "do": "visit",
-        "visit": 1,
+        "do": "repetition",
+        "repetition": 1,
         "spec": spec.model_dump_json(),
         "seconds": 0.1,
         "fresh": False,
@@ -210,22 +213,22 @@ def made_visit(
     return reply, engine
 
 
-def test_a_rank_carries_its_engine_s_exchange_and_returns_its_visit(
+def test_a_rank_carries_its_engine_s_exchange_and_returns_its_repetition(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     answer = {"exchanged": [{"size": 1}, {"size": 1}]}
-    reply, engine = made_visit(monkeypatch, visit_of(spec_of(), 1e9), answer)
+    reply, engine = made_repetition(monkeypatch, repetition_of(spec_of(), 1e9), answer)
     assert engine.told == [answer, answer]
     (spec,) = engine.specs
     assert (spec.rank, spec.cpus) == (1, [3])
-    assert '"event":"visit"' in reply["event"]
+    assert '"event":"repetition"' in reply["event"]
     assert not reply["lost"]
-    assert FakeRelay.ends == ["its engine ended its visit"] * 2
+    assert FakeRelay.ends == ["its engine ended its repetition"] * 2
 
 
 def test_a_rank_whose_engine_fails_says_why_to_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     failed = Failed(id="r", cause=Cause.GPU, reason="out of memory")
-    reply, _ = made_visit(monkeypatch, failed, {"lost": "rank 0: gone"})
+    reply, _ = made_repetition(monkeypatch, failed, {"lost": "rank 0: gone"})
     assert "out of memory" in reply["event"]
     assert reply["lost"]
     assert FakeRelay.ends == ["out of memory"] * 2
@@ -243,18 +246,18 @@ def test_more_ranks_than_gpus_are_refused() -> None:
         served._own_gpu(machine(gpus=2).gpus, 2)
 
 
-# All ranks' visits as one
+# All ranks' repetitions as one
 
 
 def said(event: Event, lost: bool = False) -> Message:
     return {"event": event.model_dump_json(exclude_none=True), "lost": lost}
 
 
-def test_the_leader_s_visit_counts_with_the_gpus_of_all() -> None:
+def test_the_leader_s_repetition_counts_with_the_gpus_of_all() -> None:
     spec = spec_of("ab")
     assert spec.leader() == 1
-    one = joined(spec, {0: said(visit_of(spec, 1e9)), 1: said(visit_of(spec, 2e9))})
-    assert isinstance(one, Visit)
+    one = joined(spec, {0: said(repetition_of(spec, 1e9)), 1: said(repetition_of(spec, 2e9))})
+    assert isinstance(one, Repetition)
     assert one.series[0].columns[0].values[1] == 2e9
     assert one.evidence.gpus is not None
     assert len(one.evidence.gpus) == 2
@@ -280,13 +283,13 @@ def test_a_lost_rank_fails_the_measurement_with_the_reason(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     spec = spec_of("aa")
-    answers = {0: said(visit_of(spec, 1e9)), 1: {"failed": "rank 1 gave no answer within 5 s"}}
+    answers = {0: said(repetition_of(spec, 1e9)), 1: {"failed": "rank 1 gave no answer within 5 s"}}
     found = launched(monkeypatch, FakeRanks(answers))
     measuring = Measurer()
     measuring.plan([spec])
-    started, ended = measuring.visit(spec.id, 0.1)
+    started, ended = measuring.repetition(spec.id, 0.1)
     assert isinstance(started, Started)
     assert isinstance(ended, Failed)
     assert ended.cause is Cause.RANK
     assert "rank 1 gave no answer" in ended.reason
-    assert {rank: asked["visit"] for rank, asked in found.asked[0].items()} == {0: 1, 1: 1}
+    assert {rank: asked["repetition"] for rank, asked in found.asked[0].items()} == {0: 1, 1: 1}

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from gpu_machine import machine, plan_of, run_of
 from rich.console import Console
+from tests import synthetic
 
-from tierscope.kinds.gpu_copy.copies import copies_of, describe
+from tierscope.kinds.gpu_copy.show import copies_of, describe
 from tierscope.kinds.views import VIEWS
 from tierscope.report.run import show_run
-from tierscope.runs.read import read_run
 
 
 def names(**given):
@@ -33,7 +33,7 @@ def shown(**given):
     topology = machine(gpus=2)
     run = run_of(plan_of("gpu-copy", topology, **given), topology)
     measurements = [
-        entry.model_copy(update={"estimate": 50e9 * size / (size + (64 << 10))})
+        synthetic.changed(entry, estimate=50e9 * size / (size + (64 << 10)))
         for entry in run.measurements
         for size in [entry.pattern["size"]]
     ]
@@ -73,19 +73,3 @@ def test_a_set_s_name_tells_the_end_that_its_transfers_share(name, said):
     run = run_of(plan_of("gpu-together", topology, set=name), topology)
     copies = copies_of(run.measurements, run)
     assert [describe(copy).partition(", gpu:")[0] for copy in copies] == said
-
-
-def test_a_file_of_version_1_has_the_same_tables():
-    path = Path(__file__).parents[1] / "runs" / "version1" / "gpu.jsonl"
-    console = Console(file=io.StringIO(), width=300, highlight=False)
-    show_run(console, read_run(path), path, VIEWS)
-    text = " ".join(console.file.getvalue().split())
-    for said in (
-        "gpu:0 -> gpu:1, ce, gpu:1 reads 64 MiB 50.00 ±0.15 1.34 ms 6.00 µs 11% below what",
-        "host-to-all: 2 transfers, ce, pinned 512 MiB",
-        "all-and-host: 4 transfers, ce, pinned 512 MiB",
-        "gpu:0 <-> gpu:1, ce, gpu:0 writes 512 MiB",
-        "gpu:0 -> gpu:1 25.0 and gpu:1 -> gpu:0 25.0 GB/s at once",
-        "800 ±3 801, 802, 803",
-    ):
-        assert said in text

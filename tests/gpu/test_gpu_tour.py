@@ -6,8 +6,7 @@ from gpu_machine import STATE, machine, measured, run_with
 from rich.console import Console
 
 from tierscope.model.topology import PcieLink
-from tierscope.recipes.gpu_tour import Way, plan_of, tour
-from tierscope.recipes.gpu_tour_report import show_tour
+from tierscope.suites.gpu_tour import Way, plan_of, show_tour, tour
 
 
 def screen(topology, rate=lambda _step: 50e9, change=None):

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from gpu_machine import machine, plan_of
 
-from tierscope.engine.visits import living_engine
+from tierscope.engine.repetitions import living_engine
 from tierscope.model.cause import Cause
-from tierscope.model.event import Failed, Started, Visit
+from tierscope.model.event import Failed, Repetition, Started
 
 ENGINE = """#!{python}
 import json, sys
@@ -23,19 +23,19 @@ for line in sys.stdin:
     request = json.loads(line)
     if "plan" in request:
         continue
-    name = request["visit"]
+    name = request["repetition"]
     emit("started", id=name)
     if name == {bad!r}:
         emit("failed", id=name, cause="gpu-error", reason="illegal address")
         sys.exit(70)
-    emit("visit", id=name, seconds=1.0, fresh=request["fresh"], interrupted=False, evidence={{}},
-         series=[{{"name": "copies", "starts": [0.0], "durations": [1.0],
+    emit("repetition", id=name, seconds=1.0, fresh=request["fresh"], interrupted=False,
+         evidence={{}}, series=[{{"name": "copies", "starts": [0.0], "durations": [1.0],
                    "columns": [{{"metric": "bandwidth", "part": "", "values": [1e9]}}]}}])
 emit("finished", interrupted=False)
 """
 
 
-def test_it_costs_one_visit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_costs_one_repetition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     specs = plan_of("gpu-copy", machine(gpus=1), size="1m,2m,4m").measurements
     bad = specs[1].id
     engine, log = tmp_path / "engine", tmp_path / "log"
@@ -44,10 +44,10 @@ def test_it_costs_one_visit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("TIERSCOPE_ENGINE", str(engine))
     with living_engine() as living:
         living.plan(specs)
-        events = [event for spec in specs for event in living.visit(spec.id, 1.0)]
+        events = [event for spec in specs for event in living.repetition(spec.id, 1.0)]
     outcomes = [event for event in events if not isinstance(event, Started)]
     failed = [event for event in outcomes if isinstance(event, Failed)]
     assert [(event.id, event.cause) for event in failed] == [(bad, Cause.GPU_ERROR)]
-    visited = [event.id for event in outcomes if isinstance(event, Visit)]
-    assert visited == [spec.id for spec in specs if spec.id != bad]
+    repeated = [event.id for event in outcomes if isinstance(event, Repetition)]
+    assert repeated == [spec.id for spec in specs if spec.id != bad]
     assert log.read_text().splitlines() == ["started", "started"]

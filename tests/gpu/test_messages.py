@@ -10,21 +10,19 @@ from gpu_machine import machine, measured, missing, plan_of, run_of, run_with
 from rich.console import Console
 from tests.placeholders import Placeholders, without_layout
 
-from tierscope.analysis.expect import check
-from tierscope.analysis.rules import parse_rule
+from tierscope.analysis.expect import check, parse_rule
 from tierscope.kinds.views import VIEWS
-from tierscope.kinds.words import vocabulary
+from tierscope.kinds.vocabulary import vocabulary
 from tierscope.model.cause import Cause
 from tierscope.model.event import Failed, Skipped
 from tierscope.model.run import Measurement
 from tierscope.model.topology import PcieLink, Topology
-from tierscope.recipes.gpu_tour import plan_of as plan_of_steps
-from tierscope.recipes.gpu_tour import tour
-from tierscope.recipes.gpu_tour_report import show_tour
-from tierscope.recipes.nvbandwidth.cases import TESTS
-from tierscope.recipes.nvbandwidth.cells import Settings, make_cells, waived
-from tierscope.recipes.nvbandwidth.output import Outcome, json_of, perf_of, text_of
+from tierscope.peers.nvbandwidth.cases import TESTS
+from tierscope.peers.nvbandwidth.cells import Settings, make_cells, waived
+from tierscope.peers.nvbandwidth.output import Outcome, json_of, perf_of, text_of
 from tierscope.report.run import show_run
+from tierscope.suites.gpu_tour import plan_of as plan_of_steps
+from tierscope.suites.gpu_tour import show_tour, tour
 
 REASONS = [
     (Skipped, Cause.PEER, "GPU 0 cannot reach GPU 1's memory directly"),

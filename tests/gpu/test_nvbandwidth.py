@@ -10,12 +10,12 @@ from gpu_machine import machine, missing
 
 from tierscope.model.capability import Capabilities, Capability
 from tierscope.model.cause import Cause
-from tierscope.model.event import Failed, Skipped, Visit
+from tierscope.model.event import Failed, Repetition, Skipped
 from tierscope.model.topology import Topology
-from tierscope.recipes.nvbandwidth import command
-from tierscope.recipes.nvbandwidth.cases import TESTS
-from tierscope.recipes.nvbandwidth.cells import Settings, make_cells
-from tierscope.recipes.nvbandwidth.output import Outcome
+from tierscope.peers.nvbandwidth import run as command
+from tierscope.peers.nvbandwidth.cases import TESTS
+from tierscope.peers.nvbandwidth.cells import Settings, make_cells
+from tierscope.peers.nvbandwidth.output import Outcome
 
 MEASURE = import_module("tierscope.runs.measure")
 VERSIONS = {"cuda_runtime": "13.0", "cuda_driver": "13.1"}
@@ -36,15 +36,15 @@ def gpus(monkeypatch: pytest.MonkeyPatch, fake_engine) -> Topology:
 
 @pytest.fixture
 def interrupted(monkeypatch: pytest.MonkeyPatch, fake_engine) -> None:
-    """Let Ctrl-C come after the second visit of four measurements."""
+    """Let Ctrl-C come after the second repetition of four measurements."""
     watch = command._Printer.watch
-    visits = []
+    repetitions = []
 
     def watch_and_interrupt(printer, event):
         watch(printer, event)
-        if isinstance(event, Visit):
-            visits.append(event)
-            if len(visits) == 2:
+        if isinstance(event, Repetition):
+            repetitions.append(event)
+            if len(repetitions) == 2:
                 os.kill(os.getpid(), signal.SIGINT)
 
     monkeypatch.setattr(command._Printer, "watch", watch_and_interrupt)
@@ -67,9 +67,9 @@ def test_an_interruption_is_an_error_of_what_it_cut_and_130(capsys):
     assert (first["status"], first["error"]) == ("Error", "interrupted")
     assert (second["status"], second["error"]) == ("Error", "interrupted")
     cells = first["cells"] + second["cells"]
-    visited = [cell for cell in cells if cell["status"] == "measured"]
-    assert len(visited) == 2
-    assert all(cell["reason"] == "interrupted" for cell in cells if cell not in visited)
+    repeated = [cell for cell in cells if cell["status"] == "measured"]
+    assert len(repeated) == 2
+    assert all(cell["reason"] == "interrupted" for cell in cells if cell not in repeated)
 
 
 @pytest.mark.usefixtures("gpus", "interrupted")

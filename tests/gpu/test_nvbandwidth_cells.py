@@ -3,11 +3,11 @@
 import pytest
 from gpu_machine import machine
 
-from tierscope.kinds.gpu_ranks.ranks import RankGpu
+from tierscope.kinds.gpu_ranks.spec import RankGpu
 from tierscope.kinds.plan import PLAN_VERSION, Plan
 from tierscope.model.gpu import GpuPlace
-from tierscope.recipes.nvbandwidth.cases import TESTS
-from tierscope.recipes.nvbandwidth.cells import Settings, make_cells, waived
+from tierscope.peers.nvbandwidth.cases import TESTS
+from tierscope.peers.nvbandwidth.cells import Settings, make_cells, waived
 
 V08 = (
     "host_to_device_memcpy_ce",

@@ -8,9 +8,9 @@ from gpu_machine import machine, measured, missing
 
 from tierscope.model.cause import Cause
 from tierscope.model.event import Failed, Skipped
-from tierscope.recipes.nvbandwidth.cases import TESTS
-from tierscope.recipes.nvbandwidth.cells import Settings, make_cells, waived
-from tierscope.recipes.nvbandwidth.output import Outcome, json_of, perf_of, text_of
+from tierscope.peers.nvbandwidth.cases import TESTS
+from tierscope.peers.nvbandwidth.cells import Settings, make_cells, waived
+from tierscope.peers.nvbandwidth.output import Outcome, json_of, perf_of, text_of
 
 
 def outcome(name, gpus=2, estimates=(55.588e9, 55.604e9)):

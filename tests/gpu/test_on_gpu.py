@@ -12,17 +12,16 @@ import pytest
 from gpu_machine import plan_of
 
 from tierscope.analysis.conclude import conclude
-from tierscope.engine.find import find_engine
-from tierscope.engine.visits import living_engine
-from tierscope.kinds.gpu_copy.request import copy_spec
-from tierscope.kinds.gpu_copy.spec import GpuCopyPattern, GpuCopySpec
+from tierscope.engine.process import find_engine
+from tierscope.engine.repetitions import living_engine
+from tierscope.kinds.gpu_copy.spec import GpuCopyPattern, GpuCopySpec, copy_spec
+from tierscope.machine.discover import discover
+from tierscope.machine.nvidia import pci_address
+from tierscope.machine.paths import MachinePaths
 from tierscope.model.cause import Cause
-from tierscope.model.event import Failed, Skipped, Visit
+from tierscope.model.event import Failed, Repetition, Skipped
 from tierscope.model.spec import Sampling
 from tierscope.plans.gpu import HOST_KINDS, gpu_place, home_node, host_place, transfer
-from tierscope.topology.discover import discover
-from tierscope.topology.nvidia import pci_address
-from tierscope.topology.paths import MachinePaths
 
 pytestmark = pytest.mark.gpu
 
@@ -40,32 +39,33 @@ def topology():
     return found
 
 
-def visit_all(specs, visits=1, fresh=False):
-    """Outcome of each visit of each spec, in turns, by id; the first visit is never fresh."""
+def repetition_all(specs, repetitions=1, fresh=False):
+    """Outcome of each repetition of each spec, in turns, by id; the first repetition is never
+    fresh."""
     outcomes = {spec.id: [] for spec in specs}
     with living_engine() as engine:
         engine.plan(specs)
-        for number in range(visits):
+        for number in range(repetitions):
             for spec in specs:
-                events = engine.visit(spec.id, SECONDS, fresh and number > 0)
-                found = [one for one in events if isinstance(one, Visit | Skipped | Failed)]
+                events = engine.repetition(spec.id, SECONDS, fresh and number > 0)
+                found = [one for one in events if isinstance(one, Repetition | Skipped | Failed)]
                 outcomes[spec.id] += found
     return outcomes
 
 
 def run(specs):
-    """Outcome of one visit of each spec, by id."""
-    return {name: outcome for name, (outcome,) in visit_all(specs).items()}
+    """Outcome of one repetition of each spec, by id."""
+    return {name: outcome for name, (outcome,) in repetition_all(specs).items()}
 
 
-def visited(spec):
+def repeated(spec):
     outcome = run([spec])[spec.id]
-    assert isinstance(outcome, Visit), outcome
+    assert isinstance(outcome, Repetition), outcome
     return outcome
 
 
 def measured(spec):
-    return conclude(spec, [visited(spec)])
+    return conclude(spec, [repeated(spec)])
 
 
 def limit_of(topology, spec):
@@ -125,14 +125,16 @@ def test_odd_sizes_and_offsets_are_verified(topology, engine, size, offset):
     if engine == "tma" and isinstance(outcome, Skipped):
         assert outcome.cause is Cause.GPU_FEATURE
         return
-    assert isinstance(outcome, Visit), outcome
+    assert isinstance(outcome, Repetition), outcome
     assert outcome.evidence.verified
 
 
 def test_rows_leave_the_padding_alone(topology):
     node = home_node(topology, topology.gpus[0])
     entry = transfer(gpu_place(0), host_place(node), "ce")
-    spec = copy_spec("rows", [entry], topology, size=3000 * 64, rows=(3000, 4096), sampling=QUICK)
+    spec = copy_spec("rows", [entry], topology, sampling=QUICK)
+    rows = GpuCopyPattern(size=3000 * 64, row_bytes=3000, pitch=4096)
+    spec = spec.model_copy(update={"pattern": rows, "call_latency": True})
     assert measured(spec).evidence.verified
 
 
@@ -150,7 +152,7 @@ def test_no_copy_is_faster_than_its_link(topology):
             spec = copy_spec("copy", transfers, topology, size=256 * MIB, sampling=QUICK)
             limit = limit_of(topology, spec)
             assert limit is not None
-            assert measured(spec).estimate.value <= ABOVE_LIMIT * limit.value
+            assert measured(spec).figures[0].estimate <= ABOVE_LIMIT * limit.value
 
 
 def test_no_operation_on_large_arrays_is_faster_than_the_memory(topology):
@@ -159,7 +161,7 @@ def test_no_operation_on_large_arrays_is_faster_than_the_memory(topology):
         limit = limit_of(topology, spec)
         assert limit is not None
         result = measured(spec.model_copy(update={"sampling": QUICK}))
-        assert result.estimate.value <= ABOVE_LIMIT * limit.value, spec.id
+        assert result.figures[0].estimate <= ABOVE_LIMIT * limit.value, spec.id
         assert result.evidence.verified
 
 
@@ -168,7 +170,7 @@ def test_small_host_copies_by_a_kernel_cross_the_link_every_time(topology):
     spec = one_copy(topology, host_place(node), gpu_place(0), "sm", size=MIB)
     limit = limit_of(topology, spec)
     assert limit is not None
-    assert measured(spec).estimate.value <= ABOVE_LIMIT * limit.value
+    assert measured(spec).figures[0].estimate <= ABOVE_LIMIT * limit.value
 
 
 def test_both_ways_report_both_directions(topology):
@@ -177,7 +179,7 @@ def test_both_ways_report_both_directions(topology):
     transfers = [transfer(host, own, "ce"), transfer(own, host, "ce")]
     spec = copy_spec("both", transfers, topology, size=64 * MIB, sampling=QUICK)
     result = measured(spec)
-    assert [(figure.metric, figure.part) for figure in result.figures] == [
+    assert [(figure.metric, figure.part) for figure in result.figures[1:]] == [
         ("bandwidth", f"node:{node} -> gpu:0"),
         ("bandwidth", f"gpu:0 -> node:{node}"),
         ("first_copy_bandwidth", ""),
@@ -191,15 +193,15 @@ def test_sets_of_all_gpus_are_verified_and_no_faster_than_their_links(topology):
     outcomes = run(specs)
     for spec in specs:
         outcome = outcomes[spec.id]
-        assert isinstance(outcome, Visit), outcome
+        assert isinstance(outcome, Repetition), outcome
         assert outcome.evidence.verified, spec.id
         limit = limit_of(topology, spec)
         if limit is not None:
-            estimate = conclude(spec, [outcome]).estimate.value
+            estimate = conclude(spec, [outcome]).figures[0].estimate
             assert estimate <= limit.value * ABOVE_LIMIT, spec.id
 
 
-def test_later_visits_do_not_tune_again_and_are_verified_by_themselves(topology):
+def test_later_repetitions_do_not_tune_again_and_are_verified_by_themselves(topology):
     node = home_node(topology, topology.gpus[0])
     specs = [
         one_copy(topology, host_place(node), gpu_place(0), "sm", size=64 * MIB),
@@ -211,19 +213,21 @@ def test_later_visits_do_not_tune_again_and_are_verified_by_themselves(topology)
         for number, spec in enumerate(specs)
     ]
     for fresh in (False, True):
-        for visits in visit_all(specs, visits=3, fresh=fresh).values():
-            assert all(isinstance(visit, Visit) for visit in visits), visits
-            assert all(visit.evidence.verified for visit in visits)
-            grids = {visit.evidence.grid_blocks for visit in visits}
+        for repetitions in repetition_all(specs, repetitions=3, fresh=fresh).values():
+            assert all(isinstance(repetition, Repetition) for repetition in repetitions), (
+                repetitions
+            )
+            assert all(repetition.evidence.verified for repetition in repetitions)
+            grids = {repetition.evidence.grid_blocks for repetition in repetitions}
             assert len(grids) == 1
 
 
 def test_disturbance_is_looked_for_where_the_host_times_only(topology):
     node = home_node(topology, topology.gpus[0])
-    gated = visited(one_copy(topology, host_place(node), gpu_place(0)))
+    gated = repeated(one_copy(topology, host_place(node), gpu_place(0)))
     assert gated.series[0].disturbed is None
     assert gated.evidence.steal_share is None
-    pageable = visited(one_copy(topology, host_place(node, "pageable"), gpu_place(0)))
+    pageable = repeated(one_copy(topology, host_place(node, "pageable"), gpu_place(0)))
     rows = pageable.series[0]
     assert rows.disturbed is not None
     # A thread that waits for its GPU spins; that is no time lost to others.
@@ -250,7 +254,7 @@ def test_a_gpu_that_is_not_there_is_skipped_and_the_rest_goes_on(topology):
     outcomes = run([absent, good])
     assert isinstance(outcomes["absent"], Skipped)
     assert outcomes["absent"].cause is Cause.GPU
-    assert isinstance(outcomes[good.id], Visit)
+    assert isinstance(outcomes[good.id], Repetition)
 
 
 def test_more_memory_than_the_gpu_has_is_skipped_with_the_numbers(topology):
@@ -278,7 +282,7 @@ def test_latency_proves_its_chase(topology):
     for spec in plan.measurements:
         result = measured(spec.model_copy(update={"sampling": QUICK}))
         assert "cycle's length" in (result.evidence.verified or "")
-        assert len(result.figures) == 5
+        assert len(result.figures) == 6
 
 
 def test_every_multiprocessor_takes_part_and_the_chase_is_proven(topology):
@@ -301,20 +305,20 @@ def test_both_ways_by_a_kernel_move_as_much_each_way(topology, size):
     transfers = [transfer(host, own, "sm"), transfer(own, host, "sm")]
     result = measured(copy_spec("both", transfers, topology, size=size, sampling=QUICK))
     assert result.evidence.verified
-    there, back = result.figures
+    _, there, back = result.figures
     assert there.estimate == pytest.approx(back.estimate)
     assert result.evidence.fused == [[there.part, back.part]]
 
 
 def test_small_copies_have_the_latency_of_a_call(topology):
     node = home_node(topology, topology.gpus[0])
-    small = visited(one_copy(topology, host_place(node), gpu_place(0), size=4))
+    small = repeated(one_copy(topology, host_place(node), gpu_place(0), size=4))
     assert [series.name for series in small.series] == ["copies", "calls", "first"]
     calls = small.series[1]
     assert 50 <= len(calls.starts) <= 100
     assert calls.disturbed is not None
     assert [column.metric for column in calls.columns] == ["call_latency"]
-    large = visited(one_copy(topology, host_place(node), gpu_place(0), size=2 * MIB))
+    large = repeated(one_copy(topology, host_place(node), gpu_place(0), size=2 * MIB))
     assert [series.name for series in large.series] == ["copies", "first"]
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tierscope.kinds.gpu_ranks import relay as module
-from tierscope.kinds.gpu_ranks.relay import Relay
-from tierscope.mpi.world import World
+from tierscope.fleet.transport import World
+from tierscope.kinds.gpu_ranks import measurer as module
+from tierscope.kinds.gpu_ranks.measurer import Relay
 
 Boxes = defaultdict[tuple[int, int, int], "deque[Any]"]
 """Messages by source, destination and tag."""
@@ -46,10 +46,10 @@ TAKING_PART = [0, 2, 3]
 LEADER = 2
 
 
-def relays(boxes: Boxes, visit: int = 1) -> list[Relay]:
+def relays(boxes: Boxes, repetition: int = 1) -> list[Relay]:
     """Relays of three of four ranks, of which the second one leads."""
     return [
-        Relay(World(None, Mailboxes(boxes, rank), rank, 4), visit, TAKING_PART, LEADER)
+        Relay(World(None, Mailboxes(boxes, rank), rank, 4), repetition, TAKING_PART, LEADER)
         for rank in TAKING_PART
     ]
 
@@ -113,11 +113,11 @@ def test_a_silent_rank_is_lost(boxes: Boxes, monkeypatch: pytest.MonkeyPatch) ->
     assert told.result()["lost"] in ("rank 3 is silent", "rank 2 is silent")
 
 
-def test_what_an_earlier_visit_left_is_ignored(boxes: Boxes) -> None:
+def test_what_an_earlier_repetition_left_is_ignored(boxes: Boxes) -> None:
     for rank in (0, 3):
         boxes[rank, LEADER, module._SAID].append({"number": 1, "said": {"old": True}})
         boxes[LEADER, rank, module._ANSWER].append({"number": 1, "exchanged": ["old"]})
-    first, leading, last = relays(boxes, visit=2)
+    first, leading, last = relays(boxes, repetition=2)
     with ThreadPoolExecutor() as pool:
         answers = [pool.submit(one.exchange, {"new": True}) for one in (first, last, leading)]
         assert [one.result()["exchanged"] for one in answers] == [[{"new": True}] * 3] * 3

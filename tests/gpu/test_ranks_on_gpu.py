@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from over_ranks import RANKS, json_over_ranks, over_ranks, skip_without_launcher
 
-from tierscope.topology.discover import discover
+from tierscope.machine.discover import discover
 
 pytestmark = pytest.mark.gpu
 

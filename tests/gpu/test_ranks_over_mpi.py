@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fleet_jobs import AS_ROOT, TIERSCOPE
-from tierscope.engine.query import capabilities
+from tierscope.engine.process import capabilities
 
 ROOT = Path(__file__).parents[2]
 ENGINE = ROOT / "build/engine/fake-gpu-engine"
@@ -91,7 +91,7 @@ KILLED_ONCE = f"""#!{sys.executable}
 import os, pathlib, signal, subprocess, sys
 command = ["{ENGINE}", *sys.argv[1:]]
 killed = pathlib.Path("killed")
-if sys.argv[1] != "visits" or os.environ["OMPI_COMM_WORLD_RANK"] != "1" or killed.exists():
+if sys.argv[1] != "repetitions" or os.environ["OMPI_COMM_WORLD_RANK"] != "1" or killed.exists():
     os.execv(command[0], command)
 process = subprocess.Popen(command, stdout=subprocess.PIPE)
 for line in process.stdout:
@@ -102,10 +102,10 @@ for line in process.stdout:
         process.kill()
         os.kill(os.getpid(), signal.SIGKILL)
 """
-"""An engine that dies on rank 1 in the middle of its first visit."""
+"""An engine that dies on rank 1 in the middle of its first repetition."""
 
 
-def test_an_engine_that_dies_in_a_visit_costs_that_measurement_only(tmp_path: Path) -> None:
+def test_an_engine_that_dies_in_a_repetition_costs_that_measurement_only(tmp_path: Path) -> None:
     engine = tmp_path / "engine"
     engine.write_text(KILLED_ONCE)
     engine.chmod(0o755)

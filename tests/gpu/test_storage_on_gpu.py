@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 from gpu_machine import plan_of
 
-from tierscope.engine.visits import living_engine
+from tierscope.engine.repetitions import living_engine
+from tierscope.machine.discover import discover
 from tierscope.model.cause import Cause
-from tierscope.model.event import Evidence, Failed, Skipped, Visit
+from tierscope.model.event import Evidence, Failed, Repetition, Skipped
 from tierscope.model.io import GPU_BACKENDS
 from tierscope.model.spec import Sampling
-from tierscope.topology.discover import discover
 
 pytestmark = pytest.mark.gpu
 
@@ -81,7 +81,7 @@ def folder(bare_folder: Path, entry: Path) -> Iterator[Path]:
     entry.unlink()
 
 
-def outcome(topology, folder: Path, backend: str, **options: str) -> Visit | Skipped | Failed:
+def outcome(topology, folder: Path, backend: str, **options: str) -> Repetition | Skipped | Failed:
     depth = {} if backend in SYNCHRONOUS else {"depth": "4"}
     wanted = {"size": "16m", "block_size": "1m", **depth, **options}
     plan = plan_of("io", topology, from_="gpu:0", to=f"file:{folder}", backend=backend, **wanted)
@@ -90,8 +90,8 @@ def outcome(topology, folder: Path, backend: str, **options: str) -> Visit | Ski
         engine.plan([spec])
         events = [
             event
-            for event in engine.visit(spec.id, SECONDS, False)
-            if isinstance(event, Visit | Skipped | Failed)
+            for event in engine.repetition(spec.id, SECONDS, False)
+            if isinstance(event, Repetition | Skipped | Failed)
         ]
     (event,) = events
     return event
@@ -99,7 +99,7 @@ def outcome(topology, folder: Path, backend: str, **options: str) -> Visit | Ski
 
 def measured(topology, folder: Path, backend: str, **options: str) -> Evidence:
     found = outcome(topology, folder, backend, **options)
-    assert isinstance(found, Visit), found
+    assert isinstance(found, Repetition), found
     assert found.evidence.storage_io is not None
     return found.evidence
 
@@ -116,7 +116,7 @@ def test_every_block_read_is_verified(topology, folder, backend, direct):
     if backend in CUFILE and direct == "no" and isinstance(found, Skipped):
         assert "not open with O_DIRECT" in found.reason  # As older versions of cuFile say.
         return
-    assert isinstance(found, Visit), found
+    assert isinstance(found, Repetition), found
     evidence = found.evidence
     assert evidence.verified == "every block read, by the GPU"
     assert evidence.gpus
@@ -178,7 +178,7 @@ def test_a_way_that_is_required_is_taken_or_the_measurement_fails(topology, fold
     right = {"gpudirect": {"p2p", "nvfs"}}.get(way, {way})
     found = outcome(topology, folder, backend, require=way)
     if taken <= right:
-        assert isinstance(found, Visit), found
+        assert isinstance(found, Repetition), found
     else:
         assert isinstance(found, Failed), found
         assert found.cause is Cause.PATH
@@ -198,7 +198,7 @@ def test_without_compatibility_mode_cufile_goes_directly_or_says_why_not(
 ):
     monkeypatch.setenv("CUFILE_ALLOW_COMPAT_MODE", "false")
     found = outcome(topology, folder, "cufile")
-    if isinstance(found, Visit):
+    if isinstance(found, Repetition):
         assert set(ways_of(found.evidence)) <= {"p2p", "nvfs"}
     else:
         assert isinstance(found, Skipped), found
@@ -243,8 +243,8 @@ def both_sides(topology, folder: Path, backend: str, setting: str, **options: st
         return [
             event
             for spec in specs
-            for event in engine.visit(spec.id, SECONDS, False)
-            if isinstance(event, Visit | Skipped | Failed)
+            for event in engine.repetition(spec.id, SECONDS, False)
+            if isinstance(event, Repetition | Skipped | Failed)
         ]
 
 
@@ -254,7 +254,7 @@ def test_a_setting_of_cufile_json_arrives_in_its_own_process(topology, folder):
         depth="16",
     )  # fmt: skip
     for found in (as_it_is, few):
-        assert isinstance(found, Visit), found
+        assert isinstance(found, Repetition), found
     words = "has room for 4 blocks"
     assert any(words in note for note in few.evidence.notes or [])
     assert not any(words in note for note in as_it_is.evidence.notes or [])
@@ -262,9 +262,9 @@ def test_a_setting_of_cufile_json_arrives_in_its_own_process(topology, folder):
 
 def test_compatibility_mode_is_a_setting_like_others(topology, folder):
     as_it_is, strict = both_sides(topology, folder, "cufile", "allow_compat_mode=false")
-    assert isinstance(as_it_is, Visit), as_it_is
+    assert isinstance(as_it_is, Repetition), as_it_is
     assert as_it_is.evidence.cufile.allow_compat_mode
-    if isinstance(strict, Visit):
+    if isinstance(strict, Repetition):
         assert set(ways_of(strict.evidence)) <= {"p2p", "nvfs"}
     else:
         assert isinstance(strict, Skipped), strict
@@ -279,10 +279,10 @@ def test_a_checkpoint_of_a_gpus_memory_goes_by_cufile(topology, folder):
         engine.plan([spec])
         (found,) = [
             event
-            for event in engine.visit(spec.id, SECONDS, False)
-            if isinstance(event, Visit | Skipped | Failed)
+            for event in engine.repetition(spec.id, SECONDS, False)
+            if isinstance(event, Repetition | Skipped | Failed)
         ]
-    assert isinstance(found, Visit), found
+    assert isinstance(found, Repetition), found
     seen = found.evidence.checkpoint
     assert seen is not None
     assert sum((seen.ways or {}).values()) > 0

@@ -3,12 +3,18 @@
 from typing import Any
 
 import pytest
-from tests import synthetic
 
-from tierscope.model.gpu import GpuPlace, HostPlace, MemoryPlace, Transfer
+from tierscope.model.gpu import (
+    GpuPlace,
+    HostPlace,
+    MemoryPlace,
+    Transfer,
+    endpoint_of,
+    endpoints,
+    issuer_and_memory,
+    properties,
+)
 from tierscope.model.spec import NodeShare, Placement
-from tierscope.model.transfers import endpoint_of, endpoints, issuer_and_memory, properties
-from tierscope.runs.version1_copies import flat
 
 HOST = HostPlace(placement=Placement(policy="bind", nodes=[NodeShare(node=0)]))
 GPU0, GPU1 = GpuPlace(gpu=0), GpuPlace(gpu=1)
@@ -59,30 +65,6 @@ def test_a_copy_is_named_by_where_its_counted_bytes_come_from_and_go_to(
     assert said.items() <= found.items()
     if not UNSAID & set(said) and len(transfers) == 1:
         assert not UNSAID & set(found)
-
-
-@pytest.mark.parametrize(("transfers", "ends", "said"), CASES)
-def test_a_version_1_pattern_becomes_the_same(
-    transfers: list[Transfer], ends: tuple[str, str], said: dict[str, Any]
-) -> None:
-    pattern = {"size": 1 << 20, "transfers": [one.model_dump(mode="json") for one in transfers]}
-    found = flat(synthetic.Maker().make("gpu-copy", "gpu:0", "node:0", pattern, 2e10))
-    assert (found.initiator, found.target) == ends
-    assert found.pattern == {"size": 1 << 20, **properties(transfers)}
-    assert said.items() <= found.pattern.items()
-
-
-def test_a_version_1_chase_says_what_kind_of_host_memory_it_went_through() -> None:
-    pattern = {"size": 1 << 20, "memory": HOST.model_dump(mode="json")}
-    made = synthetic.Maker().make("gpu-latency", "gpu:0", "node:0", pattern, 900.0, "ns")
-    assert flat(made).pattern == {"size": 1 << 20, "memory": "pinned"}
-
-
-def test_what_does_not_read_as_transfers_leaves_the_rest_as_it_is() -> None:
-    pattern = {"size": 1 << 20, "transfers": [{"name": "of a newer version"}]}
-    found = flat(synthetic.Maker().make("gpu-copy", "gpu:0", "node:0", pattern, 2e10))
-    assert (found.initiator, found.target) == ("gpu:0", "node:0")
-    assert found.pattern == {"size": 1 << 20}
 
 
 def test_a_transfer_is_issued_by_a_gpu_and_reaches_memory() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from forked import tierscope
 from tierscope.model.errors import UserError
-from tierscope.recipes.hmsdk.bwprof import header, line, make_directory, read_csv, statistics
+from tierscope.peers.hmsdk.bwprof import header, line, make_directory, read_csv, statistics
 
 ENGINE = """#!{python}
 import json, sys, time

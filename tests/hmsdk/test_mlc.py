@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tierscope.model.errors import UserError
-from tierscope.recipes.hmsdk.weights import (
+from tierscope.peers.hmsdk.weights import (
     best_weights,
     hmsdk_weights,
     parse_groups,
     ratio_error,
     weigh,
 )
-from tierscope.recipes.imported.mlc_text import parse_matrix
+from tierscope.peers.mlc_text import parse_matrix
 
 HEAD = """Intel(R) Memory Latency Checker - v3.11
 Command line parameters: --bandwidth_matrix

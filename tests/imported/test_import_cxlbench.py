@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from forked import tierscope
 from tierscope.model.errors import UserError
 from tierscope.model.run import Measurement, Run
-from tierscope.recipes.cxlbench.output import results_of
-from tierscope.recipes.imported import cxlbench
-from tierscope.recipes.imported.build import run_of
-from tierscope.recipes.imported.source import Source
+from tierscope.peers.cxlbench import importer
+from tierscope.peers.cxlbench.output import results_of
+from tierscope.peers.importing import Source, run_of
 
 UNSET = 18446744073709551615
 GIB = 1 << 30
@@ -110,7 +109,7 @@ def source(document: Any) -> Source:
 
 def run(document: Any = DOCUMENT) -> Run:
     made = source(document)
-    return run_of("cxlbench", cxlbench.read([made]), [made], ["import"], "test")
+    return run_of("cxlbench", importer.read([made]), [made], ["import"], "test")
 
 
 def named(name: str) -> list[Measurement]:
@@ -142,7 +141,7 @@ def test_a_chase_is_a_latency_and_beside_a_load_one_under_load() -> None:
     (idle,), (loaded,) = named("idle"), named("loaded")
     assert (idle.kind, idle.estimate, idle.pattern["stride"]) == ("latency", 96.0, 128)
     assert (loaded.kind, loaded.estimate) == ("loaded-latency", 250.0)
-    assert loaded.figures[0].estimate == 40 * GIB
+    assert loaded.figures[1].estimate == 40 * GIB
     assert loaded.pattern["mix"] == "0:100nt"
     assert (loaded.pattern["load_threads"], loaded.pattern["delay_ns"]) == (3, 0)
     assert loaded.cpus == [1, 2, 3]
@@ -164,7 +163,7 @@ def test_times_of_single_accesses_give_a_median() -> None:
 
 def test_two_that_move_data_at_once_are_measurements_beside_each_other() -> None:
     a, b = named("both")
-    assert a.kind == b.kind == "streams"
+    assert a.kind == b.kind == "traffic"
     assert "write-nt" not in a.pattern["beside"]
     assert a.pattern["beside"] == "b: listed CPUs → node:1, 0:100nt by 3, sequential"
     assert (b.initiator, b.estimate) == ("listed CPUs", 5 * GIB)
@@ -210,7 +209,7 @@ def test_weights_and_partitions_are_placements() -> None:
 def test_errors_name_file_and_key(change: dict[str, Any], said: str) -> None:
     broken = entry("x", (config(), {**moved(1), **change}))
     with pytest.raises(UserError) as refused:
-        cxlbench.read([source([broken])])
+        importer.read([source([broken])])
     assert str(refused.value) == f"results.json: {said}"
 
 
@@ -249,7 +248,7 @@ def _read_or_refuse(content: bytes) -> None:
     made = Source("results.json", content)
     said = "results.json"
     try:
-        results_of(run_of("cxlbench", cxlbench.read([made]), [made], [], "test"))
+        results_of(run_of("cxlbench", importer.read([made]), [made], [], "test"))
     except UserError as error:
         said = str(error)
     assert said.startswith("results.json")

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forked import tierscope
-from tierscope.kinds.loaded_latency.points import curves_of, idle_latencies, loaded_points
+from tierscope.kinds.loaded_latency.show import curves_of, idle_latencies, loaded_points
 from tierscope.model.errors import UserError
 from tierscope.model.run import Measurement
-from tierscope.recipes.imported import mess
-from tierscope.recipes.imported.source import Source
+from tierscope.peers.importing import Source
+from tierscope.peers.mess import importer
 
 CURVES = {
     "50": [[80.0, 400.0], [60.0, 150.0], [20.0, 110.0], [0.0, 100.0]],
@@ -33,7 +33,7 @@ LINES = "# a comment\n20000.0 400.0  # rd: 1, wr: 2\n10000.5\t200.0\n"
 def read(
     name: str, content: str, clock: str | None = None, ends: tuple[str, str] | None = None
 ) -> list[Measurement]:
-    return mess.read([Source(name, content.encode())], ends, clock).measurements
+    return importer.read([Source(name, content.encode())], ends, clock).measurements
 
 
 def points(found: list[Measurement]) -> dict[str, list[tuple[float, float]]]:
@@ -131,7 +131,7 @@ PIECES = st.sampled_from(
 def test_any_bytes_give_points_or_an_error_of_one_line(content: bytes, name: str) -> None:
     said = name
     try:
-        assert mess.read([Source(name, content)], None, "2ghz").measurements
+        assert importer.read([Source(name, content)], None, "2ghz").measurements
     except UserError as error:
         said = str(error)
     assert said.startswith(name)

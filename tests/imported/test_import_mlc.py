@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from forked import tierscope
 from tierscope.model.errors import UserError
 from tierscope.model.run import Measurement
-from tierscope.recipes.imported import mlc
-from tierscope.recipes.imported.source import Source
+from tierscope.peers.importing import Source
+from tierscope.peers.mlc import importer
 
 HEAD = "Intel(R) Memory Latency Checker - v3.11\n"
 LATENCIES = """Measuring idle latencies for sequential access (in ns)...
@@ -74,7 +74,7 @@ Each iteration took 201.2 base frequency clocks (\t80.5\tns)
 
 
 def read(text: str, ends: tuple[str, str] | None = None) -> list[Measurement]:
-    return mlc.read([Source("mlc.txt", text.encode())], ends).measurements
+    return importer.read([Source("mlc.txt", text.encode())], ends).measurements
 
 
 def by_path(found: list[Measurement]) -> dict[tuple[str, str], float]:
@@ -88,7 +88,7 @@ def test_a_bare_run_gives_all_five_modes() -> None:
         "latency_matrix", "peak_injection", "bandwidth_matrix", "loaded_latency", "c2c",
     ]  # fmt: skip
     assert {m.status for m in found} == {"imported"}
-    assert mlc.read([Source("a", WHOLE.encode())], None).program == "Intel MLC v3.11"
+    assert importer.read([Source("a", WHOLE.encode())], None).program == "Intel MLC v3.11"
 
 
 def test_rows_are_cpus_and_columns_memory() -> None:
@@ -110,7 +110,7 @@ def test_mixes_are_by_bytes_on_the_bus() -> None:
 
 def test_loaded_latencies_are_points_of_a_curve() -> None:
     heaviest, *_, lightest = read(LOADED, ("node:0", "node:1"))
-    assert (heaviest.estimate, heaviest.figures[0].estimate) == (329.26, 159154.0e6)
+    assert (heaviest.estimate, heaviest.figures[1].estimate) == (329.26, 159154.0e6)
     assert (heaviest.pattern["inject"], lightest.pattern["inject"]) == (0, 20000)
     assert (heaviest.pattern["mix"], heaviest.target) == ("100:0", "node:1")
 
@@ -176,7 +176,7 @@ LINES = st.sampled_from([*WHOLE.splitlines(), *IDLE.splitlines(), "", "0 1 2", "
 def test_any_bytes_give_figures_or_an_error_of_one_line(content: bytes) -> None:
     said = "mlc.txt"
     try:
-        assert mlc.read([Source("mlc.txt", content)], None).measurements
+        assert importer.read([Source("mlc.txt", content)], None).measurements
     except UserError as error:
         said = str(error)
     assert said.startswith("mlc.txt")

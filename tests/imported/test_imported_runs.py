@@ -67,7 +67,7 @@ def test_json_says_it_of_the_run_and_of_each_figure(home: Path) -> None:
     assert imported["files"][0]["name"].endswith("mlc.txt")
     assert len(imported["files"][0]["sha256"]) == 64
     assert {one["status"] for one in found["results"]} == {"imported"}
-    assert {one["no_interval"] for one in found["results"]} == {"imported"}
+    assert {one["figures"][0]["no_interval"] for one in found["results"]} == {"imported"}
     assert found["run"]["footer"]["measured"] == 0
     assert found["run"]["footer"]["imported"] == 4
 
@@ -78,8 +78,10 @@ def test_what_files_do_not_tell_is_unknown(home: Path) -> None:
     assert found["run"]["machine"]["nodes"] == []
     assert found["run"]["environment"] == {}
     for one in found["results"]:
-        assert all(one[key] is None for key in ("ci_low", "ci_high", "evidence", "limit"))
-        assert (one["samples"], one["n"], one["visits"]) == ([], 0, 0)
+        assert one["evidence"] is None
+        for figure in one["figures"]:
+            assert all(figure[key] is None for key in ("ci_low", "ci_high", "limit"))
+        assert (one["samples"], one["n"], one["repetitions"]) == ([], 0, 0)
 
 
 def test_the_list_of_runs_names_the_program(home: Path) -> None:

@@ -15,22 +15,22 @@ from hypothesis import strategies as st
 from rich.console import Console
 from tests import synthetic
 
-from rows import rows_of
-from tierscope.engine.find import find_engine
+from samples import samples_of
+from tierscope.engine.process import find_engine
+from tierscope.kinds.checkpoint.show import POWER, PROGRAM, sentences, survives
 from tierscope.kinds.checkpoint.spec import CheckpointSpec
-from tierscope.kinds.checkpoint.words import POWER, PROGRAM, sentences, survives
 from tierscope.kinds.views import VIEWS
-from tierscope.model.checkpoint import CheckpointEvidence, Kills
+from tierscope.machine.paths import MachinePaths
 from tierscope.model.errors import UserError
 from tierscope.model.event import Evidence
+from tierscope.model.evidence import CheckpointEvidence, Kills
 from tierscope.model.run import Figure, Measurement, Run
 from tierscope.model.topology import Mount, Topology
 from tierscope.plans.expand import expand
 from tierscope.plans.request import Request
-from tierscope.recipes import checkpoint
 from tierscope.report.pictures.of_run import pictures_of
 from tierscope.report.run import show_run
-from tierscope.topology.paths import MachinePaths
+from tierscope.suites import checkpoint
 from waiting import wait_until
 
 TIERSCOPE = [sys.executable, "-c", "from tierscope.cli.main import main; main()"]
@@ -119,11 +119,11 @@ def machine_with_gpu(machine: Topology) -> Topology:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"to": "node:0,1"}, "--to: memory of a checkpoint is on one node"),
+        ({"to": "node:0,1"}, "--to: 'node:0,1': policy of a checkpoint's memory is bind"),
         ({"to": "node:99"}, "--to: endpoint 'node:99': there is no node 99"),
         ({"to": "dev:/dev/sda"}, "--to: 'dev:/dev/sda' is "),
         ({"size": "1000"}, "--size: "),
-        ({"kills": "1,2"}, "--kills: a request has one number of kills"),
+        ({"kills": "1,2"}, "--kills: takes a single value"),
         ({"kills": "100001"}, "--kills: "),
         ({"block-size": "512"}, "--block-size: "),
         ({"depth": "0"}, "--depth: 0 is too few"),
@@ -210,12 +210,12 @@ def test_times_are_measured_kills_survived_and_nothing_is_left(place: Path, tmp_
         f"file:{place}", "node:0", *[f"pmem:{place}"] * 2, *["pmem:node:0"] * 2
     ]  # fmt: skip
     for result in results:
-        assert (result["status"], result["metric"], result["unit"]) == (
+        assert (result["status"], result["figures"][0]["metric"], result["figures"][0]["unit"]) == (
             "measured", "bandwidth", "B/s"
         ), result  # fmt: skip
         figures = {figure["metric"] for figure in result["figures"]}
         assert figures >= {"checkpoint_time", "restart_time", "restart_bandwidth"}
-        rows = [*rows_of(run, result["id"])]
+        rows = [*samples_of(run, result["id"])]
         assert rows
         for row in rows:
             seconds = (row["checkpoint_time", ""] or 0) / 1e9
@@ -305,19 +305,16 @@ def measurement(
         cpus=[0, 1],
         status="measured",
         n=20,
-        visits=2,
+        repetitions=2,
         stop="precision",
         samples=[rate] * 3,
-        metric="bandwidth",
-        unit="B/s",
-        estimate=rate,
-        ci_low=0.99 * rate,
-        ci_high=1.01 * rate,
         pattern={
             "size": size, "block_size": 1 << 20, "pages": "thp", "threads": 2, "memory": "node:0",
             **({"backend": "libaio", "direct": True, "depth": 8} if file else {}), **pattern,
         },
         figures=[
+            Figure(metric="bandwidth", unit="B/s", estimate=rate, ci_low=0.99 * rate,
+                   ci_high=1.01 * rate),
             Figure(metric="checkpoint_time", unit="ns", estimate=ms * 1e6,
                    ci_low=0.99 * ms * 1e6, ci_high=1.01 * ms * 1e6),
             Figure(metric="restart_time", unit="ns", estimate=2 * ms * 1e6,
@@ -360,10 +357,10 @@ def test_the_table_has_a_row_for_each_target_and_fits_100_columns() -> None:
     shown = console.file.getvalue()
     row = next(line for line in shown.splitlines() if line.strip().startswith("file:/mnt/data"))
     assert row.split()[1:] == [
-        "libaio", "900", "±9", "1.193", "1.800", "±0.018", "power", "loss"
+        "libaio", "yes", "8", "1.193", "±0.012", "900", "±9", "1800", "±18", "power", "loss"
     ]  # fmt: skip
 
-    assert "durable ms" in shown
+    assert "time to" in shown
     assert max(map(len, shown.splitlines())) <= 100
 
 

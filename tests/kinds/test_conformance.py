@@ -12,13 +12,13 @@ from rich.console import Console
 from tests import synthetic
 
 from tierscope.analysis.compare import join
-from tierscope.analysis.expect import check
-from tierscope.analysis.rules import parse_rule
-from tierscope.engine.query import capabilities
+from tierscope.analysis.expect import check, parse_rule
+from tierscope.engine.process import capabilities
 from tierscope.kinds.plan import PLAN_VERSION, Plan
 from tierscope.kinds.registry import KINDS, Kind
 from tierscope.kinds.schema import schemas
-from tierscope.kinds.words import vocabulary
+from tierscope.kinds.vocabulary import vocabulary
+from tierscope.machine.paths import MachinePaths
 from tierscope.model.endpoint import parse_endpoint
 from tierscope.model.errors import UserError
 from tierscope.model.event import Evidence
@@ -27,15 +27,14 @@ from tierscope.model.run import Figure, Measurement, MergedDistribution, Run
 from tierscope.model.spec import MeasurementSpec
 from tierscope.model.topology import Gpu, Topology
 from tierscope.plans.expand import expand
-from tierscope.plans.forms import canonical
+from tierscope.plans.forms import known_word
 from tierscope.plans.request import Request
 from tierscope.report.html.page import render_report
 from tierscope.report.pictures.draw import svg_for_file
 from tierscope.report.pictures.of_run import pictures_of
 from tierscope.report.run import show_run
-from tierscope.report.sentences import sentences
+from tierscope.report.summary import sentences
 from tierscope.runs.export import csv_records, to_json
-from tierscope.topology.paths import MachinePaths
 
 DOCS = Path(__file__).parents[2] / "docs"
 EACH = pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
@@ -71,13 +70,20 @@ def run_of(specs: list[MeasurementSpec]) -> Run:
             cpus=spec.thread_cpus(),
             pattern=spec.identity(),
             status="measured",
-            metric=spec.headline(),
-            unit=METRICS[spec.headline()].unit,
-            estimate=1e3,
-            ci_low=0.99e3,
-            ci_high=1.01e3,
+            figures=synthetic.compared(
+                spec.kind,
+                [
+                    Figure(
+                        metric=spec.headline(),
+                        unit=METRICS[spec.headline()].unit,
+                        estimate=1e3,
+                        ci_low=0.99e3,
+                        ci_high=1.01e3,
+                    )
+                ],
+            ),
             n=20,
-            visits=1,
+            repetitions=1,
             stop="precision",
             samples=[0.99e3, 1e3, 1.01e3],
             evidence=Evidence(),
@@ -95,8 +101,7 @@ def test_the_row_and_the_spec_have_one_name_and_a_metric(kind: Kind) -> None:
     assert kind.spec.kind_name() == kind.name
     assert kind.spec.metric in METRICS
     assert kind.summary.endswith(".")
-    for word in (kind.name, *kind.aliases):
-        assert canonical(word) == kind.name
+    assert known_word(kind.name) == kind.name
 
 
 @EACH
@@ -244,11 +249,9 @@ def test_check_takes_the_kinds_words(kind: Kind, whole: Topology) -> None:
     words = vocabulary()
     run = run_of(planned(kind, whole))
     run.measurements[:] = [first] = [m for m in run.measurements if not idle(m)][:1]
-    unit = first.unit
-    for word in (kind.name, *kind.aliases):
-        text = f"{first.initiator} -> {first.target} {word}: > 1 {unit}"
-        findings = check(run, [parse_rule(text, words)])
-        assert [finding.passed for finding in findings] == [True]
+    text = f"{first.initiator} -> {first.target} {kind.name}: > 1 {first.unit}"
+    findings = check(run, [parse_rule(text, words)])
+    assert [finding.passed for finding in findings] == [True]
     assert set(kind.spec.extra_properties) <= set(words.properties)
 
 
@@ -278,9 +281,11 @@ def test_a_run_is_joined_with_itself(kind: Kind, whole: Topology) -> None:
 def test_percentiles_are_checked_compared_and_exported(kind: Kind, whole: Topology) -> None:
     bare = run_of(planned(kind, whole)[:1])
     (m,) = bare.measurements
-    tail = Figure(metric="io_latency_p99", unit="ns", estimate=9e4, ci_low=8e4, ci_high=1e5)
+    tail = Figure(
+        metric="io_latency_p99", unit="ns", estimate=9e4, ci_low=8e4, ci_high=1e5, compared=True
+    )
     counted = MergedDistribution(metric="io_latency", histogram=[100, 990, 1347, 11])
-    timed = m.model_copy(update={"figures": [tail], "distributions": [counted]})
+    timed = synthetic.changed(m, figures=[tail], distributions=[counted])
     run = bare.model_copy(update={"measurements": [timed]})
     rule = f"{m.initiator} -> {m.target} {kind.name} load_threads=0 metric=io_latency_p99: <= 1 ms"
     rule = rule if idle(m) else rule.replace(" load_threads=0", "")

@@ -102,16 +102,17 @@ def test_lines_and_exchanges_are_measured_and_proven(tmp_path: Path) -> None:
         assert evidence["handovers"]["lines"] == 1024
         rounds = evidence["handovers"]["rounds"]
         assert evidence["verified"].startswith(f"{1024 * rounds} lines of {rounds} rounds")
-        assert result["estimate"] > 0
-    assert [figure["metric"] for figure in modified["figures"]] == ["exchange_latency"]
+        assert result["figures"][0]["estimate"] > 0
+    assert [figure["metric"] for figure in modified["figures"]] == ["latency", "exchange_latency"]
     assert modified["evidence"]["handovers"]["exchanges"] > 0
-    assert clean["figures"] == []
+    assert len(clean["figures"]) == 1
     (path,) = tmp_path.glob("*.jsonl")
     console = Console(file=io.StringIO(), width=100)
     show_run(console, read_run(path), path, VIEWS)
     assert isinstance(console.file, io.StringIO)
     shown = console.file.getvalue()
-    assert f"cpus:{CPUS[0]}   cpus:{CPUS[-1]}" in shown
+    assert f"cpus:{CPUS[0]} → node:0" in shown
+    assert f"written by CPU {CPUS[-1]}" in shown
     assert "Core-to-core latency is " in shown
 
 

@@ -16,20 +16,18 @@ import pytest
 from rich.console import Console
 
 from tierscope.analysis.effect import effects
-from tierscope.kinds.effect import gc_log, program
+from tierscope.kinds.effect import measurer
 from tierscope.kinds.effect.jobs import zipf_client
-from tierscope.kinds.effect.metrics import parse_metrics
-from tierscope.kinds.effect.placements import parse_placements
-from tierscope.kinds.effect.placing import Placed, not_held
-from tierscope.kinds.effect.spec import Settings
-from tierscope.kinds.effect.table import show_table
+from tierscope.kinds.effect.measurer import Placed, not_held
+from tierscope.kinds.effect.show import show_table
+from tierscope.kinds.effect.spec import Settings, parse_metrics, parse_placements
 from tierscope.model.cause import Cause
 from tierscope.model.errors import ExitCode, UserError
-from tierscope.model.event import Visit
-from tierscope.model.program import ProgramRun
+from tierscope.model.event import Repetition
+from tierscope.model.evidence import ProgramRun
 from tierscope.model.run import Measurement
 from tierscope.model.topology import Topology
-from tierscope.placement.policy import Policy
+from tierscope.place.policy import Policy
 from tierscope.plans.expand import expand
 from tierscope.plans.request import Request
 from tierscope.runs.measure import Outcome, measure
@@ -68,15 +66,15 @@ def python(code: str) -> str:
 @pytest.fixture
 def until_looked_at(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
     """Python code that waits for a look, begun after the code before it, at who runs it."""
-    look = program.Run._look
+    look = measurer.Run._look
 
-    def look_and_say_so(run: program.Run) -> None:
+    def look_and_say_so(run: measurer.Run) -> None:
         waiting = [*tmp_path.glob("*.waits")]
         look(run)
         for path in waiting:
             path.unlink(missing_ok=True)
 
-    monkeypatch.setattr(program.Run, "_look", look_and_say_so)
+    monkeypatch.setattr(measurer.Run, "_look", look_and_say_so)
     return (
         f'import os, pathlib, time; waits = pathlib.Path(f"{tmp_path}/{{os.getpid()}}.waits")\n'
         "waits.touch()\n"
@@ -192,7 +190,7 @@ def test_each_round_runs_each_placement_once(here: Topology, tmp_path: Path) -> 
     assert rounds == [["1", "2"]] * 6
     assert len(words) == 12
     one, other = outcome.run.measurements
-    assert (one.stop, one.visits, one.metric, one.unit) == ("rounds", 6, "run_time", "ns")
+    assert (one.stop, one.repetitions, one.metric, one.unit) == ("rounds", 6, "run_time", "ns")
     assert other.pattern["placement"] == "other"
     assert outcome.exit_code is ExitCode.ALL_MEASURED
     assert read_run(outcome.path) == outcome.run
@@ -213,7 +211,7 @@ def test_numbers_that_it_prints_are_figures(here: Topology, tmp_path: Path) -> N
     )
     for measurement, rate in zip(outcome.run.measurements, (1001.5, 1002.5), strict=True):
         assert [one["rate"] for one in runs_of(measurement)] == [rate, rate]
-        found = {(one.metric, one.part): one.estimate for one in measurement.figures}
+        found = {(one.metric, one.part): one.estimate for one in measurement.figures[1:]}
         assert found == {("reported_rate", "rate"): rate, ("reported_time", "t"): 2e9}
 
 
@@ -247,7 +245,7 @@ def test_a_run_that_fails_later_keeps_those_before(here: Topology, tmp_path: Pat
     count = tmp_path / "count"
     code = f"echo x >> {count}; test $(wc -l < {count}) -lt 4"
     (only,) = run(here, tmp_path, f"sh -c '{code}'", placement="", rounds="9").run.measurements
-    assert (only.status, only.visits) == ("measured", 2)
+    assert (only.status, only.repetitions) == ("measured", 2)
     assert only.evidence is not None
     assert any("exited with status 1" in note for note in only.evidence.notes or [])
 
@@ -309,8 +307,8 @@ OLD_KERNEL = "Linux 6.8 does not have weighted interleave"
 @pytest.fixture
 def old_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     """A kernel that cannot place by weights."""
-    monkeypatch.setattr("tierscope.placement.launch.missing", lambda *_: OLD_KERNEL)
-    monkeypatch.setattr("tierscope.placement.launch.has_feature", lambda *_: False)
+    monkeypatch.setattr("tierscope.place.launch.missing", lambda *_: OLD_KERNEL)
+    monkeypatch.setattr("tierscope.place.launch.has_feature", lambda *_: False)
 
 
 def test_the_kernels_weights_apply_where_its_table_has_them(here: Topology, tmp_path: Path) -> None:
@@ -380,7 +378,7 @@ def test_a_placement_that_did_not_hold_is_in_the_table_and_the_json(
     here: Topology, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "tierscope.kinds.effect.program.own_memory", lambda *_, **__: {0: 90 * MIB, 2: 10 * MIB}
+        "tierscope.kinds.effect.measurer.own_memory", lambda *_, **__: {0: 90 * MIB, 2: 10 * MIB}
     )
     outcome = run(here, tmp_path, "sleep 0.2", placement="node:0", rounds="2")
     _, bound = outcome.run.measurements
@@ -428,20 +426,20 @@ def test_output_is_kept_where_that_was_asked_for(here: Topology, tmp_path: Path)
 
 
 def test_a_signal_ends_the_run_and_finished_rounds_stay(here: Topology, tmp_path: Path) -> None:
-    visits: list[Visit] = []
+    repetitions: list[Repetition] = []
 
     def watch(event: Any) -> None:
-        if isinstance(event, Visit):
-            visits.append(event)
-            if len(visits) == 3:
+        if isinstance(event, Repetition):
+            repetitions.append(event)
+            if len(repetitions) == 3:
                 os.kill(os.getpid(), signal.SIGINT)
 
     outcome = run(here, tmp_path, "sleep 0.05", watch, rounds="4")
     assert outcome.exit_code is ExitCode.INTERRUPTED
-    assert sorted(m.visits for m in outcome.run.measurements) == [1, 2]
+    assert sorted(m.repetitions for m in outcome.run.measurements) == [1, 2]
     again = resume(resumable(outcome.path), here, lambda _: None)
     assert again.exit_code is ExitCode.ALL_MEASURED
-    assert [(m.visits, m.stop) for m in again.run.measurements] == [(4, "rounds")] * 2
+    assert [(m.repetitions, m.stop) for m in again.run.measurements] == [(4, "rounds")] * 2
     assert [one.pairs for one in effects(again.run.measurements)] == [4]
 
 
@@ -485,12 +483,12 @@ def test_pauses_are_read_from_the_logs_of_all_collectors() -> None:
         "[0.102s][info][gc,phases] GC(1) Pause Mark Start 0.005ms\n"
         "[0.102s][info][gc,phases] GC(2) Concurrent Mark 15.005ms\n"
     )
-    assert gc_log.pauses(log) == pytest.approx([3.123e6, 0.5e6, 0.005e6])
+    assert measurer.pauses(log) == pytest.approx([3.123e6, 0.5e6, 0.005e6])
 
 
 def test_the_logs_option_stands_behind_the_users_own(tmp_path: Path) -> None:
-    found = gc_log.with_gc_log({gc_log.VARIABLE: "-Xmx1g", "A": "b"}, tmp_path)
-    assert found[gc_log.VARIABLE].startswith("-Xmx1g -Xlog:gc,gc+phases:file=")
+    found = measurer.with_gc_log({measurer.VARIABLE: "-Xmx1g", "A": "b"}, tmp_path)
+    assert found[measurer.VARIABLE].startswith("-Xmx1g -Xlog:gc,gc+phases:file=")
     assert found["A"] == "b"
 
 
@@ -573,7 +571,7 @@ def test_the_recipe_redis_reads_what_it_has_stored(tmp_path: Path) -> None:
     found = recipe(tmp_path, "--recipe", "redis", "--size", "200k", "--rounds", "1", *placed)
     assert [one["pattern"]["command"] for one in found["results"]] == ["redis, 200k"] * 2
     for one in found["results"]:
-        assert (one["status"], one["metric"]) == ("measured", "reported_rate")
+        assert (one["status"], one["figures"][0]["metric"]) == ("measured", "reported_rate")
         (values,) = [run["values"] for run in one["evidence"]["program"]["runs"]]
         assert set(values) == {"throughput", "mean", "p50", "p99", "p99.9"}
         assert 0 < values["p50"] <= values["p99"] <= values["p99.9"]
@@ -597,7 +595,7 @@ def test_the_recipe_jvm_has_its_pauses(tmp_path: Path) -> None:
     )
     found = recipe(tmp_path, *words)
     for one in found["results"]:
-        assert (one["status"], one["metric"]) == ("measured", "run_time")
+        assert (one["status"], one["figures"][0]["metric"]) == ("measured", "run_time")
         (run,) = one["evidence"]["program"]["runs"]
         values = run["values"]
         assert set(values) == {"run_time", "gc_time", "gc_pause_max"}

@@ -7,13 +7,12 @@ import pytest
 
 from kinds.test_effect import Fake, programs_of, run, runs_of
 from placement.fake_kernel import FakeKernel, snapshot
-from tierscope.kinds.effect import tiers
-from tierscope.kinds.effect.placements import parse_placements
-from tierscope.kinds.effect.spec import Settings
+from tierscope.kinds.effect import spec
+from tierscope.kinds.effect.spec import Settings, parse_placements
 from tierscope.model.cause import Cause
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.topology import Topology
-from tierscope.placement.damon.tree import KDAMONDS
+from tierscope.place.damon.tree import KDAMONDS
 
 RULES = "rules:\n  - {move: cold, from: 0, to: 2, age: 1s..}\n"
 MIB = 1 << 20
@@ -27,7 +26,7 @@ def here(machine: Topology, fake_engine: Fake) -> Topology:
 @pytest.fixture
 def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeKernel:
     kernel = FakeKernel(tmp_path / "root")
-    monkeypatch.setattr(tiers, "kernel_here", lambda: kernel)
+    monkeypatch.setattr(spec, "kernel_here", lambda: kernel)
     return kernel
 
 
@@ -76,9 +75,9 @@ def test_where_nothing_moves_it_says_why(
         placement="damon=tier:hmsdk pair:0:2\nkernel=tier:numa-balancing",
     )  # fmt: skip
     said = [" ".join((m.evidence and m.evidence.notes) or []) for m in outcome.run.measurements]
-    assert f"{tiers.NOTHING_MOVED}: region: DAMON has no regions yet" in said[0]
+    assert f"{spec.NOTHING_MOVED}: region: DAMON has no regions yet" in said[0]
     assert "DAMON moves pages that a program has bound to a node, too" in said[0]
-    assert f"{tiers.NOTHING_MOVED}: all nodes (" in said[1]
+    assert f"{spec.NOTHING_MOVED}: all nodes (" in said[1]
 
 
 def test_a_program_that_fails_leaves_no_tiering(
@@ -110,7 +109,7 @@ def test_what_stands_in_the_way_is_a_reason_to_skip(
 ) -> None:  # fmt: skip
     if obstacle == "rights":
         monkeypatch.setattr(kernel, "live", True)
-        monkeypatch.setattr(tiers.os, "geteuid", lambda: 1000)
+        monkeypatch.setattr(spec.os, "geteuid", lambda: 1000)
     else:
         kernel.write(f"{KDAMONDS}/nr_kdamonds", "1")
     outcome = run(here, tmp_path, "true", placement="tier:hmsdk pair:0:2", rounds="1")

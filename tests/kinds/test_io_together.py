@@ -10,15 +10,13 @@ from rich.console import Console
 from tests import synthetic
 
 from forked import tierscope
-from rows import rows_of
-from tierscope.analysis.expect import check
+from samples import samples_of
+from tierscope.analysis.expect import check, parse_rule
 from tierscope.analysis.observed import merged_evidence
-from tierscope.analysis.rules import parse_rule
-from tierscope.kinds.io.devices import array_lines, show_devices
-from tierscope.kinds.io.together import together_remarks
+from tierscope.kinds.io.show import array_lines, show_devices, together_remarks
 from tierscope.kinds.views import VIEWS
-from tierscope.kinds.words import vocabulary
-from tierscope.model.event import Evidence, IoEvidence, Series, Visit
+from tierscope.kinds.vocabulary import vocabulary
+from tierscope.model.event import Evidence, IoEvidence, Repetition, Series
 from tierscope.model.run import Figure, Measurement
 from tierscope.model.storage import (
     BlockCounts,
@@ -29,7 +27,7 @@ from tierscope.model.storage import (
     TargetIo,
 )
 from tierscope.report.pictures.of_run import pictures_of
-from tierscope.report.sentences import sentences
+from tierscope.report.summary import sentences
 
 MIB = 1 << 20
 PATTERN = {
@@ -52,7 +50,9 @@ def measured(tmp_path: Path, *arguments: str) -> list[dict[str, Any]]:
 
 
 def figures(result: dict[str, Any], metric: str) -> dict[str, float]:
-    return {one["part"]: one["estimate"] for one in result["figures"] if one["metric"] == metric}
+    return {
+        one["part"]: one["estimate"] for one in result["figures"][1:] if one["metric"] == metric
+    }
 
 
 def test_two_directories_have_figures_of_their_own_and_together(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_two_directories_have_figures_of_their_own_and_together(tmp_path: Path) 
     assert both["pattern"]["together"] == ", ".join(names)
     assert list(figures(both, "iops")) == names
     (run,) = (tmp_path / "runs").iterdir()
-    rows = [*rows_of(run, both["id"])]
+    rows = [*samples_of(run, both["id"])]
     assert rows
     for row in rows:
         assert sum(row["iops", name] or 0 for name in names) == pytest.approx(
@@ -179,7 +179,7 @@ def joint(targets: dict[str, float], **seconds: float) -> Measurement:
     ]
     observed = IoEvidence(files=[], reads=1, writes=0, bytes_read=1, bytes_written=0, set_up_s=0,
                           targets=ended)  # fmt: skip
-    return made.model_copy(update={"figures": parts, "evidence": Evidence(storage_io=observed)})
+    return synthetic.changed(made, figures=parts, evidence=Evidence(storage_io=observed))
 
 
 def test_outliers_firmware_and_what_is_lost_together_are_told() -> None:
@@ -254,27 +254,27 @@ def test_each_figure_of_several_targets_together_says_which_it_is() -> None:
 
 def test_neither_rules_nor_sentences_take_targets_together_for_one_path() -> None:
     run = synthetic.run(swept())
-    of_path = parse_rule("node:0 -> file:/a io: >= 1 1/s", vocabulary())
-    assert [finding.said.split()[0] for finding in check(run, [of_path])] == ["1.6e+05"]
+    common_fields = parse_rule("node:0 -> file:/a io: >= 1 1/s", vocabulary())
+    assert [finding.said.split()[0] for finding in check(run, [common_fields])] == ["1.6e+05"]
     summed = parse_rule("node:0 -> file:/a io jobs=2: >= 1 1/s", vocabulary())
     assert check(run, [summed])[0].said.startswith("2.88e+05")
     assert "together" not in " ".join(sentences(run, VIEWS))
 
 
-def test_devices_and_targets_of_several_visits_add_up() -> None:
+def test_devices_and_targets_of_several_repetitions_add_up() -> None:
     series = Series(name="w", starts=[0.0], durations=[1.0],
                     columns=[{"metric": "iops", "values": [1.0]}])  # type: ignore[list-item] # fmt: skip
 
-    def visit(last: float) -> Visit:
+    def repetition(last: float) -> Repetition:
         target = TargetIo(name="file:/a", reads=3, writes=0, bytes_read=12, bytes_written=0,
                           first_finisher_s=0.1, last_finisher_s=last)  # fmt: skip
         observed = IoEvidence(files=[], reads=3, writes=0, bytes_read=12, bytes_written=0,
                               set_up_s=1, targets=[target])  # fmt: skip
         evidence = Evidence(storage_io=observed, devices=[counts("sda", 10, 4096)])
-        return Visit(id="x", seconds=1, fresh=False, interrupted=False, series=[series],
+        return Repetition(id="x", seconds=1, fresh=False, interrupted=False, series=[series],
                      evidence=evidence)  # fmt: skip
 
-    merged = merged_evidence([visit(0.5), visit(0.25)])
+    merged = merged_evidence([repetition(0.5), repetition(0.25)])
     assert merged.devices == [counts("sda", 20, 4096, busy_ms=800, in_flight_ms=3000, seconds=1.0)]
     assert merged.storage_io is not None
     (target,) = merged.storage_io.targets or []

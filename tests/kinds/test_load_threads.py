@@ -8,20 +8,24 @@ import pytest
 from rich.console import Console
 from tests import synthetic
 
-from tierscope.kinds.loaded_latency.by_threads import over_threads
-from tierscope.kinds.loaded_latency.points import curves_of, load_threads, thread_curves
-from tierscope.kinds.loaded_latency.request import REQUEST
-from tierscope.kinds.loaded_latency.spec import LoadedLatencySpec
-from tierscope.kinds.loaded_latency.table import show_table
-from tierscope.kinds.loaded_latency.words import key_figure, summary_of
+from tierscope.kinds.loaded_latency.show import (
+    curves_of,
+    key_figure,
+    load_threads,
+    over_threads,
+    show_table,
+    summary_of,
+    thread_curves,
+)
+from tierscope.kinds.loaded_latency.spec import REQUEST, LoadedLatencySpec
 from tierscope.model.errors import UserError
 from tierscope.model.run import Figure, Measurement, Refinement
 from tierscope.model.topology import Topology
 from tierscope.plans.expand import expand
 from tierscope.plans.request import Request
 from tierscope.report.pictures.draw import svg_for_file
-from tierscope.report.pictures.picture import Gathered
-from tierscope.runs.refine import further_points, further_seconds
+from tierscope.report.pictures.picture import PictureInput
+from tierscope.runs.measure import further_points, further_seconds
 
 
 def ask(machine: Topology, **options: str) -> list[LoadedLatencySpec]:
@@ -95,8 +99,8 @@ def outcome(pattern: dict[str, Any], latency: float, target: str = "node:0") -> 
 
 
 def with_rate(measurement: Measurement, rate: float) -> Measurement:
-    return measurement.model_copy(
-        update={"figures": [Figure(metric="bandwidth", unit="B/s", estimate=rate)]}
+    return synthetic.changed(
+        measurement, figures=[Figure(metric="bandwidth", unit="B/s", estimate=rate)]
     )
 
 
@@ -134,16 +138,16 @@ def test_the_table_has_a_row_for_each_count_and_fits() -> None:
     show_table(Console(file=text, width=100), run.measurements, run)
     lines = text.getvalue().splitlines()
     assert all(len(line) <= 100 for line in lines)
-    firsts = [line.split()[0] for line in lines if line.strip()]
-    for count in ("idle", "1", "4", "8", "16", "31"):
-        assert firsts.count(count) == 2  # once for each tier
+    rows = [line.split() for line in lines if line.startswith((" 100:0", " 0:100"))]
+    for count in ("0", "1", "4", "8", "16", "31"):
+        assert sum(row[2] == count for row in rows) == 8  # four loads of each tier
     assert "random writes: 28" in " ".join(text.getvalue().split())
 
 
 def test_the_picture_has_a_panel_for_each_tier() -> None:
     run = synthetic.run(swept())
     (picture,) = over_threads(
-        Gathered("loaded-latency", "Latency under load", run.measurements, run)
+        PictureInput("loaded-latency", "Latency under load", run.measurements, run)
     )
     panels = picture.spec["concat"]
     assert [panel["title"]["text"] for panel in panels] == ["node:0", "node:2"]

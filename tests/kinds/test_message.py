@@ -19,18 +19,17 @@ from fake_ranks import FakeRanks
 from fleet_jobs import AS_ROOT, children
 from forked import tierscope
 from tierscope.kinds.message.measurer import Measurer
-from tierscope.kinds.message.rounds import all_rounds, bisection, named_pair
-from tierscope.kinds.message.spec import MessageSpec
-from tierscope.kinds.message.table import observed
+from tierscope.kinds.message.show import observed
+from tierscope.kinds.message.spec import MessageSpec, all_rounds, bisection, named_pair
+from tierscope.machine.paths import MachinePaths
 from tierscope.model.errors import UserError
-from tierscope.model.event import Event, Evidence, Failed, Skipped, Visit
-from tierscope.model.message import MessageEvidence
+from tierscope.model.event import Event, Evidence, Failed, Repetition, Skipped
+from tierscope.model.evidence import MessageEvidence
 from tierscope.model.run import Measurement
 from tierscope.model.topology import Topology
 from tierscope.plans.expand import expand
 from tierscope.plans.request import Request
 from tierscope.runs.read import read_run
-from tierscope.topology.paths import MachinePaths
 
 TIERSCOPE = Path(sys.executable).parent / "tierscope"
 _MOST_S = 240
@@ -132,8 +131,8 @@ def rows(rank: int, request: dict[str, Any]) -> dict[str, Any]:
     return {**found, "starts": [0.0, 0.01, 0.02, 0.03], "durations": [0.01] * 4, "values": values}
 
 
-def visited(measurer: Measurer, spec: MessageSpec) -> Event:
-    *_, last = measurer.visit(spec.id, 0.04)
+def repeated(measurer: Measurer, spec: MessageSpec) -> Event:
+    *_, last = measurer.repetition(spec.id, 0.04)
     return last
 
 
@@ -146,16 +145,16 @@ def test_measurements_of_a_round_are_visited_at_once(
     measurer.plan(specs)
     of_round = [spec for spec in specs if spec.round == 1]
     asked = len(four_ranks.asked)
-    found = [visited(measurer, spec) for spec in of_round]
+    found = [repeated(measurer, spec) for spec in of_round]
     assert len(four_ranks.asked) == asked + 1
     assert set(four_ranks.asked[-1]) == {0, 1, 2, 3}
-    for spec, visit in zip(of_round, found, strict=True):
-        assert isinstance(visit, Visit)
-        (column,) = visit.series[0].columns
+    for spec, repetition in zip(of_round, found, strict=True):
+        assert isinstance(repetition, Repetition)
+        (column,) = repetition.series[0].columns
         assert column.values[0] == spec.pairs[0].source.rank
-        assert visit.evidence.messages is not None
-        assert visit.evidence.messages.bytes == 16 << 20
-        assert visit.evidence.messages.wire_bytes == 8000
+        assert repetition.evidence.messages is not None
+        assert repetition.evidence.messages.bytes == 16 << 20
+        assert repetition.evidence.messages.wire_bytes == 8000
 
 
 def test_a_bisection_sums_rates_at_the_same_moments(
@@ -171,13 +170,13 @@ def test_a_bisection_sums_rates_at_the_same_moments(
     (spec,) = planned(machine, pairs="bisection", operation="bandwidth")
     measurer = Measurer()
     measurer.plan([spec])
-    visit = visited(measurer, spec)
-    assert isinstance(visit, Visit)
-    total, one, other = visit.series[0].columns
+    repetition = repeated(measurer, spec)
+    assert isinstance(repetition, Repetition)
+    total, one, other = repetition.series[0].columns
     assert (total.part, one.part, other.part) == ("", "n1>n3", "n2>n4")
     assert len(total.values) == 3
     length = 35e-3 / 3  # of what they have in common
-    assert visit.series[0].durations == pytest.approx([length] * 3)
+    assert repetition.series[0].durations == pytest.approx([length] * 3)
     assert one.values[0] == pytest.approx(100 * (length - 5e-3) / length)  # 5 ms of its first row
     assert other.values[0] == pytest.approx(1 + 100 * (length - 10e-3) / length)
     assert total.values == pytest.approx(
@@ -193,10 +192,10 @@ def test_a_lost_rank_costs_its_own_pairs(machine: Topology, four_ranks: FakeRank
     specs = planned(machine, pairs="all", operation="latency")
     measurer = Measurer()
     measurer.plan(specs)
-    found = [(spec, visited(measurer, spec)) for _ in range(2) for spec in specs]
+    found = [(spec, repeated(measurer, spec)) for _ in range(2) for spec in specs]
     for spec, event in found:
         ranks = {spec.pairs[0].source.rank, spec.pairs[0].destination.rank}
-        assert isinstance(event, Failed if 3 in ranks else Visit)
+        assert isinstance(event, Failed if 3 in ranks else Repetition)
         if isinstance(event, Failed):
             assert "rank 3 gave no answer" in event.reason
     assert 3 not in four_ranks.asked[-1]
@@ -210,11 +209,11 @@ def test_wrong_contents_fail_and_what_cannot_be_is_skipped(
     measurer = Measurer()
     measurer.plan([spec])
     four_ranks.answer = lambda _rank, _: {"failed": "byte 3 of a message", "code": "contents"}
-    event = visited(measurer, spec)
+    event = repeated(measurer, spec)
     assert isinstance(event, Failed)
     assert (event.cause, event.reason) == ("verification", "n1>n2: byte 3 of a message")
     four_ranks.answer = lambda _rank, _: {"failed": "there is no CUDA driver here", "cannot": True}
-    assert isinstance(visited(measurer, spec), Skipped)
+    assert isinstance(repeated(measurer, spec), Skipped)
 
 
 @pytest.mark.parametrize(
@@ -266,7 +265,7 @@ def test_three_ranks_exchange_messages_that_are_verified(tmp_path: Path) -> None
     assert len(results) == 18
     assert {result["status"] for result in results} == {"measured"}
     for result in results:
-        assert result["estimate"] > 0
+        assert result["figures"][0]["estimate"] > 0
         assert result["evidence"]["messages"]["count"] > 0
         assert "byte by byte" in result["evidence"]["verified"]
     (path,) = tmp_path.glob("*.jsonl")
@@ -283,7 +282,7 @@ def test_a_plan_has_messages_beside_other_kinds(tmp_path: Path) -> None:
     out = finished(over_mpi(4, "run", str(plan), "--out", str(tmp_path), "--json"))
     first, second = json.loads(out)["results"]
     assert (first["kind"], first["status"]) == ("message", "measured")
-    assert [figure["part"].count(">") for figure in first["figures"]] == [1, 1]
+    assert [figure["part"].count(">") for figure in first["figures"][1:]] == [1, 1]
     assert (second["kind"], second["status"]) == ("latency", "measured")
 
 
@@ -295,7 +294,7 @@ def test_a_rank_that_dies_or_hangs_costs_its_own_measurements(tmp_path: Path) ->
             3, "message", "--pairs", "all", "--operation", "latency", "--size", "64",
             "--budget", "3", "--precision", "0.0001", "--patience", "8s", "--out", str(folder),
         )  # fmt: skip
-        wait_for(lambda folder=folder: visits(folder) >= 3, process)  # type: ignore[misc]
+        wait_for(lambda folder=folder: repetitions(folder) >= 3, process)  # type: ignore[misc]
         os.kill(pid_of(process, 2), number)
     for folder, process in jobs.items():
         process.communicate(timeout=_MOST_S)
@@ -308,8 +307,8 @@ def test_a_rank_that_dies_or_hangs_costs_its_own_measurements(tmp_path: Path) ->
         assert all("rank 2 " in found[name].reason for name in failed)
 
 
-def visits(folder: Path) -> int:
-    return sum(path.read_text().count('"record":"visit"') for path in folder.glob("*.jsonl"))
+def repetitions(folder: Path) -> int:
+    return sum(path.read_text().count('"record":"repetition"') for path in folder.glob("*.jsonl"))
 
 
 def wait_for(done: Callable[[], bool], process: "subprocess.Popen[str]") -> None:

@@ -12,17 +12,17 @@ import pytest
 from rich.console import Console
 from tests import synthetic
 
-from tierscope.kinds.ops.slowdown import local_of, sentences, side_by_side, slowdown
+from tierscope.kinds.ops.show import local_of, sentences, side_by_side, slowdown
 from tierscope.kinds.views import VIEWS
+from tierscope.machine.discover import discover
 from tierscope.model.errors import UserError
 from tierscope.model.event import Evidence
-from tierscope.model.run import Measurement, Run
+from tierscope.model.run import Figure, Measurement, Run
 from tierscope.model.topology import Topology
 from tierscope.plans.expand import expand
 from tierscope.plans.request import Request
 from tierscope.report.pictures.of_run import pictures_of
 from tierscope.report.run import show_run
-from tierscope.topology.discover import discover
 
 TIERSCOPE = [sys.executable, "-c", "from tierscope.cli.main import main; main()"]
 
@@ -81,7 +81,7 @@ def test_each_combination_is_measured_once(machine: Topology) -> None:
         ({"structure": "hash", "op": "scan"}, "--op: 'scan' goes with none of hash"),
         (
             {"structure": "hash", "leaf-node": "512"},
-            "--leaf-node: goes with structure btree, not with hash",
+            "--leaf-node: goes with structure btree",
         ),
         ({"leaf-node": "100"}, "--leaf-node: '100': "),
         ({"place": "roots=node:0"}, "--place: 'roots' is not one of inner, leaves"),
@@ -89,10 +89,16 @@ def test_each_combination_is_measured_once(machine: Topology) -> None:
         ({"place": "inner=node:77"}, "--place: endpoint 'node:77'"),
         ({"zipf-alpha": "1"}, "--zipf-alpha: goes with distribution zipf"),
         ({"interleave": "65"}, "--interleave: 65 is too many"),
-        ({"op": "insert", "interleave": "8"}, "--interleave: goes with lookup of btree"),
+        (
+            {"op": "insert", "interleave": "8"},
+            "--interleave: goes with structure btree or hash or relations and operation lookup",
+        ),
         ({"scan-length": "8"}, "--scan-length: goes with operation scan"),
-        ({"op": "insert", "keys": "1k"}, "--keys: '1k': 8 threads need 262144 keys at least"),
-        ({"keys": "file:/nowhere"}, "--keys: /nowhere is no file"),
+        (
+            {"op": "insert", "keys": "1k"},
+            "--keys: '1k': are fewer than the 262144 that 8 threads need",
+        ),
+        ({"keys": "file:/nowhere"}, "--keys: /nowhere is not a file"),
     ],
 )
 def test_what_cannot_be_asked_for_is_named(
@@ -135,8 +141,8 @@ def test_every_operation_is_measured_verified_and_timed() -> None:
     assert len(results) == 7
     for result in results:
         assert result["status"] == "measured", result
-        assert result["metric"] == "operations"
-        assert result["estimate"] > 0
+        assert result["figures"][0]["metric"] == "operations"
+        assert result["figures"][0]["estimate"] > 0
         assert "operations" in result["evidence"]["verified"]
         names = {figure["metric"] for figure in result["figures"]}
         assert {"time_per_operation", "operation_latency_p50"} <= names
@@ -190,13 +196,17 @@ def placed(inner: str, leaves: str, rate: float, half: float = 0.01) -> Measurem
         cpus=[0, 1, 2, 3],
         pattern=pattern,
         status="measured",
-        metric="operations",
-        unit="1/s",
-        estimate=rate,
-        ci_low=rate * (1 - half),
-        ci_high=rate * (1 + half),
+        figures=[
+            Figure(
+                metric="operations",
+                unit="1/s",
+                estimate=rate,
+                ci_low=rate * (1 - half),
+                ci_high=rate * (1 + half),
+            )
+        ],
         n=20,
-        visits=4,
+        repetitions=4,
         stop="precision",
         samples=[rate],
         evidence=Evidence(pages=pages, page_bytes=4096, timer_ns=20.0),
@@ -243,7 +253,7 @@ def test_the_table_has_each_placement_with_its_slowdown_and_bytes_elsewhere() ->
     assert isinstance(console.file, io.StringIO)
     lines = console.file.getvalue().splitlines()
     assert max(map(len, lines)) <= 100
-    row = next(line for line in lines if line.split()[:2] == ["node:2", "node:0"])
+    row = next(line for line in lines if line.split()[1:3] == ["node:2", "node:0"])
     assert "2.00" in row
     assert "40 KiB" in row
     assert any("inner on node:2 cost 50%" in line for line in lines)

@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 from tests import synthetic
 
-from tierscope.kinds.persist.cost import alone, cheapest, cost
+from tierscope.kinds.persist.show import alone, cheapest, cost
 from tierscope.kinds.views import VIEWS
 from tierscope.model.errors import UserError
 from tierscope.model.run import Measurement, Run
@@ -87,7 +87,7 @@ def test_only_transactions_have_ranges(machine: Topology) -> None:
         ({"method": "clzero"}, "--method: 'clzero' is not one of"),
         ({"block-size": "100"}, "--block-size: '100': "),
         ({"block-size": "1m", "size": "512k"},
-         "--size: '512k': size has fewer blocks than there are threads"),
+         "--size: '512k': has fewer blocks than there are threads"),
         ({"threads": "1000"}, "--threads: 1000 threads, but "),
         ({"to": "file:/data"}, "--to: 'file:/data' is "),
         ({"ranges": "many"}, "--ranges: "),
@@ -121,7 +121,8 @@ def test_each_method_has_a_time_a_rate_percentiles_and_evidence() -> None:
         ("measured", method) for method in methods.split(",") for _ in range(2)
     ]
     for result in found:
-        assert (result["metric"], result["unit"]) == ("time_per_operation", "ns")
+        headline = result["figures"][0]
+        assert (headline["metric"], headline["unit"]) == ("time_per_operation", "ns")
         metrics = {figure["metric"] for figure in result["figures"]}
         assert {"bandwidth", "persist_latency_p50", "persist_latency_max"} <= metrics
         evidence = result["evidence"]
@@ -238,7 +239,7 @@ def test_pools_have_transactions_and_allocations_where_libpmemobj_is(place: Path
         return
     for result in found:
         assert result["status"] == "measured", result["reason"]
-        assert result["estimate"] > 0
+        assert result["figures"][0]["estimate"] > 0
         assert "blocks that were written" in result["evidence"]["verified"]
         assert result["evidence"]["persistent"]["mapping"]
 
@@ -310,8 +311,8 @@ def test_the_table_fits_and_has_the_methods_beside_each_other() -> None:
     text = shown(sweep())
     section = text[text.index("Persistence") :]
     assert max(map(len, section.splitlines()[:-1])) <= 100
-    assert "node:0 → node:0, 1 thread, sequential blocks, over 1 GiB, thp pages" in section
-    (line,) = [line for line in section.splitlines() if line.split()[:3] == ["64", "B", "clwb"]]
+    assert "node:0 → node:0, 1 GiB, thp pages, 1 thread" in section
+    (line,) = [line for line in section.splitlines() if line.split()[:3] == ["clwb", "64", "B"]]
     assert "20.0" in line
     said = " ".join(section.split())
     assert "64 B persist by nt-drain in 160" in said

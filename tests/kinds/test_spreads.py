@@ -9,23 +9,31 @@ from tests.analysis.spread_simulation import Channel, best
 from tests.spread_machine import LINK, SLOW, expander, machine_of, run_of, study
 from tests.synthetic import Maker
 
-from tierscope.kinds.streams.spread_pictures import gains
-from tierscope.kinds.streams.spread_table import gain_text, show_spreads, spreads_json, verdict
-from tierscope.kinds.streams.spreads import Gain, normal, studies_of, weights_of, words_of
-from tierscope.kinds.streams.view import VIEW
+from tierscope.kinds.traffic.show import (
+    VIEW,
+    gains,
+    is_gain,
+    normal,
+    show_spreads,
+    spreads_json,
+    studies_of,
+    verdict,
+    weights_of,
+    weights_text,
+)
 from tierscope.model.errors import ExitCode, UserError
-from tierscope.model.run import Run
+from tierscope.model.run import Figure, Run
 from tierscope.model.topology import CxlMemory, PciDevice, PcieLink, Topology
 from tierscope.plans.request import Request
-from tierscope.recipes.expand import REQUEST
 from tierscope.report.pictures.draw import svg_for_file
-from tierscope.report.pictures.picture import Gathered, Picture
+from tierscope.report.pictures.picture import Picture, PictureInput
+from tierscope.suites.expand import REQUEST
 
 READS = {"mix": "100:0"}
 
 
 def pictures(run: Run) -> list[Picture]:
-    return list(gains(Gathered("streams", "Streams", run.measurements, run)))
+    return list(gains(PictureInput("traffic", "Streams", run.measurements, run)))
 
 
 def printed(run: Run, width: int = 100) -> str:
@@ -173,15 +181,8 @@ def test_weights_are_written_one_way() -> None:
     assert normal([(2, 2), (0, 6)]) == ((0, 3), (2, 1))
     assert normal([(2, 0), (0, 6)]) == ((0, 1),)
     assert weights_of("node:2,0@1:3") == ((0, 3), (2, 1))
-    assert words_of(((0, 3), (2, 1))) == "3:1 on nodes 0,2"
+    assert weights_text(((0, 3), (2, 1))) == "3:1 on nodes 0,2"
     assert weights_of("gpu:0") is None
-
-
-def test_gain_text_rounds_outwards() -> None:
-    assert gain_text(Gain(1.356, 1.352, 1.361)) == "1.36 ±0.01"
-    assert gain_text(Gain(1.3, 1.1, 1.9)) == "1.30 1.10..1.90"
-    assert gain_text(Gain(2.0, 0.5, 3.5)) == "2.00 0.50..3.50"
-    assert gain_text(Gain(1.3, None, None)) == "1.30"
 
 
 def test_gain_pays_only_where_its_interval_says_so() -> None:
@@ -189,9 +190,10 @@ def test_gain_pays_only_where_its_interval_says_so() -> None:
     for _ in range(100):
         low = rand.uniform(0.5, 1.5)
         high = low + rand.uniform(0, 1)
-        assert Gain((low + high) / 2, low, high).pays is (
-            True if low > 1 else False if high <= 1 else None
+        ratio = Figure(
+            metric="ratio", unit="ratio", estimate=(low + high) / 2, ci_low=low, ci_high=high
         )
+        assert is_gain(ratio) is (True if low > 1 else False if high <= 1 else None)
 
 
 def behind_a_switch() -> Topology:

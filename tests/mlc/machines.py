@@ -6,11 +6,10 @@ from tests.synthetic import topology
 
 from tierscope.model.run import Figure, Measurement
 from tierscope.model.topology import Topology
-from tierscope.recipes.mlc.cells import Cell, Section
-from tierscope.recipes.mlc.command_line import parse_line
-from tierscope.recipes.mlc.output import body
-from tierscope.recipes.mlc.sections import sections
-from tierscope.recipes.mlc.settings import Settings
+from tierscope.peers.mlc.options import parse_line
+from tierscope.peers.mlc.output import body
+from tierscope.peers.mlc.plan import Cell, Section, sections
+from tierscope.peers.mlc.settings import Settings
 
 
 def two_sockets(cores: int = 4) -> Topology:
@@ -51,6 +50,13 @@ def measured(
 ) -> Measurement:
     """What a cell's measurement came to."""
     spec = cell.spec
+    first = Figure(
+        metric="latency" if unit == "ns" else "bandwidth",
+        unit=unit,  # type: ignore[arg-type]
+        estimate=estimate,
+        ci_low=0.9 * estimate,
+        ci_high=1.1 * estimate,
+    )
     return Measurement(
         id=spec.id,
         kind=spec.kind,
@@ -59,14 +65,9 @@ def measured(
         cpus=spec.thread_cpus(),
         pattern=spec.identity(),
         status="measured",
-        metric="latency" if unit == "ns" else "bandwidth",
-        unit=unit,  # type: ignore[arg-type]
-        estimate=estimate,
-        ci_low=0.9 * estimate,
-        ci_high=1.1 * estimate,
         n=1,
         samples=[estimate],
-        figures=list(figures),
+        figures=[first, *figures],
     )
 
 

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tierscope.model.errors import UserError
-from tierscope.recipes.mlc.command_line import parse_line, remarks
-from tierscope.recipes.mlc.help import help_text
-from tierscope.recipes.mlc.options import BARE, BY_FLAG, MODES, buffer_bytes
+from tierscope.peers.mlc.options import BARE, BY_FLAG, MODES, buffer_bytes, parse_line, remarks
+from tierscope.peers.mlc.run import help_text
 
 MIB = 1 << 20
 

@@ -6,9 +6,9 @@ import re
 from tests.mlc.machines import made, measured, text
 
 from tierscope.model.run import Figure, Measurement
-from tierscope.recipes.mlc.cells import Section
-from tierscope.recipes.mlc.command_line import parse_line
-from tierscope.recipes.mlc.output import head, section_json, value_of
+from tierscope.peers.mlc.options import parse_line
+from tierscope.peers.mlc.output import head, section_json, value_of
+from tierscope.peers.mlc.plan import Section
 
 LATENCY = """\
 Measuring idle latencies for random access (in ns)...

@@ -9,10 +9,8 @@ from tests.mlc.machines import made, one_cpu, two_sockets
 
 from tierscope.kinds.plan import PLAN_VERSION, Plan
 from tierscope.model.errors import UserError
-from tierscope.recipes.mlc import loaded
-from tierscope.recipes.mlc.clock import base_hz
-from tierscope.recipes.mlc.injection import prepare
-from tierscope.recipes.mlc.specs import clocked_ns
+from tierscope.peers.mlc import plan
+from tierscope.peers.mlc.plan import base_hz, clocked_ns, prepare
 
 MIB = 1 << 20
 FIRST, SECOND = [0, 1, 2, 3, 8, 9, 10, 11], [4, 5, 6, 7, 12, 13, 14, 15]
@@ -21,7 +19,7 @@ FIRST, SECOND = [0, 1, 2, 3, 8, 9, 10, 11], [4, 5, 6, 7, 12, 13, 14, 15]
 
 @pytest.fixture(autouse=True)
 def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loaded, "base_hz", lambda: 2e9)
+    monkeypatch.setattr(plan, "base_hz", lambda: 2e9)
 
 
 def specs(words: str) -> list[dict[str, Any]]:

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from tests.mlc.machines import made, two_sockets
 
 from tierscope.model.errors import UserError
-from tierscope.recipes.mlc.threads_file import parse_threads
-from tierscope.recipes.mlc.traffic import MIXES
+from tierscope.peers.mlc.options import MIXES
+from tierscope.peers.mlc.threads_file import parse_threads
 
 RANDOM = ("R", "W2", "W5", "W6")
 

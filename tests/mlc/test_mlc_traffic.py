@@ -4,10 +4,10 @@ import pytest
 
 from tierscope.kinds.bandwidth.spec import BandwidthPattern, BandwidthSpec
 from tierscope.model.errors import UserError
+from tierscope.model.path import Traffic
 from tierscope.model.stream import StreamPattern
-from tierscope.model.traffic import Traffic
-from tierscope.recipes.mlc.settings import bound
-from tierscope.recipes.mlc.traffic import MIXES, PEAK, TWO_NODES, Mix, mix_of
+from tierscope.peers.mlc.options import MIXES, PEAK, TWO_NODES, Mix, mix_of
+from tierscope.peers.mlc.settings import bound
 
 
 def traffic(mix: Mix) -> Traffic:

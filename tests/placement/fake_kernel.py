@@ -4,8 +4,8 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from tierscope.placement.damon.tree import KDAMONDS
-from tierscope.placement.kernel import Kernel, KernelError
+from tierscope.place.damon.tree import KDAMONDS
+from tierscope.place.kernel import Kernel, KernelError
 
 BLOCK = 128 << 20
 _SCHEME = {

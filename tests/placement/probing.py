@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tierscope.placement.pages import nodes_of_pages
+from tierscope.place.pages import nodes_of_pages
 
 PAGE = 4096
 SOURCE = Path(__file__).with_name("probe.c")

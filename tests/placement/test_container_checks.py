@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from tierscope.model.topology import Topology
-from tierscope.placement import system_calls
-from tierscope.placement.container_checks import container_findings
+from tierscope.place import kernel
+from tierscope.place.container_checks import container_findings
 
 CALLS = ("mbind", "set_mempolicy", "get_mempolicy", "move_pages")
 FILTERED = """
 import ctypes, json, platform, struct
-from tierscope.placement import system_calls as calls
+from tierscope.place import kernel as calls
 
 # Linux's classic BPF: load the call's number; those that are listed give EPERM, others are allowed.
 known = {**calls._NUMBERS.get(platform.machine(), calls._GENERIC),
@@ -68,13 +68,13 @@ def test_a_real_filter_is_noticed_and_asking_changes_no_policy() -> None:
     assert answer.returncode == 0, answer.stderr
     refused = json.loads(answer.stdout)
     assert {"mbind", "io_uring_setup"} <= set(refused)
-    assert "set_mempolicy" not in refused or system_calls.refused("set_mempolicy")
+    assert "set_mempolicy" not in refused or kernel.refused("set_mempolicy")
 
 
 def test_asking_leaves_the_policy_as_it_was() -> None:
-    system_calls.set_mempolicy(system_calls.INTERLEAVE, [0])
+    kernel.set_mempolicy(kernel.INTERLEAVE, [0])
     try:
-        assert not any(map(system_calls.refused, CALLS))
-        assert system_calls.get_mempolicy() == (system_calls.INTERLEAVE, 0, (0,))
+        assert not any(map(kernel.refused, CALLS))
+        assert kernel.get_mempolicy() == (kernel.INTERLEAVE, 0, (0,))
     finally:
-        system_calls.set_mempolicy(system_calls.DEFAULT)
+        kernel.set_mempolicy(kernel.DEFAULT)

@@ -1,17 +1,14 @@
 """Files of damo's: what is written is read as it was; what is wrong is said with line and key."""
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tierscope.model.errors import UserError
-from tierscope.placement.damon import presets
-from tierscope.placement.damon import rules as damon
-from tierscope.placement.damon.rules import MOST, Range
-from tierscope.plans.damo_file import parse_damo
-from tierscope.plans.damo_text import damo_json, damo_yaml
+from tierscope.place.damon import presets
+from tierscope.place.damon import rules as damon
+from tierscope.place.damon.files import damo_json, damo_yaml, parse_damo
+from tierscope.place.damon.rules import MOST, Range
 
 _US = st.integers(0, 10**12)
 _NUMBER = st.integers(0, 10**6)
@@ -204,10 +201,3 @@ def test_any_text_is_rules_or_a_user_error(text: str) -> None:
         except UserError as error:
             if not str(error).startswith("x:"):
                 raise
-
-
-def test_a_file_that_is_not_there() -> None:
-    from tierscope.plans.damo_file import read_damo
-
-    with pytest.raises(UserError, match="'/no/such' cannot be read"):
-        read_damo(Path("/no/such"))

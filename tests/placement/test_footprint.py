@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tierscope.analysis.cold_share import on_slow
-from tierscope.placement.damon.footprint import Observed, Piece
-from tierscope.placement.damon.status import Region
+from tierscope.analysis.cost import on_slow
+from tierscope.place.damon.footprint import Observed, Piece
+from tierscope.place.damon.status import Region
 
 
 def test_regions_are_laid_over_the_memory_that_is_there() -> None:

@@ -6,17 +6,17 @@ import pytest
 from click.testing import CliRunner
 
 from placement.fake_kernel import BLOCK, FakeKernel
-from tierscope.cli import tier_flow
+from tierscope.cli import tier
 from tierscope.cli.app import app
 from tierscope.model.errors import UserError
-from tierscope.placement.damon.rules import Rules
-from tierscope.plans.damo_file import parse_damo
+from tierscope.place.damon.files import parse_damo
+from tierscope.place.damon.rules import Rules
 
 
 @pytest.fixture(autouse=True)
 def _machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     FakeKernel(tmp_path / "root")
-    monkeypatch.setattr(tier_flow, "ROOT", tmp_path / "root")
+    monkeypatch.setattr(tier, "ROOT", tmp_path / "root")
 
 
 def policy(*words: str) -> Rules:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tierscope.machine.files import Files
 from tierscope.model.errors import UserError
-from tierscope.placement import huge_pages as module
-from tierscope.placement.features import kernel_version
-from tierscope.placement.huge_pages import HugePages, huge_pages
-from tierscope.topology.files import Files
+from tierscope.place import huge_pages as module
+from tierscope.place.features import kernel_version
+from tierscope.place.huge_pages import HugePages, huge_pages
 
 STATE = "import ctypes; print(ctypes.CDLL(None).prctl(42, 0, 0, 0, 0))"
 

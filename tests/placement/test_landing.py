@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from fixture_machine import write
 
-from tierscope.analysis.landing import Watched, landing
-from tierscope.placement.look import Look, look_at
-from tierscope.placement.policy import Policy
-from tierscope.report.console import make_console
+from tierscope.analysis.effect import Watched, landing
+from tierscope.machine.files import Files
+from tierscope.place.look import Look, look_at
+from tierscope.place.policy import Policy
 from tierscope.report.placement import show_watched, watched_json
-from tierscope.topology.files import Files
+from tierscope.report.style import make_console
 
 PAGE, MIB = 4096, 1 << 20
 

@@ -14,17 +14,15 @@ import pytest
 from fixture_machine import make_machine
 
 from forked import tierscope
+from tierscope.machine.files import Files
 from tierscope.model.errors import UserError
-from tierscope.placement import move as moving
-from tierscope.placement import system_calls
-from tierscope.placement.memory_file import place_file, place_segment
-from tierscope.placement.move import BLOCK, move
-from tierscope.placement.nodes import Selection
-from tierscope.placement.pages import mappings
-from tierscope.placement.policy import Policy
-from tierscope.placement.shared_segment import attached
-from tierscope.recipes import hmctl
-from tierscope.topology.files import Files
+from tierscope.peers.hmsdk import hmctl
+from tierscope.place import kernel as system_calls
+from tierscope.place import pages as moving
+from tierscope.place.memory_file import attached, place_file, place_segment
+from tierscope.place.nodes import Selection
+from tierscope.place.pages import BLOCK, mappings, move
+from tierscope.place.policy import Policy
 
 TIERSCOPE = Path(sys.executable).with_name("tierscope")
 
@@ -234,7 +232,7 @@ def test_a_segment_that_is_not_there_is_refused() -> None:
 @pytest.fixture
 def four_nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = Files(make_machine(tmp_path))
-    monkeypatch.setattr("tierscope.placement.nodes.Files", lambda: files)
+    monkeypatch.setattr("tierscope.place.nodes.Files", lambda: files)
 
 
 @pytest.mark.usefixtures("four_nodes")

@@ -8,9 +8,9 @@ from fixture_machine import make_machine, write
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tierscope.machine.files import Files
 from tierscope.model.errors import UserError
-from tierscope.placement.nodes import check_nodes, select_nodes
-from tierscope.topology.files import Files
+from tierscope.place.nodes import check_nodes, select_nodes
 
 
 @pytest.fixture

@@ -10,15 +10,9 @@ from pathlib import Path
 import pytest
 from fixture_machine import write
 
+from tierscope.machine.files import Files
 from tierscope.model.errors import UserError
-from tierscope.placement.pages import (
-    bytes_by_node,
-    mappings,
-    nodes_of_pages,
-    own_memory,
-    process_tree,
-)
-from tierscope.topology.files import Files
+from tierscope.place.pages import bytes_by_node, mappings, nodes_of_pages, own_memory, process_tree
 
 NUMA_MAPS = """\
 55d0 default file=/usr/bin/a\\040program mapped=10 N0=10 kernelpagesize_kB=4

@@ -14,19 +14,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from probing import build, probe_of
 
-from tierscope.cli.place_exec_flow import _signals_passed_on
+from tierscope.cli.place import _signals_passed_on
+from tierscope.machine.files import Files
 from tierscope.model.errors import UserError
-from tierscope.placement.launch import (
+from tierscope.place.launch import (
     SETTING,
     decide,
     find_library,
+    find_program,
     own_environment,
+    preload_obstacle,
     preloading,
+    read_elf,
+    start,
 )
-from tierscope.placement.policy import Policy
-from tierscope.placement.programs import find_program, preload_obstacle, read_elf
-from tierscope.placement.start import start
-from tierscope.topology.files import Files
+from tierscope.place.policy import Policy
 
 MAPS = "/proc/self/numa_maps"
 TIERSCOPE = Path(sys.executable).with_name("tierscope")
@@ -220,7 +222,7 @@ def test_programs_for_other_machines_libraries_and_languages_are_told_apart(
     library = find_library()
     assert "is built for another kind of processor" in preload_obstacle(other, library)
     assert "for the C library musl" in preload_obstacle(musl, library)
-    assert "is no ELF program" in preload_obstacle(text, library)
+    assert "is not an ELF program" in preload_obstacle(text, library)
     go = data.replace(b"GNU\0", b"Go\0\0", 1)
     (tmp_path / "go").write_bytes(go)
     assert "is written in Go" in preload_obstacle(tmp_path / "go", library)

@@ -9,28 +9,27 @@ from pathlib import Path
 import pytest
 from fixture_machine import make_machine
 
+from tierscope.machine.files import Files
 from tierscope.model.errors import UserError
-from tierscope.placement import system_calls
-from tierscope.placement.features import FEATURES, has_feature, kernel_version, missing
-from tierscope.placement.policy import (
+from tierscope.place import kernel
+from tierscope.place.features import FEATURES, has_feature, kernel_version, missing
+from tierscope.place.launch import start
+from tierscope.place.policy import (
     Policy,
     check_policy,
     make_policy,
     own_policy,
     policy_set,
     set_policy,
-    unset_policy,
 )
-from tierscope.placement.start import start
-from tierscope.topology.files import Files
 
-PRINTS_ITS_POLICY = "from tierscope.placement.policy import own_policy; print(own_policy())"
+PRINTS_ITS_POLICY = "from tierscope.place.policy import own_policy; print(own_policy())"
 
 
 @pytest.fixture(autouse=True)
 def _no_policy() -> Iterator[None]:
     yield
-    unset_policy()
+    kernel.set_mempolicy(kernel.DEFAULT)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +53,7 @@ def test_a_policy_that_is_set_is_the_threads_own(policy: Policy) -> None:
         return
     set_policy(policy)
     assert own_policy() == policy
-    unset_policy()
+    kernel.set_mempolicy(kernel.DEFAULT)
     assert own_policy() == Policy("local")
 
 
@@ -159,7 +158,7 @@ def test_refusals_of_the_kernel_are_explained(number: int, complaint: str) -> No
         raise OSError(number, os.strerror(number))
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(system_calls, "set_mempolicy", refuse)
+        patched.setattr(kernel, "set_mempolicy", refuse)
         with pytest.raises(UserError, match=complaint):
             set_policy(Policy("bind", (0,)))
 

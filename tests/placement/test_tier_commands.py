@@ -8,18 +8,19 @@ import pytest
 from click.testing import CliRunner, Result
 
 from placement.fake_kernel import FakeKernel, snapshot
-from tierscope.cli import tier_flow, tier_observe_flow, tier_rules_flow
+from tierscope.cli import tier as commands
+from tierscope.cli import tier_observe
 from tierscope.cli.app import app
 from tierscope.model.errors import UserError
-from tierscope.placement.damon import tree
-from tierscope.placement.kernel import Kernel
-from tierscope.plans.damo_file import parse_damo
+from tierscope.place.damon import tree
+from tierscope.place.damon.files import parse_damo
+from tierscope.place.kernel import Kernel
 
 
 @pytest.fixture
 def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeKernel:
     kernel = FakeKernel(tmp_path / "root")
-    for module in (tier_flow, tier_observe_flow, tier_rules_flow):
+    for module in (commands, tier_observe):
         monkeypatch.setattr(module, "kernel_here", lambda: kernel)
     return kernel
 
@@ -160,7 +161,7 @@ def test_a_process_is_tiered_with_its_children_by_their_addresses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kernel = FakeKernel(tmp_path / "root", new=True)
-    monkeypatch.setattr(tier_flow, "kernel_here", lambda: kernel)
+    monkeypatch.setattr(commands, "kernel_here", lambda: kernel)
     process(kernel, 70, 1, 16)
     process(kernel, 71, 70, 32)
     before = snapshot(Path(kernel.root))

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tierscope.model.errors import UserError
-from tierscope.placement.damon import rules as damon
-from tierscope.placement.damon.rules import MOST, Range
-from tierscope.plans.tier_rules import parse_rules
+from tierscope.place.damon import rules as damon
+from tierscope.place.damon.rules import MOST, Range
+from tierscope.place.tier_rules import parse_rules
 
 TEXT = """\
 intervals: {sample: 50ms, aggregate: 1s, update: 10s}

@@ -7,11 +7,11 @@ import pytest
 
 from placement.fake_kernel import BLOCK, FakeKernel, Killed, snapshot
 from tierscope.model.errors import UserError
-from tierscope.placement import saved_state, tiering
-from tierscope.placement.damon import memory, presets, tree
-from tierscope.placement.damon.rules import Monitoring, Rules, Scheme
-from tierscope.placement.kernel import Kernel
-from tierscope.plans.damo_text import content
+from tierscope.place import saved_state, tiering
+from tierscope.place.damon import presets, tree
+from tierscope.place.damon.files import content
+from tierscope.place.damon.rules import Monitoring, Rules, Scheme
+from tierscope.place.kernel import Kernel
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def kernel(tmp_path: Path) -> FakeKernel:
 def hmsdk(kernel: Kernel, memcg: str | None = None) -> Rules:
     return presets.watched(
         presets.between(
-            presets.PRESETS["hmsdk"], [(0, 2)], lambda node: memory.ranges(kernel, node), memcg
+            presets.PRESETS["hmsdk"], [(0, 2)], lambda node: tree.ranges(kernel, node), memcg
         )
     )
 
@@ -182,7 +182,7 @@ def test_without_damon_it_says_so(kernel: FakeKernel) -> None:
 def test_goals_by_node_and_tuned_intervals_need_a_newer_kernel(tmp_path: Path, new: bool) -> None:
     kernel = FakeKernel(tmp_path, new)
     rules = presets.between(
-        presets.PRESETS["damo"], [(0, 2)], lambda node: memory.ranges(kernel, node), None
+        presets.PRESETS["damo"], [(0, 2)], lambda node: tree.ranges(kernel, node), None
     )
 
     def begin_damo() -> None:

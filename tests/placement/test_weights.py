@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tierscope.model.errors import ExitCode, UserError
-from tierscope.placement import weights
-from tierscope.placement.features import WEIGHTS
-from tierscope.placement.weights import Table, apply, commands, read_table, revert
+from tierscope.place import weights
+from tierscope.place.features import WEIGHTS
+from tierscope.place.weights import Table, apply, commands, read_table, revert
 
 TREES = {"6.9": "", "6.16": "auto", "6.18": "__auto_type"}
 
@@ -140,7 +140,7 @@ def test_an_old_kernel_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("wanted", "said"),
-    [({0: 0}, "is no weight"), ({0: 256}, "is no weight"), ({7: 1}, "no weight of node 7")],
+    [({0: 0}, "is not a weight"), ({0: 256}, "is not a weight"), ({7: 1}, "no weight of node 7")],
 )
 def test_what_the_kernel_refuses_is_refused_before(
     kernel: Kernel, wanted: dict[int, int], said: str
@@ -162,7 +162,7 @@ def test_two_at_once_do_not_mix(kernel: Kernel) -> None:
     root = str(kernel.root)
     code = (
         "import sys; from pathlib import Path\n"
-        "from tierscope.placement.saved_state import locked\n"
+        "from tierscope.place.saved_state import locked\n"
         "with locked('weights', Path(sys.argv[1])):\n"
         "    print('1', flush=True); sys.stdin.read()\n"
     )

@@ -2,7 +2,7 @@
 
 from tests import synthetic
 
-from tierscope.model.limit import Limit
+from tierscope.model.path import Limit
 from tierscope.model.run import Run
 
 _ATTACK = "window.hacked=1"

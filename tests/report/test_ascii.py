@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 from rich.text import Text
 
-from tierscope.report.console import ascii_text, make_console
-from tierscope.report.style import new_table
-from tierscope.report.topology_tables import show_machine
-from tierscope.topology.hwloc import read_hwloc
+from tierscope.machine.hwloc import read_hwloc
+from tierscope.report.style import ascii_text, make_console, new_table
+from tierscope.report.topology import show_machine
 
 XML = Path(__file__).parents[1] / "topology/xml"
 

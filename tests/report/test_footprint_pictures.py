@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from tierscope.placement.damon.footprint import Observed, Piece
+from tierscope.place.damon.footprint import Observed, Piece
 from tierscope.report.pictures.draw import svg_for_file
 from tierscope.report.pictures.footprint import footprint_pictures
 

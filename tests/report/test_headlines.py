@@ -5,6 +5,7 @@ import json
 import math
 import re
 from pathlib import Path
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,14 +15,13 @@ from tests import synthetic
 from tierscope.kinds.views import VIEWS
 from tierscope.model.event import Evidence
 from tierscope.model.run import Figure, Measurement, Run
-from tierscope.recipes.matrix_figures import peak_bandwidths
-from tierscope.recipes.matrix_table import show_matrix
 from tierscope.report import figures
 from tierscope.report.html.page import render_report
 from tierscope.report.pictures.of_run import pictures_of
 from tierscope.report.run import show_run
-from tierscope.report.sentences import sentences
+from tierscope.report.summary import sentences
 from tierscope.runs.export import to_json
+from tierscope.suites.matrix import peak_bandwidths, show_matrix
 
 _SCALES = (1.0, 1e3, 1e6, 1e9, 1e12)
 
@@ -44,13 +44,13 @@ def runs(draw: st.DrawFn) -> Run:
         width = draw(st.sampled_from((0.001, 0.02, 0.2, 0.8, 3.0)))
         made = maker.make(kind, "node:0", target, pattern, value, unit)
         value = made.estimate or 1.0
-        changes: dict[str, object] = {
+        changes: dict[str, Any] = {
             "ci_low": value / (1 + width),
             "ci_high": value * (1 + width),
             "stop": draw(st.sampled_from(("precision", "budget"))),
             "evidence": Evidence(disturbed=draw(st.sampled_from((0, 0, 3)))),
         }
-        found.append(made.model_copy(update=changes))
+        found.append(synthetic.changed(made, **changes))
 
     for target in ("node:0", "node:1", "node:2")[: draw(st.integers(1, 3))]:
         for threads in (1, 4, 16):
@@ -93,7 +93,7 @@ def test_an_unreliable_figure_is_marked_everywhere(run: Run) -> None:
         assert m.ci_low
         assert m.ci_high
         wide = m.ci_high / m.ci_low > 3
-        assert results[m.id]["unreliable"] is wide
+        assert results[m.id]["figures"][0]["unreliable"] is wide
         assert figures.with_interval(m, 1.0).startswith("~") is wide
         assert figures.plain(m, 1.0).startswith("~") is wide
     if any(m.ci_high / m.ci_low > 3 for m in run.measurements if m.ci_high and m.ci_low):
@@ -174,7 +174,7 @@ def test_a_headline_of_concurrent_streams_says_what_all_moved() -> None:
         Figure(metric="total_bandwidth", unit="B/s", estimate=24.42e9, ci_low=24.3e9,
                ci_high=24.5e9)
     ]  # fmt: skip
-    run = synthetic.run([maker.make("streams", "node:0", "node:0", pattern, 9.8e9, figures=others)])
+    run = synthetic.run([maker.make("traffic", "node:0", "node:0", pattern, 9.8e9, figures=others)])
     tables, summary = printed(run)
     assert "24.42" in tables or "24.4" in tables
     assert "all streams 24.42 GB/s" in " ".join(summary.split())

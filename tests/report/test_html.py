@@ -16,12 +16,11 @@ from tierscope.cli.app import app
 from tierscope.kinds.views import VIEWS
 from tierscope.model.errors import UserError
 from tierscope.model.event import Evidence
-from tierscope.model.limit import Limit
+from tierscope.model.path import Limit
 from tierscope.model.run import Measurement, Run
-from tierscope.report.best_to import best_to
-from tierscope.report.html.page import harmless, render_report
-from tierscope.report.html.rows import figure_table
-from tierscope.report.sentences import sentences
+from tierscope.report.best import best_to
+from tierscope.report.html.page import figure_table, harmless, render_report
+from tierscope.report.summary import sentences
 
 MEGABYTE = 1_000_000
 
@@ -69,10 +68,10 @@ def test_runs_of_one_machine_share_its_drawing_and_settings() -> None:
     )
 
 
-def test_the_page_s_csv_has_every_measurement(page: str) -> None:
+def test_the_page_s_csv_has_every_figure(page: str) -> None:
     packed = json.loads(re.findall(r'id="run1-data">(.*?)</script>', page)[0])
     lines = json.loads(gzip.decompress(base64.b64decode(packed)))
-    assert len(lines) == 1 + len(synthetic.full().measurements)
+    assert len(lines) == 1 + sum(len(m.figures) or 1 for m in synthetic.full().measurements)
 
 
 def test_ten_thousand_results_stay_under_three_megabytes() -> None:
@@ -146,7 +145,7 @@ def test_paths_that_are_alike_have_no_slowest() -> None:
 def _imprecise(maker: synthetic.Maker, **pattern: object) -> Measurement:
     """A measurement whose median is far above its interval's lower end."""
     made = maker.make("bandwidth", "node:0", "node:0", pattern, 40e9)
-    return made.model_copy(update={"ci_low": 15e9, "ci_high": 45e9})
+    return synthetic.changed(made, ci_low=15e9, ci_high=45e9)
 
 
 def test_an_imprecise_figure_is_no_best_one() -> None:

@@ -67,7 +67,7 @@ def test_the_plateaus_are_named_with_their_latencies(pictures: list[Picture]) ->
 
 def test_the_size_of_half_the_peak_is_named(pictures: list[Picture]) -> None:
     picture = next(p for p in pictures if p.title == "Bandwidth over size, node:0 → gpu:0")
-    assert re.search(r"3[34]\d KiB \(ce, pinned\)", picture.alt)
+    assert re.search(r"3[34]\d KiB \(ce, pinned memory\)", picture.alt)
 
 
 def test_a_kind_that_nobody_knows_gets_bars() -> None:

@@ -8,22 +8,21 @@ import pytest
 from tests import synthetic
 
 from tierscope.analysis.compare import compare
-from tierscope.analysis.expect import check
-from tierscope.analysis.rules import parse_rule
+from tierscope.analysis.expect import check, parse_rule
 from tierscope.kinds.views import VIEWS
-from tierscope.kinds.words import vocabulary
+from tierscope.kinds.vocabulary import vocabulary
 from tierscope.model.cause import Cause
 from tierscope.model.event import Evidence
-from tierscope.model.limit import Limit
+from tierscope.model.path import Limit
 from tierscope.model.run import Measurement, Run
-from tierscope.report.best_to import best_to
-from tierscope.report.causes import missing_by_cause
+from tierscope.report.best import best_to
 from tierscope.report.compare import headline, refused, sorted_by_change
 from tierscope.report.evidence import warnings
-from tierscope.report.html.rows import path_rows
+from tierscope.report.html.page import path_rows
+from tierscope.report.naming import missing_by_cause
 from tierscope.report.pictures.of_run import pictures_of
+from tierscope.report.summary import warnings_line
 from tierscope.report.view import kinds_in
-from tierscope.report.warnings import warnings_line
 
 RULES = ["node:0 <- node:0: >= 0.5 of limit", "node:* <- node:0 read: >= 10 GB/s",
          "every gpu:* <- node:0: >= 0.9 of limit", "node:3 <- node:0: >= 1 GB/s",

@@ -7,7 +7,7 @@ from tests import synthetic
 
 from tierscope.analysis.compare import compare
 from tierscope.model.comparison import Difference
-from tierscope.model.limit import Limit
+from tierscope.model.path import Limit
 from tierscope.report.compare import by_path, refused
 from tierscope.report.pictures import shapes
 from tierscope.report.pictures.changes import changes_picture, trend_picture
@@ -106,9 +106,8 @@ def test_a_trend_draws_each_run_s_interval_and_says_the_verdict() -> None:
 def test_what_changed_is_said_by_path() -> None:
     base = synthetic.run(synthetic.memory_measurements(synthetic.Maker()))
     slow = [
-        m.model_copy(update={"estimate": (m.estimate or 0) * 0.9, "ci_low": (m.ci_low or 0) * 0.9,
-                             "ci_high": (m.ci_high or 0) * 0.9,
-                             "samples": [s * 0.9 for s in m.samples]})
+        synthetic.changed(m, estimate=(m.estimate or 0) * 0.9, ci_low=(m.ci_low or 0) * 0.9,
+                          ci_high=(m.ci_high or 0) * 0.9, samples=[s * 0.9 for s in m.samples])
         if m.target == "node:1" else m
         for m in base.measurements
     ]  # fmt: skip

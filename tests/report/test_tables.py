@@ -13,9 +13,8 @@ from tests import synthetic
 from tierscope.analysis.compare import compare
 from tierscope.kinds.views import VIEWS
 from tierscope.report.compare import show_comparison
-from tierscope.report.console import make_console
 from tierscope.report.run import show_run
-from tierscope.report.style import new_table
+from tierscope.report.style import make_console, new_table
 
 WORDS = st.text("abcdefghij", min_size=1, max_size=12)
 CELLS = st.lists(WORDS, min_size=0, max_size=4).map(" ".join)

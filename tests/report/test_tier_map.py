@@ -11,10 +11,10 @@ from tests import synthetic
 
 from tierscope.kinds.views import VIEWS
 from tierscope.model.run import Run
-from tierscope.report.key_figures import key_figures
 from tierscope.report.pictures.draw import svg_for_file
 from tierscope.report.pictures.tier_map import COLOURS, SHAPES, place_labels, tier_maps
 from tierscope.report.run import show_run
+from tierscope.report.summary import key_figures
 from tierscope.report.tiers import MEDIA, tier_rows, tiers_of
 
 
@@ -57,7 +57,7 @@ def test_unreliable_figures_are_not_compared() -> None:
         pattern = {"order": "random", "size": 1 << 30, "pages": "thp"}
         made = maker.make("latency", "node:0", target, pattern, ns, "ns")
         changes = {"ci_low": 20.0, "ci_high": 900.0} if target == "node:1" else {}
-        found.append(made.model_copy(update=changes))
+        found.append(synthetic.changed(made, **changes))
     _, far = tier_rows(tiers_of(synthetic.run(found), VIEWS)["node:0"])
     assert (far.latency.estimate, far.latency.compared) == ("~200 ns", "")
 

@@ -12,21 +12,18 @@ import pytest
 from rich.console import Console
 
 from forked import tierscope
-from tierscope.counters.energy import METRIC
-from tierscope.counters.energy_meter import EnergyMeter, engine_clock
-from tierscope.counters.reading import Count, Key, Reading
-from tierscope.counters.source import Source
 from tierscope.kinds.gpu_copy.spec import GpuCopySpec
 from tierscope.kinds.plan import Plan
-from tierscope.model.event import Visit
+from tierscope.machine.counters import Count, Key, Reading, Source
+from tierscope.machine.discover import discover
+from tierscope.machine.energy import METRIC, EnergyMeter, engine_clock
+from tierscope.model.event import Repetition
 from tierscope.model.topology import Topology
 from tierscope.plans.expand import expand
 from tierscope.plans.request import Request
 from tierscope.report.energy import explained, show_energy
-from tierscope.runs.energy import RunEnergy
-from tierscope.runs.measure import measure
+from tierscope.runs.measure import RunEnergy, measure
 from tierscope.runs.read import read_run
-from tierscope.topology.discover import discover
 
 WATTS = 100.0
 OPTIONS = {"size": "1m", "budget": "0.4", "threads": "1"}
@@ -70,13 +67,13 @@ def known_power(monkeypatch: pytest.MonkeyPatch) -> None:
 def mean_rate(path: Path) -> float:
     """Of all rows of a run with one measurement, as windows were long."""
     lines = [json.loads(line) for line in path.read_text().splitlines()]
-    visits = [line["visit"] for line in lines if line["record"] == "visit"]
+    repetitions = [line["repetition"] for line in lines if line["record"] == "repetition"]
     rates, seconds = [], []
-    for visit in visits:
-        (series, *_) = visit["series"]
+    for repetition in repetitions:
+        (series, *_) = repetition["series"]
         values, durations = series["columns"][0]["values"], series["durations"]
         rates.append(sum(map(operator.mul, values, durations)) / sum(durations))
-        seconds.append(visit["evidence"]["energy"]["seconds"])
+        seconds.append(repetition["evidence"]["energy"]["seconds"])
     return sum(map(operator.mul, rates, seconds)) / sum(seconds)
 
 
@@ -159,13 +156,13 @@ def test_of_gpus_only_those_that_take_part_are_summed(
     time.sleep(0.1)
     rows = {"starts": [0.0], "durations": [0.1], "disturbed": None}
     column = {"metric": "bandwidth", "part": "", "values": [1e9]}
-    visit = Visit.model_validate(
+    repetition = Repetition.model_validate(
         {
             "id": "m", "seconds": 0.1, "fresh": False, "interrupted": False, "began_s": began,
             "series": [{"name": "copies", **rows, "columns": [column]}], "evidence": {},
         }
     )  # fmt: skip
-    found = energy.observed(visit, copy_between(source, destination)).evidence.energy
+    found = energy.observed(repetition, copy_between(source, destination)).evidence.energy
     energy.close()
     assert found is not None
     assert {one.name for one in found.domains if one.summed} == summed

@@ -14,7 +14,7 @@ import pytest
 from tierscope.kinds.plan import Plan
 from tierscope.model.cause import Cause
 from tierscope.model.errors import ExitCode, UserError
-from tierscope.model.event import Event, Visit
+from tierscope.model.event import Event, Repetition
 from tierscope.model.run import Measurement, Refinement
 from tierscope.model.topology import Topology
 from tierscope.plans.expand import expand
@@ -26,7 +26,6 @@ from tierscope.runs.resume import NothingToResumeError, resumable, resume
 
 Fake = Callable[[str], None]
 Seen = Callable[[Event | Measurement], None]
-FIXTURES = Path(__file__).with_name("version1")
 
 
 def plan_of(machine: Topology, kind: str = "latency", **options: str) -> Plan:
@@ -70,24 +69,26 @@ def test_what_was_measured_is_in_the_file(
     back = read_run(outcome.path)
     assert back == outcome.run
     assert [m.stop for m in back.measurements] == ["precision"] * 5
-    assert [m.visits for m in back.measurements] == [5] * 5
-    assert kinds_of(outcome.path) == "h" + "v" * 5 * 5 + "m" * 5 + "f"
+    assert [m.repetitions for m in back.measurements] == [5] * 5
+    assert kinds_of(outcome.path) == "h" + "r" * 5 * 5 + "m" * 5 + "f"
 
 
-def test_visits_are_made_in_rounds(machine: Topology, fake_engine: Fake, tmp_path: Path) -> None:
+def test_repetitions_are_made_in_rounds(
+    machine: Topology, fake_engine: Fake, tmp_path: Path
+) -> None:
     outcome = run(plan_of(machine), machine, tmp_path)
-    names = [json.loads(line)["visit"]["id"] for line in lines_of(outcome.path)[1:26]]
+    names = [json.loads(line)["repetition"]["id"] for line in lines_of(outcome.path)[1:26]]
     rounds = [names[at : at + 5] for at in range(0, 25, 5)]
     assert all(len(set(one)) == 5 for one in rounds)
     assert len({tuple(one) for one in rounds}) > 1
 
 
-def test_the_file_says_when_each_visit_was(
+def test_the_file_says_when_each_repetition_was(
     machine: Topology, fake_engine: Fake, tmp_path: Path
 ) -> None:
     fake_engine("slow")
     outcome = run(plan_of(machine, size="4k", budget="0.1"), machine, tmp_path)
-    (first, *_) = (json.loads(line)["visit"] for line in lines_of(outcome.path)[1:2])
+    (first, *_) = (json.loads(line)["repetition"] for line in lines_of(outcome.path)[1:2])
     assert 0.5 <= first["at_s"] <= 30
 
 
@@ -98,10 +99,10 @@ def test_what_is_not_precise_is_visited_until_its_budget_is_spent(
     outcome = run(plan_of(machine, size="4k"), machine, tmp_path)
     (only,) = outcome.run.measurements
     assert only.stop == "budget"
-    visits = [json.loads(line)["visit"] for line in lines_of(outcome.path)[1:-2]]
-    assert only.visits == len(visits)
+    repetitions = [json.loads(line)["repetition"] for line in lines_of(outcome.path)[1:-2]]
+    assert only.repetitions == len(repetitions)
     # Less where the machine is busy: the start of the engine is part of the time.
-    assert 0.2 <= sum(visit["seconds"] for visit in visits) <= 2.4
+    assert 0.2 <= sum(repetition["seconds"] for repetition in repetitions) <= 2.4
 
 
 def test_the_watch_sees_each_measurement_as_it_is_concluded(
@@ -115,22 +116,22 @@ def test_the_watch_sees_each_measurement_as_it_is_concluded(
     plan = plan_of(machine, size="4k,8k")
     run(plan, machine, tmp_path, watch)
     first, second = (spec.id for spec in plan.measurements)
-    assert seen == ["started", "visit"] * 10 + [first, second]
+    assert seen == ["started", "repetition"] * 10 + [first, second]
 
 
-def test_a_crash_costs_the_visit_and_not_those_before_it(
+def test_a_crash_costs_the_repetition_and_not_those_before_it(
     machine: Topology, fake_engine: Fake, tmp_path: Path
 ) -> None:
     fake_engine("noisy,segv@3")  # of the second round
     outcome = run(plan_of(machine, size="4k,8k"), machine, tmp_path)
-    cut, other = sorted(outcome.run.measurements, key=lambda m: m.visits)
-    assert (cut.status, cut.visits) == ("measured", 1)
+    cut, other = sorted(outcome.run.measurements, key=lambda m: m.repetitions)
+    assert (cut.status, cut.repetitions) == ("measured", 1)
     assert cut.evidence is not None
     assert any("SIGSEGV" in note for note in cut.evidence.notes or [])
-    assert other.visits >= 8
+    assert other.repetitions >= 8
 
 
-def test_a_crash_in_the_first_visit_fails_the_measurement(
+def test_a_crash_in_the_first_repetition_fails_the_measurement(
     machine: Topology, fake_engine: Fake, tmp_path: Path
 ) -> None:
     fake_engine("segv@1")
@@ -149,26 +150,26 @@ def test_wrong_data_fails_a_measurement_whatever_was_visited_before(
 
 
 def interrupted_run(machine: Topology, folder: Path, plan: Plan) -> Outcome:
-    """Send this process SIGINT at the second visit."""
-    visits: list[Visit] = []
+    """Send this process SIGINT at the second repetition."""
+    repetitions: list[Repetition] = []
 
     def watch(event: Event | Measurement) -> None:
-        if isinstance(event, Visit):
-            visits.append(event)
-            if len(visits) == 2:
+        if isinstance(event, Repetition):
+            repetitions.append(event)
+            if len(repetitions) == 2:
                 os.kill(os.getpid(), signal.SIGINT)
 
     return run(plan, machine, folder, watch)
 
 
-def test_an_interrupted_run_keeps_its_visits_and_goes_on(
+def test_an_interrupted_run_keeps_its_repetitions_and_goes_on(
     machine: Topology, fake_engine: Fake, tmp_path: Path
 ) -> None:
     fake_engine("noisy")
     plan = plan_of(machine, size="4k,8k")
     outcome = interrupted_run(machine, tmp_path, plan)
     assert outcome.exit_code is ExitCode.INTERRUPTED
-    assert [(m.visits, m.stop) for m in outcome.run.measurements] == [(1, "interrupted")] * 2
+    assert [(m.repetitions, m.stop) for m in outcome.run.measurements] == [(1, "interrupted")] * 2
     assert read_run(outcome.path) == outcome.run
     found = resumable(outcome.path)
     assert [spec.id for spec in found.pending] == [spec.id for spec in plan.measurements]
@@ -176,9 +177,9 @@ def test_an_interrupted_run_keeps_its_visits_and_goes_on(
     assert again.exit_code is ExitCode.ALL_MEASURED
     assert {m.stop for m in again.run.measurements} == {"budget"}
     assert read_run(outcome.path) == again.run
-    visits = [m.visits for m in again.run.measurements]
-    assert min(visits) > 1
-    assert kinds_of(outcome.path) == "hvvmmf" + "v" * (sum(visits) - 2) + "mmf"
+    repetitions = [m.repetitions for m in again.run.measurements]
+    assert min(repetitions) > 1
+    assert kinds_of(outcome.path) == "hrrmmf" + "r" * (sum(repetitions) - 2) + "mmf"
 
 
 @pytest.mark.parametrize("records", [1, 2, 6, 15, 17])
@@ -245,11 +246,6 @@ def test_a_complete_run_is_not_resumed(
     outcome = run(plan_of(machine, size="4k"), machine, tmp_path)
     with pytest.raises(NothingToResumeError, match="is complete: there is nothing to resume"):
         resumable(outcome.path)
-
-
-def test_a_version_1_run_is_not_resumed() -> None:
-    with pytest.raises(UserError, match="is of version 1"):
-        resumable(FIXTURES / "latency.jsonl")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A kind that is visited by a measurer of its own, in the same run as kinds of the engine."""
+"""A kind that is repeated by a measurer of its own, in the same run as kinds of the engine."""
 
 import os
 import signal
@@ -14,7 +14,16 @@ from tierscope.kinds.plan import PLAN_VERSION, Plan, Spec
 from tierscope.kinds.registry import KINDS
 from tierscope.model.cause import Cause
 from tierscope.model.errors import ExitCode
-from tierscope.model.event import Column, Event, Evidence, Failed, Series, Skipped, Started, Visit
+from tierscope.model.event import (
+    Column,
+    Event,
+    Evidence,
+    Failed,
+    Repetition,
+    Series,
+    Skipped,
+    Started,
+)
 from tierscope.model.topology import Topology
 from tierscope.plans.expand import expand
 from tierscope.plans.request import Request
@@ -37,7 +46,7 @@ class Thousand:
         self.closed = False
         self.planned: list[str] = []
         self.forgotten: list[str] = []
-        self.visited: list[str] = []
+        self.repeated: list[str] = []
 
     def plan(self, specs: Sequence[Spec]) -> None:
         self.planned += [spec.id for spec in specs]
@@ -45,8 +54,10 @@ class Thousand:
     def forget(self, name: str) -> None:
         self.forgotten.append(name)
 
-    def visit(self, name: str, seconds: float, fresh: bool = False) -> Generator[Event, None, None]:
-        self.visited.append(name)
+    def repetition(
+        self, name: str, seconds: float, fresh: bool = False
+    ) -> Generator[Event, None, None]:
+        self.repeated.append(name)
         yield Started(id=name)
         if "signalled" in name:
             os.kill(os.getpid(), signal.SIGINT)
@@ -55,11 +66,11 @@ class Thousand:
         elif "failed" in name:
             yield Failed(id=name, cause=Cause.OTHER, reason="it broke")
         else:
-            rows = [1000.0 + 5 * number % 7 for number in range(8)]
-            column = Column(metric="latency", values=[*rows])
+            samples = [1000.0 + 5 * number % 7 for number in range(8)]
+            column = Column(metric="latency", values=[*samples])
             times = {"starts": [0.1 * n for n in range(8)], "durations": [0.1] * 8}
-            series = Series(name="rows", columns=[column], **times)  # type: ignore[arg-type]
-            yield Visit(
+            series = Series(name="samples", columns=[column], **times)  # type: ignore[arg-type]
+            yield Repetition(
                 id=name, seconds=seconds, fresh=fresh, interrupted=False, series=[series],
                 evidence=Evidence(),
             )  # fmt: skip
@@ -73,7 +84,7 @@ class Thousand:
 
 @pytest.fixture(autouse=True)
 def own(monkeypatch: pytest.MonkeyPatch) -> list[Thousand]:
-    """Has the kind latency visited by ``Thousand``; returns all that are made."""
+    """Has the kind latency repeated by ``Thousand``; returns all that are made."""
     module = ModuleType("tierscope.kinds.latency.measurer")
     module.Measurer = Thousand  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, module.__name__, module)
@@ -93,7 +104,7 @@ def run(plan: Plan, machine: Topology, folder: Path) -> Outcome:
     return measure(plan, "test", machine, ["tierscope"], folder, lambda _: None)
 
 
-def test_its_visits_and_the_engines_are_in_one_run(
+def test_its_repetitions_and_the_engines_are_in_one_run(
     machine: Topology, fake_engine: Fake, own: list[Thousand], tmp_path: Path
 ) -> None:
     plan = plan_of(machine, ("latency", "theirs"), ("bandwidth", "ours"))
@@ -104,7 +115,7 @@ def test_its_visits_and_the_engines_are_in_one_run(
     assert theirs.ci_low is not None
     (only,) = own
     assert only.planned == [theirs.id] == only.forgotten
-    assert len(only.visited) == theirs.visits
+    assert len(only.repeated) == theirs.repetitions
     assert only.closed
     assert read_run(outcome.path) == outcome.run
 
@@ -128,7 +139,7 @@ def test_a_signal_reaches_it_and_the_run_can_go_on(
     outcome = run(plan, machine, tmp_path)
     assert outcome.exit_code is ExitCode.INTERRUPTED
     assert own[0].interrupted
-    assert len(own[0].visited) == 1
+    assert len(own[0].repeated) == 1
     assert "latency" in [spec.kind for spec in resumable(outcome.path).pending]
 
 

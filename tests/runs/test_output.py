@@ -244,17 +244,16 @@ _MAY_WRITE = {
     "runs/write.py": "run files, which grow line by line",
     "runs/query.py": "temporary files",
     "fleet/rows.py": "the same",
-    "fleet/at_once.py": "the same",
+    "fleet/together.py": "the same",
     "runs/history.py": "the lock on a file of tags",
     "cli/completion.py": "a line added to a shell's start-up file",
     "engine/cufile.py": "a temporary cufile.json",
-    "engine/power_cut.py": "a file of a name of its own, for a writer",
+    "engine/pmem_check.py": "a file of a name of its own, for a writer",
     "engine/prefetchers.py": "registers of the CPU",
-    "placement/weights.py": "the kernel's interleave weights",
-    "placement/saved_state.py": "settings to restore, and the lock on them",
-    "recipes/hmsdk/bwprof.py": "files in a directory that it made, which grow line by line",
-    "cli/place_move_flow.py": "nothing: it moves pages",
-    "placement/memory_file.py": "the file in memory that a policy is for",
+    "place/weights.py": "the kernel's interleave weights",
+    "place/saved_state.py": "settings to restore, and the lock on them",
+    "peers/hmsdk/bwprof.py": "files in a directory that it made, which grow line by line",
+    "place/memory_file.py": "the file in memory that a policy is for",
     "kinds/effect/measurer.py": "what programs print, kept where asked",
     "kinds/effect/program.py": "temporary files",
     "cli/main.py": "/dev/null",
@@ -303,4 +302,4 @@ def test_one_module_writes_outputs() -> None:
 )  # fmt: skip
 def test_what_writes_is_found(line: str) -> None:
     assert writers(f"import os\n{line}\n") == [2]
-    assert writers("path.open('rb'); os.open(p, os.O_RDONLY); book.open()\n") == []
+    assert writers("path.open('rb'); os.open(p, os.O_RDONLY); state.open()\n") == []

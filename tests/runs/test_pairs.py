@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tierscope.analysis.paired import paired_ratio
-from tierscope.cli.forms import Forms
-from tierscope.cli.pairs_flow import compare_pairs
+from tierscope.analysis.change import paired_ratio
+from tierscope.cli.compare import compare_pairs
+from tierscope.cli.output import Output
 from tierscope.kinds.plan import Plan
 from tierscope.model.errors import UserError
 from tierscope.model.event import Event, Started
@@ -95,19 +95,43 @@ def plans(tmp_path: Path) -> list[str]:
 def test_the_command_prints_ratios(
     plans: list[str], fake_engine: Fake, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert compare_pairs(plans, "3", (), Forms(json="-")) == 0
+    assert compare_pairs(plans, "3", (), Output(json="-")) == 0
     (one,) = json.loads(capsys.readouterr().out)["paired"]
     assert len(one["pairs"]) == 3
     assert one["low"] <= one["ratio"] <= one["high"]
-    assert compare_pairs(plans, "3", (), Forms()) == 0
+    assert compare_pairs(plans, "3", (), Output()) == 0
     assert "3.5" in capsys.readouterr().out
+
+
+def test_every_compared_figure_has_its_ratio(
+    tmp_path: Path, fake_engine: Fake, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plans = []
+    for size in ("64k", "1m"):
+        path = tmp_path / f"{size}.yaml"
+        path.write_text(
+            f"version: 1\nmeasurements:\n- kind: mapping\n"
+            f"  args: {{size: {size}, pages: base, budget: 0.2}}\n"
+        )
+        plans.append(str(path))
+    assert compare_pairs(plans, "3", (), Output(json="-")) == 0
+    found = {one["metric"]: one for one in json.loads(capsys.readouterr().out)["paired"]}
+    assert list(found) == ["time_per_page", "map", "populate_per_page", "unmap_per_page"]
+    assert all(len(one["pairs"]) == 3 and one["unit"] == "ns" for one in found.values())
+    # The fake engine takes 6000 ns a mapping, and as long for each of its pages otherwise.
+    assert found["time_per_page"]["ratio"] == pytest.approx(
+        (6000 / 256 + 410) / (6000 / 16 + 410), rel=0.01
+    )
+    assert found["map"]["ratio"] == pytest.approx(1.0, rel=0.01)
+    assert compare_pairs(plans, "3", (), Output()) == 0
+    assert "populate per page" in capsys.readouterr().out
 
 
 def test_two_engines_need_one_plan_only(
     plans: list[str], fake_engine: Fake, capsys: pytest.CaptureFixture[str]
 ) -> None:
     engine = Path(os.environ["TIERSCOPE_ENGINE"])
-    assert compare_pairs(plans[:1], "2", (engine, engine), Forms(json="-")) == 0
+    assert compare_pairs(plans[:1], "2", (engine, engine), Output(json="-")) == 0
     (one,) = json.loads(capsys.readouterr().out)["paired"]
     assert one["ratio"] == pytest.approx(1.0, rel=0.01)
 
@@ -125,4 +149,4 @@ def test_wrong_requests_are_refused(
     plans: list[str], fake_engine: Fake, names: int, pairs: str, engines: int, says: str
 ) -> None:
     with pytest.raises(UserError, match=says):
-        compare_pairs(plans[:names], pairs, [Path("engine")] * engines, Forms())
+        compare_pairs(plans[:names], pairs, [Path("engine")] * engines, Output())

@@ -2,6 +2,7 @@ import csv
 import io
 import json
 import os
+import re
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -14,13 +15,12 @@ from tierscope.kinds.plan import Plan
 from tierscope.model.capability import Capabilities
 from tierscope.model.cause import Cause
 from tierscope.model.errors import ExitCode, UserError
-from tierscope.model.event import Failed, Skipped, Visit
-from tierscope.model.run import Footer, Header, Limit, Measurement, Run, VisitRecord
+from tierscope.model.event import Failed, Repetition, Skipped
+from tierscope.model.run import Footer, Header, Limit, Measurement, RepetitionRecord, Run
 from tierscope.model.topology import Topology
 from tierscope.plans.expand import expand
 from tierscope.plans.request import Request
-from tierscope.runs.export import to_json
-from tierscope.runs.export_tables import table_bytes
+from tierscope.runs.export import table_bytes, to_json
 from tierscope.runs.measure import exit_code
 from tierscope.runs.read import parse_run, read_run
 from tierscope.runs.record import Bounds, make_header, measurement_of
@@ -46,10 +46,10 @@ def header(machine: Topology, plan: Plan) -> Header:
     return make_header("a-run", NOW, ["tierscope", "run"], plan, machine, {"thp": "always"}, ENGINE)
 
 
-def visit_of(name: str, scale: float = 1.0, **changes: object) -> Visit:
-    """A visit of forty rows around 14 GB/s."""
+def repetition_of(name: str, scale: float = 1.0, **changes: object) -> Repetition:
+    """A repetition of forty rows around 14 GB/s."""
     values = [scale * 14e9 * (1 + 0.001 * (i % 3)) for i in range(40)]
-    return Visit.model_validate(
+    return Repetition.model_validate(
         {
             "id": name, "seconds": 2.0, "fresh": False, "interrupted": False,
             "series": [
@@ -70,18 +70,18 @@ def visit_of(name: str, scale: float = 1.0, **changes: object) -> Visit:
 @pytest.fixture
 def records(plan: Plan) -> list[Measurement]:
     return [
-        measurement_of(spec, [visit_of(spec.id)], None, Bounds(fits_caches=False))
+        measurement_of(spec, [repetition_of(spec.id)], None, Bounds(fits_caches=False))
         for spec in plan.measurements
     ]
 
 
 @pytest.fixture
 def whole(tmp_path: Path, header: Header, records: list[Measurement]) -> Path:
-    """A run as it is written: each measurement after its visit, a footer at the end."""
+    """A run as it is written: each measurement after its repetition, a footer at the end."""
     path = tmp_path / "whole.jsonl"
     writer = RunWriter.create(path, header)
     for record in records:
-        writer.add(VisitRecord(visit=visit_of(record.id)))
+        writer.add(RepetitionRecord(repetition=repetition_of(record.id)))
         writer.add(record)
     writer.add(Footer(finished=NOW.isoformat(), interrupted=False, measured=4, skipped=0, failed=0))
     writer.close()
@@ -101,7 +101,7 @@ def test_a_file_cut_anywhere_reads_up_to_the_cut(whole: Path, header: Header) ->
     ends = [index for index, byte in enumerate(content) if byte == ord("\n")]
     for cut in range(ends[0], len(content), 97):
         run = parse_run(content[:cut], "cut")
-        # Visits count even where the cut came before what was concluded from them.
+        # Repetitions count even where the cut came before what was concluded from them.
         assert len(run.measurements) == sum(end <= cut for end in ends[1:-1:2])
         assert run.header == header
 
@@ -139,10 +139,14 @@ def test_a_cut_inside_the_header_says_so(whole: Path) -> None:
         parse_run(whole.read_bytes()[:300], "x")
 
 
-def test_a_newer_file_names_both_versions(whole: Path) -> None:
-    newer = whole.read_bytes().replace(b'"version":2', b'"version":9', 1)
-    with pytest.raises(UserError, match="reads run files of version 1 to 2"):
-        parse_run(newer, "x")
+@pytest.mark.parametrize("version", [1, 2, 9])
+def test_a_file_of_another_version_says_who_wrote_it(whole: Path, version: int) -> None:
+    content = whole.read_bytes().replace(b'"version":3', b'"version":%d' % version, 1)
+    wrote = rb'"tierscope":"0.0.9"'
+    content = re.sub(rb'"tierscope":"[^"]*"', wrote, content, count=1)
+    says = f"x: tierscope 0.0.9 wrote this run file of version {version}; this one reads version 3"
+    with pytest.raises(UserError, match=says):
+        parse_run(content, "x")
 
 
 def test_damage_before_the_end_names_the_line(whole: Path) -> None:
@@ -152,11 +156,13 @@ def test_damage_before_the_end_names_the_line(whole: Path) -> None:
         parse_run(b"\n".join(lines), "x")
 
 
-def test_a_cut_file_s_visits_are_concluded_as_they_would_have_been(
+def test_a_cut_file_s_repetitions_are_concluded_as_they_would_have_been(
     whole: Path, records: list[Measurement]
 ) -> None:
     lines = whole.read_bytes().splitlines(keepends=True)
-    cut = parse_run(b"".join(lines[:4]), "x")  # a visit, its measurement, and another visit
+    cut = parse_run(
+        b"".join(lines[:4]), "x"
+    )  # a repetition, its measurement, and another repetition
     assert [m.id for m in cut.measurements] == [m.id for m in records[:2]]
     assert cut.measurements[1].samples == records[1].samples
     assert cut.measurements[1].estimate == records[1].estimate
@@ -166,7 +172,7 @@ def test_a_cut_file_s_visits_are_concluded_as_they_would_have_been(
 def test_a_later_measurement_takes_the_place_of_an_earlier_one(
     whole: Path, records: list[Measurement]
 ) -> None:
-    better = records[1].model_copy(update={"estimate": 15e9, "ci_low": 14e9, "ci_high": 16e9})
+    better = synthetic.changed(records[1], estimate=15e9, ci_low=14e9, ci_high=16e9)
     lines = whole.read_bytes().splitlines()
     run = parse_run(b"\n".join([*lines[:-1], better.model_dump_json().encode(), lines[-1]]), "x")
     assert [m.id for m in run.measurements] == [m.id for m in records]
@@ -186,7 +192,7 @@ def test_what_follows_a_footer_makes_a_run_cut_again(whole: Path) -> None:
     assert run.footer is None
 
 
-def test_a_damaged_visit_is_named_where_it_is_needed(whole: Path) -> None:
+def test_a_damaged_repetition_is_named_where_it_is_needed(whole: Path) -> None:
     lines = whole.read_bytes().splitlines()
     broken = lines[3].replace(b'"durations":[', b'"durations":[true,')
     with pytest.raises(UserError, match="x:4: the run file is damaged here"):
@@ -196,37 +202,41 @@ def test_a_damaged_visit_is_named_where_it_is_needed(whole: Path) -> None:
 def test_a_limit_gives_an_efficiency(plan: Plan) -> None:
     spec = plan.measurements[0]
     limit = Limit(value=100e9, unit="B/s", link="a link", formula="f", source="s")
-    measured = measurement_of(spec, [visit_of(spec.id)], None, Bounds(limit))
+    measured = measurement_of(spec, [repetition_of(spec.id)], None, Bounds(limit))
     assert measured.efficiency == pytest.approx(0.14, rel=0.01)
     other = Bounds(limit.model_copy(update={"unit": "ns"}))
-    assert measurement_of(spec, [visit_of(spec.id)], None, other).efficiency is None
+    assert measurement_of(spec, [repetition_of(spec.id)], None, other).efficiency is None
 
 
 @pytest.mark.parametrize(
     ("last", "status", "note"),
     [
         (None, "measured", None),
-        (Failed(id="x", cause=Cause.CRASH, reason="died"), "measured", "a further visit failed"),
+        (
+            Failed(id="x", cause=Cause.CRASH, reason="died"),
+            "measured",
+            "a further repetition failed",
+        ),
         (Skipped(id="x", cause=Cause.MEMORY, reason="full"), "measured", "was skipped: full"),
         (Skipped(id="x", cause=Cause.INTERRUPTED, reason="signal"), "measured", None),
         (Failed(id="x", cause=Cause.VERIFICATION, reason="wrong"), "failed", None),
         (Failed(id="x", cause=Cause.PLACEMENT, reason="moved"), "failed", None),
     ],
 )
-def test_a_lost_visit_leaves_those_before_it_unless_it_disproves_them(
+def test_a_lost_repetition_leaves_those_before_it_unless_it_disproves_them(
     plan: Plan, last: Skipped | Failed | None, status: str, note: str | None
 ) -> None:
     spec = plan.measurements[0]
-    record = measurement_of(spec, [visit_of(spec.id)], last, Bounds())
+    record = measurement_of(spec, [repetition_of(spec.id)], last, Bounds())
     assert record.status == status
     notes = (record.evidence.notes if record.evidence else None) or []
-    assert sum("further visit" in one for one in notes) == bool(note)
+    assert sum("further repetition" in one for one in notes) == bool(note)
     assert not note or any(note in one for one in notes)
 
 
 def test_figures_of_zero_fail_a_measurement(plan: Plan) -> None:
     spec = plan.measurements[0]
-    record = measurement_of(spec, [visit_of(spec.id, scale=0.0)], None, Bounds())
+    record = measurement_of(spec, [repetition_of(spec.id, scale=0.0)], None, Bounds())
     assert (record.status, record.cause) == ("failed", Cause.OTHER)
     assert "estimate is 0" in record.reason
 
@@ -235,11 +245,17 @@ def test_json_has_the_documented_keys(whole: Path) -> None:
     document = json.loads(to_json(read_run(whole)))
     assert set(document) == {"run", "results"}
     asked = {
-        "kind", "initiator", "target", "pattern", "metric", "unit", "estimate", "ci_low", "ci_high",
-        "samples", "visits", "n", "stop", "status", "cause", "reason", "evidence", "limit",
-        "efficiency",
+        "kind", "initiator", "target", "pattern", "figures", "samples", "repetitions", "n", "stop",
+        "status", "cause", "reason", "evidence",
+    }  # fmt: skip
+    of_figures = {
+        "metric", "part", "unit", "estimate", "ci_low", "ci_high", "no_interval", "unreliable",
+        "limit", "efficiency", "compared",
     }  # fmt: skip
     assert all(asked <= set(result) for result in document["results"])
+    assert all(
+        set(one) == of_figures for result in document["results"] for one in result["figures"]
+    )
     assert document["run"]["complete"] is True
 
 
@@ -359,9 +375,8 @@ def test_a_damaged_run_says_where(tmp_path: Path, old: str, new: str, says: str)
 
 
 def test_a_figure_of_zero_is_damage() -> None:
-    measured = synthetic.memory_measurements(synthetic.Maker())[0].model_copy(
-        update={"ci_low": 0.0}
-    )
+    made = synthetic.memory_measurements(synthetic.Maker())[0]
+    measured = synthetic.changed(made, ci_low=0.0)
     content = f"{synthetic.header().model_dump_json()}\n{measured.model_dump_json()}\n"
     with pytest.raises(UserError, match=r"x:2: .*damaged.*ci_low is 0"):
         parse_run(content.encode(), "x")

@@ -13,23 +13,23 @@ from hypothesis import strategies as st
 from rich.console import Console
 from tests import synthetic
 
-from tierscope.analysis.together import NamedRun, Together, together
+from tierscope.analysis.concurrent import NamedRun, Together, together
 from tierscope.cli.main import main
 from tierscope.kinds.views import VIEWS
+from tierscope.machine.clock import clock_state, state_of
 from tierscope.model.errors import UserError
 from tierscope.model.run import ClockState, Footer, Run
 from tierscope.model.topology import Topology
 from tierscope.plans.expand import expand
 from tierscope.plans.grammar import parse_moment
 from tierscope.plans.request import Request
+from tierscope.report.fleet import show_together
 from tierscope.report.html.page import render_report
 from tierscope.report.run import start_text
-from tierscope.report.together import show_together
 from tierscope.runs.measure import Outcome, measure
 from tierscope.runs.read import read_run
-from tierscope.runs.spans import spans_of
+from tierscope.runs.schedule import spans_of
 from tierscope.runs.store import find_run
-from tierscope.topology.clock import clock_state, state_of
 
 Fake = Callable[[str], None]
 NOON = datetime(2026, 5, 4, 12, 0, tzinfo=timezone(timedelta(hours=2)))
@@ -115,7 +115,7 @@ def run(machine: Topology, folder: Path, start_at: datetime) -> Outcome:
     return measure(plan, "test", machine, ["tierscope"], folder, lambda _: None, start_at=start_at)
 
 
-def test_the_first_visit_begins_then_and_not_before(
+def test_the_first_repetition_begins_then_and_not_before(
     machine: Topology, fake_engine: Fake, tmp_path: Path
 ) -> None:
     fake_engine("real-time")
@@ -139,7 +139,7 @@ def test_who_is_late_is_told(machine: Topology, fake_engine: Fake, tmp_path: Pat
     assert "s late" in start_text(outcome.run)
 
 
-def test_runs_that_begin_together_visit_in_the_same_order(
+def test_runs_that_begin_together_repetition_in_the_same_order(
     machine: Topology, fake_engine: Fake, tmp_path: Path
 ) -> None:
     start = datetime.now(timezone.utc) - timedelta(seconds=1)
@@ -147,7 +147,7 @@ def test_runs_that_begin_together_visit_in_the_same_order(
     for name in ("a", "b"):
         outcome = run(machine, tmp_path / name, start)
         records = [json.loads(line) for line in outcome.path.read_text().splitlines()]
-        orders.append([r["visit"]["id"] for r in records if r["record"] == "visit"][:8])
+        orders.append([r["repetition"]["id"] for r in records if r["record"] == "repetition"][:8])
     assert orders[0] == orders[1]
 
 

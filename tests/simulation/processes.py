@@ -1,6 +1,7 @@
-"""Series whose median is known: what a figure may do from row to row and from visit to visit.
+"""Series whose median is known: what a figure may do from sample to sample and from repetition to
+repetition.
 
-Values are natural logarithms of figures, time is counted in rows.
+Values are natural logarithms of figures, time is counted in samples.
 """
 
 import math
@@ -17,21 +18,21 @@ class Process:
     """A series that goes on while nobody looks."""
 
     def __init__(self, source: random.Random, run: float) -> None:
-        """``run`` is the length of the whole run, in rows."""
+        """``run`` is the length of the whole run, in samples."""
         self.source = source
         self.run = run
         self.now = 0.0
 
-    def visit(self) -> None:
-        """A visit begins, with pages of its own."""
+    def repetition(self) -> None:
+        """A repetition begins, with pages of its own."""
 
     @abstractmethod
-    def row(self) -> float:
-        """Take a row."""
+    def sample(self) -> float:
+        """Take a sample."""
 
-    def skip(self, rows: float) -> None:
+    def skip(self, samples: float) -> None:
         """Let time pass."""
-        self.now += rows
+        self.now += samples
 
     def truth(self) -> float:
         """The median over the times until now."""
@@ -39,7 +40,7 @@ class Process:
 
 
 class Independent(Process):
-    """Rows that know nothing of each other."""
+    """Samples that know nothing of each other."""
 
     def __init__(self, source: random.Random, run: float, sd: float, freedom: int = 0) -> None:
         super().__init__(source, run)
@@ -47,7 +48,7 @@ class Independent(Process):
         self.freedom = freedom
         """Of Student's t; 0: normal."""
 
-    def row(self) -> float:
+    def sample(self) -> float:
         value = self.source.gauss(0, self.sd)
         if self.freedom:
             value /= math.sqrt(self.source.gammavariate(self.freedom / 2, 2) / self.freedom)
@@ -55,7 +56,7 @@ class Independent(Process):
 
 
 class Autoregressive(Process):
-    """AR(1): each row depends on the one before it."""
+    """AR(1): each sample depends on the one before it."""
 
     def __init__(self, source: random.Random, run: float, phi: float, sd: float) -> None:
         super().__init__(source, run)
@@ -63,18 +64,18 @@ class Autoregressive(Process):
         self.sd = sd
         self.state = source.gauss(0, sd)
 
-    def row(self) -> float:
+    def sample(self) -> float:
         self.skip(1)
         return self.state
 
-    def skip(self, rows: float) -> None:
-        super().skip(rows)
-        kept = self.phi**rows
+    def skip(self, samples: float) -> None:
+        super().skip(samples)
+        kept = self.phi**samples
         self.state = kept * self.state + self.source.gauss(0, self.sd * math.sqrt(1 - kept * kept))
 
 
 class TwoStates(Process):
-    """Two modes; rows stay in the upper one for ``stay`` rows on average, 0: independent."""
+    """Two modes; samples stay in the upper one for ``stay`` samples on average, 0: independent."""
 
     def __init__(
         self, source: random.Random, run: float, share: float, stay: float, distance: float = _MODE,
@@ -87,13 +88,13 @@ class TwoStates(Process):
         self.sd = sd
         self.upper = source.random() < share
 
-    def row(self) -> float:
+    def sample(self) -> float:
         self.skip(1)
         return self.source.gauss(self.distance if self.upper else 0.0, self.sd)
 
-    def skip(self, rows: float) -> None:
-        super().skip(rows)
-        chance = self.share + (self.upper - self.share) * self.kept**rows
+    def skip(self, samples: float) -> None:
+        super().skip(samples)
+        chance = self.share + (self.upper - self.share) * self.kept**samples
         self.upper = self.source.random() < chance
 
     def truth(self) -> float:
@@ -114,7 +115,7 @@ class Drift(Process):
         self.slope = source.choice([-1, 1]) * total / run
         self.sd = sd
 
-    def row(self) -> float:
+    def sample(self) -> float:
         self.skip(1)
         return self.slope * self.now + self.source.gauss(0, self.sd)
 
@@ -123,7 +124,7 @@ class Drift(Process):
 
 
 class Pages(Process):
-    """Every visit has a level of its own, as other pages give other figures."""
+    """Every repetition has a level of its own, as other pages give other figures."""
 
     def __init__(self, source: random.Random, run: float, between: float, sd: float) -> None:
         super().__init__(source, run)
@@ -131,21 +132,21 @@ class Pages(Process):
         self.sd = sd
         self.level = 0.0
 
-    def visit(self) -> None:
+    def repetition(self) -> None:
         self.level = self.source.gauss(0, self.between)
 
-    def row(self) -> float:
+    def sample(self) -> float:
         return self.level + self.source.gauss(0, self.sd)
 
 
 class Lognormal(Process):
-    """Rows with a long tail upwards only."""
+    """Samples with a long tail upwards only."""
 
     def __init__(self, source: random.Random, run: float, sd: float) -> None:
         super().__init__(source, run)
         self.sd = sd
 
-    def row(self) -> float:
+    def sample(self) -> float:
         return math.log1p(self.sd * self.source.lognormvariate(0, 1))
 
     def truth(self) -> float:
@@ -155,8 +156,8 @@ class Lognormal(Process):
 class Noisy(Autoregressive):
     """AR(1) seen through independent noise: ARMA(1, 1)."""
 
-    def row(self) -> float:
-        return super().row() + self.source.gauss(0, self.sd)
+    def sample(self) -> float:
+        return super().sample() + self.source.gauss(0, self.sd)
 
 
 class Sine(Process):
@@ -175,7 +176,7 @@ class Sine(Process):
         """The wave at a time."""
         return self.height * math.sin(self.speed * at + self.phase)
 
-    def row(self) -> float:
+    def sample(self) -> float:
         self.skip(1)
         return self.level(self.now) + self.source.gauss(0, self.sd)
 

@@ -1,4 +1,4 @@
-"""The whole procedure on series whose median is known: schedule, warm-up, disturbed rows, looks,
+"""The whole procedure on series whose median is known: schedule, warm-up, disturbed samples, looks,
 stop and estimate are those of a run; only the engine is replaced.
 """
 
@@ -13,16 +13,16 @@ from processes import Make, Process
 
 from tierscope.analysis.conclude import Conclusion, conclude
 from tierscope.kinds.bandwidth.spec import BandwidthSpec
-from tierscope.model.event import Column, Evidence, Series, Visit
-from tierscope.runs.book import Book
-from tierscope.runs.schedule import VisitStep, in_rounds
+from tierscope.model.event import Column, Evidence, Repetition, Series
+from tierscope.runs.schedule import RepetitionStep, in_rounds
+from tierscope.runs.state import RunState
 
-ROW_S = 0.01
+SAMPLE_S = 0.01
 _SET_UP_S = 0.005
 _COLD = (0.7, 0.9)
-"""What the first rows of a visit reach: its warm-up."""
+"""What the first samples of a repetition reach: its warm-up."""
 _DISTURBED = 0.05
-"""Share of rows that somebody disturbs and that are marked so."""
+"""Share of samples that somebody disturbs and that are marked so."""
 
 
 @dataclass(frozen=True)
@@ -51,19 +51,19 @@ class Tally:
     """Half of each interval, relative to the estimate."""
     errors: list[float] = field(default_factory=list)
     """Logarithm of estimate over truth."""
-    visits: list[int] = field(default_factory=list)
+    repetitions: list[int] = field(default_factory=list)
 
-    def add(self, found: Conclusion, truth: float, visits: int) -> None:
+    def add(self, found: Conclusion, truth: float, repetitions: int) -> None:
         """Count a figure."""
-        estimate = found.estimate
-        self.errors.append(math.log(estimate.value) - truth)
-        self.visits.append(visits)
-        if estimate.low is None or estimate.high is None:
+        first = found.figures[0]
+        self.errors.append(math.log(first.estimate) - truth)
+        self.repetitions.append(repetitions)
+        if first.ci_low is None or first.ci_high is None:
             self.stops["none"] += 1
             return
         self.stops[found.stop] += 1
-        self.held[found.stop] += estimate.low <= math.exp(truth) <= estimate.high
-        self.widths.append(estimate.relative_half_width)
+        self.held[found.stop] += first.ci_low <= math.exp(truth) <= first.ci_high
+        self.widths.append((first.ci_high - first.ci_low) / 2 / first.estimate)
 
     @property
     def count(self) -> int:
@@ -90,9 +90,9 @@ class Tally:
         return 1.96 * stdev(self.errors)
 
     @property
-    def mean_visits(self) -> float:
-        """Visits of a figure."""
-        return fmean(self.visits)
+    def mean_repetitions(self) -> float:
+        """Repetitions of a figure."""
+        return fmean(self.repetitions)
 
 
 def simulate(make: Make, design: Design, figures: int, seed: str) -> Tally:
@@ -100,8 +100,8 @@ def simulate(make: Make, design: Design, figures: int, seed: str) -> Tally:
     tally = Tally()
     number = 0
     while tally.count < figures:
-        for found, truth, visits in _run(make, design, f"{seed} {number}"):
-            tally.add(found, truth, visits)
+        for found, truth, repetitions in _run(make, design, f"{seed} {number}"):
+            tally.add(found, truth, repetitions)
         number += 1
     return tally
 
@@ -110,47 +110,49 @@ def _run(make: Make, design: Design, seed: str) -> Iterator[tuple[Conclusion, fl
     """One run: each figure is a process of its own."""
     source = random.Random(seed)
     specs = [_spec(number, design.budget_s) for number in range(design.figures)]
-    book = Book(specs)
-    total = book.left_s() / ROW_S
+    state = RunState(specs)
+    total = state.left_s() / SAMPLE_S
     processes = {spec.id: make(source, total) for spec in specs}
     clocks = dict.fromkeys(processes, 0.0)
     now = 0.0
-    for step in in_rounds(book, seed):
-        if not isinstance(step, VisitStep):
+    for step in in_rounds(state, seed):
+        if not isinstance(step, RepetitionStep):
             continue
         process = processes[step.name]
         now += _SET_UP_S
-        process.skip((now - clocks[step.name]) / ROW_S)
-        visit = _visit(step, process, now, source)
-        now += visit.seconds
+        process.skip((now - clocks[step.name]) / SAMPLE_S)
+        repetition = _repetition(step, process, now, source)
+        now += repetition.seconds
         clocks[step.name] = now
-        book.add_visit(visit, visit.seconds + _SET_UP_S)
+        state.add_repetition(repetition, repetition.seconds + _SET_UP_S)
     for spec in specs:
         process = processes[spec.id]
-        process.skip((now - clocks[spec.id]) / ROW_S)
-        visits = book.visits[spec.id]
-        yield conclude(spec, visits), process.truth(), len(visits)
+        process.skip((now - clocks[spec.id]) / SAMPLE_S)
+        repetitions = state.repetitions[spec.id]
+        yield conclude(spec, repetitions), process.truth(), len(repetitions)
 
 
-def _visit(step: VisitStep, process: Process, at_s: float, source: random.Random) -> Visit:
-    rows = max(2, round(step.seconds / ROW_S))
-    process.visit()
-    values = [math.exp(process.row()) for _ in range(rows)]
-    for number, share in enumerate(_COLD[: rows - 1]):
+def _repetition(
+    step: RepetitionStep, process: Process, at_s: float, source: random.Random
+) -> Repetition:
+    samples = max(2, round(step.seconds / SAMPLE_S))
+    process.repetition()
+    values = [math.exp(process.sample()) for _ in range(samples)]
+    for number, share in enumerate(_COLD[: samples - 1]):
         values[number] *= share
-    disturbed = [number for number in range(rows) if source.random() < _DISTURBED]
+    disturbed = [number for number in range(samples) if source.random() < _DISTURBED]
     for number in disturbed:
         values[number] *= source.uniform(0.5, 1)
     series = Series.model_construct(
         name="windows",
-        starts=[number * ROW_S for number in range(rows)],
-        durations=[ROW_S] * rows,
+        starts=[number * SAMPLE_S for number in range(samples)],
+        durations=[SAMPLE_S] * samples,
         disturbed=disturbed,
         columns=[Column.model_construct(metric="bandwidth", part="", values=values)],
     )
-    return Visit.model_construct(
+    return Repetition.model_construct(
         id=step.name,
-        seconds=rows * ROW_S,
+        seconds=samples * SAMPLE_S,
         fresh=step.fresh,
         interrupted=False,
         series=[series],
@@ -165,6 +167,6 @@ def _spec(number: int, budget_s: float) -> BandwidthSpec:
             "id": f"m{number}", "initiator": "node:0", "target": "node:0", "cpus": [0],
             "placement": {"policy": "bind", "nodes": [{"node": 0}]},
             "pattern": {"operation": "read", "size": 1 << 20},
-            "sampling": {"precision": 0.01, "budget_s": budget_s, "sample_s": ROW_S},
+            "sampling": {"precision": 0.01, "budget_s": budget_s, "sample_s": SAMPLE_S},
         }
     )  # fmt: skip

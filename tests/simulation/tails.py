@@ -1,8 +1,8 @@
-"""How often intervals of percentiles hold: rows of operations whose distribution is known.
+"""How often intervals of percentiles hold: samples of operations whose distribution is known.
 
 An operation's time is lognormal, and a share of slow ones takes many times as long. What all
-operations of a row share differs from row to row (a first-order autoregression) and from visit to
-visit; slow operations come in bursts or evenly.
+operations of a sample share differs from sample to sample (a first-order autoregression) and from
+repetition to repetition; slow operations come in bursts or evenly.
 
     python tests/simulation/tails.py [FIGURES [SEED]]
 
@@ -41,15 +41,15 @@ class Device:
     """How its operations' times differ."""
 
     between: float = 0.0
-    """Standard deviation from visit to visit, of the logarithm."""
+    """Standard deviation from repetition to repetition, of the logarithm."""
     within: float = 0.0
-    """The same from row to row."""
+    """The same from sample to sample."""
     phi: float = 0.0
-    """Correlation of a row with the next one."""
+    """Correlation of a sample with the next one."""
     slow: float = 0.005
     """Share of slow operations."""
     dwell: float = 0.0
-    """Rows that a burst lasts on average; 0: slow operations come evenly."""
+    """Samples that a burst lasts on average; 0: slow operations come evenly."""
     bursts: float = 0.1
     """Share of the time that bursts take; all slow operations are in them."""
 
@@ -76,7 +76,7 @@ class Device:
         return low
 
     def levels(self, source: random.Random) -> Iterator[tuple[float, float]]:
-        """Yield what rows, one after the other, are shifted by, and their share of slow ones."""
+        """Yield what samples, one after the other, are shifted by, and their share of slow ones."""
         state = source.gauss(0, self.within)
         burst = source.random() < self.bursts
         while True:
@@ -88,24 +88,26 @@ class Device:
                 enter = leave * self.bursts / (1 - self.bursts)
                 burst = source.random() >= leave if burst else source.random() < enter
 
-    def visits(
-        self, source: random.Random, visits: int, rows: int, operations: int, apart: bool
+    def repetitions(
+        self, source: random.Random, repetitions: int, samples: int, operations: int, apart: bool
     ) -> list[list[Histogram]]:
-        """Return visits that lie apart, or follow each other."""
+        """Return repetitions that lie apart, or follow each other."""
         found = []
         levels = self.levels(source)
-        for _ in range(visits):
+        for _ in range(repetitions):
             if apart:
                 levels = self.levels(source)
             shift = source.gauss(0, self.between)
-            found.append([_row(source, operations, shift, *next(levels)) for _ in range(rows)])
+            found.append(
+                [_sample(source, operations, shift, *next(levels)) for _ in range(samples)]
+            )
         return found
 
 
-def _row(
-    source: random.Random, operations: int, of_visit: float, of_row: float, share: float
+def _sample(
+    source: random.Random, operations: int, of_repetition: float, of_sample: float, share: float
 ) -> Histogram:
-    percent = round(100 * (of_visit + of_row))
+    percent = round(100 * (of_repetition + of_sample))
     slow = sum(source.random() < share for _ in range(operations)) if share else 0
     found = source.choices(_buckets(percent, _FAST, _NARROW), k=operations - slow)
     found += source.choices(_buckets(percent, _SLOW, _WIDE), k=slow)
@@ -114,11 +116,11 @@ def _row(
 
 DEVICES = {
     "independent": Device(),
-    "rows, 10%": Device(within=0.1),
+    "samples, 10%": Device(within=0.1),
     "AR(1) 0.9, 10%": Device(within=0.1, phi=0.9),
-    "visits, 10%": Device(between=0.1),
-    "bursts of 3 rows": Device(dwell=3),
-    "bursts of 10 rows": Device(dwell=10, bursts=0.2),
+    "repetitions, 10%": Device(between=0.1),
+    "bursts of 3 samples": Device(dwell=3),
+    "bursts of 10 samples": Device(dwell=10, bursts=0.2),
 }
 
 
@@ -138,7 +140,8 @@ class Tally:
 
 
 def simulate(
-    device: Device, figures: int, seed: str, apart: bool = True, visits: int = 16, rows: int = 12,
+    device: Device, figures: int, seed: str, apart: bool = True, repetitions: int = 16,
+    samples: int = 12,
     operations: int = 300,
 ) -> dict[str, Tally]:  # fmt: skip
     """Return how intervals fared, of the mean and by percentile."""
@@ -147,7 +150,7 @@ def simulate(
     truths["mean"] = device.mean()
     for number in range(figures):
         source = random.Random(f"{seed} {number}")
-        sample = device.visits(source, visits, rows, operations, apart)
+        sample = device.repetitions(source, repetitions, samples, operations, apart)
         for name, found in estimates(sample, error=0.04, apart=apart):
             if name not in truths:
                 continue
@@ -162,7 +165,8 @@ def simulate(
 
 
 def main(figures: int, seed: str) -> None:
-    """Print a table for visits of a run in rounds, and one for visits that follow each other."""
+    """Print a table for repetitions of a run in rounds, and one for repetitions that follow each
+    other."""
     names = ("mean", "p50", "p90", "p99", "p99.9")
     for apart in (True, False):
         print(f"\n**{'In rounds' if apart else 'One figure alone'}**\n")

@@ -27,7 +27,7 @@ def test_figures_of_a_fast_series_stop_by_precision_before_the_budget_does() -> 
     tally = simulate(PROCESSES["independent, 1%"], ALONE, 60, "2")
     assert tally.share("precision") >= 0.9
     assert tally.coverage("precision") >= 0.93 - 2 * error_of(60)
-    assert tally.mean_visits < 15
+    assert tally.mean_repetitions < 15
 
 
 def test_one_figure_alone_that_is_autocorrelated_has_no_interval() -> None:
@@ -48,7 +48,7 @@ def test_long(name: str, design: Design) -> None:
     tally = simulate(ALL[name], design, 2000, "soak")
     assert tally.coverage() >= 0.925
     assert tally.coverage("budget") >= 0.93
-    # Two sticky modes can look like one in half of the visits, as the page says.
+    # Two sticky modes can look like one in half of the repetitions, as the page says.
     if "sticky" not in name:
         assert tally.coverage("precision") >= 0.93 - 2 * error_of(tally.stops["precision"])
     assert tally.share("none") <= 0.02

@@ -3,7 +3,7 @@
 import pytest
 from tails import DEVICES, simulate
 
-HARD = ("AR(1) 0.9, 10%", "bursts of 10 rows")
+HARD = ("AR(1) 0.9, 10%", "bursts of 10 samples")
 
 
 @pytest.mark.parametrize("name", HARD)
@@ -15,8 +15,10 @@ def test_intervals_of_rounds_hold_the_percentile(name: str) -> None:
         assert tally.given >= 36, percentile
 
 
-def test_visits_that_differ_widen_intervals() -> None:
-    calm, differing = (simulate(DEVICES[name], 10, "2") for name in ("independent", "visits, 10%"))
+def test_repetitions_that_differ_widen_intervals() -> None:
+    calm, differing = (
+        simulate(DEVICES[name], 10, "2") for name in ("independent", "repetitions, 10%")
+    )
     assert differing["p50"].width > 3 * calm["p50"].width
 
 

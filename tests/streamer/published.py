@@ -4,8 +4,8 @@ import csv
 from collections import defaultdict
 from pathlib import Path
 
-from tierscope.analysis.streamer import Memory, Study, Way
-from tierscope.recipes.streamer_results import read_results
+from tierscope.peers.streamer.importer import read_results
+from tierscope.peers.streamer.study import Memory, Study, Way
 
 CSV = Path(__file__).parent / "published.csv"
 FOLDERS = {"1a": "local_PMDK", "1b": "remote_PMDK", "1c": "remote_PMDK_affinity",

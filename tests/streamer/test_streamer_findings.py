@@ -3,12 +3,26 @@
 import pytest
 
 from streamer.published import CSV, study, way
-from tierscope.analysis.streamer import CLOSE, SPREAD, Configuration, Memory, Point, Study, Way
-from tierscope.analysis.streamer_findings import between_machines, findings
-from tierscope.analysis.streamer_limits import MemoryLimit
-from tierscope.analysis.streamer_paper import LIMITS, paper_findings
-from tierscope.analysis.streamer_words import Finding, percent
-from tierscope.recipes.streamer_results import read_results
+from tierscope.peers.streamer.findings import (
+    LIMITS,
+    between_machines,
+    findings,
+    paper_findings,
+    percent,
+)
+from tierscope.peers.streamer.importer import read_results
+from tierscope.peers.streamer.study import (
+    CLOSE,
+    SPREAD,
+    Configuration,
+    Finding,
+    Memory,
+    MemoryLimit,
+    Point,
+    Study,
+    Way,
+    ratios_of,
+)
 
 NUMA, PMEM = False, True
 LOCAL = Memory((0,), "DRAM", 0, persistent=False)
@@ -16,7 +30,8 @@ FAR = Memory((2,), "CXL", None, persistent=False)
 
 
 def changes(found: Study, base: Way, other: Way, threads: int) -> list[str]:
-    return [percent(one.value - 1) for one in found.ratios(base, other, threads).values()]
+    ratios = ratios_of(found.curves(base), found.curves(other), threads)
+    return [percent(one.value - 1) for one in ratios.values()]
 
 
 @pytest.mark.parametrize(

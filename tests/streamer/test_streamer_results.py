@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamer.published import CSV, STREAM, write_folders
-from tierscope.analysis.streamer import Configuration, Memory, Point, Study
 from tierscope.model.errors import UserError
-from tierscope.recipes.streamer_results import as_csv, read_results
+from tierscope.peers.streamer.importer import as_csv, read_results
+from tierscope.peers.streamer.study import Configuration, Memory, Point, Study
 
 NAME = "noHT_Socket0_CXLDAX_Close_noFT_@mnt@pmem0_Arrays1000_Cores2"
 

@@ -10,7 +10,6 @@ from click.testing import CliRunner, Result
 from tests import synthetic
 
 from streamer.published import CSV, study
-from tierscope.analysis.streamer import CLOSE, GROUPS, SPREAD, is_study
 from tierscope.cli.app import app
 from tierscope.kinds.bandwidth.spec import BandwidthSpec
 from tierscope.model.cause import Cause
@@ -18,11 +17,11 @@ from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.persistent import Dax, Namespace
 from tierscope.model.run import Run
 from tierscope.model.topology import CxlRegion, Mount, Topology
-from tierscope.recipes.streamer import plan_of, study_of
-from tierscope.recipes.streamer_machine import Line, absent, lines
-from tierscope.recipes.streamer_results import as_csv, read_results
-from tierscope.recipes.streamer_view import view_of
-from tierscope.report.pictures.streamer import group_pictures
+from tierscope.peers.registry import PEERS
+from tierscope.peers.streamer.importer import as_csv, read_results
+from tierscope.peers.streamer.output import group_pictures, view_of
+from tierscope.peers.streamer.plan import Line, absent, lines, plan_of, study_of
+from tierscope.peers.streamer.study import CLOSE, GROUPS, SPREAD
 
 SMALL = {"size": "1m", "budget": "50ms"}
 
@@ -181,7 +180,7 @@ def run_of(topology: Topology, given: dict[str, str]) -> Run:
 
 def test_a_run_gives_its_configurations_back(machine: Topology) -> None:
     run = run_of(machine, {"threads": "1..all", "backing": "file,pool"})
-    assert is_study(run)
+    assert PEERS["streamer"].owns(run)
     found = study_of(run)
     expected = lines(machine, list(GROUPS), ["file", "pool"])
     assert sorted(c.words for c in found) == sorted(line.configuration.words for line in expected)

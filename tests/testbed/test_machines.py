@@ -65,7 +65,7 @@ def test_an_old_kernel_weighs_in_user_space_only() -> None:
 
 def test_an_old_kernel_places_programs_by_weights_with_a_preloaded_library() -> None:
     probe = (
-        "import mmap, os; from tierscope.placement.pages import bytes_by_node; "
+        "import mmap, os; from tierscope.place.pages import bytes_by_node; "
         "area = mmap.mmap(-1, 32 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS); "
         "area.write(bytes(32 << 20)); print(bytes_by_node(os.getpid(), heap_only=True))"
     )

@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
+from tierscope.machine.hwloc import bits, read_hwloc
 from tierscope.model.topology import Topology
-from tierscope.topology.hwloc import read_hwloc
-from tierscope.topology.hwloc_file import bits
 
 
 def machine(tmp_path: Path, objects: str, about: str = "", after: str = "") -> Topology:

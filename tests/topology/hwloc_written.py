@@ -2,8 +2,8 @@
 
 from hwloc_files import info, node, package
 
+from tierscope.machine.links import pcie_rate
 from tierscope.model.topology import PciDevice, Topology
-from tierscope.topology.links import pcie_rate
 
 
 def as_hwloc(topology: Topology) -> str:

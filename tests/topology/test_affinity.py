@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 import topology_machines as machines
 
+from tierscope.machine.affinity import advice, array_switches, devices, matrix
+from tierscope.machine.discover import discover
 from tierscope.model.topology import Topology
-from tierscope.topology.affinity import advice, array_switches, devices, matrix
-from tierscope.topology.discover import discover
 
 DGX2_XML = Path(__file__).parent / "xml" / "nvidia-dgx2.xml"
 GPU_ROWS = """

@@ -6,10 +6,10 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tierscope.machine.assignment import assign
+from tierscope.machine.uplinks import crossed, io_devices
 from tierscope.model.affinity import Assignment, IoDevice, Level
 from tierscope.model.topology import Block, Gpu, Node, NodeKind, Package, PciDevice, Port, Topology
-from tierscope.topology.assignment import assign
-from tierscope.topology.uplinks import crossed, io_devices
 
 GUIDE_NICS = {"mlx5_0": "0000:0c:00.0", "mlx5_1": "0000:12:00.0"}
 

@@ -6,10 +6,10 @@ import pytest
 import topology_machines as machines
 from topology_machines import GPU_CLASS, NVIDIA, FakeNvml, Sysfs, fake_gpu
 
+from tierscope.machine.checks import link_findings
+from tierscope.machine.discover import discover
 from tierscope.model.finding import Finding
 from tierscope.model.topology import CxlMemory, Dax, NodeKind, Topology
-from tierscope.topology.checks import link_findings
-from tierscope.topology.discover import discover
 
 
 @pytest.fixture

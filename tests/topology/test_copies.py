@@ -13,9 +13,9 @@ from test_topo_cli import topo
 from topology_machines import GPU_CLASS, NVIDIA, NVME_CLASS, Sysfs
 from topology_tables_text import shown
 
+from tierscope.machine.discover import discover, discover_copy
+from tierscope.machine.files import mask
 from tierscope.model.errors import UserError
-from tierscope.topology.discover import discover, discover_copy
-from tierscope.topology.files import mask
 
 
 @pytest.fixture

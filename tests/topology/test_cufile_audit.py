@@ -6,13 +6,11 @@ from typing import Any
 
 import pytest
 
+from tierscope.machine.cufile_audit import audit, find_cufile, read_cufile, settings_of
+from tierscope.machine.cufile_json import OVERRIDES, keys, parse
+from tierscope.machine.files import Files
 from tierscope.model.cufile import CufileAudit
 from tierscope.model.finding import Finding
-from tierscope.topology.cufile_audit import settings_of
-from tierscope.topology.cufile_find import audit, find_cufile, read_cufile
-from tierscope.topology.cufile_json import parse
-from tierscope.topology.cufile_keys import OVERRIDES, keys
-from tierscope.topology.files import Files
 
 ADDRESSES = """\
 Main:
@@ -100,12 +98,12 @@ def test_a_right_file_has_no_finding(files: Files) -> None:
         ({f"{P}io_batchsize": 0}, f"{P}io_batchsize", "less than 1"),
         ({"profile.cufile_stats": 4}, "profile.cufile_stats", "more than 3"),
         ({f"{P}poll_mode_max_size_kb": 6}, f"{P}poll_mode_max_size_kb", "no multiple of 4"),
-        ({f"{P}rdma_dev_addr_list": ["10.0.1"]}, f"{P}rdma_dev_addr_list", "no IPv4 address"),
+        ({f"{P}rdma_dev_addr_list": ["10.0.1"]}, f"{P}rdma_dev_addr_list", "not an IPv4 address"),
         ({f"{P}rdma_dev_addr_list": ["10.0.1.9"]}, f"{P}rdma_dev_addr_list", "no interface"),
         ({"fs.nfs.mount_table": {"mnt": {}}}, "fs.nfs.mount_table", "does not begin with /"),
         ({"fs.nfs.mount_table": {"/mnt": ["10.0.1.2"]}}, "fs.nfs.mount_table", "needs"),
         ({"fs.nfs.mount_table": {"/mnt": {"rdma_dev_addr_list": ["x"]}}}, "fs.nfs.mount_table",
-         "no IPv4 address"),
+         "not an IPv4 address"),
         ({"fs.nfs.mount_table": {"/mnt": {"rdma_dev_addr_list": ["10.0.1.9"]}}},
          "fs.nfs.mount_table", "no interface"),
         ({f"{P}rdma_dc_key": "ffeeddcc"}, f"{P}rdma_dc_key", "hexadecimal"),

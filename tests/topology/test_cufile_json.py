@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tierscope.machine.cufile_audit import settings_of
+from tierscope.machine.cufile_json import parse, with_value
 from tierscope.model.errors import UserError
-from tierscope.topology.cufile_audit import settings_of
-from tierscope.topology.cufile_json import parse, with_value
 
 SCALARS = (
     st.none()

@@ -13,14 +13,14 @@ from rich.console import Console
 from topology_machines import GPU_CLASS, NVIDIA, NVME_CLASS, FakeNvml, Sysfs, fake_gpu
 
 from forked import tierscope
+from tierscope.machine.checks import link_findings
+from tierscope.machine.discover import discover
+from tierscope.machine.nvidia import driver_version
+from tierscope.machine.pci import Config, packet_sizes, slot_number
+from tierscope.machine.settings import read_settings
 from tierscope.model.finding import Finding
 from tierscope.model.topology import Topology
-from tierscope.report.topology_tables import show_machine
-from tierscope.topology.checks import link_findings
-from tierscope.topology.discover import discover
-from tierscope.topology.nvidia import driver_version
-from tierscope.topology.pci import Config, packet_sizes, slot_number
-from tierscope.topology.settings import read_settings
+from tierscope.report.topology import show_machine
 
 GPU = "0000:16/0000:16:00.0/0000:17:00.0"
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tierscope.machine.dimms import channels, parse_smbios
 from tierscope.model.topology import Dimm
-from tierscope.topology.dimms import channels, parse_smbios
 
 
 def memory_device(

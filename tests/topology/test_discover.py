@@ -8,14 +8,14 @@ import pytest
 from topology_machines import CXL_CLASS, GPU_CLASS, NVIDIA, NVME_CLASS, FakeNvml, Sysfs, fake_gpu
 from topology_tables_text import shown
 
-from tierscope.engine.query import topology_xml
+from tierscope.engine.process import topology_xml
+from tierscope.machine.discover import discover
+from tierscope.machine.files import Files
+from tierscope.machine.hwloc import read_hwloc
+from tierscope.machine.settings import settings_findings
 from tierscope.model.errors import UserError
 from tierscope.model.topology import Cache, NodeKind, PcieLink, Topology
-from tierscope.recipes.profiles import PROFILES, profile_requests
-from tierscope.topology.discover import discover
-from tierscope.topology.files import Files
-from tierscope.topology.hwloc import read_hwloc
-from tierscope.topology.settings_checks import settings_findings
+from tierscope.suites.profiles import PROFILES, profile_requests
 
 
 @pytest.fixture

@@ -10,11 +10,11 @@ import topology_machines as machines
 from tests.test_cli import tierscope
 from topology_machines import Sysfs
 
+from tierscope.machine.discover import discover
+from tierscope.machine.files import Files
+from tierscope.machine.storage_checks import Machine, kernel_has_p2pdma, storage_checks
 from tierscope.model.finding import Finding
 from tierscope.model.topology import Topology
-from tierscope.topology.discover import discover
-from tierscope.topology.files import Files
-from tierscope.topology.storage_checks import Machine, kernel_has_p2pdma, storage_checks
 
 XFS, EXT4, NFS = "/xfs", "/ext4", "/nfs"
 MOUNTS = """\

@@ -8,14 +8,13 @@ from xml.etree import ElementTree
 import pytest
 import topology_machines as machines
 
+from tierscope.machine.discover import discover
+from tierscope.machine.hwloc import read_hwloc
 from tierscope.model.topology import Topology
-from tierscope.report.console import make_console
-from tierscope.report.topology_layout import Place, lay_out
+from tierscope.report.drawing import Place, draw, lay_out
+from tierscope.report.style import make_console
+from tierscope.report.topology import rate_text, show_machine
 from tierscope.report.topology_outline import Item, outline
-from tierscope.report.topology_svg import draw
-from tierscope.report.topology_tables import rate_text, show_machine
-from tierscope.topology.discover import discover
-from tierscope.topology.hwloc import read_hwloc
 
 XML = Path(__file__).parent / "xml"
 

@@ -10,15 +10,14 @@ from hwloc_files import device, host_bridge, info, node, package
 from hwloc_files import machine as hwloc_machine
 from hwloc_written import as_hwloc
 
+from tierscope.machine.affinity import advice, matrix
+from tierscope.machine.assignment import assign
+from tierscope.machine.discover import discover
+from tierscope.machine.hwloc import read_hwloc
+from tierscope.machine.uplinks import by_top_switch, io_devices
 from tierscope.model.topology import Topology
-from tierscope.report.console import make_console
-from tierscope.report.topology_drives import show_assignment, show_io
-from tierscope.report.topology_tables import show_machine
-from tierscope.topology.affinity import advice, matrix
-from tierscope.topology.assignment import assign
-from tierscope.topology.discover import discover
-from tierscope.topology.hwloc import read_hwloc
-from tierscope.topology.uplinks import by_top_switch, io_devices
+from tierscope.report.style import make_console
+from tierscope.report.topology import show_assignment, show_io, show_machine
 
 GOLDEN = Path(__file__).parent / "golden"
 MACHINES = {"dgx2": machines.dgx2, "dgx_a100": machines.dgx_a100}

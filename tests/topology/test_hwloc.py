@@ -9,13 +9,12 @@ from hwloc_files import info, machine, node, package
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tierscope.machine.affinity import home
+from tierscope.machine.hwloc import MAX_BYTES, bits, read_hwloc
+from tierscope.machine.paths import path_limit
 from tierscope.model.endpoint import parse_endpoint
 from tierscope.model.errors import UserError
 from tierscope.model.topology import NodeKind, Topology
-from tierscope.topology.affinity import home
-from tierscope.topology.hwloc import read_hwloc
-from tierscope.topology.hwloc_file import MAX_BYTES, bits
-from tierscope.topology.paths import path_limit
 
 XML = Path(__file__).parent / "xml"
 DGX2 = (XML / "nvidia-dgx2.xml").read_text()

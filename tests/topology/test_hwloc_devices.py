@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 from hwloc_files import device, host_bridge, info, machine, node, package, pci
 
+from tierscope.machine.affinity import matrix
+from tierscope.machine.paths import find_path
 from tierscope.model.affinity import Level
 from tierscope.model.endpoint import parse_endpoint
 from tierscope.model.topology import Port, Topology
+from tierscope.report.drawing import draw
 from tierscope.report.topology_outline import outline
-from tierscope.report.topology_svg import draw
-from tierscope.topology.affinity import matrix
-from tierscope.topology.paths import find_path
 
 M2075 = "0302 [10de:1094]"
 INFINIBAND_ADDRESS = ":".join(["80"] * 20)
@@ -183,7 +183,7 @@ def test_hwloc_3_reads_as_hwloc_2_does(tmp_path: Path) -> None:
     text = text.replace('version="2.0"', 'version="3.0"').replace('"4096"', '"4096KiB"')
     text = text.replace("</topology>", info("HostName", "three") + "</topology>")
     (tmp_path / "three.xml").write_text(text)
-    from tierscope.topology.hwloc import read_hwloc
+    from tierscope.machine.hwloc import read_hwloc
 
     three = read_hwloc(tmp_path / "three.xml")
     assert three.host == "three"

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from topology_tables_text import shown
 
+from tierscope.machine.hwloc import parse_hwloc
 from tierscope.model.errors import UserError
-from tierscope.report.topology_json import machine_json
-from tierscope.report.topology_svg import draw
-from tierscope.topology.hwloc import parse_hwloc
+from tierscope.report.drawing import draw
+from tierscope.report.topology import machine_json
 
 _VALUES = st.one_of(
     st.sampled_from(

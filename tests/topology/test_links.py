@@ -2,8 +2,8 @@
 
 import pytest
 
+from tierscope.machine import links
 from tierscope.model.topology import PcieLink
-from tierscope.topology import links
 
 
 @pytest.mark.parametrize(

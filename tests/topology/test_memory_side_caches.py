@@ -7,14 +7,14 @@ from hwloc_files import info, machine, node, package
 from test_topo_cli import topo
 from topology_machines import Sysfs
 
+from tierscope.machine.discover import discover
+from tierscope.machine.hwloc import read_hwloc
+from tierscope.machine.memory import memory_limit
+from tierscope.machine.paths import find_path
 from tierscope.model.endpoint import parse_endpoint
 from tierscope.model.topology import Dimm, MemorySideCache, NodeKind, Topology
+from tierscope.report.drawing import draw
 from tierscope.report.topology_outline import outline
-from tierscope.report.topology_svg import draw
-from tierscope.topology.discover import discover
-from tierscope.topology.hwloc import read_hwloc
-from tierscope.topology.memory import memory_limit
-from tierscope.topology.paths import find_path
 
 GIB = 1 << 30
 
@@ -159,7 +159,7 @@ def test_tree_and_picture_show_the_cache(memory_mode: Topology) -> None:
 
 
 def test_persistent_modules_make_the_memory_behind_persistent(tmp_path: Path) -> None:
-    from tierscope.topology.kinds import infer_kinds
+    from tierscope.machine.nodes import infer_kinds
 
     found = machine(tmp_path, package(0, "0x3", info("CPUModel", "x") + cached(node(0, "0x3", 9))))
     dimm = Dimm(slot="A2", type="NVDIMM", size_bytes=GIB, speed=None)

@@ -18,22 +18,26 @@ from topology_machines import (
 )
 
 from tierscope.engine.targets import counted, with_targets
-from tierscope.kinds.io.network import network_lines
+from tierscope.kinds.io.show import network_lines
+from tierscope.machine.discover import discover
+from tierscope.machine.files import Files
+from tierscope.machine.network import (
+    interface_to,
+    nfs_counts,
+    nfs_facts,
+    nvidia_fs_errors,
+    physical,
+    port_counts,
+)
+from tierscope.machine.paths import MachinePaths
+from tierscope.machine.storage_facts import storage_facts
+from tierscope.machine.storage_paths import near_and_far, reach
 from tierscope.model.endpoint import parse_endpoint
-from tierscope.model.event import Evidence, Series, Visit
-from tierscope.model.limit import Limit
+from tierscope.model.event import Evidence, Repetition, Series
+from tierscope.model.path import Limit
 from tierscope.model.storage import Access, MountFacts, PathFacts, StorageFacts
 from tierscope.model.topology import Topology
-from tierscope.report.evidence import evidence_line, warnings
-from tierscope.report.storage_text import targets_text
-from tierscope.topology.discover import discover
-from tierscope.topology.files import Files
-from tierscope.topology.near_far import near_and_far
-from tierscope.topology.nfs import nfs_counts, nfs_facts, nvidia_fs_errors, port_counts
-from tierscope.topology.paths import MachinePaths
-from tierscope.topology.reach import reach
-from tierscope.topology.routes import interface_to, physical
-from tierscope.topology.storage_facts import storage_facts
+from tierscope.report.evidence import evidence_line, targets_text, warnings
 
 ROUTES = """\
 Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT
@@ -371,7 +375,7 @@ def test_errors_of_nvidia_fs_have_its_own_names(sysfs: Sysfs) -> None:
     assert "Sparse Reads n" not in found
 
 
-def test_evidence_has_what_was_counted_during_a_visit(sysfs: Sysfs) -> None:
+def test_evidence_has_what_was_counted_during_a_repetition(sysfs: Sysfs) -> None:
     infiniband(sysfs)
     files = Files(sysfs.root)
     sysfs.write("/proc/self/mountstats", STATS.replace("/a\\040b", "/a").format(10, 13, 5000))
@@ -388,9 +392,9 @@ def test_evidence_has_what_was_counted_during_a_visit(sysfs: Sysfs) -> None:
             "columns": [{"metric": "iops", "values": [1]}],
         }
     )
-    visit = Visit(id="x", seconds=1, fresh=False, interrupted=False, series=[series],
+    repetition = Repetition(id="x", seconds=1, fresh=False, interrupted=False, series=[series],
                   evidence=Evidence())  # fmt: skip
-    evidence = with_targets(visit, before, files).evidence
+    evidence = with_targets(repetition, before, files).evidence
     (nfs,), (net, port) = evidence.nfs or [], evidence.ports or []
     assert (nfs.reads, nfs.read_bytes, nfs.retransmissions, nfs.writes) == (100, 100000, 1, 0)
     assert (net.received_bytes, port.received_bytes, port.sent_bytes) == (10, 8000, 16000)

@@ -10,14 +10,11 @@ from hypothesis import strategies as st
 from topology_machines import FakeNvml, Sysfs, fake_gpu
 
 from tierscope.kinds.bandwidth.spec import BandwidthSpec, Operation
-from tierscope.kinds.streams.spec import StreamsSpec
-from tierscope.model.limit import Limit
-from tierscope.model.path import Hop
+from tierscope.kinds.traffic.spec import TrafficSpec
+from tierscope.machine.discover import discover
+from tierscope.machine.paths import MachinePaths, limit_of
+from tierscope.model.path import ONE_WAY, Hop, Limit, Traffic, of_operation
 from tierscope.model.topology import Dimm, NodeKind, Topology
-from tierscope.model.traffic import ONE_WAY, Traffic, of_operation
-from tierscope.topology.discover import discover
-from tierscope.topology.operations import limit_of
-from tierscope.topology.paths import MachinePaths
 
 RATE = 32e9
 BUS = {"read": 1, "write": 2, "write-nt": 1, "copy": 1.5, "copy-nt": 1, "scale": 1.5, "rmw": 1} | {
@@ -129,10 +126,10 @@ def spec_of(operation: str, target: str = "node:0", **more: Any) -> BandwidthSpe
     )
 
 
-def stream_of(writes: int, stores: str, target: str) -> StreamsSpec:
+def stream_of(writes: int, stores: str, target: str) -> TrafficSpec:
     fields = spec_of("read", target).model_dump(exclude={"kind", "pattern"}, exclude_none=True)
     pattern = {"writes": writes, "stores": stores, "size": 1 << 30}
-    return StreamsSpec.model_validate({**fields, "pattern": pattern})
+    return TrafficSpec.model_validate({**fields, "pattern": pattern})
 
 
 @pytest.mark.parametrize("operation", get_args(Operation))

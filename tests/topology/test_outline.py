@@ -33,7 +33,7 @@ def test_cpus_and_nodes_that_a_file_names_only_are_said(tmp_path: Path) -> None:
     found = machine(tmp_path, package(0, "0x3", node(0, "0x3", 8)))
     path = Path(found.source)
     path.write_text(path.read_text().replace('"Machine"', sets))
-    from tierscope.topology.hwloc import read_hwloc
+    from tierscope.machine.hwloc import read_hwloc
 
     again = read_hwloc(path)
     assert again.offline_nodes == [1, 2]

@@ -6,14 +6,13 @@ import pytest
 import topology_machines as machines
 from topology_machines import GPU_CLASS, NVIDIA, NVME_CLASS, FakeNvml, Sysfs, fake_gpu
 
+from tierscope.machine.discover import discover
+from tierscope.machine.paths import find_path, path_limit
 from tierscope.model.endpoint import parse_endpoint
 from tierscope.model.errors import UserError
-from tierscope.model.limit import Limit
-from tierscope.model.path import HopRole
+from tierscope.model.path import HopRole, Limit
 from tierscope.model.path import Path as Way
 from tierscope.model.topology import Dax, Dimm, NodeKind, Topology
-from tierscope.topology.discover import discover
-from tierscope.topology.paths import find_path, path_limit
 
 
 @pytest.fixture

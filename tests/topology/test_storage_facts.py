@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from topology_machines import NVME_CLASS, SAMSUNG, Sysfs
 
+from tierscope.machine.files import Files
+from tierscope.machine.storage_facts import storage_facts, with_state
 from tierscope.model.storage import DriveFacts, MountFacts, PathFacts, StorageFacts
 from tierscope.model.topology import PcieLink
-from tierscope.topology.files import Files
-from tierscope.topology.storage_facts import storage_facts, with_state
 
 ADDRESS = "0000:17:00.0"
 
@@ -88,7 +88,7 @@ def test_an_nvme_drive_is_known_by_its_controller_queue_link_and_sensor(sysfs: S
     assert state.link == PcieLink(speed=8.0, width=2)
 
 
-def test_what_changed_during_a_visit_is_a_second_state(sysfs: Sysfs) -> None:
+def test_what_changed_during_a_repetition_is_a_second_state(sysfs: Sysfs) -> None:
     controller = nvme(sysfs)
     before = facts(sysfs, "259:0")
     sysfs.write(f"{controller}/hwmon3/temp1_input", 81000)

@@ -11,18 +11,18 @@ from tests import synthetic
 from topology_machines import BRIDGE_CLASS, GPU_CLASS, NVIDIA, NVME_CLASS, SAMSUNG, Sysfs
 
 from tierscope.kinds.io.spec import IoSpec
+from tierscope.machine.discover import discover
+from tierscope.machine.paths import MachinePaths
+from tierscope.machine.storage_limit import useful_share
+from tierscope.machine.storage_paths import near_and_far, near_or_far
 from tierscope.model.endpoint import parse_endpoint
 from tierscope.model.errors import UserError
-from tierscope.model.limit import Limit
+from tierscope.model.path import Limit
 from tierscope.model.rating import RatedDrive
 from tierscope.model.storage import Access
 from tierscope.model.topology import Topology
 from tierscope.plans.expand import expand
 from tierscope.plans.request import Request
-from tierscope.topology.discover import discover
-from tierscope.topology.near_far import near_and_far, near_or_far
-from tierscope.topology.paths import MachinePaths
-from tierscope.topology.storage_limit import useful_share
 
 X4_GEN4 = 16e9 * 4 * 128 / 130 / 8
 X2_GEN3 = 8e9 * 2 * 128 / 130 / 8

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import pytest
 from topology_machines import FakeNvml, Sysfs, fake_gpu
 
-from tierscope.topology.discover import discover
-from tierscope.topology.files import Files
-from tierscope.topology.nvidia import read_gpus, visible_gpus
+from tierscope.machine.discover import discover
+from tierscope.machine.files import Files
+from tierscope.machine.nvidia import read_gpus, visible_gpus
 
 NVML = FakeNvml([fake_gpu(f"{bus:02x}", UUID=f"GPU-{bus:02x}aa") for bus in (0x17, 0x18, 0x28)])
 

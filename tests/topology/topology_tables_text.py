@@ -3,8 +3,8 @@
 import io
 
 from tierscope.model.topology import Topology
-from tierscope.report.console import make_console
-from tierscope.report.topology_tables import show_machine
+from tierscope.report.style import make_console
+from tierscope.report.topology import show_machine
 
 
 def shown(topology: Topology) -> str:

@@ -21,7 +21,9 @@ class CheckpointOfGpu : public StorageToGpu {
               {"backend", backend},
               {"direct", false}}}};
   }
-  static Visit visited(const json& plan) { return Visited("checkpoint", plan).visit(false, 3); }
+  static Repetition repeated(const json& plan) {
+    return Repeated("checkpoint", plan).repetition(false, 3);
+  }
 
   ScratchDirectory folder_;
 };
@@ -31,15 +33,15 @@ TEST_F(CheckpointOfGpu, EveryBackendSavesAndRestarts) {
     SCOPED_TRACE(backend);
     json one = plan(backend);
     if (std::string_view(backend) == "staged-async") one["pattern"]["depth"] = 4;
-    const Visit visit = visited(one);
-    ASSERT_EQ(visit.series.size(), 2);
-    EXPECT_EQ(visit.evidence["checkpoint"]["medium"], "file");
-    EXPECT_GE(visit.evidence["checkpoint"]["restarts"], 2);
-    EXPECT_EQ(visit.evidence["verified"], "all 266240 bytes of the state after each restart");
-    EXPECT_EQ(visit.evidence["gpus"][0]["gpu"], 1);
-    EXPECT_FALSE(visit.evidence.contains("storage_io"));
+    const Repetition repetition = repeated(one);
+    ASSERT_EQ(repetition.series.size(), 2);
+    EXPECT_EQ(repetition.evidence["checkpoint"]["medium"], "file");
+    EXPECT_GE(repetition.evidence["checkpoint"]["restarts"], 2);
+    EXPECT_EQ(repetition.evidence["verified"], "all 266240 bytes of the state after each restart");
+    EXPECT_EQ(repetition.evidence["gpus"][0]["gpu"], 1);
+    EXPECT_FALSE(repetition.evidence.contains("storage_io"));
     const bool cufile = std::string_view(backend) == "cufile";
-    EXPECT_EQ(visit.evidence["checkpoint"].contains("ways"), cufile);
+    EXPECT_EQ(repetition.evidence["checkpoint"].contains("ways"), cufile);
   }
 }
 
@@ -47,25 +49,25 @@ TEST_F(CheckpointOfGpu, MemoryOfANodeIsATargetToo) {
   json one = plan("staged");
   one.erase("directory");
   one["placement"] = {{"policy", "bind"}, {"nodes", {{{"node", 0}}}}};
-  const Visit visit = visited(one);
-  EXPECT_EQ(visit.evidence["checkpoint"]["medium"], "memory");
+  const Repetition repetition = repeated(one);
+  EXPECT_EQ(repetition.evidence["checkpoint"]["medium"], "memory");
 }
 
 TEST_F(CheckpointOfGpu, AStateThatDoesNotComeBackIsFound) {
   fake_cuda::set({.copies = [copies = 0]() mutable { return ++copies % 2 == 0; }});
-  EXPECT_EQ(refusal([&] { visited(plan("staged")); }).substr(0, 12), "verification");
+  EXPECT_EQ(refusal([&] { repeated(plan("staged")); }).substr(0, 12), "verification");
 }
 
 TEST_F(CheckpointOfGpu, NothingStaysAllocated) {
   const int before = fake_cuda::pieces_of_memory();
-  visited(plan("staged-async"));
+  repeated(plan("staged-async"));
   EXPECT_EQ(fake_cuda::pieces_of_memory(), before);
 }
 
 TEST_F(CheckpointOfGpu, KillsAreRefused) {
   json one = plan("staged");
   one["pattern"]["kills"] = 1;
-  EXPECT_THROW(visited(one), std::runtime_error);
+  EXPECT_THROW(repeated(one), std::runtime_error);
 }
 
 }  // namespace

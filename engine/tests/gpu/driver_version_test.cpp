@@ -34,7 +34,7 @@ TEST(DriverVersion, MeasurementsAreSkippedWithTheVersionThatIsNeeded) {
   EXPECT_EQ(runtime.error, too_old_reason(old, CUDART_VERSION));
   EXPECT_EQ(runtime.remedy, "install " + needed_driver(CUDART_VERSION) + " or newer");
   try {
-    Visited("gpu-copy", copy_plan({transfer(host_memory(), memory_of(0), 0)})).visit();
+    Repeated("gpu-copy", copy_plan({transfer(host_memory(), memory_of(0), 0)})).repetition();
     FAIL() << "it was measured";
   } catch (const Unavailable& error) {
     EXPECT_EQ(error.cause(), Cause::kGpu);

@@ -15,6 +15,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,7 @@ struct State {
   unsigned opened = 0;
   double opened_at = 0;
   std::set<FakeStream*> streams{};
+  std::map<int, std::deque<Work>> default_streams{};  // By GPU.
   std::map<int, Engine> engines{};
   std::map<const std::byte*, Piece> memory{};               // By start.
   std::map<CUmemGenericAllocationHandle, Piece> created{};  // By cuMemCreate.
@@ -144,11 +146,20 @@ void run_all() {
   }
 }
 
+void run_default_stream(int gpu) {
+  const Lock lock;
+  std::deque<Work>& works = state().default_streams[gpu];
+  while (!works.empty()) {
+    const Work work = std::move(works.front());
+    works.pop_front();
+    work.act(state().now);
+  }
+}
+
 void add(cudaStream_t stream, Work work) {
   const Lock lock;
   if (stream == nullptr) {
-    run_all();
-    work.act(state().now);
+    state().default_streams[current_gpu].push_back(std::move(work));
     return;
   }
   FakeStream& to = stream_of(stream);
@@ -214,6 +225,7 @@ cudaError_t allocate(void** memory, std::size_t bytes, int place) {
 cudaError_t give_back(void* memory) {
   const Lock lock;
   run_all();
+  for (int gpu = 0; gpu < kGpus; ++gpu) run_default_stream(gpu);
   const auto found = state().memory.find(static_cast<std::byte*>(memory));
   if (found == state().memory.end()) return cudaErrorInvalidValue;
   munmap(memory, found->second.bytes);
@@ -481,6 +493,7 @@ cudaError_t cudaStreamQuery(cudaStream_t) {
 }
 cudaError_t cudaDeviceSynchronize() {
   run_all();
+  run_default_stream(current_gpu);
   return cudaSuccess;
 }
 cudaError_t cudaEventCreate(cudaEvent_t* event) {
@@ -501,9 +514,21 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t from, cudaEven
   return cudaSuccess;
 }
 
+// To the host, bytes have arrived when it returns. To a GPU, those of the host have only been read.
+// (From pinned memory CUDA waits for them to arrive; here, nothing may rely on that.)
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind) {
-  run_all();
-  std::memcpy(to, from, bytes);
+  const Lock lock;
+  const auto* first = static_cast<const std::byte*>(from);
+  if (place_of(to) == kHost) {
+    run_default_stream(current_gpu);
+    std::memcpy(to, from, bytes);
+  } else if (place_of(from) == kHost) {
+    add(nullptr, {.act = [to, read = std::vector(first, first + bytes)](double) {
+          std::memcpy(to, read.data(), read.size());
+        }});
+  } else {
+    add(nullptr, {.act = [=](double) { std::memcpy(to, from, bytes); }});
+  }
   return cudaSuccess;
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind,
@@ -515,23 +540,21 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   return cudaSuccess;
 }
 cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from,
-                              std::size_t from_pitch, std::size_t row_bytes, std::size_t rows,
+                              std::size_t from_pitch, std::size_t row_bytes, std::size_t samples,
                               cudaMemcpyKind, cudaStream_t stream) {
   const auto act = [=](double) {
-    for (std::size_t row = 0; row < rows; ++row) {
-      copy(static_cast<std::byte*>(to) + row * to_pitch,
-           static_cast<const std::byte*>(from) + row * from_pitch, row_bytes);
+    for (std::size_t sample = 0; sample < samples; ++sample) {
+      copy(static_cast<std::byte*>(to) + sample * to_pitch,
+           static_cast<const std::byte*>(from) + sample * from_pitch, row_bytes);
     }
   };
   add(stream, {.act = act,
-               .seconds = static_cast<double>(row_bytes * rows) / state().machine.copy_engine,
+               .seconds = static_cast<double>(row_bytes * samples) / state().machine.copy_engine,
                .engine = engine_of(stream_of(stream), to, from)});
   return cudaSuccess;
 }
 cudaError_t cudaMemset(void* memory, int value, std::size_t bytes) {
-  run_all();
-  std::memset(memory, value, bytes);
-  return cudaSuccess;
+  return cudaMemsetAsync(memory, value, bytes, nullptr);
 }
 cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStream_t stream) {
   add(stream, {.act = [=](double) { std::memset(memory, value, bytes); }});
@@ -609,26 +632,32 @@ void hold_and_set(const volatile unsigned* flag, volatile unsigned* const* other
 bool runs_kernels() { return state().machine.runs_kernels; }
 
 void fill_pattern(std::byte* data, std::size_t first, std::size_t bytes, const Pattern& pattern,
-                  cudaStream_t) {
-  for (std::size_t i = 0; i < bytes; ++i) {
-    data[i] = static_cast<std::byte>(expected_byte(first + i, pattern));
-  }
+                  cudaStream_t stream) {
+  add(stream, {.act = [=](double) {
+        for (std::size_t i = 0; i < bytes; ++i) {
+          data[i] = static_cast<std::byte>(expected_byte(first + i, pattern));
+        }
+      }});
 }
 void compare_pattern(const std::byte* data, std::size_t first, std::size_t bytes,
-                     const Pattern& pattern, PatternMismatch* found, cudaStream_t) {
-  for (std::size_t i = 0; i < bytes; ++i) {
-    if (static_cast<unsigned char>(data[i]) == expected_byte(first + i, pattern)) continue;
-    ++found->bytes;
-    found->first = std::min<unsigned long long>(found->first, first + i);
-  }
+                     const Pattern& pattern, PatternMismatch* found, cudaStream_t stream) {
+  add(stream, {.act = [=](double) {
+        for (std::size_t i = 0; i < bytes; ++i) {
+          if (static_cast<unsigned char>(data[i]) == expected_byte(first + i, pattern)) continue;
+          ++found->bytes;
+          found->first = std::min<unsigned long long>(found->first, first + i);
+        }
+      }});
 }
 
 void check_cells(const std::byte* data, std::size_t bytes, const ExpectedCells& expected,
-                 std::uint32_t* wrong, cudaStream_t) {
-  if (verify({data, bytes}, expected.file, expected.offset, expected.min_generation,
-             expected.cell_bytes)) {
-    *wrong = 1;
-  }
+                 std::uint32_t* wrong, cudaStream_t stream) {
+  add(stream, {.act = [=](double) {
+        if (verify({data, bytes}, expected.file, expected.offset, expected.min_generation,
+                   expected.cell_bytes)) {
+          *wrong = 1;
+        }
+      }});
 }
 
 int most_copy_blocks() { return 64; }
@@ -655,11 +684,14 @@ void launch_bulk_copy(std::byte* to, const std::byte* from, std::size_t bytes, i
 }
 
 void lay_chain(std::byte* start, std::size_t stride, const std::uint32_t* next, std::uint32_t slots,
-               cudaStream_t) {
-  for (std::uint32_t i = 0; i < slots; ++i) {
-    const std::byte* const to = start + next[i] * stride;
-    std::memcpy(start + i * stride, static_cast<const void*>(&to), sizeof to);
-  }
+               cudaStream_t stream) {
+  add(stream, {.act = [=](double) {
+        for (std::uint32_t i = 0; i < slots; ++i) {
+          if (next[i] >= slots) throw std::out_of_range("a link leads out of the chain");
+          const std::byte* const to = start + next[i] * stride;
+          std::memcpy(start + i * stride, static_cast<const void*>(&to), sizeof to);
+        }
+      }});
 }
 void launch_chase(const Chase& chase, cudaStream_t stream) {
   add_chase(chase, stream, [] {});
@@ -726,10 +758,12 @@ void launch_stream(const StreamArrays& arrays, GpuOperation operation, int passe
              });
 }
 void compare_stream(const StreamArrays& arrays, GpuOperation operation, unsigned long long* wrong,
-                    cudaStream_t) {
-  for (std::size_t i = 0; i < arrays.count; ++i) {
-    if (arrays.a[i] != result_at(operation, b_at(i), c_at(i))) ++*wrong;
-  }
+                    cudaStream_t stream) {
+  add(stream, {.act = [=](double) {
+        for (std::size_t i = 0; i < arrays.count; ++i) {
+          if (arrays.a[i] != result_at(operation, b_at(i), c_at(i))) ++*wrong;
+        }
+      }});
 }
 unsigned long long stream_read_sum(std::size_t count) {
   unsigned long long sum = 0;

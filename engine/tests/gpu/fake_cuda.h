@@ -3,6 +3,9 @@
 // Streams hold their work until they are waited for. It then runs in the order in which it would on
 // GPUs with these rates, and events get the computed times. So what is measured is known
 // beforehand.
+//
+// All streams that are made are non-blocking. They and a GPU's default stream do not wait for each
+// other, so the default stream's work is done as late as CUDA allows: when a call waits for it.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "errors.h"
+#include "gpu/device.h"
 #include "gpu/devices.h"
 #include "gpu/fake_cuda.h"
 #include "gpu/gpu_kinds.h"
@@ -11,42 +12,64 @@ namespace {
 
 using nlohmann::json;
 
-Visit planned(const json& plan) { return Visited("gpu-copy", plan).visit(); }
-Visit copy(const std::vector<json>& transfers) { return planned(copy_plan(transfers)); }
+Repetition planned(const json& plan) { return Repeated("gpu-copy", plan).repetition(); }
+Repetition copy(const std::vector<json>& transfers) { return planned(copy_plan(transfers)); }
 
-double total_of(const Visit& visit) { return median_of(visit, 0, 0); }
-double rate_of(const Visit& visit, std::size_t transfer) {
-  return median_of(visit, 0, 1 + transfer);
+double total_of(const Repetition& repetition) { return median_of(repetition, 0, 0); }
+double rate_of(const Repetition& repetition, std::size_t transfer) {
+  return median_of(repetition, 0, 1 + transfer);
 }
 
-bool in_turn(const Visit& visit) { return visit.evidence.contains("in_turn"); }
+bool in_turn(const Repetition& repetition) { return repetition.evidence.contains("in_turn"); }
 
 void expect_rate(double found, double rate) { EXPECT_NEAR(found / rate, 1, 0.005); }
 
 TEST(FakeGpu, OneCopyHasItsEnginesRate) {
   fake_cuda::set({.copy_engine = 80e6});
-  const Visit visit = copy({transfer(host_memory(), memory_of(0), 0)});
-  ASSERT_EQ(visit.series.size(), 2);
-  ASSERT_EQ(visit.series[0].columns.size(), 1);
-  EXPECT_EQ(visit.series[0].name, "copies");
-  EXPECT_EQ(visit.series[0].columns[0].metric, "bandwidth");
-  expect_rate(total_of(visit), 80e6);
-  EXPECT_TRUE(visit.evidence.contains("verified"));
+  const Repetition repetition = copy({transfer(host_memory(), memory_of(0), 0)});
+  ASSERT_EQ(repetition.series.size(), 2);
+  ASSERT_EQ(repetition.series[0].columns.size(), 1);
+  EXPECT_EQ(repetition.series[0].name, "copies");
+  EXPECT_EQ(repetition.series[0].columns[0].metric, "bandwidth");
+  expect_rate(total_of(repetition), 80e6);
+  EXPECT_TRUE(repetition.evidence.contains("verified"));
+}
+
+// Without this delay, no test would find a kernel that relies on cudaMemcpy() in another stream.
+TEST(FakeGpu, OtherStreamsDoNotWaitForTheDefaultStream) {
+  fake_cuda::set({});
+  const GpuBytes memory = make_gpu_bytes(0, 1);
+  const Stream stream = make_stream(0);
+  const auto seen = [&] {
+    char byte = 0;
+    copy_and_wait(&byte, memory.get(), 1, stream, "reading");
+    return byte;
+  };
+  copy_and_wait(memory.get(), "a", 1, stream, "writing");
+  cudaMemcpy(memory.get(), "b", 1, cudaMemcpyDefault);
+  EXPECT_EQ(seen(), 'a');
+  cudaDeviceSynchronize();
+  EXPECT_EQ(seen(), 'b');
+  cudaMemset(memory.get(), 'c', 1);
+  EXPECT_EQ(seen(), 'b');
+  char byte = 0;
+  cudaMemcpy(&byte, memory.get(), 1, cudaMemcpyDefault);
+  EXPECT_EQ(byte, 'c');
 }
 
 TEST(FakeGpu, ARowHasThePartsOfAllTransfers) {
   fake_cuda::set({});
-  const Visit visit =
+  const Repetition repetition =
       copy({transfer(host_memory(), memory_of(0), 0), transfer(memory_of(0), host_memory(), 0)});
-  const SeriesRows& copies = visit.series.at(0);
+  const SeriesSamples& copies = repetition.series.at(0);
   ASSERT_EQ(copies.columns.size(), 3);
   EXPECT_EQ(copies.columns[0].part, "");
   EXPECT_EQ(copies.columns[1].part, "host>0");
   EXPECT_EQ(copies.columns[2].part, "0>host");
-  for (const Row& row : copies.rows) {
-    ASSERT_EQ(row.values.size(), 3);
-    EXPECT_DOUBLE_EQ(row.values[0], row.values[1] + row.values[2]);
-    EXPECT_GT(row.duration_s, 0);
+  for (const Sample& sample : copies.samples) {
+    ASSERT_EQ(sample.values.size(), 3);
+    EXPECT_DOUBLE_EQ(sample.values[0], sample.values[1] + sample.values[2]);
+    EXPECT_GT(sample.duration_s, 0);
   }
 }
 
@@ -54,16 +77,16 @@ TEST(FakeGpu, OnlyReportedTransfersCountInTheTotal) {
   fake_cuda::set({});
   json other = transfer(memory_of(0), host_memory(), 0);
   other["reported"] = false;
-  const Visit visit = copy({transfer(host_memory(), memory_of(0), 0), other});
-  expect_rate(total_of(visit), 50e6);
-  expect_rate(rate_of(visit, 1), 50e6);
+  const Repetition repetition = copy({transfer(host_memory(), memory_of(0), 0), other});
+  expect_rate(total_of(repetition), 50e6);
+  expect_rate(rate_of(repetition, 1), 50e6);
 }
 
-TEST(FakeGpu, RowsAndOffsetsAreVerifiedAndThePaddingIsLeftAlone) {
+TEST(FakeGpu, SamplesAndOffsetsAreVerifiedAndThePaddingIsLeftAlone) {
   fake_cuda::set({});
-  json rows = copy_plan({transfer(host_memory(), memory_of(0), 0)});
-  rows["pattern"] = {{"size", 262000}, {"row_bytes", 1000}, {"pitch", 1024}};
-  expect_rate(total_of(planned(rows)), 50e6);
+  json samples = copy_plan({transfer(host_memory(), memory_of(0), 0)});
+  samples["pattern"] = {{"size", 262000}, {"row_bytes", 1000}, {"pitch", 1024}};
+  expect_rate(total_of(planned(samples)), 50e6);
   json odd = copy_plan({transfer(memory_of(0), memory_of(1), 0, "sm", 3)});
   odd["pattern"] = {{"size", 4097}, {"offset", 5}};
   EXPECT_TRUE(planned(odd).evidence.contains("verified"));
@@ -96,8 +119,8 @@ TEST(FakeGpu, WhatTheUserTellsOtherCudaProgramsIsOverruled) {
 TEST(FakeGpu, StreamsOfOneTransferShareItsEngine) {
   for (const bool stays : {false, true}) {
     fake_cuda::set({.stays_with_a_stream = stays});
-    const Visit both = copy({transfer(host_memory(), memory_of(0), 0, "ce", 3),
-                             transfer(memory_of(0), host_memory(), 0, "ce", 2)});
+    const Repetition both = copy({transfer(host_memory(), memory_of(0), 0, "ce", 3),
+                                  transfer(memory_of(0), host_memory(), 0, "ce", 2)});
     expect_rate(rate_of(both, 0), 50e6);
     expect_rate(rate_of(both, 1), 50e6);
     EXPECT_FALSE(in_turn(both));
@@ -106,40 +129,40 @@ TEST(FakeGpu, StreamsOfOneTransferShareItsEngine) {
 
 TEST(FakeGpu, AnEngineThatTakesTurnsByCopySharesItsRateEvenly) {
   fake_cuda::set({});
-  const Visit visit =
+  const Repetition repetition =
       copy({transfer(memory_of(0), memory_of(1), 0), transfer(memory_of(0), memory_of(2), 0)});
-  EXPECT_FALSE(in_turn(visit));
-  expect_rate(rate_of(visit, 0), 25e6);
-  expect_rate(total_of(visit), 50e6);
+  EXPECT_FALSE(in_turn(repetition));
+  expect_rate(rate_of(repetition, 0), 25e6);
+  expect_rate(total_of(repetition), 50e6);
 }
 
 TEST(FakeGpu, TransfersOfSeveralStreamsShareAnEngineByTheirBytes) {
   fake_cuda::set({});
-  const Visit visit = copy({transfer(memory_of(0), memory_of(1), 0, "ce", 3),
-                            transfer(memory_of(0), memory_of(2), 0, "ce", 1)});
-  expect_rate(rate_of(visit, 0) + rate_of(visit, 1), 50e6);
-  EXPECT_GT(rate_of(visit, 0), rate_of(visit, 1));
+  const Repetition repetition = copy({transfer(memory_of(0), memory_of(1), 0, "ce", 3),
+                                      transfer(memory_of(0), memory_of(2), 0, "ce", 1)});
+  expect_rate(rate_of(repetition, 0) + rate_of(repetition, 1), 50e6);
+  EXPECT_GT(rate_of(repetition, 0), rate_of(repetition, 1));
 }
 
 // As H200s do: no set may seem to be faster than the engine that moves all of it.
 TEST(FakeGpu, AnEngineThatStaysWithAStreamIsNoFaster) {
   fake_cuda::set({.stays_with_a_stream = true});
-  const Visit visit =
+  const Repetition repetition =
       copy({transfer(memory_of(0), memory_of(1), 0), transfer(memory_of(0), memory_of(2), 0),
             transfer(memory_of(0), memory_of(3), 0)});
-  for (std::size_t i = 0; i < 3; ++i) expect_rate(rate_of(visit, i), 50e6 / 3);
-  expect_rate(total_of(visit), 50e6);
+  for (std::size_t i = 0; i < 3; ++i) expect_rate(rate_of(repetition, i), 50e6 / 3);
+  expect_rate(total_of(repetition), 50e6);
 }
 
 // Several GPUs read from one, which serves one after the other: also as H200s do.
 TEST(FakeGpu, GpusServedInTurnHaveEqualParts) {
   for (const double rate : {50e6, 2e6}) {
     fake_cuda::set({.copy_engine = rate, .stays_with_a_stream = true});
-    const Visit visit =
+    const Repetition repetition =
         copy({transfer(memory_of(0), memory_of(1), 1), transfer(memory_of(0), memory_of(2), 2),
               transfer(memory_of(0), memory_of(3), 3)});
-    EXPECT_TRUE(in_turn(visit));
-    for (std::size_t i = 0; i < 3; ++i) expect_rate(rate_of(visit, i), rate / 3);
+    EXPECT_TRUE(in_turn(repetition));
+    for (std::size_t i = 0; i < 3; ++i) expect_rate(rate_of(repetition, i), rate / 3);
   }
 }
 
@@ -153,58 +176,58 @@ TEST(FakeGpu, TransfersOfSeveralGpusToSeveralOthersGoInTurn) {
         all.push_back(transfer(memory_of(gpu), memory_of((gpu + next) % 3), gpu));
       }
     }
-    const Visit visit = copy(all);
-    EXPECT_TRUE(in_turn(visit));
-    EXPECT_TRUE(visit.evidence.contains("verified"));
-    for (std::size_t i = 0; i < all.size(); ++i) expect_rate(rate_of(visit, i), 25e6);
-    expect_rate(total_of(visit), 150e6);
+    const Repetition repetition = copy(all);
+    EXPECT_TRUE(in_turn(repetition));
+    EXPECT_TRUE(repetition.evidence.contains("verified"));
+    for (std::size_t i = 0; i < all.size(); ++i) expect_rate(rate_of(repetition, i), 25e6);
+    expect_rate(total_of(repetition), 150e6);
   }
 }
 
 TEST(FakeGpu, ASlowTransferConcurrentWithAQuickOneHasItsOwnRate) {
   fake_cuda::set({.kernels = {{0, 51e6}, {1, 3e6}}});
-  const Visit visit = copy({transfer(memory_of(0), host_memory(), 0, "sm"),
-                            transfer(memory_of(1), host_memory(), 1, "sm")});
-  EXPECT_FALSE(in_turn(visit));
-  EXPECT_FALSE(visit.evidence.contains("fused"));
-  expect_rate(rate_of(visit, 0), 51e6);
-  expect_rate(rate_of(visit, 1), 3e6);
+  const Repetition repetition = copy({transfer(memory_of(0), host_memory(), 0, "sm"),
+                                      transfer(memory_of(1), host_memory(), 1, "sm")});
+  EXPECT_FALSE(in_turn(repetition));
+  EXPECT_FALSE(repetition.evidence.contains("fused"));
+  expect_rate(rate_of(repetition, 0), 51e6);
+  expect_rate(rate_of(repetition, 1), 3e6);
 }
 
 TEST(FakeGpu, OneKernelMovesBothDirectionsAndEvidenceSaysSo) {
   fake_cuda::set({});
-  const Visit visit = copy({transfer(host_memory(), memory_of(0), 0, "sm"),
-                            transfer(memory_of(0), host_memory(), 0, "sm")});
-  expect_rate(rate_of(visit, 0), 40e6);
-  expect_rate(rate_of(visit, 1), 40e6);
-  EXPECT_EQ(visit.evidence["fused"], json::array({json::array({"host>0", "0>host"})}));
+  const Repetition repetition = copy({transfer(host_memory(), memory_of(0), 0, "sm"),
+                                      transfer(memory_of(0), host_memory(), 0, "sm")});
+  expect_rate(rate_of(repetition, 0), 40e6);
+  expect_rate(rate_of(repetition, 1), 40e6);
+  EXPECT_EQ(repetition.evidence["fused"], json::array({json::array({"host>0", "0>host"})}));
 }
 
 // Cut into pieces, and with fewer samples than pieces: what they left is moved before it is
 // compared.
 TEST(FakeGpu, EveryByteIsMovedBeforeItIsCompared) {
   fake_cuda::set({.copy_engine = 200e3});
-  Visited visited("gpu-copy", copy_plan({transfer(host_memory(), memory_of(0), 0),
+  Repeated repeated("gpu-copy", copy_plan({transfer(host_memory(), memory_of(0), 0),
                                          transfer(memory_of(0), host_memory(), 0)}));
-  EXPECT_NO_THROW(visited.visit(false, 1));
+  EXPECT_NO_THROW(repeated.repetition(false, 1));
 }
 
 TEST(FakeGpu, LatencyBySMHasNeitherTheLaunchNorTheColdL1InIt) {
   fake_cuda::set({});
   json plan = latency_plan();
   plan["per_sm"] = true;
-  const Visit by_sm = Visited("gpu-latency", plan).visit();
+  const Repetition by_sm = Repeated("gpu-latency", plan).repetition();
   ASSERT_EQ(by_sm.series.size(), 2);
   EXPECT_EQ(by_sm.series[0].name, "chases");
   EXPECT_EQ(by_sm.series[1].name, "by_sm");
-  EXPECT_EQ(by_sm.series[1].rows.size(), 3);
+  EXPECT_EQ(by_sm.series[1].samples.size(), 3);
   ASSERT_EQ(by_sm.series[1].columns.size(), 5);
-  for (const Row& row : by_sm.series[1].rows) {
-    for (const double ns : row.values) EXPECT_NEAR(ns, 20, 0.1);
+  for (const Sample& sample : by_sm.series[1].samples) {
+    for (const double ns : sample.values) EXPECT_NEAR(ns, 20, 0.1);
   }
   plan = latency_plan();
   plan["every_sm"] = true;
-  EXPECT_NEAR(total_of(Visited("gpu-latency", plan).visit()), 20, 0.1);
+  EXPECT_NEAR(total_of(Repeated("gpu-latency", plan).repetition()), 20, 0.1);
 }
 
 }  // namespace

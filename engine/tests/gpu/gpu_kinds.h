@@ -1,4 +1,4 @@
-// Plans of the kinds on GPUs for the fake CUDA, and visits to them.
+// Plans of the kinds on GPUs for the fake CUDA, and repetitions to them.
 #pragma once
 
 #include <algorithm>
@@ -10,16 +10,10 @@
 
 #include "harness/kind.h"
 #include "harness/leases.h"
-#include "harness/visit.h"
-#include "protocol/object_reader.h"
+#include "harness/plan.h"
+#include "harness/repetition.h"
 
 namespace tierscope {
-
-// In engine/kinds/gpu_*.cpp.
-MakeState parse_gpu_copy(ObjectReader& measurement);
-MakeState parse_gpu_ranks(ObjectReader& measurement);
-MakeState parse_gpu_memory(ObjectReader& measurement);
-MakeState parse_gpu_latency(ObjectReader& measurement);
 
 inline nlohmann::json host_memory(const std::string& memory = "pinned") {
   return {{"where", "host"},
@@ -68,29 +62,30 @@ inline nlohmann::json latency_plan(const nlohmann::json& memory = memory_of(0)) 
   return plan;
 }
 
-// A measurement that can be visited again and again.
-class Visited {
+// A measurement that can be repeated again and again.
+class Repeated {
  public:
-  Visited(const std::string& kind, const nlohmann::json& plan) {
-    ObjectReader reader(plan, "plan");
-    make_ = std::ranges::find(kinds(), kind, &Kind::name)->parse(reader);
-    reader.finish();
+  Repeated(const std::string& kind, nlohmann::json measurement) {
+    measurement.update({{"kind", kind}, {"id", "a"}, {"initiator", "gpu:0"}, {"target", "gpu:0"}});
+    const nlohmann::json plan{{"version", 2},
+                              {"measurements", nlohmann::json::array({measurement})}};
+    make_ = parse_plan(plan).front().make;
     state_ = make_();
   }
 
   void exchange_by(Exchange exchange) { leases_.exchange_by(std::move(exchange)); }
 
-  // As the engine does, on a clock that goes on by a second a look: about `rows` rows of each
-  // series whose number of rows is not fixed.
-  Visit visit(bool fresh = false, int rows = 10) {
+  // As the engine does, on a clock that goes on by a second a look: about `samples` samples of each
+  // series whose number of samples is not fixed.
+  Repetition repetition(bool fresh = false, int samples = 10) {
     if (fresh) state_ = make_();
-    leases_.begin_visit(fresh);
+    leases_.begin_repetition(fresh);
     double clock = 0;
     const Surroundings surroundings{.now = [&clock] { return clock++; },
                                     .interrupted = [] { return false; },
                                     .stolen_seconds = [](std::span<const int>) { return 0.0; }};
-    return tierscope::visit(*state_, leases_, rows, surroundings,
-                            [](double, std::size_t, double) {});
+    return tierscope::repetition(*state_, leases_, samples, surroundings,
+                                 [](double, std::size_t, double) {});
   }
 
  private:
@@ -99,10 +94,11 @@ class Visited {
   std::unique_ptr<State> state_;
 };
 
-// The median of a column over all rows of a series; the first rows are no different here.
-inline double median_of(const Visit& visit, std::size_t series, std::size_t column) {
+// The median of a column over all samples of a series; the first samples are no different here.
+inline double median_of(const Repetition& repetition, std::size_t series, std::size_t column) {
   std::vector<double> values;
-  for (const Row& row : visit.series.at(series).rows) values.push_back(row.values.at(column));
+  for (const Sample& sample : repetition.series.at(series).samples)
+    values.push_back(sample.values.at(column));
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <string>
+#include <utility>
 
 #include "errors.h"
 #include "gpu/fake_cuda.h"
@@ -64,17 +65,17 @@ struct Job {
   int ranks = 2;
   std::vector<fake_cuda::Machine> machines = std::vector<fake_cuda::Machine>(2);
   std::string handles = "any";
-  int visits = 1;
+  int repetitions = 1;
 };
 
-// A rank: makes its visits, and says of each what came of it.
+// A rank: makes its repetitions, and says of each what came of it.
 [[noreturn]] void run_rank(const Job& job, int rank, int socket) {
   const Line line(socket);
   fake_cuda::set(job.machines.at(static_cast<std::size_t>(rank)));
   json plan = ranks_plan(job.transfers, rank, job.ranks);
   plan["handles"] = job.handles;
-  Visited visited("gpu-ranks", plan);
-  visited.exchange_by([&line](const json& said) -> std::vector<json> {
+  Repeated repeated("gpu-ranks", plan);
+  repeated.exchange_by([&line](const json& said) -> std::vector<json> {
     line.say(said);
     const json answer = line.hear();
     if (answer.contains("lost")) throw Failure(answer["lost"].get<std::string>());
@@ -82,14 +83,14 @@ struct Job {
   });
   json end;
   try {
-    json rows;
-    for (int i = 0; i < job.visits; ++i) {
-      const Visit visit = visited.visit(i > 0);
-      for (std::size_t column = 0; column < visit.series[0].columns.size(); ++column) {
-        end["medians"][column] = median_of(visit, 0, column);
+    json samples;
+    for (int i = 0; i < job.repetitions; ++i) {
+      const Repetition repetition = repeated.repetition(i > 0);
+      for (std::size_t column = 0; column < repetition.series[0].columns.size(); ++column) {
+        end["medians"][column] = median_of(repetition, 0, column);
       }
-      end["rows"].push_back(visit.series[0].rows.size());
-      end["evidence"] = visit.evidence;
+      end["samples"].push_back(repetition.series[0].samples.size());
+      end["evidence"] = repetition.evidence;
     }
     end["memory"] = fake_cuda::pieces_of_memory();
   } catch (const Unavailable& error) {
@@ -152,7 +153,7 @@ TEST(GpuRanks, ACopyFromAnotherProcessIsAsFastAsItsEngineAndVerifiedByWhoHasTheM
         EXPECT_EQ(end["evidence"]["verified"],
                   "262144 bytes at 1 destinations, compared with the source's pattern on the GPU");
       }
-      EXPECT_EQ(ends[0]["rows"], ends[1]["rows"]);
+      EXPECT_EQ(ends[0]["samples"], ends[1]["samples"]);
     }
   }
 }
@@ -196,20 +197,22 @@ TEST(GpuRanks, AllCopyToAllOthers) {
   }
 }
 
-TEST(GpuRanks, LaterVisitsGiveTheSameAndMemoryIsGivenBack) {
+TEST(GpuRanks, LaterRepetitionsGiveTheSameAndMemoryIsGivenBack) {
   const std::vector<json> transfers{rank_transfer(0, 1, 0)};
   const auto once = run({.transfers = transfers});
-  const auto thrice = run({.transfers = transfers, .visits = 3});
+  const auto thrice = run({.transfers = transfers, .repetitions = 3});
   for (std::size_t rank = 0; rank < 2; ++rank) {
     ASSERT_TRUE(thrice[rank].contains("memory")) << thrice[rank];
     EXPECT_EQ(once[rank]["memory"], thrice[rank]["memory"]);
-    EXPECT_EQ(thrice[rank]["rows"].size(), 3);
+    EXPECT_EQ(thrice[rank]["samples"].size(), 3);
   }
 }
 
 // The process that has the destination sees what came, not the one that copied.
 TEST(GpuRanks, CopiesThatDoNothingAreFoundByWhoHasTheDestination) {
-  const fake_cuda::Machine lazy{.copies = [] { return false; }};
+  // The first copy prepares the gate.
+  const fake_cuda::Machine lazy{
+      .copies = [first = true]() mutable { return std::exchange(first, false); }};
   const auto ends = run({.transfers = {rank_transfer(0, 1, 0)}, .machines = {lazy, {}}});
   EXPECT_EQ(ends[1]["cause"], "verification");
   EXPECT_EQ(ends[0]["reason"], "another rank");
@@ -229,8 +232,8 @@ TEST(GpuRanks, WithoutAWayToTheOthersMemoryItIsSaidWhy) {
 
 TEST(GpuRanks, OneProcessAloneIsRefused) {
   fake_cuda::set({});
-  Visited visited("gpu-ranks", ranks_plan({rank_transfer(0, 1, 0)}, 0, 2));
-  EXPECT_THROW(visited.visit(), Unavailable);
+  Repeated repeated("gpu-ranks", ranks_plan({rank_transfer(0, 1, 0)}, 0, 2));
+  EXPECT_THROW(repeated.repetition(), Unavailable);
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ class IoOfGpu : public StorageToGpu {
               {"backend", backend},
               {"direct", false}}}};
   }
-  static Visit visited(const json& plan) { return Visited("io", plan).visit(false, 3); }
+  static Repetition repeated(const json& plan) { return Repeated("io", plan).repetition(false, 3); }
 
   ScratchDirectory folder_;
 };
@@ -37,9 +37,9 @@ TEST_F(IoOfGpu, EveryBackendIsVerified) {
     json one = plan(std::string(kind.name), kind.name == "staged-managed" ? "managed" : "device");
     one["pattern"]["verify"] = true;
     if (!kind.synchronous) one["pattern"]["depth"] = 4;
-    EXPECT_EQ(visited(one).evidence.value("verified", ""), "every block read, by the GPU");
+    EXPECT_EQ(repeated(one).evidence.value("verified", ""), "every block read, by the GPU");
     one["pattern"]["operation"] = "write";
-    const std::string verified = visited(one).evidence.value("verified", "");
+    const std::string verified = repeated(one).evidence.value("verified", "");
     EXPECT_NE(verified.find("blocks written were read back"), std::string::npos) << verified;
   }
 }
@@ -49,22 +49,22 @@ TEST_F(IoOfGpu, DataThatDoesNotArriveIsFound) {
   json one = plan("staged");
   one["pattern"]["verify"] = true;
   fake_cuda::set({.copies = [copies = 0]() mutable { return ++copies % 2 == 0; }});
-  EXPECT_EQ(refusal([&] { visited(one); }).substr(0, 12), "verification");
+  EXPECT_EQ(refusal([&] { repeated(one); }).substr(0, 12), "verification");
 }
 
 TEST_F(IoOfGpu, TheWayIsInTheEvidenceAndRequired) {
   fake().machine.way = Way::kNvfs;
   json one = plan("cufile");
   one["pattern"]["require"] = "gpudirect";
-  const Visit visit = visited(one);
-  const auto ways = visit.evidence["storage_io"]["ways"];
+  const Repetition repetition = repeated(one);
+  const auto ways = repetition.evidence["storage_io"]["ways"];
   EXPECT_GE(ways["nvfs"].get<std::uint64_t>(),
-            visit.evidence["storage_io"]["reads"].get<std::uint64_t>());
+            repetition.evidence["storage_io"]["reads"].get<std::uint64_t>());
   EXPECT_EQ(ways["posix"], 0);
-  EXPECT_EQ(visit.evidence["cufile"]["version"], "1.15");
-  EXPECT_EQ(visit.evidence["gpus"][0]["gpu"], 1);
+  EXPECT_EQ(repetition.evidence["cufile"]["version"], "1.15");
+  EXPECT_EQ(repetition.evidence["gpus"][0]["gpu"], 1);
   fake().machine.way = Way::kPosix;
-  EXPECT_EQ(refusal([&] { visited(one); }).find("path: --require gpudirect: 0 of"), 0);
+  EXPECT_EQ(refusal([&] { repeated(one); }).find("path: --require gpudirect: 0 of"), 0);
 }
 
 TEST_F(IoOfGpu, MixesHaveRegisteredBuffersOfTheirOwn) {
@@ -74,18 +74,18 @@ TEST_F(IoOfGpu, MixesHaveRegisteredBuffersOfTheirOwn) {
                          {"order", "random"},
                          {"depth", 8},
                          {"registered", true}});
-  EXPECT_TRUE(visited(one).evidence.contains("verified"));
+  EXPECT_TRUE(repeated(one).evidence.contains("verified"));
   EXPECT_EQ(fake().seen.buffers, 0);
 }
 
 TEST_F(IoOfGpu, NoFileIsMadeForAGpuThatIsNotThere) {
   fake_cuda::set({.driver = 0});
-  EXPECT_EQ(refusal([&] { visited(plan("staged")); }).substr(0, 4), "gpu:");
+  EXPECT_EQ(refusal([&] { repeated(plan("staged")); }).substr(0, 4), "gpu:");
   EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
 }
 
 TEST_F(IoOfGpu, ManagedWaysNeedManagedMemory) {
-  EXPECT_THROW(visited(plan("staged-managed")), std::runtime_error);
+  EXPECT_THROW(repeated(plan("staged-managed")), std::runtime_error);
 }
 
 }  // namespace

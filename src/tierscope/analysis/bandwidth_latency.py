@@ -1,4 +1,4 @@
-"""What a family of bandwidth-latency curves comes to: the metrics of the Mess benchmark.
+"""Metrics of a family of bandwidth-latency curves, as the Mess benchmark defines them.
 
 Esmaili-Dokht et al., "A Mess of Memory System Benchmarking, Simulation and Application Profiling",
 MICRO 2024, section II-C. A family has a curve for each share of reads in the traffic. Of each curve
@@ -30,7 +30,7 @@ from tierscope.model.metric import Unit
 from tierscope.model.run import Figure, Measurement, NoInterval
 
 Figured = Figure | Measurement
-"""What has an estimate and, mostly, an interval."""
+"""A value with an estimate and, mostly, an interval."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class FamilyMetrics:
     unloaded: tuple[Figure, Figure]
     maximum_latency: tuple[Figure, Figure]
     saturated_from: tuple[Figure, Figure] | None
-    """Of the curves on which latency doubles; None where there is none."""
+    """Range over the curves on which latency doubles; None where there is none."""
     maximum_bandwidth: tuple[Figure, Figure]
 
 

@@ -1,10 +1,12 @@
-"""One measurement in two runs: by how much its figure changed, and how precisely that is known."""
+"""Changes of figures between two runs, and their run-to-run variation."""
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import stdev
+from statistics import NormalDist, fmean, median, stdev
 
+from tierscope.analysis.estimate import student_quantile
 from tierscope.analysis.plateaus import plateaus
 from tierscope.model.endpoint import EndpointKind
 from tierscope.model.run import Measurement, Run
@@ -13,20 +15,22 @@ _Z95 = 1.96
 """Half-width of a normal 95% interval in standard deviations."""
 _MUCH_DISTURBED = 0.25
 _MIN_CURVE = 4
-"""Of fewer sizes no levels can be told apart."""
+"""Minimum sizes of a curve whose levels can be told apart."""
 _MAX_PRIVATE_LEVEL = 2
 _PRIVATE_SHARE = 1 / 4
-"""Of a core's own cache: up to three arrays, and room for its other thread and the page tables."""
+"""Usable share of a core's own cache: room for three arrays, its other thread and page tables."""
 
 _CPU_ENDPOINTS = (EndpointKind.NODE, EndpointKind.CPUS)
 
 _Curve = tuple[str, str, str]
 """Endpoints and all of the pattern but the size."""
+_Group = tuple[str, str, bool]
+"""Kind, metric, and whether the working set stays in the cores' own caches."""
 
 
 @dataclass(frozen=True)
 class Traits:
-    """What two runs show of their machine's caches."""
+    """Traits of the machine's caches, as two runs show them."""
 
     private_bytes: float
     """Working set of a CPU that certainly stays in the core's own caches."""
@@ -55,8 +59,7 @@ class Change:
     """Standard error of ``size`` from both intervals."""
     spread: float
     """Standard deviation of a single sample, both runs together."""
-    group: tuple[str, bool]
-    """The kind, and whether the working set stays in the cores' own caches."""
+    group: _Group
     volatile: bool
     """In either run other programs took CPU time during much of it, or its working set is in shared
     caches, where latency depends on how much of them other programs leave."""
@@ -77,11 +80,11 @@ class Change:
 
 
 def pair_spread(base: Measurement, new: Measurement) -> float:
-    """Standard deviation of the logarithm of the ratio of one visit of each side.
+    """Standard deviation of the logarithm of the ratio of one repetition of each side.
 
-    Variation from run to run is no part of it: sides that are visited in turn share it.
+    Variation from run to run is no part of it: sides that are measured in turn share it.
     """
-    return math.hypot(*(_sampling(m) * math.sqrt(m.visits or 1) for m in (base, new)))
+    return math.hypot(*(_sampling(m) * math.sqrt(m.repetitions or 1) for m in (base, new)))
 
 
 def change_of(
@@ -101,7 +104,7 @@ def change_of(
         size=math.log(new.estimate / base.estimate),
         sampling=math.hypot(_sampling(base), _sampling(new)),
         spread=max(math.hypot(_spread(base), _spread(new)), shared or 0.0),
-        group=(base.kind, _bytes_of_a_cpu(base) <= traits.private_bytes),
+        group=(base.kind, str(base.metric), _bytes_of_a_cpu(base) <= traits.private_bytes),
         volatile=shared is not None
         or any(_disturbed_share(m) > _MUCH_DISTURBED for m in (base, new)),
         before=before,
@@ -141,7 +144,7 @@ def _of_cpus(m: Measurement) -> bool:
 
 
 def _latency_size(m: Measurement) -> tuple[_Curve, int]:
-    others = {key: value for key, value in m.pattern.items() if key != "size"}
+    others = {key: value for key, value in m.pattern.items() if key not in ("size", "part")}
     return (m.initiator, m.target, json.dumps(others, sort_keys=True)), m.pattern["size"]
 
 
@@ -192,3 +195,135 @@ def _bytes_of_a_cpu(m: Measurement) -> float:
     if not walks or not _of_cpus(m):
         return math.inf
     return float(m.pattern["size"]) / max(1, len(m.cpus))
+
+
+_CONFIDENCE = 0.95
+_MIN_CHANGES = 8
+"""Fewer differences than this say too little about run-to-run variation."""
+_MIN_OF_GROUP = 6
+_MIN_OF_PATH = 5
+"""Fewer measurements cannot tell that a path changed as a whole."""
+_ALIKE = 4.0
+"""Times that a path's change has to be larger than what its measurements differ in."""
+_NORMAL = NormalDist().inv_cdf(0.75)
+"""Median of the absolute value of a standard normal variable."""
+
+
+@dataclass(frozen=True)
+class Variation:
+    """Run-to-run variation of medians, in standard deviations of logarithms."""
+
+    overall: float | None
+    """The larger of all changes' and of any one group's; None where differences are too few."""
+    groups: dict[_Group, float]
+    """Variation of groups that are large enough."""
+    usual: dict[_Group, float]
+    """Median sampling error of each group: among many intervals of small effective sample sizes
+    some are narrow by luck; none is trusted to be narrower than usual."""
+
+    @classmethod
+    def of(cls, changes: list[Change]) -> "Variation":
+        """Estimate it from all changes between two runs."""
+        members: dict[_Group, list[Change]] = {}
+        for change in changes:
+            members.setdefault(change.group, []).append(change)
+        usual = {group: median(change.sampling for change in own) for group, own in members.items()}
+        if len(changes) < _MIN_CHANGES:
+            return cls(None, {}, usual)
+        groups = {
+            group: excess_scatter(_residuals(own))
+            for group, own in members.items()
+            if len(own) >= _MIN_OF_GROUP
+        }
+        return cls(max([excess_scatter(_residuals(changes)), *groups.values()]), groups, usual)
+
+    def bound(self, change: Change, judged: int) -> float:
+        """Return the half-width of the interval of a change, one of ``judged``."""
+        tail = (1 - _CONFIDENCE) / 2 / judged
+        sampling = max(change.sampling, self.usual.get(change.group, 0.0))
+        known = self.groups.get(change.group, self.overall)
+        # Where the variation is unknown, it is at worst that of single samples.
+        own = change.spread if change.volatile or known is None else 0.0
+        varying = math.hypot(known or 0.0, own)
+        return math.hypot(NormalDist().inv_cdf(1 - tail) * sampling, student4(1 - tail) * varying)
+
+
+def excess_scatter(residuals: list[tuple[float, float]]) -> float:
+    """Return the scatter of residuals that their sampling errors do not explain, robustly.
+
+    Of residuals over their whole standard deviation the median is that of a normal distribution;
+    that gives the part of it that sampling is not, whose uncertainty of two standard errors of
+    1.17 / sqrt(n) is added.
+    """
+
+    def excess(variation: float) -> float:
+        scaled = (abs(r) / max(1e-9, math.hypot(s, variation)) for r, s in residuals)
+        return median(scaled) - _NORMAL
+
+    if excess(0.0) <= 0:
+        return 0.0
+    low, high = 0.0, max(abs(residual) for residual, _ in residuals) / _NORMAL
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if excess(middle) > 0 else (low, middle)
+    return high * (1 + 2 * 1.17 / math.sqrt(len(residuals)))
+
+
+def _residuals(changes: list[Change]) -> list[tuple[float, float]]:
+    """Return each difference, less its path's if that changed as a whole, with its error."""
+    paths: dict[tuple[str, ...], list[Change]] = {}
+    for change in changes:
+        m = change.base
+        part = m.pattern.get("part", "")
+        paths.setdefault((m.kind, str(m.metric), part, m.initiator, m.target), []).append(change)
+    found = []
+    for members in paths.values():
+        common = _common_change(members)
+        # A path's own median lies nearer to its members than the true change does.
+        grow = math.sqrt(len(members) / (len(members) - 1)) if common else 1.0
+        found += [((change.size - common) * grow, change.error) for change in members]
+    return found
+
+
+def _common_change(members: list[Change]) -> float:
+    """Return the median change of a path's measurements where they changed alike, else nothing.
+
+    Alike: the change is far larger than what they differ in among themselves. A clock that went
+    down, or another program, changes some of a path's measurements more than others.
+    """
+    if len(members) < _MIN_OF_PATH:
+        return 0.0
+    middle = median(change.size for change in members)
+    apart = 1.4826 * median(abs(change.size - middle) for change in members)
+    apart = max(apart, median(change.sampling for change in members))
+    return middle if abs(middle) > _ALIKE * apart else 0.0
+
+
+def student4(probability: float) -> float:
+    """Quantile of Student's t with 4 degrees of freedom, above 0.5; exact (Shaw, 2006)."""
+    alpha = 4 * probability * (1 - probability)
+    root = math.sqrt(alpha)
+    return 2 * math.sqrt(max(0.0, math.cos(math.acos(root) / 3) / root - 1))
+
+
+@dataclass(frozen=True)
+class PairedRatio:
+    """New over base, with its interval where there are two pairs at least."""
+
+    ratio: float
+    low: float | None
+    high: float | None
+
+
+def paired_ratio(pairs: Sequence[tuple[float, float]], error: float = 0.05) -> PairedRatio:
+    """Return the geometric mean of new / base over pairs (base, new) of figures above 0, and
+    Student's t interval on the logarithm: pairs are independent of each other, their sides not.
+
+    ``error`` is the interval's, 0.05 for 95%.
+    """
+    logs = [math.log(new / base) for base, new in pairs]
+    middle = fmean(logs)
+    if len(logs) < 2:
+        return PairedRatio(math.exp(middle), None, None)
+    half = student_quantile(len(logs) - 1, error) * stdev(logs) / math.sqrt(len(logs))
+    return PairedRatio(math.exp(middle), math.exp(middle - half), math.exp(middle + half))

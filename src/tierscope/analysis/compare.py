@@ -1,45 +1,121 @@
-"""Compare two runs: what is the same, what got faster or slower, what cannot be compared.
-
-Two figures differ when the interval of their ratio leaves out 1. That interval covers two reasons
-why medians of one machine differ between runs:
-
-- **Sampling.** Each run's interval covers it. That interval is made for the effective sample size,
-  so that it already allows for autocorrelation; a bootstrap over single samples would be far too
-  narrow. The intervals' widths are added in squares, and none counts as narrower than is usual for
-  its kind.
-- **Run-to-run variation.** Other programs, clocks and the placement of pages change between runs
-  and stay as they are during one, so no interval of one run shows them. The comparison itself does:
-  the scatter of its differences beyond their intervals is run-to-run variation. It is estimated by
-  medians, so that the few figures that changed on their own do not count, and separately for each
-  kind and for working sets that stay in a core's own caches. Where all measurements of a path
-  changed alike, by far more than they differ among themselves, the path changed as a whole, and its
-  median is subtracted first. A *volatile* figure is trusted no further than its single samples: one
-  of which more than a quarter of the samples were disturbed (its evidence says so), and a latency
-  between a core's own caches and memory's, which depends on how much of a cache other programs
-  leave.
-
-Run-to-run variation has heavy tails, so its share uses Student's t with 4 degrees of freedom,
-sampling a normal distribution. Both quantiles are those of 5% over *all* figures of the
-comparison (Bonferroni), so that nineteen of twenty comparisons of a machine with itself find
-nothing at all. docs/compare.md has the data that this was tried on.
-
-Of measurements that time single operations, the percentiles of ``model.metric.COMPARED`` are judged
-beside the headline. Their run-to-run variation is estimated by itself: tails vary more.
-"""
+"""Compare two runs, figure by figure; obstacles that keep them from being compared."""
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tierscope.analysis.change import Change, Traits, change_of, pair_spread
-from tierscope.analysis.direction import lower_is_better
-from tierscope.analysis.further import is_further, with_percentiles
-from tierscope.analysis.obstacles import measurement_obstacle, run_obstacles
-from tierscope.analysis.run_to_run import Variation
+from tierscope.analysis.change import Change, Traits, Variation, change_of, pair_spread
 from tierscope.model.comparison import Comparison, Difference, NotComparable, Verdict
-from tierscope.model.run import Measurement, Run
+from tierscope.model.errors import UserError
+from tierscope.model.metric import COMPARED
+from tierscope.model.run import Measurement, Run, lower_is_better
+
+_SETTINGS = (
+    "kernel", "governor", "frequency-driver", "turbo", "smt", "thp", "numa-balancing",
+)  # fmt: skip
+_VISIBLE_TO_ROOT = ("prefetchers",)
+"""Settings that differ only where both runs could read them."""
+ALLOWABLE = (
+    "host",
+    "machine",
+    *_SETTINGS,
+    *_VISIBLE_TO_ROOT,
+    "link",
+    "isa",
+    "emulated",
+    "imported",
+)
+"""Values of ``--allow``."""
+_MACHINE = ("cpu", "architecture", "hypervisor", "packages", "cores", "cpus")
+
+
+def check_allowed(words: list[str]) -> None:
+    """Raise UserError for a word that names no obstacle."""
+    from tierscope.model.errors import did_you_mean
+
+    for word in words:
+        if word not in ALLOWABLE:
+            raise UserError(
+                f"--allow: '{word}' is not one of {', '.join(ALLOWABLE)}"
+                f"{did_you_mean(word, ALLOWABLE)}"
+            )
+
+
+def run_obstacles(base: Run, new: Run, allow: frozenset[str]) -> tuple[list[str], list[str]]:
+    """Return what keeps two runs from being compared at all, and what was allowed to differ."""
+    found = _differing(base, new)
+    obstacles = [text for word, text in found if word not in allow]
+    remarks = [text for word, text in found if word in allow]
+    return obstacles, remarks
+
+
+def _differing(base: Run, new: Run) -> list[tuple[str, str]]:
+    found = []
+    for which, run in (("base", base), ("new", new)):
+        if run.header.emulated:
+            found.append(
+                ("emulated", f"emulated: the {which} run's machine, so its figures mean nothing")
+            )
+        if run.header.imported:
+            text = f"{run.header.imported.program} measured the {which} run; its machine"
+            found.append(("imported", f"imported: {text} and settings are not known"))
+    old, fresh = base.header, new.header
+    if old.imported or fresh.imported:
+        return found
+    if old.host != fresh.host:
+        found.append(("host", _text("host", old.host, fresh.host)))
+    for key in _MACHINE:
+        values = old.machine.get(key), fresh.machine.get(key)
+        if values[0] != values[1]:
+            found.append(("machine", _text(f"machine: {key}", *values)))
+    nodes = _nodes(old.machine), _nodes(fresh.machine)
+    if nodes[0] != nodes[1]:
+        found.append(("machine", _text("machine: nodes", *nodes)))
+    gpus = _gpus(old.machine), _gpus(fresh.machine)
+    if gpus[0] != gpus[1]:
+        found.append(("machine", _text("machine: GPUs", *gpus)))
+    for key in (*_SETTINGS, *_VISIBLE_TO_ROOT):
+        values = old.environment.get(key), fresh.environment.get(key)
+        if values[0] != values[1] and (key in _SETTINGS or None not in values):
+            found.append((key, _text(key, *values)))
+    return found
+
+
+def _text(name: str, base: Any, new: Any) -> str:
+    said = ["absent" if value in (None, "") else str(value) for value in (base, new)]
+    return f"{name}: {said[0]} in the base run, {said[1]} in the new run"
+
+
+def _nodes(machine: dict[str, Any]) -> str:
+    """Return the nodes in words; memory in whole GiB, since firmware reserves varying amounts."""
+    return ", ".join(
+        f"{node['node']} {node['kind']} {round(node['total_bytes'] / 2**30)} GiB"
+        for node in machine.get("nodes", [])
+    )
+
+
+def _gpus(machine: dict[str, Any]) -> str:
+    return ", ".join(str(gpu.get("name", "")) for gpu in machine.get("gpus", []))
+
+
+def _rate(m: Measurement) -> str:
+    """Return what tells a path's link from others: its rate, in whole MB/s."""
+    return f"{m.limit.value / 1e6:.0f}" if m.limit else ""
+
+
+def measurement_obstacle(base: Measurement, new: Measurement, allow: frozenset[str]) -> str:
+    """Return what keeps two measured figures of one identity from being compared, or nothing."""
+    if _rate(base) != _rate(new) and "link" not in allow:
+        links = (m.limit.link if m.limit else None for m in (base, new))
+        return _text("link", *links)
+    ran = [m.evidence.isa if m.evidence else None for m in (base, new)]
+    if ran[0] != ran[1] and "isa" not in allow:
+        return _text("isa", *ran)
+    return ""
+
 
 _MIN_SAMPLES = 6
 """Fewer give no 95% interval of a median (2 x 0.5^n > 5%)."""
@@ -78,11 +154,12 @@ def compare(
         for old, fresh in joined
         if old and fresh and _measured(old) and _measured(fresh)
     ]
-    variation, of_further = (
-        Variation.of([change for change in changes if is_further(change.base) == further])
-        for further in (False, True)
+    # Tails vary far more than medians do.
+    variation, of_tails = (
+        Variation.of([change for change in changes if (change.base.metric in COMPARED) == tails])
+        for tails in (False, True)
     )
-    earlier = [identities(run) for run in also]
+    earlier = [{_name(m): m for m in reversed(identities(run).values())} for run in also]
     # A figure without an interval is shown, but no verdict is based on it.
     judged = max(1, sum(_judged(*both) for both in _comparable(joined, refusals))) * comparisons
 
@@ -94,7 +171,7 @@ def compare(
         assert old is not None
         assert fresh is not None
         change = change_of(old, fresh, traits, _changes(old, earlier))
-        usual = of_further if is_further(old) else variation
+        usual = of_tails if old.metric in COMPARED else variation
         return _difference(change, usual.bound(change, judged), tolerance)
 
     differences = [
@@ -113,30 +190,50 @@ def compare(
     )
 
 
-Identity = tuple[str, str, str, str, int]
+_Name = tuple[str, str, str, str]
+"""Kind, endpoints and pattern."""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Join key of figures of two runs."""
+
+    measurement: tuple[str, str, str, str, int]
+    """Kind, endpoints and pattern; repeated ones are numbered."""
+    figure: tuple[str, str] | None = None
+    """Metric and part; None: the measurement has no figure."""
 
 
 def identities(run: Run) -> dict[Identity, Measurement]:
-    """Return a run's measurements by kind, endpoints and pattern; repeated ones are numbered."""
+    """Return a run's measurements, each with one figure: all that are compared."""
     found: dict[Identity, Measurement] = {}
-    seen: dict[tuple[str, str, str, str], int] = {}
-    for m in with_percentiles(run.measurements):
-        key = (m.kind, m.initiator, m.target, _pattern(m))
-        seen[key] = seen.get(key, 0) + 1
-        identity = (*key, seen[key])
-        found[identity] = m
+    seen: Counter[_Name] = Counter()
+    for m in run.measurements:
+        seen[_name(m)] += 1
+        name = (*_name(m), seen[_name(m)])
+        if not m.figures:
+            found[Identity(name)] = m
+        for figure in m.figures:
+            if figure.compared:
+                found[Identity(name, (figure.metric, figure.part))] = m.of_figure(figure)
     return found
 
 
 def join(base: Run, new: Run) -> list[tuple[Measurement | None, Measurement | None]]:
-    """Join two runs on the measurements' identity, never on their order."""
+    """Join two runs on the figures' identity, never on their order.
+
+    A measurement that has no figure in one run stands beside each figure of the other one.
+    """
     old, fresh = identities(base), identities(new)
-    return [(old.get(key), fresh.get(key)) for key in dict.fromkeys([*old, *fresh])]
+    figured = {key.measurement for key in (*old, *fresh) if key.figure}
+    keys = [k for k in dict.fromkeys([*old, *fresh]) if k.figure or k.measurement not in figured]
+    sides = ([run.get(k) or run.get(Identity(k.measurement)) for k in keys] for run in (old, fresh))
+    return list(zip(*sides, strict=True))
 
 
 @dataclass(frozen=True)
 class _Obstacle:
-    """What keeps two measurements from being compared."""
+    """Reason why two measurements cannot be compared."""
 
     cause: NotComparable
     reason: str
@@ -188,17 +285,16 @@ def _measured(m: Measurement) -> bool:
     return m.has_figure and bool(m.estimate) and bool(m.ci_low)
 
 
-def _changes(base: Measurement, earlier: list[dict[Identity, Measurement]]) -> tuple[float, float]:
+def _changes(base: Measurement, earlier: list[dict[_Name, Measurement]]) -> tuple[float, float]:
     """Return the least and the most change from the base to itself and to the earlier runs."""
     assert base.estimate
-    key = (base.kind, base.initiator, base.target, _pattern(base), 1)
-    others = [other for found in earlier if (other := found.get(key)) and _measured(other)]
+    others = [other for found in earlier if (other := found.get(_name(base))) and _measured(other)]
     changes = [0.0] + [math.log((other.estimate or 1.0) / base.estimate) for other in others]
     return min(changes), max(changes)
 
 
-def _pattern(m: Measurement) -> str:
-    return json.dumps(m.pattern, sort_keys=True)
+def _name(m: Measurement) -> _Name:
+    return m.kind, m.initiator, m.target, json.dumps(m.pattern, sort_keys=True)
 
 
 def _difference(change: Change, bound: float, tolerance: float) -> Difference:
@@ -231,7 +327,8 @@ def _pairs(
     differences: list[Difference],
     tolerance: float,
 ) -> int | None:
-    """Return how many visits of each side in turn tell a change beyond the tolerance from none.
+    """Return how many repetitions of each side in turn tell a change beyond the tolerance from
+    none.
 
     So many make the half-width of a paired ratio's 95% interval as narrow as the tolerance, for
     three in four of the undecided measurements.

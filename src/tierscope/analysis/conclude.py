@@ -1,19 +1,21 @@
-"""What the visits of a measurement come to: figures, their intervals, and merged evidence.
+"""Conclude a measurement from its repetitions: figures, intervals, merged evidence.
 
-All columns and distributions of a series are estimated over exactly the same rows. Two kinds of
-rows are left out:
+All columns and distributions of a series are estimated over exactly the same samples. Two kinds of
+samples are left out:
 
-- Warm-up: of the first series of each visit, the rows until two successive ones agree within twice
-  the precision, for a fifth of the visit at most. Its further series start warm.
-- Disturbed rows, where at least 6 undisturbed ones remain; else all are kept, and counted. A series
+- Warm-up: of the first series of each repetition, the samples until two successive ones agree
+  within twice
+  the precision, for a fifth of the repetition at most. Its further series start warm.
+- Disturbed samples, where at least 6 undisturbed ones remain; else all are kept, and counted. A
+  series
   whose tails dropping would hide keeps them always.
 
-A figure is looked at after each visit, and the luckiest look must not decide. So it is precise
-only where an interval of 99% is as narrow as asked. Of the error of 5%, 1% is spent on the looks,
-4% remain for the interval that is reported. And what a look decides by is not reported: every other
-visit's scatter decides, that of the others makes the interval. So the interval of a figure that is
-precise holds as often as any other, however unlikely it was that its visits agreed.
-"""
+Each repetition is followed by an interim analysis, and the luckiest one must not decide. So it is
+precise only where an interval of 99% is as narrow as asked. Of the error of 5%, 1% is spent on
+interim analyses, 4% remain for the interval that is reported. And what an interim analysis decides
+by is not reported: every other repetition's scatter decides, that of the others makes the interval.
+So the interval of a figure that is precise holds as often as any other, however unlikely it was
+that its repetitions agreed."""
 
 import itertools
 import math
@@ -25,33 +27,35 @@ from typing import TypeVar
 from tierscope.analysis import distribution
 from tierscope.analysis.estimate import ALL, DECIDING, REPORTING, Estimate, estimate_median
 from tierscope.analysis.observed import merged_evidence
-from tierscope.model.event import Column, Evidence, Series, Visit
+from tierscope.model.event import Column, Evidence, Repetition, Series
 from tierscope.model.histogram import Histogram
 from tierscope.model.metric import METRICS
 from tierscope.model.run import Figure, MergedDistribution, Stop
 from tierscope.model.spec import MeasurementSpec, Sampling
 
 MIN_UNDISTURBED = 6
-"""Undisturbed rows from which on disturbed ones are left out."""
+"""Undisturbed samples from which on disturbed ones are left out."""
 _MIN_EFFECTIVE = 6
 """Effective samples below which no figure is precise."""
-_FEW_ROWS = 12
-"""Rows that are few even if they are independent."""
-MIN_VISITS = 5
-_MIN_VISITS_HALVED = 12
-"""Visits before a figure can be precise. Where the interval is much narrower than asked, no luck is
-needed, and five are enough; else either half of them has to tell how much visits scatter."""
+_FEW_SAMPLES = 12
+"""Samples that are few even if they are independent."""
+MIN_REPETITIONS = 5
+_MIN_REPETITIONS_HALVED = 12
+"""Repetitions before a figure can be precise. Where the interval is much narrower than asked, no
+luck is needed, and five are enough; else either half of them has to tell how much repetitions
+scatter."""
 _STEADY_SHARE = 0.25
-"""Of the precision asked for, what such an interval has at most."""
-_LOOK_ERROR = 0.01
+"""Maximum width of such an interval, as a share of the precision asked for."""
+_INTERIM_ERROR = 0.01
 _ERROR = 0.04
 _MAX_CORRELATION = 0.15
-"""Correlation between visits above which no figure is precise."""
+"""Correlation between repetitions above which no figure is precise."""
 _MAX_RANGE = 5
-"""Range of visits' medians, in multiples of the precision, above which no figure is precise: then
-a narrow interval is luck."""
+"""Range of repetitions' medians, in multiples of the precision, above which no figure is precise:
+then a narrow interval is luck."""
 _FAR_APART = 10
-"""Time between visits, in multiples of their own, from which on they do not continue each other."""
+"""Time between repetitions, in multiples of their own, from which on they do not continue each
+other."""
 _WARM_UP_SHARE = 0.2
 _STEADY = 0.03
 _T = TypeVar("_T")
@@ -63,149 +67,149 @@ _THREADS = "thread_bandwidth"
 class Conclusion:
     """The outcome of a measurement that gave a figure."""
 
-    metric: str
-    estimate: Estimate
+    figures: list[Figure]
+    """The headline first."""
     stop: Stop | None
     """None: of what was observed, which ends when it is told to."""
     samples: list[float]
-    figures: list[Figure]
+    """Samples of the headline."""
     distributions: list[MergedDistribution]
     evidence: Evidence
 
 
 @dataclass
-class _Rows:
-    """The kept rows of one series, visit by visit."""
+class _Kept:
+    """The kept samples of one series, repetition by repetition."""
 
     columns: dict[tuple[str, str], list[list[float | None]]] = field(default_factory=dict)
-    """By metric and part, one list for each visit."""
+    """By metric and part, one list for each repetition."""
     distributions: dict[tuple[str, str], list[list[Histogram]]] = field(default_factory=dict)
     """In the same way."""
     durations: list[float] = field(default_factory=list)
     watched: bool = False
-    """Somebody looked whether rows were disturbed."""
+    """Somebody looked whether samples were disturbed."""
     disturbed: int = 0
-    """Disturbed rows that were kept."""
+    """Disturbed samples that were kept."""
     replaced: int = 0
-    """Disturbed rows that were dropped."""
+    """Disturbed samples that were dropped."""
     unsettled: int = 0
-    """Visits in whose warm-up no two successive rows agreed."""
+    """Repetitions in whose warm-up no two successive samples agreed."""
     apart: bool = False
-    """The visits were far apart."""
+    """The repetitions were far apart."""
     keep_disturbed: bool = False
-    """Disturbed rows count as the others do."""
+    """Disturbed samples count as the others do."""
 
-    def of_visits(self, key: tuple[str, str]) -> list[list[float]]:
-        """Return what a column has of the kept rows, visit by visit."""
-        return [[value for value in rows if value is not None] for rows in self.columns[key]]
+    def of_repetitions(self, key: tuple[str, str]) -> list[list[float]]:
+        """Return what a column has of the kept samples, repetition by repetition."""
+        return [[value for value in samples if value is not None] for samples in self.columns[key]]
 
     def values(self, key: tuple[str, str]) -> list[float]:
-        """Return what a column has of the kept rows."""
-        return [value for rows in self.of_visits(key) for value in rows]
+        """Return what a column has of the kept samples."""
+        return [value for samples in self.of_repetitions(key) for value in samples]
 
     def estimate(self, key: tuple[str, str], scatter_of: slice) -> Estimate:
         """Estimate a column that has a value."""
-        return estimate_median(self.of_visits(key), _ERROR, self.apart, scatter_of)
+        return estimate_median(self.of_repetitions(key), _ERROR, self.apart, scatter_of)
 
 
 @dataclass(frozen=True)
-class Look:
-    """What is known of a figure between two visits."""
+class InterimAnalysis:
+    """Precision of a figure between two repetitions."""
 
     precise: bool
     relative_half_width: float
-    """Of the interval that decides; infinite where there is none."""
+    """Half-width of the interval that decides, relative; infinite where there is none."""
     report: slice
-    """The visits whose scatter makes the interval that is reported."""
+    """The repetitions whose scatter makes the interval that is reported."""
 
 
-def conclude(spec: MeasurementSpec, visits: Sequence[Visit], cut: bool = False) -> Conclusion:
-    """Return what a measurement's visits, at least one, come to.
+def conclude(
+    spec: MeasurementSpec, repetitions: Sequence[Repetition], cut: bool = False
+) -> Conclusion:
+    """Return what a measurement's repetitions, at least one, come to.
 
-    ``cut`` says that further visits were due and did not come. Raises ValueError where no row has a
-    value of the headline.
-    """
-    series = _kept(spec.sampling, visits)
+    ``cut`` says that further repetitions were due and did not come. Raises ValueError where no
+    sample has a value of the headline."""
+    series = _kept(spec.sampling, repetitions)
     first = next(iter(series.values()))
     headline = next(iter(first.columns))
     samples = first.values(headline)
     if not samples:
         raise ValueError(f"no sample has a value of {headline[0]}")
-    looked = _look(spec.sampling, first)
-    estimate = first.estimate(headline, looked.report)
-    evidence = merged_evidence(visits)
-    evidence = evidence.model_copy(update=_evidence_of_rows(spec, series))
-    notes = [*(evidence.notes or []), *_notes(spec, estimate, samples, first, len(visits))]
-    stop: Stop = "precision" if looked.precise else "budget"
+    interim = _interim(spec.sampling, first)
+    estimate = first.estimate(headline, interim.report)
+    evidence = merged_evidence(repetitions)
+    evidence = evidence.model_copy(update=_evidence_of_samples(spec, series))
+    notes = [*(evidence.notes or []), *_notes(spec, estimate, samples, first, len(repetitions))]
+    stop: Stop = "precision" if interim.precise else "budget"
     return Conclusion(
-        metric=headline[0],
-        estimate=estimate.widened(spec.type_b),
-        stop="interrupted" if cut or visits[-1].interrupted else stop,
-        samples=samples,
         figures=[
-            *_figures(spec, series, headline, looked.report),
-            *_figures_of_distributions(spec, series, looked.report),
+            _figure(*headline, estimate.widened(spec.type_b)),
+            *_figures(spec, series, headline, interim.report),
+            *_figures_of_distributions(spec, series, interim.report),
         ],
+        stop="interrupted" if cut or repetitions[-1].interrupted else stop,
+        samples=samples,
         distributions=list(_merged(series)),
         evidence=evidence.model_copy(update={"notes": notes or None}),
     )
 
 
-def look(sampling: Sampling, visits: Sequence[Visit]) -> Look:
-    """Return how precisely the headline of visits, at least one, is known."""
-    return _look(sampling, next(iter(_kept(sampling, visits, only_first=True).values())))
+def interim_analysis(sampling: Sampling, repetitions: Sequence[Repetition]) -> InterimAnalysis:
+    """Return how precisely the headline of repetitions, at least one, is known."""
+    return _interim(sampling, next(iter(_kept(sampling, repetitions, only_first=True).values())))
 
 
-def _look(sampling: Sampling, rows: _Rows) -> Look:
-    headline = rows.of_visits(next(iter(rows.columns)))
+def _interim(sampling: Sampling, kept: _Kept) -> InterimAnalysis:
+    headline = kept.of_repetitions(next(iter(kept.columns)))
     if not any(headline):
-        return Look(False, math.inf, ALL)
-    found = estimate_median(headline, _LOOK_ERROR, rows.apart)
+        return InterimAnalysis(False, math.inf, ALL)
+    found = estimate_median(headline, _INTERIM_ERROR, kept.apart)
     medians = [median(values) for values in headline if values]
     report = ALL
     if found.relative_half_width > _STEADY_SHARE * sampling.precision:
-        if len(medians) < _MIN_VISITS_HALVED:
-            return Look(False, found.relative_half_width, ALL)
-        found = estimate_median(headline, _LOOK_ERROR, rows.apart, DECIDING)
+        if len(medians) < _MIN_REPETITIONS_HALVED:
+            return InterimAnalysis(False, found.relative_half_width, ALL)
+        found = estimate_median(headline, _INTERIM_ERROR, kept.apart, DECIDING)
         report = REPORTING
     precise = (
         found.relative_half_width <= sampling.precision
-        and len(medians) >= MIN_VISITS
+        and len(medians) >= MIN_REPETITIONS
         and found.effective_n >= _MIN_EFFECTIVE
         and found.correlation <= _MAX_CORRELATION
         and max(medians) - min(medians) <= _MAX_RANGE * sampling.precision * found.value
-        and (rows.keep_disturbed or not rows.disturbed)
+        and (kept.keep_disturbed or not kept.disturbed)
     )
-    return Look(precise, found.relative_half_width, report if precise else ALL)
+    return InterimAnalysis(precise, found.relative_half_width, report if precise else ALL)
 
 
 def _kept(
-    sampling: Sampling, visits: Sequence[Visit], only_first: bool = False
-) -> dict[str, _Rows]:
-    """Return the kept rows of each series, by its name, the first one first."""
+    sampling: Sampling, repetitions: Sequence[Repetition], only_first: bool = False
+) -> dict[str, _Kept]:
+    """Return the kept samples of each series, by its name, the first one first."""
     found: dict[str, list[tuple[Series, int, bool]]] = {}
-    for visit in visits:
-        for number, series in enumerate(visit.series[:1] if only_first else visit.series):
-            rows, settled = warm_up(series, sampling) if number == 0 else (0, True)
-            found.setdefault(series.name, []).append((series, rows, settled))
-    apart = _far_apart(visits)
-    return {name: _rows(parts, apart) for name, parts in found.items()}
+    for repetition in repetitions:
+        for number, series in enumerate(repetition.series[:1] if only_first else repetition.series):
+            samples, settled = warm_up(series, sampling) if number == 0 else (0, True)
+            found.setdefault(series.name, []).append((series, samples, settled))
+    apart = _far_apart(repetitions)
+    return {name: _samples(parts, apart) for name, parts in found.items()}
 
 
-def _far_apart(visits: Sequence[Visit]) -> bool:
-    """Return whether so much time lies between visits that they do not continue each other."""
-    known = [(visit.at_s, visit.seconds) for visit in visits]
+def _far_apart(repetitions: Sequence[Repetition]) -> bool:
+    """Return whether so much time lies between repetitions that they do not continue each other."""
+    known = [(repetition.at_s, repetition.seconds) for repetition in repetitions]
     gaps = [
         (later - at - seconds) / max(seconds, 1e-9)
         for (at, seconds), (later, _) in itertools.pairwise(known)
         if at is not None and later is not None
     ]
-    return len(gaps) == len(visits) - 1 > 0 and median(gaps) >= _FAR_APART
+    return len(gaps) == len(repetitions) - 1 > 0 and median(gaps) >= _FAR_APART
 
 
-def _rows(parts: list[tuple[Series, int, bool]], apart: bool) -> _Rows:
-    """Join what the visits have of one series."""
-    rows = _Rows(
+def _samples(parts: list[tuple[Series, int, bool]], apart: bool) -> _Kept:
+    """Join what the repetitions have of one series."""
+    samples = _Kept(
         watched=any(series.disturbed is not None for series, _, _ in parts),
         unsettled=sum(not settled for _, _, settled in parts),
         apart=apart,
@@ -215,34 +219,37 @@ def _rows(parts: list[tuple[Series, int, bool]], apart: bool) -> _Rows:
     warm = [range(warm_up, len(series.starts)) for series, warm_up, _ in parts]
     total = sum(len(numbers) for numbers in warm)
     marked = sum(n in bad for numbers, bad in zip(warm, flagged, strict=True) for n in numbers)
-    drop = total - marked >= MIN_UNDISTURBED and not rows.keep_disturbed
-    rows.replaced, rows.disturbed = (marked, 0) if drop else (0, marked)
-    for visit, ((series, _, _), numbers, bad) in enumerate(zip(parts, warm, flagged, strict=True)):
+    drop = total - marked >= MIN_UNDISTURBED and not samples.keep_disturbed
+    samples.replaced, samples.disturbed = (marked, 0) if drop else (0, marked)
+    for repetition, ((series, _, _), numbers, bad) in enumerate(
+        zip(parts, warm, flagged, strict=True)
+    ):
         kept = [n for n in numbers if n not in bad] if drop and bad else list(numbers)
-        rows.durations += [series.durations[n] for n in kept]
-        _add(rows.columns, visit, {(c.metric, c.part): c.values for c in series.columns}, kept)
-        found = {(d.metric, d.part): d.rows for d in series.distributions or ()}
-        _add(rows.distributions, visit, found, kept)
-    return rows
+        samples.durations += [series.durations[n] for n in kept]
+        found = {(c.metric, c.part): c.values for c in series.columns}
+        _add(samples.columns, repetition, found, kept)
+        timed = {(d.metric, d.part): d.samples for d in series.distributions or ()}
+        _add(samples.distributions, repetition, timed, kept)
+    return samples
 
 
 def _add(
     into: dict[tuple[str, str], list[list[_T]]],
-    visit: int,
+    repetition: int,
     found: dict[tuple[str, str], list[_T]],
     kept: list[int],
 ) -> None:
-    """Add the kept rows of a visit of this number; it may lack what others have."""
+    """Add the kept samples of a repetition of this number; it may lack what others have."""
     for key, values in found.items():
-        into.setdefault(key, [[]] * visit).append([values[n] for n in kept])
-    for visits in into.values():
-        visits += [[]] * (visit + 1 - len(visits))
+        into.setdefault(key, [[]] * repetition).append([values[n] for n in kept])
+    for repetitions in into.values():
+        repetitions += [[]] * (repetition + 1 - len(repetitions))
 
 
 def warm_up(series: Series, sampling: Sampling) -> tuple[int, bool]:
-    """Return how many rows a visit needed to warm up, and whether it came to that.
+    """Return how many samples a repetition needed to warm up, and whether it came to that.
 
-    The last row is never counted, so that each visit gives one.
+    The last sample is never counted, so that each repetition gives one.
     """
     count = len(series.starts)
     if count < 2:
@@ -270,22 +277,22 @@ def _agree(first: float | None, second: float | None, tolerance: float) -> bool:
 
 
 def _figures(
-    spec: MeasurementSpec, series: dict[str, _Rows], headline: tuple[str, str], report: slice
+    spec: MeasurementSpec, series: dict[str, _Kept], headline: tuple[str, str], report: slice
 ) -> Iterator[Figure]:
-    for rows in series.values():
-        for key in rows.columns:
+    for samples in series.values():
+        for key in samples.columns:
             metric, part = key
-            if key == headline or metric == _THREADS or not rows.values(key):
+            if key == headline or metric == _THREADS or not samples.values(key):
                 continue
-            yield _figure(metric, part, rows.estimate(key, report).widened(spec.type_b))
+            yield _figure(metric, part, samples.estimate(key, report).widened(spec.type_b))
 
 
 def _figures_of_distributions(
-    spec: MeasurementSpec, series: dict[str, _Rows], report: slice
+    spec: MeasurementSpec, series: dict[str, _Kept], report: slice
 ) -> Iterator[Figure]:
-    for rows in series.values():
-        for (metric, part), visits in rows.distributions.items():
-            found = distribution.estimates(visits, _ERROR, rows.apart, report)
+    for samples in series.values():
+        for (metric, part), repetitions in samples.distributions.items():
+            found = distribution.estimates(repetitions, _ERROR, samples.apart, report)
             for name, estimate in found:
                 yield _figure(f"{metric}_{name}", part, estimate.widened(spec.type_b))
 
@@ -302,16 +309,16 @@ def _figure(metric: str, part: str, estimate: Estimate) -> Figure:
     )
 
 
-def _merged(series: dict[str, _Rows]) -> Iterator[MergedDistribution]:
-    for rows in series.values():
-        for (metric, part), visits in rows.distributions.items():
-            histogram = distribution.merged(visits)
+def _merged(series: dict[str, _Kept]) -> Iterator[MergedDistribution]:
+    for samples in series.values():
+        for (metric, part), repetitions in samples.distributions.items():
+            histogram = distribution.merged(repetitions)
             if histogram:
                 yield MergedDistribution(metric=metric, part=part, histogram=histogram)
 
 
-def _evidence_of_rows(spec: MeasurementSpec, series: dict[str, _Rows]) -> dict[str, object]:
-    """Return what the rows themselves prove; of disturbance only where somebody looked."""
+def _evidence_of_samples(spec: MeasurementSpec, series: dict[str, _Kept]) -> dict[str, object]:
+    """Return what the samples themselves prove; of disturbance only where somebody looked."""
     first = next(iter(series.values()))
     found: dict[str, object] = {"sample_ns": median(first.durations) * 1e9}
     threads = [median(first.values(key)) for key in first.columns if key[0] == _THREADS]
@@ -336,13 +343,17 @@ def _steady(samples: list[float]) -> bool:
 
 
 def _notes(
-    spec: MeasurementSpec, estimate: Estimate, samples: list[float], rows: _Rows, visits: int
+    spec: MeasurementSpec,
+    estimate: Estimate,
+    samples: list[float],
+    kept: _Kept,
+    repetitions: int,
 ) -> Iterator[str]:
-    if visits == 1:
-        yield "one visit: the interval cannot show how the figure varies between visits"
+    if repetitions == 1:
+        yield "one repetition: the interval cannot show how the figure varies between repetitions"
     if estimate.effective_n < _MIN_EFFECTIVE:
-        what = "few" if len(samples) < _FEW_ROWS else "autocorrelated"
+        what = "few" if len(samples) < _FEW_SAMPLES else "autocorrelated"
         yield f"{what} samples (effective n = {max(1, int(estimate.effective_n))})"
-    if rows.unsettled and spec.rounds() is None:
-        where = "" if visits == 1 else f" of {rows.unsettled} of {visits} visits"
+    if kept.unsettled and spec.rounds() is None:
+        where = "" if repetitions == 1 else f" of {kept.unsettled} of {repetitions} repetitions"
         yield f"no two successive samples agreed in the warm-up{where}"

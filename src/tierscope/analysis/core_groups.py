@@ -30,7 +30,7 @@ class Group:
     """The pairs of one relation and their latencies."""
 
     relation: str
-    """What the two CPUs share: "same core", "same L3" ..."""
+    """Resource that the two CPUs share: "same core", "same L3" ..."""
     pairs: list[Pair]
     """The nearest first."""
     values: list[float]
@@ -38,7 +38,7 @@ class Group:
 
     @property
     def median(self) -> float:
-        """Of all pairs."""
+        """Median over all pairs."""
         return median(self.values)
 
     def percentile(self, share: float) -> float:

@@ -1,17 +1,75 @@
-"""What measured figures cost: a price for each tier and placement, and which of them none beats.
+"""How much of a memory could be on a slow node, and what that costs in latency.
 
-The price of a placement is that of all tiers that hold its pages, whole: their bandwidth comes of
-all modules. Its capacity is what they hold together in its shares: the tier that is full first ends
-it.
+Pieces of memory go to the slow node in the order of their accesses, the least accessed first. If a
+share s of the accesses goes there, the mean latency is (1 - s) of the fast node's and s of the slow
+one's. That is an upper bound of what a program notices: it does not wait for each access.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tierscope.model.endpoint import EndpointKind, parse_endpoint
-from tierscope.model.errors import UserError
+from tierscope.model.errors import UserError, counted
 from tierscope.model.price import GIB, PricedTier, Prices
 from tierscope.model.run import Measurement, Run
+
+SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)
+
+
+@dataclass(frozen=True)
+class OnSlow:
+    """Memory that fits on the slow node if a share of the accesses may go there."""
+
+    share: float
+    """Maximum share of accesses."""
+    bytes: float
+    latency_ns: float | None
+    """Mean of an access; None without measured latencies."""
+    slowdown: float | None
+    """Increase of that mean over the fast node alone; 0.1 is 10%."""
+
+
+def on_slow(
+    pieces: Sequence[tuple[float, float]], latencies: tuple[float, float] | None
+) -> list[OnSlow]:
+    """Return a row for each share, none where nothing was accessed.
+
+    ``pieces`` are (bytes, accesses); latencies are those of the fast and the slow node.
+    """
+    total = sum(accesses for _, accesses in pieces)
+    if not total:
+        return []
+    ordered = sorted(pieces, key=lambda piece: piece[1] / max(1.0, piece[0]))
+    found = []
+    for share in SHARES:
+        size = spent = 0.0
+        for own, accesses in ordered:
+            if spent + accesses > share * total:
+                break
+            size, spent = size + own, spent + accesses
+        mean = slowdown = None
+        if latencies:
+            fast, slow = latencies
+            used = spent / total
+            mean = (1 - used) * fast + used * slow
+            slowdown = mean / fast - 1
+        found.append(OnSlow(share, size, mean, slowdown))
+    return found
+
+
+def memory_latency(run: Run, node: int) -> float | None:
+    """Return a node's lowest latency (ns) among those with the largest working set."""
+    found = [
+        (int(m.pattern.get("size") or 0), m.estimate)
+        for m in run.measurements
+        if m.target == f"node:{node}"
+        and m.metric == "latency"
+        and m.estimate
+        and "writer" not in m.pattern  # lines of another core's caches
+    ]
+    largest = max((size for size, _ in found), default=0)
+    return min((latency for size, latency in found if size == largest), default=None)
+
 
 _PART = "on_"
 """Begins the properties that say where a part of a data structure is."""
@@ -26,7 +84,7 @@ class Value:
     """A figure with its 95% interval, which is the figure itself where it is exact or has none."""
 
     what: str
-    """What was measured: "random read, 4 threads"."""
+    """Description of the measurement: "random read, 4 threads"."""
     estimate: float
     low: float
     high: float
@@ -61,7 +119,7 @@ class Placement:
 
 
 GOALS = ("bandwidth", "latency", "capacity")
-"""What prices are held against."""
+"""Metrics that prices are related to."""
 
 
 def priced(prices: Prices, runs: Sequence[Run], operation: str) -> list[Placement]:
@@ -200,7 +258,7 @@ def _value(m: Measurement, what: str) -> Value:
     high = estimate if m.ci_high is None else m.ci_high
     order, threads = m.pattern.get("order"), m.pattern.get("threads")
     words = [what, *([str(order)] if order not in (None, "sequential") else [])]
-    words += [f"{threads} thread{'s' * (threads != 1)}"] if threads else []
+    words += [counted(threads, "thread")] if threads else []
     return Value(what if m.unit == "1/s" else ", ".join(words), estimate, low, high, m)
 
 

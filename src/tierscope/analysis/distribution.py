@@ -1,15 +1,15 @@
-"""Percentiles, mean and maximum of single operations, over the histograms of all kept rows.
+"""Percentiles, mean and maximum of single operations, over the histograms of all kept samples.
 
 A percentile is read from the sum of all histograms. It is given only where at least ten operations
 took longer: fewer say nothing of a tail.
 
 Its interval is Woodruff's for samples in clusters, as that of a median is (``estimate``): how far
 the share of longer operations may be from the nominal one comes from how much it scatters between
-visits, and both ends of that share's interval are looked up in the sum of all histograms, rounded
-outwards to buckets. Small shares scatter lopsidedly, so the interval is Wilson's (Journal of the
-American Statistical Association 22, 1927), with the number of independent operations that would
-scatter as much (Korn and Graubard, Survey Methodology 24, 1998), at most as many as there are.
-"""
+repetitions, and both ends of that share's interval are looked up in the sum of all histograms,
+rounded outwards to buckets. Small shares scatter lopsidedly, so the interval is Wilson's (Journal
+of the American Statistical Association 22, 1927), with the number of independent operations that
+would scatter as much (Korn and Graubard, Survey Methodology 24, 1998), at most as many as there
+are."""
 
 import math
 from bisect import bisect_left
@@ -66,12 +66,12 @@ class Counts:
         )
 
 
-def merged(visits: Sequence[Sequence[Histogram]]) -> Histogram:
-    """Return the sum of all rows' histograms."""
+def merged(repetitions: Sequence[Sequence[Histogram]]) -> Histogram:
+    """Return the sum of all samples' histograms."""
     total: Counter[int] = Counter()
-    for rows in visits:
-        for row in rows:
-            for bucket, count in zip(row[::2], row[1::2], strict=True):
+    for samples in repetitions:
+        for sample in samples:
+            for bucket, count in zip(sample[::2], sample[1::2], strict=True):
                 total[bucket] += count
     return [number for item in sorted(total.items()) for number in item]
 
@@ -86,19 +86,22 @@ def percentile(histogram: Histogram, beyond: float) -> float | None:
 
 
 def estimates(
-    visits: Sequence[Sequence[Histogram]],
+    repetitions: Sequence[Sequence[Histogram]],
     error: float = 0.05,
     apart: bool = False,
     scatter_of: slice = ALL,
 ) -> Iterator[tuple[str, Estimate]]:
-    """Yield mean, percentiles and maximum by name, in ns, of all rows; nothing of no operation.
+    """Yield mean, percentiles and maximum by name, in ns, of all samples; nothing of no operation.
 
-    ``visits`` hold the histograms of the kept rows; the further parameters are those of
+    ``repetitions`` hold the histograms of the kept samples; the further parameters are those of
     ``estimate_median``. A figure of less than 1 ns is left out.
     """
-    own = [[counts for row in rows if (counts := Counts(row)).total] for rows in visits]
-    own = [rows for rows in own if rows]
-    whole = Counts(merged(visits))
+    own = [
+        [counts for sample in samples if (counts := Counts(sample)).total]
+        for samples in repetitions
+    ]
+    own = [samples for samples in own if samples]
+    whole = Counts(merged(repetitions))
     if not own:
         return
     sample = _Sample(own, whole, error, apart, scatter_of)
@@ -113,23 +116,23 @@ def estimates(
 
 
 class _Sample:
-    """Rows of visits with what their estimates have in common."""
+    """Samples of repetitions with what their estimates have in common."""
 
     def __init__(
         self,
-        visits: list[list[Counts]],
+        repetitions: list[list[Counts]],
         whole: Counts,
         error: float,
         apart: bool,
         scatter_of: slice,
     ) -> None:
-        self.visits = visits
+        self.repetitions = repetitions
         self.whole = whole
         self.error = error
         self.apart = apart
         self.scatter_of = scatter_of
         self.normal = NormalDist().inv_cdf(1 - error / 2)
-        self.parts = None if too_few(visits) else parts_of(visits)
+        self.parts = None if too_few(repetitions) else parts_of(repetitions)
 
     def percentile(self, beyond: float) -> Estimate:
         """Return what a share ``beyond`` of all operations exceed."""
@@ -139,9 +142,12 @@ class _Sample:
         value = _middle(bucket)
         # Operations of one bucket count as evenly spread.
         share = (beyond * whole.total - whole.from_here[place + 1]) / whole.counts[place]
-        rows = [[row.longer(bucket, share) for row in visit] for visit in self.visits]
+        samples = [
+            [sample.longer(bucket, share) for sample in repetition]
+            for repetition in self.repetitions
+        ]
         least = beyond * (1 - beyond) * whole.total
-        found = self._scatter(rows, beyond, least)
+        found = self._scatter(samples, beyond, least)
         if isinstance(found, str):
             return Estimate(value, None, None, 0, no_interval=found)
         effective = whole.total * least / found**2
@@ -156,12 +162,12 @@ class _Sample:
         """Return the mean over all operations."""
         whole = self.whole
         value = whole.sum() / whole.total
-        rows = [[row.sum() for row in visit] for visit in self.visits]
+        samples = [[sample.sum() for sample in repetition] for repetition in self.repetitions]
         squares = sum(
             count * (_middle(bucket) - value) ** 2
             for bucket, count in zip(whole.buckets, whole.counts, strict=True)
         )
-        found = self._scatter(rows, value, squares)
+        found = self._scatter(samples, value, squares)
         if isinstance(found, str):
             return Estimate(value, None, None, 0, no_interval=found)
         factor = math.exp(found * self.normal / whole.total / value)
@@ -172,20 +178,19 @@ class _Sample:
         """Return the longest time; no interval can say how much longer the next one takes."""
         return Estimate(_middle(self.whole.buckets[-1]), None, None, 0, no_interval="maximum")
 
-    def _scatter(self, rows: list[list[float]], each: float, least: float) -> float | NoInterval:
+    def _scatter(self, samples: list[list[float]], each: float, least: float) -> float | NoInterval:
         """Return the standard deviation of a sum over all operations, or why it is not known; made
         so large that normal quantiles suit it.
 
-        ``rows`` have what each row adds to the sum, ``each`` is what an operation adds on average,
-        ``least`` is the variance of the sum where operations are independent.
-        """
+        ``samples`` have what each sample adds to the sum, ``each`` is what an operation adds on
+        average, ``least`` is the variance of the sum where operations are independent."""
         if self.parts is None:
             return "few-samples"
-        sizes = [sum(row.total for row in part) for part in self.parts]
-        sums = [sum(part) for part in parts_of(rows)]
+        sizes = [sum(sample.total for sample in part) for part in self.parts]
+        sums = [sum(part) for part in parts_of(samples)]
         means = [
-            [own / row.total for own, row in zip(mine, visit, strict=True)]
-            for mine, visit in zip(rows, self.visits, strict=True)
+            [own / sample.total for own, sample in zip(mine, repetition, strict=True)]
+            for mine, repetition in zip(samples, self.repetitions, strict=True)
         ]
         scores = [own - each * size for own, size in zip(sums, sizes, strict=True)]
         found = scatter(scores, sizes, means, self.apart, self.scatter_of)

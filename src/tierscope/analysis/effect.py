@@ -1,21 +1,106 @@
-"""What placements do to a program: its runs, pair by pair of the same round.
-
-Each figure under each placement is compared with the first placement by the geometric mean of its
-ratios over rounds and Student's t interval on their logarithm (``paired``). The order of a round is
-random, so the differences of a placement to itself are symmetric about 0, and the interval holds
-for other distributions than the normal one, too. The error of 5% is shared between all comparisons
-of a program (Bonferroni): nineteen of twenty times that nothing differs, nothing is found.
-"""
+"""Effect of a placement on a program: where its memory landed, and what changed."""
 
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
-from tierscope.analysis.paired import paired_ratio
+from tierscope.analysis.change import paired_ratio
 from tierscope.model.base import Model
 from tierscope.model.metric import METRICS, Better
 from tierscope.model.run import Measurement
+from tierscope.place.look import Look
+from tierscope.place.policy import Policy
+
+_HUGE = 2 << 20
+_PAGE = 4096
+
+
+@dataclass(frozen=True)
+class Landing:
+    """Bytes by node at the moment when a program was largest, beside what was asked."""
+
+    look: Look
+    share: dict[int, float]
+    """Bytes of anonymous memory by node."""
+    asked: dict[int, float] | None
+    """The share that the policy asks for; None where it leaves that open."""
+    tolerance: float
+    """How far shares may be off by rounds of interleaving that were begun and not finished."""
+    off_nodes: float
+    """The share on nodes that the policy does not name."""
+    approximated: tuple[str, ...]
+    """Amounts that the kernel does not count exactly."""
+
+    @property
+    def as_asked(self) -> bool | None:
+        """Whether memory is where it should be; None where the policy leaves that open."""
+        if self.asked is None:
+            return None
+        nodes = {*self.share, *self.asked}
+        off = (abs(self.share.get(n, 0.0) - self.asked.get(n, 0.0)) for n in nodes)
+        return max(off, default=0.0) <= self.tolerance
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A program that was watched to its end."""
+
+    command: tuple[str, ...]
+    policy: Policy | None
+    mechanism: str
+    """``kernel`` or ``user``: who placed by weights."""
+    weights: tuple[int, ...]
+    """Weights that applied, for ``weighted``."""
+    exit_status: int
+    looks: tuple[Look, ...]
+
+    @property
+    def largest(self) -> Look | None:
+        """The look at which it had most memory; None where it ended before one."""
+        return max(self.looks, key=lambda one: one.anonymous_bytes, default=None)
+
+
+def landing(watched: Watched) -> Landing | None:
+    """Judge the largest of the looks; None where there is no policy or no memory.
+
+    A thread counts its rounds by itself, a step for each folio
+    (page, or huge page) that it gets first; so each thread may have begun a round of folios that it
+    has not finished, and shares may be off by as much.
+    """
+    look, policy = watched.largest, watched.policy
+    if policy is None or look is None or not look.anonymous_bytes:
+        return None
+    total = look.anonymous_bytes
+    share = {node: count / total for node, count in look.bytes_by_node.items()}
+    off_nodes = sum(part for node, part in share.items() if node not in policy.nodes)
+    steps = {
+        "interleave": (1,) * len(policy.nodes),
+        "weighted": watched.weights,
+    }.get(policy.mode)
+    if steps is None:
+        alone = {policy.nodes[0]: 1.0} if policy.mode == "bind" and len(policy.nodes) == 1 else None
+        return Landing(look, share, alone, 0.0, off_nodes, ())
+    rounds = sum(steps)
+    asked = {node: step / rounds for node, step in zip(policy.nodes, steps, strict=True)}
+    threads = max(one.threads for one in watched.looks)
+    # A thread is off by at most a whole round, in base pages and, where it has any, in huge ones;
+    # the preloaded library's units may be as large as those.
+    folio = _PAGE + (_HUGE if look.huge_bytes or watched.mechanism == "user" else 0)
+    tolerance = min(1.0, threads * rounds * folio / total)
+    return Landing(look, share, asked, tolerance, off_nodes, _approximated(look))
+
+
+def _approximated(look: Look) -> tuple[str, ...]:
+    notes = ["threads are those that were there at a look; each counts its rounds by itself"]
+    if look.huge_bytes:
+        notes.append(
+            "a huge page is one step of a round, as a base page is; the kernel does not say how "
+            "many there are on each node"
+        )
+    return tuple(notes)
+
 
 MIN_PAIRS = 6
 """Pairs that a verdict takes."""
@@ -35,7 +120,7 @@ class Effect(Model):
     pairs: int
     """Rounds in which both placements have the figure."""
     ratio: float | None = None
-    """That of the placement over that of the first one; None without a pair."""
+    """Ratio to the first placement; None without a pair."""
     low: float | None = None
     high: float | None = None
     """Interval of the ratio that holds for all of the program's comparisons at once, with 95%."""

@@ -1,12 +1,12 @@
-"""Watts, and energy for each bit, from what counters of energy said in each visit."""
+"""Power, and energy per bit, from the energy counters of each repetition."""
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tierscope.analysis.estimate import student_quantile
-from tierscope.model.energy import EnergyEvidence
-from tierscope.model.event import Column, Series, Visit
+from tierscope.model.event import Column, Repetition, Series
+from tierscope.model.evidence import EnergyEvidence
 from tierscope.model.metric import METRICS
 from tierscope.model.run import Figure
 
@@ -16,26 +16,25 @@ _BITS = 8
 
 @dataclass(frozen=True)
 class Window:
-    """What one visit took."""
+    """Energy of one repetition."""
 
     seconds: float
     joules: float
-    """Of all domains that count."""
+    """Joules of all domains that count."""
     idle_joules: float | None
-    """What they had taken in this time by their idle power; None where that is not known."""
+    """Joules that their idle power would have taken; None where unknown."""
     by_domain: dict[str, float]
     bits: float | None
     """As the headline counts bytes; None of a headline that is no bandwidth."""
 
 
-def energy_figures(visits: Sequence[Visit]) -> tuple[list[Figure], list[str]]:
-    """Return the figures of energy of visits, and what has to be said of them.
+def energy_figures(repetitions: Sequence[Repetition]) -> tuple[list[Figure], list[str]]:
+    """Return the figures of energy of repetitions, and what has to be said of them.
 
     Power is all energy over all time, energy for a bit all energy above idle over all bits; their
-    intervals are those of a ratio estimator over visits (Cochran, Sampling Techniques, 2.11), with
-    Student's t. The idle power is taken for known.
-    """
-    windows = list(_windows(visits))
+    intervals are those of a ratio estimator over repetitions (Cochran, Sampling Techniques, 2.11),
+    with Student's t. The idle power is taken for known."""
+    windows = list(_windows(repetitions))
     if not windows:
         return [], []
     names = [name for name in windows[0].by_domain if all(name in w.by_domain for w in windows)]
@@ -67,12 +66,12 @@ def _above_idle(windows: Sequence[Window], notes: list[str]) -> Iterator[Figure]
         yield _ratio("energy_per_bit", "", list(zip(net, bits, strict=True)))
 
 
-def _windows(visits: Sequence[Visit]) -> Iterator[Window]:
-    for visit in visits:
-        energy = visit.evidence.energy
+def _windows(repetitions: Sequence[Repetition]) -> Iterator[Window]:
+    for repetition in repetitions:
+        energy = repetition.evidence.energy
         if energy is None or energy.seconds <= 0 or not energy.domains:
             continue
-        rate = _mean_rate(visit.series[0])
+        rate = _mean_rate(repetition.series[0])
         summed = [one for one in energy.domains if one.summed]
         yield Window(
             seconds=energy.seconds,
@@ -90,7 +89,7 @@ def _idle_joules(energy: EnergyEvidence) -> float | None:
 
 
 def _mean_rate(series: Series) -> float | None:
-    """Return the mean of a headline in bytes/s, weighted by its rows' time."""
+    """Return the mean of a headline in bytes/s, weighted by its samples' time."""
     headline: Column = series.columns[0]
     if METRICS[headline.metric].unit != "B/s":
         return None
@@ -116,5 +115,5 @@ def _ratio(metric: str, part: str, pairs: Sequence[tuple[float, float]]) -> Figu
         estimate=estimate,
         ci_low=None if half is None else estimate - half,
         ci_high=None if half is None else estimate + half,
-        no_interval="few-visits" if half is None else None,
+        no_interval="few-repetitions" if half is None else None,
     )

@@ -1,17 +1,17 @@
-"""The median over the times and pages that a measurement visited, and its confidence interval.
+"""The median over the times and pages that a measurement sampled, and its confidence interval.
 
-The interval goes from one order statistic of all rows to another, so it holds for any distribution
-and never leaves the range of what was seen (Conover, Practical Nonparametric Statistics, 3.2). How
-many rows lie above the median differs from visit to visit: that is what pages and time change, and
-what rows of one visit share. The ranks come from this scatter between visits, with Student's t for
-their number (Woodruff, Journal of the American Statistical Association 47, 1952, for samples in
-clusters), and never from less than independent rows would scatter.
+The interval goes from one order statistic of all samples to another, so it holds for any
+distribution and never leaves the range of what was seen (Conover, Practical Nonparametric
+Statistics, 3.2). How many samples lie above the median differs from repetition to repetition: that
+is what pages and time change, and what samples of one repetition share. The ranks come from this
+scatter between repetitions, with Student's t for their number (Woodruff, Journal of the American
+Statistical Association 47, 1952, for samples in clusters), and never from less than independent
+samples would scatter.
 
-Visits that follow each other at once are autocorrelated themselves. Their correlation is bounded
-from above by what the rows show, taken as a first-order autoregression with two standard errors on
-top; it widens the interval and takes degrees of freedom away. Where less than two independent
-visits remain, there is no interval.
-"""
+Repetitions that follow each other at once are autocorrelated themselves. Their correlation is
+bounded from above by what the samples show, taken as a first-order autoregression with two standard
+errors on top; it widens the interval and takes degrees of freedom away. Where less than two
+independent repetitions remain, there is no interval."""
 
 import itertools
 import math
@@ -25,24 +25,25 @@ from typing import TypeVar
 from tierscope.model.run import NoInterval
 
 _PARTS = 8
-"""Parts that a single visit is cut into, to be compared as visits are."""
-_MIN_ROWS = 6
-"""Rows that visits need for an interval, and twice as many if there is one only."""
+"""Parts that a single repetition is cut into, to be compared as repetitions are."""
+_MIN_SAMPLES = 6
+"""Samples that repetitions need for an interval, and twice as many if there is one only."""
 _STANDARD_ERRORS = 2.0
-"""Margin on the rows' autocorrelation: a short series tends to show too little of it."""
-_FEW_VISITS = 5
-"""Visits below which more of them are what an interval lacks."""
+"""Margin on the samples' autocorrelation: a short series tends to show too little of it."""
+_FEW_REPETITIONS = 5
+"""Repetitions below which more of them are what an interval lacks."""
 _SIGNIFICANT = 1.64
-"""Standard errors from which on a correlation between visits that lie apart counts as one."""
+"""Standard errors from which on a correlation between repetitions that lie apart counts as one."""
 _MAX_CORRELATION = 0.99
 
-_Row = TypeVar("_Row")
+_Sample = TypeVar("_Sample")
 
 ALL = slice(None)
 DECIDING = slice(0, None, 2)
 REPORTING = slice(1, None, 2)
-"""The visits in two halves: by one of them it is decided whether a figure is precise, by the other
-one how wide its interval is. An interval that decides itself is too narrow when it says stop."""
+"""The repetitions in two halves: by one of them it is decided whether a figure is precise, by the
+other one how wide its interval is. An interval that decides itself is too narrow when it says
+stop."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +54,9 @@ class Estimate:
     low: float | None
     high: float | None
     effective_n: float
-    """Independent samples that the rows are worth, at most as many as there are."""
+    """Independent samples that the samples are worth, at most as many as there are."""
     correlation: float = 0.0
-    """Between visits that follow each other: an upper bound, 0..1."""
+    """Between repetitions that follow each other: an upper bound, 0..1."""
     no_interval: NoInterval | None = None
 
     @property
@@ -80,32 +81,34 @@ class Estimate:
 
 
 def estimate_median(
-    visits: Sequence[Sequence[float]],
+    repetitions: Sequence[Sequence[float]],
     error: float = 0.05,
     apart: bool = False,
     scatter_of: slice = ALL,
 ) -> Estimate:
-    """Return the median of all rows, at least one; ``error`` is the interval's, 0.05 for 95%.
+    """Return the median of all samples, at least one; ``error`` is the interval's, 0.05 for 95%.
 
-    ``visits`` hold the kept rows in the order in which they were taken. ``apart`` says that the
-    time between visits was far longer than they were, so that they do not continue each other.
-    ``scatter_of`` chooses the visits, of several, whose scatter decides how wide the interval is.
-    """
-    visits = [rows for rows in visits if rows]
-    ordered = sorted(row for rows in visits for row in rows)
+    ``repetitions`` hold the kept samples in the order in which they were taken. ``apart`` says that
+    the time between repetitions was far longer than they were, so that they do not continue each
+    other. ``scatter_of`` chooses the repetitions, of several, whose scatter decides how wide the
+    interval is."""
+    repetitions = [samples for samples in repetitions if samples]
+    ordered = sorted(sample for samples in repetitions for sample in samples)
     n = len(ordered)
     middle = median(ordered)
-    single = len(visits) == 1
+    single = len(repetitions) == 1
     if scatter_of != ALL and not single:
-        middle = fmean(_median_of(visits[half]) for half in (DECIDING, REPORTING))
-    alone = n / autocorrelation_time(visits, middle)
-    if too_few(visits):
+        middle = fmean(_median_of(repetitions[half]) for half in (DECIDING, REPORTING))
+    alone = n / autocorrelation_time(repetitions, middle)
+    if too_few(repetitions):
         return Estimate(middle, None, None, alone, no_interval="few-samples")
-    parts = parts_of(visits)
-    shares = [sum((row > middle) - (row < middle) for row in rows) / 2 for rows in parts]
-    equal = sum(shares) / n  # Not 0 where rows are equal to the median.
-    scores = [share - equal * len(rows) for share, rows in zip(shares, parts, strict=True)]
-    found = scatter(scores, [len(rows) for rows in parts], visits, apart, scatter_of)
+    parts = parts_of(repetitions)
+    shares = [
+        sum((sample > middle) - (sample < middle) for sample in samples) / 2 for samples in parts
+    ]
+    equal = sum(shares) / n  # Not 0 where samples are equal to the median.
+    scores = [share - equal * len(samples) for share, samples in zip(shares, parts, strict=True)]
+    found = scatter(scores, [len(samples) for samples in parts], repetitions, apart, scatter_of)
     effective = alone / found.inflation
     if found.no_interval:
         return Estimate(middle, None, None, effective, found.correlation, found.no_interval)
@@ -117,21 +120,21 @@ def estimate_median(
     return Estimate(middle, low, high, effective, found.correlation)
 
 
-def too_few(visits: Sequence[Sequence[object]]) -> bool:
-    """Return whether visits have too few rows for an interval."""
-    return sum(map(len, visits)) < _MIN_ROWS * (2 if len(visits) == 1 else 1)
+def too_few(repetitions: Sequence[Sequence[object]]) -> bool:
+    """Return whether repetitions have too few samples for an interval."""
+    return sum(map(len, repetitions)) < _MIN_SAMPLES * (2 if len(repetitions) == 1 else 1)
 
 
-def parts_of(visits: Sequence[Sequence[_Row]]) -> Sequence[Sequence[_Row]]:
-    """Return what is compared with each other: the visits, or parts of a single one."""
-    if len(visits) > 1:
-        return visits
-    return _cut(visits[0], min(_PARTS, len(visits[0]) // 2))
+def parts_of(repetitions: Sequence[Sequence[_Sample]]) -> Sequence[Sequence[_Sample]]:
+    """Return what is compared with each other: the repetitions, or parts of a single one."""
+    if len(repetitions) > 1:
+        return repetitions
+    return _cut(repetitions[0], min(_PARTS, len(repetitions[0]) // 2))
 
 
 @dataclass(frozen=True)
 class Scatter:
-    """How far a sum over visits may be from its expectation."""
+    """How far a sum over repetitions may be from its expectation."""
 
     variance: float
     freedom: int
@@ -142,128 +145,131 @@ class Scatter:
 
     @property
     def inflation(self) -> float:
-        """Factor of the variance, by the correlation between visits."""
+        """Factor of the variance, by the correlation between repetitions."""
         return (1 + self.correlation) / (1 - self.correlation)
 
 
 def scatter(
     scores: Sequence[float],
     sizes: Sequence[float],
-    visits: Sequence[Sequence[float]],
+    repetitions: Sequence[Sequence[float]],
     apart: bool,
     scatter_of: slice,
 ) -> Scatter:
     """Return how far the sum of scores may be from 0, its expectation.
 
     ``scores`` and ``sizes`` are of the parts that ``parts_of`` gives; a size is what a score is in
-    proportion to. ``visits`` hold the rows' values, whose autocorrelation counts where visits
-    follow each other.
-    """
-    single = len(visits) == 1
+    proportion to. ``repetitions`` hold the samples' values, whose autocorrelation counts where
+    repetitions follow each other."""
+    single = len(repetitions) == 1
     apart = apart and not single
     correlation = _between([score / size for score, size in zip(scores, sizes, strict=True)])
     if not apart:
-        rows = sum(map(len, visits)) / len(scores)
-        correlation = max(correlation, _implied(_autoregression(visits), rows))
+        samples = sum(map(len, repetitions)) / len(scores)
+        correlation = max(correlation, _implied(_autoregression(repetitions), samples))
     correlation = min(correlation, _MAX_CORRELATION)
     inflation = (1 + correlation) / (1 - correlation)
     judged = ALL if single else scatter_of
     freedom = round(len(scores[judged]) / inflation) - 1
     if freedom < 1 and not (apart and len(scores[judged]) > 1):
-        cause: NoInterval = "few-visits" if len(visits) < _FEW_VISITS else "autocorrelated"
+        cause: NoInterval = (
+            "few-repetitions" if len(repetitions) < _FEW_REPETITIONS else "autocorrelated"
+        )
         return Scatter(math.inf, 0, correlation, cause)
     between = len(scores) * _variance(scores[judged], sizes[judged])
     return Scatter(between * inflation, max(1, freedom), correlation)
 
 
-def _median_of(visits: Sequence[Sequence[float]]) -> float:
-    return median(row for rows in visits for row in rows)
+def _median_of(repetitions: Sequence[Sequence[float]]) -> float:
+    return median(sample for samples in repetitions for sample in samples)
 
 
-def _cut(rows: Sequence[_Row], parts: int) -> list[Sequence[_Row]]:
-    """Return the rows in so many stretches of the same length."""
-    ends = [part * len(rows) // parts for part in range(parts + 1)]
-    return [rows[begin:end] for begin, end in itertools.pairwise(ends)]
+def _cut(samples: Sequence[_Sample], parts: int) -> list[Sequence[_Sample]]:
+    """Return the samples in so many stretches of the same length."""
+    ends = [part * len(samples) // parts for part in range(parts + 1)]
+    return [samples[begin:end] for begin, end in itertools.pairwise(ends)]
 
 
 def _between_ranks(
-    visits: Sequence[Sequence[float]], half: float, middle: float
+    repetitions: Sequence[Sequence[float]], half: float, middle: float
 ) -> tuple[float, float]:
-    """Return what lies between the shares of ½ - half and ½ + half of these visits' rows, scaled so
-    that their median becomes ``middle``."""
-    ordered = sorted(row for rows in visits for row in rows)
+    """Return what lies between the shares of ½ - half and ½ + half of these repetitions' samples,
+    scaled so that their median becomes ``middle``."""
+    ordered = sorted(sample for samples in repetitions for sample in samples)
     cut = max(0, int(len(ordered) * (0.5 - half)))
     own = median(ordered)
     scale = middle / own if own else 1.0
     return ordered[cut] * scale, ordered[-1 - cut] * scale
 
 
-def _variance(scores: Sequence[float], rows: Sequence[float]) -> float:
-    """Return the variance of the scores of two or more visits about their mean for so many rows."""
-    mean = sum(scores) / sum(rows)
-    squares = ((score - mean * count) ** 2 for score, count in zip(scores, rows, strict=True))
+def _variance(scores: Sequence[float], samples: Sequence[float]) -> float:
+    """Return the variance of the scores of two or more repetitions about their mean for so many
+    samples."""
+    mean = sum(scores) / sum(samples)
+    squares = ((score - mean * count) ** 2 for score, count in zip(scores, samples, strict=True))
     return sum(squares) / (len(scores) - 1)
 
 
 def _between(shares: Sequence[float]) -> float:
-    """Return the correlation of successive visits' shares of rows above the median, if it is
-    larger than chance makes it; their number's bias is taken out."""
+    """Return the correlation of successive repetitions' shares of samples above the median, if it
+    is larger than chance makes it; their number's bias is taken out."""
     square = sum(share * share for share in shares)
-    if square < 1e-12:  # all visits are alike, but for rounding
+    if square < 1e-12:  # all repetitions are alike, but for rounding
         return 0.0
     products = sum(a * b for a, b in itertools.pairwise(shares))
     found = products / square + 1 / len(shares)
     return found if found * math.sqrt(len(shares)) > _SIGNIFICANT else 0.0
 
 
-def _autoregression(visits: Sequence[Sequence[float]]) -> float:
-    """Return an upper bound of the correlation of a row with the next one of its visit.
+def _autoregression(repetitions: Sequence[Sequence[float]]) -> float:
+    """Return an upper bound of the correlation of a sample with the next one of its repetition.
 
     Of ranks, so that neither outliers nor two modes count for more than others. The bias of a short
     series is Kendall's (Biometrika 41, 1954).
     """
-    ordered = sorted(row for rows in visits for row in rows)
+    ordered = sorted(sample for samples in repetitions for sample in samples)
     n = len(ordered)
-    pairs = n - len(visits)
+    pairs = n - len(repetitions)
     ranks = {
-        row: (bisect_left(ordered, row) + bisect_right(ordered, row) - n) / 2
-        for row in set(ordered)
+        sample: (bisect_left(ordered, sample) + bisect_right(ordered, sample) - n) / 2
+        for sample in set(ordered)
     }
-    variance = sum(ranks[row] ** 2 for row in ordered) / n
+    variance = sum(ranks[sample] ** 2 for sample in ordered) / n
     if variance == 0 or pairs == 0:
         return 0.0
-    products = sum(ranks[a] * ranks[b] for rows in visits for a, b in itertools.pairwise(rows))
+    products = sum(
+        ranks[a] * ranks[b] for samples in repetitions for a, b in itertools.pairwise(samples)
+    )
     found = products / pairs / variance
     found += (1 + 3 * max(found, 0.0)) / n
     return found + _STANDARD_ERRORS * math.sqrt(max(0.0, 1 - found * found) / pairs)
 
 
-def _implied(phi: float, rows: float) -> float:
-    """Return the correlation of the means of two adjacent stretches of so many rows each, of a
+def _implied(phi: float, samples: float) -> float:
+    """Return the correlation of the means of two adjacent stretches of so many samples each, of a
     first-order autoregression."""
     phi = min(phi, 0.999)
     if phi <= 0:
         return 0.0
-    lost: float = 1 - phi**rows
-    return phi * lost * lost / (rows * (1 - phi * phi) - 2 * phi * lost)
+    lost: float = 1 - phi**samples
+    return phi * lost * lost / (samples * (1 - phi * phi) - 2 * phi * lost)
 
 
-def autocorrelation_time(visits: Sequence[Sequence[float]], middle: float) -> float:
-    """Return the integrated autocorrelation time, 1..n rows, of whether each row is above the
-    median; rows equal to it are on neither side.
+def autocorrelation_time(repetitions: Sequence[Sequence[float]], middle: float) -> float:
+    """Return the integrated autocorrelation time, 1..n samples, of whether each sample is above the
+    median; samples equal to it are on neither side.
 
-    Pairs of rows are of one visit each. The sum ends where pairs of lags turn negative (initial
-    positive sequence: Geyer, Statistical Science 7, 1992).
-    """
-    # One bit a row, so that a covariance takes microseconds: long series of a drifting machine
+    Pairs of samples are of one repetition each. The sum ends where pairs of lags turn negative
+    (initial positive sequence: Geyer, Statistical Science 7, 1992)."""
+    # One bit a sample, so that a covariance takes microseconds: long series of a drifting machine
     # need thousands of lags.
     bits = [
         (
-            int("".join("1" if row > middle else "0" for row in rows), 2),
-            int("".join("1" if row < middle else "0" for row in rows), 2),
-            len(rows),
+            int("".join("1" if sample > middle else "0" for sample in samples), 2),
+            int("".join("1" if sample < middle else "0" for sample in samples), 2),
+            len(samples),
         )
-        for rows in visits
+        for samples in repetitions
     ]
 
     def covariance(lag: int) -> float:
@@ -278,7 +284,7 @@ def autocorrelation_time(visits: Sequence[Sequence[float]], middle: float) -> fl
 
     variance = covariance(0)
     if variance == 0:
-        return 1.0  # all rows are equal
+        return 1.0  # all samples are equal
     longest = max(length for _, _, length in bits)
     tau = -1.0
     lag = 0

@@ -1,4 +1,18 @@
-"""Whether a run's figures meet its golden values; ``analysis.rules`` says how those are written.
+"""Golden values as text: rules that a run's figures have to meet, in a file beside a machine's
+configuration.
+
+A rule is one line::
+
+    [every] TARGET <- INITIATOR [WORD...]: COMPARISON NUMBER [UNIT | of limit]
+
+    gpu:* <- node: >= 0.85 of limit
+    node:0 -> node:* read: >= 20 GB/s
+    every node:0 -> node:0 latency pages=thp: <= 130 ns
+
+``A <- B`` is ``B -> A`` and names the path as tables do: of GPU copies from B's memory to A's; of
+all other kinds B is the initiator and A the target. Each side is an endpoint, a pattern of one
+(``gpu:*``), a kind of endpoint alone (``node``) or ``*``. Words narrow a rule: a kind of
+measurement (``latency``), an operation (``read``) or a property (``threads=2``, ``size=1g``).
 
 Without ``every`` the best figure of each path has to meet a rule: its highest rate, or the latency
 of its largest working set under its heaviest load. With ``every``, too, what caches can hold counts
@@ -7,25 +21,244 @@ where it names ``load_threads``. Rates of concurrent copies are no path's own: t
 ``every``, or named by ``id``, ``way`` (``way=both-ways-summed``) or all endpoints of a set
 (``gpu:0-3 -> node:0``); so are those of several targets of storage together, which ``jobs`` names,
 too. A metric that is no headline is looked for in the further figures:
-``metric=io_latency_p99.9``, of every part or of one (``part=read``). A rule that no measurement
-matches fails, and so does one whose path was skipped or failed.
+``metric=io_latency_p99.9``, of every part or of one (``part=read``). A rule is not met, either,
+where its path was skipped or failed. A rule that matches nothing is a mistake of its file.
+
+A host is out of order only where a figure misses its bound *beyond doubt*: it was measured, no
+other program disturbed it, and all of its confidence interval misses the bound.
 """
 
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
-from tierscope.analysis.concurrent import is_sum, shared
-from tierscope.analysis.further import as_measurement
-from tierscope.analysis.rules import OF_LIMIT, Rule
 from tierscope.model.base import Model
+from tierscope.model.endpoint import EndpointKind
+from tierscope.model.errors import UserError, did_you_mean, shown
+from tierscope.model.gpu import SUM
 from tierscope.model.metric import METRICS
-from tierscope.model.run import Measurement, Run
+from tierscope.model.run import Measurement, Run, shared
+from tierscope.plans.grammar import parse_size
+from tierscope.plans.yaml_file import Place, compose, mapping, read_text, scalar, sequence
+
+OF_LIMIT = "of limit"
+_VERSION = "1"
+_RULE = re.compile(
+    r"(?P<subject>.*\S)\s*:\s*(?P<comparison>>=|<=|>|<)\s*(?P<number>[^\s%]+)\s*(?P<unit>.*)"
+)
+_ARROWS = {"<-": True, "←": True, "->": False, "→": False}
+_MULTIPLES: dict[str, dict[str, float]] = {
+    "B/s": {"TB/s": 1e12, "GB/s": 1e9, "MB/s": 1e6, "kB/s": 1e3},
+    "ns": {"us": 1e3, "µs": 1e3, "ms": 1e6},
+    "1/s": {"million/s": 1e6},
+}
+UNITS: dict[str, tuple[str, float]] = {
+    spelling: (unit, factor)
+    for unit in dict.fromkeys(metric.unit for metric in METRICS.values())
+    for spelling, factor in {**_MULTIPLES.get(unit, {}), unit: 1.0}.items()
+} | {OF_LIMIT: (OF_LIMIT, 1.0), f"% {OF_LIMIT}": (OF_LIMIT, 0.01)}
+"""Units of bounds: the unit compared in, and the factor to it."""
+_YES_NO = {"yes": "True", "true": "True", "no": "False", "false": "False"}
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The words that rules may use of the kinds of measurement; made from the kinds' registry."""
+
+    kinds: tuple[str, ...] = ()
+    operations: tuple[str, ...] = ()
+    properties: Mapping[str, type] = field(default_factory=dict)
+    """Keys of what run files record of a measurement, with the type of their values."""
+
+
+class Rule(Model):
+    """One rule of an expectation file."""
+
+    text: str
+    where: str
+    """File and line, for messages."""
+    name: str
+    every: bool
+    initiator: str
+    target: str
+    """Patterns of endpoints."""
+    kind: str = ""
+    properties: dict[str, str]
+    comparison: Literal[">=", "<=", ">", "<"]
+    bound: float
+    """In the metrics' units; of a limit, a share."""
+    unit: str
+    """A metric's unit, or "of limit"."""
+
+
+def read_rules(path: Path, words: Vocabulary) -> list[Rule]:
+    """Return the rules of a file; raises UserError with file, line and key."""
+    return parse_rules(read_text(path, "expectation"), shown(path), words)
+
+
+def parse_rules(text: str, path: str, words: Vocabulary) -> list[Rule]:
+    """Return the rules of a text; ``path`` is for error messages only."""
+    root = compose(text, path)
+    if root is None:
+        raise UserError(f"{path}:1: the file is empty; it needs a key 'rules'")
+    place = Place(path)
+    top = mapping(place, root, "the file", ("version", "rules"))
+    if "version" in top and scalar(place, top["version"], "version") != _VERSION:
+        raise place.error(top["version"], f"key 'version': this tierscope reads {_VERSION}")
+    if "rules" not in top:
+        raise place.error(root, "the file has no key 'rules'")
+    return [_item(place, node, words) for node in sequence(place, top["rules"], "rules")]
+
+
+def _item(place: Place, node: Any, words: Vocabulary) -> Rule:
+    """Parse an item: a rule's text, or a mapping of its name and text."""
+    from ruamel.yaml.nodes import MappingNode
+
+    name, key = "", "rules"
+    where = f"{place.path}:{node.start_mark.line + 1}"
+    if isinstance(node, MappingNode):
+        if _is_unquoted(node):
+            raise place.error(
+                node, "key 'rules': put the whole rule in quotes; YAML splits it at ': ' otherwise"
+            )
+        parts = mapping(place, node, "a rule", ("name", "rule"))
+        if "rule" not in parts:
+            raise place.error(node, "a rule needs a key 'rule'")
+        name = scalar(place, parts["name"], "name") if "name" in parts else ""
+        node, key = parts["rule"], "rule"
+    text = " ".join(scalar(place, node, key).split())
+    try:
+        return parse_rule(text, words, where, name)
+    except UserError as error:
+        raise place.error(node, f"key '{key}': {error}") from None
+
+
+def _is_unquoted(node: Any) -> bool:
+    from ruamel.yaml.nodes import ScalarNode
+
+    keys = [key.value for key, _ in node.value if isinstance(key, ScalarNode)]
+    return any(arrow in key for key in keys for arrow in _ARROWS)
+
+
+def parse_rule(text: str, words: Vocabulary, where: str = "", name: str = "") -> Rule:
+    """Parse one rule; raises UserError that says what is wrong and what is allowed."""
+    match = _RULE.fullmatch(text)
+    if not match:
+        raise UserError(
+            f"'{text}' is not a rule; write it as 'TARGET <- INITIATOR: >= NUMBER UNIT', such as "
+            "'gpu:* <- node: >= 0.85 of limit'"
+        )
+    subject = match["subject"].split()
+    every = subject[0] == "every"
+    subject = subject[1:] if every else subject
+    arrow = subject[1] if len(subject) > 1 else ""
+    if len(subject) < 3 or arrow not in _ARROWS:
+        raise UserError(
+            f"'{match['subject']}' names no path; write TARGET <- INITIATOR or INITIATOR -> TARGET"
+        )
+    first, second = _endpoint(subject[0]), _endpoint(subject[2])
+    target, initiator = (first, second) if _ARROWS[arrow] else (second, first)
+    kind, properties = _narrowed(subject[3:], words)
+    unit, factor = _unit(match["unit"].strip(), "%" in text[match.end("number") :][:2])
+    return Rule.model_validate(
+        {
+            "text": text, "where": where, "name": name or text, "every": every,
+            "initiator": initiator, "target": target, "kind": kind, "properties": properties,
+            "comparison": match["comparison"], "bound": _number(match["number"]) * factor,
+            "unit": unit,
+        }
+    )  # fmt: skip
+
+
+def _endpoint(word: str) -> str:
+    """Return an endpoint's pattern; ``gpu`` alone is any GPU."""
+    kinds = tuple(EndpointKind)
+    name, colon, rest = word.partition(":")
+    if word == "*":
+        return word
+    if name not in kinds:
+        raise UserError(
+            f"'{word}' is not an endpoint; write {', '.join(f'{kind}:*' for kind in kinds)} or *"
+            f"{did_you_mean(name, tuple(map(str, kinds)))}"
+        )
+    if colon and not rest:
+        raise UserError(f"'{word}' ends at its colon; '{name}:*' is any {name}")
+    return word if colon else f"{name}:*"
+
+
+def _narrowed(subject: list[str], words: Vocabulary) -> tuple[str, dict[str, str]]:
+    """Return the kind and the properties that a rule's words name."""
+    kind, properties = "", {}
+    known = {**words.properties, "metric": str, "part": str, "id": str}
+    for word in subject:
+        key, equals, value = word.partition("=")
+        if equals:
+            if key not in known:
+                raise UserError(
+                    f"unknown property '{key}'{did_you_mean(key, tuple(known))}; "
+                    f"allowed: {', '.join(known)}"
+                )
+            properties[key] = _value(key, value, known[key])
+        elif word in words.kinds and not (kind and word in words.operations):
+            kind = word  # some kinds' operations have the names of other kinds
+        elif word in words.operations:
+            properties["operation"] = word
+        else:
+            allowed = (*words.kinds, *words.operations)
+            raise UserError(
+                f"'{word}' is neither a kind of measurement, an operation nor KEY=VALUE"
+                f"{did_you_mean(word, allowed)}; allowed: {', '.join(allowed)}, KEY=VALUE"
+            )
+    return kind, properties
+
+
+def _value(key: str, text: str, kind: type) -> str:
+    """Return a property's value as ``str()`` writes what run files hold."""
+    if kind is int:
+        return str(parse_size(text))
+    if kind is float:
+        return str(_number(text))
+    if kind is bool:
+        if text.lower() not in _YES_NO:
+            raise UserError(f"{key}='{text}' is neither yes nor no")
+        return _YES_NO[text.lower()]
+    if key == "metric" and text not in METRICS:
+        known = tuple(METRICS)
+        raise UserError(f"'{text}' is not a metric{did_you_mean(text, known)}")
+    return text
+
+
+def _number(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise UserError(f"'{text}' is not a number") from None
+    if not (math.isfinite(value) and 0 < value < 1e18):
+        raise UserError(f"'{text}' is out of range: more than 0, less than 1e18")
+    return value
+
+
+def _unit(text: str, percent: bool) -> tuple[str, float]:
+    word = " ".join(text.split())
+    if percent and not word.startswith("%"):
+        word = f"% {word}"
+    if word not in UNITS:
+        said = f"'{word}' is not one of" if word else "the number has no unit; write one of"
+        raise UserError(f"{said} {', '.join(UNITS)}{did_you_mean(word, tuple(UNITS))}")
+    return UNITS[word]
+
 
 _SHOWN_IN = {"B/s": ("GB/s", 1e9)}
 
+Doubt = Literal["", "inconclusive", "not measured"]
+
 
 class Finding(Model):
-    """What comparing one path, or one measurement, with one rule found."""
+    """Outcome of one rule for one path or measurement."""
 
     name: str
     rule: str
@@ -35,10 +268,17 @@ class Finding(Model):
     id: str = ""
     kind: str = ""
     pattern: dict[str, Any] = {}  # noqa: RUF012 - pydantic copies it
-    """What tells the measurement from others of its path."""
+    """Properties that distinguish the measurement from others of its path."""
     passed: bool
+    doubt: Doubt = ""
+    """Why a finding that did not pass is no reason to drain a host; empty: it is one."""
     said: str
     """The figure beside the bound, or why there is none."""
+
+    @property
+    def missed(self) -> bool:
+        """Whether a figure misses its bound beyond doubt."""
+        return not self.passed and not self.doubt
 
 
 def check(run: Run, rules: list[Rule]) -> list[Finding]:
@@ -46,11 +286,20 @@ def check(run: Run, rules: list[Rule]) -> list[Finding]:
     return [finding for rule in rules for finding in _check(run, rule)]
 
 
+def refuse_unmatched(run: Run, findings: list[Finding]) -> None:
+    """Raise UserError with file, line and text of a rule that matches nothing in a whole run.
+
+    In a run that ended early, its figure may only not have been reached.
+    """
+    if run.footer is None or run.footer.interrupted:
+        return
+    for finding in findings:
+        if not finding.path:
+            raise UserError(f"{finding.where}: rule '{finding.rule}': {finding.said}")
+
+
 def _check(run: Run, rule: Rule) -> list[Finding]:
-    matched = [m for m in run.measurements if _matches(rule, m)]
-    if not matched and "metric" in rule.properties:
-        further = (as_measurement(m, figure) for m in run.measurements for figure in m.figures)
-        matched = [m for m in further if _matches(rule, m)]
+    matched = [one for m in run.measurements for one in _figures(rule, m) if _matches(rule, one)]
     measured = [m for m in matched if m.status == "measured" and _comparable(rule, m)]
     meant = [m for m in measured if _is_meant(rule, m)]
     compared = meant if rule.every else _best_by_path(meant)
@@ -64,6 +313,16 @@ def _check(run: Run, rule: Rule) -> list[Finding]:
     return [_compared(rule, m) for m in compared] + [_missing(rule, m) for m in missing.values()]
 
 
+def _figures(rule: Rule, m: Measurement) -> list[Measurement]:
+    """Return a measurement with each figure that a rule may be about.
+
+    That is the headline, unless the rule names a part, or a metric that is not the headline's.
+    """
+    named = rule.properties.keys() & {"metric", "part"}
+    of_headline = not named or (named == {"metric"} and rule.properties["metric"] == m.metric)
+    return [m.of_figure(one) for one in m.figures[: 1 if of_headline else None]] or [m]
+
+
 def _matches(rule: Rule, m: Measurement) -> bool:
     if not fnmatchcase(m.initiator, rule.initiator) or not fnmatchcase(m.target, rule.target):
         return False
@@ -73,6 +332,11 @@ def _matches(rule: Rule, m: Measurement) -> bool:
     return all(
         str(values.get(key)).replace(" ", "-") == value for key, value in rule.properties.items()
     )
+
+
+def _is_sum(measurement: Measurement) -> bool:
+    """Return whether it sums up several transfers, and its endpoints name all of theirs."""
+    return str(measurement.pattern.get("transfers", "")).startswith(SUM)
 
 
 def _is_meant(rule: Rule, m: Measurement) -> bool:
@@ -90,7 +354,7 @@ def _is_meant(rule: Rule, m: Measurement) -> bool:
     if "together" in m.pattern:
         return "jobs" in rule.properties
     if shared(m):
-        return is_sum(m) and (rule.initiator, rule.target) == (m.initiator, m.target)
+        return _is_sum(m) and (rule.initiator, rule.target) == (m.initiator, m.target)
     return True
 
 
@@ -100,9 +364,9 @@ def _comparable(rule: Rule, m: Measurement) -> bool:
 
 
 def _best_by_path(measured: list[Measurement]) -> list[Measurement]:
-    paths: dict[tuple[str, str, str, str], Measurement] = {}
+    paths: dict[tuple[str, ...], Measurement] = {}
     for m in measured:
-        key = (m.initiator, m.target, m.kind, m.pattern.get("part", ""))
+        key = (m.initiator, m.target, m.kind, *(m.pattern.get(k, "") for k in ("metric", "part")))
         known = paths.get(key)
         if known is None or _rank(m) > _rank(known):
             paths[key] = m
@@ -121,14 +385,30 @@ def _rank(m: Measurement) -> tuple[float, float, float]:
 def _compared(rule: Rule, m: Measurement) -> Finding:
     value = m.efficiency if rule.unit == OF_LIMIT else m.estimate
     if value is None:
-        return _finding(rule, m, False, "its limit is not known")
+        return _finding(rule, m, False, "its limit is not known", "inconclusive")
     passed = {
         ">=": value >= rule.bound,
         "<=": value <= rule.bound,
         ">": value > rule.bound,
         "<": value < rule.bound,
     }[rule.comparison]
-    return _finding(rule, m, passed, _said(rule, m, value))
+    said = _said(rule, m, value)
+    why = "" if passed else _why_inconclusive(rule, m, value)
+    if why:
+        return _finding(rule, m, False, f"{said}; {why}", "inconclusive")
+    return _finding(rule, m, passed, said)
+
+
+def _why_inconclusive(rule: Rule, m: Measurement, value: float) -> str:
+    """Return why a figure that misses its bound may meet it on a quiet host; empty: it does not."""
+    if m.evidence is not None and m.evidence.disturbed:
+        return "other programs disturbed it"
+    if m.ci_low is None or m.ci_high is None or not m.estimate:
+        return "it has no confidence interval"
+    scale = value / m.estimate  # to shares of the limit, where the rule is about those
+    at_least = rule.comparison in (">=", ">")
+    reaches = m.ci_high * scale >= rule.bound if at_least else m.ci_low * scale <= rule.bound
+    return "its confidence interval reaches the bound" if reaches else ""
 
 
 def _said(rule: Rule, m: Measurement, value: float) -> str:
@@ -144,7 +424,7 @@ def _said(rule: Rule, m: Measurement, value: float) -> str:
 
 
 def _missing(rule: Rule, m: Measurement) -> Finding:
-    return _finding(rule, m, False, f"{m.status}: {m.reason}")
+    return _finding(rule, m, False, f"{m.status}: {m.reason}", "not measured")
 
 
 def _unmatched(rule: Rule, matched: list[Measurement], measured: list[Measurement]) -> Finding:
@@ -159,11 +439,17 @@ def _unmatched(rule: Rule, matched: list[Measurement], measured: list[Measuremen
     else:
         said = "it matches no measurement of this run"
     return Finding(
-        name=rule.name, rule=rule.text, where=rule.where, path="", passed=False, said=said
+        name=rule.name,
+        rule=rule.text,
+        where=rule.where,
+        path="",
+        passed=False,
+        doubt="not measured",
+        said=said,
     )
 
 
-def _finding(rule: Rule, m: Measurement, passed: bool, said: str) -> Finding:
+def _finding(rule: Rule, m: Measurement, passed: bool, said: str, doubt: Doubt = "") -> Finding:
     return Finding(
         name=rule.name,
         rule=rule.text,
@@ -173,5 +459,6 @@ def _finding(rule: Rule, m: Measurement, passed: bool, said: str) -> Finding:
         kind=m.kind,
         pattern=m.pattern,
         passed=passed,
+        doubt=doubt,
         said=said,
     )

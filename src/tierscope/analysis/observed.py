@@ -1,47 +1,39 @@
-"""Evidence of several visits as one: what was observed last, but for what adds up."""
+"""Merge the evidence of repetitions: sums and unions, else the latest observation."""
 
 import math
-from collections import Counter
-from collections.abc import Sequence
-from typing import TypeVar
+import operator
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, TypeVar
 
-from tierscope.model.energy import EnergyEvidence
-from tierscope.model.event import (
-    CountedTraffic,
-    Evidence,
-    GpuState,
-    IoEvidence,
-    Visit,
+from tierscope.model.base import Model
+from tierscope.model.event import Evidence, GpuState, IoEvidence, Repetition
+from tierscope.model.evidence import (
+    CopiesOverlap,
+    EnergyEvidence,
+    MessageEvidence,
+    ProgramEvidence,
+    TraceRow,
 )
-from tierscope.model.gpu_state import CopiesOverlap, TraceRow
-from tierscope.model.message import MessageEvidence
-from tierscope.model.network import NfsCounts, PortCounts
-from tierscope.model.program import ProgramEvidence
-from tierscope.model.storage import BlockCounts, TargetIo
 
 _RANGES = (
     "sm_clock_hz", "memory_clock_hz", "power_w", "temperature_c", "pcie_generation", "pcie_width",
 )  # fmt: skip
-
-
-_IO_SUMS = (
-    "reads", "writes", "bytes_read", "bytes_written", "set_up_s",
-)  # fmt: skip
 _THEN = ", then "
-"""Between states that changed from visit to visit."""
+"""Between states that changed from repetition to repetition."""
+_M = TypeVar("_M", bound=Model)
 
 
-def merged_evidence(visits: Sequence[Visit]) -> Evidence:
-    """Return what was observed over all visits, at least one.
+def merged_evidence(repetitions: Sequence[Repetition]) -> Evidence:
+    """Return what was observed over all repetitions, at least one.
 
     Pages, notes, traces, states of prefetchers and what GPUs did are joined, counted traffic is
     added up, the stolen share is averaged over time; of everything else the latest observation
     counts.
     """
-    merged = visits[0].evidence
-    for visit in visits[1:]:
-        merged = _merged(merged, visit.evidence)
-    shares = [(v.evidence.steal_share, v.seconds) for v in visits]
+    merged = repetitions[0].evidence
+    for repetition in repetitions[1:]:
+        merged = _merged(merged, repetition.evidence)
+    shares = [(v.evidence.steal_share, v.seconds) for v in repetitions]
     known = [(share, seconds) for share, seconds in shares if share is not None]
     total = sum(seconds for _, seconds in known)
     if len(known) > 1 and total > 0:
@@ -52,57 +44,59 @@ def merged_evidence(visits: Sequence[Visit]) -> Evidence:
 
 def _merged(before: Evidence, after: Evidence) -> Evidence:
     latest = {key: value for key, value in after if value is not None}
-    if before.pages and after.pages:
-        latest["pages"] = before.pages | after.pages
-    if before.notes and after.notes:
-        latest["notes"] = list(dict.fromkeys([*before.notes, *after.notes]))
-    if before.prefetchers and after.prefetchers and before.prefetchers != after.prefetchers:
-        states = [*before.prefetchers.split(_THEN), after.prefetchers]
-        latest["prefetchers"] = _THEN.join(dict.fromkeys(states))
-    if before.counters and after.counters:
-        latest["counters"] = _counters(before.counters, after.counters)
-    for key in _DEVICE_BYTES:
-        moved, more = getattr(before, key), getattr(after, key)
-        latest[key] = None if moved is None or more is None else moved + more
-    if before.storage_io and after.storage_io:
-        latest["storage_io"] = _io(before.storage_io, after.storage_io)
-    if before.devices and after.devices:
-        latest["devices"] = _summed(before.devices, after.devices, BlockCounts)
-    if before.nfs and after.nfs:
-        latest["nfs"] = _summed(before.nfs, after.nfs, NfsCounts)
-    if before.ports and after.ports:
-        latest["ports"] = _summed(before.ports, after.ports, PortCounts)
-    if before.messages and after.messages:
-        latest["messages"] = _messages(before.messages, after.messages)
-    if before.nvidia_fs_errors and after.nvidia_fs_errors:
-        sums = Counter(before.nvidia_fs_errors) + Counter(after.nvidia_fs_errors)
-        latest["nvidia_fs_errors"] = dict(sums)
-    if before.gpus and after.gpus:
-        latest["gpus"] = _gpus(before.gpus, after.gpus)
-    if before.program and after.program:
-        runs = [*before.program.runs, *after.program.runs]
-        latest["program"] = ProgramEvidence(runs=runs)
-    if before.energy and after.energy:
-        latest["energy"] = _energy(before.energy, after.energy)
-    if before.trace and after.trace:
-        latest["trace"] = _trace(before.trace, after.trace)
-    if before.copies_overlap and after.copies_overlap:
-        latest["copies_overlap"] = _overlap(before.copies_overlap, after.copies_overlap)
-    if before.workloads and after.workloads:
-        latest["workloads"] = {
-            name: _merged(before.workloads[name], one) if name in before.workloads else one
-            for name, one in after.workloads.items()
-        }
+    for key, merge in _MERGES.items():
+        known, more = getattr(before, key), getattr(after, key)
+        if known and more:
+            latest[key] = merge(known, more)
+    latest |= _sums(before, after, ("device_bytes_read", "device_bytes_written"))
     return before.model_copy(update=latest)
 
 
+def _sums(before: Model, after: Model, names: Iterable[str]) -> dict[str, Any]:
+    """Add up fields; the sum with what is not known is not known."""
+    pairs = {name: (getattr(before, name), getattr(after, name)) for name in names}
+    return {name: None if None in both else sum(both) for name, both in pairs.items()}
+
+
+def _matched(
+    key: Callable[[_M], Hashable], join: Callable[[_M, _M], _M]
+) -> Callable[[list[_M], list[_M]], list[_M]]:
+    """Return a merge of lists that joins the entries of one key."""
+
+    def merge(before: list[_M], after: list[_M]) -> list[_M]:
+        found = {key(one): one for one in before}
+        for one in after:
+            known = found.get(key(one))
+            found[key(one)] = one if known is None else join(known, one)
+        return list(found.values())
+
+    return merge
+
+
+def _added(key: str, *latest: str) -> Callable[[list[_M], list[_M]], list[_M]]:
+    """Return a merge that adds up entries of one key, but for fields whose latest value counts."""
+
+    def join(before: _M, after: _M) -> _M:
+        names = [name for name in type(after).model_fields if name not in (key, *latest)]
+        return after.model_copy(update=_sums(before, after, names))
+
+    return _matched(operator.attrgetter(key), join)
+
+
+def _unique(before: list[str], after: list[str]) -> list[str]:
+    return list(dict.fromkeys([*before, *after]))
+
+
+def _states(before: str, after: str) -> str:
+    return before if before == after else _THEN.join(_unique(before.split(_THEN), [after]))
+
+
+def _counts(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
+    return {name: before.get(name, 0) + after.get(name, 0) for name in {**before, **after}}
+
+
 def _messages(before: MessageEvidence, after: MessageEvidence) -> MessageEvidence:
-    """Add up what was sent."""
-    sums: dict[str, int | None] = {}
-    for key in ("count", "bytes", "wire_bytes"):
-        known, more = getattr(before, key), getattr(after, key)
-        sums[key] = None if known is None or more is None else known + more
-    return after.model_copy(update=sums)
+    return after.model_copy(update=_sums(before, after, ("count", "bytes", "wire_bytes")))
 
 
 def _energy(before: EnergyEvidence, after: EnergyEvidence) -> EnergyEvidence:
@@ -118,117 +112,60 @@ def _energy(before: EnergyEvidence, after: EnergyEvidence) -> EnergyEvidence:
         if other.idle_w is not None and one.idle_w is not None and seconds > 0:
             idle = (other.idle_w * before.seconds + one.idle_w * after.seconds) / seconds
         domains.append(one.model_copy(update={"joules": other.joules + one.joules, "idle_w": idle}))
-    update = {
-        "seconds": seconds,
-        "readings": before.readings + after.readings,
-        "domains": domains,
-    }
+    update = {**_sums(before, after, ("seconds", "readings")), "domains": domains}
     return after.model_copy(update=update)
 
 
-_DEVICE_BYTES = ("device_bytes_read", "device_bytes_written")
+_IO_SUMS = ("reads", "writes", "bytes_read", "bytes_written", "set_up_s")
 
 
 def _io(before: IoEvidence, after: IoEvidence) -> IoEvidence:
-    """Add up operations and bytes; what was there before the first visit stays."""
+    """Add up operations and bytes; what was there before the first repetition stays."""
     latest = {key: value for key, value in after if value is not None}
-    for key in _IO_SUMS:
-        known, more = getattr(before, key), getattr(after, key)
-        latest[key] = None if known is None or more is None else known + more
+    latest |= _sums(before, after, _IO_SUMS)
     latest["cached_before"] = before.cached_before
     if before.targets and after.targets:
-        latest["targets"] = _summed(before.targets, after.targets, TargetIo, _FINISHERS)
+        latest["targets"] = _targets(before.targets, after.targets)
     if before.ways and after.ways:
-        names = dict.fromkeys([*before.ways, *after.ways])
-        latest["ways"] = {
-            name: before.ways.get(name, 0) + after.ways.get(name, 0) for name in names
-        }
+        latest["ways"] = _counts(before.ways, after.ways)
     return before.model_copy(update=latest)
 
 
-_FINISHERS = ("first_finisher_s", "last_finisher_s")
-Named = TypeVar("Named", BlockCounts, TargetIo, NfsCounts, PortCounts)
-
-
-def _summed(
-    before: list[Named], after: list[Named], kind: type[Named], latest: Sequence[str] = ()
-) -> list[Named]:
-    """Add up what is known by name, but for fields whose latest value counts."""
-    known = {one.name: one for one in before}
-    sums = [name for name in kind.model_fields if name != "name" and name not in latest]
-    return [
-        one.model_copy(
-            update={name: getattr(known[one.name], name) + getattr(one, name) for name in sums}
-        )
-        if one.name in known
-        else one
-        for one in after
-    ]
-
-
-def _counters(before: list[CountedTraffic], after: list[CountedTraffic]) -> list[CountedTraffic]:
-    found = {one.source: one for one in before}
-    for one in after:
-        known = found.get(one.source)
-        found[one.source] = (
-            one
-            if known is None
-            else CountedTraffic(
-                source=one.source,
-                bytes=known.bytes + one.bytes,
-                program_bytes=known.program_bytes + one.program_bytes,
-                bus_bytes=None
-                if known.bus_bytes is None or one.bus_bytes is None
-                else known.bus_bytes + one.bus_bytes,
-            )
-        )
-    return list(found.values())
+_targets = _added("name", "first_finisher_s", "last_finisher_s")
 
 
 def _trace(before: list[TraceRow], after: list[TraceRow]) -> list[TraceRow]:
-    found = {(one.group, one.name, one.each_bytes): one for one in before}
-    for one in after:
-        key = (one.group, one.name, one.each_bytes)
-        found[key] = _joined(found[key], one) if key in found else one
-    return sorted(found.values(), key=lambda row: -row.total_ns)
+    merge = _matched(lambda row: (row.group, row.name, row.each_bytes), _joined)
+    return sorted(merge(before, after), key=lambda row: -row.total_ns)
 
 
 def _overlap(before: CopiesOverlap, after: CopiesOverlap) -> CopiesOverlap:
-    return CopiesOverlap(
-        copies=before.copies + after.copies,
-        busy_ns=before.busy_ns + after.busy_ns,
-        overlapped_ns=before.overlapped_ns + after.overlapped_ns,
-        most=max(before.most, after.most),
-    )
+    sums = _sums(before, after, ("copies", "busy_ns", "overlapped_ns"))
+    return CopiesOverlap(**sums, most=max(before.most, after.most))
 
 
 def _joined(before: TraceRow, after: TraceRow) -> TraceRow:
     """Return the records of both; their median is that of the more numerous ones."""
-    count = before.count + after.count
-    mean = (before.total_ns + after.total_ns) / count
+    sums = _sums(before, after, ("count", "bytes", "total_ns"))
+    mean = sums["total_ns"] / sums["count"]
     squares = sum(
         row.count * (row.stddev_ns**2 + (row.mean_ns - mean) ** 2) for row in (before, after)
     )
     return after.model_copy(
         update={
-            "count": count,
-            "bytes": before.bytes + after.bytes,
-            "total_ns": before.total_ns + after.total_ns,
+            **sums,
             "mean_ns": mean,
             "median_ns": max(before, after, key=lambda row: row.count).median_ns,
             "min_ns": min(before.min_ns, after.min_ns),
             "max_ns": max(before.max_ns, after.max_ns),
-            "stddev_ns": math.sqrt(squares / count),
+            "stddev_ns": math.sqrt(squares / sums["count"]),
         }
     )
 
 
 def _gpus(before: list[GpuState], after: list[GpuState]) -> list[GpuState]:
-    found = {one.gpu: one for one in before}
-    for one in after:
-        known = found.get(one.gpu)
-        found[one.gpu] = one if known is None else _gpu(known, one)
-    return [found[number] for number in sorted(found)]
+    merge = _matched(lambda state: state.gpu, _gpu)
+    return sorted(merge(before, after), key=lambda state: state.gpu)
 
 
 def _gpu(before: GpuState, after: GpuState) -> GpuState:
@@ -240,5 +177,36 @@ def _gpu(before: GpuState, after: GpuState) -> GpuState:
     if before.pcie_replays is not None and after.pcie_replays is not None:
         latest["pcie_replays"] = before.pcie_replays + after.pcie_replays
     if before.throttle is not None and after.throttle is not None:
-        latest["throttle"] = list(dict.fromkeys([*before.throttle, *after.throttle]))
+        latest["throttle"] = _unique(before.throttle, after.throttle)
     return before.model_copy(update=latest)
+
+
+def _workloads(before: dict[str, Evidence], after: dict[str, Evidence]) -> dict[str, Evidence]:
+    return {
+        name: _merged(before[name], one) if name in before else one for name, one in after.items()
+    }
+
+
+def _program(before: ProgramEvidence, after: ProgramEvidence) -> ProgramEvidence:
+    return ProgramEvidence(runs=[*before.runs, *after.runs])
+
+
+_MERGES: dict[str, Callable[[Any, Any], Any]] = {
+    "pages": operator.or_,
+    "notes": _unique,
+    "prefetchers": _states,
+    "counters": _added("source"),
+    "storage_io": _io,
+    "devices": _added("name"),
+    "nfs": _added("name"),
+    "ports": _added("name"),
+    "messages": _messages,
+    "nvidia_fs_errors": _counts,
+    "gpus": _gpus,
+    "program": _program,
+    "energy": _energy,
+    "trace": _trace,
+    "copies_overlap": _overlap,
+    "workloads": _workloads,
+}
+"""How the evidence of two successive repetitions becomes one, where both have it."""

@@ -1,34 +1,4 @@
-"""Hosts of a fleet that are slower than others of their group, by robust statistics.
-
-A *path* here is what hosts are compared by: kind, initiator, target, pattern and metric. Figures
-are taken as logarithms, so that shares of rates and of times mean the same.
-
-1. In each group of a path, the *centre* is the median. The *spread* is what hosts differ in beyond
-   their figures' own intervals, as in random effects of meta-analysis (Paule and Mandel, Journal of
-   Research of the National Bureau of Standards 87, 1982), but solved by the median of absolute
-   deviations, so that slow hosts do not widen it. It is estimated over all groups of one machine
-   model, enters at the upper end of its own interval, and never falls below ``_ALIKE``: so it does
-   not collapse in small groups or where hosts agree to the last digit.
-2. A figure's *score* is how much slower than the centre it is, over spread, own interval and the
-   centre's error added in quadrature. No interval counts as narrower than is usual for its path.
-3. Scores follow Student's t. Its degrees of freedom are those that a MAD of so many hosts is worth
-   (0.3675 each, its efficiency: Rousseeuw and Croux, Journal of the American Statistical
-   Association 88, 1993), but no more than the faster halves of all paths show: there are no slow
-   hosts in them, so their tail is that of hosts that nothing is wrong with (as in Arias-Castro and
-   Chen, Electronic Journal of Statistics 11, 2017, who count false alarms on the other side).
-4. A host has two p values over its paths, and their Bonferroni bound: that of the slowest path
-   times the number of paths, which needs no independence, for one slow link; and that of the mean
-   score, for a host that is a little slow everywhere. How much means of paths scatter, dependent
-   as they are, is again estimated by the MAD over hosts (design effect: Kish, Survey Sampling,
-   1965).
-5. Over hosts, the false discovery rate is controlled (Benjamini and Hochberg, Journal of the Royal
-   Statistical Society B 57, 1995): of those that are named, at most ``rate`` are false on average.
-   That rather than the chance of any false alarm (Bonferroni, Holm), since with thousands of hosts
-   that would hide all but gross defects. Within a host that is named, its paths are selected at the
-   rate times the share of hosts that were named (Benjamini and Bogomolov, Journal of the Royal
-   Statistical Society B 76, 2014), so that named paths are as trustworthy as named hosts.
-6. A difference below ``minimum`` is never named, however certain it is.
-"""
+"""Hosts of a fleet that are slower than their group, with a bound on false discoveries."""
 
 import json
 import math
@@ -37,18 +7,64 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import NamedTuple
 
-from tierscope.analysis.estimate import student_within
-from tierscope.analysis.run_to_run import excess_scatter
-from tierscope.analysis.tails import Tail
+from tierscope.analysis.change import excess_scatter
+from tierscope.analysis.estimate import student_quantile, student_within
 from tierscope.model.metric import METRICS
 from tierscope.model.outlier import Outlier as Outlier
 from tierscope.model.outlier import SlowPath as SlowPath
 from tierscope.model.outlier import Verdict as Verdict
 
+NORMAL = 1000
+"""Degrees of freedom at which Student's t is normal."""
+_FEW = 4
+"""Degrees of freedom where too little is known, as run-to-run variation has."""
+_CHOICES = (200, 100, 60, 40, 30, 20, 15, 10, 8, 6, 5, 4, 3)
+_MIN_VALUES = 200
+"""Fewer say too little about the one in a hundred that is looked at."""
+_FAR = 0.01
+_BIN = 0.005
+_BINS = 20_000
+
+
+class Tail:
+    """Counts positive values in bins, so that any number of them takes the same memory."""
+
+    def __init__(self) -> None:
+        self._bins = [0] * _BINS
+        self._count = 0
+
+    def add(self, value: float) -> None:
+        """Count a value if it is positive."""
+        if value > 0:
+            self._bins[min(_BINS - 1, int(value / _BIN))] += 1
+            self._count += 1
+
+    def freedom(self, otherwise: int = _FEW) -> int:
+        """Return the most degrees of freedom of a Student's t whose tail is as heavy as that of
+        the values: by their 99% quantile over their median. Of few values it is ``otherwise``."""
+        if self._count < _MIN_VALUES:
+            return otherwise
+        middle = self._quantile(0.5)
+        seen = self._quantile(1 - _FAR) / middle
+        for freedom in (NORMAL, *_CHOICES):
+            if student_quantile(freedom, _FAR) / student_quantile(freedom, 0.5) >= seen:
+                return freedom
+        return _CHOICES[-1]
+
+    def _quantile(self, share: float) -> float:
+        """Return a quantile, at the middle of its bin."""
+        left = math.ceil(share * self._count)
+        for number, count in enumerate(self._bins):
+            left -= count
+            if left <= 0:
+                return (number + 0.5) * _BIN
+        return _BINS * _BIN
+
+
 MINIMUM = 0.01
 RATE = 0.05
 MIN_HOSTS = 5
-"""Of fewer in a group, the median may be that of slow ones."""
+"""Minimum hosts of a group; the median of fewer may be that of slow ones."""
 _ALIKE = 1e-3
 """Share that hosts differ in at least."""
 _Z95 = 1.96
@@ -64,7 +80,7 @@ _NORMAL_FROM = 200
 
 
 class PathKey(NamedTuple):
-    """What figures of hosts are compared by; ``pattern`` is JSON."""
+    """Join key of figures of hosts; ``pattern`` is JSON."""
 
     kind: str
     initiator: str
@@ -99,7 +115,7 @@ class _Fit:
     """Median standard error of the figures."""
     hosts: int
     freedom: int
-    """Of the spread."""
+    """Degrees of freedom of the spread."""
 
     def slower(self, key: PathKey, figure: HostFigure) -> float:
         """Logarithm of how many times as slow as the centre."""
@@ -133,7 +149,7 @@ class _Scores:
 
 @dataclass
 class _Judging:
-    """What is known of a fleet after all of its figures were read once."""
+    """Statistics of a fleet after one pass over its figures."""
 
     fits: dict[tuple[PathKey, str], _Fit] = field(default_factory=dict)
     scores: dict[str, _Scores] = field(default_factory=dict)

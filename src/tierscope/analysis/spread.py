@@ -23,14 +23,14 @@ _NEAR = 0.0025
 _CLOSE = 0.01
 """Relative error of a share that a shorter round of pages may have."""
 _HEADROOM = 0.01
-"""What is left free of a limit that falls, so that another one binds."""
+"""Share of a limit left free, so that another one binds."""
 _EPSILON = 1e-9
 _STEPS = 60
 
 
 @dataclass(frozen=True)
 class Rates:
-    """What a node or a link carries at most, in bytes/s; infinite where that is no limit."""
+    """Maximum rate of a node or a link in bytes/s; infinite where unlimited."""
 
     read: float = float("inf")
     write: float = float("inf")
@@ -40,19 +40,19 @@ class Rates:
 
 @dataclass(frozen=True)
 class Limit:
-    """What bounds a sum of flows."""
+    """A bound on a sum of flows."""
 
     name: str
     rate: float
     """bytes/s, or threads."""
     use: tuple[float, ...]
-    """Of each node: what a byte/s of its flow takes of the rate."""
+    """Rate taken per byte/s of flow, by node."""
     past: tuple[tuple[float, float], ...] = ()
     """Threads that wait and the rate that is left then, ascending, where it falls."""
     of_threads: bool = False
 
     def used(self, shares: Sequence[float]) -> float:
-        """What a byte/s of bandwidth takes of the rate, at these shares of pages."""
+        """Return the rate taken per byte/s of bandwidth, at these shares of pages."""
         return sum(use * share for use, share in zip(self.use, shares, strict=True))
 
     def rate_at(self, waiting: float) -> float:
@@ -71,7 +71,7 @@ class Spread:
     """Shares of pages, and the bandwidth that they are predicted to have."""
 
     shares: tuple[float, ...]
-    """Of each node; they sum up to 1."""
+    """Share of each node; their sum is 1."""
     bandwidth: float
     """bytes/s of all threads."""
     bound_by: str

@@ -1,52 +1,101 @@
-"""Visits that are rounds of a time series: preconditioning, and the write-saturation curve.
+"""Whether storage has come to its steady state, by the five-round rule.
 
-SNIA's Solid State Storage Performance Test Specification (PTS) writes to a drive in rounds of a
-minute until the rates of five of them are steady. An empty drive's rates are steady, too, until it
-has been written once: so a series says how much has to be written before it may end.
+SNIA's Solid State Storage Performance Test Specification (PTS) takes a measurement in rounds and
+calls it steady where, over five consecutive rounds, the range of the values is within 20% of their
+average, and the line that fits them best by least squares rises or falls by at most 10% of it over
+the five. Its rounds take a minute; how long they are here is part of the answer.
 """
 
 from collections.abc import Sequence
-from statistics import fmean
+from dataclasses import dataclass
+from statistics import fmean, linear_regression
 from typing import Any, Literal
 
 from tierscope.analysis.observed import merged_evidence
-from tierscope.analysis.steady_state import ROUNDS, is_steady
-from tierscope.model.event import Visit
+from tierscope.model.event import Repetition
 from tierscope.model.run import Round
 from tierscope.model.spec import MeasurementSpec
+
+ROUNDS = 5
+RANGE, SLOPE = 0.20, 0.10
+
+
+@dataclass(frozen=True)
+class Steady:
+    """Verdict of the rule on a measurement."""
+
+    reached: bool
+    round_s: float
+    """Seconds of a round."""
+    first: int = 0
+    """Number of the round, from 0 on, with which the first five begin that are steady."""
+    rounds: int = ROUNDS
+    """Rounds of the whole measurement."""
+
+
+def steady_state(samples: Sequence[float], sample_s: float, round_s: float = 0.0) -> Steady | None:
+    """Say whether samples, in the order in which they were taken, come to a steady state.
+
+    ``sample_s`` is how long each of them is. A round is the mean of ``round_s`` seconds of them, or
+    of a tenth of all, if that is longer. None of fewer samples than five.
+    """
+    if len(samples) < ROUNDS:
+        return None
+    each = max(len(samples) // (2 * ROUNDS), round(round_s / sample_s) if sample_s > 0 else 0, 1)
+    rounds = [fmean(samples[at : at + each]) for at in range(0, len(samples) - each + 1, each)]
+    if len(rounds) < ROUNDS:
+        return None
+    for first in range(len(rounds) - ROUNDS + 1):
+        if is_steady(rounds[first : first + ROUNDS]):
+            return Steady(True, each * sample_s, first, len(rounds))
+    return Steady(False, each * sample_s, 0, len(rounds))
+
+
+def is_steady(rounds: Sequence[float]) -> bool:
+    """Whether five rounds keep to the rule."""
+    mean = fmean(rounds)
+    if mean <= 0:
+        return False
+    slope = linear_regression(range(len(rounds)), rounds).slope
+    across = abs(slope) * (len(rounds) - 1)
+    return max(rounds) - min(rounds) <= RANGE * mean and across <= SLOPE * mean
+
 
 _WHOLE = ("storage_io", "device_bytes_read", "device_bytes_written")
 """Evidence that is of all rounds, also where a figure is of the last ones only."""
 Ending = Literal["written", "steady", "rounds"]
 
 
-def rounds_of(visits: Sequence[Visit]) -> list[Round]:
-    """Return the rounds that visits are, in their order."""
+def rounds_of(repetitions: Sequence[Repetition]) -> list[Round]:
+    """Return the rounds that repetitions are, in their order."""
     found: list[Round] = []
     seconds, written = 0.0, 0
-    for visit in visits:
-        seconds += visit.seconds
-        written += visit.evidence.storage_io.bytes_written if visit.evidence.storage_io else 0
-        found.append(Round(end_s=seconds, value=_mean(visit), bytes_written=written))
+    for repetition in repetitions:
+        seconds += repetition.seconds
+        written += (
+            repetition.evidence.storage_io.bytes_written if repetition.evidence.storage_io else 0
+        )
+        found.append(Round(end_s=seconds, value=_mean(repetition), bytes_written=written))
     return found
 
 
-def _mean(visit: Visit) -> float:
-    """Return the mean of the headline over a visit's rows, which are equally long."""
-    values = [value for value in visit.series[0].columns[0].values if value is not None]
+def _mean(repetition: Repetition) -> float:
+    """Return the mean of the headline over a repetition's samples, which are equally long."""
+    values = [value for value in repetition.series[0].columns[0].values if value is not None]
     return fmean(values) if values else 0.0
 
 
-def ended_by(spec: MeasurementSpec, visits: Sequence[Visit]) -> Ending | None:
-    """Return which rule its visits fulfil; None: it goes on, ran out of time, or has no rule."""
+def ended_by(spec: MeasurementSpec, repetitions: Sequence[Repetition]) -> Ending | None:
+    """Return which rule its repetitions fulfil; None: it goes on, ran out of time, or has no
+    rule."""
     asked = spec.rounds()
     if asked is not None:
-        return "rounds" if len(visits) >= asked else None
+        return "rounds" if len(repetitions) >= asked else None
     rule = spec.time_series()
-    if rule is None or not visits:
+    if rule is None or not repetitions:
         return None
-    rounds = rounds_of(visits)
-    if rounds[-1].bytes_written < rule.passes * _used(visits):
+    rounds = rounds_of(repetitions)
+    if rounds[-1].bytes_written < rule.passes * _used(repetitions):
         return None
     if rule.until == "written":
         return "written"
@@ -54,35 +103,35 @@ def ended_by(spec: MeasurementSpec, visits: Sequence[Visit]) -> Ending | None:
     return "steady" if len(last) == ROUNDS and is_steady(last) else None
 
 
-def seconds_left(spec: MeasurementSpec, visits: Sequence[Visit]) -> float | None:
+def seconds_left(spec: MeasurementSpec, repetitions: Sequence[Repetition]) -> float | None:
     """Return how long what is scheduled apart goes on at most; None where nobody knows yet.
 
     One that ends when so much is written is expected to go on at its rate so far.
     """
-    spent = sum(visit.seconds for visit in visits)
+    spent = sum(repetition.seconds for repetition in repetitions)
     rounds = spec.rounds()
     if rounds is not None:
-        return spent / len(visits) * (rounds - len(visits)) if visits else None
+        return spent / len(repetitions) * (rounds - len(repetitions)) if repetitions else None
     rule = spec.time_series()
     if rule is None or rule.until == "steady":
         return max(0.0, spec.sampling.budget_s - spent)
-    written = rounds_of(visits)[-1].bytes_written if visits else 0
-    return spent * max(0.0, rule.passes * _used(visits) / written - 1) if written else None
+    written = rounds_of(repetitions)[-1].bytes_written if repetitions else 0
+    return spent * max(0.0, rule.passes * _used(repetitions) / written - 1) if written else None
 
 
-def of_figure(spec: MeasurementSpec, visits: Sequence[Visit]) -> Sequence[Visit]:
-    """Return the visits that the figures are of: of a curve, its last five rounds."""
+def of_figure(spec: MeasurementSpec, repetitions: Sequence[Repetition]) -> Sequence[Repetition]:
+    """Return the repetitions that the figures are of: of a curve, its last five rounds."""
     rule = spec.time_series()
-    return visits[-ROUNDS:] if rule and rule.until == "steady" else visits
+    return repetitions[-ROUNDS:] if rule and rule.until == "steady" else repetitions
 
 
-def whole_evidence(visits: Sequence[Visit]) -> dict[str, Any]:
+def whole_evidence(repetitions: Sequence[Repetition]) -> dict[str, Any]:
     """Return the evidence that is of all rounds."""
-    merged = merged_evidence(visits)
+    merged = merged_evidence(repetitions)
     return {name: getattr(merged, name) for name in _WHOLE}
 
 
-def _used(visits: Sequence[Visit]) -> int:
+def _used(repetitions: Sequence[Repetition]) -> int:
     """Return the bytes of the device that the series goes over."""
-    io = visits[0].evidence.storage_io
+    io = repetitions[0].evidence.storage_io
     return (io.used_bytes if io else None) or 0

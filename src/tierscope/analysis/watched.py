@@ -1,37 +1,25 @@
-"""What was watched, as figures: means over the time, and all rows in one series for each source."""
+"""Figures of a watch: means over the time, and one series of samples for each source."""
 
 from collections.abc import Sequence
 
 from tierscope.analysis.conclude import Conclusion
-from tierscope.analysis.estimate import Estimate
 from tierscope.analysis.observed import merged_evidence
-from tierscope.model.event import Column, Series, Visit
+from tierscope.model.event import Column, Repetition, Series
 from tierscope.model.metric import METRICS
 from tierscope.model.run import Figure
 
 
-def conclude_watched(visits: Sequence[Visit], cut: bool) -> Conclusion:
-    """Return what visits, at least one, come to: of each column its mean, weighted by time.
+def conclude_watched(repetitions: Sequence[Repetition], cut: bool) -> Conclusion:
+    """Return what repetitions, at least one, come to: of each column its mean, weighted by time.
 
     The headline is the first column of the first series. Raises ValueError where it has no value.
     """
-    series = joined(visits)
+    series = joined(repetitions)
     headline = series[0].columns[0]
     samples = [value for value in headline.values if value is not None]
     if not samples:
-        raise ValueError(f"no row has a value of {headline.metric}")
-    means = [
-        (column, mean)
-        for one in series
-        for column in one.columns
-        if (mean := mean_of(one, column)) is not None
-    ]
-    (_, first), *rest = means
+        raise ValueError(f"no sample has a value of {headline.metric}")
     return Conclusion(
-        metric=headline.metric,
-        estimate=Estimate(first, None, None, 1.0, no_interval="observed"),
-        stop="interrupted" if cut else None,
-        samples=samples,
         figures=[
             Figure(
                 metric=column.metric,
@@ -40,32 +28,37 @@ def conclude_watched(visits: Sequence[Visit], cut: bool) -> Conclusion:
                 estimate=mean,
                 no_interval="observed",
             )
-            for column, mean in rest
+            for one in series
+            for column in one.columns
+            if (mean := mean_of(one, column)) is not None
         ],
+        stop="interrupted" if cut else None,
+        samples=samples,
         distributions=[],
-        evidence=merged_evidence(visits),
+        evidence=merged_evidence(repetitions),
     )
 
 
-def joined(visits: Sequence[Visit]) -> list[Series]:
-    """Return the series of all visits, each joined over them; what came or went has no value."""
+def joined(repetitions: Sequence[Repetition]) -> list[Series]:
+    """Return the series of all repetitions, each joined over them; what came or went has no
+    value."""
     found: dict[str, list[Series]] = {}
-    for visit in visits:
-        for series in visit.series:
+    for repetition in repetitions:
+        for series in repetition.series:
             found.setdefault(series.name, []).append(series)
     return [_joined(parts) for parts in found.values()]
 
 
 def _joined(parts: list[Series]) -> Series:
     columns: dict[tuple[str, str], list[float | None]] = {}
-    rows = 0
+    samples = 0
     for part in parts:
         for column in part.columns:
             key = (column.metric, column.part)
-            columns.setdefault(key, [None] * rows).extend(column.values)
-        rows += len(part.starts)
+            columns.setdefault(key, [None] * samples).extend(column.values)
+        samples += len(part.starts)
         for values in columns.values():
-            values += [None] * (rows - len(values))
+            values += [None] * (samples - len(values))
     return Series(
         name=parts[0].name,
         starts=[start for part in parts for start in part.starts],

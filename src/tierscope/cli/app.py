@@ -1,10 +1,10 @@
-"""``tierscope``: the command above all others."""
+"""The root command ``tierscope``."""
 
 import click
 
 from tierscope.cli.commands import root_entries
-from tierscope.cli.group import LazyGroup
 from tierscope.cli.options import SETTINGS
+from tierscope.cli.parsing import LazyGroup
 
 
 def _print_version(context: click.Context, _parameter: click.Parameter, asked: bool) -> None:

@@ -1,13 +1,13 @@
 """``tierscope checkpoint``."""
 
-from datetime import datetime
-from pathlib import Path
-
 import click
 
 from tierscope.cli import options
-from tierscope.cli.generated import given_options, help_text, parameter
+from tierscope.cli.generated import Given, given_options, help_text, parameter
+from tierscope.cli.measure import carry_out, gpu_topology, planned
+from tierscope.cli.output import Output
 from tierscope.kinds.registry import KINDS
+from tierscope.model.endpoint import parse_target
 
 _KIND = KINDS["checkpoint"]
 _OPTIONS = [option for option in _KIND.request.options if option.name != "to"]
@@ -19,18 +19,21 @@ _OPTIONS = [option for option in _KIND.request.options if option.name != "to"]
 )
 @click.argument("to", metavar="[TARGET]...", nargs=-1)
 @options.output_options
-def checkpoint(
-    to: tuple[str, ...],
-    json: str | None,
-    csv: str | None,
-    dry_run: bool,
-    out: Path | None,
-    start_at: datetime | None,
-    energy: bool,
-    **given: str | bool | None,
-) -> int:
+def checkpoint(to: tuple[str, ...], output: Output, **options_given: Given) -> int:
     """Measure how fast a program's state is saved, and restarted from."""
-    from tierscope.cli.checkpoint_flow import measure_checkpoints
+    from tierscope.machine.discover import discover
+    from tierscope.plans.request import Request
+    from tierscope.suites.checkpoint import BACKINGS, endpoint_of, targets
 
-    output = options.Output(options.Forms(json, csv), dry_run, out, start_at, energy)
-    return measure_checkpoints(to, given_options(_OPTIONS, given), output)
+    given = given_options(_OPTIONS, options_given)
+    on_gpu = given.get("from", "").startswith("gpu")
+    topology = gpu_topology(output.dry_run) if on_gpu else discover()
+    allowed = _KIND.spec.targets
+    words = [str(parse_target(endpoint_of(word), allowed, "checkpoint")) for word in to]
+    if not words:
+        words = targets(topology, given.get("from", ""))
+        if any(word.startswith("pmem:") for word in words):
+            given = {"backing": ",".join(BACKINGS), **given}
+    request = Request(kind="checkpoint", options={**given, "to": ",".join(words)})
+    plan = planned([request], topology)
+    return carry_out("checkpoint", plan, topology, output)

@@ -1,10 +1,20 @@
-"""``tierscope cost``."""
+"""``tierscope cost``: what memory costs, from prices and runs."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from tierscope.cli import options
+from tierscope.cli.output import Output
+from tierscope.model.errors import ExitCode, UserError, did_you_mean, shown
+from tierscope.runs.output import write_output
+from tierscope.runs.store import find_run
+
+if TYPE_CHECKING:
+    from tierscope.model.run import Run
+    from tierscope.report.cost import CostView
 
 
 @options.command()
@@ -15,7 +25,7 @@ from tierscope.cli import options
     "operation",
     metavar="NAME",
     default="read",
-    help="Operation of the bandwidth that is priced: read, write, copy, or a mix as 67:33  "
+    help="Operation whose bandwidth is priced: read, write, copy, or a mix as in 67:33  "
     "[default: read]",
 )
 @options.file_option("--png", "Write the picture as a PNG file", metavar="FILE")
@@ -27,7 +37,7 @@ def cost(
     operation: str,
     png: Path | None,
     svg: Path | None,
-    json: str | None,
+    output: Output,
 ) -> None:
     """Say what each tier's capacity, bandwidth and operations cost.
 
@@ -52,6 +62,70 @@ def cost(
       tierscope cost prices.yaml expansion latencies --op write --svg frontier.svg
       tierscope cost prices.yaml last --json
     """
-    from tierscope.cli.cost_flow import show
+    from tierscope.analysis.cost import priced
+    from tierscope.plans.prices import read_prices
+    from tierscope.report.cost import CostView, cost_json, show_cost
+    from tierscope.runs.read import read_run
 
-    show(prices, runs, operation, {"png": png, "svg": svg}, options.Forms(json))
+    pictures = {"png": png, "svg": svg}
+    output = output.beside({f"--{form}": file for form, file in pictures.items()})
+    output.check([prices])
+    price_list = read_prices(prices)
+    files = [find_run(name) for name in runs or ["last"]]
+    found = [read_run(file) for file in files]
+    _check_hosts(found)
+    _check_operation(found, operation)
+    placements = priced(price_list, found, operation)
+    names = [shown(file.stem) for file in files]
+    imported = [run.header.imported.said for run in found if run.header.imported]
+    view = CostView(price_list, placements, operation, names, imported)
+    _write_pictures(view, pictures, output)
+    output.emit(cost_json(view), lambda console: show_cost(console, view))
+
+
+def _check_hosts(runs: "Sequence[Run]") -> None:
+    hosts = list(dict.fromkeys(run.header.host for run in runs))
+    if len(hosts) > 1:
+        raise UserError(
+            f"the runs are of several machines, {' and '.join(map(shown, hosts))}; a file of "
+            "prices is of one"
+        )
+
+
+def _check_operation(runs: "Sequence[Run]", operation: str) -> None:
+    """Refuse an operation whose bandwidth was not measured, where others' was."""
+    from tierscope.analysis.cost import operation_of
+
+    known = tuple(
+        dict.fromkeys(
+            name
+            for run in runs
+            for m in run.measurements
+            if m.has_figure and m.metric == "bandwidth" and (name := operation_of(m))
+        )
+    )
+    if known and operation not in known:
+        raise UserError(
+            f"--op: the runs have no bandwidth of '{operation}'{did_you_mean(operation, known)}; "
+            f"they have {', '.join(known)}",
+            ExitCode.NOTHING_MEASURED,
+        )
+
+
+def _write_pictures(view: "CostView", pictures: Mapping[str, Path | None], output: Output) -> None:
+    if not any(pictures.values()):
+        return
+    from tierscope.report.pictures.cost import frontier_picture
+    from tierscope.report.pictures.draw import png_for_file, svg_for_file
+
+    picture = frontier_picture(view.placements, view.prices.currency, view.operation)
+    if picture is None:
+        click.echo("no picture: neither bandwidth nor latency was measured", err=True)
+        return
+    draw = {"png": png_for_file, "svg": svg_for_file}
+    for form, file in pictures.items():
+        if file is not None:
+            write_output(
+                file, draw[form](picture, ", ".join([*view.runs, *view.imported])), f"--{form}"
+            )
+            output.say_written("picture", file)

@@ -1,4 +1,4 @@
-"""What every command says of itself, in parts: docs/cli.md and the manual pages are made of it."""
+"""Help texts of all commands, in parts, for docs/cli.md and the manual pages."""
 
 import inspect
 import re
@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import click
 
 from tierscope.cli.app import app
-from tierscope.cli.group import Entry, LazyGroup
-from tierscope.cli.parsing import FormOption
+from tierscope.cli.parsing import Entry, FormOption, LazyGroup
 
 _BREAK = "\b\n"
 """Begins a paragraph whose lines stay as they are."""
@@ -21,7 +20,7 @@ class Paragraph:
     """A paragraph of a command's help."""
 
     title: str
-    """What ends in a colon above lines of code; empty where there is none."""
+    """Title above lines of code, which ends in a colon; empty where there is none."""
     text: str
     """To be wrapped; empty where there is code."""
     code: tuple[str, ...] = ()

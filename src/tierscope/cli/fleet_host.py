@@ -2,9 +2,9 @@
 
 import signal
 
-from tierscope.cli.run_flow import prepared_file, prepared_profile
+from tierscope.cli.run import prepared_file, prepared_profile
 from tierscope.fleet.host import Prepared, serve
-from tierscope.mpi.lines import Message
+from tierscope.fleet.transport import Message
 
 
 def _prepare(order: Message) -> Prepared:
@@ -14,6 +14,6 @@ def _prepare(order: Message) -> Prepared:
 
 
 if __name__ == "__main__":
-    # While it measures, the engine's handlers end the visit in order; before, there is none.
+    # While it measures, the engine's handlers end the repetition in order; before, there is none.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     serve(_prepare)

@@ -1,16 +1,13 @@
-"""The command of a kind or a recipe, made from the options that it takes."""
+"""The command of a kind or a suite, made from the options that it takes."""
 
 import shlex
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
-from typing import Any
 
 import click
 
-from tierscope.cli.forms import Forms
-from tierscope.cli.options import Output, command, output_options
-from tierscope.model.errors import UserError
-from tierscope.model.text import is_text
+from tierscope.cli.options import command, output_options
+from tierscope.cli.output import Output
+from tierscope.model.errors import UserError, is_text
 from tierscope.plans.options import Option
 from tierscope.plans.request import RequestForm
 
@@ -23,16 +20,7 @@ def request_command(name: str, summary: str, form: RequestForm, measure: Measure
     """Return a command with a form's options and those that say where results go."""
 
     @output_options
-    def call(
-        json: str | None,
-        csv: str | None,
-        dry_run: bool,
-        out: Any,
-        start_at: datetime | None,
-        energy: bool,
-        **given: Given,
-    ) -> int:
-        output = Output(Forms(json, csv), dry_run, out, start_at, energy)
+    def call(output: Output, **given: Given) -> int:
         return measure(given_options(form.options, given), output)
 
     params = [parameter(option) for option in form.options]

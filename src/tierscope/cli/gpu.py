@@ -1,13 +1,18 @@
-"""``tierscope gpu``."""
+"""``tierscope gpu``: a tour of GPUs."""
 
-from datetime import datetime
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from tierscope.cli import options
 from tierscope.cli.commands import gpu_entries
-from tierscope.cli.group import LazyGroup
+from tierscope.cli.measure import carry_out, gpu_topology, with_end
+from tierscope.cli.output import Output
+from tierscope.cli.parsing import LazyGroup
+from tierscope.plans.grammar import expand_counts
+
+if TYPE_CHECKING:
+    from tierscope.model.topology import Gpu, Topology
 
 
 @click.group(
@@ -22,17 +27,7 @@ from tierscope.cli.group import LazyGroup
 )
 @options.output_options
 @click.pass_context
-def gpu(
-    context: click.Context,
-    gpus: str | None,
-    trace: bool,
-    json: str | None,
-    csv: str | None,
-    dry_run: bool,
-    out: Path | None,
-    start_at: datetime | None,
-    energy: bool,
-) -> int | None:
+def gpu(context: click.Context, gpus: str | None, trace: bool, output: Output) -> int | None:
     """Measure GPUs: from the naive copy to the best one, and what lies between them.
 
     Without a command: pageable and pinned memory, small and large copies, every NUMA node, copy
@@ -48,7 +43,22 @@ def gpu(
     if context.invoked_subcommand is not None:
         options.refuse_given(context, f"give it after '{context.invoked_subcommand}'")
         return None
-    from tierscope.cli.gpu_flow import measure_tour
+    from tierscope.plans.fit import check_memory
+    from tierscope.suites.gpu_tour import plan_of, show_tour, tour
 
-    output = options.Output(options.Forms(json, csv), dry_run, out, start_at, energy)
-    return measure_tour(gpus, trace, output)
+    topology = gpu_topology(output.dry_run)
+    steps = tour(topology, _chosen(topology, gpus), trace)
+    plan = plan_of(steps)
+    check_memory(plan, topology)
+    show = with_end(lambda console, run: show_tour(console, run, steps))
+    return carry_out("gpu", plan, topology, output, show=show)
+
+
+def _chosen(topology: "Topology", gpus: str | None) -> "list[Gpu]":
+    from tierscope.plans.gpu import gpu_numbered
+
+    if gpus is None or gpus.strip() == "all":
+        return topology.gpus
+    with options.blaming("--gpus"):
+        numbers = sorted(expand_counts(gpus, len(topology.gpus) - 1, minimum=0))
+    return [gpu_numbered(topology, number) for number in numbers]

@@ -1,48 +1,132 @@
-"""``tierscope import``."""
+"""``tierscope import``: results of other programs as a run."""
 
+import sys
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from tierscope.cli import options
+from tierscope.cli.output import Output, waiting
+from tierscope.cli.print_run import print_run
+from tierscope.model.errors import UserError, shown
+from tierscope.peers.registry import IMPORTERS, imported_programs
+from tierscope.runs.output import is_stdout
+from tierscope.runs.store import SUFFIX, new_run_path
 
 if TYPE_CHECKING:
-    from tierscope.recipes.imported.source import Format
+    from tierscope.model.run import Run
+    from tierscope.peers.importing import Found
 
 
-@options.command("import")
-@click.argument("form", metavar="cxlbench|mess|mlc", type=click.Choice(["cxlbench", "mess", "mlc"]))
+_FORMS = list(IMPORTERS)
+_CLOCKED = " and ".join(f"{one.program}'s" for one in IMPORTERS.values() if one.clocked)
+_EXAMPLES = "".join(
+    f"  tierscope import {example}\n" for one in IMPORTERS.values() for example in one.examples
+)
+_HELP = f"""\
+Import published results of {imported_programs()} as a run.
+
+The run is shown, reported, compared, queried and exported as others are, and marked as imported
+wherever it has figures: tierscope measured none of them. What files do not tell is unknown.
+
+\b
+Examples:
+{_EXAMPLES}"""
+
+
+@options.command("import", help=_HELP)
+@click.argument("form", metavar="|".join(_FORMS), type=click.Choice(_FORMS))
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=options.PATH)
 @options.out_option("RUN", "The run file, or a directory for it  [default: the data directory]")
 @click.option("--from", "initiator", metavar="ENDPOINT", help="CPUs that the files do not name")
 @click.option("--to", "target", metavar="ENDPOINT", help="Memory that the files do not name")
-@click.option("--clock", metavar="HZ", help="Clock of Mess's latencies in cycles, as 2.1ghz; or ns")
+@click.option(
+    "--clock", metavar="HZ", help=f"Clock of {_CLOCKED} latencies in cycles, as 2.1ghz; or ns"
+)
 @options.json_option
 @options.csv_option
 def import_(
-    form: "Format",
+    form: str,
     files: tuple[Path, ...],
     out: Path | None,
     initiator: str | None,
     target: str | None,
     clock: str | None,
-    json: str | None,
-    csv: str | None,
+    output: Output,
 ) -> None:
-    """Import published results of CXL-Bench, Mess or Intel MLC as a run.
+    """Import files."""
+    from tierscope.peers.importing import Source, run_of
+    from tierscope.peers.registry import PEERS
 
-    The run is shown, reported, compared, queried and exported as others are, and marked as imported
-    wherever it has figures: tierscope measured none of them. What files do not tell is unknown.
+    path = _checked_ends(form, (initiator, target))
+    if clock is not None and not IMPORTERS[form].clocked:
+        others = ", ".join(name for name, importer in IMPORTERS.items() if importer.clocked)
+        raise UserError(f"--clock: {form} says in which units its figures are; it is for {others}")
+    output.check(files)
+    with waiting("reading files"):
+        sources = [Source(shown(file), _content(file)) for file in files]
+        found: Found = PEERS[form].module("importer").read(sources, path, clock)
+    if not found.measurements:
+        raise UserError(f"{sources[0].name}: it holds no figure")
+    command = [shown(word) for word in sys.argv]
+    label = f"{form}-{Path(sources[0].name).stem}"
+    run = run_of(form, found, sources, command, label)
+    written = _write(run, out, label)
+    print_run(run, written, output)
 
-    \b
-    Examples:
-      tierscope import cxlbench results/workloads-2024-07-13.json
-      tierscope import mess memory_curves.json --from node:0 --to node:0
-      tierscope import mess results.csv --clock 2.1ghz
-      tierscope import mlc mlc.txt --out mlc.jsonl
-    """
-    from tierscope.cli.import_flow import import_files
 
-    ends = (initiator, target)
-    import_files(form, files, out, ends, clock, options.Forms(json, csv))
+_MAX_BYTES = 1 << 28
+"""Maximum bytes of one file; published ones have a few MB."""
+
+
+def _checked_ends(form: str, ends: tuple[str | None, str | None]) -> tuple[str, str] | None:
+    from tierscope.model.endpoint import parse_initiator, parse_target
+
+    given = [option for option, end in zip(("--from", "--to"), ends, strict=True) if end]
+    if given and IMPORTERS[form].names_nodes:
+        program = IMPORTERS[form].program
+        raise UserError(f"{given[0]}: {program}'s files name their nodes; leave it out")
+    initiator, target = ends
+    if initiator is None and target is None:
+        return None
+    if initiator is None or target is None:
+        raise UserError(f"{given[0]} goes with the other end; give both --from and --to")
+    return str(parse_initiator(initiator)), str(parse_target(target))
+
+
+def _content(file: Path) -> bytes:
+    try:
+        with file.open("rb") as opened:
+            content = opened.read(_MAX_BYTES + 1)
+    except OSError as error:
+        raise UserError(f"{shown(file)} cannot be read: {error.strerror}") from None
+    if len(content) > _MAX_BYTES:
+        raise UserError(
+            f"{shown(file)} is larger than {_MAX_BYTES >> 20} MiB: it is not a result file"
+        )
+    return content
+
+
+def _write(run: "Run", out: Path | None, label: str) -> Path:
+    """Write the run file, NAME.jsonl as asked or a new one in a directory; return its path."""
+    from tierscope.runs.write import RunWriter
+
+    if out is not None and is_stdout(out):
+        raise UserError("--out: a run goes to a file; name one that ends in .jsonl, or a directory")
+    now = datetime.now().astimezone()
+    asked = out is not None and out.suffix == SUFFIX
+    path = out if out is not None and asked else new_run_path(label, out, now)
+    try:
+        writer = RunWriter.create(path, run.header)
+    except FileExistsError:
+        raise UserError(f"--out: '{shown(path)}' is there already; name another file") from None
+    try:
+        for measurement in run.measurements:
+            writer.add(measurement)
+        assert run.footer is not None
+        writer.add(run.footer)
+    finally:
+        writer.close()
+    return path

@@ -1,10 +1,17 @@
-"""``tierscope list`` and ``tierscope tag``."""
+"""``tierscope list`` and ``tierscope tag``: the kept runs and their tags."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from tierscope.cli import options
+from tierscope.cli.output import Output
+from tierscope.model.errors import shown
+from tierscope.runs.store import find_run
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 @options.command("list")
@@ -12,7 +19,7 @@ from tierscope.cli import options
 @click.option("--host", metavar="HOST", help="Only runs of this host")
 @options.directory_option
 @options.json_option
-def list_runs(tag: str | None, host: str | None, directory: Path | None, json: str | None) -> None:
+def list_runs(tag: str | None, host: str | None, directory: Path | None, output: Output) -> None:
     """List the kept runs, oldest first.
 
     \b
@@ -21,9 +28,21 @@ def list_runs(tag: str | None, host: str | None, directory: Path | None, json: s
       tierscope list --tag golden
       tierscope list --in results --json
     """
-    from tierscope.cli.history_flow import list_runs
+    from tierscope.runs.history import entries
 
-    list_runs(tag, host, directory, options.Forms(json))
+    found = [
+        entry
+        for entry in entries(directory)
+        if (tag is None or tag in entry.tags) and (host is None or host == entry.host)
+    ]
+
+    def tables(console: "Console") -> None:
+        from tierscope.report.history import show_entries
+
+        show_entries(console, found)
+
+    runs = [entry.model_dump(mode="json") for entry in found]
+    output.emit({"runs": runs}, tables)
 
 
 @options.command()
@@ -31,7 +50,7 @@ def list_runs(tag: str | None, host: str | None, directory: Path | None, json: s
 @click.argument("tags", metavar="[TAG]...", nargs=-1)
 @click.option("--remove", metavar="TAG", multiple=True, help="Remove this tag; may be repeated")
 @options.json_option
-def tag(run: str, tags: tuple[str, ...], remove: tuple[str, ...], json: str | None) -> None:
+def tag(run: str, tags: tuple[str, ...], remove: tuple[str, ...], output: Output) -> None:
     """Tag a run; wherever a command takes a run, it also takes a tag.
 
     A tag has at most 40 letters, digits and . - _ signs. Where several runs have the same tag, it
@@ -43,6 +62,11 @@ def tag(run: str, tags: tuple[str, ...], remove: tuple[str, ...], json: str | No
       tierscope compare golden last
       tierscope tag golden --remove golden
     """
-    from tierscope.cli.history_flow import tag_run
+    from tierscope.runs.history import set_tags
+    from tierscope.runs.read import read_run
 
-    tag_run(run, tags, remove, options.Forms(json))
+    path = find_run(run)
+    read_run(path)
+    kept = set_tags(path, list(tags), list(remove))
+    name = shown(path.stem)
+    output.emit({"run": name, "tags": kept}, f"{name}: {', '.join(kept) if kept else 'no tags'}")

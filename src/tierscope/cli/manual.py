@@ -14,7 +14,7 @@ _EXIT_STATUS = "Exit status: "
 _WORDS = re.compile(r"""(?:[^\s'"]|'[^']*'|"[^"]*")+""")
 """The words of a shell's line, with what they quote."""
 _REMARK = re.compile(r" {3,}(?=\S)")
-"""What separates an example from what is said of it."""
+"""Separator of an example and its explanation."""
 _SIGNS = {"\\": r"\(rs", "-": r"\-", "'": r"\(aq", "`": r"\(ga", "^": r"\(ha", "~": r"\(ti"}
 
 
@@ -43,8 +43,6 @@ def _page(command: Described) -> str:
     for paragraph in rest:
         lines += [".PP", *_paragraph(paragraph)]
     lines.remove(".PP")  # the first one has the section's heading above it
-    if command.entry.aliases:
-        lines += [".PP", _escaped(f"Older name: {', '.join(command.entry.aliases)}.")]
     if command.below:
         lines += _commands(command)
     if command.options:

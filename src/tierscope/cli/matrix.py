@@ -1,12 +1,22 @@
-"""``tierscope matrix``."""
+"""``tierscope matrix``: initiators against targets, or cores against cores."""
 
-from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tierscope.cli import options
-from tierscope.cli.generated import given_options, parameter
-from tierscope.recipes import core_matrix
-from tierscope.recipes.matrix import OPTIONS
+from tierscope.cli.generated import Given, given_options, parameter
+from tierscope.cli.measure import carry_out, fitted, planned, refinement_of
+from tierscope.cli.output import Output
+from tierscope.model.errors import ExitCode, UserError
+from tierscope.runs.output import write_output
+from tierscope.suites import core_matrix
+from tierscope.suites.matrix import OPTIONS
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tierscope.model.run import Run
+
 
 ALL_OPTIONS = (*OPTIONS, *core_matrix.OPTIONS)
 
@@ -17,16 +27,7 @@ ALL_OPTIONS = (*OPTIONS, *core_matrix.OPTIONS)
     "Write this machine as hwloc XML with the measured values as memory attributes",
 )
 @options.output_options
-def matrix(
-    json: str | None,
-    csv: str | None,
-    dry_run: bool,
-    out: Path | None,
-    start_at: datetime | None,
-    energy: bool,
-    hwloc_xml: Path | None,
-    **given: str | bool | None,
-) -> int:
+def matrix(output: Output, hwloc_xml: Path | None, **given: Given) -> int:
     """Measure every initiator against every target: idle latency, peak bandwidth, loaded latency.
 
     The thread count that a peak needs is searched for and shown with the peak. What the firmware
@@ -34,7 +35,7 @@ def matrix(
 
     With --cores, all ordered pairs of cores, one pair at a time: the second core's caches hold
     lines, modified or clean, and the first one loads them. Homes (--to) are reader and writer,
-    the nodes of these cores. About 80 ms are the least for a pair, state and home, so 32 cores take
+    the nodes of these cores. A pair takes at least 80 ms for each state and home, so 32 cores take
     10 minutes, 64 cores up to 20 and 128 cores an hour; --state modified halves that.
 
     \b
@@ -46,10 +47,56 @@ def matrix(
       tierscope matrix --cores --from node:0 --state modified --time-limit 1min
       tierscope matrix --hwloc-xml machine.xml && lstopo --input machine.xml --memattrs
     """
-    from tierscope.cli.matrix_flow import measure_cores, measure_matrix
-
-    output = options.Output(options.Forms(json, csv), dry_run, out, start_at, energy)
     asked = given_options(ALL_OPTIONS, given)
     if "cores" in asked:
         return measure_cores(asked, hwloc_xml, output)
     return measure_matrix(asked, hwloc_xml, output)
+
+
+_HWLOC = "--hwloc-xml"
+
+
+def measure_matrix(given: dict[str, str], hwloc_xml: Path | None, output: Output) -> int:
+    """Measure each pair of initiator and target, print matrices, write the hwloc XML asked for."""
+    from tierscope.engine.process import topology_xml
+    from tierscope.machine.discover import discover
+    from tierscope.suites.hwloc_xml import with_measured
+    from tierscope.suites.matrix import requests as requests_of
+    from tierscope.suites.matrix import show_matrix
+
+    output = output.beside({_HWLOC: hwloc_xml})
+    output.check()
+    for option in core_matrix.OPTIONS:
+        if option.name in given:
+            raise UserError(f"--{option.name} goes with --cores")
+    topology = discover()
+    requests = requests_of(given)
+    plan = planned(requests, topology)
+    refinement = refinement_of(requests)
+
+    def show(console: "Console", run: "Run", path: Path) -> None:
+        show_matrix(console, run, path, refinement.at if refinement else [])
+
+    def keep(run: "Run") -> None:
+        if hwloc_xml:
+            content = with_measured(topology_xml(), run)
+            write_output(hwloc_xml, content, _HWLOC, ExitCode.SOMETHING_FAILED)
+            output.say_written("hwloc XML", hwloc_xml)
+
+    return carry_out("matrix", plan, topology, output, refinement, show, keep)
+
+
+def measure_cores(given: dict[str, str], hwloc_xml: Path | None, output: Output) -> int:
+    """Measure all pairs of cores, fitted into a time, and print them."""
+    from tierscope.machine.discover import discover
+    from tierscope.plans.fit import fit_time
+
+    if hwloc_xml:
+        raise UserError(f"{_HWLOC} goes with the matrix of nodes, not with --cores")
+    topology = discover()
+    plan = planned(core_matrix.requests(given, topology), topology)
+    limit = given.get("time-limit")
+    if limit is None:
+        plan = fit_time(plan, core_matrix.SECONDS, strictly=False)
+    plan = fitted(plan, limit)
+    return carry_out("core-matrix", plan, topology, output)

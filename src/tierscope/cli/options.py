@@ -1,36 +1,28 @@
-"""Parameters that several commands have, each written once."""
+"""Options and arguments that several commands share."""
 
-from collections.abc import Callable
+import contextlib
+import functools
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 from click.shell_completion import CompletionItem
 
-from tierscope.cli.forms import Forms as Forms
+from tierscope.cli.output import Output
 from tierscope.cli.parsing import Command, FormOption
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-"""Of every command."""
+"""Settings of every command."""
 PATH = click.Path(path_type=Path)
 START_HELP = (
-    "Begin measuring then, as in 18:30:00 or 2026-05-04T18:30:00Z, for hosts that share a device"
+    "Start measuring at this time, as in 18:30:00 or 2026-05-04T18:30:00Z, for hosts that share "
+    "a device"
 )
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-class Output(NamedTuple):
-    """What a measuring command prints and keeps, and where."""
-
-    forms: Forms
-    dry_run: bool
-    directory: Path | None
-    start_at: datetime | None = None
-    """When the first visit is to begin; None: at once."""
-    energy: bool = False
-    """Energy is measured beside it."""
 
 
 def command(name: str | None = None, **settings: Any) -> Callable[[Function], Command]:
@@ -39,15 +31,26 @@ def command(name: str | None = None, **settings: Any) -> Callable[[Function], Co
 
 
 def json_option(function: Function) -> Function:
-    """Add ``--json``."""
-    return form_option("--json", "One JSON object instead of tables, or to FILE beside them")(
-        function
-    )
+    """Add ``--json``, which the function gets in ``output``."""
+    form = form_option("--json", "One JSON object instead of tables, or to FILE beside them")
+    return form(_into_output(function, json="json"))
 
 
 def csv_option(function: Function) -> Function:
-    """Add ``--csv``."""
-    return form_option("--csv", "CSV instead of tables, or to FILE beside them")(function)
+    """Add ``--csv``, which the function gets in ``output``."""
+    form = form_option("--csv", "CSV instead of tables, or to FILE beside them")
+    return form(_into_output(function, csv="csv"))
+
+
+def _into_output(function: Function, **options: str) -> Function:
+    """Hand options on, by the fields of Output that hold them, in the argument ``output``."""
+
+    @functools.wraps(function)
+    def call(*arguments: Any, output: Output | None = None, **values: Any) -> Any:
+        fields = {name: values.pop(option) for name, option in options.items()}
+        return function(*arguments, output=replace(output or Output(), **fields), **values)
+
+    return cast(Function, call)
 
 
 def form_option(name: str, help_text: str) -> Callable[[Function], Function]:
@@ -71,33 +74,32 @@ def out_option(metavar: str, help_text: str) -> Callable[[Function], Function]:
 
 
 def output_options(function: Function) -> Function:
-    """Add what every measuring command has: ``--json``, ``--csv``, ``--dry-run``, ``--out``,
-    ``--start-at`` and ``--energy``."""
+    """Add what every measuring command has, which the function gets in ``output``."""
     out = out_option("DIR", "Directory of the run file  [default: the data directory]")
-    return json_option(csv_option(dry_run_option(out(start_option(energy_option(function))))))
+    with_energy = click.option(
+        "--energy",
+        is_flag=True,
+        help="Also measure power, and energy per bit (RAPL, NVML, hwmon; RAPL needs root)",
+    )
+    function = out(
+        start_option(with_energy(_into_output(function, directory="out", energy="energy")))
+    )
+    return json_option(csv_option(dry_run_option(function)))
 
 
 def dry_run_option(function: Function) -> Function:
-    """Add ``--dry-run``."""
+    """Add ``--dry-run``, which the function gets in ``output``."""
     return click.option(
         "--dry-run",
         is_flag=True,
         help="Print the expanded plan with its time and memory; measure nothing",
-    )(function)
+    )(_into_output(function, dry_run="dry_run"))
 
 
 def start_option(function: Function) -> Function:
-    """Add ``--start-at``."""
-    return click.option("--start-at", metavar="TIME", callback=_moment, help=START_HELP)(function)
-
-
-def energy_option(function: Function) -> Function:
-    """Add ``--energy``."""
-    return click.option(
-        "--energy",
-        is_flag=True,
-        help="Measure watts too, and of bandwidths pJ/bit (RAPL, NVML, hwmon; RAPL needs root)",
-    )(function)
+    """Add ``--start-at``, which the function gets in ``output``."""
+    option = click.option("--start-at", metavar="TIME", callback=_moment, help=START_HELP)
+    return option(_into_output(function, start_at="start_at"))
 
 
 def _moment(
@@ -105,13 +107,10 @@ def _moment(
 ) -> datetime | None:
     if given is None:
         return None
-    from tierscope.model.errors import UserError
     from tierscope.plans.grammar import parse_moment
 
-    try:
+    with blaming(parameter.opts[0]):
         return parse_moment(given, datetime.now().astimezone())
-    except UserError as error:
-        raise UserError(f"{parameter.opts[0]}: {error}") from None
 
 
 def directory_option(function: Function) -> Function:
@@ -142,6 +141,17 @@ def file_option(
 ) -> Callable[[Function], Function]:
     """Add an option that names a file or directory to write or read."""
     return click.option(name, metavar=metavar, type=PATH, help=help_text, **settings)
+
+
+@contextlib.contextmanager
+def blaming(option: str) -> Iterator[None]:
+    """Name an option in front of what a UserError of the block says."""
+    from tierscope.model.errors import UserError
+
+    try:
+        yield
+    except UserError as error:
+        raise UserError(f"{option}: {error}", error.exit_code) from None
 
 
 def refuse_given(context: click.Context, why: str, *names: str) -> None:

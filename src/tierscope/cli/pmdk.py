@@ -1,11 +1,17 @@
-"""``tierscope pmdk``."""
+"""``tierscope pmdk``: a pool and plain memory, measured in turn."""
 
-from datetime import datetime
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from tierscope.cli import options
-from tierscope.cli.forms import Forms
-from tierscope.cli.generated import given_options, parameter
-from tierscope.recipes.pmdk import OPTIONS
+from tierscope.cli.generated import Given, given_options, parameter
+from tierscope.cli.measure import print_plan, restore_prefetchers
+from tierscope.cli.output import Output, say_start
+from tierscope.model.errors import ExitCode
+from tierscope.suites.pmdk import OPTIONS
+
+if TYPE_CHECKING:
+    from tierscope.suites.pmdk import Cost
 
 
 @options.command(params=[parameter(option) for option in OPTIONS])
@@ -13,16 +19,10 @@ from tierscope.recipes.pmdk import OPTIONS
 @options.csv_option
 @options.dry_run_option
 @options.start_option
-def pmdk(
-    json: str | None,
-    csv: str | None,
-    dry_run: bool,
-    start_at: datetime | None,
-    **given: str | bool | None,
-) -> int:
+def pmdk(output: Output, **arguments: Given) -> int:
     """Measure what PMDK costs: arrays in a pool of libpmemobj over plain memory of the same node.
 
-    The pool is in a file on tmpfs whose pages are bound to the node. Both sides are visited in
+    The pool is in a file on tmpfs whose pages are bound to the node. Both sides are measured in
     turn, so that what they share cancels. Arrays are reached by addresses that are taken once
     (pool), and by object ids that are translated for each element, as STREAM-PMem does
     (pool-objects). Nothing is flushed on either side, as in STREAM-PMem.
@@ -32,7 +32,34 @@ def pmdk(
       tierscope pmdk
       tierscope pmdk --to "node:*" --op copy,triad --threads 1,all
     """
-    from tierscope.cli.pmdk_flow import compare_pools
+    from tierscope.machine.discover import discover
+    from tierscope.runs.pairs import take_pairs
+    from tierscope.suites.pmdk import costs, costs_csv, costs_json, pair_count, show_costs, sides
 
-    output = options.Output(Forms(json, csv), dry_run, None, start_at)
-    return compare_pools(given_options(OPTIONS, given), output)
+    given = given_options(OPTIONS, arguments)
+
+    output.check()
+    count = pair_count(given)
+    plain, pools = sides(given, discover())
+    if output.dry_run:
+        both = [*plain.measurements, *pools.measurements]
+        print_plan(plain.model_copy(update={"measurements": both}), output)
+        return 0
+    restore_prefetchers()
+    say_start(output.start_at)
+    paired, interrupted = take_pairs(plain, pools, count, start_at=output.start_at)
+    found = costs(paired)
+
+    output.emit(
+        {"pmdk": costs_json(found)},
+        lambda console: show_costs(console, found),
+        lambda: costs_csv(found),
+    )
+    return int(ExitCode.INTERRUPTED if interrupted else _exit_code(found))
+
+
+def _exit_code(found: "Sequence[Cost]") -> ExitCode:
+    measured = [one for one in found if one.ratio]
+    if not measured:
+        return ExitCode.NOTHING_MEASURED
+    return ExitCode.ALL_MEASURED if len(measured) == len(found) else ExitCode.SOMETHING_FAILED

@@ -1,8 +1,21 @@
-"""``tierscope query``."""
+"""``tierscope query``: SQL over kept runs, or over the tables of a fleet."""
+
+import csv
+import io
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tierscope.cli import options
+from tierscope.cli.kept import say_left_out
+from tierscope.cli.output import Output, waiting
+from tierscope.model.errors import UserError, is_text
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 @options.command()
@@ -16,7 +29,7 @@ from tierscope.cli import options
 )
 @options.json_option
 @options.csv_option
-def query(sql: str, place: str | None, json: str | None, csv: str | None) -> None:
+def query(sql: str, place: str | None, output: Output) -> None:
     """Query kept runs, or the tables of a fleet, in SQL (DuckDB).
 
     SQL is one statement that only reads.
@@ -42,6 +55,49 @@ def query(sql: str, place: str | None, json: str | None, csv: str | None) -> Non
       tierscope query "from runs select host, count(*) group by host" --json
       tierscope query "select state, count(*) from hosts group by state" --in fleet
     """
-    from tierscope.cli.history_flow import query_runs
+    from tierscope.fleet.tables import is_gathered, is_url, query_fleet
+    from tierscope.runs.history import run_files
+    from tierscope.runs.query import query
 
-    query_runs(sql, place, options.Forms(json, csv))
+    if not is_text(sql):
+        raise UserError("the query failed: it is not UTF-8 text")
+    if place is not None and (is_url(place) or is_gathered(place)):
+        output.check()
+        with waiting("reading the fleet"):
+            names, rows = query_fleet(place, sql)
+    else:
+        paths = run_files(Path(place) if place is not None else None)
+        output.check(paths)
+        with waiting("reading runs"):
+            names, rows, problems = query(paths, sql)
+        say_left_out(problems)
+
+    def in_json() -> str:
+        twins = sorted({name for name in names if names.count(name) > 1})
+        if twins:
+            raise UserError(f"two columns are called '{twins[0]}'; name one of them with AS")
+        records = [dict(zip(names, map(_json_value, row), strict=True)) for row in rows]
+        return json.dumps({"rows": records}, default=str)
+
+    def in_csv() -> str:
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows([names, *rows])
+        return text.getvalue()
+
+    def tables(console: "Console") -> None:
+        from tierscope.report.history import show_rows
+
+        show_rows(console, names, rows)
+
+    output.emit(in_json, tables, in_csv)
+
+
+def _json_value(value: Any) -> Any:
+    """JSON has no NaN and no infinity."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {str(key): _json_value(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_json_value(item) for item in value]
+    return value

@@ -42,8 +42,6 @@ def _section(command: Described) -> Iterator[str]:
     if command.options:
         yield from ("| option | meaning | default |", "|---|---|---|")
         yield from (*map(_row, command.options), "")
-    if command.entry.aliases:
-        yield from (f"Older name: `{', '.join(command.entry.aliases)}`.", "")
 
 
 def _paragraph(paragraph: Paragraph) -> list[str]:

@@ -1,11 +1,26 @@
-"""``tierscope storage``."""
+"""``tierscope storage``: a tour of paths, or initiators against drives."""
 
-from datetime import datetime
+import json
+import os.path
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tierscope.cli import options
+from tierscope.cli.measure import carry_out, fitted, with_end
+from tierscope.cli.output import Output
+from tierscope.model.errors import ExitCode, UserError, counted
+from tierscope.plans.grammar import parse_size
+
+if TYPE_CHECKING:
+    from tierscope.model.endpoint import Target
+    from tierscope.model.run import Run
+    from tierscope.model.storage import PathFacts
+    from tierscope.model.topology import Topology
+    from tierscope.suites.storage_tour import Given, Tour
 
 
 @options.command()
@@ -32,36 +47,20 @@ from tierscope.cli import options
     is_flag=True,
     help="Every NUMA node and GPU reads every target: drives and arrays, unless some are named",
 )
-@click.option("--overwrite", is_flag=True, help="Write to a file that tierscope did not make, too")
-@click.option("--keep", is_flag=True, help="Files that were made stay, and are used again")
+@click.option("--overwrite", is_flag=True, help="Allow writing to files not made by tierscope")
+@click.option("--keep", is_flag=True, help="Keep the files that were made, for later runs")
 @click.option(
     "--clean",
     is_flag=True,
     help="Remove what earlier runs left in these directories; measure nothing",
 )
-@options.file_option("--rated", "What data sheets promise of drives, to compare with")
+@options.file_option("--rated", "Data-sheet ratings of drives, to compare with")
 @options.output_options
-def storage(
-    paths: tuple[str, ...],
-    initiator: str | None,
-    size: str | None,
-    time_limit: str | None,
-    matrix: bool,
-    overwrite: bool,
-    keep: bool,
-    clean: bool,
-    rated: Path | None,
-    json: str | None,
-    csv: str | None,
-    dry_run: bool,
-    out: Path | None,
-    start_at: datetime | None,
-    energy: bool,
-) -> int:
+def storage(matrix: bool, clean: bool, output: Output, **given: Any) -> int:
     """Measure storage: page cache and drive, threads, queue depths, block sizes, reads and writes.
 
     In a directory, a file is made, filled, measured and removed; nothing else is written. A file
-    or a device is read as it is. Under a minute and a half for each path.
+    or a device is read as it is. Each path takes less than 90 s.
 
     \b
     Examples:
@@ -73,20 +72,184 @@ def storage(
       tierscope storage --matrix /dev/nvme0n1 /data --from node:0,node:1
       tierscope storage /data --clean
     """
-    from tierscope.cli.storage_flow import Asked, clean_storage, measure_storage
-
-    if not paths and (clean or not matrix):
+    args = Args(**given)
+    if not args.paths and (clean or not matrix):
         what = "directories" if clean else "a directory, a file or a device, or give --matrix"
         raise click.UsageError(f"name {what}")
     if matrix:
         why = "--matrix only reads"
         options.refuse_given(click.get_current_context(), why, "overwrite")
     if clean:
-        return clean_storage(paths, as_json=json is not None)
-    output = options.Output(options.Forms(json, csv), dry_run, out, start_at, energy)
-    asked = Asked(paths, initiator or "", size, overwrite, keep, rated, time_limit)
-    if matrix:
-        from tierscope.cli.storage_matrix_flow import measure_matrix
+        return _clean_storage(args.paths, as_json=output.json is not None)
+    return _measure_matrix(args, output) if matrix else _measure_tour(args, output)
 
-        return measure_matrix(asked, output)
-    return measure_storage(asked, output)
+
+@dataclass(frozen=True)
+class Args:
+    """The options of ``tierscope storage`` as they were given."""
+
+    paths: tuple[str, ...]
+    initiator: str | None = None
+    size: str | None = None
+    overwrite: bool = False
+    keep: bool = False
+    rated: Path | None = None
+    time_limit: str | None = None
+
+
+def _measure_tour(args: Args, output: Output) -> int:
+    """Measure the tour of each path and print what it says."""
+    from tierscope.plans.fit import check_memory
+    from tierscope.suites.storage_tour import show_tour
+
+    topology = machine_of(args)
+    made = storage_tour(topology, args)
+    made = replace(made, plan=fitted(made.plan, args.time_limit))
+    check_memory(made.plan, topology)
+    show = with_end(lambda console, run: show_tour(console, run, made))
+    return carry_out("storage", made.plan, topology, output, show=show)
+
+
+def _clean_storage(paths: Sequence[str], as_json: bool) -> int:
+    """Remove what earlier runs left in these directories, as far as it is proven to be ours."""
+    from tierscope.engine.targets import clean
+    from tierscope.report.figures import size_text
+
+    cleaned = [clean(os.path.abspath(path)) for path in dict.fromkeys(paths)]  # noqa: PTH100  no stat
+    if as_json:
+        click.echo(json.dumps([one.model_dump(mode="json") for one in cleaned]))
+        return 0
+    for one in cleaned:
+        if not one.files:
+            click.echo(f"{one.directory}: nothing is left of earlier runs")
+        for file in one.files:
+            why = f": {file.reason}" if file.reason else ""
+            what = size_text(file.bytes)
+            if file.files is not None:
+                what = f"{counted(file.files, 'file')}, {what}"
+            click.echo(f"{one.directory}/{file.name}: {file.state}, {what}{why}")
+    return 0
+
+
+def storage_tour(topology: "Topology", args: Args, main_only: bool = False) -> "Tour":
+    """Return the tour of the paths that were given; raises UserError where one cannot be used."""
+    from tierscope.machine.settings import thp_available
+    from tierscope.suites.storage_tour import tour
+
+    found = [found_path(path) for path in dict.fromkeys(args.paths)]
+    return tour(topology, given_of(args, found), thp_available(), main_only)
+
+
+def machine_of(args: Args) -> "Topology":
+    """Return this machine with what data sheets promise of its drives."""
+    from tierscope.machine.discover import discover
+    from tierscope.plans.rated import read_rated, with_ratings
+
+    drives = () if args.rated is None else read_rated(args.rated)
+    return with_ratings(discover(), drives)
+
+
+def given_of(args: Args, found: "Sequence[tuple[Target, PathFacts]]") -> "Given":
+    """Return what suites are given: the options, and what each path is."""
+    from tierscope.suites.storage_tour import Given
+
+    with options.blaming("--size"):
+        size = None if args.size is None else parse_size(args.size)
+    return Given(
+        targets=[target for target, _ in found],
+        facts=[facts for _, facts in found],
+        initiator=args.initiator or "",
+        size=size,
+        overwrite=args.overwrite,
+        keep=args.keep,
+    )
+
+
+def found_path(given: str) -> "tuple[Target, PathFacts]":
+    """Return what a path is, as a child sees it: tierscope itself never touches it."""
+    from tierscope.engine.targets import known_path
+    from tierscope.model.endpoint import EndpointKind, Target
+
+    path = os.path.abspath(given.removeprefix("file:").removeprefix("dev:"))  # noqa: PTH100  no stat
+    facts = known_path(path)
+    if facts.kind == "missing":
+        raise UserError(f"{given}: no such file or directory; name one that is there")
+    if facts.kind == "other":
+        raise UserError(f"{given}: neither a directory, a file nor a block device")
+    if facts.open_error:
+        raise UserError(f"{given} cannot be read: {facts.open_error}", ExitCode.NOTHING_MEASURED)
+    kind = EndpointKind.DEV if facts.kind == "block" else EndpointKind.FILE
+    return Target(kind=kind, path=path), facts
+
+
+_PSEUDO = ("tmpfs", "ramfs", "overlay", "squashfs", "iso9660", "devtmpfs")
+"""Mounted file systems that are on no drive, or that nobody writes to."""
+_NAMED = 6
+"""Mounts that are named; of more, the number."""
+
+
+def _measure_matrix(args: Args, output: Output) -> int:
+    """Measure every initiator against every target, and print the matrices and what is lost."""
+    from tierscope.machine.settings import thp_available
+    from tierscope.plans.fit import check_memory
+    from tierscope.suites.storage_matrix import (
+        cells_of,
+        groups_of,
+        matrix,
+        matrix_json,
+        show_storage_matrix,
+        together_json,
+    )
+
+    topology = machine_of(args)
+    found, left_out = _targets(topology, args)
+    made = matrix(topology, given_of(args, found), thp_available())
+    made = replace(made, plan=fitted(made.plan, args.time_limit))
+    check_memory(made.plan, topology)
+
+    def more(run: "Run") -> dict[str, Any]:
+        return {
+            "matrix": matrix_json(cells_of(run, made)),
+            "together": together_json(groups_of(run, made)),
+            "left_out": left_out,
+        }
+
+    show = with_end(lambda console, run: show_storage_matrix(console, run, made, left_out))
+    return carry_out("storage-matrix", made.plan, topology, output, show=show, more=more)
+
+
+def _targets(
+    topology: "Topology", args: Args
+) -> "tuple[list[tuple[Target, PathFacts]], list[str]]":
+    """Return the targets, and what of the machine is left out where none were named."""
+    from tierscope.suites.storage_matrix import readable
+
+    if args.paths:
+        return [found_path(path) for path in dict.fromkeys(args.paths)], []
+    found: list[tuple[Target, PathFacts]] = []
+    left_out: list[str] = []
+    for path in readable(topology):
+        try:
+            found.append(found_path(path))
+        except UserError as error:
+            left_out.append(str(error))
+    if not found:
+        why = f" ({'; '.join(left_out)})" if left_out else ""
+        raise UserError(
+            f"no drive or array of this machine can be read{why}: name a directory or a file, or "
+            "run as root",
+            ExitCode.NOTHING_MEASURED,
+        )
+    return found, [*left_out, *_mounts(topology)]
+
+
+def _mounts(topology: "Topology") -> Iterator[str]:
+    """Say which mounts were not measured, the first one of each block device."""
+    first = {mount.block or mount.path: mount for mount in reversed(topology.mounts)}
+    paths = sorted(mount.path for mount in first.values() if mount.type not in _PSEUDO)
+    if paths:
+        more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+        yield (
+            f"file systems are measured where they are named, since a file is made there: "
+            f"{', '.join(paths[:_NAMED])}{more}"
+        )

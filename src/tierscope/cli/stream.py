@@ -1,13 +1,21 @@
-"""``tierscope stream``."""
+"""``tierscope stream``: STREAM by its rules, and its text."""
 
-from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from tierscope.cli import options
-from tierscope.cli.generated import given_options, parameter
-from tierscope.recipes.stream import OPTIONS
+from tierscope.cli.generated import Given, given_options, parameter
+from tierscope.cli.measure import carry_out, planned
+from tierscope.cli.output import Output
+from tierscope.model.errors import UserError
+from tierscope.suites.stream import OPTIONS
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tierscope.model.run import Run
 
 
 @options.command(params=[parameter(option) for option in OPTIONS])
@@ -19,16 +27,7 @@ from tierscope.recipes.stream import OPTIONS
     help="stream: the text of STREAM 5.10, for programs that read it  [default: table]",
 )
 @options.output_options
-def stream(
-    form: str,
-    json: str | None,
-    csv: str | None,
-    dry_run: bool,
-    out: Path | None,
-    start_at: datetime | None,
-    energy: bool,
-    **given: str | bool | None,
-) -> int:
+def stream(form: str, output: Output, **arguments: Given) -> int:
     """Measure Copy, Scale, Add and Triad by the rules of STREAM.
 
     \b
@@ -43,7 +42,36 @@ def stream(
       tierscope stream --to node:0 --c node:1
       tierscope stream --format stream --first-touch --size 512m
     """
-    from tierscope.cli.stream_flow import measure_stream
+    from tierscope.machine.discover import discover
+    from tierscope.machine.settings import thp_available
+    from tierscope.suites.stream import (
+        MEMCPY,
+        STORES,
+        in_json,
+        requests,
+        show_stream,
+        stream_text,
+        with_size,
+    )
 
-    output = options.Output(options.Forms(json, csv), dry_run, out, start_at, energy)
-    return measure_stream(given_options(OPTIONS, given), form == "stream", output)
+    given = given_options(OPTIONS, arguments)
+    as_stream = form == "stream"
+
+    if as_stream and output.printed != "tables":
+        raise UserError(
+            "--format stream prints to stdout, and so do --json and --csv; name a file, --json=FILE"
+        )
+    made = requests(given, (MEMCPY,) if as_stream else STORES)
+    if as_stream and "," in given.get("stores", ""):
+        raise UserError("--stores: STREAM's text has one rate for each function; name one")
+    topology = discover()
+    plan = planned(with_size(made, topology, thp_available()), topology)
+
+    def show(console: "Console", run: "Run", path: Path) -> None:
+        if as_stream:
+            click.echo(stream_text(run), nl=False)
+            click.echo(f"run file: {path}", err=True)
+        else:
+            show_stream(console, run, path, "size" in given)
+
+    return carry_out("stream", plan, topology, output, show=show, more=in_json)

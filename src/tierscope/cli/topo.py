@@ -1,10 +1,21 @@
-"""``tierscope topo``."""
+"""``tierscope topo``: read a machine, show it, draw it, keep it."""
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from tierscope.cli import options
+from tierscope.cli.output import Output
+from tierscope.model.errors import UserError
+from tierscope.runs.output import write_output
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tierscope.model.topology import Topology
 
 
 @options.command()
@@ -31,7 +42,7 @@ def topo(
     pcie: bool,
     drives: bool,
     assign: bool,
-    json: str | None,
+    output: Output,
 ) -> None:
     """Show the machine's parts, the links between them, and the limit of every link.
 
@@ -46,14 +57,98 @@ def topo(
       tierscope topo --input other.xml --json
       tierscope topo --fsroot machine/
     """
-    from tierscope.cli.topo_flow import Parts, show
+    _show(endpoints, source, fsroot, save, svg, output, Parts(not pcie, drives, assign))
 
-    show(
-        endpoints,
-        source=source,
-        fsroot=fsroot,
-        save=save,
-        svg=svg,
-        forms=options.Forms(json),
-        parts=Parts(nvlink=not pcie, drives=drives, assign=assign),
-    )
+
+class Parts(NamedTuple):
+    """Parts of the machine to show: all, or drives and their assignment only."""
+
+    nvlink: bool
+    """NVLinks count in the affinity."""
+    drives: bool
+    assign: bool
+
+
+def _show(
+    endpoints: Sequence[str],
+    source: str | None,
+    fsroot: str | None,
+    save: Path | None,
+    svg: Path | None,
+    output: Output,
+    parts: Parts,
+) -> None:
+    """Do what ``tierscope topo``'s options ask; UserError of one line where that cannot be."""
+    if len(endpoints) not in (0, 2):
+        raise UserError("name two endpoints for a path, as in `tierscope topo gpu:0 file:/data`")
+    if endpoints and (parts.drives or parts.assign):
+        raise UserError("--drives and --assign are of the whole machine; give no endpoints")
+    if fsroot and (save or source):
+        raise UserError(
+            "--fsroot reads a copy of /sys and /proc; not together with --save or --input"
+        )
+    if save and source:
+        raise UserError("--save writes this machine's topology; it does not go with --input")
+    if source == "":
+        raise UserError("--input names no file; a machine's hwloc XML, as in --input other.xml")
+    output = output.beside({"--save": save, "--svg": svg})
+    output.check([Path(source)] if source else [])
+    if save:
+        from tierscope.engine.process import topology_xml
+
+        write_output(save, topology_xml(), "--save")
+        output.say_written("topology", save)
+    topology = _topology(source, fsroot)
+    if svg:
+        from tierscope.report.drawing import draw
+
+        write_output(svg, draw(topology), "--svg")
+        output.say_written("drawing", svg)
+    if endpoints:
+        _show_path(topology, endpoints, output)
+    elif output.json or not (save or svg):
+        _show_machine(topology, output, parts)
+
+
+def _topology(source: str | None, fsroot: str | None) -> "Topology":
+    if source:
+        from tierscope.machine.hwloc import read_hwloc
+
+        return read_hwloc(source)
+    from tierscope.machine.discover import discover, discover_copy
+
+    return discover() if fsroot is None else discover_copy(fsroot)
+
+
+def _show_machine(topology: "Topology", output: Output, parts: Parts) -> None:
+    def in_json() -> str:
+        from tierscope.report.topology import machine_json
+
+        return json.dumps(machine_json(topology))
+
+    def tables(console: "Console") -> None:
+        from tierscope.report.topology import show_assignment, show_io, show_machine
+
+        if parts.drives:
+            show_io(console, topology)
+        if parts.assign:
+            show_assignment(console, topology)
+        if not (parts.drives or parts.assign):
+            show_machine(console, topology, nvlink=parts.nvlink)
+
+    output.emit(in_json, tables)
+
+
+def _show_path(topology: "Topology", endpoints: Sequence[str], output: Output) -> None:
+    from tierscope.machine.paths import find_path
+    from tierscope.model.endpoint import parse_endpoint
+
+    initiator, target = map(parse_endpoint, endpoints)
+    path = find_path(topology, initiator, target)
+
+    def tables(console: "Console") -> None:
+        from tierscope.report.topology import show_path
+
+        show_path(console, path)
+
+    output.emit(path.model_dump(mode="json"), tables)

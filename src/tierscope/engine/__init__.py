@@ -1,1 +1,1 @@
-"""Find ``tierscope-engine``, start it, and have it visit measurements."""
+"""Find ``tierscope-engine``, start it, and have it repeat measurements."""

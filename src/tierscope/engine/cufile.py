@@ -12,12 +12,11 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tierscope.engine.find import engine_environment
+from tierscope.engine.process import engine_environment
+from tierscope.machine.cufile_audit import find_cufile, read_cufile
+from tierscope.machine.cufile_json import OVERRIDES, VARIABLE, with_value
+from tierscope.machine.files import Files
 from tierscope.model.errors import UserError
-from tierscope.topology.cufile_find import find_cufile, read_cufile
-from tierscope.topology.cufile_json import VARIABLE, with_value
-from tierscope.topology.cufile_keys import OVERRIDES
-from tierscope.topology.files import Files
 
 _ALLOW = "CUFILE_ALLOW_COMPAT_MODE"
 _LOG = "CUFILE_LOGFILE_PATH"

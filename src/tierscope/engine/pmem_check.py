@@ -1,26 +1,24 @@
-"""Writers of persistent memory that are cut off, and what they leave.
-
-A file that a writer is killed on has no name (O_TMPFILE), so that nothing of others is touched and
-nothing stays, however this ends.
-"""
+"""Crash tests of persistent memory: writers that are killed, and the replay of their files."""
 
 import os
 import random
+import re
+import secrets
 import select
 import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import IO, NamedTuple, NoReturn, TypeVar
 
 from pydantic import ValidationError
 
-from tierscope.engine.answer import answer_of
-from tierscope.engine.find import VARIABLE, find_engine
-from tierscope.engine.query import ending, last_line
+from tierscope.engine.process import VARIABLE, answer_of, ending, find_engine, last_line
 from tierscope.model.base import Model
 from tierscope.model.errors import UserError
 from tierscope.model.pmem_check import (
+    BROKEN,
     CrashCheck,
     ReplayedWriter,
     ReplayedWriters,
@@ -28,6 +26,79 @@ from tierscope.model.pmem_check import (
     Writer,
     verdict_of,
 )
+
+_PREFIX = "tierscope-pmem-check"
+
+
+def make_file(writer: Writer, directory: str) -> str:
+    """Make a file of a new name that outlives a power cut; return its path. Raises UserError."""
+    path = Path(directory) / f"{_PREFIX}.{writer}.{secrets.token_hex(8)}"
+    try:
+        number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise UserError(f"{path} cannot be made: {error.strerror}") from None
+    try:
+        os.posix_fallocate(number, 0, FILE_BYTES)
+        os.fsync(number)
+        _sync_directory(directory)
+    except OSError as error:
+        path.unlink()
+        raise UserError(f"{path} cannot be made: {error.strerror}") from None
+    finally:
+        os.close(number)
+    return str(path)
+
+
+def look_at(writer: Writer, directory: str, acknowledged: int) -> CrashCheck:
+    """Look at the writer's file after the cut, and remove it where it is consistent.
+
+    Raises UserError where several files could be meant.
+    """
+    found = _files(writer, directory)
+    if len(found) > 1:
+        names = ", ".join(path.name for path in found)
+        raise UserError(f"{directory} has several files of this writer: {names}; move all but one")
+    problem, reason = f"the file of writer '{writer}' is not in {directory}", ""
+    if found:
+        problem = problem_of(look(writer, str(found[0])), acknowledged)
+        if problem:
+            reason = f"{found[0]} is kept to be looked at"
+        else:
+            found[0].unlink()
+    return CrashCheck(
+        method="power-cut",
+        writer=writer,
+        broken=writer in BROKEN,
+        tried=1,
+        inconsistent=1 if problem else 0,
+        first=problem,
+        generations=acknowledged,
+        verdict=verdict_of(writer, 1 if problem else 0),
+        reason=reason,
+    )
+
+
+def _files(writer: Writer, directory: str) -> list[Path]:
+    """Files of this writer that a user has whose names only ``make_file`` gives."""
+    pattern = re.compile(rf"{_PREFIX}\.{writer}\.[0-9a-f]{{16}}")
+    return [
+        path
+        for path in Path(directory).iterdir()
+        if pattern.fullmatch(path.name)
+        and path.is_file()
+        and not path.is_symlink()
+        and path.stat().st_uid == os.geteuid()
+        and path.stat().st_nlink == 1
+    ]
+
+
+def _sync_directory(directory: str) -> None:
+    number = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
 
 FILE_BYTES = 8 << 20
 """The least that libpmemobj makes a pool of."""
@@ -49,7 +120,7 @@ class WriterError(Exception):
 
 
 class Written(NamedTuple):
-    """What a writer had said when it was killed."""
+    """Output of a writer until it was killed."""
 
     generation: int
     """The last one that it acknowledged."""

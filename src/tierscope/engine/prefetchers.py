@@ -1,4 +1,4 @@
-"""Switch the hardware prefetchers of CPUs for visits, and restore them whatever happens.
+"""Switch the hardware prefetchers of CPUs for repetitions, and restore them whatever happens.
 
 Before the first write, the values found are saved in ``/run/tierscope/prefetchers.json``. They are
 written back when the run ends; where it is killed, by a watching process, which notices that the
@@ -17,12 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tierscope.model.cause import Cause
-from tierscope.model.endpoint import format_ranges
-from tierscope.model.errors import ExitCode, UserError
-from tierscope.model.spec import Prefetchers
-from tierscope.placement import saved_state
-from tierscope.topology.prefetchers import (
+from tierscope.machine.prefetchers import (
     Control,
     PrefetcherError,
     find_control,
@@ -30,6 +25,11 @@ from tierscope.topology.prefetchers import (
     read_msr,
     refused,
 )
+from tierscope.model.cause import Cause
+from tierscope.model.endpoint import format_ranges
+from tierscope.model.errors import ExitCode, UserError
+from tierscope.model.spec import Prefetchers
+from tierscope.place import saved_state
 
 ROOT = Path("/")
 """Below it are /dev/cpu, /proc and /run; tests put a tree of files in its place."""
@@ -71,7 +71,7 @@ class _Saved:
             if found is None:
                 return
             try:
-                items = found.content["values"].items()
+                items = found["values"].items()
                 self.values = {int(cpu): int(value) for cpu, value in items}
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise saved_state.unreadable(_NAME, error, self.root) from None

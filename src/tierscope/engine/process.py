@@ -1,25 +1,243 @@
-"""One engine process: lines to its standard input, events from its standard output."""
+"""The engine as a process: find it, start it, ask it, read its events."""
 
 import contextlib
 import json
 import os
+import re
 import select
 import signal
 import subprocess
+import sys
+import threading
 import time
 from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from tierscope.engine.abandon import end_or_abandon
-from tierscope.engine.find import engine_environment, find_engine
-from tierscope.engine.query import ending, last_line
 from tierscope.kinds.plan import PLAN_VERSION, Plan, Spec
+from tierscope.model.capability import Capabilities
 from tierscope.model.cause import Cause
-from tierscope.model.errors import UserError
+from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.event import Event, EventAdapter
+
+if TYPE_CHECKING:
+    import subprocess
+
+
+def answer_of(
+    command: Sequence[str | Path],
+    timeout_s: float,
+    text: str | None = None,
+    inherited: Sequence[int] = (),
+) -> "subprocess.CompletedProcess[str]":
+    """Run a program to its end; ``text`` is its standard input, ``inherited`` what is open in it.
+
+    Raises UserError where it does not start, or is still running after ``timeout_s``.
+    """
+    try:
+        return subprocess.run(
+            command,
+            input=text,
+            stdin=subprocess.DEVNULL if text is None else None,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=timeout_s,
+            check=False,
+            pass_fds=inherited,
+        )
+    except OSError as error:
+        raise UserError(f"{command[0]} does not start: {error.strerror}") from None
+    except subprocess.TimeoutExpired:
+        words = " ".join(map(str, command))
+        raise UserError(
+            f"'{words}' did not answer in {timeout_s:g} s", ExitCode.NOTHING_MEASURED
+        ) from None
+
+
+_PATIENCE_S = 1.0
+"""Time that the kernel gets to take a killed process away."""
+
+
+def end_or_abandon(process: "subprocess.Popen[Any]", patience_s: float = _PATIENCE_S) -> str:
+    """Kill a process; return "" once it is gone, else what it waits for.
+
+    One that waits in the kernel for what does not come (a dead NFS server, a drive that is gone)
+    ignores even SIGKILL. It is left behind, and reaped should it ever end.
+    """
+    process.kill()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(patience_s)
+        return ""
+    threading.Thread(target=process.wait, daemon=True).start()
+    return waiting(process.pid)
+
+
+def waiting(pid: int) -> str:
+    """Say what a process waits for in the kernel, as far as this user may see it."""
+    place = ""
+    with contextlib.suppress(OSError):
+        for thread in sorted(Path(f"/proc/{pid}/task").iterdir()):
+            with contextlib.suppress(OSError):  # it ended meanwhile
+                state = (thread / "stat").read_text().rpartition(") ")[2][:1]
+                if state == "D":  # the others died when the process was killed
+                    place = place or _place(thread)
+    return f"process {pid} waits in the kernel" + (f" ({place})" if place else "")
+
+
+def _place(thread: Path) -> str:
+    with contextlib.suppress(OSError):
+        # Innermost first: "[<0>] rpc_wait_bit_killable+0x24/0xa0 [sunrpc]"; for root only.
+        frame = re.match(r"\[<\w+>\] ([\w.]+)", (thread / "stack").read_text())
+        if frame:
+            return frame[1]
+    with contextlib.suppress(OSError):
+        return (thread / "wchan").read_text().strip("0")
+    return ""
+
+
+VARIABLE = "TIERSCOPE_ENGINE"
+_IN_PACKAGE = Path("_bin") / "tierscope-engine"
+
+
+def find_engine() -> Path:
+    """Return the engine named by TIERSCOPE_ENGINE, else the one installed with this package.
+
+    Raises UserError where there is none that can be executed.
+    """
+    named = os.environ.get(VARIABLE)
+    if named:
+        if not _is_executable(Path(named)):
+            raise UserError(
+                f"{VARIABLE} names '{named}', which is not an executable file; "
+                "correct it or unset it to use the installed engine"
+            )
+        return Path(named)
+    for candidate in _candidates():
+        if _is_executable(candidate):
+            return candidate
+    raise UserError(
+        "tierscope-engine is not installed with this tierscope; build it with 'make build', "
+        f"install the wheel again, or name one in {VARIABLE}"
+    )
+
+
+HOST = "TIERSCOPE_HOST"
+"""Variable by which engines of a fleet's host keep a list of its files of its own."""
+
+
+def engine_environment() -> dict[str, str]:
+    """Return the environment of engines: ours, and where a libcufile is that came as a Python
+    package, which they open where the system has none.
+    """
+    for entry in sys.path:
+        folder = Path(entry, "nvidia/cu13/lib")
+        if (folder / "libcufile.so.0").is_file():
+            return {**os.environ, "TIERSCOPE_CUFILE_PACKAGE": str(folder)}
+    return dict(os.environ)
+
+
+def _candidates() -> Iterator[Path]:
+    yield Path(__file__).parents[1] / _IN_PACKAGE
+    # An editable install reads the modules from src/ but leaves the engine in site-packages.
+    for entry in sys.path:
+        yield Path(entry) / "tierscope" / _IN_PACKAGE
+
+
+def _is_executable(path: Path) -> bool:
+    return path.is_file() and os.access(path, os.X_OK)
+
+
+_TIMEOUT_S = 60
+_REFUSED = 2
+
+
+def capabilities() -> Capabilities:
+    """Return what the engine can measure here and, for what it cannot, why.
+
+    Raises UserError where the engine is missing, dies or speaks another version of the protocol.
+    """
+    output = _ask("capabilities").stdout
+    try:
+        found = Capabilities.model_validate_json(output)
+    except ValidationError as error:
+        raise UserError(
+            f"{find_engine()} does not answer like an engine of this tierscope "
+            f"({_first_error(error)}); rebuild it with 'make build' or check {VARIABLE}"
+        ) from None
+    if found.plan_version != PLAN_VERSION:
+        raise UserError(
+            f"{find_engine()} reads plans of version {found.plan_version}, this tierscope writes "
+            f"version {PLAN_VERSION}; rebuild it with 'make build' or check {VARIABLE}"
+        )
+    return found
+
+
+def topology_xml() -> str:
+    """Return this machine's topology as hwloc XML; raises UserError where the engine cannot."""
+    text = _ask("topology").stdout
+    if not text.lstrip().startswith("<"):
+        raise UserError(
+            f"'{find_engine()} topology' wrote no XML; rebuild it with 'make build' or check "
+            f"{VARIABLE}"
+        )
+    return text
+
+
+def check(plan: Plan) -> str | None:
+    """Return None where the engine accepts the plan, else its one line of refusal."""
+    answer = _call("check", plan.model_dump_json())
+    if answer.returncode == 0:
+        return None
+    if answer.returncode == _REFUSED:
+        return last_line(answer.stderr)
+    raise _died("check", answer)
+
+
+def last_line(text: str) -> str:
+    """Return the last line that says something."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else ""
+
+
+def _ask(command: str) -> "subprocess.CompletedProcess[str]":
+    answer = _call(command, None)
+    if answer.returncode != 0:
+        raise _died(command, answer)
+    return answer
+
+
+def _call(command: str, text: str | None) -> "subprocess.CompletedProcess[str]":
+    return answer_of([find_engine(), command], _TIMEOUT_S, text)
+
+
+def _died(command: str, answer: "subprocess.CompletedProcess[str]") -> UserError:
+    said = last_line(answer.stderr) or "it said nothing"
+    return UserError(
+        f"'{find_engine()} {command}' ended with {ending(answer.returncode)}: {said}",
+        ExitCode.NOTHING_MEASURED,
+    )
+
+
+def ending(returncode: int) -> str:
+    """Name how a process ended: ``exit status 3`` or ``signal SIGSEGV``."""
+    import signal
+
+    if returncode >= 0:
+        return f"exit status {returncode}"
+    try:
+        return f"signal {signal.Signals(-returncode).name}"
+    except ValueError:
+        return f"signal {-returncode}"
+
+
+def _first_error(error: ValidationError) -> str:
+    first = error.errors()[0]
+    where = ".".join(map(str, first["loc"]))
+    return f"{where}: {first['msg']}" if where else first["msg"]
+
 
 REFUSED = 2
 """Exit status of an engine that refuses a plan."""
@@ -39,7 +257,7 @@ class BrokenError(Exception):
 
 
 class EngineProcess:
-    """A running ``tierscope-engine visits``."""
+    """A running ``tierscope-engine repetitions``."""
 
     def __init__(
         self, named: Path | None = None, environment: dict[str, str] | None = None
@@ -58,7 +276,7 @@ class EngineProcess:
         self._stderr = os.memfd_create("tierscope")  # no pipe that fills up, no disk that is full
         try:
             self._process = subprocess.Popen(
-                [engine, "visits"],
+                [engine, "repetitions"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._stderr,
@@ -80,13 +298,13 @@ class EngineProcess:
         plan = Plan(version=PLAN_VERSION, measurements=list(specs))
         self._send(b'{"plan":' + plan.model_dump_json().encode() + b"}\n")
 
-    def visit(self, name: str, seconds: float, fresh: bool) -> None:
-        """Ask for a visit; its events come from ``events``."""
-        order = {"visit": name, "seconds": seconds, "fresh": fresh}
+    def repetition(self, name: str, seconds: float, fresh: bool) -> None:
+        """Ask for a repetition; its events come from ``events``."""
+        order = {"repetition": name, "seconds": seconds, "fresh": fresh}
         self._send(json.dumps(order).encode() + b"\n")
 
     def answer(self, message: dict[str, Any]) -> None:
-        """Send what it waits for in the middle of a visit, after an ``Exchange``."""
+        """Send what it waits for in the middle of a repetition, after an ``Exchange``."""
         self._send(json.dumps(message).encode() + b"\n")
 
     def events(self) -> Iterator[Event]:

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from tierscope.engine.find import find_engine
+from tierscope.engine.process import find_engine
 from tierscope.model.base import Model
 from tierscope.model.errors import UserError
 
@@ -30,7 +30,7 @@ class CounterSource(Model):
 
 
 class TrafficCount(Model):
-    """What one counter has counted so far."""
+    """Value of one counter so far."""
 
     source: str
     """The name of its ``CounterSource``."""

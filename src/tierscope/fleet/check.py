@@ -1,30 +1,34 @@
-"""Whether a fleet is accepted: every host measured, like the others, and up to golden values."""
+"""Acceptance of a fleet: every host is measured, like the others, and meets golden values."""
 
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tierscope.analysis.expect import Finding, check
+from tierscope.analysis.expect import Finding, Rule, check
 from tierscope.analysis.outliers import Outlier, Verdict
-from tierscope.analysis.rules import Rule
-from tierscope.fleet.at_once import together_in
-from tierscope.fleet.index_file import INDEX
-from tierscope.fleet.nodelist import compress
+from tierscope.fleet.groups import compress
+from tierscope.fleet.index import INDEX
 from tierscope.fleet.rows import run_files_below
-from tierscope.fleet.tables import COLUMNS, open_fleet
+from tierscope.fleet.tables import COLUMNS, open_fleet, records
+from tierscope.fleet.together import together_in
 from tierscope.model.base import Count, Model
+from tierscope.model.errors import UserError
 from tierscope.model.fleet import HostState
-from tierscope.model.together import TogetherFigure
+from tierscope.model.outlier import TogetherFigure
 from tierscope.runs.read import read_run
 
 if TYPE_CHECKING:
     from tierscope.fleet.rows import Told
 
 _MEASURED = "measured"
+_HOSTS = """
+    SELECT host, state, coalesce(reason, '') AS reason, coalesce(run, '') AS run, emulated
+    FROM hosts ORDER BY host
+"""
 
 
 class HostOf(Model):
-    """A host as the tables have it."""
+    """A host, from the tables."""
 
     host: str
     state: HostState
@@ -42,7 +46,7 @@ class Unmet(Model):
 
 
 class Drain(Model):
-    """Hosts to take out of service for one reason."""
+    """Hosts to take out of service, or to leave in it, for one reason."""
 
     hosts: str
     """As Slurm writes lists: node[001-003,7]."""
@@ -50,19 +54,20 @@ class Drain(Model):
 
 
 class FleetCheck(Model):
-    """What checking a fleet found."""
+    """Result of checking a fleet."""
 
     hosts: Count
     unmeasured: list[HostOf]
-    """Hosts without all of their figures, and why."""
+    """Hosts without all of their figures, with reasons."""
     verdict: Verdict
     rules: Count
-    """Golden values that each host has to meet."""
+    """Number of golden values that each host has to meet."""
     unmet: list[Unmet]
+    """Those whose finding has a doubt are no reason to drain the host."""
     emulated: Count
-    """Hosts whose figures mean nothing."""
+    """Hosts that are emulated, so their figures mean nothing."""
     together: list[TogetherFigure]
-    """What hosts moved together; no part of what is accepted."""
+    """Combined figures of hosts in step; acceptance does not depend on them."""
 
     @property
     def accepted(self) -> bool:
@@ -70,22 +75,45 @@ class FleetCheck(Model):
         return not (self.unmeasured or self.verdict.outliers or self.unmet)
 
     def drain(self) -> list[Drain]:
-        """Return the hosts that something is wrong with, those of one reason together."""
+        """Return the hosts with a defect beyond doubt, grouped by reason."""
+        return _by_reason(self._reasons())
+
+    def inconclusive(self) -> list[Drain]:
+        """Return the hosts that are not accepted but not drained either, grouped by reason."""
+        drained = self._reasons()
+        doubts: dict[str, str] = {}
+        for outlier in self.verdict.outliers:
+            if outlier.doubt:
+                doubts.setdefault(outlier.host, f"slow {_said(outlier)}: {outlier.doubt}")
+        for unmet in self.unmet:
+            if unmet.finding.doubt:
+                said = f"golden value {unmet.finding.name}: {unmet.finding.doubt}"
+                doubts.setdefault(unmet.host, said)
+        return _by_reason({host: why for host, why in doubts.items() if host not in drained})
+
+    def _reasons(self) -> dict[str, str]:
+        """Return the hosts to drain, with reasons."""
         reasons: dict[str, str] = {}
         for one in self.unmeasured:
             reasons.setdefault(one.host, f"tierscope: {one.state}")
         for outlier in self.verdict.outliers:
-            reasons.setdefault(outlier.host, f"tierscope: slow {_said(outlier)}")
+            if not outlier.doubt:
+                reasons.setdefault(outlier.host, f"tierscope: slow {_said(outlier)}")
         for unmet in self.unmet:
-            reasons.setdefault(unmet.host, f"tierscope: golden value {unmet.finding.name}")
-        found: dict[str, list[str]] = {}
-        for host, reason in reasons.items():
-            found.setdefault(reason, []).append(host)
-        return [Drain(hosts=compress(hosts), reason=reason) for reason, hosts in found.items()]
+            if unmet.finding.missed:
+                reasons.setdefault(unmet.host, f"tierscope: golden value {unmet.finding.name}")
+        return reasons
+
+
+def _by_reason(reasons: dict[str, str]) -> list[Drain]:
+    found: dict[str, list[str]] = {}
+    for host, reason in reasons.items():
+        found.setdefault(reason, []).append(host)
+    return [Drain(hosts=compress(hosts), reason=reason) for reason, hosts in found.items()]
 
 
 def _said(outlier: Outlier) -> str:
-    """Without numbers, so that hosts of one defect share a reason."""
+    """Return the reason without numbers, so that hosts with the same defect share it."""
     worst = outlier.worst
     several = outlier.together or len(outlier.paths) > 1
     where = "several paths" if several else f"{worst.initiator} -> {worst.target} {worst.kind}"
@@ -93,7 +121,7 @@ def _said(outlier: Outlier) -> str:
 
 
 def is_stale(folder: Path) -> bool:
-    """Return whether a fleet's tables are missing, or older than what they are made of."""
+    """Return whether a fleet's tables are missing, or older than their sources."""
     tables = [folder / f"{name}.parquet" for name in COLUMNS]
     if not all(path.is_file() for path in tables):
         return True
@@ -105,28 +133,27 @@ def is_stale(folder: Path) -> bool:
 
 def hosts_of(place: str) -> list[HostOf]:
     """Return the hosts of a gathered fleet, by name."""
-    fields = ", ".join(HostOf.model_fields)
-    rows = open_fleet(place).execute(f"SELECT {fields} FROM hosts ORDER BY host")  # noqa: S608
-    names = list(HostOf.model_fields)
-    return [
-        HostOf(
-            **{**dict(zip(names, row, strict=True)), "reason": row[2] or "", "run": row[3] or ""}
-        )
-        for row in rows.fetchall()
-    ]
+    return [HostOf.model_validate(row) for row in records(open_fleet(place), _HOSTS)]
 
 
 def check_fleet(
     place: str, verdict: Verdict, rules: list[Rule], told: "Told" = lambda _done, _all: None
 ) -> FleetCheck:
-    """Check a gathered fleet; golden values are compared run file by run file."""
+    """Check a gathered fleet; golden values are compared run file by run file.
+
+    Raises UserError with file, line and text of a rule that matches nothing on any host: that is a
+    mistake of the file, for which no host is to be drained.
+    """
     hosts = hosts_of(place)
     unmet = []
+    matched: set[tuple[str, str]] = set()
     for number, host in enumerate(hosts if rules else ()):
         told(number, len(hosts))
         if host.run:
             found = check(read_run(Path(place) / host.run), rules)
+            matched |= {(one.where, one.rule) for one in found if one.path}
             unmet += [Unmet(host=host.host, finding=one) for one in found if not one.passed]
+    _refuse_unmatched(unmet, matched, {one.host for one in hosts if one.state == _MEASURED})
     return FleetCheck(
         hosts=len(hosts),
         unmeasured=[host for host in hosts if host.state != _MEASURED],
@@ -136,3 +163,13 @@ def check_fleet(
         emulated=sum(bool(host.emulated) for host in hosts),
         together=together_in(place),
     )
+
+
+def _refuse_unmatched(unmet: list[Unmet], matched: set[tuple[str, str]], whole: set[str]) -> None:
+    """Raise UserError for a rule that matches nothing on any host, one of them measured whole."""
+    for host, one in ((one.host, one.finding) for one in unmet):
+        if host in whole and (one.where, one.rule) not in matched:
+            raise UserError(
+                f"{one.where}: rule '{one.rule}' matches no figure of any host; "
+                f"of {host}: {one.said}"
+            )

@@ -1,4 +1,4 @@
-"""What rank 0 decides: who measures when, who is waited for, and what became of each host.
+"""Rank 0's decisions: which host measures when, how long the others wait for it, how it ended.
 
 Hosts ask, again and again, until they get an answer other than ``wait``. Times are of rank 0's
 clock, in seconds. Nothing here measures, sends or writes.
@@ -9,14 +9,14 @@ from typing import Any, Literal
 
 from tierscope.model.errors import counted
 from tierscope.model.fleet import ClockOffset, FleetHost
-from tierscope.runs.in_step import END
+from tierscope.runs.schedule import END
 
 Answer = dict[str, Any]
 WAIT: Answer = {"wait": True}
 START_S = 120.0
-"""That a host gets to look at itself and check the plan, and to begin when it is its turn."""
+"""Timeout of a host's check of the plan, and of its start once it is its turn."""
 Turn = tuple[int, ...]
-"""The place of a visit in the order that all hosts share."""
+"""Place of a repetition in the order that all hosts share."""
 Order = Literal["together", "one-by-one"]
 
 
@@ -29,22 +29,22 @@ class Member:
     left: bool = False
     """It was told to leave."""
     turn: Turn = ()
-    """That it waits for, or that it visits."""
-    visit: str = ""
-    """Id of the measurement that it waits for, or visits."""
+    """Turn that it waits for or repetitions."""
+    repetition: str = ""
+    """Id of the measurement that it waits for or repetitions."""
     longest_s: float = 0.0
-    """That the visit may take."""
+    """Maximum duration of the repetition."""
     since: float = 0.0
-    """When it began to do this."""
+    """Start of its current activity."""
     heard: float = 0.0
-    """When it asked last."""
+    """Time of its latest request."""
     measurements: int = 0
     seconds: float = 0.0
-    visits: int = 0
+    repetitions: int = 0
 
 
 class Coordinator:
-    """Answers the ranks' requests, and gives up those that do not come back."""
+    """Answers the ranks' requests, and drops ranks that do not come back."""
 
     def __init__(
         self, size: int, order: Order, patience_s: float, lead_s: float, now: float, dry: bool
@@ -52,27 +52,27 @@ class Coordinator:
         self._order = order
         self._patience_s = patience_s
         self._lead_s = lead_s
-        """Between opening a gate and the visit: so long may pass until a host asks again."""
+        """Time between opening a barrier and the repetition, in which every host asks again."""
         self._dry = dry
         self.members = [
             Member(FleetHost(host=f"rank-{rank}", rank=rank, state="waiting"), since=now, heard=now)
             for rank in range(size)
         ]
         self._turn: Turn = ()
-        """Of the gate that was opened last."""
+        """Turn whose barrier was opened last."""
         self._opened = now
-        """When the visit behind it begins."""
+        """Start of the repetition behind that barrier."""
         self._first: Member | None = None
-        """Whose turn it is where one measures at a time."""
+        """Host whose turn it is, one by one."""
         self._measuring: list[int] = []
-        """Ranks of the hosts that can measure, from when the first one began."""
+        """Ranks of the hosts that can measure; empty until the first one begins."""
         self._due = now
-        """Since when hosts that were checked are to begin."""
+        """Time from which hosts that were checked have to begin."""
         self._in_order = True
         """No rank was lost before the first one left."""
 
     def answer(self, rank: int, request: dict[str, Any], now: float) -> Answer:
-        """Answer a request of a rank: checked, gate or ended."""
+        """Answer a request of a rank: checked, barrier or ended."""
         member = self.members[rank]
         member.heard = now
         ((what, said),) = request.items()
@@ -84,10 +84,10 @@ class Coordinator:
             return WAIT
         if what == "clock":
             return self._clock(member, ClockOffset.model_validate(said))
-        return {"checked": self._checked, "gate": self._gate}[what](member, said, now)
+        return {"checked": self._checked, "barrier": self._barrier}[what](member, said, now)
 
     def watch(self, now: float) -> list[Member]:
-        """Give up who is waited for in vain; open the gate where all are back; say who was lost."""
+        """Drop timed-out ranks, open the barrier once all are back, and return the lost ranks."""
         active = self._active()
         if active and active[0] is not self._first:
             self._first = active[0]
@@ -96,7 +96,9 @@ class Coordinator:
         missing = [one for one in active if self._is_missing(one)]
         lost = [one for one in missing if self._is_lost(one, now)]
         for one in lost:
-            doing = f"its visit of {one.visit}" if one.visit else "its check of the plan"
+            doing = (
+                f"its repetition of {one.repetition}" if one.repetition else "its check of the plan"
+            )
             reason = f"it did not come back from {doing} in time"
             one.host = one.host.model_copy(update={"state": "lost", "reason": reason})
             if one.doing == "starting":  # those that were checked waited for it
@@ -108,9 +110,9 @@ class Coordinator:
     def awaits(self, now: float, quiet_s: float) -> bool:
         """Whether a rank that was not told to leave may still ask.
 
-        Who is through asks often, and is gone when it was silent for ``quiet_s``. Who was given up
-        may live: it asks now and then, and says what became of its host once it has ended what
-        hangs there.
+        A rank that has finished asks often; after ``quiet_s`` of silence it is gone. A lost rank
+        may still be running: it asks now and then, and reports its host's state once it has ended
+        the process that hangs.
         """
         lost_s = max(quiet_s, self._patience_s)
         return any(
@@ -130,7 +132,7 @@ class Coordinator:
         return not self._active()
 
     def _shared(self, member: Member) -> Answer | None:
-        """Refuse ranks that are on one host, all ranks of the job."""
+        """Refuse all ranks of the job where two are on one host."""
         seen: dict[str, int | None] = {}
         for one in self.members:
             host, rank = one.host.host, one.host.rank
@@ -141,19 +143,20 @@ class Coordinator:
         return None
 
     def said(self) -> str:
-        """Say in a line how far all are."""
+        """Return the progress of all hosts in one line."""
         states = [one.host.state for one in self.members]
-        visits = max((one.visits for one in self.members), default=0)
+        repetitions = max((one.repetitions for one in self.members), default=0)
         lost = f", {states.count('lost')} lost" if "lost" in states else ""
         over = sum(one.doing == "ended" for one in self.members)
-        return f"{counted(len(states), 'host')}, {over} through{lost}; {counted(visits, 'visit')}"
+        made = counted(repetitions, "repetition")
+        return f"{counted(len(states), 'host')}, {over} through{lost}; {made}"
 
     def _active(self) -> list[Member]:
         return [one for one in self.members if one.doing != "ended" and one.host.state != "lost"]
 
     def _is_missing(self, member: Member) -> bool:
-        """Whether the others, or rank 0, wait for it to come back."""
-        if member.doing == "waiting":  # the gate is open, and it has not asked since
+        """Whether the other hosts or rank 0 wait for it."""
+        if member.doing == "waiting":  # the barrier is open, and it has not asked since
             return member.turn == self._turn
         if member.doing == "checked":
             others = any(one.doing == "starting" for one in self._active())
@@ -173,11 +176,11 @@ class Coordinator:
         if back and self._order == "together":
             return now - min(back) > self._patience_s
         began = max(self._opened, member.since)
-        longest_s = member.longest_s if member.visit else START_S
+        longest_s = member.longest_s if member.repetition else START_S
         return now - began > longest_s + self._patience_s
 
     def _open(self, now: float) -> None:
-        """Open the gate to the earliest visit that any host waits for."""
+        """Open the barrier to the earliest repetition that any host waits for."""
         turns = [one.turn for one in self._active() if one.doing == "waiting"]
         if turns:
             self._turn = min(turns)
@@ -208,26 +211,26 @@ class Coordinator:
         return {"measure": {"number": number, "hosts": len(self._measuring)}}
 
     def _clock(self, member: Member, clock: ClockOffset) -> Answer:
-        """Take note of a host's clock, before its first visit and after its last one."""
+        """Take note of a host's clock, before its first repetition and after its last one."""
         when = "clock_after" if member.host.clock else "clock"
         member.host = member.host.model_copy(update={when: clock})
         return {"noted": True}
 
-    def _gate(self, member: Member, gate: dict[str, Any], now: float) -> Answer:
+    def _barrier(self, member: Member, barrier: dict[str, Any], now: float) -> Answer:
         if member.doing == "measuring":
             member.doing, member.since = "waiting", now
-            member.turn, member.visit = tuple(gate["turn"]), gate["visit"]
-            member.longest_s = gate["longest_s"]
+            member.turn, member.repetition = tuple(barrier["turn"]), barrier["repetition"]
+            member.longest_s = barrier["longest_s"]
         if self._order == "together" and member.turn != self._turn:
             return WAIT
         member.doing, member.since = "measuring", now
-        member.visits += member.turn != END
+        member.repetitions += member.turn != END
         return {"go": self._opened if self._order == "together" else None}
 
     def _ended(self, member: Member, end: dict[str, Any]) -> Answer:
         if member.doing != "ended":
             member.doing = "ended"
-            if member.host.state == "lost":  # it was given up and is there after all
+            if member.host.state == "lost":  # it was dropped and is still running
                 end = {**end, "reason": member.host.reason}
                 end["state"] = "partial" if end["state"] == "measured" else end["state"]
             member.host = member.host.model_copy(update=end)
@@ -236,7 +239,7 @@ class Coordinator:
         return self._leave(member) if self.all_over else WAIT
 
     def _leave(self, member: Member) -> Answer:
-        """Let a rank leave; MPI's end is in order for all ranks or for none: it waits for all."""
+        """Let a rank leave; MPI ends in order for all ranks or for none, since it waits for all."""
         member.doing, member.left = "ended", True
         self._in_order = self._in_order and not self.any_lost
         return {"leave": self._in_order}

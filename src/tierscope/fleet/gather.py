@@ -1,7 +1,7 @@
 """Join the run files of many hosts as tables in Parquet (``tables``).
 
-Run files are read one after the other, and their rows go to temporary files at once. DuckDB makes
-the tables of these in pieces. So the memory that it takes does not depend on the number of hosts.
+Run files are read one after the other, and their rows go to temporary files at once. DuckDB turns
+these into tables piece by piece, so memory does not depend on the number of hosts.
 """
 
 import json
@@ -11,12 +11,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tierscope.fleet.at_once import VisitsAtOnce
 from tierscope.fleet.rows import INDEXED, ROWS, Rows, Told, read_rows, run_files_below
 from tierscope.fleet.tables import COLUMNS, FIGURES, HOSTS, TOGETHER
+from tierscope.fleet.together import RepetitionsAtOnce
 from tierscope.model.base import Count, Model
 from tierscope.model.errors import UserError
-from tierscope.model.together import TogetherFigure
+from tierscope.model.outlier import TogetherFigure
 from tierscope.runs.output import check_outputs, replacing
 from tierscope.runs.query import system_cause
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _MEMORY = "128MB"
-"""What DuckDB may hold; beyond it, it uses temporary files."""
+"""DuckDB's memory limit; beyond it, it uses temporary files."""
 _PIECE = 4096
 _PIECE_BYTES = 4 << 20
-"""Rows, and bytes, that end a row group."""
+"""Rows and bytes at which a row group ends."""
 _LEAST_LINE = 1 << 17
-"""Bytes that a line may have at least."""
+"""Minimum of the longest line that DuckDB accepts, in bytes."""
 _UNUSED = f"""
 CREATE TABLE unused AS
 SELECT run, left_out FROM (
@@ -54,23 +54,23 @@ CASE
     ELSE {{'state': h.state, 'reason': h.reason}}
 END
 """
-"""What became of a host: a file that is damaged, missing or cut counts more than the index, which
-else knows more than the run file."""
+"""State and reason of a host. A damaged, missing or cut file overrides the index; otherwise the
+index, which knows more than the run file, has them."""
 
 
 class Gathered(Model):
-    """What was joined."""
+    """Summary of the tables."""
 
     hosts: Count
     figures: Count
-    """Rows of the table, measured or not."""
+    """Rows of the table ``figures``, measured or not."""
     states: dict[str, Count]
     unreadable: list[str]
-    """Why files were left out."""
+    """Reasons for files that were left out."""
     older: list[str]
-    """Run files of hosts that have a later one, which counts."""
+    """Run files that were left out, since their hosts have later ones."""
     together: list[TogetherFigure]
-    """What hosts in step moved together of storage that they may share."""
+    """Combined figures of hosts that measured in step, of storage that they may share."""
 
 
 def gather(folder: Path, out: Path, told: Told = lambda _done, _all: None) -> Gathered:
@@ -83,7 +83,7 @@ def gather(folder: Path, out: Path, told: Told = lambda _done, _all: None) -> Ga
     try:
         with tempfile.TemporaryDirectory(prefix="tierscope-") as place:
             rows = {name: Rows(Path(place) / name) for name in ROWS}
-            at_once = VisitsAtOnce(Path(place))
+            at_once = RepetitionsAtOnce(Path(place))
             unreadable = read_rows(folder, paths, told, rows, at_once)
             with _database(Path(place)) as database:
                 older = _load(database, rows)
@@ -160,7 +160,7 @@ def _load_together(
 def _view_rows(
     database: "DuckDBPyConnection", name: str, types: Mapping[str, str], rows: Rows
 ) -> None:
-    """Make a view of lines of JSON.
+    """Make a view over lines of JSON.
 
     They are read as lines of CSV without quotes and separators: for JSON, DuckDB takes buffers of
     50 MB, whatever it is told.

@@ -1,14 +1,12 @@
-"""The measuring process of a rank: it checks the plan, waits at the gate, measures, writes its run.
+"""The measuring process of a rank: checks the plan, waits at the barrier, measures, writes its run.
 
 It knows nothing of MPI. Its rank speaks with it in lines of JSON; where the rank ends, so does it,
 with what it has measured.
 """
 
-import json
 import os
 import re
 import signal
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime
@@ -17,31 +15,35 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from tierscope.engine.find import HOST
-from tierscope.engine.leftovers import clean
-from tierscope.engine.paths import known_path
-from tierscope.engine.query import capabilities
-from tierscope.engine.visits import longest_visit_s
+from tierscope.engine.process import HOST, capabilities
+from tierscope.engine.repetitions import longest_repetition_s
+from tierscope.engine.targets import clean, known_path
+from tierscope.fleet.transport import Message, ParentLines
 from tierscope.kinds.plan import Plan, Spec
-from tierscope.model.errors import ExitCode, UserError, counted
-from tierscope.model.fleet import FleetPlace, InFleet
+from tierscope.machine.settings import read_settings
+from tierscope.model.errors import UserError
+from tierscope.model.fleet import FleetPlace, HostState, InFleet
 from tierscope.model.run import Refinement, Run
 from tierscope.model.topology import Topology
-from tierscope.mpi.lines import Message
 from tierscope.plans.fit import longest_seconds
-from tierscope.runs.book import Book
-from tierscope.runs.in_step import END, SharedStep, in_step
-from tierscope.runs.measure import Outcome, carry_on
-from tierscope.runs.moment import wait_until
+from tierscope.runs.measure import Outcome, carry_on, wait_until
 from tierscope.runs.record import make_header
-from tierscope.runs.schedule import Further, Step, VisitStep, in_rounds
+from tierscope.runs.schedule import (
+    END,
+    Further,
+    RepetitionStep,
+    SharedStep,
+    Step,
+    in_rounds,
+    in_step,
+)
+from tierscope.runs.state import RunState
 from tierscope.runs.store import SUFFIX
 from tierscope.runs.write import RunWriter
-from tierscope.topology.settings import read_settings
 
 
 class Prepared(NamedTuple):
-    """What a host is to measure."""
+    """A host's plan, and what it needs to carry it out."""
 
     plan: Plan
     topology: Topology
@@ -54,7 +56,7 @@ def run_file(host: str) -> Path:
 
 
 def serve(prepare: Callable[[Message], Prepared]) -> None:
-    """Do what the rank orders, on standard input and output, until all is measured."""
+    """Carry out the rank's orders over standard input and output until all is measured."""
     rank = _Rank()
     order = rank.hear()
     if order is None:
@@ -63,48 +65,35 @@ def serve(prepare: Callable[[Message], Prepared]) -> None:
         prepared = prepare(order)
         capabilities()
     except UserError as error:
-        rank.say({"cannot": str(error)})
+        rank.tell({"cannot": str(error)})
         return
     specs = prepared.plan.measurements
     found = {"measurements": len(specs), "seconds": round(sum(longest_seconds(specs)), 1)}
-    rank.say({"checked": found, "folders": _folders(specs)})
+    rank.tell({"checked": found, "folders": _folders(specs)})
     orders = rank.hear()
     if orders is None or "measure" not in orders:
         return
     try:
         outcome = _measure(prepared, orders["measure"], rank)
     except UserError as error:
-        rank.say({"ended": {"state": "failed", "reason": str(error)}})
+        rank.tell({"ended": {"state": "failed", "reason": str(error)}})
         return
-    rank.say({"ended": ending(outcome)})
+    rank.tell({"ended": _ending(outcome)})
 
 
-class _Rank:
-    """The other end of standard input and output; what else is printed goes to standard error."""
-
-    def __init__(self) -> None:
-        self._out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-        os.dup2(2, 1)
+class _Rank(ParentLines):
+    """The rank that started this process."""
 
     def hear(self) -> Message | None:
-        """Return the next order; None where the rank ended, or says to stop."""
-        line = sys.stdin.readline()
-        if not line.endswith("\n"):
-            return None
-        found: Message = json.loads(line)
-        return None if "stop" in found else found
-
-    def say(self, message: Message) -> None:
-        """Tell the rank; where it ended, what follows is read as its end."""
-        try:
-            self._out.write(json.dumps(message) + "\n")
-            self._out.flush()
-        except OSError:
-            return
+        """Return the next order; None where the rank ended or orders to stop."""
+        orders = self.read(None)
+        while not orders and not self.ended:
+            orders = self.read(None)
+        return None if self.ended or any("stop" in order for order in orders) else orders[0]
 
 
 def _measure(prepared: Prepared, order: Message, rank: _Rank) -> Outcome:
-    """Measure into the host's run file; raises UserError where nothing could be begun."""
+    """Measure into the host's run file; raises UserError where measuring could not begin."""
     part = InFleet.model_validate(order["fleet"])
     plan = _plan_of(prepared.plan, part, order)
     topology = prepared.topology.model_copy(update={"host": order["host"]})
@@ -121,21 +110,21 @@ def _measure(prepared: Prepared, order: Message, rank: _Rank) -> Outcome:
     except FileExistsError:
         raise UserError(f"'{path}' is there already; name another folder with --out") from None
     os.environ[HOST] = path.stem
-    book = Book(plan.measurements)
+    state = RunState(plan.measurements)
 
-    def schedule(_: Book, seed: str, further: Further) -> Iterator[Step]:
+    def schedule(_: RunState, seed: str, further: Further) -> Iterator[Step]:
         if part.order == "together":
-            return _together(in_step(book, order["seed"]), book, rank)
-        return _gated(in_rounds(book, seed, further), book, rank)
+            return _together(in_step(state, order["seed"]), state, rank)
+        return _with_barriers(in_rounds(state, seed, further), state, rank)
 
     try:
-        return carry_on(header, writer, book, topology, lambda _: None, schedule=schedule)
+        return carry_on(header, writer, state, topology, lambda _: None, schedule=schedule)
     finally:
-        _remove_own(book)
+        _remove_own(state)
 
 
 def _plan_of(plan: Plan, part: InFleet, order: Message) -> Plan:
-    """Return what this host measures; alone, or one by one, it shares nothing with others."""
+    """Return this host's plan; alone or one by one, it shares no files with others."""
     if part.order != "together" or part.alone:
         return plan
     place = FleetPlace(order["number"], order["hosts"], order["seed"])
@@ -146,15 +135,15 @@ def _plan_of(plan: Plan, part: InFleet, order: Message) -> Plan:
     return plan.model_copy(update={"measurements": specs})
 
 
-def _remove_own(book: Book) -> None:
-    """Remove what an engine that was killed left of this host's files."""
-    for folder in _folders(book.specs.values()):
+def _remove_own(state: RunState) -> None:
+    """Remove this host's files that a killed engine left."""
+    for folder in _folders(state.specs.values()):
         with suppress(UserError):
             clean(folder)
 
 
 def _folders(specs: Iterable[Spec]) -> list[str]:
-    """Return the directories that files are made in."""
+    """Return the directories in which files are made."""
     found = []
     for path in dict.fromkeys(path for spec in specs for path in spec.files()):
         with suppress(UserError):
@@ -163,22 +152,25 @@ def _folders(specs: Iterable[Spec]) -> list[str]:
     return found
 
 
-def _together(steps: Iterator[Step], book: Book, rank: _Rank) -> Iterator[Step]:
-    """Yield steps that are in step, and stay until every host is through: another one may still use
-    what this one made and is going to remove."""
-    yield from _gated(steps, book, rank)
-    if not book.open():
-        rank.say({"gate": {"turn": END, "visit": next(reversed(book.specs)), "longest_s": 0.0}})
+def _together(steps: Iterator[Step], state: RunState, rank: _Rank) -> Iterator[Step]:
+    """Yield shared steps, and wait until every host has finished: another one may still use a file
+    that this one made and is going to remove."""
+    yield from _with_barriers(steps, state, rank)
+    if not state.open():
+        rank.tell(
+            {"barrier": {"turn": END, "repetition": next(reversed(state.specs)), "longest_s": 0.0}}
+        )
         rank.hear()
 
 
-def _gated(steps: Iterator[Step], book: Book, rank: _Rank) -> Iterator[Step]:
-    """Yield steps; before each visit, wait until the rank says that it may begin, and when."""
+def _with_barriers(steps: Iterator[Step], state: RunState, rank: _Rank) -> Iterator[Step]:
+    """Yield steps; before each repetition, wait for the rank's permission and for its start
+    time."""
     for step in steps:
-        if isinstance(step, VisitStep):
+        if isinstance(step, RepetitionStep):
             turn = step.turn if isinstance(step, SharedStep) else ()
-            longest_s = longest_visit_s(book.specs[step.name], step.seconds)
-            rank.say({"gate": {"turn": turn, "visit": step.name, "longest_s": longest_s}})
+            longest_s = longest_repetition_s(state.specs[step.name], step.seconds)
+            rank.tell({"barrier": {"turn": turn, "repetition": step.name, "longest_s": longest_s}})
             answer = rank.hear()
             if answer is None:
                 signal.raise_signal(signal.SIGINT)  # the run file is to say that it was cut
@@ -188,22 +180,26 @@ def _gated(steps: Iterator[Step], book: Book, rank: _Rank) -> Iterator[Step]:
         yield step
 
 
-def ending(outcome: Outcome) -> Message:
-    """Return what a run that ended comes to, as a state of the index."""
-    run, code = outcome.run, outcome.exit_code
-    if code is ExitCode.ALL_MEASURED:
-        return {"state": "measured", "reason": ""}
-    some = any(one.status == "measured" for one in run.measurements)
-    return {"state": "partial" if some else "failed", "reason": _why(outcome.error, run)}
+def _ending(outcome: Outcome) -> Message:
+    """Return the state of a run that ended, as the index has it."""
+    state, reason = state_of(outcome.run)
+    if outcome.error:
+        state, reason = "failed" if state == "failed" else "partial", str(outcome.error)
+    return {"state": state, "reason": reason}
 
 
-def _why(error: UserError | None, run: Run) -> str:
-    if error:
-        return str(error)
+def state_of(run: Run) -> tuple[HostState, str]:
+    """Return a host's state and its reason, from its run alone."""
+    failed = [m for m in run.measurements if m.status == "failed"]
+    some = any(m.has_figure for m in run.measurements)
     if run.footer is not None and run.footer.interrupted:
-        return "it was interrupted"
-    wrong = [one for one in run.measurements if one.status == "failed"] or run.measurements
-    if not wrong:
-        return "it has no measurement"
-    more = f"; {counted(len(wrong) - 1, 'more measurement')} too" if len(wrong) > 1 else ""
-    return f"{wrong[0].id} {wrong[0].status}: {wrong[0].reason}{more}"
+        return "partial" if some else "failed", "its run was interrupted"
+    if not some:
+        reasons = [m.reason for m in run.measurements if m.reason]
+        return "failed", reasons[0] if reasons else "its run has no figure"
+    if run.footer is None:
+        return "partial", "its run file ends before its run did"
+    if failed:
+        counts = f"{len(failed)} of {len(run.measurements)} failed"
+        return "partial", f"{counts}: {failed[0].id}: {failed[0].reason}"
+    return "measured", ""

@@ -1,21 +1,71 @@
-"""``fleet.json``, which rank 0 keeps up to date, and the lines of progress beside it."""
+"""The index of a fleet, ``fleet.json``: written while the fleet runs, and read afterwards."""
 
+import json
 import time
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
 
 from tierscope.fleet.coordinator import Coordinator
-from tierscope.fleet.rank import Asked
+from tierscope.fleet.rank import Args
 from tierscope.model.errors import ExitCode, UserError
-from tierscope.model.fleet import FleetHost, FleetIndex
+from tierscope.model.fleet import FleetHost, FleetIndex, FleetJob
 from tierscope.runs.output import replace_file
 from tierscope.runs.record import version
 
-FILE = "fleet.json"
+INDEX = "fleet.json"
+
+
+def read_index(
+    folder: Path, each: Callable[[FleetHost], None] = lambda _host: None
+) -> FleetJob | None:
+    """Return the job of a fleet, and call ``each`` with every host of its index.
+
+    Hosts are not kept: the objects of a large fleet would fill the memory. None where there is no
+    ``fleet.json``. Raises UserError where that cannot be read.
+    """
+    path = folder / INDEX
+    try:
+        return _read(path.read_text(encoding="utf-8"), each)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise UserError(f"'{path}' cannot be read: {error.strerror}") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        why = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
+    except ValueError as error:
+        why = str(error)
+    raise UserError(
+        f"{path} is not an index of a fleet ({why}); without it, the run files are "
+        "gathered as they are"
+    )
+
+
+def _read(text: str, each: Callable[[FleetHost], None]) -> FleetJob:
+    taken = 0
+
+    def take(found: dict[str, Any]) -> dict[str, Any] | None:
+        nonlocal taken
+        if "host" not in found:
+            return found
+        each(FleetHost.model_validate(found))
+        taken += 1
+        return None
+
+    job = json.loads(text, object_hook=take)
+    if not (taken and isinstance(job, dict)):
+        return FleetIndex.model_validate(job)
+    return FleetJob.model_validate({key: job[key] for key in job if key != "hosts"})
+
+
 _WRITE_S = 1.0
-"""Least seconds between two writes; the last one comes at once."""
+"""Minimum time between two writes; the last write comes at once."""
 _SAY_S = 10.0
+"""Time between two lines of progress."""
 _BAD = {"cannot", "failed", "lost", "partial"}
 
 
@@ -24,7 +74,7 @@ def make_folder(directory: Path, dry_run: bool) -> None:
 
     Raises UserError where it cannot be made, or holds some already.
     """
-    if (directory / FILE).exists():
+    if (directory / INDEX).exists():
         raise UserError(f"--out: '{directory}' holds a fleet's results already; name another one")
     if dry_run:
         return
@@ -37,18 +87,18 @@ def make_folder(directory: Path, dry_run: bool) -> None:
 class Index:
     """The index of a fleet under way."""
 
-    def __init__(self, asked: Asked, started: str, say: Callable[[str], None]) -> None:
-        self._asked = asked
+    def __init__(self, args: Args, started: str, say: Callable[[str], None]) -> None:
+        self._args = args
         self._started = started
         self._say = say
         self._hosts: list[FleetHost] = []
         self._written = 0.0
         self._told: dict[int, str] = {}
-        """State of each rank that was said last."""
+        """State of each rank that was printed last."""
         self._told_at = time.monotonic()
 
     def watch(self, coordinator: Coordinator) -> None:
-        """Write what changed, and say what is wrong with a host, and now and then how far all are.
+        """Write changes, print hosts that failed, and print the progress now and then.
 
         Raises UserError where the folder cannot be written to.
         """
@@ -61,36 +111,36 @@ class Index:
         if now - self._told_at > _SAY_S:
             self._told_at = now
             self._say(coordinator.said())
-        if hosts != self._hosts and now - self._written > _WRITE_S and not self._asked.dry_run:
+        if hosts != self._hosts and now - self._written > _WRITE_S and not self._args.dry_run:
             self._write(hosts, None)
 
     def finish(self, coordinator: Coordinator) -> FleetIndex:
-        """Write and return the index of a fleet that is through."""
+        """Write and return the index of a fleet that has finished."""
         hosts = [member.host for member in coordinator.members]
         finished = datetime.now().astimezone().isoformat(timespec="seconds")
-        if self._asked.dry_run:
+        if self._args.dry_run:
             return self._index(hosts, finished)
         return self._write(hosts, finished)
 
     def _write(self, hosts: list[FleetHost], finished: str | None) -> FleetIndex:
         index = self._index(hosts, finished)
-        directory = self._asked.directory
+        directory = self._args.directory
         try:
-            replace_file(directory / FILE, index.model_dump_json(indent=1).encode() + b"\n")
+            replace_file(directory / INDEX, index.model_dump_json(indent=1).encode() + b"\n")
         except OSError as error:
             raise _refusal(directory, error) from None
         self._hosts, self._written = hosts, time.monotonic()
         return index
 
     def _index(self, hosts: list[FleetHost], finished: str | None) -> FleetIndex:
-        asked = self._asked
+        args = self._args
         return FleetIndex(
             started=self._started,
             finished=finished,
-            command=asked.command,
+            command=args.command,
             tierscope=version(),
-            plan=asked.plan,
-            order=asked.order,
+            plan=args.plan,
+            order=args.order,
             hosts=hosts,
         )
 
@@ -101,7 +151,7 @@ def _refusal(directory: Path, error: OSError) -> UserError:
 
 
 def exit_code(index: FleetIndex) -> ExitCode:
-    """Return what the states of all hosts come to."""
+    """Return the exit code for the states of all hosts."""
     states = {host.state for host in index.hosts}
     if states <= {"measured"}:
         return ExitCode.ALL_MEASURED

@@ -1,9 +1,7 @@
-"""A rank: it starts the measuring process of its host and the one that speaks MPI, and outlives
-both.
+"""A rank of a fleet, which outlives its host's measuring process and its process that speaks MPI.
 
-It asks rank 0 for what its host needs: the plan, leave to measure, leave for each visit. On rank 0
-it answers all ranks, too. Where rank 0 is silent, a rank goes on alone.
-"""
+It asks rank 0 for the plan, for permission to measure, and for permission for each repetition. On
+rank 0 it also answers all ranks. If rank 0 is silent, a rank goes on alone."""
 
 import contextlib
 import math
@@ -17,34 +15,33 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from tierscope.engine.abandon import end_or_abandon
-from tierscope.engine.leftovers import start_cleaning
-from tierscope.fleet.contact import Contact
+from tierscope.engine.process import end_or_abandon
+from tierscope.engine.targets import start_cleaning
 from tierscope.fleet.coordinator import START_S, Coordinator, Order
 from tierscope.fleet.host import run_file
+from tierscope.fleet.transport import Contact, LineProcess, Message
+from tierscope.machine.launcher import unbind, without_mpi
 from tierscope.model.errors import ExitCode, UserError
 from tierscope.model.fleet import ClockOffset, InFleet
-from tierscope.mpi.launcher import not_started, unbind, without_mpi
-from tierscope.mpi.lines import LineProcess, Message
 
 _STOP_S = 10.0
-"""That the measuring process gets to end its visit, before it is killed."""
+"""Time for the measuring process to end its repetition before it is killed."""
 _LAST_S = 5.0
-"""That rank 0 waits for the last ranks to ask whether they may leave."""
+"""Time that rank 0 waits for the last ranks to ask whether they may leave."""
 _TICK_S = 0.02
 _SLOW = 10
-"""Who waits for anything but a visit asks so many times less often."""
+"""Requests other than for a repetition are repeated this many times less often."""
 _INTERRUPTED = "it was interrupted"
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What was asked of the fleet; the same on every rank."""
+class Args:
+    """Arguments of ``fleet run``; the same on every rank."""
 
     plan: str
-    """A profile's name, or the plan file's."""
+    """Name of a profile or of the plan file."""
     text: str | None
-    """The plan file's content; None for a profile, and where only rank 0 has the file."""
+    """Content of the plan file; None for a profile, and where only rank 0 has the file."""
     time_limit: str | None
     order: Order
     patience_s: float
@@ -56,29 +53,29 @@ class Asked:
 
 
 Watch = Callable[[Coordinator], None]
-"""Sees on rank 0, every few milliseconds, how far all are."""
+"""Called on rank 0 every few milliseconds."""
 
 
 class Rank:
     """This process's part in the fleet."""
 
-    def __init__(self, asked: Asked, measuring: Sequence[str], watch: Watch, seed: str) -> None:
-        self._asked = asked
+    def __init__(self, args: Args, measuring: Sequence[str], watch: Watch, seed: str) -> None:
+        self._args = args
         self._watch = watch
         self._seed = seed
         unbind()
         self._host = LineProcess(measuring, without_mpi())
         self._said: list[Message] = []
-        """By the measuring process, not yet looked at."""
-        self._contact = Contact(max(START_S, asked.patience_s))  # all hosts load programs now
+        """Messages of the measuring process that were not handled yet."""
+        self._contact = Contact(max(START_S, args.patience_s), self._serve)
         self.coordinator: Coordinator | None = None
         """On rank 0."""
         self._name = platform.node()
         self._folders: list[str] = []
-        """In which the measuring process makes files."""
-        self._visits = 0
+        """Folders in which the measuring process makes files."""
+        self._repetitions = 0
         self._look = math.inf
-        """When to see next whether this host was given up; infinite while rank 0 is asked."""
+        """When to ask next whether rank 0 dropped this host; infinite while an answer is due."""
         self._interrupted = False
 
     @property
@@ -87,7 +84,7 @@ class Rank:
         return self._interrupted
 
     def run(self) -> bool:
-        """Take part until all hosts are through; return whether rank 0 was there to the end.
+        """Take part until all hosts have finished; return whether rank 0 answered to the end.
 
         Raises UserError where this rank cannot take part.
         """
@@ -98,45 +95,36 @@ class Rank:
                 in_order = self._take_part()
             finally:
                 self._host.process.kill()  # it has ended, but where this rank broke
-                self._contact.close(in_order)
+                self._contact.leave(in_order)
         return not self._contact.alone
 
     def _start(self) -> None:
         """Wait for MPI, which waits for all ranks."""
-        asked, contact = self._asked, self._contact
-        deadline = time.time() + START_S
-        while contact.rank < 0:
+
+        def turn() -> None:
+            self._turn()
             if self._interrupted:
                 raise UserError(_INTERRUPTED, ExitCode.INTERRUPTED)
-            if contact.process.ended:
-                raise not_started()
-            if time.time() > deadline:
-                raise UserError(
-                    f"MPI did not start within {START_S:g} s; see whether mpirun or srun can start "
-                    "any program on every host",
-                    ExitCode.NOTHING_MEASURED,
-                )
-            self._turn()
-        if asked.ranks_as_hosts:
-            self._name += f"-{contact.rank}"
-        if contact.rank == 0:
-            lead_s = 2 * contact.interval_s + 0.05
-            now = time.time()
-            self.coordinator = Coordinator(
-                contact.size, asked.order, asked.patience_s, lead_s, now, asked.dry_run
-            )
-            contact.start_serving(self._serve)
+
+        self._contact.wait_until(lambda: self._contact.rank >= 0, turn)
+        if self._args.ranks_as_hosts:
+            self._name += f"-{self._contact.rank}"
 
     def _serve(self, rank: int, request: Message) -> Message:
-        """Answer a rank, on rank 0."""
-        assert self.coordinator is not None
+        """Answer a rank, on rank 0, which other ranks may ask first."""
+        args, now = self._args, time.time()
+        if self.coordinator is None:
+            lead_s = 2 * self._contact.interval_s + 0.05
+            self.coordinator = Coordinator(
+                self._contact.size, args.order, args.patience_s, lead_s, now, args.dry_run
+            )
         if "plan" in request:
-            plan = {"plan": self._asked.plan, "text": self._asked.text}
-            return {**plan, "time_limit": self._asked.time_limit, "seed": self._seed}
-        return self.coordinator.answer(rank, request, time.time())
+            plan = {"plan": args.plan, "text": args.text, "time_limit": args.time_limit}
+            return {**plan, "seed": self._seed}
+        return self.coordinator.answer(rank, request, now)
 
     def _take_part(self) -> bool:
-        """Return whether all ranks leave in order."""
+        """Return whether all ranks leave MPI in order."""
         plan = self._ask({"plan": {}})
         if "drop" in plan:
             return False
@@ -161,21 +149,21 @@ class Rank:
         return bool(answer.get("leave", False))
 
     def _measured(self, answer: Message, seed: str) -> Message:
-        """Have the host measured, where it may; return what its measuring process said last."""
+        """Have the host measured if rank 0 permits it; return the measuring process's end."""
         if "measure" not in answer and "alone" not in answer:
             return {"ended": {"state": "failed", "reason": answer.get("drop", "")}}
-        asked = self._asked
-        self._contact.patience_s = asked.patience_s
+        args = self._args
+        self._contact.patience_s = args.patience_s
         clock = self._clock()  # rank 0 is at rest now, which makes round trips short
         part = InFleet(
-            rank=self._contact.rank, order=asked.order, alone="alone" in answer, clock=clock
+            rank=self._contact.rank, order=args.order, alone="alone" in answer, clock=clock
         )
         order = {"fleet": part.model_dump(), "host": self._name, "seed": seed}
         order |= answer.get("measure", {})
-        order |= {"directory": str(asked.directory), "command": asked.command}
+        order |= {"directory": str(args.directory), "command": args.command}
         self._host.tell({"measure": order})
         found = self._heard(START_S)
-        while "gate" in found:
+        while "barrier" in found:
             answer = self._ask(found)
             if "drop" in answer:
                 return self._stopped(answer["drop"])
@@ -183,9 +171,9 @@ class Rank:
             if at is not None and clock:
                 at += clock.offset_ns / 1e9
             self._host.tell({"go": at})
-            self._visits += 1
+            self._repetitions += 1
             wait_s = max(0.0, at - time.time()) if at is not None else 0.0
-            found = self._heard(wait_s + found["gate"]["longest_s"] + asked.patience_s)
+            found = self._heard(wait_s + found["barrier"]["longest_s"] + args.patience_s)
         return found
 
     def _clock(self) -> ClockOffset | None:
@@ -196,20 +184,20 @@ class Rank:
         return clock
 
     def _end(self, found: Message) -> Message:
-        """Return what became of the host, for rank 0."""
+        """Return how the host ended, for rank 0."""
         if "cannot" in found:
             end = {"state": "cannot", "reason": found["cannot"]}
         else:
             end = dict(found["ended"])
         path = run_file(self._name)
-        end["run"] = str(path) if (self._asked.directory / path).exists() else ""
+        end["run"] = str(path) if (self._args.directory / path).exists() else ""
         if end["run"] and not self._interrupted:
             self._clock()
         return {**end, "host": self._name}
 
     def _ask(self, request: Message) -> Message:
-        """Return the answer of rank 0 to a request, which waits for nobody but others."""
-        pause_s = self._contact.interval_s * (1 if "gate" in request else _SLOW)
+        """Return rank 0's answer, for which a request is repeated."""
+        pause_s = self._contact.interval_s * (1 if "barrier" in request else _SLOW)
         while True:
             self._contact.send(request)
             while (answer := self._contact.answer()) is None:
@@ -224,13 +212,13 @@ class Rank:
             if self._interrupted:
                 return {"drop": _INTERRUPTED}
 
-    def _given_up(self) -> str:
-        """Return why rank 0 gave this host up, if it did; ask it now and then, which shows that
-        this rank lives."""
+    def _dropped(self) -> str:
+        """Return why rank 0 dropped this host, if it did; asking now and then shows that this rank
+        is running."""
         if self._look == math.inf:
             answer = self._contact.answer()
             if answer is not None:
-                self._look = time.time() + self._asked.patience_s / 8
+                self._look = time.time() + self._args.patience_s / 8
                 return str(answer.get("drop", ""))
         elif time.time() > self._look:
             self._contact.send({"busy": {}})
@@ -238,9 +226,9 @@ class Rank:
         return ""
 
     def _heard(self, longest_s: float) -> Message:
-        """Return what the measuring process says next; end it where that takes too long."""
+        """Return the measuring process's next message; end the process after ``longest_s``."""
         deadline = time.time() + longest_s
-        self._look = time.time() + self._asked.patience_s / 8
+        self._look = time.time() + self._args.patience_s / 8
         while not self._said:
             self._turn()
             if self._host.ended and not self._said:
@@ -249,18 +237,19 @@ class Rank:
                 return self._stopped(_INTERRUPTED)
             if time.time() > deadline:
                 return self._stopped(f"its measuring process said nothing for {longest_s:.0f} s")
-            if why := self._given_up():
+            if why := self._dropped():
                 return self._stopped(why)
         return self._said.pop(0)
 
     def _stopped(self, why: str) -> Message:
-        """Have the measuring process end its visit and close its run; kill it where it does not."""
+        """Have the measuring process end its repetition and close its run; kill it if it does
+        not."""
         self._host.tell({"stop": True})
         self._host.process.send_signal(signal.SIGINT)
         deadline = time.time() + _STOP_S
         while not self._host.ended and time.time() < deadline:
             self._turn()
-            self._given_up()
+            self._dropped()
         if not self._host.ended:
             end_or_abandon(self._host.process)
         return self._failed(why)
@@ -275,10 +264,10 @@ class Rank:
 
     def _failed(self, why: str) -> Message:
         self._remove_left()
-        return {"ended": {"state": "partial" if self._visits else "failed", "reason": why}}
+        return {"ended": {"state": "partial" if self._repetitions else "failed", "reason": why}}
 
     def _remove_left(self) -> None:
-        """Remove what the measuring process, and an engine that died with it, left of its files."""
+        """Remove files that the measuring process and its engine left."""
         host = run_file(self._name).stem
         cleaners = [start_cleaning(folder, host) for folder in self._folders]
         deadline = time.time() + _STOP_S
@@ -286,19 +275,17 @@ class Rank:
             self._turn()
 
     def _turn(self) -> None:
-        """Let a moment pass in which the children are listened to, and rank 0 does its work."""
-        children = (self._contact.process, self._host)
-        ready, _, _ = select.select([c for c in children if not c.ended], [], [], _TICK_S)
-        if self._contact.process in ready:
-            self._contact.read()
-        if self._host in ready:
-            self._said += self._host.read()
+        """Listen to the children for a moment, and on rank 0 watch the fleet."""
+        children = (self._contact, self._host)
+        select.select([one for one in children if not one.ended], [], [], _TICK_S)
+        self._contact.listen()
+        self._said += self._host.read()
         if self.coordinator:
             self.coordinator.watch(time.time())
             self._watch(self.coordinator)
 
     def _wait_for_the_last(self) -> None:
-        """On rank 0, let the others say what became of them, and ask whether they may leave."""
+        """On rank 0, wait until the others have reported and asked whether they may leave."""
         quiet_s = _LAST_S + 2 * _SLOW * self._contact.interval_s
         deadline = time.time() + quiet_s
         while self.coordinator and self.coordinator.awaits(time.time(), quiet_s):
@@ -308,7 +295,7 @@ class Rank:
 
     @contextlib.contextmanager
     def _signals(self) -> Iterator[None]:
-        """Let SIGINT and SIGTERM end the visit in order, and the rank with it."""
+        """Let SIGINT and SIGTERM end the repetition in order, and the rank with it."""
 
         def interrupt(_number: int, _frame: FrameType | None) -> None:
             self._interrupted = True

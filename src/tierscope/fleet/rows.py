@@ -1,24 +1,145 @@
-"""From run files and the index of a fleet to rows of its tables, one run file after the other."""
+"""Rows of a fleet's tables, from its run files and its index.
+
+A host's facts, its settings and hardware by name, tell why it may be slower than others. A fact
+that its run file does not have is absent.
+"""
 
 import gzip
 import os
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from pydantic_core import to_json
 
-from tierscope.fleet.at_once import VisitsAtOnce
-from tierscope.fleet.facts import facts_of, model_of, neighbours_of
-from tierscope.fleet.index_file import INDEX, read_index
+from tierscope.fleet.host import state_of
+from tierscope.fleet.index import INDEX, read_index
 from tierscope.fleet.tables import COLUMNS, FIGURES, HOSTS, OF_RUN
-from tierscope.model.errors import UserError
+from tierscope.fleet.together import RepetitionsAtOnce
+from tierscope.model.errors import UserError, shown
 from tierscope.model.fleet import ClockOffset, FleetHost
-from tierscope.model.run import Run
-from tierscope.model.text import shown
-from tierscope.runs.query import measurement_rows, run_row
+from tierscope.model.run import Header, Run
+from tierscope.model.topology import Topology
+from tierscope.runs.query import figure_rows, run_row
 from tierscope.runs.read import parse_contents, read_bytes, run_of
 from tierscope.runs.store import SUFFIX, is_run_file
+
+_VARYING = ("load", "memory-limit", "hugetlb-")
+"""Settings that always differ between hosts."""
+_GIB = 1 << 30
+_BRIDGE = 0x06
+"""Base class of PCI bridges."""
+_DISPLAY = 0x03
+"""Base class of GPUs, whose links are slow while they idle."""
+
+
+def model_of(header: Header) -> str:
+    """Return the machine model: hosts of one model should be alike.
+
+    Memory and the number of GPUs and cores are left out: a host that lacks some is defective.
+    """
+    machine = header.machine
+    gpus = sorted({str(gpu["name"]) for gpu in machine.get("gpus", [])})
+    packages = f"{machine.get('packages', 0)} x {machine.get('cpu', '')}".strip()
+    parts = [machine.get("product"), packages, *gpus, machine.get("hypervisor")]
+    return ", ".join(str(part) for part in parts if part)
+
+
+def facts_of(run: Run) -> dict[str, str]:
+    """Return settings and hardware by name."""
+    header = run.header
+    found = {
+        name: value for name, value in header.environment.items() if not name.startswith(_VARYING)
+    }
+    nodes = header.machine.get("nodes", [])
+    found |= {f"memory of node:{one['node']}": _memory(one) for one in nodes}
+    found |= {key: str(header.machine[key]) for key in ("cores", "cpus") if key in header.machine}
+    gpus = header.machine.get("gpus", [])
+    found |= {"GPUs": str(len(gpus))} if gpus else {}
+    if header.topology:
+        found |= dict(_hardware(header.topology))
+    return found | dict(_of_gpus(run))
+
+
+def _memory(node: Mapping[str, Any]) -> str:
+    """Return a node's memory in whole GiB, since firmware reserves varying amounts."""
+    return f"{node['kind']} {round(node['total_bytes'] / _GIB)} GiB"
+
+
+def _hardware(topology: Topology) -> Iterator[tuple[str, str]]:
+    modules = Counter(
+        f"{dimm.size_bytes / _GIB:g} GiB {dimm.type}"
+        + (f" at {dimm.speed / 1e6:g} MT/s" if dimm.speed else "")
+        for dimm in topology.dimms
+    )
+    if modules:
+        yield "DIMMs", ", ".join(f"{count} x {what}" for what, count in sorted(modules.items()))
+    for device in topology.pci:
+        if device.bridge or device.class_code >> 8 == _BRIDGE or device.link is None:
+            continue
+        lanes = f"x{device.link.width}"
+        if device.class_code >> 8 == _DISPLAY:
+            yield f"PCIe lanes of {device.address}", lanes
+        else:
+            yield f"PCIe link of {device.address}", f"{device.link.speed:g} GT/s {lanes}"
+    for gpu in topology.gpus:
+        if gpu.power_limit_w is not None:
+            yield f"power cap of gpu:{gpu.index}", f"{gpu.power_limit_w:g} W"
+        if gpu.mig is not None:
+            yield f"MIG of gpu:{gpu.index}", "on" if gpu.mig else "off"
+    for port in topology.ports:
+        if port.kind != "virtual":
+            speed = f"{port.speed / 1e9:g} Gbit/s" if port.speed else "no speed"
+            yield f"port {port.name}", f"{speed} {port.state}".strip()
+
+
+def _of_gpus(run: Run) -> Iterator[tuple[str, str]]:
+    """Yield facts about GPUs while they were measured."""
+    links: dict[int, tuple[float, float]] = {}
+    throttled: dict[int, set[str]] = {}
+    replays: Counter[int] = Counter()
+    for m in run.measurements:
+        for state in (m.evidence.gpus if m.evidence else None) or ():
+            if state.pcie_generation and state.pcie_width:
+                seen = max(state.pcie_generation), max(state.pcie_width)
+                links[state.gpu] = max(seen, links.get(state.gpu, seen))
+            throttled.setdefault(state.gpu, set()).update(state.throttle or ())
+            replays[state.gpu] += state.pcie_replays or 0
+    for gpu, (generation, width) in links.items():
+        yield f"PCIe link of gpu:{gpu} in use", f"generation {generation:g} x{width:g}"
+    for gpu, reasons in throttled.items():
+        yield f"throttling of gpu:{gpu}", ", ".join(sorted(reasons)) or "none"
+        yield f"PCIe replays of gpu:{gpu}", "some" if replays[gpu] else "none"
+
+
+def neighbours_of(run: Run) -> dict[str, float | None]:
+    """Return the host's disturbance by others: shares of rows and time, 0..1, and load per CPU."""
+    rows = disturbed = 0
+    stolen: list[float] = []
+    watched = False
+    for m in run.measurements:
+        if m.evidence is None:
+            continue
+        if m.evidence.disturbed is not None:
+            watched = True
+            replaced = m.evidence.replaced or 0
+            disturbed += m.evidence.disturbed + replaced
+            rows += m.n + replaced
+        if m.evidence.steal_share is not None:
+            stolen.append(m.evidence.steal_share)
+    load = run.header.environment.get("load", "")
+    cpus = run.header.machine.get("cpus", 0)
+    try:
+        known = float(load) / cpus if load and cpus else None
+    except ValueError:
+        known = None
+    return {
+        "disturbed": disturbed / rows if watched and rows else None,
+        "stolen": sum(stolen) / len(stolen) if stolen else None,
+        "load": known,
+    }
+
 
 INDEXED = "indexed"
 _OF_INDEX = (
@@ -34,13 +155,13 @@ ROWS = {
 is no run file at all: then its name may be that of a host or of anything."""
 _AT_ONCE = 2048
 _AT_ONCE_BYTES = 4 << 20
-"""Lines that DuckDB works on at once, and how many bytes they may have."""
+"""Lines that DuckDB works on at once, and their maximum bytes."""
 Told = Callable[[int, int], None]
-"""Called with how many run files were read, and of how many."""
+"""Called with the number of run files that were read, and of all."""
 
 
 def run_files_below(folder: Path) -> list[str]:
-    """Return the run files in a folder and below; raises UserError where it is none."""
+    """Return the run files in a folder and below; raises UserError if it is not a folder."""
     if not folder.is_dir():
         raise UserError(
             f"'{folder}' is no directory; name the folder that a fleet's run files are in"
@@ -53,7 +174,7 @@ def run_files_below(folder: Path) -> list[str]:
 
 
 class Rows:
-    """The rows of a table, as lines of JSON in a compressed file, or in several if they are long.
+    """Rows of a table as lines of JSON in a compressed file, or in several if they are long.
 
     DuckDB works on 2048 lines of a file at once, however long they are.
     """
@@ -93,10 +214,10 @@ class Rows:
 
 
 def read_rows(
-    folder: Path, paths: list[str], told: Told, rows: Mapping[str, Rows], at_once: VisitsAtOnce
+    folder: Path, paths: list[str], told: Told, rows: Mapping[str, Rows], at_once: RepetitionsAtOnce
 ) -> list[str]:
-    """Write the rows of all run files and of the index, and what hosts visited at once; return why
-    some files were left out.
+    """Write the rows of all run files and of the index, and the repetitions of hosts in step;
+    return reasons for files that were left out.
 
     Raises UserError where there is neither.
     """
@@ -131,7 +252,7 @@ def read_rows(
         row = run_row(name, path, run)
         rows[HOSTS].add(_host_row(name, row, run))
         beside = {key: row[key] for key in OF_RUN}
-        for one in measurement_rows(name, run):
+        for one in figure_rows(name, run):
             rows[FIGURES].add({**one, **beside})
     if not found and index is None:
         raise UserError(f"'{folder}' has no run file: {unreadable[0]}")
@@ -142,7 +263,7 @@ def read_rows(
 
 
 def _damaged_row(name: str, path: Path, why: str) -> dict[str, Any]:
-    """Return the row of a host whose run file cannot be read; the file has its name."""
+    """Return the row of a host whose run file cannot be read; the file's name is the host's."""
     return {
         "host": shown(path.stem), "run": name, "state": "failed", "reason": why,
         "left_out": not is_run_file(path),
@@ -152,7 +273,7 @@ def _damaged_row(name: str, path: Path, why: str) -> dict[str, Any]:
 def _host_row(name: str, row: dict[str, Any], run: Run) -> dict[str, Any]:
     header = run.header
     statuses = [m.status for m in run.measurements]
-    state, reason = _state(run)
+    state, reason = state_of(run)
     settings = header.environment
     topology = header.topology
     return {
@@ -187,18 +308,3 @@ def _index_row(host: FleetHost) -> dict[str, Any]:
         **host.model_dump(include={"host", "state", "reason", "rank", "rack", "switch"}),
         **dict(zip(_OF_INDEX[-3:], offset, strict=True)),
     }
-
-
-def _state(run: Run) -> tuple[str, str]:
-    """Return a host's state, and why, as its run file shows it."""
-    failed = [m for m in run.measurements if m.status == "failed"]
-    if not any(m.has_figure for m in run.measurements):
-        reasons = [m.reason for m in run.measurements if m.reason]
-        return "failed", reasons[0] if reasons else "its run file has no figure"
-    if run.footer is None:
-        return "partial", "its run file ends before its run did"
-    if run.footer.interrupted:
-        return "partial", "its run was interrupted"
-    if failed:
-        return "partial", f"{len(failed)} of {len(run.measurements)} failed: {failed[0].reason}"
-    return "measured", ""

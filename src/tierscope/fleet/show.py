@@ -1,4 +1,4 @@
-"""What gathering and checking a fleet found: tables, JUnit XML, commands that drain hosts."""
+"""Results of gathering and checking a fleet: tables, JUnit XML, commands that drain hosts."""
 
 import shlex
 import xml.etree.ElementTree as ElementTree
@@ -7,15 +7,15 @@ from rich.console import Console
 from rich.text import Text
 
 from tierscope.analysis.outliers import MIN_HOSTS, Outlier, SlowPath
-from tierscope.fleet.check import FleetCheck
+from tierscope.fleet.check import Drain, FleetCheck
 from tierscope.fleet.gather import Gathered
-from tierscope.fleet.nodelist import compress
+from tierscope.fleet.groups import compress
 from tierscope.model.errors import counted
 from tierscope.model.run import Figure
 from tierscope.report import figures
-from tierscope.report.at_once import show_together
 from tierscope.report.compare import percent_text
-from tierscope.report.legal import legal_text
+from tierscope.report.fleet import show_shared
+from tierscope.report.naming import legal_text
 from tierscope.report.pictures.picture import label_of
 from tierscope.report.style import new_table, note, title
 
@@ -28,14 +28,14 @@ UNKNOWN = "unknown"
 
 
 def show_gathered(console: Console, found: Gathered) -> None:
-    """Print what was joined."""
+    """Print the summary of the tables."""
     states = ", ".join(f"{count} {state}" for state, count in found.states.items())
-    show_together(console, found.together)
+    show_shared(console, found.together)
     console.print(f"{counted(found.hosts, 'host')}: {states}; {counted(found.figures, 'figure')}")
 
 
 def show_check(console: Console, found: FleetCheck) -> None:
-    """Print what is wrong with a fleet's hosts."""
+    """Print the defects of a fleet's hosts."""
     if found.unmeasured:
         title(console, "Not measured in full")
         table = new_table()
@@ -51,7 +51,7 @@ def show_check(console: Console, found: FleetCheck) -> None:
         _show_outliers(console, found.verdict.outliers)
     if found.unmet:
         _show_unmet(console, found)
-    show_together(console, found.together)
+    show_shared(console, found.together)
     _show_summary(console, found)
 
 
@@ -108,7 +108,7 @@ def _path_text(one: Outlier) -> str:
     worst = one.worst
     keys = [*(key for key in _TELLING if key in worst.pattern), *worst.pattern]
     words = [
-        label_of(key, worst.pattern[key])
+        label_of(key, worst.pattern[key], worst.kind)
         for key in dict.fromkeys(keys)
         if worst.pattern[key] not in (None, "")
     ]
@@ -144,19 +144,21 @@ def _show_summary(console: Console, found: FleetCheck) -> None:
         )
     if found.emulated:
         note(console, f"{counted(found.emulated, 'host')} emulated: their figures mean nothing")
+    if found.inconclusive():
+        note(console, inconclusive_line(found.inconclusive()))
     slow = len(verdict.outliers)
     golden = len({one.host for one in found.unmet})
     parts = [
         f"{counted(found.hosts, 'host')}, {verdict.judged} compared",
         f"{slow} slower than their group",
-        *([f"{golden} below golden values"] if found.rules else []),
+        *([f"{golden} not up to golden values"] if found.rules else []),
         f"{len(found.unmeasured)} not measured in full",
     ]
     console.print("; ".join(parts))
 
 
 def drain_lines(found: FleetCheck) -> list[str]:
-    """Return Slurm commands that take hosts out of service; nothing runs them."""
+    """Return Slurm commands that take hosts out of service, to be run by the reader."""
     return [
         "scontrol update "
         + " ".join(
@@ -170,8 +172,14 @@ def drain_lines(found: FleetCheck) -> list[str]:
     ]
 
 
+def inconclusive_line(doubtful: list[Drain]) -> str:
+    """Return one line that names the hosts that are not drained for want of certainty."""
+    hosts = "; ".join(f"{_plain(one.hosts)} ({_plain(one.reason)})" for one in doubtful)
+    return f"inconclusive, not drained: {hosts}"
+
+
 def _plain(text: str) -> str:
-    """Names and reasons are anyone's: signs that steer terminals or end Slurm's values go."""
+    """Replace characters that control terminals or end Slurm's values: anyone chooses names."""
     return "".join(sign if sign.isprintable() and sign not in "\"'\\`$" else "?" for sign in text)
 
 

@@ -1,13 +1,13 @@
-"""The tables of a fleet in Parquet: their columns, and where they are: a folder or a URL.
+"""The tables of a fleet in Parquet, in a folder or at a URL, and their columns.
 
-``figures``: ``host`` and the columns of ``runs.query``'s table ``measurements``, of which ``run``
+``figures``: ``host`` and the columns of ``runs.query``'s table ``figures``, of which ``run``
 is the host's run file, with columns of that run beside them.
 
-``hosts``: what became of each host, what machine it is and how it is set. ``facts`` has all of that
-by name; ``disturbed`` and ``stolen`` are shares of rows and of time that others took; ``load`` is
-that a CPU.
+``hosts``: state, machine and settings of each host. ``facts`` has all of these by name;
+``disturbed`` and ``stolen`` are the shares of rows and of time that others took; ``load`` is the
+load per CPU.
 
-``together``: what hosts moved together of storage that they may share (``at_once``).
+``together``: combined figures of hosts, of storage that they may share (``together``).
 """
 
 import glob
@@ -43,7 +43,7 @@ COLUMNS: dict[str, dict[str, str]] = {
     },
     FIGURES: {
         "host": "VARCHAR",
-        **TABLES["measurements"],
+        **TABLES["figures"],
         **{name: TABLES["runs"][name] for name in OF_RUN if name != "host"},
     },
     TOGETHER: {
@@ -52,7 +52,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "headline": "BOOLEAN", "estimate": "DOUBLE", "ci_low": "DOUBLE", "ci_high": "DOUBLE",
         "no_interval": "VARCHAR", "mean": "DOUBLE", "fairness": "DOUBLE", "slowest": "DOUBLE",
         "slowest_host": "VARCHAR", "fastest": "DOUBLE", "fastest_host": "VARCHAR",
-        "hosts": "INTEGER", "visits": "INTEGER", "left_out": "INTEGER", "seconds": "DOUBLE",
+        "hosts": "INTEGER", "repetitions": "INTEGER", "left_out": "INTEGER", "seconds": "DOUBLE",
         "common": "DOUBLE", "clocks_ns": "DOUBLE", "stores": "VARCHAR[]",
     },
 }  # fmt: skip
@@ -71,13 +71,13 @@ def name_of(place: str) -> str:
 
 
 def is_gathered(place: str) -> bool:
-    """Whether a folder, or those that a pattern as ``nights/*`` stands for, has fleets' tables."""
+    """Whether a folder, or each folder that matches a pattern as ``nights/*``, has the tables."""
     # os.path's functions take names that are too long for a file, too.
     return all(os.path.isfile(file) for files in _files(place).values() for file in files)  # noqa: PTH113
 
 
 def _files(place: str) -> dict[str, list[str]]:
-    """Return the files of each table: one, or one of each folder that a pattern stands for."""
+    """Return the files of each table: one, or one in each folder that matches a pattern."""
     files = {name: f"{place.rstrip('/')}/{name}.parquet" for name in COLUMNS}
     one = is_url(place) or os.path.isdir(place)  # noqa: PTH112
     several = [] if one else sorted(glob.glob(place))  # noqa: PTH207
@@ -133,10 +133,17 @@ def _register_store(database: "DuckDBPyConnection", place: str) -> None:
 
 
 def _cause(error: Exception) -> str:
-    """What DuckDB says, or a store within it, without traceback and dump of the store."""
+    """Return the message of DuckDB or of a store, without traceback and dump of the store."""
     text = str(error).partition("\n\nDebug source")[0]
     said = [line for line in text.splitlines() if not line.startswith((" ", "Traceback"))]
     return " ".join(" ".join(said).split())[:400]
+
+
+def records(database: "DuckDBPyConnection", sql: str) -> list[dict[str, Any]]:
+    """Return the rows of a query by column name."""
+    cursor = database.execute(sql)
+    names = [str(column[0]) for column in cursor.description or []]
+    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
 def query_fleet(place: str, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:

@@ -1,32 +1,27 @@
-"""What the report of a fleet shows, read from the tables that ``tierscope fleet gather`` makes.
+"""Contents of a fleet's report, read from the tables that ``tierscope fleet gather`` makes.
 
-Tables are read column by column, so that thousands of hosts take megabytes.
+Tables are read column by column, so thousands of hosts take megabytes.
 """
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tierscope.analysis.expect import check
+from tierscope.analysis.expect import OF_LIMIT, Rule, check
 from tierscope.analysis.outliers import MINIMUM
-from tierscope.analysis.rules import OF_LIMIT, Rule
-from tierscope.fleet.at_once import together_in
-from tierscope.fleet.find import MODEL, group_hosts, outliers_of
-from tierscope.fleet.index_file import read_index
+from tierscope.fleet.index import read_index
+from tierscope.fleet.outliers import MODEL, group_hosts, outliers_of
 from tierscope.fleet.tables import is_url, name_of, open_fleet
-from tierscope.model.errors import UserError
-from tierscope.model.outlier import Outlier, SlowPath
-from tierscope.model.run import Measurement
-from tierscope.model.text import shown
-from tierscope.report.fleet_view import (
+from tierscope.fleet.together import together_in
+from tierscope.model.errors import UserError, shown
+from tierscope.model.run import Figure, Measurement
+from tierscope.report.fleet import (
     FleetHostRow,
     FleetPath,
     FleetView,
     Golden,
-    HostOutlier,
-    SlowFigure,
     natural,
 )
 from tierscope.runs.query import system_cause
@@ -38,16 +33,18 @@ if TYPE_CHECKING:
 _AT_ONCE = 50_000
 """Rows in memory while figures are read."""
 _KEY = "kind, initiator, target, pattern"
+_SHOWN = "(figure = 0 OR compared)"
 _HOSTS = """
     SELECT h.host, state, reason, run, rack, switch, facts, grp
     FROM hosts h LEFT JOIN grouped g ON h.host = g.host
 """
 _PATHS = f"""
-    SELECT {_KEY}, any_value(id), max(metric), max(unit)
-    FROM figures GROUP BY {_KEY} ORDER BY min(number), {_KEY}
+    SELECT {_KEY}, any_value(id), max(metric), max(part), max(unit), median(estimate)
+    FROM figures WHERE {_SHOWN} GROUP BY {_KEY} ORDER BY min(number), min(figure), {_KEY}
 """  # noqa: S608 - constants
 _FIGURES = f"""
-    SELECT host, {_KEY}, status, reason, estimate, ci_low, ci_high, limit_value FROM figures
+    SELECT host, {_KEY}, status, reason, estimate, ci_low, ci_high, limit_value
+    FROM figures WHERE {_SHOWN}
 """  # noqa: S608 - constants
 _NO_MODEL = "not known, since nothing was measured"
 
@@ -59,7 +56,7 @@ def read_view(
     groups: Mapping[str, str] | None = None,
     minimum: float = MINIMUM,
 ) -> FleetView:
-    """Return what a report shows of a gathered fleet.
+    """Return the contents of a gathered fleet's report.
 
     ``place`` is its folder, or the URL of its tables; ``rules`` are golden values, of a folder;
     ``by``, ``groups`` and ``minimum`` are those of ``outliers_of``.
@@ -94,7 +91,7 @@ def read_view(
         command=index.command if index else (),
         hosts=hosts,
         paths=paths,
-        outliers=_outliers(verdict.outliers, paths),
+        outliers=verdict.outliers,
         remarks=remarks,
         together=together_in(place),
     )
@@ -115,37 +112,19 @@ def _host(
     )
 
 
-def _outliers(found: Iterable[Outlier], paths: list[FleetPath]) -> list[HostOutlier]:
-    by_key = {_key_of(path.measurement): path for path in paths}
-    return [
-        HostOutlier(
-            host=one.host,
-            group=one.group,
-            q=one.q,
-            together=one.together,
-            slower=one.slower,
-            paths=[
-                SlowFigure(by_key[_key_of(slow)], slow.figure, slow.centre, slow.deviation)
-                for slow in one.paths
-            ],
-            causes=one.causes,
-        )
-        for one in found
-    ]
-
-
-def _key_of(one: Measurement | SlowPath) -> tuple[str, ...]:
-    return one.kind, one.initiator, one.target, json.dumps(one.pattern, sort_keys=True)
+def _as_text(pattern: dict[str, Any]) -> str:
+    return json.dumps(pattern, sort_keys=True)
 
 
 def _paths(database: "DuckDBPyConnection", hosts: list[FleetHostRow]) -> list[FleetPath]:
     """Return each measurement over all hosts, in the plan's order."""
     found: dict[tuple[str, ...], FleetPath] = {}
-    for *key, id_, metric, unit in database.execute(_PATHS).fetchall():
+    for *key, id_, metric, part, unit, value in database.execute(_PATHS).fetchall():
         kind, initiator, target, pattern = key
+        figures = [Figure(metric=metric, part=part, unit=unit, estimate=value)] if metric else []
         measurement = Measurement(
             id=id_, kind=kind, initiator=initiator, target=target, cpus=[],
-            pattern=json.loads(pattern), status="measured", metric=metric, unit=unit,
+            pattern=json.loads(pattern), status="measured", figures=figures,
         )  # fmt: skip
         found[tuple(key)] = FleetPath.empty(measurement, len(hosts))
     numbers = {host.name: number for number, host in enumerate(hosts)}
@@ -163,12 +142,13 @@ def _paths(database: "DuckDBPyConnection", hosts: list[FleetHostRow]) -> list[Fl
 
 def _golden(
     folder: Path, hosts: Iterable[FleetHostRow], rules: Sequence[Rule]
-) -> tuple[dict[str, tuple[Rule, str]], list[str]]:
-    """Return the rule of each measurement's id, by one host of each group.
+) -> tuple[dict[tuple[str, str], tuple[Rule, str]], list[str]]:
+    """Return the rule of each figure, by its measurement's id and its pattern, by one host of each
+    group.
 
     Which figure stands for its path depends on the figures, so a run decides.
     """
-    found: dict[str, tuple[Rule, str]] = {}
+    found: dict[tuple[str, str], tuple[Rule, str]] = {}
     remarks: list[str] = []
     groups: dict[str, FleetHostRow] = {}
     for host in hosts:
@@ -183,15 +163,17 @@ def _golden(
             continue
         for finding in check(run, list(rules)):
             if finding.id:
-                found.setdefault(finding.id, (by_text[finding.rule], finding.rule))
+                key = finding.id, _as_text(finding.pattern)
+                found.setdefault(key, (by_text[finding.rule], finding.rule))
     return found, remarks
 
 
-def _with_golden(path: FleetPath, golden: dict[str, tuple[Rule, str]]) -> FleetPath:
-    """Return a path with its golden value; of a rule about limits, by the lowest limit."""
-    if path.measurement.id not in golden:
+def _with_golden(path: FleetPath, golden: dict[tuple[str, str], tuple[Rule, str]]) -> FleetPath:
+    """Return a path with its golden value; a rule about limits refers to the lowest limit."""
+    key = path.measurement.id, _as_text(path.measurement.pattern)
+    if key not in golden:
         return path
-    rule, text = golden[path.measurement.id]
+    rule, text = golden[key]
     bound = rule.bound
     if rule.unit == OF_LIMIT:
         limits = [limit for limit in path.limits if limit is not None]

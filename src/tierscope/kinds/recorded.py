@@ -1,4 +1,4 @@
-"""What run files record of a measurement's pattern, checked where they are read."""
+"""Patterns of measurements in run files, checked where they are read."""
 
 from functools import cache
 from typing import TYPE_CHECKING, Any, get_args

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tierscope.fleet.transport import World
     from tierscope.model.spec import MeasurementSpec
-    from tierscope.mpi.world import World
     from tierscope.plans.request import RequestForm
     from tierscope.report.view import View
+    from tierscope.runs.measure import Refiner
     from tierscope.runs.measurers import Measurer
-    from tierscope.runs.refine import Refiner
 
 
 @dataclass(frozen=True)
@@ -29,14 +29,14 @@ class Kind:
     """One line for ``tierscope --help``."""
     command: str = ""
     """After ``tierscope``; the name where empty. Kinds on GPUs are below ``tierscope gpu``."""
-    aliases: tuple[str, ...] = ()
-    """Older names of the command, which stay."""
     refined: bool = False
     """Its measurements ask for further ones; its module ``refine`` chooses them."""
     own_command: bool = False
     """Its command is written by hand, because it does more than to measure and to show."""
     own_measurer: bool = False
-    """Its module ``measurer`` visits its measurements, not the engine."""
+    """Its module ``measurer`` measures it, not the engine."""
+    in_engine: bool = True
+    """The engine measures it, which has a parser of its specs."""
     over_mpi: bool = False
     """It takes several ranks; its module ``served`` answers rank 0's requests on each of them."""
 
@@ -49,30 +49,31 @@ class Kind:
     @property
     def request(self) -> "RequestForm":
         """Its options and how a request expands into specs."""
-        found: RequestForm = self._module("request").REQUEST
+        found: RequestForm = self._module("spec").REQUEST
         return found
 
     @property
     def view(self) -> "View":
         """How its measurements are shown."""
-        found: View = self._module("view").VIEW
+        self._module("spec")  # which declares the properties that are shown
+        found: View = self._module("show").VIEW
         return found
 
     @property
     def refine(self) -> "Refiner":
-        """What chooses further measurements, of a kind that is ``refined``."""
+        """Chooses further measurements, of a kind that is ``refined``."""
         found: Refiner = self._module("refine")
         return found
 
     @property
     def measurer(self) -> "Callable[[], Measurer]":
-        """Makes what visits its measurements, of a kind with its ``own_measurer``."""
+        """Makes what repetitions its measurements, of a kind with its ``own_measurer``."""
         found: Callable[[], Measurer] = self._module("measurer").Measurer
         return found
 
     @property
     def served(self) -> "Callable[[dict[str, Any], World], dict[str, Any]]":
-        """What answers rank 0's requests on every rank, of a kind that measures over MPI."""
+        """Answers rank 0's requests on every rank, of a kind that measures over MPI."""
         found: Callable[[dict[str, Any], World], dict[str, Any]] = self._module("served").serve
         return found
 
@@ -85,16 +86,14 @@ _ROWS = (
     Kind("latency", "Measure the idle latency of dependent loads."),
     Kind("loaded-latency", "Measure latency under load: a curve over bandwidth.", refined=True),
     Kind(
-        "streams",
+        "traffic",
         "Measure concurrent streams of mixed reads and writes.",
-        command="traffic",
-        aliases=("streams",),
         refined=True,
     ),
     Kind("atomics", "Measure atomic updates, contended or not."),
-    Kind("core-latency", "Measure what it costs to load lines that another core's caches hold."),
-    Kind("mapping", "Measure what it costs to map, populate and unmap memory."),
-    Kind("persist", "Measure what it costs that stores persist."),
+    Kind("core-latency", "Measure loads of lines that another core's caches hold."),
+    Kind("mapping", "Measure mapping, populating and unmapping memory."),
+    Kind("persist", "Measure the cost of persistent stores."),
     Kind("chain", "Measure chains of dependent reads, writes, flushes and atomics."),
     Kind("ops", "Measure operations of databases, each part of a structure on its tier."),
     Kind(
@@ -122,15 +121,22 @@ _ROWS = (
         "watch",
         "Watch counters of memory, GPUs, drives and ports over time.",
         own_measurer=True,
+        in_engine=False,
         own_command=True,
     ),
     Kind(
         "message",
         "Measure messages between hosts over MPI.",
         own_measurer=True,
+        in_engine=False,
         over_mpi=True,
     ),
-    Kind("effect", "Compare a program's runs under placements.", own_measurer=True),
+    Kind(
+        "effect",
+        "Compare a program's runs under placements.",
+        own_measurer=True,
+        in_engine=False,
+    ),
 )
 KINDS: dict[str, Kind] = {kind.name: kind for kind in _ROWS}
 """By name, in the order in which they are shown."""

@@ -1,4 +1,4 @@
-"""Write the door's JSON Schemas: ``python -m tierscope.kinds.schema``."""
+"""Write the JSON Schemas and the engine's tables: ``python -m tierscope.kinds.schema``."""
 
 import json
 from pathlib import Path
@@ -8,14 +8,17 @@ from pydantic import TypeAdapter
 
 from tierscope import model
 from tierscope.kinds.plan import Plan
+from tierscope.kinds.tables import constants, tables
 from tierscope.model.capability import Capabilities
 from tierscope.model.event import EventAdapter
 
 DIRECTORY = Path(model.__file__).parent / "schema"
+ENGINE_DIRECTORY = Path(model.__file__).parents[3] / "engine/protocol"
+"""In a clone."""
 
 
 def schemas() -> dict[str, dict[str, Any]]:
-    """JSON Schema of each thing that crosses the door, by file name."""
+    """JSON Schema of each thing of the protocol, by file name."""
     adapters: dict[str, TypeAdapter[Any]] = {
         "plan": TypeAdapter(Plan),
         "event": EventAdapter,
@@ -24,11 +27,20 @@ def schemas() -> dict[str, dict[str, Any]]:
     return {f"{name}.schema.json": adapter.json_schema() for name, adapter in adapters.items()}
 
 
+def sources() -> dict[str, str]:
+    """Sources of the tables that the engine's parser enforces, by file name."""
+    return {"tables.cpp": tables(), "constants.h": constants()}
+
+
 def main() -> None:
-    """Write every schema to its file in the package."""
+    """Write every schema to its file in the package, and the tables to theirs."""
     DIRECTORY.mkdir(exist_ok=True)
     for name, schema in schemas().items():
         (DIRECTORY / name).write_text(json.dumps(schema, indent=2) + "\n")
+    for name, source in sources().items():
+        file = ENGINE_DIRECTORY / name
+        if file.read_text() != source:  # Else all that includes it would be compiled again.
+            file.write_text(source)
 
 
 if __name__ == "__main__":

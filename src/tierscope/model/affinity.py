@@ -1,9 +1,8 @@
-"""Who is near whom: how two devices' data gets from one to the other."""
+"""Affinity of devices: the way of data from one to the other."""
 
 from typing import Literal
 
-from tierscope.model.base import Model
-from tierscope.model.text_enum import TextEnum
+from tierscope.model.base import Model, TextEnum
 
 
 class Level(TextEnum):
@@ -29,6 +28,12 @@ class Level(TextEnum):
         """0 for the nearest; comparable between levels."""
         return list(Level).index(self)
 
+
+LEGEND = (
+    "NVn: n NVLinks; PIX: at most one PCIe switch; PXB: several switches; PHB: a PCIe host bridge; "
+    "NODE: between host bridges of one NUMA node; SYS: between NUMA nodes; ?: unknown"
+)
+"""Words below a table of affinities."""
 
 Kind = Literal["gpu", "nvme", "nic", "cxl", "node"]
 
@@ -71,7 +76,7 @@ class Nearest(Model):
 
 
 class Advice(Model):
-    """What to pair a GPU with."""
+    """Devices to pair with a GPU."""
 
     gpu: str
     nvme: Nearest | None = None
@@ -110,7 +115,7 @@ class IoDevice(Model):
 
 
 class Stream(Model):
-    """What a GPU exchanges with the drive or the NIC that it is assigned."""
+    """Traffic of a GPU with the drive or NIC assigned to it."""
 
     gpu: str
     device: str

@@ -1,5 +1,6 @@
-"""What every model here has in common."""
+"""The base of all models."""
 
+from enum import Enum
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -16,3 +17,9 @@ class Model(BaseModel):
     model_config = ConfigDict(
         extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=True
     )
+
+
+class TextEnum(str, Enum):
+    """A word of a fixed set; str() and formatting give the word itself."""
+
+    __str__ = str.__str__

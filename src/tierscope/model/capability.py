@@ -9,13 +9,13 @@ class Capability(Model):
     name: str
     available: bool
     detail: str = ""
-    """Where available: what was found (versions, sizes)."""
+    """Findings, where available (versions, sizes)."""
     versions: dict[str, str] = {}
-    """Where available: versions of what it stands on: {"cuda_driver": "13.1"}."""
+    """Versions of its dependencies, where available: {"cuda_driver": "13.1"}."""
     reason: str = ""
-    """Where not: why."""
+    """Reason, where unavailable."""
     remedy: str = ""
-    """Where not: what to do about it."""
+    """Remedy, where unavailable."""
 
 
 class Capabilities(Model):

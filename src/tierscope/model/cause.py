@@ -4,14 +4,14 @@ The same words stand in ``engine/errors.h``. The reason beside it is for people:
 changes no behaviour.
 """
 
-from tierscope.model.text_enum import TextEnum
+from tierscope.model.base import TextEnum
 
 
 class Cause(TextEnum):
     """Why there is no figure."""
 
     INTERRUPTED = "interrupted"
-    """A signal came before the first row."""
+    """A signal came before the first sample."""
     CPU = "cpu"
     """A CPU does not exist, is offline or may not be used."""
     NODE = "node"

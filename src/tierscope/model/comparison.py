@@ -1,4 +1,4 @@
-"""What comparing two runs finds."""
+"""Results of comparing two runs."""
 
 from typing import Any, Literal
 
@@ -48,13 +48,13 @@ class Comparison(Model):
     tolerance: float
     """Change, as a share, up to which a measurement counts as the same."""
     obstacles: list[str]
-    """What differs between the runs' machines or settings, so that nothing is comparable."""
+    """Differences of machines or settings that make the runs incomparable."""
     remarks: list[str] = []
-    """What differs and was allowed to, or does not matter."""
+    """Differences that were allowed or do not matter."""
     wander: float | None = None
     """Run-to-run variation of medians beyond their intervals, as a share; None: unknown."""
     pairs: int | None = None
-    """Visits of each side in turn that would decide what is undecided; None: nothing is."""
+    """Repetitions of each side in turn that would decide what is undecided; None: nothing is."""
     differences: list[Difference]
 
     def count(self, verdict: Verdict) -> int:

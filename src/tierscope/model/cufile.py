@@ -1,4 +1,4 @@
-"""What a cufile.json sets, key by key, and the way that a file's data would take."""
+"""Settings of a cufile.json, and the way that a file's data would take."""
 
 from typing import Any, Literal
 
@@ -23,9 +23,9 @@ class CufileSetting(Model):
     """None where no default is documented, or documents differ."""
     default_from: str = ""
     built_in: dict[str, Any] = {}
-    """What releases of libcufile use where the file lacks the key, where that is known."""
+    """Default of libcufile where the file lacks the key, where known."""
     note: str = ""
-    """What else there is to say of the default or the range."""
+    """Note on the default or the range."""
     meaning: str = ""
     since: str = ""
     """Release of GPUDirect Storage that brought it."""

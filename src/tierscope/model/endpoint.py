@@ -23,10 +23,8 @@ from typing import NoReturn
 
 from pydantic import model_validator
 
-from tierscope.model.base import Model
-from tierscope.model.errors import UserError
-from tierscope.model.text import is_text
-from tierscope.model.text_enum import TextEnum
+from tierscope.model.base import Model, TextEnum
+from tierscope.model.errors import UserError, is_text
 
 MAX_WEIGHT = 255  # as in Linux's weighted_interleave/nodeN
 
@@ -98,12 +96,12 @@ class Endpoint(Model):
 
     @property
     def description(self) -> str:
-        """What it is, in words: "a block device"."""
+        """Its kind in words: "a block device"."""
         return _IS[self.kind]
 
 
 class Initiator(Endpoint):
-    """What issues accesses: the CPUs of nodes, CPUs, or a GPU."""
+    """Issuer of accesses: the CPUs of nodes, CPUs, or a GPU."""
 
     @model_validator(mode="after")
     def _check(self) -> "Initiator":
@@ -115,7 +113,7 @@ class Initiator(Endpoint):
 
 
 class Target(Endpoint):
-    """What holds the data: the memory of nodes or of a GPU, a file, a device, a pool."""
+    """Holder of the data: memory of nodes or of a GPU, a file, a device, a pool."""
 
     @model_validator(mode="after")
     def _check(self) -> "Target":

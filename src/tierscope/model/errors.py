@@ -1,17 +1,19 @@
 """Errors that end a command in one line, and the exit codes that every command shares."""
 
+import os
 from enum import IntEnum
+from pathlib import Path
 
 
 class ExitCode(IntEnum):
-    """What a command's exit status says."""
+    """Exit statuses of commands."""
 
     ALL_MEASURED = 0
     SOMETHING_FAILED = 1
     REQUEST_WRONG = 2
     NOTHING_MEASURED = 3
     NOT_EXECUTABLE = 126
-    """Of a program to start, as shells say it."""
+    """The program to start cannot be executed (as in shells)."""
     NOT_FOUND = 127
     INTERRUPTED = 130
 
@@ -38,3 +40,20 @@ def did_you_mean(word: str, allowed: tuple[str, ...]) -> str:
 
     nearest = difflib.get_close_matches(word, allowed, n=1)
     return f"; did you mean '{nearest[0]}'?" if nearest else ""
+
+
+def shown(name: str | Path) -> str:
+    """Return a file's name, or a word of a command line, as text to show and to keep.
+
+    Names of files are bytes; those that are no UTF-8 become the replacement character, as do
+    surrogates that YAML and JSON can write but no file's name has.
+    """
+    try:
+        return os.fsencode(name).decode(errors="replace")
+    except UnicodeEncodeError:
+        return str(name).encode(errors="surrogatepass").decode(errors="replace")
+
+
+def is_text(word: str) -> bool:
+    """Return whether a word of a command line was UTF-8."""
+    return shown(word) == word

@@ -1,35 +1,48 @@
-"""Events: what ``tierscope-engine`` writes, one JSON object a line, in the order it happens."""
+"""Events of the engine: repetitions with their samples and evidence, and what went wrong."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, model_validator
 
 from tierscope.model.base import Model
 from tierscope.model.cause import Cause
-from tierscope.model.checkpoint import CheckpointEvidence
-from tierscope.model.energy import EnergyEvidence
-from tierscope.model.exchange import Exchange
-from tierscope.model.gpu_state import CopiesOverlap, CufileState, GpuTraffic, TraceRow
-from tierscope.model.gpu_state import GpuState as GpuState
-from tierscope.model.handover import HandoverEvidence
+from tierscope.model.evidence import (
+    CheckpointEvidence,
+    CopiesOverlap,
+    CufileState,
+    EnergyEvidence,
+    GpuTraffic,
+    HandoverEvidence,
+    LackingCounters,
+    MessageEvidence,
+    NfsCounts,
+    PersistEvidence,
+    PortCounts,
+    ProgramEvidence,
+    TraceRow,
+)
+from tierscope.model.evidence import GpuState as GpuState
 from tierscope.model.histogram import Histogram
-from tierscope.model.lacking import LackingCounters
-from tierscope.model.message import MessageEvidence
 from tierscope.model.metric import DISTRIBUTIONS, METRICS
-from tierscope.model.network import NfsCounts, PortCounts
-from tierscope.model.persist import PersistEvidence
 from tierscope.model.persistent import PersistentEvidence
-from tierscope.model.program import ProgramEvidence
 from tierscope.model.spec import Id
 from tierscope.model.storage import BlockCounts, StorageFacts, TargetIo
 
 
+class Exchange(Model):
+    """A message from one engine to all that make a measurement together; it waits for theirs."""
+
+    event: Literal["exchange"] = "exchange"
+    id: Id
+    said: dict[str, Any]
+
+
 class CountedTraffic(Model):
-    """What a hardware counter saw of the whole machine's memory traffic, from the first sample to
+    """The whole machine's memory traffic by a hardware counter, from the first sample to
     the last, beside what the measurement's own threads moved meanwhile."""
 
     source: str
-    """Where it was read: "uncore_imc: cas_count_read, cas_count_write"."""
+    """Counters: "uncore_imc: cas_count_read, cas_count_write"."""
     bytes: float
     program_bytes: float
     """Bytes that the program asked to move."""
@@ -39,10 +52,10 @@ class CountedTraffic(Model):
 
 
 class IoEvidence(Model):
-    """What was observed of input and output, over all rows of the visits."""
+    """Input and output of all samples of the repetitions."""
 
     files: list[str]
-    """Those that were read or written."""
+    """Files that were read or written."""
     reads: int
     writes: int
     bytes_read: int
@@ -50,41 +63,42 @@ class IoEvidence(Model):
     set_up_s: float
     """Seconds of opening, filling, registering; inside no figure."""
     first_finisher_s: float | None = None
-    """Of given amounts: when the first thread had moved its own,"""
+    """Seconds until the first thread had moved a given amount."""
     last_finisher_s: float | None = None
-    """and when the last one had."""
+    """Seconds until the last thread had."""
     cached_before: float | None = None
-    """Share of what is used of the files, 0..1, that was in the page cache before the visit."""
+    """Share of what is used of the files, 0..1, that was in the page cache before the
+    repetition."""
     cached_after: float | None = None
     used_bytes: int | None = None
     """Bytes of the files that are gone over."""
     purged_bytes: int | None = None
-    """Bytes of a device that were discarded before its first visit."""
+    """Bytes of a device that were discarded before its first repetition."""
     unwritten_bytes: int | None = None
     """Bytes of the files that are holes or unwritten extents, which no drive has to read."""
     targets: list[TargetIo] | None = None
-    """Where several jobs ran together, each of them."""
+    """Each job, where several ran together."""
     ways: dict[str, int] | None = None
     """Operations by the way that they took between storage and a GPU."""
 
 
 class SmallFilesEvidence(Model):
-    """What was observed of small files in a visit."""
+    """Small files of a repetition."""
 
     directories: int
-    """That were made for them."""
+    """Directories that were made for them."""
     files: int
     """In all of these together."""
     operations: int
     caches: Literal["warm"]
-    """warm: the kernel had names, inodes and data of the files, which were made in the same visit,
-    in its caches."""
+    """warm: the kernel had names, inodes and data of the files, which were made in the same
+    repetition, in its caches."""
     set_up_s: float
-    """Seconds of making directories and files before the first row; inside no figure."""
+    """Seconds of making directories and files before the first sample; inside no figure."""
 
 
 class Evidence(Model):
-    """What was observed that proves what was measured; a field that does not apply is absent."""
+    """Observations that prove what was measured; a field that does not apply is absent."""
 
     pages: dict[str, int] | None = None
     """Pages by node as read back from the kernel after populating: {"0": 262144}."""
@@ -97,9 +111,9 @@ class Evidence(Model):
     region_bytes: int | None = None
     """Bytes of all arrays together."""
     persistent: PersistentEvidence | None = None
-    """Of memory that a file or a device held."""
+    """Memory in a file or a device."""
     traffic: dict[str, float] | None = None
-    """Of pages on several nodes, the bytes that the threads moved by node, from where the pages are
+    """Bytes that the threads moved by node, of pages on several nodes: from where the pages are
     and what each thread walked of them: {"0": 2.1e11, "2": 1.05e10}."""
     cpus: list[int] | None = None
     """CPU that each thread was seen on at the end of the last sample."""
@@ -111,7 +125,7 @@ class Evidence(Model):
     library: str | None = None
     """C library whose function ran, and its version: "glibc 2.36"."""
     verified: str | None = None
-    """What was compared with what after the clock stopped, and that it agreed."""
+    """The comparison that was made after the clock stopped, and that it agreed."""
     walked_bytes: int | None = None
     """Distinct bytes of the region that the samples went over; in random order at least these."""
     address_ns: float | None = None
@@ -124,7 +138,7 @@ class Evidence(Model):
     clock: str | None = None
     """Clock used, its resolution and whether the TSC is invariant."""
     timer_ns: float | None = None
-    """What reading the timer around a single load takes; inside the percentiles."""
+    """Time of reading the timer around a single load; inside the percentiles."""
     settled: bool | None = None
     """The warm-up came to an end, and the halves of the samples agree within 3%."""
     disturbed: int | None = None
@@ -135,8 +149,8 @@ class Evidence(Model):
     steal_share: float | None = None
     """Share of the measuring time that the hypervisor gave to others (/proc/stat steal)."""
     prefetchers: str | None = None
-    """Hardware prefetchers of the CPUs that measured, as read after the visit: "on", "off: " and
-    which ones, or "unknown: " and why; added by tierscope, never by the engine."""
+    """Hardware prefetchers of the CPUs that measured, as read after the repetition: "on", "off: "
+    and which ones, or "unknown: " and why; added by tierscope, never by the engine."""
     counters: list[CountedTraffic] | None = None
     """Cross-checks of bandwidth; absent where no counter can be read."""
     device_bytes_read: int | None = None
@@ -145,29 +159,29 @@ class Evidence(Model):
     device_bytes_written: int | None = None
     """The same of writes; of a mirror, those of all copies."""
     devices: list[BlockCounts] | None = None
-    """Arrays and drives below the targets, as the kernel counted them while rows were taken."""
+    """Arrays and drives below the targets, as the kernel counted them while samples were taken."""
     nfs: list[NfsCounts] | None = None
-    """Mounts of NFS, during the visits with their set-up; added by tierscope, as ports are."""
+    """Mounts of NFS, during the repetitions with their set-up; added by tierscope, as ports are."""
     ports: list[PortCounts] | None = None
     """Network ports that lead to their servers, or of hosts of messages, set-up included."""
     nvidia_fs_errors: dict[str, int] | None = None
     """Errors that nvidia-fs counted meanwhile, by its own names; only those that there were."""
     storage_io: IoEvidence | None = None
-    """Of measurements of storage."""
+    """Storage."""
     small_files: SmallFilesEvidence | None = None
-    """Of measurements of small files."""
+    """Small files."""
     handovers: HandoverEvidence | None = None
-    """Of measurements of core-to-core latency."""
+    """Core-to-core latency."""
     persist: PersistEvidence | None = None
-    """Of measurements of what persistence costs."""
+    """Persistent stores."""
     checkpoint: CheckpointEvidence | None = None
-    """Of measurements of checkpoints."""
+    """Checkpoints."""
     messages: MessageEvidence | None = None
     program: ProgramEvidence | None = None
-    """Of programs that were run under a placement."""
+    """Programs under a placement."""
     storage: list[StorageFacts] | None = None
-    """The files and devices that it went to, as they were before the visit, with the drives' state
-    after it too; added by tierscope, never by the engine."""
+    """The files and devices that it went to, as they were before the repetition, with the drives'
+    state after it too; added by tierscope, never by the engine."""
     fused: list[list[str]] | None = None
     """Pairs of transfers, by name, that one kernel makes together."""
     grid_blocks: int | None = None
@@ -181,40 +195,40 @@ class Evidence(Model):
     gpus: list[GpuState] | None = None
     """Every GPU that took part."""
     cufile: CufileState | None = None
-    """Of measurements by cuFile."""
+    """I/O by cuFile."""
     pcie: list[GpuTraffic] | None = None
     """Every GPU of the machine, in measurements of storage and GPUs: one that serves as a bounce
     buffer shows here."""
     trace: list[TraceRow] | None = None
-    """Where the time of the whole measurement went, its set-up included."""
+    """Calls, copies and kernels of the whole measurement, its set-up included."""
     copies_overlap: CopiesOverlap | None = None
-    """Of the same."""
+    """Concurrency of the trace's copies."""
     workloads: "dict[str, Evidence] | None" = None
-    """Of measurements in which several workloads run at once, what was observed of each."""
+    """Evidence of each of several concurrent workloads."""
     energy: EnergyEvidence | None = None
-    """Where it was asked for."""
+    """Energy, where it was asked for."""
     lacking: list[LackingCounters] | None = None
-    """Of a watch, counters that could not be read."""
+    """Counters that a watch could not read."""
     notes: list[str] | None = None
     """Anything else that a reader of the figure must know."""
 
 
 class Started(Model):
-    """A visit begins, with its set-up."""
+    """A repetition begins, with its set-up."""
 
     event: Literal["started"] = "started"
     id: Id
 
 
 class Progress(Model):
-    """At most two a second, while a visit takes rows."""
+    """At most two a second, while a repetition takes samples."""
 
     event: Literal["progress"] = "progress"
     id: Id
     elapsed_s: float
-    rows: int
+    samples: int
     latest: float | None
-    """First column of the last row; None where that row has no value of it."""
+    """First column of the last sample; None where that sample has no value of it."""
 
 
 def _known(metric: str) -> str:
@@ -237,71 +251,71 @@ _Value = Annotated[float, Field(ge=0, le=1e30)]
 
 
 class Column(Model):
-    """One figure's values, one for each row of its series."""
+    """One figure's values, one for each sample of its series."""
 
     metric: Annotated[str, AfterValidator(_known)]
     part: str = ""
     """The stream, thread or transfer that it is of; empty: of the whole."""
     values: list[_Value | None]
-    """In the metric's unit; None where a row has none."""
+    """In the metric's unit; None where a sample has none."""
 
 
 class Distribution(Model):
-    """How long single operations took, one histogram for each row of its series."""
+    """How long single operations took, one histogram for each sample of its series."""
 
     metric: DistributionName
     part: str = ""
-    """As of a column."""
-    rows: list[Histogram]
+    """The stream, thread or transfer that it is of; empty: of the whole."""
+    samples: list[Histogram]
 
 
 class Series(Model):
-    """Rows of one visit, in the order in which they were taken, warm-up included."""
+    """Samples of one repetition, in the order in which they were taken, warm-up included."""
 
     name: str
     starts: list[float]
-    """Seconds, from a zero that all series of a visit share."""
+    """Seconds, from a zero that all series of a repetition share."""
     durations: list[_Value]
     """Seconds."""
     disturbed: list[int] | None = None
-    """Numbers of the rows during which others took over 1% of a measuring thread's time, or the
+    """Numbers of the samples during which others took over 1% of a measuring thread's time, or the
     hypervisor stole some; None where nobody looked."""
     keep_disturbed: bool = False
-    """Disturbed rows count as the others do."""
+    """Disturbed samples count as the others do."""
     columns: Annotated[list[Column], Field(min_length=1)]
     distributions: list[Distribution] | None = None
 
     @model_validator(mode="after")
     def _check(self) -> "Series":
-        rows = len(self.starts)
-        if len(self.durations) != rows or any(len(c.values) != rows for c in self.columns):
-            raise ValueError("columns differ in their number of rows")
-        if self.disturbed and not 0 <= min(self.disturbed) <= max(self.disturbed) < rows:
-            raise ValueError("disturbed names a row that is not there")
-        if any(len(one.rows) != rows for one in self.distributions or ()):
-            raise ValueError("distributions differ from columns in their number of rows")
+        samples = len(self.starts)
+        if len(self.durations) != samples or any(len(c.values) != samples for c in self.columns):
+            raise ValueError("columns differ in their number of samples")
+        if self.disturbed and not 0 <= min(self.disturbed) <= max(self.disturbed) < samples:
+            raise ValueError("disturbed names a sample that is not there")
+        if any(len(one.samples) != samples for one in self.distributions or ()):
+            raise ValueError("distributions differ from columns in their number of samples")
         return self
 
 
-class Visit(Model):
-    """What one visit of a measurement gave: all of its rows."""
+class Repetition(Model):
+    """One repetition of a measurement: all of its samples."""
 
-    event: Literal["visit"] = "visit"
+    event: Literal["repetition"] = "repetition"
     id: Id
     seconds: _Value
-    """How long rows were taken."""
+    """How long samples were taken."""
     fresh: bool
     """It had new pages."""
     interrupted: bool
-    """A signal ended it; the row that the signal cut is not here."""
+    """A signal ended it; the sample that the signal cut is not here."""
     series: Annotated[list[Series], Field(min_length=1)]
     """The headline is the first column of the first one."""
     evidence: Evidence
     began_s: float | None = None
     """The zero of its series by CLOCK_MONOTONIC_RAW, in seconds; None where nobody noted it."""
     at_s: float | None = None
-    """Seconds from the beginning of the run to that of the visit; added by tierscope, never by the
-    engine. None where nobody knows."""
+    """Seconds from the beginning of the run to that of the repetition; added by tierscope, never by
+    the engine. None where nobody knows."""
 
 
 class Skipped(Model):
@@ -331,7 +345,7 @@ class Finished(Model):
 
 
 Event = Annotated[
-    Started | Progress | Visit | Skipped | Failed | Exchange | Finished,
+    Started | Progress | Repetition | Skipped | Failed | Exchange | Finished,
     Field(discriminator="event"),
 ]
 EventAdapter: TypeAdapter[Event] = TypeAdapter(Event, config=ConfigDict(defer_build=True))

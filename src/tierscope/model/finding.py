@@ -1,4 +1,4 @@
-"""What the doctor finds."""
+"""Findings of the doctor."""
 
 from typing import Literal
 
@@ -11,10 +11,10 @@ class Finding(Model):
     severity: Literal["good", "note", "problem"]
     """problem: figures will mislead or be lost; note: a reader of the figures should know."""
     subject: str
-    """What it is about: "frequency governor"."""
+    """Subject: "frequency governor"."""
     found: str
-    """What was found."""
+    """Observed state."""
     meaning: str = ""
-    """What it does to figures."""
+    """Effect on figures."""
     remedy: str = ""
-    """What to do about it, as a command where there is one."""
+    """Remedy, as a command where there is one."""

@@ -41,7 +41,7 @@ class InFleet(Model):
 
     rank: Count
     order: Literal["together", "one-by-one"]
-    """together: its visits began in step with those of other hosts."""
+    """together: its repetitions began in step with those of other hosts."""
     alone: bool = False
     """Rank 0 had been lost before it began, so it measured without an order."""
     clock: ClockOffset | None = None
@@ -73,7 +73,7 @@ class FleetHost(Model):
     run: str = ""
     """Its run file, relative to the folder; empty where it has none."""
     clock: ClockOffset | None = None
-    """Before its first visit; None where it is unknown, as of run files copied together."""
+    """Before its first repetition; None where it is unknown, as of run files copied together."""
     clock_after: ClockOffset | None = None
     """After its last one: the difference is how far the clocks drifted apart."""
     rack: str | None = None
@@ -81,7 +81,7 @@ class FleetHost(Model):
 
 
 class FleetJob(Model):
-    """What was asked of a fleet, and when."""
+    """The request to a fleet, and its time."""
 
     version: Literal[1] = FLEET_VERSION
     started: str
@@ -94,10 +94,10 @@ class FleetJob(Model):
     plan: str = ""
     """The plan or profile that was asked for, as it was named."""
     order: Literal["together", "one-by-one"] | None = None
-    """together: the visits of all hosts begin in step; None: measured each by itself."""
+    """together: the repetitions of all hosts begin in step; None: measured each by itself."""
 
 
 class FleetIndex(FleetJob):
-    """What was asked of a fleet, when, and what became of each host."""
+    """The request to a fleet, its time, and the state of each host."""
 
     hosts: Annotated[list[FleetHost], Field(min_length=1)]

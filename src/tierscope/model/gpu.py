@@ -1,16 +1,18 @@
 """Specs of the measurements on GPUs: copies, the GPU's own memory, latency."""
 
-from collections.abc import Sequence
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from tierscope.model.base import Model
-from tierscope.model.endpoint import EndpointKind
-from tierscope.model.spec import ChosenPlacement, Cpus, MeasurementSpec, Pages, Region
+from tierscope.model.endpoint import EndpointKind, format_ranges
+from tierscope.model.property import IN_BYTES, SIZE, Property
+from tierscope.model.rules import Differs, Rule, Ruled, Ruling, refuses
+from tierscope.model.spec import EachCpu, MeasurementSpec, NodePlacement, Pages, Region
 
 GpuIndex = Annotated[int, Field(ge=0, le=1023)]
-GpuBytes = Annotated[int, Field(ge=1, le=1 << 42)]
+GpuBytes = Annotated[int, IN_BYTES, Field(ge=1, le=1 << 42)]
 
 HostKind = Literal[
     "pinned",
@@ -28,6 +30,13 @@ CopyEngine = Literal["ce", "sm", "tma"]
 """ce: a copy engine, as cudaMemcpyAsync uses; sm: a kernel's 16-byte loads and stores; tma: the
 bulk copy unit of Hopper and newer."""
 
+ENGINE = Property(
+    "ce (copy engine), sm (kernel), tma (bulk copy unit)", default="ce", words="by {}"
+)
+LARGE = 512 << 20
+"""Bytes of one copy where no size is asked for; starting it costs next to nothing."""
+COPY_SIZE = SIZE.but(help="Bytes of one copy, as in 4..4g*4", default=f"{LARGE >> 20}m")
+
 SURELY_IN_MEMORY = 256 << 20
 """Bytes of an array that no GPU's L2 keeps."""
 
@@ -35,25 +44,28 @@ ALONE = ("pageable", "managed", "managed-prefetch")
 """Host memory that cannot wait at a gate on the device, and so is measured by itself."""
 
 
-class HostPlace(Model):
+class HostPlace(Ruled):
     """Host memory as one endpoint of a transfer."""
 
     where: Literal["host"] = "host"
     memory: HostKind = "pinned"
-    placement: ChosenPlacement
+    placement: NodePlacement
     pages: Pages = "base"
-    """Of pageable and registered memory; the driver chooses for the others."""
+    """Pages of pageable and registered memory; the driver chooses for the others."""
 
-    @model_validator(mode="after")
-    def _check(self) -> "HostPlace":
-        if self.placement.persistent:
-            raise ValueError("host memory of copies is that of nodes")
-        if self.memory not in ("pageable", "registered"):
-            if self.pages != "base":
-                raise ValueError("only pageable and registered memory has a choice of pages")
-            if self.placement.policy != "bind":
-                raise ValueError("only pageable and registered memory spans several nodes")
-        return self
+    rules: ClassVar[tuple[Ruling, ...]] = (
+        refuses(
+            {"pages": Differs("base")},
+            unless={"memory": ("pageable", "registered")},
+            because="only pageable and registered memory has a choice of pages",
+        ),
+        Rule(
+            "placement",
+            {"placement.policy": Differs("bind")},
+            "only pageable and registered memory spans several nodes",
+            unless={"memory": ("pageable", "registered")},
+        ),
+    )
 
 
 class GpuPlace(Model):
@@ -66,7 +78,7 @@ class GpuPlace(Model):
 MemoryPlace = Annotated[HostPlace | GpuPlace, Field(discriminator="where")]
 
 
-class Transfer(Model):
+class Transfer(Ruled):
     """One stream of copies among those of a measurement."""
 
     name: str
@@ -74,20 +86,29 @@ class Transfer(Model):
     source: MemoryPlace
     destination: MemoryPlace
     gpu: GpuIndex
-    """Whose engine moves the bytes: the destination's reads, the source's writes."""
-    engine: CopyEngine
-    streams: Annotated[int, Field(ge=1, le=64)] = 1
+    """GPU whose engine moves the bytes: the destination's reads, the source's writes."""
+    engine: Annotated[CopyEngine, ENGINE]
+    streams: Annotated[
+        int,
+        Field(ge=1, le=64),
+        Property("CUDA streams that share a copy, as in 1..8", id="{}streams"),
+    ] = 1
     """CUDA streams that share the bytes."""
     reported: bool = True
     """Whether it counts in the measurement's estimate, or only contends with those that do."""
 
-    @model_validator(mode="after")
-    def _check(self) -> "Transfer":
-        if isinstance(self.source, HostPlace) and isinstance(self.destination, HostPlace):
-            raise ValueError("one endpoint of a transfer at least is a GPU")
-        if isinstance(self.destination, HostPlace) and self.destination.memory == "managed":
-            raise ValueError("managed memory comes over on demand as a source only")
-        return self
+    rules: ClassVar[tuple[Ruling, ...]] = (
+        Rule(
+            "source",
+            {"source.where": "host", "destination.where": "host"},
+            "and destination are host memory; one of them at least is a GPU",
+        ),
+        Rule(
+            "destination",
+            {"destination.memory": "managed"},
+            "managed memory comes over on demand as a source only",
+        ),
+    )
 
     @property
     def alone(self) -> bool:
@@ -97,7 +118,7 @@ class Transfer(Model):
 
 
 class GpuSpec(MeasurementSpec):
-    """What the measurements on GPUs share."""
+    """The base of measurements on GPUs."""
 
     targets: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.NODE, EndpointKind.GPU)
     initiators: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.GPU,)
@@ -105,7 +126,7 @@ class GpuSpec(MeasurementSpec):
     """Measurements of one thing differ by up to this share of the figure between processes, as
     buffers get other physical pages; no interval from one process's samples knows it."""
 
-    cpus: Cpus
+    cpus: EachCpu
     """The first one issues all work; all of them populate host memory."""
     trace: bool = False
     """Record calls, copies and kernels with CUPTI; costs the figure a little."""
@@ -122,3 +143,118 @@ def host_regions(places: Sequence[MemoryPlace], size: int) -> list[Region]:
         for place in places
         if isinstance(place, HostPlace)
     ]
+
+
+SUM = "sum of "
+"""Begins the property ``transfers`` where the figure is that of several transfers together."""
+BOTH_WAYS = "both ways summed"
+"""The property ``way`` where the figure is that of both directions together."""
+
+
+def endpoint_of(place: MemoryPlace) -> str:
+    """Return the endpoint that holds a place: ``node:0`` or ``gpu:1``."""
+    if isinstance(place, GpuPlace):
+        return f"gpu:{place.gpu}"
+    return "node:" + ",".join(str(share.node) for share in place.placement.nodes)
+
+
+def issuer_and_memory(one: Transfer) -> tuple[str, str]:
+    """Return the GPU that issues a transfer, and the memory that it reaches, as endpoints."""
+    source, destination = endpoint_of(one.source), endpoint_of(one.destination)
+    issuer = f"gpu:{one.gpu}"
+    return issuer, destination if source == issuer else source
+
+
+def endpoints(transfers: Sequence[Transfer]) -> tuple[str, str]:
+    """Return where the counted bytes come from and go to: ``node:0``, ``gpu:0-3``.
+
+    Of two directions at once it is the first transfer's.
+    """
+    counted = _counted(transfers)
+    if _opposite(transfers) is not None:
+        counted = counted[:1]
+    return (
+        _joined(endpoint_of(one.source) for one in counted),
+        _joined(endpoint_of(one.destination) for one in counted),
+    )
+
+
+PROPERTY_TYPES: dict[str, type] = {
+    "engine": str,
+    "memory": str,
+    "streams": int,
+    "way": str,
+    "transfers": str,
+    "issued": str,
+}
+"""Types of ``properties``; of transfers with the host, ``pages``, too."""
+
+
+def properties(transfers: Sequence[Transfer]) -> dict[str, Any]:
+    """Return how the bytes are moved, as plain values; the figure is that of all counted ones."""
+    counted = _counted(transfers)
+    first = counted[0]
+    found: dict[str, Any] = {
+        "engine": ", ".join(dict.fromkeys(one.engine for one in transfers)),
+        "memory": ", ".join(dict.fromkeys(place.memory for place in host_places(transfers))),
+        "streams": first.streams,
+    }
+    pages = dict.fromkeys(place.pages for place in host_places(transfers) if place.pages != "base")
+    if pages:
+        found["pages"] = ", ".join(pages)
+    others = [one for one in transfers if one is not first]
+    if _opposite(transfers) is not None:
+        found["way"] = BOTH_WAYS if len(counted) == 2 else "beside the way back"
+    elif len(counted) > 1:
+        found["transfers"] = f"{SUM}{_names(counted)}"
+    elif others:
+        found["transfers"] = f"beside {_names(others)}"
+    elif between_gpus(first):
+        found["issued"] = "by a read" if reads(first) else "by a write"
+    return found
+
+
+def host_places(transfers: Iterable[Transfer]) -> list[HostPlace]:
+    """Return the ends of transfers that are host memory."""
+    places = [place for one in transfers for place in (one.source, one.destination)]
+    return [place for place in places if isinstance(place, HostPlace)]
+
+
+def between_gpus(one: Transfer) -> bool:
+    """Return whether a transfer goes from one GPU to another one."""
+    ends = (one.source, one.destination)
+    return all(isinstance(end, GpuPlace) for end in ends) and one.source != one.destination
+
+
+def reads(one: Transfer) -> bool:
+    """Return whether the GPU that issues a transfer is its destination."""
+    return isinstance(one.destination, GpuPlace) and one.destination.gpu == one.gpu
+
+
+def _counted(transfers: Sequence[Transfer]) -> list[Transfer]:
+    return [one for one in transfers if one.reported] or list(transfers)
+
+
+def _opposite(transfers: Sequence[Transfer]) -> Transfer | None:
+    """Return the transfer that goes back where the first counted one comes from, if no other is."""
+    first = _counted(transfers)[0]
+    others = [one for one in transfers if one is not first]
+    back = len(others) == 1 and others[0].source == first.destination
+    return others[0] if back else None
+
+
+def _joined(names: Iterable[str]) -> str:
+    """Name several endpoints as one: ``node:0 gpu:0-3``."""
+    found = dict.fromkeys(names)
+    gpus = {name for name in found if name.startswith("gpu:")}
+    parts = [name for name in found if name not in gpus]
+    if gpus:
+        numbers = sorted(int(name.removeprefix("gpu:")) for name in gpus)
+        parts.append(f"gpu:{format_ranges(tuple(numbers))}")
+    return " ".join(parts)
+
+
+def _names(transfers: Sequence[Transfer]) -> str:
+    return ", ".join(
+        f"{endpoint_of(one.source)} → {endpoint_of(one.destination)}" for one in transfers
+    )

@@ -1,14 +1,21 @@
 """Input and output: what holds the data, and what holds the buffers."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from tierscope.model.base import Model
-from tierscope.model.spec import ChosenPlacement
+from tierscope.model.property import IN_BYTES, OPERATION, ORDER, SKEW, MadeBy, Property
+from tierscope.model.rules import Below, Differs, Given, Prunes, Rule, Ruled, Ruling, needs, refuses
+from tierscope.model.spec import NodePlacement
 
-BlockBytes = Annotated[int, Field(ge=512, le=1 << 30)]
+LEAST_BLOCK, MOST_BLOCK = 512, 1 << 30
+BlockBytes = Annotated[int, IN_BYTES, Field(ge=LEAST_BLOCK, le=MOST_BLOCK)]
 """Bytes of one operation."""
+MOST_SIZES = 64
+"""Most block sizes of a distribution."""
+Way = Literal["p2p", "nvfs", "gpudirect", "odirect"]
+"""A path of data that can be required; gpudirect is p2p or nvfs."""
 FilePath = Annotated[str, Field(min_length=2, max_length=4095, pattern=r"^/[^\x00\n]*$")]
 """An absolute path."""
 FileBytes = Annotated[int, Field(ge=4096, le=1 << 60)]
@@ -28,15 +35,13 @@ Backend = Literal[
 ]
 """How operations are made; see docs/storage.md."""
 
-GPU_BACKENDS: tuple[str, ...] = (
+CUFILE_BACKENDS: tuple[str, ...] = (
     "cufile",
     "cufile-stream",
     "cufile-batch",
     "cufile-batch-stream",
-    "staged",
-    "staged-async",
-    "staged-managed",
 )
+GPU_BACKENDS: tuple[str, ...] = (*CUFILE_BACKENDS, "staged", "staged-async", "staged-managed")
 """Backends whose data goes to a GPU or comes from it."""
 
 
@@ -44,26 +49,28 @@ SYNCHRONOUS: tuple[str, ...] = ("posix", "mmap", "cufile", "staged", "staged-man
 """Backends that carry an operation out while it is submitted."""
 
 
-class Buffers(Model):
+class Buffers(Ruled):
     """Memory that blocks are read into and written from."""
 
-    memory: Literal["host", "device", "vmm", "pinned", "plain", "managed"] = "host"
+    memory: Annotated[
+        Literal["host", "device", "vmm", "pinned", "plain", "managed"],
+        Property(
+            "Memory of buffers: host, or on a GPU: device, vmm, pinned, plain, managed",
+            default_help="host; of GPUs, device",
+        ),
+    ] = "host"
     """host: placed by ``placement``; device: cudaMalloc; vmm: cuMemCreate; pinned: cudaMallocHost;
     plain: malloc, beside a GPU; managed: cudaMallocManaged."""
-    placement: ChosenPlacement | None = None
-    """Of memory host."""
+    placement: NodePlacement | None = None
+    """Placement of host memory."""
     gpu: Annotated[int, Field(ge=0, le=1023)] | None = None
     """The GPU that takes part."""
 
-    @model_validator(mode="after")
-    def _check(self) -> "Buffers":
-        if (self.memory == "host") != (self.placement is not None):
-            raise ValueError("memory host has a placement, and no other has")
-        if self.placement is not None and self.placement.persistent:
-            raise ValueError("buffers are in the memory of nodes")
-        if self.memory != "host" and self.gpu is None:
-            raise ValueError(f"memory {self.memory} needs a gpu")
-        return self
+    rules: ClassVar[tuple[Ruling, ...]] = (
+        Prunes("placement", unless={"memory": "host"}),
+        needs("placement", when={"memory": "host"}, because="host needs a placement"),
+        needs("gpu", when={"memory": Differs("host")}, because="only host needs no gpu"),
+    )
 
     @property
     def name(self) -> str:
@@ -73,17 +80,17 @@ class Buffers(Model):
         return f"gpu:{self.gpu} {self.memory}"
 
 
-class MadeFiles(Model):
+class MadeFiles(Ruled):
     """Files that tierscope makes where they are missing."""
 
     count: Annotated[int, Field(ge=1, le=65536)] = 1
     """Files that are made below a directory."""
     keep: bool = False
-    """What was made stays when the engine ends, and is used again."""
+    """Files that were made are kept when the engine ends, and reused."""
     large: bool = False
-    """What is made may take more than a tenth of the free space."""
+    """Files may take more than a tenth of the free space."""
     size: FileBytes | None = None
-    """Of each file that is made; of another's file, most bytes that are used."""
+    """Bytes of each file that is made; of an existing file, the most bytes used."""
 
     @property
     def most_bytes(self) -> int:
@@ -98,7 +105,7 @@ class OwnedFiles(MadeFiles):
     stem: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,64}$")] = "tierscope."
     """Names are the stem and a number from 0 on."""
     size: FileBytes
-    """Of each file."""
+    """Bytes of each file."""
 
     @property
     def where(self) -> str:
@@ -106,30 +113,29 @@ class OwnedFiles(MadeFiles):
         return self.directory
 
 
-class CommonFile(Model):
+class CommonFile(Ruled):
     """One file below a directory that all hosts of a fleet use: each writes a region of its own,
     all of them read all of it. Alone, a host has such a file for itself."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{0,64}$")] = ""
     """Empty until the hosts are known."""
     parts: Annotated[int, Field(ge=1, le=1_000_000)] = 1
-    """Hosts,"""
+    """Number of hosts."""
     part: Annotated[int, Field(ge=0, le=999_999)] = 0
-    """and which of them this one is, from 0."""
+    """Index of this host, from 0."""
     wait_s: Annotated[float, Field(gt=0, le=1e6)] | None = None
     """Another host makes it, which may take so long; None: this one makes and removes it."""
 
-    @model_validator(mode="after")
-    def _check(self) -> "CommonFile":
-        if self.part >= self.parts:
-            raise ValueError("part is one of the parts")
-        if self.wait_s is not None and not self.name:
-            raise ValueError("wait_s goes with a name")
-        return self
+    rules: ClassVar[tuple[Ruling, ...]] = (
+        refuses(
+            {"part": Given()}, unless={"part": Below("parts")}, because="has to be below parts"
+        ),
+        refuses({"wait_s": Given(), "name": ""}, because="goes with a name"),
+    )
 
 
 class PathFiles(MadeFiles):
-    """What a path is, as the engine finds it: a file as it is, or files that tierscope makes below
+    """A path as the engine finds it: an existing file, or files that tierscope makes below
     a directory."""
 
     path: FilePath
@@ -140,12 +146,14 @@ class PathFiles(MadeFiles):
     common: CommonFile | None = None
     """Below a directory."""
 
-    @model_validator(mode="after")
-    def _check(self) -> "PathFiles":
-        several = self.common is not None and self.common.parts > 1
-        if several and (self.size is None or self.count != 1):
-            raise ValueError("common is one file of a given size")
-        return self
+    rules: ClassVar[tuple[Ruling, ...]] = (
+        Rule(
+            "common",
+            {"common.parts": Differs(1)},
+            "is one file of a given size",
+            unless={"size": Given(), "count": 1},
+        ),
+    )
 
     @property
     def where(self) -> str:
@@ -159,12 +167,12 @@ class DeviceFiles(Model):
     device: FilePath
     size: FileBytes | None = None
     """Bytes of it that are used; all of it where absent."""
-    destroy: Annotated[str, Field(max_length=256)] = ""
+    destroy: Annotated[str, Field(max_length=256), MadeBy("destroy-data")] = ""
     """Its name below /dev/disk/by-id, or its serial number, which says that its data may go."""
     second_word: Annotated[str, Field(max_length=256)] = ""
-    """Said once more of a device that has data without a known signature."""
+    """Second confirmation for a device with unrecognised data."""
     purge: bool = False
-    """A fresh visit begins by discarding all of its data."""
+    """A fresh repetition begins by discarding all of its data."""
 
     @property
     def where(self) -> str:
@@ -193,100 +201,215 @@ class BlockShare(Model):
     weight: Annotated[int, Field(ge=1, le=1_000_000)]
 
 
-class IoPattern(Model):
-    """What each thread reads and writes."""
+Synced = Annotated[int, Field(ge=0, le=1 << 30)]
+_SYNC = Property(default_help="never", single=True, identity=False)
+_SWITCH = Property(switch=True, single=True, identity=False)
 
-    operation: Literal["read", "write", "mix"] = "read"
-    read_percent: Annotated[int, Field(ge=1, le=99)] | None = None
-    """Of operation mix."""
-    order: Literal["sequential", "random", "zipf"] = "sequential"
-    zipf: Annotated[float, Field(gt=0, le=10)] | None = None
+
+class IoPattern(Ruled):
+    """Operations of each thread."""
+
+    operation: Annotated[Literal["read", "write", "mix"], OPERATION] = "read"
+    read_percent: Annotated[
+        Annotated[int, Field(ge=1, le=99)] | None,
+        Property(
+            "Reads among the operations of mix, 1 to 99", default="70", words="{}% reads", id="{}"
+        ),
+    ] = None
+    """Percent of reads of operation mix."""
+    order: Annotated[Literal["sequential", "random", "zipf"], ORDER] = "sequential"
+    zipf: Annotated[Annotated[float, Field(gt=0, le=10)] | None, SKEW.but(flag="zipf-alpha")] = None
     """Exponent of order zipf."""
-    block_size: BlockBytes
+    block_size: Annotated[
+        BlockBytes,
+        Property(
+            "Bytes of one operation, as in 4k..16m*4",
+            label="block",
+            default="1m",
+            words="{} blocks",
+            id="{}",
+        ),
+    ]
     """Bytes of one operation; their mean, rounded down, where ``blocks`` says which there are."""
-    blocks: Annotated[list[BlockShare], Field(min_length=2, max_length=64)] | None = None
-    align: BlockBytes | None = None
+    blocks: Annotated[list[BlockShare], Field(min_length=2, max_length=MOST_SIZES)] | None = None
+    align: Annotated[
+        BlockBytes | None,
+        Property("Offsets are multiples of it", default_help="the block size", single=True),
+    ] = None
     """Offsets are multiples of it; of the block size where absent."""
-    misalign: Annotated[int, Field(ge=0, lt=1 << 20)] = 0
+    misalign: Annotated[
+        int,
+        IN_BYTES,
+        Field(ge=0, lt=1 << 20),
+        Property("Bytes added to every offset", single=True, identity=False),
+    ] = 0
     """Bytes added to every offset, to find out what misaligned access costs."""
-    offset: Annotated[int, Field(ge=0, le=1 << 60)] = 0
-    """Where the range that is used begins in each file."""
-    range: Annotated[int, Field(ge=512, le=1 << 60)] | None = None
-    """Bytes of each file that are used, from ``offset`` on; the rest of the file where absent."""
-    backend: Backend = "posix"
-    direct: bool = True
+    offset: Annotated[
+        int,
+        IN_BYTES,
+        Field(ge=0, le=1 << 60),
+        Property("Offset of the used part of each file", single=True, identity=False),
+    ] = 0
+    """Offset of the used range in each file."""
+    range: Annotated[
+        Annotated[int, IN_BYTES, Field(ge=512, le=1 << 60)] | None,
+        Property("Used bytes of each file", default_help="up to its end", single=True),
+    ] = None
+    """Used bytes of each file, from ``offset`` on; the rest of the file where absent."""
+    backend: Annotated[
+        Backend, Property(default_help="io_uring; of GPUs, cufile", words="{}", id_always=True)
+    ] = "posix"
+    direct: Annotated[
+        bool,
+        Property(
+            "yes: past the page cache (O_DIRECT); no: through it",
+            words="direct|through the page cache",
+            id="buffered",
+        ),
+    ] = True
     """O_DIRECT: past the page cache."""
-    cache: Literal["as-found", "warm", "cold"] | None = None
-    """What the page cache holds of the files when a visit begins: all that fits, or nothing of
+    cache: Annotated[
+        Literal["as-found", "warm", "cold"] | None,
+        Property(
+            "Page cache as a repetition begins: warm (what memory has room for), cold (of files "
+            "that tierscope made), as-found",
+            default_help="cold where direct, else warm",
+        ),
+    ] = None
+    """What the page cache holds of the files when a repetition begins: all that fits, or nothing of
     files that tierscope made. Absent: cold of direct I/O, else warm."""
-    depth: Annotated[int, Field(ge=1, le=4096)] = 1
+    depth: Annotated[
+        int,
+        Field(ge=1, le=4096),
+        Property("Operations of each thread in flight, as in 1..256*2", id="d{}", id_always=True),
+    ] = 1
     """Operations of each thread in flight."""
-    batch: Annotated[int, Field(ge=1, le=4096)] | None = None
+    batch: Annotated[
+        Annotated[int, Field(ge=1, le=4096)] | None,
+        Property(
+            "Maximum operations per submission", default_help="as many as are free", single=True
+        ),
+    ] = None
     """Most operations that one system call submits; as many as are free where absent."""
-    registered: bool = False
+    registered: Annotated[
+        bool,
+        Property(
+            "yes: buffers and files are registered beforehand", id="registered", identity=False
+        ),
+    ] = False
     """Buffers and files are registered beforehand (io_uring, cuFile)."""
-    sqpoll: bool = False
+    sqpoll: Annotated[bool, _SWITCH.but(help="io_uring: a kernel thread takes submissions")] = False
     """io_uring: a kernel thread picks submissions up."""
-    iopoll: bool = False
+    iopoll: Annotated[
+        bool, _SWITCH.but(help="io_uring: poll for completions, without interrupts")
+    ] = False
     """io_uring: completions are polled for, without interrupts."""
-    fsync: Annotated[int, Field(ge=0, le=1 << 30)] = 0
-    """fsync after each so many writes of a thread; 0: never."""
-    fdatasync: Annotated[int, Field(ge=0, le=1 << 30)] = 0
-    end_fsync: bool = False
-    """fsync of every file at the end of a visit, before its clock stops; goes with ``amount``."""
-    refill: bool = False
+    fsync: Annotated[Synced, _SYNC.but(help="fsync every N writes per thread")] = 0
+    """fsync every N writes of a thread; 0: never."""
+    fdatasync: Annotated[Synced, _SYNC.but(help="fdatasync every N writes per thread")] = 0
+    end_fsync: Annotated[
+        bool, _SWITCH.but(help="With --amount: fsync at the end, inside the figure")
+    ] = False
+    """fsync of every file at the end of a repetition, before its clock stops; goes with
+    ``amount``."""
+    refill: Annotated[bool, _SWITCH.but(help="New data for each write")] = False
     """Each write has new data."""
-    compressible: Annotated[int, Field(ge=0, le=100)] = 0
+    compressible: Annotated[
+        int,
+        Field(ge=0, le=100),
+        Property("Percent of each block that compresses away", single=True, identity=False),
+    ] = 0
     """Percent of each block that compresses away."""
-    rate: Annotated[float, Field(gt=0, le=1e12)] | None = None
+    rate: Annotated[
+        Annotated[float, Field(gt=0, le=1e12)] | None,
+        Property("Operations a second of all threads, as in 1000,5000 (open loop)", id="r{}"),
+    ] = None
     """Operations a second of all threads (open loop): latencies count from the time at which an
     operation was due. Absent: a closed loop, as fast as it goes."""
-    arrivals: Literal["regular", "poisson"] | None = None
+    arrivals: Annotated[
+        Literal["regular", "poisson"] | None,
+        Property("Arrival process for --rate: regular or poisson", default="poisson"),
+    ] = None
     """How operations of a given rate are spaced."""
-    amount: Annotated[int, Field(ge=512, le=1 << 60)] | None = None
-    """Bytes that each thread moves in a visit, which then is one row. Absent: by time."""
+    amount: Annotated[
+        Annotated[int, IN_BYTES, Field(ge=512, le=1 << 60)] | None,
+        Property(
+            "Bytes each thread moves, instead of a time; reports first and last finisher",
+            single=True,
+        ),
+    ] = None
+    """Bytes that each thread moves in a repetition, which then is one row. Absent: by time."""
     time_limit_s: Annotated[float, Field(gt=0, le=1e6)] | None = None
-    """Seconds after which a visit of an amount ends, whatever is left of it."""
+    """Seconds after which a repetition of an amount ends, whatever is left of it."""
     ramp_s: Annotated[float, Field(ge=0, le=1e6)] | None = None
-    """Seconds of operations before the first row; all rows are of one visit then."""
-    seed: Annotated[int, Field(ge=0, lt=1 << 63)] = 1
-    verify: bool = False
+    """Seconds of operations before the first row; all rows are of one repetition then."""
+    seed: Annotated[
+        int,
+        Field(ge=0, lt=1 << 63),
+        Property("Of random offsets and data", single=True, identity=False),
+    ] = 1
+    verify: Annotated[
+        bool, _SWITCH.but(help="Verify each block read; read back every block written")
+    ] = False
     """Every block that is read is checked; every block written is read back at the end."""
-    require: Literal["p2p", "nvfs", "gpudirect", "odirect"] | None = None
+    require: Annotated[
+        Way | None,
+        Property(
+            "Fail unless all data took this way: p2p, nvfs, gpudirect, odirect",
+            single=True,
+            metavar="WAY",
+        ),
+    ] = None
     """The way that all operations have to take; another one fails the measurement."""
-    cufile: CufileSetting | None = None
+    cufile: Annotated[
+        CufileSetting | None,
+        Property(
+            "Values of a key of cufile.json, each measured beside the unchanged file: "
+            "io_batchsize=32,128, max_io_threads=1..16*2",
+            label="cufile.json",
+            metavar="KEY=VALUES",
+        ),
+    ] = None
     """What cufile.json sets for these operations in place of what it says: a key with its sections,
     and its value as JSON. Absent: cufile.json as it is."""
 
-    @model_validator(mode="after")
-    def _check(self) -> "IoPattern":
-        pairs = (
-            ("read_percent", self.read_percent, self.operation == "mix", "operation mix"),
-            ("zipf", self.zipf, self.order == "zipf", "order zipf"),
-            ("arrivals", self.arrivals, self.rate is not None, "a rate"),
-        )
-        for name, value, wanted, what in pairs:
-            if (value is not None) != wanted:
-                raise ValueError(f"{name} goes with {what}, and only with it")
-        if self.iopoll and not self.direct:
-            raise ValueError("iopoll needs direct I/O")
-        if (self.sqpoll or self.iopoll) and self.backend != "io_uring":
-            raise ValueError("sqpoll and iopoll go with backend io_uring")
-        if self.depth > 1 and self.backend in SYNCHRONOUS:
-            raise ValueError(f"backend {self.backend} has one operation a thread in flight")
-        if self.backend == "mmap" and self.direct:
-            raise ValueError("backend mmap goes through the page cache, or DAX; it is not direct")
-        if self.cufile is not None and not self.backend.startswith("cufile"):
-            raise ValueError("cufile goes with the backends of cuFile")
-        if self.end_fsync and self.amount is None:
-            raise ValueError("end_fsync goes with amount")
-        if self.time_limit_s is not None and self.amount is None:
-            raise ValueError("time_limit_s goes with amount")
-        if self.ramp_s and self.amount is not None:
-            raise ValueError("ramp_s goes with no amount")
-        if (self.fsync or self.fdatasync or self.end_fsync) and self.operation == "read":
-            raise ValueError("fsync and fdatasync go with writes")
-        return self
+    rules: ClassVar[tuple[Ruling, ...]] = (
+        Prunes("read_percent", unless={"operation": "mix"}),
+        needs("read_percent", when={"operation": "mix"}, because="mix needs a read_percent"),
+        Prunes("zipf", unless={"order": "zipf"}),
+        needs("zipf", when={"order": "zipf"}, because="zipf needs an exponent"),
+        Prunes("arrivals", unless={"rate": Given()}),
+        needs("arrivals", when={"rate": Given()}, because="needs arrivals"),
+        refuses({"iopoll": True, "direct": False}, because="needs direct I/O"),
+        Prunes("sqpoll", unless={"backend": "io_uring"}),
+        Prunes("iopoll", unless={"backend": "io_uring"}),
+        refuses(
+            {"depth": Differs(1), "backend": SYNCHRONOUS},
+            because="is 1: this backend has one operation a thread in flight",
+        ),
+        refuses(
+            {"direct": True, "backend": "mmap"},
+            because="does not go with backend mmap, which goes through the page cache, or DAX",
+        ),
+        Prunes("cufile", unless={"backend": CUFILE_BACKENDS}),
+        refuses({"end_fsync": True, "amount": None}, because="goes with amount"),
+        refuses({"time_limit_s": Given(), "amount": None}, because="goes with amount"),
+        refuses({"ramp_s": Differs(0), "amount": Given()}, because="goes with no amount"),
+        refuses({"fsync": Differs(0), "operation": "read"}, because="goes with writes"),
+        refuses({"fdatasync": Differs(0), "operation": "read"}, because="goes with writes"),
+        refuses({"end_fsync": True, "operation": "read"}, because="goes with writes"),
+        refuses(
+            {"require": ("p2p", "nvfs", "gpudirect")},
+            unless={"backend": GPU_BACKENDS},
+            because="is a way to a GPU",
+        ),
+        Rule(
+            "require",
+            {"require": "odirect", "direct": False},
+            "odirect needs direct I/O",
+            unless={"backend": GPU_BACKENDS},
+        ),
+    )
 
     @property
     def sizes(self) -> list[int]:

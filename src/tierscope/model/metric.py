@@ -17,6 +17,8 @@ class Metric:
 
     unit: Unit
     better: Better
+    heading: str = ""
+    """What a column of it is called; the metric's name in words where empty."""
 
 
 _RATE = Metric("B/s", "higher")
@@ -26,16 +28,16 @@ _SHARE = Metric("ratio", "lower")
 
 METRICS: dict[str, Metric] = {
     "bandwidth": _RATE,
-    "bandwidth_with_write_allocate": _RATE,
-    "total_bandwidth": _RATE,
+    "bandwidth_with_write_allocate": Metric("B/s", "higher", "on the bus"),
+    "total_bandwidth": Metric("B/s", "higher", "all streams"),
     "thread_bandwidth": _RATE,
     "latency": _TIME,
-    "latency_p50": _TIME,
-    "latency_p90": _TIME,
-    "latency_p99": _TIME,
-    "latency_p99.9": _TIME,
-    "call_latency": _TIME,
-    "first_copy_bandwidth": _RATE,
+    "latency_p50": Metric("ns", "lower", "p50"),
+    "latency_p90": Metric("ns", "lower", "p90"),
+    "latency_p99": Metric("ns", "lower", "p99"),
+    "latency_p99.9": Metric("ns", "lower", "p99.9"),
+    "call_latency": Metric("ns", "lower", "a call"),
+    "first_copy_bandwidth": Metric("B/s", "higher", "first copy"),
     "sm_latency_min": _TIME,
     "sm_latency_p5": _TIME,
     "sm_latency_p50": _TIME,
@@ -43,38 +45,38 @@ METRICS: dict[str, Metric] = {
     "sm_latency_max": _TIME,
     "updates": Metric("1/s", "higher"),
     "time_per_update": _TIME,
-    "exchange_latency": _TIME,
+    "exchange_latency": Metric("ns", "lower", "exchange"),
     "tries_per_update": Metric("ratio", "lower"),
     "time_per_load": _TIME,
     "time_per_page": _TIME,
-    "map": _TIME,
+    "map": Metric("ns", "lower", "map, all pages"),
     "populate_per_page": _TIME,
     "unmap_per_page": _TIME,
-    "iops": Metric("1/s", "higher"),
-    "cpu_per_operation": _TIME,
+    "iops": Metric("1/s", "higher", "IOPS"),
+    "cpu_per_operation": Metric("ns", "lower", "CPU per operation"),
     "time_per_operation": _TIME,
     "operations": Metric("1/s", "higher"),
-    "throughput": _RATE,
-    "read_throughput": _RATE,
-    "write_throughput": _RATE,
-    "receive_throughput": _RATE,
-    "send_throughput": _RATE,
-    "read_iops": Metric("1/s", "higher"),
-    "write_iops": Metric("1/s", "higher"),
-    "memory_used": _BYTES,
-    "memory_anonymous": _BYTES,
-    "memory_file": _BYTES,
-    "memory_free": Metric("B", "higher"),
+    "throughput": Metric("B/s", "higher", "traffic"),
+    "read_throughput": Metric("B/s", "higher", "read"),
+    "write_throughput": Metric("B/s", "higher", "written"),
+    "receive_throughput": Metric("B/s", "higher", "received"),
+    "send_throughput": Metric("B/s", "higher", "sent"),
+    "read_iops": Metric("1/s", "higher", "reads/s"),
+    "write_iops": Metric("1/s", "higher", "writes/s"),
+    "memory_used": Metric("B", "lower", "used"),
+    "memory_anonymous": Metric("B", "lower", "anonymous"),
+    "memory_file": Metric("B", "lower", "files"),
+    "memory_free": Metric("B", "higher", "free"),
     "stalled": _SHARE,
     "busy": _SHARE,
     "memory_busy": _SHARE,
     "pages_migrated": Metric("1/s", "lower"),
     "page_events": Metric("1/s", "lower"),
-    "checkpoint_time": _TIME,
-    "restart_time": _TIME,
-    "restart_bandwidth": _RATE,
+    "checkpoint_time": Metric("ns", "lower", "time to durable"),
+    "restart_time": Metric("ns", "lower", "time to restart"),
+    "restart_bandwidth": Metric("B/s", "higher", "restart"),
     "run_time": _TIME,
-    "gc_time": _TIME,
+    "gc_time": Metric("ns", "lower", "GC pauses"),
     "power": Metric("W", "lower"),
     "power_above_idle": Metric("W", "lower"),
     "energy_per_bit": Metric("J/bit", "lower"),
@@ -116,11 +118,20 @@ PERCENTILES = {
     "p99.99": 0.0001,
     "p99.999": 0.00001,
 }
-"""Of a distribution, with the share of operations that take longer."""
+"""Percentiles of a distribution, with the share of operations that take longer."""
 METRICS |= {
-    f"{name}_{figure}": _TIME for name in DISTRIBUTIONS for figure in ("mean", *PERCENTILES, "max")
+    f"{name}_{figure}": Metric("ns", "lower", figure if name in WHOLE_OPERATIONS else "")
+    for name in DISTRIBUTIONS
+    for figure in ("mean", *PERCENTILES, "max")
 }
+METRICS["gc_pause_max"] = Metric("ns", "lower", "longest GC pause")
 COMPARED = tuple(
     f"{whole}_{name}" for whole in WHOLE_OPERATIONS for name in ("p50", "p99", "p99.9")
 )
 """Percentiles that are compared between runs, beside the headlines."""
+
+
+def heading_of(metric: str) -> str:
+    """Return what a column of a metric is called."""
+    known = METRICS.get(metric)
+    return (known and known.heading) or metric.replace("_", " ")

@@ -1,8 +1,52 @@
-"""Hosts of a fleet that are slower than others of their group."""
+"""Findings about the hosts of a fleet: combined figures, and outliers."""
 
 from typing import Any
 
 from tierscope.model.base import Count, Model
+from tierscope.model.metric import Unit
+from tierscope.model.run import NoInterval
+
+
+class TogetherFigure(Model):
+    """A figure of all hosts together: a row of the table."""
+
+    kind: str
+    id: str
+    initiator: str
+    target: str
+    pattern: dict[str, Any]
+    metric: str
+    part: str
+    unit: Unit
+    headline: bool = False
+    """It is the measurement's main figure."""
+    estimate: float
+    """Of rates the median of the sum over hosts; of times over all hosts' operations."""
+    ci_low: float | None
+    ci_high: float | None
+    no_interval: NoInterval | None
+    mean: float | None = None
+    """Of rates: all that was moved over all of the common time."""
+    fairness: float | None = None
+    """Of rates: Jain's index, 1/hosts to 1."""
+    slowest: float | None = None
+    """Mean rate of the slowest host."""
+    slowest_host: str | None = None
+    fastest: float | None = None
+    fastest_host: str | None = None
+    hosts: Count
+    repetitions: Count
+    """Repetitions that all these hosts made at the same time."""
+    left_out: Count
+    """Repetitions that they did not."""
+    seconds: float
+    """Common time."""
+    common: float
+    """Share of these repetitions' own time that was common, 0..1."""
+    clocks_ns: float
+    """By how much a host's clock may be off rank 0's."""
+    stores: list[str]
+    """Type and source of the mounts that the target is on."""
 
 
 class SlowPath(Model):
@@ -48,6 +92,8 @@ class Outlier(Model):
     """By how much it is slower over all of its paths (geometric mean), as a share."""
     paths: list[SlowPath]
     """Those that are slow, slowest first; where ``together``, the slowest one."""
+    doubt: str = ""
+    """Why it is no reason to drain the host; empty: it is one."""
     causes: list[str] = []
     """Settings and evidence that differ from the group's; empty: unknown."""
 
@@ -58,7 +104,7 @@ class Outlier(Model):
 
 
 class Verdict(Model):
-    """What judging a fleet found."""
+    """Results of judging a fleet."""
 
     outliers: list[Outlier]
     """Surest first."""

@@ -1,18 +1,81 @@
-"""The path between two endpoints, hop by hop."""
+"""The limit of a path; apart from the run file's types, so that reading a machine needs few."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
-from tierscope.model.base import Model
-from tierscope.model.limit import Limit
+from tierscope.model.base import Model, TextEnum
+from tierscope.model.metric import Unit
 from tierscope.model.storage import Access
-from tierscope.model.text_enum import TextEnum
 from tierscope.model.topology import PcieLink, Topology
-from tierscope.model.traffic import ONE_WAY, Traffic
+
+
+class Limit(Model):
+    """Theoretical rate that an operation can have on a path, as its smallest link allows."""
+
+    value: float
+    """In bytes, or operations, that the program counts: links carry more of them or fewer."""
+    unit: Unit
+    link: str
+    """The link that sets it: "PCIe 4.0 x8 at 0000:17:00.0"."""
+    formula: str
+    """How the value is computed, with its numbers."""
+    source: str
+    """Document or register that the formula and the numbers come from."""
+    degraded: bool = False
+    """Whether the link runs below what its device supports: fewer lanes, or a lower speed."""
+    without_write_allocate: float | None = None
+    """The same for a CPU that avoids every write-allocate, where ``value`` includes some."""
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Bytes that a path carries for each byte that the program counts."""
+
+    name: str = ""
+    """The operation: "copy", "67:33"; empty where one direction by itself is meant."""
+    reads: float = 1.0
+    """Towards the initiator, those that ordinary stores fetch first included."""
+    writes: float = 0.0
+    """Towards the target."""
+    fetched: float = 0.0
+    """Part of ``reads``: lines that ordinary stores fetch before they write them (write-allocate).
+    """
+
+    @property
+    def both(self) -> float:
+        """Bytes on a bus whose directions take turns."""
+        return self.reads + self.writes
+
+    @property
+    def read_share(self) -> float:
+        """Reads among all that a bus carries, from 0 to 1: 0.75 of 67:33 by ordinary stores."""
+        return self.reads / self.both
+
+    def without_fetched(self) -> "Traffic":
+        """The same by a CPU that avoids write-allocate altogether."""
+        return Traffic(self.name, self.reads - self.fetched, self.writes)
+
+
+ONE_WAY = Traffic()
+"""Reads alone: a full-duplex link's rate one way, and all that memory has."""
+
+BOTH_WAYS = Traffic("both ways at once", reads=0.5, writes=0.5)
+"""As much data each way, all of it counted."""
+
+
+def of_operation(name: str, read: int, written: int, fetches: bool) -> Traffic:
+    """Traffic of a loop over arrays; all that are read or written count as the program's bytes.
+
+    ``fetches``: ordinary stores write lines that were not read.
+    """
+    counted = read + written
+    fetched = written / counted if fetches else 0.0
+    return Traffic(name, read / counted + fetched, written / counted, fetched)
 
 
 class HopRole(TextEnum):
-    """What a hop is; code decides by it, never by the hop's name."""
+    """Kind of a hop; code decides by it, never by the hop's name."""
 
     LINK = "link"
     """The link of one device: PCIe, CXL, NVLink or NVLink-C2C."""
@@ -21,21 +84,21 @@ class HopRole(TextEnum):
     INTERCONNECT = "interconnect"
     """Between NUMA nodes: UPI, xGMI or a package's mesh."""
     MEMORY = "memory"
-    """What holds the data."""
+    """Holder of the data."""
 
 
 class Hop(Model):
     """One link of a path."""
 
     name: str
-    """What the link joins, as a person would say it."""
+    """The ends of the link, in words."""
     role: HopRole = HopRole.LINK
     limit: Limit | None = None
     """None where the rate is unknown; ``note`` says why."""
     now: PcieLink | None = None
-    """Of a PCIe link: as it runs at the moment."""
+    """Current state of a PCIe link."""
     best: PcieLink | None = None
-    """Of a PCIe link: what both of its endpoints support."""
+    """State of a PCIe link that both of its ends support."""
     shortfall: str = ""
     """Where ``limit.degraded``: the share of the device's own rate that the link still has."""
     half_duplex: bool = False
@@ -52,15 +115,15 @@ class Path(Model):
     target: str
     hops: list[Hop]
     limit: Limit | None
-    """Of the hops whose rate is known, what the one allows that allows least."""
+    """The lowest known limit of all hops."""
     both_ways: float | None = None
     """bytes/s of both directions together, half of them each way; None where no rate is known."""
     note: str = ""
-    """What keeps the limit from being certain, or from being known at all."""
+    """Reasons why the limit is uncertain or unknown."""
 
 
 class Paths(Protocol):
-    """All paths of one machine; ``tierscope.topology.paths.MachinePaths`` implements it.
+    """All paths of one machine; ``tierscope.machine.paths.MachinePaths`` implements it.
 
     Endpoints are written as in plans (``node:0``, ``gpu:1``).
     """
@@ -73,10 +136,10 @@ class Paths(Protocol):
         """The path; UserError where the machine has no such endpoint."""
 
     def limit(self, initiator: str, target: str, traffic: Traffic = ONE_WAY) -> Limit | None:
-        """What the smallest link allows of an operation; None where no rate, or no such endpoint,
+        """The limit of an operation by the slowest link; None where no rate, or no such endpoint,
         is known."""
 
     def storage_limit(self, ways: Sequence[tuple[str, str]], access: Access) -> Limit | None:
-        """What links and data sheets allow of reads and writes of storage, where all of these
+        """The limit of reads and writes of storage by links and data sheets, where all of these
         initiators and targets work at the same time; None where neither is known, or where the page
         cache takes part."""

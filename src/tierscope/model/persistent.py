@@ -1,13 +1,15 @@
 """Persistent memory: how it is asked for, what the kernel tells of it, what was observed."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from tierscope.model.base import Count, Model
+from tierscope.model.property import MadeBy
+from tierscope.model.rules import Prunes, Ruled, Ruling, refuses
 
 OBJECTS = (
-    "backing pool-objects goes with copy, scale, add and triad of bandwidth only, in sequential "
+    "pool-objects goes with copy, scale, add and triad of bandwidth only, in sequential "
     "order, partitioned, with isa auto, all arrays in one place"
 )
 
@@ -20,29 +22,26 @@ BackedBy = Literal["", "battery"]
 """Empty: the user says nothing of it."""
 
 
-class Persistent(Model):
+class Persistent(Ruled):
     """Memory that a file or a device holds, in place of anonymous memory."""
 
     backing: Backing
     path: Annotated[str, Field(pattern="^/", max_length=4096)]
     """A directory to make files in, or a device."""
     offset: Annotated[int, Field(ge=0, le=1 << 50)] = 0
-    """Of a device, in bytes; nothing before it is touched."""
-    destroy: Annotated[str, Field(max_length=256)] = ""
-    """Of a device, its name, which says that its data may be destroyed."""
+    """First byte used of a device."""
+    destroy: Annotated[str, Field(max_length=256), MadeBy("destroy-data")] = ""
+    """Name of a device, which confirms that its data may be destroyed."""
     backed_by: BackedBy = ""
-    """What the user says that keeps the memory when power is lost; nobody can find that out."""
+    """Backup power that the user declares; it cannot be verified."""
     bound: bool = False
     """Emulated: pages of tmpfs have to be on the placement's nodes."""
 
-    @model_validator(mode="after")
-    def _check(self) -> "Persistent":
-        device = self.backing == "device"
-        if not device and (self.offset or self.destroy):
-            raise ValueError("offset and destroy go with backing device")
-        if device and self.bound:
-            raise ValueError("bound does not go with backing device")
-        return self
+    rules: ClassVar[tuple[Ruling, ...]] = (
+        Prunes("offset", unless={"backing": "device"}),
+        Prunes("destroy", unless={"backing": "device"}),
+        refuses({"bound": True, "backing": "device"}, because="does not go with backing device"),
+    )
 
 
 class Dax(Model):
@@ -54,7 +53,7 @@ class Dax(Model):
     """Node that the memory is, or would become as system RAM."""
     mode: Literal["system-ram", "devdax", "unknown"]
     parent: str = ""
-    """What provides it: a CXL region, a pmem namespace or firmware's soft reservation (hmem)."""
+    """Provider: a CXL region, a pmem namespace or firmware's soft reservation (hmem)."""
 
 
 class Namespace(Model):
@@ -66,7 +65,7 @@ class Namespace(Model):
     """In ndctl's words: fsdax, devdax, raw, sector."""
     size_bytes: Count
     device: str = ""
-    """What it is used by: pmem0, dax0.0; empty where no driver took it."""
+    """Device made of it: pmem0, dax0.0; empty where no driver took it."""
     region: str = ""
     """region0"""
     persistence_domain: str = ""
@@ -80,7 +79,7 @@ class Namespace(Model):
 
 
 class PersistentEvidence(Model):
-    """What was observed of memory that a file or a device held, and what follows of it."""
+    """Observations of memory in a file or a device, and their consequences."""
 
     mapping: Literal["MAP_SYNC", "shared", "device"]
     """MAP_SYNC: of DAX, as the kernel lists the mapping; shared: of a page cache or of tmpfs;
@@ -88,21 +87,21 @@ class PersistentEvidence(Model):
     emulated: bool
     """It stood in for persistent memory: tmpfs, bound to a node."""
     durable_by: Literal["flush", "msync"]
-    """What makes stores durable here: flushing cache lines, or msync."""
+    """Means that makes stores durable: flushing cache lines, or msync."""
     survives_power_loss: Literal["yes", "no", "unknown"]
     """Whether data that was written would have survived, had power been lost at the end."""
     why: str
     """In one sentence."""
     is_pmem: bool | None = None
-    """What libpmemobj took the memory for; None without it."""
+    """libpmemobj's view of the memory; None without it."""
     file_system: str | None = None
     mount_policy: str | None = None
-    """Of tmpfs, the policy that it is mounted with: "bind:2"."""
+    """Mount policy of tmpfs: "bind:2"."""
     device: str | None = None
     """As the kernel names it: pmem0, dax0.0, nvme0n1."""
     namespace_mode: str | None = None
     persistence_domain: str | None = None
-    """Of the region, as the kernel writes it: cpu_cache, memory_controller."""
+    """Persistence domain of the region, as the kernel writes it: cpu_cache, memory_controller."""
     bad_blocks: int | None = None
     """512-byte blocks of the device that the kernel lists as bad."""
     node: int | None = None
@@ -110,7 +109,7 @@ class PersistentEvidence(Model):
     backed_by: str | None = None
     """By the user's word."""
     objects: int | None = None
-    """Of a pool, how many objects an array has."""
+    """Objects of an array in a pool."""
     offset: int | None = None
     """Of a device, where the first array begins, in bytes,"""
     bytes: int | None = None

@@ -1,4 +1,4 @@
-"""What ``tierscope pmem-check`` found: each writer that was cut off, and what was left."""
+"""Results of ``tierscope pmem-check``: each interrupted writer and the state that it left."""
 
 from typing import Literal
 
@@ -14,11 +14,11 @@ BROKEN: tuple[Writer, ...] = ("no-transactions", "slots-no-flush", "slots-no-fen
 
 
 class Survivor(Model):
-    """What is in a file after its writer was cut off."""
+    """State of a file after its writer was interrupted."""
 
     generation: Count
     problem: str
-    """What is inconsistent; empty where nothing is."""
+    """Inconsistency; empty: none."""
 
 
 class ReplayedWriter(Model):
@@ -31,11 +31,11 @@ class ReplayedWriter(Model):
     states: Count
     inconsistent: Count
     first: str
-    """What is inconsistent in the first such state."""
+    """Inconsistency of the first such state."""
 
 
 class ReplayedWriters(Model):
-    """What ``tierscope-engine pmem-check replay`` prints."""
+    """Output of ``tierscope-engine pmem-check replay``."""
 
     checks: list[ReplayedWriter]
 
@@ -51,7 +51,7 @@ class CrashCheck(Model):
     """Kills, states or power cuts."""
     inconsistent: Count = 0
     first: str = ""
-    """What was inconsistent the first time."""
+    """First inconsistency."""
     generations: Count | None = None
     """Updates that were acknowledged before the cuts, all together."""
     crash_points: Count | None = None

@@ -7,7 +7,7 @@ GIB = 1 << 30
 
 @dataclass(frozen=True)
 class Offer:
-    """What so many bytes cost, alone or as part of something."""
+    """Price of a number of bytes, alone or as part of a product."""
 
     price: float
     """In the file's currency."""
@@ -17,7 +17,7 @@ class Offer:
     date: str
     """ISO 8601: a day, or a month."""
     model: str = ""
-    """What is sold, where offers are compared."""
+    """Product, where offers are compared."""
 
 
 @dataclass(frozen=True)

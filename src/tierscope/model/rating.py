@@ -1,4 +1,4 @@
-"""What data sheets promise of drives."""
+"""Data-sheet figures of drives."""
 
 from typing import Annotated
 
@@ -10,7 +10,7 @@ Rating = Annotated[float, Field(gt=0, le=1e15)]
 
 
 class RatedDrive(Model):
-    """What a data sheet promises of a drive."""
+    """Data-sheet figures of a drive."""
 
     model: str
     """As ``DriveFacts`` has it; ``*`` stands for any characters."""
@@ -21,4 +21,4 @@ class RatedDrive(Model):
     """Random reads a second."""
     write_iops: Rating | None = None
     source: str = ""
-    """Where it was read: "rated.yaml, line 3"."""
+    """Source: "rated.yaml, line 3"."""

@@ -1,8 +1,4 @@
-"""The run file: lines of JSON, each a record.
-
-A header comes first, a footer last. Between them stand visits as the engine reported them, what was
-concluded from them (``measurement``), and measurements that were planned later (``plan``).
-"""
+"""A case of another benchmark's file, and the measurement that it became."""
 
 from datetime import datetime, timezone
 from typing import Annotated, Any, Final, Literal
@@ -10,47 +6,110 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter
 
 from tierscope.model.base import Count, Model
-from tierscope.model.case import Case
 from tierscope.model.cause import Cause
-from tierscope.model.event import DistributionName, Evidence, Series, Visit
+from tierscope.model.event import DistributionName, Evidence, Repetition, Series
 from tierscope.model.fleet import InFleet
 from tierscope.model.histogram import Histogram
-from tierscope.model.imported import Imported
-from tierscope.model.limit import Limit
-from tierscope.model.metric import Unit
+from tierscope.model.metric import METRICS, Unit
+from tierscope.model.path import Limit
 from tierscope.model.spec import BoundBy
 from tierscope.model.summary import MachineSummary, Planned, PlanSummary, checked_by
 from tierscope.model.topology import Topology
 
-RUN_VERSION: Final = 2
+
+class Reported(Model):
+    """A case as the other benchmark's result file has it."""
+
+    entry: Count
+    """Which of the file's entries has it, from 0."""
+    about: dict[str, Any]
+    """The entry, without its cases."""
+    results: dict[str, Any]
+
+
+class Case(Model):
+    """One case: one combination of the values of a benchmark's matrix."""
+
+    file: str
+    """The workload file, as it was named."""
+    benchmark: str
+    """Its name in the file."""
+    matrix: dict[str, Any]
+    """Values of this case of the keys that the file varies; by part where several run at once."""
+    config: dict[str, Any]
+    """All keys with their values, defaults included, in the other benchmark's words."""
+    measurements: list[str]
+    """Ids of what it became; empty where it was refused."""
+    refused: str = ""
+    """Why it became nothing."""
+    notes: list[str] = []
+    """Differences from the file: sizes that were fitted, keys whose meaning changed."""
+    reported: Reported | None = None
+    """Result of an imported case."""
+
+
+class ImportedFile(Model):
+    """A file whose content a run holds."""
+
+    name: str
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class Imported(Model):
+    """The imported benchmark."""
+
+    format: str
+    """The word behind ``tierscope import``."""
+    program: str
+    """The program that measured, with its version, as far as the files tell."""
+    files: list[ImportedFile]
+
+    @property
+    def said(self) -> str:
+        """Origin of the figures, in a sentence."""
+        names = [file.name.rpartition("/")[2] for file in self.files]
+        more = f" and {len(names) - 1} more files" if len(names) > 1 else ""
+        return (
+            f"Imported: {self.program} measured these figures, not tierscope; from {names[0]}{more}"
+        )
+
+
+RUN_VERSION: Final = 3
 
 Stop = Literal["precision", "budget", "interrupted", "written", "steady", "rounds"]
-"""precision: the interval is as narrow as asked; budget: time ran out first; interrupted: a
-signal ended it, and what was sampled until then is reported; rounds: it had as many visits as were
+"""precision: the interval is as narrow as asked; budget: time ran out first; interrupted: a signal
+ended it, and what was sampled until then is reported; rounds: it had as many repetitions as were
 asked for."""
 NoInterval = Literal[
-    "few-samples", "few-visits", "autocorrelated", "maximum", "observed", "imported"
+    "few-samples", "few-repetitions", "autocorrelated", "maximum", "observed", "imported"
 ]  # fmt: skip
-"""Why a figure has no interval: too few samples, or visits for samples that depend on each other,
-visits that depend on each other so much that they are worth less than two, a maximum, which rises
-with the time measured, the mean of all that was observed, which is no sample of more, or another
-program gave it without one."""
+"""Why a figure has no interval: too few samples, or repetitions for samples that depend on each
+other, repetitions that depend on each other so much that they are worth less than two, a maximum,
+which rises with the time measured, the mean of all that was observed, which is no sample of more,
+or another program gave it without one."""
 
 UNRELIABLE = 3.0
 """High end of a 95% interval over its low end, beyond which a figure is unreliable; ±50% is 3."""
 
 
 class Figure(Model):
-    """A figure beside a measurement's main one."""
+    """One figure of a measurement."""
 
     metric: str
     part: str = ""
-    """The stream, thread or transfer that it is of; empty: of the whole."""
+    """The stream, thread, transfer or function that it is of; empty: of the whole."""
     unit: Unit
     estimate: float
     ci_low: float | None = None
     ci_high: float | None = None
     no_interval: NoInterval | None = None
+    """Why ``ci_low`` and ``ci_high`` are absent."""
+    limit: Limit | None = None
+    """Theoretical rate that bounds it."""
+    efficiency: float | None = None
+    """estimate / limit, where a limit is known."""
+    compared: bool = False
+    """It counts when runs, or hosts of a fleet, are compared."""
 
 
 class MergedDistribution(Model):
@@ -74,7 +133,7 @@ class Round(Model):
 
 
 class Measurement(Model):
-    """What one measurement gave; identity first (kind, endpoints, pattern), then the outcome."""
+    """The result of a measurement; identity first (kind, endpoints, pattern), then the outcome."""
 
     record: Literal["measurement"] = "measurement"
     id: str
@@ -91,34 +150,84 @@ class Measurement(Model):
     reason: str = ""
     """The same for people."""
     remedy: str = ""
-    metric: str | None = None
-    unit: Unit | None = None
-    estimate: float | None = None
-    ci_low: float | None = None
-    ci_high: float | None = None
-    no_interval: NoInterval | None = None
-    """Why ``ci_low`` and ``ci_high`` are absent from a measured figure."""
-    visits: Count = 0
-    """Visits that the figures come from."""
+    figures: list[Figure] = []
+    """The first one is the headline: precision and warm-up go by it. None: no figure was had."""
+    repetitions: Count = 0
+    """Repetitions that the figures come from."""
     n: Count = 0
     stop: Stop | None = None
     samples: list[float] = []
+    """Of the headline."""
     rounds: list[Round] | None = None
     """Of a time series; its figures are of the last five rounds, where those have to be steady."""
     series: list[Series] | None = None
     """Of what was observed over time: all rows, from the beginning on."""
-    figures: list[Figure] = []
     distributions: list[MergedDistribution] | None = None
     evidence: Evidence | None = None
-    limit: Limit | None = None
-    efficiency: float | None = None
-    """estimate / limit, where a limit is known."""
     fits_caches: bool | None = None
     """Whether caches may hold all that was gone over; None where nobody knows."""
     fits_memory_side_cache: bool | None = None
     """The same of a cache in front of a node, of what was gone over there."""
     bound_by: BoundBy | None = None
-    """What bounds the figure in place of the memory, where that is known."""
+    """A bound of the headline other than the memory, where known."""
+
+    @property
+    def headline(self) -> Figure | None:
+        """Its first figure."""
+        return self.figures[0] if self.figures else None
+
+    @property
+    def metric(self) -> str | None:
+        """The headline's metric, as the properties below are the headline's."""
+        return self.figures[0].metric if self.figures else None
+
+    @property
+    def unit(self) -> Unit | None:
+        """Its unit."""
+        return self.figures[0].unit if self.figures else None
+
+    @property
+    def estimate(self) -> float | None:
+        """Its estimate, in its unit."""
+        return self.figures[0].estimate if self.figures else None
+
+    @property
+    def ci_low(self) -> float | None:
+        """The low end of its 95% interval."""
+        return self.figures[0].ci_low if self.figures else None
+
+    @property
+    def ci_high(self) -> float | None:
+        """The high end of its 95% interval."""
+        return self.figures[0].ci_high if self.figures else None
+
+    @property
+    def no_interval(self) -> NoInterval | None:
+        """Why it has no interval."""
+        return self.figures[0].no_interval if self.figures else None
+
+    @property
+    def limit(self) -> Limit | None:
+        """Theoretical rate that bounds it."""
+        return self.figures[0].limit if self.figures else None
+
+    @property
+    def efficiency(self) -> float | None:
+        """Its share of that."""
+        return self.figures[0].efficiency if self.figures else None
+
+    def of_figure(self, figure: Figure) -> "Measurement":
+        """Return the measurement with one figure only.
+
+        Its pattern has ``part`` where the figure is of one, and ``metric`` where that is not the
+        headline's, so that it is told from the measurement's other figures.
+        """
+        named = {"metric": figure.metric} if figure.metric != self.metric else {}
+        named |= {"part": figure.part} if figure.part else {}
+        alone: dict[str, Any] = {"figures": [figure], "pattern": {**self.pattern, **named}}
+        if figure is not self.headline:
+            alone |= {"samples": [], "distributions": None, "bound_by": None}
+        return self.model_copy(update=alone)
 
     @property
     def has_figure(self) -> bool:
@@ -132,6 +241,23 @@ def is_unreliable(figure: Figure | Measurement) -> bool:
     return low is not None and high is not None and high > UNRELIABLE * low
 
 
+def lower_is_better(measurement: Measurement) -> bool:
+    """Whether the lower of two figures is better, by its metric.
+
+    A file of another version may have metrics that this one does not know: of those, times are
+    better when lower.
+    """
+    known = METRICS.get(measurement.metric or "")
+    return known.better == "lower" if known else measurement.unit == "ns"
+
+
+def shared(measurement: Measurement) -> bool:
+    """Return whether other traffic ran at the same time, so that a figure is no path's own."""
+    pattern = measurement.pattern
+    several = any(key in pattern for key in ("way", "transfers", "together"))
+    return several or bool(pattern.get("beside"))
+
+
 _MAX = 1e30
 """Above any figure there is, in any unit, so that ratios of figures stay finite."""
 
@@ -141,6 +267,8 @@ def check_figure(measured: Measurement) -> None:
 
     It and its interval are above 0, or absent by cause: nothing that is measured is 0.
     """
+    if measured.headline is None:
+        raise ValueError("it was measured, but has no figure")
     values = {"estimate": measured.estimate}
     if measured.no_interval is None:
         values |= {"ci_low": measured.ci_low, "ci_high": measured.ci_high}
@@ -149,13 +277,11 @@ def check_figure(measured: Measurement) -> None:
             raise ValueError(f"{name} is {value}, which nothing measured can be")
     if measured.n != len(measured.samples):
         raise ValueError(f"n is {measured.n}, but samples are {len(measured.samples)}")
-    if measured.metric is None or measured.unit is None:
-        raise ValueError("a measured figure needs metric and unit")
-    every: list[Measurement | Figure] = [measured, *measured.figures]
-    for number, one in enumerate(every):
-        where = f"figures.{number - 1}." if number else ""
+    for number, one in enumerate(measured.figures):
         if one.ci_low is not None and one.ci_high is not None and one.ci_low > one.ci_high:
-            raise ValueError(f"{where}ci_low is {one.ci_low}, above ci_high, {one.ci_high}")
+            raise ValueError(
+                f"figures.{number}.ci_low is {one.ci_low}, above ci_high, {one.ci_high}"
+            )
 
 
 def _check_time(text: str) -> str:
@@ -184,7 +310,7 @@ class Refinement(Model):
 
 
 class ClockState(Model):
-    """What the kernel knew of the wall clock when a run began (adjtimex)."""
+    """The kernel's knowledge of the wall clock when a run began (adjtimex)."""
 
     synchronized: bool
     """Something keeps it synchronized: NTP, PTP, a hypervisor's clock by chrony."""
@@ -199,7 +325,7 @@ class Header(Model):
     """Everything about a run that was known before its first measurement."""
 
     record: Literal["header"] = "header"
-    version: Literal[1, 2] = RUN_VERSION
+    version: Literal[3] = RUN_VERSION
     name: str
     started: Annotated[str, AfterValidator(_check_time)]
     """ISO 8601 with offset."""
@@ -220,9 +346,9 @@ class Header(Model):
     topology: Topology | None = None
     """The whole machine, as it was when the run began; None in files of others' making."""
     refinement: Refinement | None = None
-    """Of a run whose curves get further points."""
+    """How the curves of a run get further points."""
     start_at: Annotated[str | None, AfterValidator(_check_start)] = None
-    """When its first visit was to begin, ISO 8601 in UTC; None: at once."""
+    """When its first repetition was to begin, ISO 8601 in UTC; None: at once."""
     clock: ClockState | None = None
     """None where the kernel did not tell."""
     energy: bool | None = None
@@ -242,11 +368,11 @@ class PlanRecord(Model):
     measurements: list[Annotated[dict[str, Any], checked_by(Planned)]]
 
 
-class VisitRecord(Model):
-    """A visit as the engine reported it."""
+class RepetitionRecord(Model):
+    """A repetition as the engine reported it."""
 
-    record: Literal["visit"] = "visit"
-    visit: Visit
+    record: Literal["repetition"] = "repetition"
+    repetition: Repetition
 
 
 class Footer(Model):
@@ -261,11 +387,12 @@ class Footer(Model):
     imported: Count | None = None
     """Figures of another program; None in a run of tierscope's own."""
     late_s: float | None = None
-    """Seconds after ``start_at`` that its first visit began; None where it was resumed, too."""
+    """Seconds after ``start_at`` that its first repetition began; None where it was resumed,
+    too."""
 
 
 Record = Annotated[
-    Header | PlanRecord | VisitRecord | Measurement | Footer, Field(discriminator="record")
+    Header | PlanRecord | RepetitionRecord | Measurement | Footer, Field(discriminator="record")
 ]
 RecordAdapter: TypeAdapter[Record] = TypeAdapter(Record, config=ConfigDict(defer_build=True))
 

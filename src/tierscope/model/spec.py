@@ -1,4 +1,4 @@
-"""What the specs of all kinds of measurement share, and the questions that each answers."""
+"""The base of all kinds' specs: shared fields, and the questions that each kind answers."""
 
 from abc import abstractmethod
 from collections import Counter
@@ -6,21 +6,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 
 from tierscope.model.base import Model
 from tierscope.model.endpoint import EndpointKind
+from tierscope.model.metric import COMPARED
 from tierscope.model.persistent import OBJECTS, Persistent
+from tierscope.model.property import IN_BYTES, MadeBy, remember
+from tierscope.model.rules import (
+    Distinct,
+    Elements,
+    Given,
+    Obeys,
+    Prunes,
+    Rule,
+    Ruled,
+    Ruling,
+    refuses,
+)
 from tierscope.model.time_series import TimeSeries
 
 if TYPE_CHECKING:
     from tierscope.model.event import Evidence
     from tierscope.model.fleet import FleetPlace
-    from tierscope.model.limit import Limit
-    from tierscope.model.path import Paths
+    from tierscope.model.path import Limit, Paths, Traffic
     from tierscope.model.topology import Cache, Node
-    from tierscope.model.traffic import Traffic
 
 CACHE_LINE = 64
 SLOWEST_BYTES_PER_S = 4e6
@@ -29,20 +39,22 @@ SLOWEST_BYTES_PER_S = 4e6
 Id = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9._:-]+$")]
 Cpu = Annotated[int, Field(ge=0, le=65535)]
 Cpus = Annotated[list[Cpu], Field(min_length=1, max_length=4096)]
-Bytes = Annotated[int, Field(ge=CACHE_LINE, le=1 << 50, multiple_of=CACHE_LINE)]
+EachCpu = Annotated[Cpus, Distinct()]
+"""No CPU twice."""
+Bytes = Annotated[int, IN_BYTES, Field(ge=CACHE_LINE, le=1 << 50, multiple_of=CACHE_LINE)]
 Pages = Literal["base", "thp", "2m", "512m", "1g"]
 """base: the kernel's ordinary page; thp: transparent huge pages; the others: hugetlb pages."""
 HUGETLB: dict[str, int] = {"2m": 2 << 20, "512m": 512 << 20, "1g": 1 << 30}
 """Bytes of hugetlb pages, which come out of pools; 512m: of Arm machines with 64 KiB pages."""
 
 BoundBy = Literal["address-generation"]
-"""What bounds a figure in place of the memory: making the addresses of its accesses."""
+"""A bound other than the memory: generating the addresses of accesses."""
 
 Isa = Literal["auto", "sse4", "avx2", "avx512", "neon", "sve"]
 
 
 Prefetchers = Literal["as-found", "on", "off"]
-"""Hardware prefetchers of the CPUs that measure: left alone, or switched for the visits."""
+"""Hardware prefetchers of the CPUs that measure: left alone, or switched for the repetitions."""
 
 
 class Sampling(Model):
@@ -63,14 +75,14 @@ class NodeShare(Model):
     weight: Annotated[int, Field(ge=1, le=255)] = 1
 
 
-class Placement(Model):
-    """Where the pages of a memory region go."""
+class Placement(Ruled):
+    """Placement of the pages of a memory region."""
 
     policy: Literal["bind", "preferred", "interleave", "weighted", "partition", "first-touch"]
     """interleave: pages round robin; weighted: ``weight`` pages a node in turn; partition: one
     contiguous range a node, sized by weight; bind and preferred: one node; first-touch: each page
     on its thread's node; ``nodes`` are the threads', a weight is how many of them are there."""
-    nodes: Annotated[list[NodeShare], Field(min_length=1, max_length=1024)]
+    nodes: Annotated[list[NodeShare], Field(min_length=1, max_length=1024), Distinct("node")]
     mechanism: Literal["user", "kernel"] = "user"
     """user: the engine touches each page under a policy of one node; kernel: the kernel's own
     policy (interleave since 2.6, weighted since 6.9)."""
@@ -78,20 +90,23 @@ class Placement(Model):
     """With it, ``nodes`` say where the memory is as far as that is known, and bind nothing unless
     it is ``bound``."""
 
-    @model_validator(mode="after")
-    def _check(self) -> "Placement":
-        numbers = [share.node for share in self.nodes]
-        if len(set(numbers)) != len(numbers):
-            raise ValueError("a node is named twice")
-        if self.policy in ("bind", "preferred") and len(numbers) != 1:
-            raise ValueError(f"policy {self.policy} takes exactly one node")
-        if self.policy == "partition" and self.mechanism == "kernel":
-            raise ValueError("policy partition is done in user space only")
-        if self.persistent and self.policy != "bind":
-            raise ValueError("persistent goes with policy bind")
-        if self.policy == "first-touch" and self.mechanism == "kernel":
-            raise ValueError("policy first-touch takes no mechanism")
-        return self
+    rules: ClassVar[tuple[Ruling, ...]] = (
+        Rule(
+            "nodes",
+            {"policy": ("bind", "preferred")},
+            "policies bind and preferred take exactly one node",
+            unless={"nodes": Elements(1)},
+        ),
+        refuses(
+            {"mechanism": "kernel", "policy": "partition"},
+            because="policy partition is done in user space only",
+        ),
+        refuses(
+            {"mechanism": "kernel", "policy": "first-touch"},
+            because="policy first-touch takes no mechanism",
+        ),
+        Prunes("persistent", unless={"policy": "bind"}),
+    )
 
     @property
     def round_pages(self) -> int:
@@ -101,19 +116,32 @@ class Placement(Model):
         return sum(share.weight for share in self.nodes) if self.policy == "weighted" else 1
 
 
-def _refuse_first_touch(placement: Placement) -> Placement:
-    if placement.policy == "first-touch":
-        raise ValueError("policy first-touch is for the arrays of bandwidth only")
-    return placement
+_NO_OBJECTS = refuses({"persistent.backing": "pool-objects"}, because=OBJECTS)
+_BY_PLAN = refuses(
+    {"policy": "first-touch"}, because="first-touch is for the arrays of bandwidth only"
+)
 
-
-ChosenPlacement = Annotated[Placement, AfterValidator(_refuse_first_touch)]
-"""A placement by the plan, not by which thread comes first."""
+ArrayPlacement = Annotated[Placement, Obeys((_NO_OBJECTS,))]
+"""A placement of memory that is reached by addresses."""
+ChosenPlacement = Annotated[Placement, Obeys((_BY_PLAN, _NO_OBJECTS))]
+"""The same, by the plan, not by which thread comes first."""
+NodePlacement = Annotated[
+    Placement,
+    Obeys(
+        (
+            _BY_PLAN,
+            refuses(
+                {"persistent": Given()}, because="is not accepted here: this memory is on nodes"
+            ),
+        )
+    ),
+]
+"""The same, in the memory of nodes."""
 
 
 @dataclass(frozen=True)
 class Region:
-    """Host memory: so many arrays of so many bytes each, placed alike."""
+    """Arrays in host memory that are placed alike."""
 
     placement: Placement
     pages: str
@@ -132,11 +160,14 @@ class Region:
         return {share.node: -(-self.total_bytes * share.weight // whole) for share in shares}
 
 
-class MeasurementSpec(Model):
+class MeasurementSpec(Ruled):
     """One measurement of a plan; each kind extends it and answers for itself."""
 
     metric: ClassVar[str]
     """The headline's metric, of ``model.metric.METRICS``."""
+    compared: ClassVar[tuple[str, ...]] = ()
+    """Metrics of further figures that are compared between runs, beside parts of the headline's
+    metric and ``model.metric.COMPARED``."""
     type_b: ClassVar[float] = 0.0
     """Type B share of the estimate, which is added to each side of intervals."""
     steady: ClassVar[bool] = False
@@ -152,7 +183,8 @@ class MeasurementSpec(Model):
     recorded: ClassVar[tuple[str, ...]] = ("size",)
     """Properties that every record of a figure has: tables and pictures rely on them."""
     extra_properties: ClassVar[dict[str, type]] = {}
-    """What ``identity`` may have besides the pattern's own fields, and of which type."""
+    """Types of the keys of ``identity`` besides the pattern's own fields; a class states its own,
+    and has those of its bases."""
 
     kind: str
     id: Id
@@ -162,6 +194,20 @@ class MeasurementSpec(Model):
     target: str
     """The endpoint as asked for; the engine goes by placements."""
     sampling: Sampling = Sampling()
+
+    @classmethod
+    def compares(cls, metric: str, headline: str) -> bool:
+        """Whether figures of a metric are compared, beside a headline of that metric."""
+        return metric in (headline, *cls.compared, *COMPARED)
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        """Collect what its bases record, and make the properties of a kind's specs known."""
+        super().__pydantic_init_subclass__(**kwargs)
+        stated = (base.__dict__.get("extra_properties", {}) for base in reversed(cls.__mro__))
+        cls.extra_properties = {name: type_ for one in stated for name, type_ in one.items()}
+        if isinstance(cls.model_fields["kind"].default, str):
+            remember(cls.kind_name(), cls)
 
     @classmethod
     def kind_name(cls) -> str:
@@ -215,29 +261,30 @@ class MeasurementSpec(Model):
         """Theoretical rate that bounds it; None where no link's rate is known, or none applies."""
 
     def bound_by(self, estimate: float, evidence: "Evidence") -> BoundBy | None:  # noqa: ARG002
-        """What bounds its figure in place of what it measures; None: nothing known does."""
+        """A bound other than the measured memory; None where none is known."""
         return None
 
     def wanted_prefetchers(self) -> Prefetchers | None:
-        """What hardware prefetchers of its CPUs are to do; None where CPUs do not measure."""
+        """Wanted state of its CPUs' hardware prefetchers; None where CPUs do not measure."""
         return None
 
     def cufile_setting(self) -> str:
-        """What cufile.json is to set in place of what it says, as ``key=value``; empty: nothing."""
+        """Setting that replaces one of cufile.json, as ``key=value``; empty: none."""
         return ""
 
     def time_series(self) -> TimeSeries | None:
-        """What its visits are rounds of; None: they may come in any order."""
+        """The time series of its repetitions; None: they may come in any order."""
         return None
 
     def rounds(self) -> int | None:
-        """Visits that it gets, one in each round over all measurements of which this is known;
+        """Repetitions that it gets, one in each round over all measurements of which this is known;
         None: as many as its time allows."""
         return None
 
     @property
     def scheduled_apart(self) -> bool:
-        """Whether its visits come before those that share the run's time, and take none of it."""
+        """Whether its repetitions come before those that share the run's time, and take none of
+        it."""
         return self.time_series() is not None or self.rounds() is not None
 
     def overwrites(self) -> bool:
@@ -245,8 +292,8 @@ class MeasurementSpec(Model):
         return True
 
     @property
-    def one_visit(self) -> bool:
-        """Whether one visit takes all of its time, so that its threads never pause."""
+    def one_repetition(self) -> bool:
+        """Whether one repetition takes all of its time, so that its threads never pause."""
         return False
 
     def host_bytes(self) -> int:
@@ -259,7 +306,7 @@ class MeasurementSpec(Model):
 
 
 class MemorySpec(MeasurementSpec):
-    """What the measurements of CPU-reached memory share."""
+    """The base of measurements of memory that CPUs reach."""
 
     initiators: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.NODE, EndpointKind.CPUS)
     targets: ClassVar[tuple[EndpointKind, ...]] = (
@@ -277,21 +324,8 @@ class MemorySpec(MeasurementSpec):
     takes_objects: ClassVar[bool] = False
     """Some of its loops translate object ids of a pool."""
 
-    placement: ChosenPlacement
+    placement: Annotated[ChosenPlacement, MadeBy("to")]
     prefetchers: Prefetchers = "as-found"
-
-    @model_validator(mode="after")
-    def _check_persistent(self) -> "MemorySpec":
-        persistent = self.placement.persistent
-        if persistent and EndpointKind.PMEM not in self.targets:
-            raise ValueError(f"{self.kind} measures the memory of nodes only")
-        if persistent and persistent.backing == "pool-objects" and not self.walks_objects():
-            raise PydanticCustomError("backing", OBJECTS)
-        return self
-
-    def walks_objects(self) -> bool:
-        """Whether it has a loop that translates object ids of a pool."""
-        return False
 
     def placed_as(self) -> dict[str, str]:
         """Policy, mechanism, prefetchers and backing as identities name them: where they tell
@@ -324,7 +358,7 @@ class MemorySpec(MeasurementSpec):
         return None
 
     def path_limit(self, paths: "Paths", traffic: "Traffic") -> "Limit | None":
-        """What its path allows of an operation; none where caches may hold the regions."""
+        """The limit of an operation by its path; none where caches may hold the regions."""
         if self.fits_caches(paths.topology.caches):
             return None
         return paths.limit(self.initiator, self.target, traffic)

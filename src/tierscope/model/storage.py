@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tierscope.model.base import Count, Model
-from tierscope.model.network import NfsFacts
+from tierscope.model.evidence import NfsFacts
 from tierscope.model.topology import PcieLink
 
 
@@ -74,15 +74,15 @@ class OwnFile(Model):
 
 
 class OwnFiles(Model):
-    """What tierscope left in a directory: ``tierscope-engine leftovers`` and ``clean``."""
+    """Leftovers of tierscope in a directory: ``tierscope-engine leftovers`` and ``clean``."""
 
     directory: str
     files: list[OwnFile]
 
 
 class BlockCounts(Model):
-    """What a block device did while rows were taken, for everybody: a drive, or an array (md, dm)
-    above drives. The kernel's own counts (/sys/block/*/stat)."""
+    """Work of a block device while samples were taken, of all processes: a drive, or an array (md,
+    dm) above drives. The kernel's own counts (/sys/block/*/stat)."""
 
     name: str
     seconds: float
@@ -140,7 +140,7 @@ class BlockCounts(Model):
 
 
 class TargetIo(Model):
-    """What the threads of one of several jobs did, over all rows of the visits."""
+    """Work of the threads of one of several jobs, over all samples of the repetitions."""
 
     name: str
     """The part that the job's figures are of."""
@@ -149,7 +149,7 @@ class TargetIo(Model):
     bytes_read: int
     bytes_written: int
     first_finisher_s: float | None = None
-    """Of given amounts: when the job's first thread had moved its own, from the common start,"""
+    """Seconds from the common start until the job's first thread had moved a given amount,"""
     last_finisher_s: float | None = None
     """and when its last one had."""
 
@@ -163,9 +163,9 @@ class DriveWear(Model):
     """How worn an NVMe drive is, by its own account; engine/storage/drive_wear.h has the source."""
 
     used_percent: Count
-    """Of the life that its maker expects: 100 is its end."""
+    """Percent used of the life that its maker expects."""
     spare_percent: Count
-    """Of its spare blocks that are left."""
+    """Percent left of its spare blocks."""
     spare_threshold_percent: Count
     """From which on it warns."""
     warnings: Count
@@ -189,7 +189,7 @@ class DriveFacts(Model):
     transport: str = ""
     """pcie, tcp, rdma, sata, sas, usb, virtio, ...; empty where the kernel does not say."""
     server: str = ""
-    """Of an NVMe drive over a network: address of the machine that has it."""
+    """Address of the machine that has an NVMe drive over a network."""
     interfaces: list[str] = []
     """Network interfaces by which that machine is reached."""
     size_bytes: Count | None = None
@@ -205,7 +205,7 @@ class DriveFacts(Model):
     address: str | None = None
     """PCI address of its controller."""
     link_best: PcieLink | None = None
-    """What both ends of its PCIe link support."""
+    """State of its PCIe link that both ends support."""
     warning_c: float | None = None
     """Temperature from which on it warns, and may throttle."""
     backing_file: str = ""
@@ -213,11 +213,11 @@ class DriveFacts(Model):
     backing_direct: bool | None = None
     """Whether a loop device goes past the page cache to its file."""
     note: str = ""
-    """What a reader of its figures has to know: "virtual disk: the host may cache"."""
+    """Note on its figures: "virtual disk: the host may cache"."""
     wear: DriveWear | None = None
     """Of an NVMe drive, for root."""
     states: list[DriveState] = []
-    """Before the visit, and after it."""
+    """Before the repetition, and after it."""
 
 
 class StorageFacts(Model):
@@ -227,10 +227,10 @@ class StorageFacts(Model):
     chain: list[str] = []
     """Block devices from the one that holds the data down to the drives: dm-0, md0, nvme0n1."""
     level: str = ""
-    """Of an md array among them: raid0, raid1, ..."""
+    """Level of an md array among them: raid0, raid1, ..."""
     drives: list[DriveFacts] = []
     nfs: NfsFacts | None = None
-    """Of a mount of NFS: how it reaches its server."""
+    """How a mount of NFS reaches its server."""
     note: str = ""
     """Why there is no drive."""
 

@@ -1,4 +1,4 @@
-"""What a run file says of its machine and its plan in short."""
+"""Summary of a run file's machine and plan."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from tierscope.model.base import Count, Model
 
 
 class Summary(Model):
-    """What every reader of a run file may rely on; more may stand beside it."""
+    """Keys that every reader of a run file may rely on; there may be more."""
 
     model_config = ConfigDict(extra="allow")
 

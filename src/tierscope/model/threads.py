@@ -1,37 +1,44 @@
 """Threads of a measurement: pinned one to a CPU each, or to sets of CPUs."""
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from tierscope.model.base import Model
 from tierscope.model.endpoint import format_ranges
-from tierscope.model.spec import Cpus
+from tierscope.model.property import MadeBy
+from tierscope.model.rules import Check, Ruled, Ruling
+from tierscope.model.spec import EachCpu
 
-CpuSets = Annotated[list[Cpus], Field(min_length=1, max_length=4096)]
+CpuSets = Annotated[list[EachCpu], Field(min_length=1, max_length=4096)]
 
 
-class Threads(Model):
+class Threads(Ruled):
     """Which CPUs threads run on."""
 
-    cpus: Cpus
+    extra_properties: ClassVar[dict[str, type]] = {"threads": int, "cpu_sets": str}
+
+    cpus: Annotated[EachCpu, MadeBy("threads")]
     """One thread is pinned to each entry, in order; with ``cpu_sets``, these are all CPUs of the
     sets, ascending."""
     cpu_sets: CpuSets | None = None
     """One thread for each set, which may run on any CPU of it. Sets may be equal and may overlap,
     and there may be more of them than CPUs: then threads take turns, as the scheduler has it."""
 
-    @model_validator(mode="after")
-    def _check_threads(self) -> "Threads":
-        if len(set(self.cpus)) != len(self.cpus):
-            raise ValueError("a CPU is named twice")
-        if self.cpu_sets is None:
-            return self
-        if any(len(set(each)) != len(each) for each in self.cpu_sets):
-            raise ValueError("one of cpu_sets names a CPU twice")
-        if self.cpus != sorted({cpu for each in self.cpu_sets for cpu in each}):
-            raise ValueError("cpus are not all CPUs of cpu_sets, ascending")
-        return self
+    rules: ClassVar[tuple[Ruling, ...]] = (
+        Check(
+            "cpus",
+            "are not all CPUs of cpu_sets, ascending",
+            lambda one: (
+                one.cpu_sets is None
+                or one.cpus == sorted({cpu for each in one.cpu_sets for cpu in each})
+            ),
+            ("cpu_sets",),
+        ),
+    )
+
+    def thread_cpus(self) -> list[int]:
+        """One thread a CPU, or all CPUs of their sets."""
+        return self.cpus
 
     @property
     def thread_count(self) -> int:

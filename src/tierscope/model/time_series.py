@@ -1,4 +1,4 @@
-"""Measurements whose visits are rounds of a time series."""
+"""Measurements whose repetitions are rounds of a time series."""
 
 from typing import Annotated, Literal
 
@@ -8,13 +8,13 @@ from tierscope.model.base import Model
 
 
 class TimeSeries(Model):
-    """Visits that are rounds of a time series: they are made one after the other, in the plan's
-    order and before all other measurements."""
+    """Repetitions that are rounds of a time series: they are made one after the other, in the
+    plan's order and before all other measurements."""
 
     until: Literal["written", "steady"]
     """written: it ends once ``passes`` are written; steady: once the rates of its last five rounds
     are steady, too (SNIA PTS), or its budget is spent."""
     passes: Annotated[float, Field(gt=0, le=100)]
-    """What has to be written before it may end, in multiples of the bytes that it goes over."""
+    """Least amount written before it may end, in multiples of the bytes that it goes over."""
     round_s: Annotated[float, Field(gt=0, le=3600)]
     """Seconds of a round."""

@@ -1,26 +1,133 @@
-"""The topology: what a machine is made of and how its parts are connected.
-
-One type for every source (this machine's sysfs, an hwloc XML file of another machine). What a
-source does not say is ``None`` or an empty list, never a guess; why it is missing stands in
-``Topology.unreadable``. Sizes are bytes, rates bytes/s, latencies ns, PCIe speeds GT/s.
-"""
+"""Memory modules, as firmware lists them."""
 
 from typing import Literal
 
-from tierscope.model.base import Amount, Count, Model
-from tierscope.model.dimm import Dimm as Dimm
-from tierscope.model.pci import Gpu as Gpu
-from tierscope.model.pci import NvLink as NvLink
-from tierscope.model.pci import PciDevice as PciDevice
-from tierscope.model.pci import PcieLink as PcieLink
+from tierscope.model.base import Amount, Count, Model, TextEnum
 from tierscope.model.persistent import Dax as Dax
 from tierscope.model.persistent import Namespace
 from tierscope.model.rating import RatedDrive
-from tierscope.model.text_enum import TextEnum
+
+
+class Dimm(Model):
+    """One populated memory slot."""
+
+    slot: str
+    type: str
+    """DDR4, DDR5, HBM, ..."""
+    size_bytes: Count
+    speed: Amount | None
+    """Configured transfer rate in transfers/s."""
+    bits: Count | None = None
+    """Data width without ECC."""
+    package: Count | None = None
+    manufacturer: str = ""
+    part_number: str = ""
+    firmware: str = ""
+    """Version of the firmware of modules that have any."""
+
+
+class PcieLink(Model):
+    """Speed and width of a PCIe link, as negotiated or as the port supports."""
+
+    speed: Amount
+    """GT/s a lane: 2.5, 5, 8, 16, 32 or 64."""
+    width: Count
+    """Lanes."""
+
+
+class PciDevice(Model):
+    """One PCI function; bridges and switch ports too."""
+
+    address: str
+    """Domain, bus, device and function: 0000:17:00.0."""
+    parent: str | None
+    """Address of the bridge that it hangs off; None directly under a host bridge."""
+    root: str
+    """The host bridge above it: 0000:2b (domain and its first bus)."""
+    class_code: Count
+    """Base class and subclass: 0x0302 is a 3D controller."""
+    bridge: bool = False
+    vendor: Count = 0
+    device: Count = 0
+    name: str = ""
+    driver: str = ""
+    node: Count | None = None
+    """NUMA node that it is local to."""
+    package: Count | None = None
+    """Package that it is local to, where exactly one is."""
+    link: PcieLink | None = None
+    """The link to the port above, as it runs now."""
+    link_max: PcieLink | None = None
+    """State that the device itself supports."""
+    link_rate: Amount | None = None
+    """Rate of the link in bytes/s where the source gives only that (hwloc)."""
+    slot: str = ""
+    """The physical slot that it is in, as the kernel or the port above numbers it."""
+    max_payload: Count | None = None
+    """Negotiated MaxPayload in bytes: the most data in a packet that it sends."""
+    max_payload_able: Count | None = None
+    """The largest MaxPayload that it supports."""
+    max_read_request: Count | None = None
+    """MaxReadReq in bytes: the most that it asks for by one read."""
+    acs_redirect: bool | None = None
+    """Whether ACS sends peer traffic up to the root complex; None: no ACS or not readable."""
+    iommu_group: str | None = None
+    iommu_type: str | None = None
+    """The group's domain: identity (passthrough), DMA or DMA-FQ (translated)."""
+
+
+class NvLink(Model):
+    """The NVLinks from one GPU to one peer."""
+
+    version: Count | None
+    """NVLink generation, where known."""
+    links: Count
+    """Active links to that peer."""
+    peer: Literal["gpu", "switch", "cpu"]
+    peer_address: str | None = None
+    """PCI address of the peer GPU or switch; None where the driver hides it."""
+    peer_package: Count | None = None
+    """Package of a peer CPU, where the source names it."""
+    rate_per_link: Amount | None = None
+    """bytes/s each way, where the driver reports it: raw, so it may exceed the data sheet's."""
+
+
+class Gpu(Model):
+    """One GPU."""
+
+    index: Count
+    """As the driver counts them; in PCI order where no driver was asked."""
+    name: str
+    address: str
+    """PCI address; empty where the source gives none."""
+    uuid: str = ""
+    memory_bytes: Count | None = None
+    node: Count | None = None
+    """NUMA node that its memory is, on coherent machines."""
+    memory_clock_hz: Amount | None = None
+    memory_bus_bits: Count | None = None
+    bar1_bytes: Count | None = None
+    mig: bool | None = None
+    vbios: str = ""
+    """Version of the board's firmware."""
+    power_limit_w: Amount | None = None
+    """The power cap in force."""
+    power_default_w: Amount | None = None
+    """The cap that the board begins with."""
+    power_max_w: Amount | None = None
+    """The highest cap that it takes."""
+    pcie_replays: Count | None = None
+    link_max: PcieLink | None = None
+    """Fastest state of the GPU and its slot, as the driver says; idle GPUs run slower."""
+    nvlinks: list[NvLink] = []
+    c2c_links: Count | None = None
+    """NVLink-C2C links to the CPU."""
+    c2c_rate: Amount | None = None
+    """bytes/s each way over all C2C links, where the driver reports it."""
 
 
 class NodeKind(TextEnum):
-    """What a NUMA node's memory is."""
+    """Kind of a NUMA node's memory."""
 
     DRAM = "DRAM"
     HBM = "HBM"
@@ -31,7 +138,7 @@ class NodeKind(TextEnum):
 
 
 class Performance(Model):
-    """What firmware (ACPI HMAT) claims for accesses of one initiator to one node's memory."""
+    """Claims of firmware (ACPI HMAT) for accesses of one initiator to one node's memory."""
 
     initiators: list[Count]
     """Nodes whose CPUs, or CPU-less agents, the claim is for."""
@@ -62,14 +169,14 @@ class Node(Model):
     number: Count
     kind: NodeKind
     inferred_from: str
-    """What the kind was concluded from, in words."""
+    """Evidence for the kind, in words."""
     cpus: list[Count] = []
     """Online CPUs of the node itself; empty where it is CPU-less."""
     local_cpus: list[Count] = []
     """CPUs that the source calls nearest, for a CPU-less node too; empty where it names none."""
     total_bytes: Count
     free_bytes: Count | None = None
-    """What a program could get when it was read; None for another machine's file."""
+    """Bytes that a program could get when it was read; None for another machine's file."""
     online: bool = True
     """False where the kernel knows the node but none of its memory is in use."""
     package: Count | None = None
@@ -115,15 +222,15 @@ class Block(Model):
     members: list[str] = []
     """Devices below it: of an md or dm device its members, of a partition its disk."""
     level: str = ""
-    """Of an md array: raid0, raid1, ..."""
+    """Level of an md array: raid0, raid1, ..."""
     product: str = ""
     """The drive's model, as it says itself."""
     firmware: str = ""
-    """Version of the drive's firmware, likewise."""
+    """Version of the drive's firmware."""
     controller: str = ""
     """Name of the NVMe controller, where it differs from the device's: nvme0."""
     server: str = ""
-    """Of an NVMe drive over a network (NVMe over Fabrics): address of the machine that has it."""
+    """Address of the machine that has an NVMe drive over a network (NVMe over Fabrics)."""
     interfaces: list[str] = []
     """Network interfaces by which that machine is reached."""
     number: str = ""
@@ -141,7 +248,7 @@ class Mount(Model):
     dax: bool = False
     """Files are mapped without a page cache (mounted with dax=always)."""
     server: str = ""
-    """Of NFS: address of the server."""
+    """Address of the server of NFS."""
     interfaces: list[str] = []
     """Network interfaces by which the server is reached."""
 
@@ -252,7 +359,7 @@ class Topology(Model):
     """Of persistent memory."""
     dimms: list[Dimm] = []
     ratings: list[RatedDrive] = []
-    """What data sheets promise of drives, where a file of them was given."""
+    """Data-sheet figures of drives, where a file of them was given."""
     unreadable: list[str] = []
     """What was left out or could not be read, each with the reason and, where there is one, the
     remedy."""

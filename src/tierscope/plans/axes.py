@@ -1,4 +1,4 @@
-"""What the expanders of all kinds of CPU-reached memory share: paths, choices, sampling, ids."""
+"""Shared parts of requests for memory that CPUs reach: paths, choices, sampling, ids."""
 
 import hashlib
 import itertools
@@ -75,9 +75,8 @@ def memory_paths(
     policies: list[str | None] = [*choices(request, "policy", POLICIES)] or [None]
     mechanisms = choices(request, "mechanism", MECHANISMS) or ["user"]
     states = choices(request, "prefetchers", PREFETCHER_STATES) or ["as-found"]
-    for initiator in _initiators(request, topology, spec):
-        cpus = checked(request, "from", machine.initiator_cpus, topology, initiator)
-        cpus = pinned(topology, cpus, _pin(request))
+    for initiator in initiators_of(request, topology, spec):
+        cpus = pinned_cpus(request, topology, initiator)
         for target in _targets(request, topology, spec, cpus):
             checked(request, "to", machine.check_target, topology, target)
             for policy, mechanism, state in itertools.product(policies, mechanisms, states):
@@ -177,7 +176,7 @@ def _has_target(request: Request, *prefixes: str) -> bool:
     )
 
 
-def of_path(request: Request, path: MemoryPath) -> dict[str, Any]:
+def common_fields(request: Request, path: MemoryPath) -> dict[str, Any]:
     """Return the fields that every spec of a path has."""
     return {
         "initiator": str(path.initiator),
@@ -202,28 +201,19 @@ def _thread_counts(request: Request, path: MemoryPath) -> list[int]:
     return counts
 
 
-def blamed(request: Request, error: ValidationError, others: tuple[str, ...]) -> str:
-    """Return the option that an invalid spec is put down to: that of the error's type, the
-    field's, else one that was given.
-
-    ``others`` are looked through in order; the first of them where none was given.
-    """
-    first = error.errors()[0]
-    if first["type"] in request.options:
-        return first["type"]
-    location = first["loc"]
-    field = str(location[-1]).replace("_", "-") if location else ""
-    return next((name for name in (field, *others) if name in request.options), others[0])
-
-
-def _pin(request: Request) -> str:
+def pinned_cpus(request: Request, topology: Topology, initiator: Initiator) -> list[int]:
+    """Return the CPUs of an initiator in the order in which threads are pinned to them."""
     pins = choices(request, "pin", PINS) or ["cores"]
     if len(pins) > 1:
         raise request.wrong("pin", "a request has one way of pinning")
-    return pins[0]
+    cpus = checked(request, "from", machine.initiator_cpus, topology, initiator)
+    return pinned(topology, cpus, pins[0])
 
 
-def _initiators(request: Request, topology: Topology, spec: type[MemorySpec]) -> list[Initiator]:
+def initiators_of(
+    request: Request, topology: Topology, spec: type[MeasurementSpec]
+) -> list[Initiator]:
+    """Return the initiators of a request, the first node with CPUs where none is named."""
     nodes = machine.cpu_nodes(topology)
     if "from" in request.options:
         return initiators(request, "from", spec, [node.number for node in nodes])
@@ -336,8 +326,14 @@ def sampling(request: Request) -> dict[str, float]:
 
 def reason(error: ValidationError) -> str:
     """Return what a validation error says, for a person."""
+    return " ".join(filter(None, sentence(error)))
+
+
+def sentence(error: ValidationError) -> tuple[str, str]:
+    """Return the field that a broken rule is about, empty of other errors, and what is wrong."""
     first = error.errors()[0]
-    return first["msg"].removeprefix("Value error, ").replace("Input should be", "it has to be")
+    said = first["msg"].removeprefix("Value error, ").replace("Input should be", "it has to be")
+    return first.get("ctx", {}).get("field", "").rpartition(".")[2], said
 
 
 def identity(parts: list[str], longest: int = ID_LENGTH) -> str:

@@ -5,12 +5,11 @@ import os
 import re
 from typing import Any
 
+from tierscope.machine.cufile_audit import audit, find_cufile, read_cufile
+from tierscope.machine.cufile_json import Key, keys, parse, with_value
+from tierscope.machine.files import Files
 from tierscope.model.errors import UserError, did_you_mean
 from tierscope.plans import grammar
-from tierscope.topology.cufile_find import audit, find_cufile, read_cufile
-from tierscope.topology.cufile_json import parse, with_value
-from tierscope.topology.cufile_keys import Key, keys
-from tierscope.topology.files import Files
 
 _MOST = 1 << 62
 _OURS = {
@@ -66,7 +65,7 @@ def _key(name: str) -> Key:
         if len(same) != 1:
             names = tuple(known) + tuple(one.rpartition(".")[2] for one in known)
             more = f"; it may be {', '.join(same)}" if same else did_you_mean(name, names)
-            raise UserError(f"'{name}' is no key of cufile.json{more}")
+            raise UserError(f"'{name}' is not a key of cufile.json{more}")
         found = known[same[0]]
     if found.name in _OURS:
         raise UserError(f"{found.name} makes no difference: {_OURS[found.name]}")

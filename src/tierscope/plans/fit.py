@@ -1,4 +1,4 @@
-"""What a plan will take: memory, compared with what the nodes have free, and time."""
+"""Memory and time that a plan takes, and whether the nodes have that memory free."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -13,12 +13,12 @@ MIN_BUDGET_S = 0.05
 
 _SPARED_BYTES = 32 * MIB
 _SPARED_SHARE = 64
-"""Of a node, 32 MiB or a 64th is left, since the kernel and the engine itself need some."""
+"""32 MiB or a 64th of a node is left for the kernel and the engine itself."""
 _SET_UP_S = 0.03
 _BYTES_PER_S = 1.5e9
 """Approximate rate at which one thread populates pages, lays out a chase or verifies writes."""
 _SAMPLE = 64
-"""Of so many bytes written, further visits verify one."""
+"""Further repetitions verify one in this many written bytes."""
 _MAX_THREADS = 16
 """Threads beyond which populating is taken to get no faster."""
 
@@ -73,9 +73,8 @@ def peak_bytes(plan: Plan) -> int:
 def longest_seconds(specs: Sequence[Spec]) -> list[float]:
     """Most seconds that each measurement is expected to take, with its set-up.
 
-    All visits of a run share these seconds: where further visits need set-up, too, their rows get
-    less time, so that the whole takes no longer.
-    """
+    All repetitions of a run share these seconds: where further repetitions need set-up, too, their
+    rows get less time, so that the whole takes no longer."""
     set_up = _set_up_seconds(specs)
     return [seconds + spec.sampling.budget_s for seconds, spec in zip(set_up, specs, strict=True)]
 
@@ -103,8 +102,8 @@ def _set_up_seconds(specs: Sequence[Spec]) -> list[float]:
 
 
 def again_seconds(spec: Spec) -> float:
-    """Approximate seconds of set-up of a further visit, whose arrays are there: a sample of what
-    was written is verified."""
+    """Approximate seconds of set-up of a further repetition, whose arrays are there: a sample of
+    what was written is verified."""
     work = _largest(spec) / _SAMPLE if spec.overwrites() else 0
     return _SET_UP_S + work / min(len(spec.thread_cpus()), _MAX_THREADS) / _BYTES_PER_S
 

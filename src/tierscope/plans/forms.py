@@ -3,30 +3,24 @@
 from tierscope.kinds.registry import KINDS
 from tierscope.model.errors import UserError, did_you_mean
 from tierscope.plans.request import RequestForm
-from tierscope.recipes.registry import RECIPES
+from tierscope.suites.registry import SUITES
 
 
 def request_words() -> tuple[str, ...]:
     """Words that plans may name, in the order in which errors list them."""
-    recipes = (name for name, recipe in RECIPES.items() if recipe.form_module)
-    return (*KINDS, *recipes)
+    suites = (name for name, suite in SUITES.items() if suite.form_module)
+    return (*KINDS, *suites)
 
 
-def canonical(word: str) -> str:
-    """The word that stands for ``word``, which may be a command's name: traffic -> streams.
-
-    Raises UserError that names the words.
-    """
+def known_word(word: str) -> str:
+    """Return a word that plans may name; raises UserError that lists them."""
     words = request_words()
-    if word in words:
-        return word
-    for kind in KINDS.values():
-        if word in (kind.command, *kind.aliases):
-            return kind.name
-    raise UserError(f"'{word}' is not one of {', '.join(words)}{did_you_mean(word, words)}")
+    if word not in words:
+        raise UserError(f"'{word}' is not one of {', '.join(words)}{did_you_mean(word, words)}")
+    return word
 
 
 def form_of(word: str) -> RequestForm:
-    """The form of requests of one word; raises UserError that names the words."""
-    name = canonical(word)
-    return KINDS[name].request if name in KINDS else RECIPES[name].request
+    """Return the form of requests of one word; raises UserError that lists the words."""
+    name = known_word(word)
+    return KINDS[name].request if name in KINDS else SUITES[name].request

@@ -1,4 +1,4 @@
-"""What requests for all kinds on GPUs share: GPUs, places, transfers, CPUs."""
+"""Shared parts of requests on GPUs: GPUs, places, transfers, CPUs."""
 
 import itertools
 from collections.abc import Callable, Sequence
@@ -14,13 +14,14 @@ from tierscope.model.gpu import (
     HostPlace,
     MemoryPlace,
     Transfer,
+    endpoint_of,
 )
 from tierscope.model.spec import NodeShare, Pages, Placement, Sampling
 from tierscope.model.topology import Gpu, NodeKind, Topology
-from tierscope.model.transfers import endpoint_of
 from tierscope.plans import grammar
-from tierscope.plans.axes import checked, choices, identity, sampling
+from tierscope.plans.axes import checked, choices, sampling
 from tierscope.plans.machine import memory_nodes
+from tierscope.plans.options import Option
 from tierscope.plans.pinning import one_per_core_first
 from tierscope.plans.request import Request
 
@@ -188,9 +189,13 @@ def of_gpu(request: Request, topology: Topology, gpu: int) -> dict[str, Any]:
     }
 
 
-def named(request: Request, *parts: str) -> str:
-    """Return an id of these parts, behind the request's name where it has one."""
-    return identity([*filter(None, [request.name]), *parts])
+SIDES = ("read", "write")
+SIDE = Option("side", "LIST", "read (by the destination's GPU), write", "read")
+
+
+def writers(request: Request) -> list[bool]:
+    """Return whether the source's GPU writes, of each side asked for; else the other one reads."""
+    return [side == "write" for side in choices(request, "side", SIDES) or ["read"]]
 
 
 def flag(request: Request, option: str) -> bool:

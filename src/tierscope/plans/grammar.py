@@ -1,6 +1,6 @@
 """The values that options take, the same on the command line and in YAML plans.
 
-Every option takes one value, a comma-separated list of values, or ranges::
+Every option takes a single value, a comma-separated list of values, or ranges::
 
     64..64k       sizes double from the first to the last: 64, 128, ... 65536
     1..8          counts go up by one: 1, 2, ... 8
@@ -19,7 +19,6 @@ from collections.abc import Callable
 from datetime import datetime, time, timedelta
 from typing import TypeVar
 
-from tierscope.model.endpoint import MAX_WEIGHT
 from tierscope.model.errors import UserError, did_you_mean
 
 Value = TypeVar("Value", int, str)
@@ -75,6 +74,14 @@ def parse_count(text: str, every: int, minimum: int = 1) -> int:
     if int(word) < minimum:
         raise UserError(f"{word} is too few; the minimum is {minimum}")
     return int(word)
+
+
+def as_float(text: str) -> float:
+    """Return a decimal number; NaN, which no comparison accepts, for other text."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def parse_number(text: str, low: float, high: float) -> float:
@@ -160,12 +167,12 @@ def parse_mix(text: str) -> tuple[int, str]:
 
 
 def expand_sizes(text: str) -> list[int]:
-    """Expand a list of sizes and size ranges; ranges double unless told."""
+    """Expand a list of sizes and size ranges; ranges double by default."""
     return _expand(text, parse_size, ("*", "2"))
 
 
 def expand_counts(text: str, every: int, minimum: int = 1) -> list[int]:
-    """Expand a list of counts and ranges; ranges go up by one unless told."""
+    """Expand a list of counts and ranges; ranges go up by one by default."""
     return _expand(text, lambda word: parse_count(word, every, minimum), ("+", "1"))
 
 
@@ -186,6 +193,8 @@ def expand_weights(text: str) -> list[str]:
 
     A weight may also stand behind its own node, as in ``node:0@1..2,2``.
     """
+    from tierscope.model.endpoint import MAX_WEIGHT
+
     nodes, at, weights = text.partition("@")
     pieces = _WEIGHT_RANGE.split(weights)
     ranges = [expand_counts(piece, MAX_WEIGHT) for piece in pieces[1::2]]

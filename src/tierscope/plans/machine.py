@@ -1,4 +1,4 @@
-"""What a plan asks of the machine: CPUs for initiators, nodes for targets, memory, defaults."""
+"""The machine as plans use it: CPUs of initiators, nodes of targets, memory, defaults."""
 
 from tierscope.model.endpoint import Endpoint, EndpointKind, Initiator, Target, format_ranges
 from tierscope.model.errors import UserError
@@ -171,14 +171,14 @@ def default_size(topology: Topology, cpus: list[int], nodes: list[int], arrays: 
 
 
 def has_room(topology: Topology, nodes: list[int], size: int) -> bool:
-    """Whether a default may take so many bytes of these nodes: of none more than half of what is
+    """Whether a default may take these bytes of these nodes: of none more than half of what is
     free, and not of emulated memory, which is slow."""
     free = _free_bytes(topology, nodes)
     return not topology.emulated and (free is None or size <= free // 2)
 
 
 def _free_bytes(topology: Topology, nodes: list[int]) -> int | None:
-    """What the emptiest of the nodes has free, or the cgroup leaves; None where nobody knows."""
+    """Free bytes of the emptiest node, or of the cgroup if fewer; None where unknown."""
     found = (topology.node(number) for number in nodes)
     free = [node.free_bytes for node in found if node and node.free_bytes is not None]
     if topology.memory_left_bytes is not None:

@@ -5,9 +5,17 @@ here. An option that several kinds take stands in this module; one that a single
 in that kind's request. Values have the grammar of ``plans.grammar``.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any, Final, get_args
 
-from tierscope.model.spec import HUGETLB, Isa
+from pydantic import BaseModel
+
+from tierscope.model import property as properties
+from tierscope.model.endpoint import EndpointKind
+from tierscope.model.property import Declared, Grammar
+from tierscope.model.spec import HUGETLB, MeasurementSpec, Placement
+from tierscope.plans import grammar
 
 
 @dataclass(frozen=True)
@@ -17,10 +25,10 @@ class Option:
     name: str
     """After ``--``, and the key in YAML plans: ``access-size``."""
     metavar: str
-    """What kind of value it takes: ``SIZES``; empty where it is a flag."""
+    """Kind of value: ``SIZES``; empty of flags."""
     help: str
     default: str = ""
-    """What an absent option means, in words; empty where the help says so or nothing is meant."""
+    """Meaning of an absent option, in words; empty where the help says so or there is none."""
     flag: bool = False
     """A switch on the command line; yes or no in plans."""
     many: bool = False
@@ -33,17 +41,77 @@ class Option:
         return replace(self, help=help or self.help, default=default or self.default)
 
 
-ISAS: tuple[str, ...] = Isa.__args__  # type: ignore[attr-defined]
+_METAVARS: Mapping[Grammar, str] = {
+    "words": "LIST",
+    "yes-no": "LIST",
+    "sizes": "SIZES",
+    "times": "TIMES",
+    "counts": "COUNTS",
+    "numbers": "NUMBERS",
+    "text": "TEXT",
+}
+
+
+def option_of(one: Declared) -> Option:
+    """Return the option that asks for a property."""
+    about = one.about
+    if about.switch:
+        return Option(one.flag, "", about.help, flag=True)
+    default = about.default_help or about.default or written(one, one.own_default)
+    metavar = about.metavar or _METAVARS[one.grammar].removesuffix("S" if about.single else "")
+    return Option(one.flag, metavar, about.help or ", ".join(map(str, one.choices)), default)
+
+
+def written(one: Declared, value: Any) -> str:
+    """Write a value in the grammar of its option; empty where there is none."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return (
+        grammar.format_size(value)
+        if one.grammar == "sizes"
+        else f"{value:g}"
+        if isinstance(value, float)
+        else str(value)
+    )
+
+
+def words_of(model: type[BaseModel], field: str) -> tuple[str, ...]:
+    """Return the words that a field of a model may have."""
+    return get_args(model.model_fields[field].annotation)
+
+
+OLDER = {"file": "hosts-file", "zipf": "zipf-alpha"}
+"""Older names of options that still work, on the command line and in plans."""
+
 PINS = ("cores", "one-a-core", "compact", "spread")
 BASE_PAGES = {"4k": 4096, "64k": 65536}
 """Names of base pages by their bytes, on machines that have them."""
 PAGE_KINDS = ("base", *BASE_PAGES, "thp", *HUGETLB)
-POLICIES = ("bind", "preferred", "interleave", "weighted", "partition")
-MECHANISMS = ("user", "kernel")
+FIRST_TOUCH: Final = "first-touch"
+POLICIES = tuple(one for one in words_of(Placement, "policy") if one != FIRST_TOUCH)
+MECHANISMS = words_of(Placement, "mechanism")
 BACKINGS = ("file", "pool", "pool-objects")
 PREFETCHER_STATES = ("on", "off")
-CHASE_ORDERS = ("random", "page-random")
-STREAM_ORDERS = ("sequential", "random", "zipf")
+
+_TARGETS: Mapping[EndpointKind, str] = {
+    EndpointKind.NODE: "node:1; node:*; node:0,2@3:1 (interleaved by weight); node:0,2@1..4:1",
+    EndpointKind.GPU: "gpu:1",
+    EndpointKind.PMEM: "pmem:DIR; pmem:node:0",
+    EndpointKind.DAX: "dax:/dev/dax0.0",
+    EndpointKind.FILE: "file:/data",
+    EndpointKind.DEV: "dev:/dev/nvme0n1",
+}
+
+
+def to_of(
+    spec: type[MeasurementSpec], default: str = "the initiator's node", what: str = "Targets"
+) -> Option:
+    """Return the option ``to`` of a kind; its help has the targets that the kind takes."""
+    taken = [text for kind, text in _TARGETS.items() if kind in spec.targets]
+    return Option("to", "ENDPOINTS", f"{what}: {'; '.join(taken)}", default)
+
 
 FROM = Option(
     "from",
@@ -51,26 +119,14 @@ FROM = Option(
     "Initiators: node:0, cpus:0-7,16 or node:*",
     "the first node with CPUs",
 )
-TO = Option(
-    "to",
-    "ENDPOINTS",
-    "Targets: node:1, node:0,2@3:1 (interleaved by weight), node:0,2@1..4:1, node:*; "
-    "pmem:DIR, pmem:node:0, dax:/dev/dax0.0",
-    "the initiator's node",
-)
-SIZE = Option("size", "SIZES", "Bytes of the working set, as in 64k..1g", "past the caches")
-PAGES = Option(
-    "pages",
-    "LIST",
-    "base (or 4k, 64k), thp, 2m, 512m, 1g",
-    "thp where the kernel offers it, else base",
-)
+SIZE = option_of(Declared("size", properties.SIZE, "sizes"))
+PAGES = option_of(Declared("pages", properties.PAGES, "words"))
+THREADS = option_of(Declared("threads", properties.THREADS, "counts"))
 RATED = Option(
     "rated",
     "FILE",
-    "What data sheets promise of drive models, which figures are compared with, too",
+    "Data-sheet figures of drive models to compare with",
 )
-STRIDE = Option("stride", "SIZES", "Bytes from one access to the next, a multiple of 64", "256")
 POLICY = Option(
     "policy",
     "LIST",
@@ -81,13 +137,11 @@ MECHANISM = Option("mechanism", "LIST", "Placed by: user (the engine), kernel (i
 BACKING = Option(
     "backing",
     "LIST",
-    "What holds the data of pmem:DIR: file, pool (libpmemobj), pool-objects (ids translated for "
+    "Backing of pmem:DIR: file, pool (libpmemobj), pool-objects (object ids translated for "
     "each element)",
     "file",
 )
-BACKED_BY = Option(
-    "backed-by", "WHAT", "What keeps the memory when power is lost, by your word: battery"
-)
+BACKED_BY = Option("backed-by", "WHAT", "battery: declare the memory battery-backed (unverified)")
 PRECISION = Option(
     "precision", "SHARE", "Half-width of the 95% confidence interval to reach, at most 50%", "1%"
 )
@@ -101,14 +155,6 @@ PIN = Option(
     "Order: cores (siblings last), one-a-core, compact, spread (over sockets, nodes, L3 caches)",
     "cores",
 )
-THREADS = Option("threads", "COUNTS", "Number of threads, as in 1..8 or 1..all*2", "all")
-ISA = Option("isa", "LIST", ", ".join(ISAS), "auto")
-ACCESS_SIZE = Option(
-    "access-size", "SIZES", "Bytes that one access touches contiguously, a multiple of 64", "64"
-)
-CHASE_ORDER = Option(
-    "order", "LIST", "random; page-random separates TLB misses from cache misses", "random"
-)
 MIX = Option("mix", "LIST", "Reads:writes: 67:33, 2:1; 50:50nt has non-temporal stores", "100:0")
 
 PREFETCHERS = Option(
@@ -119,19 +165,18 @@ PREFETCHERS = Option(
 )
 
 PLACEMENT = (POLICY, MECHANISM)
-DAX_OFFSET = Option("dax-offset", "SIZE", "Of dax: targets: touch nothing before it", "0")
+DAX_OFFSET = Option("dax-offset", "SIZE", "First byte used of dax: devices", "0")
 DESTROY_DAX = Option(
     "destroy-data",
     "NAME",
     "Overwrite the device of dax: targets: its name (dax0.0) or its namespace's UUID",
 )
 PERSISTENT = (BACKING, BACKED_BY, DAX_OFFSET, DESTROY_DAX)
-"""Of targets on persistent memory."""
+"""Options of targets on persistent memory."""
 SAMPLING = (PRECISION, BUDGET, SAMPLE)
 """When a measurement is precise enough."""
 
 GPU_FROM = Option("from", "GPUS", "gpu:0 or gpu:*", "gpu:*")
-ENGINE = Option("engine", "LIST", "ce (copy engine), sm (kernel), tma (bulk copy unit)", "ce")
 HOST_MEMORY = Option(
     "memory",
     "LIST",
@@ -142,6 +187,5 @@ HOST_MEMORY = Option(
 HOST_PAGES = Option(
     "pages", "LIST", "Pages of pageable and registered host memory: base, thp, 2m, 512m, 1g", "base"
 )
-COPY_SIZE = Option("size", "SIZES", "Bytes of one copy, as in 4..4g*4", "512m")
 TRACE = Option("trace", "", "Show where the time went: calls, copies, kernels (CUPTI)", flag=True)
 GPU_SAMPLING = (PRECISION, BUDGET.but(default="1s"), SAMPLE)

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from tierscope.model.endpoint import TARGETS, parse_endpoint
-from tierscope.model.errors import UserError
+from tierscope.model.errors import UserError, shown
 from tierscope.model.price import Offer, PricedTier, Prices
-from tierscope.model.text import shown
 from tierscope.plans.grammar import parse_size
 from tierscope.plans.yaml_file import Place, compose, mapping, read_text, scalar, sequence
 

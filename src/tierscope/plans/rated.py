@@ -6,9 +6,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tierscope.model.errors import UserError
+from tierscope.model.errors import UserError, shown
 from tierscope.model.rating import RatedDrive
-from tierscope.model.text import shown
 from tierscope.model.topology import Topology
 from tierscope.plans.options import RATED
 from tierscope.plans.request import Request

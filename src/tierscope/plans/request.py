@@ -1,6 +1,6 @@
 """A request: measurements as a person asks for them, before they are compared with a machine.
 
-Flags, YAML plans and recipes all become requests; ``expand`` makes specs of them by the form of
+Flags, YAML plans and suites all become requests; ``expand`` makes specs of them by the form of
 their kind.
 """
 
@@ -19,13 +19,13 @@ class Request(Model):
     """One cartesian product of option values."""
 
     kind: str
-    """A word of ``plans.forms``: a kind's name, or a recipe's whose requests plans take too."""
+    """A word of ``plans.forms``: a kind's name, or a suite's whose requests plans take too."""
     name: str = ""
     """Names the request in its measurements' ids."""
     options: dict[str, str]
     """Text in the grammar of ``plans.grammar``, by option; an absent one has its default."""
     origins: dict[str, str] = {}  # noqa: RUF012 - pydantic copies it
-    """Where each option was written ("plan.yaml:7: key 'size'"), else it is a flag."""
+    """Source of each option ("plan.yaml:7: key 'size'"); others are flags."""
 
     def origin(self, option: str) -> str:
         """Say where an option was given, to begin an error line with."""
@@ -38,7 +38,7 @@ class Request(Model):
 
 @dataclass(frozen=True)
 class RequestForm:
-    """What a kind's requests take, and how they expand into specs."""
+    """The options of a kind's requests, and how they expand into specs."""
 
     options: tuple[Option, ...]
     expand: Callable[[Request, Topology, bool], Iterator[MeasurementSpec]]

@@ -12,7 +12,7 @@ from tierscope.plans.request import Request
 
 @dataclass(frozen=True)
 class Arrays:
-    """What threads go over."""
+    """Arrays that threads go over."""
 
     placement: Placement
     default: int
@@ -23,11 +23,11 @@ class Arrays:
     """Threads that have a share of their own."""
     access_size: int = 64
     others: tuple[Placement, ...] = ()
-    """Of arrays that are placed in another way and gone over together with the others."""
+    """Placements of further arrays that are gone over together with the others."""
 
     @property
     def placements(self) -> tuple[Placement, ...]:
-        """Where the arrays are."""
+        """Placements of all arrays."""
         return (self.placement, *self.others)
 
 

@@ -4,8 +4,11 @@ Scalars stay the text that was written, so that values have the grammar of the c
 no YAML type rule (``1e3``, ``0o7``, ``no``) can change them on the way.
 """
 
+import os
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from tierscope.model.errors import UserError, did_you_mean
@@ -31,6 +34,12 @@ class Place:
             f"unknown key '{key}' in {what}{did_you_mean(key, allowed)}; "
             f"allowed: {', '.join(allowed)}",
         )
+
+
+def read_source(path: Path) -> str | None:
+    """Return a plan's text, read once, as a pipe can be; None of a folder. Raises UserError."""
+    folder = os.path.isdir(path)  # noqa: PTH112 - no error for a name that is too long
+    return None if folder else read_text(path, "plan")
 
 
 def read_text(path: Path, what: str) -> str:
@@ -73,8 +82,17 @@ def compose(text: str, path: str) -> Any:
         raise UserError(f"{path}:1: not valid YAML: nested too deeply") from None
 
 
-def mapping(place: Place, node: Any, what: str, allowed: tuple[str, ...]) -> dict[str, Any]:
-    """Return a mapping's values by key; raises UserError for a key that is not allowed."""
+def mapping(
+    place: Place,
+    node: Any,
+    what: str,
+    allowed: tuple[str, ...],
+    older: Mapping[str, str] = MappingProxyType({}),
+) -> dict[str, Any]:
+    """Return a mapping's values by key; raises UserError for a key that is not allowed.
+
+    ``older`` are names that some of the keys had and that are read as those.
+    """
     from ruamel.yaml.nodes import MappingNode
 
     if not isinstance(node, MappingNode):
@@ -82,6 +100,8 @@ def mapping(place: Place, node: Any, what: str, allowed: tuple[str, ...]) -> dic
     found: dict[str, Any] = {}
     for key_node, value in node.value:
         key = scalar(place, key_node, "key")
+        if key not in allowed and older.get(key) in allowed:
+            key = older[key]
         if key not in allowed:
             raise place.unknown_key(key_node, what, allowed)
         if key in found:

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from tierscope.model.errors import UserError
-from tierscope.model.text import shown
-from tierscope.plans.forms import canonical, form_of, request_words
+from tierscope.model.errors import UserError, shown
+from tierscope.plans.forms import form_of, known_word, request_words
+from tierscope.plans.options import OLDER
 from tierscope.plans.request import Request
 from tierscope.plans.yaml_file import Place, compose, mapping, read_text, scalar, sequence
 
@@ -40,7 +40,7 @@ def _request(place: Place, node: Any) -> Request:
     if "kind" not in keys:
         raise place.error(node, f"a measurement needs a key 'kind': {', '.join(request_words())}")
     try:
-        kind = canonical(scalar(place, keys["kind"], "kind"))
+        kind = known_word(scalar(place, keys["kind"], "kind"))
     except UserError as error:
         raise place.error(keys["kind"], f"key 'kind': {error}") from None
     known = tuple(option.name for option in form_of(kind).options)
@@ -49,7 +49,7 @@ def _request(place: Place, node: Any) -> Request:
     for section in ("args", "matrix"):
         if section not in keys:
             continue
-        values = mapping(place, keys[section], f"'{section}' of a {kind}", known)
+        values = mapping(place, keys[section], f"'{section}' of a {kind}", known, OLDER)
         for option, value in values.items():
             if option in options:
                 raise place.error(value, f"key '{option}' stands in both args and matrix")

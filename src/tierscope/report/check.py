@@ -9,7 +9,7 @@ from rich.text import Text
 
 from tierscope.analysis.expect import Finding
 from tierscope.model.run import Run
-from tierscope.report.legal import legal_text
+from tierscope.report.naming import legal_text
 from tierscope.report.pictures.picture import label_of
 from tierscope.report.style import SafeTable
 
@@ -28,16 +28,22 @@ def show_findings(console: Console, findings: list[Finding]) -> None:
         for _ in range(3):
             table.add_column(overflow="fold")
         telling = _telling(members)
-        for finding in sorted(members, key=lambda finding: finding.passed):
-            style = "green" if finding.passed else "bold red"
-            verdict = Text("  pass" if finding.passed else "  FAIL", style=style)
+        for finding in sorted(members, key=lambda f: (f.passed, not f.missed)):
+            style = "green" if finding.passed else "bold red" if finding.missed else "yellow"
+            word = "pass" if finding.passed else finding.doubt or "FAIL"
+            verdict = Text(f"  {word}", style=style)
             table.add_row(
                 verdict, Text(finding.path), Text(telling[finding.id]), Text(finding.said)
             )
         console.print(table)
     console.print()
-    failed = sum(not finding.passed for finding in findings)
-    console.print(f"{len(findings) - failed} passed, {failed} failed")
+    doubts = Counter[str](finding.doubt for finding in findings if finding.doubt)
+    words: dict[str, int] = {
+        "passed": sum(finding.passed for finding in findings),
+        "failed": sum(finding.missed for finding in findings),
+        **doubts,
+    }
+    console.print(", ".join(f"{count} {word}" for word, count in words.items()))
 
 
 def _telling(findings: list[Finding]) -> dict[str, str]:
@@ -52,7 +58,7 @@ def _telling(findings: list[Finding]) -> dict[str, str]:
     for finding in findings:
         words = [finding.kind] if len(kinds) > 1 else []
         words += [
-            label_of(key, finding.pattern[key])
+            label_of(key, finding.pattern[key], finding.kind)
             for key in keys
             if finding.pattern.get(key) not in (None, "")
         ]

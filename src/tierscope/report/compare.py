@@ -1,20 +1,79 @@
-"""A comparison in the terminal: what changed, then how small a change could be detected."""
+"""Comparisons of runs, trends and paired ratios as tables and as JSON."""
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from math import log1p
 from statistics import median
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
+from tierscope.analysis.change import paired_ratio
 from tierscope.analysis.compare import identities, percent
 from tierscope.model.comparison import Comparison, Difference, NotComparable, Verdict
+from tierscope.model.metric import METRICS
 from tierscope.model.run import Figure, Measurement, Run
 from tierscope.report import figures
+from tierscope.report.figures import scale_of
 from tierscope.report.naming import path_of
-from tierscope.report.pictures.picture import label_of, metric_name
-from tierscope.report.style import new_table, note, title
+from tierscope.report.pictures.picture import is_usual, label_of, metric_name
+from tierscope.report.style import SafeTable, new_table, note, title
+from tierscope.runs.pairs import FigureKey, Pair, Paired
+
+
+def pairs_json(found: Sequence[Paired]) -> list[dict[str, Any]]:
+    """Return one object for each figure; the ratio is new / base."""
+    results = []
+    for one in found:
+        for (metric, part), pairs in _figures(one).items():
+            known = paired_ratio(pairs) if pairs else None
+            results.append(
+                {
+                    "base": one.base.id,
+                    "new": one.new.id,
+                    "metric": metric,
+                    "part": part,
+                    "unit": METRICS[metric].unit,
+                    "ratio": known.ratio if known else None,
+                    "low": known.low if known else None,
+                    "high": known.high if known else None,
+                    "pairs": pairs,
+                    "reason": one.reason,
+                }
+            )
+    return results
+
+
+def _figures(one: Paired) -> dict[FigureKey, list[Pair]]:
+    """Return the pairs of each figure; where nothing was measured, the headline without pairs."""
+    return one.figures or {(one.base.metric, ""): []}
+
+
+def show_pairs(console: Console, found: Sequence[Paired]) -> None:
+    """Print the median of both sides and the ratio of each figure."""
+    table = SafeTable(box=None, header_style="bold", pad_edge=True)
+    for heading in ("measurement", "base", "new", "", "new / base", "pairs"):
+        table.add_column(heading, justify="left" if heading == "measurement" else "right")
+    for one in found:
+        figures_of_one = _figures(one)
+        headline, _ = next(iter(figures_of_one))
+        for (metric, part), pairs in figures_of_one.items():
+            if not pairs:
+                table.add_row(one.base.id, "–", "–", "", one.reason or "not measured", "0")
+                continue
+            base, new = (median(side) for side in zip(*pairs, strict=True))
+            unit, factor = scale_of(METRICS[metric].unit, [base, new])
+            known = paired_ratio(pairs)
+            ratio = f"{known.ratio:.4f}"
+            if known.low is not None and known.high is not None:
+                ratio += f" {known.low:.4f}..{known.high:.4f}"
+            name = one.base.id if one.base.id == one.new.id else f"{one.base.id} | {one.new.id}"
+            further = metric_name(metric) if metric != headline else ""
+            cells = (f"{base / factor:.4g}", f"{new / factor:.4g}", unit, ratio, str(len(pairs)))
+            table.add_row(", ".join(filter(None, (name, further, part))), *cells)
+    console.print(table)
+
 
 _STYLES: dict[Verdict, str] = {
     "slower": "bold red", "faster": "bold green", "undecided": "yellow", "same": "",
@@ -114,15 +173,12 @@ def _factor(difference: Difference) -> float:
 
 def name_of(difference: Difference, without: Collection[str] = ()) -> str:
     """Return the identity of a difference in words, but for its path and some properties."""
-    pattern = difference.pattern
-    unsaid, told = ("auto", "sequential", "", None), {"together", *without}
-    keys = [key for key in pattern if pattern[key] not in unsaid and key not in told]
-    words = [
-        label_of(key, pattern[key])
-        for key in keys
-        if (key, pattern[key]) not in (("access_size", 64), ("stride", 256))
-    ]
-    return ", ".join(words)
+    told = {"together", *without}
+    return ", ".join(
+        label_of(key, value, difference.kind)
+        for key, value in difference.pattern.items()
+        if key not in told and value not in ("", None) and not is_usual(key, value, difference.kind)
+    )
 
 
 def alike(differences: list[Difference]) -> dict[str, list[str]]:

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from tierscope.model.energy import EnergyDomain, EnergyEvidence, EnergySource
+from tierscope.model.evidence import EnergyDomain, EnergyEvidence, EnergySource
 from tierscope.model.run import Figure, Measurement, Run
 from tierscope.report import figures
 from tierscope.report.style import new_table, note, title
-from tierscope.report.watched import lacking_lines
+from tierscope.report.watch import lacking_lines
 
 _PICO = 1e-12
 _NVML: EnergySource = "NVML"
@@ -95,6 +95,6 @@ def _idle_line(summed: Sequence[EnergyDomain], idle_s: float) -> str:
     if len(known) < len(summed):
         return "idle power is not known, so nothing is subtracted"
     return (
-        f"idle {', '.join(known)}, measured for {idle_s:.1f} s before the first visit, is "
+        f"idle {', '.join(known)}, measured for {idle_s:.1f} s before the first repetition, is "
         "subtracted in W above idle and pJ/bit"
     )

@@ -1,18 +1,297 @@
-"""Evidence in a few lines: where the pages were, which CPUs ran, what else proves a figure."""
+"""Storage targets in words, as their evidence has them."""
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from statistics import median
 
+from rich.console import Console
+from rich.text import Text
+
+from tierscope.machine.links import pcie_name, pcie_rate
 from tierscope.model.endpoint import format_ranges, parse_endpoint
-from tierscope.model.errors import counted as number_of
-from tierscope.model.event import Evidence
+from tierscope.model.errors import counted
+from tierscope.model.event import Evidence, GpuState
+from tierscope.model.evidence import CopiesOverlap, NfsFacts, TraceRow
+from tierscope.model.persistent import PersistentEvidence
 from tierscope.model.run import Measurement
 from tierscope.model.spec import HUGETLB
-from tierscope.report.causes import no_interval_text
-from tierscope.report.figures import BOUND
-from tierscope.report.storage_text import storage_warnings, targets_text, temperatures
-from tierscope.report.survival import mapped_text, survival_lines
+from tierscope.model.storage import DriveFacts, StorageFacts
+from tierscope.report import figures
+from tierscope.report.figures import BOUND, size_text
+from tierscope.report.naming import no_interval_text
+from tierscope.report.style import new_table, note, title
+
+
+def targets_text(evidence: Evidence) -> str:
+    """``xfs at /data on nvme0n1 (MODEL, scheduler none)``; empty where there is no target."""
+    return " and ".join(dict.fromkeys(_target(facts) for facts in evidence.storage or []))
+
+
+def _target(facts: StorageFacts) -> str:
+    mount = facts.path.mount
+    file_system = f"{mount.type} at {mount.point}" if mount is not None else ""
+    if facts.path.dax:
+        file_system += ", DAX"
+    if facts.nfs is not None:
+        return f"{file_system} ({nfs_text(facts.nfs)})"
+    if not facts.drives:
+        return f"{file_system or facts.path.real} ({facts.note})"
+    names = ", ".join(drive.name for drive in facts.drives)
+    if facts.level:
+        names = f"{facts.level} of {names}"
+    about = [*_distinct(drive.model for drive in facts.drives)]
+    about += [f"NVMe over {drive.transport} from {drive.server}" for drive in facts.drives
+              if drive.server]  # fmt: skip
+    about += [f"scheduler {name}" for name in _distinct(_schedulers(facts.drives))]
+    about += [f"backed by {drive.backing_file}" for drive in facts.drives if drive.backing_file]
+    described = f"{names} ({', '.join(about)})" if about else names
+    return f"{file_system} on {described}" if file_system else described
+
+
+def nfs_text(nfs: NfsFacts) -> str:
+    """``NFS 4.2 by tcp from 10.0.0.1 over eth0, MTU 9000, nconnect 4, rsize 1 MiB, ...``."""
+    members = "" if nfs.ports in ([], [nfs.interface]) else f" ({' and '.join(nfs.ports)})"
+    parts = [
+        f"NFS {nfs.version} by {nfs.transport} from {nfs.server}"
+        + (f" over {nfs.interface}{members}" if nfs.interface else ", no route to it known"),
+        *([f"MTU {nfs.mtu}"] if nfs.mtu else []),
+        f"nconnect {nfs.connections}",
+        *([f"rsize {size_text(nfs.rsize)}"] if nfs.rsize else []),
+        *([f"wsize {size_text(nfs.wsize)}"] if nfs.wsize else []),
+    ]
+    return ", ".join(parts)
+
+
+def _schedulers(drives: Iterable[DriveFacts]) -> Iterator[str]:
+    return (drive.queue.get("scheduler", "") for drive in drives)
+
+
+def _distinct(words: Iterable[str]) -> list[str]:
+    return [word for word in dict.fromkeys(words) if word]
+
+
+def temperatures(observed: Iterable[Evidence]) -> str:
+    """``drives at 41 to 45 °C``; empty where none can be read."""
+    seen = [
+        state.temperature_c
+        for drive in _drives(observed)
+        for state in drive.states
+        if state.temperature_c is not None
+    ]
+    if not seen:
+        return ""
+    low, high = f"{min(seen):.0f}", f"{max(seen):.0f}"
+    return f"drives at {low} °C" if low == high else f"drives at {low} to {high} °C"
+
+
+def storage_warnings(observed: Iterable[Evidence]) -> list[str]:
+    """What a reader must know of the drives and of the way to servers: each once."""
+    observed, lines = list(observed), []
+    for drive in _drives(observed):
+        if drive.note:
+            lines.append(f"{drive.name}: {drive.note}")
+        if any(state.hot for state in drive.states):
+            lines.append(f"{drive.name} was above its warning temperature, where it may throttle")
+        lines += [*_slow_link(drive), *_worn(drive)]
+    return _distinct([*lines, *(line for one in observed for line in _network(one))])
+
+
+def _network(evidence: Evidence) -> Iterator[str]:
+    """Say what went wrong on the way to servers."""
+    for mount in evidence.nfs or []:
+        for count, what in (
+            (mount.retransmissions, "requests were sent again"),
+            (mount.timeouts, "major timeouts"),
+            (mount.errors, "operations failed"),
+        ):
+            if count:
+                yield f"NFS at {mount.name}: {count} {what}"
+    for port in evidence.ports or []:
+        if port.errors:
+            yield f"{port.name}: {port.errors} packets in error or dropped"
+    for name, count in (evidence.nvidia_fs_errors or {}).items():
+        yield f"nvidia-fs: {name} grew by {count}"
+
+
+def _worn(drive: DriveFacts) -> list[str]:
+    """Say what a drive complains of itself."""
+    wear = drive.wear
+    if wear is None:
+        return []
+    found = []
+    if wear.used_percent >= 100:
+        found.append(f"{drive.name} is worn: {wear.used_percent}% of its expected life is used")
+    if wear.spare_percent < wear.spare_threshold_percent:
+        found.append(f"{drive.name} has {wear.spare_percent}% of its spare blocks left")
+    if wear.media_errors:
+        found.append(f"{drive.name} counts {wear.media_errors:.0f} media errors")
+    if wear.warnings & 0b1100:
+        found.append(f"{drive.name} says that it is unreliable or read-only")
+    return found
+
+
+def _slow_link(drive: DriveFacts) -> list[str]:
+    links = [state.link for state in drive.states if state.link is not None]
+    best = drive.link_best
+    if not links or best is None:
+        return []
+    slowest = min(links, key=lambda link: pcie_rate(link) or 0.0)
+    if (pcie_rate(slowest) or 0.0) >= (pcie_rate(best) or 0.0):
+        return []
+    now = pcie_name(slowest)
+    return [f"{drive.name}'s link ran at {now}; it and its slot support {pcie_name(best)}"]
+
+
+def _drives(observed: Iterable[Evidence]) -> Iterator[DriveFacts]:
+    return (
+        drive for evidence in observed for facts in evidence.storage or [] for drive in facts.drives
+    )
+
+
+_MAX_TRACE_ROWS = 8
+_TRACE_GROUPS = (
+    ("call", "calls of the CUDA runtime, on the host"),
+    ("operation", "copies and memsets, on the device"),
+    ("kernel", "kernels"),
+)
+
+
+def states_of(measurement: Measurement) -> list[GpuState]:
+    """Return what NVML saw of each GPU that took part."""
+    return (measurement.evidence and measurement.evidence.gpus) or []
+
+
+def throttled(measurement: Measurement) -> str:
+    """Say what throttled a GPU's clocks while it was measured; empty where nothing did."""
+    reasons = {reason for state in states_of(measurement) for reason in state.throttle or []}
+    return f"the GPU's clocks were throttled: {', '.join(sorted(reasons))}" if reasons else ""
+
+
+def _gpus(observed: Iterable[Evidence]) -> list[str]:
+    """Say what NVML saw of each GPU while the measurements ran."""
+    seen: dict[int, str] = {}
+    for evidence in observed:
+        for state in evidence.gpus or []:
+            parts = [f"gpu:{state.gpu}"]
+            if state.pcie_generation and state.pcie_width:
+                parts.append(f"PCIe Gen{state.pcie_generation[-1]:g} x{state.pcie_width[-1]:g}")
+            if state.sm_clock_hz and state.memory_clock_hz:
+                parts.append(
+                    f"{state.sm_clock_hz[-1] / 1e6:.0f} MHz, memory "
+                    f"{state.memory_clock_hz[-1] / 1e6:.0f} MHz"
+                )
+            parts.append(", ".join(state.throttle) if state.throttle else "not throttled")
+            seen[state.gpu] = " ".join(parts[:2]) + "".join(f", {part}" for part in parts[2:])
+    return [*seen.values()]
+
+
+def show_traces(console: Console, measurements: list[Measurement]) -> None:
+    """Print where the time went, for each measurement that was traced."""
+    for entry in measurements:
+        rows = (entry.evidence and entry.evidence.trace) or []
+        if rows:
+            title(console, f"Trace of {entry.id}: where the time went")
+            for group, heading in _TRACE_GROUPS:
+                _show_trace(console, heading, [row for row in rows if row.group == group])
+            if entry.evidence and entry.evidence.copies_overlap:
+                note(console, overlap_text(entry.evidence.copies_overlap))
+
+
+def overlap_text(found: CopiesOverlap) -> str:
+    """Say whether copies were under way at the same time."""
+    if found.copies < 2 or not found.busy_ns:
+        return "Fewer than two copies were traced, so none could overlap."
+    if found.most < 2:
+        return (
+            f"No two of {found.copies} copies overlapped: one engine made them one after the "
+            "other, and more streams would not change that."
+        )
+    share = figures.share_text(found.overlapped_ns / found.busy_ns)
+    return (
+        f"{found.copies} copies overlapped for {share} of the time in which any was under way, "
+        f"up to {found.most} at once."
+    )
+
+
+def _show_trace(console: Console, heading: str, rows: list[TraceRow]) -> None:
+    if not rows:
+        return
+    total = sum(row.total_ns for row in rows)
+    table = new_table()
+    table.add_column("share", justify="right")
+    for name in ("total ms", "count", "mean µs", "median µs", "min µs", "max µs", "stddev µs"):
+        table.add_column(name, justify="right")
+    table.add_column(heading)
+    for row in rows[:_MAX_TRACE_ROWS]:
+        times = (row.mean_ns, row.median_ns, row.min_ns, row.max_ns, row.stddev_ns)
+        table.add_row(
+            f"{row.total_ns / total:.1%}" if total else "",
+            f"{row.total_ns / 1e6:.2f}",
+            str(row.count),
+            *(f"{value / 1e3:.1f}" for value in times),
+            Text(_moved(row)),
+        )
+    console.print(table)
+
+
+def _moved(row: TraceRow) -> str:
+    """``memcpy host to GPU, 48 x 64 MiB, 3221 MB``."""
+    each = f", {row.count} x {figures.size_text(row.each_bytes)}" if row.each_bytes else ""
+    return row.name + each + (f", {row.bytes / 1e6:.0f} MB" if row.bytes else "")
+
+
+_ANSWERS = {
+    "yes": "data written would have survived power loss",
+    "no": "data written would not have survived power loss",
+    "unknown": "nobody can tell whether data written would have survived power loss",
+}
+
+
+def survival_lines(measurements: Sequence[Measurement]) -> list[str]:
+    """One sentence for each target and answer, in the order of targets."""
+    found = {
+        (m.target, m.evidence.persistent.survives_power_loss, m.evidence.persistent.why): None
+        for m in measurements
+        if m.evidence and m.evidence.persistent
+    }
+    return [f"{target}: {_ANSWERS[answer]}. {why}" for target, answer, why in found]
+
+
+def mapped_text(_measurement: Measurement, evidence: Evidence) -> str:
+    """How a persistent target was reached: "a pool of objects, taken for persistent memory"."""
+    found = evidence.persistent
+    if found is None:
+        return ""
+    parts = [_kept_in(found)]
+    if found.is_pmem is not None:
+        parts.append(
+            "libpmemobj pool, made durable by flushes"
+            if found.is_pmem
+            else "libpmemobj pool, made durable by msync"
+        )
+    if found.namespace_mode:
+        parts.append(f"namespace of mode {found.namespace_mode}")
+    if found.mount_policy:
+        parts.append(f"mounted with mpol={found.mount_policy}")
+    if found.bad_blocks:
+        parts.append(f"{found.bad_blocks} bad blocks")
+    if found.backed_by:
+        parts.append(f"backed by a {found.backed_by}, by the user's word")
+    return ", ".join(parts)
+
+
+def _kept_in(found: PersistentEvidence) -> str:
+    if found.mapping == "MAP_SYNC":
+        return f"mapped with MAP_SYNC on {found.device or 'DAX'}"
+    if found.mapping == "device":
+        return (
+            f"bytes {found.offset} to {(found.offset or 0) + (found.bytes or 0)} of {found.device}"
+        )
+    if found.emulated:
+        return "persistent memory emulated by tmpfs"
+    return f"not persistent memory ({found.file_system or 'a file system'})"
+
 
 _MAX_NOTES = 4
 
@@ -39,7 +318,7 @@ def evidence_line(measurements: list[Measurement]) -> str:
         elif counts:
             parts.append(", ".join(f"{text} ({count})" for text, count in counts.items()))
     evidence = [m.evidence for m in observed if m.evidence]
-    parts += [*filter(None, [temperatures(evidence)]), *counted(evidence)]
+    parts += [*filter(None, [temperatures(evidence)]), *with_counts(evidence), *_gpus(evidence)]
     return f"observed: {'; '.join(parts)}" if parts else ""
 
 
@@ -125,10 +404,10 @@ def _prefetchers(_measurement: Measurement, evidence: Evidence) -> str:
 
 
 def _verified(_measurement: Measurement, evidence: Evidence) -> str:
-    return "written data verified" if evidence.verified else ""
+    return "data verified" if evidence.verified else ""
 
 
-def counted(observed: list[Evidence]) -> list[str]:
+def with_counts(observed: list[Evidence]) -> list[str]:
     """Compare what each hardware counter saw with what the bus should have carried."""
     ratios: dict[str, list[float]] = {}
     for evidence in observed:
@@ -147,54 +426,77 @@ def _span(values: list[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
+def remarks(measurements: list[Measurement]) -> list[str]:
+    """Return what a reader must know of a group's figures, then what was observed."""
+    return [line for line in (*warnings(measurements), evidence_line(measurements)) if line]
+
+
+_SHORT = "short of the precision asked for, raise --budget"
+
+
+def verdict(m: Measurement) -> str:
+    """Return what makes a figure less sure, the first thing that a reader has to know; empty where
+    nothing does."""
+    if m.stop == "interrupted":
+        return "interrupted"
+    if m.evidence and m.evidence.disturbed:
+        return "disturbed: other programs took CPU time during some samples"
+    if m.stop == "budget" and m.rounds:
+        return "without a steady state when the time was over, raise --budget"
+    if text := no_interval_text(m):
+        return text
+    return _SHORT if m.stop == "budget" else ""
+
+
+def sure_line(measured: Sequence[Measurement]) -> str:
+    """Return the verdicts of these figures in one line; empty where all are sure."""
+    by_verdict: dict[str, list[Measurement]] = {}
+    for m in measured:
+        by_verdict.setdefault(verdict(m), []).append(m)
+    said = [
+        f"{len(members)} of {len(measured)}: {text}"
+        + (_median_width(members) if text == _SHORT else "")
+        for text, members in by_verdict.items()
+        if text
+    ]
+    if again := sum(m.evidence.replaced or 0 for m in measured if m.evidence):
+        said.append(f"{counted(again, 'sample')} left out, for other programs took CPU time")
+    return "; ".join(said)
+
+
+def _median_width(members: Sequence[Measurement]) -> str:
+    return f" (median {figures.width_text(median(map(figures.relative_half, members)))})"
+
+
 def warnings(measurements: list[Measurement]) -> list[str]:
     """Return what a reader must know of a group's figures, with how many each line touches."""
     measured = [m for m in measurements if m.has_figure]
-    checks: tuple[tuple[Callable[[Measurement], bool], str], ...] = (
-        (
-            lambda m: m.stop == "budget" and not m.rounds,
-            "stopped at the time budget before the asked precision; raise --budget",
-        ),
-        (lambda m: m.stop == "interrupted", "interrupted"),
-        (
-            lambda m: m.stop == "budget" and bool(m.rounds),
-            "no steady state when the time was over; raise --budget",
-        ),
-        (
-            lambda m: bool(m.fits_memory_side_cache) and not m.fits_caches,
-            "the node's memory-side cache may hold all of it; a larger --size goes beyond",
-        ),
-        (
-            lambda m: bool(m.evidence and m.evidence.disturbed),
-            "other programs took CPU time during some samples",
-        ),
-        (
-            lambda m: m.bound_by == "address-generation",
-            f"bound by address generation ({BOUND}): it alone takes two thirds of the time or more",
-        ),
-    )
-    gaps = Counter(filter(None, map(no_interval_text, measured)))
-    lines = [f"{count} of {len(measured)}: {text}" for text, count in gaps.items()]
-    lines += [
-        f"{sum(map(applies, measured))} of {len(measured)}: {text}"
-        for applies, text in checks
-        if any(map(applies, measured))
+    held = sum(bool(m.fits_memory_side_cache) and not m.fits_caches for m in measured)
+    bound = sum(m.bound_by == "address-generation" for m in measured)
+    throttles = Counter(filter(None, map(throttled, measured)))
+    lines = [
+        sure_line(measured),
+        f"{held} of {len(measured)}: the node's memory-side cache may hold all of it; a larger "
+        "--size goes beyond"
+        if held
+        else "",
+        f"{bound} of {len(measured)}: bound by address generation ({BOUND}): it alone takes two "
+        "thirds of the time or more"
+        if bound
+        else "",
+        *(f"{count} of {len(measured)}: {text}" for text, count in throttles.items()),
+        *survival_lines(measured),
+        *storage_warnings(m.evidence for m in measured if m.evidence),
     ]
-    lines += survival_lines(measured)
-    lines += storage_warnings(m.evidence for m in measured if m.evidence)
-    again = sum(m.evidence.replaced or 0 for m in measured if m.evidence)
-    if again:
-        lines.append(f"{number_of(again, 'sample')} left out, for other programs took CPU time")
-    return lines + _remarks(
-        [note for m in measured if m.evidence for note in m.evidence.notes or []]
-    )
+    own = [remark for m in measured if m.evidence for remark in m.evidence.notes or []]
+    return [line for line in (*lines, "; ".join(_alike(own))) if line]
 
 
-def _remarks(notes: list[str]) -> list[str]:
+def _alike(notes: list[str]) -> list[str]:
     """Return the remarks of measurements; those that differ in numbers only are one."""
     alike: dict[str, list[str]] = {}
-    for note in notes:
-        alike.setdefault(re.sub(r"\d+", "0", note), []).append(note)
+    for remark in notes:
+        alike.setdefault(re.sub(r"\d+", "0", remark), []).append(remark)
     groups = sorted(alike.values(), key=len, reverse=True)
     lines = [
         f"{group[0]} ({len(group)}{'' if len(set(group)) == 1 else ', for example'})"

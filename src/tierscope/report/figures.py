@@ -3,8 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 
-from tierscope.analysis.direction import lower_is_better
-from tierscope.model.run import Figure, Measurement, is_unreliable
+from tierscope.model.run import Figure, Measurement, is_unreliable, lower_is_better
 from tierscope.model.spec import BoundBy
 
 Figured = Measurement | Figure
@@ -73,6 +72,29 @@ def with_interval(figure: Figured, factor: float) -> str:
     return f"{estimate} {interval}" if interval else estimate
 
 
+def ratio(one: Measurement, other: Measurement) -> Figure:
+    """Return one headline over another.
+
+    Each end of the interval takes both figures at the ends of theirs, so it is no narrower than
+    95%, even where one of them is the best of several.
+    """
+    assert one.estimate
+    assert other.estimate
+    known = one.ci_low and one.ci_high and other.ci_low and other.ci_high
+    return Figure(
+        metric="ratio",
+        unit="ratio",
+        estimate=one.estimate / other.estimate,
+        ci_low=one.ci_low / other.ci_high if known else None,  # type: ignore[operator]
+        ci_high=one.ci_high / other.ci_low if known else None,  # type: ignore[operator]
+    )
+
+
+def times_text(ratio: Figured) -> str:
+    """Return a ratio of two figures, with its interval where that is known."""
+    return with_interval(ratio, 1.0) if has_interval(ratio) else plain(ratio, 1.0)
+
+
 def parts(figure: Figured, factor: float) -> tuple[str, str]:
     """Return a figure's estimate and its interval as ``with_interval`` has them, apart."""
     value, half = value_and_half(figure)
@@ -137,12 +159,12 @@ def plain(figure: Figured, factor: float, digits: int = _MAX_DIGITS) -> str:
 
 
 def side_figure(measurement: Measurement, metric: str, part: str = "") -> Figure | None:
-    """Return a measurement's further figure, None where it has none of that metric and part."""
+    """Return a measurement's figure, None where it has none of that metric and part."""
     return next((f for f in measurement.figures if (f.metric, f.part) == (metric, part)), None)
 
 
 def figure_of(measurement: Measurement, metric: str, part: str = "") -> float | None:
-    """Return the estimate of a further figure, None where there is none of that metric and part."""
+    """Return the estimate of a figure, None where there is none of that metric and part."""
     found = side_figure(measurement, metric, part)
     return found.estimate if found else None
 
@@ -200,7 +222,7 @@ def share_text(share: float) -> str:
     return f"{share:.1%}" if share >= 0.001 else "under 0.1%"
 
 
-def of_limit(measurement: Measurement) -> str:
+def of_limit(measurement: Figured) -> str:
     """Return the efficiency in percent; a dash where no limit is known."""
     return "–" if measurement.efficiency is None else share_text(measurement.efficiency)
 

@@ -5,6 +5,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from tierscope.model.errors import counted
 from tierscope.report.style import new_table, note
 from tierscope.runs.history import Entry
 
@@ -59,7 +60,7 @@ def show_rows(console: Console, names: list[str], rows: list[tuple[Any, ...]]) -
     console.print(table)
     if len(rows) > _MAX_ROWS:
         note(console, f"and {len(rows) - _MAX_ROWS} more; --json or --csv print all")
-    console.print(f"{len(rows)} row{'' if len(rows) == 1 else 's'}")
+    console.print(counted(len(rows), "row"))
 
 
 def _cell(value: Any) -> str:

@@ -1,9 +1,104 @@
-"""A figure in words: its path, its value and what tells it from others of its path."""
+"""Names of paths, causes and remarks in tables and pages; text that XML can hold."""
 
-from tierscope.analysis.concurrent import shared
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tierscope.model.cause import Cause
 from tierscope.model.comparison import Difference
-from tierscope.model.run import Measurement
+from tierscope.model.errors import counted
+from tierscope.model.run import Measurement, NoInterval, shared
 from tierscope.report import figures
+
+_ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def legal_text(text: str) -> str:
+    """Return text with every sign that XML 1.0 forbids (most control signs) replaced."""
+    return _ILLEGAL.sub("\ufffd", text)
+
+
+def legal_values(value: Any) -> Any:
+    """Return a structure of dicts and lists with all its text, keys too, made legal."""
+    if isinstance(value, str):
+        return legal_text(value)
+    if isinstance(value, dict):
+        return {legal_values(key): legal_values(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [legal_values(item) for item in value]
+    return value
+
+
+_CAUSES = {
+    Cause.INTERRUPTED: "interrupted before the first sample",
+    Cause.CPU: "CPU missing, offline or not allowed",
+    Cause.NODE: "NUMA node missing, without memory or not allowed",
+    Cause.MEMORY: "not enough free memory",
+    Cause.PAGES: "page size not available",
+    Cause.KERNEL: "not supported by this kernel",
+    Cause.ISA: "instruction set not available",
+    Cause.GPU: "GPU not available",
+    Cause.PEER: "no access between GPUs",
+    Cause.GPU_FEATURE: "not supported by this GPU",
+    Cause.TOOL: "library or program missing",
+    Cause.PERMISSION: "permission missing",
+    Cause.PREFETCHERS: "hardware prefetchers cannot be switched",
+    Cause.VERIFICATION: "data verification failed",
+    Cause.PLACEMENT: "pages not where they were asked for",
+    Cause.WEIGHTS: "too few pages a thread for the weights",
+    Cause.STORAGE: "refused or failed by a file or device",
+    Cause.OWNERSHIP: "not ours to write or remove",
+    Cause.PATH: "data took another way than required",
+    Cause.PROGRAM: "the program failed",
+    Cause.RANK: "a rank died, was silent, or its MPI failed",
+    Cause.CRASH: "the engine crashed",
+    Cause.TIMEOUT: "it took too long",
+    Cause.PROTOCOL: "invalid output of the engine",
+    Cause.GPU_ERROR: "CUDA error",
+    Cause.OTHER: "other reasons",
+}
+_NO_INTERVAL: dict[NoInterval | None, str] = {
+    "few-samples": "too few samples",
+    "few-repetitions": "too few repetitions for autocorrelated samples",
+    "autocorrelated": "autocorrelated repetitions",
+    "maximum": "a maximum rises with the time measured",
+    "observed": "the mean of all that was watched is no sample of more",
+    "imported": "imported, and its source gives none",
+    None: "not recorded",
+}
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Measurements without a figure that share a status and a cause."""
+
+    status: str
+    cause: Cause
+    members: Sequence[Measurement]
+
+    @property
+    def why(self) -> str:
+        """The cause in words."""
+        return _CAUSES[self.cause]
+
+
+def missing_by_cause(measurements: Sequence[Measurement]) -> list[Missing]:
+    """Group what was skipped or failed by its cause; what failed comes first."""
+    groups: dict[tuple[str, Cause], list[Measurement]] = {}
+    for m in measurements:
+        if not m.has_figure:
+            groups.setdefault((m.status, m.cause or Cause.OTHER), []).append(m)
+    found = [Missing(status, cause, members) for (status, cause), members in groups.items()]
+    return sorted(found, key=lambda group: group.status != "failed")
+
+
+def no_interval_text(measurement: Measurement) -> str:
+    """Say why a measured figure has no interval; empty where it has one."""
+    if measurement.ci_low is not None and measurement.ci_high is not None:
+        return ""
+    return f"no interval: {_NO_INTERVAL[measurement.no_interval]}"
+
 
 _MOST = 2
 """Targets together that are named; of more, the first one."""
@@ -46,7 +141,7 @@ def _details(measurement: Measurement) -> list[str]:
     parts = [
         "" if sequential else str(order),
         str(pattern.get("operation", "")),
-        f"by {threads} thread{'s' if threads != 1 else ''}" if threads else "",
+        f"by {counted(threads, 'thread')}" if threads else "",
     ]
     if measurement.unit == "ns" and pattern.get("size"):
         parts.append(f"over {figures.size_text(pattern['size'])}")

@@ -10,11 +10,11 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from tierscope.analysis.landing import Landing, Watched, landing
-from tierscope.model.text import shown
-from tierscope.placement.look import Look
-from tierscope.placement.move import Moved
-from tierscope.placement.policy import Policy
+from tierscope.analysis.effect import Landing, Watched, landing
+from tierscope.model.errors import counted, shown
+from tierscope.place.look import Look
+from tierscope.place.pages import Moved
+from tierscope.place.policy import Policy
 from tierscope.report.style import new_table, note, title
 from tierscope.report.topology_outline import human_bytes, rate_text
 
@@ -84,8 +84,8 @@ def show_watched(console: Console, watched: Watched) -> None:
     note(
         console,
         f"At its largest, {look.time_s:.1f} s after it began: {look.processes} "
-        f"process{'' if look.processes == 1 else 'es'}, {look.threads} "
-        f"thread{'' if look.threads == 1 else 's'}. Memory: heap, other anonymous memory, stacks.",
+        f"process{'' if look.processes == 1 else 'es'}, "
+        f"{counted(look.threads, 'thread')}. Memory: heap, other anonymous memory, stacks.",
     )
     if judged:
         note(console, verdict(judged))

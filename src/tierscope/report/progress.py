@@ -10,7 +10,7 @@ from rich.progress import Progress as Bar
 
 from tierscope.analysis.time_series import seconds_left
 from tierscope.model.errors import counted
-from tierscope.model.event import Event, Progress, Started, Visit
+from tierscope.model.event import Event, Progress, Repetition, Started
 from tierscope.model.metric import METRICS
 from tierscope.model.run import Measurement
 from tierscope.model.spec import MeasurementSpec
@@ -54,10 +54,10 @@ class _Display:
     ) -> None:
         self._bar = bar
         self._specs = {spec.id: spec for spec in specs}
-        self._series: dict[str, list[Visit]] = {
+        self._series: dict[str, list[Repetition]] = {
             spec.id: [] for spec in specs if spec.scheduled_apart
         }
-        """Visits so far of what is scheduled apart."""
+        """Repetitions so far of what is scheduled apart."""
         self._units = {spec.id: METRICS[spec.headline()].unit for spec in specs}
         self._seconds = seconds
         expected = {spec.id: self._expected(spec) for spec in specs}
@@ -66,14 +66,14 @@ class _Display:
         self._unknown = {name for name, left in expected.items() if left is None}
         """Of these, what nobody knows yet how long it takes."""
         self._known = set(self._left)
-        self._visits = 0
+        self._repetitions = 0
         self._total = sum(self._left.values())
         self._task = bar.add_task(
             "", total=self._known_total(), counter=self._counter(), now="starting"
         )
 
     def watch(self, event: Event | Measurement) -> None:
-        """Take note of an event of a visit, or of a measurement that is concluded."""
+        """Take note of an event of a repetition, or of a measurement that is concluded."""
         if isinstance(event, Started):
             self._begin(event.id)
         elif isinstance(event, Progress):
@@ -82,8 +82,8 @@ class _Display:
         elif isinstance(event, Measurement):
             self._left.pop(event.id, None)
             self._update(event.id)
-        elif event.event == "visit":
-            self._visits += 1
+        elif event.event == "repetition":
+            self._repetitions += 1
             left = self._left.get(event.id, 0.0)
             if event.id in self._series:
                 self._add_round(event, left)
@@ -93,15 +93,15 @@ class _Display:
     def _expected(self, spec: MeasurementSpec) -> float | None:
         return seconds_left(spec, ()) if spec.id in self._series else self._seconds(spec.id)
 
-    def _add_round(self, visit: Visit, left: float) -> None:
+    def _add_round(self, repetition: Repetition, left: float) -> None:
         """Correct the time that a time series takes by its rate so far."""
-        name = visit.id
-        self._series[name].append(visit)
+        name = repetition.id
+        self._series[name].append(repetition)
         now = seconds_left(self._specs[name], self._series[name])
         if now is not None:
             self._unknown.discard(name)
             self._left[name] = now
-            self._total += visit.seconds + now - left
+            self._total += repetition.seconds + now - left
 
     def _known_total(self) -> float | None:
         return None if self._unknown else self._total
@@ -131,8 +131,8 @@ class _Display:
         return name + rest if len(name) <= room else f"{name[: max(0, room - 1)]}…{rest}"
 
     def _counter(self) -> str:
-        # Figures are concluded when the last round ends, so that visits tell more until then.
-        return f"{counted(len(self._known), 'figure')}, {counted(self._visits, 'visit')}"
+        # Figures are concluded when the last round ends, so that repetitions tell more until then.
+        return f"{counted(len(self._known), 'figure')}, {counted(self._repetitions, 'repetition')}"
 
     def _latest(self, name: str, value: float | None) -> str:
         if value is None or name not in self._units:

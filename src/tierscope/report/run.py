@@ -11,11 +11,11 @@ from tierscope.model.endpoint import format_ranges
 from tierscope.model.errors import counted
 from tierscope.model.run import Run
 from tierscope.model.topology import emulated_parts
-from tierscope.report.causes import missing_by_cause
 from tierscope.report.energy import show_energy
 from tierscope.report.figures import size_text
-from tierscope.report.sentences import sentences
+from tierscope.report.naming import missing_by_cause
 from tierscope.report.style import new_table, note, title, titled_as_imported
+from tierscope.report.summary import sentences
 from tierscope.report.table import show_table
 from tierscope.report.tiers import tier_rows, tiers_of
 from tierscope.report.view import Views, kinds_in, view_of
@@ -42,7 +42,7 @@ def _show_all(console: Console, run: Run, path: Path, views: Views) -> None:
             if view.table:
                 view.table(console, measured, run)
             else:
-                show_table(console, measured, view)
+                show_table(console, measured, run, view)
     show_energy(console, run)
     show_missing(console, run)
     show_tiers(console, run, views)
@@ -81,8 +81,8 @@ def _machine_lines(machine: dict[str, Any]) -> list[str]:
     usable = format_ranges(tuple(machine["usable_cpus"]))
     hypervisor = f", virtual ({machine['hypervisor']})" if machine["hypervisor"] else ""
     first = (
-        f"{_count(machine['packages'], 'socket')}, {_count(machine['cores'], 'core')}, "
-        f"{_count(machine['cpus'], 'CPU')} (usable: {usable}){hypervisor}"
+        f"{counted(machine['packages'], 'socket')}, {counted(machine['cores'], 'core')}, "
+        f"{counted(machine['cpus'], 'CPU')} (usable: {usable}){hypervisor}"
     )
     caches = ", ".join(
         f"{cache['count']} x L{cache['level']} {size_text(cache['size_bytes'])}"
@@ -101,10 +101,6 @@ def _machine_lines(machine: dict[str, Any]) -> list[str]:
             f"{behind}"
         )
     return lines + [f"gpu {gpu['index']}: {gpu['name']}" for gpu in machine["gpus"]]
-
-
-def _count(number: int, name: str) -> str:
-    return f"{number} {name}{'' if number == 1 else 's'}"
 
 
 def show_tiers(console: Console, run: Run, views: Views) -> None:

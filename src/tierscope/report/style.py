@@ -1,17 +1,116 @@
-"""The look that all tables share."""
+"""Where tables go: a terminal, a pipe, with or without colour and UTF-8."""
 
-from collections.abc import Iterator
+import codecs
+import contextlib
+import io
+import sys
+import unicodedata
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import IO, Any
 
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.measure import Measurement
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from tierscope.report.console import ascii_text
+from tierscope.machine.launcher import has_launchers_terminal
+
+WIDEST = 100
+_PIPED = 100
+_PLAIN = {
+    "±": "+-", "µ": "u", "×": "x", "†": "*", "–": "-", "≥": ">=", "≤": "<=", "…": "...",
+    "→": "->", "←": "<-",
+    "█": "#", "▉": "#", "▊": "#", "▋": "#", "▌": "#", "▍": "-", "▎": "-", "▏": "-", "·": ".",
+    "─": "-", "│": "|", "├": "|", "└": "`",
+}  # fmt: skip
+
+
+def ascii_text(text: Text) -> Text:
+    """The text with ASCII likenesses of signs, styles kept.
+
+    Where a likeness is longer than its sign, it has to be there before a table is laid out.
+    """
+    if text.plain.isascii():
+        return text
+    places = [place for place, sign in enumerate(text.plain) if sign in _PLAIN]
+    offsets = sorted({edge for place in places for edge in (place, place + 1)})
+    found = text.blank_copy()
+    for part in text.divide(offsets):
+        part.plain = _PLAIN.get(part.plain, part.plain)
+        found.append_text(part)
+    return found
+
+
+class _SafeConsole(Console):
+    """Leaves out signs that would steer the terminal: names in run files and XML are anyone's.
+
+    Where the output takes ASCII only, texts are laid out in it.
+    """
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        if self.options.ascii_only:
+            objects = tuple(ascii_text(o) if isinstance(o, Text) else o for o in objects)
+        super().print(*objects, **options)
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            if segment.control or segment.text.isprintable():
+                yield segment
+            else:
+                yield Segment("".join(filter(_harmless, segment.text)), segment.style)
+
+
+def _harmless(sign: str) -> bool:
+    return sign == "\n" or not unicodedata.category(sign).startswith("C")
+
+
+def make_console(file: IO[str] | None = None) -> Console:
+    """Return a console at most 100 columns wide; rich itself honours NO_COLOR and pipes."""
+    target = file or sys.stdout
+    _make_safe(target)
+    console = _SafeConsole(
+        file=target,
+        force_terminal=False if has_launchers_terminal() else None,
+        highlight=False,
+        soft_wrap=False,
+        markup=False,
+        emoji=False,
+    )
+    if not console.is_terminal:
+        console.width = _PIPED
+    console.width = min(console.width, WIDEST)
+    return console
+
+
+def _make_safe(file: IO[str]) -> None:
+    """Let signs that the output's encoding lacks come out as their ASCII likeness."""
+    codecs.register_error("tierscope", _likeness)
+    if isinstance(file, io.TextIOWrapper):
+        with contextlib.suppress(ValueError, io.UnsupportedOperation):
+            file.reconfigure(errors="tierscope")
+
+
+def _likeness(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)
+    signs = error.object[error.start : error.end]
+    return "".join(_PLAIN.get(sign, "?") for sign in signs), error.end
+
+
+def bar(value: float, most: float, width: int) -> str:
+    """Return a bar of blocks, an eighth of a column fine."""
+    if most <= 0:
+        return ""
+    eighths = round(max(0.0, min(1.0, value / most)) * width * 8)
+    rest = " ▏▎▍▌▋▊▉"[eighths % 8].strip()
+    return "█" * (eighths // 8) + rest
+
 
 _ASCII_HEAD = box.Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
 """SIMPLE_HEAD of ASCII signs; rich itself would frame every cell."""
@@ -25,13 +124,7 @@ class SafeTable(Table):
     """
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        self._make_ascii(options)
-        boundless = options.update(max_width=10_000)
-        measured = [self._measure_column(console, boundless, column) for column in self.columns]
-        whole = [
-            Measurement(width.maximum if column.no_wrap else width.minimum, width.maximum)
-            for width, column in zip(measured, self.columns, strict=True)
-        ]
+        measured, whole = self._widths(console, options)
         room = options.max_width - self._extra_width
         if sum(width.minimum for width in whole) <= room:
             measured = whole
@@ -44,9 +137,26 @@ class SafeTable(Table):
             self.columns[number].width = width - self._get_padding_width(number)
         yield from super().__rich_console__(console, options)
 
+    def _widths(
+        self, console: Console, options: ConsoleOptions
+    ) -> tuple[list[Measurement], list[Measurement]]:
+        """Return the widths of columns, and the same with columns that are not to be wrapped."""
+        self._make_ascii(options)
+        boundless = options.update(max_width=10_000)
+        measured = [self._measure_column(console, boundless, column) for column in self.columns]
+        return measured, [
+            Measurement(width.maximum if column.no_wrap else width.minimum, width.maximum)
+            for width, column in zip(measured, self.columns, strict=True)
+        ]
+
+    def needs(self, console: Console) -> int:
+        """Return the columns of the console that it needs to wrap nothing but words."""
+        _, whole = self._widths(console, console.options)
+        return sum(width.minimum for width in whole) + self._extra_width
+
     def _stacked(self) -> Iterator[RenderableType]:
         """Yield each row as lines of a heading and a value, without those that are empty."""
-        headings = [_text(column.header) for column in self.columns]
+        headings = [_text(column.header).replace("\n", " ") for column in self.columns]
         widest = max(map(cell_len, headings))
         for row in zip(*(column.cells for column in self.columns), strict=True):
             lines = Table.grid(padding=(0, 2))
@@ -93,7 +203,7 @@ def _in_ascii(cell: RenderableType) -> RenderableType:
     return ascii_text(cell) if isinstance(cell, Text) else cell
 
 
-def new_table() -> Table:
+def new_table() -> SafeTable:
     """Return an empty table in the common style."""
     return SafeTable(box=box.SIMPLE_HEAD, header_style="bold cyan", pad_edge=False, padding=(0, 1))
 
@@ -109,6 +219,11 @@ def fits(console: Console, table: Table) -> bool:
     """Whether the console is wide enough to print a table without cutting anything."""
     boundless = console.options.update(max_width=10_000)
     return Measurement.get(console, boundless, table).maximum <= console.width
+
+
+def whole_words(console: Console, table: SafeTable) -> bool:
+    """Whether the console is wide enough for a table in which only words are wrapped."""
+    return table.needs(console) <= console.width
 
 
 _IMPORTED: ContextVar[bool] = ContextVar("imported", default=False)

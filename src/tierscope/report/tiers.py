@@ -1,17 +1,34 @@
-"""The tiers of a run: each target of an initiator with its idle latency and bandwidth."""
+"""Caches in front of a node's memory, as a run recorded them."""
 
 from dataclasses import dataclass
 from typing import Any
 
-from tierscope.analysis.concurrent import shared
-from tierscope.analysis.direction import lower_is_better
 from tierscope.model.endpoint import STORAGE, Endpoint, EndpointKind, parse_endpoint
 from tierscope.model.errors import UserError
-from tierscope.model.limit import Limit
-from tierscope.model.run import Header, Measurement, Run, is_unreliable
+from tierscope.model.path import Limit
+from tierscope.model.run import Header, Measurement, Run, is_unreliable, lower_is_better, shared
 from tierscope.report import figures
 from tierscope.report.best import best_of_path, memory_latencies
 from tierscope.report.view import Views, view_of
+
+
+def side_caches(run: Run, target: str) -> list[int]:
+    """Bytes of the memory-side caches of a target that is one node; none of any other."""
+    try:
+        end = parse_endpoint(target)
+    except UserError:
+        return []
+    if end.kind is not EndpointKind.NODE or len(end.numbers) != 1:
+        return []
+    return sorted(
+        {
+            int(cache["size_bytes"])
+            for node in run.header.machine.get("nodes", [])
+            if node.get("node") == end.numbers[0]
+            for cache in node.get("memory_side_caches", [])
+        }
+    )
+
 
 _LOCAL, _REMOTE = "local DRAM", "remote DRAM"
 _DRIVE, _UNKNOWN = "drive", "memory"

@@ -7,7 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from tierscope.machine.affinity import Tree, home
+from tierscope.machine.gpu_paths import owner_words
+from tierscope.machine.links import NVLINK, c2c_limit, has_c2c, network_limit
+from tierscope.machine.memory import memory_limit
+from tierscope.machine.pcie import cxl_hop, has_link, pcie_hop
 from tierscope.model.endpoint import format_ranges
+from tierscope.model.errors import counted
 from tierscope.model.path import Hop
 from tierscope.model.topology import (
     CxlMemory,
@@ -19,11 +25,6 @@ from tierscope.model.topology import (
     Port,
     Topology,
 )
-from tierscope.topology.affinity import Tree, home
-from tierscope.topology.gpu_paths import owner_words
-from tierscope.topology.links import NVLINK, c2c_limit, has_c2c, network_limit
-from tierscope.topology.memory import memory_limit
-from tierscope.topology.pcie import cxl_hop, has_link, pcie_hop
 
 Kind = Literal[
     "group", "node", "root", "switch", "gpu", "nvswitch", "drive", "port", "cxl", "cache"
@@ -165,16 +166,11 @@ def rate_text(rate: float) -> str:
     return f"{value:.1f} GB/s" if value >= 1 else f"{value:.2g} GB/s"
 
 
-def count_of(number: int, noun: str) -> str:
-    """``1 core``, ``2 cores``."""
-    return f"{number} {noun}{'s' * (number != 1)}"
-
-
 def memory_words(topology: Topology) -> str:
     """``128 GiB in 2 NUMA nodes``; of nodes without memory it says how many there are."""
     total = sum(node.total_bytes for node in topology.nodes)
     empty = sum(not node.total_bytes for node in topology.nodes)
-    nodes = count_of(len(topology.nodes), "NUMA node")
+    nodes = counted(len(topology.nodes), "NUMA node")
     if not total:
         return f"{nodes}, memory size unknown"
     return f"{human_bytes(total)} in {nodes}" + (f", {empty} without memory" if empty else "")
@@ -186,7 +182,7 @@ def _groups(topology: Topology) -> dict[int | str | None, Item]:
     if _by_package(topology):
         for package in topology.packages:
             nodes = [node for node in topology.nodes if node.package == package.number]
-            text = f"{count_of(package.cores, 'core')}, {count_of(len(package.cpus), 'CPU')}"
+            text = f"{counted(package.cores, 'core')}, {counted(len(package.cpus), 'CPU')}"
             cpus = f" ({format_ranges(tuple(package.cpus))})" if package.cpus else ""
             detail = text + (cpus if len(cpus) <= 24 or len(nodes) < 2 else "")
             groups[package.number] = Item("group", f"package {package.number}", detail)
@@ -199,13 +195,13 @@ def _groups(topology: Topology) -> dict[int | str | None, Item]:
                     if set(package.cpus) & set(node.cpus)
                 ]
                 part = f"packages {', '.join(inside)}; " if inside else ""
-                detail = f"{part}{count_of(len(node.cpus), 'CPU')}"
+                detail = f"{part}{counted(len(node.cpus), 'CPU')}"
                 groups[node.number] = Item("group", f"around node {node.number}", detail)
         of_nodes = {cpu for node in topology.nodes for cpu in node.cpus}
         for package in topology.packages:
             if not of_nodes & set(package.cpus):
                 name = f"package {package.number}"
-                detail = f"{count_of(package.cores, 'core')}, of no NUMA node"
+                detail = f"{counted(package.cores, 'core')}, of no NUMA node"
                 groups[name] = Item("group", name, detail)
     groups[None] = Item("group", NOWHERE)
     return groups
@@ -228,7 +224,7 @@ def _node_item(topology: Topology, node: Node) -> Item:
     word = "CPU" if len(node.cpus) == 1 else "CPUs"
     cpus = f", {word} {format_ranges(tuple(node.cpus))}" if node.cpus else ", CPU-less"
     if len(cpus) > 30:
-        cpus = f", {count_of(len(node.cpus), 'CPU')}"
+        cpus = f", {counted(len(node.cpus), 'CPU')}"
     size = human_bytes(node.total_bytes) if node.total_bytes else "no memory"
     limit, note = memory_limit(topology, node, [])
     owner = owner_words(topology, node)

@@ -1,22 +1,22 @@
 """How a kind of measurement is shown: data where that is enough, functions where it is not.
 
-A kind's ``view.py`` makes one. ``report/`` knows no kind: its callers hand it the views by name.
+A kind's ``show.py`` makes one. ``report/`` knows no kind: its callers hand it the views by name.
 A kind without a view, as in a file of a later version, is shown in the generic way.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
 
 from tierscope.model.run import Measurement, Run
 from tierscope.report.pictures import generic
-from tierscope.report.pictures.picture import Gathered, Picture
+from tierscope.report.pictures.picture import Picture, PictureInput
 
 Table = Callable[[Console, list[Measurement], Run], None]
 """Prints the measured results of one kind, at least one, with a title above them."""
-Draw = Callable[[Gathered], Iterable[Picture]]
+Draw = Callable[[PictureInput], Iterable[Picture]]
 
 GENERIC_PICTURES: tuple[Draw, ...] = (generic.matrices, generic.size_sweeps, generic.bars)
 _METHOD = "Median of all samples and its 95% interval; see docs/method.md for how each is made."
@@ -58,6 +58,17 @@ class Summary:
 
 
 @dataclass(frozen=True)
+class Column:
+    """A column of a table of measurements."""
+
+    heading: str
+    cell: Callable[[Measurement], str]
+    number: bool = True
+    """Numbers stand at the right end of their column and are never wrapped."""
+    style: str = ""
+
+
+@dataclass(frozen=True)
 class View:
     """What tables, pictures and reports know of one kind."""
 
@@ -65,20 +76,23 @@ class View:
     """Heads the kind's table, pictures and section: "GPU copies"."""
     method: str = _METHOD
     """How the figures are made, in one line."""
-    headline: str = ""
-    """Heading of the headline metric's column; the metric's name where empty."""
-    headings: Mapping[str, str] = field(default_factory=dict)
-    """Headings of properties and of further metrics, by name, where the names do not do."""
     hidden: tuple[str, ...] = ()
-    """Properties that others of the same measurement already say."""
+    """Properties that others of the same measurement already say; metrics and parts that have no
+    column."""
     separate: tuple[str, ...] = ()
     """Properties whose values have tables of their own."""
     endpoints: tuple[str, str] = ("initiator", "target")
     """What the two ends of its paths are called."""
-    unsaid: Mapping[str, object] = field(default_factory=dict)
-    """Values that are usual and need no word where all measurements have them."""
+    percentiles: tuple[str, ...] = ("p50", "p99", "p99.9")
+    """Of the times of single operations, those that have a column."""
+    whole: str = "all"
+    """What a figure is of that has parts: all of them together, or the first of several."""
+    columns: Callable[[list[Measurement], Run], list[Column]] = lambda _measured, _run: []
+    """Returns columns of its table beside those of properties and figures."""
+    notes: Callable[[list[Measurement], Run], Iterable[str]] = lambda _measured, _run: ()
+    """Returns sentences below its table."""
     table: Table | None = None
-    """Prints its table; the generic one, a row a measurement, where None."""
+    """Prints its results where a row a measurement does not do."""
     pictures: tuple[Draw, ...] = GENERIC_PICTURES
     """Draw its pictures, in this order."""
     more: Callable[[Run], Mapping[str, object]] | None = None

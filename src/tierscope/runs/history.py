@@ -1,4 +1,4 @@
-"""The runs that are kept: what there is, and the tags that people give them.
+"""Kept runs and their tags.
 
 Tags of NAME.jsonl stand in NAME.tags beside it, one a line, so that a run that ended is never
 written to again and tags move with it.
@@ -15,9 +15,8 @@ from typing import Literal
 from pydantic import ValidationError
 
 from tierscope.model.base import Model
-from tierscope.model.errors import UserError
+from tierscope.model.errors import UserError, shown
 from tierscope.model.run import Footer, Header, RecordAdapter
-from tierscope.model.text import shown
 from tierscope.runs.output import replace_file
 from tierscope.runs.store import BOM, SUFFIX, TAGS_SUFFIX, runs_directory, tags_of
 

@@ -1,8 +1,7 @@
-"""What visits measurements: the engine, or what a kind has in its place.
+"""Measurers: the engine, or a kind's own in its place.
 
-A kind whose row of the registry says ``own_measurer`` has a module ``measurer``. Its visits give
-the engine's events, so schedule, run file, estimates and resumption are the same.
-"""
+A kind whose row of the registry says ``own_measurer`` has a module ``measurer``. Its repetitions
+give the engine's events, so schedule, run file, estimates and resumption are the same."""
 
 import contextlib
 from collections.abc import Generator, Iterator, Sequence
@@ -10,18 +9,18 @@ from pathlib import Path
 from typing import Protocol
 
 from tierscope.engine.prefetchers import PrefetcherSwitch
-from tierscope.engine.visits import Engines, living_engine, signals_to
+from tierscope.engine.repetitions import Engines, living_engine, signals_to
 from tierscope.kinds.plan import Spec
 from tierscope.kinds.registry import KINDS
 from tierscope.model.event import Event
 
 
 class Measurer(Protocol):
-    """What visits measurements, whatever happens to it."""
+    """Repeats measurements; survives failures of what it starts."""
 
     @property
     def interrupted(self) -> bool:
-        """A signal came: no further visit is made."""
+        """A signal came: no further repetition is made."""
 
     def plan(self, specs: Sequence[Spec]) -> None:
         """Add measurements whose ids are new."""
@@ -29,15 +28,17 @@ class Measurer(Protocol):
     def forget(self, name: str) -> None:
         """Do without a measurement from now on."""
 
-    def visit(self, name: str, seconds: float, fresh: bool = False) -> Generator[Event, None, None]:
-        """Yield Started, Progress as there is any, and Visit, Skipped or Failed.
+    def repetition(
+        self, name: str, seconds: float, fresh: bool = False
+    ) -> Generator[Event, None, None]:
+        """Yield Started, Progress as there is any, and Repetition, Skipped or Failed.
 
         Nothing follows Started where an interruption left nothing. Closing the iterator ends the
-        visit. Raises UserError where nothing can be measured at all.
+        repetition. Raises UserError where nothing can be measured at all.
         """
 
     def interrupt(self) -> None:
-        """End the visit that is under way and make no further one; a second time, at once.
+        """End the repetition that is under way and make no further one; a second time, at once.
 
         Called from a signal's handler.
         """
@@ -47,7 +48,7 @@ class Measurer(Protocol):
 
 
 class Measurers:
-    """Has each measurement visited by its kind's own measurer, or by the engine."""
+    """Has each measurement made by its kind's own measurer, or by the engine."""
 
     def __init__(self, engine: Engines) -> None:
         self._engine = engine
@@ -60,7 +61,7 @@ class Measurers:
 
     @property
     def interrupted(self) -> bool:
-        """A signal came: no further visit is made."""
+        """A signal came: no further repetition is made."""
         every = (self._engine, *self._own.values())
         return self._interrupted or any(one.interrupted for one in every)
 
@@ -71,17 +72,19 @@ class Measurers:
             self._of[spec.id].plan([spec])
 
     def start(self) -> None:
-        """Start the engine, so that the first visit begins when it is to, as all others do."""
+        """Start the engine, so that the first repetition begins when it is to, as all others do."""
         self._engine.start()
 
     def forget(self, name: str) -> None:
         """Do without a measurement from now on."""
         self._of.pop(name).forget(name)
 
-    def visit(self, name: str, seconds: float, fresh: bool = False) -> Generator[Event, None, None]:
-        """Yield the events of one visit, as ``Measurer.visit`` does."""
+    def repetition(
+        self, name: str, seconds: float, fresh: bool = False
+    ) -> Generator[Event, None, None]:
+        """Yield the events of one repetition, as ``Measurer.repetition`` does."""
         if not self.interrupted:
-            yield from self._of[name].visit(name, seconds, fresh)
+            yield from self._of[name].repetition(name, seconds, fresh)
 
     def interrupt(self) -> None:
         """Interrupt all; the second time, at once."""

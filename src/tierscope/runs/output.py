@@ -166,6 +166,13 @@ def _obstacle(path: Path, inputs: Iterable[Path]) -> str:
         return "it is a block device"
     if not stat.S_ISREG(status.st_mode):
         return ""
+    return _obstacle_of_file(path, inputs) or (
+        "" if os.access(folder, os.W_OK) else "its directory cannot be written to"
+    )
+
+
+def _obstacle_of_file(path: Path, inputs: Iterable[Path]) -> str:
+    """Return why a file that is there must not be replaced; empty where it may."""
     if any(os.path.exists(one) and os.path.samefile(one, path) for one in inputs):  # noqa: PTH110, PTH121
         return "this command reads it"
     if is_run_file(path):
@@ -174,7 +181,7 @@ def _obstacle(path: Path, inputs: Iterable[Path]) -> str:
         return "it holds the tags of a run"
     if not os.access(path, os.W_OK):
         return "it is read-only"
-    return "" if os.access(folder, os.W_OK) else "its directory cannot be written to"
+    return ""
 
 
 def _refusal(

@@ -6,14 +6,19 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from tierscope.analysis.conclude import conclude
 from tierscope.engine.prefetchers import prefetcher_switch
 from tierscope.kinds.plan import Plan, Spec
 from tierscope.model.errors import UserError, counted
-from tierscope.model.event import Event, Failed, Skipped, Visit
+from tierscope.model.event import Event, Failed, Repetition, Skipped
+from tierscope.runs.measure import wait_until
 from tierscope.runs.measurers import Measurers, living_measurers
-from tierscope.runs.moment import wait_until
-from tierscope.runs.schedule import visit_seconds
+from tierscope.runs.record import Bounds, measurement_of
+from tierscope.runs.schedule import repetition_seconds
+
+FigureKey = tuple[str, str]
+"""Metric and part."""
+Pair = tuple[float, float]
+"""A figure in one repetition of the base and in one of the new side."""
 
 
 @dataclass
@@ -22,10 +27,15 @@ class Paired:
 
     base: Spec
     new: Spec
-    pairs: list[tuple[float, float]] = field(default_factory=list)
-    """The figure of each visit, base and new."""
+    figures: dict[FigureKey, list[Pair]] = field(default_factory=dict)
+    """The pairs of each compared figure, the headline first."""
     reason: str = ""
     """Why there are no further pairs, where one side could not be measured."""
+
+    @property
+    def pairs(self) -> list[Pair]:
+        """The headline's pairs."""
+        return next(iter(self.figures.values()), [])
 
 
 def take_pairs(
@@ -36,12 +46,11 @@ def take_pairs(
     watch: Callable[[Event], None] = lambda _: None,
     start_at: datetime | None = None,
 ) -> tuple[list[Paired], bool]:
-    """Visit both sides of each measurement so many times; return whether a signal ended it, too.
+    """Repeat both sides of each measurement ``count`` times; also return whether a signal ended it.
 
-    Measurements are joined by their place in the plan. All are visited once, then all once more; in
-    every other pair the new side comes first. The first visit begins at ``start_at``, or at once
-    where that time has passed. Raises UserError where the plans differ in length.
-    """
+    Measurements are joined by their place in the plan. All are measured once, then all once more;
+    in every other pair the new side comes first. The first repetition begins at ``start_at``, or at
+    once where that time has passed. Raises UserError where the plans differ in length."""
     if len(base.measurements) != len(new.measurements):
         raise UserError(
             f"the first side has {counted(len(base.measurements), 'measurement')}, the second one "
@@ -71,24 +80,28 @@ def _take(
     new_first: bool,
     watch: Callable[[Event], None],
 ) -> None:
-    figures: dict[int, float] = {}
+    sides_figures: dict[int, dict[FigureKey, float]] = {}
     for side in (1, 0) if new_first else (0, 1):
         spec = (one.base, one.new)[side]
-        _, shortest = visit_seconds(spec, 0.0, 0.0)
+        _, shortest = repetition_seconds(spec, 0.0, 0.0)
         seconds = max(shortest, spec.sampling.budget_s / count)
-        for event in sides[side].visit(spec.id, seconds):
+        for event in sides[side].repetition(spec.id, seconds):
             watch(event)
-            if isinstance(event, Visit) and not event.interrupted:
-                figures[side] = _figure(spec, event)
+            if isinstance(event, Repetition) and not event.interrupted:
+                sides_figures[side] = _compared(spec, event)
             elif isinstance(event, Skipped | Failed):
                 one.reason = f"{spec.id} {event.event}: {event.reason}"
                 return
-    if len(figures) == 2 and min(figures.values()) > 0:
-        one.pairs.append((figures[0], figures[1]))
+    if len(sides_figures) < 2:
+        return
+    base, new = sides_figures[0], sides_figures[1]
+    for key, value in base.items():
+        if key in new:
+            one.figures.setdefault(key, []).append((value, new[key]))
 
 
-def _figure(spec: Spec, visit: Visit) -> float:
-    try:
-        return conclude(spec, [visit]).estimate.value
-    except ValueError:  # no row has a value
-        return 0.0
+def _compared(spec: Spec, repetition: Repetition) -> dict[FigureKey, float]:
+    """Return the figures above 0 that are compared; none where no sample has a value."""
+    figures = measurement_of(spec, [repetition], None, Bounds()).figures
+    return {(one.metric, one.part): one.estimate for one in figures
+            if one.compared and one.estimate > 0}  # fmt: skip

@@ -1,14 +1,19 @@
-"""SQL over run files, through DuckDB: two tables in memory, made from the files as they are.
+"""SQL over run files, through DuckDB: tables in memory, made from the files as they are.
 
 ``runs``: name (its path where another run has the same name), path, tags, host, started,
 finished, interrupted, complete, emulated, imported, cpu, hypervisor, kernel, governor, tierscope,
 planned, machine (JSON), environment (JSON); times are UTC.
 
-``measurements``: run, number, id, kind, initiator, target, operation, access_order, threads,
-size, access_size, pages, pattern (JSON), status, cause, reason, metric, unit, estimate, ci_low,
-ci_high, visits, n, stop, samples, figures (JSON), distributions (JSON), cpus, limit_value,
-limit_link, efficiency, evidence (JSON).
+``figures``: run, number, figure, id, kind, initiator, target, operation, access_order, threads,
+size, access_size, pages, pattern (JSON), status, cause, reason, metric, part, unit, estimate,
+ci_low, ci_high, no_interval, compared, repetitions, n, stop, samples, distributions (JSON), cpus,
+limit_value, limit_link, efficiency, evidence (JSON). ``number`` is the measurement's place in its
+run, ``figure`` the figure's in the measurement; samples, distributions and evidence stand beside
+figure 0, the headline. A figure's pattern has its part, too, and its metric where that is not the
+headline's. A measurement without a figure has a row, too.
 Copies of GPUs run from where bytes come from to where they go, as tables show them.
+
+``measurements``: the rows of figure 0, one a measurement.
 """
 
 import json
@@ -20,9 +25,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tierscope.model.errors import UserError
-from tierscope.model.run import Measurement, Run
-from tierscope.model.text import shown
+from tierscope.model.errors import UserError, shown
+from tierscope.model.run import Figure, Measurement, Run
 from tierscope.runs.read import read_run
 from tierscope.runs.store import tags_of
 
@@ -37,20 +41,24 @@ _RUNS = {
     "tierscope": "VARCHAR", "planned": "INTEGER",
     "machine": "JSON", "environment": "JSON",
 }  # fmt: skip
-_MEASUREMENTS = {
-    "run": "VARCHAR", "number": "INTEGER", "id": "VARCHAR", "kind": "VARCHAR",
+_FIGURES = {
+    "run": "VARCHAR", "number": "INTEGER", "figure": "INTEGER", "id": "VARCHAR", "kind": "VARCHAR",
     "initiator": "VARCHAR", "target": "VARCHAR", "operation": "VARCHAR",
     "access_order": "VARCHAR", "threads": "INTEGER", "size": "BIGINT", "access_size": "BIGINT",
     "pages": "VARCHAR", "pattern": "JSON", "status": "VARCHAR", "cause": "VARCHAR",
-    "reason": "VARCHAR", "metric": "VARCHAR", "unit": "VARCHAR", "estimate": "DOUBLE",
-    "ci_low": "DOUBLE", "ci_high": "DOUBLE", "visits": "INTEGER", "n": "INTEGER",
-    "stop": "VARCHAR", "samples": "DOUBLE[]",
-    "figures": "JSON", "distributions": "JSON", "cpus": "INTEGER[]",
+    "reason": "VARCHAR", "metric": "VARCHAR", "part": "VARCHAR", "unit": "VARCHAR",
+    "estimate": "DOUBLE", "ci_low": "DOUBLE", "ci_high": "DOUBLE", "no_interval": "VARCHAR",
+    "compared": "BOOLEAN", "repetitions": "INTEGER", "n": "INTEGER",
+    "stop": "VARCHAR", "samples": "DOUBLE[]", "distributions": "JSON", "cpus": "INTEGER[]",
     "limit_value": "DOUBLE", "limit_link": "VARCHAR", "efficiency": "DOUBLE", "evidence": "JSON",
 }  # fmt: skip
-TABLES = {"runs": _RUNS, "measurements": _MEASUREMENTS}
-_AS_IS = tuple(key for key in _MEASUREMENTS if key in Measurement.model_fields)
+TABLES = {"runs": _RUNS, "figures": _FIGURES}
+_ONCE = ("samples", "distributions", "evidence")
+"""Columns that only a measurement's first row has."""
+_OF_ALL = tuple(key for key in _FIGURES if key in Measurement.model_fields and key not in _ONCE)
 """Columns that are a measurement's own fields."""
+_OF_EACH = tuple(key for key in _FIGURES if key in Figure.model_fields)
+"""Columns that are a figure's."""
 
 
 def open_runs(paths: list[Path]) -> "tuple[DuckDBPyConnection, list[str]]":
@@ -84,7 +92,7 @@ def _fill(database: "DuckDBPyConnection", paths: list[Path]) -> list[str]:
     names: set[str] = set()
     with tempfile.TemporaryDirectory(prefix="tierscope-") as folder:
         files = {name: Path(folder) / f"{name}.jsonl" for name in TABLES}
-        with files["runs"].open("w") as runs, files["measurements"].open("w") as measurements:
+        with files["runs"].open("w") as runs, files["figures"].open("w") as figures:
             for path in paths:
                 try:
                     run = read_run(path)
@@ -95,9 +103,7 @@ def _fill(database: "DuckDBPyConnection", paths: list[Path]) -> list[str]:
                 name = stem if stem not in names else shown(path)
                 names.add(name)
                 runs.write(json.dumps(run_row(name, path, run)) + "\n")
-                measurements.writelines(
-                    json.dumps(row) + "\n" for row in measurement_rows(name, run)
-                )
+                figures.writelines(json.dumps(row) + "\n" for row in figure_rows(name, run))
         for name, columns in TABLES.items():
             database.execute(
                 f"CREATE TABLE {name} AS SELECT * FROM read_json($file, "  # noqa: S608  # constants
@@ -105,6 +111,7 @@ def _fill(database: "DuckDBPyConnection", paths: list[Path]) -> list[str]:
                 "maximum_object_size = $longest)",
                 {"file": str(files[name]), "columns": columns, "longest": _longest(files[name])},
             )
+    database.execute("CREATE VIEW measurements AS SELECT * FROM figures WHERE figure = 0")
     return problems
 
 
@@ -190,31 +197,39 @@ def _utc(text: str) -> str | None:
         return None
 
 
-def measurement_rows(name: str, run: Run) -> Iterator[dict[str, Any]]:
-    """Yield a run's rows of the table ``measurements``."""
+def figure_rows(name: str, run: Run) -> Iterator[dict[str, Any]]:
+    """Yield a run's rows of the table ``figures``."""
     for number, m in enumerate(run.measurements):
-        yield _row(name, number, m)
+        same = _same(name, number, m)
+        for place, figure in enumerate(m.figures or (None,)):
+            row = {**same, "figure": place}
+            if figure is not None:
+                row |= {key: getattr(figure, key) for key in _OF_EACH}
+                row["pattern"] = _in_order(m.of_figure(figure).pattern)
+                row["limit_value"] = figure.limit.value if figure.limit else None
+                row["limit_link"] = figure.limit.link if figure.limit else None
+            if place == 0:
+                row |= m.model_dump(mode="json", include={*_ONCE}, exclude_none=True)
+            yield row
 
 
-def _row(name: str, number: int, m: Measurement) -> dict[str, Any]:
-    same = {key: getattr(m, key) for key in _AS_IS}
+def _same(name: str, number: int, m: Measurement) -> dict[str, Any]:
+    """Return what all rows of a measurement have."""
     whole = {key: m.pattern.get(key) for key in ("threads", "size", "access_size")}
     # Kinds of later versions may have other values here; the column "pattern" has them all.
     numbers = {key: value if isinstance(value, int) else None for key, value in whole.items()}
-    evidence = m.evidence.model_dump(mode="json", exclude_none=True) if m.evidence else None
     return {
-        **same,
+        **{key: getattr(m, key) for key in _OF_ALL},
         **numbers,
-        # Patterns are compared as text, so their keys stand in one order.
-        "pattern": dict(sorted(m.pattern.items())),
+        "pattern": _in_order(m.pattern),
         "operation": m.pattern.get("operation"),
         "run": name,
         "number": number,
         "access_order": m.pattern.get("order"),
         "pages": m.pattern.get("pages"),
-        "limit_value": m.limit.value if m.limit else None,
-        "limit_link": m.limit.link if m.limit else None,
-        "figures": [figure.model_dump(mode="json") for figure in m.figures],
-        "distributions": [one.model_dump(mode="json") for one in m.distributions or []],
-        "evidence": evidence,
     }
+
+
+def _in_order(pattern: dict[str, Any]) -> dict[str, Any]:
+    """Return a pattern with its keys in one order: patterns are compared as text."""
+    return dict(sorted(pattern.items()))

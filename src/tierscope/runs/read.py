@@ -1,5 +1,6 @@
-"""Read a run file back, cut or whole."""
+"""Read run files."""
 
+import json
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,16 +17,19 @@ from tierscope.model.run import (
     PlanRecord,
     Record,
     RecordAdapter,
+    RepetitionRecord,
     Run,
-    VisitRecord,
     check_figure,
 )
 from tierscope.runs.store import BOM, HEAD_BYTES, is_run
 
 _MAX_WHERE = 120
 """Characters of a place that a message names."""
-_VISIT = re.compile(rb'\{"record":"visit","visit":\{"event":"visit","id":"([A-Za-z0-9._:-]+)",')
-"""A visit's id, as ``RunWriter`` writes it; visits are parsed only where they are needed."""
+_REPETITION = re.compile(
+    rb'\{"record":"repetition","repetition":\{"event":"repetition","id":"([A-Za-z0-9._:-]+)",'
+)
+"""A repetition's id, as ``RunWriter`` writes it; repetitions are parsed only where they are
+needed."""
 
 
 @dataclass
@@ -38,23 +42,21 @@ class Contents:
     """Specs of the whole plan, in its order."""
     measurements: dict[str, Measurement] = field(default_factory=dict)
     """By id; the last one of each."""
-    repeated: list[Measurement] = field(default_factory=list)
-    """Of files of others' making: further measurements of the same id, which stand as they are."""
-    visits: dict[str, list[tuple[int, bytes]]] = field(default_factory=dict)
+    repetitions: dict[str, list[tuple[int, bytes]]] = field(default_factory=dict)
     """Lines with their numbers, by id."""
     open: set[str] = field(default_factory=set)
-    """Ids with visits after their last measurement, or without one."""
+    """Ids with repetitions after their last measurement, or without one."""
     footer: Footer | None = None
     """None where records follow the last one."""
     length: int = 0
     """Bytes up to the end of the last whole record."""
 
-    def visits_of(self, name: str) -> list[VisitRecord]:
-        """Return a measurement's visits; raises UserError for a line that is damaged."""
+    def repetitions_of(self, name: str) -> list[RepetitionRecord]:
+        """Return a measurement's repetitions; raises UserError for a line that is damaged."""
         found = []
-        for number, line in self.visits.get(name, []):
+        for number, line in self.repetitions.get(name, []):
             try:
-                found.append(VisitRecord.model_validate_json(line))
+                found.append(RepetitionRecord.model_validate_json(line))
             except ValidationError as error:
                 raise UserError(_broken(self.path, number, line, error, self.header)) from None
         return found
@@ -88,18 +90,9 @@ def parse_run(content: bytes, path: str) -> Run:
 
 
 def run_of(contents: Contents) -> Run:
-    """Return a run from its records; visits without a measurement are concluded."""
-    if contents.header.version == 1:
-        from tierscope.runs.version1 import upgraded
-
-        measurements = [*contents.measurements.values(), *contents.repeated]
-        return Run(
-            header=contents.header,
-            measurements=[upgraded(m, contents.header.machine) for m in measurements],
-            footer=contents.footer,
-        )
+    """Return a run from its records; repetitions without a measurement are concluded."""
     if contents.open:
-        from tierscope.runs.conclude import concluded
+        from tierscope.runs.resume import concluded
 
         contents.measurements |= {m.id: m for m in concluded(contents)}
     order = {spec.get("id"): number for number, spec in enumerate(contents.planned)}
@@ -123,10 +116,10 @@ def parse_contents(content: bytes, path: str) -> Contents:
     lines[:1] = [line[bom:] for line in lines[:1]]
     contents: Contents | None = None
     for number, line in enumerate(lines, start=1):
-        visit = _VISIT.match(line) if contents else None
-        if contents and visit and (number < len(lines) or content.endswith(b"\n")):
-            name = visit[1].decode()
-            contents.visits.setdefault(name, []).append((number, line))
+        repetition = _REPETITION.match(line) if contents else None
+        if contents and repetition and (number < len(lines) or content.endswith(b"\n")):
+            name = repetition[1].decode()
+            contents.repetitions.setdefault(name, []).append((number, line))
             contents.open.add(name)
             contents.footer = None
             contents.length += len(line) + 1
@@ -159,25 +152,18 @@ def parse_contents(content: bytes, path: str) -> Contents:
 
 def _add(contents: Contents, record: Record, number: int, line: bytes) -> None:
     where = f"{contents.path}:{number}"
-    if contents.header.version == 1 and (
-        contents.footer is not None or isinstance(record, PlanRecord | VisitRecord)
-    ):
-        raise _misplaced(contents.path, number, record)
     contents.footer = None
     if isinstance(record, Footer):
         contents.footer = record
     elif isinstance(record, PlanRecord):
         contents.planned += record.measurements
-    elif isinstance(record, VisitRecord):
-        contents.visits.setdefault(record.visit.id, []).append((number, line))
-        contents.open.add(record.visit.id)
+    elif isinstance(record, RepetitionRecord):
+        contents.repetitions.setdefault(record.repetition.id, []).append((number, line))
+        contents.open.add(record.repetition.id)
     elif isinstance(record, Measurement):
         _check(record, contents.header, where)
-        if contents.header.version == 1 and record.id in contents.measurements:
-            contents.repeated.append(record)
-        else:
-            contents.measurements[record.id] = record
-            contents.open.discard(record.id)
+        contents.measurements[record.id] = record
+        contents.open.discard(record.id)
 
 
 def _misplaced(path: str, number: int, record: Record) -> UserError:
@@ -189,10 +175,6 @@ def _check(record: Measurement, header: Header, where: str) -> None:
     from tierscope.kinds.recorded import check_recorded
 
     try:
-        if header.version == 1:
-            from tierscope.runs.version1 import upgraded
-
-            record = upgraded(record, header.machine)
         if record.has_figure:
             _check_source(record, header)
         check_recorded(record)
@@ -222,6 +204,11 @@ def _broken(
         return f"{path} is not a tierscope run file"
     if first["type"] == "json_invalid":
         return f"{path} holds no run: it was cut inside its header"
-    if where.endswith("version"):
-        return f"{path}: this tierscope reads run files of version 1 to {RUN_VERSION} ({problem})"
+    if where == "version":
+        found = json.loads(line)
+        return (
+            f"{path}: tierscope {found.get('tierscope')!s:.{_MAX_WHERE}} wrote this run file of "
+            f"version {found['version']!s:.{_MAX_WHERE}}; this one reads version {RUN_VERSION}: "
+            "use the one that wrote it, or measure again"
+        )
     return f"{path}:{number}: the header is damaged ({where}: {problem})"

@@ -1,4 +1,4 @@
-"""Make the records of a run file from the plan, the machine and the visits."""
+"""Make the records of a run file from the plan, the machine and the repetitions."""
 
 import os
 import platform
@@ -13,20 +13,18 @@ from tierscope.analysis.energy import energy_figures
 from tierscope.analysis.time_series import ended_by, of_figure, rounds_of, whole_evidence
 from tierscope.analysis.watched import conclude_watched, joined
 from tierscope.kinds.plan import Plan
+from tierscope.machine.clock import clock_state
 from tierscope.model.capability import Capabilities
 from tierscope.model.cause import Cause
-from tierscope.model.event import Failed, Skipped, Visit
-from tierscope.model.limit import Limit
-from tierscope.model.metric import METRICS
-from tierscope.model.path import Paths
-from tierscope.model.run import Header, Measurement, Refinement, check_figure
+from tierscope.model.errors import shown
+from tierscope.model.event import Failed, Repetition, Skipped
+from tierscope.model.path import Limit, Paths
+from tierscope.model.run import Figure, Header, Measurement, Refinement, check_figure
 from tierscope.model.spec import MeasurementSpec
-from tierscope.model.text import shown
 from tierscope.model.topology import Topology
-from tierscope.topology.clock import clock_state
 
-_COSTS_A_VISIT = {Cause.CRASH, Cause.TIMEOUT, Cause.PROTOCOL, Cause.GPU_ERROR, Cause.PROGRAM}
-"""Of failures, those that say nothing against the visits before."""
+_COSTS_A_REPETITION = {Cause.CRASH, Cause.TIMEOUT, Cause.PROTOCOL, Cause.GPU_ERROR, Cause.PROGRAM}
+"""Causes of failures that leave earlier repetitions valid."""
 
 
 def make_header(
@@ -119,7 +117,7 @@ def _caches(topology: Topology) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Bounds:
-    """What bounds a measurement's figure, known before it is measured."""
+    """Bounds of a measurement's figure, known before it is measured."""
 
     limit: Limit | None = None
     fits_caches: bool | None = None
@@ -137,16 +135,15 @@ class Bounds:
 
 def measurement_of(
     spec: MeasurementSpec,
-    visits: Sequence[Visit],
+    repetitions: Sequence[Repetition],
     last: Skipped | Failed | None,
     bounds: Bounds,
     cut: bool = False,
 ) -> Measurement:
-    """Return the record of a measurement from its visits, and why there was no further one.
+    """Return the record of a measurement from its repetitions, and why there was no further one.
 
-    ``last`` is what ended it other than a visit; without visits, there has to be one. ``cut`` says
-    that the run ended before its time.
-    """
+    ``last`` is what ended it other than a repetition; without repetitions, there has to be one.
+    ``cut`` says that the run ended before its time."""
     identity: dict[str, Any] = {
         "id": spec.id,
         "kind": spec.kind,
@@ -157,10 +154,10 @@ def measurement_of(
         "fits_caches": bounds.fits_caches,
         "fits_memory_side_cache": bounds.fits_memory_side_cache,
     }
-    fatal = isinstance(last, Failed) and last.cause not in _COSTS_A_VISIT
-    if visits and not fatal:
+    fatal = isinstance(last, Failed) and last.cause not in _COSTS_A_REPETITION
+    if repetitions and not fatal:
         try:
-            return _measured(identity, spec, visits, last, bounds.limit, cut)
+            return _measured(identity, spec, repetitions, last, bounds.limit, cut)
         except ValueError as error:
             last = Failed(id=spec.id, cause=Cause.OTHER, reason=str(error))
     assert last is not None
@@ -170,59 +167,69 @@ def measurement_of(
         cause=last.cause,
         reason=last.reason,
         remedy=last.remedy if isinstance(last, Skipped) else "",
-        visits=len(visits),
+        repetitions=len(repetitions),
     )
 
 
 def _measured(
     identity: dict[str, Any],
     spec: MeasurementSpec,
-    visits: Sequence[Visit],
+    repetitions: Sequence[Repetition],
     last: Skipped | Failed | None,
     limit: Limit | None,
     cut: bool,
 ) -> Measurement:
-    """Return a measured record; raises ValueError where the visits give no figure above 0."""
+    """Return a measured record; raises ValueError where the repetitions give no figure above 0."""
     found = (
-        conclude_watched(visits, cut)
+        conclude_watched(repetitions, cut)
         if spec.observes
-        else conclude(spec, of_figure(spec, visits), cut)
+        else conclude(spec, of_figure(spec, repetitions), cut)
     )
-    unit = METRICS[found.metric].unit
-    value = found.estimate.value
-    bound = limit if limit is not None and limit.unit == unit and limit.value > 0 else None
     evidence = found.evidence
-    of_energy, said = energy_figures(of_figure(spec, visits))
+    of_energy, said = energy_figures(of_figure(spec, repetitions))
     if said:
         evidence = evidence.model_copy(update={"notes": [*(evidence.notes or []), *said]})
     in_rounds = spec.time_series() is not None
     if in_rounds:
-        evidence = evidence.model_copy(update=whole_evidence(visits))
+        evidence = evidence.model_copy(update=whole_evidence(repetitions))
     if last is not None and last.cause is not Cause.INTERRUPTED:
-        note = f"a further visit {'failed' if last.event == 'failed' else 'was skipped'}: "
+        note = f"a further repetition {'failed' if last.event == 'failed' else 'was skipped'}: "
         notes = [*(evidence.notes or []), note + last.reason]
         evidence = evidence.model_copy(update={"notes": notes})
     measured = Measurement(
         **identity,
         status="measured",
-        metric=found.metric,
-        unit=unit,
-        estimate=value,
-        ci_low=found.estimate.low,
-        ci_high=found.estimate.high,
-        no_interval=found.estimate.no_interval,
-        visits=len(visits),
+        figures=_of_kind(type(spec), [*found.figures, *of_energy], limit),
+        repetitions=len(repetitions),
         n=len(found.samples),
-        stop=ended_by(spec, visits) or found.stop,
+        stop=ended_by(spec, repetitions) or found.stop,
         samples=found.samples,
-        rounds=rounds_of(visits) if in_rounds else None,
-        series=joined(visits) if spec.observes else None,
-        figures=[*found.figures, *of_energy],
+        rounds=rounds_of(repetitions) if in_rounds else None,
+        series=joined(repetitions) if spec.observes else None,
         distributions=found.distributions or None,
         evidence=evidence,
-        limit=bound,
-        efficiency=value / bound.value if bound else None,
-        bound_by=spec.bound_by(value, evidence),
+        bound_by=spec.bound_by(found.figures[0].estimate, evidence),
     )
     check_figure(measured)
     return measured
+
+
+def _of_kind(
+    kind: type[MeasurementSpec], figures: Sequence[Figure], limit: Limit | None
+) -> list[Figure]:
+    """Return figures as their kind has them: which are compared, and what bounds them.
+
+    The path's limit bounds the headline's parts, too, but only together.
+    """
+    head = figures[0]
+    bound = limit if limit is not None and limit.unit == head.unit and limit.value > 0 else None
+    return [
+        one.model_copy(
+            update={
+                "limit": bound if one.metric == head.metric else None,
+                "efficiency": one.estimate / bound.value if bound and one is head else None,
+                "compared": kind.compares(one.metric, head.metric),
+            }
+        )
+        for one in figures
+    ]

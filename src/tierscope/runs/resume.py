@@ -1,19 +1,50 @@
-"""Go on with a run that was cut or interrupted, in the same file."""
+"""Resume a run that was cut short, and conclude what its repetitions give."""
 
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from tierscope.engine.query import capabilities
-from tierscope.kinds.plan import Spec
+from pydantic import ValidationError
+
+from tierscope.engine.process import capabilities
+from tierscope.kinds.plan import PLAN_VERSION, Plan, Spec
+from tierscope.machine.paths import MachinePaths
 from tierscope.model.errors import UserError
-from tierscope.model.run import Header
+from tierscope.model.run import Header, Measurement
 from tierscope.model.topology import Topology
-from tierscope.runs.book import Book, was_cut
-from tierscope.runs.conclude import specs_of
 from tierscope.runs.measure import Outcome, Watch, carry_on
-from tierscope.runs.read import parse_contents, read_bytes
-from tierscope.runs.record import summarize
+from tierscope.runs.read import Contents, parse_contents, read_bytes
+from tierscope.runs.record import Bounds, measurement_of, summarize
+from tierscope.runs.state import RunState, was_cut
 from tierscope.runs.write import RunWriter
+
+
+def concluded(contents: Contents) -> Iterator[Measurement]:
+    """Yield the measurements of a file's repetitions that have none after them."""
+    topology = contents.header.topology
+    paths = MachinePaths(topology) if topology else None
+    planned = [one for one in contents.planned if one.get("id") in contents.open]
+    for spec in specs_of(planned, contents.path):
+        repetitions = [record.repetition for record in contents.repetitions_of(spec.id)]
+        bounds = Bounds.of(spec, paths) if paths else Bounds()
+        yield measurement_of(spec, repetitions, None, bounds, cut=True)
+
+
+def specs_of(planned: Sequence[dict[str, Any]], path: str) -> list[Spec]:
+    """Return specs of a run file's plan; raises UserError where this tierscope has none such."""
+    if not planned:
+        return []
+    try:
+        content = json.dumps({"version": PLAN_VERSION, "measurements": planned})
+        return Plan.model_validate_json(content).measurements
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise UserError(
+            f"run '{path}' has a plan that this tierscope cannot read ({where}: {first['msg']})"
+        ) from None
 
 
 class NothingToResumeError(UserError):
@@ -26,48 +57,43 @@ class Resumable:
 
     path: Path
     header: Header
-    book: Book
+    state: RunState
     length: int
     """Bytes of the file up to the end of its last whole record."""
 
     @property
     def pending(self) -> list[Spec]:
-        """What is still to be measured, or to be gone on with."""
-        book = self.book
-        return [spec for name, spec in book.specs.items() if name not in book.measurements]
+        """Measurements still to be made or continued."""
+        state = self.state
+        return [spec for name, spec in state.specs.items() if name not in state.measurements]
 
 
 def resumable(path: Path) -> Resumable:
     """Return a run that can go on.
 
-    Raises NothingToResumeError where it is complete, UserError where the file is of version 1 or
-    cannot be read.
+    Raises NothingToResumeError where it is complete, UserError where the file cannot be read.
     """
     contents = parse_contents(read_bytes(path), str(path))
-    if contents.header.version == 1:
-        raise UserError(
-            f"run '{path}' is of version 1, which has no visits to go on from; run its plan again"
-        )
     if contents.header.imported is not None:
         raise UserError(f"run '{path}' is imported: tierscope measured nothing that could go on")
     if contents.footer is not None and not contents.footer.interrupted:
         raise NothingToResumeError(f"run '{path}' is complete: there is nothing to resume")
-    book = Book(specs_of(contents.planned, str(path)))
-    for name in book.specs:
-        for record in contents.visits_of(name):
-            book.add_visit(record.visit)
-    book.measurements = {
+    state = RunState(specs_of(contents.planned, str(path)))
+    for name in state.specs:
+        for record in contents.repetitions_of(name):
+            state.add_repetition(record.repetition)
+    state.measurements = {
         name: measurement
         for name, measurement in contents.measurements.items()
-        if name in book.specs and name not in contents.open and not was_cut(measurement)
+        if name in state.specs and name not in contents.open and not was_cut(measurement)
     }
-    return Resumable(path, contents.header, book, contents.length)
+    return Resumable(path, contents.header, state, contents.length)
 
 
 def resume(run: Resumable, topology: Topology, watch: Watch) -> Outcome:
     """Measure what a run lacks, on the machine that it began on; see ``measure`` for the outcome.
 
-    What was visited counts: a measurement goes on with the rest of its budget. Raises UserError
+    What was measured counts: a measurement goes on with the rest of its budget. Raises UserError
     where the machine is another one, or another process goes on with the run.
     """
     _check_machine(run.path, run.header, topology)
@@ -75,7 +101,7 @@ def resume(run: Resumable, topology: Topology, watch: Watch) -> Outcome:
         topology = topology.model_copy(update={"ratings": run.header.topology.ratings})
     capabilities()
     writer = RunWriter.resume(run.path, run.length)
-    return carry_on(run.header, writer, run.book, topology, watch)
+    return carry_on(run.header, writer, run.state, topology, watch)
 
 
 def _check_machine(path: Path, header: Header, topology: Topology) -> None:

@@ -1,44 +1,63 @@
-"""Which visit comes next, how long it is, and when a run has enough.
+"""The schedule: which measurement is repeated next, and for how long."""
 
-Measurements are visited in rounds over all of them, so that each one's visits are spread over the
-whole run: drift that is slower than a measurement enters its interval instead of its estimate. A
-schedule yields steps, one at a time, and looks into the book after each; what carries steps out
-(``runs.measure``) knows nothing of their order.
-"""
-
+import hashlib
+import heapq
 import math
 import random
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
 
-from tierscope.analysis.conclude import MIN_VISITS, Look, look
+from tierscope.analysis.conclude import MIN_REPETITIONS, InterimAnalysis, interim_analysis
 from tierscope.analysis.time_series import ended_by, seconds_left
 from tierscope.kinds.plan import Spec
-from tierscope.runs.book import Book
+from tierscope.plans.fit import again_seconds, longest_seconds
+from tierscope.runs.read import parse_contents, read_bytes
+from tierscope.runs.state import RunState
 
-VISITS = 16
-"""Visits that a measurement gets in its own time."""
-_FEW_VISITS = 6
-"""Visits that are worth having even if set-up takes longer than rows do."""
-_ROWS = 7.5
-"""Rows of the shortest visit: six after a warm-up of a fifth."""
-_REST = 4
-"""A figure that is precise is visited in every fourth round only, and in the last one."""
+Spans = dict[str, list[tuple[float, float]]]
+"""Beginning and end of each repetition in seconds since 1970, by the measurement's id."""
+
+
+def spans_of(path: Path) -> Spans:
+    """Return a run's repetitions by its host's clock; raises UserError for a damaged file."""
+    contents = parse_contents(read_bytes(path), str(path))
+    began = datetime.fromisoformat(contents.header.started).timestamp()
+    return {
+        name: [
+            (began + repetition.at_s, began + repetition.at_s + repetition.seconds)
+            for record in contents.repetitions_of(name)
+            if (repetition := record.repetition).at_s is not None
+        ]
+        for name in contents.repetitions
+    }
+
+
+REPETITIONS = 16
+"""Repetitions that a measurement gets in its own time."""
+_FEW_REPETITIONS = 6
+"""Repetitions that are worth having even if set-up takes longer than samples do."""
+_SAMPLES = 7.5
+"""Samples of the shortest repetition: six after a warm-up of a fifth."""
+_BACK_OFF = 4
+"""A figure that is precise is repeated in every fourth round only, and in the last one."""
 _FRESH = 3
-"""Every third visit has new pages, where populating them is cheap: in either half of the visits."""
+"""Every third repetition has new pages, where populating them is cheap: in either half of the
+repetitions."""
 _FRESH_SHARE = 0.25
-"""Of a visit's time, what populating may take."""
-_REFINE_VISITS = 3
-"""Visits of all points before curves get further ones."""
+"""Share of a repetition's time that populating may take."""
+_REFINE_REPETITIONS = 3
+"""Repetitions of all points before curves get further ones."""
 _LAST_ROUND = 1.25
 """Time left, in multiples of a round's, from which on a round is the last and takes all of it."""
-_MAX_ROUNDS = 4 * VISITS
-"""Ends runs whose visits take no time."""
+_MAX_ROUNDS = 4 * REPETITIONS
+"""Ends runs whose repetitions take no time."""
 
 
 @dataclass(frozen=True)
-class VisitStep:
-    """Visit a measurement."""
+class RepetitionStep:
+    """Repeat a measurement."""
 
     name: str
     seconds: float
@@ -47,7 +66,7 @@ class VisitStep:
 
 @dataclass(frozen=True)
 class ConcludeStep:
-    """A measurement gets no further visit: estimate it and record that."""
+    """A measurement gets no further repetition: estimate it and record that."""
 
     name: str
 
@@ -59,182 +78,190 @@ class PlanStep:
     specs: list[Spec]
 
 
-Step = VisitStep | ConcludeStep | PlanStep
-Further = Callable[[Book], list[Spec]]
+Step = RepetitionStep | ConcludeStep | PlanStep
+Further = Callable[[RunState], list[Spec]]
 """Chooses measurements that join the rounds, from what the others came to so far."""
 
 
-def in_rounds(book: Book, seed: str, further: Further | None = None) -> Iterator[Step]:
-    """Visit all measurements in rounds until all are precise or the run's time is spent.
+def in_rounds(state: RunState, seed: str, further: Further | None = None) -> Iterator[Step]:
+    """Repeat all measurements in rounds until all are precise or the run's time is spent.
 
-    What the book has measurements of already is left as it is. ``seed`` decides the order.
+    What the state has measurements of already is left as it is. ``seed`` decides the order.
     """
     order = random.Random(seed)  # noqa: S311  an order, no secret
-    yield from time_series_steps(book)
-    yield from _in_turn(book, order)
-    rounds = _Rounds(book, order)
+    yield from time_series_steps(state)
+    yield from _in_turn(state, order)
+    rounds = _Rounds(state, order)
     for _ in range(_MAX_ROUNDS):
         made = yield from rounds.make()
         # Where time ends before that, points are chosen by what there is.
-        specs = further(book) if further and (rounds.may_refine() or not made) else []
+        specs = further(state) if further and (rounds.may_refine() or not made) else []
         if specs:
             yield PlanStep(specs)
         elif not made:
             break
-    for name in book.open():
+    for name in state.open():
         yield ConcludeStep(name)
 
 
-def time_series_steps(book: Book) -> Iterator[Step]:
+def time_series_steps(state: RunState) -> Iterator[Step]:
     """Make the rounds of each time series, in the order of the plan.
 
     The others come after them because of what they do to the target: where one fails, none does.
     """
-    for name in book.open():
-        spec, visits = book.specs[name], book.visits[name]
+    for name in state.open():
+        spec, repetitions = state.specs[name], state.repetitions[name]
         rule = spec.time_series()
         if rule is None:
             continue
-        while not ended_by(spec, visits) and (left := seconds_left(spec, visits)) != 0:
+        while not ended_by(spec, repetitions) and (left := seconds_left(spec, repetitions)) != 0:
             seconds = rule.round_s if left is None else min(rule.round_s, left)
-            yield VisitStep(name, seconds, fresh=not visits)
-            if name in book.ended:
+            yield RepetitionStep(name, seconds, fresh=not repetitions)
+            if name in state.ended:
                 break
         yield ConcludeStep(name)
-        if name in book.ended:
-            for other in book.open():
-                book.skip(other, f"{name}, which comes before it, did not come to its end")
+        if name in state.ended:
+            for other in state.open():
+                state.skip(other, f"{name}, which comes before it, did not come to its end")
                 yield ConcludeStep(other)
             return
 
 
-def _in_turn(book: Book, order: random.Random) -> Iterator[Step]:
+def _in_turn(state: RunState, order: random.Random) -> Iterator[Step]:
     """Make as many rounds as are asked for, each in random order, so that runs of the same round
     are near in time and none is always first.
 
-    A round that was cut is completed, so the visits of the same number belong together.
+    A round that was cut is completed, so the repetitions of the same number belong together.
     """
-    asked = {name: book.specs[name].rounds() or 0 for name in book.open()}
+    asked = {name: state.specs[name].rounds() or 0 for name in state.open()}
     for number in range(max(asked.values(), default=0)):
         names = [name for name, rounds in asked.items() if rounds > number]
         order.shuffle(names)
         for name in names:
-            if name in book.ended or len(book.visits[name]) > number:
+            if name in state.ended or len(state.repetitions[name]) > number:
                 continue
-            yield VisitStep(name, book.specs[name].sampling.budget_s)
-            if name in book.ended:
+            yield RepetitionStep(name, state.specs[name].sampling.budget_s)
+            if name in state.ended:
                 yield ConcludeStep(name)
     for name, rounds in asked.items():
-        if rounds and name not in book.ended:
+        if rounds and name not in state.ended:
             yield ConcludeStep(name)
 
 
-def visit_seconds(spec: Spec, own_s: float, set_up_s: float) -> tuple[int, float]:
-    """Return how many visits fit into a measurement's time, and how long each is.
+def repetition_seconds(spec: Spec, own_s: float, set_up_s: float) -> tuple[int, float]:
+    """Return how many repetitions fit into a measurement's time, and how long each is.
 
-    ``own_s`` is all its time, ``set_up_s`` what one visit takes beside its rows. Visits with
-    costly set-up are longer and fewer, so that rows get at least half of the time.
-    """
-    if spec.one_visit:
+    ``own_s`` is all its time, ``set_up_s`` what one repetition takes beside its samples.
+    Repetitions with costly set-up are longer and fewer, so that samples get at least half of the
+    time."""
+    if spec.one_repetition:
         return 1, own_s
-    shortest = min(_ROWS * spec.sampling.sample_s, spec.sampling.budget_s)
-    count = int(min(VISITS, own_s / (set_up_s + max(shortest, set_up_s))))
-    if count < _FEW_VISITS:
-        count = int(max(1, min(_FEW_VISITS, own_s / (set_up_s + shortest))))
+    shortest = min(_SAMPLES * spec.sampling.sample_s, spec.sampling.budget_s)
+    count = int(min(REPETITIONS, own_s / (set_up_s + max(shortest, set_up_s))))
+    if count < _FEW_REPETITIONS:
+        count = int(max(1, min(_FEW_REPETITIONS, own_s / (set_up_s + shortest))))
     return count, max(shortest, own_s / count - set_up_s)
 
 
 @dataclass
 class _Rounds:
-    """The state of a run between two visits."""
+    """The state of a run between two repetitions."""
 
-    book: Book
+    state: RunState
     order: random.Random
     due: dict[str, int] = field(default_factory=dict)
-    """Round in which each measurement is visited next."""
-    looks: dict[str, Look] = field(default_factory=dict)
-    visited: dict[str, int] = field(default_factory=dict)
-    """Round of each measurement's latest visit."""
+    """Round in which each measurement is repeated next."""
+    analyses: dict[str, InterimAnalysis] = field(default_factory=dict)
+    latest: dict[str, int] = field(default_factory=dict)
+    """Round of each measurement's latest repetition."""
     number: int = -1
-    """Of the round that is made; rounds in which nothing is due are left out."""
+    """Number of the current round; rounds in which nothing is due are left out."""
 
     def make(self) -> Generator[Step, None, bool]:
-        """Yield a round's visits; return whether there were any."""
-        book = self.book
-        active = [self.due.get(name, 0) for name in book.open() if not self._rests(name)]
+        """Yield a round's repetitions; return whether there were any."""
+        state = self.state
+        active = [self.due.get(name, 0) for name in state.open() if not self._backs_off(name)]
         self.number = number = max(self.number + 1, min(active, default=0))
         chosen = self._chosen(number)
-        # A resting figure is visited at the end, too, so that drift over the run is in its rows.
-        resting = [name for name in book.open() if self._rests(name) and name not in chosen]
-        cost = sum(self._cost(name) for name in [*chosen, *resting])
-        last = not chosen or book.left_s() < _LAST_ROUND * cost
+        # A figure that backs off is repeated at the end, too, so that drift over the run is in its
+        # samples.
+        backing_off = [
+            name for name in state.open() if self._backs_off(name) and name not in chosen
+        ]
+        cost = sum(self._cost(name) for name in [*chosen, *backing_off])
+        last = not chosen or state.left_s() < _LAST_ROUND * cost
         if last:
-            chosen += [name for name in resting if self.visited.get(name, -1) < number - 1]
-        longer = min(_LAST_ROUND, max(0.8, book.left_s() / cost)) if last and cost > 0 else 1.0
+            chosen += [name for name in backing_off if self.latest.get(name, -1) < number - 1]
+        longer = min(_LAST_ROUND, max(0.8, state.left_s() / cost)) if last and cost > 0 else 1.0
         made = False
         for name in self._shuffled(chosen):
-            if book.visits[name] and book.left_s() < self._cost(name) / 2:
+            if state.repetitions[name] and state.left_s() < self._cost(name) / 2:
                 continue
-            yield self._visit(name, longer)
+            yield self._repetition(name, longer)
             made = True
-            self.visited[name] = number
-            if name in book.ended:
+            self.latest[name] = number
+            if name in state.ended:
                 yield ConcludeStep(name)
                 continue
-            self._look(name)
-            stride = max(1, round(VISITS / self._plan(name)[0]))
-            self.due[name] = number + stride * (_REST if self._rests(name) else 1)
+            self._analyse(name)
+            stride = max(1, round(REPETITIONS / self._plan(name)[0]))
+            self.due[name] = number + stride * (_BACK_OFF if self._backs_off(name) else 1)
         return made
 
     def may_refine(self) -> bool:
-        """Return whether all measurements have enough visits for further points to be chosen."""
-        book = self.book
-        return all(len(book.visits[name]) >= _REFINE_VISITS for name in book.open())
+        """Return whether all measurements have enough repetitions for further points to be
+        chosen."""
+        state = self.state
+        return all(len(state.repetitions[name]) >= _REFINE_REPETITIONS for name in state.open())
 
     def _chosen(self, number: int) -> list[str]:
-        """Return what is due; of what had all its visits, the half that is least precise."""
-        due = [name for name in self.book.open() if self.due.get(name, 0) <= number]
-        full = [n for n in due if len(self.book.visits[n]) >= VISITS and not self._rests(n)]
+        """Return what is due; of what had all its repetitions, the half that is least precise."""
+        due = [name for name in self.state.open() if self.due.get(name, 0) <= number]
+        full = [
+            n
+            for n in due
+            if len(self.state.repetitions[n]) >= REPETITIONS and not self._backs_off(n)
+        ]
         full.sort(key=self._imprecision)
         spared = set(full[: len(full) // 2])
         return [name for name in due if name not in spared]
 
     def _imprecision(self, name: str) -> float:
-        found = self.looks.get(name)
-        asked = self.book.specs[name].sampling.precision
+        found = self.analyses.get(name)
+        asked = self.state.specs[name].sampling.precision
         return found.relative_half_width / asked if found else math.inf
 
-    def _rests(self, name: str) -> bool:
-        found = self.looks.get(name)
+    def _backs_off(self, name: str) -> bool:
+        found = self.analyses.get(name)
         return found is not None and found.precise
 
-    def _look(self, name: str) -> None:
-        visits = self.book.visits[name]
-        if len(visits) >= MIN_VISITS:
-            self.looks[name] = look(self.book.specs[name].sampling, visits)
+    def _analyse(self, name: str) -> None:
+        repetitions = self.state.repetitions[name]
+        if len(repetitions) >= MIN_REPETITIONS:
+            self.analyses[name] = interim_analysis(self.state.specs[name].sampling, repetitions)
 
     def _plan(self, name: str) -> tuple[int, float]:
-        book = self.book
-        return visit_seconds(book.specs[name], book.own_s(name), book.set_up_s(name))
+        state = self.state
+        return repetition_seconds(state.specs[name], state.own_s(name), state.set_up_s(name))
 
     def _cost(self, name: str) -> float:
-        return self._plan(name)[1] + self.book.set_up_s(name)
+        return self._plan(name)[1] + self.state.set_up_s(name)
 
-    def _visit(self, name: str, longer: float) -> VisitStep:
+    def _repetition(self, name: str, longer: float) -> RepetitionStep:
         seconds = self._plan(name)[1]
-        count = len(self.book.visits[name])
-        populate = self.book.populate_s(name)
+        count = len(self.state.repetitions[name])
+        populate = self.state.populate_s(name)
         cheap = populate is not None and populate <= _FRESH_SHARE * seconds
-        longer = 1.0 if self.book.specs[name].one_visit else longer
+        longer = 1.0 if self.state.specs[name].one_repetition else longer
         fresh = count > 0 and count % _FRESH == 0 and cheap
-        return VisitStep(name, round(seconds * longer, 4), fresh)
+        return RepetitionStep(name, round(seconds * longer, 4), fresh)
 
     def _shuffled(self, names: Sequence[str]) -> list[str]:
         """Return names in random order, but those that share memory after each other: the engine
         keeps regions and what is in them, so that each of those needs less set-up."""
         groups: dict[tuple[object, ...], list[str]] = {}
         for name in names:
-            groups.setdefault(_memory(self.book.specs[name]), []).append(name)
+            groups.setdefault(_memory(self.state.specs[name]), []).append(name)
         found = list(groups.values())
         self.order.shuffle(found)
         for group in found:
@@ -249,3 +276,64 @@ def _memory(spec: Spec) -> tuple[object, ...]:
         for region in spec.regions()
     )
     return (*regions, spec.overwrites())
+
+
+_TIME_SERIES, _ROUNDS = 0, 1
+"""First part of a turn: time series come before the rounds over all others, as alone."""
+END = (2,)
+"""Turn after those of all repetitions."""
+
+
+@dataclass(frozen=True)
+class SharedStep(RepetitionStep):
+    """A repetition that all hosts make at the same time, those that have its measurement."""
+
+    turn: tuple[int, ...] = ()
+
+
+def in_step(state: RunState, seed: str) -> Iterator[Step]:
+    """Repeat each measurement as often as its budget has room for, in an order of the plan alone.
+
+    ``seed`` decides the order within a round; it is the same on every host.
+    """
+    for number, step in enumerate(time_series_steps(state)):
+        if isinstance(step, RepetitionStep):
+            turn = (_TIME_SERIES, number, _place(seed, 0, step.name))
+            yield SharedStep(step.name, step.seconds, step.fresh, turn)
+        else:
+            yield step
+    queue = []
+    for name in state.open():
+        count, _ = _repetitions(state, name)
+        queue += [(_ROUNDS, number, _place(seed, number, name), name) for number in range(count)]
+    heapq.heapify(queue)
+    while queue:
+        first, number, place, name = heapq.heappop(queue)
+        if name in state.measurements:  # it ended before its last repetition
+            continue
+        fresh = number > 0 and number % _FRESH == 0 and _populates_quickly(state, name)
+        yield SharedStep(name, _repetitions(state, name)[1], fresh, (first, number, place))
+        if name in state.ended:
+            yield ConcludeStep(name)
+    for name in state.open():
+        yield ConcludeStep(name)
+
+
+def _repetitions(state: RunState, name: str) -> tuple[int, float]:
+    """Return how many repetitions a measurement gets, and the seconds of each."""
+    spec = state.specs[name]
+    if (rounds := spec.rounds()) is not None:
+        return rounds, spec.sampling.budget_s
+    count, seconds = repetition_seconds(spec, spec.sampling.budget_s, again_seconds(spec))
+    return count, round(seconds, 4)
+
+
+def _populates_quickly(state: RunState, name: str) -> bool:
+    spec = state.specs[name]
+    populating_s = longest_seconds([spec])[0] - spec.sampling.budget_s
+    return populating_s <= _FRESH_SHARE * _repetitions(state, name)[1]
+
+
+def _place(seed: str, number: int, name: str) -> int:
+    """Return a measurement's place in a round, as random as a hash and the same on every host."""
+    return int.from_bytes(hashlib.sha256(f"{seed}/{number}/{name}".encode()).digest()[:6], "big")

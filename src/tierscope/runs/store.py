@@ -15,7 +15,7 @@ HEAD_BYTES = 4 << 20
 """In these first bytes of a run file its header names itself, whoever wrote it last: the keys of a
 header of a thousand CPUs and ten thousand measurements fit before."""
 BOM = b"\xef\xbb\xbf"
-"""What some editors put before text of UTF-8."""
+"""Byte order mark, which some editors write."""
 _HEADER = re.compile(rb'"record"\s*:\s*"header"')
 
 

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from tierscope.model.errors import ExitCode, UserError
-from tierscope.model.run import Footer, Header, Measurement, PlanRecord, VisitRecord
+from tierscope.model.run import Footer, Header, Measurement, PlanRecord, RepetitionRecord
 
 _SYNC_S = 1.0
 """Least seconds between two fsync calls: each record reaches the kernel at once, so that a crash
@@ -14,7 +14,7 @@ of ours loses nothing; only a crash of the machine may lose the last second. On 
 10 ms for an fsync, one a record would cost more than a short measurement."""
 
 
-_Record = Header | PlanRecord | VisitRecord | Measurement | Footer
+_Record = Header | PlanRecord | RepetitionRecord | Measurement | Footer
 
 
 class RunWriter:
@@ -74,7 +74,7 @@ class RunWriter:
             writer._write(b"\n")
         return writer
 
-    def add(self, record: PlanRecord | VisitRecord | Measurement | Footer) -> None:
+    def add(self, record: PlanRecord | RepetitionRecord | Measurement | Footer) -> None:
         """Append a record; raises UserError, the file's earlier records intact, where it cannot."""
         try:
             self._write(_line(record))
@@ -101,7 +101,7 @@ class RunWriter:
 
 
 def _line(record: _Record) -> bytes:
-    sparse = isinstance(record, VisitRecord)  # nearly all keys of its evidence are absent
+    sparse = isinstance(record, RepetitionRecord)  # nearly all keys of its evidence are absent
     return record.model_dump_json(exclude_none=sparse).encode() + b"\n"
 
 

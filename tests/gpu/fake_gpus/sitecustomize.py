@@ -1,7 +1,7 @@
 """On PYTHONPATH, gives this machine four GPUs, those of the fake CUDA of the engine's tests."""
 
+from tierscope.machine import discover
 from tierscope.model.topology import Gpu
-from tierscope.topology import discover
 
 _discover = discover.discover
 

@@ -14,10 +14,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tierscope.engine.find import find_engine
+from tierscope.engine.process import find_engine
 from tierscope.kinds.bandwidth.spec import BandwidthPattern, BandwidthSpec
 from tierscope.kinds.plan import PLAN_VERSION, Plan
-from tierscope.model.event import Event, EventAdapter, Failed, Progress, Skipped, Visit
+from tierscope.model.event import Event, EventAdapter, Failed, Progress, Repetition, Skipped
 from tierscope.model.spec import Placement, Sampling
 
 BASE_PAGE = 4096
@@ -32,14 +32,14 @@ Pages = dict[int, int]
 class Measured:
     """What came of it."""
 
-    outcome: Visit | Skipped | Failed
+    outcome: Repetition | Skipped | Failed
     numa_maps: Pages = field(default_factory=dict)
     """Base pages by node, by the kernel's account; empty where nothing was sampled."""
 
     @property
     def evidence(self) -> Pages:
         """Base pages by node, by the engine's account."""
-        assert isinstance(self.outcome, Visit), self.outcome
+        assert isinstance(self.outcome, Repetition), self.outcome
         seen = self.outcome.evidence
         assert seen.pages is not None
         assert seen.page_bytes is not None
@@ -79,10 +79,10 @@ def measure(placement: Placement, size: int = REGION, pages: str = "base") -> Me
             if isinstance(event, Progress) and not found:
                 found = stopped(process.pid, in_whole_rounds(placement, size))
                 process.send_signal(signal.SIGINT)
-            elif isinstance(event, Visit | Skipped | Failed):
+            elif isinstance(event, Repetition | Skipped | Failed):
                 outcome = event
     assert outcome is not None, "the engine ended without an outcome"
-    assert found or not isinstance(outcome, Visit), "it ended before numa_maps could be read"
+    assert found or not isinstance(outcome, Repetition), "it ended before numa_maps could be read"
     return Measured(outcome, found)
 
 

@@ -2,8 +2,8 @@
 
 import subprocess
 
+from tierscope.machine.discover import discover
 from tierscope.model.persistent import Namespace
-from tierscope.topology.discover import discover
 
 _CHANGE = ("ndctl", "create-namespace", "-f", "-M", "mem", "-e")
 

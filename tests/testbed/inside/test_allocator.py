@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from tierscope.alloc import Arena, _library
-from tierscope.placement.launch import find_library
-from tierscope.placement.pages import mappings, nodes_of_pages
-from tierscope.recipes import hmctl
+from tierscope.peers.hmsdk import hmctl
+from tierscope.place.launch import find_library
+from tierscope.place.pages import mappings, nodes_of_pages
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "placement"))
 from probing import build, pages_of, probe_of

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from measured import THREADS, Measured, spec
 
-from tierscope.engine.find import find_engine
+from tierscope.engine.process import find_engine
 from tierscope.kinds.plan import PLAN_VERSION, Plan
-from tierscope.model.event import EventAdapter, Visit
+from tierscope.model.event import EventAdapter, Repetition
 from tierscope.model.spec import NodeShare, Placement, Sampling
-from tierscope.placement.weights import apply, read_table, revert
+from tierscope.place.weights import apply, read_table, revert
 
 pytestmark = pytest.mark.testbed
 
@@ -34,8 +34,8 @@ def placed(placement: Placement) -> dict[int, int]:
         [find_engine(), "run"], input=plan.model_dump_json().encode(), stdout=subprocess.PIPE
     )
     events = map(EventAdapter.validate_json, done.stdout.splitlines())
-    (visit,) = [event for event in events if isinstance(event, Visit)]
-    return Measured(visit).evidence
+    (repetition,) = [event for event in events if isinstance(event, Repetition)]
+    return Measured(repetition).evidence
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import storage
 from storage import io, run
 
 from forked import tierscope
-from tierscope.fleet.at_once import together_of
+from tierscope.fleet.together import together_of
 from tierscope.model.fleet import FleetIndex
 from tierscope.runs.read import read_run
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.testbed
 PLAN = """
 measurements:
   - kind: io
-    args: {to: "file:/mnt/shared", file: one, op: "read,write", size: 4m, block-size: 64k,
+    args: {to: "file:/mnt/shared", hosts-file: one, op: "read,write", size: 4m, block-size: 64k,
            budget: 0.5, verify: "yes"}
   - kind: io
     args: {to: "file:/mnt/shared", size: 2m, block-size: 64k, budget: 0.5}
@@ -80,8 +80,8 @@ def test_an_array_reads_from_its_members_as_much_as_it_gives(
 ) -> None:
     level, device = array
     (result,) = io(tmp_path, *SHORT, "--to", f"dev:{device}", "--size", "32m", "--rated", rated)
-    assert result["limit"]["value"] == 4e9 / (256 << 10)
-    assert "1 GB/s + 1 GB/s + 1 GB/s + 1 GB/s = 4 GB/s" in result["limit"]["formula"]
+    assert result["figures"][0]["limit"]["value"] == 4e9 / (256 << 10)
+    assert "1 GB/s + 1 GB/s + 1 GB/s + 1 GB/s = 4 GB/s" in result["figures"][0]["limit"]["formula"]
     own, members = devices(result)
     assert len(members) == 4
     assert own["bytes_read"] > 0
@@ -108,7 +108,7 @@ def test_a_mirror_writes_every_member(array: tuple[str, Path], rated: str, tmp_p
         (result,) = io(tmp_path, *SHORT, "--to", f"file:{directory}", *options)
     finally:
         run("umount", directory)
-    assert "the slowest of 4: 0.5 GB/s" in result["limit"]["formula"]
+    assert "the slowest of 4: 0.5 GB/s" in result["figures"][0]["limit"]["formula"]
     own, members = devices(result)
     written = sum(one["bytes_written"] for one in members)
     assert written >= 4 * 0.9 * own["bytes_written"]  # and what md notes of itself
@@ -168,7 +168,9 @@ def test_two_mounts_at_once_have_figures_of_their_own(mounts: list[Path], tmp_pa
     targets = [f"file:{mount}" for mount in mounts]
     options = ["--to", ",".join(targets), "--together", "yes", "--size", "2m"]
     (result,) = io(tmp_path, *SHORT, *options)
-    parts = {one["part"]: one for one in result["figures"] if one["metric"] == "iops"}
+    parts = {
+        one["part"]: one for one in result["figures"] if one["metric"] == "iops" and one["part"]
+    }
     assert list(parts) == targets
     assert all(one["estimate"] > 0 for one in parts.values())
     evidence = result["evidence"]
@@ -179,7 +181,7 @@ def test_two_mounts_at_once_have_figures_of_their_own(mounts: list[Path], tmp_pa
     assert [one["server"] for one in facts] == ["127.0.0.1", "127.0.0.2"]
     assert [one["connections"] for one in facts] == [1, 2]
     assert {one["interface"] for one in facts} == {"lo"}
-    assert result["limit"] is None
+    assert result["figures"][0]["limit"] is None
     (lo,) = evidence["ports"]
     assert lo["received_bytes"] >= sum(one["read_bytes"] for one in evidence["nfs"])
 
@@ -271,7 +273,7 @@ def test_a_server_that_stops_costs_its_measurement_and_the_run_goes_on(
 ) -> None:
     mount = mounts[0]
     targets = f"file:{mount},file:/dev/shm"
-    hasty = "from tierscope.engine import visits; visits._START_S = 15.0; "
+    hasty = "from tierscope.engine import repetitions; repetitions._START_S = 15.0; "
     tierscope = [sys.executable, "-c", hasty + "from tierscope.cli.main import main; main()"]
     command = [*tierscope, "io", "--to", targets, "--budget", "15", "--size", "2m", "--depth", "2",
                "--block-size", "64k", "--json", "--out", str(tmp_path)]  # fmt: skip
@@ -288,7 +290,7 @@ def test_a_server_that_stops_costs_its_measurement_and_the_run_goes_on(
             os.kill(child.pid, signal.SIGKILL)
         run("rpc.nfsd", "4")
     dead, alive = json.loads(output)["results"]
-    # Visits that ended before the server did count; the one that it cut is told either way.
+    # Repetitions that ended before the server did count; the one that it cut is told either way.
     said_of = [dead["reason"]] if dead["status"] == "failed" else dead["evidence"]["notes"]
     told = " ".join(text for text in said_of if "the engine took far longer" in text)
     assert told, (dead["status"], said_of, said)

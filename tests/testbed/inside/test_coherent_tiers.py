@@ -4,12 +4,12 @@ import subprocess
 
 import pytest
 
-from tierscope.engine.find import find_engine
+from tierscope.engine.process import find_engine
 from tierscope.kinds.plan import PLAN_VERSION, Plan, Spec
-from tierscope.model.event import Event, EventAdapter, Skipped, Visit
+from tierscope.machine.discover import discover
+from tierscope.model.event import Event, EventAdapter, Repetition, Skipped
 from tierscope.model.spec import Placement, Sampling
-from tierscope.recipes.registry import RECIPES
-from tierscope.topology.discover import discover
+from tierscope.suites.registry import SUITES
 
 pytestmark = pytest.mark.testbed
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.testbed
 @pytest.fixture(scope="module")
 def reduced() -> list[Spec]:
     """Of the whole plan one measurement for each kind and placement, with the fewest threads."""
-    prepared = RECIPES["coherent-gpu"].prepare(discover(), thp=True)
+    prepared = SUITES["coherent-gpu"].prepare(discover(), thp=True)
     assert any("stands in for it" in note for note in prepared.notes)
     chosen: dict[tuple[object, ...], Spec] = {}
     for spec in prepared.plan.measurements:
@@ -42,7 +42,7 @@ def outcomes(reduced: list[Spec]) -> dict[str, Event]:
         check=False,
     )
     events = map(EventAdapter.validate_json, done.stdout.splitlines())
-    found = {event.id: event for event in events if isinstance(event, Visit | Skipped)}
+    found = {event.id: event for event in events if isinstance(event, Repetition | Skipped)}
     assert set(found) == {spec.id for spec in reduced}
     return found
 
@@ -57,7 +57,7 @@ def test_every_placement_of_the_study_is_proven_by_pages(
             assert isinstance(outcome, Skipped), spec.id
             assert outcome.reason
             continue
-        assert isinstance(outcome, Visit), outcome
+        assert isinstance(outcome, Repetition), outcome
         pages = outcome.evidence.pages
         assert pages, spec.id
         placements = [region.placement for region in spec.regions()]

@@ -66,7 +66,7 @@ def test_a_workload_file_runs_over_sockets_and_cxl(tmp_path: Path) -> None:
     assert split["evidence"]["pages"] == {"1": PAGES * 3 // 4, "4": PAGES // 4}
     assert (split["pattern"]["policy"], split["target"]) == ("partition", "node:1,4@3:1")
     assert tree["evidence"]["arrays"] == {"m0": {"0": PAGES}, "m1": {"4": PAGES}}
-    assert tree["metric"] == "operations"
+    assert tree["figures"][0]["metric"] == "operations"
     assert both["evidence"]["pages"] == {"1": PAGES}
     assert both["evidence"]["workloads"]["device"]["pages"] == {"4": PAGES}
     assert "node 8 is node 4" in cases[3]["notes"]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from forked import tierscope
-from tierscope.kinds.ops.structures import STRUCTURES
+from tierscope.kinds.ops.spec import STRUCTURES
 
 pytestmark = pytest.mark.testbed
 

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from forked import tierscope
 from tierscope.cli.app import app
-from tierscope.kinds.effect.program import Run
+from tierscope.kinds.effect.measurer import Run
 
 pytestmark = pytest.mark.testbed
 

@@ -112,7 +112,7 @@ def test_a_drive_over_tcp_says_where_it_is_and_why_it_has_no_limit(
     (drive,) = facts["drives"]
     found = (drive["transport"], drive["server"], drive["interfaces"])
     assert found == ("tcp", "127.0.0.1", ["lo"])
-    assert result["limit"] is None
+    assert result["figures"][0]["limit"] is None
     (lo,) = result["evidence"]["ports"]
     assert lo["received_bytes"] >= result["evidence"]["storage_io"]["bytes_read"]
     topo = tierscope("topo", "node:0", f"dev:{over_tcp}")

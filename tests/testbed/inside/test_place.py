@@ -9,17 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from tierscope.analysis.landing import Watched, landing
+from tierscope.analysis.effect import Watched, landing
 from tierscope.model.endpoint import parse_ranges
 from tierscope.model.errors import UserError
-from tierscope.placement.launch import Mechanism, decide, own_environment, preloading
-from tierscope.placement.look import look_at
-from tierscope.placement.memory_file import place_file
-from tierscope.placement.move import move
-from tierscope.placement.nodes import Selection
-from tierscope.placement.pages import mappings
-from tierscope.placement.policy import Policy, make_policy
-from tierscope.placement.start import start
+from tierscope.place.launch import Mechanism, decide, own_environment, preloading, start
+from tierscope.place.look import look_at
+from tierscope.place.memory_file import place_file
+from tierscope.place.nodes import Selection
+from tierscope.place.pages import mappings, move
+from tierscope.place.policy import Policy, make_policy
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "placement"))
 from probing import PAGE, Probe, build, counted, probe_of

@@ -8,7 +8,7 @@ import pytest
 from measured import BASE_PAGE, REGION, THREADS, Measured, Pages, measure
 
 from tierscope.model.cause import Cause
-from tierscope.model.event import Skipped, Visit
+from tierscope.model.event import Repetition, Skipped
 from tierscope.model.spec import NodeShare, Placement
 
 pytestmark = pytest.mark.testbed
@@ -40,7 +40,7 @@ def in_rounds(weights: dict[int, int]) -> Pages:
 
 def assert_traffic_has_the_weights(measured: Measured, weights: dict[int, int]) -> None:
     """Of what the threads moved, each node's part is its weight's, but for rounds they were in."""
-    assert isinstance(measured.outcome, Visit), measured.outcome
+    assert isinstance(measured.outcome, Repetition), measured.outcome
     traffic = measured.outcome.evidence.traffic
     assert traffic is not None
     whole, asked = sum(traffic.values()), sum(weights.values())

@@ -52,7 +52,7 @@ def half_dead(null_block: Path) -> Iterator[Path]:
 def test_an_nvme_drive_is_polled(tmp_path: Path) -> None:
     assert (Path("/sys/block") / NVME.name / "queue/io_poll").read_text() == "1\n"
     (result,) = io(tmp_path, *SHORT, "--to", f"dev:{NVME}", "--backend", "io_uring", "--iopoll")
-    assert (result["status"], result["metric"]) == ("measured", "iops")
+    assert (result["status"], result["figures"][0]["metric"]) == ("measured", "iops")
     assert result["evidence"]["storage_io"]["reads"] > 0
 
 

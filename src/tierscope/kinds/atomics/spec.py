@@ -1,22 +1,35 @@
 """The spec of atomic updates, contended or not."""
 
-from typing import Any, ClassVar, Literal
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import model_validator
+from tierscope.model.property import OPERATION, PAGES, SIZE, MadeBy, Property
+from tierscope.model.rules import Check, Ruled, Ruling
+from tierscope.model.spec import CACHE_LINE, Bytes, EachCpu, MemorySpec, Pages, Region
+from tierscope.model.topology import Topology
+from tierscope.plans import machine, options
+from tierscope.plans.axes import common_fields, memory_paths, thread_counts
+from tierscope.plans.request import Request, RequestForm
+from tierscope.plans.rounds import Arrays, sizes_and_pages
+from tierscope.plans.sweep import asked, combinations, id_parts, options_of, spec_of
 
-from tierscope.model.base import Model
-from tierscope.model.spec import CACHE_LINE, Bytes, Cpus, MemorySpec, Pages, Region
 
-
-class AtomicsPattern(Model):
+class AtomicsPattern(Ruled):
     """Atomic updates of counters, one in each cache line, in random order."""
 
-    operation: Literal["fetch-and-add", "compare-and-swap"]
-    shared: bool = False
+    operation: Annotated[
+        Literal["fetch-and-add", "compare-and-swap"], OPERATION.but(default="fetch-and-add")
+    ]
+    size: Annotated[
+        Bytes, SIZE.but(default_help="larger than the last-level cache; 64 where shared")
+    ]
+    pages: Annotated[Pages, PAGES] = "thp"
+    shared: Annotated[
+        bool,
+        Property("no: each thread updates its own counters; yes: all the same", id="shared"),
+    ] = False
     """All threads update all counters, in place of each its own share; with a size of 64, all
     contend for one line."""
-    size: Bytes
-    pages: Pages = "thp"
 
 
 class AtomicsSpec(MemorySpec):
@@ -24,19 +37,20 @@ class AtomicsSpec(MemorySpec):
 
     metric: ClassVar[str] = "updates"
     recorded: ClassVar[tuple[str, ...]] = ("operation", "size", "threads")
-    extra_properties: ClassVar[dict[str, type]] = {**MemorySpec.extra_properties, "threads": int}
+    extra_properties: ClassVar[dict[str, type]] = {"threads": int}
 
     kind: Literal["atomics"] = "atomics"
-    cpus: Cpus
+    cpus: Annotated[EachCpu, MadeBy("threads")]
     pattern: AtomicsPattern
 
-    @model_validator(mode="after")
-    def _check(self) -> "AtomicsSpec":
-        if len(set(self.cpus)) != len(self.cpus):
-            raise ValueError("a CPU is named twice")
-        if not self.pattern.shared and self.pattern.size // CACHE_LINE < len(self.cpus):
-            raise ValueError("size has fewer lines than there are threads")
-        return self
+    rules: ClassVar[tuple[Ruling, ...]] = (
+        Check(
+            "pattern.size",
+            "has fewer lines than there are threads",
+            lambda spec: spec.pattern.shared or spec.pattern.size // CACHE_LINE >= len(spec.cpus),
+            ("cpus", "pattern.shared"),
+        ),
+    )
 
     def thread_cpus(self) -> list[int]:
         """One thread a CPU."""
@@ -48,8 +62,57 @@ class AtomicsSpec(MemorySpec):
 
     def identity(self) -> dict[str, Any]:
         """The pattern and the number of threads."""
-        pattern = self.pattern.model_dump(mode="json", exclude_none=True)
-        return {**pattern, **self.placed_as(), "threads": len(self.cpus)}
+        return {**self.pattern.as_recorded(), **self.placed_as(), "threads": len(self.cpus)}
 
 
 SPEC = AtomicsSpec
+
+
+def expand(request: Request, topology: Topology, thp: bool) -> Iterator[AtomicsSpec]:
+    """Yield a measurement for each combination; unasked, shared counters lie in one line."""
+    for path in memory_paths(request, topology, AtomicsSpec):
+        counts = thread_counts(request, path)
+        arrays = Arrays(
+            path.placement,
+            default=machine.default_size(topology, path.cpus, path.nodes, 1),
+            shares=max(counts),
+        )
+        sizes, kinds = sizes_and_pages(request, topology, thp, arrays)
+        for shared in asked(request, AtomicsPattern, "shared") or [False]:
+            one_line = shared and "size" not in request.options
+            axes: dict[str, list[Any]] = {
+                "size": [CACHE_LINE] if one_line else sizes,
+                "pages": kinds,
+                "shared": [shared],
+                "threads": counts,
+            }
+            for values in combinations(request, AtomicsPattern, axes):
+                threads = values.pop("threads")
+                fields = {
+                    **common_fields(request, path),
+                    "cpus": path.cpus[:threads],
+                    "pattern": values,
+                }
+                parts = [values["operation"], *path.names, f"t{threads}"]
+                parts += id_parts(AtomicsPattern, values, "operation")
+                yield spec_of(request, AtomicsSpec, fields, [*parts, *path.placed_as(request)])
+
+
+REQUEST = RequestForm(
+    options=(
+        options.FROM,
+        options.to_of(AtomicsSpec),
+        options.THREADS,
+        options.PIN,
+        *options_of(AtomicsPattern),
+        *options.PLACEMENT,
+        *options.PERSISTENT,
+        *options.SAMPLING,
+    ),
+    expand=expand,
+    examples=(
+        "atomics --op fetch-and-add,compare-and-swap --shared no,yes",
+        "atomics --shared yes --threads 1..all*2",
+        "atomics --to node:2 --size 64m",
+    ),
+)

@@ -1,14 +1,19 @@
 """The spec of checkpoint: a program's state, saved so that it outlives the program."""
 
-from collections.abc import Sequence
+import itertools
+import os.path
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from tierscope.model.base import Model
-from tierscope.model.endpoint import EndpointKind
+from tierscope.model.endpoint import EndpointKind, Target
 from tierscope.model.io import GPU_BACKENDS, SYNCHRONOUS, Buffers, FilePath
+from tierscope.model.path import of_operation
 from tierscope.model.persistent import Persistent
+from tierscope.model.property import IN_BYTES, PAGES, SIZE, MadeBy, Property
+from tierscope.model.rules import Differs, Given, Obeys, Ruled, Ruling, needs, refuses
 from tierscope.model.spec import (
     SLOWEST_BYTES_PER_S,
     Cpus,
@@ -19,52 +24,114 @@ from tierscope.model.spec import (
     last_level_bytes,
 )
 from tierscope.model.storage import Access
-from tierscope.model.traffic import of_operation
+from tierscope.model.topology import Topology
+from tierscope.plans import grammar, machine, options
+from tierscope.plans.axes import checked, choices, pages, sampling, targets
+from tierscope.plans.issuers import Issuer, issuers
+from tierscope.plans.persistent import persistent_placement
+from tierscope.plans.request import Request, RequestForm
+from tierscope.plans.sweep import asked, combinations, id_parts, options_of, spec_of
 
 if TYPE_CHECKING:
-    from tierscope.model.limit import Limit
-    from tierscope.model.path import Paths
+    from tierscope.model.path import Limit, Paths
     from tierscope.model.topology import Cache
+
 
 CELL = 4096
 """Bytes of the state that carry a checksum of their own; a header is as large."""
 _PASSES = 12
-"""Over the state, in a visit: the target is filled, and the fewest rows are taken."""
+"""Over the state, in a repetition: the target is filled, and the fewest rows are taken."""
 _PASSES_OF_A_KILL = 6
 
 CheckpointBackend = Literal["posix", "libaio", "io_uring", "cufile", "staged", "staged-async"]
 
 
-class CheckpointPattern(Model):
+TargetPlacement = Annotated[
+    Placement,
+    Obeys(
+        (
+            refuses(
+                {"policy": Differs("bind")},
+                because="of a checkpoint's memory is bind: one node",
+            ),
+            refuses(
+                {"persistent.backing": ("pool-objects", "device")},
+                because="of a checkpoint's memory is file or pool",
+            ),
+        )
+    ),
+]
+
+
+class CheckpointPattern(Ruled):
     """The state, and how it moves."""
 
-    size: Annotated[int, Field(ge=CELL, le=1 << 50, multiple_of=CELL)]
+    size: Annotated[
+        int,
+        IN_BYTES,
+        Field(ge=CELL, le=1 << 50, multiple_of=CELL),
+        SIZE.but(
+            help="Bytes of the state, as in 64m..1g; the target takes twice as much",
+            default_help="256m, or 2m in an emulated machine",
+        ),
+    ]
     """Bytes of the state. The target takes twice as much: the last good checkpoint stays untouched
     while the next one is written."""
-    block_size: Annotated[int, Field(ge=CELL, le=1 << 30, multiple_of=CELL)] = 1 << 20
-    """Bytes of one operation."""
-    pages: Pages = "thp"
-    """Of a state in host memory."""
-    backend: CheckpointBackend = "posix"
+    pages: Annotated[Pages, PAGES.but(id_always=False)] = "thp"
+    """Pages of a state in host memory."""
+    backend: Annotated[
+        CheckpointBackend,
+        Property(default_help="libaio; of GPUs, staged-async", words="by {}", id_always=True),
+    ] = "posix"
     """How a file is written and read, as of input and output; memory is copied to."""
-    direct: bool = True
-    """Of a file: O_DIRECT, past the page cache."""
-    depth: Annotated[int, Field(ge=1, le=4096)] = 1
+    direct: Annotated[
+        bool,
+        Property(
+            "yes: past the page cache (O_DIRECT); no: through it",
+            words="direct|through the page cache",
+            id="buffered",
+        ),
+    ] = True
+    """Files are opened with O_DIRECT, past the page cache."""
+    depth: Annotated[
+        int,
+        Field(ge=1, le=4096),
+        Property("Operations of each thread in flight", default="8", id="d{}", id_always=True),
+    ] = 1
     """Operations of each thread in flight."""
-    kills: Annotated[int, Field(ge=0, le=100_000)] = 0
-    """Times that a program which saves checkpoints is killed and started again."""
+    block_size: Annotated[
+        int,
+        IN_BYTES,
+        Field(ge=CELL, le=1 << 30, multiple_of=CELL),
+        Property(
+            "Bytes of one operation", label="block", default="1m", words="{} blocks", id="b{}"
+        ),
+    ] = 1 << 20
+    """Bytes of one operation."""
+    kills: Annotated[
+        int,
+        Field(ge=0, le=100_000),
+        Property(
+            "Times to kill and restart a program while it saves checkpoints, on top of the budget",
+            single=True,
+            id="k{}",
+        ),
+    ] = 0
+    """Times to kill and restart a program while it saves checkpoints."""
 
-    @model_validator(mode="after")
-    def _check(self) -> "CheckpointPattern":
-        if self.depth > 1 and self.backend in SYNCHRONOUS:
-            raise ValueError(f"backend {self.backend} has one operation a thread in flight")
-        return self
+    rules: ClassVar[tuple[Ruling, ...]] = (
+        refuses(
+            {"depth": Differs(1), "backend": SYNCHRONOUS},
+            because="is 1: this backend has one operation a thread in flight",
+        ),
+    )
 
 
 class CheckpointSpec(MeasurementSpec):
     """Bandwidth and time until a checkpoint is durable, and until a program runs on from it."""
 
     metric: ClassVar[str] = "bandwidth"
+    compared: ClassVar[tuple[str, ...]] = ("restart_time",)
     initiators: ClassVar[tuple[EndpointKind, ...]] = (
         EndpointKind.NODE,
         EndpointKind.CPUS,
@@ -79,33 +146,38 @@ class CheckpointSpec(MeasurementSpec):
     extra_properties: ClassVar[dict[str, type]] = {"threads": int, "memory": str, "backing": str}
 
     kind: Literal["checkpoint"] = "checkpoint"
-    cpus: Cpus
+    cpus: Annotated[Cpus, MadeBy("threads")]
     """One a thread."""
     state: Buffers
     """Memory that the state is in."""
     directory: FilePath | None = None
     """A file of checkpoints is made below it, and removed."""
     large: bool = False
-    """That file may take more than a tenth of the free space."""
-    placement: Placement | None = None
+    """The file may take more than a tenth of the free space."""
+    placement: Annotated[TargetPlacement | None, MadeBy("to")] = None
     """In place of a directory: memory that checkpoints go to."""
     pattern: CheckpointPattern
 
-    @model_validator(mode="after")
-    def _check(self) -> "CheckpointSpec":
-        if (self.directory is None) == (self.placement is None):
-            raise ValueError("a checkpoint goes to a directory or to a placement")
-        if self.placement is not None and self.placement.policy != "bind":
-            raise ValueError("memory of a checkpoint is on one node (policy bind)")
-        if self._persistent is not None and self._persistent.backing not in ("file", "pool"):
-            raise ValueError("persistent memory of a checkpoint has backing file or pool")
-        on_gpu = self.state.gpu is not None
-        if on_gpu != (self.pattern.backend in GPU_BACKENDS):
-            with_gpu = "takes no" if on_gpu else "needs a"
-            raise ValueError(f"backend {self.pattern.backend} {with_gpu} state on a GPU")
-        if on_gpu and self.pattern.kills:
-            raise ValueError("kills go with a state in host memory: CUDA does not outlive fork")
-        return self
+    rules: ClassVar[tuple[Ruling, ...]] = (
+        needs("placement", when={"directory": None}, because="or a placement is needed"),
+        refuses(
+            {"directory": Given(), "placement": Given()}, because="does not go with a placement"
+        ),
+        needs(
+            "state.gpu",
+            when={"pattern.backend": GPU_BACKENDS},
+            because="of a GPU needs a state on a GPU",
+        ),
+        refuses(
+            {"pattern.backend": Given(), "state.gpu": Given()},
+            unless={"pattern.backend": GPU_BACKENDS},
+            because="of files takes no state on a GPU",
+        ),
+        refuses(
+            {"pattern.kills": Differs(0), "state.gpu": Given()},
+            because="go with a state in host memory: CUDA does not outlive fork",
+        ),
+    )
 
     @property
     def _persistent(self) -> Persistent | None:
@@ -153,7 +225,7 @@ class CheckpointSpec(MeasurementSpec):
         return bool(caches) and self.host_bytes() <= last_level_bytes(caches, self.cpus)
 
     def limit(self, paths: "Paths") -> "Limit | None":
-        """What links and drives allow of writes."""
+        """The limit of writes by links and drives."""
         if self.fits_caches(paths.topology.caches):
             return None
         if self.placement is not None:
@@ -175,3 +247,164 @@ class CheckpointSpec(MeasurementSpec):
 
 
 SPEC = CheckpointSpec
+
+
+BACKINGS = ("file", "pool")
+_SIZE = 256 << 20
+_EMULATED_SIZE = 2 << 20
+_MOST_THREADS = 8
+"""By default: more are not needed to keep a target busy with large blocks."""
+_BUDGET_S = 10.0
+"""A state of the default's size takes some tenths of a second to save and to read back."""
+_LONGEST_S = 86400.0
+_KILLS_BYTES_PER_S = 0.2e9
+"""About how fast kills go, in bytes of the state a kill: their time comes on top of the budget."""
+
+
+def expand(request: Request, topology: Topology, thp: bool) -> Iterator[CheckpointSpec]:
+    """Yield a measurement for each combination of the options' values."""
+    found = _targets(request, topology)
+    _check_persistent(request, found)
+    for saver, target in itertools.product(issuers(request, topology, CheckpointSpec), found):
+        seen = []
+        for values in _combinations(request, topology, saver, target, thp):
+            if values not in seen:
+                seen.append(values)
+                yield _spec(request, topology, saver, target, {**values})
+
+
+def endpoint_of(word: str) -> str:
+    """Return a directory as an endpoint; others are endpoints already."""
+    return f"file:{os.path.abspath(word)}" if word.startswith((".", "/")) else word  # noqa: PTH100
+
+
+def _targets(request: Request, topology: Topology) -> list[Target]:
+    if "to" not in request.options:
+        return [Target(kind=EndpointKind.FILE, path=str(Path.cwd()))]
+    nodes = [node.number for node in machine.memory_nodes(topology)]
+    words = ",".join(map(endpoint_of, request.options["to"].splitlines()))
+    named = request.model_copy(update={"options": {**request.options, "to": words}})
+    found = targets(named, "to", CheckpointSpec, nodes)
+    for target in found:
+        if target.numbers:
+            checked(request, "to", machine.check_target, topology, target)
+    return found
+
+
+def _check_persistent(request: Request, found: list[Target]) -> None:
+    """Refuse options of persistent memory where no target is any."""
+    for option, words in (("backing", BACKINGS), ("backed-by", ("battery",))):
+        if choices(request, option, words) and all(t.kind is not EndpointKind.PMEM for t in found):
+            raise request.wrong(option, "goes with pmem:DIR or pmem:node:0")
+
+
+def _combinations(
+    request: Request, topology: Topology, saver: Issuer, target: Target, thp: bool
+) -> Iterator[dict[str, Any]]:
+    """Yield patterns and numbers of threads; values that make no difference are the usual ones."""
+    usable = len(saver.cpus)
+    threads = request.options.get("threads", str(min(usable, _MOST_THREADS)))
+    counts = checked(request, "threads", grammar.expand_counts, threads, usable)
+    if max(counts) > usable:
+        raise request.wrong("threads", f"{max(counts)} are too many for {usable} usable CPUs")
+    in_memory = target.kind is not EndpointKind.FILE
+    default_size = _EMULATED_SIZE if topology.emulated else _SIZE
+    axes: dict[str, list[Any]] = {
+        "size": asked(request, CheckpointPattern, "size") or [default_size],
+        "pages": pages(request, topology, thp) if saver.gpu is None else ["thp"],
+        "backend": _backends(request, saver, in_memory),
+        **({"direct": [True], "depth": [1]} if in_memory else {}),
+        "threads": counts,
+        "backing": _backings(request, target),
+    }
+    for values in combinations(request, CheckpointPattern, axes):
+        if values["backend"] in SYNCHRONOUS:
+            values["depth"] = 1
+        values["block_size"] = min(values["block_size"], values["size"])
+        yield values
+
+
+def _backends(request: Request, saver: Issuer, in_memory: bool) -> list[str]:
+    """Return the backends that suit where the state is; one of them for memory as a target."""
+    on_gpu = saver.gpu is not None
+    wanted = asked(request, CheckpointPattern, "backend")
+    usual = "staged-async" if on_gpu else "libaio"
+    fitting = [one for one in wanted or [usual] if (one in GPU_BACKENDS) == on_gpu]
+    if not fitting:
+        where = "on a GPU" if on_gpu else "in host memory"
+        raise request.wrong("backend", f"none of these goes with a state {where}")
+    return ["staged" if on_gpu else "posix"] if in_memory else fitting
+
+
+def _backings(request: Request, target: Target) -> list[str]:
+    """Return what holds persistent memory; of other targets nothing."""
+    wanted = choices(request, "backing", BACKINGS)
+    return (wanted or ["file"]) if target.kind is EndpointKind.PMEM else [""]
+
+
+def _spec(
+    request: Request, topology: Topology, saver: Issuer, target: Target, values: dict[str, Any]
+) -> CheckpointSpec:
+    threads, backing = values.pop("threads"), values.pop("backing")
+    unused = () if target.kind is EndpointKind.FILE else ("backend", "direct", "depth")
+    parts = [str(saver.initiator), str(target), f"t{threads}"]
+    parts += id_parts(CheckpointPattern, values, *unused)
+    parts += [backing] if backing else []
+    bound = {"policy": "bind", "nodes": [{"node": saver.node}]}
+    rules = {"budget_s": _BUDGET_S, **sampling(request)}
+    kills_s = values["kills"] * values["size"] / _KILLS_BYTES_PER_S
+    rules["budget_s"] = min(rules["budget_s"] + kills_s, _LONGEST_S)
+    fields: dict[str, Any] = {
+        "initiator": str(saver.initiator),
+        "target": str(target),
+        "sampling": rules,
+        "cpus": saver.cpus[:threads],
+        "state": {"placement": bound}
+        if saver.gpu is None
+        else {"memory": "device", "gpu": saver.gpu},
+        **_where(request, topology, saver, target, backing),
+        "pattern": values,
+    }
+    return spec_of(request, CheckpointSpec, fields, parts)
+
+
+def _where(
+    request: Request, topology: Topology, saver: Issuer, target: Target, backing: str
+) -> dict[str, Any]:
+    """Return the fields of a spec that say where checkpoints go."""
+    if target.kind is EndpointKind.FILE:
+        return {"directory": target.path, "large": "size" in request.options}
+    if target.kind is EndpointKind.NODE:
+        return {"placement": checked(request, "to", machine.placement, target, None, "user")}
+    battery = (choices(request, "backed-by", ("battery",)) or [""])[0]
+    given = (topology, saver.cpus, target, {"backing": backing, "backed_by": battery})
+    return {"placement": checked(request, "to", persistent_placement, *given)}
+
+
+REQUEST = RequestForm(
+    options=(
+        options.FROM.but(help="Owner of the state: node:0, cpus:0-7,16 or gpu:0"),
+        options.to_of(CheckpointSpec, "the current directory").but(
+            help="Targets: file:/data (a directory), pmem:/mnt/pmem (mapped, or a pool), "
+            "pmem:node:2, node:2 (memory that outlives the program)"
+        ),
+        options.THREADS.but(default="all, 8 at most"),
+        *options_of(CheckpointPattern),
+        options.BACKING.but(help="Backing of pmem:DIR: file (mapped), pool (libpmemobj)"),
+        options.BACKED_BY,
+        options.PIN,
+        options.PRECISION,
+        options.BUDGET.but(default="10s"),
+    ),
+    expand=expand,
+    help="""\
+A state is written to each target as a checkpoint: two slots, the header last, each step waited for.
+Then it is read back and verified. Below a directory a file is made and removed; nothing else is
+written. A word without a colon is a directory, as for file:.""",
+    examples=(
+        "checkpoint",
+        "checkpoint node:0 /tmp --size 64m --kills 20",
+        "checkpoint /tmp --size 16m..64m --threads 1,2 --json",
+        "checkpoint /data --from gpu:0 --backend staged-async,cufile",
+    ),
+)  # fmt: skip

@@ -1,39 +1,373 @@
-"""Runs programs under their placements; a visit is one run."""
+"""The log of a JVM's garbage collector, of all of its collectors since JDK 9 (JEP 158, JEP 271).
 
+``-Xlog:gc,gc+phases`` has a line for each pause, of ZGC among the phases::
+
+    [0.021s][info][gc] GC(0) Pause Young (Normal) (G1 Evacuation Pause) 24M->4M(256M) 3.123ms
+    [0.102s][info][gc,phases] GC(1) Pause Mark Start 0.005ms
+"""
+
+import contextlib
 import os
 import re
+import select
 import shutil
+import signal
+import subprocess
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
-from tierscope.kinds.effect import gc_log
-from tierscope.kinds.effect.placing import UnplaceableError, not_held
-from tierscope.kinds.effect.program import ProgramError, Ran, Run
-from tierscope.kinds.effect.spec import EffectSpec
-from tierscope.kinds.effect.tiers import RightsError
+from tierscope.analysis.effect import Watched, landing
+from tierscope.kinds.effect.spec import EffectSpec, RightsError, Settings, Tiered, tiered
 from tierscope.kinds.plan import Spec
 from tierscope.model.cause import Cause
-from tierscope.model.errors import UserError
+from tierscope.model.errors import UserError, shown
 from tierscope.model.event import (
     Column,
     Distribution,
     Event,
     Evidence,
     Failed,
+    Repetition,
     Series,
     Skipped,
     Started,
-    Visit,
 )
+from tierscope.model.evidence import ProgramEvidence, ProgramRun
 from tierscope.model.histogram import Histogram, bucket_of
-from tierscope.model.program import ProgramEvidence, ProgramRun
+from tierscope.place.huge_pages import huge_pages
+from tierscope.place.launch import Mechanism, decide, preloading, start
+from tierscope.place.look import Look
+from tierscope.place.nodes import format_list
+from tierscope.place.pages import own_memory, process_tree
+from tierscope.place.policy import Policy
+from tierscope.place.weights import kernel_weights
+
+_PAUSE = re.compile(r"\bGC\(\d+\) Pause .*?\b(\d+(?:[.,]\d+)?)ms\s*$", re.MULTILINE)
+VARIABLE = "JAVA_TOOL_OPTIONS"
+"""Variable that every JVM reads options from (JVM Tool Interface)."""
+
+
+def with_gc_log(environment: dict[str, str], directory: Path) -> dict[str, str]:
+    """Return an environment in which each JVM writes its log into a directory."""
+    log = f"-Xlog:gc,gc+phases:file={directory}/gc-%p.log::filecount=0"
+    return {**environment, VARIABLE: f"{environment.get(VARIABLE, '')} {log}".strip()}
+
+
+def logs_in(directory: Path) -> str:
+    """Return the logs that JVMs wrote, one after the other; empty where none did."""
+    return "".join(path.read_text(errors="replace") for path in sorted(directory.glob("gc-*.log")))
+
+
+def pauses(log: str) -> list[float]:
+    """Return the pauses that a log has, in ns."""
+    return [float(found.replace(",", ".")) * 1e6 for found in _PAUSE.findall(log)]
+
+
+NOT_HELD = "in at least one run, memory was"
+"""How the note of a placement that did not hold begins."""
+_STRAY = 0.01
+"""Share of the memory on other nodes that is not worth a note."""
+
+
+class UnplaceableError(Exception):
+    """The program cannot follow a policy that this machine could follow."""
+
+
+@dataclass(frozen=True)
+class Placed:
+    """How a program is started under its placement."""
+
+    asked: Policy | None = None
+    policy: Policy | None = None
+    """Of its process; None leaves tierscope's."""
+    environment: dict[bytes, bytes] | None = None
+    executable: Path | None = None
+    """The file that was found to load the library; None where none is preloaded."""
+    mechanism: Mechanism | None = None
+    """None without a policy."""
+    weights: tuple[int, ...] = ()
+    """Weights that apply, of ``weighted``."""
+    notes: tuple[str, ...] = ()
+
+
+def placed(settings: Settings, program: str, environment: dict[str, str]) -> Placed:
+    """Return how to start a program.
+
+    Raises UserError where this machine cannot place it as asked, UnplaceableError where the program
+    would ignore the library that has to do it.
+    """
+    encoded = {os.fsencode(name): os.fsencode(value) for name, value in environment.items()}
+    if settings.mode is None:
+        return Placed(environment=encoded)
+    nodes, weights = tuple(settings.nodes), tuple(settings.weights)
+    asked = Policy(settings.mode, nodes, weights, settings.balancing)
+    launch = decide(asked)
+    if asked.mode == "weighted" and launch.mechanism == "kernel":
+        weights = kernel_weights(nodes)
+    executable = None
+    # A program that is not there is refused by exec, with the reason.
+    if launch.setting and (found := shutil.which(program, path=environment.get("PATH"))):
+        executable = Path(found).absolute()
+        try:
+            encoded = preloading(launch, asked, executable, encoded)
+        except UserError as error:
+            raise UnplaceableError(str(error)) from None
+    return Placed(
+        asked, launch.policy, encoded, executable, launch.mechanism, weights, tuple(launch.notes)
+    )
+
+
+def not_held(how: Placed, bytes_by_node: dict[int, int], threads: int) -> str:
+    """Say that memory was not where the placement asks; empty where it was, or nobody knows."""
+    total = sum(bytes_by_node.values())
+    # Huge pages are not looked at, which would take as long again: there may be some.
+    look = Look(0.0, bytes_by_node, {}, 1, threads, huge_bytes=total)
+    mechanism = how.mechanism or "kernel"
+    found = landing(Watched((), how.asked, mechanism, how.weights, 0, (look,)))
+    if how.asked is None or not how.asked.nodes or found is None:
+        return ""
+    nodes = format_list(how.asked.nodes)
+    if found.off_nodes > _STRAY:
+        return f"{NOT_HELD} also on other nodes than {nodes}"
+    if len(how.asked.nodes) > 1 and found.as_asked is False:
+        ratio = ":".join(map(str, how.weights or (1,) * len(how.asked.nodes)))
+        return f"{NOT_HELD} not shared {ratio} among nodes {nodes}"
+    return ""
+
+
+_FIRST_LOOK_S = 0.02
+_LONGEST_GAP_S = 1.0
+_LOOKING = 20
+"""Time between two looks at the pages, in multiples of what the last one took."""
+_GRACE_S = 5.0
+"""Time that a program gets between SIGTERM and SIGKILL."""
+_NEARLY = 0.9
+"""Share of the most memory that was seen, from which on a later look at tiered pages counts."""
+_TAIL = 3
+_TAIL_LENGTH = 300
+
+
+class ProgramError(Exception):
+    """A run that gives no figure."""
+
+    def __init__(self, cause: Cause, reason: str) -> None:
+        super().__init__(reason)
+        self.cause = cause
+
+
+@dataclass
+class Ran:
+    """The result of a run."""
+
+    seconds: float
+    """From the start to the end of the program, or of its client."""
+    output: str
+    """Of the client or, without one, of the program: standard output, then standard error."""
+    bytes_by_node: dict[int, int] = field(default_factory=dict)
+    """Of anonymous and shared memory, when most was in use; under tiering, when about that was
+    last seen."""
+    threads: int = 0
+    """The most that were seen at once."""
+    placed: Placed = field(default_factory=Placed)
+    migrated: int | None = None
+    """Bytes that the kernel migrated meanwhile; None without tiering."""
+    notes: list[str] = field(default_factory=list)
+    """Of tiering."""
+    began_s: float | None = None
+    """When it began, by CLOCK_MONOTONIC_RAW."""
+
+
+class Run:
+    """A run that is under way, in a directory of its own."""
+
+    def __init__(self, spec: EffectSpec, scratch: Path, environment: dict[str, str]) -> None:
+        self._spec = spec
+        self._scratch = scratch
+        self._environment = environment
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._most: dict[int, int] = {}
+        self._threads = 0
+        self._placed = Placed()
+        self._tier: Tiered | None = None
+        self._kill_at = float("inf")
+
+    def interrupt(self) -> None:
+        """End it; a second time, at once. Called from a signal's handler."""
+        again = self._kill_at < float("inf")
+        self._kill_at = time.monotonic() + (0 if again else _GRACE_S)
+        self._signal(signal.SIGKILL if again else signal.SIGTERM)
+
+    def finish(self) -> Ran:
+        """Run it to its end.
+
+        Raises ProgramError where it fails or takes too long, UserError, UnplaceableError or
+        RightsError where it cannot be placed.
+        """
+        with tiered(self._spec.settings) as self._tier:
+            ran = self._finish()
+            if self._tier:
+                ran.migrated, ran.notes = self._tier.migrated_bytes(), self._tier.notes()
+        return ran
+
+    def _finish(self) -> Ran:
+        spec = self._spec
+        try:
+            program, began = self._start("program", spec.program, spec.settings)
+            waited = program
+            if spec.client:
+                waited, began = self._start("client", spec.client, None)
+            self._watch(began + spec.timeout_s)
+            seconds = time.monotonic() - began
+            began_s = time.clock_gettime(time.CLOCK_MONOTONIC_RAW) - seconds
+            self._check(waited)
+            if spec.client:
+                self._end(program)
+        finally:
+            self._signal(signal.SIGKILL)  # what it left running, too
+            for process in self._processes.values():
+                process.wait()
+        name = "client" if spec.client else "program"
+        output = self._text(name, "out") + "\n" + self._text(name, "err")
+        return Ran(seconds, output, self._most, self._threads, self._placed, began_s=began_s)
+
+    def _start(
+        self, name: str, words: Sequence[str], settings: Settings | None
+    ) -> "tuple[subprocess.Popen[bytes], float]":
+        """Start a program; return it with the time just before it was forked.
+
+        The time after that would be too late where others keep this process from its CPU.
+        """
+        command = [word.replace("{scratch}", str(self._scratch)) for word in words]
+        how: dict[str, Any] = {
+            "stdin": subprocess.DEVNULL,
+            "cwd": self._spec.directory,
+            "start_new_session": True,
+        }
+        policy = cpus = None
+        if settings:
+            self._placed = placed(settings, command[0], self._environment)
+            policy, cpus = self._placed.policy, settings.cpus
+            how |= {"env": self._placed.environment, "executable": self._placed.executable}
+            if self._tier:
+                how["preexec_fn"] = self._tier.enter
+        with contextlib.ExitStack() as stack:
+            if settings and settings.thp:
+                stack.enter_context(huge_pages(settings.thp))
+            for stream, end in (("stdout", "out"), ("stderr", "err")):
+                path = self._scratch / f"{name}.{end}"
+                how[stream] = stack.enter_context(path.open("wb"))
+            began = time.monotonic()
+            try:
+                process = start(policy, command, cpus, **how)
+            except subprocess.SubprocessError:
+                raise ProgramError(
+                    Cause.PROGRAM, "it does not start: it cannot enter its cgroup"
+                ) from None
+            except OSError as error:
+                why = error.strerror or str(error)
+                where = shown(error.filename or command[0])
+                raise ProgramError(Cause.PROGRAM, f"it does not start: {where}: {why}") from None
+        self._processes[name] = process
+        return process, began
+
+    def _watch(self, give_up_at: float) -> None:
+        """Wait until the program or its client ends, and look at the pages meanwhile."""
+        gap, look_at = _FIRST_LOOK_S, time.monotonic() + _FIRST_LOOK_S
+        with _ends_of(self._processes.values()) as ends:
+            while True:
+                now = time.monotonic()
+                until = min(look_at, give_up_at, now + _LONGEST_GAP_S)
+                if ends.poll(max(0.0, until - now) * 1e3):
+                    return
+                now = time.monotonic()
+                if now >= self._kill_at:
+                    self._signal(signal.SIGKILL)
+                elif now >= give_up_at:
+                    limit = self._spec.timeout_s
+                    raise ProgramError(Cause.TIMEOUT, f"it had not ended after {limit:g} s")
+                elif now >= look_at:
+                    self._look()
+                    took = time.monotonic() - now
+                    gap = min(2 * gap, _LONGEST_GAP_S)
+                    look_at = time.monotonic() + max(gap, _LOOKING * took)
+
+    def _look(self) -> None:
+        pids = _tree(self._processes["program"].pid)
+        threads = sum(len([*Path(f"/proc/{pid}/task").glob("*")]) for pid in pids)
+        self._threads = max(threads, self._threads)
+        found = own_memory(pids)
+        # Tiering moves pages all the time: what it came to is what counts.
+        enough = _NEARLY if self._tier else 1.0
+        if sum(found.values()) > enough * sum(self._most.values()):
+            self._most = found
+
+    def _check(self, waited: "subprocess.Popen[bytes]") -> None:
+        """Raise ProgramError where what ended should not have, or failed."""
+        program = self._processes["program"]
+        if waited is not program and program.poll() is not None:
+            raise self._failed("program", "it ended before its client")
+        name = "program" if waited is program else "client"
+        status = waited.wait()
+        who = "it" if name == "program" else "its client"
+        if status < 0:
+            raise self._failed(name, f"{who} was ended by {signal.Signals(-status).name}")
+        if status > 0:
+            raise self._failed(name, f"{who} exited with status {status}")
+
+    def _failed(self, name: str, how: str) -> ProgramError:
+        lines = [line.strip() for line in self._text(name, "err").splitlines() if line.strip()]
+        said = " | ".join(lines[-_TAIL:])[-_TAIL_LENGTH:]
+        return ProgramError(Cause.PROGRAM, f"{how}: {said}" if said else how)
+
+    def _end(self, program: "subprocess.Popen[bytes]") -> None:
+        """Let a program whose client is done leave in order."""
+        program.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            program.wait(_GRACE_S)
+
+    def _signal(self, number: int) -> None:
+        for process in self._processes.values():
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, number)
+
+    def _text(self, name: str, end: str) -> str:
+        path = self._scratch / f"{name}.{end}"
+        return path.read_text(errors="replace") if path.exists() else ""
+
+
+def _tree(pid: int) -> list[int]:
+    """Return a process and all that descends from it.
+
+    As each thread's list of children says, since reading of all processes of the machine takes far
+    longer; kernels without CONFIG_PROC_CHILDREN have no such lists.
+    """
+    found = [pid]
+    for one in found:
+        for path in Path(f"/proc/{one}/task").glob("*/children"):
+            with contextlib.suppress(OSError):  # it has ended
+                found += map(int, path.read_text().split())
+    return found if Path("/proc/thread-self/children").exists() else process_tree(pid)
+
+
+@contextlib.contextmanager
+def _ends_of(processes: "Sequence[subprocess.Popen[bytes]] | Any") -> Iterator[select.poll]:
+    """Give what polls readable once one of the processes ends."""
+    with contextlib.ExitStack() as stack:
+        found = select.poll()
+        for process in processes:
+            descriptor = os.pidfd_open(process.pid)
+            stack.callback(os.close, descriptor)
+            found.register(descriptor, select.POLLIN)
+        yield found
 
 
 class Measurer:
-    """Visits the measurements of programs."""
+    """Repetitions the measurements of programs."""
 
     def __init__(self) -> None:
         self.interrupted = False
@@ -51,7 +385,7 @@ class Measurer:
         """Do without a measurement from now on."""
         del self._specs[name]
 
-    def visit(
+    def repetition(
         self,
         name: str,
         seconds: float,  # noqa: ARG002  a program takes the time that it takes
@@ -72,10 +406,10 @@ class Measurer:
         outcome = None
         try:
             if spec.pattern.command not in self._warm:
-                self._visit(spec)
+                self._repetition(spec)
                 self._warm.add(spec.pattern.command)
             if not self.interrupted:
-                outcome = self._visit(spec)
+                outcome = self._repetition(spec)
         except UserError as error:
             yield Skipped(id=name, cause=Cause.KERNEL, reason=str(error))
         except RightsError as error:
@@ -97,12 +431,12 @@ class Measurer:
     def close(self) -> None:
         """Nothing is held between runs."""
 
-    def _visit(self, spec: EffectSpec) -> Visit:
+    def _repetition(self, spec: EffectSpec) -> Repetition:
         with tempfile.TemporaryDirectory(prefix="tierscope-effect-") as folder:
             scratch = Path(folder)
             environment = {**os.environ, **spec.settings.environment}
             if spec.gc_log:
-                environment = gc_log.with_gc_log(environment, scratch)
+                environment = with_gc_log(environment, scratch)
             self._run = Run(spec, scratch, environment)
             try:
                 ran = self._run.finish()
@@ -110,10 +444,12 @@ class Measurer:
                 self._run = None
                 saved = _saved(spec, scratch)
             pauses = _pauses(spec, scratch)
-        return _visit_of(spec, ran, pauses, saved)
+        return _repetition_of(spec, ran, pauses, saved)
 
 
-def _visit_of(spec: EffectSpec, ran: Ran, pauses: list[float] | None, saved: str | None) -> Visit:
+def _repetition_of(
+    spec: EffectSpec, ran: Ran, pauses: list[float] | None, saved: str | None
+) -> Repetition:
     columns = list(_columns(spec, ran, pauses))
     values = {
         column.part or column.metric: value
@@ -135,7 +471,7 @@ def _visit_of(spec: EffectSpec, ran: Ran, pauses: list[float] | None, saved: str
     stray = not_held(ran.placed, ran.bytes_by_node, ran.threads)
     if stray and not spec.settings.tier:  # tiering is there to move it
         notes.append(stray)
-    counted = [Distribution(metric="gc_pause", rows=[_histogram(pauses)])] if pauses else None
+    counted = [Distribution(metric="gc_pause", samples=[_histogram(pauses)])] if pauses else None
     series = Series(
         name="runs",
         starts=[0.0],
@@ -143,7 +479,7 @@ def _visit_of(spec: EffectSpec, ran: Ran, pauses: list[float] | None, saved: str
         columns=columns,
         distributions=counted,
     )
-    return Visit(
+    return Repetition(
         id=spec.id,
         seconds=ran.seconds,
         fresh=True,
@@ -187,12 +523,12 @@ def _pauses(spec: EffectSpec, scratch: Path) -> list[float] | None:
     """Return the collector's pauses in ns; None where nobody asked."""
     if not spec.gc_log:
         return None
-    log = gc_log.logs_in(scratch)
+    log = logs_in(scratch)
     if not log:
         raise ProgramError(
             Cause.PROGRAM, "it wrote no log of a garbage collector: it is no JVM since JDK 9"
         )
-    return gc_log.pauses(log)
+    return pauses(log)
 
 
 def _histogram(pauses: Sequence[float]) -> Histogram:

@@ -1,19 +1,44 @@
 """The spec of effect: a program that is run under one placement, again and again."""
 
+import contextlib
+import os
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+import shlex
+import shutil
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError
 
 from tierscope.model.base import Model
-from tierscope.model.endpoint import EndpointKind
+from tierscope.model.endpoint import Endpoint, EndpointKind, parse_endpoint
+from tierscope.model.errors import UserError, did_you_mean
+from tierscope.model.rules import Check, Ruled, Ruling
 from tierscope.model.spec import Cpus, MeasurementSpec, Region
+from tierscope.model.topology import Topology
+from tierscope.place import cgroups, tiering
+from tierscope.place.huge_pages import HUGE_PAGES
+from tierscope.place.kernel import Kernel
+from tierscope.place.nodes import Selection, is_selection, select_nodes
+from tierscope.place.policy import MODES, Mode, Policy
+from tierscope.place.tier_look import look
+from tierscope.place.tier_rules import BALANCING, Asked, begin, label_and_rules, rules_in
+from tierscope.place.tiering import Session, warnings, why_nothing_moves
+from tierscope.plans import grammar
+from tierscope.plans.axes import checked, choices
+from tierscope.plans.grammar import format_size
+from tierscope.plans.options import Option
+from tierscope.plans.request import Request, RequestForm
+from tierscope.plans.sweep import spec_of
 
 if TYPE_CHECKING:
-    from tierscope.model.limit import Limit
-    from tierscope.model.path import Paths
+    from tierscope.model.path import Limit, Paths
     from tierscope.model.topology import Cache
+
 
 Word = Annotated[str, Field(max_length=1 << 17)]
 Words = Annotated[list[Word], Field(min_length=1, max_length=10_000)]
@@ -23,7 +48,7 @@ _RUN_TIME = "run_time"
 
 
 class Settings(Model):
-    """What a program runs under; what is absent stays as tierscope itself has it."""
+    """Placement of a program; absent fields are inherited from tierscope."""
 
     mode: (
         Literal["local", "bind", "preferred", "preferred-many", "interleave", "weighted"] | None
@@ -43,30 +68,44 @@ class Settings(Model):
     environment: dict[str, Word] = {}
 
 
-class Reported(Model):
+class Reported(Ruled):
     """A number that the program prints, or its client."""
 
     name: Annotated[str, Field(min_length=1, max_length=40)]
     metric: str
     """Its metric, of those whose names begin with ``reported``."""
     factor: Annotated[float, Field(gt=0, le=1e18)] = 1.0
-    """What the number is multiplied by to be in the metric's unit."""
+    """Multiplier from the program's number to the metric's unit."""
     pattern: Text
     """Regular expression whose first group is the number; its last match counts."""
 
-    @model_validator(mode="after")
-    def _check(self) -> "Reported":
+    rules: ClassVar[tuple[Ruling, ...]] = (
+        Check(
+            "pattern",
+            "of {}: the regular expression is wrong: {}",
+            lambda one: not one.error,
+            values=lambda one: (one.name, one.error),
+        ),
+        Check(
+            "pattern",
+            "of {}: put the number in brackets, as in 'rate: ([0-9.]+)'",
+            lambda one: re.compile(one.pattern).groups > 0,
+            values=lambda one: (one.name,),
+        ),
+    )
+
+    @property
+    def error(self) -> str:
+        """The fault of the regular expression; empty: none."""
         try:
-            groups = re.compile(self.pattern).groups
+            re.compile(self.pattern)
         except re.error as error:
-            raise ValueError(f"{self.name}: the regular expression is wrong: {error}") from None
-        if groups < 1:
-            raise ValueError(f"{self.name}: put the number in brackets, as in 'rate: ([0-9.]+)'")
-        return self
+            return str(error)
+        return ""
 
 
 class EffectPattern(Model):
-    """What is run, and under what."""
+    """The program and its placement."""
 
     command: Text
     """As a shell would take it."""
@@ -89,9 +128,9 @@ class EffectSpec(MeasurementSpec):
     client: Annotated[list[Word], Field(max_length=10_000)] = []
     """A program that uses it and ends; none: it ends by itself. The client is not placed."""
     package: Annotated[str, Field(max_length=100)] = ""
-    """What to install where the program is missing."""
+    """Package that has the program."""
     directory: Text
-    """Where it runs."""
+    """Working directory."""
     settings: Settings
     reported: Annotated[list[Reported], Field(max_length=100)] = []
     gc_log: bool = False
@@ -133,3 +172,497 @@ class EffectSpec(MeasurementSpec):
 
 
 SPEC = EffectSpec
+
+
+_UNITS: dict[str, tuple[str, float]] = {
+    "s": ("reported_time", 1e9),
+    "ms": ("reported_time", 1e6),
+    "us": ("reported_time", 1e3),
+    "ns": ("reported_time", 1.0),
+    "1/s": ("reported_rate", 1.0),
+    "B/s": ("reported_bandwidth", 1.0),
+    "kB/s": ("reported_bandwidth", 1e3),
+    "MB/s": ("reported_bandwidth", 1e6),
+    "GB/s": ("reported_bandwidth", 1e9),
+    "MiB/s": ("reported_bandwidth", float(1 << 20)),
+    "GiB/s": ("reported_bandwidth", float(1 << 30)),
+    "B": ("reported_bytes", 1.0),
+    "KiB": ("reported_bytes", float(1 << 10)),
+    "MiB": ("reported_bytes", float(1 << 20)),
+    "GiB": ("reported_bytes", float(1 << 30)),
+    "higher": ("reported_higher", 1.0),
+    "lower": ("reported_lower", 1.0),
+}
+"""The unit's metric, and what a number is multiplied by. Of ``higher`` and ``lower``, numbers
+without a unit, that is what is better."""
+UNITS = tuple(_UNITS)
+
+
+def parse_metrics(text: str) -> list[Reported]:
+    """Return the numbers that lines of text name; raises UserError."""
+    found: list[Reported] = []
+    for line in filter(None, text.splitlines()):
+        found.append(_parse(line))
+        if any(one.name == found[-1].name for one in found[:-1]):
+            raise UserError(f"two metrics are called '{found[-1].name}'")
+    return found
+
+
+def _parse(line: str) -> Reported:
+    head, sign, pattern = line.partition("=")
+    name, _, unit = head.partition(":")
+    if not sign or not name:
+        raise UserError(
+            f"'{line}' is not NAME:UNIT=REGEX, as in 'rate:1/s=([0-9.]+) requests per second'"
+        )
+    unit = unit or "higher"
+    if unit not in _UNITS:
+        known = ", ".join(UNITS)
+        raise UserError(f"'{unit}' is not one of the units {known}{did_you_mean(unit, UNITS)}")
+    metric, factor = _UNITS[unit]
+    try:
+        return Reported(name=name.strip(), metric=metric, factor=factor, pattern=pattern)
+    except ValidationError as error:
+        message = error.errors()[0]["msg"].removeprefix("Value error, ")
+        raise UserError(message) from None
+
+
+_PAGE = 4096
+NOTHING_MOVED = "in at least one run, no page was migrated"
+"""How the notes of tiering begin that moved nothing."""
+_FILES = (".yaml", ".yml", ".json")
+
+
+class RightsError(Exception):
+    """This user may not start tiering."""
+
+
+class Tiered:
+    """Tiering that is on for a run."""
+
+    def __init__(self, kernel: Kernel, session: Session) -> None:
+        self._kernel = kernel
+        self._session = session
+        self._before = self._migrated()
+
+    def enter(self) -> None:
+        """Enter the cgroup whose pages move; of tiering of the whole machine there is none."""
+        if self._session.cgroup:
+            cgroups.enter(self._kernel, self._session.cgroup)
+
+    def migrated_bytes(self) -> int:
+        """Return what the kernel has migrated between nodes since it began."""
+        return _PAGE * (self._migrated() - self._before)
+
+    def notes(self) -> list[str]:
+        """Return what a reader has to know: what works against it, and why nothing moved."""
+        by_damon = self._session.rules is not None
+        found = warnings(self._kernel, by_damon)
+        if not self.migrated_bytes():
+            reasons = self._damons_reasons() if by_damon else why_nothing_moves(self._kernel)
+            found += [f"{NOTHING_MOVED}: {reason}" for reason in reasons]
+        return found
+
+    def _damons_reasons(self) -> list[str]:
+        # By now the cgroup is empty, which would be the only reason.
+        session = replace(self._session, cgroup=None)
+        seen = look(self._kernel, session, rules_in(session))
+        return list(dict.fromkeys(reason for move in seen.moves for reason in move.reasons))
+
+    def _migrated(self) -> int:
+        return self._kernel.fields("/proc/vmstat").get("pgmigrate_success", 0)
+
+
+def kernel_here() -> Kernel:
+    """Return this machine's kernel, or a test's."""
+    return Kernel("/")
+
+
+def checked_tiers(settings: Settings) -> Settings:
+    """Return settings with the file of rules by its whole path; raises UserError.
+
+    Nothing is changed: the rules are made as for this machine, and thrown away.
+    """
+    if not settings.tier:
+        if settings.pairs:
+            raise UserError("'pair' goes with tier:PRESET, as in tier:hmsdk pair:0:2")
+        return settings
+    if settings.pairs and (_is_file(settings.tier) or settings.tier == BALANCING):
+        raise UserError(f"tier:{settings.tier} is for nodes of its own; leave pair out")
+    if _is_file(settings.tier):
+        settings = settings.model_copy(update={"tier": str(Path(settings.tier).absolute())})
+    try:
+        label_and_rules(kernel_here(), _asked(settings), None)
+    except UserError as error:
+        raise UserError(f"tier:{settings.tier}: {error}".replace("--pair ", "pair:")) from None
+    return settings
+
+
+@contextlib.contextmanager
+def tiered(settings: Settings) -> Iterator[Tiered | None]:
+    """Have pages moved as a placement asks, from now to the end of the block; None: not at all.
+
+    Raises UserError where that cannot be, RightsError where it needs root.
+    """
+    if not settings.tier:
+        yield None
+        return
+    kernel = kernel_here()
+    if kernel.live and os.geteuid() != 0:
+        raise RightsError(f"tier:{settings.tier} needs root; run tierscope as root")
+    session = begin(kernel, _asked(settings), own_cgroup=True)
+    try:
+        yield Tiered(kernel, session)
+    finally:
+        tiering.stop(kernel)
+
+
+def _asked(settings: Settings) -> Asked:
+    if _is_file(settings.tier):
+        return Asked(tuple(settings.pairs), rules=Path(settings.tier))
+    return Asked(tuple(settings.pairs), settings.tier)
+
+
+def _is_file(tier: str) -> bool:
+    return "/" in tier or tier.endswith(_FILES)
+
+
+AS_FOUND = "as-found"
+_NAME_LENGTH = 40
+_FORMS = (
+    "as-found, " + ", ".join(MODES) + ", node:0,2@3:1, 0,2-3, all, !1, +0, balancing, cpus:0-7, "
+    "thp:never, thp:madvise, thp:always, "
+    "tier:PRESET pair:0:2, tier:FILE, env:A=B"
+)
+
+
+def parse_placements(text: str) -> dict[str, Settings]:
+    """Return placements by name, from a line each; one alone is compared with ``as-found``.
+
+    Raises UserError for words that are none, names that come twice, and words that do not fit
+    together.
+    """
+    found: dict[str, Settings] = {}
+    for line in filter(None, map(str.strip, text.splitlines())):
+        name, settings = _placements_parse(line)
+        if name in found:
+            raise UserError(f"two placements are '{name}'; name them, as in slow=node:2")
+        found[name] = settings
+    return found if len(found) > 1 or AS_FOUND in found else {AS_FOUND: Settings(), **found}
+
+
+def _placements_parse(line: str) -> tuple[str, Settings]:
+    first = line.split()[0]
+    named = "=" in first and ":" not in first.partition("=")[0]
+    name, _, rest = line.partition("=") if named else (line, "", line)
+    if not name.strip() or len(name) > _NAME_LENGTH:
+        raise UserError(f"'{line}': name it in 1 to {_NAME_LENGTH} characters: slow=node:2")
+    words = rest.split()
+    if not words:
+        raise UserError(f"'{line}': no words after the name; they are {_FORMS}")
+    return " ".join(name.split()), _settings(words)
+
+
+_WORDS = {
+    "mode": rf"({'|'.join(MODES)})",
+    "balancing": "(balancing)",
+    "thp": rf"thp:({'|'.join(HUGE_PAGES)})",
+    "tier": "tier:(.+)",
+    "pairs": "pair:(.+)",
+    "environment": "env:(.[^=]*=.*)",
+    "cpus": "(cpus?:.*)",
+}
+"""What a word of a placement sets, by its form; nodes have forms of their own."""
+_ONCE = ("mode", "nodes", "thp", "tier")
+
+
+def _settings(words: list[str]) -> Settings:
+    said = defaultdict[str, list[str]](list)
+    for word in words if words != [AS_FOUND] else []:
+        name, value = _set_by(word)
+        said[name].append(value)
+    for values in (said[name] for name in _ONCE):
+        if len(values) > 1:
+            raise UserError(f"'{values[0]}' and '{values[1]}' are in one placement; name one")
+    fields: dict[str, Any] = {name: said[name][0] for name in ("thp", "tier") if said[name]}
+    fields["pairs"] = said["pairs"]
+    fields["environment"] = dict(text.split("=", 1) for text in said["environment"])
+    if said["cpus"]:
+        fields["cpus"] = list(parse_endpoint(said["cpus"][-1]).numbers)
+    if said["mode"] or said["nodes"]:
+        fields |= _policy(said)
+    elif said["balancing"]:
+        raise UserError("'balancing' goes with bind and preferred-many")
+    return checked_tiers(Settings.model_validate(fields))
+
+
+def _set_by(word: str) -> tuple[str, str]:
+    """Return what a word sets, and to which value."""
+    for name, form in _WORDS.items():
+        if found := re.fullmatch(form, word, re.DOTALL):
+            return name, found[1]
+    if is_selection(word):
+        return "nodes", word
+    known = (*MODES, "balancing", *(f"thp:{one}" for one in HUGE_PAGES), AS_FOUND)
+    raise UserError(f"'{word}' is none of {_FORMS}{did_you_mean(word, known)}")
+
+
+def _policy(said: dict[str, list[str]]) -> dict[str, Any]:
+    selected = select_nodes(said["nodes"][0]) if said["nodes"] else Selection(())
+    mode = said["mode"][0] if said["mode"] else "weighted" if selected.weights else "bind"
+    balancing = bool(said["balancing"])
+    policy = Policy(cast("Mode", mode), selected.nodes, selected.weights, balancing)
+    return {
+        "mode": policy.mode,
+        "nodes": list(policy.nodes),
+        "weights": list(policy.weights),
+        "balancing": policy.balancing,
+    }
+
+
+_JOBS = Path(__file__).with_name("jobs")
+_VALUE = 1000
+"""Bytes of a record's value, as the records of YCSB have (10 fields of 100 bytes)."""
+_READS = 100_000
+_ROW = 16
+"""Bytes of a row of the table that DuckDB scans."""
+_NUMBER = r"([0-9.]+(?:e[+-]?[0-9]+)?)"
+
+
+@dataclass(frozen=True)
+class Job:
+    """The program to run and the figures that it reports."""
+
+    program: list[str]
+    client: list[str] = field(default_factory=list)
+    reported: list[Reported] = field(default_factory=list)
+    gc_log: bool = False
+    package: str = ""
+    """Package that has it."""
+    title: str = ""
+    """Name in tables; empty: its command."""
+
+    def with_metrics(self, more: list[Reported]) -> "Job":
+        """Return it with further numbers."""
+        return replace(self, reported=[*self.reported, *more])
+
+
+def _python(name: str, *arguments: object) -> list[str]:
+    return [sys.executable, str(_JOBS / name), *map(str, arguments)]
+
+
+def _printed(*names: str) -> list[Reported]:
+    """Return the numbers that jobs print in lines of their own: ``NAME: NUMBER UNIT``."""
+    lines = []
+    for one in names:
+        name, _, unit = one.partition(":")
+        lines.append(f"{one}=^{name}: {_NUMBER} {unit}$")
+    return parse_metrics("\n".join(lines))
+
+
+def _redis(size: int, _command: Sequence[str]) -> Job:
+    """YCSB's workload C: 100% reads, zipfian with a constant of 0.99 (Cooper et al., SoCC 2010)."""
+    socket = "{scratch}/redis.sock"
+    quiet = ["--save", "", "--appendonly", "no", "--port", "0", "--unixsocket", socket]
+    client = _python("zipf_client.py", socket, max(1, size // _VALUE), _VALUE, _READS)
+    return Job(
+        ["redis-server", *quiet],
+        client,
+        _printed("throughput:1/s", "mean:us", "p50:us", "p99:us", "p99.9:us"),
+        package="redis-server",
+        title=f"redis, {format_size(size)}",
+    )
+
+
+def _jvm(size: int, _command: Sequence[str]) -> Job:
+    """A forest of decision trees over rows that fill half of the heap."""
+    heap = [f"-Xms{size}", f"-Xmx{size}"]
+    return Job(
+        ["java", *heap, str(_JOBS / "Forest.java"), str(size // 2)],
+        gc_log=True,
+        package="default-jdk-headless",
+        title=f"jvm, heap of {format_size(size)}",
+    )
+
+
+def _duckdb(size: int, _command: Sequence[str]) -> Job:
+    """A scan and a join of a table in memory."""
+    return Job(
+        _python("duckdb_queries.py", max(1, size // _ROW)),
+        reported=_printed("scan:s", "join:s"),
+        title=f"duckdb, {format_size(size)}",
+    )
+
+
+def _stream(_size: int, command: Sequence[str]) -> Job | None:
+    """STREAM's program as its user has built it; its best rates are in units of 10^6 bytes/s."""
+    if not command:
+        return None
+    names = ("Copy", "Scale", "Add", "Triad")
+    lines = (f"{name}:MB/s=^{name}: +{_NUMBER}" for name in names)
+    return Job([*command], reported=parse_metrics("\n".join(lines)))
+
+
+READY: dict[str, Callable[[int, Sequence[str]], Job | None]] = {
+    "redis": _redis,
+    "jvm": _jvm,
+    "duckdb": _duckdb,
+    "stream": _stream,
+}
+"""By name: from the bytes of its data and the command that was given, what to run; None where a
+command is needed and there is none."""
+
+
+_MAX_TIMEOUT_S = 86400 * 7
+_DEFAULT_SIZE = "256m"
+
+
+def expand(request: Request, topology: Topology, _thp: bool) -> Iterator[EffectSpec]:
+    """Yield a measurement for each placement."""
+    job = _job(request)
+    text = request.options.get("placement", "")
+    for name, settings in checked(request, "placement", parse_placements, text).items():
+        yield _spec(request, topology, job, name, settings)
+
+
+def _job(request: Request) -> Job:
+    """Return what is run: as a recipe has it, or the request itself."""
+    command = _words(request, "command")
+    client = _words(request, "client")
+    metrics = checked(request, "metric", parse_metrics, request.options.get("metric", ""))
+    names = choices(request, "recipe", tuple(READY))
+    if len(names) > 1:
+        raise request.wrong("recipe", "name one")
+    if not names:
+        if "size" in request.options:
+            raise request.wrong("size", f"only recipes have data: {', '.join(READY)}")
+        if not command:
+            raise request.wrong("command", "name the program after --, or a --recipe")
+        job = Job(command, client, metrics, gc_log=_flag(request, "gc-log"))
+    else:
+        size = checked(
+            request, "size", grammar.parse_size, request.options.get("size", _DEFAULT_SIZE)
+        )
+        ready = READY[names[0]](size, command)
+        if ready is None:
+            raise request.wrong("recipe", f"{names[0]} needs the program after --")
+        job = ready.with_metrics(metrics)
+    if job.client and not job.reported:
+        raise request.wrong("client", "say by --metric what the client's output tells")
+    return job
+
+
+def _words(request: Request, option: str) -> list[str]:
+    """Return a command's words, the program's path whole; raises UserError where there is none."""
+    try:
+        words = shlex.split(request.options.get(option, ""))
+    except ValueError as error:
+        raise request.wrong(option, f"{error}") from None
+    if not words:
+        return []
+    found = shutil.which(words[0])
+    if found is None:
+        raise request.wrong(option, f"'{words[0]}' is not a program that is installed here")
+    return [str(Path(found).absolute()) if "/" in words[0] else words[0], *words[1:]]
+
+
+def _flag(request: Request, option: str) -> bool:
+    return bool(choices(request, option, ("yes", "no")) == ["yes"])
+
+
+def _spec(
+    request: Request, topology: Topology, job: Job, name: str, settings: Settings
+) -> EffectSpec:
+    cpus = settings.cpus or topology.cpus
+    outside = sorted(set(cpus) - set(topology.cpus))
+    if outside:
+        raise request.wrong(
+            "placement",
+            f"{name}: CPUs {','.join(map(str, outside))} do not exist or may not be used",
+        )
+    with_memory = [node.number for node in topology.nodes if node.total_bytes]
+    lacking = sorted(set(settings.nodes) - set(with_memory))
+    if lacking:
+        raise request.wrong(
+            "placement",
+            f"{name}: node {lacking[0]} does not exist or has no memory; choose among "
+            f"{', '.join(map(str, with_memory))}",
+        )
+    nodes = settings.nodes or with_memory
+    target = Endpoint(kind=EndpointKind.NODE, numbers=tuple(nodes), weights=tuple(settings.weights))
+    words = job.title or shlex.join(job.program)
+    fields: dict[str, Any] = {
+        "initiator": str(Endpoint(kind=EndpointKind.CPUS, numbers=tuple(sorted(cpus)))),
+        "target": str(target),
+        "cpus": sorted(cpus),
+        "program": job.program,
+        "client": job.client,
+        "package": job.package,
+        "directory": str(Path.cwd()),
+        "settings": settings,
+        "reported": job.reported,
+        "gc_log": job.gc_log,
+        "count": checked(
+            request, "rounds", grammar.parse_count, request.options.get("rounds", "10"), 1
+        ),
+        "timeout_s": checked(
+            request, "timeout", grammar.parse_duration, request.options.get("timeout", "10min"), 0,
+            _MAX_TIMEOUT_S,
+        ),
+        "save": checked(request, "save-output", _directory, request.options.get("save-output", "")),
+        "pattern": {"command": words, "placement": name},
+    }  # fmt: skip
+    return spec_of(request, EffectSpec, fields, [Path(job.program[0]).name, name])
+
+
+def _directory(text: str) -> str:
+    if text and not Path(text).is_dir():
+        raise UserError(f"'{text}' is no directory")
+    return str(Path(text).absolute()) if text else ""
+
+
+REQUEST = RequestForm(
+    options=(
+        Option(
+            "placement",
+            "[NAME=]WORDS",
+            "What it runs under: local, bind, preferred, preferred-many, interleave or weighted "
+            "with node:0,2@3:1, or nodes in another form that place exec takes; balancing; "
+            "cpus:0-7; thp:never, madvise or always; tier:PRESET pair:FAST:SLOW; env:NAME=VALUE; "
+            "as-found. May be given again; the others are compared with the first one",
+            "as-found",
+            many=True,
+        ),
+        Option(
+            "metric",
+            "NAME[:UNIT]=REGEX",
+            "A number that it prints, the regular expression's first group; the last match counts. "
+            f"UNIT: {', '.join(UNITS)}. May be given again",
+            many=True,
+        ),
+        Option("gc-log", "", "It is a JVM: compare the pauses of its garbage collector", flag=True),
+        Option(
+            "client",
+            "COMMAND",
+            "A program that uses it and ends, not placed itself; it prints the metrics",
+        ),
+        Option("rounds", "COUNT", "Runs under each placement; a verdict takes 6", "10"),
+        Option("timeout", "TIME", "Longest time of a run, at most 7 days", "10min"),
+        Option("save-output", "DIR", "Keep what it prints, a file for each run"),
+        Option("recipe", "NAME", f"A ready program: {', '.join(READY)}"),
+        Option("size", "SIZE", "Bytes of a recipe's data", "256m"),
+        Option("command", "COMMAND", "The program and its arguments", rest=True),
+    ),
+    expand=expand,
+    help="""\
+In each round the program runs once under each placement, in random order. Placements are compared
+with the first one by the pairs of the same round. No shell is between: for pipes, run one yourself,
+as in -- sh -c 'a | b'.""",
+    examples=(
+        "effect --placement node:0 --placement node:1 -- python3 job.py",
+        "effect --placement all=cpus:0-1 --placement half=cpus:0 -- python3 job.py",
+        "effect --placement as-found --placement thp:never --rounds 20 -- python3 job.py",
+        "effect --recipe redis --placement node:0 --placement node:0,2@3:1",
+        "effect --placement as-found --placement tier:numa-balancing -- python3 job.py",
+    ),
+)

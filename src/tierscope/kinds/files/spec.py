@@ -1,45 +1,87 @@
 """The spec of files: operations on small files of a directory."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from tierscope.model.base import Model
 from tierscope.model.endpoint import EndpointKind
 from tierscope.model.io import FilePath
+from tierscope.model.property import IN_BYTES, OPERATION, MadeBy, Property, declared
+from tierscope.model.rules import Check, Prunes, Ruled, Ruling
 from tierscope.model.spec import Cpus, MeasurementSpec, Region
+from tierscope.model.topology import Topology
+from tierscope.plans import grammar, options
+from tierscope.plans.axes import checked, sampling
+from tierscope.plans.issuers import issuers, storage_targets
+from tierscope.plans.request import Request, RequestForm
+from tierscope.plans.sweep import combinations, id_parts, options_of, spec_of, values_of
 
 if TYPE_CHECKING:
-    from tierscope.model.limit import Limit
-    from tierscope.model.path import Paths
+    from tierscope.model.path import Limit, Paths
     from tierscope.model.topology import Cache
 
+
+_FILES = 1000
+"""A directory's by default; who asks for more may take more than a tenth of what is free."""
 _SLOWEST_PER_S = 25.0
 """Files that are made or removed a second; a file system that is slower is taken for a hang."""
 
 
-class FilesPattern(Model):
+Operation = Literal["create", "open", "stat", "read", "list", "unlink"]
+"""create: open a new file, write it whole, close it; open: open and close; read: open, read the
+whole file, close; list: open the directory, read all names, close."""
+
+
+class FilesPattern(Ruled):
     """One operation, again and again, each time on the next file."""
 
-    operation: Literal["create", "open", "stat", "read", "list", "unlink"]
-    """create: open a new file, write it whole, close it; open: open and close; read: open, read
-    the whole file, close; list: open the directory, read all names, close."""
-    file_size: Annotated[int, Field(ge=0, le=16 << 20)]
+    operation: Annotated[
+        Operation, OPERATION.but(default=",".join(get_args(Operation)), default_help="all of them")
+    ]
+    file_size: Annotated[
+        int,
+        IN_BYTES,
+        Field(ge=0, le=16 << 20),
+        Property(
+            "Bytes of each file, as in 0,4k,64k, at most 16m",
+            default="4k",
+            words="files of {}",
+            id="{}",
+        ),
+    ]
     """Bytes of each file."""
-    files: Annotated[int, Field(ge=1, le=10_000_000)]
+    files: Annotated[
+        int,
+        Field(ge=1, le=10_000_000),
+        Property("Files in each directory", default=f"{_FILES}", words="{} a directory", id="n{}"),
+    ]
     """In each directory."""
-    directories: Literal["own", "shared"] = "own"
+    directories: Annotated[
+        Literal["own", "shared"],
+        Property(
+            "own: one for each thread; shared: one for all, each thread with its share of the "
+            "files",
+            words="{} directories",
+        ),
+    ] = "own"
     """own: one for each thread; shared: one for all, of whose files each thread has its share."""
-    fsync: Literal["no", "file", "directory"] = "no"
-    """What create waits for: nothing, fsync of the file, or of the directory, too. Files to be
+    fsync: Annotated[
+        Literal["no", "file", "directory"],
+        Property(
+            "no; file: create waits until the file is on the drive, unlink finds it there; "
+            "directory: both wait for the directory, too",
+            words="fsync {}",
+            id="fsync-{}",
+        ),
+    ] = "no"
+    """Durability of create: nothing, fsync of the file, or of the directory, too. Files to be
     unlinked were made with fsync unless it is no; directory: unlink waits for the directory."""
 
-    @model_validator(mode="after")
-    def _check(self) -> "FilesPattern":
-        if self.fsync != "no" and self.operation not in ("create", "unlink"):
-            raise ValueError("fsync goes with create and unlink")
-        return self
+    rules: ClassVar[tuple[Ruling, ...]] = (
+        Prunes("fsync", unless={"operation": ("create", "unlink")}),
+    )
 
 
 class FilesSpec(MeasurementSpec):
@@ -53,7 +95,7 @@ class FilesSpec(MeasurementSpec):
     extra_properties: ClassVar[dict[str, type]] = {"threads": int}
 
     kind: Literal["files"] = "files"
-    cpus: Cpus
+    cpus: Annotated[Cpus, MadeBy("threads")]
     """One a thread; a CPU may come several times."""
     directory: FilePath
     """Directories of files are made below it."""
@@ -61,11 +103,14 @@ class FilesSpec(MeasurementSpec):
     """They may take more than a tenth of the free space and inodes."""
     pattern: FilesPattern
 
-    @model_validator(mode="after")
-    def _check(self) -> "FilesSpec":
-        if self.pattern.directories == "shared" and self.pattern.files < len(self.cpus):
-            raise ValueError("a shared directory needs a file for each thread")
-        return self
+    rules: ClassVar[tuple[Ruling, ...]] = (
+        Check(
+            "pattern.files",
+            "are fewer than threads, each of which needs one in a shared directory",
+            lambda spec: spec.pattern.directories == "own" or spec.pattern.files >= len(spec.cpus),
+            ("pattern.directories", "cpus"),
+        ),
+    )
 
     def thread_cpus(self) -> list[int]:
         """One thread a CPU."""
@@ -81,7 +126,8 @@ class FilesSpec(MeasurementSpec):
 
     def identity(self) -> dict[str, Any]:
         """The pattern and the number of threads."""
-        return {**self.pattern.model_dump(mode="json"), "threads": len(self.cpus)}
+        pattern = self.pattern.model_dump(mode="json")
+        return {**pattern, "threads": len(self.cpus)}
 
     def fits_caches(self, caches: Sequence["Cache"]) -> bool:  # noqa: ARG002
         """Never: the file system's work is measured, with names and inodes cached by the kernel."""
@@ -99,3 +145,61 @@ class FilesSpec(MeasurementSpec):
 
 
 SPEC = FilesSpec
+
+
+_MAX_THREADS = 4096
+_SAMPLE_S = 0.05
+
+
+def expand(request: Request, topology: Topology, _thp: bool) -> Iterator[FilesSpec]:
+    """Yield a measurement for each combination of the options' values."""
+    there = storage_targets(request, FilesSpec)
+    for issuer, target in itertools.product(issuers(request, topology, FilesSpec), there):
+        cpus = issuer.cpus
+        for threads in _thread_counts(request, len(cpus)):
+            directories = values_of(request, declared(FilesPattern)["directories"])
+            axes = {"directories": directories if threads > 1 else ["own"]}
+            for values in combinations(request, FilesPattern, axes):
+                fields = {
+                    "initiator": str(issuer.initiator),
+                    "target": str(target),
+                    "sampling": {"sample_s": _SAMPLE_S, **sampling(request)},
+                    "cpus": [cpus[i % len(cpus)] for i in range(threads)],
+                    "directory": target.path,
+                    "large": values["files"] > _FILES,
+                    "pattern": values,
+                }
+                parts = [str(issuer.initiator), str(target), values["operation"], f"t{threads}"]
+                parts += id_parts(FilesPattern, values, "operation")
+                yield spec_of(request, FilesSpec, fields, parts)
+
+
+def _thread_counts(request: Request, cpus: int) -> list[int]:
+    text = request.options.get("threads", "1")
+    found: list[int] = checked(request, "threads", grammar.expand_counts, text, cpus)
+    if max(found) > _MAX_THREADS:
+        raise request.wrong("threads", f"{max(found)} is too many; the maximum is {_MAX_THREADS}")
+    return found
+
+
+REQUEST = RequestForm(
+    options=(
+        options.FROM,
+        options.to_of(FilesSpec, "the current directory").but(help="Directories: file:/data"),
+        *options_of(FilesPattern),
+        options.THREADS.but(help="Number of threads, more than CPUs if you like", default="1"),
+        options.PIN,
+        options.PRECISION,
+        options.BUDGET,
+        options.SAMPLE.but(default="50ms"),
+    ),
+    expand=expand,
+    help="""\
+Files are made in a new directory below the one that is named, and removed; nothing else is written.
+The kernel has their names and inodes in its caches: figures are those of a warm cache.""",
+    examples=(
+        "files --to file:/tmp",
+        "files --to file:/tmp --op create,unlink --file-size 0,4k,64k --fsync no,file,directory",
+        "files --to file:/tmp --threads 1..all*2 --directories own,shared --json",
+    ),
+)

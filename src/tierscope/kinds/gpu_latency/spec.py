@@ -1,42 +1,65 @@
 """The spec of a GPU's dependent loads."""
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from tierscope.model.base import Model
 from tierscope.model.gpu import (
     SURELY_IN_MEMORY,
     GpuIndex,
     GpuSpec,
     HostPlace,
     MemoryPlace,
+    endpoint_of,
     host_regions,
 )
+from tierscope.model.property import IN_BYTES, ORDER, SIZE, STRIDE, Property, declared
+from tierscope.model.rules import Check, Prunes, Rule, Ruled, Ruling, Uneven, refuses
 from tierscope.model.spec import Bytes, Region
+from tierscope.model.topology import Topology
+from tierscope.plans import options
+from tierscope.plans.axes import sizes
+from tierscope.plans.gpu import flag, gpus_of, of_gpu, places
+from tierscope.plans.machine import GIB, MIB
+from tierscope.plans.options import Option
+from tierscope.plans.request import Request, RequestForm
+from tierscope.plans.sweep import combinations, id_parts, options_of, spec_of, values_of
 
 if TYPE_CHECKING:
-    from tierscope.model.limit import Limit
-    from tierscope.model.path import Paths
+    from tierscope.model.path import Limit, Paths
     from tierscope.model.topology import Cache
 
 
-class GpuLatencyPattern(Model):
-    """What a GPU's pointer chase goes through."""
+class GpuLatencyPattern(Ruled):
+    """Access pattern of a GPU's pointer chase."""
 
-    size: Bytes
-    stride: Annotated[int, Field(ge=8, le=1 << 20, multiple_of=8)] = 128
+    size: Annotated[
+        Bytes,
+        SIZE.but(help="Working set, as in 16k..1g", default_help="1g; 64m of host memory"),
+    ]
+    stride: Annotated[
+        int,
+        IN_BYTES,
+        Field(ge=8, le=1 << 20, multiple_of=8),
+        STRIDE.but(help="Bytes from one chased slot to the next"),
+    ] = 128
     """Bytes from one chased slot to the next."""
-    order: Literal["random", "linear"] = "random"
+    order: Annotated[Literal["random", "linear"], ORDER.but(help="random (one cycle), linear")] = (
+        "random"
+    )
     """random: a single cycle through all slots; linear: slot after slot, which spares the GPU's
     address translation, laid by the CPU where it is host memory."""
 
-    @model_validator(mode="after")
-    def _check(self) -> "GpuLatencyPattern":
-        if not 2 <= self.size // self.stride <= 1 << 28:
-            raise ValueError("size has to hold 2 to 2^28 strides")
-        return self
+    rules: ClassVar[tuple[Ruling, ...]] = (
+        Check(
+            "size",
+            "has to hold 2 to 2^28 strides",
+            lambda pattern: 2 <= pattern.size // pattern.stride <= 1 << 28,
+            ("stride",),
+        ),
+    )
 
 
 class GpuLatencySpec(GpuSpec):
@@ -48,7 +71,10 @@ class GpuLatencySpec(GpuSpec):
     kind: Literal["gpu-latency"] = "gpu-latency"
     gpu: GpuIndex
     memory: MemoryPlace
-    engine: Literal["sm", "tma"] = "sm"
+    engine: Annotated[
+        Literal["sm", "tma"],
+        Property("sm (loads), tma (bulk copies of 16 bytes)", words="by {}"),
+    ] = "sm"
     """sm: plain loads; tma: bulk copies of 16 bytes, each waited for."""
     per_sm: bool = False
     """Chase on each multiprocessor in turn, too, and report percentiles over them."""
@@ -56,25 +82,28 @@ class GpuLatencySpec(GpuSpec):
     """Each sample is the mean over all multiprocessors, not the latency of one."""
     pattern: GpuLatencyPattern
 
-    @model_validator(mode="after")
-    def _check(self) -> "GpuLatencySpec":
-        if isinstance(self.memory, HostPlace) and self.memory.memory.startswith("managed"):
-            raise ValueError("a chase goes through memory that stays where it is")
-        if self.engine == "tma" and (self.per_sm or self.every_sm):
-            raise ValueError("per_sm and every_sm go with engine sm")
-        if self.engine == "tma" and self.pattern.stride % 16:
-            raise ValueError("engine tma takes strides that are multiples of 16")
-        return self
+    rules: ClassVar[tuple[Ruling, ...]] = (
+        Rule(
+            "memory",
+            {"memory.memory": ("managed", "managed-prefetch", "managed-advised")},
+            "migrates; a chase goes through memory that stays where it is",
+        ),
+        Prunes("per_sm", unless={"engine": "sm"}),
+        Prunes("every_sm", unless={"engine": "sm"}),
+        refuses(
+            {"pattern.stride": Uneven(16), "engine": "tma"},
+            because="has to be a multiple of 16 for engine tma",
+        ),
+    )
 
     def regions(self) -> list[Region]:
-        """What the chase goes through, where that is host memory."""
+        """The chased region, where it is in host memory."""
         return host_regions([self.memory], self.pattern.size)
 
     def identity(self) -> dict[str, Any]:
         """The pattern, and the kind of host memory."""
-        pattern = self.pattern.model_dump(mode="json", exclude_none=True)
         kind = self.memory.memory if isinstance(self.memory, HostPlace) else ""
-        return {**pattern, "memory": kind}
+        return {**self.pattern.as_recorded(), "memory": kind}
 
     def fits_caches(self, caches: Sequence["Cache"]) -> bool:  # noqa: ARG002 - the CPUs'
         """Whether a GPU's L2 may hold what the chase goes through."""
@@ -86,3 +115,58 @@ class GpuLatencySpec(GpuSpec):
 
 
 SPEC = GpuLatencySpec
+
+
+def expand(request: Request, topology: Topology, _thp: bool) -> Iterator[GpuLatencySpec]:
+    """Yield latencies from GPUs to memory, over places and working sets."""
+    engine_property = declared(GpuLatencySpec)["engine"]
+    every_sm, per_sm = flag(request, "every-sm"), flag(request, "per-sm")
+    for gpu, place, engine in itertools.product(
+        gpus_of(request, topology, GpuLatencySpec),
+        places(request, topology, "to", GpuLatencySpec, "gpu:*,node:*"),
+        values_of(request, engine_property),
+    ):
+        # Where no size is asked for: past every L2, and little of what a host has.
+        default = 64 * MIB if isinstance(place, HostPlace) else GIB
+        target = endpoint_of(place)
+        for values in combinations(
+            request, GpuLatencyPattern, {"size": sizes(request, "size") or [default]}
+        ):
+            fields = {
+                **of_gpu(request, topology, gpu),
+                "target": target,
+                "memory": place,
+                "engine": engine,
+                "per_sm": per_sm and engine == "sm",
+                "every_sm": every_sm and engine == "sm",
+                "pattern": values,
+            }
+            parts = [f"gpu:{gpu}", target, *id_parts(GpuLatencyPattern, values)]
+            parts += id_parts(GpuLatencySpec, {"engine": engine})
+            yield spec_of(
+                request, GpuLatencySpec, fields, [*parts, *(["every-sm"] if every_sm else [])]
+            )
+
+
+REQUEST = RequestForm(
+    options=(
+        options.GPU_FROM,
+        Option("to", "PLACES", "Memory: node:0, gpu:1, node:*, gpu:*, all", "gpu:*,node:*"),
+        *options_of(GpuLatencySpec),
+        options.HOST_MEMORY,
+        options.HOST_PAGES,
+        *options_of(GpuLatencyPattern),
+        Option("per-sm", "", "Also percentiles over the GPU's multiprocessors", flag=True),
+        Option("every-sm", "", "The mean over all multiprocessors, not one of them", flag=True),
+        options.TRACE,
+        *options.GPU_SAMPLING,
+    ),
+    expand=expand,
+    help="""\
+A working set decides what serves the loads: L1, L2, or memory of the GPU, a peer or the host.""",
+    examples=(
+        "gpu latency",
+        "gpu latency --from gpu:0 --to gpu:0 --size 16k..1g",
+        "gpu latency --to gpu:0 --size 4m --per-sm",
+    ),
+)

@@ -1,30 +1,26 @@
-"""What a rank does for rank 0: it says which GPU it has, and visits with an engine of its own."""
+"""The work of a rank for rank 0: it names its GPU, and repeats with an engine of its
+own."""
 
 import atexit
 from dataclasses import dataclass, field
-from typing import Any
 
-from tierscope.engine.query import capabilities
-from tierscope.engine.visits import LivingEngine
-from tierscope.kinds.gpu_ranks.ranks import KIND
-from tierscope.kinds.gpu_ranks.relay import Relay
-from tierscope.kinds.gpu_ranks.spec import GpuRanksSpec
+from tierscope.engine.process import capabilities
+from tierscope.engine.repetitions import LivingEngine
+from tierscope.fleet.transport import Message, World
+from tierscope.kinds.gpu_ranks.measurer import Relay
+from tierscope.kinds.gpu_ranks.spec import KIND, GpuRanksSpec
+from tierscope.machine.discover import discover
+from tierscope.machine.launcher import unbind
 from tierscope.model.cause import Cause
 from tierscope.model.errors import ExitCode, UserError
-from tierscope.model.event import Failed, Skipped, Visit
-from tierscope.model.exchange import Exchange
+from tierscope.model.event import Exchange, Failed, Repetition, Skipped
 from tierscope.model.topology import Gpu, Topology
-from tierscope.mpi.launcher import unbind
-from tierscope.mpi.world import World
 from tierscope.plans.gpu import gpu_cpus
-from tierscope.topology.discover import discover
-
-Message = dict[str, Any]
 
 
 @dataclass
 class _Rank:
-    """What is kept from one request to the next."""
+    """State between requests."""
 
     topology: Topology
     engine: LivingEngine
@@ -42,7 +38,7 @@ def serve(request: Message, world: World) -> Message:
             rank.planned.remove(request["name"])
             rank.engine.forget(request["name"])
         return {}
-    return _visit(request, rank, world)
+    return _repetition(request, rank, world)
 
 
 def _look(number: int, world: World) -> Message:
@@ -77,23 +73,23 @@ def _own_gpu(gpus: list[Gpu], number: int) -> Gpu:
     return gpus[number]
 
 
-def _visit(request: Message, rank: _Rank, world: World) -> Message:
-    """Make one visit with all other ranks that take part."""
+def _repetition(request: Message, rank: _Rank, world: World) -> Message:
+    """Make one repetition with all other ranks that take part."""
     spec = GpuRanksSpec.model_validate_json(request["spec"])
     spec = spec.model_copy(update={"rank": world.rank, "cpus": rank.cpus})
     if spec.id not in rank.planned:
         rank.engine.plan([spec])
         rank.planned.add(spec.id)
-    relay = Relay(world, request["visit"], spec.taking_part(), spec.leader())
-    ended: Visit | Skipped | Failed | None = None
+    relay = Relay(world, request["repetition"], spec.taking_part(), spec.leader())
+    ended: Repetition | Skipped | Failed | None = None
     lost = False
     try:
-        for event in rank.engine.visit(spec.id, request["seconds"], request["fresh"]):
+        for event in rank.engine.repetition(spec.id, request["seconds"], request["fresh"]):
             if isinstance(event, Exchange):
                 answer = relay.exchange(event.said)
                 lost = lost or "lost" in answer
                 rank.engine.tell(answer)
-            elif isinstance(event, Visit | Skipped | Failed):
+            elif isinstance(event, Repetition | Skipped | Failed):
                 ended = event
     except UserError as error:
         ended = Failed(id=spec.id, cause=Cause.OTHER, reason=str(error))
@@ -103,7 +99,7 @@ def _visit(request: Message, rank: _Rank, world: World) -> Message:
     return {"event": outcome.model_dump_json(exclude_none=True), "lost": lost}
 
 
-def _why(event: Visit | Skipped | Failed | None) -> str:
+def _why(event: Repetition | Skipped | Failed | None) -> str:
     if isinstance(event, Skipped | Failed):
         return event.reason
-    return "its engine ended its visit" if event else "its engine ended without an outcome"
+    return "its engine ended its repetition" if event else "its engine ended without an outcome"

@@ -1,24 +1,91 @@
-"""The spec of input and output: reads and writes of files and block devices."""
+"""One file that all hosts of a fleet use: what it is called, and who makes it."""
 
+import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from tierscope.kinds.io.common import SLOWEST_FILL_BYTES_PER_S, in_fleet, is_common
-from tierscope.model.base import Model
-from tierscope.model.endpoint import EndpointKind, format_ranges
+from tierscope.machine.storage_paths import near_or_far
+from tierscope.model.endpoint import EndpointKind, Target, format_ranges
+from tierscope.model.errors import UserError, counted
 from tierscope.model.fleet import FleetPlace
-from tierscope.model.io import GPU_BACKENDS, Buffers, DeviceFiles, Files, IoPattern
+from tierscope.model.io import (
+    GPU_BACKENDS,
+    SYNCHRONOUS,
+    Buffers,
+    DeviceFiles,
+    Files,
+    IoPattern,
+    PathFiles,
+)
+from tierscope.model.property import MadeBy
+from tierscope.model.rules import Check, Distinct, Ruled, Ruling
 from tierscope.model.spec import Cpus, MeasurementSpec, Region
 from tierscope.model.storage import Access
 from tierscope.model.time_series import TimeSeries
+from tierscope.model.topology import Topology
+from tierscope.plans import grammar, options
+from tierscope.plans.axes import (
+    checked,
+    choices,
+    identity,
+    sampling,
+    sizes,
+    targets,
+)
+from tierscope.plans.gpu import flag
+from tierscope.plans.issuers import Issuer, issuers, storage_targets
+from tierscope.plans.options import Option
+from tierscope.plans.rated import ratings_of
+from tierscope.plans.request import Request, RequestForm
+from tierscope.plans.sweep import asked, combinations, id_parts, options_of, spec_of
 
 if TYPE_CHECKING:
-    from tierscope.model.limit import Limit
-    from tierscope.model.path import Paths
+    from tierscope.model.path import Limit, Paths
     from tierscope.model.topology import Cache
+
+
+SLOWEST_FILL_BYTES_PER_S = 10e6
+"""Storage that is slower is taken for a hang."""
+_LOOKED_AT_S = 60.0
+"""Seconds that a client of a network file system may take to see a new name."""
+
+
+def is_common(files: Files) -> bool:
+    """Whether all hosts use one file."""
+    return isinstance(files, PathFiles) and files.common is not None
+
+
+def in_fleet(files: Files, pattern: IoPattern, place: FleetPlace) -> Files:
+    """Return the files of one host; of a common file, the first host is its maker.
+
+    Measurements whose file would be the same one share it. Its name has the fleet's token, so that
+    no other fleet uses it.
+    """
+    if not isinstance(files, PathFiles) or files.common is None or place.hosts < 2:
+        return files
+    same = (place.token, files.path, files.size, pattern.compressible, _contents(pattern))
+    name = f"tierscope.{hashlib.sha256(repr(same).encode()).hexdigest()[:16]}.common"
+    fill_s = files.most_bytes / SLOWEST_FILL_BYTES_PER_S
+    common = files.common.model_copy(
+        update={
+            "name": name,
+            "part": place.number,
+            "parts": place.hosts,
+            "wait_s": None if place.number == 0 else fill_s + _LOOKED_AT_S,
+        }
+    )
+    return files.model_copy(update={"common": common})
+
+
+def _contents(pattern: IoPattern) -> tuple[int, bool]:
+    """Return what decides how the contents of files can be verified (engine/storage/contents.h)."""
+    step = math.gcd(pattern.align or min(pattern.sizes), pattern.misalign, *pattern.sizes)
+    cell = next((size for size in (4096, 512) if step % size == 0), 0)
+    return cell, pattern.backend in GPU_BACKENDS
+
 
 PAGE = 4096
 """Buffers are multiples of it."""
@@ -29,33 +96,50 @@ BANDWIDTH_FROM = 512 << 10
 """Block size from which on the headline is bandwidth; IOPS below it."""
 
 
-class IoJob(Model):
+class IoJob(Ruled):
     """Threads that go over the same files, with buffers in the same memory."""
 
     name: Annotated[str, Field(max_length=4200)] = ""
     """The part that its figures are of, where there are several jobs."""
-    cpus: Cpus
+    cpus: Annotated[Cpus, MadeBy("threads")]
     """One a thread; a CPU may come several times."""
     buffers: Buffers
     files: Files
     shared: bool = False
     """All threads go over all files; else each thread has its own, or its share of one."""
     pattern: IoPattern | None = None
-    """What its threads read and write, where that is not the measurement's pattern."""
+    """Pattern of its threads, where it differs from the measurement's."""
 
     @property
     def target(self) -> str:
         """Its files or device, as an endpoint."""
         return f"{'dev' if isinstance(self.files, DeviceFiles) else 'file'}:{self.files.where}"
 
-    @model_validator(mode="after")
-    def _check(self) -> "IoJob":
-        files = self.files
-        if isinstance(files, DeviceFiles) or self.shared:
-            return self
-        if files.count not in (1, len(self.cpus)):
-            raise ValueError("there is one file, or one for each thread, unless they are shared")
-        return self
+    rules: ClassVar[tuple[Ruling, ...]] = (
+        Check(
+            "files",
+            "are one, or one for each thread, unless they are shared",
+            lambda job: (
+                job.shared
+                or isinstance(job.files, DeviceFiles)
+                or job.files.count in (1, len(job.cpus))
+            ),
+            ("cpus", "shared"),
+        ),
+    )
+
+
+def _of_jobs(
+    field: str, because: str, keeps: Callable[[IoJob, IoPattern], bool], name: str = ""
+) -> Check:
+    """Return a check of each job and the pattern that it works by."""
+    return Check(
+        field,
+        because,
+        lambda spec: all(keeps(job, own) for job, own in spec.worked()),
+        ("jobs",),
+        name=name,
+    )
 
 
 class IoSpec(MeasurementSpec):
@@ -86,41 +170,88 @@ class IoSpec(MeasurementSpec):
     }
 
     kind: Literal["io"] = "io"
-    jobs: Annotated[list[IoJob], Field(min_length=1, max_length=256)]
+    jobs: Annotated[list[IoJob], Field(min_length=1, max_length=256), Distinct("name")]
     pattern: IoPattern
     series: TimeSeries | None = None
     """Preconditioning (until written) or the write-saturation curve (until steady) of a device."""
 
-    @model_validator(mode="after")
-    def _check(self) -> "IoSpec":
-        names = [job.name for job in self.jobs]
-        if len(set(names)) != len(names):
-            raise ValueError("two jobs have the same name")
-        for job, pattern in self.worked():
-            self._check_together(pattern)
-            _check_job(job, pattern)
-            self._check_series(job.files, pattern)
-        return self
+    rules: ClassVar[tuple[Ruling, ...]] = (
+        _of_jobs(
+            "pattern.backend",
+            "needs a GPU in a job's buffers where it is one of GPUs, and takes none elsewhere",
+            lambda job, own: (own.backend in GPU_BACKENDS) == (job.buffers.gpu is not None),
+            "Gpu",
+        ),
+        _of_jobs(
+            "pattern.backend",
+            "staged-managed needs memory managed",
+            lambda job, own: own.backend != "staged-managed" or job.buffers.memory == "managed",
+            "Managed",
+        ),
+        _of_jobs(
+            "pattern.operation",
+            "writing to a device destroys its data: name it in destroy (--destroy-data)",
+            lambda job, own: (
+                own.operation == "read"
+                or not isinstance(job.files, DeviceFiles)
+                or job.files.destroy != ""
+            ),
+        ),
+        Check(
+            "pattern.amount",
+            "is in all patterns, or in none",
+            lambda spec: len({own.amount is None for own in spec.together()}) == 1,
+            ("jobs",),
+        ),
+        Check(
+            "pattern.time_limit_s",
+            "has to be the same in all patterns, and so ramp_s and require",
+            lambda spec: (
+                len({(own.time_limit_s, own.ramp_s or 0, own.require) for own in spec.together()})
+                == 1
+            ),
+            ("pattern.ramp_s", "pattern.require", "jobs"),
+        ),
+        Check(
+            "pattern.backend",
+            "of GPUs has to be the same in all patterns",
+            lambda spec: (
+                len(backends := {own.backend for own in spec.together()}) == 1
+                or backends.isdisjoint(GPU_BACKENDS)
+            ),
+            ("jobs",),
+            name="Same",
+        ),
+        Check(
+            "series",
+            "writes to devices whose data may be destroyed",
+            lambda spec: (
+                spec.series is None
+                or all(
+                    isinstance(job.files, DeviceFiles)
+                    and job.files.destroy != ""
+                    and own.operation != "read"
+                    for job, own in spec.worked()
+                )
+            ),
+            ("pattern.operation", "jobs"),
+        ),
+        Check(
+            "jobs",
+            "purge goes with a series",
+            lambda spec: (
+                spec.series is not None
+                or not any(
+                    isinstance(job.files, DeviceFiles) and job.files.purge for job in spec.jobs
+                )
+            ),
+            ("series",),
+        ),
+    )
 
-    def _check_series(self, files: Files, pattern: IoPattern) -> None:
-        device = files if isinstance(files, DeviceFiles) else None
-        destroys = device is not None and device.destroy and pattern.operation != "read"
-        if self.series and not destroys:
-            raise ValueError("a series writes to devices whose data may be destroyed")
-        if device is not None and device.purge and not self.series:
-            raise ValueError("purge goes with a series")
-
-    def _check_together(self, pattern: IoPattern) -> None:
-        """Check what patterns that run together have in common with the measurement's."""
-        common = self.pattern
-        if (pattern.amount is None) != (common.amount is None):
-            raise ValueError("all patterns have an amount, or none has")
-        same = ("time_limit_s", "ramp_s", "require")
-        if any((getattr(pattern, name) or 0) != (getattr(common, name) or 0) for name in same):
-            raise ValueError(f"{', '.join(same)} are the same in all patterns")
-        on_gpu = {pattern.backend, common.backend} & {*GPU_BACKENDS}
-        if on_gpu and pattern.backend != common.backend:
-            raise ValueError("the backend of GPUs is the same in all patterns")
+    def together(self) -> list[IoPattern]:
+        """Patterns that run at the same time, and the measurement's."""
+        return [self.pattern, *(own for _job, own in self.worked())]
 
     def worked(self) -> list[tuple[IoJob, IoPattern]]:
         """Each job with the pattern that it works by."""
@@ -136,7 +267,7 @@ class IoSpec(MeasurementSpec):
         return found
 
     @property
-    def one_visit(self) -> bool:
+    def one_repetition(self) -> bool:
         """As ``ramp_s`` says."""
         return self.pattern.ramp_s is not None
 
@@ -171,7 +302,7 @@ class IoSpec(MeasurementSpec):
         return type(self).model_validate(dumped)
 
     def files(self) -> list[str]:
-        """What it reads or writes."""
+        """Files and devices of all jobs."""
         return [job.files.where for job in self.jobs]
 
     def identity(self) -> dict[str, Any]:
@@ -218,7 +349,7 @@ class IoSpec(MeasurementSpec):
         return [f"{one} → {job.target}" for one, job in zip(initiators, self.jobs, strict=True)]
 
     def _initiator_of(self, job: IoJob) -> str:
-        """What issues the operations of a job, as an endpoint."""
+        """The endpoint that issues a job's operations."""
         if job.buffers.gpu is not None:
             return f"gpu:{job.buffers.gpu}"
         if job.buffers.name == self.jobs[0].buffers.name:
@@ -230,7 +361,7 @@ class IoSpec(MeasurementSpec):
         return not all(pattern.direct for pattern in self.patterns)
 
     def limit(self, paths: "Paths") -> "Limit | None":
-        """What links and data sheets of the drives allow; none of the page cache, and none of
+        """The limit by links and the drives' data sheets; none of the page cache, and none of
         several patterns at once."""
         pattern = self.patterns[0]
         if len(self.patterns) > 1:
@@ -250,7 +381,7 @@ class IoSpec(MeasurementSpec):
         return paths.storage_limit(ways, access)
 
     def set_up_s(self) -> float:
-        """Seconds for making files, and for an amount that a visit moves whatever its time."""
+        """Seconds for making files, and for an amount that a repetition moves whatever its time."""
         filled = sum(job.files.most_bytes for job in self.jobs) / SLOWEST_FILL_BYTES_PER_S
         operations = sum(
             (pattern.amount or 0) / min(pattern.sizes) * len(job.cpus)
@@ -261,24 +392,6 @@ class IoSpec(MeasurementSpec):
         return super().set_up_s() + filled + longest + (self.pattern.ramp_s or 0.0) + purged
 
 
-def _check_job(job: IoJob, pattern: IoPattern) -> None:
-    on_gpu = pattern.backend in GPU_BACKENDS
-    if not on_gpu and pattern.require not in (None, "odirect"):
-        raise ValueError(f"require {pattern.require} is a way to a GPU")
-    if not on_gpu and pattern.require == "odirect" and not pattern.direct:
-        raise ValueError("require odirect needs direct I/O")
-    if on_gpu != (job.buffers.gpu is not None):
-        with_gpu = "needs" if on_gpu else "takes no"
-        raise ValueError(f"backend {pattern.backend} {with_gpu} GPU in its buffers")
-    if pattern.backend == "staged-managed" and job.buffers.memory != "managed":
-        raise ValueError("backend staged-managed needs memory managed")
-    files = job.files
-    if isinstance(files, DeviceFiles) and pattern.operation != "read" and not files.destroy:
-        raise ValueError(
-            f"writing to {files.device} destroys its data: name it in destroy (--destroy-data)"
-        )
-
-
 def _buffer_bytes(pattern: IoPattern) -> int:
     """Bytes of the buffers of a thread."""
     buffer = -(-max(pattern.sizes) // PAGE) * PAGE
@@ -287,10 +400,9 @@ def _buffer_bytes(pattern: IoPattern) -> int:
 
 def _said(pattern: IoPattern) -> dict[str, Any]:
     """Return what identities say of a pattern: flat, without what is usual."""
-    found = pattern.model_dump(mode="json", exclude_none=True, exclude={"blocks"})
-    for name, usual in _UNSAID.items():
-        if found.get(name) == usual:
-            del found[name]
+    found = pattern.as_recorded()
+    if not pattern.ramp_s:
+        found.pop("ramp_s", None)
     if pattern.blocks:
         found["blocks"] = ",".join(f"{b.bytes}:{b.weight}" for b in pattern.blocks)
     return found
@@ -302,21 +414,440 @@ def _differences(first: dict[str, Any], other: dict[str, Any]) -> str:
     return " ".join([*changed, *(f"no-{name}" for name in first if name not in other)])
 
 
-_UNSAID: dict[str, object] = {
-    "misalign": 0,
-    "offset": 0,
-    "fsync": 0,
-    "fdatasync": 0,
-    "end_fsync": False,
-    "registered": False,
-    "sqpoll": False,
-    "iopoll": False,
-    "refill": False,
-    "compressible": 0,
-    "verify": False,
-    "seed": 1,
-    "ramp_s": 0.0,
-}
-"""Values that identities leave out, so that they stay readable."""
-
 SPEC = IoSpec
+
+
+DEFAULT_BYTES = 1 << 30
+"""Bytes of all files that are made for a target."""
+
+
+def files(request: Request, target: Target, count: int) -> dict[str, Any]:
+    """Return the files or the device of one target; ``count`` threads have files of their own."""
+    asked = sizes(request, "size")
+    if len(asked) > 1:
+        raise request.wrong("size", "files have one size; use --range for parts of them")
+    size = asked[0] if asked else None
+    if target.kind is EndpointKind.DEV:
+        return {
+            "device": target.path,
+            "size": size,
+            "destroy": _destroyed(request, target),
+            "second_word": request.options.get("second-word", ""),
+        }
+    for option in ("destroy-data", "second-word"):
+        if option in request.options:
+            raise request.wrong(option, f"goes with a device (dev:/dev/...), not with {target}")
+    default = max(1 << 20, DEFAULT_BYTES // count)
+    common = checked(
+        request,
+        "hosts-file",
+        grammar.parse_choice,
+        request.options.get("hosts-file", "each"),
+        ("each", "one"),
+    )
+    if common == "one":
+        return {
+            "path": target.path,
+            "size": size or DEFAULT_BYTES,
+            "large": bool(asked),
+            "keep": False,
+            "common": {},
+        }
+    return {
+        "path": target.path,
+        "size": size or default,
+        "count": count,
+        "large": bool(asked),
+        "keep": flag(request, "keep"),
+        "overwrite": flag(request, "overwrite"),
+    }
+
+
+def _destroyed(request: Request, target: Target) -> str:
+    """Return the name that says that this device's data may go; empty where none was given."""
+    if "destroy-data" not in request.options:
+        return ""
+    names = grammar.split_words(request.options["destroy-data"])
+    devices = [
+        word for word in grammar.split_endpoints(request.options["to"]) if word.startswith("dev:")
+    ]
+    if len(names) != len(devices):
+        many = f"{counted(len(names), 'name')} for {counted(len(devices), 'device')}"
+        raise request.wrong("destroy-data", f"{many} in --to; give one each")
+    return names[devices.index(str(target))]
+
+
+def _blocks(text: str) -> dict[str, Any]:
+    shares = []
+    for word in grammar.split_words(text):
+        size, colon, weight = word.partition(":")
+        if not colon or not weight.isdigit() or not int(weight):
+            raise UserError(f"'{word}' is not SIZE:WEIGHT such as 4k:60")
+        shares.append({"bytes": grammar.parse_size(size), "weight": int(weight)})
+    whole = sum(share["weight"] for share in shares)
+    mean = sum(share["bytes"] * share["weight"] for share in shares) // whole
+    return {"blocks": shares, "block_size": mean}
+
+
+_CURVE = {"op": "write", "order": "random", "block-size": "4k", "depth": "32", "budget": "24h"}
+"""Defaults of a write-saturation curve."""
+_CURVE_PASSES = 1.0
+"""An empty drive holds its rate until it has been written once: no steady state before that."""
+_FILL_PASSES = 2.0
+"""SNIA PTS: sequential writes of twice the capacity, in blocks of 128 KiB."""
+_FILL_BLOCK, _FILL_DEPTH = 128 << 10, 32
+_ROUND_S = 60.0
+_MAX_ROUND_S = 3600.0
+_ROWS = 6
+"""Samples of a round."""
+_MAX_SAMPLE_S = 60.0
+
+
+def with_defaults(request: Request) -> Request:
+    """Return the request with what a write-saturation curve is of."""
+    if not flag(request, "write-saturation"):
+        return request
+    usual = dict(_CURVE)
+    if request.options.get("backend") in SYNCHRONOUS:
+        del usual["depth"]
+    return request.model_copy(update={"options": usual | request.options})
+
+
+def in_series(request: Request, specs: Sequence[IoSpec]) -> list[IoSpec]:
+    """Return measurements with the preconditioning that goes before them; as curves if asked for.
+
+    Raises UserError where they do not write to a device that may be destroyed.
+    """
+    before = choices(request, "precondition", ("purge", "fill"))
+    curve = flag(request, "write-saturation")
+    if not before and not curve:
+        if "round" in request.options:
+            raise request.wrong("round", "goes with --precondition or --write-saturation")
+        return list(specs)
+    option = "write-saturation" if curve else "precondition"
+    for spec in specs:
+        _check_destroys(request, option, spec)
+    if curve and (len(specs) > 1 or len(specs[0].jobs) > 1):
+        raise request.wrong(option, "is of one device and one pattern; this request has several")
+    if curve and specs[0].pattern.operation == "read":
+        raise request.wrong(option, "needs writes: --op write or mix")
+    if "fill" not in before and not curve:
+        raise request.wrong(
+            option, "purge leaves an empty drive; it goes with fill or --write-saturation"
+        )
+    round_s = checked(
+        request,
+        "round",
+        grammar.parse_duration,
+        request.options.get("round", f"{_ROUND_S:g}s"),
+        0,
+        _MAX_ROUND_S,
+    )
+    curves = [_curve(spec, round_s) for spec in specs] if curve else []
+    fills = _fills(request, specs, round_s) if "fill" in before else []
+    if "purge" in before:
+        first = fills or curves
+        first[:] = [_purged(spec) for spec in first]
+    return [*fills, *(curves or specs)]
+
+
+def _check_destroys(request: Request, option: str, spec: IoSpec) -> None:
+    for files in (job.files for job in spec.jobs):
+        if not isinstance(files, DeviceFiles):
+            raise request.wrong(option, f"goes with devices (dev:/dev/...), not {files.where}")
+        if not files.destroy:
+            raise request.wrong(
+                option, f"overwrites all of {files.device}: name it in --destroy-data, too"
+            )
+
+
+def _curve(spec: IoSpec, round_s: float) -> IoSpec:
+    series = {"until": "steady", "passes": _CURVE_PASSES, "round_s": round_s}
+    return _changed(spec, series=series, sampling=_sampling(spec, round_s))
+
+
+def _fills(request: Request, specs: Sequence[IoSpec], round_s: float) -> list[IoSpec]:
+    """Return a fill of each device, by what goes over it first."""
+    found: dict[str, IoSpec] = {}
+    for spec in specs:
+        for job in spec.jobs:
+            if job.files.where not in found:
+                found[job.files.where] = _fill(request, spec, job, round_s)
+    return list(found.values())
+
+
+def _fill(request: Request, spec: IoSpec, first: IoJob, round_s: float) -> IoSpec:
+    """Return sequential writes by a job's first thread, to all that it goes over."""
+    job, pattern = first.model_dump(mode="json"), spec.pattern
+    target = f"dev:{first.files.where}"
+    return _changed(
+        spec,
+        id=identity([request.name or "io", spec.initiator, target, "fill"]),
+        target=target,
+        sampling=_sampling(spec, round_s),
+        jobs=[{**job, "cpus": job["cpus"][:1], "shared": False}],
+        pattern={
+            "operation": "write",
+            "block_size": _FILL_BLOCK,
+            "backend": pattern.backend,
+            "direct": pattern.direct,
+            "depth": 1 if pattern.backend in SYNCHRONOUS else _FILL_DEPTH,
+            "offset": pattern.offset,
+            "range": pattern.range,
+        },
+        series={"until": "written", "passes": _FILL_PASSES, "round_s": round_s},
+    )
+
+
+def _sampling(spec: IoSpec, round_s: float) -> dict[str, Any]:
+    sample_s = min(_MAX_SAMPLE_S, round_s / _ROWS)
+    return {**spec.sampling.model_dump(), "sample_s": sample_s}
+
+
+def _purged(spec: IoSpec) -> IoSpec:
+    jobs = _dumped(spec)["jobs"]
+    return _changed(spec, jobs=[{**j, "files": {**j["files"], "purge": True}} for j in jobs])
+
+
+def _dumped(spec: IoSpec) -> dict[str, Any]:
+    return spec.model_dump(mode="json")
+
+
+def _changed(spec: IoSpec, **fields: Any) -> IoSpec:
+    return IoSpec.model_validate({**_dumped(spec), **fields})
+
+
+_MAX_THREADS = 4096
+_SAMPLE_S = 0.05
+
+
+def expand(request: Request, topology: Topology, _thp: bool) -> Iterator[IoSpec]:
+    """Yield a measurement for each combination of the options' values."""
+    ratings_of(request)  # limits take them from the machine; here only their errors count
+    request = with_defaults(request)
+    found = [
+        _spec(request, places, group, values)
+        for group in _groups(request)
+        for places in _places_of(request, topology, group)
+        for values in _combinations(request, places[0])
+    ]
+    if not found:
+        raise UserError("no combination of these options can be measured")
+    yield from in_series(request, found)
+
+
+def _groups(request: Request) -> Iterator[list[Target]]:
+    """Yield the targets of each measurement: one, or all together."""
+    every = storage_targets(request, IoSpec)
+    for together in choices(request, "together", ("no", "yes")) or ["no"]:
+        if together == "yes" and len(every) < 2:
+            raise request.wrong("together", "needs several targets in --to")
+        yield from [every] if together == "yes" else ([target] for target in every)
+
+
+def _places_of(
+    request: Request, topology: Topology, group: Sequence[Target]
+) -> Iterator[tuple[Issuer, ...]]:
+    """Yield places for all targets of a measurement, one each."""
+    yield from zip(
+        *(issuers(_with_nodes(request, topology, target), topology, IoSpec) for target in group),
+        strict=True,
+    )
+
+
+def _with_nodes(request: Request, topology: Topology, target: Target) -> Request:
+    """Put nodes for ``near`` and ``far``, which differ from target to target."""
+    if "from" not in request.options:
+        return request
+    words = checked(request, "from", grammar.split_endpoints, request.options["from"])
+    named = [
+        f"node:{checked(request, 'from', near_or_far, topology, word, target)}"
+        if word in ("near", "far")
+        else word
+        for word in words
+    ]
+    return request.model_copy(update={"options": {**request.options, "from": ",".join(named)}})
+
+
+def _combinations(request: Request, place: Issuer) -> Iterator[dict[str, Any]]:
+    """Yield values of all options that are lists; what makes no difference comes once."""
+    on_gpu = place.gpu is not None
+    backends = asked(request, IoPattern, "backend") or ["cufile" if on_gpu else "io_uring"]
+    axes: dict[str, Sequence[Any]] = {
+        "backend": backends,
+        "cufile": _cufile_settings(request, backends),
+        "threads": checked(
+            request,
+            "threads",
+            grammar.expand_counts,
+            request.options.get("threads", "1"),
+            len(place.cpus),
+        ),
+        "files": choices(request, "files", ("own", "shared")) or ["own"],
+        "memory": asked(request, Buffers, "memory") or ["device" if on_gpu else "host"],
+        "buffers": _buffer_nodes(request, place),
+    }
+    blocks = (
+        checked(request, "blocks", _blocks, request.options["blocks"])
+        if "blocks" in request.options
+        else {}
+    )
+    seen = []
+    for values in combinations(request, IoPattern, axes):
+        values |= blocks
+        if values["backend"] == "mmap":
+            values["direct"] = False
+        if values["backend"] == "staged-managed":
+            values["memory"] = "managed"
+        if values["memory"] != "host":
+            del values["buffers"]
+        if values not in seen:
+            seen.append(values)
+            yield {**values}
+
+
+def _cufile_settings(request: Request, backends: Sequence[str]) -> list[str | None]:
+    """Return cufile.json as it is, and each setting that is asked for."""
+    if "cufile" not in request.options:
+        return [None]
+    if not any(backend.startswith("cufile") for backend in backends):
+        raise request.wrong("cufile", "goes with cuFile: --from gpu:0 --backend cufile")
+    from tierscope.plans.cufile import cufile_settings
+
+    return [None, *checked(request, "cufile", cufile_settings, request.options["cufile"])]
+
+
+def _buffer_nodes(request: Request, place: Issuer) -> list[int]:
+    if "buffers" not in request.options:
+        return [place.node]
+    found = targets(request, "buffers", _NodesOnly)
+    return [number for target in found for number in target.numbers]
+
+
+class _NodesOnly(IoSpec):
+    targets = (EndpointKind.NODE,)
+
+
+def _spec(
+    request: Request, places: Sequence[Issuer], group: Sequence[Target], values: dict[str, Any]
+) -> IoSpec:
+    """Return the measurement of one target, or of several together, each from its own place."""
+    threads, shared = values.pop("threads"), values.pop("files") == "shared"
+    memory, node = values.pop("memory"), values.pop("buffers", None)
+    own_nodes = "buffers" not in request.options
+    what = str(group[0]) if len(group) == 1 else f"{len(group)}-together"
+    parts = [str(places[0].initiator), what, values["operation"], f"t{threads}"]
+    parts += id_parts(IoPattern, values, "operation")
+    parts += [*(["shared"] if shared else []), *([memory] if memory != "host" else [])]
+    fields: dict[str, Any] = {
+        "initiator": str(places[0].initiator),
+        "target": str(group[0]),
+        "sampling": {"sample_s": _SAMPLE_S, **sampling(request)},
+        "jobs": [
+            {
+                "name": str(target) if len(group) > 1 else "",
+                "cpus": [
+                    place.cpus[i % len(place.cpus)]
+                    for i in range(number * threads, (number + 1) * threads)
+                ],
+                "buffers": _buffers(
+                    place, memory, place.node if own_nodes else node, values["backend"]
+                ),
+                "files": files(request, target, 1 if shared else threads),
+                "shared": shared,
+            }
+            for number, (place, target) in enumerate(zip(places, group, strict=True))
+        ],
+        "pattern": values,
+    }
+    return spec_of(request, IoSpec, fields, parts)
+
+
+def _buffers(place: Issuer, memory: str, node: int, backend: str) -> dict[str, Any]:
+    if memory == "host" and (place.gpu is None or backend not in GPU_BACKENDS):
+        return {"placement": {"policy": "bind", "nodes": [{"node": node}]}}
+    return {"memory": memory, "gpu": place.gpu}
+
+
+OPTIONS: tuple[Option, ...] = (
+    options.FROM.but(
+        help="Initiators: node:0, cpus:0-7,16 or gpu:0; near, far: CPUs of a node that the "
+        "target's drives are local to, and of the farthest one"
+    ),
+    options.to_of(IoSpec, "the current directory").but(
+        help="Targets: file:/data (a directory, where files are made and removed, or a file), "
+        "dev:/dev/..."
+    ),
+    Option(
+        "together",
+        "LIST",
+        "yes: all targets in one measurement, each with --threads threads, which begin at one "
+        "barrier; no: one after another; no,yes: both",
+        "no",
+    ),
+    *options_of(IoPattern),
+    Option("blocks", "SHARES", "Block sizes with weights, in place of one: 4k:60,64k:30,1m:10"),
+    options.THREADS.but(help="Number of threads, more than CPUs if you like", default="1"),
+    options.PIN,
+    Option("size", "SIZE", "Bytes of each file that is made", "1g over all threads"),
+    Option("files", "LIST", "own: one for each thread; shared: all threads use one", "own"),
+    Option(
+        "hosts-file",
+        "WORD",
+        "With several hosts (fleet run): each (own files per host), one (a shared file, of which "
+        "each host writes its own region)",
+        "each",
+    ),
+    *options_of(Buffers),
+    Option("buffers", "NODES", "Nodes that host buffers lie on: node:0 or node:*", "the CPUs' own"),
+    Option("overwrite", "", "Write to files that tierscope did not make", flag=True),
+    Option(
+        "destroy-data",
+        "NAMES",
+        "Writes may destroy a device: its name in /dev/disk/by-id, or its serial number; "
+        "of several devices one each, in their order",
+    ),
+    Option(
+        "second-word",
+        "WORD",
+        "Confirm overwriting unrecognised data: destroy-unknown-data",
+    ),
+    Option(
+        "precondition",
+        "LIST",
+        "Before measuring with --destroy-data: purge (discard all blocks), fill (sequential writes "
+        "of twice the capacity)",
+    ),
+    Option(
+        "write-saturation",
+        "",
+        "With --destroy-data: random writes of 4 KiB, or what is asked for, round by round until "
+        "they are steady or --budget is spent (24h)",
+        flag=True,
+    ),
+    Option("round", "TIME", "Length of a round of --precondition and --write-saturation", "60s"),
+    Option("keep", "", "Keep and reuse the files that were made", flag=True),
+    options.RATED,
+    options.PRECISION,
+    options.BUDGET,
+    options.SAMPLE.but(default="50ms"),
+)
+
+REQUEST = RequestForm(
+    options=OPTIONS,
+    expand=expand,
+    help="""\
+Below a directory, files are made, filled, measured and removed; nothing else is written. Existing
+files are opened read-only unless --overwrite. Figures of blocks below 512k are IOPS, of larger ones
+bandwidth; each has the percentiles of its latency.""",
+    examples=(
+        "io --to file:/tmp --op read,write --order random --block-size 4k --depth 1..64*4",
+        "io --to file:/tmp --backend posix,libaio,io_uring,mmap --direct no --size 64m",
+        "io --to file:/tmp --rate 1000,5000 --arrivals regular,poisson --block-size 4k --size 64m",
+        "io --to file:/tmp,file:/var/tmp --together no,yes --size 64m",
+        "io --from gpu:0 --to file:/data --backend cufile,staged --require gpudirect",
+        "io --from gpu:0 --to file:/data --cufile max_direct_io_size_kb=1024..16384*4",
+        "io --to file:/mnt/shared --hosts-file one --op read,write",
+        "io --to dev:/dev/nvme9n1 --destroy-data SERIAL --precondition fill --write-saturation",
+    ),
+)

@@ -3,9 +3,13 @@
 from collections.abc import Sequence
 
 from tierscope.analysis.curve import delay_for, next_delays, summarize
-from tierscope.kinds.loaded_latency.curves import MIN_POINTS, idle_control, loaded_point
-from tierscope.kinds.loaded_latency.points import idle_latencies, is_disturbed, loaded_points
-from tierscope.kinds.loaded_latency.spec import LoadedLatencySpec
+from tierscope.kinds.loaded_latency.show import idle_latencies, is_disturbed, loaded_points
+from tierscope.kinds.loaded_latency.spec import (
+    MIN_POINTS,
+    LoadedLatencySpec,
+    idle_control,
+    loaded_point,
+)
 from tierscope.model.run import Measurement, Refinement
 from tierscope.model.topology import Topology
 

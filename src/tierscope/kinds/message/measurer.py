@@ -1,9 +1,8 @@
-"""Visits messages: ranks exchange them, and rank 0 joins what they say.
+"""Repetitions messages: ranks exchange them, and rank 0 joins what they say.
 
-Measurements of one round are visited at the same time: the visit to one of them keeps what the
-others' ranks said until their turn comes, which takes no time then. A pair whose rank is lost is
-left out, and the others go on.
-"""
+Measurements of one round are repeated at the same time: the repetition of one of them keeps what
+the others' ranks said until their turn comes, which takes no time then. A pair whose rank is lost
+is left out, and the others go on."""
 
 import bisect
 import itertools
@@ -11,15 +10,23 @@ from collections.abc import Generator, Mapping, Sequence
 from statistics import fmean
 from typing import cast
 
+from tierscope.fleet import transport as mpi
+from tierscope.fleet.transport import Message
 from tierscope.kinds.message.served import TAGS
 from tierscope.kinds.message.spec import MessageEnd, MessagePair, MessageSpec
 from tierscope.kinds.plan import Spec
 from tierscope.model.cause import Cause
-from tierscope.model.event import Column, Event, Evidence, Failed, Series, Skipped, Started, Visit
-from tierscope.model.message import MessageEvidence
-from tierscope.model.network import PortCounts
-from tierscope.mpi import ranks as mpi
-from tierscope.mpi.lines import Message
+from tierscope.model.event import (
+    Column,
+    Event,
+    Evidence,
+    Failed,
+    Repetition,
+    Series,
+    Skipped,
+    Started,
+)
+from tierscope.model.evidence import MessageEvidence, PortCounts
 
 _SLOWEST_BYTES_PER_S = 1e7
 """Of a link that a window is given time for."""
@@ -28,17 +35,17 @@ _TAG_BLOCKS = 200
 _CAUSES = {"silent": Cause.RANK, "mpi": Cause.RANK, "contents": Cause.VERIFICATION}
 _FIGURES = {"latency": "latency", "bandwidth": "bandwidth", "both-ways": "bandwidth"}
 Said = Mapping[int, Message]
-"""What each rank answered."""
+"""Answers of ranks, by rank."""
 
 
 class Measurer:
-    """Visits the measurements of messages; see ``runs.measurers.Measurer``."""
+    """Repetitions the measurements of messages; see ``runs.measurers.Measurer``."""
 
     def __init__(self) -> None:
         self.interrupted = False
         self._specs: dict[str, MessageSpec] = {}
         self._kept: dict[str, Event] = {}
-        """What visits at the same time as others' gave, by measurement."""
+        """Events of repetitions that ran at the same time as others, by measurement."""
         self._blocks = itertools.cycle(range(1, _TAG_BLOCKS))
 
     def plan(self, specs: Sequence[Spec]) -> None:
@@ -50,7 +57,7 @@ class Measurer:
         del self._specs[name]
         self._kept.pop(name, None)
 
-    def visit(
+    def repetition(
         self,
         name: str,
         seconds: float,
@@ -59,18 +66,18 @@ class Measurer:
         """Have the ranks of a measurement, and of all others of its round, exchange messages."""
         yield Started(id=name)
         if name not in self._kept:
-            self._kept |= self._visit(self._at_once(self._specs[name]), seconds)
+            self._kept |= self._repetition(self._at_once(self._specs[name]), seconds)
         yield self._kept.pop(name)
 
     def interrupt(self) -> None:
-        """Make no further visit; the one under way is short, and comes to its end."""
+        """Make no further repetition; the one under way is short, and comes to its end."""
         self.interrupted = True
 
     def close(self) -> None:
         """Nothing is held: ranks leave when the program ends."""
 
     def _at_once(self, spec: MessageSpec) -> list[MessageSpec]:
-        """Return the measurements that are visited with one."""
+        """Return the measurements that are repeated with one."""
         if not spec.round:
             return [spec]
         return [
@@ -79,16 +86,15 @@ class Measurer:
             if (other.round, other.pattern) == (spec.round, spec.pattern)
         ]
 
-    def _visit(self, specs: Sequence[MessageSpec], seconds: float) -> dict[str, Event]:
+    def _repetition(self, specs: Sequence[MessageSpec], seconds: float) -> dict[str, Event]:
         ranks = mpi.ranks()
         left = {spec.id: why for spec in specs if (why := _lost(spec, ranks.lost))}
         going = [spec for spec in specs if spec.id not in left]
         said: Said = {}
         if going:
             requests = self._requests(going, seconds)
-            ranks.ask("message", requests)
             patience_s = max(one["patience_s"] for one in requests.values())
-            said = ranks.answers(requests, seconds + 3 * patience_s)
+            said = ranks.ask("message", requests, seconds + 3 * patience_s)
         found: dict[str, Event] = {name: _failed(name, why) for name, why in left.items()}
         for spec in going:
             found[spec.id] = _event(spec, said, ranks.facts[0].mpi)
@@ -106,7 +112,7 @@ class Measurer:
             "size": pattern.size,
             "window": pattern.window,
             "seconds": seconds,
-            "row_s": rule.sample_s,
+            "sample_s": rule.sample_s,
             "patience_s": specs[0].patience_s + window * pattern.size / _SLOWEST_BYTES_PER_S,
             "tag": tag,
             "go_tag": tag,
@@ -146,7 +152,7 @@ def _failed(name: str, why: str, cause: Cause = Cause.RANK) -> Failed:
 
 
 def _event(spec: MessageSpec, said: Said, library: str) -> Event:
-    """Return what ranks said as a visit, or why there is none."""
+    """Return what ranks said as a repetition, or why there is none."""
     for pair in spec.pairs:
         for end, _ in _both(pair):
             answer = said[end.rank]
@@ -155,11 +161,13 @@ def _event(spec: MessageSpec, said: Said, library: str) -> Event:
                 if "cannot" in answer:
                     return Skipped(id=spec.id, cause=Cause.TOOL, reason=why)
                 return _failed(spec.id, why, _CAUSES.get(answer.get("code", ""), Cause.RANK))
-    rows = [said[pair.source.rank] for pair in spec.pairs]
-    series = _series_of_pair(spec, rows[0]) if len(rows) == 1 else _series_of_pairs(spec, rows)
+    samples = [said[pair.source.rank] for pair in spec.pairs]
+    series = (
+        _series_of_pair(spec, samples[0]) if len(samples) == 1 else _series_of_pairs(spec, samples)
+    )
     if series is None:
         return _failed(spec.id, "the pairs have no sample in common; give them a longer --budget")
-    return Visit(
+    return Repetition(
         id=spec.id,
         seconds=series.starts[-1] + series.durations[-1] - series.starts[0],
         fresh=False,
@@ -169,24 +177,23 @@ def _event(spec: MessageSpec, said: Said, library: str) -> Event:
     )
 
 
-def _series_of_pair(spec: MessageSpec, rows: Message) -> Series:
-    column = Column(metric=_FIGURES[spec.pattern.operation], values=rows["values"])
+def _series_of_pair(spec: MessageSpec, samples: Message) -> Series:
+    column = Column(metric=_FIGURES[spec.pattern.operation], values=samples["values"])
     return Series(
-        name="messages", starts=rows["starts"], durations=rows["durations"], columns=[column]
+        name="messages", starts=samples["starts"], durations=samples["durations"], columns=[column]
     )
 
 
-def _series_of_pairs(spec: MessageSpec, rows: Sequence[Message]) -> Series | None:
-    """Return rows of several pairs as rows that they have in common.
+def _series_of_pairs(spec: MessageSpec, samples: Sequence[Message]) -> Series | None:
+    """Return samples of several pairs as samples that they have in common.
 
-    Each source has its own rows. They are divided at the same moments, about as far apart as the
-    longest row is, while all pairs were under way. A pair's value between two moments is the mean
-    of its rows, weighted by the time that each has there. The headline is the sum of rates, or the
-    mean of times.
-    """
-    begin = max(one["starts"][0] for one in rows)
-    end = min(one["starts"][-1] + one["durations"][-1] for one in rows)
-    longest = max(duration for one in rows for duration in one["durations"])
+    Each source has its own samples. They are divided at the same moments, about as far apart as the
+    longest sample is, while all pairs were under way. A pair's value between two moments is the
+    mean of its samples, weighted by the time that each has there. The headline is the sum of rates,
+    or the mean of times."""
+    begin = max(one["starts"][0] for one in samples)
+    end = min(one["starts"][-1] + one["durations"][-1] for one in samples)
+    longest = max(duration for one in samples for duration in one["durations"])
     if end <= begin:
         return None
     count = max(1, int((end - begin) / longest))
@@ -199,7 +206,7 @@ def _series_of_pairs(spec: MessageSpec, rows: Sequence[Message]) -> Series | Non
             part=pair.name,
             values=[_mean(one, start, start + length) for start in starts],
         )
-        for pair, one in zip(spec.pairs, rows, strict=True)
+        for pair, one in zip(spec.pairs, samples, strict=True)
     ]
     together = sum if metric == "bandwidth" else fmean
     every = zip(*(part.values for part in parts), strict=True)
@@ -212,13 +219,15 @@ def _series_of_pairs(spec: MessageSpec, rows: Sequence[Message]) -> Series | Non
     )
 
 
-def _mean(rows: Message, start: float, end: float) -> float | None:
-    """Return the mean of a pair's rows between two moments; None where it had none."""
-    first = max(0, bisect.bisect_right(rows["starts"], start) - 1)
+def _mean(samples: Message, start: float, end: float) -> float | None:
+    """Return the mean of a pair's samples between two moments; None where it had none."""
+    first = max(0, bisect.bisect_right(samples["starts"], start) - 1)
     shares = [
         (min(end, at + duration) - max(start, at), value)
         for at, duration, value in itertools.islice(
-            zip(rows["starts"], rows["durations"], rows["values"], strict=True), first, None
+            zip(samples["starts"], samples["durations"], samples["values"], strict=True),
+            first,
+            None,
         )
         if at < end
     ]

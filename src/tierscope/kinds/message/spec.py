@@ -1,18 +1,31 @@
 """The spec of message: messages between two ranks, or between several pairs of them at once."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
+from tierscope.fleet import transport as mpi
 from tierscope.model.base import Count, Model
 from tierscope.model.endpoint import EndpointKind
-from tierscope.model.limit import Limit
+from tierscope.model.errors import UserError
+from tierscope.model.path import Limit
+from tierscope.model.property import IN_BYTES, OPERATION, SIZE, Property, declared
+from tierscope.model.rules import Check, Prunes, Ruled, Ruling
 from tierscope.model.spec import Cpus, MeasurementSpec, Region
+from tierscope.model.topology import Topology
+from tierscope.plans import grammar, options
+from tierscope.plans.axes import checked, sampling, sizes
+from tierscope.plans.options import Option
+from tierscope.plans.request import Request, RequestForm
+from tierscope.plans.sweep import combinations, id_parts, options_of, spec_of, values_of
 
 if TYPE_CHECKING:
     from tierscope.model.path import Paths
     from tierscope.model.topology import Cache
+
 
 Operation = Literal["latency", "bandwidth", "both-ways"]
 OPERATIONS: tuple[str, ...] = Operation.__args__  # type: ignore[attr-defined]
@@ -41,7 +54,7 @@ class MessageEnd(Model):
 
 
 class MessagePair(Model):
-    """Who sends messages to whom."""
+    """Source and destination of messages."""
 
     source: MessageEnd
     destination: MessageEnd
@@ -52,19 +65,44 @@ class MessagePair(Model):
         return f"{self.source.host}>{self.destination.host}"
 
 
-class MessagePattern(Model):
-    """What is sent."""
+class MessagePattern(Ruled):
+    """Messages: operation, size, window and memory."""
 
-    operation: Operation
+    operation: Annotated[Operation, OPERATION.but(flag="operation", default="latency,bandwidth")]
     """latency: a message and its answer in turn; bandwidth: from source to destination;
     both-ways: from both at the same time."""
-    size: Annotated[int, Field(ge=1, le=MAX_SIZE)]
+    size: Annotated[
+        int,
+        IN_BYTES,
+        Field(ge=1, le=MAX_SIZE),
+        SIZE.but(
+            help="Bytes of a message, as in 8..1m*8", default_help="8 of latency, 1m of bandwidth"
+        ),
+    ]
     """Bytes of a message."""
-    window: Annotated[int, Field(ge=1, le=MAX_WINDOW)] = 64
+    window: Annotated[
+        int,
+        Field(ge=1, le=MAX_WINDOW),
+        Property("Messages in flight, of bandwidth", single=True, id="w{}"),
+    ] = 64
     """Messages that are under way at once, of bandwidth."""
-    memory: Annotated[str, Field(pattern=r"^(host|gpu|gpu:\d{1,3})$")] = "host"
-    """What holds the messages: memory of the hosts; of their GPU of this number; gpu: of a host's
+    memory: Annotated[
+        str,
+        Field(pattern=r"^(host|gpu|gpu:\d{1,3})$"),
+        Property(
+            "Messages lie in host memory, on gpu:N of each host, or on gpu (the first one of a "
+            "host's first rank, and so on), which takes an MPI that sends from GPUs",
+            metavar="WHERE",
+            single=True,
+            words="{} memory",
+        ),
+    ] = "host"
+    """Memory of the messages: the hosts'; their GPU's of this number; gpu: that of a host's
     first GPU on its first rank, of the second one on the second."""
+
+    rules: ClassVar[tuple[Ruling, ...]] = (
+        Prunes("window", unless={"operation": ("bandwidth", "both-ways")}),
+    )
 
 
 class MessageSpec(MeasurementSpec):
@@ -78,24 +116,28 @@ class MessageSpec(MeasurementSpec):
 
     kind: Literal["message"] = "message"
     cpus: Cpus
-    """That the first source's launcher bound it to."""
+    """CPUs that the first source is bound to by its launcher."""
     pairs: Annotated[list[MessagePair], Field(min_length=1, max_length=1 << 16)]
     """Several are one figure, their sum or mean."""
     round: Count = 0
-    """Measurements of the same round and pattern are visited at the same time; 0: this one alone.
+    """Measurements of the same round and pattern are repeated at the same time; 0: this one alone.
     """
     at_once: Annotated[int, Field(ge=1, le=1 << 16)] = 1
     """Pairs that exchange messages at the same time, in this and in others of its round."""
     patience_s: Annotated[float, Field(ge=1, le=3600)] = 10.0
-    """That a rank gets to answer, beside the time that a window takes on a slow link."""
+    """Time limit for a rank's answer, beyond the time of a window on a slow link."""
     pattern: MessagePattern
 
-    @model_validator(mode="after")
-    def _check(self) -> "MessageSpec":
-        ranks = [end.rank for pair in self.pairs for end in (pair.source, pair.destination)]
-        if len(set(ranks)) != len(ranks):
-            raise ValueError("a rank has one partner")
-        return self
+    rules: ClassVar[tuple[Ruling, ...]] = (
+        Check(
+            "pairs",
+            "name a rank twice; it has one partner",
+            lambda spec: (
+                len({end.rank for pair in spec.pairs for end in (pair.source, pair.destination)})
+                == 2 * len(spec.pairs)
+            ),
+        ),
+    )
 
     def headline(self) -> str:
         """A time or a rate."""
@@ -111,9 +153,7 @@ class MessageSpec(MeasurementSpec):
 
     def identity(self) -> dict[str, Any]:
         """The pattern, how many pairs there are at once; of several as one figure, who they are."""
-        found = self.pattern.model_dump(mode="json")
-        if self.pattern.operation == "latency":
-            del found["window"]
+        found = self.pattern.as_recorded()
         found["pairs"] = self.at_once
         if len(self.pairs) > 1:
             ends = ((pair.source.host, pair.destination.host) for pair in self.pairs)
@@ -129,7 +169,7 @@ class MessageSpec(MeasurementSpec):
         return False
 
     def limit(self, paths: "Paths") -> Limit | None:  # noqa: ARG002
-        """What the slower host's ports carry, of all pairs together; None of latency, and where a
+        """The rate of the slower host's ports, of all pairs together; None of latency, and where a
         rate is not known."""
         both = self.pattern.operation == "both-ways"
         if self.pattern.operation == "latency":
@@ -161,3 +201,184 @@ def _bytes_per_s(end: MessageEnd) -> float:
 
 
 SPEC = MessageSpec
+
+
+_T = TypeVar("_T")
+
+
+def all_rounds(members: Sequence[_T]) -> list[list[tuple[_T, _T]]]:
+    """Return rounds in which each member meets each other one once, and one at a time.
+
+    The circle method: the first one stays, the others move on by one place each round. Of an odd
+    number one rests in each round.
+    """
+    circle: list[_T | None] = [*members, *([None] if len(members) % 2 else [])]
+    rounds = []
+    for _ in range(len(circle) - 1):
+        half = len(circle) // 2
+        facing = zip(circle[:half], reversed(circle[half:]), strict=True)
+        pairs = [(a, b) for a, b in facing if a is not None and b is not None]
+        rounds.append([(a, b) if members.index(a) < members.index(b) else (b, a) for a, b in pairs])
+        circle = [circle[0], circle[-1], *circle[1:-1]]
+    return [sorted(pairs, key=lambda pair: members.index(pair[0])) for pairs in rounds]
+
+
+def bisection(members: Sequence[_T]) -> list[tuple[_T, _T]]:
+    """Return the pairs of the first half with the second; of an odd number the last one rests."""
+    half = len(members) // 2
+    return list(zip(members[:half], members[half : 2 * half], strict=True))
+
+
+def named_pair(text: str, names: Sequence[str]) -> tuple[str, str]:
+    """Return the two names of ``A-B``, each a name or its number in ``names``.
+
+    Names may have hyphens in them, so every one is tried as what separates the two. Raises
+    UserError.
+    """
+
+    def known(word: str) -> str | None:
+        if word in names:
+            return word
+        return names[int(word)] if word.isdecimal() and int(word) < len(names) else None
+
+    found = []
+    for at, sign in enumerate(text):
+        one, other = known(text[:at]), known(text[at + 1 :])
+        if sign == "-" and one and other:
+            found.append((one, other))
+    if len(found) != 1:
+        listed = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+        why = "can be read in several ways" if found else "names no two ranks"
+        raise UserError(
+            f"'{text}' {why}; write first, all, bisection, or A-B of these names or their numbers "
+            f"from 0 on: {listed}"
+        )
+    if found[0][0] == found[0][1]:
+        raise UserError(f"'{text}' is one rank; name two")
+    return found[0]
+
+
+_LOOK_S = 60.0
+"""Time limit for ranks to name their hosts' ports."""
+_DEFAULT_SIZES = {"latency": 8, "bandwidth": 1 << 20, "both-ways": 1 << 20}
+Pairs = list[tuple[MessageEnd, MessageEnd]]
+
+
+@dataclass(frozen=True)
+class _Figure:
+    """Pairs of which there is one figure for each operation and size."""
+
+    label: str
+    """In ids."""
+    pairs: Pairs
+    round: int = 0
+    at_once: int = 1
+
+
+def expand(request: Request, _topology: Topology, _thp: bool) -> Iterator[MessageSpec]:
+    """Yield a measurement for each set of pairs, operation and size."""
+    given = sizes(request, "size")
+    operation = declared(MessagePattern)["operation"]
+    axes = [
+        {"operation": [one], "size": given or [_DEFAULT_SIZES[one]]}
+        for one in values_of(request, operation)
+    ]
+    patterns = [values for each in axes for values in combinations(request, MessagePattern, each)]
+    patience = request.options.get("patience", "10s")
+    patience_s = checked(request, "patience", grammar.parse_duration, patience, 1 - 1e-9, 3600)
+    ends, cpus = _ends()
+    figures = checked(request, "pairs", _figures, request.options.get("pairs", "first"), ends)
+    for figure, values in itertools.product(figures, patterns):
+        fields: dict[str, Any] = {
+            "initiator": f"host:{','.join(source.host for source, _ in figure.pairs)}",
+            "target": f"host:{','.join(destination.host for _, destination in figure.pairs)}",
+            "sampling": sampling(request),
+            "cpus": cpus[figure.pairs[0][0].rank],
+            "pairs": [MessagePair(source=source, destination=to) for source, to in figure.pairs],
+            "round": figure.round,
+            "at_once": figure.at_once,
+            "patience_s": patience_s,
+            "pattern": values,
+        }
+        parts = [values["operation"], figure.label]
+        parts += id_parts(MessagePattern, values, "operation")
+        yield spec_of(request, MessageSpec, fields, parts)
+
+
+def _ends() -> tuple[list[MessageEnd], dict[int, list[int]]]:
+    """Return all ranks with their hosts' ports, and the CPUs that each is bound to."""
+    ranks = mpi.ranks()
+    if len(ranks.facts) < 2:
+        raise UserError("messages take two ranks, and this is the only one: mpirun -n 2 or more")
+    every = [one.rank for one in ranks.facts]
+    looked = ranks.ask("message", {rank: {"do": "look"} for rank in every}, _LOOK_S)
+    ends = [
+        MessageEnd(
+            host=one.name,
+            rank=one.rank,
+            machine=one.host,
+            ports=[HostPort.model_validate(port) for port in looked[one.rank].get("ports", [])],
+        )
+        for one in ranks.facts
+    ]
+    return ends, {one.rank: one.cpus for one in ranks.facts}
+
+
+def _figures(text: str, ends: Sequence[MessageEnd]) -> list[_Figure]:
+    """Return what has a figure of its own, by the words of --pairs."""
+    by_name = {end.host: end for end in ends}
+    found: list[_Figure] = []
+    for word in grammar.split_words(text):
+        if word == "first":
+            away = [end for end in ends[1:] if end.machine != ends[0].machine]
+            found.append(_of_pair(ends[0], (away or ends[1:])[0]))
+        elif word == "all":
+            for number, pairs in enumerate(all_rounds(ends), 1):
+                found += [_of_pair(one, other, number, len(pairs)) for one, other in pairs]
+        elif word == "bisection":
+            pairs = bisection(ends)
+            found.append(_Figure("bisection", pairs, at_once=len(pairs)))
+        else:
+            one, other = named_pair(word, list(by_name))
+            found.append(_of_pair(by_name[one], by_name[other]))
+    return list({figure.label: figure for figure in found}.values())
+
+
+def _of_pair(one: MessageEnd, other: MessageEnd, number: int = 0, at_once: int = 1) -> _Figure:
+    alone = at_once == 1
+    label = f"{one.host}-{other.host}" if alone else f"{one.host}-{other.host}-r{number}"
+    return _Figure(label, [(one, other)], 0 if alone else number, at_once)
+
+
+REQUEST = RequestForm(
+    options=(
+        Option(
+            "pairs",
+            "LIST",
+            "first (rank 0 and the first other host), all (in rounds in which each host has one "
+            "partner), bisection (one half of the hosts with the other, at once), or A-B",
+            "first",
+        ),
+        *options_of(MessagePattern),
+        Option(
+            "patience", "TIME", "Time after which a rank that does not answer is dropped", "10s"
+        ),
+        *options.SAMPLING,
+    ),
+    expand=expand,
+    help="""\
+Ranks that a launcher of MPI programs started, one on each host, exchange messages:
+
+  mpirun --map-by ppr:1:node tierscope message --pairs all
+  srun --ntasks-per-node=1 tierscope message
+
+Rank 0 has the plan and the run; the others answer it. Latency is half the round trip of a message;
+bandwidth is that of messages of which a window is under way at once. Both are as the OSU
+micro-benchmarks define them. The last message of each sample is compared with what was sent.""",
+    examples=(
+        "message",
+        "message --pairs all --operation bandwidth --size 1m",
+        "message --pairs bisection --operation bandwidth,both-ways",
+        "message --size 8..1m*8 --json",
+    ),
+)

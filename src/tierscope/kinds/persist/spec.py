@@ -1,11 +1,19 @@
 """The spec of persist: blocks that are written, and what has each of them persist."""
 
+from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from tierscope.model.base import Model
-from tierscope.model.spec import Bytes, Cpus, MemorySpec, Pages, Region
+from tierscope.model.property import ORDER, PAGES, SIZE, MadeBy, Property, declared
+from tierscope.model.rules import Check, Prunes, Ruled, Ruling
+from tierscope.model.spec import Bytes, EachCpu, MemorySpec, Pages, Placement, Region
+from tierscope.model.topology import Topology
+from tierscope.plans import machine, options
+from tierscope.plans.axes import common_fields, memory_paths, thread_counts
+from tierscope.plans.request import Request, RequestForm
+from tierscope.plans.rounds import Arrays, sizes_and_pages
+from tierscope.plans.sweep import asked, combinations, id_parts, options_of, spec_of, values_of
 
 Method = Literal[
     "stores",
@@ -32,19 +40,39 @@ UNPERSISTED = {"nt-drain": "nt-stores"}
 """The method of the same stores without what has them persist; of others, ``stores``."""
 
 
-class PersistPattern(Model):
+class PersistPattern(Ruled):
     """Blocks that each thread writes, one operation each."""
 
-    method: Method
-    order: Literal["sequential", "random"] = "sequential"
-    block_size: Bytes
+    method: Annotated[
+        Method, Property(default_help="all that the CPUs and the target have", words="{}")
+    ]
+    size: Annotated[Bytes, SIZE.but(help="Bytes that all threads go over, as in 64k..1g")]
+    """Bytes of all threads together, each with its own share."""
+    pages: Annotated[Pages, PAGES] = "thp"
+    order: Annotated[Literal["sequential", "random"], ORDER] = "sequential"
+    block_size: Annotated[
+        Bytes,
+        Property(
+            "Bytes that one operation persists, as in 64..1m*4",
+            default="64,4k",
+            words="blocks of {}",
+            id="b{}",
+        ),
+    ]
     """Bytes of one operation."""
-    ranges: Annotated[int, Field(ge=1, le=4096)] | None = None
-    """Of a transaction: the block is as many ranges, each at a place of its own; 1 where absent.
+    ranges: Annotated[
+        Annotated[int, Field(ge=1, le=4096)] | None,
+        Property(
+            "Ranges per block of method transaction, each at its own place",
+            default="1",
+            words="{} ranges",
+            id="r{}",
+        ),
+    ] = None
+    """Ranges of a transaction's block, each at a place of its own; 1 where absent.
     The engine skips what is not cut into multiples of 64 bytes."""
-    size: Bytes
-    """What all threads go over, each its own share."""
-    pages: Pages = "thp"
+
+    rules: ClassVar[tuple[Ruling, ...]] = (Prunes("ranges", unless={"method": "transaction"}),)
 
 
 class PersistSpec(MemorySpec):
@@ -52,34 +80,120 @@ class PersistSpec(MemorySpec):
 
     metric: ClassVar[str] = "time_per_operation"
     recorded: ClassVar[tuple[str, ...]] = ("method", "order", "block_size", "size", "threads")
-    extra_properties: ClassVar[dict[str, type]] = {**MemorySpec.extra_properties, "threads": int}
+    extra_properties: ClassVar[dict[str, type]] = {"threads": int}
 
     kind: Literal["persist"] = "persist"
-    cpus: Cpus
+    cpus: Annotated[EachCpu, MadeBy("threads")]
     pattern: PersistPattern
 
-    @model_validator(mode="after")
-    def _check(self) -> "PersistSpec":
-        if len(set(self.cpus)) != len(self.cpus):
-            raise ValueError("a CPU is named twice")
-        if self.pattern.ranges is not None and self.pattern.method != "transaction":
-            raise ValueError("ranges go with method transaction")
-        if self.pattern.size // self.pattern.block_size < len(self.cpus):
-            raise ValueError("size has fewer blocks than there are threads")
-        return self
+    rules: ClassVar[tuple[Ruling, ...]] = (
+        Check(
+            "pattern.size",
+            "has fewer blocks than there are threads",
+            lambda spec: spec.pattern.size // spec.pattern.block_size >= len(spec.cpus),
+            ("pattern.block_size", "cpus"),
+        ),
+    )
 
     def thread_cpus(self) -> list[int]:
         """One thread a CPU."""
         return self.cpus
 
     def regions(self) -> list[Region]:
-        """What is written."""
+        """The written region."""
         return [Region(self.placement, self.pattern.pages, self.pattern.size)]
 
     def identity(self) -> dict[str, Any]:
         """The pattern and the number of threads."""
-        pattern = self.pattern.model_dump(mode="json", exclude_none=True)
-        return {**pattern, **self.placed_as(), "threads": len(self.cpus)}
+        return {**self.pattern.as_recorded(), **self.placed_as(), "threads": len(self.cpus)}
 
 
 SPEC = PersistSpec
+
+
+_OF_ARM = ("stores", "dc-cvap", "dc-cvac", "nt-stores", "nt-drain")
+_OF_X86 = ("stores", "clwb", "clflushopt", "clflush", "nt-stores", "nt-drain")
+
+
+def expand(request: Request, topology: Topology, thp: bool) -> Iterator[PersistSpec]:
+    """Yield a measurement for each combination; unasked, every method that the CPUs and the target
+    have, by one thread."""
+    for path in memory_paths(request, topology, PersistSpec):
+        counts = thread_counts(request, path) if "threads" in request.options else [1]
+        arrays = Arrays(
+            path.placement,
+            default=machine.default_size(topology, path.cpus, path.nodes, 1),
+            shares=max(counts),
+            access_size=max(values_of(request, declared(PersistPattern)["block_size"])),
+        )
+        sizes, kinds = sizes_and_pages(request, topology, thp, arrays)
+        methods = asked(request, PersistPattern, "method") or _methods(topology, path.placement)
+        ranges = values_of(request, declared(PersistPattern)["ranges"])
+        axes = {
+            "method": methods,
+            "ranges": ranges if "transaction" in methods else [None],
+            "size": sizes,
+            "pages": kinds,
+            "threads": counts,
+        }
+        for values in combinations(request, PersistPattern, axes):
+            threads = values.pop("threads")
+            fields = {
+                **common_fields(request, path),
+                "cpus": path.cpus[:threads],
+                "placement": _placed(path.placement, values["method"]),
+                "pattern": values,
+            }
+            parts = [values["method"], *path.names, f"t{threads}"]
+            parts += id_parts(PersistPattern, values, "method")
+            yield spec_of(request, PersistSpec, fields, [*parts, *path.placed_as(request)])
+
+
+def _methods(topology: Topology, placement: Placement) -> tuple[str, ...]:
+    by_cpu = _OF_ARM if topology.architecture == "aarch64" else _OF_X86
+    persistent = placement.persistent
+    if persistent is None or persistent.backing != "file":
+        return by_cpu
+    # Memory that stands in for a file's has no storage that the kernel could write to.
+    return (*by_cpu, *(() if persistent.bound else BY_FILE), *BY_POOL)
+
+
+def _placed(placement: Placement, method: str) -> Placement:
+    """Return where a method's blocks are: those of libpmemobj take a pool in place of a file."""
+    persistent = placement.persistent
+    if persistent is None or persistent.backing != "file" or method not in BY_POOL:
+        return placement
+    return placement.model_copy(
+        update={"persistent": persistent.model_copy(update={"backing": "pool"})}
+    )
+
+
+REQUEST = RequestForm(
+    options=(
+        options.FROM,
+        options.to_of(PersistSpec),
+        options.THREADS.but(default="1"),
+        options.PIN,
+        *options_of(PersistPattern),
+        *options.PLACEMENT,
+        options.BACKED_BY,
+        options.DAX_OFFSET,
+        options.DESTROY_DAX,
+        options.PREFETCHERS,
+        *options.SAMPLING,
+    ),
+    expand=expand,
+    help="""\
+Each thread writes one block after the other and waits until it persists: ordinary stores, an
+instruction that writes each cache line back, and a fence; or non-temporal stores and a fence.
+stores and nt-stores are the same stores without anything of that. msync and fdatasync go with
+pmem:DIR; so do pool-persist, transaction (with its undo log) and allocation, by libpmemobj on a
+pool. Where targets are mixed, a method is skipped on those that it does not go with. On node:
+targets the memory forgets its contents without power; the figures are what flushing costs.""",
+    examples=(
+        "persist --block-size 64..1m*4",
+        "persist --to node:* --method stores,clwb,nt-drain --order random",
+        "persist --to pmem:node:0 --method stores,clwb,transaction --ranges 1,4 --block-size 1k",
+        "persist --method nt-drain --block-size 256 --threads 1..all*2",
+    ),
+)

@@ -1,27 +1,27 @@
-"""What visits a watch: it reads counters at intervals, for as long as a visit lasts."""
+"""The measurer of a watch: it reads counters at intervals for the time of a repetition."""
 
 import math
 import time
 from collections.abc import Callable, Generator, Sequence
 
-from tierscope.counters.sampler import Row, Sampler, machine_sources
 from tierscope.kinds.watch.spec import WatchSpec
+from tierscope.machine.discover import discover
+from tierscope.machine.files import Files
+from tierscope.machine.sampler import Sample, Sampler, machine_sources
 from tierscope.model.event import (
     Column,
     Event,
     Evidence,
     Progress,
+    Repetition,
     Series,
     Started,
-    Visit,
 )
-from tierscope.model.lacking import LackingCounters
+from tierscope.model.evidence import LackingCounters
 from tierscope.model.spec import MeasurementSpec
-from tierscope.topology.discover import discover
-from tierscope.topology.files import Files
 
-Listen = Callable[[Sequence[Row], Sequence[LackingCounters]], None]
-"""Gets the rows of each reading as they come, and what cannot be read."""
+Listen = Callable[[Sequence[Sample], Sequence[LackingCounters]], None]
+"""Gets the samples of each reading as they come, and what cannot be read."""
 MakeSampler = Callable[[WatchSpec], Sampler]
 _POLL_S = 0.1
 """A signal ends the waiting within this time."""
@@ -36,7 +36,9 @@ class Measurer:
     """Watches for one measurement after the other; see ``runs.measurers.Measurer``."""
 
     def __init__(
-        self, listen: Listen = lambda _rows, _lacking: None, make_sampler: MakeSampler = sampler_of
+        self,
+        listen: Listen = lambda _samples, _lacking: None,
+        make_sampler: MakeSampler = sampler_of,
     ) -> None:
         self.interrupted = False
         self._listen = listen
@@ -53,7 +55,7 @@ class Measurer:
         if name in self._samplers:
             self._samplers.pop(name).close()
 
-    def visit(
+    def repetition(
         self,
         name: str,
         seconds: float,
@@ -66,20 +68,20 @@ class Measurer:
             self._samplers[name] = self._make_sampler(spec)
         sampler = self._samplers[name]
         began = time.monotonic()
-        readings: list[list[Row]] = []
+        readings: list[list[Sample]] = []
         while not readings or time.monotonic() - began < seconds - spec.pattern.interval_s / 2:
             self._wait_for_tick(began, spec.pattern.interval_s)
-            readings.append(sampler.rows())
+            readings.append(sampler.samples())
             self._listen(readings[-1], sampler.lacking)
             elapsed = time.monotonic() - began
-            yield Progress(id=name, elapsed_s=elapsed, rows=len(readings), latest=None)
+            yield Progress(id=name, elapsed_s=elapsed, samples=len(readings), latest=None)
             if self.interrupted:
                 break
         evidence = Evidence(lacking=sampler.lacking or None)
-        yield visit_of(name, readings, evidence, self.interrupted)
+        yield repetition_of(name, readings, evidence, self.interrupted)
 
     def interrupt(self) -> None:
-        """End the visit that is under way, after a last reading."""
+        """End the repetition that is under way, after a last reading."""
         self.interrupted = True
 
     def close(self) -> None:
@@ -94,17 +96,17 @@ class Measurer:
             time.sleep(min(left, _POLL_S))
 
 
-def visit_of(
-    name: str, readings: Sequence[Sequence[Row]], evidence: Evidence, interrupted: bool
-) -> Visit:
-    """Return readings, at least one, as a visit: a series for each source of counters."""
-    by_source: dict[str, list[Row]] = {}
-    for rows in readings:
-        for row in rows:
-            by_source.setdefault(row.source, []).append(row)
-    series = [_series(source, rows) for source, rows in by_source.items()]
-    first = [rows[0] for rows in (readings[0], readings[-1])]
-    return Visit(
+def repetition_of(
+    name: str, readings: Sequence[Sequence[Sample]], evidence: Evidence, interrupted: bool
+) -> Repetition:
+    """Return readings, at least one, as a repetition: a series for each source of counters."""
+    by_source: dict[str, list[Sample]] = {}
+    for samples in readings:
+        for sample in samples:
+            by_source.setdefault(sample.source, []).append(sample)
+    series = [_series(source, samples) for source, samples in by_source.items()]
+    first = [samples[0] for samples in (readings[0], readings[-1])]
+    return Repetition(
         id=name,
         seconds=first[1].start_s + first[1].duration_s - first[0].start_s,
         fresh=False,
@@ -114,15 +116,17 @@ def visit_of(
     )
 
 
-def _series(source: str, rows: Sequence[Row]) -> Series:
-    keys = dict.fromkeys(key for row in rows for key in row.values)
+def _series(source: str, samples: Sequence[Sample]) -> Series:
+    keys = dict.fromkeys(key for sample in samples for key in sample.values)
     # Not checked: a source that came to nothing has no columns, and is left out.
     return Series.model_construct(
         name=source,
-        starts=[row.start_s for row in rows],
-        durations=[row.duration_s for row in rows],
+        starts=[sample.start_s for sample in samples],
+        durations=[sample.duration_s for sample in samples],
         columns=[
-            Column(metric=key[0], part=key[1], values=[row.values.get(key) for row in rows])
+            Column(
+                metric=key[0], part=key[1], values=[sample.values.get(key) for sample in samples]
+            )
             for key in keys
         ],
     )

@@ -8,12 +8,14 @@ from typing import Any
 from markupsafe import Markup
 
 from tierscope.model.errors import counted
-from tierscope.report.at_once import HEADINGS, together_lines, together_rows
-from tierscope.report.fleet_view import (
+from tierscope.model.outlier import Outlier
+from tierscope.report.fleet import (
+    HEADINGS,
     FleetView,
-    HostOutlier,
     differing_settings,
     signed_percent,
+    together_lines,
+    together_rows,
 )
 from tierscope.report.html.page import Drawn, csv_line, packed, template
 from tierscope.report.pictures.draw import svg_for_page
@@ -133,7 +135,7 @@ def _drawn(view: FleetView, number: int) -> Drawn:
 def _picture_order(view: FleetView) -> list[int]:
     """Return numbers of the paths that have figures: most outliers first, then as planned."""
     measured = [number for number, path in enumerate(view.paths) if path.measured]
-    return sorted(measured, key=lambda number: -len(view.slow_on(view.paths[number])))
+    return sorted(measured, key=lambda number: -len(view.slow_on(number)))
 
 
 def _keys(view: FleetView) -> list[KeyFigure]:
@@ -150,10 +152,10 @@ def _keys(view: FleetView) -> list[KeyFigure]:
     ]  # fmt: skip
     if view.outliers:
         worst = max(view.outliers, key=lambda one: abs(one.paths[0].deviation))
-        slow = worst.paths[0]
+        slow = worst.worst
         found.append(
             KeyFigure("Largest deviation", signed_percent(slow.deviation)[:-1], "%",
-                      f"{worst.host}, {view.name_of(slow.path)}", alarming=True)
+                      f"{worst.host}, {view.names[view.number_of(slow)]}", alarming=True)
         )  # fmt: skip
     drawn = [number for number, path in enumerate(view.paths) if path.measured]
     if drawn:
@@ -170,14 +172,14 @@ def _keys(view: FleetView) -> list[KeyFigure]:
     return found
 
 
-def _outlier_row(view: FleetView, one: HostOutlier) -> OutlierRow:
-    slow = one.paths[0]
-    unit, factor = slow.path.scale
+def _outlier_row(view: FleetView, one: Outlier) -> OutlierRow:
+    slow, number = one.worst, view.number_of(one.worst)
+    unit, factor = view.paths[number].scale
     return OutlierRow(
         host=one.host,
-        path=view.name_of(slow.path),
+        path=view.names[number],
         more=len(one.paths) - 1,
-        value=f"{slow.value / factor:.4g} {unit}",
+        value=f"{slow.figure / factor:.4g} {unit}",
         median=f"{slow.centre / factor:.4g} {unit}",
         deviation=signed_percent(slow.deviation),
         slower=signed_percent(one.slower).lstrip("+"),
@@ -254,7 +256,7 @@ def _path_lines(view: FleetView) -> Iterator[PathLine]:
             limit=" to ".join(ends),
             golden=f"{golden.comparison} {golden.bound / factor:.4g}" if golden else "",
             failing=path.failing(),
-            outliers=len(view.slow_on(path)),
+            outliers=len(view.slow_on(number)),
         )
 
 
@@ -263,9 +265,9 @@ def _outlier_csv(view: FleetView) -> Iterator[str]:
                     "median", "deviation", "causes"])  # fmt: skip
     for one in view.outliers:
         for slow in one.paths:
-            m = slow.path.measurement
+            m = view.paths[view.number_of(slow)].measurement
             path = [m.kind, m.initiator, m.target, m.id, m.unit or ""]
-            figures = [f"{slow.value:.6g}", f"{slow.centre:.6g}", f"{slow.deviation:.5g}"]
+            figures = [f"{slow.figure:.6g}", f"{slow.centre:.6g}", f"{slow.deviation:.5g}"]
             yield csv_line([one.host, one.group, f"{one.q:.3g}", *path, *figures,
                             "; ".join(one.causes)])  # fmt: skip
 
@@ -293,7 +295,8 @@ def _data(view: FleetView) -> dict[str, Any]:
         "paths": [_path_data(view, number) for number in range(len(view.paths))],
         "outliers": {
             one.host: [
-                [[view.name_of(slow.path), signed_percent(slow.deviation)] for slow in one.paths],
+                [[view.names[view.number_of(slow)], signed_percent(slow.deviation)]
+                 for slow in one.paths],
                 one.together, signed_percent(one.slower).lstrip("+"), one.causes,
             ]
             for one in view.outliers

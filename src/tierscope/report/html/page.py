@@ -1,4 +1,4 @@
-"""The page of a report, with everything that it needs inside it."""
+"""The first screen of a report: the tiers of each initiator as a map and a table."""
 
 import base64
 import csv
@@ -14,27 +14,34 @@ from importlib import resources
 from typing import Any
 from urllib.parse import quote
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
-from markupsafe import Markup
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup, escape
 
-from tierscope.analysis.together import Together
+from tierscope.analysis.concurrent import Together
 from tierscope.model.endpoint import format_ranges
-from tierscope.model.run import Run
+from tierscope.model.event import Evidence
+from tierscope.model.run import Measurement, Run, lower_is_better
 from tierscope.model.topology import emulated_parts
-from tierscope.report.causes import Missing, missing_by_cause
-from tierscope.report.evidence import evidence_line, warnings
+from tierscope.report import figures
+from tierscope.report.best import best_of_path, best_to
+from tierscope.report.drawing import draw
+from tierscope.report.evidence import by_node, evidence_line, warnings, with_counts
 from tierscope.report.figures import share_text, size_text
-from tierscope.report.html.machine import Machine, machines_of
-from tierscope.report.html.rows import MAX_PATHS, FigureTable, PathRow, figure_table, path_rows
-from tierscope.report.html.story import TierCard, sign, tier_cards
-from tierscope.report.html.study import StudySection, study_section
-from tierscope.report.key_figures import key_figures
+from tierscope.report.fleet import headings, lines, rows
+from tierscope.report.naming import Missing, legal_text, missing_by_cause, no_interval_text, path_of
 from tierscope.report.pictures.draw import DARK, LIGHT, svg_for_page
 from tierscope.report.pictures.of_run import pictures_beside, pictures_of
-from tierscope.report.pictures.picture import Picture
-from tierscope.report.sentences import sentences
-from tierscope.report.streamer import StudyView
-from tierscope.report.together import headings, lines, rows
+from tierscope.report.pictures.picture import (
+    Picture,
+    groups_by,
+    label_of,
+    varying,
+    words_of,
+)
+from tierscope.report.pictures.tier_map import COLOURS, SHAPES, tier_maps
+from tierscope.report.run_view import MakeSection, OwnSection
+from tierscope.report.summary import key_figures, sentences
+from tierscope.report.tiers import TierRow, tier_rows, tiers_of
 from tierscope.report.view import (
     KeyFigure,
     Summary,
@@ -44,7 +51,331 @@ from tierscope.report.view import (
     summaries_of,
     view_of,
 )
+from tierscope.report.watch import lacking_lines
 from tierscope.runs.export import csv_records
+
+_OURS = "tierscope.report.html"
+_SIGNS = {
+    "circle": "M7 1.5a5.5 5.5 0 1 0 .01 0Z",
+    "square": "M2 2h10v10H2Z",
+    "triangle-up": "M7 1 13 12H1Z",
+    "triangle-down": "M7 13 1 2h12Z",
+    "triangle-right": "M13 7 2 13V1Z",
+    "triangle-left": "M1 7 12 1v12Z",
+    "diamond": "M7 0l5 7-5 7-5-7Z",
+    "cross": "M5 1h4v4h4v4H9v4H5V9H1V5h4Z",
+}
+"""The marks of the map as paths of 14 by 14 pixels."""
+
+
+@dataclass(frozen=True)
+class TierCard:
+    """The tiers of one initiator on the page."""
+
+    id: str
+    initiator: str
+    picture: Picture | None
+    """None where fewer than two tiers have both a latency and a bandwidth."""
+    svg: Markup | None
+    rows: list[TierRow]
+
+
+def tier_cards(prefix: str, run: Run, views: Views) -> list[TierCard]:
+    """Return a card for each initiator that has several tiers, those with a map first."""
+    maps = {picture.measurements[0].id: picture for picture in tier_maps(run, views)}
+    cards = []
+    for number, (initiator, tiers) in enumerate(tiers_of(run, views).items(), 1):
+        id_ = f"{prefix}-tiers{number}"
+        first = next((t.latency.id for t in tiers if t.latency and t.bandwidth), "")
+        picture = maps.get(first)
+        svg = svg_for_page(picture, id_, f"{id_}-title {id_}-alt") if picture else None
+        cards.append(
+            TierCard(id_, initiator, picture, Markup(svg) if svg else None, tier_rows(tiers))  # noqa: S704  # Vega escapes text in its SVG
+        )
+    return sorted(cards, key=lambda card: card.svg is None)
+
+
+def sign(medium: str) -> Markup:
+    """Return the mark of a medium as the map has it, to stand in a table."""
+    return Markup(
+        '<svg class="sign" viewBox="0 0 14 14" aria-hidden="true">'
+        '<path fill="var(--{})" d="{}"/></svg>'
+    ).format(COLOURS[medium], _SIGNS[SHAPES[medium]])
+
+
+_SMALLEST, _LARGEST = 0.75, 1.35
+"""How far the drawing may shrink, with legible text, before it scrolls, and how far it may grow."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The machine of a run on the page. Runs of one machine share a drawing and settings."""
+
+    topology: Markup | None
+    """The drawing; None where the run does not know its topology, or an earlier run has it."""
+    drawn_in: int | None
+    """Number of the run with the drawing, from 1, where an earlier run has it."""
+    set_in: int | None
+    """Number of an earlier run with the same machine and settings, from 1."""
+
+
+def machines_of(runs: list[Run]) -> list[Machine]:
+    """Return the machine of each run; the first of one machine's runs has the drawing."""
+    keys = [_key_of(run) for run in runs]
+    settings = [(key, _settings_of(run)) for key, run in zip(keys, runs, strict=True)]
+    found = []
+    for number, (run, key, setting) in enumerate(zip(runs, keys, settings, strict=True)):
+        drawn, same = keys.index(key), settings.index(setting)
+        alike = [other for other, its in zip(runs, keys, strict=True) if its == key]
+        found.append(
+            Machine(
+                topology=machine_drawing(run, alike) if drawn == number else None,
+                drawn_in=drawn + 1 if drawn < number and run.header.topology else None,
+                set_in=same + 1 if same < number else None,
+            )
+        )
+    return found
+
+
+def _key_of(run: Run) -> str:
+    """Return what tells a machine from others: all but what changes while it runs."""
+    summary = {key: value for key, value in run.header.machine.items() if key != "nodes"}
+    nodes = [
+        {key: value for key, value in node.items() if key != "free_bytes"}
+        for node in run.header.machine["nodes"]
+    ]
+    known = run.header.topology is not None
+    return json.dumps([run.header.host, summary, nodes, known], sort_keys=True)
+
+
+def _settings_of(run: Run) -> list[tuple[str, str]]:
+    return [(key, value) for key, value in run.header.environment.items() if key != "load"]
+
+
+def machine_drawing(run: Run, alike: list[Run]) -> Markup | None:
+    """Return the drawing as an image, with the best of all runs of the machine; None where the run
+    does not know its topology.
+
+    It is an image because the drawing's style rules would otherwise hold for the whole page; it
+    follows the page's light or dark theme by itself.
+    """
+    topology = run.header.topology
+    if topology is None:
+        return None
+    measured = best_to(*alike)
+    text = legal_text(draw(topology, measured, headed=False))
+    width = float(text.partition('viewBox="0 0 ')[2].partition(" ")[0])
+    svg = base64.b64encode(text.encode()).decode("ascii")
+    said = (
+        "; ".join(f"{name}: {rate} {origin}" for name, (rate, origin) in measured.items())
+        or "nothing measured"
+    )
+    return Markup(
+        '<img class="machine-drawing" style="min-width: {:.0f}px; max-width: {:.0f}px" alt="{}" '
+        'src="data:image/svg+xml;base64,{}">'
+    ).format(
+        width * _SMALLEST,
+        width * _LARGEST,
+        escape(
+            f"The machine's packages, nodes and devices, with the best bandwidth to each. {said}"
+        ),
+        svg,
+    )
+
+
+MAX_PATHS = 200
+MAX_FIGURES = 40
+
+
+@dataclass(frozen=True)
+class PathRow:
+    """One line of the table of paths."""
+
+    path: str
+    what: str
+    estimate: str
+    interval: str
+    unit: str
+    limit: str
+    link: str
+    formula: str
+    efficiency: float | None
+    rate: bool
+    """Whether it has a limit at all; a time has none."""
+
+
+def path_rows(measurements: list[Measurement], views: Views) -> list[PathRow]:
+    """Return the best of each path, kind and operation; paths in order of appearance.
+
+    Of latencies the one of the largest working set stands for its path: it is the memory's.
+    """
+    measured = [m for m in measurements if m.has_figure and view_of(views, m.kind).represents_path]
+    rows = []
+    for (_, kind, *_), group in _grouped(measured).items():
+        if lower_is_better(group[0]):
+            size = max(float(m.pattern.get("size", 0)) for m in group)
+            group = [m for m in group if float(m.pattern.get("size", 0)) == size]
+        rows.append(_path_row(best_of_path(group), kind))
+    return rows
+
+
+_APART = {
+    False: ("operation", "way", "transfers", "beside"),
+    True: ("order", "pages", "way", "transfers"),
+}
+"""Properties that have rows of their own, of rates and of times."""
+
+
+def _grouped(measured: list[Measurement]) -> dict[tuple[str, ...], list[Measurement]]:
+    groups: dict[tuple[str, ...], list[Measurement]] = {}
+    paths = groups_by(measured, "path")
+    for (path,), members in paths.items():
+        for m in members:
+            apart = (str(m.pattern.get(key, "")) for key in _APART[lower_is_better(m)])
+            key = (path, m.kind, str(m.metric), *apart)
+            groups.setdefault(key, []).append(m)
+    return groups
+
+
+def _path_row(best: Measurement, kind: str) -> PathRow:
+    unit, factor = figures.scale_of(best.unit or "count", [best.estimate or 0.0])
+    estimate, interval = figures.parts(best, factor)
+    keys = (
+        "operation",
+        "order",
+        "engine",
+        "memory",
+        "way",
+        "size",
+        "access_size",
+        "threads",
+        "pages",
+        "transfers",
+        "beside",
+    )
+    details = [
+        label_of(key, best.pattern[key], best.kind)
+        for key in keys
+        if best.pattern.get(key) not in (None, "", "sequential")
+        and (key != "size" or lower_is_better(best))
+        and (key != "access_size" or best.pattern.get("order") not in (None, "sequential"))
+    ]
+    limit = ""
+    if best.limit:
+        name, divisor = figures.scale_of(best.limit.unit, [best.limit.value])
+        limit = f"{best.limit.value / divisor:.4g} {name}"
+    return PathRow(
+        path=path_of(best),
+        what=", ".join([kind, *details]),
+        estimate=estimate + figures.mark(best),
+        interval=interval,
+        unit=unit,
+        limit=limit,
+        link=best.limit.link if best.limit else "",
+        formula=f"{best.limit.formula} ({best.limit.source})" if best.limit else "",
+        efficiency=best.efficiency,
+        rate=best.unit == "B/s",
+    )
+
+
+@dataclass(frozen=True)
+class FigureRow:
+    """One measurement in a picture's table."""
+
+    what: str
+    estimate: str
+    interval: str
+    samples: str
+    cpus: str
+    pages: str
+    more: str
+
+
+@dataclass(frozen=True)
+class FigureTable:
+    """A picture's figures with what was observed."""
+
+    unit: str
+    rows: list[FigureRow]
+    left_out: int
+
+
+def figure_table(measurements: list[Measurement]) -> FigureTable:
+    """Return a picture's figures and their evidence, at most MAX_FIGURES of them."""
+    names = varying(measurements)
+    unit, factor = figures.scale_of(
+        measurements[0].unit or "count", [m.estimate or 0.0 for m in measurements]
+    )
+    shown = measurements[:MAX_FIGURES]
+    rows = [_figure_row(m, names, factor) for m in shown]
+    return FigureTable(unit, rows, len(measurements) - len(shown))
+
+
+_STOPS = {
+    "precision": "precision reached",
+    "budget": "time budget spent",
+    "rounds": "all rounds made",
+    "interrupted": "interrupted",
+    "written": "all of it written",
+    "steady": "steady state reached",
+}
+
+
+def _figure_row(measurement: Measurement, names: list[str], factor: float) -> FigureRow:
+    estimate, interval = figures.parts(measurement, factor)
+    evidence = measurement.evidence or Evidence()
+    return FigureRow(
+        what=words_of(measurement, names) or path_of(measurement),
+        estimate=estimate + figures.mark(measurement),
+        interval=no_interval_text(measurement) or interval,
+        samples=_samples(measurement),
+        cpus=_cpus(evidence) or "–",
+        pages=by_node(evidence.pages) or "–",
+        more="; ".join(_more(evidence)) or "–",
+    )
+
+
+def _samples(measurement: Measurement) -> str:
+    if measurement.status == "imported":
+        return "imported"
+    return f"{measurement.n}, {_STOPS.get(measurement.stop or '', '')}"
+
+
+def _cpus(evidence: Evidence) -> str:
+    """Return the CPUs that threads were seen on."""
+    seen = evidence.cpus_seen or [evidence.cpus or []]
+    return format_ranges(tuple(sorted({cpu for cpus in seen for cpu in cpus})))
+
+
+_SHOWN = {"pages", "cpus", "cpus_seen", "page_bytes", "threads", "clock", "notes", "region_bytes",
+          "counters", "lacking"}  # fmt: skip
+
+
+def _more(evidence: Evidence) -> list[str]:
+    """Everything else that was observed, whichever fields a kind has."""
+    values = evidence.model_dump(mode="json", exclude_none=True)
+    parts = []
+    for key, value in values.items():
+        if key in _SHOWN or value in (0, "", [], {}):
+            continue
+        name = key.replace("_", " ")
+        if key == "traffic":
+            parts.append(f"traffic {by_node(value)}")
+        elif key.endswith("_bytes") and isinstance(value, int | float):
+            parts.append(f"{name.removesuffix(' bytes')} {figures.size_text(value)}")
+        elif isinstance(value, float):
+            parts.append(f"{name} {value:.4g}")
+        elif isinstance(value, str | int):
+            parts.append(f"{name} {value}")
+        else:
+            parts.append(f"{name} {_short(str(value))}")
+    lines = [*with_counts([evidence]), *lacking_lines(evidence.lacking or [])]
+    return [*parts, *lines, *map(str, evidence.notes or [])]
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 160 else f"{text[:157]}..."
+
 
 MAX_PICTURES = 30
 """Pictures on one page; --svg and --png draw all."""
@@ -105,8 +436,8 @@ class RunPage:
     sections: list[Section]
     more_pictures: bool
     """Whether the run has more pictures than the page."""
-    study: StudySection | None
-    """Of a run of ``tierscope streamer``."""
+    own: OwnSection | None
+    """Stands in place of pictures and tiers."""
     missing: list[Missing]
     most_missing: int
     """Measurements of one cause that the page names."""
@@ -120,18 +451,18 @@ class RunPage:
 def render_report(
     runs: list[tuple[str, Run]],
     views: Views,
-    studies: Mapping[str, StudyView] | None = None,
+    own: Mapping[str, MakeSection] | None = None,
     beside: Sequence[Together] = (),
 ) -> str:
     """Return the page of one or more runs, each with the name to show.
 
-    ``studies`` are those of ``tierscope streamer``, by their runs' names; ``beside`` are runs of
-    several hosts that began together.
+    ``own`` are sections that stand in place of a run's pictures and tiers, by the runs' names;
+    ``beside`` are runs of several hosts that began together.
     """
-    shown = studies or {}
+    sections = own or {}
     machines = machines_of([run for _, run in runs])
     pages = [
-        _run_page(f"run{number}", name, run, machine, views, shown.get(name))
+        _run_page(f"run{number}", name, run, machine, views, sections.get(name))
         for number, ((name, run), machine) in enumerate(zip(runs, machines, strict=True), 1)
     ]
     hosts = ", ".join(dict.fromkeys(page.run.header.host for page in pages))
@@ -152,7 +483,7 @@ def _beside(runs: list[tuple[str, Run]], views: Views) -> list[Section]:
             f"beside-{kind}",
             f"{views[kind].title}, beside each other",
             views[kind].method,
-            [_drawn("beside", picture) for picture in pictures],
+            [drawn("beside", picture) for picture in pictures],
             tables.get(kind, []),
         )
         for kind, pictures in pictures_beside(runs, views).items()
@@ -160,9 +491,9 @@ def _beside(runs: list[tuple[str, Run]], views: Views) -> list[Section]:
 
 
 @cache
-def _environment() -> Environment:
+def _environment(package: str) -> Environment:
     environment = Environment(
-        loader=PackageLoader("tierscope.report.html"),
+        loader=ChoiceLoader([PackageLoader(name) for name in dict.fromkeys((package, _OURS))]),
         autoescape=select_autoescape(default=True, default_for_string=True),
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -205,14 +536,14 @@ def _setting(value: str) -> str:
     )
 
 
-def template(name: str) -> Any:
-    """Return a template by name, with everything that the pages share."""
-    return _environment().get_template(name)
+def template(name: str, package: str = _OURS) -> Any:
+    """Return a template of a package by name, with everything that the pages share."""
+    return _environment(package).get_template(name)
 
 
 def _asset(name: str) -> Markup:
     """Return a style sheet or script of ours as it is."""
-    folder = resources.files("tierscope.report.html") / "templates"
+    folder = resources.files(_OURS) / "templates"
     return Markup((folder / name).read_text(encoding="utf-8"))  # noqa: S704  # our own file
 
 
@@ -223,11 +554,11 @@ def _script_hash(name: str) -> str:
 
 
 def _run_page(
-    prefix: str, name: str, run: Run, machine: Machine, views: Views, study: StudyView | None
+    prefix: str, name: str, run: Run, machine: Machine, views: Views, own: MakeSection | None
 ) -> RunPage:
     lines, numbers = _csv_lines(run)
-    # A study has its own pictures of the same figures, whose initiators are hundreds.
-    pictures, more = _pictures(run, views) if study is None else ({}, False)
+    # Of a run with a section of its own, initiators may be hundreds.
+    pictures, more = _pictures(run, views) if own is None else ({}, False)
     sections: list[Section] = []
     room = _SVG_BYTES
     for kind, members in pictures.items():
@@ -244,7 +575,7 @@ def _run_page(
             tables = view.summaries(sides_of([(name, run)], kind)) if view.summaries else []
             sections.append(Section(f"{prefix}-{kind}", view.title, view.method, cards, tables))
     paths = path_rows(run.measurements, views)
-    tiers = tier_cards(prefix, run, views) if study is None else []
+    tiers = tier_cards(prefix, run, views) if own is None else []
     return RunPage(
         id=prefix,
         name=name,
@@ -258,7 +589,7 @@ def _run_page(
         machine=machine,
         sections=sections,
         more_pictures=more,
-        study=study_section(study, prefix) if study else None,
+        own=own(prefix) if own else None,
         missing=missing_by_cause(run.measurements),
         most_missing=_MAX_MISSING,
         data=packed(lines),
@@ -293,19 +624,20 @@ def _pictures(run: Run, views: Views) -> tuple[dict[str, list[Picture]], bool]:
     return kept, False
 
 
-def _drawn(prefix: str, picture: Picture) -> Drawn:
+def drawn(prefix: str, picture: Picture) -> Drawn:
+    """Draw a picture for the page; its id begins with ``prefix``."""
     id_ = f"{prefix}-{picture.key}"
     svg = svg_for_page(picture, id_, f"{id_}-title {id_}-alt")
     return Drawn(id_, picture, Markup(svg))  # noqa: S704  # Vega escapes text in its SVG
 
 
 def _card(prefix: str, picture: Picture, numbers: dict[str, int]) -> Card:
-    drawn = _drawn(prefix, picture)
+    plain = drawn(prefix, picture)
     lines = sorted({numbers[m.id] for m in picture.measurements if m.id in numbers})
     return Card(
-        id=drawn.id,
+        id=plain.id,
         picture=picture,
-        svg=drawn.svg,
+        svg=plain.svg,
         table=figure_table(picture.measurements),
         rows=format_ranges(tuple(lines)),
         observed=evidence_line(picture.measurements),

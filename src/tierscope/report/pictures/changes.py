@@ -122,7 +122,7 @@ def _percent(d: Difference) -> str:
 def _name(d: Difference) -> str:
     keys = ("operation", "order", "threads", "size", "access_size", "pages", "streams")
     words = [
-        label_of(key, d.pattern[key])
+        label_of(key, d.pattern[key], d.kind)
         for key in keys
         if d.pattern.get(key) not in (None, "", "sequential")
         and (key, d.pattern[key]) != ("access_size", 64)

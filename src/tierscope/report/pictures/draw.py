@@ -12,7 +12,7 @@ import xml.etree.ElementTree as ElementTree
 import zlib
 from typing import Any
 
-from tierscope.report.legal import legal_values
+from tierscope.report.naming import legal_values
 from tierscope.report.pictures.picture import Picture, Spec
 
 # Vega leaves room for text as wide as Liberation Sans, so pictures ask for it and its metric twins.

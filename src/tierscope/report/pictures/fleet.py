@@ -5,7 +5,8 @@ from collections import Counter
 from typing import Any
 
 from tierscope.model.errors import counted
-from tierscope.report.fleet_view import FleetView, SlowFigure, signed_percent
+from tierscope.model.outlier import SlowPath
+from tierscope.report.fleet import FleetView, signed_percent
 from tierscope.report.pictures.draw import SERIES
 from tierscope.report.pictures.picture import Picture, Spec, slug
 from tierscope.report.pictures.shapes import WIDTH
@@ -27,7 +28,7 @@ def distribution(view: FleetView, number: int) -> Picture:
     """
     path, name = view.paths[number], view.names[number]
     factor = path.scale[1]
-    slow = view.slow_on(path)
+    slow = view.slow_on(number)
     low, high = min(path.measured) / factor, max(path.measured) / factor
     width = _bin_width(path.measured, view.spreads[number], factor, high - low)
     if len(path.measured) <= _FEW:
@@ -129,12 +130,12 @@ def _colour_of(group: int) -> str:
     return SERIES[group if group < 1 else group + 1 if group + 1 < len(SERIES) else -1]
 
 
-def _marks(scale: tuple[str, float], slow: list[tuple[str, SlowFigure]]) -> Spec:
+def _marks(scale: tuple[str, float], slow: list[tuple[str, SlowPath]]) -> Spec:
     """Outliers at the bottom of a histogram, where a bar of one host would not be seen."""
     unit, factor = scale
     rows = [
-        {"x": one.value / factor,
-         "tip": f"{host}: {one.value / factor:.4g} {unit}, {signed_percent(one.deviation)}"}
+        {"x": one.figure / factor,
+         "tip": f"{host}: {one.figure / factor:.4g} {unit}, {signed_percent(one.deviation)}"}
         for host, one in slow
     ]  # fmt: skip
     return {
@@ -200,7 +201,7 @@ def _subtitle(view: FleetView, number: int) -> str:
     return "; ".join(parts)
 
 
-def _alt(view: FleetView, number: int, slow: list[tuple[str, SlowFigure]]) -> str:
+def _alt(view: FleetView, number: int, slow: list[tuple[str, SlowPath]]) -> str:
     path, (unit, factor) = view.paths[number], view.paths[number].scale
     text = (
         f"{len(path.measured)} hosts, {min(path.measured) / factor:.4g} to "

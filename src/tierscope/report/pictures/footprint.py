@@ -5,11 +5,11 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tierscope.placement.damon.footprint import MONITORING, Observed
+from tierscope.place.damon.footprint import MONITORING, Observed
 from tierscope.report import figures
-from tierscope.report.footprint import groups_of, largest, working_sets
 from tierscope.report.pictures import shapes
 from tierscope.report.pictures.picture import Picture, Spec, slug
+from tierscope.report.tiering import groups_of, largest, working_sets
 
 _ROWS = 64
 _LABELS = 12

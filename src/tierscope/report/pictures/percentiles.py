@@ -12,8 +12,8 @@ from tierscope.report import figures
 from tierscope.report.naming import path_of
 from tierscope.report.pictures import shapes
 from tierscope.report.pictures.picture import (
-    Gathered,
     Picture,
+    PictureInput,
     constants,
     groups_by,
     metric_name,
@@ -33,20 +33,19 @@ Naming = Callable[[Measurement, list[str]], str]
 
 
 def percentiles(
-    gathered: Gathered, naming: Naming = words_of, without: Sequence[str] = ()
+    given: PictureInput, naming: Naming = words_of, without: Sequence[str] = ()
 ) -> list[Picture]:
     """The times of whole operations over their percentiles: a picture a path, a line for each
     measurement and part, called by ``naming``, which gets the properties that differ; those
     ``without`` which a picture speaks are left to it."""
-    timed = [m for m in gathered.measured if _whole(m)]
+    timed = [m for m in given.measured if _whole(m)]
     return [
-        _picture(gathered, members, naming, without)
-        for members in groups_by(timed, "path").values()
+        _picture(given, members, naming, without) for members in groups_by(timed, "path").values()
     ]
 
 
 def _picture(
-    gathered: Gathered, members: list[Measurement], naming: Naming, without: Sequence[str]
+    given: PictureInput, members: list[Measurement], naming: Naming, without: Sequence[str]
 ) -> Picture:
     keys = varying(members, "path", *without)
 
@@ -93,7 +92,7 @@ def _picture(
     }
     path = path_of(members[0])
     return Picture(
-        key=slug(f"{gathered.kind} percentiles {path}"),
+        key=slug(f"{given.kind} percentiles {path}"),
         title=f"Latency over percentile, {path}",
         subtitle=constants(members, *without),
         alt=_said(curves, name_of, unit, factor),

@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
+from tierscope.model.property import Declared, properties_of
 from tierscope.model.run import Measurement, Run
+from tierscope.plans.grammar import format_size
 from tierscope.report import figures
 from tierscope.report.naming import path_of
 
@@ -27,7 +29,7 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Gathered:
+class PictureInput:
     """The measured results of one kind in a run, as the picture functions get them."""
 
     kind: str
@@ -92,58 +94,81 @@ def scale_of(measurements: list[Measurement]) -> tuple[str, float]:
     )
 
 
-_WORDS = {
-    "pages": "{} pages",
-    "size": "{}",
-    "access_size": "{} accesses",
-    "stride": "stride {}",
-    "threads": "{} threads",
-    "chases": "{} chases",
-    "streams": "{} streams",
-    "mix": "{} read:write",
-    "beside": "concurrent with {}",
-    "file_size": "files of {}",
-    "files": "{} files a directory",
-    "directories": "{} directories",
-    "fsync": "fsync {}",
-}
 _LONGEST = 60
 _MAX_NAMED = 30
 """Characters from which on concurrent transfers are only counted."""
-_SIZES = ("size", "access_size", "stride", "chunk", "block_size", "file_size")
-_OF_PATH = ("together",)
+OF_PATH = ("together",)
 """Properties that the path says."""
-_UNSAID = {
-    ("order", "sequential"),
-    ("isa", "auto"),
-    ("access_size", 64),
-    ("stride", 256),
-    ("streams", 1),
-    ("directories", "own"),
-    ("fsync", "no"),
-}
+_ENDS = {"path": "{}", "initiator": "from {}", "target": "{}"}
 
 
-def label_of(key: str, value: Any) -> str:
-    """Return one property of a pattern in words: "thp pages", "1 GiB"."""
-    if key in _SIZES and isinstance(value, int | float):
-        return _WORDS.get(key, key.replace("_", " ") + " {}").format(figures.size_text(value))
+def label_of(key: str, value: Any, kind: str) -> str:
+    """Return one property of a kind's pattern in words: "thp pages", "1 GiB"."""
+    if key in _ENDS:
+        return _ENDS[key].format(value)
     if key == "metric":
         return metric_name(value)
-    if value == 1 and key in ("threads", "streams"):
-        return f"1 {key[:-1]}"
     if key == "mix" and ":" not in str(value):
         return str(value)
     if key == "transfers" and len(str(value)) > _MAX_NAMED:
         return f"{str(value).partition(' ')[0]} {str(value).count('→')} copies at once"
-    if key in _WORDS:
-        return _WORDS[key].format(value)
+    one = properties_of(kind).get(key)
+    label = one.label if one else key.replace("_", " ")
     if isinstance(value, bool):
-        return key.replace("_", " ") if value else f"not {key.replace('_', ' ')}"
+        yes, _, no = one.about.words.partition("|") if one else ("", "", "")
+        return (yes or label) if value else (no or f"not {label}")
+    text = written(one, value)
+    if one is None and isinstance(value, str):
+        return f"{label} {text}"
+    if one and one.about.words:
+        words = one.about.words.format(text)
+        return words.removesuffix("s") if value == 1 else words
     if isinstance(value, int | float):
-        return f"{key.replace('_', ' ')} {value}"
-    text = str(value)
+        return f"{label} {text}"
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def name_of(kind: str, key: str) -> str:
+    """Return what people call a property of a kind."""
+    one = properties_of(kind).get(key)
+    return one.label if one else key.replace("_", " ")
+
+
+def value_text(measurement: Measurement, key: str) -> str:
+    """Write a property of a measurement by itself; empty where it has none."""
+    value = value_of(measurement, key)
+    one = properties_of(measurement.kind).get(key)
+    if value is None and one is not None and one.grammar == "counts":
+        value = one.own_default  # of a number that is not recorded: one chase
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return written(one, value)
+
+
+def written(one: Declared | None, value: Any) -> str:
+    """Write a value of a property in the unit of its kind: bytes as 4 KiB."""
+    if one is None or not isinstance(value, int | float):
+        return str(value)
+    if one.grammar == "sizes":
+        return figures.size_text(value)
+    if one.grammar == "counts" and one.about.metavar == "SIZES":
+        return format_size(int(value))
+    if one.grammar == "numbers" and (one.low, one.high) == (0, 1):
+        return f"{value * 100:.4g}%"
+    return str(value)
+
+
+def is_usual(key: str, value: Any, kind: str) -> bool:
+    """Return whether a value needs no word where all have it: a property's default, none of
+    something."""
+    one = properties_of(kind).get(key)
+    if one is None:
+        return value is False or value == 0
+    if one.about.id_always or "|" in one.about.words:
+        return False
+    return bool(value == one.own_default)
 
 
 def constants(measurements: list[Measurement], *without: str) -> str:
@@ -152,13 +177,13 @@ def constants(measurements: list[Measurement], *without: str) -> str:
     for key in measurements[0].pattern:
         values = {str(m.pattern.get(key)) for m in measurements}
         value = measurements[0].pattern[key]
-        if key in (*_OF_PATH, *without) or len(values) > 1 or value in (None, "", False, [], {}):
+        if key in (*OF_PATH, *without) or len(values) > 1 or value in (None, "", False, [], {}):
             continue
         if isinstance(value, list | dict):
             continue
-        if isinstance(value, str | int) and (key, value) in _UNSAID:
+        if is_usual(key, value, measurements[0].kind):
             continue
-        parts.append(label_of(key, value))
+        parts.append(label_of(key, value, measurements[0].kind))
     return ", ".join(parts)
 
 
@@ -168,7 +193,7 @@ def varying(measurements: list[Measurement], *without: str) -> list[str]:
     found = [
         key
         for key in keys
-        if key not in (*_OF_PATH, *without)
+        if key not in (*OF_PATH, *without)
         and len({str(m.pattern.get(key)) for m in measurements}) > 1
     ]
     if "path" not in without and len({path_of(m) for m in measurements}) > 1:
@@ -179,7 +204,7 @@ def varying(measurements: list[Measurement], *without: str) -> list[str]:
 def words_of(measurement: Measurement, keys: list[str]) -> str:
     """Return these properties of a measurement in words."""
     return ", ".join(
-        label_of(key, value_of(measurement, key))
+        label_of(key, value_of(measurement, key), measurement.kind)
         for key in keys
         if value_of(measurement, key) not in (None, "")
         and not isinstance(measurement.pattern.get(key), list | dict)

@@ -6,32 +6,31 @@ from typing import Any
 from tierscope.analysis.plateaus import plateaus
 from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
-from tierscope.report.machine_caches import side_caches
 from tierscope.report.naming import path_of
 from tierscope.report.pictures import shapes
+from tierscope.report.pictures.generic import Axes, curves_over
 from tierscope.report.pictures.picture import (
-    Gathered,
     Picture,
+    PictureInput,
     Spec,
     constants,
     distinct,
     groups_by,
-    row_of,
     scale_of,
-    slug,
     varying,
     words_of,
 )
+from tierscope.report.tiers import side_caches
 
 _MIN_SWEEP = 4
 _LABEL_HEIGHT = 0.35
 """Room of a label: the logarithm of a ratio of latencies."""
 
 
-def over_working_set(gathered: Gathered) -> list[Picture]:
+def over_working_set(given: PictureInput) -> list[Picture]:
     """Latency over working set, both logarithmic: all targets of an initiator in one picture, with
     plateaus and the caches as named; all initiators on one scale."""
-    found = {initiator: _sweeps(group) for initiator, group in _by_initiator(gathered)}
+    found = {initiator: _sweeps(group) for initiator, group in _by_initiator(given)}
     swept = [m for sweeps in found.values() for sweep in sweeps for m in sweep]
     if not swept:
         return []
@@ -46,31 +45,28 @@ def over_working_set(gathered: Gathered) -> list[Picture]:
         targets = distinct(members, "target")
         names = ["target"] if len(targets) > 1 else []
         names += varying(members, "size", "path")
-        rows = [
-            row_of(m, factor, unit, x=m.pattern["size"], series=words_of(m, names) or "latency",
-                   what=words_of(m, [*names, "size"]))
-            for m in members
-        ]  # fmt: skip
         marks, said = _levels(sweeps, names, factor, unit, y)
         by_cpu = initiator.startswith(("node:", "cpus:"))
-        caches = cache_marks(gathered.run, x, targets) if by_cpu else []
+        caches = cache_marks(given.run, x, targets) if by_cpu else []
         path = initiator if len(targets) > 1 else path_of(members[0])
         pictures.append(
-            Picture(
-                key=slug(f"latency {path} {len(pictures)}"),
+            curves_over(
+                members,
+                "size",
+                names,
+                key=f"latency {path} {len(pictures)}",
                 title=f"Latency over working set, {path}",
                 subtitle=constants(members, "size"),
                 alt=said,
-                spec=shapes.curves(rows, x, y, [*caches, *marks]),
-                measurements=members,
+                axes=Axes(x=x, y=y, marks=[*caches, *marks]),
             )
         )
     return pictures
 
 
-def _by_initiator(gathered: Gathered) -> list[tuple[str, list[Measurement]]]:
+def _by_initiator(given: PictureInput) -> list[tuple[str, list[Measurement]]]:
     return [(str(key), group) for (key,), group in
-            groups_by(gathered.measured, "initiator").items()]  # fmt: skip
+            groups_by(given.measured, "initiator").items()]  # fmt: skip
 
 
 def _sweeps(group: list[Measurement]) -> list[list[Measurement]]:

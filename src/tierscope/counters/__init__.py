@@ -1,1 +1,0 @@
-"""The kernel's and drivers' counters of what the machine does, and their rates."""

@@ -1,0 +1,1 @@
+"""This machine: topology, links and their limits, settings, counters."""

@@ -1,0 +1,446 @@
+"""Sources of counters for a watch: memory, pressure, migrations, drives, network, GPUs, traffic."""
+
+import re
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from tierscope.engine.traffic import CounterSource, TrafficCount, TrafficProcess
+from tierscope.machine.files import Files
+from tierscope.machine.links import gpu_memory_limit
+from tierscope.machine.network import port_counts, read_ports
+from tierscope.machine.nodes import NODES
+from tierscope.machine.nvidia import Nvml, open_nvml, visible_gpus
+from tierscope.model.errors import UserError
+from tierscope.model.evidence import LackingCounters
+from tierscope.model.topology import Topology
+from tierscope.place import cgroups
+from tierscope.place.pages import bytes_by_node
+
+
+class Key(NamedTuple):
+    """Identity of a value."""
+
+    metric: str
+    """One of ``model.metric.METRICS``."""
+    part: str = ""
+    """The node, drive, port, ...; empty: the whole."""
+
+
+class Count(NamedTuple):
+    """A counter that only rises, until it wraps around or what it counts is replaced."""
+
+    value: float
+    """In the metric's unit times seconds: bytes, operations, seconds of a state."""
+    at: float | None = None
+    """The time in seconds of a counter that has a clock of its own; others have their reading's."""
+    wraps_at: float | None = None
+    """The value after which it begins at 0 again; None: it is too large to be reached."""
+
+
+@dataclass
+class Reading:
+    """Everything that one source of counters said at one time."""
+
+    counts: dict[Key, Count] = field(default_factory=dict)
+    levels: dict[Key, float] = field(default_factory=dict)
+    """Values as they are: bytes in use, shares that a driver averaged itself."""
+    at: float = field(default_factory=lambda: time.monotonic())
+    """When it was read, in seconds: one time for all counters, so that a rate times the time
+    between two readings is the increase, however long reading takes."""
+
+
+def rates(before: Reading, after: Reading) -> dict[Key, float]:
+    """Return the rates of all counters in both readings, and the levels of the later one.
+
+    A counter that was not there before, that was set back or whose time stood still has no rate.
+    """
+    found: dict[Key, float] = {}
+    for key, count in after.counts.items():
+        earlier = before.counts.get(key)
+        if earlier is None:
+            continue
+        seconds = _time_of(count, after) - _time_of(earlier, before)
+        increase = increase_of(earlier, count)
+        if seconds > 0 and increase is not None:
+            found[key] = increase / seconds
+    return found | after.levels
+
+
+def _time_of(count: Count, reading: Reading) -> float:
+    return reading.at if count.at is None else count.at
+
+
+def increase_of(before: Count, after: Count) -> float | None:
+    """Return how much a counter rose, over its end where it has one; None where it was set back."""
+    increase = after.value - before.value
+    if increase < 0 and after.wraps_at is not None:
+        increase += after.wraps_at
+    return increase if increase >= 0 else None
+
+
+def _nothing_to_close() -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Source:
+    """Counters that are read together."""
+
+    name: str
+    """Names its rows in run files: ``drives``."""
+    read: Callable[[], Reading]
+    """Reads what can be read now; what came or went since shows as new or absent keys."""
+    lacking: Sequence[LackingCounters] = ()
+    """Counters that cannot be read here; all of them where ``available`` is False."""
+    available: bool = True
+    close: Callable[[], None] = field(default=_nothing_to_close)
+
+
+def absent(name: str, lacking: Sequence[LackingCounters]) -> Source:
+    """A source of which nothing can be read here."""
+    return Source(name, Reading, lacking, available=False)
+
+
+def lacks(what: str, reason: str, remedy: str = "") -> LackingCounters:
+    """Counters that cannot be read, why, and what would make them readable."""
+    return LackingCounters(what=what, reason=reason, remedy=remedy)
+
+
+_SECTOR = 512  # bytes, whatever a drive's own are (Documentation/admin-guide/iostats.rst)
+_MIGRATIONS = ("pgmigrate_", "pgpromote_", "pgdemote_", "numa_")
+MIGRATED = "pgmigrate_success"
+_MEMORY = {"AnonPages": "anonymous", "FilePages": "file", "MemFree": "free"}
+_UNSIGNED_INT_MS = (1 << 32) / 1e3
+"""Seconds after which a counter of milliseconds in 32 bits begins anew."""
+
+
+def memory_source(files: Files) -> Source:
+    """Bytes in use on each node; what of them is anonymous and what is files'."""
+
+    def read() -> Reading:
+        levels: dict[Key, float] = {}
+        used = 0
+        for number, path in files.numbered(NODES, "node"):
+            fields = files.fields(f"{path}/meminfo")
+            total, free = fields.get("MemTotal", 0), fields.get("MemFree", 0)
+            used += total - free
+            levels[Key("memory_used", f"node {number}")] = total - free
+            for name, word in _MEMORY.items():
+                levels[Key(f"memory_{word}", f"node {number}")] = fields.get(name, 0)
+        if not levels:  # a kernel without NUMA
+            fields = files.fields("/proc/meminfo")
+            used = fields.get("MemTotal", 0) - fields.get("MemFree", 0)
+        return Reading(levels={Key("memory_used"): used, **levels})
+
+    return Source("memory", read)
+
+
+def pressure_source(files: Files, directory: str = "") -> Source:
+    """Shares of time in which some or all tasks waited for memory, I/O or CPUs (PSI).
+
+    ``directory`` is a cgroup's, which has the same of its own tasks.
+    """
+    name, whose = ("cgroup-pressure", "cgroup ") if directory else ("pressure", "")
+    paths = {
+        what: f"{directory}/{what}.pressure" if directory else f"/proc/pressure/{what}"
+        for what in ("memory", "io", "cpu")
+    }
+
+    def read() -> Reading:
+        counts: dict[Key, Count] = {}
+        for what, path in paths.items():
+            for line in (files.text(path) or "").splitlines():
+                kind, *words = line.split()
+                total = dict(word.partition("=")[::2] for word in words).get("total", "")
+                # The machine as a whole always has a task that runs: "full" of its CPUs is 0.
+                if total.isdigit() and (what, kind) != ("cpu", "full"):
+                    counts[Key("stalled", f"{whose}{what} {kind}")] = Count(int(total) * 1e-6)
+        return Reading(counts)
+
+    if read().counts:
+        return Source(name, read)
+    if directory:
+        reason, remedy = f"{directory} has no memory.pressure", "use a cgroup of version 2"
+    elif files.exists("/proc/pressure/memory"):
+        reason, remedy = "this kernel was started without it", "boot with psi=1"
+    else:
+        reason, remedy = "this kernel has none", "use one that was built with CONFIG_PSI"
+    return absent(name, [lacks(f"{whose}pressure (PSI)", reason, remedy)])
+
+
+def migrations_source(files: Files) -> Source:
+    """Pages that were moved between nodes, promoted and demoted, and NUMA balancing's events."""
+
+    def read() -> Reading:
+        events = files.fields("/proc/vmstat")
+        counts: dict[Key, Count] = {}
+        for name, value in events.items():
+            if name.startswith(_MIGRATIONS):
+                metric = "pages_migrated" if name == MIGRATED else "page_events"
+                part = "" if name == MIGRATED else name
+                counts[Key(metric, part)] = Count(value)
+        return Reading(counts)
+
+    if read().counts:
+        return Source("migrations", read)
+    reason = "this kernel's /proc/vmstat counts no migrations"
+    return absent("migrations", [lacks("migrations", reason, "use one built with CONFIG_NUMA")])
+
+
+def drives_source(files: Files) -> Source:
+    """Bytes that each drive reads and writes, and the share of time with requests in flight."""
+
+    def read() -> Reading:
+        text = files.text("/proc/diskstats") or ""
+        found = Reading()
+        for line in text.splitlines():
+            fields = line.split()
+            if len(fields) < 14 or not files.exists(f"/sys/block/{fields[2]}/device"):
+                continue  # partitions, and loop, dm, md, zram: others count what they do
+            found.counts |= _drive(fields[2], [int(field) for field in fields[3:14]])
+        return found
+
+    if read().counts:
+        return Source("drives", read)
+    return absent("drives", [lacks("drives", "the kernel counts no drives here")])
+
+
+def _drive(name: str, fields: list[int]) -> Iterable[tuple[Key, Count]]:
+    """Fields as Documentation/admin-guide/iostats.rst numbers them, from 1 on, less one."""
+    reads, _, sectors_read, _, writes, _, sectors_written, *_ = fields
+    busy_ms = fields[9]
+    return {
+        Key("read_throughput", name): Count(sectors_read * _SECTOR),
+        Key("write_throughput", name): Count(sectors_written * _SECTOR),
+        Key("read_iops", name): Count(reads),
+        Key("write_iops", name): Count(writes),
+        Key("busy", name): Count(busy_ms / 1e3, wraps_at=_UNSIGNED_INT_MS),
+    }.items()
+
+
+def network_source(files: Files) -> Source:
+    """Bytes that each network port receives and sends."""
+
+    def read() -> Reading:
+        names = [port.interface for port in read_ports(files) if port.interface]
+        found = Reading()
+        for port in port_counts(files, names):
+            found.counts[Key("receive_throughput", port.name)] = Count(port.received_bytes)
+            found.counts[Key("send_throughput", port.name)] = Count(port.sent_bytes)
+        return found
+
+    if read().counts:
+        return Source("network", read)
+    return absent("network", [lacks("network", "no network port has a device here")])
+
+
+def process_source(files: Files, pid: int) -> Source:
+    """Bytes of a process by node; nothing once it has ended."""
+
+    def read() -> Reading:
+        return _by_node(bytes_by_node(pid, files=files), f"pid {pid}")
+
+    try:
+        read()
+    except UserError as error:
+        return absent("process", [lacks(f"the pages of process {pid}", str(error))])
+    return Source("process", read)
+
+
+def cgroup_sources(files: Files, directory: str) -> list[Source]:
+    """Bytes by node and pressure of a cgroup of version 2."""
+
+    def memory() -> Reading:
+        return _by_node(cgroups.bytes_by_node(files, directory), "cgroup")
+
+    pressure = pressure_source(files, directory)
+    if files.exists(f"{directory}/memory.numa_stat"):
+        return [Source("cgroup", memory), pressure]
+    reason = f"{directory} has no memory.numa_stat"
+    remedy = "enable its memory controller, in cgroup.subtree_control of the directory above"
+    return [absent("cgroup", [lacks("the cgroup's memory", reason, remedy)]), pressure]
+
+
+def _by_node(nodes: dict[int, int], whose: str) -> Reading:
+    levels: dict[Key, float] = {Key("memory_used", whose): sum(nodes.values())}
+    levels |= {Key("memory_used", f"{whose} node {node}"): size for node, size in nodes.items()}
+    return Reading(levels=levels)
+
+
+_KIB = 1024
+_ALL_LINKS = 0xFFFFFFFF
+_MIB = 1 << 20
+_GPUS_MEMORY = "DRAM_BW_UTIL"
+_MEANS = {
+    ("receive_throughput", "PCIe"): "PCIE_RX_PER_SEC",
+    ("send_throughput", "PCIe"): "PCIE_TX_PER_SEC",
+    ("receive_throughput", "NVLink"): "NVLINK_TOTAL_RX_PER_SEC",
+    ("send_throughput", "NVLink"): "NVLINK_TOTAL_TX_PER_SEC",
+}
+"""By metric and link: the mean in MiB/s that GPUs have from Hopper on."""
+_PCIE_UTIL = {"send_throughput": 0, "receive_throughput": 1}  # NVML_PCIE_UTIL_TX_BYTES, _RX_BYTES
+_COUNTERS = {
+    ("receive_throughput", "PCIe"): ("PCIE_COUNT_RX_BYTES", 0, 1),
+    ("send_throughput", "PCIe"): ("PCIE_COUNT_TX_BYTES", 0, 1),
+    ("receive_throughput", "NVLink"): ("NVLINK_THROUGHPUT_DATA_RX", _ALL_LINKS, _KIB),
+    ("send_throughput", "NVLink"): ("NVLINK_THROUGHPUT_DATA_TX", _ALL_LINKS, _KIB),
+}
+"""By metric and link: the field that counts, its scope, and bytes of one count."""
+
+
+def gpus_source(files: Files, nvml: Nvml | None = None, wish: str | None = None) -> Source:
+    """Every GPU that CUDA shows where CUDA_VISIBLE_DEVICES is ``wish``.
+
+    ``nvml`` stands in for NVIDIA's library, which is otherwise opened where its driver is loaded.
+    """
+    missing: list[str] = []
+
+    def close() -> None:
+        pass
+
+    if nvml is None:
+        nvml, missing, close = open_nvml(files)
+    lacking = [lacks("GPUs", text) for text in missing]
+    if nvml is None:
+        return absent("gpus", lacking or [lacks("GPUs", "no NVIDIA driver is loaded")])
+    library = nvml
+    shown = visible_gpus(library, wish)
+
+    def read() -> Reading:
+        found = Reading()
+        for index, number in enumerate(shown):
+            _read_gpu(library, number, f"gpu {index}", found)
+        return found
+
+    return Source("gpus", read, lacking, close=close)
+
+
+def _read_gpu(nvml: Nvml, number: int, name: str, into: Reading) -> None:
+    use = nvml.ask("UtilizationRates", number)
+    if use is not None:  # percent of the driver's last sample period, up to a second
+        into.levels[Key("busy", name)] = use.gpu / 100
+        into.levels[Key("memory_busy", name)] = use.memory / 100
+    memory = nvml.ask("MemoryInfo", number)
+    if memory is not None:
+        into.levels[Key("memory_used", name)] = memory.used
+    means = nvml.averages((_GPUS_MEMORY, *_MEANS.values()), number)
+    if _GPUS_MEMORY in means and (most := _memory_rate(nvml, number)):  # percent of it
+        into.levels[Key("throughput", f"{name} memory")] = means[_GPUS_MEMORY] / 100 * most
+    for (metric, link), metric_name in _MEANS.items():
+        if metric_name in means:
+            into.levels[Key(metric, f"{name} {link}")] = means[metric_name] * _MIB
+        else:
+            _read_link(nvml, number, metric, name, link, into)
+
+
+def _read_link(nvml: Nvml, number: int, metric: str, name: str, link: str, into: Reading) -> None:
+    """Read a counter where there is one; of PCIe else a rate that the driver sampled."""
+    key = Key(metric, f"{name} {link}")
+    field, scope, scale = _COUNTERS[metric, link]
+    counted = nvml.field(field, number, scope)
+    if counted is not None:
+        into.counts[key] = Count(counted * scale)
+    elif link == "PCIe":
+        sample: Any = nvml.ask("PcieThroughput", number, _PCIE_UTIL[metric])
+        if sample is not None:  # kB/s over 20 ms
+            into.levels[key] = sample * 1e3
+
+
+def _memory_rate(nvml: Nvml, number: int) -> float | None:
+    """Bytes a second that a GPU's memory can have, by its clock and width."""
+    megahertz = nvml.ask("MaxClockInfo", number, 2)  # NVML_CLOCK_MEM
+    bits = nvml.ask("MemoryBusWidth", number)
+    if not megahertz or not bits:
+        return None
+    return gpu_memory_limit(megahertz * 1e6, bits, "").value
+
+
+WHAT = "memory bandwidth"
+_CXL = re.compile(r"cxl_pmu_(mem\d+)\.\d+/(\w+)")
+_READS = ("read", "s2m_drs_")
+_WRITES = ("write", "m2s_rwd_")
+
+
+def traffic_source(topology: Topology) -> Source:
+    """Traffic counted by memory controllers, CXL devices and last-level caches."""
+    try:
+        process = TrafficProcess()
+    except UserError as error:
+        return absent("bandwidth", [lacks(WHAT, str(error))])
+    lacking = lacking_of(process.sources)
+    if not any(source.available for source in process.sources):
+        process.close()
+        return absent("bandwidth", lacking)
+
+    def read() -> Reading:
+        return reading_of(process.counts(), topology)
+
+    return Source("bandwidth", read, lacking, close=process.close)
+
+
+def lacking_of(sources: Sequence[CounterSource]) -> list[LackingCounters]:
+    """Return what of the counters cannot be read, and why."""
+    return [
+        lacks(f"{WHAT} by {source.name}", source.reason, source.remedy)
+        for source in sources
+        if not source.available
+    ]
+
+
+def reading_of(counts: Iterable[TrafficCount], topology: Topology) -> Reading:
+    """Return counts by what they count; those of one place stay apart, for each has its own time.
+
+    Parts are ``socket 0`` of memory controllers, ``socket 0 mem1`` of a CXL device, ``socket 0
+    CPUs`` of resctrl, with the counter behind a tab; ``summed`` adds their rates up.
+    """
+    package = {cpu: one.number for one in topology.packages for cpu in one.cpus}
+    found = Reading()
+    for count in counts:
+        named = _named(count, lambda cpu: package.get(cpu))
+        if named is not None:
+            metric, place = named
+            key = Key(metric, f"{place}\t{count.counter}")
+            found.counts[key] = Count(count.bytes, count.seconds)
+    return found
+
+
+def _named(count: TrafficCount, package_of: Callable[[int], int | None]) -> tuple[str, str] | None:
+    """Return the metric and the place of a count; None of one that is no direction of any."""
+    package = package_of(count.cpu)
+    socket = "machine" if package is None else f"socket {package}"
+    if count.source == "resctrl":
+        metric = count.counter.rpartition("/")[2]
+        # Of CPUs' traffic: what they take from all memory, and from that near to them.
+        own = {"mbm_total_bytes": f"{socket} CPUs", "mbm_local_bytes": f"{socket} CPUs local"}
+        return ("throughput", own[metric]) if metric in own else None
+    event = count.counter.rpartition("/")[2]
+    device = _CXL.match(count.counter)
+    place = f"{socket} {device[1]}" if device else socket
+    if any(word in event for word in _READS):
+        return "read_throughput", place
+    if any(word in event for word in _WRITES):
+        return "write_throughput", place
+    return None
+
+
+def summed(
+    found: dict[Key, float], wanted: Sequence[Key] | None = None
+) -> dict[tuple[str, str], float]:
+    """Add up rates whose parts have a counter behind a tab; leave others as they are.
+
+    ``wanted`` are all counters there are: a place of which one has no rate has no sum.
+    """
+    sums: dict[tuple[str, str], float] = defaultdict(float)
+    for key, rate in found.items():
+        sums[_place(key)] += rate
+    for key in wanted or ():
+        if key not in found:
+            sums.pop(_place(key), None)
+    return dict(sums)
+
+
+def _place(key: Key) -> Key:
+    return Key(key.metric, key.part.partition("\t")[0])

@@ -1,0 +1,1 @@
+"""CXL-Bench: its workload files as plans, and its results as runs."""

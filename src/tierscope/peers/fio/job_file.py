@@ -1,0 +1,278 @@
+"""fio's job files (sections, ``KEY=VALUE``, comments, ``${NAME}``) and its command line."""
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tierscope.model.errors import UserError
+from tierscope.peers.drop_in import Given, job_text, read_job_text, required_way, variable
+from tierscope.peers.fio.options import (
+    BY_NAME,
+    Section,
+    check_fixed,
+    check_known,
+    is_bare,
+    parse_engine,
+)
+
+_SECTION = re.compile(r"\[([^\[\]]+)\]")
+_VARIABLE = re.compile(r"\$\{([^}]*)\}")
+_KEYWORD = re.compile(r"\$(pagesize|mb_memory|ncpus)\b")
+_KEPT = ("filename_format",)
+"""Options whose values have names with $ of their own."""
+
+
+def parse_jobs(
+    text: str, name: str, environment: Mapping[str, str] = os.environ
+) -> tuple[list[Section], dict[str, Given]]:
+    """Return the jobs of a file and its ``[global]``; UserError names file, line and key.
+
+    ``name`` is the file in errors. A job has the options of ``[global]`` that stand before it.
+    """
+    reader = _Reader(name, environment)
+    for number, line in enumerate(text.split("\n"), start=1):
+        reader.take(f"{name}:{number}", re.split("[;#]", line, maxsplit=1)[0].strip())
+    if not reader.jobs:
+        raise UserError(f"{name}: there is no job; a job begins with [NAME]")
+    return reader.jobs, reader.common
+
+
+class _Reader:
+    """Takes lines one by one."""
+
+    def __init__(self, name: str, environment: Mapping[str, str]) -> None:
+        self._name = name
+        self._environment = environment
+        self.common: dict[str, Given] = {}
+        self.jobs: list[Section] = []
+        self._values: dict[str, Given] | None = None
+        """Values of the current section."""
+
+    def take(self, place: str, line: str) -> None:
+        """Read one line, without its comment."""
+        if not line:
+            return
+        if line.startswith("["):
+            self._begin(line, place)
+            return
+        if line.split()[0] == "include":
+            raise UserError(f"{place}: other files are not read; put the lines of it here")
+        if self._values is None:
+            raise UserError(f"{place}: '{line}' stands before the first section, such as [global]")
+        key, sign, value = (part.strip() for part in line.partition("="))
+        set_option(self._values, key, value if sign else None, place, self._environment)
+
+    def _begin(self, line: str, place: str) -> None:
+        found = _SECTION.fullmatch(line)
+        if found is None:
+            raise UserError(f"{place}: '{line}' is no section such as [job1]")
+        if found[1] == "global":
+            self._values = self.common
+            return
+        self.jobs.append(Section(found[1], place, dict(self.common)))
+        self._values = self.jobs[-1].own
+
+
+def set_option(
+    options: dict[str, Given],
+    key: str,
+    value: str | None,
+    place: str,
+    environment: Mapping[str, str],
+) -> None:
+    """Add an option to those of a section; UserError begins with the place and the key."""
+    where = f"{place}: {key}"
+    check_known(key, where)
+    if value is None and not is_bare(key):
+        raise UserError(f"{where}: the value is missing; write {key}=VALUE")
+    text = "1" if value is None else _expanded(key, value, where, environment)
+    if not text:
+        raise UserError(f"{where}: the value is missing")
+    name = BY_NAME[key].name if key in BY_NAME else key
+    given = Given(text, where)
+    if name == "ioengine":  # Before options that only another engine has.
+        parse_engine(given)
+    check_fixed(name, given)
+    options[name] = given
+
+
+def _expanded(key: str, text: str, where: str, environment: Mapping[str, str]) -> str:
+    expanded = _VARIABLE.sub(lambda found: variable(found[1], where, environment), text)
+    if key in _KEPT:
+        return expanded
+    return _KEYWORD.sub(lambda found: str(_KEYWORDS[found[1]]()), expanded)
+
+
+_KEYWORDS: dict[str, Callable[[], int]] = {
+    "pagesize": lambda: os.sysconf("SC_PAGE_SIZE"),
+    "mb_memory": lambda: os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20,
+    "ncpus": lambda: os.cpu_count() or 1,
+}
+
+
+def chosen(jobs: Sequence[Section], names: Sequence[str]) -> list[Section]:
+    """Return the jobs of these names (``--section``); all without names."""
+    known = [job.name for job in jobs]
+    for name in names:
+        if name not in known:
+            raise UserError(f"--section: there is no job [{name}]; there are {', '.join(known)}")
+    return [job for job in jobs if not names or job.name in names]
+
+
+FORMATS = ("normal", "json", "json+")
+_HELP = "see 'tierscope fio --help'"
+_SWITCHES = ("help", "version", "parse-only", "showcmd", "readonly", "overwrite-others")
+_VALUES = ("output", "output-format", "section", "require")
+_SHORT = {"h": "help", "v": "version", "o": "output"}
+_NOTHING = {
+    "eta": "no estimate of the time left is shown",
+    "eta-newline": "no estimate of the time left is shown",
+    "eta-interval": "no estimate of the time left is shown",
+    "max-jobs": "256 threads run together at most",
+    "alloc-size": "memory is taken as it is needed",
+}
+_TERSE = "terse output has mostly fields that are not measured; use json"
+_REFUSED = {
+    "minimal": _TERSE, "m": _TERSE, "append-terse": _TERSE, "terse-version": _TERSE,
+    "status-interval": "results are printed at the end; 'tierscope show' reads the run meanwhile",
+    "client": "other hosts are not told to measure; run tierscope there",
+    "server": "it takes no requests of other hosts",
+    "daemonize": "run it by your shell's own means",
+    "bandwidth-log": "no logs are written; the run file has all rows",
+    "latency-log": "no logs are written; the run file has all rows",
+    "idle-prof": "the idle time of CPUs is not measured",
+    "debug": "--debug is fio's own",
+    "profile": "there are no profiles of fio's",
+    "trigger": "foreign commands are not run",
+    "trigger-file": "foreign commands are not run",
+    "cmdhelp": f"{_HELP}",
+    "enghelp": f"{_HELP}",
+}  # fmt: skip
+
+
+@dataclass
+class Line:
+    """A parsed command line."""
+
+    jobs: list[Section] = field(default_factory=list)
+    common: dict[str, Given] = field(default_factory=dict)
+    """Options of [global], or before the first ``--name``."""
+    switches: set[str] = field(default_factory=set)
+    formats: tuple[str, ...] = ("normal",)
+    output: str = ""
+    """A file; empty: standard output."""
+    require: str = ""
+    remarks: list[str] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+    sections: list[str] = field(default_factory=list)
+
+
+def parse_line(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) -> Line:
+    """Parse fio's arguments; UserError names the fault and its place."""
+    line = Line()
+    words = iter(arguments)
+    rest: list[str] = []
+    pending = next(words, None)
+    while pending is not None:
+        word, pending = pending, next(words, None)
+        if word == "--":
+            rest += [*([] if pending is None else [pending]), *words]
+            break
+        if word == "-" or not word.startswith("-"):
+            rest.append(word)
+            continue
+        key, sign, value = word.lstrip("-").partition("=")
+        text: str | None = value if sign else None
+        if text is None and _needs_value(key) and pending is not None and pending[:2] != "--":
+            text, pending = pending, next(words, None)
+        _take(line, word, key, text, environment)
+    line.files = rest
+    if not line.switches & {"help", "version"}:
+        _finish(line, environment)
+    return line
+
+
+def _needs_value(key: str) -> bool:
+    name = _SHORT.get(key, key)
+    return name not in _SWITCHES and name not in _REFUSED and not is_bare(key)
+
+
+def _take(
+    line: Line, word: str, key: str, text: str | None, environment: Mapping[str, str]
+) -> None:
+    name = _SHORT.get(key, key)
+    if name in _REFUSED:
+        raise UserError(f"{word}: {_REFUSED[name]}")
+    if name in _NOTHING:
+        line.remarks.append(f"--{name} changes nothing: {_NOTHING[name]}")
+    elif name in _SWITCHES:
+        line.switches.add(name)
+    elif name in _VALUES:
+        _take_own(line, name, text)
+    elif name == "overwrite" and text is None:
+        raise UserError(
+            "--overwrite is fio's own and needs a value; --overwrite-others lets jobs write to "
+            "files that tierscope did not make"
+        )
+    elif name == "name":
+        if not text:
+            raise UserError("--name needs the name of a job")
+        line.jobs.append(Section(text, f"--name={text}", dict(line.common)))
+    else:
+        place = line.jobs[-1].place if line.jobs else "command line"
+        options = line.jobs[-1].own if line.jobs else line.common
+        set_option(options, name, text, place, environment)
+
+
+def _take_own(line: Line, name: str, text: str | None) -> None:
+    """Take an option of the whole command that has a value."""
+    if not text:
+        raise UserError(f"--{name} needs a value; {_HELP}")
+    if name == "output":
+        line.output = text
+    elif name == "output-format":
+        line.formats = _formats(text)
+    elif name == "section":
+        line.sections.append(text)
+    else:
+        line.require = required_way(text)
+
+
+def _formats(text: str) -> tuple[str, ...]:
+    found = tuple(dict.fromkeys(text.split(",")))
+    for one in found:
+        if one == "terse":
+            raise UserError(f"--output-format=terse: {_TERSE}")
+        if one not in FORMATS:
+            raise UserError(f"--output-format: '{one}' is not one of {', '.join(FORMATS)}")
+    return found
+
+
+def _finish(line: Line, environment: Mapping[str, str]) -> None:
+    """Read job files, and check that there are jobs."""
+    if line.files and (line.jobs or line.common):
+        given = "jobs" if line.jobs else "options of jobs"
+        raise UserError(
+            f"'{line.files[0]}' stands beside {given} on the command line; give job files alone"
+        )
+    for number, name in enumerate(line.files):
+        text = job_text(sys.stdin.buffer, "stdin") if name == "-" else read_job_text(name)
+        jobs, common = parse_jobs(text, "stdin" if name == "-" else name, environment)
+        line.common |= common
+        if number:  # jobs of a further file begin when all before them have ended
+            jobs[0].own.setdefault("stonewall", Given("1", jobs[0].place))
+        line.jobs += jobs
+    if not line.jobs:
+        raise UserError(f"there is no job: name a job file, or begin one by --name=JOB; {_HELP}")
+    line.jobs = chosen(line.jobs, line.sections)
+
+
+def shown(line: Line) -> Iterator[str]:
+    """Yield the words of an equivalent command line (``--showcmd``)."""
+    yield "fio"
+    for job in line.jobs:
+        yield f"--name={job.name}"
+        for name, given in job.texts.items():
+            yield f"--{name}={given.value}"

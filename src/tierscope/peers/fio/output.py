@@ -1,0 +1,571 @@
+"""fio's output as text and JSON, with times in fio's layout.
+
+fio counts times below 128 ns one by one, and those above in 64 buckets of equal width for each
+power of two; the time of a bucket is its middle (fio's stat.h describes it). Each bucket of
+tierscope's own histograms (``model.histogram``) lies within one of those, so that counts are exact.
+"""
+
+import json
+import math
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from statistics import mean, stdev
+from typing import Any
+
+from tierscope.model.event import IoEvidence, Repetition, Series
+from tierscope.model.histogram import Histogram, values_of
+from tierscope.peers import totals
+from tierscope.peers.fio.jobs import Job
+from tierscope.peers.fio.plan import Clone, Stage
+from tierscope.runs.record import version
+
+_BITS = 6
+_NS = (2, 4, 10, 20, 50, 100, 250, 500, 750, 1000)
+_MS = (*_NS, 2000)
+
+
+@dataclass(frozen=True)
+class Times:
+    """Times in ns with counts, ascending, in the resolution of tierscope's buckets."""
+
+    counts: tuple[tuple[float, int], ...]
+    bins: dict[int, int]
+    """Counts by the time of fio's bucket."""
+
+    @property
+    def number(self) -> int:
+        """Number of times."""
+        return sum(count for _ns, count in self.counts)
+
+    @property
+    def least(self) -> int:
+        """The shortest time."""
+        return round(self.counts[0][0]) if self.counts else 0
+
+    @property
+    def most(self) -> int:
+        """The longest time."""
+        return round(self.counts[-1][0]) if self.counts else 0
+
+    @property
+    def mean(self) -> float:
+        """Their mean; 0 of none."""
+        return sum(ns * count for ns, count in self.counts) / self.number if self.counts else 0.0
+
+    @property
+    def deviation(self) -> float:
+        """Their standard deviation; 0 of fewer than two."""
+        if self.number < 2:
+            return 0.0
+        mean = self.mean
+        squares = sum(count * (ns - mean) ** 2 for ns, count in self.counts)
+        return math.sqrt(squares / (self.number - 1))
+
+    def percentile(self, percent: float) -> int:
+        """Return the time of the bucket that a percentile falls in; 0 where there are no times."""
+        wanted, found = self.number * percent / 100, 0
+        for ns, count in self.bins.items():
+            found += count
+            if found >= wanted:
+                return ns
+        return 0
+
+
+def bucket_time(ns: int) -> int:
+    """Return the representative time of fio's bucket for a time."""
+    shift = max(0, ns.bit_length() - 1 - _BITS)
+    return ns if shift == 0 else ((ns >> shift) << shift) + (1 << (shift - 1))
+
+
+def merged(first: Times, second: Times) -> Times:
+    """Return the times of both."""
+    counts: dict[float, int] = dict(first.counts)
+    for ns, count in second.counts:
+        counts[ns] = counts.get(ns, 0) + count
+    bins = dict(first.bins)
+    for ns, count in second.bins.items():
+        bins[ns] = bins.get(ns, 0) + count
+    return Times(tuple(sorted(counts.items())), dict(sorted(bins.items())))
+
+
+def times_of(histograms: Iterable[Histogram]) -> Times:
+    """Add histograms up."""
+    found: dict[int, int] = {}
+    for histogram in histograms:
+        for bucket, count in zip(histogram[::2], histogram[1::2], strict=True):
+            found[bucket] = found.get(bucket, 0) + count
+    counts: list[tuple[float, int]] = []
+    bins: dict[int, int] = {}
+    for bucket in sorted(found):
+        low, high = values_of(bucket)
+        counts.append(((low + high) / 2, found[bucket]))
+        time = bucket_time(low)
+        bins[time] = bins.get(time, 0) + found[bucket]
+    return Times(tuple(counts), bins)
+
+
+def shares(all_times: Times) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
+    """Return percentages of times up to bounds in ns, in µs and in ms, each above the one before.
+
+    A time in the middle of its bucket is at most 0.4% off, so that one next to a bound may count
+    on its other side.
+    """
+    found = _between(all_times, (*_NS, *(1000 * us for us in _NS), *(10**6 * ms for ms in _MS)))
+    ns, us = len(_NS), 2 * len(_NS)
+    above = {f">={_MS[-1]}": found[-1]}
+    return (
+        dict(zip(map(str, _NS), found[:ns], strict=True)),
+        dict(zip(map(str, _NS), found[ns:us], strict=True)),
+        {**dict(zip(map(str, _MS), found[us:-1], strict=True)), **above},
+    )
+
+
+def _between(all_times: Times, bounds: Sequence[int]) -> list[float]:
+    counts = [0] * (len(bounds) + 1)
+    for ns, count in all_times.counts:
+        place = next((at for at, bound in enumerate(bounds) if ns <= bound), len(bounds))
+        counts[place] += count
+    number = all_times.number
+    return [100 * count / number if number else 0.0 for count in counts]
+
+
+@dataclass(frozen=True)
+class Direction:
+    """Reads or writes of a result."""
+
+    bytes: int
+    operations: int
+    seconds: float
+    """The longest time of a thread."""
+    bandwidths: tuple[float, ...]
+    """bytes/s of each sample."""
+    iops: tuple[float, ...]
+    submission: Times
+    completion: Times
+    latency: Times
+
+    @property
+    def bandwidth(self) -> float:
+        """bytes/s."""
+        return self.bytes / self.seconds if self.seconds else 0.0
+
+    @property
+    def rate(self) -> float:
+        """Operations a second."""
+        return self.operations / self.seconds if self.seconds else 0.0
+
+
+NOTHING = Direction(0, 0, 0.0, (), (), times_of(()), times_of(()), times_of(()))
+"""A direction in which nothing was moved."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Statistics of values over samples; all 0 without samples."""
+
+    least: float
+    most: float
+    mean: float
+    deviation: float
+    number: int
+
+
+def spread(values: Sequence[float]) -> Spread:
+    """Return the statistics of values."""
+    if not values:
+        return Spread(0.0, 0.0, 0.0, 0.0, 0)
+    apart = stdev(values) if len(values) > 1 else 0.0
+    return Spread(min(values), max(values), mean(values), apart, len(values))
+
+
+@dataclass(frozen=True)
+class Result:
+    """The result that fio prints for a job or a group."""
+
+    clones: list[Clone]
+    reads: Direction
+    writes: Direction
+    sync: Times
+    seconds: float
+    elapsed: float
+    """Seconds since the command began."""
+    ended: float
+    """Seconds since 1970."""
+
+    @property
+    def name(self) -> str:
+        """Name of its first job."""
+        return self.clones[0].job.name
+
+    @property
+    def group(self) -> int:
+        """fio's groupid."""
+        return self.clones[0].group
+
+    def directions(self) -> list[tuple[str, Direction]]:
+        """The directions of its jobs, by name."""
+        jobs = [clone.job for clone in self.clones]
+        found = [("read", self.reads)] if any(j.operation != "write" for j in jobs) else []
+        return [*found, *([("write", self.writes)] if any(j.writes for j in jobs) else [])]
+
+
+class _Rows:
+    """The samples of a repetition, by part."""
+
+    def __init__(self, repetition: Repetition, stage: Stage) -> None:
+        self.series: Series = repetition.series[0]
+        self._alone = len(stage.clones) == 1
+        self.durations = self.series.durations
+
+    def name(self, clone: Clone, direction: str) -> str:
+        """Return the part of a clone's operations of a direction."""
+        mixed = direction and clone.job.operation == "mix"
+        words = ["" if self._alone else clone.part, direction if mixed else ""]
+        return " ".join(filter(None, words))
+
+    def rates(self, metric: str, part: str) -> list[float]:
+        """Return a part's values of all samples."""
+        return totals.rates(self.series, metric, part)
+
+    def times(self, metric: str, *parts: str) -> list[Histogram]:
+        """Return parts' histograms of all samples."""
+        return list(totals.histograms(self.series, metric, parts))
+
+
+def results(stage: Stage, repetition: Repetition, elapsed: float, ended: float) -> Iterator[Result]:
+    """Yield the results of jobs that ran together."""
+    rows = _Rows(repetition, stage)
+    io = repetition.evidence.storage_io
+    for entry in stage.entries():
+        seconds = _seconds(stage, entry, rows, io)
+        yield Result(
+            clones=entry,
+            reads=_direction("read", entry, rows, seconds),
+            writes=_direction("write", entry, rows, seconds),
+            sync=times_of(rows.times("sync_latency", *(rows.name(clone, "") for clone in entry))),
+            seconds=seconds,
+            elapsed=elapsed,
+            ended=ended,
+        )
+
+
+def _seconds(stage: Stage, entry: list[Clone], rows: _Rows, io: IoEvidence | None) -> float:
+    """Return the time of a result: of amounts, until its last thread had moved its own."""
+    if io is not None and io.last_finisher_s and not stage.jobs[0].of("time_based"):
+        if not io.targets:
+            return io.last_finisher_s
+        return max(io.targets[stage.clones.index(clone)].last_finisher_s or 0 for clone in entry)
+    return sum(rows.durations)
+
+
+def _direction(name: str, entry: list[Clone], rows: _Rows, seconds: float) -> Direction:
+    mine = [clone for clone in entry if clone.job.operation in (name, "mix")]
+    parts = [rows.name(clone, name) for clone in mine]
+    latency = times_of(rows.times("io_latency", *parts))
+    return Direction(
+        bytes=sum(_bytes(clone, part, rows) for clone, part in zip(mine, parts, strict=True)),
+        operations=latency.number,
+        seconds=seconds if mine else 0.0,
+        bandwidths=_sums(rows, "bandwidth", parts),
+        iops=_sums(rows, "iops", parts),
+        submission=times_of(rows.times("submission_latency", *parts)),
+        completion=times_of(h for part in parts for h in _completions(rows, part)),
+        latency=latency,
+    )
+
+
+def _sums(rows: _Rows, metric: str, parts: Sequence[str]) -> tuple[float, ...]:
+    """Return the sums over parts, by sample."""
+    if not parts:
+        return ()
+    return tuple(map(sum, zip(*(rows.rates(metric, part) for part in parts), strict=True)))
+
+
+def _completions(rows: _Rows, part: str) -> Sequence[Histogram]:
+    """Return times from submission on; synchronous engines have whole times only."""
+    found = rows.times("completion_latency", part)
+    return found if any(found) else rows.times("io_latency", part)
+
+
+def _bytes(clone: Clone, part: str, rows: _Rows) -> int:
+    """Return the bytes that a clone moved: exactly where its operations are of one size."""
+    if len(clone.job.blocks) == 1:
+        return clone.job.largest * times_of(rows.times("io_latency", part)).number
+    return round(totals.over_samples(rows.series, "bandwidth", part))
+
+
+_KIB = 1 << 10
+_NO_ESTIMATE = 2147483647
+"""fio's eta of a job that has ended."""
+NOT_MEASURED = (
+    "null in JSON: usr_cpu, sys_cpu, ctx, majf, minf, iodepth_level, iodepth_submit, "
+    "iodepth_complete, which tierscope does not measure by job"
+)
+_DEPTHS = {
+    "iodepth_level": ("1", "2", "4", "8", "16", "32", ">=64"),
+    "iodepth_submit": ("0", "4", "8", "16", "32", "64", ">=64"),
+    "iodepth_complete": ("0", "4", "8", "16", "32", "64", ">=64"),
+}
+
+
+def document(
+    found: Sequence[Result], common: dict[str, str], like: str, bins: bool
+) -> dict[str, Any]:
+    """Return the whole document. ``common`` are the options of [global]; ``bins``: json+."""
+    now = time.time()
+    return {
+        "fio version": f"{like} (tierscope {version()})",
+        "timestamp": int(now),
+        "timestamp_ms": int(now * 1000),
+        "time": time.strftime("%a %b %d %H:%M:%S %Y", time.localtime(now)),
+        **({"global options": common} if common else {}),
+        "jobs": [_job(one, found, bins) for one in found],
+        "disk_util": [],
+    }
+
+
+def text(content: dict[str, Any]) -> str:
+    """Return the document as fio prints it."""
+    return json.dumps(content, indent=2) + "\n"
+
+
+def _job(result: Result, everyone: Sequence[Result], bins: bool) -> dict[str, Any]:
+    own = result.clones[0].job.own
+    in_ns, in_us, in_ms = shares(merged(result.reads.latency, result.writes.latency))
+    group = [one for one in everyone if one.group == result.group]
+    return {
+        "jobname": result.name,
+        "groupid": result.group,
+        "error": 0,
+        "eta": _NO_ESTIMATE,
+        "elapsed": round(result.elapsed),
+        "job options": {"name": result.name, **own},
+        "read": _direction_json(result.reads, [one.reads for one in group], result, bins),
+        "write": _direction_json(result.writes, [one.writes for one in group], result, bins),
+        "trim": _direction_json(NOTHING, [], result, bins=False),
+        "sync": {"total_ios": result.sync.number, "lat_ns": _summary(result.sync)},
+        "job_runtime": round(result.seconds * 1000),
+        **dict.fromkeys(("usr_cpu", "sys_cpu", "ctx", "majf", "minf")),
+        **{name: dict.fromkeys(keys) for name, keys in _DEPTHS.items()},
+        "latency_ns": in_ns,
+        "latency_us": in_us,
+        "latency_ms": in_ms,
+        "latency_depth": result.clones[0].job.depth,
+        "latency_target": 0,
+        "latency_percentile": 100.0,
+        "latency_window": 0,
+    }
+
+
+def _direction_json(
+    found: Direction, group: Sequence[Direction], result: Result, bins: bool
+) -> dict[str, Any]:
+    """Return reads, writes or trims; ``group``: the same of all jobs of its group."""
+    job = result.clones[0].job
+    bandwidth, rates = spread(found.bandwidths), spread(found.iops)
+    whole = sum(spread(one.bandwidths).mean for one in group)
+    times = (
+        ("slat_ns", found.submission, job.of("slat_percentiles")),
+        ("clat_ns", found.completion, job.of("clat_percentiles")),
+        ("lat_ns", found.latency, job.of("lat_percentiles")),
+    )
+    percentiles = job.of("percentile_list")
+    return {
+        "io_bytes": found.bytes,
+        "io_kbytes": found.bytes // _KIB,
+        "bw_bytes": round(found.bandwidth),
+        "bw": round(found.bandwidth / _KIB),
+        "iops": found.rate,
+        "runtime": round(found.seconds * 1000),
+        "total_ios": found.operations,
+        "short_ios": 0,
+        "drop_ios": 0,
+        **{
+            name: {**_summary(one), **(_percentiles(one, percentiles, bins) if wanted else {})}
+            for name, one, wanted in times
+        },
+        "bw_min": round(bandwidth.least / _KIB),
+        "bw_max": round(bandwidth.most / _KIB),
+        "bw_agg": 100 * bandwidth.mean / whole if whole else 0.0,
+        "bw_mean": bandwidth.mean / _KIB,
+        "bw_dev": bandwidth.deviation / _KIB,
+        "bw_samples": bandwidth.number,
+        "iops_min": round(rates.least),
+        "iops_max": round(rates.most),
+        "iops_mean": rates.mean,
+        "iops_stddev": rates.deviation,
+        "iops_samples": rates.number,
+    }
+
+
+def _summary(times: Times) -> dict[str, float]:
+    return {
+        "min": times.least,
+        "max": times.most,
+        "mean": times.mean,
+        "stddev": times.deviation,
+        "N": times.number,
+    }
+
+
+def _percentiles(times: Times, wanted: Sequence[float], bins: bool) -> dict[str, Any]:
+    if not times.number:
+        return {}
+    found = {f"{percent:.6f}": times.percentile(percent) for percent in wanted}
+    layout = {str(time): count for time, count in times.bins.items()}
+    return {"percentile": found, **({"bins": layout} if bins else {})}
+
+
+_A_LINE = 4
+"""Percentiles in a line."""
+
+
+def heading(stages: Sequence[Stage], like: str) -> str:
+    """Return the lines before anything is measured."""
+    lines = []
+    for stage in stages:
+        for job in stage.jobs:
+            group = next(clone.group for clone in stage.clones if clone.job is job)
+            lines.append(_job_line(job, group))
+            lines += ["..."] if job.of("numjobs") > 1 else []
+    threads = sum(len(stage.clones) for stage in stages)
+    return "\n".join(
+        [*lines, like, f"Starting {threads} thread{'s' if threads > 1 else ''}", "", ""]
+    )
+
+
+def _job_line(job: Job, group: int) -> str:
+    sizes = [size for size, _weight in job.blocks]
+    span = f"{min(sizes)}B-{max(sizes)}B"
+    return (
+        f"{job.name}: (g={group}): rw={job.work.word}, bs=(R) {span}, (W) {span}, "
+        f"ioengine={job.engine.name}, iodepth={job.depth}"
+    )
+
+
+def body(results: Sequence[Result]) -> str:
+    """Return the results, and the sums of groups behind them."""
+    lines = [line for result in results for line in (*_result(result), "")]
+    groups = list(dict.fromkeys(result.group for result in results))
+    for group in groups:
+        lines += [*_group([one for one in results if one.group == group], group), ""]
+    return "\n".join(lines)
+
+
+def _result(result: Result) -> Iterator[str]:
+    at = time.strftime("%a %b %d %H:%M:%S %Y", time.localtime(result.ended))
+    yield (
+        f"{result.name}: (groupid={result.group}, jobs={len(result.clones)}): err= 0: "
+        f"pid={os.getpid()}: {at}"
+    )
+    for name, found in result.directions():
+        yield from _direction_lines(name, found, result)
+    if result.sync.number:
+        yield from ("  fsync/fdatasync:", _times("sync", result.sync))
+    everything = merged(result.reads.latency, result.writes.latency)
+    for unit, found_shares in zip(("nsec", "usec", "msec"), shares(everything), strict=True):
+        seen = [f"{bound}={share:.2f}%" for bound, share in found_shares.items() if share >= 0.005]
+        if seen:
+            yield f"  lat ({unit})   : " + ", ".join(seen)
+    yield (
+        f"     issued rwts: total={result.reads.operations},{result.writes.operations},0,"
+        f"{result.sync.number} short=0,0,0,0 dropped=0,0,0,0"
+    )
+
+
+def _direction_lines(name: str, found: Direction, result: Result) -> Iterator[str]:
+    moved = f"{_binary(found.bytes)}/{found.seconds * 1000:.0f}msec"
+    yield (
+        f"  {name}: IOPS={_count(found.rate)}, BW={_binary(found.bandwidth)}/s "
+        f"({_decimal(found.bandwidth)}/s)({moved})"
+    )
+    if found.submission.number:
+        yield _times("slat", found.submission)
+    yield _times("clat", found.completion)
+    yield _times(" lat", found.latency)
+    job = result.clones[0].job
+    if job.of("clat_percentiles"):
+        yield from _percentile_lines("clat", found.completion, job.of("percentile_list"))
+    if job.of("lat_percentiles"):
+        yield from _percentile_lines("lat", found.latency, job.of("percentile_list"))
+    bandwidth, rates = spread(found.bandwidths), spread(found.iops)
+    yield (
+        f"   bw (  KiB/s): min={bandwidth.least / _KIB:.0f}, max={bandwidth.most / _KIB:.0f}, "
+        f"avg={bandwidth.mean / _KIB:.2f}, stdev={bandwidth.deviation / _KIB:.2f}, "
+        f"samples={bandwidth.number}"
+    )
+    yield (
+        f"   iops        : min={rates.least:.0f}, max={rates.most:.0f}, avg={rates.mean:.2f}, "
+        f"stdev={rates.deviation:.2f}, samples={rates.number}"
+    )
+
+
+def _unit(least: float, most: float) -> tuple[str, int]:
+    """Return the unit of printed times and its ns, by fio's bounds."""
+    if least > 2_000_000 and most > 99_999_999:
+        return "msec", 1_000_000
+    return ("usec", 1000) if least > 2000 and most > 99_999 else ("nsec", 1)
+
+
+def _times(name: str, times: Times) -> str:
+    unit, ns = _unit(times.least, times.most)
+    return (
+        f"    {name} ({unit}): min={times.least / ns:.0f}, max={times.most / ns:.0f}, "
+        f"avg={times.mean / ns:.2f}, stdev={times.deviation / ns:.2f}"
+    )
+
+
+def _percentile_lines(name: str, times: Times, wanted: Sequence[float]) -> Iterator[str]:
+    if not times.number:
+        return
+    found = [times.percentile(percent) for percent in wanted]
+    unit, ns = _unit(found[0], found[-1])
+    yield f"    {name} percentiles ({unit}):"
+    cells = [
+        f"{percent:5.2f}th=[{time / ns:6.0f}]" for percent, time in zip(wanted, found, strict=True)
+    ]
+    for first in range(0, len(cells), _A_LINE):
+        line = ", ".join(cells[first : first + _A_LINE])
+        yield f"     | {line}{',' if first + _A_LINE < len(cells) else ''}"
+
+
+def _group(results: Sequence[Result], group: int) -> Iterator[str]:
+    yield f"Run status group {group} (all jobs):"
+    for name in ("read", "write"):
+        found = [one for result in results for n, one in result.directions() if n == name]
+        if not found:
+            continue
+        rates = sorted(one.bandwidth for one in found)
+        times = sorted(one.seconds * 1000 for one in found)
+        moved = sum(one.bytes for one in found)
+        total = moved / (times[-1] / 1000) if times[-1] else 0.0
+        yield (
+            f"{name.upper():>7}: bw={_binary(total)}/s ({_decimal(total)}/s), "
+            f"{_binary(rates[0])}/s-{_binary(rates[-1])}/s "
+            f"({_decimal(rates[0])}/s-{_decimal(rates[-1])}/s), "
+            f"io={_binary(moved)} ({_decimal(moved)}), run={times[0]:.0f}-{times[-1]:.0f}msec"
+        )
+
+
+def _binary(value: float) -> str:
+    return _scaled(value, 1024, ("B", "KiB", "MiB", "GiB", "TiB", "PiB"))
+
+
+def _decimal(value: float) -> str:
+    return _scaled(value, 1000, ("B", "kB", "MB", "GB", "TB", "PB"))
+
+
+def _count(value: float) -> str:
+    return _scaled(value, 1000, ("", "k", "M", "G"))
+
+
+def _scaled(value: float, base: int, units: tuple[str, ...]) -> str:
+    """Return a value in the largest unit of which it has at least 1, with three digits or more."""
+    place = 0
+    while value >= base and place < len(units) - 1:
+        value /= base
+        place += 1
+    digits = 0 if value >= 100 or place == 0 else 1 if value >= 10 else 2
+    return f"{value:.{digits}f}{units[place]}"

@@ -1,0 +1,456 @@
+"""Specs of fio's jobs: stages, files, CPUs and memory."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tierscope.engine.targets import path_facts
+from tierscope.model.errors import UserError
+from tierscope.model.topology import Topology
+from tierscope.peers.drop_in import (
+    cpus_of_gpu,
+    io_spec,
+    is_foreign,
+    memory_node,
+    one_file,
+    own_files,
+    refuse_overwriting,
+    usable_cpus,
+)
+from tierscope.peers.fio.jobs import Job
+from tierscope.plans.gpu import require_gpus
+from tierscope.plans.pinning import one_per_core_first
+
+MAX_CLONES = 256
+"""Threads of jobs that run together."""
+
+
+@dataclass(frozen=True)
+class Clone:
+    """One thread of a job."""
+
+    job: Job
+    number: int
+    """Among the clones of its job, from 0 on."""
+    group: int
+    part: str
+    """Its name in a run file, unique among those that run with it."""
+
+
+@dataclass
+class Stage:
+    """Jobs that run together. The next ones begin when these have ended."""
+
+    clones: list[Clone] = field(default_factory=list)
+
+    @property
+    def jobs(self) -> list[Job]:
+        """Unique jobs, in order."""
+        return list(dict.fromkeys(clone.job for clone in self.clones))
+
+    def entries(self) -> Iterator[list[Clone]]:
+        """Yield the clones of each result: a group or a single one."""
+        entry: list[Clone] = []
+        for clone in self.clones:
+            grouped = clone.job.of("group_reporting")
+            if entry and grouped and clone.group == entry[-1].group:
+                entry.append(clone)
+                continue
+            if entry:
+                yield entry
+            entry = [clone]
+        if entry:
+            yield entry
+
+
+def stages(jobs: Sequence[Job]) -> list[Stage]:
+    """Return jobs in the order of execution; UserError names what cannot run together."""
+    found: list[Stage] = [Stage()]
+    group = -1
+    for job in jobs:
+        waits = job.of("stonewall") or _waits(job, found)
+        if waits and found[-1].clones:
+            found.append(Stage())
+        if waits or group < 0 or job.of("new_group"):
+            group += 1
+        _add(found[-1], job, group)
+    for stage in found:
+        _check(stage)
+    return found
+
+
+def _waits(job: Job, before: Sequence[Stage]) -> bool:
+    """Return whether a job begins a stage because of ``wait_for``."""
+    name = job.of("wait_for")
+    if name is None:
+        return False
+    if name in [one.name for one in before[-1].jobs]:
+        if len(before[-1].jobs) > 1:
+            raise job.fail(
+                "wait_for", f"other jobs run with '{name}'; all of them have ended when the next "
+                "one begins (stonewall)",
+            )  # fmt: skip
+        return True
+    if not any(name == one.name for stage in before for one in stage.jobs):
+        raise job.fail("wait_for", f"there is no job '{name}' before this one")
+    return False
+
+
+def _add(stage: Stage, job: Job, group: int) -> None:
+    taken = {clone.part for clone in stage.clones}
+    for number in range(job.of("numjobs")):
+        name = "".join(sign if sign.isprintable() else "_" for sign in job.name)[:48]
+        part, again = f"{name}.{number}", 1
+        while part in taken:
+            again += 1
+            part = f"{name}.{number}#{again}"
+        taken.add(part)
+        stage.clones.append(Clone(job, number, group, part))
+
+
+def _check(stage: Stage) -> None:
+    if len(stage.clones) > MAX_CLONES:
+        raise UserError(
+            f"{stage.clones[0].job.place}: {len(stage.clones)} threads run together; at most "
+            f"{MAX_CLONES}"
+        )
+    first = stage.jobs[0]
+    for job in stage.jobs[1:]:
+        _check_times(first, job)
+        if (first.engine.name == "libcufile") != (job.engine.name == "libcufile") or (
+            first.engine.name == "libcufile" and first.backend != job.backend
+        ):
+            raise job.fail(
+                "ioengine", f"jobs by libcufile run together with jobs alike only, and with "
+                f"[{first.name}]; give a stonewall",
+            )  # fmt: skip
+
+
+_TIMES = {
+    "time_based": "go by time or by amount",
+    "runtime": "have one runtime",
+    "ramp_time": "have one ramp_time",
+    "startdelay": "begin together",
+}
+
+
+def _check_times(first: Job, job: Job) -> None:
+    """Check that jobs begin and end together, for they are one measurement."""
+    for name, what in _TIMES.items():
+        if first.of(name) != job.of(name):
+            raise job.fail(
+                name, f"jobs that run together {what}, and [{first.name}] and [{job.name}] differ; "
+                "give the same, or a stonewall",
+            )  # fmt: skip
+
+
+_LEAST_FILE = 4096
+
+
+@dataclass(frozen=True)
+class Target:
+    """The files of one clone."""
+
+    path: str
+    """The only file, or the device; empty: files of tierscope's in the job's directory."""
+    job: Job
+    stem: str
+    kind: str
+    """file, block or missing."""
+    end: int | None
+    """Bytes that each file has to have; None: as many as it has."""
+    offset: int
+    size: int
+    """Bytes of each file that are used."""
+    foreign: bool
+    """tierscope did not make it."""
+
+
+def targets_of(stage: Stage, overwrite: bool) -> list[Target]:
+    """Return each clone's files; UserError where they are missing, too small or another's."""
+    found = [_target(clone, overwrite) for clone in stage.clones]
+    _check_shared(stage, found)
+    ends: dict[str, int] = {}
+    for one in found:
+        ends[one.path] = max(ends.get(one.path, 0), one.end or 0)
+    # Clones that share a file need as much of it as the one that needs most.
+    return [replace(one, end=ends[one.path] or None) if one.path else one for one in found]
+
+
+def _check_shared(stage: Stage, found: Sequence[Target]) -> None:
+    """Refuse several writers of a file from GPUs: only verified blocks say who wrote them."""
+    paths = [target.path for target in found]
+    for clone, path in zip(stage.clones, paths, strict=True):
+        alone = not path or paths.count(path) == 1 or clone.job.engine.name != "libcufile"
+        if clone.job.writes and not clone.job.verify and not alone:
+            raise clone.job.fail(
+                "filename", "clones that write from GPUs have files of their own; give directory "
+                "in place of filename, or verify",
+            )  # fmt: skip
+
+
+def _target(clone: Clone, overwrite: bool) -> Target:
+    job = clone.job
+    path, stem = (job.path, "") if job.path else _below(clone)
+    facts = path_facts(path or f"{job.directory}/{stem}0")
+    if facts.kind == "directory":
+        raise job.fail("filename", f"{facts.path} is a directory; name files by directory")
+    if facts.kind == "other":
+        raise job.fail("filename", f"{facts.path} is neither a file nor a block device")
+    if facts.kind == "missing" and (job.is_device or not job.of("allow_file_create")):
+        why = "there is no such device" if job.is_device else "and allow_file_create=0"
+        raise job.fail("filename", f"{facts.path} is missing, {why}")
+    if facts.kind == "block" and job.writes:
+        raise job.fail(
+            "filename", f"{facts.path} is a device, whose data writing destroys; "
+            "'tierscope io --destroy-data' does",
+        )  # fmt: skip
+    foreign = is_foreign(facts)
+    if foreign and job.writes and not overwrite:
+        raise refuse_overwriting(facts.path, job.place, "--overwrite-others")
+    if foreign and not path:
+        path = _only(job, f"{job.directory}/{stem}0")
+    offset = job.of("offset") + clone.number * job.of("offset_increment")
+    size = _size(job, facts.kind, facts.size, offset)
+    end = None if job.size is None else max(_LEAST_FILE, offset + size)
+    kept = path and facts.kind != "missing" and facts.size is not None
+    if kept and end is not None and facts.size is not None and facts.size < end:
+        raise UserError(
+            f"{job.place}: {facts.path} has {facts.size} bytes, and {end} are needed; remove it, "
+            "or make size smaller"
+        )
+    return Target(
+        path=facts.real if facts.kind == "block" else path,
+        job=job,
+        stem=stem,
+        kind=facts.kind,
+        end=end,
+        offset=offset,
+        size=size,
+        foreign=foreign,
+    )
+
+
+def _below(clone: Clone) -> tuple[str, str]:
+    """Return the path of a clone's only file below the directory, or the stem of their names."""
+    job = clone.job
+    name = job.of("filename_format").replace("$jobname", job.name)
+    name = name.replace("$jobnum", str(clone.number))
+    name = name.replace("$clientuid", "").replace("$jobuid", "")
+    stem = name.removesuffix("$filenum")
+    where = "filename_format" if "filename_format" in job.values else "name"
+    plain = all(sign.isascii() and (sign.isalnum() or sign in "._-") for sign in stem)
+    if "$" in stem or "/" in stem or not stem or len(stem) > 64 or stem.startswith("."):
+        raise job.fail(
+            where, f"'{name}' cannot be the name of files: $filenum stands at its end, without / "
+            "and . in front, 64 characters at most",
+        )  # fmt: skip
+    if stem == name or not plain:
+        if job.of("nrfiles") > 1:
+            raise job.fail(
+                where, f"'{name}' names {job.of('nrfiles')} files: it takes letters, digits, '.', "
+                "'_', '-', and $filenum at its end",
+            )  # fmt: skip
+        return f"{job.directory}/{name.replace('$filenum', '0')}", ""
+    return "", stem
+
+
+def _only(job: Job, path: str) -> str:
+    if job.of("nrfiles") > 1:
+        raise UserError(
+            f"{job.place}: {path} is another's file, and of those a job uses one; name another "
+            "directory"
+        )
+    return path
+
+
+def _size(job: Job, kind: str, size: int | None, offset: int) -> int:
+    """Return the bytes of each file that are used."""
+    found = None if job.size is None else job.size // job.of("nrfiles")
+    if found is None:
+        if kind == "missing" or size is None:
+            raise UserError(f"{job.place}: [{job.name}] needs a size, for its file is missing")
+        found = size - offset
+    if found < job.largest:
+        raise UserError(
+            f"{job.place}: [{job.name}] has {max(0, found)} bytes in each file, less than one "
+            f"operation of {job.largest}"
+        )
+    return found
+
+
+def buffered_foreign(targets: Sequence[Target], stage: Stage) -> list[str]:
+    """Return files that stay in the page cache although the job asks for an empty one."""
+    pairs = zip(stage.clones, targets, strict=True)
+    found = [
+        target.path
+        for clone, target in pairs
+        if target.foreign and not clone.job.direct and clone.job.of("invalidate")
+    ]
+    return list(dict.fromkeys(found))
+
+
+_SAMPLE_S = 0.5
+"""fio's own time for an average of bandwidth (bwavgtime)."""
+_POLICIES = {"bind": "bind", "prefer": "preferred", "interleave": "interleave"}
+
+
+def spec_of(
+    stage: Stage, targets: Sequence[Target], topology: Topology, overwrite: bool = False
+) -> dict[str, Any]:
+    """Return the spec of jobs that run together, as plans have it.
+
+    ``overwrite``: files may be anybody's. Raises UserError for CPUs, nodes and GPUs that are not
+    there.
+    """
+    pairs = list(zip(stage.clones, targets, strict=True))
+    patterns = [_pattern(clone.job, target) for clone, target in pairs]
+    jobs = [
+        _job(index, clone, target, topology, overwrite)
+        for index, (clone, target) in enumerate(pairs)
+    ]
+    for job, pattern in zip(jobs, patterns, strict=True):
+        if pattern != patterns[0] or (pattern.get("rate") and len(jobs) > 1):
+            job["pattern"] = pattern
+    timed = stage.jobs[0]
+    budget = timed.of("runtime") if timed.of("time_based") else 0.05
+    gpu, cpu = jobs[0]["buffers"].get("gpu"), jobs[0]["cpus"][0]
+    node = next((n.number for n in topology.nodes if cpu in n.cpus), 0)
+    initiator = f"node:{node}" if gpu is None else f"gpu:{gpu}"
+    return io_spec(_id(stage), initiator, jobs, patterns[0], budget, min(_SAMPLE_S, budget / 4))
+
+
+def _id(stage: Stage) -> str:
+    name = stage.clones[0].job.name
+    kept = "".join(sign if sign.isascii() and sign.isalnum() else "-" for sign in name)
+    return f"fio-{kept[:40]}".strip("-")
+
+
+def _pattern(job: Job, target: Target) -> dict[str, Any]:
+    weights = sum(weight for _size, weight in job.blocks)
+    found: dict[str, Any] = {
+        "operation": job.operation,
+        "order": "random" if job.work.random else "sequential",
+        "block_size": sum(size * weight for size, weight in job.blocks) // weights,
+        "backend": job.backend,
+        "direct": job.direct,
+        "depth": job.depth,
+        "registered": job.of("registerfiles"),
+        "sqpoll": job.of("sqthread_poll"),
+        "iopoll": job.of("hipri"),
+        "offset": target.offset,
+        "range": target.size,
+        "seed": job.seed,
+        "verify": job.verify,
+        "ramp_s": job.of("ramp_time"),
+        **_cache(job),
+        **_writes(job),
+    }
+    if job.operation == "mix":
+        found["read_percent"] = job.reads_percent
+    if len(job.blocks) > 1:
+        found["blocks"] = [{"bytes": size, "weight": weight} for size, weight in job.blocks]
+    if job.work.random:
+        theta = job.of("random_distribution")
+        found |= {"order": "zipf", "zipf": theta} if theta else {}
+        found |= {"align": job.of("blockalign")} if job.of("blockalign") else {}
+    if job.depth > 1:
+        found["batch"] = min(job.depth, job.of("iodepth_batch"))
+    if job.rate:
+        poisson = job.of("rate_process") == "poisson"
+        found |= {"rate": job.rate, "arrivals": "poisson" if poisson else "regular"}
+    if not job.of("time_based"):
+        loops = job.of("loops")
+        found["amount"] = (
+            target.size * job.of("nrfiles") * loops if job.amount is None else job.amount
+        )
+        found |= {"time_limit_s": job.of("runtime")} if job.of("runtime") else {}
+    return found
+
+
+def _cache(job: Job) -> dict[str, str]:
+    """Return the state of the page cache for the files when the job begins."""
+    if job.of("pre_read"):
+        return {"cache": "warm"}
+    return {"cache": "cold" if job.of("invalidate") else "as-found"}
+
+
+def _writes(job: Job) -> dict[str, Any]:
+    if not job.writes:
+        return {}
+    return {
+        "fsync": job.of("fsync"),
+        "fdatasync": job.of("fdatasync"),
+        "end_fsync": job.of("end_fsync"),
+        "refill": job.of("refill_buffers"),
+        "compressible": job.of("buffer_compress_percentage"),
+    }
+
+
+def _job(
+    index: int, clone: Clone, target: Target, topology: Topology, overwrite: bool
+) -> dict[str, Any]:
+    if clone.job.engine.name == "libcufile":
+        require_gpus(topology)
+        gpus = clone.job.of("gpu_dev_ids")
+        gpu = gpus[clone.number % len(gpus)]
+        cpus = cpus_of_gpu(topology, gpu)
+        buffers: dict[str, Any] = {"memory": "device", "gpu": gpu}
+        cpu = cpus[clone.number % len(cpus)]
+    else:
+        cpu = _cpu(index, clone, topology)
+        buffers = {"memory": "host", "placement": _placement(clone.job, cpu, topology)}
+    return {
+        "name": clone.part,
+        "cpus": [cpu],
+        "buffers": buffers,
+        "files": _files(target, overwrite),
+        "shared": True,
+    }
+
+
+def _cpu(index: int, clone: Clone, topology: Topology) -> int:
+    """Return the CPU of a thread: one of those that its job names, else of all, in turn."""
+    job = clone.job
+    name = next((n for n in ("cpus_allowed", "cpumask", "numa_cpu_nodes") if n in job.values), "")
+    if not name:
+        every = one_per_core_first(topology.cpus, topology.siblings)
+        return every[index % len(every)]
+    if name == "numa_cpu_nodes":
+        nodes = job.of(name)
+        found = [cpu for node in nodes for cpu in usable_cpus(topology, node)]
+        if not found:
+            raise job.fail(name, f"nodes {', '.join(map(str, nodes))} have no CPUs to use")
+        found = one_per_core_first(found, topology.siblings)
+    else:
+        found = list(job.of(name))
+        missing = [cpu for cpu in found if cpu not in topology.cpus]
+        if missing:
+            raise job.fail(name, f"CPU {missing[0]} is not there, or may not be used")
+    return found[clone.number % len(found)]
+
+
+def _placement(job: Job, cpu: int, topology: Topology) -> dict[str, Any]:
+    place, policy = job.where("numa_mem_policy"), job.of("numa_mem_policy")
+    if policy.mode == "local":
+        own = next((node for node in topology.nodes if cpu in node.cpus), None)
+        wanted = own.number if own and own.total_bytes else None
+        return {"policy": "bind", "nodes": [{"node": memory_node(topology, wanted, place)}]}
+    if policy.mode == "bind" and len(policy.nodes) > 1:
+        raise job.fail("numa_mem_policy", "buffers are bound to one node; name one")
+    nodes = [{"node": memory_node(topology, node, place)} for node in policy.nodes]
+    return {"policy": _POLICIES[policy.mode], "nodes": nodes}
+
+
+def _files(target: Target, overwrite: bool) -> dict[str, Any]:
+    job, keep = target.job, not target.job.of("unlink")
+    if not target.path and target.kind != "block":
+        return own_files(job.directory, target.stem, job.of("nrfiles"), target.end, keep)
+    return one_file(
+        target.path,
+        target.end,
+        device=target.kind == "block",
+        create=job.of("allow_file_create"),
+        keep=keep,
+        overwrite=overwrite and job.writes,
+    )

@@ -1,0 +1,197 @@
+"""``tierscope fio``: from a command line to measured jobs and fio's output."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from tierscope.kinds.plan import Plan
+from tierscope.machine.discover import discover
+from tierscope.model.errors import ExitCode, UserError
+from tierscope.model.event import Repetition
+from tierscope.model.topology import Topology
+from tierscope.peers.drop_in import REQUIRE, START_AT, STATUS, help_page, measured, plan_of, say
+from tierscope.peers.fio.command import fio
+from tierscope.peers.fio.job_file import Line, parse_line, shown
+from tierscope.peers.fio.jobs import Job
+from tierscope.peers.fio.options import OPTIONS
+from tierscope.peers.fio.output import NOT_MEASURED, Result, body, document, heading, results, text
+from tierscope.peers.fio.plan import Stage, buffered_foreign, spec_of, stages, targets_of
+from tierscope.runs.output import check_outputs, write_output
+from tierscope.runs.record import version
+
+_OWN = (
+    ("-h, --help", "print this"),
+    ("-v, --version", "print the version"),
+    ("--output-format=WORDS", "normal (default), json or json+; several with commas between"),
+    ("-o, --output=FILE", "write results there"),
+    ("--section=NAME", "only this job of a job file; may be given several times"),
+    ("--parse-only", "check everything that can be known without looking at a file"),
+    ("--showcmd", "print a job file as a command line"),
+    ("--readonly", "refuse jobs that write"),
+    ("--overwrite-others", "jobs may write to files that tierscope did not make"),
+    ("--start-at=TIME", START_AT),
+    ("--require=WAY", REQUIRE),
+)
+
+
+def help_text() -> str:
+    """Return the whole text."""
+    return help_page(
+        (
+            "usage: tierscope fio [OPTIONS] JOB.fio [JOB2.fio]...",
+            "       tierscope fio [OPTIONS] --name=JOB --OPTION=VALUE... [--name=JOB2 ...]",
+        ),
+        "fio's job files and command line, measured by tierscope: true queue depth, set-up in "
+        "no figure, and fio's own output. What cannot be honoured is an error with its line.",
+        {
+            "Of the whole command": _OWN,
+            "Of jobs, in job files without the dashes": [
+                (f"--{one.name}={one.metavar}", one.help) for one in OPTIONS
+            ],
+        },
+        fio,
+        f"{STATUS} See docs/fio.md.",
+        indent=28,
+    )
+
+
+def option_names() -> list[str]:
+    """Return the options of a command line, for tab completion."""
+    own = [word for name, _what in _OWN for word in name.split(", ") if word.startswith("--")]
+    found = [word.partition("=")[0] + ("=" if "=" in word else "") for word in own]
+    return [*found, *(f"--{one.name}=" for one in OPTIONS)]
+
+
+LIKE = "fio-3.33"
+"""The version of fio whose options and output these are."""
+_STDOUT = Path("-")
+
+
+def run(arguments: Sequence[str], start_at: datetime | None = None) -> int:
+    """Carry out a command line; returns the exit code that tierscope's commands share."""
+    line = parse_line(arguments)
+    if "help" in line.switches:
+        print(help_text(), end="")
+        return 0
+    if "version" in line.switches:
+        print(f"{LIKE} (tierscope {version()})")
+        return 0
+    if "showcmd" in line.switches:
+        print(" ".join(shown(line)))
+        return 0
+    output = Path(line.output) if line.output else _STDOUT
+    check_outputs({"--output": output}, [Path(name) for name in line.files if name != "-"])
+    found = stages([Job(section) for section in line.jobs])
+    if "readonly" in line.switches:
+        _refuse_writes(found)
+    session = _Session(line, found, output, start_at)
+    session.say_remarks()
+    if "parse-only" in line.switches:
+        return 0
+    return int(session.carry_out(discover()))
+
+
+def _refuse_writes(found: Sequence[Stage]) -> None:
+    for stage in found:
+        for job in stage.jobs:
+            if job.writes:
+                raise job.fail("rw", f"[{job.name}] writes, and --readonly is given")
+
+
+@dataclass
+class _Session:
+    """One command line while it is carried out."""
+
+    line: Line
+    stages: list[Stage]
+    output: Path
+    start_at: datetime | None
+    """Start of the first stage."""
+    results: list[Result] = field(default_factory=list)
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def _normal(self) -> bool:
+        return "normal" in self.line.formats
+
+    def say_remarks(self) -> None:
+        """Print remarks on options without effect or with another one, each once."""
+        jobs = [job for stage in self.stages for job in stage.jobs]
+        said = [*self.line.remarks, *(remark for job in jobs for remark in job.remarks)]
+        if self.line.formats != ("normal",):
+            said.append(NOT_MEASURED)
+        say("fio", *dict.fromkeys(said))
+
+    def carry_out(self, topology: Topology) -> ExitCode:
+        """Measure one stage after the other, and print the results.
+
+        Raises UserError where the first one cannot begin; later failures lose no result.
+        """
+        plan = self._plan(self.stages[0], topology)
+        begins = heading(self.stages, f"{LIKE} (tierscope {version()})") if self._normal else ""
+        if self.output == _STDOUT:
+            print(begins, end="", flush=True)
+            begins = ""
+        codes = [self._measure(self.stages[0], plan, topology, self.start_at)]
+        for stage in self.stages[1:]:
+            if codes[-1] is ExitCode.INTERRUPTED:
+                break
+            try:
+                codes.append(self._measure(stage, self._plan(stage, topology), topology))
+            except UserError as error:
+                say("fio", str(error))
+                codes.append(ExitCode.SOMETHING_FAILED)
+        if self.results:
+            self._print(begins)
+        return _common(codes)
+
+    def _plan(self, stage: Stage, topology: Topology) -> Plan:
+        """Look at the files of jobs that run together, and return what is to be measured."""
+        others = "overwrite-others" in self.line.switches
+        targets = targets_of(stage, others)
+        for path in buffered_foreign(targets, stage):
+            say("fio", f"{path} stays in the page cache as it is found: it is not tierscope's")
+        spec = spec_of(stage, targets, topology, others)
+        if self.line.require:
+            for one in (spec, *spec["jobs"]):
+                if "pattern" in one:
+                    one["pattern"]["require"] = self.line.require
+        return plan_of(spec)
+
+    def _measure(
+        self, stage: Stage, plan: Plan, topology: Topology, start_at: datetime | None = None
+    ) -> ExitCode:
+        time.sleep(stage.jobs[0].of("startdelay"))
+        done = measured(plan, "fio", topology, start_at)
+        say("fio", *done.errors, *done.warnings)
+        if done.found is not None:
+            self._note(stage, done.repetitions[-1])
+            verified = done.found.evidence.verified if done.found.evidence else None
+            if any(job.verify for job in stage.jobs):
+                said = f"verified: {verified}" if verified else "not verified: nothing was compared"
+                say("fio", said)
+        return done.exit_code
+
+    def _note(self, stage: Stage, repetition: Repetition) -> None:
+        elapsed = time.monotonic() - self.began
+        self.results += results(stage, repetition, elapsed, time.time())
+
+    def _print(self, begins: str) -> None:
+        parts = []
+        for name in self.line.formats:
+            if name == "normal":
+                parts.append(f"{begins}{body(self.results)}\n")
+                continue
+            common = {key: str(given.value) for key, given in self.line.common.items()}
+            parts.append(text(document(self.results, common, LIKE, bins=name == "json+")))
+        write_output(self.output, "".join(parts), "--output")
+
+
+def _common(codes: Sequence[ExitCode]) -> ExitCode:
+    """Return the code of all stages: nothing measured only where no stage measured."""
+    if ExitCode.INTERRUPTED in codes:
+        return ExitCode.INTERRUPTED
+    found = set(codes)
+    return found.pop() if len(found) == 1 else ExitCode.SOMETHING_FAILED

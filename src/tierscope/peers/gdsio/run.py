@@ -1,0 +1,135 @@
+"""``tierscope gdsio``: from a command line to measured transfers and the result line."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from tierscope.machine.discover import discover
+from tierscope.model.errors import ExitCode
+from tierscope.model.event import Repetition
+from tierscope.model.run import Measurement
+from tierscope.model.topology import Topology
+from tierscope.peers.drop_in import REQUIRE, START_AT, STATUS, help_page, measured, plan_of, say
+from tierscope.peers.gdsio.command import gdsio
+from tierscope.peers.gdsio.job_file import Line, parse_line
+from tierscope.peers.gdsio.options import BY_FLAG, TRANSFERS
+from tierscope.peers.gdsio.output import VERIFYING, result_json, result_lines, way_taken
+from tierscope.peers.gdsio.plan import looked_up, spec_of
+from tierscope.peers.gdsio.workload import Workload, workload
+from tierscope.runs.record import version
+
+_OWN = (
+    ("-h, --help", "print this"),
+    ("-v, --version", "print the version"),
+    ("--overwrite", "files that are not tierscope's may be overwritten"),
+    ("--start-at TIME", START_AT),
+    ("--require WAY", REQUIRE),
+    ("--json", "one JSON document in place of the result line"),
+)
+
+
+def help_text() -> str:
+    """Return the whole text."""
+    flags = [
+        (option.of_job, (f"-{option.flag} {option.metavar}".rstrip(), option.what))
+        for option in BY_FLAG.values()
+    ]
+    transfers = [(f"{number} {one.word}", one.name) for number, one in enumerate(TRANSFERS)]
+    return help_page(
+        (
+            "usage: tierscope gdsio -D DIR|-f FILE [FLAGS] [-D DIR|-f FILE [FLAGS]]...",
+            "       tierscope gdsio JOBS.gdsio",
+        ),
+        "gdsio's flags and job files, measured by tierscope: the same result line, with true "
+        "queue depth, without set-up in any figure, and with the way that the data took.",
+        {
+            "For each file or directory": [row for of_job, row in flags if of_job],
+            "For all of them": [row for of_job, row in flags if not of_job],
+            "Of tierscope": _OWN,
+            "Transfer types (-x)": transfers,
+        },
+        gdsio,
+        f"{STATUS} See docs/storage.md.",
+    )
+
+
+LIKE = "1.12"
+"""The version of gdsio whose flags and result line these are."""
+
+
+def run(arguments: Sequence[str], start_at: datetime | None = None) -> int:
+    """Carry out a command line; returns the exit code that tierscope's commands share."""
+    line = parse_line(arguments)
+    if line.help:
+        print(help_text(), end="")
+        return 0
+    if line.version:
+        print(f"gdsio version :{LIKE} (tierscope {version()})")
+        return 0
+    assert line.request is not None
+    work = looked_up(workload(line.request), line.overwrite)
+    session = _Session(line, work, discover(), start_at)
+    return int(session.carry_out())
+
+
+@dataclass
+class _Session:
+    """One command line while it is carried out."""
+
+    line: Line
+    work: Workload
+    topology: Topology
+    start_at: datetime | None
+    """Start of the first measurement."""
+    results: list[dict[str, Any]] = field(default_factory=list)
+
+    def carry_out(self) -> ExitCode:
+        """Measure, print, and verify what was written."""
+        say("gdsio", *self.work.remarks)
+        code = self._measure(self.work, self.start_at)
+        if code is ExitCode.ALL_MEASURED and self.work.verify and self.work.operation in (1, 3):
+            if not self.line.json:
+                print(VERIFYING)
+            code = self._measure(_read_back(self.work))
+        if self.line.json:
+            print(json.dumps({"gdsio": {"version": LIKE, "results": self.results}}, indent=2))
+        return code
+
+    def _measure(self, work: Workload, start_at: datetime | None = None) -> ExitCode:
+        spec = spec_of(
+            work, self.topology, overwrite=self.line.overwrite, require=self.line.require
+        )
+        done = measured(plan_of(spec), "gdsio", self.topology, start_at)
+        result = {} if done.found is None else self._show(work, done.found, done.repetitions)
+        say("gdsio", *done.errors, "; ".join(done.warnings))
+        more = {
+            "errors": done.errors,
+            "warnings": done.warnings,
+            "run_file": str(done.outcome.path),
+        }
+        self.results.append({**result, **{key: value for key, value in more.items() if value}})
+        return done.exit_code
+
+    def _show(
+        self, work: Workload, found: Measurement, repetitions: Sequence[Repetition]
+    ) -> dict[str, Any]:
+        """Print the result line and, on stderr, remarks; return both."""
+        if not self.line.json:
+            print("\n".join(result_lines(work, repetitions)), flush=True)
+        said = [*filter(None, (way_taken(work, found), _verdict(work, found)))]
+        say("gdsio", *said)
+        return result_json(work, repetitions, found) | ({"said": said} if said else {})
+
+
+def _read_back(work: Workload) -> Workload:
+    """Return the reads that check what was written: the same blocks in the same order."""
+    return replace(work, operation=work.operation - 1, mix=None, refill=False)
+
+
+def _verdict(work: Workload, found: Measurement) -> str:
+    if not work.verify:
+        return ""
+    verified = found.evidence.verified if found.evidence else None
+    return f"verified: {verified}" if verified else "not verified: the engine compared nothing"

@@ -1,0 +1,297 @@
+"""The workload of a command line or job file, its values checked against each other."""
+
+import os
+from dataclasses import dataclass
+
+from tierscope.model.errors import UserError, is_text
+from tierscope.peers.drop_in import Given, Values, is_device
+from tierscope.peers.gdsio.options import (
+    BATCHES,
+    HOST_MEMORIES,
+    IO_WORDS,
+    TRANSFERS,
+    JobValues,
+    Request,
+    Sizes,
+    Transfer,
+)
+
+MIB = 1 << 20
+_LONGEST_PATH = 4000
+"""Bytes; the kernel takes 4095, of which the names of a directory's files are a part."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """Threads that go over one directory's files, or share one file."""
+
+    name: str
+    place: str
+    path: str
+    is_directory: bool
+    gpu: int
+    node: int | None
+    threads: int
+    memory: int
+    size: int | None
+    """Bytes of data in each file; None: as many as the file has."""
+    foreign: bool = False
+    """The directory's files are there, and tierscope did not make them."""
+
+    @property
+    def is_device(self) -> bool:
+        """Whether the path is a device, by its name alone."""
+        return is_device(self.path)
+
+    @property
+    def data_bytes(self) -> int | None:
+        """Bytes of all its files; None where the size of the file decides."""
+        files = self.threads if self.is_directory else 1
+        return None if self.size is None else files * self.size
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A whole request."""
+
+    jobs: tuple[Job, ...]
+    transfer_number: int
+    operation: int
+    """0 read, 1 write, 2 randread, 3 randwrite."""
+    sizes: Sizes
+    seconds: int
+    """0: until every thread went over its data once."""
+    offset: int
+    seed: int
+    align: int | None
+    refill: bool
+    registered: bool
+    verify: bool
+    batch: int | None
+    mix: int | None
+    """Percent of reads; None: all reads, or all writes."""
+    per_job: bool
+    buffered: bool
+    remarks: tuple[str, ...] = ()
+    """Options without effect, with reasons."""
+
+    @property
+    def transfer(self) -> Transfer:
+        """Its transfer type."""
+        return TRANSFERS[self.transfer_number]
+
+    @property
+    def writes(self) -> bool:
+        """Whether anything is written."""
+        return self.operation in (1, 3) or self.mix is not None
+
+    @property
+    def random(self) -> bool:
+        """Whether offsets are random."""
+        return self.operation in (2, 3)
+
+    @property
+    def word(self) -> str:
+        """Name of the operation in the result line."""
+        return "MIXED" if self.mix is not None else IO_WORDS[self.operation]
+
+    @property
+    def in_batches(self) -> bool:
+        """Whether operations are submitted in batches."""
+        return self.transfer_number in BATCHES
+
+    @property
+    def one_thread_each(self) -> bool:
+        """Whether a job's threads are the depth of a single one, as in gdsio without ``-B``."""
+        return self.in_batches and self.batch is None
+
+    @property
+    def depth(self) -> int:
+        """Operations of each thread in flight."""
+        return (self.batch or self.jobs[0].threads) if self.in_batches else 1
+
+    def threads(self, job: Job) -> int:
+        """Threads that a job has."""
+        return 1 if self.one_thread_each else job.threads
+
+
+def workload(request: Request) -> Workload:
+    """Check what was given; UserError names the flag or file, line and key that does not fit."""
+    values = request.values
+    transfer, operation = values.of("transfer", 0), values.of("operation", 0)
+    _refuse(values, request.jobs)
+    _check_batch(values, transfer)
+    jobs = tuple(_job(one, values, transfer) for one in request.jobs)
+    made = Workload(
+        jobs=jobs,
+        transfer_number=transfer,
+        operation=operation,
+        sizes=values.of("blocks", Sizes((MIB,))),
+        seconds=values.of("seconds", 0),
+        offset=_common(request, "offset", 0),
+        seed=values.of("seed", 1),
+        align=512 if values.of("unaligned", False) else values.of("align"),
+        refill=values.of("refill", False),
+        registered=TRANSFERS[transfer].cufile and not values.of("unregistered", False),
+        verify=values.of("verify", False),
+        batch=values.of("batch"),
+        mix=values.of("mix"),
+        per_job=values.of("per_job", False),
+        buffered=values.of("buffered", False) or not TRANSFERS[transfer].direct,
+        remarks=_remarks(values, operation, transfer),
+    )
+    _check_jobs(made)
+    return made
+
+
+def _refuse(values: Values, jobs: list[JobValues]) -> None:
+    """Raise UserError for options that tierscope cannot honour."""
+    nvlinks = values.get("nvlinks")
+    if nvlinks is not None and nvlinks.value:
+        raise UserError(
+            f"{nvlinks.place}: cuFile decides by itself whether data crosses NVLink, and tierscope "
+            "does not steer it; leave it out"
+        )
+    for job in jobs:
+        url = job.values.get("rdma_url")
+        if url is not None:
+            raise UserError(
+                f"{url.place}: I/O over an RDMA URL needs NVIDIA's own client and server, which "
+                "are not public; mount the storage and name a file or directory"
+            )
+    unaligned, align = values.get("unaligned"), values.get("align")
+    if unaligned is not None and unaligned.value and align is not None:
+        raise UserError(f"{unaligned.place} and {align.place} contradict each other; give one")
+
+
+def _check_batch(values: Values, transfer: int) -> None:
+    batch = values.get("batch")
+    if batch is not None and transfer not in BATCHES:
+        raise UserError(f"{batch.place}: batches go with -x 6 or -x 7, and -x is {transfer}")
+
+
+def _job(given: JobValues, values: Values, transfer: int) -> Job:
+    own = given.values
+    file, directory = own.get("file"), own.get("directory")
+    if file is not None and directory is not None:
+        raise UserError(f"{directory.place}: {file.place} names a file already; one of the two")
+    target = file or directory
+    if target is None:
+        raise UserError(f"{given.place}: [{given.name}] has neither filename nor directory")
+    path = os.path.abspath(target.value)  # noqa: PTH100 - looks at no file
+    if len(os.fsencode(path)) > _LONGEST_PATH or not is_text(path):
+        raise UserError(f"{target.place}: the path is longer than 4000 bytes, or no text in UTF-8")
+    memory = own.get("memory")
+    if memory is not None:
+        _check_memory(memory, transfer)
+    size = own.get("size") or values.get("size")
+    return Job(
+        name=given.name,
+        place=given.place,
+        path=path,
+        is_directory=directory is not None,
+        gpu=own.of("gpu", 0),
+        node=own.of("node"),
+        threads=own.of("threads", 1),
+        memory=own.of("memory", 0),
+        size=None if size is None else size.value,
+    )
+
+
+def _check_memory(memory: Given, transfer: int) -> None:
+    number = memory.value
+    if number in HOST_MEMORIES and not TRANSFERS[transfer].cufile:
+        raise UserError(
+            f"{memory.place}: host memory (2, 3, 4) goes with -x 0, 5, 6 and 7; -x is {transfer}"
+        )
+    if number and not TRANSFERS[transfer].gpu:
+        raise UserError(f"{memory.place}: with -x {transfer} no GPU's memory is used; leave it out")
+    if number and TRANSFERS[transfer].backend == "staged-managed":
+        raise UserError(f"{memory.place}: -x {transfer} always uses managed memory; leave it out")
+
+
+def _common(request: Request, name: str, default: int) -> int:
+    """Return a value that all jobs have to share."""
+    found = [one.values.get(name) or request.values.get(name) for one in request.jobs]
+    values = {given.value if given is not None else default for given in found}
+    if len(values) > 1:
+        given = next(one for one in found if one is not None)
+        raise UserError(f"{given.place}: all jobs share one value here, and these have several")
+    return values.pop()
+
+
+def _remarks(values: Values, operation: int, transfer: int) -> tuple[str, ...]:
+    """Return remarks on options without effect."""
+
+    def said(name: str, why: str, when: bool) -> str:
+        given = values.get(name)
+        return f"{given.place} changes nothing: {why}" if given and given.value and when else ""
+
+    sequential, reads = operation in (0, 1), operation in (0, 2) and "mix" not in values
+    found = (
+        said("fill", "buffers are always filled with random data", True),
+        said("unaligned", "I/O is sequential", sequential),
+        said("align", "I/O is sequential", sequential),
+        said("refill", "nothing is written", reads),
+        said("unregistered", f"-x {transfer} does not go through cuFile",
+            not TRANSFERS[transfer].cufile),
+    )  # fmt: skip
+    return tuple(filter(None, found))
+
+
+def _check_jobs(made: Workload) -> None:
+    """Check what several values decide together."""
+    odd = [size for size in (*made.sizes.values, made.offset) if size % 512]
+    if odd and not made.buffered:
+        raise UserError(
+            f"with O_DIRECT, I/O sizes and start offset are multiples of 512 bytes; {odd[0]} is "
+            "none; -O 1 goes through the page cache"
+        )
+    if made.one_thread_each and len({job.threads for job in made.jobs}) > 1:
+        raise UserError(
+            "with -x 6 and 7 and without -B, -w is the number of I/Os in flight, which all jobs "
+            "share; these have several"
+        )
+    for job in made.jobs:
+        _check_target(made, job)
+    paths = [job.path for job in made.jobs]
+    twice = next((path for path in paths if paths.count(path) > 1), None)
+    if made.writes and twice:
+        raise UserError(f"two jobs write to {twice}; give each its own file or directory")
+
+
+def _check_target(made: Workload, job: Job) -> None:
+    if made.writes and job.is_device:
+        raise UserError(
+            f"{job.place}: writing to a device destroys what is on it, which gdsio does not ask "
+            "about; 'tierscope io --destroy-data' does"
+        )
+    if job.is_device and job.is_directory:
+        raise UserError(f"{job.place}: '{job.path}' lies below /dev and is no directory for files")
+    if job.size is None and made.writes:
+        raise UserError(f"{job.place}: writing needs the size of the files; give -s (size)")
+
+
+def check_amounts(made: Workload) -> None:
+    """Raise UserError where the jobs' data does not suit their I/O, once all sizes are known."""
+    largest = max(made.sizes.values)
+    for job in made.jobs:
+        share = amount(made, job)
+        if job.size is not None and share < largest:
+            raise UserError(
+                f"{job.place}: each thread has {share} bytes of data, less than one I/O of "
+                f"{largest}; make -s (size) larger or -i (bs) smaller"
+            )
+    if not made.seconds and len({amount(made, job) for job in made.jobs}) > 1:
+        raise UserError(
+            "without -T (runtime) all threads move the same number of bytes, and these jobs have "
+            "data of several sizes; give -T"
+        )
+
+
+def amount(made: Workload, job: Job) -> int:
+    """Bytes of data that belong to each of a job's threads: a file, or its share of one."""
+    size = job.size or 0
+    if made.one_thread_each:
+        return size * (job.threads if job.is_directory else 1)
+    return size if job.is_directory else size // job.threads

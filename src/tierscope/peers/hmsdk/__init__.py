@@ -1,0 +1,1 @@
+"""HMSDK's programs: bwactl, bwprof, gen_migpol, hmctl."""

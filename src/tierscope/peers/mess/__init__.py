@@ -1,0 +1,1 @@
+"""Mess: families of bandwidth-latency curves, measured, imported and exported."""

@@ -1,0 +1,247 @@
+"""nvbandwidth's test cases: names and indices of v0.8, then what v0.10 adds.
+
+v0.10 numbers them differently from 34 on: there ``device_local_copy`` is 38, and 34 to 37 are 35 to
+38 here.
+"""
+
+from typing import Any
+
+from tierscope.model.gpu import CopyEngine
+from tierscope.peers.nvbandwidth import cells
+from tierscope.peers.nvbandwidth.cells import (
+    Cells,
+    Test,
+    host_latency,
+    local,
+    local_memory,
+    one_and_all,
+    peer_latency,
+    peers,
+    peers_both_ways,
+    with_host,
+)
+
+_ENGINES: dict[str, CopyEngine] = {"ce": "ce", "sm": "sm", "tma": "tma"}
+_MULTICAST = "takes multicast memory of NVSwitch, which tierscope does not use"
+_ENGINE_NAMES = {"ce": "a copy engine", "sm": "a kernel", "tma": "the bulk copy unit"}
+
+
+_BUSY = "while the other direction is as busy"
+_SAME = "while all others do the same"
+_ALL_BUSY = "while all others and all opposite directions are busy"
+_ALONE = (
+    ("host_to_device", "Host to each GPU", "->", True, False, False),
+    ("device_to_host", "Each GPU to host", "<-", False, False, False),
+    ("host_to_device_bidirectional", f"Host to each GPU {_BUSY}", "<->", True, True, False),
+    ("device_to_host_bidirectional", f"Each GPU to host {_BUSY}", "<->", False, True, False),
+)
+"""One GPU and the host: name, description, arrow and the arguments of ``with_host``."""
+_CROWDED = (
+    ("all_to_host", f"Each GPU to host {_SAME}", "<-", False, False, True),
+    ("all_to_host_bidirectional", f"Each GPU to host {_ALL_BUSY}", "<->", False, True, True),
+    ("host_to_all", f"Host to each GPU {_SAME}", "->", True, False, True),
+    ("host_to_all_bidirectional", f"Host to each GPU {_ALL_BUSY}", "<->", True, True, True),
+)
+"""The same while all other GPUs do it, too."""
+
+
+def _tests_of(suffix: str) -> list[Test]:
+    """The sixteen test cases of both copy engines and kernels, in order."""
+
+    def with_the_host(
+        name: str, description: str, arrow: str, to_gpu: bool, both: bool, others: bool
+    ) -> Test:
+        return Test(
+            f"{name}_memcpy_{suffix}",
+            f"{description}, by {_ENGINE_NAMES[suffix]}",
+            with_host(to_gpu, both, others),
+            _ENGINES[suffix],
+            f"memcpy {suffix.upper()} CPU(row) {arrow} GPU(column) bandwidth (GB/s)",
+        )
+
+    return [
+        *(with_the_host(*row) for row in _ALONE),
+        *_peer_tests(suffix),
+        *(with_the_host(*row) for row in _CROWDED),
+        *_one_and_all_tests(suffix),
+    ]
+
+
+def _one_and_all_tests(suffix: str) -> list[Test]:
+    """One GPU and all others, together; the figure is their sum."""
+    rows = (
+        ("all_to_one_write", "All GPUs write to one", "<-", True, True),
+        ("all_to_one_read", "All others read from one GPU", "->", False, False),
+        ("one_to_all_write", "One GPU writes to all", "->", False, True),
+        ("one_to_all_read", "One GPU reads from all others", "<-", True, False),
+    )
+    return [
+        Test(
+            f"{name}_{suffix}",
+            f"{description}, by {_ENGINE_NAMES[suffix]}; all together",
+            one_and_all(to_one),
+            _ENGINES[suffix],
+            f"memcpy {suffix.upper()} GPU(row) {arrow} GPU(column) bandwidth (GB/s)",
+            writes=writes,
+            least_gpus=2,
+        )
+        for name, description, arrow, to_one, writes in rows
+    ]
+
+
+def _peer_tests(suffix: str, over_ranks: bool = False) -> list[Test]:
+    """GPU to GPU, of one host or of MPI ranks: one way and both ways, read and written."""
+    tests = []
+    for both_ways, side, arrow in _PAIRS:
+        part = side.capitalize()
+        parts = (f"{part}1", f"{part}2", "Total") if both_ways and not over_ranks else ()
+        how = f"{'both ways at once, ' if both_ways else ''}{side} by {_ENGINE_NAMES[suffix]}"
+        tests.append(
+            Test(
+                f"{'multinode_' if over_ranks else ''}device_to_device_"
+                f"{'bidirectional_' if both_ways else ''}memcpy_{side}_{suffix}",
+                f"Each {_RANK if over_ranks else 'GPU'} and each other, {how}",
+                peers_both_ways if both_ways else peers,
+                _ENGINES[suffix],
+                f"memcpy {suffix.upper()} GPU(row) {arrow} GPU(column) {'{} ' if parts else ''}"
+                "bandwidth (GB/s)",
+                square=True,
+                parts=parts,
+                writes=side == "write",
+                least_gpus=1 if over_ranks else 2,
+                over_ranks=over_ranks,
+            )
+        )
+    return tests
+
+
+_RANK = "rank's GPU"
+_PAIRS = (
+    (False, "read", "->"),
+    (False, "write", "<-"),
+    (True, "read", "<->"),
+    (True, "write", "<->"),
+)
+"""Tests of pairs: whether both ways at once, which side works, and the arrow of the title."""
+
+
+def _multinode_tests() -> list[Test]:
+    """GPUs of MPI ranks, in the order of nvbandwidth's documentation."""
+    return [
+        *_peer_tests("ce", over_ranks=True),
+        *_peer_tests("sm", over_ranks=True),
+        _rank_test(
+            "device_to_device_all_to_one_write_sm",
+            "All ranks' GPUs write to one, by a kernel; all together",
+            one_and_all(True),
+            "memcpy SM All Gpus -> GPU(column) total bandwidth (GB/s)",
+            writes=True,
+        ),
+        _rank_test(
+            "device_to_device_all_from_one_read_sm",
+            "All other ranks' GPUs read from one, by a kernel; all together",
+            one_and_all(False),
+            "memcpy SM All Gpus <- GPU(column) total bandwidth (GB/s)",
+        ),
+        _rank_test(
+            "device_to_device_broadcast_one_to_all_sm",
+            "One rank's GPU writes to the multicast memory of all",
+            cells.none,
+            "multicast SM GPU(column) -> All Gpus total bandwidth (GB/s)",
+            never=_MULTICAST,
+        ),
+        _rank_test(
+            "device_to_device_broadcast_all_to_all_sm",
+            "All ranks' GPUs write to the multicast memory of all",
+            cells.none,
+            "multicast SM All -> All Gpus total bandwidth (GB/s)",
+            never=_MULTICAST,
+        ),
+        _rank_test(
+            "bisect_write_ce",
+            "Each rank's GPU writes to its partner in the other half, by a copy engine, at once",
+            cells.bisection,
+            "Bisect benchmarking, simultaneous write CE BW",
+            engine="ce",
+            writes=True,
+            row_a_transfer=True,
+        ),
+    ]
+
+
+def _rank_test(
+    name: str, description: str, cells: Cells, title: str, engine: CopyEngine = "sm", **more: Any
+) -> Test:
+    return Test(f"multinode_{name}", description, cells, engine, title, over_ranks=True, **more)
+
+
+TESTS: tuple[Test, ...] = (
+    *_tests_of("ce"),
+    *_tests_of("sm"),
+    Test(
+        "host_device_latency_sm",
+        "A GPU's dependent loads from host memory",
+        host_latency,
+        "sm",
+        "memory latency SM CPU(row) <-> GPU(column) (ns)",
+        latency=True,
+    ),
+    Test(
+        "device_to_device_latency_sm",
+        "A GPU's dependent loads from another's memory",
+        peer_latency,
+        "sm",
+        "Device to Device Latency SM GPU(row) <-> GPU(column) (ns)",
+        square=True,
+        latency=True,
+        least_gpus=2,
+    ),
+    Test(
+        "device_local_copy",
+        "A copy inside one GPU; bytes count once",
+        local,
+        "ce",
+        "memcpy local GPU(column) bandwidth (GB/s)",
+    ),
+    *_peer_tests("tma"),
+    Test(
+        "device_local_copy_sm",
+        "A copy inside one GPU by a kernel; bytes count once",
+        local,
+        "sm",
+        "memcpy SM local GPU(column) bandwidth (GB/s)",
+    ),
+    Test(
+        "device_local_read_sm",
+        "Reads of a GPU's own memory by a kernel",
+        local_memory("read"),
+        "sm",
+        "read SM local GPU(column) bandwidth (GB/s)",
+    ),
+    Test(
+        "device_local_write_sm",
+        "Writes of a GPU's own memory by a kernel",
+        local_memory("write"),
+        "sm",
+        "write SM local GPU(column) bandwidth (GB/s)",
+    ),
+    Test(
+        "device_to_device_latency_tma",
+        "A bulk copy of one line from another GPU's memory",
+        peer_latency,
+        "tma",
+        "Device to Device Latency TMA GPU(row) <-> GPU(column) (ns)",
+        square=True,
+        latency=True,
+        least_gpus=2,
+    ),
+    Test(
+        "device_local_copy_tma",
+        "A copy inside one GPU by the bulk copy unit; bytes count once",
+        local,
+        "tma",
+        "memcpy TMA local GPU(column) bandwidth (GB/s)",
+    ),
+    *_multinode_tests(),
+)
+"""In index order; the first 35 are v0.8's, the last 13 those of MPI ranks."""

@@ -1,0 +1,318 @@
+"""nvbandwidth's command line: from its options to its test cases, measured and printed."""
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NoReturn
+
+from tierscope.engine.process import capabilities
+from tierscope.kinds.gpu_ranks.spec import RankGpu, rank_gpus
+from tierscope.kinds.plan import PLAN_VERSION, Plan
+from tierscope.machine.discover import discover
+from tierscope.machine.launcher import launched_rank
+from tierscope.model.capability import Capability
+from tierscope.model.errors import ExitCode, UserError, did_you_mean
+from tierscope.model.event import Event
+from tierscope.model.run import Measurement
+from tierscope.model.topology import Topology
+from tierscope.peers.drop_in import say
+from tierscope.peers.nvbandwidth.cases import TESTS
+from tierscope.peers.nvbandwidth.cells import Settings, Test, make_cells, waived
+from tierscope.peers.nvbandwidth.output import Outcome, json_of, perf_of, text_of
+from tierscope.plans.gpu import require_gpus
+from tierscope.plans.machine import MIB
+from tierscope.report.summary import warnings_line
+from tierscope.runs.measure import measure
+from tierscope.runs.record import version
+
+LIKE = "v0.8"
+_MAX_MIB = 1 << 22
+"""4 TiB, the largest copy that a plan may have."""
+_DRIVER = Path("/proc/driver/nvidia/version")
+
+
+class _Parser(argparse.ArgumentParser):
+    """Reports a wrong option in one line, and ends as nvbandwidth does."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UserError(f"{message} (see 'tierscope nvbandwidth --help')")
+
+
+def run(arguments: Sequence[str], start_at: datetime | None = None) -> int:
+    """Carry out a command line; returns 0, 1 for wrong options and any failure, 130 if cut."""
+    as_json = "-j" in arguments or "--json" in arguments or "json" in arguments
+    try:
+        options = _parser().parse_args(arguments)
+        as_json = _format(options) == "json"
+        if options.version:
+            print(f"nvbandwidth {LIKE} (tierscope {version()})")
+            return 0
+        if options.list:
+            print(_listing(), end="")
+            return 0
+        return _measure(options, start_at)
+    except UserError as error:
+        if as_json:
+            print(json.dumps({"nvbandwidth": {"error": str(error)}}, indent=2))
+        say("nvbandwidth", str(error))
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="tierscope nvbandwidth",
+        description="nvbandwidth's test cases, measured by tierscope: same names, indices, "
+        "options and output. Samples are taken until the 95% interval is within 1%.",
+        epilog="example: tierscope nvbandwidth -t host_to_device_memcpy_ce 4 -b 256 --json",
+    )
+    _add_what_to_measure(parser)
+    _add_how_to_print(parser)
+    return parser
+
+
+def _add_what_to_measure(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    several: dict[str, Any] = {"nargs": "+", "action": "extend", "default": []}
+    count: dict[str, Any] = {"type": int, "metavar": "N"}
+    add("-b", "--bufferSize", type=int, default=512, metavar="MIB", help="default: 512")
+    add("-t", "--testcase", **several, metavar="NAME", help="names or indices")
+    add("-p", "--testcasePrefixes", **several, metavar="PREFIX",
+        help="test cases whose names begin with one of these")  # fmt: skip
+    add("-s", "--skipVerification", action="store_true", help="do not verify what was copied")
+    add("-d", "--disableAffinity", action="store_true",
+        help="issue copies from any CPU, not one near the GPU")  # fmt: skip
+    add("-i", "--testSamples", **count, default=3,
+        help="accepted and ignored; at least 15 samples are taken")  # fmt: skip
+    add("-P", "--targetNumPairs", **count, default=-1,
+        help="ordered pairs of ranks in multinode test cases; default: all")  # fmt: skip
+    add("-H", "--useHugePages", action="store_true", help="host memory in transparent huge pages")
+    add("--pair", nargs=2, metavar="UUID", help="only these two GPUs as a pair, both directions")
+    # The command line has taken it out before.
+    add("--start-at", metavar="TIME", help="begin measuring then, as in 18:30:00")
+    add("--loopCount", **count, help="accepted and ignored; samples are sized by time")
+
+
+def _add_how_to_print(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("-l", "--list", action="store_true", help="list the test cases and exit")
+    add("-v", "--verbose", action="store_true",
+        help="samples; minimum, maximum and average of each matrix")  # fmt: skip
+    add("-m", "--useMean", action="store_true", help="the mean of the samples, not the median")
+    add("-j", "--json", action="store_true", help="one JSON document at the end")
+    add("-F", "--format", choices=("text", "json", "perf"), help="text, json or perf lines")
+    add("--perfFormatter", action="store_true", help="&&&& PERF in place of SUM")
+    add("--version", action="store_true", help="print the version and exit")
+
+
+def _format(options: argparse.Namespace) -> str:
+    return options.format or ("json" if options.json else "text")
+
+
+def _listing() -> str:
+    lines = ["Index, Name:", "\tDescription", "======================="]
+    for index, test in enumerate(TESTS):
+        lines += [f"{index}, {test.name}:", f"\t{test.description}", ""]
+    return "\n".join(lines) + "\n"
+
+
+def chosen_tests(names: Sequence[str], prefixes: Sequence[str]) -> list[Test]:
+    """Return the test cases asked for, by default all; raises UserError for unknown ones."""
+    if names and prefixes:
+        raise UserError("give --testcase or --testcasePrefixes, not both")
+    if prefixes:
+        chosen = [test for test in TESTS if test.name.startswith(tuple(prefixes))]
+        if not chosen:
+            raise UserError(f"no test case begins with {' or '.join(prefixes)}")
+        return chosen
+    if names:
+        return list(dict.fromkeys(map(_test, names)))
+    return [test for test in TESTS if launched_rank() is not None or not test.over_ranks]
+
+
+def _test(name: str) -> Test:
+    if name.isdecimal():
+        if int(name) >= len(TESTS):
+            raise UserError(f"there is no test case {name}; indices go from 0 to {len(TESTS) - 1}")
+        return TESTS[int(name)]
+    found = next((test for test in TESTS if test.name == name), None)
+    if found is None:
+        known = tuple(test.name for test in TESTS)
+        raise UserError(f"there is no test case '{name}'{did_you_mean(name, known)}; see --list")
+    return found
+
+
+def _settings(options: argparse.Namespace, topology: Topology) -> Settings:
+    if options.bufferSize < 1:
+        raise UserError(f"--bufferSize: {options.bufferSize} is not a positive number of MiB")
+    if options.bufferSize > _MAX_MIB:
+        raise UserError(f"--bufferSize: {options.bufferSize} MiB are more than {_MAX_MIB}")
+    gpus = require_gpus(topology)
+    pairs: list[tuple[int, int]] | None = None
+    if options.pair:
+        known = {gpu.uuid: number for number, gpu in enumerate(gpus)}
+        missing = [uuid for uuid in options.pair if uuid not in known]
+        if missing:
+            raise UserError(
+                f"--pair: no GPU has the UUID {missing[0]}; there are {', '.join(known)}"
+            )
+        one, other = (known[uuid] for uuid in options.pair)
+        pairs = [(one, other), (other, one)]
+    return Settings(
+        topology=topology,
+        gpus=gpus,
+        buffer_bytes=options.bufferSize * MIB,
+        verify=not options.skipVerification,
+        affinity=not options.disableAffinity,
+        huge_pages=options.useHugePages,
+        pairs=pairs,
+        target_pairs=options.targetNumPairs,
+    )
+
+
+def _ranks() -> tuple[list[RankGpu], str]:
+    """Return the GPU of each MPI rank, or why there are none; the others wait for MPI to start."""
+    if launched_rank() is None:
+        return [], ""
+    try:
+        return rank_gpus(), ""
+    except UserError as error:
+        return [], str(error)
+
+
+def _measure(options: argparse.Namespace, start_at: datetime | None) -> int:
+    tests = chosen_tests(options.testcase, options.testcasePrefixes)
+    gpu = next(entry for entry in capabilities().capabilities if entry.name == "gpu")
+    if not gpu.available:
+        raise UserError(f"no GPU can be used: {gpu.reason}; {gpu.remedy}")
+    ranks, no_ranks = _ranks()
+    topology = discover()
+    settings = replace(_settings(options, topology), ranks=ranks, no_ranks=no_ranks)
+    outcomes = [_outcome(test, settings) for test in tests]
+    if options.useMean and any(test.parts for test in tests):
+        sys.stderr.write("--useMean: test cases of several matrices have medians nevertheless\n")
+    printer = _Printer(options, outcomes)
+    if printer.text:
+        print(_banner(settings, gpu), end="", flush=True)
+    document = _document(topology, gpu)
+    code = ExitCode.ALL_MEASURED
+    specs = [cell.spec for outcome in outcomes for cell in outcome.cells]
+    if specs:
+        printer.print_due()
+        plan = Plan(version=PLAN_VERSION, measurements=specs)
+        done = measure(
+            plan, "nvbandwidth", topology, sys.argv, None, printer.watch, start_at=start_at
+        )
+        document["run_file"] = str(done.path)
+        if done.error:
+            document["error"] = str(done.error)
+            for outcome in outcomes:
+                outcome.cut = str(done.error)
+        say("nvbandwidth", str(done.error or ""), warnings_line(done.run))
+        code = done.exit_code
+    printer.finish(document)
+    if code is ExitCode.INTERRUPTED:
+        return int(code)
+    failed = "error" in document or any(outcome.status == "Error" for outcome in outcomes)
+    return 1 if failed else 0
+
+
+def _outcome(test: Test, settings: Settings) -> Outcome:
+    reason = waived(test, settings)
+    cells = [] if reason else make_cells(test, settings)
+    size = len(settings.ranks if test.over_ranks else settings.gpus)
+    return Outcome(test, size, cells, reason)
+
+
+class _Printer:
+    """Prints each test case as soon as its last cell is there, in order."""
+
+    def __init__(self, options: argparse.Namespace, outcomes: list[Outcome]) -> None:
+        self._options = options
+        self._waiting = list(outcomes)
+        self._all = outcomes
+        self._by_id = {cell.spec.id: outcome for outcome in outcomes for cell in outcome.cells}
+        self.text = _format(options) == "text"
+
+    def watch(self, event: Event | Measurement) -> None:
+        """Record a concluded measurement."""
+        if isinstance(event, Measurement):
+            self._by_id[event.id].found[event.id] = event
+            self.print_due()
+
+    def print_due(self) -> None:
+        """Print complete test cases, in order."""
+        while self._waiting and self._waiting[0].complete:
+            self._print(self._waiting.pop(0))
+
+    def _print(self, outcome: Outcome) -> None:
+        given = self._options
+        if self.text:
+            text = text_of(outcome, given.verbose, given.useMean, given.perfFormatter)
+            print(text, end="", flush=True)
+        elif _format(given) == "perf":
+            print(perf_of(outcome, given.useMean), end="", flush=True)
+            if outcome.failed:  # Perf lines have no place for it.
+                sys.stderr.write(f"Error: {outcome.test.name}: {outcome.error}\n")
+
+    def finish(self, document: dict[str, Any]) -> None:
+        """Print interrupted test cases, and the document where JSON is asked for."""
+        for outcome in self._waiting:
+            self._print(outcome)
+        if _format(self._options) == "json":
+            mean, verbose = self._options.useMean, self._options.verbose
+            document["testcases"] = [json_of(outcome, verbose, mean) for outcome in self._all]
+            print(json.dumps({"nvbandwidth": document}, indent=2))
+
+
+def _cuda_version(gpu: Capability, whose: str) -> int:
+    """Return 13010 for "13.1", as CUDA counts; 0 where the engine does not know."""
+    major, _, minor = gpu.versions.get(whose, "0.0").partition(".")
+    return int(major) * 1000 + int(minor) * 10
+
+
+def _driver_version() -> str:
+    try:
+        match = re.search(r"\b(\d+\.\d+(?:\.\d+)*)\b", _DRIVER.read_text())
+    except OSError:
+        match = None
+    return match[1] if match else "unknown"
+
+
+def _devices(topology: Topology) -> list[str]:
+    """``0: NVIDIA H100 (00000000:18:00)``: domain of eight digits, bus and device."""
+    return [
+        f"{gpu.index}: {gpu.name} ({gpu.address.partition('.')[0].rjust(14, '0')})"
+        for gpu in topology.gpus
+    ]
+
+
+def _banner(settings: Settings, gpu: Capability) -> str:
+    topology = settings.topology
+    devices = "".join(f"Device {line}\n" for line in _devices(topology))
+    devices += "".join(
+        f"Process {one.rank} ({one.host}): device {one.gpu}: {one.name}\n" for one in settings.ranks
+    )
+    return (
+        f"nvbandwidth Version: {LIKE}\nBuilt from Git version: tierscope {version()}\n\n"
+        "NOTE: measured by tierscope; each figure's interval, samples and evidence are in the run "
+        "file ('tierscope show last').\n\n"
+        f"CUDA Runtime Version: {_cuda_version(gpu, 'cuda_runtime')}\n"
+        f"CUDA Driver Version: {_cuda_version(gpu, 'cuda_driver')}\n"
+        f"Driver Version: {_driver_version()}\n\n{topology.host}\n{devices}\n"
+    )
+
+
+def _document(topology: Topology, gpu: Capability) -> dict[str, Any]:
+    return {
+        "CUDA Runtime Version": _cuda_version(gpu, "cuda_runtime"),
+        "Driver Version": _driver_version(),
+        "GPU Device list": [f"{line}: ({topology.host})" for line in _devices(topology)],
+        "git_version": f"tierscope {version()}",
+        "version": LIKE,
+        "run_file": None,
+    }

@@ -1,0 +1,1 @@
+"""STREAMer: STREAM on persistent and far memory, by sockets and threads."""

@@ -1,0 +1,300 @@
+"""DAMON's files in sysfs: write rules, and the address ranges of nodes' memory."""
+
+from collections.abc import Iterator
+from typing import TypeVar
+
+from tierscope.machine.nodes import NODES
+from tierscope.model.endpoint import format_ranges
+from tierscope.model.errors import UserError
+from tierscope.place.damon.rules import (
+    Context,
+    Filter,
+    Kdamond,
+    Monitoring,
+    Quota,
+    Range,
+    Scheme,
+    Target,
+)
+from tierscope.place.features import FEATURES, missing
+from tierscope.place.kernel import Kernel, KernelError
+from tierscope.place.nodes import nodes_with_memory
+
+_MEMORY = "/sys/devices/system/memory"
+
+
+def check(kernel: Kernel, node: int) -> None:
+    """Raise UserError where a node has no memory."""
+    nodes = nodes_with_memory(kernel)
+    if node not in nodes:
+        raise UserError(
+            f"node {node} has no memory; nodes with memory: {format_ranges(tuple(nodes))}"
+        )
+
+
+def ranges(kernel: Kernel, node: int) -> tuple[tuple[int, int], ...]:
+    """Return the address ranges of a node's online memory, from its memory blocks."""
+    block = int(kernel.text(f"{_MEMORY}/block_size_bytes") or "0", 16)
+    found: list[tuple[int, int]] = []
+    folder = f"{NODES}/node{node}"
+    for number, path in kernel.numbered(folder, "memory"):
+        if kernel.text(f"{path}/state") in ("offline", None) or not block:
+            continue
+        start, end = number * block, (number + 1) * block
+        if found and found[-1][1] == start:
+            start, _ = found.pop()
+        found.append((start, end))
+    if not found:
+        raise UserError(
+            f"the kernel does not say where node {node}'s memory is: {folder} has no memory blocks "
+            "(CONFIG_MEMORY_HOTPLUG)"
+        )
+    return tuple(found)
+
+
+def nodes_of(kernel: Kernel, context: Context) -> tuple[int, ...]:
+    """Return the nodes whose physical memory a context monitors."""
+    if context.operations != "paddr":
+        return ()
+    regions = [region for target in context.targets for region in target.regions]
+    return tuple(
+        node
+        for node in nodes_with_memory(kernel)
+        if any(
+            start < own_end and own_start < end
+            for start, end in regions
+            for own_start, own_end in ranges(kernel, node)
+        )
+    )
+
+
+def used(kernel: Kernel) -> dict[int, int]:
+    """Return the bytes of anonymous and file pages on each node with memory."""
+    found = {}
+    for node in nodes_with_memory(kernel):
+        info = kernel.fields(f"{NODES}/node{node}/meminfo")
+        found[node] = info.get("AnonPages", 0) + info.get("FilePages", 0)
+    return found
+
+
+def free_and_low(kernel: Kernel, node: int) -> tuple[int, int]:
+    """Return a node's free bytes, and those below which the kernel reclaims (low watermarks)."""
+    free = low = 0
+    here = False
+    page = 4096
+    for line in (kernel.text("/proc/zoneinfo") or "").splitlines():
+        words = line.replace(",", " ").split()
+        if words[:1] == ["Node"]:
+            here = int(words[1]) == node
+        elif here and words[:2] == ["pages", "free"]:
+            free += int(words[2]) * page
+        elif here and len(words) == 2 and words[0] == "low":
+            low += int(words[1]) * page
+    return free, low
+
+
+KDAMONDS = "/sys/kernel/mm/damon/admin/kdamonds"
+_COUNT = f"{KDAMONDS}/nr_kdamonds"
+Write = tuple[str, str]
+"""A file and its value."""
+Item = TypeVar("Item")
+
+
+class FeatureError(KernelError):
+    """The kernel lacks a feature that a rule needs."""
+
+
+def available(kernel: Kernel) -> bool:
+    """Whether the kernel has DAMON and its sysfs interface."""
+    return kernel.exists(_COUNT)
+
+
+def count(kernel: Kernel) -> int:
+    """How many kdamonds there are, running or not."""
+    return kernel.number(_COUNT) or 0
+
+
+def set_count(kernel: Kernel, number: int) -> None:
+    """Replace all kdamonds by so many blank ones; the kernel refuses while one of them runs."""
+    kernel.write(_COUNT, str(number))
+
+
+def running(kernel: Kernel) -> list[int]:
+    """The kdamonds that are on."""
+    numbered = kernel.numbered(KDAMONDS, "")
+    return [number for number, path in numbered if kernel.text(f"{path}/state") == "on"]
+
+
+def command(kernel: Kernel, number: int, word: str) -> None:
+    """Give a kdamond a command: on, off, update_schemes_stats, ..."""
+    kernel.write(f"{KDAMONDS}/{number}/state", word)
+
+
+def fill(kernel: Kernel, kdamonds: tuple[Kdamond, ...]) -> list[Write]:
+    """Write kdamonds into blank ones; return what was written, in that order."""
+    writer = _Writer(kernel)
+    for number, kdamond in enumerate(kdamonds):
+        folder = f"{KDAMONDS}/{number}"
+        if kdamond.refresh_ms and kernel.exists(f"{folder}/refresh_ms"):
+            writer.put(f"{folder}/refresh_ms", kdamond.refresh_ms)
+        for place, context in writer.each(f"{folder}/contexts", "contexts", kdamond.contexts):
+            writer.context(place, context)
+    return writer.done
+
+
+def matches(kernel: Kernel, writes: list[Write]) -> bool:
+    """Whether the tree still has every value that was written."""
+    return all(kernel.text(path) == value for path, value in writes)
+
+
+class _Writer:
+    """Writes values, and notes them; what the kernel tunes by itself is written but not noted."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.done: list[Write] = []
+
+    def put(self, path: str, value: float | str | bool, noted: bool = True) -> None:
+        text = ("Y" if value else "N") if isinstance(value, bool) else value
+        text = text if isinstance(text, str) else str(int(text))
+        self.kernel.write(path, text)
+        if noted:
+            self.done.append((path, text))
+
+    def each(self, folder: str, what: str, items: tuple[Item, ...]) -> Iterator[tuple[str, Item]]:
+        """Make a folder for each item; yield both."""
+        if not items and not self.kernel.exists(f"{folder}/nr_{what}"):
+            return
+        self.put(f"{folder}/nr_{what}", len(items))
+        for number, item in enumerate(items):
+            yield f"{folder}/{number}", item
+
+    def need(self, path: str, feature: str) -> None:
+        """Raise FeatureError where a file is not there that came with a feature."""
+        if not self.kernel.exists(path):
+            why = missing(feature, self.kernel)
+            raise FeatureError(why or f"{path} is absent, which {FEATURES[feature].title} need")
+
+    def context(self, folder: str, context: Context) -> None:
+        known = (self.kernel.text(f"{folder}/avail_operations") or "").split()
+        if known and context.operations not in known:
+            raise FeatureError(
+                f"this kernel's DAMON does not monitor {context.operations} (CONFIG_DAMON_VADDR, "
+                f"CONFIG_DAMON_PADDR); it monitors {', '.join(known)}"
+            )
+        if context.operations == "paddr" and any(scheme.dests for scheme in context.schemes):
+            raise FeatureError(
+                "DAMON moves nothing to several destinations by physical addresses (paddr); "
+                "name one node, or monitor a process (vaddr)"
+            )
+        if context.operations != "paddr" and any(scheme.moves for scheme in context.schemes):
+            lacking = missing("damos-vaddr-migrate", self.kernel)
+            if lacking:
+                raise FeatureError(lacking)
+        self.put(f"{folder}/operations", context.operations)
+        self.monitoring(f"{folder}/monitoring_attrs", context.monitoring)
+        for place, target in self.each(f"{folder}/targets", "targets", context.targets):
+            self.target(place, target)
+        for place, scheme in self.each(f"{folder}/schemes", "schemes", context.schemes):
+            self.scheme(place, scheme, context.monitoring)
+
+    def monitoring(self, folder: str, monitoring: Monitoring) -> None:
+        goal = monitoring.goal
+        intervals = f"{folder}/intervals"
+        tuned = bool(goal.aggrs)
+        if tuned:
+            self.need(f"{intervals}/intervals_goal", "intervals-goal")
+            for name in ("access_bp", "aggrs", "min_sample_us", "max_sample_us"):
+                self.put(f"{intervals}/intervals_goal/{name}", getattr(goal, name))
+        self.put(f"{intervals}/sample_us", monitoring.sample_us, noted=not tuned)
+        self.put(f"{intervals}/aggr_us", monitoring.aggr_us, noted=not tuned)
+        self.put(f"{intervals}/update_us", monitoring.update_us)
+        # Each has to be within the other at any time.
+        self.put(f"{folder}/nr_regions/max", monitoring.max_regions)
+        self.put(f"{folder}/nr_regions/min", monitoring.min_regions)
+
+    def target(self, folder: str, target: Target) -> None:
+        if target.pid is not None:
+            self.put(f"{folder}/pid_target", target.pid)
+        for place, (start, end) in self.each(f"{folder}/regions", "regions", target.regions):
+            self.put(f"{place}/start", start)
+            self.put(f"{place}/end", end)
+
+    def scheme(self, folder: str, scheme: Scheme, monitoring: Monitoring) -> None:
+        self.range(f"{folder}/access_pattern/sz", scheme.sizes)
+        self.range(f"{folder}/access_pattern/nr_accesses", scheme.samples(monitoring))
+        self.range(f"{folder}/access_pattern/age", scheme.intervals(monitoring))
+        if scheme.moves:
+            self.need(f"{folder}/target_nid", "damos-migrate")
+        self.put(f"{folder}/action", scheme.action)
+        if scheme.apply_interval_us:
+            self.need(f"{folder}/apply_interval_us", "damos-apply-interval")
+            self.put(f"{folder}/apply_interval_us", scheme.apply_interval_us)
+        if scheme.target_nid is not None:
+            self.put(f"{folder}/target_nid", scheme.target_nid)
+        if scheme.dests:
+            self.need(f"{folder}/dests", "damos-dests")
+            for place, (node, weight) in self.each(f"{folder}/dests", "dests", scheme.dests):
+                self.put(f"{place}/id", node)
+                self.put(f"{place}/weight", weight)
+        self.quota(f"{folder}/quotas", scheme.quota)
+        watermarks = scheme.watermarks
+        for name in ("metric", "interval_us", "high", "mid", "low"):
+            self.put(f"{folder}/watermarks/{name}", getattr(watermarks, name))
+        self.filters(folder, scheme.filters)
+
+    def range(self, folder: str, limits: Range) -> None:
+        self.put(f"{folder}/min", limits.low)
+        self.put(f"{folder}/max", limits.high)
+
+    def quota(self, folder: str, quota: Quota) -> None:
+        self.put(f"{folder}/ms", quota.ms)
+        self.put(f"{folder}/bytes", quota.bytes)
+        self.put(f"{folder}/reset_interval_ms", quota.reset_interval_ms)
+        weights = zip(("sz", "nr_accesses", "age"), quota.weights, strict=True)
+        for name, weight in weights:
+            self.put(f"{folder}/weights/{name}_permil", weight)
+        if not quota.goals:
+            return
+        self.need(f"{folder}/goals", "damos-goals")
+        for place, goal in self.each(f"{folder}/goals", "goals", quota.goals):
+            if goal.metric != "user_input":
+                self.need(f"{place}/target_metric", "damos-goal-metrics")
+                if goal.nid is not None:
+                    self.need(f"{place}/nid", "node-mem-goals")
+                    self.put(f"{place}/nid", goal.nid)
+                if goal.path is not None:
+                    self.need(f"{place}/path", "node-memcg-goals")
+                    self.put(f"{place}/path", goal.path)
+                self.put(f"{place}/target_metric", goal.metric)
+            self.put(f"{place}/target_value", goal.target)
+            self.put(f"{place}/current_value", goal.current)
+
+    def filters(self, folder: str, filters: tuple[Filter, ...]) -> None:
+        if not self.kernel.exists(f"{folder}/ops_filters"):
+            if filters:
+                self.need(f"{folder}/filters", "damos-memcg-filter")
+                self.filter_list(f"{folder}/filters", filters)
+            return
+        for name, is_core in (("core_filters", True), ("ops_filters", False)):
+            chosen = tuple(one for one in filters if one.is_core == is_core)
+            self.filter_list(f"{folder}/{name}", chosen)
+
+    def filter_list(self, folder: str, filters: tuple[Filter, ...]) -> None:
+        for place, one in self.each(folder, "filters", filters):
+            self.put(f"{place}/type", one.type)
+            self.put(f"{place}/matching", one.matching)
+            if one.allow:
+                self.need(f"{place}/allow", "damos-allow-filters")
+                self.put(f"{place}/allow", True)
+            if one.memcg_path is not None:
+                self.put(f"{place}/memcg_path", one.memcg_path)
+            if one.addresses is not None:
+                self.put(f"{place}/addr_start", one.addresses[0])
+                self.put(f"{place}/addr_end", one.addresses[1])
+            if one.target is not None:
+                self.put(f"{place}/damon_target_idx", one.target)
+            if one.sizes is not None:
+                self.need(f"{place}/min", "damos-hugepage-filter")
+                self.put(f"{place}/min", one.sizes.low)
+                self.put(f"{place}/max", one.sizes.high)

@@ -1,0 +1,121 @@
+"""Settings of the machine that a command changed, saved so that they can be restored after SIGKILL.
+
+A state file is written before the first change and removed after the last one was undone. Root's
+are in ``/run/tierscope``, others' in ``$XDG_STATE_HOME/tierscope`` (default ``~/.local/state``).
+Each is written beside and renamed, on the disk before it gets its name, so that it is whole or
+absent. It holds the boot's id, since a reboot restores what these files are about: a file of an
+earlier boot is void.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tierscope.model.errors import ExitCode, UserError
+
+ROOT = Path("/")
+
+
+class StateError(UserError):
+    """A state file cannot be written, read, locked or removed."""
+
+    def __init__(self, message: str, remedy: str = "") -> None:
+        super().__init__(message, ExitCode.SOMETHING_FAILED)
+        self.remedy = remedy
+
+
+def path_of(name: str, root: Path = ROOT) -> Path:
+    """Return where a state file is; where there is none, where ``save`` would write it."""
+    system = root / "run/tierscope" / f"{name}.json"
+    if os.geteuid() == 0 or root != ROOT:
+        return system
+    home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state"
+    own = Path(home, "tierscope", f"{name}.json")
+    return system if system.exists() and not own.exists() else own
+
+
+def save(name: str, content: Any, root: Path = ROOT) -> None:
+    """Write or replace a state file with JSON content; raises StateError."""
+    path = path_of(name, root)
+    beside = path.with_suffix(".new")
+    try:
+        whole = {
+            "boot_id": _boot_id(root),
+            "content": content,
+        }
+        path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        with beside.open("w") as file:
+            json.dump(whole, file)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except OSError as error:
+        raise StateError(f"cannot save what is to be restored in {path}: {error}") from None
+
+
+def load(name: str, root: Path = ROOT) -> Any:
+    """Return a state file's content; None where there is none, or one of an earlier boot.
+
+    Raises StateError where it cannot be read or is none of ours.
+    """
+    try:
+        text = path_of(name, root).read_text()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise unreadable(name, error, root) from None
+    try:
+        whole: Any = json.loads(text)
+        if whole["boot_id"] != _boot_id(root):
+            return None
+        return whole["content"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise unreadable(name, error, root) from None
+
+
+def unreadable(name: str, error: Exception, root: Path = ROOT) -> StateError:
+    """Return the error of a state file whose content is not what its reader expects."""
+    return StateError(
+        f"{path_of(name, root)}, which says what to restore, cannot be read: {error!r}",
+        "reboot, which restores it, or remove the file",
+    )
+
+
+def discard(name: str, root: Path = ROOT) -> None:
+    """Remove a state file, if there is one."""
+    path = path_of(name, root)
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise StateError(f"cannot remove {path}: {error.strerror}") from None
+
+
+@contextlib.contextmanager
+def locked(name: str, root: Path = ROOT) -> Iterator[int | None]:
+    """Give the descriptor of the lock file beside a state file, locked.
+
+    None where another process has the lock. Raises StateError where the lock cannot be made.
+    """
+    path = path_of(name, root).with_suffix(".lock")
+    try:
+        path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise StateError(f"{path}: {error.strerror}; needs root", "run it as root") from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        taken = True
+    except BlockingIOError:
+        taken = False
+    try:
+        yield descriptor if taken else None
+    finally:
+        os.close(descriptor)
+
+
+def _boot_id(root: Path) -> str:
+    return (root / "proc/sys/kernel/random/boot_id").read_text().strip()

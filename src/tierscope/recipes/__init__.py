@@ -1,1 +1,0 @@
-"""Named lists of measurements made of kinds: profiles, the matrix, tours, peers' lists."""

@@ -1,1 +1,0 @@
-"""CXL-Bench's workload files, planned and measured as they are."""

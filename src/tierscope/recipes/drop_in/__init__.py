@@ -1,1 +1,0 @@
-"""What the drop-ins for other storage benchmarks have in common."""

@@ -1,1 +1,0 @@
-"""HMSDK's programs: what they read, compute and write."""

@@ -1,0 +1,424 @@
+"""Tables of what many figures come to, in the terminal."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from rich.console import Console
+from rich.text import Text
+
+from tierscope.analysis.knee import SHARE
+from tierscope.machine.nvidia import pci_address
+from tierscope.model.errors import counted
+from tierscope.model.path import Limit
+from tierscope.model.run import Measurement, Run, shared
+from tierscope.report import figures
+from tierscope.report.best import best_of, best_rates, memory_latencies
+from tierscope.report.naming import described, missing_by_cause, path_name
+from tierscope.report.style import new_table, note
+from tierscope.report.tiers import Tier, tiers_of
+from tierscope.report.view import KeyFigure, Summary, Views, kinds_in, view_of
+
+
+def show_summaries(console: Console, found: Sequence[Summary]) -> None:
+    """Print tables with their notes; notes that several tables have stand below the last one."""
+    for number, summary in enumerate(found):
+        console.print()
+        console.print(Text(summary.title, style="bold"))
+        table = new_table()
+        for place, name in enumerate(summary.columns):
+            table.add_column(name, justify="right" if place else "left")
+        for row in summary.rows:
+            table.add_row(*map(Text, row))
+        console.print(table)
+        later = {line for other in found[number + 1 :] for line in other.notes}
+        for line in summary.notes:
+            if line not in later:
+                note(console, line)
+
+
+_WIDE = 0.05
+"""Half-width of an interval, as a share of its estimate, from which on a figure is imprecise."""
+
+
+def warnings_sentence(run: Run) -> str:
+    """Return all warnings in a sentence, or that there are none."""
+    if text := warnings_line(run):
+        return text
+    measured = [m for m in run.measurements if m.has_figure]
+    if not measured:
+        return "No further warnings."
+    text = "No warnings: everything was measured"
+    short = sum(m.stop == "budget" for m in measured)
+    if not short:
+        return f"{text}, as precisely as asked."
+    return (
+        f"{text}, and no interval is wider than ±{_WIDE:.0%}; {short} of {len(measured)} figures "
+        "ran out of time before they were as precise as asked."
+    )
+
+
+def warnings_line(run: Run) -> str:
+    """Return all warnings in a sentence; empty where there are none."""
+    found = warnings_of(run)
+    return f"Warnings: {'; '.join(found)}." if found else ""
+
+
+def warnings_of(run: Run) -> list[str]:
+    """Return what may invalidate figures, each in a clause, the worst first."""
+    found = _of_run(run)
+    measured = [m for m in run.measurements if m.has_figure]
+    found += [text for check in _CHECKS if (text := check(measured))]
+    governor = run.header.environment.get("governor", "")
+    if governor and governor != "performance":
+        found.append(f"the frequency governor is {governor}, not performance")
+    return found
+
+
+def _of_run(run: Run) -> list[str]:
+    found = []
+    if run.header.emulated:
+        found.append("the machine is emulated in software, so its figures mean nothing")
+    if run.header.imported:
+        found.append(
+            f"these figures are imported: {run.header.imported.program} measured them, without "
+            "intervals and without evidence"
+        )
+    planned = len(run.header.plan.get("measurements", []))
+    done = f"{len(run.measurements)} of {counted(planned, 'measurement')}"
+    if run.footer is None:
+        found.append(f"the run was cut off after {done}")
+    elif run.footer.interrupted:
+        found.append(f"the run was interrupted after {done}")
+    found += [
+        f"{counted(len(group.members), 'measurement')} failed ({group.why}), first "
+        f"{group.members[0].id}"
+        for group in missing_by_cause(run.measurements)
+        if group.status == "failed"
+    ]
+    if text := _another_gpu(run):
+        found.append(text)
+    return found
+
+
+def _another_gpu(run: Run) -> str:
+    """Name a GPU that CUDA found at another PCI address than the topology."""
+    topology = run.header.topology
+    for m in run.measurements:
+        for state in (m.evidence and m.evidence.gpus) or []:
+            known = topology.gpu(state.gpu) if topology else None
+            used = pci_address(state.address or "")
+            if known is not None and known.address and used not in ("", known.address):
+                return (
+                    f"gpu:{state.gpu} was measured at {used}, but its paths and limits are those "
+                    f"of {known.address}"
+                )
+    return ""
+
+
+def _beyond(measured: Sequence[Measurement]) -> str:
+    """Name what is faster than it can be."""
+    beyond = [m for m in measured if m.limit and (m.ci_low or m.estimate or 0.0) > _most(m.limit)]
+    if not beyond:
+        return ""
+    most = max(beyond, key=_efficiency)
+    return (
+        f"{path_name(most)} reaches {_efficiency(most):.1%} of its limit: a cache served part of "
+        "it, or the limit is too low"
+    )
+
+
+def _most(limit: Limit) -> float:
+    """Return the limit of a CPU that avoids write-allocate, as some do when the bus is busy."""
+    return max(limit.value, limit.without_write_allocate or 0.0)
+
+
+def _degraded_links(measured: Sequence[Measurement]) -> str:
+    degraded = dict.fromkeys(m.limit.link for m in measured if m.limit and m.limit.degraded)
+    return f"a link runs below its capability, {next(iter(degraded))}" if degraded else ""
+
+
+def _throttled(measured: Sequence[Measurement]) -> str:
+    why = Counter(
+        f"gpu:{state.gpu} was throttled ({', '.join(state.throttle)})"
+        for m in measured
+        for state in (m.evidence and m.evidence.gpus) or []
+        if state.throttle
+    )
+    if not why:
+        return ""
+    text, count = why.most_common(1)[0]
+    return f"{text} during {count} of {counted(len(measured), 'measurement')}"
+
+
+def _imprecise(measured: Sequence[Measurement]) -> str:
+    wide = [m for m in measured if figures.relative_half(m) > _WIDE]
+    if not wide:
+        return ""
+    worst = max(wide, key=figures.relative_half)
+    return (
+        f"intervals wider than ±{_WIDE:.0%} for {len(wide)} of {len(measured)} figures (the "
+        f"widest {figures.width_text(figures.relative_half(worst))}, {worst.id})"
+    )
+
+
+def _without_interval(measured: Sequence[Measurement]) -> str:
+    count = sum(
+        (m.ci_low is None or m.ci_high is None) and m.no_interval not in ("observed", "imported")
+        for m in measured
+    )
+    return f"no interval for {count} of {len(measured)} figures" if count else ""
+
+
+def _disturbed(measured: Sequence[Measurement]) -> str:
+    count = sum(bool(m.evidence and m.evidence.disturbed) for m in measured)
+    if not count:
+        return ""
+    return f"other programs took CPU time during {count} of {counted(len(measured), 'measurement')}"
+
+
+_CHECKS = (_beyond, _degraded_links, _throttled, _imprecise, _without_interval, _disturbed)
+"""What may invalidate figures, the worst first."""
+
+
+def _efficiency(measurement: Measurement) -> float:
+    return measurement.efficiency or 0.0
+
+
+_GOOD = 0.85
+"""Share of its limit from which on a path is near it."""
+_ALIKE = 1.01
+"""Fastest over slowest path up to which neither is worth a name."""
+
+
+def sentences(run: Run, views: Views) -> list[str]:
+    """Return three sentences, in this order; each says so where it has nothing to say."""
+    measured = [m for m in run.measurements if m.has_figure]
+    alone = [m for m in measured if not shared(m)]
+    if not measured:
+        nothing = "No limit is reached."
+        return ["Nothing was measured.", nothing, warnings_sentence(run)]
+    if alone:
+        first = best_and_worst(alone, views)
+    else:
+        most = max(measured, key=lambda m: m.estimate or 0.0)
+        first = f"No path was measured alone; the highest concurrent figure is {described(most)}."
+    return [first, below_limit(run, measured), warnings_sentence(run)]
+
+
+def best_and_worst(measured: list[Measurement], views: Views) -> str:
+    """Name the fastest and the slowest path."""
+    moved = [m for m in measured if m.unit == "B/s"]
+    rates = best_rates([m for m in moved if not m.fits_caches] or moved)
+    times = memory_latencies([m for m in measured if view_of(views, m.kind).represents_path])
+    parts = _of_rates(rates)
+    if times:
+        by = sorted(times, key=lambda m: m.estimate or 0.0)
+        if len(by) > 1:
+            parts.append(f"latency ranges from {described(by[0])} to {described(by[-1])}")
+        else:
+            where = described(by[0], path=not rates or path_name(by[0]) != path_name(rates[0]))
+            parts.append(f"its latency is {where}" if len(rates) == 1 else f"latency is {where}")
+    else:
+        parts += _summaries(measured, views)
+    if not parts:
+        title = view_of(views, measured[0].kind).title
+        parts.append(f"{title}: {described(measured[0])}")
+    text = "; ".join(parts)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _of_rates(rates: list[Measurement]) -> list[str]:
+    if not rates:
+        return []
+    by = sorted(rates, key=lambda m: m.estimate or 0.0)
+    if len(by) == 1:
+        value = described(by[0], path=False)
+        text = f"the highest bandwidth of {path_name(by[0])} is {value}"
+    elif (by[-1].estimate or 0.0) <= _ALIKE * (by[0].estimate or 0.0):
+        paths = "both paths" if len(by) == 2 else f"all {len(by)} paths"
+        text = f"{paths} are within 1% of each other; the fastest is {described(by[-1])}"
+    else:
+        text = f"the fastest path is {described(by[-1])}; the slowest is {described(by[0])}"
+    if all(m.fits_caches for m in rates):
+        text += ", with working sets that the caches can hold"
+    return [text]
+
+
+def _summaries(measured: list[Measurement], views: Views) -> list[str]:
+    """Return what kinds say of themselves whose figures do not stand for their paths."""
+    kinds: dict[str, list[Measurement]] = {}
+    for m in measured:
+        kinds.setdefault(m.kind, []).append(m)
+    found = []
+    for kind, members in kinds.items():
+        summary = view_of(views, kind).summary
+        if summary:
+            found.append(summary(members))
+    return found
+
+
+def below_limit(run: Run, measured: list[Measurement]) -> str:
+    """Say how far the best figure of each path is from its limit, the furthest first."""
+    if run.header.emulated:
+        return "No path has a limit: this machine is emulated."
+    if run.header.imported:
+        return "No limit is known: imported files tell nothing of links."
+    alone = [m for m in measured if not shared(m)]
+    limited = best_rates([m for m in alone if m.efficiency is not None and m.limit])
+    crowded = [m for m in measured if shared(m) and m.efficiency is not None and m.limit]
+    slowed = min(crowded, key=_efficiency, default=None)
+    if not alone and slowed is not None:
+        return f"Furthest below its limit is {_reached(slowed)}."
+    if alone and all(m.unit != "B/s" and m.limit is None for m in alone):
+        return "No figure here has a theoretical limit: only bandwidths have one."
+    if not limited:
+        hidden = " in this virtual machine" if run.header.machine.get("hypervisor") else ""
+        return f"No limit is known: no link tells its rate{hidden}{_still_scaling(alone)}."
+    return f"{_of_limited(limited, slowed)}."
+
+
+def _of_limited(limited: list[Measurement], slowed: Measurement | None) -> str:
+    worst = min(limited, key=_efficiency)
+    assert worst.limit is not None
+    low = [m for m in limited if _efficiency(m) < _GOOD]
+    if not low:
+        text = f"Every path is near its limit; furthest below it is {_reached(worst)}"
+    else:
+        unit, factor = figures.scale_of(worst.limit.unit, [worst.limit.value])
+        left = (worst.limit.value - (worst.estimate or 0.0)) / factor
+        unused = f"{figures.significant(left, 2)} {unit} are unused"
+        text = f"Furthest below its limit is {_reached(worst)}: {unused}"
+        if len(low) > 1:
+            text += f"; {len(low)} of {len(limited)} paths are below {_GOOD:.0%} of their limits"
+    if slowed is not None and _efficiency(slowed) < min(_GOOD, _efficiency(worst)):
+        share = figures.share_text(_efficiency(slowed))
+        text += f"; with concurrent copies, {described(slowed)} is {share} of its limit"
+    return text
+
+
+def _reached(measurement: Measurement) -> str:
+    assert measurement.limit is not None
+    unit, factor = figures.scale_of(measurement.limit.unit, [measurement.limit.value])
+    return (
+        f"{described(measurement)}, {figures.share_text(_efficiency(measurement))} of the "
+        f"{measurement.limit.value / factor:.4g} {unit} of {measurement.limit.link}"
+    )
+
+
+def _still_scaling(measured: list[Measurement]) -> str:
+    """Say which path was still getting faster at its largest thread count."""
+    curves: dict[tuple[str, ...], list[Measurement]] = {}
+    for m in measured:
+        if m.unit == "B/s" and "threads" in m.pattern:
+            rest = {key: value for key, value in m.pattern.items() if key != "threads"}
+            curves.setdefault((m.initiator, m.target, str(rest)), []).append(m)
+    for curve in curves.values():
+        if len(curve) < 2:
+            continue
+        *_, before, last = sorted(curve, key=lambda m: int(m.pattern["threads"]))
+        highest_before = before.ci_high or before.estimate or 0.0
+        if highest_before < SHARE * (last.ci_low or last.estimate or 0.0):
+            return (
+                f"; {path_name(last)} was still getting faster at {last.pattern['threads']} "
+                "threads, the most that were measured"
+            )
+    return ""
+
+
+_FAR = 0.85
+"""Share of its limit below which a path is worth a look."""
+_LONGEST = 90
+"""Characters of a warning from which on its example in parentheses is left out."""
+
+
+def key_figures(run: Run, views: Views) -> list[KeyFigure]:
+    """Return peak bandwidth, idle latency, the slowest tier, what kinds add, the path furthest
+    below its limit, and warnings; what a run does not have is left out."""
+    measured = [m for m in run.measurements if m.has_figure]
+    alone = [m for m in measured if m.unit == "B/s" and not shared(m)]
+    found = [*_extremes(alone, measured, views), *_slowest(run, views)]
+    for kind in kinds_in(run, views):
+        of_kind = view_of(views, kind).key_figure
+        members = [m for m in measured if m.kind == kind]
+        if of_kind and members and (figure := of_kind(members)):
+            found.append(figure)
+    found += _below_limit(run, alone)
+    if run.header.imported:
+        found = [replace(one, label=f"{one.label}, imported") for one in found]
+    return [*found, _warnings(run)]
+
+
+def _extremes(
+    rates: list[Measurement], measured: list[Measurement], views: Views
+) -> Iterator[KeyFigure]:
+    groups = {
+        "Peak bandwidth": [m for m in rates if not _on_gpu(m)],
+        "Peak of a GPU": [m for m in rates if _on_gpu(m)],
+    }
+    for label, members in groups.items():
+        if best := best_rates([m for m in members if not m.fits_caches] or members):
+            top = best_of(best)
+            threads = top.pattern.get("threads")
+            words = [path_name(top), str(top.pattern.get("operation", ""))]
+            words.append(counted(threads, "thread") if threads else "")
+            yield _figure(label, top, ", ".join(filter(None, words)))
+    own = [m for m in measured if view_of(views, m.kind).represents_path]
+    if times := memory_latencies(own):
+        lowest = best_of(times)
+        size = figures.size_text(lowest.pattern.get("size") or 0)
+        yield _figure("Idle latency", lowest, f"{path_name(lowest)}, over {size}")
+
+
+def _on_gpu(measurement: Measurement) -> bool:
+    return "gpu:" in f"{measurement.initiator} {measurement.target}"
+
+
+def _slowest(run: Run, views: Views) -> Iterator[KeyFigure]:
+    """The tier with the lowest bandwidth of all, and its latency."""
+    tiers = [t for group in tiers_of(run, views).values() for t in group if t.bandwidth]
+    if not tiers:
+        return
+    slowest = min(tiers, key=lambda tier: figures.conservative_rank(_rate(tier)))
+    latency = slowest.latency
+    after = f"; {figures.plain(latency, 1.0)} ns" if latency else ""
+    detail = f"{slowest.name} from {slowest.initiator}{after}"
+    yield _figure("Slowest tier", _rate(slowest), detail)
+
+
+def _rate(tier: Tier) -> Measurement:
+    assert tier.bandwidth is not None
+    return tier.bandwidth
+
+
+def _below_limit(run: Run, alone: list[Measurement]) -> Iterator[KeyFigure]:
+    limited = best_rates([m for m in alone if m.limit and m.efficiency is not None])
+    if run.header.emulated or not limited:
+        return
+    worst = min(limited, key=lambda m: m.efficiency or 0.0)
+    assert worst.limit is not None
+    assert worst.efficiency is not None
+    text = figures.share_text(worst.efficiency)
+    unit, factor = figures.scale_of("B/s", [worst.limit.value])
+    limit = f"{worst.limit.value / factor:.4g} {unit}, {worst.limit.link}"
+    yield KeyFigure(
+        "Lowest efficiency",
+        text.rstrip("%"),
+        "%" if text.endswith("%") else "",
+        f"{path_name(worst)}, of {limit}",
+        worst.efficiency < _FAR,
+    )
+
+
+def _figure(label: str, measurement: Measurement, detail: str) -> KeyFigure:
+    unit, factor = figures.scale_of(measurement.unit or "count", [measurement.estimate or 0.0])
+    doubtful = figures.is_doubtful(measurement)
+    return KeyFigure(label, figures.plain(measurement, factor), unit, detail, doubtful)
+
+
+def _warnings(run: Run) -> KeyFigure:
+    found = warnings_of(run)
+    first = found[0] if found else "nothing that may invalidate these figures"
+    if len(first) > _LONGEST:
+        first = first.partition(" (")[0]
+    return KeyFigure("Warnings", str(len(found)), "", first, bool(found))
