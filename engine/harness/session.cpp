@@ -86,7 +86,7 @@ std::string Session::repetition_entry(Entry& entry, double seconds, bool fresh) 
         [this, id](const nlohmann::json& said) { return exchange(id, said, *lines_); });
   }
   const Repetition repeated = tierscope::repetition(*entry.state, leases_, seconds,
-                                                   real_surroundings(), throttled_progress(id));
+                                                    real_surroundings(), throttled_progress(id));
   return repetition_event(id, fresh, repeated);
 }
 

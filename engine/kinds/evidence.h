@@ -28,9 +28,9 @@ nlohmann::ordered_json region_evidence(const std::vector<const Region*>& regions
 struct Compared {
   std::uint64_t repetitions = 0;  // Before this one.
   std::uint64_t written = 0;      // Bytes that hold what was written, by the last repetition that
-                              // compared all of its array.
-  std::uint64_t bytes = 0;  // Compared in this repetition.
-  std::uint64_t size = 0;   // Of the array.
+                                  // compared all of its array.
+  std::uint64_t bytes = 0;        // Compared in this repetition.
+  std::uint64_t size = 0;         // Of the array.
 
   // After a repetition that found so many bytes written.
   void note(std::uint64_t now_written, std::uint64_t now_compared);

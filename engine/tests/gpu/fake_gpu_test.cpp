@@ -208,7 +208,7 @@ TEST(FakeGpu, OneKernelMovesBothDirectionsAndEvidenceSaysSo) {
 TEST(FakeGpu, EveryByteIsMovedBeforeItIsCompared) {
   fake_cuda::set({.copy_engine = 200e3});
   Repeated repeated("gpu-copy", copy_plan({transfer(host_memory(), memory_of(0), 0),
-                                         transfer(memory_of(0), host_memory(), 0)}));
+                                           transfer(memory_of(0), host_memory(), 0)}));
   EXPECT_NO_THROW(repeated.repetition(false, 1));
 }
 
