@@ -103,7 +103,9 @@ Found follow(const json& object, const Table& table, std::string_view path) {
 
 bool holds(const Test& test, const json& object, const Table& table) {
   const Found found = follow(object, table, test.path);
-  const auto is = [value = found.scalar_value()](const Value& one) { return equal(value, one); };
+  const auto is = [&](const Value& one) {
+    return one.index() == 0 ? !found.given() : equal(found.scalar_value(), one);
+  };
   const auto compares = [&](auto compare) {
     Value other = test.values.front();
     if (const auto* const path = std::get_if<std::string_view>(&other)) {

@@ -15,6 +15,7 @@ using tables::Type;
 
 constexpr tables::Field kAnything[] = {{.type = Type::kAny}};
 constexpr tables::Field kExchangeFields[] = {{.name = "exchanged",
+                                              .nullable = true,
                                               .type = Type::kArray,
                                               .shortest = 1,
                                               .longest = 1 << 16,
