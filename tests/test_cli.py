@@ -72,7 +72,8 @@ def test_run_takes_a_plan(tmp_path: Path, fake_engine: Fake) -> None:
 def test_the_quick_profile_runs(fake_engine: Fake) -> None:
     answer = tierscope("run")
     assert answer.returncode == 0
-    assert "working set" in answer.stdout
+    assert "Bandwidth, GB/s" in answer.stdout
+    assert "Idle latency" in answer.stdout
 
 
 def test_a_dry_run_measures_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -107,7 +107,7 @@ def test_the_help_s_columns_are_there(kept: Path, table: str) -> None:
 @pytest.mark.parametrize(
     "sql", ["selec", "select nothing from runs", "copy runs to '{}/x.csv'",
             "select * from read_text('/etc/passwd')", "install httpfs", "", "select 1; select 2",
-            "drop table runs", "delete from measurements", "select now()"],
+            "drop table runs", "delete from measurements"],
 )  # fmt: skip
 def test_a_query_that_fails_is_one_line_and_reaches_no_file(
     kept: Path, tmp_path: Path, sql: str
