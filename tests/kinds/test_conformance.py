@@ -1,12 +1,15 @@
 """What every kind of the registry has to do; a new kind is held to all of it by its row."""
 
 import io
+import itertools
 import json
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
 from markupsafe import escape
 from rich.console import Console
 from tests import synthetic
@@ -23,6 +26,7 @@ from tierscope.model.endpoint import parse_endpoint
 from tierscope.model.errors import UserError
 from tierscope.model.event import Evidence
 from tierscope.model.metric import METRICS
+from tierscope.model.property import Declared, flagged
 from tierscope.model.run import Figure, Measurement, MergedDistribution, Run
 from tierscope.model.spec import MeasurementSpec
 from tierscope.model.topology import Gpu, Topology
@@ -175,6 +179,44 @@ def test_targets_that_a_kind_does_not_accept_are_refused(kind: Kind, whole: Topo
             with pytest.raises(UserError) as refused:
                 planned(kind, whole, **{option: word})
             assert str(refused.value).startswith(f"--{option}: '{word}' is ")
+
+
+TWO_VALUES = {
+    "sizes": "64k,1m",
+    "times": "100ns,1us",
+    "counts": "1,2",
+    "numbers": "0.5,2",
+    "yes-no": "no,yes",
+}
+"""Of properties, by their grammar; those that are words have all of their words."""
+
+
+@st.composite
+def sweeps(draw: st.DrawFn, kind: Kind) -> dict[str, str]:
+    """Options that sweep up to four of a kind's properties."""
+    taken = {option.name for option in kind.request.options}
+    swept = {
+        one.flag: TWO_VALUES.get(one.grammar) or ",".join(map(str, one.choices))
+        for one in flagged(kind.spec).values()
+        if isinstance(one, Declared) and not one.about.single and one.grammar != "text"
+    }
+    flags = draw(st.sets(st.sampled_from(sorted(taken & set(swept)) or [""]), max_size=4))
+    return {flag: swept[flag] for flag in flags if flag}
+
+
+@EACH
+@given(data=st.data())
+@settings(max_examples=25, suppress_health_check=[*HealthCheck])
+def test_specs_of_one_request_have_ids_that_differ(
+    kind: Kind, whole: Topology, data: st.DataObject
+) -> None:
+    options = {**NEEDED.get(kind.name, {}), **data.draw(sweeps(kind))}
+    request = Request(kind=kind.name, options=options)
+    try:
+        ids = [spec.id for spec in itertools.islice(kind.request.expand(request, whole, True), 200)]
+    except UserError:
+        assume(False)
+    assert len(set(ids)) == len(ids)
 
 
 # The view and what is done with figures
