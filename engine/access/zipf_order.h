@@ -15,7 +15,7 @@ namespace tierscope {
 // Ranks come by inverting the distribution function of the continuous law (a bounded Pareto
 // distribution) with a table of its 256-quantiles, between which it is taken as straight; so each
 // 256th of all accesses goes to the right ranks. Ranks are scattered over the blocks, so that hot
-// blocks are no neighbours; two ranks may share a block where `blocks` is no power of two.
+// blocks are not neighbours; two ranks may share a block where `blocks` is not a power of two.
 class ZipfOrder {
  public:
   // alpha > 0.

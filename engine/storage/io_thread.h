@@ -51,7 +51,7 @@ struct IoRule {
   std::uint32_t depth;
   std::uint32_t batch;      // Most operations of one submission.
   std::uint64_t amount;     // Bytes to move in a repetition; 0: until stopped.
-  std::uint64_t fsync;      // After each so many writes; 0: never.
+  std::uint64_t fsync;      // After every N writes; 0: never.
   std::uint64_t fdatasync;  // The same.
   bool end_fsync;
   double rate;  // Of this thread, operations a second; 0: closed loop.
