@@ -34,7 +34,7 @@ def watched(policy: Policy | None, *looks: Look, mechanism: str = "kernel") -> W
         (Policy("preferred", (2,)), {0: MIB, 2: 8 * MIB}, None),
         (Policy("local"), {0: MIB}, None),
         (Policy("interleave", (0, 2)), {0: 4 * MIB + 2 * PAGE, 2: 4 * MIB}, True),
-        (Policy("interleave", (0, 2)), {0: 4 * MIB + 8 * PAGE, 2: 4 * MIB}, False),
+        (Policy("interleave", (0, 2)), {0: 4 * MIB + 32 * PAGE, 2: 4 * MIB}, False),
         (Policy("weighted", (0, 2), (3, 1)), {0: 6 * MIB, 2: 2 * MIB}, True),
         (Policy("weighted", (0, 2), (3, 1)), {0: 4 * MIB, 2: 4 * MIB}, False),
         (Policy("weighted", (0, 2), (3, 1)), {0: 6 * MIB, 2: MIB, 4: MIB}, False),
@@ -59,7 +59,7 @@ def test_threads_and_huge_pages_widen_what_rounds_may_be_off() -> None:
         tolerances.append(judged.tolerance)
         assert bool(huge) == any("huge page" in note for note in judged.approximated)
     assert tolerances == sorted(tolerances)
-    assert tolerances[0] == pytest.approx(2 * PAGE / (1024 * MIB))
+    assert tolerances[0] == pytest.approx(0.005 + 2 * PAGE / (1024 * MIB))
 
 
 def test_a_program_that_ended_at_once_is_not_judged() -> None:
@@ -80,9 +80,9 @@ def test_the_table_says_what_was_asked_and_what_came_of_it() -> None:
     text = printed(watched(policy, look({0: 6 * MIB, 2: 2 * MIB}, threads=2)))
     assert "Pages of 'stream', weighted node:0,2@3:1" in text
     assert "0 6 MiB 75.0% 75.0% 3 MiB 2 2 MiB 25.0% 25.0% 0 B" in text
-    assert "All of it is where it was asked for, within the 0.4% that rounds may be off." in text
+    assert "All of it is where it was asked for, within the 0.9% that rounds may be off." in text
     text = printed(watched(policy, look({0: 4 * MIB, 2: 4 * MIB})))
-    assert "Shares differ from what was asked by up to 25.0%, more than the 0.2% that" in text
+    assert "Shares differ from what was asked by up to 25.0%, more than the 0.7% that" in text
     text = printed(watched(Policy("preferred", (2,)), look({0: 2 * MIB, 2: 6 * MIB})))
     assert "75.0% of its memory is on the nodes asked for." in text
 

@@ -15,6 +15,9 @@ from tierscope.place.policy import Policy
 
 _HUGE = 2 << 20
 _PAGE = 4096
+_OTHER_STEPS = 0.005
+"""Share of memory by which page tables and the page cache, which take steps of a round too, and
+threads that have ended may shift the others."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,7 @@ def landing(watched: Watched) -> Landing | None:
 
     A thread counts its rounds by itself, a step for each folio
     (page, or huge page) that it gets first; so each thread may have begun a round of folios that it
-    has not finished, and shares may be off by as much.
+    has not finished, and shares may be off by as much, and by what else took steps.
     """
     look, policy = watched.largest, watched.policy
     if policy is None or look is None or not look.anonymous_bytes:
@@ -88,7 +91,7 @@ def landing(watched: Watched) -> Landing | None:
     # A thread is off by at most a whole round, in base pages and, where it has any, in huge ones;
     # the preloaded library's units may be as large as those.
     folio = _PAGE + (_HUGE if look.huge_bytes or watched.mechanism == "user" else 0)
-    tolerance = min(1.0, threads * rounds * folio / total)
+    tolerance = min(1.0, _OTHER_STEPS + threads * rounds * folio / total)
     return Landing(look, share, asked, tolerance, off_nodes, _approximated(look))
 
 

@@ -65,7 +65,7 @@ def test_every_placement_of_the_study_is_proven_by_pages(
         apart = outcome.evidence.arrays
         for placement, found in zip(placements, apart.values() if apart else [pages], strict=False):
             assert_shares(spec.id, placement, {int(node): n for node, n in found.items()})
-    assert {("bandwidth", "bind"), ("bandwidth", "partition"), ("streams", "weighted"),
+    assert {("bandwidth", "bind"), ("bandwidth", "partition"), ("traffic", "weighted"),
             ("loaded-latency", "bind"), ("latency", "bind"), ("ops", "bind")} <= seen  # fmt: skip
 
 
