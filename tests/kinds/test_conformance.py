@@ -3,6 +3,7 @@
 import io
 import itertools
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from tierscope.model.endpoint import parse_endpoint
 from tierscope.model.errors import UserError
 from tierscope.model.event import Evidence
 from tierscope.model.metric import METRICS
-from tierscope.model.property import Declared, flagged
+from tierscope.model.property import SELECTED, Declared, flagged
 from tierscope.model.run import Figure, Measurement, MergedDistribution, Run
 from tierscope.model.spec import MeasurementSpec
 from tierscope.model.topology import Gpu, Topology
@@ -40,7 +41,8 @@ from tierscope.report.run import show_run
 from tierscope.report.summary import sentences
 from tierscope.runs.export import csv_records, to_json
 
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 EACH = pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
 pytestmark = pytest.mark.usefixtures("four_ranks")
 NEEDED = {"effect": {"command": "true"}}
@@ -217,6 +219,31 @@ def test_specs_of_one_request_have_ids_that_differ(
     except UserError:
         assume(False)
     assert len(set(ids)) == len(ids)
+
+
+SHARED = ROOT / "src/tierscope"
+OWN_ROOMS = ("kinds", "peers", "suites")
+"""Folders that are about kinds: a peer's options and a suite's list make specs of them."""
+KNOWN_READERS = {
+    ("analysis/cost.py", "keys"),  # operations a second are compared between equally large tables
+    ("report/best.py", "chases"),  # a load among others is slower than the path
+}
+
+
+def test_nothing_outside_a_kind_reads_its_properties() -> None:
+    owners: dict[str, set[str]] = {}
+    for kind in KINDS.values():
+        for field in flagged(kind.spec):
+            owners.setdefault(field, set()).add(kind.name)
+    own = {field for field, kinds in owners.items() if len(kinds) == 1} - set(SELECTED)
+    found = {
+        (str(path.relative_to(SHARED)), key)
+        for path in SHARED.rglob("*.py")
+        if path.relative_to(SHARED).parts[0] not in OWN_ROOMS
+        for key in re.findall(r"""\.pattern(?:\.get\(|\[)["'](\w+)["']""", path.read_text())
+        if key in own
+    }
+    assert found == KNOWN_READERS
 
 
 # The view and what is done with figures
