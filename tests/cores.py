@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from synthetic import header, node, run
 from tierscope.analysis.core_groups import Relations
+from tierscope.kinds.core_latency.spec import CoreLatencyEvidence, Handovers
 from tierscope.model.event import Evidence
-from tierscope.model.evidence import HandoverEvidence
 from tierscope.model.run import Figure, Measurement, Run
 from tierscope.model.spec import MeasurementSpec
 from tierscope.model.topology import Cache, Package, Topology
@@ -113,6 +113,5 @@ def _measurement(spec: MeasurementSpec, latency: Latency, source: random.Random)
             pages=pages,
             cpus=[reader, writer],
             verified="20480 lines of 20 rounds, each as its writer left it in that round",
-            handovers=HandoverEvidence(lines=1024, rounds=20),
-        ),
+        ).with_own(CoreLatencyEvidence(handovers=Handovers(lines=1024, rounds=20))),
     )

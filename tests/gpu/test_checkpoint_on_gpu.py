@@ -8,6 +8,7 @@ import pytest
 from gpu_machine import plan_of
 
 from tierscope.engine.repetitions import living_engine
+from tierscope.kinds.checkpoint.spec import CheckpointEvidence
 from tierscope.machine.discover import discover
 from tierscope.model.event import Failed, Repetition, Skipped
 from tierscope.model.spec import Sampling
@@ -41,9 +42,10 @@ def test_a_state_on_a_gpu_comes_back_from_a_file(topology, tmp_path: Path, backe
     found = repeated(topology, f"file:{tmp_path}", backend=backend, direct="no")
     assert isinstance(found, Repetition), found
     evidence = found.evidence
-    assert evidence.checkpoint is not None
-    assert evidence.checkpoint.medium == "file"
-    assert evidence.checkpoint.restarts >= 2
+    seen = evidence.own(CheckpointEvidence).checkpoint
+    assert seen is not None
+    assert seen.medium == "file"
+    assert seen.restarts >= 2
     assert evidence.verified == f"all {SIZE} bytes of the state after each restart"
     assert evidence.gpus
     assert evidence.gpus[0].gpu == 0
@@ -64,6 +66,7 @@ def test_a_state_on_a_gpu_comes_back_from_memory(
         assert "libpmemobj.so.1 is not installed" in found.reason
         return
     assert isinstance(found, Repetition), found
-    assert found.evidence.checkpoint is not None
-    assert found.evidence.checkpoint.medium == medium
+    seen = found.evidence.own(CheckpointEvidence).checkpoint
+    assert seen is not None
+    assert seen.medium == medium
     assert {one.name for one in found.series} == {"checkpoints", "restarts"}

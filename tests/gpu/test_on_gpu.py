@@ -14,7 +14,7 @@ from gpu_machine import plan_of
 from tierscope.analysis.conclude import conclude
 from tierscope.engine.process import find_engine
 from tierscope.engine.repetitions import living_engine
-from tierscope.kinds.gpu_copy.spec import GpuCopyPattern, GpuCopySpec, copy_spec
+from tierscope.kinds.gpu_copy.spec import GpuCopyEvidence, GpuCopyPattern, GpuCopySpec, copy_spec
 from tierscope.machine.discover import discover
 from tierscope.machine.nvidia import pci_address
 from tierscope.machine.paths import MachinePaths
@@ -184,7 +184,7 @@ def test_both_ways_report_both_directions(topology):
         ("bandwidth", f"gpu:0 -> node:{node}"),
         ("first_copy_bandwidth", ""),
     ]
-    assert result.evidence.fused is None
+    assert result.evidence.own(GpuCopyEvidence).fused is None
 
 
 def test_sets_of_all_gpus_are_verified_and_no_faster_than_their_links(topology):
@@ -307,7 +307,7 @@ def test_both_ways_by_a_kernel_move_as_much_each_way(topology, size):
     assert result.evidence.verified
     _, there, back = result.figures
     assert there.estimate == pytest.approx(back.estimate)
-    assert result.evidence.fused == [[there.part, back.part]]
+    assert result.evidence.own(GpuCopyEvidence).fused == [[there.part, back.part]]
 
 
 def test_small_copies_have_the_latency_of_a_call(topology):

@@ -14,6 +14,7 @@ import pytest
 from gpu_machine import plan_of
 
 from tierscope.engine.repetitions import living_engine
+from tierscope.kinds.checkpoint.spec import CheckpointEvidence
 from tierscope.machine.discover import discover
 from tierscope.model.cause import Cause
 from tierscope.model.event import Evidence, Failed, Repetition, Skipped
@@ -283,7 +284,7 @@ def test_a_checkpoint_of_a_gpus_memory_goes_by_cufile(topology, folder):
             if isinstance(event, Repetition | Skipped | Failed)
         ]
     assert isinstance(found, Repetition), found
-    seen = found.evidence.checkpoint
+    seen = found.evidence.own(CheckpointEvidence).checkpoint
     assert seen is not None
     assert sum((seen.ways or {}).values()) > 0
     assert found.evidence.verified == f"all {16 << 20} bytes of the state after each restart"

@@ -18,12 +18,11 @@ from tests import synthetic
 from samples import samples_of
 from tierscope.engine.process import find_engine
 from tierscope.kinds.checkpoint.show import POWER, PROGRAM, sentences, survives
-from tierscope.kinds.checkpoint.spec import CheckpointSpec
+from tierscope.kinds.checkpoint.spec import CheckpointEvidence, Checkpoints, CheckpointSpec, Kills
 from tierscope.kinds.views import VIEWS
 from tierscope.machine.paths import MachinePaths
 from tierscope.model.errors import UserError
 from tierscope.model.event import Evidence
-from tierscope.model.evidence import CheckpointEvidence, Kills
 from tierscope.model.run import Figure, Measurement, Run
 from tierscope.model.topology import Mount, Topology
 from tierscope.plans.expand import expand
@@ -287,7 +286,7 @@ def measurement(
     target: str, ms: float, kept: int = 0, kills: int = 0, **pattern: Any
 ) -> Measurement:
     file = target.startswith("file:")
-    seen = CheckpointEvidence(
+    seen = Checkpoints(
         medium="file" if file else "memory",
         durable_by="fdatasync",
         restarts=3,
@@ -320,7 +319,7 @@ def measurement(
             Figure(metric="restart_time", unit="ns", estimate=2 * ms * 1e6,
                    ci_low=1.98 * ms * 1e6, ci_high=2.02 * ms * 1e6),
         ],
-        evidence=Evidence(checkpoint=seen),
+        evidence=Evidence().with_own(CheckpointEvidence(checkpoint=seen)),
     )  # fmt: skip
 
 

@@ -20,11 +20,17 @@ from fleet_jobs import AS_ROOT, children
 from forked import tierscope
 from tierscope.kinds.message.measurer import Measurer
 from tierscope.kinds.message.show import observed
-from tierscope.kinds.message.spec import MessageSpec, all_rounds, bisection, named_pair
+from tierscope.kinds.message.spec import (
+    MessageEvidence,
+    Messages,
+    MessageSpec,
+    all_rounds,
+    bisection,
+    named_pair,
+)
 from tierscope.machine.paths import MachinePaths
 from tierscope.model.errors import UserError
 from tierscope.model.event import Event, Evidence, Failed, Repetition, Skipped
-from tierscope.model.evidence import MessageEvidence
 from tierscope.model.run import Measurement
 from tierscope.model.topology import Topology
 from tierscope.plans.expand import expand
@@ -152,9 +158,10 @@ def test_measurements_of_a_round_are_visited_at_once(
         assert isinstance(repetition, Repetition)
         (column,) = repetition.series[0].columns
         assert column.values[0] == spec.pairs[0].source.rank
-        assert repetition.evidence.messages is not None
-        assert repetition.evidence.messages.bytes == 16 << 20
-        assert repetition.evidence.messages.wire_bytes == 8000
+        messages = repetition.evidence.own(MessageEvidence).messages
+        assert messages is not None
+        assert messages.bytes == 16 << 20
+        assert messages.wire_bytes == 8000
 
 
 def test_a_bisection_sums_rates_at_the_same_moments(
@@ -225,8 +232,9 @@ def test_wrong_contents_fail_and_what_cannot_be_is_skipped(
     ],
 )
 def test_it_is_said_whether_messages_went_over_the_wire(wire: int | None, said: str) -> None:
-    messages = MessageEvidence(mpi="Fake MPI 1", count=10, bytes=1000, wire_bytes=wire)
-    m = Measurement.model_construct(evidence=Evidence(messages=messages))
+    messages = Messages(mpi="Fake MPI 1", count=10, bytes=1000, wire_bytes=wire)
+    evidence = Evidence().with_own(MessageEvidence(messages=messages))
+    m = Measurement.model_construct(evidence=evidence)
     (line,) = observed([m])
     assert said in line
 

@@ -138,7 +138,7 @@ def conclude(
         raise ValueError(f"no sample has a value of {headline[0]}")
     interim = _interim(spec.sampling, first)
     estimate = first.estimate(headline, interim.report)
-    evidence = merged_evidence(repetitions)
+    evidence = merged_evidence(repetitions, spec.own_evidence)
     evidence = evidence.model_copy(update=_evidence_of_samples(spec, series))
     notes = [*(evidence.notes or []), *_notes(spec, estimate, samples, first, len(repetitions))]
     stop: Stop = "precision" if interim.precise else "budget"

@@ -1,5 +1,6 @@
 """Merge the evidence of repetitions: sums and unions, else the latest observation."""
 
+import functools
 import math
 import operator
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -10,7 +11,7 @@ from tierscope.model.event import Evidence, GpuState, IoEvidence, Repetition
 from tierscope.model.evidence import (
     CopiesOverlap,
     EnergyEvidence,
-    MessageEvidence,
+    OwnEvidence,
     ProgramEvidence,
     TraceRow,
 )
@@ -23,8 +24,10 @@ _THEN = ", then "
 _M = TypeVar("_M", bound=Model)
 
 
-def merged_evidence(repetitions: Sequence[Repetition]) -> Evidence:
-    """Return what was observed over all repetitions, at least one.
+def merged_evidence(
+    repetitions: Sequence[Repetition], own: type[OwnEvidence] | None = None
+) -> Evidence:
+    """Return what was observed over all repetitions, at least one; ``own`` are the kind's keys.
 
     Pages, notes, traces, states of prefetchers and what GPUs did are joined, counted traffic is
     added up, the stolen share is averaged over time; of everything else the latest observation
@@ -39,7 +42,10 @@ def merged_evidence(repetitions: Sequence[Repetition]) -> Evidence:
     if len(known) > 1 and total > 0:
         mean = sum(share * seconds for share, seconds in known) / total
         merged = merged.model_copy(update={"steal_share": mean})
-    return merged
+    if own is None:
+        return merged
+    each = [repetition.evidence.own(own) for repetition in repetitions]
+    return merged.with_own(functools.reduce(own.followed_by, each))
 
 
 def _merged(before: Evidence, after: Evidence) -> Evidence:
@@ -93,10 +99,6 @@ def _states(before: str, after: str) -> str:
 
 def _counts(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
     return {name: before.get(name, 0) + after.get(name, 0) for name in {**before, **after}}
-
-
-def _messages(before: MessageEvidence, after: MessageEvidence) -> MessageEvidence:
-    return after.model_copy(update=_sums(before, after, ("count", "bytes", "wire_bytes")))
 
 
 def _energy(before: EnergyEvidence, after: EnergyEvidence) -> EnergyEvidence:
@@ -200,7 +202,6 @@ _MERGES: dict[str, Callable[[Any, Any], Any]] = {
     "devices": _added("name"),
     "nfs": _added("name"),
     "ports": _added("name"),
-    "messages": _messages,
     "nvidia_fs_errors": _counts,
     "gpus": _gpus,
     "program": _program,

@@ -182,6 +182,8 @@ class LivingEngine:
                 raise BrokenError(Cause.CRASH, "the engine finished without measuring it")
             if event.id != spec.id:
                 raise BrokenError(Cause.PROTOCOL, f"the engine spoke of '{event.id}' out of turn")
+            if isinstance(event, Repetition):
+                _check_own_keys(spec, event)
             if isinstance(event, Started) and not self.interrupted:
                 process.give_up_at = time.monotonic() + longest_repetition_s(spec, seconds)
             self._unproven = False
@@ -220,6 +222,14 @@ class LivingEngine:
         process, self._process = self._process, None
         if process is not None:
             process.close(kill)
+
+
+def _check_own_keys(spec: Spec, repetition: Repetition) -> None:
+    """Raise BrokenError where evidence has keys that are neither shared nor the kind's own."""
+    try:
+        repetition.evidence.own(spec.own_evidence)
+    except ValueError as error:
+        raise BrokenError(Cause.PROTOCOL, f"the engine's repetition is wrong: {error}") from None
 
 
 class Engines:

@@ -1,4 +1,4 @@
-"""Patterns of measurements in run files, checked where they are read."""
+"""Patterns and evidence of measurements in run files, checked where they are read."""
 
 from functools import cache
 from typing import TYPE_CHECKING, Any, get_args
@@ -22,7 +22,8 @@ _CALLED = {
 
 
 def check_recorded(measurement: Measurement) -> None:
-    """Raise ValueError, with the key, for a pattern that tables and pictures could not show.
+    """Raise ValueError, with the key, for a pattern that tables and pictures could not show, and
+    for evidence that the kind does not have.
 
     Properties and kinds of later versions are let through where they are plain values.
     """
@@ -33,6 +34,8 @@ def check_recorded(measurement: Measurement) -> None:
             called = _CALLED[expected] if expected else "text or a number"
             raise ValueError(f"pattern.{key} is not {called}")
     kind = KINDS.get(measurement.kind)
+    if kind is not None and measurement.evidence is not None and measurement.evidence.model_extra:
+        measurement.evidence.own(kind.spec.own_evidence)
     if kind is None or measurement.status != "measured":
         return
     for key in kind.spec.recorded:

@@ -8,6 +8,7 @@ from pydantic import TypeAdapter
 
 from tierscope import model
 from tierscope.kinds.plan import Plan
+from tierscope.kinds.registry import KINDS
 from tierscope.kinds.tables import constants, tables
 from tierscope.model.capability import Capabilities
 from tierscope.model.event import EventAdapter
@@ -24,7 +25,19 @@ def schemas() -> dict[str, dict[str, Any]]:
         "event": EventAdapter,
         "capabilities": TypeAdapter(Capabilities),
     }
-    return {f"{name}.schema.json": adapter.json_schema() for name, adapter in adapters.items()}
+    found = {f"{name}.schema.json": adapter.json_schema() for name, adapter in adapters.items()}
+    _add_own_keys(found["event.schema.json"]["$defs"])
+    return found
+
+
+def _add_own_keys(definitions: dict[str, Any]) -> None:
+    """Add the keys of evidence that only one kind has."""
+    evidence = definitions["Evidence"]
+    for kind in KINDS.values():
+        own = kind.spec.own_evidence.model_json_schema()
+        definitions |= own.get("$defs", {})
+        evidence["properties"] |= own.get("properties", {})
+    evidence["additionalProperties"] = False
 
 
 def sources() -> dict[str, str]:

@@ -1,22 +1,26 @@
 """Events of the engine: repetitions with their samples and evidence, and what went wrong."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, model_validator
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 
 from tierscope.model.base import Model
 from tierscope.model.cause import Cause
 from tierscope.model.evidence import (
-    CheckpointEvidence,
     CopiesOverlap,
     CufileState,
     EnergyEvidence,
     GpuTraffic,
-    HandoverEvidence,
     LackingCounters,
-    MessageEvidence,
     NfsCounts,
-    PersistEvidence,
+    OwnEvidence,
     PortCounts,
     ProgramEvidence,
     TraceRow,
@@ -27,6 +31,8 @@ from tierscope.model.metric import DISTRIBUTIONS, METRICS
 from tierscope.model.persistent import PersistentEvidence
 from tierscope.model.spec import Id
 from tierscope.model.storage import BlockCounts, StorageFacts, TargetIo
+
+Own = TypeVar("Own", bound=OwnEvidence)
 
 
 class Exchange(Model):
@@ -82,23 +88,13 @@ class IoEvidence(Model):
     """Operations by the way that they took between storage and a GPU."""
 
 
-class SmallFilesEvidence(Model):
-    """Small files of a repetition."""
-
-    directories: int
-    """Directories that were made for them."""
-    files: int
-    """In all of these together."""
-    operations: int
-    caches: Literal["warm"]
-    """warm: the kernel had names, inodes and data of the files, which were made in the same
-    repetition, in its caches."""
-    set_up_s: float
-    """Seconds of making directories and files before the first sample; inside no figure."""
-
-
 class Evidence(Model):
-    """Observations that prove what was measured; a field that does not apply is absent."""
+    """Observations that prove what was measured; a field that does not apply is absent.
+
+    What only one kind observes has keys beside these (``OwnEvidence``), which ``own`` reads.
+    """
+
+    model_config = ConfigDict(extra="allow")
 
     pages: dict[str, int] | None = None
     """Pages by node as read back from the kernel after populating: {"0": 262144}."""
@@ -168,30 +164,16 @@ class Evidence(Model):
     """Errors that nvidia-fs counted meanwhile, by its own names; only those that there were."""
     storage_io: IoEvidence | None = None
     """Storage."""
-    small_files: SmallFilesEvidence | None = None
-    """Small files."""
-    handovers: HandoverEvidence | None = None
-    """Core-to-core latency."""
-    persist: PersistEvidence | None = None
-    """Persistent stores."""
-    checkpoint: CheckpointEvidence | None = None
-    """Checkpoints."""
-    messages: MessageEvidence | None = None
     program: ProgramEvidence | None = None
     """Programs under a placement."""
     storage: list[StorageFacts] | None = None
     """The files and devices that it went to, as they were before the repetition, with the drives'
     state after it too; added by tierscope, never by the engine."""
-    fused: list[list[str]] | None = None
-    """Pairs of transfers, by name, that one kernel makes together."""
     grid_blocks: int | None = None
     """Blocks of a GPU kernel's grid, the fastest of those that were tried."""
     in_turn: bool | None = None
     """True: the GPUs served transfers queued at once one after the other. The total is until all
     bytes were moved, and each transfer's rate its share of that."""
-    memory_handles: Literal["fabric", "ipc"] | None = None
-    """How ranks got at the memory of each other's GPUs: by handles of NVLink's fabric, or by CUDA's
-    interprocess handles."""
     gpus: list[GpuState] | None = None
     """Every GPU that took part."""
     cufile: CufileState | None = None
@@ -211,6 +193,19 @@ class Evidence(Model):
     """Counters that a watch could not read."""
     notes: list[str] | None = None
     """Anything else that a reader of the figure must know."""
+
+    def own(self, kind: type[Own]) -> Own:
+        """Return the keys of a kind; raises ValueError for a key that is neither shared nor its."""
+        try:
+            return kind.model_validate(self.model_extra or {})
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            raise ValueError(f"evidence.{where}: {first['msg']}") from None
+
+    def with_own(self, keys: OwnEvidence) -> "Evidence":
+        """Return the same with the keys of a kind."""
+        return self.model_copy(update=keys.model_dump(exclude_none=True))
 
 
 class Started(Model):

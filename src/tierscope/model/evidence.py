@@ -2,7 +2,18 @@
 
 from typing import Literal
 
+from typing_extensions import Self
+
 from tierscope.model.base import Amount, Count, Model
+
+
+class OwnEvidence(Model):
+    """What only one kind observes, declared beside its spec. Its keys stand among those of
+    ``Evidence``."""
+
+    def followed_by(self, after: Self) -> Self:
+        """Return this and the evidence of a later repetition as one: of each key the latest."""
+        return self.model_copy(update={key: value for key, value in after if value is not None})
 
 
 class LackingCounters(Model):
@@ -12,43 +23,6 @@ class LackingCounters(Model):
     reason: str
     remedy: str = ""
     """Remedy; empty: none."""
-
-
-class Kills(Model):
-    """Programs that were killed while they saved checkpoints (SIGKILL), one after the other. Each
-    was started from the last good checkpoint, all of which was verified."""
-
-    kills: int
-    while_saving: int
-    """Kills that came before the checkpoint that was being written was known to be durable,"""
-    went_on: int
-    """and of these, those after which it was the last good one all the same."""
-
-
-class CheckpointEvidence(Model):
-    """Checkpoints of a repetition, and how durable they are."""
-
-    medium: Literal["file", "mapped", "pool", "memory"]
-    """mapped: a mapped file, with the evidence ``persistent``; pool: of libpmemobj; memory: shared
-    memory of a node, which outlives the program and nothing else."""
-    durable_by: str
-    """The step after which a checkpoint counts as durable."""
-    survives_power_loss: Literal["yes", "no", "unknown"] | None = None
-    """Whether a pool's last good checkpoint would have survived."""
-    why: str | None = None
-    """In one sentence."""
-    restarts: int
-    """In each of them all of the state was read back and verified."""
-    cached_bytes: int | None = None
-    """The most bytes of a file that the page cache held before a restart, after it was asked to
-    drop the file's pages; 0: all was read from the drive."""
-    pages: dict[str, int] | None = None
-    """Pages of memory by node, as read back."""
-    set_up_s: float
-    """Seconds of making the state and the target; inside no figure."""
-    ways: dict[str, int] | None = None
-    """Operations by the way that they took between storage and a GPU."""
-    kills: Kills | None = None
 
 
 EnergySource = Literal["RAPL", "NVML", "hwmon"]
@@ -169,31 +143,6 @@ class GpuTraffic(Model):
     """GPM: the mean over all of the time; samples: the mean of NVML's samples of 20 ms."""
 
 
-class HandoverEvidence(Model):
-    """Lines that one CPU left in its caches and another one loaded, over all samples."""
-
-    lines: int
-    """Lines of each round."""
-    rounds: int
-    exchanges: int | None = None
-    """Round trips of one line that both updated in turn, where they did."""
-
-
-class MessageEvidence(Model):
-    """Messages of all ranks, and the library and ports that carried them."""
-
-    mpi: str
-    """The MPI library, as it calls itself."""
-    count: Count
-    """Messages of all pairs, in all samples."""
-    bytes: Count
-    """Bytes of their contents."""
-    wire_bytes: Count | None = None
-    """Bytes that network ports of all hosts of the measurement sent meanwhile, for everybody; less
-    than ``bytes`` where messages took another way, such as shared memory. None where no port can
-    be read."""
-
-
 class NfsFacts(Model):
     """A mount of NFS: how it reaches its server."""
 
@@ -254,19 +203,6 @@ class PortCounts(Model):
     sent_bytes: Count = 0
     errors: Count = 0
     """Packets received or sent in error, or dropped."""
-
-
-class PersistEvidence(Model):
-    """How blocks were written, and what had them persist."""
-
-    operation: str
-    """The stores and what followed them: "16-byte stores, clwb of each line, sfence"."""
-    cpu_has: list[str]
-    """Instructions that write cache lines back, as the CPU names them."""
-    durable: Literal["not-asked", "volatile-memory", "yes", "no", "unknown"]
-    """Whether what an operation wrote survives a loss of power once it has ended. not-asked: of
-    stores alone; volatile-memory: the memory forgets its contents; else as the target's evidence
-    says."""
 
 
 class ProgramRun(Model):

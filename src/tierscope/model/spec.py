@@ -10,6 +10,7 @@ from pydantic import Field
 
 from tierscope.model.base import Model
 from tierscope.model.endpoint import EndpointKind
+from tierscope.model.evidence import OwnEvidence
 from tierscope.model.metric import COMPARED
 from tierscope.model.persistent import OBJECTS, Persistent
 from tierscope.model.property import IN_BYTES, MadeBy, remember
@@ -182,6 +183,8 @@ class MeasurementSpec(Ruled):
     """Kinds of targets that it accepts."""
     recorded: ClassVar[tuple[str, ...]] = ("size",)
     """Properties that every record of a figure has: tables and pictures rely on them."""
+    own_evidence: ClassVar[type[OwnEvidence]] = OwnEvidence
+    """Keys of evidence that only this kind has."""
     extra_properties: ClassVar[dict[str, type]] = {}
     """Types of the keys of ``identity`` besides the pattern's own fields; a class states its own,
     and has those of its bases."""
@@ -314,6 +317,8 @@ class MemorySpec(MeasurementSpec):
         EndpointKind.PMEM,
         EndpointKind.DAX,
     )
+    own_evidence: ClassVar[type[OwnEvidence]] = OwnEvidence
+    """Keys of evidence that only this kind has."""
     extra_properties: ClassVar[dict[str, type]] = {
         "policy": str,
         "mechanism": str,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from tierscope.model.evidence import CheckpointEvidence
+from tierscope.kinds.checkpoint.spec import CheckpointEvidence, Checkpoints
 from tierscope.model.run import Figure, Measurement
 from tierscope.report import figures
 from tierscope.report.best import best_of
@@ -32,9 +32,9 @@ PROGRAM, POWER = "the program", "power loss"
 _ANSWERS = {"yes": POWER, "no": PROGRAM, "unknown": f"perhaps {POWER}"}
 
 
-def observed(m: Measurement) -> CheckpointEvidence | None:
+def observed(m: Measurement) -> Checkpoints | None:
     """Return what was observed of its checkpoints."""
-    return m.evidence.checkpoint if m.evidence else None
+    return m.evidence.own(CheckpointEvidence).checkpoint if m.evidence else None
 
 
 def survives(m: Measurement) -> str:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from tierscope.model.base import Model
 from tierscope.model.endpoint import EndpointKind, Target
+from tierscope.model.evidence import OwnEvidence
 from tierscope.model.io import GPU_BACKENDS, SYNCHRONOUS, Buffers, FilePath
 from tierscope.model.path import of_operation
 from tierscope.model.persistent import Persistent
@@ -127,10 +129,54 @@ class CheckpointPattern(Ruled):
     )
 
 
+class Kills(Model):
+    """Programs that were killed while they saved checkpoints (SIGKILL), one after the other. Each
+    was started from the last good checkpoint, all of which was verified."""
+
+    kills: int
+    while_saving: int
+    """Kills that came before the checkpoint that was being written was known to be durable,"""
+    went_on: int
+    """and of these, those after which it was the last good one all the same."""
+
+
+class Checkpoints(Model):
+    """Checkpoints of a repetition, and how durable they are."""
+
+    medium: Literal["file", "mapped", "pool", "memory"]
+    """mapped: a mapped file, with the evidence ``persistent``; pool: of libpmemobj; memory: shared
+    memory of a node, which outlives the program and nothing else."""
+    durable_by: str
+    """The step after which a checkpoint counts as durable."""
+    survives_power_loss: Literal["yes", "no", "unknown"] | None = None
+    """Whether a pool's last good checkpoint would have survived."""
+    why: str | None = None
+    """In one sentence."""
+    restarts: int
+    """In each of them all of the state was read back and verified."""
+    cached_bytes: int | None = None
+    """The most bytes of a file that the page cache held before a restart, after it was asked to
+    drop the file's pages; 0: all was read from the drive."""
+    pages: dict[str, int] | None = None
+    """Pages of memory by node, as read back."""
+    set_up_s: float
+    """Seconds of making the state and the target; inside no figure."""
+    ways: dict[str, int] | None = None
+    """Operations by the way that they took between storage and a GPU."""
+    kills: Kills | None = None
+
+
+class CheckpointEvidence(OwnEvidence):
+    """Keys of evidence of checkpoints."""
+
+    checkpoint: Checkpoints | None = None
+
+
 class CheckpointSpec(MeasurementSpec):
     """Bandwidth and time until a checkpoint is durable, and until a program runs on from it."""
 
     metric: ClassVar[str] = "bandwidth"
+    own_evidence: ClassVar[type[OwnEvidence]] = CheckpointEvidence
     compared: ClassVar[tuple[str, ...]] = ("restart_time",)
     initiators: ClassVar[tuple[EndpointKind, ...]] = (
         EndpointKind.NODE,

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from tierscope.model.base import Model
 from tierscope.model.endpoint import EndpointKind, Initiator, Target
 from tierscope.model.errors import UserError
+from tierscope.model.evidence import OwnEvidence
 from tierscope.model.property import IN_BYTES, PAGES, SIZE, MadeBy, Property
 from tierscope.model.rules import Differs, Ruled, Ruling, Same, refuses
 from tierscope.model.spec import Cpu, MemorySpec, NodePlacement, Pages, Region
@@ -64,10 +66,27 @@ class CoreLatencyPattern(Ruled):
     pages: Annotated[Pages, PAGES] = "thp"
 
 
+class Handovers(Model):
+    """Lines that one CPU left in its caches and another one loaded, over all samples."""
+
+    lines: int
+    """Lines of each round."""
+    rounds: int
+    exchanges: int | None = None
+    """Round trips of one line that both updated in turn, where they did."""
+
+
+class CoreLatencyEvidence(OwnEvidence):
+    """Keys of evidence of core-to-core latency."""
+
+    handovers: Handovers | None = None
+
+
 class CoreLatencySpec(MemorySpec):
     """Latency of one CPU's dependent loads of lines that another CPU touched last."""
 
     metric: ClassVar[str] = "latency"
+    own_evidence: ClassVar[type[OwnEvidence]] = CoreLatencyEvidence
     compared: ClassVar[tuple[str, ...]] = ("exchange_latency",)
     targets: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.NODE,)
     recorded: ClassVar[tuple[str, ...]] = ("size", "state", "writer")

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import Field
 
+from tierscope.model.base import Model
 from tierscope.model.endpoint import EndpointKind
+from tierscope.model.evidence import OwnEvidence
 from tierscope.model.io import FilePath
 from tierscope.model.property import IN_BYTES, OPERATION, MadeBy, Property, declared
 from tierscope.model.rules import Check, Prunes, Ruled, Ruling
@@ -84,10 +86,32 @@ class FilesPattern(Ruled):
     )
 
 
+class SmallFiles(Model):
+    """Small files of a repetition."""
+
+    directories: int
+    """Directories that were made for them."""
+    files: int
+    """In all of these together."""
+    operations: int
+    caches: Literal["warm"]
+    """warm: the kernel had names, inodes and data of the files, which were made in the same
+    repetition, in its caches."""
+    set_up_s: float
+    """Seconds of making directories and files before the first sample; inside no figure."""
+
+
+class FilesEvidence(OwnEvidence):
+    """Keys of evidence of small files."""
+
+    small_files: SmallFiles | None = None
+
+
 class FilesSpec(MeasurementSpec):
     """Operations a second, and the time that each takes."""
 
     metric: ClassVar[str] = "operations"
+    own_evidence: ClassVar[type[OwnEvidence]] = FilesEvidence
     adds_up: ClassVar[bool] = True
     initiators: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.NODE, EndpointKind.CPUS)
     targets: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.FILE,)

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from tierscope.model.endpoint import EndpointKind, format_ranges, parse_ranges
 from tierscope.model.errors import UserError
+from tierscope.model.evidence import OwnEvidence
 from tierscope.model.gpu import (
     COPY_SIZE,
     LARGE,
@@ -180,10 +181,18 @@ class GpuCopyPattern(Ruled):
     )
 
 
+class GpuCopyEvidence(OwnEvidence):
+    """Keys of evidence of copies."""
+
+    fused: list[list[str]] | None = None
+    """Pairs of transfers, by name, that one kernel makes together."""
+
+
 class GpuCopySpec(GpuSpec):
     """Concurrent transfers, all of them under contention to the end."""
 
     metric: ClassVar[str] = "bandwidth"
+    own_evidence: ClassVar[type[OwnEvidence]] = GpuCopyEvidence
     initiators: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.NODE, EndpointKind.GPU)
     extra_properties: ClassVar[dict[str, type]] = {**PROPERTY_TYPES, "pages": str}
 

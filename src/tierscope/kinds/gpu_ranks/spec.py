@@ -12,6 +12,7 @@ from tierscope.fleet import transport as mpi
 from tierscope.machine.launcher import launched_rank
 from tierscope.model.endpoint import EndpointKind, format_ranges
 from tierscope.model.errors import ExitCode, UserError
+from tierscope.model.evidence import OwnEvidence
 from tierscope.model.gpu import (
     COPY_SIZE,
     ENGINE,
@@ -136,10 +137,19 @@ class RankTransfer(Ruled):
     )
 
 
+class GpuRanksEvidence(OwnEvidence):
+    """Keys of evidence of copies between ranks."""
+
+    memory_handles: Literal["fabric", "ipc"] | None = None
+    """How ranks got at the memory of each other's GPUs: by handles of NVLink's fabric, or by CUDA's
+    interprocess handles."""
+
+
 class GpuRanksSpec(GpuSpec):
     """Concurrent transfers among ranks, all of them under contention to the end."""
 
     metric: ClassVar[str] = "bandwidth"
+    own_evidence: ClassVar[type[OwnEvidence]] = GpuRanksEvidence
     targets: ClassVar[tuple[EndpointKind, ...]] = (EndpointKind.GPU,)
     extra_properties: ClassVar[dict[str, type]] = PROPERTY_TYPES
 

@@ -13,7 +13,13 @@ from typing import cast
 from tierscope.fleet import transport as mpi
 from tierscope.fleet.transport import Message
 from tierscope.kinds.message.served import TAGS
-from tierscope.kinds.message.spec import MessageEnd, MessagePair, MessageSpec
+from tierscope.kinds.message.spec import (
+    MessageEnd,
+    MessageEvidence,
+    MessagePair,
+    Messages,
+    MessageSpec,
+)
 from tierscope.kinds.plan import Spec
 from tierscope.model.cause import Cause
 from tierscope.model.event import (
@@ -26,7 +32,7 @@ from tierscope.model.event import (
     Skipped,
     Started,
 )
-from tierscope.model.evidence import MessageEvidence, PortCounts
+from tierscope.model.evidence import PortCounts
 
 _SLOWEST_BYTES_PER_S = 1e7
 """Of a link that a window is given time for."""
@@ -245,13 +251,13 @@ def _evidence(spec: MessageSpec, said: Said, library: str) -> Evidence:
         for end in first_of.values()
         for port in said[end.rank]["ports"]
     ]
-    return Evidence(
-        verified="the last message of each sample, byte by byte",
-        ports=ports or None,
-        messages=MessageEvidence(
-            mpi=library,
-            count=messages,
-            bytes=messages * spec.pattern.size,
-            wire_bytes=sum(port.sent_bytes for port in ports),
-        ),
+    carried = Messages(
+        mpi=library,
+        count=messages,
+        bytes=messages * spec.pattern.size,
+        wire_bytes=sum(port.sent_bytes for port in ports),
     )
+    evidence = Evidence(
+        verified="the last message of each sample, byte by byte", ports=ports or None
+    )
+    return evidence.with_own(MessageEvidence(messages=carried))

@@ -5,6 +5,7 @@ from statistics import median
 
 from rich.console import Console
 
+from tierscope.kinds.message.spec import MessageEvidence
 from tierscope.model.errors import counted
 from tierscope.model.run import Measurement, Run
 from tierscope.report import figures
@@ -66,7 +67,8 @@ def _limits(measured: Sequence[Measurement]) -> list[str]:
 
 def observed(measured: Sequence[Measurement]) -> list[str]:
     """Say which MPI carried the messages, and whether their bytes went over network ports."""
-    found = [m.evidence.messages for m in measured if m.evidence and m.evidence.messages]
+    each = [m.evidence.own(MessageEvidence).messages for m in measured if m.evidence]
+    found = [one for one in each if one]
     if not found:
         return []
     library = found[0].mpi

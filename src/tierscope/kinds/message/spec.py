@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import Field
+from typing_extensions import Self
 
 from tierscope.fleet import transport as mpi
 from tierscope.model.base import Count, Model
 from tierscope.model.endpoint import EndpointKind
 from tierscope.model.errors import UserError
+from tierscope.model.evidence import OwnEvidence
 from tierscope.model.path import Limit
 from tierscope.model.property import IN_BYTES, OPERATION, SIZE, Property, declared
 from tierscope.model.rules import Check, Prunes, Ruled, Ruling
@@ -105,10 +107,45 @@ class MessagePattern(Ruled):
     )
 
 
+class Messages(Model):
+    """Messages of all ranks, and the library and ports that carried them."""
+
+    mpi: str
+    """The MPI library, as it calls itself."""
+    count: Count
+    """Messages of all pairs, in all samples."""
+    bytes: Count
+    """Bytes of their contents."""
+    wire_bytes: Count | None = None
+    """Bytes that network ports of all hosts of the measurement sent meanwhile, for everybody; less
+    than ``bytes`` where messages took another way, such as shared memory. None where no port can
+    be read."""
+
+
+class MessageEvidence(OwnEvidence):
+    """Keys of evidence of messages."""
+
+    messages: Messages | None = None
+
+    def followed_by(self, after: Self) -> Self:
+        """Add up messages and bytes; the sum with what is not known is not known."""
+        one, other = self.messages, after.messages
+        if one is None or other is None:
+            return super().followed_by(after)
+        known = one.wire_bytes is not None and other.wire_bytes is not None
+        update = {
+            "count": one.count + other.count,
+            "bytes": one.bytes + other.bytes,
+            "wire_bytes": (one.wire_bytes or 0) + (other.wire_bytes or 0) if known else None,
+        }
+        return self.model_copy(update={"messages": other.model_copy(update=update)})
+
+
 class MessageSpec(MeasurementSpec):
     """Latency or bandwidth of messages."""
 
     metric: ClassVar[str] = "latency"
+    own_evidence: ClassVar[type[OwnEvidence]] = MessageEvidence
     initiators: ClassVar[tuple[EndpointKind, ...]] = ()
     targets: ClassVar[tuple[EndpointKind, ...]] = ()
     recorded: ClassVar[tuple[str, ...]] = ("operation", "size")

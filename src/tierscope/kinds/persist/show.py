@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from tierscope.kinds.persist.spec import BY_FILE, BY_POOL, UNPERSISTED
+from tierscope.kinds.persist.spec import BY_FILE, BY_POOL, UNPERSISTED, PersistEvidence
 from tierscope.model.run import Figure, Measurement, Run
 from tierscope.report import figures
 from tierscope.report.naming import described, path_of
@@ -90,7 +90,8 @@ def _said(measured: list[Measurement]) -> list[str]:
         "by itself"
         + (f", {figures.significant(max(timer), 2)} ns of which is the timer" if timer else ""),
     ]
-    if any(one.persist and one.persist.durable == "volatile-memory" for one in found):
+    persisted = [one.own(PersistEvidence).persist for one in found]
+    if any(one and one.durable == "volatile-memory" for one in persisted):
         lines.append(
             "this memory forgets its contents without power: the figures are what flushing costs"
         )

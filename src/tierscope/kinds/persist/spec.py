@@ -5,6 +5,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from tierscope.model.base import Model
+from tierscope.model.evidence import OwnEvidence
 from tierscope.model.property import ORDER, PAGES, SIZE, MadeBy, Property, declared
 from tierscope.model.rules import Check, Prunes, Ruled, Ruling
 from tierscope.model.spec import Bytes, EachCpu, MemorySpec, Pages, Placement, Region
@@ -75,10 +77,30 @@ class PersistPattern(Ruled):
     rules: ClassVar[tuple[Ruling, ...]] = (Prunes("ranges", unless={"method": "transaction"}),)
 
 
+class PersistedBy(Model):
+    """How blocks were written, and what had them persist."""
+
+    operation: str
+    """The stores and what followed them: "16-byte stores, clwb of each line, sfence"."""
+    cpu_has: list[str]
+    """Instructions that write cache lines back, as the CPU names them."""
+    durable: Literal["not-asked", "volatile-memory", "yes", "no", "unknown"]
+    """Whether what an operation wrote survives a loss of power once it has ended. not-asked: of
+    stores alone; volatile-memory: the memory forgets its contents; else as the target's evidence
+    says."""
+
+
+class PersistEvidence(OwnEvidence):
+    """Keys of evidence of persistent stores."""
+
+    persist: PersistedBy | None = None
+
+
 class PersistSpec(MemorySpec):
     """The time that a block takes, with what has it persist, and the bandwidth."""
 
     metric: ClassVar[str] = "time_per_operation"
+    own_evidence: ClassVar[type[OwnEvidence]] = PersistEvidence
     recorded: ClassVar[tuple[str, ...]] = ("method", "order", "block_size", "size", "threads")
     extra_properties: ClassVar[dict[str, type]] = {"threads": int}
 
