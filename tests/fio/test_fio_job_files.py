@@ -162,7 +162,7 @@ def test_names_of_clones_are_unlike() -> None:
 
 
 REFUSED = {
-    "ioengine=null": "what it does is no read or write",
+    "ioengine=null": "it does not read or write",
     "ioengine=rbd": "by a library of its own",
     "ioengine=lib-aio": "did you mean 'libaio'",
     "exec_prerun=reboot": "foreign commands are not run",
@@ -175,7 +175,7 @@ REFUSED = {
     "size=10%": "only 100%",
     "zonemode=zbd": "zoned devices are not measured",
     "thinktime=10": "do not pause",
-    "verify_pattern=0xff": "how data is checked is tierscope's own",
+    "verify_pattern=0xff": "data is verified in tierscope's own way",
     "bs=4m1": "is no number",
     "iodepth=0": "not a whole number from 1",
     "nosuch=1": "no option that tierscope knows",
@@ -223,7 +223,7 @@ def test_what_cannot_be_honoured_is_refused_with_its_line_and_reason(lines: str)
         ("rw=read\n[a]\n", "x.fio:1: 'rw=read' stands before the first section"),
         ("[a\n", "x.fio:1: '[a' is no section"),
         ("[]\n", "x.fio:1: '[]' is no section"),
-        ("[a]\ninclude other.fio\n", "x.fio:2: other files are not read"),
+        ("[a]\ninclude other.fio\n", "x.fio:2: include other.fio: other files are not read"),
         ("[a]\n[b]\nruntime=3\n", "x.fio:3: runtime: jobs that run together have one runtime"),
         ("[a]\n[b]\nruntime=3\ntime_based\n", "x.fio:4: time_based: jobs that run together go by"),
         ("[a]\n[b]\nstartdelay=3\n", "x.fio:3: startdelay: jobs that run together begin together"),
@@ -244,7 +244,7 @@ def test_what_changes_nothing_is_said() -> None:
 def test_each_option_is_in_one_table() -> None:
     assert not set(BY_NAME) & set(FIXED)
     assert len(BY_NAME) == sum(1 + len(option.aliases) for option in OPTIONS)
-    assert all(one.refused or one.nothing or one.usual for one in FIXED.values())
+    assert all(one.why for one in FIXED.values())
 
 
 def test_options_of_the_command_line_are_those_of_job_files() -> None:

@@ -182,7 +182,7 @@ def test_a_clone_s_file_that_fio_made_is_read_by_its_name(there: dict[str, int])
         ("[a]\nfilename=zero\n", "neither a file nor a block device"),
         ("[a]\nfilename=/dev/nosuch\n", "there is no such device"),
         ("[a]\nfilename=new\nsize=1m\nallow_file_create=0\n", "and allow_file_create=0"),
-        ("[a]\nfilename=drive\nrw=write\n", "whose data writing destroys"),
+        ("[a]\nfilename=drive\nrw=write\n", "/data/drive is a device, and writing destroys"),
     ],
 )
 def test_files_that_do_not_do_are_refused(there: dict[str, int], text: str, said: str) -> None:

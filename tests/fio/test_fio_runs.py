@@ -216,8 +216,7 @@ def test_a_wrong_job_file_is_one_line(fio: Fio, tmp_path: Path) -> None:
     done = fio(str(job))
     assert done.returncode == 2
     assert done.stderr == (
-        f"tierscope: {job}:2: ioengine: 'null' is not there: what it does is no read or write of "
-        "a file\n"
+        f"tierscope: {job}:2: ioengine: 'null' is not available: it does not read or write files\n"
     )
 
 

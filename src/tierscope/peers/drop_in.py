@@ -1,6 +1,7 @@
 """Shared parts of peers with a command line: values, help, job files, measuring."""
 
 import getopt
+import os
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,7 +16,7 @@ from pydantic import ValidationError
 
 from tierscope.engine.targets import PathError, PathSilentError, leftovers
 from tierscope.kinds.plan import PLAN_VERSION, Plan
-from tierscope.model.errors import ExitCode, UserError, did_you_mean
+from tierscope.model.errors import ExitCode, UserError, did_you_mean, is_text
 from tierscope.model.event import Event, Failed, Repetition
 from tierscope.model.evidence import LackingCounters
 from tierscope.model.io import Way
@@ -88,6 +89,20 @@ def path(text: str) -> str:
     return text
 
 
+_LONGEST_PATH = 3800
+"""Bytes; the kernel takes 4095, of which the names of a directory's files are a part."""
+
+
+def absolute(path: str, place: str) -> str:
+    """Return a path as an absolute one, without looking at it; UserError begins with the place."""
+    found = os.path.abspath(path)  # noqa: PTH100 - looks at no file
+    if len(os.fsencode(found)) > _LONGEST_PATH or not is_text(found):
+        raise UserError(
+            f"{place}: the path is longer than {_LONGEST_PATH} bytes, or no text in UTF-8"
+        )
+    return found
+
+
 def is_device(path: str) -> bool:
     """Return whether an absolute path is a device, by its name alone."""
     return path.startswith("/dev/") and not path.startswith(("/dev/shm/", "/dev/hugepages/"))  # noqa: S108
@@ -130,7 +145,11 @@ def say(program: str, *texts: str) -> None:
 WIDTH = 98
 _INDENT = 20
 START_AT = "begin measuring then, as in 18:30:00 or 2026-05-04T18:30:00Z"
-REQUIRE = "fail unless all data goes by p2p, nvfs, gpudirect (either) or odirect"
+START_AT_ROW = ("--start-at=TIME", START_AT)
+REQUIRE_ROW = (
+    "--require=WAY",
+    "fail unless all data goes by p2p, nvfs, gpudirect (either) or odirect",
+)
 
 
 def paragraph(text: str) -> list[str]:
@@ -144,6 +163,19 @@ STATUS = (
 )
 Rows = Iterable[tuple[str, str]]
 """Names and their meanings."""
+
+
+def long_options(rows: Rows) -> dict[str, str]:
+    """Return long options by each of their names in rows of help, with ``=`` if they take a value.
+
+    ``-o, --output=FILE`` gives ``{"o": "output=", "output": "output="}``.
+    """
+    found: dict[str, str] = {}
+    for names, _what in rows:
+        words = [word.lstrip("-").partition("=") for word in names.split(", ")]
+        option = "".join(words[-1][:2])
+        found |= {name: option for name, _, _ in words}
+    return found
 
 
 def help_page(
@@ -315,11 +347,19 @@ def is_foreign(facts: PathFacts) -> bool:
     return name not in [one.name for one in own]
 
 
+def refuse_device(path: str, place: str) -> UserError:
+    """Return the error for writing to a device."""
+    return UserError(
+        f"{place}: {path} is a device, and writing destroys what is on it; only "
+        "'tierscope io --destroy-data' does that"
+    )
+
+
 def refuse_overwriting(path: str, place: str, option: str = "--overwrite") -> UserError:
     """Return the error for overwriting files that tierscope did not make."""
     return UserError(
-        f"{place}: {path} is there, and tierscope did not make it; name another directory, "
-        f"or say {option}"
+        f"{place}: {path} exists, and tierscope did not make it; name another directory, "
+        f"or give {option}"
     )
 
 
@@ -340,6 +380,12 @@ class Measured:
         if self.found is None:
             return []
         return [text for text in warnings_of(self.outcome.run) if "interval" not in text]
+
+    @property
+    def verdict(self) -> str:
+        """What was verified, where that was asked for."""
+        found = self.found.evidence.verified if self.found and self.found.evidence else None
+        return f"verified: {found}" if found else "not verified: nothing was compared"
 
     @property
     def exit_code(self) -> ExitCode:

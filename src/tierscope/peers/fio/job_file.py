@@ -7,15 +7,25 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tierscope.model.errors import UserError
-from tierscope.peers.drop_in import Given, job_text, read_job_text, required_way, variable
+from tierscope.peers.drop_in import (
+    REQUIRE_ROW,
+    Given,
+    errors_at,
+    job_text,
+    long_options,
+    read_job_text,
+    required_way,
+    variable,
+)
 from tierscope.peers.fio.options import (
     BY_NAME,
     Section,
     check_fixed,
     check_known,
+    engine,
     is_bare,
-    parse_engine,
 )
+from tierscope.plans.grammar import parse_choice
 
 _SECTION = re.compile(r"\[([^\[\]]+)\]")
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
@@ -31,48 +41,27 @@ def parse_jobs(
 
     ``name`` is the file in errors. A job has the options of ``[global]`` that stand before it.
     """
-    reader = _Reader(name, environment)
-    for number, line in enumerate(text.split("\n"), start=1):
-        reader.take(f"{name}:{number}", re.split("[;#]", line, maxsplit=1)[0].strip())
-    if not reader.jobs:
-        raise UserError(f"{name}: there is no job; a job begins with [NAME]")
-    return reader.jobs, reader.common
-
-
-class _Reader:
-    """Takes lines one by one."""
-
-    def __init__(self, name: str, environment: Mapping[str, str]) -> None:
-        self._name = name
-        self._environment = environment
-        self.common: dict[str, Given] = {}
-        self.jobs: list[Section] = []
-        self._values: dict[str, Given] | None = None
-        """Values of the current section."""
-
-    def take(self, place: str, line: str) -> None:
-        """Read one line, without its comment."""
-        if not line:
-            return
-        if line.startswith("["):
-            self._begin(line, place)
-            return
-        if line.split()[0] == "include":
-            raise UserError(f"{place}: other files are not read; put the lines of it here")
-        if self._values is None:
-            raise UserError(f"{place}: '{line}' stands before the first section, such as [global]")
-        key, sign, value = (part.strip() for part in line.partition("="))
-        set_option(self._values, key, value if sign else None, place, self._environment)
-
-    def _begin(self, line: str, place: str) -> None:
-        found = _SECTION.fullmatch(line)
-        if found is None:
+    jobs: list[Section] = []
+    common: dict[str, Given] = {}
+    options: dict[str, Given] | None = None
+    for number, text_line in enumerate(text.split("\n"), start=1):
+        place, line = f"{name}:{number}", re.split("[;#]", text_line, maxsplit=1)[0].strip()
+        section = _SECTION.fullmatch(line)
+        if section and section[1] == "global":
+            options = common
+        elif section:
+            jobs.append(Section(section[1], place, dict(common)))
+            options = jobs[-1].own
+        elif line.startswith("["):
             raise UserError(f"{place}: '{line}' is no section such as [job1]")
-        if found[1] == "global":
-            self._values = self.common
-            return
-        self.jobs.append(Section(found[1], place, dict(self.common)))
-        self._values = self.jobs[-1].own
+        elif line and options is None:
+            raise UserError(f"{place}: '{line}' stands before the first section, such as [global]")
+        elif line and options is not None:
+            key, sign, value = (part.strip() for part in line.partition("="))
+            set_option(options, key, value if sign else None, place, environment)
+    if not jobs:
+        raise UserError(f"{name}: there is no job; a job begins with [NAME]")
+    return jobs, common
 
 
 def set_option(
@@ -91,11 +80,11 @@ def set_option(
     if not text:
         raise UserError(f"{where}: the value is missing")
     name = BY_NAME[key].name if key in BY_NAME else key
-    given = Given(text, where)
+    options[name] = Given(text, where)
     if name == "ioengine":  # Before options that only another engine has.
-        parse_engine(given)
-    check_fixed(name, given)
-    options[name] = given
+        with errors_at(where):
+            engine(text)
+    check_fixed(name, options[name])
 
 
 def _expanded(key: str, text: str, where: str, environment: Mapping[str, str]) -> str:
@@ -123,9 +112,20 @@ def chosen(jobs: Sequence[Section], names: Sequence[str]) -> list[Section]:
 
 FORMATS = ("normal", "json", "json+")
 _HELP = "see 'tierscope fio --help'"
-_SWITCHES = ("help", "version", "parse-only", "showcmd", "readonly", "overwrite-others")
-_VALUES = ("output", "output-format", "section", "require")
-_SHORT = {"h": "help", "v": "version", "o": "output"}
+OWN = (
+    ("-h, --help", "print this"),
+    ("-v, --version", "print the version"),
+    ("--output-format=WORDS", f"{', '.join(FORMATS)}: one or several (normal)"),
+    ("-o, --output=FILE", "write results there"),
+    ("--section=NAME", "only this job of a job file; may be given several times"),
+    ("--parse-only", "check everything that can be known without looking at a file"),
+    ("--showcmd", "print a job file as a command line"),
+    ("--readonly", "refuse jobs that write"),
+    ("--overwrite-others", "jobs may write to files that tierscope did not make"),
+    REQUIRE_ROW,
+)
+"""Options of the whole command, for help."""
+_OWN = long_options(OWN)
 _NOTHING = {
     "eta": "no estimate of the time left is shown",
     "eta-newline": "no estimate of the time left is shown",
@@ -147,8 +147,8 @@ _REFUSED = {
     "profile": "there are no profiles of fio's",
     "trigger": "foreign commands are not run",
     "trigger-file": "foreign commands are not run",
-    "cmdhelp": f"{_HELP}",
-    "enghelp": f"{_HELP}",
+    "cmdhelp": _HELP,
+    "enghelp": _HELP,
 }  # fmt: skip
 
 
@@ -195,22 +195,23 @@ def parse_line(arguments: Sequence[str], environment: Mapping[str, str] = os.env
 
 
 def _needs_value(key: str) -> bool:
-    name = _SHORT.get(key, key)
-    return name not in _SWITCHES and name not in _REFUSED and not is_bare(key)
+    if key in _OWN:
+        return _OWN[key].endswith("=")
+    return key not in _REFUSED and not is_bare(key)
 
 
 def _take(
     line: Line, word: str, key: str, text: str | None, environment: Mapping[str, str]
 ) -> None:
-    name = _SHORT.get(key, key)
+    name, takes_value, _ = _OWN.get(key, key).partition("=")
     if name in _REFUSED:
         raise UserError(f"{word}: {_REFUSED[name]}")
     if name in _NOTHING:
         line.remarks.append(f"--{name} changes nothing: {_NOTHING[name]}")
-    elif name in _SWITCHES:
-        line.switches.add(name)
-    elif name in _VALUES:
+    elif takes_value:
         _take_own(line, name, text)
+    elif key in _OWN:
+        line.switches.add(name)
     elif name == "overwrite" and text is None:
         raise UserError(
             "--overwrite is fio's own and needs a value; --overwrite-others lets jobs write to "
@@ -241,13 +242,10 @@ def _take_own(line: Line, name: str, text: str | None) -> None:
 
 
 def _formats(text: str) -> tuple[str, ...]:
-    found = tuple(dict.fromkeys(text.split(",")))
-    for one in found:
-        if one == "terse":
-            raise UserError(f"--output-format=terse: {_TERSE}")
-        if one not in FORMATS:
-            raise UserError(f"--output-format: '{one}' is not one of {', '.join(FORMATS)}")
-    return found
+    with errors_at("--output-format"):
+        if "terse" in text.split(","):
+            raise UserError(_TERSE)
+        return tuple(dict.fromkeys(parse_choice(one, FORMATS) for one in text.split(",")))
 
 
 def _finish(line: Line, environment: Mapping[str, str]) -> None:

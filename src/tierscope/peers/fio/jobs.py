@@ -1,15 +1,15 @@
 """A job of fio's: its values, checked against each other."""
 
 import math
-import os
 import random
 from collections.abc import Iterator
 from functools import reduce
+from pathlib import Path
 from typing import Any
 
-from tierscope.model.errors import UserError, is_text
+from tierscope.model.errors import UserError
 from tierscope.model.io import SYNCHRONOUS
-from tierscope.peers.drop_in import is_device
+from tierscope.peers.drop_in import absolute, is_device, refuse_device
 from tierscope.peers.fio.options import BY_NAME, Engine, Section, parsed
 from tierscope.peers.fio.values import Blocks, Work
 
@@ -153,12 +153,10 @@ class Job:
 
     def _size(self) -> int | None:
         size: int | None = self.of("size")
-        files: int | None = None
-        if "filesize" in self.values:
-            files = self.of("filesize") * self.of("nrfiles")
-        if "size" not in self.values or size is None or files is None:
-            return size if "size" in self.values else files
-        return min(size, files)
+        if "filesize" not in self.values:
+            return size
+        files: int = self.of("filesize") * self.of("nrfiles")
+        return files if size is None else min(size, files)
 
     def _amount(self) -> int | None:
         loops = int(self.of("loops"))
@@ -206,17 +204,11 @@ class Job:
         paths = self.of("filename") or ()
         if len(paths) > 1 or (paths and count > 1):
             raise self.fail("filename", "a job has one file by name; give each file a job")
-        self.directory = os.path.abspath(self.of("directory"))  # noqa: PTH100 - looks at no file
+        self.directory = absolute(self.of("directory"), self.where("directory"))
         if paths:
-            self.path = os.path.normpath(os.path.join(self.directory, paths[0]))  # noqa: PTH118
-        for text, where in ((self.path, "filename"), (self.directory, "directory")):
-            if len(os.fsencode(text)) > 3800 or not is_text(text):
-                raise self.fail(where, "the path is longer than 3800 bytes, or no text in UTF-8")
+            self.path = absolute(str(Path(self.directory, paths[0])), self.where("filename"))
         if self.is_device and self.work.operation != "read":
-            raise self.fail(
-                "filename", "writing to a device destroys what is on it; "
-                "'tierscope io --destroy-data' does",
-            )  # fmt: skip
+            raise refuse_device(self.path, self.where("filename"))
 
     def _remarks(self) -> Iterator[str]:
         """Yield what changes nothing, or is done in another way."""

@@ -14,6 +14,7 @@ from tierscope.peers.drop_in import (
     memory_node,
     one_file,
     own_files,
+    refuse_device,
     refuse_overwriting,
     usable_cpus,
 )
@@ -201,10 +202,7 @@ def _target(clone: Clone, overwrite: bool) -> Target:
         why = "there is no such device" if job.is_device else "and allow_file_create=0"
         raise job.fail("filename", f"{facts.path} is missing, {why}")
     if facts.kind == "block" and job.writes:
-        raise job.fail(
-            "filename", f"{facts.path} is a device, whose data writing destroys; "
-            "'tierscope io --destroy-data' does",
-        )  # fmt: skip
+        raise refuse_device(facts.path, job.where("filename"))
     foreign = is_foreign(facts)
     if foreign and job.writes and not overwrite:
         raise refuse_overwriting(facts.path, job.place, "--overwrite-others")

@@ -9,11 +9,18 @@ from pathlib import Path
 from tierscope.kinds.plan import Plan
 from tierscope.machine.discover import discover
 from tierscope.model.errors import ExitCode, UserError
-from tierscope.model.event import Repetition
 from tierscope.model.topology import Topology
-from tierscope.peers.drop_in import REQUIRE, START_AT, STATUS, help_page, measured, plan_of, say
+from tierscope.peers.drop_in import (
+    START_AT_ROW,
+    STATUS,
+    help_page,
+    long_options,
+    measured,
+    plan_of,
+    say,
+)
 from tierscope.peers.fio.command import fio
-from tierscope.peers.fio.job_file import Line, parse_line, shown
+from tierscope.peers.fio.job_file import OWN, Line, parse_line, shown
 from tierscope.peers.fio.jobs import Job
 from tierscope.peers.fio.options import OPTIONS
 from tierscope.peers.fio.output import NOT_MEASURED, Result, body, document, heading, results, text
@@ -21,19 +28,9 @@ from tierscope.peers.fio.plan import Stage, buffered_foreign, spec_of, stages, t
 from tierscope.runs.output import check_outputs, write_output
 from tierscope.runs.record import version
 
-_OWN = (
-    ("-h, --help", "print this"),
-    ("-v, --version", "print the version"),
-    ("--output-format=WORDS", "normal (default), json or json+; several with commas between"),
-    ("-o, --output=FILE", "write results there"),
-    ("--section=NAME", "only this job of a job file; may be given several times"),
-    ("--parse-only", "check everything that can be known without looking at a file"),
-    ("--showcmd", "print a job file as a command line"),
-    ("--readonly", "refuse jobs that write"),
-    ("--overwrite-others", "jobs may write to files that tierscope did not make"),
-    ("--start-at=TIME", START_AT),
-    ("--require=WAY", REQUIRE),
-)
+LIKE = "fio-3.33"
+"""The version of fio whose options and output these are."""
+_STDOUT = Path("-")
 
 
 def help_text() -> str:
@@ -46,7 +43,7 @@ def help_text() -> str:
         "fio's job files and command line, measured by tierscope: true queue depth, set-up in "
         "no figure, and fio's own output. What cannot be honoured is an error with its line.",
         {
-            "Of the whole command": _OWN,
+            "Of the whole command": (*OWN, START_AT_ROW),
             "Of jobs, in job files without the dashes": [
                 (f"--{one.name}={one.metavar}", one.help) for one in OPTIONS
             ],
@@ -59,14 +56,8 @@ def help_text() -> str:
 
 def option_names() -> list[str]:
     """Return the options of a command line, for tab completion."""
-    own = [word for name, _what in _OWN for word in name.split(", ") if word.startswith("--")]
-    found = [word.partition("=")[0] + ("=" if "=" in word else "") for word in own]
-    return [*found, *(f"--{one.name}=" for one in OPTIONS)]
-
-
-LIKE = "fio-3.33"
-"""The version of fio whose options and output these are."""
-_STDOUT = Path("-")
+    own = dict.fromkeys(long_options((*OWN, START_AT_ROW)).values())
+    return [f"--{name}" for name in (*own, *(f"{one.name}=" for one in OPTIONS))]
 
 
 def run(arguments: Sequence[str], start_at: datetime | None = None) -> int:
@@ -167,16 +158,10 @@ class _Session:
         done = measured(plan, "fio", topology, start_at)
         say("fio", *done.errors, *done.warnings)
         if done.found is not None:
-            self._note(stage, done.repetitions[-1])
-            verified = done.found.evidence.verified if done.found.evidence else None
-            if any(job.verify for job in stage.jobs):
-                said = f"verified: {verified}" if verified else "not verified: nothing was compared"
-                say("fio", said)
+            elapsed = time.monotonic() - self.began
+            self.results += results(stage, done.repetitions[-1], elapsed, time.time())
+            say("fio", done.verdict if any(job.verify for job in stage.jobs) else "")
         return done.exit_code
-
-    def _note(self, stage: Stage, repetition: Repetition) -> None:
-        elapsed = time.monotonic() - self.began
-        self.results += results(stage, repetition, elapsed, time.time())
 
     def _print(self, begins: str) -> None:
         parts = []

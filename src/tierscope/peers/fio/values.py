@@ -16,11 +16,12 @@ _TIME = re.compile(r"(\d+)\s*([a-z]*)", re.ASCII | re.IGNORECASE)
 _SECONDS = {"us": 1e-6, "usec": 1e-6, "ms": 1e-3, "msec": 1e-3, "s": 1.0, "sec": 1.0, "": 1.0,
             "m": 60.0, "h": 3600.0, "d": 86400.0}  # fmt: skip
 _ARITHMETIC = re.compile(r"[-+*/()^$]")
-_RW = {
+RW = {
     "read": ("read", False), "write": ("write", False), "randread": ("read", True),
     "randwrite": ("write", True), "rw": ("mix", False), "readwrite": ("mix", False),
     "randrw": ("mix", True),
 }  # fmt: skip
+"""Operation and whether offsets are random, by the values of ``rw``."""
 
 
 @dataclass(frozen=True)
@@ -194,16 +195,16 @@ def work(text: str) -> Work:
     word, sign, modifier = text.partition(":")
     if "trim" in word:
         raise UserError(
-            f"'{text}': trims are not measured, for they discard data; one of {', '.join(_RW)}"
+            f"'{text}': trims are not measured, for they discard data; one of {', '.join(RW)}"
         )
-    if word not in _RW:
-        raise UserError(f"'{text}' is not one of {', '.join(_RW)}")
+    if word not in RW:
+        raise UserError(f"'{text}' is not one of {', '.join(RW)}")
     if sign:
         raise UserError(
             f"'{text}': there is no offset between sequential operations, nor several in a row; "
             f"leave ':{modifier}' out"
         )
-    return Work(word, *_RW[word])
+    return Work(word, *RW[word])
 
 
 def whole_list(text: str) -> tuple[int, ...]:
