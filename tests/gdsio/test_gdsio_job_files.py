@@ -96,7 +96,7 @@ JOB = "[job1]\nfilename=/x\nsize=1G\n"
         ("[global]\nrw=read\n", "x.gdsio: there is no job; a job begins with [job1]"),
         ("rw=read\n", "x.gdsio:1: 'rw' stands before the first section, [global] or [job1]"),
         ("[iob1]\n", "x.gdsio:1: section [iob1] is neither [global] nor [job...]; did you mean"),
-        (f"{JOB}{JOB}", "x.gdsio:4: section [job1] begins on line 1 already"),
+        (f"{JOB}{JOB}", "x.gdsio:4: section [job1] begins at x.gdsio:1 already"),
         (f"{JOB}nonsense\n", "x.gdsio:4: 'nonsense' is neither [SECTION] nor KEY=VALUE nor # c"),
         (
             "[global]\nhs=4k\n",

@@ -265,11 +265,6 @@ def cpus_of_gpu(topology: Topology, number: int) -> list[int]:
     return one_per_core_first(cpus, topology.siblings)
 
 
-def on_node(node: int) -> dict[str, object]:
-    """Return the fields of host buffers on a node."""
-    return {"memory": "host", "placement": {"policy": "bind", "nodes": [{"node": node}]}}
-
-
 _NEVER = 1e-9
 """A precision that no interval reaches, so that time or amount alone ends a measurement."""
 
