@@ -291,7 +291,7 @@ def _whole(low: int, high: int) -> Parse:
 
 def _choice(name: str, *allowed: str, default: str = "", of: str = "") -> Option:
     """Make an option with a few values, listed in its help."""
-    what = f"{of}{' or '.join(allowed)}"
+    what = f"{of}{', '.join(allowed)}"
     return Option(name, "WORD", what, lambda _, text: parse_choice(text, allowed), default=default)
 
 
@@ -333,7 +333,7 @@ OPTIONS: tuple[Option, ...] = (
         default="1"),
     Option("openfiles", "COUNT", "accepted from nrfiles on: all files are open", _whole(1, 65536)),
     _choice("file_service_type", "sequential", "random", "roundrobin", default="roundrobin",
-        of="order of several files; sequential for sequential I/O: "),
+        of="order of files; sequential I/O goes with sequential: "),
     Option("iodepth", "COUNT", "operations of each clone in flight", _whole(1, 4096),
         default="1"),
     Option("iodepth_batch", "COUNT", "maximum operations per submission", _whole(1, 4096),

@@ -40,11 +40,12 @@ def help_text() -> str:
             "usage: tierscope fio [OPTIONS] JOB.fio [JOB2.fio]...",
             "       tierscope fio [OPTIONS] --name=JOB --OPTION=VALUE... [--name=JOB2 ...]",
         ),
-        "fio's job files and command line, measured by tierscope: true queue depth, set-up in "
-        "no figure, and fio's own output. What cannot be honoured is an error with its line.",
+        "fio's job files and command line, measured by tierscope, with fio's output. The queue "
+        "depth is the true one, and no figure contains set-up. An option that cannot be honoured "
+        "is an error.",
         {
-            "Of the whole command": (*OWN, START_AT_ROW),
-            "Of jobs, in job files without the dashes": [
+            "Whole command": (*OWN, START_AT_ROW),
+            "Jobs (in job files without the dashes)": [
                 (f"--{one.name}={one.metavar}", one.help) for one in OPTIONS
             ],
         },

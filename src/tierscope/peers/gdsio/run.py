@@ -43,12 +43,12 @@ def help_text() -> str:
             "usage: tierscope gdsio -D DIR|-f FILE [FLAGS] [-D DIR|-f FILE [FLAGS]]...",
             "       tierscope gdsio JOBS.gdsio",
         ),
-        "gdsio's flags and job files, measured by tierscope: the same result line, with true "
-        "queue depth, without set-up in any figure, and with the way that the data took.",
+        "gdsio's flags and job files, measured by tierscope, with the same result line. The queue "
+        "depth is the true one, no figure contains set-up, and the path of the data is reported.",
         {
             "For each file or directory": [row for of_job, row in flags if of_job],
-            "For all of them": [row for of_job, row in flags if not of_job],
-            "Of tierscope": (*OWN, START_AT_ROW),
+            "For all files": [row for of_job, row in flags if not of_job],
+            "tierscope's own": (*OWN, START_AT_ROW),
             "Transfer types (-x)": transfers,
         },
         gdsio,
