@@ -2,29 +2,34 @@
 
 import itertools
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from tierscope.kinds.gpu_copy.spec import copy_spec
+from tierscope.kinds.gpu_copy.spec import GpuCopySpec, copy_spec
 from tierscope.kinds.gpu_latency.spec import GpuLatencyPattern, GpuLatencySpec
 from tierscope.kinds.gpu_memory.spec import GpuMemoryPattern, GpuMemorySpec, GpuOperation
-from tierscope.kinds.gpu_ranks.spec import START, RankGpu, rank_transfer, ranks_spec
+from tierscope.kinds.gpu_ranks.spec import (
+    START,
+    GpuRanksSpec,
+    RankGpu,
+    RankTransfer,
+    rank_transfer,
+    ranks_spec,
+)
 from tierscope.kinds.plan import Spec
 from tierscope.model.gpu import CopyEngine, HostPlace, MemoryPlace, Transfer
 from tierscope.model.spec import Sampling
 from tierscope.model.topology import Gpu, Topology
 from tierscope.plans.axes import identity
-from tierscope.plans.gpu import (
-    gpu_cpus,
-    gpu_place,
-    home_node,
-    host_place,
-    transfer,
-)
+from tierscope.plans.gpu import gpu_cpus, gpu_place, home_node, host_place, transfer
 from tierscope.plans.machine import MIB
 
 _LATENCY_BYTES = 2 * MIB
 _LATENCY_STRIDE = 128
+_SAMPLING = Sampling(budget_s=0.6, sample_s=0.01)
+_CONTENDED = Sampling(budget_s=1.2, sample_s=0.01)
+"""For both directions at once with the host, whose rates vary more."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +50,6 @@ class Settings:
     """Ordered pairs of ranks to measure; -1: all of them."""
     pairs: list[tuple[int, int]] | None = None
     """Ordered pairs of GPUs to measure; None: all of them."""
-    sampling: Sampling = field(default_factory=lambda: Sampling(budget_s=0.6, sample_s=0.01))
-    contended: Sampling = field(default_factory=lambda: Sampling(budget_s=1.2, sample_s=0.01))
-    """For both directions at once with the host, whose rates vary more."""
 
     def wants(self, one: int, other: int) -> bool:
         """Whether a pair of GPUs is to be measured."""
@@ -70,10 +72,11 @@ class Cell:
     row: int
     column: int
     spec: Spec
-    transfers: tuple[Transfer, ...] = ()
-    """Copies that run at once; among ranks with the number of the rank as that of the GPU."""
-    names: tuple[str, ...] = ()
-    """Names of the transfers in the figures of the result, where they differ."""
+
+    @property
+    def transfers(self) -> Sequence[Transfer | RankTransfer]:
+        """Copies that run at once; empty for other measurements."""
+        return self.spec.transfers if isinstance(self.spec, GpuCopySpec | GpuRanksSpec) else ()
 
 
 Cells = Callable[["Test", Settings], Iterator[Cell]]
@@ -128,7 +131,7 @@ def _copy(
     row: int,
     column: int,
     transfers: list[Transfer],
-    sampling: Sampling | None = None,
+    sampling: Sampling = _SAMPLING,
 ) -> Cell:
     gpu = settings.topology.gpu(transfers[0].gpu) or settings.gpus[0]
     spec = copy_spec(
@@ -136,11 +139,11 @@ def _copy(
         transfers,
         settings.topology,
         size=settings.buffer_bytes,
-        sampling=sampling or settings.sampling,
+        sampling=sampling,
         verify=settings.verify,
         cpus=settings.cpus(gpu),
     )
-    return Cell(row, column, spec, tuple(transfers))
+    return Cell(row, column, spec)
 
 
 def _host(test: Test, settings: Settings, gpu: Gpu, to_gpu: bool, reported: bool) -> Transfer:
@@ -156,16 +159,15 @@ def with_host(to_gpu: bool, both: bool, others: bool) -> Cells:
     """
 
     def cells(test: Test, settings: Settings) -> Iterator[Cell]:
+        ways = (to_gpu, not to_gpu) if both else (to_gpu,)
         for column, gpu in enumerate(settings.gpus):
-            transfers = [_host(test, settings, gpu, to_gpu, True)]
-            if both:
-                transfers.append(_host(test, settings, gpu, not to_gpu, False))
-            for other in settings.gpus if others else []:
-                if other is not gpu:
-                    transfers.append(_host(test, settings, other, to_gpu, False))
-                    if both:
-                        transfers.append(_host(test, settings, other, not to_gpu, False))
-            sampling = settings.contended if both else settings.sampling
+            rest = [other for other in settings.gpus if others and other is not gpu]
+            transfers = [
+                _host(test, settings, one, way, reported=(one, way) == (gpu, to_gpu))
+                for one in (gpu, *rest)
+                for way in ways
+            ]
+            sampling = _CONTENDED if both else _SAMPLING
             yield _copy(test, settings, 0, column, transfers, sampling)
 
     return cells
@@ -200,8 +202,8 @@ def _one_way(test: Test, row: int, column: int) -> tuple[int, int]:
 def peers_both_ways(test: Test, settings: Settings) -> Iterator[Cell]:
     """Copies between two GPUs, both ways at once; the column's GPU works the other way.
 
-    On one host, the way from the column to the row comes first. Among ranks, as in nvbandwidth, of
-    copy engines only the row's copy counts, of kernels the sum.
+    On one host, the way from the column to the row comes first. Among ranks, as in nvbandwidth,
+    only the row's copy counts of copy engines, and the sum of kernels.
     """
     for row, column in _pairs(test, settings):
         ends = _one_way(test, row, column) if test.over_ranks else (column, row)
@@ -242,20 +244,19 @@ def none(_test: Test, _settings: Settings) -> Iterator[Cell]:
 
 def _between(test: Test, settings: Settings, row: int, column: int, ways: list[Way]) -> Cell:
     """Return copies among GPUs of this host, or of ranks."""
-    gpus = [gpu.index for gpu in settings.gpus]
-    numbers = list(range(len(settings.ranks))) if test.over_ranks else gpus
-    shown = [
-        transfer(
-            gpu_place(numbers[source]),
-            gpu_place(numbers[destination]),
-            test.engine,
-            writes=test.writes,
-            reported=counts,
-        )
-        for source, destination, counts in ways
-    ]
     if not test.over_ranks:
-        return _copy(test, settings, row, column, shown)
+        places = [gpu_place(gpu.index) for gpu in settings.gpus]
+        copies = [
+            transfer(
+                places[source],
+                places[destination],
+                test.engine,
+                writes=test.writes,
+                reported=counts,
+            )
+            for source, destination, counts in ways
+        ]
+        return _copy(test, settings, row, column, copies)
     moved = [
         rank_transfer(
             settings.ranks,
@@ -272,10 +273,10 @@ def _between(test: Test, settings: Settings, row: int, column: int, ways: list[W
         settings.ranks,
         moved,
         size=settings.buffer_bytes,
-        sampling=settings.sampling,
+        sampling=_SAMPLING,
         verify=settings.verify,
     )
-    return Cell(row, column, spec, tuple(shown), tuple(one.name for one in moved))
+    return Cell(row, column, spec)
 
 
 def local(test: Test, settings: Settings) -> Iterator[Cell]:
@@ -290,37 +291,36 @@ def local_memory(operation: GpuOperation) -> Cells:
 
     def cells(test: Test, settings: Settings) -> Iterator[Cell]:
         for column, gpu in enumerate(settings.gpus):
-            yield Cell(
-                0,
-                column,
-                GpuMemorySpec(
-                    id=identity([f"{test.name}.0.{column}"]),
-                    initiator=f"gpu:{gpu.index}",
-                    target=f"gpu:{gpu.index}",
-                    cpus=settings.cpus(gpu),
-                    sampling=settings.sampling,
-                    gpu=gpu.index,
-                    pattern=GpuMemoryPattern(operation=operation, size=settings.buffer_bytes),
-                ),
+            spec = GpuMemorySpec(
+                **_of_gpu(test, settings, 0, column, gpu),
+                target=f"gpu:{gpu.index}",
+                pattern=GpuMemoryPattern(operation=operation, size=settings.buffer_bytes),
             )
+            yield Cell(0, column, spec)
 
     return cells
 
 
+def _of_gpu(test: Test, settings: Settings, row: int, column: int, gpu: Gpu) -> dict[str, Any]:
+    """Return the fields of a spec that is about one GPU."""
+    return {
+        "id": identity([f"{test.name}.{row}.{column}"]),
+        "initiator": f"gpu:{gpu.index}",
+        "cpus": settings.cpus(gpu),
+        "sampling": _SAMPLING,
+        "gpu": gpu.index,
+    }
+
+
 def _latency(
-    test: Test, settings: Settings, place: tuple[int, int], gpu: Gpu, memory: MemoryPlace
+    test: Test, settings: Settings, row: int, column: int, gpu: Gpu, memory: MemoryPlace
 ) -> Cell:
-    row, column = place
     target = f"node:{home_node(settings.topology, gpu)}"
     if not isinstance(memory, HostPlace):
         target = f"gpu:{memory.gpu}"
     spec = GpuLatencySpec(
-        id=identity([f"{test.name}.{row}.{column}"]),
-        initiator=f"gpu:{gpu.index}",
+        **_of_gpu(test, settings, row, column, gpu),
         target=target,
-        cpus=settings.cpus(gpu),
-        sampling=settings.sampling,
-        gpu=gpu.index,
         memory=memory,
         engine="tma" if test.engine == "tma" else "sm",
         every_sm=test.engine == "sm",
@@ -332,11 +332,11 @@ def _latency(
 def host_latency(test: Test, settings: Settings) -> Iterator[Cell]:
     """A GPU's chase through host memory."""
     for column, gpu in enumerate(settings.gpus):
-        yield _latency(test, settings, (0, column), gpu, settings.host(gpu))
+        yield _latency(test, settings, 0, column, gpu, settings.host(gpu))
 
 
 def peer_latency(test: Test, settings: Settings) -> Iterator[Cell]:
     """A GPU's chase through another's memory."""
     for row, column in _pairs(test, settings):
         other = gpu_place(settings.gpus[column].index)
-        yield _latency(test, settings, (row, column), settings.gpus[row], other)
+        yield _latency(test, settings, row, column, settings.gpus[row], other)

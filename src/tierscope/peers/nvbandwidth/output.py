@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tierscope.model.cause import Cause
-from tierscope.model.gpu import GpuPlace, MemoryPlace
+from tierscope.model.gpu import MemoryPlace
 from tierscope.model.run import Measurement
 from tierscope.peers.drop_in import reason_of
 from tierscope.peers.nvbandwidth.cells import Cell, Test
@@ -47,9 +47,7 @@ class Outcome:
         """Why it failed; empty where it did not."""
         if not self.failed:
             return ""
-        first = self._wrong[0] if self._wrong else None
-        said = reason_of(first) if first else self.cut
-        return said or "failed"
+        return (reason_of(self._wrong[0]) if self._wrong else self.cut) or "failed"
 
     @property
     def _wrong(self) -> list[Measurement]:
@@ -94,8 +92,8 @@ class Outcome:
     def labels(self) -> list[str]:
         """Row labels."""
         if self.test.row_a_transfer:
-            ends = [(one.source, one.destination) for one in self.cells[0].transfers]
-            return [f"{_number_of(source)}->{_number_of(to)}" for source, to in ends]
+            copies = self.cells[0].transfers
+            return [f"{_gpu_of(one.source)}->{_gpu_of(one.destination)}" for one in copies]
         return [str(number) for number in range(self.size if self.test.square else 1)]
 
     def _column(self) -> Matrix:
@@ -103,7 +101,7 @@ class Outcome:
         entry = self.found.get(self.cells[0].spec.id)
         if entry is None or entry.status != "measured":
             return [[None] for _ in self.labels]
-        return [[_of_part(entry, name) / 1e9] for name in self.cells[0].names]
+        return [[_of_part(entry, one.name) / 1e9] for one in self.cells[0].transfers]
 
     def _matrix(self, figure: int | None, mean: bool) -> Matrix:
         if self.test.row_a_transfer:
@@ -125,10 +123,9 @@ class Outcome:
         return value if self.test.latency else value / 1e9
 
 
-def _number_of(place: MemoryPlace) -> int:
-    """Return a GPU's number."""
-    assert isinstance(place, GpuPlace)
-    return place.gpu
+def _gpu_of(place: MemoryPlace | int) -> int | None:
+    """Return the number of a GPU or rank; None for the host."""
+    return place if isinstance(place, int) else getattr(place, "gpu", None)
 
 
 def _of_part(entry: Measurement, name: str) -> float:
@@ -201,11 +198,9 @@ def _samples(outcome: Outcome, cell: Cell) -> list[str]:
     if entry is None or entry.status != "measured" or not cell.transfers:
         return []
     first, *others = (transfer for transfer in cell.transfers if transfer.reported)
-    ends = (
-        f"Device {end.gpu}" if isinstance(end, GpuPlace) else "Host"
-        for end in (first.source, first.destination)
-    )
-    way = "Total Bandwidth" if others else " -> ".join(ends)
+    ends = (_gpu_of(first.source), _gpu_of(first.destination))
+    names = ("Host" if gpu is None else f"Device {gpu}" for gpu in ends)
+    way = "Total Bandwidth" if others else " -> ".join(names)
     return [f"\tSample {i}: {way}: {value / 1e9:.2f} GB/s" for i, value in enumerate(entry.samples)]
 
 

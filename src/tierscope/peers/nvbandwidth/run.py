@@ -48,7 +48,8 @@ def run(arguments: Sequence[str], start_at: datetime | None = None) -> int:
     as_json = "-j" in arguments or "--json" in arguments or "json" in arguments
     try:
         options = _parser().parse_args(arguments)
-        as_json = _format(options) == "json"
+        options.format = options.format or ("json" if options.json else "text")
+        as_json = options.format == "json"
         if options.version:
             print(f"nvbandwidth {LIKE} (tierscope {version()})")
             return 0
@@ -107,10 +108,6 @@ def _add_how_to_print(parser: argparse.ArgumentParser) -> None:
     add("-F", "--format", choices=("text", "json", "perf"), help="text, json or perf lines")
     add("--perfFormatter", action="store_true", help="&&&& PERF in place of SUM")
     add("--version", action="store_true", help="print the version and exit")
-
-
-def _format(options: argparse.Namespace) -> str:
-    return options.format or ("json" if options.json else "text")
 
 
 def _listing() -> str:
@@ -236,7 +233,7 @@ class _Printer:
         self._waiting = list(outcomes)
         self._all = outcomes
         self._by_id = {cell.spec.id: outcome for outcome in outcomes for cell in outcome.cells}
-        self.text = _format(options) == "text"
+        self.text = options.format == "text"
 
     def watch(self, event: Event | Measurement) -> None:
         """Record a concluded measurement."""
@@ -254,7 +251,7 @@ class _Printer:
         if self.text:
             text = text_of(outcome, given.verbose, given.useMean, given.perfFormatter)
             print(text, end="", flush=True)
-        elif _format(given) == "perf":
+        elif given.format == "perf":
             print(perf_of(outcome, given.useMean), end="", flush=True)
             if outcome.failed:  # Perf lines have no place for it.
                 sys.stderr.write(f"Error: {outcome.test.name}: {outcome.error}\n")
@@ -263,7 +260,7 @@ class _Printer:
         """Print interrupted test cases, and the document where JSON is asked for."""
         for outcome in self._waiting:
             self._print(outcome)
-        if _format(self._options) == "json":
+        if self._options.format == "json":
             mean, verbose = self._options.useMean, self._options.verbose
             document["testcases"] = [json_of(outcome, verbose, mean) for outcome in self._all]
             print(json.dumps({"nvbandwidth": document}, indent=2))
