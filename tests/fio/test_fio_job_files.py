@@ -271,7 +271,7 @@ def test_options_of_the_command_line_are_those_of_job_files() -> None:
         ("--minimal --name=a", "terse output has mostly fields that are not measured"),
         ("--output-format=terse --name=a", "terse output has mostly"),
         ("--output-format=xml --name=a", "is not one of normal, json, json+"),
-        ("--client=host x.fio", "run tierscope there"),
+        ("--client=host x.fio", "run it there"),
         ("--overwrite --name=a", "--overwrite-others"),
         ("--require=nvlink --name=a", "is not one of"),
         ("/nosuch.fio", "job file '/nosuch.fio' cannot be read"),

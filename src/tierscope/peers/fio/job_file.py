@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -19,7 +20,9 @@ from tierscope.peers.drop_in import (
 )
 from tierscope.peers.fio.options import (
     BY_NAME,
+    Fixed,
     Section,
+    by_name,
     check_fixed,
     check_known,
     engine,
@@ -29,9 +32,49 @@ from tierscope.plans.grammar import parse_choice
 
 _SECTION = re.compile(r"\[([^\[\]]+)\]")
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
-_KEYWORD = re.compile(r"\$(pagesize|mb_memory|ncpus)\b")
+_KEYWORDS: dict[str, Callable[[], int]] = {
+    "pagesize": lambda: os.sysconf("SC_PAGE_SIZE"),
+    "mb_memory": lambda: os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20,
+    "ncpus": lambda: os.cpu_count() or 1,
+}
+_KEYWORD = re.compile(rf"\$({'|'.join(_KEYWORDS)})\b")
 _KEPT = ("filename_format",)
 """Options whose values have names with $ of their own."""
+FORMATS = ("normal", "json", "json+")
+_HELP = "see 'tierscope fio --help'"
+OWN = (
+    ("-h, --help", "print this"),
+    ("-v, --version", "print the version"),
+    ("--output-format=WORDS", f"{', '.join(FORMATS)}: one or several (normal)"),
+    ("-o, --output=FILE", "write results there"),
+    ("--section=NAME", "only this job of a job file; may be given several times"),
+    ("--parse-only", "check everything that can be known without looking at a file"),
+    ("--showcmd", "print a job file as a command line"),
+    ("--readonly", "refuse jobs that write"),
+    ("--overwrite-others", "jobs may write to files that tierscope did not make"),
+    REQUIRE_ROW,
+)
+"""Options of the whole command, for help."""
+_OWN = long_options(OWN)
+_TERSE = "terse output has mostly fields that are not measured; use json"
+_FIXED = by_name(
+    Fixed("eta eta-newline eta-interval", "no estimate of the time left is shown", ignored=True),
+    Fixed("max-jobs", "256 threads run together at most", ignored=True),
+    Fixed("alloc-size", "memory is taken as it is needed", ignored=True),
+    Fixed("minimal m append-terse terse-version", _TERSE),
+    Fixed("status-interval", "results are printed at the end; 'tierscope show' reads the run "
+        "meanwhile"),
+    Fixed("client", "tierscope does not start jobs on other hosts; run it there"),
+    Fixed("server", "tierscope takes no requests of other hosts"),
+    Fixed("daemonize", "run it in the background of your shell"),
+    Fixed("bandwidth-log latency-log", "no logs are written; the run file has all samples"),
+    Fixed("idle-prof", "the idle time of CPUs is not measured"),
+    Fixed("debug", "--debug is fio's own"),
+    Fixed("profile", "there are no profiles of fio's"),
+    Fixed("trigger trigger-file", "foreign commands are not run"),
+    Fixed("cmdhelp enghelp", _HELP),
+)  # fmt: skip
+"""Other options of the whole command that fio has."""
 
 
 def parse_jobs(
@@ -94,64 +137,6 @@ def _expanded(key: str, text: str, where: str, environment: Mapping[str, str]) -
     return _KEYWORD.sub(lambda found: str(_KEYWORDS[found[1]]()), expanded)
 
 
-_KEYWORDS: dict[str, Callable[[], int]] = {
-    "pagesize": lambda: os.sysconf("SC_PAGE_SIZE"),
-    "mb_memory": lambda: os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20,
-    "ncpus": lambda: os.cpu_count() or 1,
-}
-
-
-def chosen(jobs: Sequence[Section], names: Sequence[str]) -> list[Section]:
-    """Return the jobs of these names (``--section``); all without names."""
-    known = [job.name for job in jobs]
-    for name in names:
-        if name not in known:
-            raise UserError(f"--section: there is no job [{name}]; there are {', '.join(known)}")
-    return [job for job in jobs if not names or job.name in names]
-
-
-FORMATS = ("normal", "json", "json+")
-_HELP = "see 'tierscope fio --help'"
-OWN = (
-    ("-h, --help", "print this"),
-    ("-v, --version", "print the version"),
-    ("--output-format=WORDS", f"{', '.join(FORMATS)}: one or several (normal)"),
-    ("-o, --output=FILE", "write results there"),
-    ("--section=NAME", "only this job of a job file; may be given several times"),
-    ("--parse-only", "check everything that can be known without looking at a file"),
-    ("--showcmd", "print a job file as a command line"),
-    ("--readonly", "refuse jobs that write"),
-    ("--overwrite-others", "jobs may write to files that tierscope did not make"),
-    REQUIRE_ROW,
-)
-"""Options of the whole command, for help."""
-_OWN = long_options(OWN)
-_NOTHING = {
-    "eta": "no estimate of the time left is shown",
-    "eta-newline": "no estimate of the time left is shown",
-    "eta-interval": "no estimate of the time left is shown",
-    "max-jobs": "256 threads run together at most",
-    "alloc-size": "memory is taken as it is needed",
-}
-_TERSE = "terse output has mostly fields that are not measured; use json"
-_REFUSED = {
-    "minimal": _TERSE, "m": _TERSE, "append-terse": _TERSE, "terse-version": _TERSE,
-    "status-interval": "results are printed at the end; 'tierscope show' reads the run meanwhile",
-    "client": "other hosts are not told to measure; run tierscope there",
-    "server": "it takes no requests of other hosts",
-    "daemonize": "run it by your shell's own means",
-    "bandwidth-log": "no logs are written; the run file has all rows",
-    "latency-log": "no logs are written; the run file has all rows",
-    "idle-prof": "the idle time of CPUs is not measured",
-    "debug": "--debug is fio's own",
-    "profile": "there are no profiles of fio's",
-    "trigger": "foreign commands are not run",
-    "trigger-file": "foreign commands are not run",
-    "cmdhelp": _HELP,
-    "enghelp": _HELP,
-}  # fmt: skip
-
-
 @dataclass
 class Line:
     """A parsed command line."""
@@ -172,23 +157,20 @@ class Line:
 def parse_line(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) -> Line:
     """Parse fio's arguments; UserError names the fault and its place."""
     line = Line()
-    words = iter(arguments)
-    rest: list[str] = []
-    pending = next(words, None)
-    while pending is not None:
-        word, pending = pending, next(words, None)
+    words = deque(arguments)
+    while words:
+        word = words.popleft()
         if word == "--":
-            rest += [*([] if pending is None else [pending]), *words]
+            line.files += words
             break
         if word == "-" or not word.startswith("-"):
-            rest.append(word)
+            line.files.append(word)
             continue
         key, sign, value = word.lstrip("-").partition("=")
-        text: str | None = value if sign else None
-        if text is None and _needs_value(key) and pending is not None and pending[:2] != "--":
-            text, pending = pending, next(words, None)
+        text = value if sign else None
+        if text is None and _needs_value(key) and words and not words[0].startswith("--"):
+            text = words.popleft()
         _take(line, word, key, text, environment)
-    line.files = rest
     if not line.switches & {"help", "version"}:
         _finish(line, environment)
     return line
@@ -197,17 +179,18 @@ def parse_line(arguments: Sequence[str], environment: Mapping[str, str] = os.env
 def _needs_value(key: str) -> bool:
     if key in _OWN:
         return _OWN[key].endswith("=")
-    return key not in _REFUSED and not is_bare(key)
+    return _FIXED[key].ignored if key in _FIXED else not is_bare(key)
 
 
 def _take(
     line: Line, word: str, key: str, text: str | None, environment: Mapping[str, str]
 ) -> None:
     name, takes_value, _ = _OWN.get(key, key).partition("=")
-    if name in _REFUSED:
-        raise UserError(f"{word}: {_REFUSED[name]}")
-    if name in _NOTHING:
-        line.remarks.append(f"--{name} changes nothing: {_NOTHING[name]}")
+    fixed = _FIXED.get(name)
+    if fixed and not fixed.ignored:
+        raise UserError(f"{word}: {fixed.why}")
+    if fixed:
+        line.remarks.append(f"--{name} changes nothing: {fixed.why}")
     elif takes_value:
         _take_own(line, name, text)
     elif key in _OWN:
@@ -265,6 +248,15 @@ def _finish(line: Line, environment: Mapping[str, str]) -> None:
     if not line.jobs:
         raise UserError(f"there is no job: name a job file, or begin one by --name=JOB; {_HELP}")
     line.jobs = chosen(line.jobs, line.sections)
+
+
+def chosen(jobs: Sequence[Section], names: Sequence[str]) -> list[Section]:
+    """Return the jobs of these names (``--section``); all without names."""
+    known = [job.name for job in jobs]
+    for name in names:
+        if name not in known:
+            raise UserError(f"--section: there is no job [{name}]; there are {', '.join(known)}")
+    return [job for job in jobs if not names or job.name in names]
 
 
 def shown(line: Line) -> Iterator[str]:

@@ -86,20 +86,23 @@ class Fixed:
     ignored: bool = False
 
 
+def by_name(*rows: Fixed) -> dict[str, Fixed]:
+    """Return rows by each of their names."""
+    return {name: row for row in rows for name in row.names.split()}
+
+
 _ignored = partial(Fixed, ignored=True)
 _OFF = ("0", "none", "false", "off")
-_COMPLETE = "each completion is followed by a new submission at once; leave it out"
 _PRIORITY = "the priority of I/O is not set; run tierscope under ionice"
-_REPEATS = "data is random, without duplicates; leave it out"
-_FIXED = (
+FIXED = by_name(
     Fixed("thread threads", "is 0 or 1", ("0", "1"), bare=True),
     Fixed("opendir", "files below a directory are not searched; name them by filename"),
     Fixed("filetype", "the type of a file is detected; leave it out", _OFF),
     Fixed("unique_filename", "each clone has a file of its own", ("1",)),
     Fixed("lockfile", "files are not locked between jobs", _OFF),
     Fixed("rw_sequencer", "each operation has a new offset", ("sequential",)),
-    Fixed("iodepth_batch_complete_min iodepth_batch_complete", _COMPLETE, ("1",)),
-    Fixed("iodepth_batch_complete_max", _COMPLETE),
+    Fixed("iodepth_batch_complete_min iodepth_batch_complete iodepth_batch_complete_max",
+        "each completion is followed by a new submission at once; leave it out", ("1",)),
     Fixed("iodepth_low", "the queue is kept full; leave it out"),
     Fixed("serialize_overlap", "operations in flight may overlap", _OFF),
     Fixed("fill_device fill_fs", "a device or file system is never filled up; give size", _OFF),
@@ -122,8 +125,7 @@ _FIXED = (
     _ignored("fallocate",
         "files are written whole before they are measured", ("keep", "none", "0")),
     _ignored("fadvise_hint", "the kernel gets no hints about the order of reads", _OFF),
-    Fixed("write_barrier", "use fdatasync", _OFF),
-    Fixed("sync_file_range", "use fdatasync"),
+    Fixed("write_barrier sync_file_range", "use fdatasync", _OFF),
     Fixed("atomic", "atomic writes are not measured", _OFF),
     _ignored("clocksource", "the clock is chosen by tierscope", ("clock_gettime",)),
     Fixed("mem iomem", "buffers are on base pages of the node asked for", ("malloc", "mmap")),
@@ -137,7 +139,6 @@ _FIXED = (
     Fixed("exec_prerun exec_postrun",
         "foreign commands are not run; run it yourself before or afterwards"),
     Fixed("ioscheduler", "settings of the machine are left alone; set it beforehand"),
-    Fixed("zonemode", "zoned devices are not measured", _OFF),
     Fixed("fdp dataplacement write_hint", "data placement in a drive is not steered", _OFF),
     Fixed("lockmem", "memory is not locked to keep it from others", ("0",)),
     Fixed("nfs_url", "mount the storage, and name a file or directory"),
@@ -167,7 +168,7 @@ _FIXED = (
     _ignored("exit_what", "there is no exitall"),
     _ignored("exitall_on_error", "an error ends all jobs that run together", ("0", "1"), bare=True),
     Fixed("write_bw_log write_lat_log write_iops_log write_hist_log",
-        "no logs are written; the run file has all rows ('tierscope show last')", bare=True),
+        "no logs are written; the run file has all samples ('tierscope show last')", bare=True),
     Fixed("block_error_percentiles", "trims are not measured", _OFF),
     Fixed("bwavgtime iopsavgtime", "rates are taken every 500 ms", ("500",)),
     Fixed("stats", "each job is reported", ("1",)),
@@ -176,16 +177,15 @@ _FIXED = (
     _ignored("scramble_buffers", "data is random"),
     Fixed("buffer_pattern", "data is random and has tierscope's headers; leave it out"),
     _ignored("buffer_compress_chunk", "compressible parts are as large as tierscope makes them"),
-    Fixed("dedupe_percentage dedupe_global", _REPEATS, ("0",)),
-    Fixed("dedupe_mode dedupe_working_set_percentage", _REPEATS),
+    Fixed("dedupe_percentage dedupe_global dedupe_mode dedupe_working_set_percentage",
+        "data is random, without duplicates; leave it out", ("0",)),
     _ignored("significant_figures", "figures are printed with all their digits"),
     _ignored("disk_util", "the counters of drives are in the run file", _OFF),
     _ignored("gtod_reduce disable_lat disable_clat disable_slat disable_bw_measurement disable_bw",
         "times are always measured", _OFF),
     _ignored("gtod_cpu", "each thread reads the clock by itself"),
     Fixed("unified_rw_reporting", "reads and writes are reported apart", _OFF),
-    Fixed("continue_on_error", "the first error ends a job", _OFF),
-    Fixed("ignore_error", "the first error ends a job"),
+    Fixed("continue_on_error ignore_error", "the first error ends a job", _OFF),
     _ignored("error_dump", "an error is named in a line"),
     Fixed("profile", "there are no profiles of fio's"),
     Fixed("cgroup", "run tierscope in the control group"),
@@ -204,16 +204,15 @@ _FIXED = (
         "no logs are written"),
     Fixed("cmd_type md_per_io_size pi_act pi_chk apptag apptag_mask writefua readfua write_mode",
         "drives are reached through the block layer, not by commands of their own"),
-    Fixed("zonesize zonecapacity zonerange zoneskip read_beyond_wp max_open_zones "
+    Fixed("zonemode zonesize zonecapacity zonerange zoneskip read_beyond_wp max_open_zones "
         "job_max_open_zones ignore_zone_limits zone_reset_threshold zone_reset_frequency "
         "write_zone_remainder recover_zbd_write_error",
-        "zoned devices are not measured"),
+        "zoned devices are not measured", _OFF),
     Fixed("write_iolog read_iolog read_iolog_chunked replay_no_stall replay_redirect "
         "replay_scale replay_align replay_time_scale replay_skip merge_blktrace_file "
         "merge_blktrace_scalars merge_blktrace_iters",
         "traces of I/O are neither recorded nor replayed"),
 )  # fmt: skip
-FIXED = {name: fixed for fixed in _FIXED for name in fixed.names.split()}
 """Fixed options by name; all other ``verify_*`` are refused."""
 
 
@@ -271,10 +270,6 @@ class Section:
         return {**self.common, **self.own}
 
 
-def _text(_numbers: Numbers, text: str) -> str:
-    return text
-
-
 def _plain(parse: Callable[[str], Any]) -> Parse:
     return lambda _numbers, text: parse(text)
 
@@ -301,8 +296,8 @@ def _switch(name: str, what: str, *aliases: str, default: str = "0", bare: bool 
 
 _COUNT = _whole(0, 1 << 30)
 OPTIONS: tuple[Option, ...] = (
-    Option("name", "TEXT", "name of a job; on the command line it begins one", _text),
-    Option("description", "TEXT", "kept with the job", _text),
+    Option("name", "TEXT", "name of a job; on the command line it begins one", _plain(str)),
+    Option("description", "TEXT", "kept with the job", _plain(str)),
     Option("ioengine", "ENGINE", ", ".join(ENGINES), _plain(engine), default="psync"),
     Option("rw", "WORD", ", ".join(values.RW), _plain(values.work), ("readwrite",),
         default="read"),
@@ -327,8 +322,8 @@ OPTIONS: tuple[Option, ...] = (
     Option("filename", "FILE", "file that all clones of a job share", _plain(values.names)),
     Option("directory", "DIR", "directory of files JOB.CLONE.FILE", _plain(path),
         default="."),
-    Option("filename_format", "TEXT", "pattern of names, with $jobname, $jobnum, $filenum", _text,
-        default="$jobname.$jobnum.$filenum"),
+    Option("filename_format", "TEXT", "pattern of names, with $jobname, $jobnum, $filenum",
+        _plain(str), default="$jobname.$jobnum.$filenum"),
     Option("nrfiles", "COUNT", "files of each clone", _whole(1, 65536), ("nr_files",),
         default="1"),
     Option("openfiles", "COUNT", "accepted from nrfiles on: all files are open", _whole(1, 65536)),
@@ -343,7 +338,8 @@ OPTIONS: tuple[Option, ...] = (
     _switch("new_group", "the job begins a group", bare=True),
     _switch("stonewall", "the job begins when all before it have ended", "wait_for_previous",
         bare=True),
-    Option("wait_for", "JOB", "the job begins when this one, which runs alone, has ended", _text),
+    Option("wait_for", "JOB", "the job begins when this one, which runs alone, has ended",
+        _plain(str)),
     Option("runtime", "TIME", "time limit", _plain(values.seconds), ("timeout",), default="0"),
     _switch("time_based", "run for all of runtime", bare=True),
     Option("ramp_time", "TIME", "warm-up that is not counted", _plain(values.seconds),
@@ -364,7 +360,8 @@ OPTIONS: tuple[Option, ...] = (
     Option("rate_iops", "COUNT", "operations a second of each clone", Numbers.rates),
     _choice("rate_process", "linear", "poisson"),
     _choice("io_submit_mode", "inline", "offload", of="with a rate, both do the same: "),
-    Option("verify", "METHOD", "check data, by tierscope's own headers", _text, default="none"),
+    Option("verify", "METHOD", "check data, by tierscope's own headers", _plain(str),
+        default="none"),
     _switch("refill_buffers", "new data for each write", bare=True),
     Option("buffer_compress_percentage", "PERCENT", "compressible share of written data",
         _whole(0, 100), default="0"),

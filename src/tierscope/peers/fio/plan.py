@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Any
 
 from tierscope.engine.targets import path_facts
@@ -51,17 +52,10 @@ class Stage:
 
     def entries(self) -> Iterator[list[Clone]]:
         """Yield the clones of each result: a group or a single one."""
-        entry: list[Clone] = []
-        for clone in self.clones:
-            grouped = clone.job.of("group_reporting")
-            if entry and grouped and clone.group == entry[-1].group:
-                entry.append(clone)
-                continue
-            if entry:
-                yield entry
-            entry = [clone]
-        if entry:
-            yield entry
+        for _, entry in groupby(
+            self.clones, lambda one: one.group if one.job.of("group_reporting") else one
+        ):
+            yield list(entry)
 
 
 def stages(jobs: Sequence[Job]) -> list[Stage]:

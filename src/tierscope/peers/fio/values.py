@@ -2,7 +2,9 @@
 
 import re
 from dataclasses import dataclass, field
+from itertools import chain
 
+from tierscope.model.endpoint import parse_ranges
 from tierscope.model.errors import UserError
 from tierscope.model.io import LEAST_BLOCK, MOST_BLOCK, MOST_SIZES
 from tierscope.peers.drop_in import path
@@ -209,16 +211,11 @@ def work(text: str) -> Work:
 
 def whole_list(text: str) -> tuple[int, ...]:
     """Parse numbers of CPUs, nodes or GPUs: ``0-3,8``."""
-    found: list[int] = []
-    for word in text.split(","):
-        ends = word.strip().split("-")
-        if len(ends) > 2 or not all(e.isascii() and e.isdigit() and len(e) < 6 for e in ends):
-            raise UserError(f"'{text}' is no list of numbers such as 0-3,8")
-        low, high = int(ends[0]), int(ends[-1])
-        if high < low:
-            raise UserError(f"'{word}' goes down; a range goes up")
-        found += [one for one in range(low, high + 1) if one not in found]
-    return tuple(found)
+    try:
+        found = [parse_ranges(word.strip()) for word in text.split(",")]
+    except ValueError as error:
+        raise UserError(str(error)) from None
+    return tuple(dict.fromkeys(chain(*found)))
 
 
 def mask(text: str) -> tuple[int, ...]:

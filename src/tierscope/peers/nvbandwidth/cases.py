@@ -167,6 +167,25 @@ def _rank_test(
     return Test(f"multinode_{name}", description, cells, engine, title, over_ranks=True, **more)
 
 
+def _latency_test(engine: CopyEngine, description: str) -> Test:
+    return Test(
+        f"device_to_device_latency_{engine}",
+        description,
+        peer_latency,
+        engine,
+        f"Device to Device Latency {engine.upper()} GPU(row) <-> GPU(column) (ns)",
+        square=True,
+        latency=True,
+        least_gpus=2,
+    )
+
+
+def _local_test(name: str, description: str, cells: Cells, engine: CopyEngine, what: str) -> Test:
+    title = f"{what} local GPU(column) bandwidth (GB/s)"
+    return Test(f"device_local_{name}", description, cells, engine, title)
+
+
+_COPY = "A copy inside one GPU{}; bytes count once"
 TESTS: tuple[Test, ...] = (
     *_tests_of("ce"),
     *_tests_of("sm"),
@@ -178,62 +197,26 @@ TESTS: tuple[Test, ...] = (
         "memory latency SM CPU(row) <-> GPU(column) (ns)",
         latency=True,
     ),
-    Test(
-        "device_to_device_latency_sm",
-        "A GPU's dependent loads from another's memory",
-        peer_latency,
-        "sm",
-        "Device to Device Latency SM GPU(row) <-> GPU(column) (ns)",
-        square=True,
-        latency=True,
-        least_gpus=2,
-    ),
-    Test(
-        "device_local_copy",
-        "A copy inside one GPU; bytes count once",
-        local,
-        "ce",
-        "memcpy local GPU(column) bandwidth (GB/s)",
-    ),
+    _latency_test("sm", "A GPU's dependent loads from another's memory"),
+    _local_test("copy", _COPY.format(""), local, "ce", "memcpy"),
     *_peer_tests("tma"),
-    Test(
-        "device_local_copy_sm",
-        "A copy inside one GPU by a kernel; bytes count once",
-        local,
-        "sm",
-        "memcpy SM local GPU(column) bandwidth (GB/s)",
-    ),
-    Test(
-        "device_local_read_sm",
+    _local_test("copy_sm", _COPY.format(" by a kernel"), local, "sm", "memcpy SM"),
+    _local_test(
+        "read_sm",
         "Reads of a GPU's own memory by a kernel",
         local_memory("read"),
         "sm",
-        "read SM local GPU(column) bandwidth (GB/s)",
+        "read SM",
     ),
-    Test(
-        "device_local_write_sm",
+    _local_test(
+        "write_sm",
         "Writes of a GPU's own memory by a kernel",
         local_memory("write"),
         "sm",
-        "write SM local GPU(column) bandwidth (GB/s)",
+        "write SM",
     ),
-    Test(
-        "device_to_device_latency_tma",
-        "A bulk copy of one line from another GPU's memory",
-        peer_latency,
-        "tma",
-        "Device to Device Latency TMA GPU(row) <-> GPU(column) (ns)",
-        square=True,
-        latency=True,
-        least_gpus=2,
-    ),
-    Test(
-        "device_local_copy_tma",
-        "A copy inside one GPU by the bulk copy unit; bytes count once",
-        local,
-        "tma",
-        "memcpy TMA local GPU(column) bandwidth (GB/s)",
-    ),
+    _latency_test("tma", "A bulk copy of one line from another GPU's memory"),
+    _local_test("copy_tma", _COPY.format(" by the bulk copy unit"), local, "tma", "memcpy TMA"),
     *_multinode_tests(),
 )
 """In index order; the first 35 are v0.8's, the last 13 those of MPI ranks."""

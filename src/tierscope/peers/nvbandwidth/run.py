@@ -2,12 +2,10 @@
 
 import argparse
 import json
-import re
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 from typing import Any, NoReturn
 
 from tierscope.engine.process import capabilities
@@ -33,7 +31,6 @@ from tierscope.runs.record import version
 LIKE = "v0.8"
 _MAX_MIB = 1 << 22
 """4 TiB, the largest copy that a plan may have."""
-_DRIVER = Path("/proc/driver/nvidia/version")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -193,9 +190,9 @@ def _measure(options: argparse.Namespace, start_at: datetime | None) -> int:
     if options.useMean and any(test.parts for test in tests):
         sys.stderr.write("--useMean: test cases of several matrices have medians nevertheless\n")
     printer = _Printer(options, outcomes)
-    if printer.text:
-        print(_banner(settings, gpu), end="", flush=True)
     document = _document(topology, gpu)
+    if printer.text:
+        print(_banner(settings, gpu, document), end="", flush=True)
     code = ExitCode.ALL_MEASURED
     specs = [cell.spec for outcome in outcomes for cell in outcome.cells]
     if specs:
@@ -253,7 +250,7 @@ class _Printer:
             print(text, end="", flush=True)
         elif given.format == "perf":
             print(perf_of(outcome, given.useMean), end="", flush=True)
-            if outcome.failed:  # Perf lines have no place for it.
+            if outcome.error:  # Perf lines have no place for it.
                 sys.stderr.write(f"Error: {outcome.test.name}: {outcome.error}\n")
 
     def finish(self, document: dict[str, Any]) -> None:
@@ -272,14 +269,6 @@ def _cuda_version(gpu: Capability, whose: str) -> int:
     return int(major) * 1000 + int(minor) * 10
 
 
-def _driver_version() -> str:
-    try:
-        match = re.search(r"\b(\d+\.\d+(?:\.\d+)*)\b", _DRIVER.read_text())
-    except OSError:
-        match = None
-    return match[1] if match else "unknown"
-
-
 def _devices(topology: Topology) -> list[str]:
     """``0: NVIDIA H100 (00000000:18:00)``: domain of eight digits, bus and device."""
     return [
@@ -288,26 +277,25 @@ def _devices(topology: Topology) -> list[str]:
     ]
 
 
-def _banner(settings: Settings, gpu: Capability) -> str:
-    topology = settings.topology
-    devices = "".join(f"Device {line}\n" for line in _devices(topology))
+def _banner(settings: Settings, gpu: Capability, document: dict[str, Any]) -> str:
+    devices = "".join(f"Device {line}\n" for line in _devices(settings.topology))
     devices += "".join(
         f"Process {one.rank} ({one.host}): device {one.gpu}: {one.name}\n" for one in settings.ranks
     )
     return (
-        f"nvbandwidth Version: {LIKE}\nBuilt from Git version: tierscope {version()}\n\n"
+        f"nvbandwidth Version: {LIKE}\nBuilt from Git version: {document['git_version']}\n\n"
         "NOTE: measured by tierscope; each figure's interval, samples and evidence are in the run "
         "file ('tierscope show last').\n\n"
-        f"CUDA Runtime Version: {_cuda_version(gpu, 'cuda_runtime')}\n"
+        f"CUDA Runtime Version: {document['CUDA Runtime Version']}\n"
         f"CUDA Driver Version: {_cuda_version(gpu, 'cuda_driver')}\n"
-        f"Driver Version: {_driver_version()}\n\n{topology.host}\n{devices}\n"
+        f"Driver Version: {document['Driver Version']}\n\n{settings.topology.host}\n{devices}\n"
     )
 
 
 def _document(topology: Topology, gpu: Capability) -> dict[str, Any]:
     return {
         "CUDA Runtime Version": _cuda_version(gpu, "cuda_runtime"),
-        "Driver Version": _driver_version(),
+        "Driver Version": topology.gpu_driver or "unknown",
         "GPU Device list": [f"{line}: ({topology.host})" for line in _devices(topology)],
         "git_version": f"tierscope {version()}",
         "version": LIKE,
