@@ -143,9 +143,9 @@ class _Session:
         """Look at the files of jobs that run together, and return what is to be measured."""
         others = "overwrite-others" in self.line.switches
         targets = targets_of(stage, others)
-        for path in buffered_foreign(targets, stage):
+        for path in buffered_foreign(targets):
             say("fio", f"{path} stays in the page cache as it is found: it is not tierscope's")
-        spec = spec_of(stage, targets, topology, others)
+        spec = spec_of(targets, topology, others)
         if self.line.require:
             for one in (spec, *spec["jobs"]):
                 if "pattern" in one:
