@@ -23,11 +23,32 @@ from tierscope.model.io import Way
 from tierscope.model.run import Measurement
 from tierscope.model.storage import PathFacts
 from tierscope.model.topology import Topology
-from tierscope.plans.gpu import gpu_cpus, gpu_numbered, home_node, host_nodes
+from tierscope.plans.gpu import gpu_numbered, home_node, host_nodes
 from tierscope.plans.grammar import parse_choice
 from tierscope.plans.pinning import one_per_core_first
 from tierscope.report.summary import warnings_of
 from tierscope.runs.measure import Outcome, measure
+
+Rows = Iterable[tuple[str, str]]
+"""Options as help shows them, and their meanings."""
+START_AT = "begin measuring then, as in 18:30:00 or 2026-05-04T18:30:00Z"
+START_AT_ROW = ("--start-at=TIME", START_AT)
+REQUIRE_ROW = (
+    "--require=WAY",
+    "fail unless all data goes by p2p, nvfs, gpudirect (either) or odirect",
+)
+STATUS = (
+    "Exit status: 0 measured, 1 something failed or data is wrong, 2 the request was wrong, "
+    "3 nothing could be measured, 130 interrupted."
+)
+_WIDTH = 98
+_INDENT = 20
+_LARGEST_FILE = 1 << 20
+"""Bytes of a job file; larger ones are other files, given by mistake."""
+_LONGEST_PATH = 3800
+"""Bytes; the kernel takes 4095, of which the names of a directory's files are a part."""
+_NEVER = 1e-9
+"""A precision that no interval reaches, so that time or amount alone ends a measurement."""
 
 
 @dataclass(frozen=True)
@@ -89,10 +110,6 @@ def path(text: str) -> str:
     return text
 
 
-_LONGEST_PATH = 3800
-"""Bytes; the kernel takes 4095, of which the names of a directory's files are a part."""
-
-
 def absolute(path: str, place: str) -> str:
     """Return a path as an absolute one, without looking at it; UserError begins with the place."""
     found = os.path.abspath(path)  # noqa: PTH100 - looks at no file
@@ -142,27 +159,9 @@ def say(program: str, *texts: str) -> None:
         sys.stderr.write(f"tierscope: {program}: {text}\n")
 
 
-WIDTH = 98
-_INDENT = 20
-START_AT = "begin measuring then, as in 18:30:00 or 2026-05-04T18:30:00Z"
-START_AT_ROW = ("--start-at=TIME", START_AT)
-REQUIRE_ROW = (
-    "--require=WAY",
-    "fail unless all data goes by p2p, nvfs, gpudirect (either) or odirect",
-)
-
-
 def paragraph(text: str) -> list[str]:
     """Return a text in lines."""
-    return textwrap.wrap(text, WIDTH)
-
-
-STATUS = (
-    "Exit status: 0 measured, 1 something failed or data is wrong, 2 the request was wrong, "
-    "3 nothing could be measured, 130 interrupted."
-)
-Rows = Iterable[tuple[str, str]]
-"""Names and their meanings."""
+    return textwrap.wrap(text, _WIDTH)
 
 
 def long_options(rows: Rows) -> dict[str, str]:
@@ -201,15 +200,11 @@ def help_page(
 
 def help_line(name: str, what: str, indent: int = _INDENT) -> str:
     """Return a name with its meaning, wrapped."""
-    first, *more = textwrap.wrap(what, WIDTH - indent)
+    first, *more = textwrap.wrap(what, _WIDTH - indent)
     head = f"  {name}".ljust(indent)
     if len(head) > indent or not head.endswith(" "):
         first, more = "", [first, *more]
     return "\n".join([f"{head}{first}".rstrip(), *(" " * indent + line for line in more)])
-
-
-MAX_BYTES = 1 << 20
-"""Larger than any job file, which other files given by mistake often are."""
 
 
 def read_job_text(name: str) -> str:
@@ -224,8 +219,8 @@ def read_job_text(name: str) -> str:
 
 def job_text(file: BinaryIO, name: str) -> str:
     """Read an open job file; ``name`` stands for it in errors."""
-    content = file.read(MAX_BYTES + 1)
-    if len(content) > MAX_BYTES:
+    content = file.read(_LARGEST_FILE + 1)
+    if len(content) > _LARGEST_FILE:
         raise UserError(f"'{name}' is larger than 1 MiB; a job file is a short text")
     try:
         return content.decode("utf-8-sig")
@@ -260,13 +255,7 @@ def cpus_of_node(topology: Topology, node: int) -> list[int]:
 
 def cpus_of_gpu(topology: Topology, number: int) -> list[int]:
     """Return the CPUs for threads by a GPU, in the order in which threads take them."""
-    gpu = gpu_numbered(topology, number)
-    cpus = usable_cpus(topology, home_node(topology, gpu)) or gpu_cpus(topology, gpu)
-    return one_per_core_first(cpus, topology.siblings)
-
-
-_NEVER = 1e-9
-"""A precision that no interval reaches, so that time or amount alone ends a measurement."""
+    return cpus_of_node(topology, home_node(topology, gpu_numbered(topology, number)))
 
 
 def io_spec(

@@ -36,6 +36,7 @@ _CUT = (
 """First lines of sections whose titles were cut off."""
 _ITERATION = re.compile(r"Each iteration took\b")
 HEAD = "Numa node"
+_ONE = {"bandwidths": "bandwidth in MB/s", "latencies": "latency in ns"}
 _MAX = 1e30
 _HOW = "write it by 'mlc --bandwidth_matrix'"
 
@@ -129,9 +130,6 @@ def figure(word: str, where: str, what: str) -> float:
     if not 0 <= value * MB < _MAX or not re.fullmatch(r"[0-9.]+", word):
         raise UserError(f"{where}: '{word[:20]}' is no {_ONE[what]}")
     return value
-
-
-_ONE = {"bandwidths": "bandwidth in MB/s", "latencies": "latency in ns"}
 
 
 def cells(matrix: Matrix) -> Iterator[tuple[int, int, float]]:

@@ -27,8 +27,8 @@ from tierscope.runs.record import version
 
 _BITS = 6
 _NS = (2, 4, 10, 20, 50, 100, 250, 500, 750, 1000)
-_MS = (*_NS, 2000)
-"""Bounds of the shares of times, in ns (and in µs) and in ms."""
+_BOUNDS = {"ns": (1, _NS), "us": (1000, _NS), "ms": (1_000_000, (*_NS, 2000))}
+"""Units of the shares of times: their ns, and the bounds in them."""
 _KIB = 1 << 10
 _NO_ESTIMATE = 2147483647
 """fio's eta of a job that has ended."""
@@ -121,28 +121,23 @@ def times_of(histograms: Iterable[Histogram]) -> Times:
     return Times(found)
 
 
-def shares(all_times: Times) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
-    """Return percentages of times up to bounds in ns, in µs and in ms, each above the one before.
+def shares(times: Times) -> dict[str, dict[str, float]]:
+    """Return percentages of times up to bounds, each above the one before, by unit and bound.
 
     A time in the middle of its bucket is at most 0.4% off, so that one next to a bound may count
     on its other side.
     """
-    found = _between(all_times, (*_NS, *(1000 * us for us in _NS), *(10**6 * ms for ms in _MS)))
-    ns, us = len(_NS), 2 * len(_NS)
-    above = {f">={_MS[-1]}": found[-1]}
-    return (
-        dict(zip(map(str, _NS), found[:ns], strict=True)),
-        dict(zip(map(str, _NS), found[ns:us], strict=True)),
-        {**dict(zip(map(str, _MS), found[us:-1], strict=True)), **above},
-    )
-
-
-def _between(all_times: Times, bounds: Sequence[int]) -> list[float]:
-    counts = [0] * (len(bounds) + 1)
-    for ns, count in all_times.counts:
-        counts[bisect_left(bounds, ns)] += count
-    number = all_times.number
-    return [100 * count / number if number else 0.0 for count in counts]
+    limits = [bound * ns for ns, bounds in _BOUNDS.values() for bound in bounds]
+    counts = [0] * (len(limits) + 1)
+    for ns, count in times.counts:
+        counts[bisect_left(limits, ns)] += count
+    percent = iter(100 * count / max(1, times.number) for count in counts)
+    found = {
+        unit: {str(bound): next(percent) for bound in bounds}
+        for unit, (_ns, bounds) in _BOUNDS.items()
+    }
+    found["ms"][">=2000"] = next(percent)
+    return found
 
 
 @dataclass(frozen=True)
@@ -218,11 +213,16 @@ class Result:
         """fio's groupid."""
         return self.clones[0].group
 
+    @property
+    def latency(self) -> Times:
+        """Latencies of reads and writes."""
+        return merged(self.reads.latency, self.writes.latency)
+
     def directions(self) -> list[tuple[str, Direction]]:
         """The directions of its jobs, by name."""
-        jobs = [clone.job for clone in self.clones]
-        found = [("read", self.reads)] if any(j.operation != "write" for j in jobs) else []
-        return [*found, *([("write", self.writes)] if any(j.writes for j in jobs) else [])]
+        operations = {clone.job.operation for clone in self.clones}
+        both = (("read", self.reads), ("write", self.writes))
+        return [(name, found) for name, found in both if operations & {name, "mix"}]
 
 
 def results(stage: Stage, repetition: Repetition, elapsed: float, ended: float) -> Iterator[Result]:
@@ -317,7 +317,6 @@ def text(content: dict[str, Any]) -> str:
 
 def _job(result: Result, everyone: Sequence[Result], bins: bool) -> dict[str, Any]:
     own = result.clones[0].job.own
-    in_ns, in_us, in_ms = shares(merged(result.reads.latency, result.writes.latency))
     group = [one for one in everyone if one.group == result.group]
     return {
         "jobname": result.name,
@@ -333,9 +332,7 @@ def _job(result: Result, everyone: Sequence[Result], bins: bool) -> dict[str, An
         "job_runtime": round(result.seconds * 1000),
         **dict.fromkeys(_USAGE),
         **{name: dict.fromkeys(keys) for name, keys in _DEPTHS.items()},
-        "latency_ns": in_ns,
-        "latency_us": in_us,
-        "latency_ms": in_ms,
+        **{f"latency_{unit}": found for unit, found in shares(result.latency).items()},
         "latency_depth": result.clones[0].job.depth,
         "latency_target": 0,
         "latency_percentile": 100.0,
@@ -444,11 +441,10 @@ def _result(result: Result) -> Iterator[str]:
         yield from _direction_lines(name, found, result)
     if result.sync.number:
         yield from ("  fsync/fdatasync:", _times("sync", result.sync))
-    everything = merged(result.reads.latency, result.writes.latency)
-    for unit, found_shares in zip(("nsec", "usec", "msec"), shares(everything), strict=True):
-        seen = [f"{bound}={share:.2f}%" for bound, share in found_shares.items() if share >= 0.005]
+    for unit, bounds in shares(result.latency).items():
+        seen = [f"{bound}={share:.2f}%" for bound, share in bounds.items() if share >= 0.005]
         if seen:
-            yield f"  lat ({unit})   : " + ", ".join(seen)
+            yield f"  lat ({unit[0]}sec)   : " + ", ".join(seen)
     yield (
         f"     issued rwts: total={result.reads.operations},{result.writes.operations},0,"
         f"{result.sync.number} short=0,0,0,0 dropped=0,0,0,0"

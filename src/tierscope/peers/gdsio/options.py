@@ -6,7 +6,7 @@ from typing import Any
 
 from tierscope.model.errors import UserError
 from tierscope.model.io import LEAST_BLOCK, MOST_BLOCK, MOST_SIZES
-from tierscope.peers.drop_in import Given, Values, errors_at, path, whole, word
+from tierscope.peers.drop_in import Given, Values, errors_at, path, whole
 from tierscope.plans.grammar import format_size, parse_choice, parse_size
 
 RW = ("read", "write", "randread", "randwrite")
@@ -197,8 +197,8 @@ OPTIONS: tuple[Option, ...] = (
     Option("per_job", "J", "", "", "also print a line for each job"),
     Option("buffered", "O", "", "0|1", "0 O_DIRECT, 1 through the page cache", default="0"),
     Option("rdma_url", "P", "rdma_url", "URL", "refused: needs a server of NVIDIA's own protocol",
-        word, True),
-    Option("name", "", "name", "TEXT", "name of the whole job file", word),
+        str, True),
+    Option("name", "", "name", "TEXT", "name of the whole job file", str),
 )  # fmt: skip
 """In the order in which help lists the flags."""
 
