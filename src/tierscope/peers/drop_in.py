@@ -103,7 +103,7 @@ def required_way(text: str) -> str:
 def path(text: str) -> str:
     """Check the characters of a path, not the file."""
     signs = [ord(sign) for sign in text]
-    # Bytes that are no UTF-8 arrive as U+DC80 to U+DCFF; other surrogates stand for nothing.
+    # Bytes that are not UTF-8 arrive as U+DC80 to U+DCFF; other surrogates have no meaning.
     strange = any(0xD800 <= sign < 0xDC80 or 0xDCFF < sign < 0xE000 for sign in signs)
     if not text or strange or 0 in signs or "\n" in text:
         raise UserError(f"{text!r} is not a path")
@@ -114,9 +114,7 @@ def absolute(path: str, place: str) -> str:
     """Return a path as an absolute one, without looking at it; UserError begins with the place."""
     found = os.path.abspath(path)  # noqa: PTH100 - looks at no file
     if len(os.fsencode(found)) > _LONGEST_PATH or not is_text(found):
-        raise UserError(
-            f"{place}: the path is longer than {_LONGEST_PATH} bytes, or no text in UTF-8"
-        )
+        raise UserError(f"{place}: the path is longer than {_LONGEST_PATH} bytes, or not UTF-8")
     return found
 
 

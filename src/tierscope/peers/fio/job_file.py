@@ -96,14 +96,14 @@ def parse_jobs(
             jobs.append(Section(section[1], place, dict(common)))
             options = jobs[-1].own
         elif line.startswith("["):
-            raise UserError(f"{place}: '{line}' is no section such as [job1]")
+            raise UserError(f"{place}: '{line}' is not a section header such as [job1]")
         elif line and options is None:
-            raise UserError(f"{place}: '{line}' stands before the first section, such as [global]")
+            raise UserError(f"{place}: '{line}' is outside any section such as [global]")
         elif line and options is not None:
             key, sign, value = (part.strip() for part in line.partition("="))
             set_option(options, key, value if sign else None, place, environment)
     if not jobs:
-        raise UserError(f"{name}: there is no job; a job begins with [NAME]")
+        raise UserError(f"{name}: no job found; a job begins with [NAME]")
     return jobs, common
 
 
@@ -236,7 +236,7 @@ def _finish(line: Line, environment: Mapping[str, str]) -> None:
     if line.files and (line.jobs or line.common):
         given = "jobs" if line.jobs else "options of jobs"
         raise UserError(
-            f"'{line.files[0]}' stands beside {given} on the command line; give job files alone"
+            f"'{line.files[0]}' is a job file, but {given} are given, too; give job files alone"
         )
     for number, name in enumerate(line.files):
         text = job_text(sys.stdin.buffer, "stdin") if name == "-" else read_job_text(name)
@@ -246,7 +246,7 @@ def _finish(line: Line, environment: Mapping[str, str]) -> None:
             jobs[0].own.setdefault("stonewall", Given("1", jobs[0].place))
         line.jobs += jobs
     if not line.jobs:
-        raise UserError(f"there is no job: name a job file, or begin one by --name=JOB; {_HELP}")
+        raise UserError(f"no job found: name a job file, or start one with --name=JOB; {_HELP}")
     line.jobs = chosen(line.jobs, line.sections)
 
 

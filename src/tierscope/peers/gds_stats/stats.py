@@ -308,9 +308,9 @@ def stats_of_tool(pid: int, level: int) -> Stats:
     tool = find_tool()
     if tool is None:
         raise UserError(
-            f"process {pid} is no run of tierscope, and cuFile's statistics of other processes are "
-            f"read by NVIDIA's gds_stats, which is neither on PATH nor at {_PLACES}; it comes with "
-            "the CUDA toolkit's package gds-tools",
+            f"process {pid} is not a run of tierscope, and cuFile's statistics of other processes "
+            f"are read by NVIDIA's gds_stats, which is neither on PATH nor at {_PLACES}; it comes "
+            "with the CUDA toolkit's package gds-tools",
             ExitCode.NOTHING_MEASURED,
         )
     done = answer_of([tool, "-p", str(pid), "-l", str(level)], _DEADLINE_S)
@@ -324,7 +324,7 @@ def _nothing(tool: Path, pid: int, done: "subprocess.CompletedProcess[str]") -> 
     lines = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
     said = f" ('{lines[0].strip()}')" if lines else ""
     return UserError(
-        f"{tool} has no statistics of process {pid}{said}: a process keeps them where cufile.json "
+        f"{tool} has no statistics of process {pid}{said}: a process keeps them if cufile.json "
         "sets profile.cufile_stats to 1, 2 or 3 and data does not go in compatibility mode",
         ExitCode.NOTHING_MEASURED,
     )

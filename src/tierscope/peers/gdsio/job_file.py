@@ -69,11 +69,11 @@ def parse_jobs(text: str, name: str, environment: Mapping[str, str]) -> Request:
         if not sign:
             raise UserError(f"{place}: '{line}' is neither [SECTION] nor KEY=VALUE nor # comment")
         if section is None:
-            raise UserError(f"{place}: '{key}' stands before the first section, [global] or [job1]")
+            raise UserError(f"{place}: '{key}' is outside any section such as [global]")
         _set(section, key, value, place, environment)
     common = sections.pop("global", JobValues("global", name))
     if not sections:
-        raise UserError(f"{name}: there is no job; a job begins with [job1]")
+        raise UserError(f"{name}: no job found; a job begins with [job1]")
     return Request(common.values, list(sections.values()))
 
 
@@ -167,7 +167,7 @@ def _of_job_file(found: list[tuple[Option, Given]], rest: list[str]) -> Request:
     if found:
         flags = " ".join(given.place for _option, given in found)
         raise UserError(
-            f"'{rest[0]}' stands beside {flags}: a job file is given alone, and flags without one"
+            f"'{rest[0]}' is a job file, but {flags} is given, too; give either a job file or flags"
         )
     return read_job_file(rest[0])
 
@@ -187,8 +187,8 @@ def _groups(found: list[tuple[Option, Given]]) -> list[JobValues]:
     else:
         stray = found[0][1].place
         raise UserError(
-            f"{stray} stands before the first -f or -D, and others behind the last: begin each "
-            "group with its -f or -D"
+            f"{stray} is before the first -f or -D, and other flags are behind the last: begin "
+            "each group with its -f or -D"
         )
     spans = enumerate(pairwise(begins), start=1)
     return [_job(number, found[one:end]) for number, (one, end) in spans]

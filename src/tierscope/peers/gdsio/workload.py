@@ -115,13 +115,14 @@ def workload(request: Request) -> Workload:
     number: int = of("transfer")
     transfer = TRANSFERS[number]
     _refuse(request, number)
+    jobs = [replace(job, values=Values(request.values | job.values)) for job in request.jobs]
     made = Workload(
-        jobs=tuple(_job(one, request.values, number) for one in request.jobs),
+        jobs=tuple(_job(one, number) for one in jobs),
         transfer_number=number,
         operation=of("operation"),
         sizes=of("blocks"),
         seconds=of("seconds"),
-        offset=_offset(request),
+        offset=_offset(jobs),
         seed=of("seed"),
         align=512 if of("unaligned") else of("align"),
         refill=of("refill"),
@@ -160,28 +161,27 @@ def _refuse(request: Request, transfer: int) -> None:
         raise UserError(f"{batch.place}: batches go with -x 6 or -x 7, and -x is {transfer}")
 
 
-def _job(given: JobValues, values: Values, transfer: int) -> Job:
+def _job(given: JobValues, transfer: int) -> Job:
     own = given.values
     file, directory = own.get("file"), own.get("directory")
     if file is not None and directory is not None:
-        raise UserError(f"{directory.place}: {file.place} names a file already; one of the two")
+        raise UserError(f"{directory.place}: {file.place} names a file already; give one of them")
     target = file or directory
     if target is None:
         raise UserError(f"{given.place}: [{given.name}] has neither filename nor directory")
     memory = own.get("memory")
     if memory is not None:
         _check_memory(memory, transfer)
-    size = own.get("size") or values.get("size")
     return Job(
         name=given.name,
         place=given.place,
         path=absolute(target.value, target.place),
         is_directory=directory is not None,
         gpu=value_of(own, "gpu"),
-        node=own.of("node"),
+        node=value_of(own, "node"),
         threads=value_of(own, "threads"),
         memory=value_of(own, "memory"),
-        size=None if size is None else size.value,
+        size=value_of(own, "size"),
     )
 
 
@@ -197,13 +197,12 @@ def _check_memory(memory: Given, transfer: int) -> None:
         raise UserError(f"{memory.place}: -x {transfer} always uses managed memory; leave it out")
 
 
-def _offset(request: Request) -> int:
+def _offset(jobs: list[JobValues]) -> int:
     """Return the start of the data in each file, which all jobs share."""
-    every = [Values({**request.values, **one.values}) for one in request.jobs]
-    offsets: set[int] = {value_of(values, "offset") for values in every}
+    offsets: set[int] = {value_of(job.values, "offset") for job in jobs}
     if len(offsets) > 1:
-        given = next(values["offset"] for values in every if "offset" in values)
-        raise UserError(f"{given.place}: all jobs share one value here, and these have several")
+        given = next(job.values["offset"] for job in jobs if "offset" in job.values)
+        raise UserError(f"{given.place}: all jobs have to have the same value")
     return offsets.pop()
 
 
@@ -228,12 +227,12 @@ def _check_jobs(made: Workload) -> None:
     if odd and not made.buffered:
         raise UserError(
             f"with O_DIRECT, I/O sizes and start offset are multiples of 512 bytes; {odd[0]} is "
-            "none; -O 1 goes through the page cache"
+            "not; -O 1 goes through the page cache"
         )
     if made.one_thread_each and len({job.threads for job in made.jobs}) > 1:
         raise UserError(
             "with -x 6 and 7 and without -B, -w is the number of I/Os in flight, which all jobs "
-            "share; these have several"
+            "share; give all the same"
         )
     for job in made.jobs:
         _check_target(made, job)
@@ -247,7 +246,7 @@ def _check_target(made: Workload, job: Job) -> None:
     if made.writes and job.is_device:
         raise refuse_device(job.path, job.place)
     if job.is_device and job.is_directory:
-        raise UserError(f"{job.place}: '{job.path}' lies below /dev and is no directory for files")
+        raise UserError(f"{job.place}: '{job.path}' is below /dev; name a directory for files")
     if job.size is None and made.writes:
         raise UserError(f"{job.place}: writing needs the size of the files; give -s (size)")
 
