@@ -15,7 +15,6 @@ from tierscope.peers.fio.output import (
     _count,
     _decimal,
     bucket_time,
-    merged,
     shares,
     spread,
     times_of,
@@ -66,8 +65,8 @@ def test_a_percentile_is_the_time_that_so_many_do_not_exceed(
 
 
 @given(st.lists(_NS, max_size=20), st.lists(_NS, max_size=20))
-def test_merged_times_are_those_of_both(first: list[int], second: list[int]) -> None:
-    assert merged(times(first), times(second)) == times([*first, *second])
+def test_added_times_are_those_of_both(first: list[int], second: list[int]) -> None:
+    assert times_of([times(first).histogram, times(second).histogram]) == times([*first, *second])
 
 
 @given(st.lists(_NS, min_size=1, max_size=40))

@@ -18,6 +18,7 @@ from itertools import accumulate
 from statistics import mean, stdev
 from typing import Any
 
+from tierscope.analysis.distribution import merged
 from tierscope.model.event import Repetition, Series
 from tierscope.model.histogram import Histogram, values_of
 from tierscope.peers.fio.jobs import Job
@@ -48,28 +49,28 @@ _WHEN = "%a %b %d %H:%M:%S %Y"
 
 @dataclass(frozen=True)
 class Times:
-    """Times of operations, by tierscope's buckets."""
+    """Times of operations."""
 
-    buckets: Counter[int]
+    histogram: Histogram
 
     @cached_property
     def counts(self) -> tuple[tuple[float, int], ...]:
         """The middle of each bucket in ns with its count, ascending."""
-        found = sorted(self.buckets.items())
-        return tuple((sum(values_of(bucket)) / 2, count) for bucket, count in found)
+        pairs = zip(self.histogram[::2], self.histogram[1::2], strict=True)
+        return tuple((sum(values_of(bucket)) / 2, count) for bucket, count in pairs)
 
     @cached_property
     def bins(self) -> dict[int, int]:
         """Counts by the time of fio's bucket in ns, ascending."""
         found: Counter[int] = Counter()
-        for bucket, count in sorted(self.buckets.items()):
-            found[bucket_time(values_of(bucket)[0])] += count
+        for ns, count in self.counts:
+            found[bucket_time(int(ns))] += count
         return found
 
     @property
     def number(self) -> int:
         """Number of times."""
-        return self.buckets.total()
+        return sum(self.histogram[1::2])
 
     @property
     def least(self) -> int:
@@ -108,17 +109,9 @@ def bucket_time(ns: int) -> int:
     return ns if shift == 0 else ((ns >> shift) << shift) + (1 << (shift - 1))
 
 
-def merged(first: Times, second: Times) -> Times:
-    """Return the times of both."""
-    return Times(first.buckets + second.buckets)
-
-
 def times_of(histograms: Iterable[Histogram]) -> Times:
     """Add histograms up."""
-    found: Counter[int] = Counter()
-    for histogram in histograms:
-        found.update(dict(zip(histogram[::2], histogram[1::2], strict=True)))
-    return Times(found)
+    return Times(merged([[*histograms]]))
 
 
 def shares(times: Times) -> dict[str, dict[str, float]]:
@@ -166,7 +159,7 @@ class Direction:
         return self.operations / self.seconds if self.seconds else 0.0
 
 
-NOTHING = Direction(0, 0, 0.0, (), (), *[Times(Counter())] * 3)
+NOTHING = Direction(0, 0, 0.0, (), (), *[Times([])] * 3)
 """A direction in which nothing was moved."""
 
 
@@ -216,7 +209,7 @@ class Result:
     @property
     def latency(self) -> Times:
         """Latencies of reads and writes."""
-        return merged(self.reads.latency, self.writes.latency)
+        return times_of([self.reads.latency.histogram, self.writes.latency.histogram])
 
     def directions(self) -> list[tuple[str, Direction]]:
         """The directions of its jobs, by name."""
@@ -278,10 +271,10 @@ def _direction(
         return round(over_samples(series, "bandwidth", part))
 
     latency = times("io_latency", *parts)
-    completion = Times(Counter())
+    completions: list[Histogram] = []
     for part in parts:  # Synchronous engines have whole times only.
         own = times("completion_latency", part)
-        completion = merged(completion, own if own.number else times("io_latency", part))
+        completions.append((own if own.number else times("io_latency", part)).histogram)
     return Direction(
         bytes=sum(map(moved, mine, parts)),
         operations=latency.number,
@@ -289,7 +282,7 @@ def _direction(
         bandwidths=sums("bandwidth"),
         iops=sums("iops"),
         submission=times("submission_latency", *parts),
-        completion=completion,
+        completion=times_of(completions),
         latency=latency,
     )
 

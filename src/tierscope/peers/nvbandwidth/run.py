@@ -4,7 +4,6 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, NoReturn
 
@@ -77,16 +76,17 @@ def _add_what_to_measure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     several: dict[str, Any] = {"nargs": "+", "action": "extend", "default": []}
     count: dict[str, Any] = {"type": int, "metavar": "N"}
-    add("-b", "--bufferSize", type=int, default=512, metavar="MIB", help="default: 512")
+    add("-b", "--bufferSize", type=int, default=Settings.buffer_bytes // MIB, metavar="MIB",
+        help="size of a copy; default: %(default)s")  # fmt: skip
     add("-t", "--testcase", **several, metavar="NAME", help="names or indices")
     add("-p", "--testcasePrefixes", **several, metavar="PREFIX",
         help="test cases whose names begin with one of these")  # fmt: skip
     add("-s", "--skipVerification", action="store_true", help="do not verify what was copied")
     add("-d", "--disableAffinity", action="store_true",
         help="issue copies from any CPU, not one near the GPU")  # fmt: skip
-    add("-i", "--testSamples", **count, default=3,
+    add("-i", "--testSamples", **count,
         help="accepted and ignored; at least 15 samples are taken")  # fmt: skip
-    add("-P", "--targetNumPairs", **count, default=-1,
+    add("-P", "--targetNumPairs", **count, default=Settings.target_pairs,
         help="ordered pairs of ranks in multinode test cases; default: all")  # fmt: skip
     add("-H", "--useHugePages", action="store_true", help="host memory in transparent huge pages")
     add("--pair", nargs=2, metavar="UUID", help="only these two GPUs as a pair, both directions")
@@ -140,7 +140,9 @@ def _test(name: str) -> Test:
     return found
 
 
-def _settings(options: argparse.Namespace, topology: Topology) -> Settings:
+def _settings(
+    options: argparse.Namespace, topology: Topology, ranks: list[RankGpu], no_ranks: str
+) -> Settings:
     if options.bufferSize < 1:
         raise UserError(f"--bufferSize: {options.bufferSize} is not a positive number of MiB")
     if options.bufferSize > _MAX_MIB:
@@ -163,6 +165,8 @@ def _settings(options: argparse.Namespace, topology: Topology) -> Settings:
         verify=not options.skipVerification,
         affinity=not options.disableAffinity,
         huge_pages=options.useHugePages,
+        ranks=ranks,
+        no_ranks=no_ranks,
         pairs=pairs,
         target_pairs=options.targetNumPairs,
     )
@@ -185,7 +189,7 @@ def _measure(options: argparse.Namespace, start_at: datetime | None) -> int:
         raise UserError(f"no GPU can be used: {gpu.reason}; {gpu.remedy}")
     ranks, no_ranks = _ranks()
     topology = discover()
-    settings = replace(_settings(options, topology), ranks=ranks, no_ranks=no_ranks)
+    settings = _settings(options, topology, ranks, no_ranks)
     outcomes = [_outcome(test, settings) for test in tests]
     if options.useMean and any(test.parts for test in tests):
         sys.stderr.write("--useMean: test cases of several matrices have medians nevertheless\n")
