@@ -4,13 +4,14 @@ v0.10 numbers them differently from 34 on: there ``device_local_copy`` is 38, an
 38 here.
 """
 
+from itertools import product
 from typing import Any
 
 from tierscope.model.gpu import CopyEngine
-from tierscope.peers.nvbandwidth import cells
 from tierscope.peers.nvbandwidth.cells import (
     Cells,
     Test,
+    bisection,
     host_latency,
     local,
     local_memory,
@@ -21,20 +22,11 @@ from tierscope.peers.nvbandwidth.cells import (
     with_host,
 )
 
-_MULTICAST = "takes multicast memory of NVSwitch, which tierscope does not use"
 _ENGINE_NAMES: dict[CopyEngine, str] = {
     "ce": "a copy engine",
     "sm": "a kernel",
     "tma": "the bulk copy unit",
 }
-_RANK = "rank's GPU"
-_PAIRS = (
-    (False, "read", "->"),
-    (False, "write", "<-"),
-    (True, "read", "<->"),
-    (True, "write", "<->"),
-)
-"""Tests of pairs: whether both ways at once, which side works, and the arrow of the title."""
 
 
 def _tests_of(engine: CopyEngine) -> list[Test]:
@@ -94,15 +86,17 @@ def _one_and_all_tests(engine: CopyEngine) -> list[Test]:
 def _peer_tests(engine: CopyEngine, over_ranks: bool = False) -> list[Test]:
     """GPU to GPU, of one host or of MPI ranks: one way and both ways, read and written."""
     tests = []
-    for both_ways, side, arrow in _PAIRS:
+    for both_ways, side in product((False, True), ("read", "write")):
+        arrow = "<->" if both_ways else "->" if side == "read" else "<-"
         part = side.capitalize()
         parts = (f"{part}1", f"{part}2", "Total") if both_ways and not over_ranks else ()
+        gpu = "rank's GPU" if over_ranks else "GPU"
         how = f"{'both ways at once, ' if both_ways else ''}{side} by {_ENGINE_NAMES[engine]}"
         tests.append(
             Test(
                 f"{'multinode_' if over_ranks else ''}device_to_device_"
                 f"{'bidirectional_' if both_ways else ''}memcpy_{side}_{engine}",
-                f"Each {_RANK if over_ranks else 'GPU'} and each other, {how}",
+                f"Each {gpu} and each other, {how}",
                 peers_both_ways if both_ways else peers,
                 engine,
                 f"memcpy {engine.upper()} GPU(row) {arrow} GPU(column) {'{} ' if parts else ''}"
@@ -138,21 +132,19 @@ def _multinode_tests() -> list[Test]:
         _rank_test(
             "device_to_device_broadcast_one_to_all_sm",
             "One rank's GPU writes to the multicast memory of all",
-            cells.none,
+            None,
             "multicast SM GPU(column) -> All Gpus total bandwidth (GB/s)",
-            never=_MULTICAST,
         ),
         _rank_test(
             "device_to_device_broadcast_all_to_all_sm",
             "All ranks' GPUs write to the multicast memory of all",
-            cells.none,
+            None,
             "multicast SM All -> All Gpus total bandwidth (GB/s)",
-            never=_MULTICAST,
         ),
         _rank_test(
             "bisect_write_ce",
             "Each rank's GPU writes to its partner in the other half, by a copy engine, at once",
-            cells.bisection,
+            bisection,
             "Bisect benchmarking, simultaneous write CE BW",
             engine="ce",
             writes=True,
@@ -162,7 +154,12 @@ def _multinode_tests() -> list[Test]:
 
 
 def _rank_test(
-    name: str, description: str, cells: Cells, title: str, engine: CopyEngine = "sm", **more: Any
+    name: str,
+    description: str,
+    cells: Cells | None,
+    title: str,
+    engine: CopyEngine = "sm",
+    **more: Any,
 ) -> Test:
     return Test(f"multinode_{name}", description, cells, engine, title, over_ranks=True, **more)
 

@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tierscope.kinds.gpu_copy.spec import GpuCopySpec, copy_spec
+from tierscope.kinds.gpu_copy.spec import copy_spec
 from tierscope.kinds.gpu_latency.spec import GpuLatencyPattern, GpuLatencySpec
 from tierscope.kinds.gpu_memory.spec import GpuMemoryPattern, GpuMemorySpec, GpuOperation
 from tierscope.kinds.gpu_ranks.spec import (
     START,
-    GpuRanksSpec,
     RankGpu,
     RankTransfer,
     rank_transfer,
@@ -76,7 +75,8 @@ class Cell:
     @property
     def transfers(self) -> Sequence[Transfer | RankTransfer]:
         """Copies that run at once; empty for other measurements."""
-        return self.spec.transfers if isinstance(self.spec, GpuCopySpec | GpuRanksSpec) else ()
+        copies: Sequence[Transfer | RankTransfer] = getattr(self.spec, "transfers", ())
+        return copies
 
 
 Cells = Callable[["Test", Settings], Iterator[Cell]]
@@ -88,7 +88,8 @@ class Test:
 
     name: str
     description: str
-    cells: Cells
+    cells: Cells | None
+    """None for the multicast memory of NVSwitch, which tierscope does not use."""
     engine: CopyEngine
     title: str
     """The line above its matrix."""
@@ -103,19 +104,17 @@ class Test:
     """It takes the GPUs of MPI ranks."""
     row_a_transfer: bool = False
     """Its only cell is shown as a column, one row per transfer."""
-    never: str = ""
-    """Why it cannot be measured anywhere."""
 
 
 def make_cells(test: Test, settings: Settings) -> list[Cell]:
     """Return the measurements of a test case on this machine."""
-    return list(test.cells(test, settings))
+    return list(test.cells(test, settings)) if test.cells else []
 
 
 def waived(test: Test, settings: Settings) -> str:
     """Say why a test case cannot run on this machine; empty where it can."""
-    if test.never:
-        return test.never
+    if test.cells is None:
+        return "takes multicast memory of NVSwitch, which tierscope does not use"
     if test.over_ranks and len(settings.ranks) < 2:
         return settings.no_ranks or f"takes several MPI ranks: {START}"
     if len(settings.gpus) < test.least_gpus:
@@ -235,11 +234,6 @@ def bisection(test: Test, settings: Settings) -> Iterator[Cell]:
     ways = [(rank, (rank + count // 2) % count, True) for rank in range(count)]
     if ways:
         yield _between(test, settings, 0, 0, ways)
-
-
-def none(_test: Test, _settings: Settings) -> Iterator[Cell]:
-    """Nothing: a test case that cannot be measured."""
-    return iter(())
 
 
 def _between(test: Test, settings: Settings, row: int, column: int, ways: list[Way]) -> Cell:
