@@ -31,9 +31,9 @@ class Job:
         self._check_submission()
         self.blocks = self._blocks()
         """Sizes in bytes with weights."""
-        self.remarks = (*remarks, *self._remarks())
         self.reads_percent = self._reads_percent()
         self.depth: int = 1 if self.backend in SYNCHRONOUS else self.of("iodepth")
+        self.remarks = (*remarks, *self._remarks())
         self.directory = ""
         """Absolute."""
         self.path = ""
@@ -87,6 +87,12 @@ class Job:
     def largest(self) -> int:
         """Bytes of its largest operation."""
         return max(size for size, _weight in self.blocks)
+
+    @property
+    def mean_block(self) -> float:
+        """Mean bytes of its operations."""
+        weights = sum(weight for _size, weight in self.blocks)
+        return sum(size * weight for size, weight in self.blocks) / weights
 
     @property
     def seed(self) -> int:
@@ -187,8 +193,7 @@ class Job:
         rate = float(writes if self.work.operation == "write" else reads)
         if name == "rate_iops":
             return rate
-        weights = sum(weight for _size, weight in self.blocks)
-        return rate / (sum(size * weight for size, weight in self.blocks) / weights)
+        return rate / self.mean_block
 
     def _find_files(self) -> None:
         count, random_order = self.of("nrfiles"), self.work.random
@@ -216,19 +221,15 @@ class Job:
             yield f"ioengine={self.engine.name} {self.engine.remark}"
         reads = self.work.operation == "read"
         without_effect = {
-            "iodepth": (f"ioengine={self.engine.name} has one operation in flight",
-                        self.of("iodepth") > 1 and self.backend in SYNCHRONOUS),
-            "fsync": ("nothing is written", reads),
-            "fdatasync": ("nothing is written", reads),
-            "end_fsync": ("nothing is written", reads),
-            "refill_buffers": ("nothing is written", reads),
-            "blockalign": ("I/O is sequential", not self.work.random),
+            **dict.fromkeys(("fsync", "fdatasync", "end_fsync", "refill_buffers"),
+                            "nothing is written" if reads else ""),
+            "blockalign": "" if self.work.random else "I/O is sequential",
         }  # fmt: skip
-        for name, (why, applies) in without_effect.items():
-            if applies and self.of(name):
+        if self.of("iodepth") > self.depth:
+            without_effect["iodepth"] = f"ioengine={self.engine.name} has one operation in flight"
+        for name, why in without_effect.items():
+            if why and self.of(name):
                 yield f"{name}={self.of(name):g} changes nothing: {why}"
-        if self.of("io_submit_mode") == "offload":
-            yield "io_submit_mode=offload: operations are due at set times in either mode"
         if self.verify:
             yield f"verify={self.of('verify')}: blocks have tierscope's own checksum (XXH3)"
         if self.of("nrfiles") > 1 and self.work.random:

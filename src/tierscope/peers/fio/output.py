@@ -39,9 +39,8 @@ _DEPTHS = {
     "iodepth_submit": ("0", "4", "8", "16", "32", "64", ">=64"),
     "iodepth_complete": ("0", "4", "8", "16", "32", "64", ">=64"),
 }
-NOT_MEASURED = (
-    f"null in JSON: {', '.join((*_USAGE, *_DEPTHS))}, which tierscope does not measure by job"
-)
+LIKE = "fio-3.33"
+"""The version of fio whose options and output these are."""
 _PER_LINE = 4
 """Percentiles in a line of text."""
 _WHEN = "%a %b %d %H:%M:%S %Y"
@@ -287,13 +286,16 @@ def _direction(
     )
 
 
-def document(
-    found: Sequence[Result], common: dict[str, str], like: str, bins: bool
-) -> dict[str, Any]:
+def program() -> str:
+    """Return fio's version and tierscope's."""
+    return f"{LIKE} (tierscope {version()})"
+
+
+def document(found: Sequence[Result], common: dict[str, str], bins: bool) -> dict[str, Any]:
     """Return the whole document. ``common`` are the options of [global]; ``bins``: json+."""
     now = time.time()
     return {
-        "fio version": f"{like} (tierscope {version()})",
+        "fio version": program(),
         "timestamp": int(now),
         "timestamp_ms": int(now * 1000),
         "time": time.strftime(_WHEN, time.localtime(now)),
@@ -392,7 +394,7 @@ def _percentiles(times: Times, wanted: Sequence[float], bins: bool) -> dict[str,
     return {"percentile": found, **({"bins": layout} if bins else {})}
 
 
-def heading(stages: Sequence[Stage], like: str) -> str:
+def heading(stages: Sequence[Stage]) -> str:
     """Return the lines before anything is measured."""
     lines = []
     for stage in stages:
@@ -401,9 +403,8 @@ def heading(stages: Sequence[Stage], like: str) -> str:
             lines.append(_job_line(job, group))
             lines += ["..."] if job.of("numjobs") > 1 else []
     threads = sum(len(stage.clones) for stage in stages)
-    return "\n".join(
-        [*lines, like, f"Starting {threads} thread{'s' if threads > 1 else ''}", "", ""]
-    )
+    starting = f"Starting {threads} thread{'s' if threads > 1 else ''}"
+    return "\n".join([*lines, program(), starting, "", ""])
 
 
 def _job_line(job: Job, group: int) -> str:

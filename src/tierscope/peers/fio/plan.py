@@ -303,11 +303,10 @@ def _id(job: Job) -> str:
 
 def _pattern(target: Target) -> dict[str, Any]:
     job = target.job
-    weights = sum(weight for _size, weight in job.blocks)
     found: dict[str, Any] = {
         "operation": job.operation,
         "order": "random" if job.work.random else "sequential",
-        "block_size": sum(size * weight for size, weight in job.blocks) // weights,
+        "block_size": int(job.mean_block),
         "backend": job.backend,
         "direct": job.direct,
         "depth": job.depth,

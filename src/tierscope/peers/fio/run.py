@@ -23,13 +23,10 @@ from tierscope.peers.fio.command import fio
 from tierscope.peers.fio.job_file import OWN, Line, parse_line, shown
 from tierscope.peers.fio.jobs import Job
 from tierscope.peers.fio.options import OPTIONS
-from tierscope.peers.fio.output import NOT_MEASURED, Result, body, document, heading, results, text
+from tierscope.peers.fio.output import Result, body, document, heading, program, results, text
 from tierscope.peers.fio.plan import Stage, buffered_foreign, spec_of, stages, targets_of
 from tierscope.runs.output import check_outputs, write_output
-from tierscope.runs.record import version
 
-LIKE = "fio-3.33"
-"""The version of fio whose options and output these are."""
 _STDOUT = Path("-")
 
 
@@ -68,7 +65,7 @@ def run(arguments: Sequence[str], start_at: datetime | None = None) -> int:
         print(help_text(), end="")
         return 0
     if "version" in line.switches:
-        print(f"{LIKE} (tierscope {version()})")
+        print(program())
         return 0
     if "showcmd" in line.switches:
         print(" ".join(shown(line)))
@@ -78,11 +75,11 @@ def run(arguments: Sequence[str], start_at: datetime | None = None) -> int:
     found = stages([Job(section) for section in line.jobs])
     if "readonly" in line.switches:
         _refuse_writes(found)
-    session = _Session(line, found, output, start_at)
-    session.say_remarks()
+    remarks = (remark for stage in found for job in stage.jobs for remark in job.remarks)
+    say("fio", *dict.fromkeys((*line.remarks, *remarks)))
     if "parse-only" in line.switches:
         return 0
-    return int(session.carry_out(discover()))
+    return int(_Session(line, found, output, start_at).carry_out(discover()))
 
 
 def _refuse_writes(found: Sequence[Stage]) -> None:
@@ -104,25 +101,13 @@ class _Session:
     results: list[Result] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
 
-    @property
-    def _normal(self) -> bool:
-        return "normal" in self.line.formats
-
-    def say_remarks(self) -> None:
-        """Print remarks on options without effect or with another one, each once."""
-        jobs = [job for stage in self.stages for job in stage.jobs]
-        said = [*self.line.remarks, *(remark for job in jobs for remark in job.remarks)]
-        if self.line.formats != ("normal",):
-            said.append(NOT_MEASURED)
-        say("fio", *dict.fromkeys(said))
-
     def carry_out(self, topology: Topology) -> ExitCode:
         """Measure one stage after the other, and print the results.
 
         Raises UserError where the first one cannot begin; later failures lose no result.
         """
         plan = self._plan(self.stages[0], topology)
-        begins = heading(self.stages, f"{LIKE} (tierscope {version()})") if self._normal else ""
+        begins = heading(self.stages) if "normal" in self.line.formats else ""
         if self.output == _STDOUT:
             print(begins, end="", flush=True)
             begins = ""
@@ -171,7 +156,7 @@ class _Session:
                 parts.append(f"{begins}{body(self.results)}\n")
                 continue
             common = {key: str(given.value) for key, given in self.line.common.items()}
-            parts.append(text(document(self.results, common, LIKE, bins=name == "json+")))
+            parts.append(text(document(self.results, common, bins=name == "json+")))
         write_output(self.output, "".join(parts), "--output")
 
 
