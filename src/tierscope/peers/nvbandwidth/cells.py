@@ -50,9 +50,9 @@ class Settings:
     pairs: list[tuple[int, int]] | None = None
     """Ordered pairs of GPUs to measure; None: all of them."""
 
-    def wants(self, one: int, other: int) -> bool:
-        """Whether a pair of GPUs is to be measured."""
-        return self.pairs is None or (one, other) in self.pairs
+    def size(self, test: "Test") -> int:
+        """Number of GPUs or ranks, and so of columns."""
+        return len(self.ranks if test.over_ranks else self.gpus)
 
     def host(self, gpu: Gpu) -> HostPlace:
         """Host memory near a GPU."""
@@ -172,16 +172,15 @@ def with_host(to_gpu: bool, both: bool, others: bool) -> Cells:
     return cells
 
 
-Way = tuple[int, int, bool]
+Way = tuple[tuple[int, int], bool]
 """Source and destination, as places in the lists of GPUs or ranks; whether the copy counts."""
 
 
 def _pairs(test: Test, settings: Settings) -> list[tuple[int, int]]:
     """Return rows and columns; of ranks as many as asked for, drawn with a fixed seed."""
+    pairs = list(itertools.permutations(range(settings.size(test)), 2))
     if not test.over_ranks:
-        every = itertools.permutations(range(len(settings.gpus)), 2)
-        return [pair for pair in every if settings.wants(*pair)]
-    pairs = list(itertools.permutations(range(len(settings.ranks)), 2))
+        return [pair for pair in pairs if settings.pairs is None or pair in settings.pairs]
     if 0 <= settings.target_pairs < len(pairs):
         drawn = random.Random(0).sample(pairs, settings.target_pairs)  # noqa: S311 - no secret
         return sorted(drawn)
@@ -191,7 +190,7 @@ def _pairs(test: Test, settings: Settings) -> list[tuple[int, int]]:
 def peers(test: Test, settings: Settings) -> Iterator[Cell]:
     """Copies from one GPU to another, one way; the row's GPU works."""
     for row, column in _pairs(test, settings):
-        yield _between(test, settings, row, column, [(*_one_way(test, row, column), True)])
+        yield _between(test, settings, row, column, [(_one_way(test, row, column), True)])
 
 
 def _one_way(test: Test, row: int, column: int) -> tuple[int, int]:
@@ -207,7 +206,7 @@ def peers_both_ways(test: Test, settings: Settings) -> Iterator[Cell]:
     for row, column in _pairs(test, settings):
         ends = _one_way(test, row, column) if test.over_ranks else (column, row)
         counts = not test.over_ranks or test.engine != "ce"
-        yield _between(test, settings, row, column, [(*ends, True), (*ends[::-1], counts)])
+        yield _between(test, settings, row, column, [(ends, True), (ends[::-1], counts)])
 
 
 def one_and_all(to_one: bool) -> Cells:
@@ -218,10 +217,10 @@ def one_and_all(to_one: bool) -> Cells:
     """
 
     def cells(test: Test, settings: Settings) -> Iterator[Cell]:
-        count = len(settings.ranks if test.over_ranks else settings.gpus)
+        count = settings.size(test)
         for one in range(count):
             others = [other for other in range(count) if other != one]
-            ways = [(other, one, True) if to_one else (one, other, True) for other in others]
+            ways = [((other, one) if to_one else (one, other), True) for other in others]
             if ways:
                 yield _between(test, settings, 0, one, ways)
 
@@ -231,7 +230,7 @@ def one_and_all(to_one: bool) -> Cells:
 def bisection(test: Test, settings: Settings) -> Iterator[Cell]:
     """Copies from each rank of one half to its partner in the other one, all at once."""
     count = len(settings.ranks)
-    ways = [(rank, (rank + count // 2) % count, True) for rank in range(count)]
+    ways = [((rank, (rank + count // 2) % count), True) for rank in range(count)]
     if ways:
         yield _between(test, settings, 0, 0, ways)
 
@@ -241,26 +240,13 @@ def _between(test: Test, settings: Settings, row: int, column: int, ways: list[W
     if not test.over_ranks:
         places = [gpu_place(gpu.index) for gpu in settings.gpus]
         copies = [
-            transfer(
-                places[source],
-                places[destination],
-                test.engine,
-                writes=test.writes,
-                reported=counts,
-            )
-            for source, destination, counts in ways
+            transfer(places[one], places[to], test.engine, writes=test.writes, reported=counts)
+            for (one, to), counts in ways
         ]
         return _copy(test, settings, row, column, copies)
     moved = [
-        rank_transfer(
-            settings.ranks,
-            source,
-            destination,
-            test.engine,
-            writes=test.writes,
-            reported=counts,
-        )
-        for source, destination, counts in ways
+        rank_transfer(settings.ranks, *ends, test.engine, writes=test.writes, reported=counts)
+        for ends, counts in ways
     ]
     spec = ranks_spec(
         identity([f"{test.name}.{row}.{column}"]),

@@ -222,8 +222,7 @@ def _measure(options: argparse.Namespace, start_at: datetime | None) -> int:
 def _outcome(test: Test, settings: Settings) -> Outcome:
     reason = waived(test, settings)
     cells = [] if reason else make_cells(test, settings)
-    size = len(settings.ranks if test.over_ranks else settings.gpus)
-    return Outcome(test, size, cells, reason)
+    return Outcome(test, settings.size(test), cells, reason)
 
 
 class _Printer:
