@@ -154,6 +154,8 @@ def test_results_are_of_a_clone_or_of_a_group() -> None:
     assert [len(entry) for entry in alone.entries()] == [1, 1, 1]
     grouped = read("[global]\ngroup_reporting\n[a]\nnumjobs=2\n[b]\n[c]\nnew_group\n")[0]
     assert [len(entry) for entry in grouped.entries()] == [3, 1]
+    joined = read("[a]\n[b]\ngroup_reporting\nnumjobs=2\n[c]\n")[0]
+    assert [len(entry) for entry in joined.entries()] == [3, 1]
 
 
 def test_names_of_clones_are_unlike() -> None:

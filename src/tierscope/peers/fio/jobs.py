@@ -220,13 +220,13 @@ class Job:
         if self.engine.remark:
             yield f"ioengine={self.engine.name} {self.engine.remark}"
         reads = self.work.operation == "read"
+        single = f"ioengine={self.engine.name} has one operation in flight"
         without_effect = {
+            "iodepth": single if self.of("iodepth") > self.depth else "",
             **dict.fromkeys(("fsync", "fdatasync", "end_fsync", "refill_buffers"),
                             "nothing is written" if reads else ""),
             "blockalign": "" if self.work.random else "I/O is sequential",
         }  # fmt: skip
-        if self.of("iodepth") > self.depth:
-            without_effect["iodepth"] = f"ioengine={self.engine.name} has one operation in flight"
         for name, why in without_effect.items():
             if why and self.of(name):
                 yield f"{name}={self.of(name):g} changes nothing: {why}"

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
 from typing import Any
 
 from tierscope.engine.targets import path_facts
@@ -64,10 +63,15 @@ class Stage:
 
     def entries(self) -> Iterator[list[Clone]]:
         """Yield the clones of each result: a group or a single one."""
-        for _, entry in groupby(
-            self.clones, lambda one: one.group if one.job.of("group_reporting") else one
-        ):
-            yield list(entry)
+        entry: list[Clone] = []
+        for clone in self.clones:
+            # As in fio, a grouped clone joins the one before it, grouped or not.
+            if entry and not (clone.job.of("group_reporting") and clone.group == entry[-1].group):
+                yield entry
+                entry = []
+            entry.append(clone)
+        if entry:
+            yield entry
 
 
 def stages(jobs: Sequence[Job]) -> list[Stage]:
