@@ -133,7 +133,7 @@ def parse_flags(
 ) -> tuple[list[tuple[str, str]], list[str]]:
     """Parse arguments as getopt does; UserError explains what it does not understand.
 
-    ``needs`` describes the value of an option; ``several`` names what abbreviations stand for.
+    ``needs`` describes the value of an option; ``several`` is what abbreviations can stand for.
     Returns options with their values, and the other arguments.
     """
     try:

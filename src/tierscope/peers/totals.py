@@ -10,7 +10,7 @@ from tierscope.model.histogram import Histogram
 
 @dataclass(frozen=True)
 class Totals:
-    """Sums over all samples of all repetitions; set-up is in none of them."""
+    """Sums over all samples of all repetitions, without set-up."""
 
     bytes: float
     operations: int

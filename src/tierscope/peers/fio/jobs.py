@@ -105,10 +105,10 @@ class Job:
         engine = self.engine.name
         for name in ("gpu_dev_ids", "cuda_io"):
             if name in self.values and engine != "libcufile":
-                raise self.fail(name, f"goes with ioengine=libcufile, and this is {engine}")
+                raise self.fail(name, f"needs ioengine=libcufile, not {engine}")
         for name in ("fixedbufs", "registerfiles", "sqthread_poll", "hipri"):
             if self.of(name) and engine != "io_uring":
-                raise self.fail(name, f"goes with ioengine=io_uring, and this is {engine}")
+                raise self.fail(name, f"needs ioengine=io_uring, not {engine}")
         if self.of("fixedbufs") != self.of("registerfiles"):
             raise self.fail(
                 "fixedbufs" if self.of("fixedbufs") else "registerfiles",
@@ -121,7 +121,7 @@ class Job:
     def _direct(self) -> bool:
         direct, buffered = self.values.get("direct"), self.values.get("buffered")
         if direct is not None and buffered is not None and direct.value == buffered.value:
-            raise UserError(f"{buffered.place}: it contradicts {direct.place}")
+            raise UserError(f"{buffered.place}: contradicts {direct.place}")
         found = direct.value if direct is not None else not self.of("buffered")
         if self.backend == "mmap" and found:
             raise self.fail("direct", "ioengine=mmap goes through the page cache; leave it out")
@@ -135,18 +135,18 @@ class Job:
         rated = "rate" in self.values or "rate_iops" in self.values
         if self.of("io_submit_mode") == "offload" and (self.backend in SYNCHRONOUS or not rated):
             raise self.fail(
-                "io_submit_mode", "a thread submits its own operations, at set times only with a "
-                "rate and ioengine libaio or io_uring; leave it out",
+                "io_submit_mode", "offload needs a rate and ioengine=libaio or io_uring; leave it "
+                "out",
             )  # fmt: skip
 
     def _blocks(self) -> tuple[tuple[int, int], ...]:
         name = next((name for name in ("bssplit", "bsrange") if name in self.values), "bs")
         found: Blocks = self.of(name)
         if self.work.operation == "mix" and found.reads != found.writes:
-            raise self.fail(name, "reads and writes of a mix have the same sizes; give one")
+            raise self.fail(name, "reads and writes of a mix need the same sizes; give one value")
         blocks = found.writes if self.work.operation == "write" else found.reads
         if reduce(math.gcd, (size for size, _weight in blocks)) % 512:
-            raise self.fail(name, "block sizes are multiples of 512 bytes")
+            raise self.fail(name, "block sizes have to be multiples of 512 bytes")
         return blocks
 
     def _reads_percent(self) -> int:
@@ -177,9 +177,9 @@ class Job:
         if time_based and not self.of("runtime"):
             raise self.fail("time_based", "needs a runtime")
         if self.of("ramp_time") and not time_based:
-            raise self.fail("ramp_time", "goes with time_based=1 and runtime")
+            raise self.fail("ramp_time", "needs time_based=1 and runtime")
         if time_based and self.of("end_fsync"):
-            raise self.fail("end_fsync", "goes with an amount (size, io_size), not with time_based")
+            raise self.fail("end_fsync", "needs an amount (size, io_size), not time_based")
 
     def _rate(self) -> float:
         name = "rate_iops" if "rate_iops" in self.values else "rate"
@@ -187,9 +187,7 @@ class Job:
             return 0.0
         reads, writes = self.of(name)
         if self.work.operation == "mix":
-            raise self.fail(
-                name, "in a mix it is one rate for reads and one for writes; give two jobs"
-            )
+            raise self.fail(name, "in a mix, reads and writes have separate rates; give two jobs")
         rate = float(writes if self.work.operation == "write" else reads)
         if name == "rate_iops":
             return rate
@@ -208,7 +206,7 @@ class Job:
             )
         paths = self.of("filename") or ()
         if len(paths) > 1 or (paths and count > 1):
-            raise self.fail("filename", "a job has one file by name; give each file a job")
+            raise self.fail("filename", "a job takes one file by name; give each file its own job")
         self.directory = absolute(self.of("directory"), self.where("directory"))
         if paths:
             self.path = absolute(str(Path(self.directory, paths[0])), self.where("filename"))
@@ -216,7 +214,7 @@ class Job:
             raise refuse_device(self.path, self.where("filename"))
 
     def _remarks(self) -> Iterator[str]:
-        """Yield what changes nothing, or is done in another way."""
+        """Yield remarks on options that change nothing or work differently."""
         if self.engine.remark:
             yield f"ioengine={self.engine.name} {self.engine.remark}"
         reads = self.work.operation == "read"
@@ -233,4 +231,4 @@ class Job:
         if self.verify:
             yield f"verify={self.of('verify')}: blocks have tierscope's own checksum (XXH3)"
         if self.of("nrfiles") > 1 and self.work.random:
-            yield f"nrfiles={self.of('nrfiles')}: files are drawn at random, not in turn"
+            yield f"nrfiles={self.of('nrfiles')}: files are chosen at random, not in turn"

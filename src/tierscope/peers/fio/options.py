@@ -26,9 +26,9 @@ ENGINES = {
     one.name: one
     for one in (
         Engine("psync", "posix"),
-        Engine("sync", "posix", "reads by pread and writes by pwrite, without lseek"),
-        Engine("pvsync", "posix", "reads by pread and writes by pwrite, of one buffer each"),
-        Engine("pvsync2", "posix", "reads by pread and writes by pwrite, of one buffer each"),
+        Engine("sync", "posix", "uses pread and pwrite, without lseek"),
+        Engine("pvsync", "posix", "uses pread and pwrite, one buffer each"),
+        Engine("pvsync2", "posix", "uses pread and pwrite, one buffer each"),
         Engine("libaio", "libaio"),
         Engine("io_uring", "io_uring"),
         Engine("mmap", "mmap"),

@@ -235,13 +235,13 @@ def results(stage: Stage, repetition: Repetition, elapsed: float, ended: float) 
 
 
 def _part(stage: Stage, clone: Clone, direction: str = "") -> str:
-    """Return the part of figures that a clone's operations are, of both directions or one."""
+    """Return the part of a clone's figures: of all its operations, or of one direction of a mix."""
     alone, mixed = len(stage.clones) == 1, direction and clone.job.operation == "mix"
     return " ".join(filter(None, ("" if alone else clone.part, direction if mixed else "")))
 
 
 def _seconds(stage: Stage, entry: list[Clone], repetition: Repetition) -> float:
-    """Return the time of a result: of amounts, until its last thread had moved its own."""
+    """Return the seconds of a result; with an amount, until its last thread has moved its share."""
     io = repetition.evidence.storage_io
     if io is not None and io.last_finisher_s and not stage.jobs[0].of("time_based"):
         if not io.targets:

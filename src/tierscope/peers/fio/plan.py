@@ -98,8 +98,8 @@ def _waits(job: Job, before: Sequence[Stage]) -> bool:
     if name in [one.name for one in before[-1].jobs]:
         if len(before[-1].jobs) > 1:
             raise job.fail(
-                "wait_for", f"other jobs run with '{name}'; all of them have ended when the next "
-                "one begins (stonewall)",
+                "wait_for", f"other jobs run together with '{name}', and the next one waits for "
+                "all of them; use stonewall",
             )  # fmt: skip
         return True
     if not any(name == one.name for stage in before for one in stage.jobs):
@@ -274,7 +274,7 @@ def _size(job: Job, kind: str, size: int | None, offset: int) -> int:
 
 
 def buffered_foreign(targets: Sequence[Target]) -> list[str]:
-    """Return files that stay in the page cache although the job asks for an empty one."""
+    """Return files whose page cache cannot be emptied although the job asks for it."""
     found = [one for one in targets if one.foreign and one.job.of("invalidate")]
     return list(dict.fromkeys(one.path for one in found if not one.job.direct))
 

@@ -129,7 +129,9 @@ class _Session:
         others = "overwrite-others" in self.line.switches
         targets = targets_of(stage, others)
         for path in buffered_foreign(targets):
-            say("fio", f"{path} stays in the page cache as it is found: it is not tierscope's")
+            say(
+                "fio", f"the page cache of {path} is left as found: the file is not tierscope's"
+            )
         spec = spec_of(targets, topology, others)
         if self.line.require:
             for one in (spec, *spec["jobs"]):

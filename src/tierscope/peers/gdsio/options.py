@@ -191,7 +191,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("unregistered", "b", "skip_bufregister", "", "do not register buffers with cuFile"),
     Option("nvlinks", "p", "enable_nvlinks", "", "refused: cuFile chooses by itself"),
     Option("verify", "V", "do_verify", "", "check all data; writes are read back afterwards"),
-    Option("batch", "B", "", "N", "I/Os in flight with -x 6 and 7 (default: one thread with -w)",
+    Option("batch", "B", "", "N", "I/Os in flight with -x 6 and 7 (default: -w, by one thread)",
         whole(1, 4096)),
     Option("mix", "M", "", "PERCENT", "share of reads; the rest are writes", whole(1, 99)),
     Option("per_job", "J", "", "", "also print a line for each job"),

@@ -13,7 +13,7 @@ from tierscope.peers.gdsio.workload import Job, Workload
 from tierscope.peers.totals import Totals, totals_of
 
 VERIFYING = "Verifying data"
-"""Stands between the line of the writes and that of the reads that check them."""
+"""Printed between the result lines of the writes and of the reads that verify them."""
 _THROUGH_HOST = "in compatibility mode, through host memory"
 _WAYS = {
     "p2p": "by PCI P2PDMA",

@@ -93,7 +93,7 @@ class Workload:
 
     @property
     def one_thread_each(self) -> bool:
-        """Whether a job's threads are the depth of a single one, as in gdsio without ``-B``."""
+        """Whether ``-w`` is the queue depth of one thread per job, as in batches without ``-B``."""
         return self.transfer.in_batches and self.batch is None
 
     @property
