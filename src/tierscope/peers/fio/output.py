@@ -27,9 +27,10 @@ from tierscope.peers.totals import histograms, over_samples, rates
 from tierscope.runs.record import version
 
 _BITS = 6
+"""fio's buckets of a power of two, as bits."""
 _NS = (2, 4, 10, 20, 50, 100, 250, 500, 750, 1000)
 _BOUNDS = {"ns": (1, _NS), "us": (1000, _NS), "ms": (1_000_000, (*_NS, 2000))}
-"""Units of the shares of times: their ns, and the bounds in them."""
+"""Units of the shares of times that fio prints: their ns, and the bounds in them."""
 _KIB = 1 << 10
 _NO_ESTIMATE = 2147483647
 """fio's eta of a job that has ended."""

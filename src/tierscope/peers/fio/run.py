@@ -73,20 +73,14 @@ def run(arguments: Sequence[str], start_at: datetime | None = None) -> int:
     output = Path(line.output) if line.output else _STDOUT
     check_outputs({"--output": output}, [Path(name) for name in line.files if name != "-"])
     found = stages([Job(section) for section in line.jobs])
-    if "readonly" in line.switches:
-        _refuse_writes(found)
-    remarks = (remark for stage in found for job in stage.jobs for remark in job.remarks)
-    say("fio", *dict.fromkeys((*line.remarks, *remarks)))
+    jobs = [job for stage in found for job in stage.jobs]
+    writer = next((job for job in jobs if job.writes), None)
+    if writer and "readonly" in line.switches:
+        raise writer.fail("rw", f"[{writer.name}] writes, and --readonly is given")
+    say("fio", *dict.fromkeys((*line.remarks, *(one for job in jobs for one in job.remarks))))
     if "parse-only" in line.switches:
         return 0
     return int(_Session(line, found, output, start_at).carry_out(discover()))
-
-
-def _refuse_writes(found: Sequence[Stage]) -> None:
-    for stage in found:
-        for job in stage.jobs:
-            if job.writes:
-                raise job.fail("rw", f"[{job.name}] writes, and --readonly is given")
 
 
 @dataclass
@@ -129,9 +123,7 @@ class _Session:
         others = "overwrite-others" in self.line.switches
         targets = targets_of(stage, others)
         for path in buffered_foreign(targets):
-            say(
-                "fio", f"the page cache of {path} is left as found: the file is not tierscope's"
-            )
+            say("fio", f"the page cache of {path} is left as found: the file is not tierscope's")
         spec = spec_of(targets, topology, others)
         if self.line.require:
             for one in (spec, *spec["jobs"]):

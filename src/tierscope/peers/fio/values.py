@@ -1,7 +1,7 @@
 """fio's values: numbers with units, times, lists, shares of block sizes."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
 
 from tierscope.model.endpoint import parse_ranges
@@ -56,7 +56,7 @@ class Numbers:
     """Parsers of numbers, by what k stands for (``kb_base``)."""
 
     base: int = 1024
-    largest: int = field(default=_LARGEST)
+    largest: int = _LARGEST
 
     def amount(self, text: str) -> int:
         """Parse bytes or a count: ``4k``, ``1mi``, ``0x1000``."""
