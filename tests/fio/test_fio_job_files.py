@@ -154,6 +154,8 @@ def test_results_are_of_a_clone_or_of_a_group() -> None:
     assert [len(entry) for entry in alone.entries()] == [1, 1, 1]
     grouped = read("[global]\ngroup_reporting\n[a]\nnumjobs=2\n[b]\n[c]\nnew_group\n")[0]
     assert [len(entry) for entry in grouped.entries()] == [3, 1]
+    joined = read("[a]\n[b]\ngroup_reporting\nnumjobs=2\n[c]\n")[0]
+    assert [len(entry) for entry in joined.entries()] == [3, 1]
 
 
 def test_names_of_clones_are_unlike() -> None:
@@ -162,21 +164,21 @@ def test_names_of_clones_are_unlike() -> None:
 
 
 REFUSED = {
-    "ioengine=null": "what it does is no read or write",
+    "ioengine=null": "it does not read or write",
     "ioengine=rbd": "by a library of its own",
     "ioengine=lib-aio": "did you mean 'libaio'",
     "exec_prerun=reboot": "foreign commands are not run",
     "ioscheduler=none": "settings of the machine are left alone",
     "write_bw_log=x": "no logs are written",
     "write_lat_log": "no logs are written",
-    "random_distribution=zoned:50/5:30/15": "random or zipf",
+    "random_distribution=zoned:50/5:30/15": "only random and zipf",
     "latency_target=500": "is not searched",
-    "size=8*1024": "arithmetic in values is not done",
-    "size=10%": "only 100%",
+    "size=8*1024": "arithmetic is not evaluated",
+    "size=10%": "100% is the only",
     "zonemode=zbd": "zoned devices are not measured",
     "thinktime=10": "do not pause",
-    "verify_pattern=0xff": "how data is checked is tierscope's own",
-    "bs=4m1": "is no number",
+    "verify_pattern=0xff": "data is verified in tierscope's own way",
+    "bs=4m1": "is not a number",
     "iodepth=0": "not a whole number from 1",
     "nosuch=1": "no option that tierscope knows",
     "numjob=4": "did you mean 'numjobs'",
@@ -184,21 +186,21 @@ REFUSED = {
     "size=": "the value is missing",
     "filename=${NOSUCH}": "the environment has no variable 'NOSUCH'",
     "time_based": "needs a runtime",
-    "ramp_time=1": "goes with time_based",
-    "hipri": "goes with ioengine=io_uring",
-    "gpu_dev_ids=0": "goes with ioengine=libcufile",
+    "ramp_time=1": "needs time_based",
+    "hipri": "needs ioengine=io_uring",
+    "gpu_dev_ids=0": "needs ioengine=libcufile",
     "filename=a:b": "one file by name",
     "nrfiles=2": "file_service_type=sequential",
-    "bs=4k,8k\nrw=rw": "reads and writes of a mix have the same sizes",
+    "bs=4k,8k\nrw=rw": "reads and writes of a mix need the same sizes",
     "rwmixread=70\nrwmixwrite=70": "does not add up to 100",
-    "direct=1\nbuffered=1": "it contradicts",
+    "direct=1\nbuffered=1": "contradicts",
     "direct=1\nioengine=mmap": "goes through the page cache",
     "rw=write\nfilename=/dev/sda": "destroys what is on it",
-    "rw=rw\nrate_iops=10": "one rate for reads and one for writes",
+    "rw=rw\nrate_iops=10": "reads and writes have separate rates",
     "wait_for=b": "there is no job 'b'",
     "bssplit=4k/50:8k/50\nnumber_ios=2": "give io_size",
     "ioengine=io_uring\nfixedbufs": "give fixedbufs=1 and registerfiles=1",
-    "io_submit_mode=offload": "only with a rate",
+    "io_submit_mode=offload": "offload needs a rate",
     "unified_rw_reporting=both": "reported apart",
     "exitall": "by their own size or runtime",
     "numjobs=257": "not a whole number",
@@ -218,16 +220,16 @@ def test_what_cannot_be_honoured_is_refused_with_its_line_and_reason(lines: str)
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "there is no job"),
-        ("[global]\nrw=read\n", "there is no job"),
-        ("rw=read\n[a]\n", "x.fio:1: 'rw=read' stands before the first section"),
-        ("[a\n", "x.fio:1: '[a' is no section"),
-        ("[]\n", "x.fio:1: '[]' is no section"),
-        ("[a]\ninclude other.fio\n", "x.fio:2: other files are not read"),
+        ("", "no job found"),
+        ("[global]\nrw=read\n", "no job found"),
+        ("rw=read\n[a]\n", "x.fio:1: 'rw=read' is outside any section"),
+        ("[a\n", "x.fio:1: '[a' is not a section"),
+        ("[]\n", "x.fio:1: '[]' is not a section"),
+        ("[a]\ninclude other.fio\n", "x.fio:2: include other.fio: other files are not read"),
         ("[a]\n[b]\nruntime=3\n", "x.fio:3: runtime: jobs that run together have one runtime"),
         ("[a]\n[b]\nruntime=3\ntime_based\n", "x.fio:4: time_based: jobs that run together go by"),
         ("[a]\n[b]\nstartdelay=3\n", "x.fio:3: startdelay: jobs that run together begin together"),
-        ("[a]\n[b]\n[c]\nwait_for=a\n", "x.fio:4: wait_for: other jobs run with 'a'"),
+        ("[a]\n[b]\n[c]\nwait_for=a\n", "x.fio:4: wait_for: other jobs run together with 'a'"),
         ("[a]\nnumjobs=200\n[b]\nnumjobs=200\n", "x.fio:1: 400 threads run together"),
         ("[a]\nioengine=libcufile\ndirect=1\n[b]\n", "x.fio:4: jobs by libcufile run together"),
     ],
@@ -244,7 +246,7 @@ def test_what_changes_nothing_is_said() -> None:
 def test_each_option_is_in_one_table() -> None:
     assert not set(BY_NAME) & set(FIXED)
     assert len(BY_NAME) == sum(1 + len(option.aliases) for option in OPTIONS)
-    assert all(one.refused or one.nothing or one.usual for one in FIXED.values())
+    assert all(one.why for one in FIXED.values())
 
 
 def test_options_of_the_command_line_are_those_of_job_files() -> None:
@@ -261,17 +263,17 @@ def test_options_of_the_command_line_are_those_of_job_files() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("", "there is no job"),
-        ("--rw=read", "there is no job"),
+        ("", "no job found"),
+        ("--rw=read", "no job found"),
         ("--name=a x.fio", "give job files alone"),
         ("--name", "--name needs the name of a job"),
-        ("--name=a --bs=4q", "--name=a: bs: '4q' is no number"),
+        ("--name=a --bs=4q", "--name=a: bs: '4q' is not a number"),
         ("--name=a --nosuch=1", "--name=a: nosuch: no option"),
         ("--bs --name=a", "command line: bs: the value is missing"),
         ("--minimal --name=a", "terse output has mostly fields that are not measured"),
         ("--output-format=terse --name=a", "terse output has mostly"),
         ("--output-format=xml --name=a", "is not one of normal, json, json+"),
-        ("--client=host x.fio", "run tierscope there"),
+        ("--client=host x.fio", "run it there"),
         ("--overwrite --name=a", "--overwrite-others"),
         ("--require=nvlink --name=a", "is not one of"),
         ("/nosuch.fio", "job file '/nosuch.fio' cannot be read"),

@@ -15,7 +15,6 @@ from tierscope.peers.fio.output import (
     _count,
     _decimal,
     bucket_time,
-    merged,
     shares,
     spread,
     times_of,
@@ -66,31 +65,31 @@ def test_a_percentile_is_the_time_that_so_many_do_not_exceed(
 
 
 @given(st.lists(_NS, max_size=20), st.lists(_NS, max_size=20))
-def test_merged_times_are_those_of_both(first: list[int], second: list[int]) -> None:
-    assert merged(times(first), times(second)) == times([*first, *second])
+def test_added_times_are_those_of_both(first: list[int], second: list[int]) -> None:
+    assert times_of([times(first).histogram, times(second).histogram]) == times([*first, *second])
 
 
 @given(st.lists(_NS, min_size=1, max_size=40))
 def test_shares_of_times_add_up(values: list[int]) -> None:
     found = shares(times(values))
-    assert sum(sum(one.values()) for one in found) == pytest.approx(100)
-    assert [len(one) for one in found] == [10, 10, 12]
+    assert sum(sum(one.values()) for one in found.values()) == pytest.approx(100)
+    assert [len(one) for one in found.values()] == [10, 10, 12]
 
 
 def test_a_share_is_of_times_up_to_its_bound() -> None:
-    in_ns, in_us, in_ms = shares(times([2, 3, 900, 1500, 60_000, 3_000_000, 5_000_000_000]))
-    for found, bound in (
-        (in_ns, "2"), (in_ns, "4"), (in_ns, "1000"), (in_us, "2"), (in_us, "100"), (in_ms, "4"),
-        (in_ms, ">=2000"),
+    found = shares(times([2, 3, 900, 1500, 60_000, 3_000_000, 5_000_000_000]))
+    for unit, bound in (
+        ("ns", "2"), ("ns", "4"), ("ns", "1000"), ("us", "2"), ("us", "100"), ("ms", "4"),
+        ("ms", ">=2000"),
     ):  # fmt: skip
-        assert found[bound] == pytest.approx(100 / 7)
+        assert found[unit][bound] == pytest.approx(100 / 7)
 
 
 def test_nothing_has_no_times() -> None:
     none = times_of([])
     assert (none.number, none.least, none.most, none.mean, none.deviation) == (0, 0, 0, 0.0, 0.0)
     assert none.percentile(50) == 0
-    assert set(shares(none)[0].values()) == {0.0}
+    assert set(shares(none)["ns"].values()) == {0.0}
 
 
 def test_deviations() -> None:

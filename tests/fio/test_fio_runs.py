@@ -90,7 +90,6 @@ def test_jobs_run_together_and_after_each_other(fio: Fio) -> None:
     writer, mix = found[2:]
     assert writer["write"]["io_bytes"] == writer["write"]["total_ios"] * 65536
     assert mix["read"]["total_ios"] > mix["write"]["total_ios"]
-    assert "usr_cpu" in done.stderr
 
 
 def test_fio_s_own_tool_reads_the_json(fio: Fio, tmp_path: Path) -> None:
@@ -216,8 +215,7 @@ def test_a_wrong_job_file_is_one_line(fio: Fio, tmp_path: Path) -> None:
     done = fio(str(job))
     assert done.returncode == 2
     assert done.stderr == (
-        f"tierscope: {job}:2: ioengine: 'null' is not there: what it does is no read or write of "
-        "a file\n"
+        f"tierscope: {job}:2: ioengine: 'null' is not available: it does not read or write files\n"
     )
 
 

@@ -105,7 +105,7 @@ def test_without_the_tool_it_says_where_it_comes_from(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("what", "said"),
     [
-        ("none", r"has no statistics of process \d+ \('no statistics'\): a process keeps them whe"),
+        ("none", r"has no statistics of process \d+ \('no statistics'\): a process keeps them if"),
         ("other", r"has no statistics of process \d+ \('usage: something else'\)"),
     ],
 )

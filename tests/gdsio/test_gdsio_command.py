@@ -134,7 +134,7 @@ def test_writes_are_read_back_and_a_verdict_is_given(engine: Engine) -> None:
 
 
 def test_reads_that_are_not_compared_say_so(engine: Engine) -> None:
-    assert "not verified: the engine compared nothing" in call(f"{READ} -V")[2]
+    assert "not verified: nothing was compared" in call(f"{READ} -V")[2]
 
 
 WRONG = "/data/gdsio.0 at 4096: expected file 0 offset 4096, found file 0 offset 8192 (misdirected)"

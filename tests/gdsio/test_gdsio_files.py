@@ -75,7 +75,7 @@ def test_files_of_gdsio_itself_are_read_as_they_are(there: dict[str, int]) -> No
 def test_files_of_others_are_written_after_a_word_only(there: dict[str, int]) -> None:
     there["/data/gdsio.0"] = 8 * MIB
     with pytest.raises(
-        UserError, match=r"/data/gdsio\.0 is there, and tierscope did not make it; na"
+        UserError, match=r"/data/gdsio\.0 exists, and tierscope did not make it; na"
     ):
         found("-D /data -w 2 -s 4M -I 1")
     work = found("-D /data -w 2 -s 4M -I 1", overwrite=True)

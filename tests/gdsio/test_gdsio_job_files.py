@@ -92,11 +92,11 @@ JOB = "[job1]\nfilename=/x\nsize=1G\n"
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "x.gdsio: there is no job; a job begins with [job1]"),
-        ("[global]\nrw=read\n", "x.gdsio: there is no job; a job begins with [job1]"),
-        ("rw=read\n", "x.gdsio:1: 'rw' stands before the first section, [global] or [job1]"),
+        ("", "x.gdsio: no job found; a job begins with [job1]"),
+        ("[global]\nrw=read\n", "x.gdsio: no job found; a job begins with [job1]"),
+        ("rw=read\n", "x.gdsio:1: 'rw' is outside any section such as [global]"),
         ("[iob1]\n", "x.gdsio:1: section [iob1] is neither [global] nor [job...]; did you mean"),
-        (f"{JOB}{JOB}", "x.gdsio:4: section [job1] begins on line 1 already"),
+        (f"{JOB}{JOB}", "x.gdsio:4: section [job1] begins at x.gdsio:1 already"),
         (f"{JOB}nonsense\n", "x.gdsio:4: 'nonsense' is neither [SECTION] nor KEY=VALUE nor # c"),
         (
             "[global]\nhs=4k\n",
@@ -117,7 +117,7 @@ JOB = "[job1]\nfilename=/x\nsize=1G\n"
         ("[job1]\nfilename=$DATA/x\n", "x.gdsio:2: filename: the environment has no variable 'DA"),
         (
             f"{JOB}[job2]\nfilename=/y\nsize=1G\nstart_offset=4K\n",
-            "x.gdsio:7: start_offset: all jobs share one value here, and these have several",
+            "x.gdsio:7: start_offset: all jobs have to have the same value",
         ),
         (
             f"{JOB}[job2]\nfilename=/y\nsize=2G\n",

@@ -202,7 +202,7 @@ def test_weights_and_partitions_are_placements() -> None:
     ("change", "said"),
     [
         ({"bandwidth": "fast"}, "[0].benchmarks[0].results.bandwidth: not a number"),
-        ({"bandwidth": 0}, "[0].benchmarks[0].results.bandwidth: 0 is no figure above 0"),
+        ({"bandwidth": 0}, "[0].benchmarks[0].results.bandwidth: 0 is not a number above 0"),
         ({"bandwidth": None}, "[0].benchmarks[0].results.bandwidth: missing"),
     ],
 )

@@ -151,9 +151,9 @@ def test_a_section_whose_title_was_cut_off_is_known_by_its_lines(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (LATENCIES.replace("82.1", "x"), "mlc.txt:4: 'x' is no latency in ns"),
+        (LATENCIES.replace("82.1", "x"), "mlc.txt:4: 'x' is not a latency in ns"),
         (LATENCIES.replace("\t 141.0", ""), "mlc.txt:4: node 0 has 1 latencies, not 2"),
-        (PEAK.replace("158844.5", "1.2.3"), "mlc.txt:5: '1.2.3' is no bandwidth in MB/s"),
+        (PEAK.replace("158844.5", "1.2.3"), "mlc.txt:5: '1.2.3' is not a bandwidth in MB/s"),
         (HEAD, "mlc.txt: none of MLC's measurements is in it"),
         ("Each iteration took 2 clocks\n", "mlc.txt:1: no latency in ns"),
         ('[{"bm_name": "x"}]', "mlc.txt: this is CXL-Bench's JSON; tierscope import cxlbench"),

@@ -10,7 +10,7 @@ from tierscope.cli.options import start_option
 from tierscope.cli.output import Output, say_start
 
 Run = Callable[[list[str], datetime | None], int]
-"""Carries out arguments, optionally from a moment on; returns the exit status."""
+"""Carries out arguments, optionally from a given time on; returns the exit status."""
 
 
 def drop_in_command(
@@ -18,7 +18,7 @@ def drop_in_command(
 ) -> Callable[[Run], click.Command]:
     """Make a command that parses its arguments itself, except ``--start-at``.
 
-    ``serves`` returns True on an MPI rank that has answered another one to the end.
+    ``serves`` returns True on an MPI rank that only served rank 0, and now ends.
     """
 
     def make(function: Run) -> click.Command:

@@ -1,6 +1,7 @@
 """Shared parts of peers with a command line: values, help, job files, measuring."""
 
 import getopt
+import os
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,18 +16,39 @@ from pydantic import ValidationError
 
 from tierscope.engine.targets import PathError, PathSilentError, leftovers
 from tierscope.kinds.plan import PLAN_VERSION, Plan
-from tierscope.model.errors import ExitCode, UserError, did_you_mean
+from tierscope.model.errors import ExitCode, UserError, did_you_mean, is_text
 from tierscope.model.event import Event, Failed, Repetition
 from tierscope.model.evidence import LackingCounters
 from tierscope.model.io import Way
 from tierscope.model.run import Measurement
 from tierscope.model.storage import PathFacts
 from tierscope.model.topology import Topology
-from tierscope.plans.gpu import gpu_cpus, gpu_numbered, home_node, host_nodes
+from tierscope.plans.gpu import gpu_numbered, home_node, host_nodes
 from tierscope.plans.grammar import parse_choice
 from tierscope.plans.pinning import one_per_core_first
 from tierscope.report.summary import warnings_of
 from tierscope.runs.measure import Outcome, measure
+
+Rows = Iterable[tuple[str, str]]
+"""Options as help shows them, and their meanings."""
+START_AT = "begin measuring then, as in 18:30:00 or 2026-05-04T18:30:00Z"
+START_AT_ROW = ("--start-at=TIME", START_AT)
+REQUIRE_ROW = (
+    "--require=WAY",
+    "fail unless all data goes by p2p, nvfs, gpudirect (either) or odirect",
+)
+STATUS = (
+    "Exit status: 0 measured, 1 something failed or data is wrong, 2 the request was wrong, "
+    "3 nothing could be measured, 130 interrupted."
+)
+_WIDTH = 98
+_INDENT = 20
+_LARGEST_FILE = 1 << 20
+"""Bytes of a job file; larger ones are other files, given by mistake."""
+_LONGEST_PATH = 3800
+"""Bytes; the kernel takes 4095, of which the names of a directory's files are a part."""
+_NEVER = 1e-9
+"""A precision that no interval reaches, so that time or amount alone ends a measurement."""
 
 
 @dataclass(frozen=True)
@@ -81,11 +103,19 @@ def required_way(text: str) -> str:
 def path(text: str) -> str:
     """Check the characters of a path, not the file."""
     signs = [ord(sign) for sign in text]
-    # Bytes that are no UTF-8 arrive as U+DC80 to U+DCFF; other surrogates stand for nothing.
+    # Bytes that are not UTF-8 arrive as U+DC80 to U+DCFF; other surrogates have no meaning.
     strange = any(0xD800 <= sign < 0xDC80 or 0xDCFF < sign < 0xE000 for sign in signs)
     if not text or strange or 0 in signs or "\n" in text:
         raise UserError(f"{text!r} is not a path")
     return text
+
+
+def absolute(path: str, place: str) -> str:
+    """Return a path as an absolute one, without looking at it; UserError begins with the place."""
+    found = os.path.abspath(path)  # noqa: PTH100 - looks at no file
+    if len(os.fsencode(found)) > _LONGEST_PATH or not is_text(found):
+        raise UserError(f"{place}: the path is longer than {_LONGEST_PATH} bytes, or not UTF-8")
+    return found
 
 
 def is_device(path: str) -> bool:
@@ -103,7 +133,7 @@ def parse_flags(
 ) -> tuple[list[tuple[str, str]], list[str]]:
     """Parse arguments as getopt does; UserError explains what it does not understand.
 
-    ``needs`` describes the value of an option; ``several`` names what abbreviations stand for.
+    ``needs`` describes the value of an option; ``several`` is what abbreviations can stand for.
     Returns options with their values, and the other arguments.
     """
     try:
@@ -127,23 +157,22 @@ def say(program: str, *texts: str) -> None:
         sys.stderr.write(f"tierscope: {program}: {text}\n")
 
 
-WIDTH = 98
-_INDENT = 20
-START_AT = "begin measuring then, as in 18:30:00 or 2026-05-04T18:30:00Z"
-REQUIRE = "fail unless all data goes by p2p, nvfs, gpudirect (either) or odirect"
-
-
 def paragraph(text: str) -> list[str]:
     """Return a text in lines."""
-    return textwrap.wrap(text, WIDTH)
+    return textwrap.wrap(text, _WIDTH)
 
 
-STATUS = (
-    "Exit status: 0 measured, 1 something failed or data is wrong, 2 the request was wrong, "
-    "3 nothing could be measured, 130 interrupted."
-)
-Rows = Iterable[tuple[str, str]]
-"""Names and their meanings."""
+def long_options(rows: Rows) -> dict[str, str]:
+    """Return long options by each of their names in rows of help, with ``=`` if they take a value.
+
+    ``-o, --output=FILE`` gives ``{"o": "output=", "output": "output="}``.
+    """
+    found: dict[str, str] = {}
+    for names, _what in rows:
+        words = [word.lstrip("-").partition("=") for word in names.split(", ")]
+        option = "".join(words[-1][:2])
+        found |= {name: option for name, _, _ in words}
+    return found
 
 
 def help_page(
@@ -169,15 +198,11 @@ def help_page(
 
 def help_line(name: str, what: str, indent: int = _INDENT) -> str:
     """Return a name with its meaning, wrapped."""
-    first, *more = textwrap.wrap(what, WIDTH - indent)
+    first, *more = textwrap.wrap(what, _WIDTH - indent)
     head = f"  {name}".ljust(indent)
     if len(head) > indent or not head.endswith(" "):
         first, more = "", [first, *more]
     return "\n".join([f"{head}{first}".rstrip(), *(" " * indent + line for line in more)])
-
-
-MAX_BYTES = 1 << 20
-"""Larger than any job file, which other files given by mistake often are."""
 
 
 def read_job_text(name: str) -> str:
@@ -192,8 +217,8 @@ def read_job_text(name: str) -> str:
 
 def job_text(file: BinaryIO, name: str) -> str:
     """Read an open job file; ``name`` stands for it in errors."""
-    content = file.read(MAX_BYTES + 1)
-    if len(content) > MAX_BYTES:
+    content = file.read(_LARGEST_FILE + 1)
+    if len(content) > _LARGEST_FILE:
         raise UserError(f"'{name}' is larger than 1 MiB; a job file is a short text")
     try:
         return content.decode("utf-8-sig")
@@ -228,18 +253,7 @@ def cpus_of_node(topology: Topology, node: int) -> list[int]:
 
 def cpus_of_gpu(topology: Topology, number: int) -> list[int]:
     """Return the CPUs for threads by a GPU, in the order in which threads take them."""
-    gpu = gpu_numbered(topology, number)
-    cpus = usable_cpus(topology, home_node(topology, gpu)) or gpu_cpus(topology, gpu)
-    return one_per_core_first(cpus, topology.siblings)
-
-
-def on_node(node: int) -> dict[str, object]:
-    """Return the fields of host buffers on a node."""
-    return {"memory": "host", "placement": {"policy": "bind", "nodes": [{"node": node}]}}
-
-
-_NEVER = 1e-9
-"""A precision that no interval reaches, so that time or amount alone ends a measurement."""
+    return cpus_of_node(topology, home_node(topology, gpu_numbered(topology, number)))
 
 
 def io_spec(
@@ -315,11 +329,19 @@ def is_foreign(facts: PathFacts) -> bool:
     return name not in [one.name for one in own]
 
 
+def refuse_device(path: str, place: str) -> UserError:
+    """Return the error for writing to a device."""
+    return UserError(
+        f"{place}: {path} is a device, and writing destroys what is on it; only "
+        "'tierscope io --destroy-data' does that"
+    )
+
+
 def refuse_overwriting(path: str, place: str, option: str = "--overwrite") -> UserError:
     """Return the error for overwriting files that tierscope did not make."""
     return UserError(
-        f"{place}: {path} is there, and tierscope did not make it; name another directory, "
-        f"or say {option}"
+        f"{place}: {path} exists, and tierscope did not make it; name another directory, "
+        f"or give {option}"
     )
 
 
@@ -340,6 +362,12 @@ class Measured:
         if self.found is None:
             return []
         return [text for text in warnings_of(self.outcome.run) if "interval" not in text]
+
+    @property
+    def verdict(self) -> str:
+        """What was verified, where that was asked for."""
+        found = self.found.evidence.verified if self.found and self.found.evidence else None
+        return f"verified: {found}" if found else "not verified: nothing was compared"
 
     @property
     def exit_code(self) -> ExitCode:

@@ -56,7 +56,7 @@ class Source:
         except json.JSONDecodeError as error:
             self.fail(f"not JSON: {error.msg}", f":{error.lineno}")
         except RecursionError:
-            self.fail("not JSON that any program wrote: it is nested too deeply")
+            self.fail("the JSON is nested too deeply")
         except ValueError as error:
             self.fail(str(error))
 
@@ -93,7 +93,7 @@ class Source:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no figure")
+    raise ValueError(f"{name} is not a number")
 
 
 @dataclass(frozen=True)
@@ -135,14 +135,14 @@ class Entry:
         if not isinstance(value, int | float) or isinstance(value, bool):
             self.fail(key, "missing" if value is None else "not a number")
         if not 1 / _MAX < value < _MAX or not math.isfinite(value):
-            self.fail(key, f"{value} is no figure above 0")
+            self.fail(key, f"{value} is not a number above 0")
         return float(value)
 
     def count(self, key: str, default: int | None = None) -> int:
         """Return a count or a number of bytes."""
         value = self.values.get(key, default)
         if type(value) is not int or not 0 <= value < 1 << 63:
-            self.fail(key, "missing" if value is None else "not a number of things or bytes")
+            self.fail(key, "missing" if value is None else "not a whole number, 0 or more")
         return value
 
     def counts(self, key: str) -> list[int]:

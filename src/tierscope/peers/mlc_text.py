@@ -36,6 +36,7 @@ _CUT = (
 """First lines of sections whose titles were cut off."""
 _ITERATION = re.compile(r"Each iteration took\b")
 HEAD = "Numa node"
+_ONE = {"bandwidths": "bandwidth in MB/s", "latencies": "latency in ns"}
 _MAX = 1e30
 _HOW = "write it by 'mlc --bandwidth_matrix'"
 
@@ -77,7 +78,7 @@ def grid(lines: Sequence[Line], name: str, what: str, head: str = HEAD) -> Matri
     """Return the grid that begins with ``head`` and the columns' nodes; empty where there is none.
 
     A blank line behind its rows ends it. ``-`` is what MLC could not measure, and 0. Raises
-    UserError, with the line, for what is no such grid; ``what`` is the figures' name.
+    UserError, with the line, for other text; ``what`` is the figures' name.
     """
     columns: list[int] = []
     found: Matrix = {}
@@ -127,11 +128,8 @@ def figure(word: str, where: str, what: str) -> float:
         return 0.0
     value = as_float(word)
     if not 0 <= value * MB < _MAX or not re.fullmatch(r"[0-9.]+", word):
-        raise UserError(f"{where}: '{word[:20]}' is no {_ONE[what]}")
+        raise UserError(f"{where}: '{word[:20]}' is not a {_ONE[what]}")
     return value
-
-
-_ONE = {"bandwidths": "bandwidth in MB/s", "latencies": "latency in ns"}
 
 
 def cells(matrix: Matrix) -> Iterator[tuple[int, int, float]]:
@@ -145,7 +143,7 @@ def cells(matrix: Matrix) -> Iterator[tuple[int, int, float]]:
 def parse_matrix(text: str, name: str) -> Matrix:
     """Return MLC's matrix of bandwidths, bytes/s by the node of CPUs and the node of memory.
 
-    ``name`` is what errors call the text. Raises UserError, with the line, for what is no matrix.
+    ``name`` stands for the text in errors. Raises UserError, with the line, without a matrix.
     """
     found = [one for one in sections_of(text)[1] if one.what == BANDWIDTHS]
     if not found:

@@ -3,15 +3,14 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from tierscope.analysis.distribution import Counts, merged
 from tierscope.model.event import Repetition, Series
-from tierscope.model.histogram import Histogram, values_of
-
-_LATENCY = "io_latency"
+from tierscope.model.histogram import Histogram
 
 
 @dataclass(frozen=True)
 class Totals:
-    """Sums over all samples of all repetitions; set-up is in none of them."""
+    """Sums over all samples of all repetitions, without set-up."""
 
     bytes: float
     operations: int
@@ -31,32 +30,18 @@ def totals_of(repetitions: Sequence[Repetition], parts: Sequence[str] = ("",)) -
 
     Operations and their latency come from the distributions, exactly.
     """
-    moved, rated, seconds = _of_rates(repetitions, parts)
-    times = [
-        row
-        for repetition in repetitions
-        for row in histograms(repetition.series[0], _LATENCY, parts)
-    ]
-    operations = sum(sum(histogram[1::2]) for histogram in times)
-    if not operations or not rated:
+    series = [repetition.series[0] for repetition in repetitions]
+    seconds = sum(sum(one.durations) for one in series)
+    moved, rated = (
+        sum(over_samples(one, metric, part) for one in series for part in parts)
+        for metric in ("bandwidth", "iops")
+    )
+    times = Counts(merged([[*histograms(one, "io_latency", parts)] for one in series]))
+    if not times.total or not rated:
         return Totals(round(moved), round(rated), seconds, 0.0)
-    waited = sum(map(_sum_ns, times))
     mean_size = moved / rated
-    return Totals(round(mean_size * operations), operations, seconds, waited * 1e-9 / operations)
-
-
-def _of_rates(
-    repetitions: Sequence[Repetition], parts: Sequence[str]
-) -> tuple[float, float, float]:
-    """Return bytes and operations, from rates and durations of samples, and seconds."""
-    moved = operations = seconds = 0.0
-    for repetition in repetitions:
-        series = repetition.series[0]
-        seconds += sum(series.durations)
-        for part in parts:
-            moved += over_samples(series, "bandwidth", part)
-            operations += over_samples(series, "iops", part)
-    return moved, operations, seconds
+    latency = times.sum() * 1e-9 / times.total
+    return Totals(round(mean_size * times.total), times.total, seconds, latency)
 
 
 def rates(series: Series, metric: str, part: str) -> list[float]:
@@ -78,8 +63,3 @@ def histograms(series: Series, metric: str, parts: Sequence[str]) -> Iterator[Hi
     for distribution in series.distributions or []:
         if distribution.metric == metric and distribution.part in parts:
             yield from distribution.samples
-
-
-def _sum_ns(histogram: Histogram) -> float:
-    pairs = zip(histogram[::2], histogram[1::2], strict=True)
-    return sum(sum(values_of(bucket)) / 2 * count for bucket, count in pairs)

@@ -3,25 +3,78 @@
 import os
 import re
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tierscope.model.errors import UserError
-from tierscope.peers.drop_in import Given, job_text, read_job_text, required_way, variable
+from tierscope.peers.drop_in import (
+    REQUIRE_ROW,
+    Given,
+    errors_at,
+    job_text,
+    long_options,
+    read_job_text,
+    required_way,
+    variable,
+)
 from tierscope.peers.fio.options import (
     BY_NAME,
+    Fixed,
     Section,
+    by_name,
     check_fixed,
     check_known,
+    engine,
     is_bare,
-    parse_engine,
 )
+from tierscope.plans.grammar import parse_choice
 
 _SECTION = re.compile(r"\[([^\[\]]+)\]")
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
-_KEYWORD = re.compile(r"\$(pagesize|mb_memory|ncpus)\b")
+_KEYWORDS: dict[str, Callable[[], int]] = {
+    "pagesize": lambda: os.sysconf("SC_PAGE_SIZE"),
+    "mb_memory": lambda: os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20,
+    "ncpus": lambda: os.cpu_count() or 1,
+}
+_KEYWORD = re.compile(rf"\$({'|'.join(_KEYWORDS)})\b")
 _KEPT = ("filename_format",)
 """Options whose values have names with $ of their own."""
+FORMATS = ("normal", "json", "json+")
+_HELP = "see 'tierscope fio --help'"
+OWN = (
+    ("-h, --help", "print this"),
+    ("-v, --version", "print the version"),
+    ("--output-format=WORDS", f"{', '.join(FORMATS)}: one or several (normal)"),
+    ("-o, --output=FILE", "write results there"),
+    ("--section=NAME", "only this job of a job file; may be given several times"),
+    ("--parse-only", "check everything that can be known without looking at a file"),
+    ("--showcmd", "print a job file as a command line"),
+    ("--readonly", "refuse jobs that write"),
+    ("--overwrite-others", "jobs may write to files that tierscope did not make"),
+    REQUIRE_ROW,
+)
+"""Options of the whole command, for help."""
+_OWN = long_options(OWN)
+_TERSE = "terse output has mostly fields that are not measured; use json"
+_FIXED = by_name(
+    Fixed("eta eta-newline eta-interval", "no estimate of the time left is shown", ignored=True),
+    Fixed("max-jobs", "256 threads run together at most", ignored=True),
+    Fixed("alloc-size", "memory is taken as it is needed", ignored=True),
+    Fixed("minimal m append-terse terse-version", _TERSE),
+    Fixed("status-interval", "results are printed at the end; 'tierscope show' reads the run "
+        "meanwhile"),
+    Fixed("client", "tierscope does not start jobs on other hosts; run it there"),
+    Fixed("server", "tierscope takes no requests of other hosts"),
+    Fixed("daemonize", "run it in the background of your shell"),
+    Fixed("bandwidth-log latency-log", "no logs are written; the run file has all samples"),
+    Fixed("idle-prof", "the idle time of CPUs is not measured"),
+    Fixed("debug", "--debug is fio's own"),
+    Fixed("profile", "there are no profiles of fio's"),
+    Fixed("trigger trigger-file", "foreign commands are not run"),
+    Fixed("cmdhelp enghelp", _HELP),
+)  # fmt: skip
+"""Other options of the whole command that fio has."""
 
 
 def parse_jobs(
@@ -31,48 +84,27 @@ def parse_jobs(
 
     ``name`` is the file in errors. A job has the options of ``[global]`` that stand before it.
     """
-    reader = _Reader(name, environment)
-    for number, line in enumerate(text.split("\n"), start=1):
-        reader.take(f"{name}:{number}", re.split("[;#]", line, maxsplit=1)[0].strip())
-    if not reader.jobs:
-        raise UserError(f"{name}: there is no job; a job begins with [NAME]")
-    return reader.jobs, reader.common
-
-
-class _Reader:
-    """Takes lines one by one."""
-
-    def __init__(self, name: str, environment: Mapping[str, str]) -> None:
-        self._name = name
-        self._environment = environment
-        self.common: dict[str, Given] = {}
-        self.jobs: list[Section] = []
-        self._values: dict[str, Given] | None = None
-        """Values of the current section."""
-
-    def take(self, place: str, line: str) -> None:
-        """Read one line, without its comment."""
-        if not line:
-            return
-        if line.startswith("["):
-            self._begin(line, place)
-            return
-        if line.split()[0] == "include":
-            raise UserError(f"{place}: other files are not read; put the lines of it here")
-        if self._values is None:
-            raise UserError(f"{place}: '{line}' stands before the first section, such as [global]")
-        key, sign, value = (part.strip() for part in line.partition("="))
-        set_option(self._values, key, value if sign else None, place, self._environment)
-
-    def _begin(self, line: str, place: str) -> None:
-        found = _SECTION.fullmatch(line)
-        if found is None:
-            raise UserError(f"{place}: '{line}' is no section such as [job1]")
-        if found[1] == "global":
-            self._values = self.common
-            return
-        self.jobs.append(Section(found[1], place, dict(self.common)))
-        self._values = self.jobs[-1].own
+    jobs: list[Section] = []
+    common: dict[str, Given] = {}
+    options: dict[str, Given] | None = None
+    for number, text_line in enumerate(text.split("\n"), start=1):
+        place, line = f"{name}:{number}", re.split("[;#]", text_line, maxsplit=1)[0].strip()
+        section = _SECTION.fullmatch(line)
+        if section and section[1] == "global":
+            options = common
+        elif section:
+            jobs.append(Section(section[1], place, dict(common)))
+            options = jobs[-1].own
+        elif line.startswith("["):
+            raise UserError(f"{place}: '{line}' is not a section header such as [job1]")
+        elif line and options is None:
+            raise UserError(f"{place}: '{line}' is outside any section such as [global]")
+        elif line and options is not None:
+            key, sign, value = (part.strip() for part in line.partition("="))
+            set_option(options, key, value if sign else None, place, environment)
+    if not jobs:
+        raise UserError(f"{name}: no job found; a job begins with [NAME]")
+    return jobs, common
 
 
 def set_option(
@@ -91,11 +123,11 @@ def set_option(
     if not text:
         raise UserError(f"{where}: the value is missing")
     name = BY_NAME[key].name if key in BY_NAME else key
-    given = Given(text, where)
+    options[name] = Given(text, where)
     if name == "ioengine":  # Before options that only another engine has.
-        parse_engine(given)
-    check_fixed(name, given)
-    options[name] = given
+        with errors_at(where):
+            engine(text)
+    check_fixed(name, options[name])
 
 
 def _expanded(key: str, text: str, where: str, environment: Mapping[str, str]) -> str:
@@ -103,53 +135,6 @@ def _expanded(key: str, text: str, where: str, environment: Mapping[str, str]) -
     if key in _KEPT:
         return expanded
     return _KEYWORD.sub(lambda found: str(_KEYWORDS[found[1]]()), expanded)
-
-
-_KEYWORDS: dict[str, Callable[[], int]] = {
-    "pagesize": lambda: os.sysconf("SC_PAGE_SIZE"),
-    "mb_memory": lambda: os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20,
-    "ncpus": lambda: os.cpu_count() or 1,
-}
-
-
-def chosen(jobs: Sequence[Section], names: Sequence[str]) -> list[Section]:
-    """Return the jobs of these names (``--section``); all without names."""
-    known = [job.name for job in jobs]
-    for name in names:
-        if name not in known:
-            raise UserError(f"--section: there is no job [{name}]; there are {', '.join(known)}")
-    return [job for job in jobs if not names or job.name in names]
-
-
-FORMATS = ("normal", "json", "json+")
-_HELP = "see 'tierscope fio --help'"
-_SWITCHES = ("help", "version", "parse-only", "showcmd", "readonly", "overwrite-others")
-_VALUES = ("output", "output-format", "section", "require")
-_SHORT = {"h": "help", "v": "version", "o": "output"}
-_NOTHING = {
-    "eta": "no estimate of the time left is shown",
-    "eta-newline": "no estimate of the time left is shown",
-    "eta-interval": "no estimate of the time left is shown",
-    "max-jobs": "256 threads run together at most",
-    "alloc-size": "memory is taken as it is needed",
-}
-_TERSE = "terse output has mostly fields that are not measured; use json"
-_REFUSED = {
-    "minimal": _TERSE, "m": _TERSE, "append-terse": _TERSE, "terse-version": _TERSE,
-    "status-interval": "results are printed at the end; 'tierscope show' reads the run meanwhile",
-    "client": "other hosts are not told to measure; run tierscope there",
-    "server": "it takes no requests of other hosts",
-    "daemonize": "run it by your shell's own means",
-    "bandwidth-log": "no logs are written; the run file has all rows",
-    "latency-log": "no logs are written; the run file has all rows",
-    "idle-prof": "the idle time of CPUs is not measured",
-    "debug": "--debug is fio's own",
-    "profile": "there are no profiles of fio's",
-    "trigger": "foreign commands are not run",
-    "trigger-file": "foreign commands are not run",
-    "cmdhelp": f"{_HELP}",
-    "enghelp": f"{_HELP}",
-}  # fmt: skip
 
 
 @dataclass
@@ -172,45 +157,44 @@ class Line:
 def parse_line(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) -> Line:
     """Parse fio's arguments; UserError names the fault and its place."""
     line = Line()
-    words = iter(arguments)
-    rest: list[str] = []
-    pending = next(words, None)
-    while pending is not None:
-        word, pending = pending, next(words, None)
+    words = deque(arguments)
+    while words:
+        word = words.popleft()
         if word == "--":
-            rest += [*([] if pending is None else [pending]), *words]
+            line.files += words
             break
         if word == "-" or not word.startswith("-"):
-            rest.append(word)
+            line.files.append(word)
             continue
         key, sign, value = word.lstrip("-").partition("=")
-        text: str | None = value if sign else None
-        if text is None and _needs_value(key) and pending is not None and pending[:2] != "--":
-            text, pending = pending, next(words, None)
+        text = value if sign else None
+        if text is None and _needs_value(key) and words and not words[0].startswith("--"):
+            text = words.popleft()
         _take(line, word, key, text, environment)
-    line.files = rest
     if not line.switches & {"help", "version"}:
         _finish(line, environment)
     return line
 
 
 def _needs_value(key: str) -> bool:
-    name = _SHORT.get(key, key)
-    return name not in _SWITCHES and name not in _REFUSED and not is_bare(key)
+    if key in _OWN:
+        return _OWN[key].endswith("=")
+    return _FIXED[key].ignored if key in _FIXED else not is_bare(key)
 
 
 def _take(
     line: Line, word: str, key: str, text: str | None, environment: Mapping[str, str]
 ) -> None:
-    name = _SHORT.get(key, key)
-    if name in _REFUSED:
-        raise UserError(f"{word}: {_REFUSED[name]}")
-    if name in _NOTHING:
-        line.remarks.append(f"--{name} changes nothing: {_NOTHING[name]}")
-    elif name in _SWITCHES:
-        line.switches.add(name)
-    elif name in _VALUES:
+    name, takes_value, _ = _OWN.get(key, key).partition("=")
+    fixed = _FIXED.get(name)
+    if fixed and not fixed.ignored:
+        raise UserError(f"{word}: {fixed.why}")
+    if fixed:
+        line.remarks.append(f"--{name} changes nothing: {fixed.why}")
+    elif takes_value:
         _take_own(line, name, text)
+    elif key in _OWN:
+        line.switches.add(name)
     elif name == "overwrite" and text is None:
         raise UserError(
             "--overwrite is fio's own and needs a value; --overwrite-others lets jobs write to "
@@ -241,13 +225,10 @@ def _take_own(line: Line, name: str, text: str | None) -> None:
 
 
 def _formats(text: str) -> tuple[str, ...]:
-    found = tuple(dict.fromkeys(text.split(",")))
-    for one in found:
-        if one == "terse":
-            raise UserError(f"--output-format=terse: {_TERSE}")
-        if one not in FORMATS:
-            raise UserError(f"--output-format: '{one}' is not one of {', '.join(FORMATS)}")
-    return found
+    with errors_at("--output-format"):
+        if "terse" in text.split(","):
+            raise UserError(_TERSE)
+        return tuple(dict.fromkeys(parse_choice(one, FORMATS) for one in text.split(",")))
 
 
 def _finish(line: Line, environment: Mapping[str, str]) -> None:
@@ -255,7 +236,7 @@ def _finish(line: Line, environment: Mapping[str, str]) -> None:
     if line.files and (line.jobs or line.common):
         given = "jobs" if line.jobs else "options of jobs"
         raise UserError(
-            f"'{line.files[0]}' stands beside {given} on the command line; give job files alone"
+            f"'{line.files[0]}' is a job file, but {given} are given, too; give job files alone"
         )
     for number, name in enumerate(line.files):
         text = job_text(sys.stdin.buffer, "stdin") if name == "-" else read_job_text(name)
@@ -265,8 +246,17 @@ def _finish(line: Line, environment: Mapping[str, str]) -> None:
             jobs[0].own.setdefault("stonewall", Given("1", jobs[0].place))
         line.jobs += jobs
     if not line.jobs:
-        raise UserError(f"there is no job: name a job file, or begin one by --name=JOB; {_HELP}")
+        raise UserError(f"no job found: name a job file, or start one with --name=JOB; {_HELP}")
     line.jobs = chosen(line.jobs, line.sections)
+
+
+def chosen(jobs: Sequence[Section], names: Sequence[str]) -> list[Section]:
+    """Return the jobs of these names (``--section``); all without names."""
+    known = [job.name for job in jobs]
+    for name in names:
+        if name not in known:
+            raise UserError(f"--section: there is no job [{name}]; there are {', '.join(known)}")
+    return [job for job in jobs if not names or job.name in names]
 
 
 def shown(line: Line) -> Iterator[str]:

@@ -1,15 +1,15 @@
 """A job of fio's: its values, checked against each other."""
 
 import math
-import os
 import random
 from collections.abc import Iterator
 from functools import reduce
+from pathlib import Path
 from typing import Any
 
-from tierscope.model.errors import UserError, is_text
+from tierscope.model.errors import UserError
 from tierscope.model.io import SYNCHRONOUS
-from tierscope.peers.drop_in import is_device
+from tierscope.peers.drop_in import absolute, is_device, refuse_device
 from tierscope.peers.fio.options import BY_NAME, Engine, Section, parsed
 from tierscope.peers.fio.values import Blocks, Work
 
@@ -31,9 +31,9 @@ class Job:
         self._check_submission()
         self.blocks = self._blocks()
         """Sizes in bytes with weights."""
-        self.remarks = (*remarks, *self._remarks())
         self.reads_percent = self._reads_percent()
         self.depth: int = 1 if self.backend in SYNCHRONOUS else self.of("iodepth")
+        self.remarks = (*remarks, *self._remarks())
         self.directory = ""
         """Absolute."""
         self.path = ""
@@ -89,6 +89,12 @@ class Job:
         return max(size for size, _weight in self.blocks)
 
     @property
+    def mean_block(self) -> float:
+        """Mean bytes of its operations."""
+        weights = sum(weight for _size, weight in self.blocks)
+        return sum(size * weight for size, weight in self.blocks) / weights
+
+    @property
     def seed(self) -> int:
         """The seed of offsets; random in each run where ``randrepeat`` is off."""
         if not self.of("randrepeat") and "randseed" not in self.values:
@@ -99,10 +105,10 @@ class Job:
         engine = self.engine.name
         for name in ("gpu_dev_ids", "cuda_io"):
             if name in self.values and engine != "libcufile":
-                raise self.fail(name, f"goes with ioengine=libcufile, and this is {engine}")
+                raise self.fail(name, f"needs ioengine=libcufile, not {engine}")
         for name in ("fixedbufs", "registerfiles", "sqthread_poll", "hipri"):
             if self.of(name) and engine != "io_uring":
-                raise self.fail(name, f"goes with ioengine=io_uring, and this is {engine}")
+                raise self.fail(name, f"needs ioengine=io_uring, not {engine}")
         if self.of("fixedbufs") != self.of("registerfiles"):
             raise self.fail(
                 "fixedbufs" if self.of("fixedbufs") else "registerfiles",
@@ -115,7 +121,7 @@ class Job:
     def _direct(self) -> bool:
         direct, buffered = self.values.get("direct"), self.values.get("buffered")
         if direct is not None and buffered is not None and direct.value == buffered.value:
-            raise UserError(f"{buffered.place}: it contradicts {direct.place}")
+            raise UserError(f"{buffered.place}: contradicts {direct.place}")
         found = direct.value if direct is not None else not self.of("buffered")
         if self.backend == "mmap" and found:
             raise self.fail("direct", "ioengine=mmap goes through the page cache; leave it out")
@@ -129,18 +135,18 @@ class Job:
         rated = "rate" in self.values or "rate_iops" in self.values
         if self.of("io_submit_mode") == "offload" and (self.backend in SYNCHRONOUS or not rated):
             raise self.fail(
-                "io_submit_mode", "a thread submits its own operations, at set times only with a "
-                "rate and ioengine libaio or io_uring; leave it out",
+                "io_submit_mode", "offload needs a rate and ioengine=libaio or io_uring; leave it "
+                "out",
             )  # fmt: skip
 
     def _blocks(self) -> tuple[tuple[int, int], ...]:
         name = next((name for name in ("bssplit", "bsrange") if name in self.values), "bs")
         found: Blocks = self.of(name)
         if self.work.operation == "mix" and found.reads != found.writes:
-            raise self.fail(name, "reads and writes of a mix have the same sizes; give one")
+            raise self.fail(name, "reads and writes of a mix need the same sizes; give one value")
         blocks = found.writes if self.work.operation == "write" else found.reads
         if reduce(math.gcd, (size for size, _weight in blocks)) % 512:
-            raise self.fail(name, "block sizes are multiples of 512 bytes")
+            raise self.fail(name, "block sizes have to be multiples of 512 bytes")
         return blocks
 
     def _reads_percent(self) -> int:
@@ -153,12 +159,10 @@ class Job:
 
     def _size(self) -> int | None:
         size: int | None = self.of("size")
-        files: int | None = None
-        if "filesize" in self.values:
-            files = self.of("filesize") * self.of("nrfiles")
-        if "size" not in self.values or size is None or files is None:
-            return size if "size" in self.values else files
-        return min(size, files)
+        if "filesize" not in self.values:
+            return size
+        files: int = self.of("filesize") * self.of("nrfiles")
+        return files if size is None else min(size, files)
 
     def _amount(self) -> int | None:
         loops = int(self.of("loops"))
@@ -173,9 +177,9 @@ class Job:
         if time_based and not self.of("runtime"):
             raise self.fail("time_based", "needs a runtime")
         if self.of("ramp_time") and not time_based:
-            raise self.fail("ramp_time", "goes with time_based=1 and runtime")
+            raise self.fail("ramp_time", "needs time_based=1 and runtime")
         if time_based and self.of("end_fsync"):
-            raise self.fail("end_fsync", "goes with an amount (size, io_size), not with time_based")
+            raise self.fail("end_fsync", "needs an amount (size, io_size), not time_based")
 
     def _rate(self) -> float:
         name = "rate_iops" if "rate_iops" in self.values else "rate"
@@ -183,14 +187,11 @@ class Job:
             return 0.0
         reads, writes = self.of(name)
         if self.work.operation == "mix":
-            raise self.fail(
-                name, "in a mix it is one rate for reads and one for writes; give two jobs"
-            )
+            raise self.fail(name, "in a mix, reads and writes have separate rates; give two jobs")
         rate = float(writes if self.work.operation == "write" else reads)
         if name == "rate_iops":
             return rate
-        weights = sum(weight for _size, weight in self.blocks)
-        return rate / (sum(size * weight for size, weight in self.blocks) / weights)
+        return rate / self.mean_block
 
     def _find_files(self) -> None:
         count, random_order = self.of("nrfiles"), self.work.random
@@ -205,39 +206,29 @@ class Job:
             )
         paths = self.of("filename") or ()
         if len(paths) > 1 or (paths and count > 1):
-            raise self.fail("filename", "a job has one file by name; give each file a job")
-        self.directory = os.path.abspath(self.of("directory"))  # noqa: PTH100 - looks at no file
+            raise self.fail("filename", "a job takes one file by name; give each file its own job")
+        self.directory = absolute(self.of("directory"), self.where("directory"))
         if paths:
-            self.path = os.path.normpath(os.path.join(self.directory, paths[0]))  # noqa: PTH118
-        for text, where in ((self.path, "filename"), (self.directory, "directory")):
-            if len(os.fsencode(text)) > 3800 or not is_text(text):
-                raise self.fail(where, "the path is longer than 3800 bytes, or no text in UTF-8")
+            self.path = absolute(str(Path(self.directory, paths[0])), self.where("filename"))
         if self.is_device and self.work.operation != "read":
-            raise self.fail(
-                "filename", "writing to a device destroys what is on it; "
-                "'tierscope io --destroy-data' does",
-            )  # fmt: skip
+            raise refuse_device(self.path, self.where("filename"))
 
     def _remarks(self) -> Iterator[str]:
-        """Yield what changes nothing, or is done in another way."""
+        """Yield remarks on options that change nothing or work differently."""
         if self.engine.remark:
             yield f"ioengine={self.engine.name} {self.engine.remark}"
         reads = self.work.operation == "read"
+        single = f"ioengine={self.engine.name} has one operation in flight"
         without_effect = {
-            "iodepth": (f"ioengine={self.engine.name} has one operation in flight",
-                        self.of("iodepth") > 1 and self.backend in SYNCHRONOUS),
-            "fsync": ("nothing is written", reads),
-            "fdatasync": ("nothing is written", reads),
-            "end_fsync": ("nothing is written", reads),
-            "refill_buffers": ("nothing is written", reads),
-            "blockalign": ("I/O is sequential", not self.work.random),
+            "iodepth": single if self.of("iodepth") > self.depth else "",
+            **dict.fromkeys(("fsync", "fdatasync", "end_fsync", "refill_buffers"),
+                            "nothing is written" if reads else ""),
+            "blockalign": "" if self.work.random else "I/O is sequential",
         }  # fmt: skip
-        for name, (why, applies) in without_effect.items():
-            if applies and self.of(name):
+        for name, why in without_effect.items():
+            if why and self.of(name):
                 yield f"{name}={self.of(name):g} changes nothing: {why}"
-        if self.of("io_submit_mode") == "offload":
-            yield "io_submit_mode=offload: operations are due at set times in either mode"
         if self.verify:
             yield f"verify={self.of('verify')}: blocks have tierscope's own checksum (XXH3)"
         if self.of("nrfiles") > 1 and self.work.random:
-            yield f"nrfiles={self.of('nrfiles')}: files are drawn at random, not in turn"
+            yield f"nrfiles={self.of('nrfiles')}: files are chosen at random, not in turn"

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from tierscope.model.errors import UserError, did_you_mean
 from tierscope.peers.drop_in import Given, errors_at, path
 from tierscope.peers.fio import values
 from tierscope.peers.fio.values import Numbers
+from tierscope.plans.grammar import parse_choice
 
 
 @dataclass(frozen=True)
@@ -24,9 +26,9 @@ ENGINES = {
     one.name: one
     for one in (
         Engine("psync", "posix"),
-        Engine("sync", "posix", "reads by pread and writes by pwrite, without lseek"),
-        Engine("pvsync", "posix", "reads by pread and writes by pwrite, of one buffer each"),
-        Engine("pvsync2", "posix", "reads by pread and writes by pwrite, of one buffer each"),
+        Engine("sync", "posix", "uses pread and pwrite, without lseek"),
+        Engine("pvsync", "posix", "uses pread and pwrite, one buffer each"),
+        Engine("pvsync2", "posix", "uses pread and pwrite, one buffer each"),
         Engine("libaio", "libaio"),
         Engine("io_uring", "io_uring"),
         Engine("mmap", "mmap"),
@@ -35,7 +37,7 @@ ENGINES = {
 }
 
 _OTHERS = {
-    "what it does is no read or write of a file": (
+    "it does not read or write files": (
         "null", "cpp_null", "cpuio", "exec", "e4defrag", "falloc", "ftruncate", "filecreate",
         "filestat", "filedelete", "dircreate", "dirstat", "dirdelete", "page_fault",
     ),
@@ -51,16 +53,10 @@ _OTHERS = {
         "libpmem", "dev-dax", "pmemblk", "dev_dax",
     ),
     "GPUs of AMD are not measured": ("libhipfile",),
-    "it is a way of doing I/O that tierscope has not; psync and libaio come nearest": (
+    "tierscope does not do I/O this way; psync and libaio are closest": (
         "posixaio", "splice", "vsync", "syslet-rw", "external",
     ),
 }  # fmt: skip
-
-
-def parse_engine(given: Given) -> Engine:
-    """Parse a value; UserError begins with its place."""
-    with errors_at(given.place):
-        return engine(given.value)
 
 
 def engine(text: str) -> Engine:
@@ -70,7 +66,7 @@ def engine(text: str) -> Engine:
         return found
     for why, names in _OTHERS.items():
         if text.partition(":")[0] in names:
-            raise UserError(f"'{text}' is not there: {why}")
+            raise UserError(f"'{text}' is not available: {why}")
     raise UserError(
         f"'{text}' is not one of {', '.join(ENGINES)}{did_you_mean(text, tuple(ENGINES))}"
     )
@@ -81,169 +77,153 @@ class Fixed:
     """Options that are refused or ignored."""
 
     names: str
+    why: str
+    """Why values are refused, with a remedy, or ignored."""
     usual: tuple[str, ...] = ()
-    """Values that are the usual behaviour; they pass without a remark."""
-    nothing: str = ""
-    """Reason why other values change nothing; empty: they are refused."""
-    refused: str = ""
-    """Reason and remedy of a refusal."""
+    """Values that ask for what is done anyway."""
     bare: bool = False
-    """It may be given without a value, which is 1."""
+    """Given without a value, it is 1."""
+    ignored: bool = False
 
 
-def _refused(names: str, why: str, usual: tuple[str, ...] = (), bare: bool = False) -> Fixed:
-    return Fixed(names, usual, refused=why, bare=bare)
+def by_name(*rows: Fixed) -> dict[str, Fixed]:
+    """Return rows by each of their names."""
+    return {name: row for row in rows for name in row.names.split()}
 
 
-def _ignored(names: str, why: str, usual: tuple[str, ...] = (), bare: bool = False) -> Fixed:
-    return Fixed(names, usual, nothing=why, bare=bare)
-
-
+_ignored = partial(Fixed, ignored=True)
 _OFF = ("0", "none", "false", "off")
-_COMPLETE = "each operation that ends is followed by the next one at once; leave it out"
 _PRIORITY = "the priority of I/O is not set; run tierscope under ionice"
-_REPEATS = "data is random and repeats nowhere; leave it out"
-_FIXED = (
-    _ignored("thread", "", ("0", "1"), bare=True),
-    _refused("threads", "is 0 or 1", ("0", "1"), bare=True),
-    _refused("opendir", "files below a directory are not searched; name them by filename"),
-    _refused("filetype", "what a path is, is found out; leave it out", _OFF),
-    _refused("unique_filename", "each clone has a file of its own", ("1",)),
-    _refused("lockfile", "files are not locked between jobs", _OFF),
-    _refused("rw_sequencer", "offsets go on or are drawn one by one", ("sequential",)),
-    _refused("iodepth_batch_complete_min iodepth_batch_complete", _COMPLETE, ("1",)),
-    _refused("iodepth_batch_complete_max", _COMPLETE),
-    _refused("iodepth_low", "the queue is kept full; leave it out"),
-    _refused("serialize_overlap", "operations in flight may overlap", _OFF),
-    _refused("fill_device fill_fs", "a device or file system is never filled up; give size", _OFF),
-    _refused("file_append", "files do not grow while they are measured", _OFF),
-    _refused("offset_align", "give an offset that is a multiple of it", ("0",)),
-    _refused("num_range", "trims are not measured", ("1",)),
-    _refused("bs_unaligned",
+FIXED = by_name(
+    Fixed("thread threads", "is 0 or 1", ("0", "1"), bare=True),
+    Fixed("opendir", "files below a directory are not searched; name them by filename"),
+    Fixed("filetype", "the type of a file is detected; leave it out", _OFF),
+    Fixed("unique_filename", "each clone has a file of its own", ("1",)),
+    Fixed("lockfile", "files are not locked between jobs", _OFF),
+    Fixed("rw_sequencer", "each operation has a new offset", ("sequential",)),
+    Fixed("iodepth_batch_complete_min iodepth_batch_complete iodepth_batch_complete_max",
+        "each completion is followed by a new submission at once; leave it out", ("1",)),
+    Fixed("iodepth_low", "the queue is kept full; leave it out"),
+    Fixed("serialize_overlap", "operations in flight may overlap", _OFF),
+    Fixed("fill_device fill_fs", "a device or file system is never filled up; give size", _OFF),
+    Fixed("file_append", "files do not grow while they are measured", _OFF),
+    Fixed("offset_align", "give an offset that is a multiple of it", ("0",)),
+    Fixed("num_range", "trims are not measured", ("1",)),
+    Fixed("bs_unaligned",
         "sizes are multiples of the smallest; name them with bssplit", _OFF, bare=True),
-    _refused("bs_is_seq_rand", "sizes go by reads and writes", _OFF),
+    Fixed("bs_is_seq_rand", "sizes are set for reads and writes", _OFF),
     _ignored("norandommap",
         "random offsets come in an order in which each block comes once before any comes "
         "again", _OFF, bare=True),
-    _ignored("softrandommap overwrite rate_ignore_thinktime latency_run", "", ("0", "1")),
-    _refused("random_sequence_stride", "offsets follow no sequence that is given"),
-    _refused("verify_backlog", "data is read back after the job, not during it", ("0",)),
+    Fixed("softrandommap overwrite rate_ignore_thinktime latency_run", "is 0 or 1", ("0", "1")),
+    Fixed("random_sequence_stride", "offsets follow no sequence that is given"),
+    Fixed("verify_backlog", "data is read back after the job, not during it", ("0",)),
     _ignored("random_generator",
         "offsets come from tierscope's own generator; each block comes once before any again"),
-    _refused("sprandom", "drives are not brought into a state by a model of them", _OFF),
-    _refused("percentage_random", "I/O is either random or sequential; give two jobs", ("100",)),
+    Fixed("sprandom", "drives are not preconditioned", _OFF),
+    Fixed("percentage_random", "I/O is either random or sequential; give two jobs", ("100",)),
     _ignored("fallocate",
         "files are written whole before they are measured", ("keep", "none", "0")),
-    _ignored("fadvise_hint", "the kernel is given no hints about the order of reads", _OFF),
-    _refused("write_barrier", "use fdatasync", _OFF),
-    _refused("sync_file_range", "use fdatasync"),
-    _refused("atomic", "atomic writes are not measured", _OFF),
+    _ignored("fadvise_hint", "the kernel gets no hints about the order of reads", _OFF),
+    Fixed("write_barrier sync_file_range", "use fdatasync", _OFF),
+    Fixed("atomic", "atomic writes are not measured", _OFF),
     _ignored("clocksource", "the clock is chosen by tierscope", ("clock_gettime",)),
-    _refused("mem iomem", "buffers are on base pages of the node asked for", ("malloc", "mmap")),
+    Fixed("mem iomem", "buffers are on base pages of the node asked for", ("malloc", "mmap")),
     _ignored("iomem_align mem_align", "buffers begin at a page"),
-    _refused("do_verify", "what is written with verify is read back at the end", ("1",)),
+    Fixed("do_verify", "what is written with verify is read back at the end", ("1",)),
     _ignored("verify_fatal", "a mismatch always ends the job", ("1",)),
     _ignored("verify_async", "data is checked by the thread that read it", ("0",)),
     _ignored("verify_dump", "a mismatch is described in a line", ("0",)),
     _ignored("verify_state_save", "no state of verification is saved", ("0", "1")),
-    _ignored("verify_write_sequence", "how data is checked is tierscope's own", ("0", "1")),
-    _refused("exec_prerun exec_postrun",
+    _ignored("verify_write_sequence", "data is verified in tierscope's own way", ("0", "1")),
+    Fixed("exec_prerun exec_postrun",
         "foreign commands are not run; run it yourself before or afterwards"),
-    _refused("ioscheduler", "settings of the machine are left alone; set it beforehand"),
-    _refused("zonemode", "zoned devices are not measured", _OFF),
-    _refused("fdp dataplacement write_hint", "data placement in a drive is not steered", _OFF),
-    _refused("lockmem", "memory is not taken away from others", ("0",)),
-    _refused("nfs_url", "mount the storage, and name a file or directory"),
-    _refused("nice", "run tierscope under nice", ("0",)),
-    _refused("prio prioclass priohint cmdprio cmdprio_class cmdprio_bssplit", _PRIORITY),
-    _refused("cmdprio_percentage", _PRIORITY, ("0",)),
-    _refused("thinktime thinktime_spin thinktime_iotime",
+    Fixed("ioscheduler", "settings of the machine are left alone; set it beforehand"),
+    Fixed("fdp dataplacement write_hint", "data placement in a drive is not steered", _OFF),
+    Fixed("lockmem", "memory is not locked to keep it from others", ("0",)),
+    Fixed("nfs_url", "mount the storage, and name a file or directory"),
+    Fixed("nice", "run tierscope under nice", ("0",)),
+    Fixed("prio prioclass priohint cmdprio cmdprio_class cmdprio_bssplit", _PRIORITY),
+    Fixed("cmdprio_percentage", _PRIORITY, ("0",)),
+    Fixed("thinktime thinktime_spin thinktime_iotime",
         "threads do not pause between operations; rate_iops spaces them", ("0",)),
     _ignored("thinktime_blocks thinktime_blocks_type", "there is no thinktime"),
-    _refused("rate_min ratemin rate_iops_min",
+    Fixed("rate_min ratemin rate_iops_min",
         "a job does not end because it is slow; look at its bandwidth", ("0",)),
     _ignored("rate_cycle ratecycle", "a rate holds at every moment"),
-    _refused("max_latency", "a job does not end by a latency; look at percentiles", ("0",)),
-    _refused("latency_target",
+    Fixed("max_latency", "a job does not end by a latency; look at percentiles", ("0",)),
+    Fixed("latency_target",
         "the queue depth for a latency is not searched; give several iodepth", ("0",)),
     _ignored("latency_window latency_percentile", "there is no latency_target"),
-    _refused("sync", "files are not opened with O_SYNC; use fsync=1 or fdatasync=1", _OFF),
+    Fixed("sync", "files are not opened with O_SYNC; use fsync=1 or fdatasync=1", _OFF),
     _ignored("create_serialize", "files are made one by one, untimed"),
     _ignored("create_fsync", "files are made and written out before, untimed"),
-    _refused("create_on_open", "files are made before anything is timed", _OFF),
-    _refused("create_only", "files are made by the first run that needs them", _OFF),
-    _refused("allow_mounted_write", "devices are only read", ("0",)),
-    _refused("gpu_dev_id", "use gpu_dev_ids"),
-    _refused("fsync_on_close end_syncfs", "use end_fsync", _OFF),
-    _refused("unlink_each_loop", "files are removed at the end, with unlink=1", _OFF),
-    _refused("exitall", "jobs end by their own size or runtime", _OFF, bare=True),
+    Fixed("create_on_open", "files are made before anything is timed", _OFF),
+    Fixed("create_only", "files are made by the first run that needs them", _OFF),
+    Fixed("allow_mounted_write", "devices are only read", ("0",)),
+    Fixed("gpu_dev_id", "use gpu_dev_ids"),
+    Fixed("fsync_on_close end_syncfs", "use end_fsync", _OFF),
+    Fixed("unlink_each_loop", "files are removed at the end, with unlink=1", _OFF),
+    Fixed("exitall", "jobs end by their own size or runtime", _OFF, bare=True),
     _ignored("exit_what", "there is no exitall"),
     _ignored("exitall_on_error", "an error ends all jobs that run together", ("0", "1"), bare=True),
-    _refused("write_bw_log write_lat_log write_iops_log write_hist_log",
-        "no logs are written; the run file has all rows ('tierscope show last')", bare=True),
-    _refused("block_error_percentiles", "trims are not measured", _OFF),
-    _refused("bwavgtime iopsavgtime", "rates are taken every 500 ms", ("500",)),
-    _refused("stats", "each job is reported", ("1",)),
-    _refused("zero_buffers",
+    Fixed("write_bw_log write_lat_log write_iops_log write_hist_log",
+        "no logs are written; the run file has all samples ('tierscope show last')", bare=True),
+    Fixed("block_error_percentiles", "trims are not measured", _OFF),
+    Fixed("bwavgtime iopsavgtime", "rates are taken every 500 ms", ("500",)),
+    Fixed("stats", "each job is reported", ("1",)),
+    Fixed("zero_buffers",
         "data is random, for drives compress zeros; leave it out", _OFF, bare=True),
     _ignored("scramble_buffers", "data is random"),
-    _refused("buffer_pattern", "data is random and has tierscope's headers; leave it out"),
+    Fixed("buffer_pattern", "data is random and has tierscope's headers; leave it out"),
     _ignored("buffer_compress_chunk", "compressible parts are as large as tierscope makes them"),
-    _refused("dedupe_percentage dedupe_global", _REPEATS, ("0",)),
-    _refused("dedupe_mode dedupe_working_set_percentage", _REPEATS),
-    _ignored("significant_figures", "figures have as many digits as they had"),
+    Fixed("dedupe_percentage dedupe_global dedupe_mode dedupe_working_set_percentage",
+        "data is random, without duplicates; leave it out", ("0",)),
+    _ignored("significant_figures", "figures are printed with all their digits"),
     _ignored("disk_util", "the counters of drives are in the run file", _OFF),
     _ignored("gtod_reduce disable_lat disable_clat disable_slat disable_bw_measurement disable_bw",
-        "times are always taken", _OFF),
+        "times are always measured", _OFF),
     _ignored("gtod_cpu", "each thread reads the clock by itself"),
-    _refused("unified_rw_reporting", "reads and writes are reported apart", _OFF),
-    _refused("continue_on_error", "the first error ends a job", _OFF),
-    _refused("ignore_error", "the first error ends a job"),
+    Fixed("unified_rw_reporting", "reads and writes are reported apart", _OFF),
+    Fixed("continue_on_error ignore_error", "the first error ends a job", _OFF),
     _ignored("error_dump", "an error is named in a line"),
-    _refused("profile", "there are no profiles of fio's"),
-    _refused("cgroup", "run tierscope in the control group"),
-    _refused("uid gid", "run tierscope as that user"),
+    Fixed("profile", "there are no profiles of fio's"),
+    Fixed("cgroup", "run tierscope in the control group"),
+    Fixed("uid gid", "run tierscope as that user"),
     _ignored("unit_base", "rates are printed in bytes"),
-    _refused("flow", "jobs are not balanced against each other; use rate_iops", ("0",)),
+    Fixed("flow", "jobs are not balanced against each other; use rate_iops", ("0",)),
     _ignored("flow_id flow_sleep", "there is no flow"),
-    _refused("steadystate ss",
+    Fixed("steadystate ss",
         "a job does not end by its steady state; give runtime ('tierscope io' judges it)"),
-    _refused("sqthread_poll_cpu", "the kernel chooses where its thread runs"),
-    _refused("nonvectored", "single buffers are read and written", ("1",)),
-    _refused("force_async", "the kernel decides what it queues", ("0",)),
-    _ignored("userspace_reap", "completions are taken as tierscope takes them", bare=True),
+    Fixed("sqthread_poll_cpu", "the kernel chooses where its thread runs"),
+    Fixed("nonvectored", "single buffers are read and written", ("1",)),
+    Fixed("force_async", "the kernel decides what it queues", ("0",)),
+    _ignored("userspace_reap", "tierscope decides how completions are reaped", bare=True),
     _ignored("log_avg_msec log_hist_msec log_entries log_offset log_max_value log_prio "
         "per_job_logs",
         "no logs are written"),
-    _refused("cmd_type md_per_io_size pi_act pi_chk apptag apptag_mask writefua readfua write_mode",
+    Fixed("cmd_type md_per_io_size pi_act pi_chk apptag apptag_mask writefua readfua write_mode",
         "drives are reached through the block layer, not by commands of their own"),
-    _refused("zonesize zonecapacity zonerange zoneskip read_beyond_wp max_open_zones "
+    Fixed("zonemode zonesize zonecapacity zonerange zoneskip read_beyond_wp max_open_zones "
         "job_max_open_zones ignore_zone_limits zone_reset_threshold zone_reset_frequency "
         "write_zone_remainder recover_zbd_write_error",
-        "zoned devices are not measured"),
-    _refused("write_iolog read_iolog read_iolog_chunked replay_no_stall replay_redirect "
+        "zoned devices are not measured", _OFF),
+    Fixed("write_iolog read_iolog read_iolog_chunked replay_no_stall replay_redirect "
         "replay_scale replay_align replay_time_scale replay_skip merge_blktrace_file "
         "merge_blktrace_scalars merge_blktrace_iters",
         "traces of I/O are neither recorded nor replayed"),
 )  # fmt: skip
-FIXED = {name: fixed for fixed in _FIXED for name in fixed.names.split()}
 """Fixed options by name; all other ``verify_*`` are refused."""
 
 
-def check_fixed(name: str, given: Given) -> None:
-    """Raise UserError where a value is refused."""
+def check_fixed(name: str, given: Given) -> str:
+    """Return a remark where a value is ignored, else nothing; UserError where it is refused."""
     found = FIXED.get(name)
-    if found is None or given.value in found.usual or found.nothing:
-        return
-    raise UserError(f"{given.place}={given.value}: {found.refused}")
-
-
-def changes_nothing(name: str, given: Given) -> str:
-    """Return a remark on a value that changes nothing; empty without one."""
-    found = FIXED[name]
-    if given.value in found.usual or not found.nothing:
+    if found is None or given.value in found.usual:
         return ""
-    return f"{name}={given.value} changes nothing: {found.nothing}"
+    if not found.ignored:
+        raise UserError(f"{given.place}={given.value}: {found.why}")
+    return f"{name}={given.value} changes nothing: {found.why}"
 
 
 Parse = Callable[[Numbers, str], Any]
@@ -290,10 +270,6 @@ class Section:
         return {**self.common, **self.own}
 
 
-def _text(_numbers: Numbers, text: str) -> str:
-    return text
-
-
 def _plain(parse: Callable[[str], Any]) -> Parse:
     return lambda _numbers, text: parse(text)
 
@@ -308,115 +284,108 @@ def _whole(low: int, high: int) -> Parse:
     return parse
 
 
-def _choice(*allowed: str) -> Parse:
-    def parse(_numbers: Numbers, text: str) -> str:
-        if text not in allowed:
-            raise UserError(f"'{text}' is not one of {', '.join(allowed)}")
-        return text
-
-    return parse
+def _choice(name: str, *allowed: str, default: str = "", of: str = "") -> Option:
+    """Make an option with a few values, listed in its help."""
+    what = f"{of}{', '.join(allowed)}"
+    return Option(name, "WORD", what, lambda _, text: parse_choice(text, allowed), default=default)
 
 
-_SWITCH = _plain(values.switch)
+def _switch(name: str, what: str, *aliases: str, default: str = "0", bare: bool = False) -> Option:
+    return Option(name, "0|1", what, _plain(values.switch), aliases, default, bare)
+
+
 _COUNT = _whole(0, 1 << 30)
 OPTIONS: tuple[Option, ...] = (
-    Option("name", "TEXT", "name of a job; on the command line it begins one", _text),
-    Option("description", "TEXT", "kept with the job", _text),
-    Option("ioengine", "ENGINE", "psync, sync, pvsync, pvsync2, libaio, io_uring, mmap, libcufile",
-        _plain(engine), default="psync"),
-    Option("rw", "WORD", "read, write, randread, randwrite, rw, randrw", _plain(values.work),
-        ("readwrite",), default="read"),
+    Option("name", "TEXT", "name of a job; on the command line it begins one", _plain(str)),
+    Option("description", "TEXT", "kept with the job", _plain(str)),
+    Option("ioengine", "ENGINE", ", ".join(ENGINES), _plain(engine), default="psync"),
+    Option("rw", "WORD", ", ".join(values.RW), _plain(values.work), ("readwrite",),
+        default="read"),
     Option("rwmixread", "PERCENT", "reads of a mix", _whole(0, 100), default="50"),
     Option("rwmixwrite", "PERCENT", "writes of a mix", _whole(0, 100)),
     Option("bs", "SIZE", "bytes of an operation; of reads and writes: 4k,8k", Numbers.blocks,
         ("blocksize",), default="4k"),
-    Option("bsrange", "MIN-MAX", "multiples of MIN, equally often", Numbers.range,
+    Option("bsrange", "MIN-MAX", "multiples of MIN up to MAX, equally often", Numbers.range,
         ("blocksize_range",)),
-    Option("bssplit", "SHARES", "4k/10:64k/90", Numbers.split),
+    Option("bssplit", "SHARES", "sizes with percentages, as in 4k/10:64k/90", Numbers.split),
     Option("blockalign", "SIZE", "random offsets are multiples of it", lambda numbers,
         text: numbers.block(text.partition(",")[0]), ("ba",)),
-    Option("size", "SIZE", "data of a job over all its files; 100%: all of them", Numbers.size),
-    Option("io_size", "SIZE", "bytes to move (size)", Numbers.plain, ("io_limit",)),
-    Option("number_ios", "COUNT", "operations to make, in place of io_size", _whole(1, 1 << 40)),
-    Option("loops", "COUNT", "times size", _whole(1, 1 << 30), default="1"),
+    Option("size", "SIZE", "data of a job in all its files; 100%: the whole files", Numbers.size),
+    Option("io_size", "SIZE", "bytes to move; default: size", Numbers.plain, ("io_limit",)),
+    Option("number_ios", "COUNT", "operations to do, in place of io_size", _whole(1, 1 << 40)),
+    Option("loops", "COUNT", "repetitions of size", _whole(1, 1 << 30), default="1"),
     Option("filesize", "SIZE", "bytes of each file", Numbers.plain),
     Option("offset", "SIZE", "start of the data in each file", lambda numbers,
         text: numbers.plain("0" if text == "0%" else text), ("fileoffset",), default="0"),
     Option("offset_increment", "SIZE", "added to offset per further clone of a job", Numbers.plain,
         default="0"),
-    Option("filename", "FILE", "that all clones of a job share", _plain(values.names)),
+    Option("filename", "FILE", "file that all clones of a job share", _plain(values.names)),
     Option("directory", "DIR", "directory of files JOB.CLONE.FILE", _plain(path),
         default="."),
-    Option("filename_format", "TEXT", "pattern of names, with $jobname, $jobnum, $filenum", _text,
-        default="$jobname.$jobnum.$filenum"),
+    Option("filename_format", "TEXT", "pattern of names, with $jobname, $jobnum, $filenum",
+        _plain(str), default="$jobname.$jobnum.$filenum"),
     Option("nrfiles", "COUNT", "files of each clone", _whole(1, 65536), ("nr_files",),
         default="1"),
-    Option("openfiles", "COUNT", "at least nrfiles", _whole(1, 65536)),
-    Option("file_service_type", "WORD", "sequential; of random I/O also random, roundrobin",
-        _choice("sequential", "random", "roundrobin"), default="roundrobin"),
+    Option("openfiles", "COUNT", "accepted from nrfiles on: all files are open", _whole(1, 65536)),
+    _choice("file_service_type", "sequential", "random", "roundrobin", default="roundrobin",
+        of="order of files; sequential I/O goes with sequential: "),
     Option("iodepth", "COUNT", "operations of each clone in flight", _whole(1, 4096),
         default="1"),
     Option("iodepth_batch", "COUNT", "maximum operations per submission", _whole(1, 4096),
         ("iodepth_batch_submit",), default="1"),
     Option("numjobs", "COUNT", "clones of a job, each a thread", _whole(1, 256), default="1"),
-    Option("group_reporting", "0|1", "one result for each group", _SWITCH, bare=True,
+    _switch("group_reporting", "one result for each group", bare=True),
+    _switch("new_group", "the job begins a group", bare=True),
+    _switch("stonewall", "the job begins when all before it have ended", "wait_for_previous",
+        bare=True),
+    Option("wait_for", "JOB", "the job begins when this one, which runs alone, has ended",
+        _plain(str)),
+    Option("runtime", "TIME", "time limit", _plain(values.seconds), ("timeout",), default="0"),
+    _switch("time_based", "run for all of runtime", bare=True),
+    Option("ramp_time", "TIME", "warm-up that is not counted", _plain(values.seconds),
         default="0"),
-    Option("new_group", "0|1", "the job begins a group", _SWITCH, bare=True, default="0"),
-    Option("stonewall", "0|1", "the job begins when all before it have ended", _SWITCH,
-        ("wait_for_previous",), bare=True, default="0"),
-    Option("wait_for", "JOB", "the same, of a job that runs alone", _text),
-    Option("runtime", "TIME", "longest time", _plain(values.seconds), ("timeout",), default="0"),
-    Option("time_based", "0|1", "run for all of runtime", _SWITCH, bare=True, default="0"),
-    Option("ramp_time", "TIME", "operations before counting begins", _plain(values.seconds),
-        default="0"),
-    Option("startdelay", "TIME", "before jobs that run together begin", _plain(values.seconds),
-        default="0"),
-    Option("direct", "0|1", "O_DIRECT: past the page cache", _SWITCH, default="0"),
-    Option("buffered", "0|1", "the opposite of direct", _SWITCH, default="1"),
-    Option("invalidate", "0|1", "empty the page cache of tierscope's files first", _SWITCH,
-        default="1"),
-    Option("pre_read", "0|1", "fill the page cache first", _SWITCH, default="0"),
+    Option("startdelay", "TIME", "pause before jobs that run together begin",
+        _plain(values.seconds), default="0"),
+    _switch("direct", "O_DIRECT: past the page cache"),
+    _switch("buffered", "the opposite of direct", default="1"),
+    _switch("invalidate", "empty the page cache of tierscope's files first", default="1"),
+    _switch("pre_read", "fill the page cache first"),
     Option("fsync", "COUNT", "fsync every COUNT writes of a clone", _COUNT, default="0"),
     Option("fdatasync", "COUNT", "fdatasync every COUNT writes of a clone", _COUNT, default="0"),
-    Option("end_fsync", "0|1", "fsync at the end", _SWITCH, default="0"),
-    Option("randrepeat", "0|1", "the same offsets in each run", _SWITCH, ("allrandrepeat",),
-        default="1"),
+    _switch("end_fsync", "fsync at the end"),
+    _switch("randrepeat", "the same offsets in each run", "allrandrepeat", default="1"),
     Option("randseed", "NUMBER", "seed of offsets and data", _whole(0, (1 << 60)), default="0x89"),
     Option("random_distribution", "WORD", "random or zipf:THETA", _plain(values.zipf)),
     Option("rate", "SIZE", "bytes a second of each clone", Numbers.rates),
     Option("rate_iops", "COUNT", "operations a second of each clone", Numbers.rates),
-    Option("rate_process", "WORD", "linear or poisson", _choice("linear", "poisson")),
-    Option("io_submit_mode", "WORD", "inline; with a rate, offload means the same",
-        _choice("inline", "offload")),
-    Option("verify", "METHOD", "check data, by tierscope's own headers", _text, default="none"),
-    Option("refill_buffers", "0|1", "new data for each write", _SWITCH, bare=True, default="0"),
+    _choice("rate_process", "linear", "poisson"),
+    _choice("io_submit_mode", "inline", "offload", of="with a rate, both do the same: "),
+    Option("verify", "METHOD", "check data, by tierscope's own headers", _plain(str),
+        default="none"),
+    _switch("refill_buffers", "new data for each write", bare=True),
     Option("buffer_compress_percentage", "PERCENT", "compressible share of written data",
         _whole(0, 100), default="0"),
-    Option("fixedbufs", "0|1", "with registerfiles: registered with io_uring", _SWITCH, bare=True,
-        default="0"),
-    Option("registerfiles", "0|1", "with fixedbufs", _SWITCH, bare=True, default="0"),
-    Option("sqthread_poll", "0|1", "io_uring: a kernel thread takes submissions", _SWITCH,
-        bare=True, default="0"),
-    Option("hipri", "0|1", "io_uring: poll for completions", _SWITCH, bare=True, default="0"),
+    _switch("fixedbufs", "with registerfiles: register buffers with io_uring", bare=True),
+    _switch("registerfiles", "with fixedbufs: register files with io_uring", bare=True),
+    _switch("sqthread_poll", "io_uring: a kernel thread takes submissions", bare=True),
+    _switch("hipri", "io_uring: poll for completions", bare=True),
     Option("cpus_allowed", "LIST", "CPUs, which threads take in turn", _plain(values.whole_list)),
-    Option("cpumask", "MASK", "the same as a mask", _plain(values.mask)),
-    Option("cpus_allowed_policy", "WORD", "shared or split: a thread is on one CPU either way",
-        _choice("shared", "split")),
+    Option("cpumask", "MASK", "cpus_allowed as a mask", _plain(values.mask)),
+    _choice("cpus_allowed_policy", "shared", "split", of="each thread has one CPU with either: "),
     Option("numa_cpu_nodes", "LIST", "nodes whose CPUs threads take", _plain(values.whole_list)),
-    Option("numa_mem_policy", "POLICY", "of buffers: bind:0, interleave:0-1, prefer:0, local",
+    Option("numa_mem_policy", "POLICY", "for buffers: bind:0, interleave:0-1, prefer:0, local",
         _plain(values.policy), default="local"),
     Option("gpu_dev_ids", "LIST", "libcufile: GPUs, which clones take in turn",
         _plain(values.colons), default="0"),
-    Option("cuda_io", "WORD", "libcufile: cufile or posix", _choice("cufile", "posix"),
-        default="cufile"),
-    Option("unlink", "0|1", "remove files that were made", _SWITCH, default="0"),
-    Option("allow_file_create", "0|1", "make files that are missing", _SWITCH, default="1"),
-    Option("clat_percentiles", "0|1", "percentiles of completion", _SWITCH, default="1"),
-    Option("lat_percentiles", "0|1", "percentiles of the whole time", _SWITCH, default="0"),
-    Option("slat_percentiles", "0|1", "percentiles of submission", _SWITCH, default="0"),
-    Option("percentile_list", "LIST", "50:99:99.9", _plain(values.percentiles),
+    _choice("cuda_io", "cufile", "posix", default="cufile", of="libcufile: "),
+    _switch("unlink", "remove files that were made"),
+    _switch("allow_file_create", "make files that are missing", default="1"),
+    _switch("clat_percentiles", "percentiles of completion latency", default="1"),
+    _switch("lat_percentiles", "percentiles of total latency"),
+    _switch("slat_percentiles", "percentiles of submission latency"),
+    Option("percentile_list", "LIST", "percentiles to print", _plain(values.percentiles),
         default="1:5:10:20:30:40:50:60:70:80:90:95:99:99.5:99.9:99.95:99.99"),
-    Option("kb_base", "1024|1000", "meaning of k", _choice("1024", "1000"), default="1024"),
+    _choice("kb_base", "1024", "1000", default="1024", of="meaning of k: "),
 )  # fmt: skip
 
 BY_NAME = {name: option for option in OPTIONS for name in (option.name, *option.aliases)}
@@ -433,10 +402,10 @@ def check_known(key: str, place: str) -> None:
     """Raise UserError for unknown options."""
     if key in _KNOWN:
         return
-    if key == "include":
+    if key.split()[:1] == ["include"]:
         raise UserError(f"{place}: other files are not read; put their lines here")
     if key.startswith("verify_"):
-        raise UserError(f"{place}: how data is checked is tierscope's own; leave it out")
+        raise UserError(f"{place}: data is verified in tierscope's own way; leave it out")
     raise UserError(
         f"{place}: no option that tierscope knows{did_you_mean(key, _KNOWN)}; "
         "'tierscope fio --help' lists them"
@@ -453,7 +422,7 @@ def parsed(section: Section) -> tuple[dict[str, Given], list[str]]:
     for name, text in texts.items():
         option = BY_NAME.get(name)
         if option is None:
-            remarks.append(changes_nothing(name, text))
+            remarks.append(check_fixed(name, text))
             continue
         with errors_at(text.place):
             found[name] = Given(option.parse(numbers, text.value), text.place)

@@ -9,54 +9,87 @@ import json
 import math
 import os
 import time
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
 from statistics import mean, stdev
 from typing import Any
 
-from tierscope.model.event import IoEvidence, Repetition, Series
+from tierscope.analysis.distribution import merged
+from tierscope.model.event import Repetition, Series
 from tierscope.model.histogram import Histogram, values_of
-from tierscope.peers import totals
 from tierscope.peers.fio.jobs import Job
 from tierscope.peers.fio.plan import Clone, Stage
+from tierscope.peers.totals import histograms, over_samples, rates
 from tierscope.runs.record import version
 
 _BITS = 6
+"""fio's buckets of a power of two, as bits."""
 _NS = (2, 4, 10, 20, 50, 100, 250, 500, 750, 1000)
-_MS = (*_NS, 2000)
+_BOUNDS = {"ns": (1, _NS), "us": (1000, _NS), "ms": (1_000_000, (*_NS, 2000))}
+"""Units of the shares of times that fio prints: their ns, and the bounds in them."""
+_KIB = 1 << 10
+_NO_ESTIMATE = 2147483647
+"""fio's eta of a job that has ended."""
+_USAGE = ("usr_cpu", "sys_cpu", "ctx", "majf", "minf")
+_DEPTHS = {
+    "iodepth_level": ("1", "2", "4", "8", "16", "32", ">=64"),
+    "iodepth_submit": ("0", "4", "8", "16", "32", "64", ">=64"),
+    "iodepth_complete": ("0", "4", "8", "16", "32", "64", ">=64"),
+}
+LIKE = "fio-3.33"
+"""The version of fio whose options and output these are."""
+_PER_LINE = 4
+"""Percentiles in a line of text."""
+_WHEN = "%a %b %d %H:%M:%S %Y"
 
 
 @dataclass(frozen=True)
 class Times:
-    """Times in ns with counts, ascending, in the resolution of tierscope's buckets."""
+    """Times of operations."""
 
-    counts: tuple[tuple[float, int], ...]
-    bins: dict[int, int]
-    """Counts by the time of fio's bucket."""
+    histogram: Histogram
+
+    @cached_property
+    def counts(self) -> tuple[tuple[float, int], ...]:
+        """The middle of each bucket in ns with its count, ascending."""
+        pairs = zip(self.histogram[::2], self.histogram[1::2], strict=True)
+        return tuple((sum(values_of(bucket)) / 2, count) for bucket, count in pairs)
+
+    @cached_property
+    def bins(self) -> dict[int, int]:
+        """Counts by the time of fio's bucket in ns, ascending."""
+        found: Counter[int] = Counter()
+        for ns, count in self.counts:
+            found[bucket_time(int(ns))] += count
+        return found
 
     @property
     def number(self) -> int:
         """Number of times."""
-        return sum(count for _ns, count in self.counts)
+        return sum(self.histogram[1::2])
 
     @property
     def least(self) -> int:
-        """The shortest time."""
+        """The shortest time in ns; 0 of none."""
         return round(self.counts[0][0]) if self.counts else 0
 
     @property
     def most(self) -> int:
-        """The longest time."""
+        """The longest time in ns; 0 of none."""
         return round(self.counts[-1][0]) if self.counts else 0
 
     @property
     def mean(self) -> float:
-        """Their mean; 0 of none."""
+        """Their mean in ns; 0 of none."""
         return sum(ns * count for ns, count in self.counts) / self.number if self.counts else 0.0
 
     @property
     def deviation(self) -> float:
-        """Their standard deviation; 0 of fewer than two."""
+        """Their standard deviation in ns; 0 of fewer than two."""
         if self.number < 2:
             return 0.0
         mean = self.mean
@@ -64,13 +97,10 @@ class Times:
         return math.sqrt(squares / (self.number - 1))
 
     def percentile(self, percent: float) -> int:
-        """Return the time of the bucket that a percentile falls in; 0 where there are no times."""
-        wanted, found = self.number * percent / 100, 0
-        for ns, count in self.bins.items():
-            found += count
-            if found >= wanted:
-                return ns
-        return 0
+        """Return the time in ns of the bucket that a percentile falls in; 0 of none."""
+        wanted = self.number * percent / 100
+        ends = zip(self.bins, accumulate(self.bins.values()), strict=True)
+        return next((ns for ns, found in ends if found >= wanted), 0)
 
 
 def bucket_time(ns: int) -> int:
@@ -79,56 +109,28 @@ def bucket_time(ns: int) -> int:
     return ns if shift == 0 else ((ns >> shift) << shift) + (1 << (shift - 1))
 
 
-def merged(first: Times, second: Times) -> Times:
-    """Return the times of both."""
-    counts: dict[float, int] = dict(first.counts)
-    for ns, count in second.counts:
-        counts[ns] = counts.get(ns, 0) + count
-    bins = dict(first.bins)
-    for ns, count in second.bins.items():
-        bins[ns] = bins.get(ns, 0) + count
-    return Times(tuple(sorted(counts.items())), dict(sorted(bins.items())))
-
-
 def times_of(histograms: Iterable[Histogram]) -> Times:
     """Add histograms up."""
-    found: dict[int, int] = {}
-    for histogram in histograms:
-        for bucket, count in zip(histogram[::2], histogram[1::2], strict=True):
-            found[bucket] = found.get(bucket, 0) + count
-    counts: list[tuple[float, int]] = []
-    bins: dict[int, int] = {}
-    for bucket in sorted(found):
-        low, high = values_of(bucket)
-        counts.append(((low + high) / 2, found[bucket]))
-        time = bucket_time(low)
-        bins[time] = bins.get(time, 0) + found[bucket]
-    return Times(tuple(counts), bins)
+    return Times(merged([[*histograms]]))
 
 
-def shares(all_times: Times) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
-    """Return percentages of times up to bounds in ns, in µs and in ms, each above the one before.
+def shares(times: Times) -> dict[str, dict[str, float]]:
+    """Return percentages of times up to bounds, each above the one before, by unit and bound.
 
     A time in the middle of its bucket is at most 0.4% off, so that one next to a bound may count
     on its other side.
     """
-    found = _between(all_times, (*_NS, *(1000 * us for us in _NS), *(10**6 * ms for ms in _MS)))
-    ns, us = len(_NS), 2 * len(_NS)
-    above = {f">={_MS[-1]}": found[-1]}
-    return (
-        dict(zip(map(str, _NS), found[:ns], strict=True)),
-        dict(zip(map(str, _NS), found[ns:us], strict=True)),
-        {**dict(zip(map(str, _MS), found[us:-1], strict=True)), **above},
-    )
-
-
-def _between(all_times: Times, bounds: Sequence[int]) -> list[float]:
-    counts = [0] * (len(bounds) + 1)
-    for ns, count in all_times.counts:
-        place = next((at for at, bound in enumerate(bounds) if ns <= bound), len(bounds))
-        counts[place] += count
-    number = all_times.number
-    return [100 * count / number if number else 0.0 for count in counts]
+    limits = [bound * ns for ns, bounds in _BOUNDS.values() for bound in bounds]
+    counts = [0] * (len(limits) + 1)
+    for ns, count in times.counts:
+        counts[bisect_left(limits, ns)] += count
+    percent = iter(100 * count / max(1, times.number) for count in counts)
+    found = {
+        unit: {str(bound): next(percent) for bound in bounds}
+        for unit, (_ns, bounds) in _BOUNDS.items()
+    }
+    found["ms"][">=2000"] = next(percent)
+    return found
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,7 @@ class Direction:
         return self.operations / self.seconds if self.seconds else 0.0
 
 
-NOTHING = Direction(0, 0, 0.0, (), (), times_of(()), times_of(()), times_of(()))
+NOTHING = Direction(0, 0, 0.0, (), (), *[Times([])] * 3)
 """A direction in which nothing was moved."""
 
 
@@ -204,122 +206,100 @@ class Result:
         """fio's groupid."""
         return self.clones[0].group
 
+    @property
+    def latency(self) -> Times:
+        """Latencies of reads and writes."""
+        return times_of([self.reads.latency.histogram, self.writes.latency.histogram])
+
     def directions(self) -> list[tuple[str, Direction]]:
         """The directions of its jobs, by name."""
-        jobs = [clone.job for clone in self.clones]
-        found = [("read", self.reads)] if any(j.operation != "write" for j in jobs) else []
-        return [*found, *([("write", self.writes)] if any(j.writes for j in jobs) else [])]
-
-
-class _Rows:
-    """The samples of a repetition, by part."""
-
-    def __init__(self, repetition: Repetition, stage: Stage) -> None:
-        self.series: Series = repetition.series[0]
-        self._alone = len(stage.clones) == 1
-        self.durations = self.series.durations
-
-    def name(self, clone: Clone, direction: str) -> str:
-        """Return the part of a clone's operations of a direction."""
-        mixed = direction and clone.job.operation == "mix"
-        words = ["" if self._alone else clone.part, direction if mixed else ""]
-        return " ".join(filter(None, words))
-
-    def rates(self, metric: str, part: str) -> list[float]:
-        """Return a part's values of all samples."""
-        return totals.rates(self.series, metric, part)
-
-    def times(self, metric: str, *parts: str) -> list[Histogram]:
-        """Return parts' histograms of all samples."""
-        return list(totals.histograms(self.series, metric, parts))
+        operations = {clone.job.operation for clone in self.clones}
+        both = (("read", self.reads), ("write", self.writes))
+        return [(name, found) for name, found in both if operations & {name, "mix"}]
 
 
 def results(stage: Stage, repetition: Repetition, elapsed: float, ended: float) -> Iterator[Result]:
     """Yield the results of jobs that ran together."""
-    rows = _Rows(repetition, stage)
-    io = repetition.evidence.storage_io
+    series = repetition.series[0]
     for entry in stage.entries():
-        seconds = _seconds(stage, entry, rows, io)
+        seconds = _seconds(stage, entry, repetition)
+        parts = [_part(stage, clone) for clone in entry]
         yield Result(
             clones=entry,
-            reads=_direction("read", entry, rows, seconds),
-            writes=_direction("write", entry, rows, seconds),
-            sync=times_of(rows.times("sync_latency", *(rows.name(clone, "") for clone in entry))),
+            reads=_direction("read", stage, entry, series, seconds),
+            writes=_direction("write", stage, entry, series, seconds),
+            sync=times_of(histograms(series, "sync_latency", parts)),
             seconds=seconds,
             elapsed=elapsed,
             ended=ended,
         )
 
 
-def _seconds(stage: Stage, entry: list[Clone], rows: _Rows, io: IoEvidence | None) -> float:
-    """Return the time of a result: of amounts, until its last thread had moved its own."""
+def _part(stage: Stage, clone: Clone, direction: str = "") -> str:
+    """Return the part of a clone's figures: of all its operations, or of one direction of a mix."""
+    alone, mixed = len(stage.clones) == 1, direction and clone.job.operation == "mix"
+    return " ".join(filter(None, ("" if alone else clone.part, direction if mixed else "")))
+
+
+def _seconds(stage: Stage, entry: list[Clone], repetition: Repetition) -> float:
+    """Return the seconds of a result; with an amount, until its last thread has moved its share."""
+    io = repetition.evidence.storage_io
     if io is not None and io.last_finisher_s and not stage.jobs[0].of("time_based"):
         if not io.targets:
             return io.last_finisher_s
         return max(io.targets[stage.clones.index(clone)].last_finisher_s or 0 for clone in entry)
-    return sum(rows.durations)
+    return sum(repetition.series[0].durations)
 
 
-def _direction(name: str, entry: list[Clone], rows: _Rows, seconds: float) -> Direction:
+def _direction(
+    name: str, stage: Stage, entry: list[Clone], series: Series, seconds: float
+) -> Direction:
     mine = [clone for clone in entry if clone.job.operation in (name, "mix")]
-    parts = [rows.name(clone, name) for clone in mine]
-    latency = times_of(rows.times("io_latency", *parts))
+    parts = [_part(stage, clone, name) for clone in mine]
+
+    def times(metric: str, *of: str) -> Times:
+        return times_of(histograms(series, metric, of))
+
+    def sums(metric: str) -> tuple[float, ...]:
+        """Return the sums over parts, by sample."""
+        return tuple(map(sum, zip(*(rates(series, metric, part) for part in parts), strict=True)))
+
+    def moved(clone: Clone, part: str) -> int:
+        """Return the bytes of a clone: exactly where its operations are of one size."""
+        if len(clone.job.blocks) == 1:
+            return clone.job.largest * times("io_latency", part).number
+        return round(over_samples(series, "bandwidth", part))
+
+    latency = times("io_latency", *parts)
+    completions: list[Histogram] = []
+    for part in parts:  # Synchronous engines have whole times only.
+        own = times("completion_latency", part)
+        completions.append((own if own.number else times("io_latency", part)).histogram)
     return Direction(
-        bytes=sum(_bytes(clone, part, rows) for clone, part in zip(mine, parts, strict=True)),
+        bytes=sum(map(moved, mine, parts)),
         operations=latency.number,
         seconds=seconds if mine else 0.0,
-        bandwidths=_sums(rows, "bandwidth", parts),
-        iops=_sums(rows, "iops", parts),
-        submission=times_of(rows.times("submission_latency", *parts)),
-        completion=times_of(h for part in parts for h in _completions(rows, part)),
+        bandwidths=sums("bandwidth"),
+        iops=sums("iops"),
+        submission=times("submission_latency", *parts),
+        completion=times_of(completions),
         latency=latency,
     )
 
 
-def _sums(rows: _Rows, metric: str, parts: Sequence[str]) -> tuple[float, ...]:
-    """Return the sums over parts, by sample."""
-    if not parts:
-        return ()
-    return tuple(map(sum, zip(*(rows.rates(metric, part) for part in parts), strict=True)))
+def program() -> str:
+    """Return fio's version and tierscope's."""
+    return f"{LIKE} (tierscope {version()})"
 
 
-def _completions(rows: _Rows, part: str) -> Sequence[Histogram]:
-    """Return times from submission on; synchronous engines have whole times only."""
-    found = rows.times("completion_latency", part)
-    return found if any(found) else rows.times("io_latency", part)
-
-
-def _bytes(clone: Clone, part: str, rows: _Rows) -> int:
-    """Return the bytes that a clone moved: exactly where its operations are of one size."""
-    if len(clone.job.blocks) == 1:
-        return clone.job.largest * times_of(rows.times("io_latency", part)).number
-    return round(totals.over_samples(rows.series, "bandwidth", part))
-
-
-_KIB = 1 << 10
-_NO_ESTIMATE = 2147483647
-"""fio's eta of a job that has ended."""
-NOT_MEASURED = (
-    "null in JSON: usr_cpu, sys_cpu, ctx, majf, minf, iodepth_level, iodepth_submit, "
-    "iodepth_complete, which tierscope does not measure by job"
-)
-_DEPTHS = {
-    "iodepth_level": ("1", "2", "4", "8", "16", "32", ">=64"),
-    "iodepth_submit": ("0", "4", "8", "16", "32", "64", ">=64"),
-    "iodepth_complete": ("0", "4", "8", "16", "32", "64", ">=64"),
-}
-
-
-def document(
-    found: Sequence[Result], common: dict[str, str], like: str, bins: bool
-) -> dict[str, Any]:
+def document(found: Sequence[Result], common: dict[str, str], bins: bool) -> dict[str, Any]:
     """Return the whole document. ``common`` are the options of [global]; ``bins``: json+."""
     now = time.time()
     return {
-        "fio version": f"{like} (tierscope {version()})",
+        "fio version": program(),
         "timestamp": int(now),
         "timestamp_ms": int(now * 1000),
-        "time": time.strftime("%a %b %d %H:%M:%S %Y", time.localtime(now)),
+        "time": time.strftime(_WHEN, time.localtime(now)),
         **({"global options": common} if common else {}),
         "jobs": [_job(one, found, bins) for one in found],
         "disk_util": [],
@@ -333,7 +313,6 @@ def text(content: dict[str, Any]) -> str:
 
 def _job(result: Result, everyone: Sequence[Result], bins: bool) -> dict[str, Any]:
     own = result.clones[0].job.own
-    in_ns, in_us, in_ms = shares(merged(result.reads.latency, result.writes.latency))
     group = [one for one in everyone if one.group == result.group]
     return {
         "jobname": result.name,
@@ -347,11 +326,9 @@ def _job(result: Result, everyone: Sequence[Result], bins: bool) -> dict[str, An
         "trim": _direction_json(NOTHING, [], result, bins=False),
         "sync": {"total_ios": result.sync.number, "lat_ns": _summary(result.sync)},
         "job_runtime": round(result.seconds * 1000),
-        **dict.fromkeys(("usr_cpu", "sys_cpu", "ctx", "majf", "minf")),
+        **dict.fromkeys(_USAGE),
         **{name: dict.fromkeys(keys) for name, keys in _DEPTHS.items()},
-        "latency_ns": in_ns,
-        "latency_us": in_us,
-        "latency_ms": in_ms,
+        **{f"latency_{unit}": found for unit, found in shares(result.latency).items()},
         "latency_depth": result.clones[0].job.depth,
         "latency_target": 0,
         "latency_percentile": 100.0,
@@ -418,11 +395,7 @@ def _percentiles(times: Times, wanted: Sequence[float], bins: bool) -> dict[str,
     return {"percentile": found, **({"bins": layout} if bins else {})}
 
 
-_A_LINE = 4
-"""Percentiles in a line."""
-
-
-def heading(stages: Sequence[Stage], like: str) -> str:
+def heading(stages: Sequence[Stage]) -> str:
     """Return the lines before anything is measured."""
     lines = []
     for stage in stages:
@@ -431,9 +404,8 @@ def heading(stages: Sequence[Stage], like: str) -> str:
             lines.append(_job_line(job, group))
             lines += ["..."] if job.of("numjobs") > 1 else []
     threads = sum(len(stage.clones) for stage in stages)
-    return "\n".join(
-        [*lines, like, f"Starting {threads} thread{'s' if threads > 1 else ''}", "", ""]
-    )
+    starting = f"Starting {threads} thread{'s' if threads > 1 else ''}"
+    return "\n".join([*lines, program(), starting, "", ""])
 
 
 def _job_line(job: Job, group: int) -> str:
@@ -455,7 +427,7 @@ def body(results: Sequence[Result]) -> str:
 
 
 def _result(result: Result) -> Iterator[str]:
-    at = time.strftime("%a %b %d %H:%M:%S %Y", time.localtime(result.ended))
+    at = time.strftime(_WHEN, time.localtime(result.ended))
     yield (
         f"{result.name}: (groupid={result.group}, jobs={len(result.clones)}): err= 0: "
         f"pid={os.getpid()}: {at}"
@@ -464,11 +436,10 @@ def _result(result: Result) -> Iterator[str]:
         yield from _direction_lines(name, found, result)
     if result.sync.number:
         yield from ("  fsync/fdatasync:", _times("sync", result.sync))
-    everything = merged(result.reads.latency, result.writes.latency)
-    for unit, found_shares in zip(("nsec", "usec", "msec"), shares(everything), strict=True):
-        seen = [f"{bound}={share:.2f}%" for bound, share in found_shares.items() if share >= 0.005]
+    for unit, bounds in shares(result.latency).items():
+        seen = [f"{bound}={share:.2f}%" for bound, share in bounds.items() if share >= 0.005]
         if seen:
-            yield f"  lat ({unit})   : " + ", ".join(seen)
+            yield f"  lat ({unit[0]}sec)   : " + ", ".join(seen)
     yield (
         f"     issued rwts: total={result.reads.operations},{result.writes.operations},0,"
         f"{result.sync.number} short=0,0,0,0 dropped=0,0,0,0"
@@ -526,9 +497,9 @@ def _percentile_lines(name: str, times: Times, wanted: Sequence[float]) -> Itera
     cells = [
         f"{percent:5.2f}th=[{time / ns:6.0f}]" for percent, time in zip(wanted, found, strict=True)
     ]
-    for first in range(0, len(cells), _A_LINE):
-        line = ", ".join(cells[first : first + _A_LINE])
-        yield f"     | {line}{',' if first + _A_LINE < len(cells) else ''}"
+    for first in range(0, len(cells), _PER_LINE):
+        line = ", ".join(cells[first : first + _PER_LINE])
+        yield f"     | {line}{',' if first + _PER_LINE < len(cells) else ''}"
 
 
 def _group(results: Sequence[Result], group: int) -> Iterator[str]:

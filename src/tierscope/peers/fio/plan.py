@@ -1,5 +1,6 @@
 """Specs of fio's jobs: stages, files, CPUs and memory."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,6 +15,7 @@ from tierscope.peers.drop_in import (
     memory_node,
     one_file,
     own_files,
+    refuse_device,
     refuse_overwriting,
     usable_cpus,
 )
@@ -23,6 +25,17 @@ from tierscope.plans.pinning import one_per_core_first
 
 MAX_CLONES = 256
 """Threads of jobs that run together."""
+_LEAST_FILE = 4096
+_SAMPLE_S = 0.5
+"""fio's own time for an average of bandwidth (bwavgtime)."""
+_POLICIES = {"bind": "bind", "prefer": "preferred", "interleave": "interleave"}
+_TIMES = {
+    "time_based": "go by time or by amount",
+    "runtime": "have one runtime",
+    "ramp_time": "have one ramp_time",
+    "startdelay": "begin together",
+}
+"""Options that jobs share if they run together, and what these have in common."""
 
 
 @dataclass(frozen=True)
@@ -52,13 +65,11 @@ class Stage:
         """Yield the clones of each result: a group or a single one."""
         entry: list[Clone] = []
         for clone in self.clones:
-            grouped = clone.job.of("group_reporting")
-            if entry and grouped and clone.group == entry[-1].group:
-                entry.append(clone)
-                continue
-            if entry:
+            # As in fio, a grouped clone joins the one before it, grouped or not.
+            if entry and not (clone.job.of("group_reporting") and clone.group == entry[-1].group):
                 yield entry
-            entry = [clone]
+                entry = []
+            entry.append(clone)
         if entry:
             yield entry
 
@@ -87,8 +98,8 @@ def _waits(job: Job, before: Sequence[Stage]) -> bool:
     if name in [one.name for one in before[-1].jobs]:
         if len(before[-1].jobs) > 1:
             raise job.fail(
-                "wait_for", f"other jobs run with '{name}'; all of them have ended when the next "
-                "one begins (stonewall)",
+                "wait_for", f"other jobs run together with '{name}', and the next one waits for "
+                "all of them; use stonewall",
             )  # fmt: skip
         return True
     if not any(name == one.name for stage in before for one in stage.jobs):
@@ -109,51 +120,35 @@ def _add(stage: Stage, job: Job, group: int) -> None:
 
 
 def _check(stage: Stage) -> None:
+    """Check that jobs can run together: they begin and end so, for they are one measurement."""
     if len(stage.clones) > MAX_CLONES:
         raise UserError(
             f"{stage.clones[0].job.place}: {len(stage.clones)} threads run together; at most "
             f"{MAX_CLONES}"
         )
-    first = stage.jobs[0]
-    for job in stage.jobs[1:]:
-        _check_times(first, job)
-        if (first.engine.name == "libcufile") != (job.engine.name == "libcufile") or (
-            first.engine.name == "libcufile" and first.backend != job.backend
-        ):
+    first, *others = stage.jobs
+    for job in others:
+        for name, what in _TIMES.items():
+            if first.of(name) != job.of(name):
+                raise job.fail(
+                    name, f"jobs that run together {what}, and [{first.name}] and [{job.name}] "
+                    "differ; give the same, or a stonewall",
+                )  # fmt: skip
+        cufile = [one.backend if one.engine.name == "libcufile" else "" for one in (first, job)]
+        if cufile[0] != cufile[1]:
             raise job.fail(
-                "ioengine", f"jobs by libcufile run together with jobs alike only, and with "
-                f"[{first.name}]; give a stonewall",
+                "ioengine", "jobs by libcufile run together only with others by it that have the "
+                f"same cuda_io, and [{first.name}] differs; give a stonewall",
             )  # fmt: skip
-
-
-_TIMES = {
-    "time_based": "go by time or by amount",
-    "runtime": "have one runtime",
-    "ramp_time": "have one ramp_time",
-    "startdelay": "begin together",
-}
-
-
-def _check_times(first: Job, job: Job) -> None:
-    """Check that jobs begin and end together, for they are one measurement."""
-    for name, what in _TIMES.items():
-        if first.of(name) != job.of(name):
-            raise job.fail(
-                name, f"jobs that run together {what}, and [{first.name}] and [{job.name}] differ; "
-                "give the same, or a stonewall",
-            )  # fmt: skip
-
-
-_LEAST_FILE = 4096
 
 
 @dataclass(frozen=True)
 class Target:
     """The files of one clone."""
 
+    clone: Clone
     path: str
     """The only file, or the device; empty: files of tierscope's in the job's directory."""
-    job: Job
     stem: str
     kind: str
     """file, block or missing."""
@@ -165,11 +160,16 @@ class Target:
     foreign: bool
     """tierscope did not make it."""
 
+    @property
+    def job(self) -> Job:
+        """The clone's job."""
+        return self.clone.job
+
 
 def targets_of(stage: Stage, overwrite: bool) -> list[Target]:
     """Return each clone's files; UserError where they are missing, too small or another's."""
     found = [_target(clone, overwrite) for clone in stage.clones]
-    _check_shared(stage, found)
+    _check_shared(found)
     ends: dict[str, int] = {}
     for one in found:
         ends[one.path] = max(ends.get(one.path, 0), one.end or 0)
@@ -177,13 +177,14 @@ def targets_of(stage: Stage, overwrite: bool) -> list[Target]:
     return [replace(one, end=ends[one.path] or None) if one.path else one for one in found]
 
 
-def _check_shared(stage: Stage, found: Sequence[Target]) -> None:
+def _check_shared(found: Sequence[Target]) -> None:
     """Refuse several writers of a file from GPUs: only verified blocks say who wrote them."""
     paths = [target.path for target in found]
-    for clone, path in zip(stage.clones, paths, strict=True):
-        alone = not path or paths.count(path) == 1 or clone.job.engine.name != "libcufile"
-        if clone.job.writes and not clone.job.verify and not alone:
-            raise clone.job.fail(
+    for target in found:
+        job, path = target.job, target.path
+        alone = not path or paths.count(path) == 1 or job.engine.name != "libcufile"
+        if job.writes and not job.verify and not alone:
+            raise job.fail(
                 "filename", "clones that write from GPUs have files of their own; give directory "
                 "in place of filename, or verify",
             )  # fmt: skip
@@ -201,27 +202,29 @@ def _target(clone: Clone, overwrite: bool) -> Target:
         why = "there is no such device" if job.is_device else "and allow_file_create=0"
         raise job.fail("filename", f"{facts.path} is missing, {why}")
     if facts.kind == "block" and job.writes:
-        raise job.fail(
-            "filename", f"{facts.path} is a device, whose data writing destroys; "
-            "'tierscope io --destroy-data' does",
-        )  # fmt: skip
+        raise refuse_device(facts.path, job.where("filename"))
     foreign = is_foreign(facts)
     if foreign and job.writes and not overwrite:
         raise refuse_overwriting(facts.path, job.place, "--overwrite-others")
+    if foreign and not path and job.of("nrfiles") > 1:
+        raise UserError(
+            f"{job.place}: {facts.path} is not tierscope's, and a job uses only one such file; "
+            "name another directory"
+        )
     if foreign and not path:
-        path = _only(job, f"{job.directory}/{stem}0")
+        path = f"{job.directory}/{stem}0"
     offset = job.of("offset") + clone.number * job.of("offset_increment")
     size = _size(job, facts.kind, facts.size, offset)
     end = None if job.size is None else max(_LEAST_FILE, offset + size)
-    kept = path and facts.kind != "missing" and facts.size is not None
-    if kept and end is not None and facts.size is not None and facts.size < end:
+    kept = facts.size if path and facts.kind != "missing" else None
+    if kept is not None and end is not None and kept < end:
         raise UserError(
-            f"{job.place}: {facts.path} has {facts.size} bytes, and {end} are needed; remove it, "
+            f"{job.place}: {facts.path} has {kept} bytes, and {end} are needed; remove it, "
             "or make size smaller"
         )
     return Target(
+        clone=clone,
         path=facts.real if facts.kind == "block" else path,
-        job=job,
         stem=stem,
         kind=facts.kind,
         end=end,
@@ -255,15 +258,6 @@ def _below(clone: Clone) -> tuple[str, str]:
     return "", stem
 
 
-def _only(job: Job, path: str) -> str:
-    if job.of("nrfiles") > 1:
-        raise UserError(
-            f"{job.place}: {path} is another's file, and of those a job uses one; name another "
-            "directory"
-        )
-    return path
-
-
 def _size(job: Job, kind: str, size: int | None, offset: int) -> int:
     """Return the bytes of each file that are used."""
     found = None if job.size is None else job.size // job.of("nrfiles")
@@ -279,59 +273,44 @@ def _size(job: Job, kind: str, size: int | None, offset: int) -> int:
     return found
 
 
-def buffered_foreign(targets: Sequence[Target], stage: Stage) -> list[str]:
-    """Return files that stay in the page cache although the job asks for an empty one."""
-    pairs = zip(stage.clones, targets, strict=True)
-    found = [
-        target.path
-        for clone, target in pairs
-        if target.foreign and not clone.job.direct and clone.job.of("invalidate")
-    ]
-    return list(dict.fromkeys(found))
-
-
-_SAMPLE_S = 0.5
-"""fio's own time for an average of bandwidth (bwavgtime)."""
-_POLICIES = {"bind": "bind", "prefer": "preferred", "interleave": "interleave"}
+def buffered_foreign(targets: Sequence[Target]) -> list[str]:
+    """Return files whose page cache cannot be emptied although the job asks for it."""
+    found = [one for one in targets if one.foreign and one.job.of("invalidate")]
+    return list(dict.fromkeys(one.path for one in found if not one.job.direct))
 
 
 def spec_of(
-    stage: Stage, targets: Sequence[Target], topology: Topology, overwrite: bool = False
+    targets: Sequence[Target], topology: Topology, overwrite: bool = False
 ) -> dict[str, Any]:
     """Return the spec of jobs that run together, as plans have it.
 
     ``overwrite``: files may be anybody's. Raises UserError for CPUs, nodes and GPUs that are not
     there.
     """
-    pairs = list(zip(stage.clones, targets, strict=True))
-    patterns = [_pattern(clone.job, target) for clone, target in pairs]
-    jobs = [
-        _job(index, clone, target, topology, overwrite)
-        for index, (clone, target) in enumerate(pairs)
-    ]
+    jobs = [_job(number, one, topology, overwrite) for number, one in enumerate(targets)]
+    patterns = [_pattern(target) for target in targets]
     for job, pattern in zip(jobs, patterns, strict=True):
         if pattern != patterns[0] or (pattern.get("rate") and len(jobs) > 1):
             job["pattern"] = pattern
-    timed = stage.jobs[0]
-    budget = timed.of("runtime") if timed.of("time_based") else 0.05
+    first = targets[0].job
+    budget = first.of("runtime") if first.of("time_based") else 0.05
     gpu, cpu = jobs[0]["buffers"].get("gpu"), jobs[0]["cpus"][0]
     node = next((n.number for n in topology.nodes if cpu in n.cpus), 0)
     initiator = f"node:{node}" if gpu is None else f"gpu:{gpu}"
-    return io_spec(_id(stage), initiator, jobs, patterns[0], budget, min(_SAMPLE_S, budget / 4))
+    return io_spec(_id(first), initiator, jobs, patterns[0], budget, min(_SAMPLE_S, budget / 4))
 
 
-def _id(stage: Stage) -> str:
-    name = stage.clones[0].job.name
-    kept = "".join(sign if sign.isascii() and sign.isalnum() else "-" for sign in name)
+def _id(job: Job) -> str:
+    kept = re.sub("[^A-Za-z0-9]", "-", job.name)
     return f"fio-{kept[:40]}".strip("-")
 
 
-def _pattern(job: Job, target: Target) -> dict[str, Any]:
-    weights = sum(weight for _size, weight in job.blocks)
+def _pattern(target: Target) -> dict[str, Any]:
+    job = target.job
     found: dict[str, Any] = {
         "operation": job.operation,
         "order": "random" if job.work.random else "sequential",
-        "block_size": sum(size * weight for size, weight in job.blocks) // weights,
+        "block_size": int(job.mean_block),
         "backend": job.backend,
         "direct": job.direct,
         "depth": job.depth,
@@ -343,7 +322,7 @@ def _pattern(job: Job, target: Target) -> dict[str, Any]:
         "seed": job.seed,
         "verify": job.verify,
         "ramp_s": job.of("ramp_time"),
-        **_cache(job),
+        "cache": "warm" if job.of("pre_read") else "cold" if job.of("invalidate") else "as-found",
         **_writes(job),
     }
     if job.operation == "mix":
@@ -368,13 +347,6 @@ def _pattern(job: Job, target: Target) -> dict[str, Any]:
     return found
 
 
-def _cache(job: Job) -> dict[str, str]:
-    """Return the state of the page cache for the files when the job begins."""
-    if job.of("pre_read"):
-        return {"cache": "warm"}
-    return {"cache": "cold" if job.of("invalidate") else "as-found"}
-
-
 def _writes(job: Job) -> dict[str, Any]:
     if not job.writes:
         return {}
@@ -387,9 +359,8 @@ def _writes(job: Job) -> dict[str, Any]:
     }
 
 
-def _job(
-    index: int, clone: Clone, target: Target, topology: Topology, overwrite: bool
-) -> dict[str, Any]:
+def _job(index: int, target: Target, topology: Topology, overwrite: bool) -> dict[str, Any]:
+    clone = target.clone
     if clone.job.engine.name == "libcufile":
         require_gpus(topology)
         gpus = clone.job.of("gpu_dev_ids")

@@ -9,31 +9,25 @@ from pathlib import Path
 from tierscope.kinds.plan import Plan
 from tierscope.machine.discover import discover
 from tierscope.model.errors import ExitCode, UserError
-from tierscope.model.event import Repetition
 from tierscope.model.topology import Topology
-from tierscope.peers.drop_in import REQUIRE, START_AT, STATUS, help_page, measured, plan_of, say
+from tierscope.peers.drop_in import (
+    START_AT_ROW,
+    STATUS,
+    help_page,
+    long_options,
+    measured,
+    plan_of,
+    say,
+)
 from tierscope.peers.fio.command import fio
-from tierscope.peers.fio.job_file import Line, parse_line, shown
+from tierscope.peers.fio.job_file import OWN, Line, parse_line, shown
 from tierscope.peers.fio.jobs import Job
 from tierscope.peers.fio.options import OPTIONS
-from tierscope.peers.fio.output import NOT_MEASURED, Result, body, document, heading, results, text
+from tierscope.peers.fio.output import Result, body, document, heading, program, results, text
 from tierscope.peers.fio.plan import Stage, buffered_foreign, spec_of, stages, targets_of
 from tierscope.runs.output import check_outputs, write_output
-from tierscope.runs.record import version
 
-_OWN = (
-    ("-h, --help", "print this"),
-    ("-v, --version", "print the version"),
-    ("--output-format=WORDS", "normal (default), json or json+; several with commas between"),
-    ("-o, --output=FILE", "write results there"),
-    ("--section=NAME", "only this job of a job file; may be given several times"),
-    ("--parse-only", "check everything that can be known without looking at a file"),
-    ("--showcmd", "print a job file as a command line"),
-    ("--readonly", "refuse jobs that write"),
-    ("--overwrite-others", "jobs may write to files that tierscope did not make"),
-    ("--start-at=TIME", START_AT),
-    ("--require=WAY", REQUIRE),
-)
+_STDOUT = Path("-")
 
 
 def help_text() -> str:
@@ -43,11 +37,12 @@ def help_text() -> str:
             "usage: tierscope fio [OPTIONS] JOB.fio [JOB2.fio]...",
             "       tierscope fio [OPTIONS] --name=JOB --OPTION=VALUE... [--name=JOB2 ...]",
         ),
-        "fio's job files and command line, measured by tierscope: true queue depth, set-up in "
-        "no figure, and fio's own output. What cannot be honoured is an error with its line.",
+        "fio's job files and command line, measured by tierscope, with fio's output. The queue "
+        "depth is the true one, and no figure contains set-up. An option that cannot be honoured "
+        "is an error.",
         {
-            "Of the whole command": _OWN,
-            "Of jobs, in job files without the dashes": [
+            "Whole command": (*OWN, START_AT_ROW),
+            "Jobs (in job files without the dashes)": [
                 (f"--{one.name}={one.metavar}", one.help) for one in OPTIONS
             ],
         },
@@ -59,14 +54,8 @@ def help_text() -> str:
 
 def option_names() -> list[str]:
     """Return the options of a command line, for tab completion."""
-    own = [word for name, _what in _OWN for word in name.split(", ") if word.startswith("--")]
-    found = [word.partition("=")[0] + ("=" if "=" in word else "") for word in own]
-    return [*found, *(f"--{one.name}=" for one in OPTIONS)]
-
-
-LIKE = "fio-3.33"
-"""The version of fio whose options and output these are."""
-_STDOUT = Path("-")
+    own = dict.fromkeys(long_options((*OWN, START_AT_ROW)).values())
+    return [f"--{name}" for name in (*own, *(f"{one.name}=" for one in OPTIONS))]
 
 
 def run(arguments: Sequence[str], start_at: datetime | None = None) -> int:
@@ -76,7 +65,7 @@ def run(arguments: Sequence[str], start_at: datetime | None = None) -> int:
         print(help_text(), end="")
         return 0
     if "version" in line.switches:
-        print(f"{LIKE} (tierscope {version()})")
+        print(program())
         return 0
     if "showcmd" in line.switches:
         print(" ".join(shown(line)))
@@ -84,20 +73,14 @@ def run(arguments: Sequence[str], start_at: datetime | None = None) -> int:
     output = Path(line.output) if line.output else _STDOUT
     check_outputs({"--output": output}, [Path(name) for name in line.files if name != "-"])
     found = stages([Job(section) for section in line.jobs])
-    if "readonly" in line.switches:
-        _refuse_writes(found)
-    session = _Session(line, found, output, start_at)
-    session.say_remarks()
+    jobs = [job for stage in found for job in stage.jobs]
+    writer = next((job for job in jobs if job.writes), None)
+    if writer and "readonly" in line.switches:
+        raise writer.fail("rw", f"[{writer.name}] writes, and --readonly is given")
+    say("fio", *dict.fromkeys((*line.remarks, *(one for job in jobs for one in job.remarks))))
     if "parse-only" in line.switches:
         return 0
-    return int(session.carry_out(discover()))
-
-
-def _refuse_writes(found: Sequence[Stage]) -> None:
-    for stage in found:
-        for job in stage.jobs:
-            if job.writes:
-                raise job.fail("rw", f"[{job.name}] writes, and --readonly is given")
+    return int(_Session(line, found, output, start_at).carry_out(discover()))
 
 
 @dataclass
@@ -112,25 +95,13 @@ class _Session:
     results: list[Result] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
 
-    @property
-    def _normal(self) -> bool:
-        return "normal" in self.line.formats
-
-    def say_remarks(self) -> None:
-        """Print remarks on options without effect or with another one, each once."""
-        jobs = [job for stage in self.stages for job in stage.jobs]
-        said = [*self.line.remarks, *(remark for job in jobs for remark in job.remarks)]
-        if self.line.formats != ("normal",):
-            said.append(NOT_MEASURED)
-        say("fio", *dict.fromkeys(said))
-
     def carry_out(self, topology: Topology) -> ExitCode:
         """Measure one stage after the other, and print the results.
 
         Raises UserError where the first one cannot begin; later failures lose no result.
         """
         plan = self._plan(self.stages[0], topology)
-        begins = heading(self.stages, f"{LIKE} (tierscope {version()})") if self._normal else ""
+        begins = heading(self.stages) if "normal" in self.line.formats else ""
         if self.output == _STDOUT:
             print(begins, end="", flush=True)
             begins = ""
@@ -151,9 +122,9 @@ class _Session:
         """Look at the files of jobs that run together, and return what is to be measured."""
         others = "overwrite-others" in self.line.switches
         targets = targets_of(stage, others)
-        for path in buffered_foreign(targets, stage):
-            say("fio", f"{path} stays in the page cache as it is found: it is not tierscope's")
-        spec = spec_of(stage, targets, topology, others)
+        for path in buffered_foreign(targets):
+            say("fio", f"the page cache of {path} is left as found: the file is not tierscope's")
+        spec = spec_of(targets, topology, others)
         if self.line.require:
             for one in (spec, *spec["jobs"]):
                 if "pattern" in one:
@@ -167,16 +138,10 @@ class _Session:
         done = measured(plan, "fio", topology, start_at)
         say("fio", *done.errors, *done.warnings)
         if done.found is not None:
-            self._note(stage, done.repetitions[-1])
-            verified = done.found.evidence.verified if done.found.evidence else None
-            if any(job.verify for job in stage.jobs):
-                said = f"verified: {verified}" if verified else "not verified: nothing was compared"
-                say("fio", said)
+            elapsed = time.monotonic() - self.began
+            self.results += results(stage, done.repetitions[-1], elapsed, time.time())
+            say("fio", done.verdict if any(job.verify for job in stage.jobs) else "")
         return done.exit_code
-
-    def _note(self, stage: Stage, repetition: Repetition) -> None:
-        elapsed = time.monotonic() - self.began
-        self.results += results(stage, repetition, elapsed, time.time())
 
     def _print(self, begins: str) -> None:
         parts = []
@@ -185,7 +150,7 @@ class _Session:
                 parts.append(f"{begins}{body(self.results)}\n")
                 continue
             common = {key: str(given.value) for key, given in self.line.common.items()}
-            parts.append(text(document(self.results, common, LIKE, bins=name == "json+")))
+            parts.append(text(document(self.results, common, bins=name == "json+")))
         write_output(self.output, "".join(parts), "--output")
 
 

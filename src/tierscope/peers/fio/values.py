@@ -1,8 +1,10 @@
 """fio's values: numbers with units, times, lists, shares of block sizes."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import chain
 
+from tierscope.model.endpoint import parse_ranges
 from tierscope.model.errors import UserError
 from tierscope.model.io import LEAST_BLOCK, MOST_BLOCK, MOST_SIZES
 from tierscope.peers.drop_in import path
@@ -16,11 +18,12 @@ _TIME = re.compile(r"(\d+)\s*([a-z]*)", re.ASCII | re.IGNORECASE)
 _SECONDS = {"us": 1e-6, "usec": 1e-6, "ms": 1e-3, "msec": 1e-3, "s": 1.0, "sec": 1.0, "": 1.0,
             "m": 60.0, "h": 3600.0, "d": 86400.0}  # fmt: skip
 _ARITHMETIC = re.compile(r"[-+*/()^$]")
-_RW = {
+RW = {
     "read": ("read", False), "write": ("write", False), "randread": ("read", True),
     "randwrite": ("write", True), "rw": ("mix", False), "readwrite": ("mix", False),
     "randrw": ("mix", True),
 }  # fmt: skip
+"""Operation and whether offsets are random, by the values of ``rw``."""
 
 
 @dataclass(frozen=True)
@@ -53,15 +56,15 @@ class Numbers:
     """Parsers of numbers, by what k stands for (``kb_base``)."""
 
     base: int = 1024
-    largest: int = field(default=_LARGEST)
+    largest: int = _LARGEST
 
     def amount(self, text: str) -> int:
         """Parse bytes or a count: ``4k``, ``1mi``, ``0x1000``."""
         found = _NUMBER.fullmatch(text)
         if not found:
             if _ARITHMETIC.search(text):
-                raise UserError(f"'{text}': arithmetic in values is not done; write the number")
-            raise UserError(f"'{text}' is no number with a unit such as 4k, 16m or 1g")
+                raise UserError(f"'{text}': arithmetic is not evaluated; write the number")
+            raise UserError(f"'{text}' is not a number such as 4k, 16m or 1g")
         digits, prefix, binary = found.groups()
         if len(digits) > _DIGITS:
             raise UserError(f"'{text[:_DIGITS]}...' is above {format_size(self.largest)}")
@@ -78,7 +81,7 @@ class Numbers:
         if text == "100%":
             return None
         if text.endswith("%"):
-            raise UserError(f"'{text}': of shares only 100% is known; give bytes")
+            raise UserError(f"'{text}': 100% is the only percentage allowed; give bytes")
         if text[-1:] in "zZ":
             raise UserError(f"'{text}': zoned devices are not measured; give bytes")
         return self.amount(text)
@@ -101,7 +104,7 @@ class Numbers:
         """Parse ``4k`` or ``4k,8k`` (reads, writes) ; trims are ignored."""
         words = _directions(text)
         if not any(words):
-            raise UserError(f"'{text}' is no block size such as 4k, nor 4k,8k (reads, writes)")
+            raise UserError(f"'{text}' is not a block size such as 4k or 4k,8k (reads, writes)")
         sizes = [((self.block(word) if word else 4096, 1),) for word in words]
         return Blocks(sizes[0], sizes[1])
 
@@ -141,7 +144,7 @@ class Numbers:
     def _span(self, text: str) -> tuple[tuple[int, int], ...]:
         words = re.split("[-:]", text)
         if len(words) != 2:
-            raise UserError(f"'{text}' is no range such as 4k-16k")
+            raise UserError(f"'{text}' is not a range such as 4k-16k")
         low, high = sorted(map(self.block, words))
         if high // low > MOST_SIZES:
             raise UserError(
@@ -155,7 +158,7 @@ def _directions(text: str) -> tuple[str, str]:
     """Divide reads, writes and trims; one value is for all of them."""
     words = [word.strip() for word in text.split(",")]
     if len(words) > 3:
-        raise UserError(f"'{text}' has {len(words)} values: of reads, writes and trims")
+        raise UserError(f"'{text}' has {len(words)} values; at most 3: reads, writes, trims")
     if len(words) == 1:
         return words[0], words[0]
     return words[0], words[1]
@@ -166,7 +169,7 @@ def seconds(text: str) -> float:
     found = _TIME.fullmatch(text)
     unit = _SECONDS.get(found[2].lower()) if found else None
     if found is None or unit is None or len(found[1]) > 12:
-        raise UserError(f"'{text}' is no time such as 10, 10s, 5m or 500ms")
+        raise UserError(f"'{text}' is not a time such as 10, 10s, 5m or 500ms")
     value = int(found[1]) * unit
     if value > 1e6:
         raise UserError(f"'{text}' is above 1000000 s")
@@ -185,7 +188,7 @@ def number(text: str, low: float, high: float) -> float:
     """Parse a decimal number from low to high."""
     value = as_float(text)
     if not low <= value <= high:
-        raise UserError(f"'{text}' is no number from {low:g} to {high:g}")
+        raise UserError(f"'{text}' is not a number from {low:g} to {high:g}")
     return value
 
 
@@ -194,37 +197,31 @@ def work(text: str) -> Work:
     word, sign, modifier = text.partition(":")
     if "trim" in word:
         raise UserError(
-            f"'{text}': trims are not measured, for they discard data; one of {', '.join(_RW)}"
+            f"'{text}': trims discard data and are not measured; use one of {', '.join(RW)}"
         )
-    if word not in _RW:
-        raise UserError(f"'{text}' is not one of {', '.join(_RW)}")
+    if word not in RW:
+        raise UserError(f"'{text}' is not one of {', '.join(RW)}")
     if sign:
         raise UserError(
-            f"'{text}': there is no offset between sequential operations, nor several in a row; "
-            f"leave ':{modifier}' out"
+            f"'{text}': sequential offsets have no stride or repetition; leave ':{modifier}' out"
         )
-    return Work(word, *_RW[word])
+    return Work(word, *RW[word])
 
 
 def whole_list(text: str) -> tuple[int, ...]:
     """Parse numbers of CPUs, nodes or GPUs: ``0-3,8``."""
-    found: list[int] = []
-    for word in text.split(","):
-        ends = word.strip().split("-")
-        if len(ends) > 2 or not all(e.isascii() and e.isdigit() and len(e) < 6 for e in ends):
-            raise UserError(f"'{text}' is no list of numbers such as 0-3,8")
-        low, high = int(ends[0]), int(ends[-1])
-        if high < low:
-            raise UserError(f"'{word}' goes down; a range goes up")
-        found += [one for one in range(low, high + 1) if one not in found]
-    return tuple(found)
+    try:
+        found = [parse_ranges(word.strip()) for word in text.split(",")]
+    except ValueError as error:
+        raise UserError(str(error)) from None
+    return tuple(dict.fromkeys(chain(*found)))
 
 
 def mask(text: str) -> tuple[int, ...]:
     """Parse a mask of CPUs: ``0xff`` or ``255``."""
     value = Numbers(largest=1 << 64).amount(text)
     if not value:
-        raise UserError(f"'{text}' is a mask without a CPU")
+        raise UserError(f"'{text}' is a mask of no CPUs")
     return tuple(bit for bit in range(value.bit_length()) if value >> bit & 1)
 
 
@@ -244,7 +241,7 @@ def policy(text: str) -> Policy:
         )
     found = whole_list(nodes)
     if mode == "prefer" and len(found) > 1:
-        raise UserError(f"'{text}': one node is preferred")
+        raise UserError(f"'{text}': prefer takes one node")
     return Policy(mode, found)
 
 
@@ -255,8 +252,8 @@ def zipf(text: str) -> float | None:
         return None
     if name != "zipf":
         raise UserError(
-            f"'{text}': offsets are drawn as random or zipf:THETA; pareto, normal, zoned and "
-            "sequence are not there"
+            f"'{text}': only random and zipf:THETA are available; pareto, normal, zoned and "
+            "sequence are not"
         )
     theta = rest.partition(":")[0] if rest else "1.1"
     if rest.count(":"):
@@ -268,7 +265,7 @@ def percentiles(text: str) -> tuple[float, ...]:
     """Parse ``99:99.9``."""
     words = [word for word in text.split(":") if word]
     if not 1 <= len(words) <= 20:
-        raise UserError(f"'{text}' is no list of 1 to 20 percentiles such as 50:99:99.9")
+        raise UserError(f"'{text}' is not a list of 1 to 20 percentiles such as 50:99:99.9")
     found = tuple(number(word, 0, 100) for word in words)
     if any(one == 0 for one in found):
         raise UserError(f"'{text}': percentiles are above 0")

@@ -1,5 +1,6 @@
 """``tierscope gds-stats``: statistics of cuFile as tables and as JSON."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -34,76 +35,57 @@ def stats_json(stats: Stats) -> dict[str, Any]:
 def show_stats(console: Console, stats: Stats) -> None:
     """Print all levels; ranges and GPUs without operations are left out."""
     title(console, f"cuFile statistics: {stats.source}")
-    table = new_table()
-    table.add_column("total")
-    table.add_column("", justify="right")
-    for name, value in stats.totals.items():
-        table.add_row(name, _text(value))
-    console.print(table)
-    _show_sizes(console, stats)
-    _show_gpus(console, stats)
-    _show_pools(console, "Bounce buffers in GPU memory", stats.pools)
-    _show_pools(console, "Bounce buffers in host memory (used/all)", stats.posix_pools)
+    _table(console, ("total", ""), stats.totals.items(), left=1)
+    if stats.sizes:
+        title(console, "Operations by size")
+        used = [(row.range, row.reads, row.writes) for row in stats.sizes if row.reads + row.writes]
+        _table(console, ("KiB", "reads", "writes"), used)
+    if stats.gpus:
+        _show_gpus(console, stats.gpus)
+    pools = {
+        "Bounce buffers in GPU memory": stats.pools,
+        "Bounce buffers in host memory (used/all)": stats.posix_pools,
+    }
+    for heading, rows in pools.items():
+        if rows:
+            names = list(dict.fromkeys(name for row in rows for name in row))
+            title(console, heading)
+            _table(console, names, ([row.get(name, "") for name in names] for row in rows))
     if stats.rdma:
         title(console, "RDMA")
-        for line in stats.rdma:
-            note(console, line)
-    for line in stats.notes:
+    for line in (*stats.rdma, *stats.notes):
         note(console, line)
 
 
-def _show_sizes(console: Console, stats: Stats) -> None:
-    if not stats.sizes:
+def _show_gpus(console: Console, gpus: list[GpuStats]) -> None:
+    title(console, "By GPU")
+    busy = [gpu for gpu in gpus if any(any(group.values()) for group in gpu.groups.values())]
+    if not busy:
+        note(console, f"none of {len(gpus)} GPUs has any operations")
         return
-    title(console, "Operations by size")
+    counters = dict.fromkeys((group, name) for gpu in busy for group in gpu.groups
+                             for name in gpu.groups[group])  # fmt: skip
+    rows = (
+        (f"{group} {name}", *(gpu.groups.get(group, {}).get(name, 0) for gpu in busy))
+        for group, name in counters
+    )
+    headings = ("counter", *(f"gpu:{gpu.gpu}" for gpu in busy))
+    _table(console, headings, (row for row in rows if any(row[1:])), left=1)
+
+
+def _table(
+    console: Console,
+    headings: Sequence[str],
+    rows: Iterable[Sequence[str | Number]],
+    left: int = 0,
+) -> None:
+    """Print a table, its first columns aligned left; a note where it has no rows."""
     table = new_table()
-    for heading in ("KiB", "reads", "writes"):
-        table.add_column(heading, justify="right")
-    for row in stats.sizes:
-        if row.reads or row.writes:
-            table.add_row(row.range, str(row.reads), str(row.writes))
+    for number, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if number < left else "right")
+    for row in rows:
+        table.add_row(*(f"{one:g}" if isinstance(one, float) else str(one) for one in row))
     if table.row_count:
         console.print(table)
     else:
         note(console, "none yet")
-
-
-def _show_gpus(console: Console, stats: Stats) -> None:
-    if not stats.gpus:
-        return
-    busy = [gpu for gpu in stats.gpus if any(any(group.values()) for group in gpu.groups.values())]
-    title(console, "By GPU")
-    if not busy:
-        note(console, f"none of {len(stats.gpus)} GPUs has any operations")
-        return
-    table = new_table()
-    table.add_column("counter")
-    for gpu in busy:
-        table.add_column(f"gpu:{gpu.gpu}", justify="right")
-    for group, name in _counters(busy):
-        values = [gpu.groups.get(group, {}).get(name, 0) for gpu in busy]
-        if any(values):
-            table.add_row(f"{group} {name}", *map(_text, values))
-    console.print(table)
-
-
-def _counters(gpus: list[GpuStats]) -> list[tuple[str, str]]:
-    found = [(group, name) for gpu in gpus for group in gpu.groups for name in gpu.groups[group]]
-    return list(dict.fromkeys(found))
-
-
-def _show_pools(console: Console, heading: str, pools: list[dict[str, str]]) -> None:
-    if not pools:
-        return
-    names = list(dict.fromkeys(name for pool in pools for name in pool))
-    title(console, heading)
-    table = new_table()
-    for name in names:
-        table.add_column(name, justify="right")
-    for pool in pools:
-        table.add_row(*(pool.get(name, "") for name in names))
-    console.print(table)
-
-
-def _text(value: Number) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -4,14 +4,16 @@ import glob
 import os
 import re
 import shutil
+from bisect import bisect_right
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tierscope.engine.process import answer_of
 from tierscope.model.errors import ExitCode, UserError
-from tierscope.model.event import Repetition
+from tierscope.model.event import IoEvidence, Repetition
 from tierscope.peers.totals import totals_of
 from tierscope.runs.read import parse_contents, read_bytes
 from tierscope.runs.store import SUFFIX, is_run_file
@@ -38,6 +40,11 @@ _GPU = re.compile(r"GPU\s*:?\s*(\d+)\s+(.*)")
 _GROUP = re.compile(r"(\w+):((?:\s*[\w()%]+=\S+)*)")
 _PAIR = re.compile(r"([\w()%]+)=(\S+)")
 _POOL = re.compile(r"([\w()]+)\s*:\s*(\S+)")
+_MIB = 1 << 20
+_EDGES = (0, *(4 << step for step in range(15)))
+"""Where ranges of sizes begin, in KiB; the last one has no end."""
+_PLACES = "/usr/local/cuda*/gds/tools/gds_stats"
+_DEADLINE_S = 20.0
 
 
 @dataclass(frozen=True)
@@ -104,32 +111,20 @@ def parse_stats(text: str, source: str) -> Stats | None:
 
 def _take(stats: Stats, section: str, line: str) -> bool:
     """Read a line of a section; return whether it was understood."""
-    if section == "totals":
-        return _take_total(stats, line)
-    if section == "sizes":
-        found = _SIZE.fullmatch(line)
-        if found:
-            stats.sizes.append(Sizes(found[1], int(found[2]), int(found[3])))
-        return bool(found)
     if section == "rdma":
         stats.rdma.append(line)
-        return True
-    gpu = _GPU.fullmatch(line)
-    if gpu is None:
-        return line == "..."
-    if section == "gpus":
-        stats.gpus.append(GpuStats(int(gpu[1]), _groups(gpu[2])))
-    else:
-        pools: list[dict[str, str]] = getattr(stats, section)
-        pools.append({"gpu": gpu[1], **dict(_POOL.findall(gpu[2]))})
-    return True
-
-
-def _take_total(stats: Stats, line: str) -> bool:
-    found = _TOTAL.fullmatch(line)
-    if found:
+    elif section == "totals" and (found := _TOTAL.fullmatch(line)):
         stats.totals[found[1]] = _number(found[2])
-    return bool(found)
+    elif section == "sizes" and (found := _SIZE.fullmatch(line)):
+        stats.sizes.append(Sizes(found[1], int(found[2]), int(found[3])))
+    elif section == "gpus" and (found := _GPU.fullmatch(line)):
+        stats.gpus.append(GpuStats(int(found[1]), _groups(found[2])))
+    elif "pools" in section and (found := _GPU.fullmatch(line)):
+        pools: list[dict[str, str]] = getattr(stats, section)
+        pools.append({"gpu": found[1], **dict(_POOL.findall(found[2]))})
+    else:
+        return line == "..." and section not in ("totals", "sizes")
+    return True
 
 
 def _groups(text: str) -> dict[str, dict[str, Number]]:
@@ -140,19 +135,11 @@ def _groups(text: str) -> dict[str, dict[str, Number]]:
 
 
 def _number(text: str) -> Number:
-    try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        return float(text)
-    except ValueError:
-        return 0
-
-
-_MIB = 1 << 20
-_LAST_RANGE = 15
-"""Number of the range of sizes from 64 MiB on."""
+    """Return a number; 0 for other text."""
+    for parse in (int, float):
+        with suppress(ValueError):
+            return parse(text)
+    return 0
 
 
 def stats_of_run(pid: int, level: int) -> Stats | None:
@@ -223,7 +210,7 @@ class _Moved:
 
     def counted(self, name: str) -> int:
         """Return the sum of one of the counters of its evidence."""
-        return sum(getattr(repetition.evidence.storage_io, name) for repetition in self.repetitions)
+        return sum(getattr(io, name) for io in self.observed)
 
     @property
     def operation(self) -> str:
@@ -231,20 +218,15 @@ class _Moved:
         return str(self.spec["pattern"]["operation"])
 
     @property
-    def files(self) -> set[str]:
-        """Its files."""
-        return {
-            file
-            for v in self.repetitions
-            if v.evidence.storage_io
-            for file in v.evidence.storage_io.files
-        }
+    def observed(self) -> list[IoEvidence]:
+        """What its repetitions observed of I/O."""
+        return [one.evidence.storage_io for one in self.repetitions if one.evidence.storage_io]
 
 
 def _add_totals(stats: Stats, done: list[_Moved]) -> None:
-    stats.totals["Total Files"] = len(set().union(*(one.files for one in done)))
-    for word in ("Read", "Write"):
-        which = "read" if word == "Read" else "written"
+    files = {file for one in done for io in one.observed for file in io.files}
+    stats.totals["Total Files"] = len(files)
+    for word, which in (("Read", "read"), ("Write", "written")):
         moved = [one for one in done if one.counted(f"{word.lower()}s")]
         totals = [totals_of(one.repetitions) for one in moved]
         size = sum(one.counted(f"bytes_{which}") for one in moved)
@@ -270,16 +252,14 @@ def _add_sizes(stats: Stats, done: list[_Moved]) -> None:
         row = counts.setdefault(_range(one.spec["pattern"]["block_size"]), [0, 0])
         row[0] += one.counted("reads")
         row[1] += one.counted("writes")
-    edges = [0, *(4 << step for step in range(_LAST_RANGE))]
-    for number, low in enumerate(edges):
-        high = "..." if number == _LAST_RANGE else str(edges[number + 1])
-        reads, writes = counts.get(number, [0, 0])
-        stats.sizes.append(Sizes(f"{low}-{high}", reads, writes))
+    for number, low in enumerate(_EDGES):
+        high = "..." if low == _EDGES[-1] else str(_EDGES[number + 1])
+        stats.sizes.append(Sizes(f"{low}-{high}", *counts.get(number, (0, 0))))
 
 
 def _range(size: int) -> int:
-    """Return the number of the range that a size is in: 0 below 4 KiB, 1 below 8 KiB, ..."""
-    return min(_LAST_RANGE, max(0, (size >> 12).bit_length()))
+    """Return the number of the range that a size in bytes is in."""
+    return bisect_right(_EDGES, size >> 10) - 1
 
 
 def _add_gpus(stats: Stats, done: list[_Moved]) -> None:
@@ -303,15 +283,11 @@ def _add_gpus(stats: Stats, done: list[_Moved]) -> None:
 def _add_ways(stats: Stats, moved: _Moved) -> None:
     """Note the path of the operations of a measurement."""
     ways: Counter[str] = Counter()
-    for repetition in moved.repetitions:
-        ways.update((repetition.evidence.storage_io and repetition.evidence.storage_io.ways) or {})
+    for io in moved.observed:
+        ways.update(io.ways or {})
     if ways:
         counts = ", ".join(f"{count} by {way}" for way, count in ways.items())
         stats.notes.append(f"{moved.spec['id']}: {counts}")
-
-
-_PLACES = "/usr/local/cuda*/gds/tools/gds_stats"
-_DEADLINE_S = 20.0
 
 
 def find_tool() -> Path | None:
@@ -332,9 +308,9 @@ def stats_of_tool(pid: int, level: int) -> Stats:
     tool = find_tool()
     if tool is None:
         raise UserError(
-            f"process {pid} is no run of tierscope, and cuFile's statistics of other processes are "
-            f"read by NVIDIA's gds_stats, which is neither on PATH nor at {_PLACES}; it comes with "
-            "the CUDA toolkit's package gds-tools",
+            f"process {pid} is not a run of tierscope, and cuFile's statistics of other processes "
+            f"are read by NVIDIA's gds_stats, which is neither on PATH nor at {_PLACES}; it comes "
+            "with the CUDA toolkit's package gds-tools",
             ExitCode.NOTHING_MEASURED,
         )
     done = answer_of([tool, "-p", str(pid), "-l", str(level)], _DEADLINE_S)
@@ -348,7 +324,7 @@ def _nothing(tool: Path, pid: int, done: "subprocess.CompletedProcess[str]") -> 
     lines = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
     said = f" ('{lines[0].strip()}')" if lines else ""
     return UserError(
-        f"{tool} has no statistics of process {pid}{said}: a process keeps them where cufile.json "
+        f"{tool} has no statistics of process {pid}{said}: a process keeps them if cufile.json "
         "sets profile.cufile_stats to 1, 2 or 3 and data does not go in compatibility mode",
         ExitCode.NOTHING_MEASURED,
     )

@@ -8,8 +8,10 @@ from itertools import pairwise
 
 from tierscope.model.errors import UserError, did_you_mean
 from tierscope.peers.drop_in import (
+    REQUIRE_ROW,
     Given,
     Values,
+    long_options,
     parse_flags,
     read_job_text,
     required_way,
@@ -26,6 +28,18 @@ from tierscope.peers.gdsio.options import (
 
 _SECTION = re.compile(r"\[([^\[\]]*)\]")
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))", re.ASCII)
+_TARGETS = ("file", "directory")
+_HELP = "see 'tierscope gdsio --help'"
+OWN = (
+    ("-h, --help", "print this"),
+    ("-v, --version", "print the version"),
+    ("--overwrite", "files that are not tierscope's may be overwritten"),
+    REQUIRE_ROW,
+    ("--json", "one JSON document in place of the result line"),
+)
+"""Options of tierscope's own, for help."""
+_OWN = long_options(OWN)
+_SHORT = "hv" + "".join(f"{flag}:" if option.metavar else flag for flag, option in BY_FLAG.items())
 GLOBAL_KEYS = tuple(
     key for key, option in BY_KEY.items() if not option.of_job or option.job_overrides
 )
@@ -39,96 +53,64 @@ def read_job_file(name: str, environment: Mapping[str, str] = os.environ) -> Req
 
 def parse_jobs(text: str, name: str, environment: Mapping[str, str]) -> Request:
     """Parse a job file's text; ``name`` stands for it in errors."""
-    reader = _Reader(name, environment)
-    for number, line in enumerate(text.split("\n"), start=1):
-        reader.take(number, line.strip())
-    return reader.request()
-
-
-class _Reader:
-    """Takes lines one by one."""
-
-    def __init__(self, name: str, environment: Mapping[str, str]) -> None:
-        self._name = name
-        self._environment = environment
-        self._globals = Values()
-        self._jobs: list[JobValues] = []
-        self._lines: dict[str, int] = {}
-        """First line of each section."""
-        self._section: JobValues | None = None
-        """The one that is being read; its name is ``global`` or a job's."""
-
-    def take(self, number: int, line: str) -> None:
-        """Read one line."""
+    sections: dict[str, JobValues] = {}
+    section: JobValues | None = None
+    for number, line in enumerate(map(str.strip, text.split("\n")), start=1):
         if not line or line.startswith("#"):
-            return
-        place = f"{self._name}:{number}"
-        section = _SECTION.fullmatch(line)
-        if section:
-            self._begin(section[1].strip(), number, place)
-            return
+            continue
+        place = f"{name}:{number}"
+        heading = _SECTION.fullmatch(line)
+        if heading:
+            section = JobValues(heading[1].strip(), place)
+            _check_section(section, sections)
+            sections[section.name] = section
+            continue
         key, sign, value = (part.strip() for part in line.partition("="))
         if not sign:
             raise UserError(f"{place}: '{line}' is neither [SECTION] nor KEY=VALUE nor # comment")
-        if self._section is None:
-            raise UserError(f"{place}: '{key}' stands before the first section, [global] or [job1]")
-        self._set(self._section, key, value, place)
+        if section is None:
+            raise UserError(f"{place}: '{key}' is outside any section such as [global]")
+        _set(section, key, value, place, environment)
+    common = sections.pop("global", JobValues("global", name))
+    if not sections:
+        raise UserError(f"{name}: no job found; a job begins with [job1]")
+    return Request(common.values, list(sections.values()))
 
-    def request(self) -> Request:
-        """Return what was read, once there is no further line."""
-        if not self._jobs:
-            raise UserError(f"{self._name}: there is no job; a job begins with [job1]")
-        return Request(self._globals, self._jobs)
 
-    def _begin(self, section: str, number: int, place: str) -> None:
-        if section != "global" and not section.startswith("job"):
-            nearest = did_you_mean(section, ("global", "job1"))
-            raise UserError(
-                f"{place}: section [{section}] is neither [global] nor [job...]{nearest}"
-            )
-        if section in self._lines:
-            raise UserError(
-                f"{place}: section [{section}] begins on line {self._lines[section]} already"
-            )
-        self._lines[section] = number
-        self._section = JobValues(section, place)
-        if section == "global":
-            self._section.values = self._globals
-        else:
-            self._jobs.append(self._section)
-
-    def _set(self, section: JobValues, key: str, value: str, place: str) -> None:
-        allowed = GLOBAL_KEYS if section.name == "global" else JOB_KEYS
-        option = BY_KEY.get(key)
-        if option is None:
-            raise UserError(
-                f"{place}: unknown key '{key}'{did_you_mean(key, tuple(BY_KEY))}; "
-                f"[{section.name}] takes {', '.join(allowed)}"
-            )
-        if key not in allowed:
-            right = "a [job...] section" if option.of_job else "[global]"
-            raise UserError(f"{place}: '{key}' belongs in {right}, not in [{section.name}]")
-        before = section.values.get(option.name)
-        if before is not None and before.place.endswith(f": {key}"):
-            raise UserError(f"{place}: '{key}' was given before, at {before.place}")
-        section.values[option.name] = self._value(option, key, value, place)
-
-    def _value(self, option: Option, key: str, value: str, place: str) -> Given:
-        where = f"{place}: {key}"
-        expanded = _VARIABLE.sub(
-            lambda found: variable(found[1] or found[2], where, self._environment), value
+def _check_section(section: JobValues, before: Mapping[str, JobValues]) -> None:
+    name = section.name
+    if name != "global" and not name.startswith("job"):
+        nearest = did_you_mean(name, ("global", "job1"))
+        raise UserError(
+            f"{section.place}: section [{name}] is neither [global] nor [job...]{nearest}"
         )
-        if not expanded:
-            raise UserError(f"{where}: the value is missing")
-        return parsed(option, expanded, where)
+    if name in before:
+        raise UserError(f"{section.place}: section [{name}] begins at {before[name].place} already")
 
 
-_SHORT = "hv" + "".join(f"{flag}:" if option.metavar else flag for flag, option in BY_FLAG.items())
-_LONG = ("help", "version", "json", "overwrite", "require=")
-_OWN = {"-h": "help", "-v": "version"} | {f"--{one.rstrip('=')}": one.rstrip("=") for one in _LONG}
-"""Fields of ``Line`` by tierscope's own options."""
-_TARGETS = ("file", "directory")
-_HELP = "see 'tierscope gdsio --help'"
+def _set(
+    section: JobValues, key: str, value: str, place: str, environment: Mapping[str, str]
+) -> None:
+    """Add a value to a section."""
+    allowed = GLOBAL_KEYS if section.name == "global" else JOB_KEYS
+    option, where = BY_KEY.get(key), f"{place}: {key}"
+    if option is None:
+        raise UserError(
+            f"{place}: unknown key '{key}'{did_you_mean(key, tuple(BY_KEY))}; "
+            f"[{section.name}] takes {', '.join(allowed)}"
+        )
+    if key not in allowed:
+        right = "a [job...] section" if option.of_job else "[global]"
+        raise UserError(f"{place}: '{key}' belongs in {right}, not in [{section.name}]")
+    before = section.values.get(option.name)
+    if before is not None:
+        raise UserError(f"{place}: '{key}' was given before, at {before.place}")
+    expanded = _VARIABLE.sub(
+        lambda found: variable(found[1] or found[2], where, environment), value
+    )
+    if not expanded:
+        raise UserError(f"{where}: the value is missing")
+    section.values[option.name] = parsed(option, expanded, where)
 
 
 @dataclass
@@ -146,15 +128,15 @@ class Line:
 
 def parse_line(arguments: Sequence[str]) -> Line:
     """Parse gdsio's arguments; UserError names the flag and what it allows."""
-    pairs, rest = parse_flags(arguments, _SHORT, _LONG, "gdsio", _needs)
+    pairs, rest = parse_flags(arguments, _SHORT, [*_OWN.values()], "gdsio", _needs)
     line, found = Line(), []
     for name, text in pairs:
-        own = _OWN.get(name)
+        own = _OWN.get(name.lstrip("-"))
         if own is None:
             option = BY_FLAG[name[1:]]
             given = parsed(option, text, name) if option.metavar else Given(True, name)
             found.append((option, given))
-        elif own == "require":
+        elif own == "require=":
             line.require = required_way(text)
         else:
             setattr(line, own, True)
@@ -185,7 +167,7 @@ def _of_job_file(found: list[tuple[Option, Given]], rest: list[str]) -> Request:
     if found:
         flags = " ".join(given.place for _option, given in found)
         raise UserError(
-            f"'{rest[0]}' stands beside {flags}: a job file is given alone, and flags without one"
+            f"'{rest[0]}' is a job file, but {flags} is given, too; give either a job file or flags"
         )
     return read_job_file(rest[0])
 
@@ -205,8 +187,8 @@ def _groups(found: list[tuple[Option, Given]]) -> list[JobValues]:
     else:
         stray = found[0][1].place
         raise UserError(
-            f"{stray} stands before the first -f or -D, and others behind the last: begin each "
-            "group with its -f or -D"
+            f"{stray} is before the first -f or -D, and other flags are behind the last: begin "
+            "each group with its -f or -D"
         )
     spans = enumerate(pairwise(begins), start=1)
     return [_job(number, found[one:end]) for number, (one, end) in spans]

@@ -12,6 +12,8 @@ from tierscope.peers.gdsio.plan import STEM
 from tierscope.peers.gdsio.workload import Job, Workload
 from tierscope.peers.totals import Totals, totals_of
 
+VERIFYING = "Verifying data"
+"""Printed between the result lines of the writes and of the reads that verify them."""
 _THROUGH_HOST = "in compatibility mode, through host memory"
 _WAYS = {
     "p2p": "by PCI P2PDMA",
@@ -22,7 +24,7 @@ _WAYS = {
     "mixed": f"{_THROUGH_HOST} (several)",
 }
 """Paths that cuFile counts."""
-_MIB = 1 << 20
+_KIB, _MIB, _GIB = 1 << 10, 1 << 20, 1 << 30
 _MISSING = 0.95
 """Share of the bytes below which drives moved less than was asked."""
 
@@ -65,17 +67,11 @@ def _drives(evidence: Evidence, io: IoEvidence) -> str:
     return "; ".join(said)
 
 
-VERIFYING = "Verifying data"
-"""Stands between the line of the writes and that of the reads that check them."""
-_KIB = 1 << 10
-_GIB = 1 << 30
-
-
 def result_line(work: Workload, totals: Totals, jobs: tuple[Job, ...] | None = None) -> str:
     """Return the line of a workload, or of some of its jobs; ops and latency are of single I/Os."""
     of = work.jobs if jobs is None else jobs
     threads = sum(work.threads(job) for job in of)
-    depth = f" IoDepth: {work.depth}" if work.in_batches else ""
+    depth = f" IoDepth: {work.depth}" if work.transfer.in_batches else ""
     data = sum(job.data_bytes or 0 for job in of)
     return (
         f"IoType: {work.word} XferType: {work.transfer.word} Threads: {threads}{depth} "

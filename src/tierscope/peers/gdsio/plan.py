@@ -12,7 +12,6 @@ from tierscope.peers.drop_in import (
     io_spec,
     is_foreign,
     memory_node,
-    on_node,
     one_file,
     own_files,
     refuse_overwriting,
@@ -20,6 +19,10 @@ from tierscope.peers.drop_in import (
 from tierscope.peers.gdsio.options import MEMORIES
 from tierscope.peers.gdsio.workload import Job, Workload, amount, check_amounts
 from tierscope.plans.gpu import require_gpus
+
+STEM = "gdsio."
+"""Names of a directory's files begin with it."""
+_SAMPLE_S = 0.05
 
 
 def looked_up(work: Workload, overwrite: bool) -> Workload:
@@ -47,11 +50,6 @@ def _looked_up(work: Workload, job: Job, overwrite: bool) -> Job:
     if size is None and facts.size is not None:
         size = max(0, facts.size - work.offset)
     return replace(job, size=size, foreign=foreign)
-
-
-STEM = "gdsio."
-"""Names of a directory's files begin with it."""
-_SAMPLE_S = 0.05
 
 
 def spec_of(
@@ -151,7 +149,8 @@ def _buffers(work: Workload, job: Job, topology: Topology) -> dict[str, Any]:
     if work.transfer.gpu:
         managed = work.transfer.backend == "staged-managed"
         return {"memory": "managed" if managed else MEMORIES[job.memory], "gpu": job.gpu}
-    return on_node(_node(job, topology))
+    nodes = [{"node": _node(job, topology)}]
+    return {"memory": "host", "placement": {"policy": "bind", "nodes": nodes}}
 
 
 def _node(job: Job, topology: Topology) -> int:

@@ -8,32 +8,33 @@ from typing import Any
 
 from tierscope.machine.discover import discover
 from tierscope.model.errors import ExitCode
-from tierscope.model.event import Repetition
 from tierscope.model.run import Measurement
 from tierscope.model.topology import Topology
-from tierscope.peers.drop_in import REQUIRE, START_AT, STATUS, help_page, measured, plan_of, say
+from tierscope.peers.drop_in import (
+    START_AT_ROW,
+    STATUS,
+    Measured,
+    help_page,
+    measured,
+    plan_of,
+    say,
+)
 from tierscope.peers.gdsio.command import gdsio
-from tierscope.peers.gdsio.job_file import Line, parse_line
+from tierscope.peers.gdsio.job_file import OWN, Line, parse_line
 from tierscope.peers.gdsio.options import BY_FLAG, TRANSFERS
 from tierscope.peers.gdsio.output import VERIFYING, result_json, result_lines, way_taken
 from tierscope.peers.gdsio.plan import looked_up, spec_of
 from tierscope.peers.gdsio.workload import Workload, workload
 from tierscope.runs.record import version
 
-_OWN = (
-    ("-h, --help", "print this"),
-    ("-v, --version", "print the version"),
-    ("--overwrite", "files that are not tierscope's may be overwritten"),
-    ("--start-at TIME", START_AT),
-    ("--require WAY", REQUIRE),
-    ("--json", "one JSON document in place of the result line"),
-)
+LIKE = "1.12"
+"""The version of gdsio whose flags and result line these are."""
 
 
 def help_text() -> str:
     """Return the whole text."""
     flags = [
-        (option.of_job, (f"-{option.flag} {option.metavar}".rstrip(), option.what))
+        (option.of_job, (f"-{option.flag} {option.metavar}".rstrip(), option.help))
         for option in BY_FLAG.values()
     ]
     transfers = [(f"{number} {one.word}", one.name) for number, one in enumerate(TRANSFERS)]
@@ -42,21 +43,17 @@ def help_text() -> str:
             "usage: tierscope gdsio -D DIR|-f FILE [FLAGS] [-D DIR|-f FILE [FLAGS]]...",
             "       tierscope gdsio JOBS.gdsio",
         ),
-        "gdsio's flags and job files, measured by tierscope: the same result line, with true "
-        "queue depth, without set-up in any figure, and with the way that the data took.",
+        "gdsio's flags and job files, measured by tierscope, with the same result line. The queue "
+        "depth is the true one, no figure contains set-up, and the path of the data is reported.",
         {
             "For each file or directory": [row for of_job, row in flags if of_job],
-            "For all of them": [row for of_job, row in flags if not of_job],
-            "Of tierscope": _OWN,
+            "For all files": [row for of_job, row in flags if not of_job],
+            "tierscope's own": (*OWN, START_AT_ROW),
             "Transfer types (-x)": transfers,
         },
         gdsio,
         f"{STATUS} See docs/storage.md.",
     )
-
-
-LIKE = "1.12"
-"""The version of gdsio whose flags and result line these are."""
 
 
 def run(arguments: Sequence[str], start_at: datetime | None = None) -> int:
@@ -102,7 +99,7 @@ class _Session:
             work, self.topology, overwrite=self.line.overwrite, require=self.line.require
         )
         done = measured(plan_of(spec), "gdsio", self.topology, start_at)
-        result = {} if done.found is None else self._show(work, done.found, done.repetitions)
+        result = {} if done.found is None else self._show(work, done, done.found)
         say("gdsio", *done.errors, "; ".join(done.warnings))
         more = {
             "errors": done.errors,
@@ -112,24 +109,16 @@ class _Session:
         self.results.append({**result, **{key: value for key, value in more.items() if value}})
         return done.exit_code
 
-    def _show(
-        self, work: Workload, found: Measurement, repetitions: Sequence[Repetition]
-    ) -> dict[str, Any]:
+    def _show(self, work: Workload, done: Measured, found: Measurement) -> dict[str, Any]:
         """Print the result line and, on stderr, remarks; return both."""
         if not self.line.json:
-            print("\n".join(result_lines(work, repetitions)), flush=True)
-        said = [*filter(None, (way_taken(work, found), _verdict(work, found)))]
+            print("\n".join(result_lines(work, done.repetitions)), flush=True)
+        verdict = done.verdict if work.verify else ""
+        said = [*filter(None, (way_taken(work, found), verdict))]
         say("gdsio", *said)
-        return result_json(work, repetitions, found) | ({"said": said} if said else {})
+        return result_json(work, done.repetitions, found) | ({"said": said} if said else {})
 
 
 def _read_back(work: Workload) -> Workload:
     """Return the reads that check what was written: the same blocks in the same order."""
     return replace(work, operation=work.operation - 1, mix=None, refill=False)
-
-
-def _verdict(work: Workload, found: Measurement) -> str:
-    if not work.verify:
-        return ""
-    verified = found.evidence.verified if found.evidence else None
-    return f"verified: {verified}" if verified else "not verified: the engine compared nothing"

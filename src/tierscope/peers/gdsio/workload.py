@@ -1,24 +1,20 @@
 """The workload of a command line or job file, its values checked against each other."""
 
-import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
-from tierscope.model.errors import UserError, is_text
-from tierscope.peers.drop_in import Given, Values, is_device
+from tierscope.model.errors import UserError
+from tierscope.peers.drop_in import Given, Values, absolute, is_device, refuse_device
 from tierscope.peers.gdsio.options import (
-    BATCHES,
     HOST_MEMORIES,
-    IO_WORDS,
+    RW,
     TRANSFERS,
     JobValues,
     Request,
     Sizes,
     Transfer,
+    value_of,
 )
-
-MIB = 1 << 20
-_LONGEST_PATH = 4000
-"""Bytes; the kernel takes 4095, of which the names of a directory's files are a part."""
 
 
 @dataclass(frozen=True)
@@ -93,22 +89,17 @@ class Workload:
     @property
     def word(self) -> str:
         """Name of the operation in the result line."""
-        return "MIXED" if self.mix is not None else IO_WORDS[self.operation]
-
-    @property
-    def in_batches(self) -> bool:
-        """Whether operations are submitted in batches."""
-        return self.transfer_number in BATCHES
+        return "MIXED" if self.mix is not None else RW[self.operation].upper()
 
     @property
     def one_thread_each(self) -> bool:
-        """Whether a job's threads are the depth of a single one, as in gdsio without ``-B``."""
-        return self.in_batches and self.batch is None
+        """Whether ``-w`` is the queue depth of one thread per job, as in batches without ``-B``."""
+        return self.transfer.in_batches and self.batch is None
 
     @property
     def depth(self) -> int:
         """Operations of each thread in flight."""
-        return (self.batch or self.jobs[0].threads) if self.in_batches else 1
+        return (self.batch or self.jobs[0].threads) if self.transfer.in_batches else 1
 
     def threads(self, job: Job) -> int:
         """Threads that a job has."""
@@ -117,42 +108,45 @@ class Workload:
 
 def workload(request: Request) -> Workload:
     """Check what was given; UserError names the flag or file, line and key that does not fit."""
-    values = request.values
-    transfer, operation = values.of("transfer", 0), values.of("operation", 0)
-    _refuse(values, request.jobs)
-    _check_batch(values, transfer)
-    jobs = tuple(_job(one, values, transfer) for one in request.jobs)
+
+    def of(name: str) -> Any:
+        return value_of(request.values, name)
+
+    number: int = of("transfer")
+    transfer = TRANSFERS[number]
+    _refuse(request, number)
+    jobs = [replace(job, values=Values(request.values | job.values)) for job in request.jobs]
     made = Workload(
-        jobs=jobs,
-        transfer_number=transfer,
-        operation=operation,
-        sizes=values.of("blocks", Sizes((MIB,))),
-        seconds=values.of("seconds", 0),
-        offset=_common(request, "offset", 0),
-        seed=values.of("seed", 1),
-        align=512 if values.of("unaligned", False) else values.of("align"),
-        refill=values.of("refill", False),
-        registered=TRANSFERS[transfer].cufile and not values.of("unregistered", False),
-        verify=values.of("verify", False),
-        batch=values.of("batch"),
-        mix=values.of("mix"),
-        per_job=values.of("per_job", False),
-        buffered=values.of("buffered", False) or not TRANSFERS[transfer].direct,
-        remarks=_remarks(values, operation, transfer),
+        jobs=tuple(_job(one, number) for one in jobs),
+        transfer_number=number,
+        operation=of("operation"),
+        sizes=of("blocks"),
+        seconds=of("seconds"),
+        offset=_offset(jobs),
+        seed=of("seed"),
+        align=512 if of("unaligned") else of("align"),
+        refill=of("refill"),
+        registered=transfer.cufile and not of("unregistered"),
+        verify=of("verify"),
+        batch=of("batch"),
+        mix=of("mix"),
+        per_job=of("per_job"),
+        buffered=of("buffered") or not transfer.direct,
     )
     _check_jobs(made)
-    return made
+    return replace(made, remarks=_remarks(request.values, made))
 
 
-def _refuse(values: Values, jobs: list[JobValues]) -> None:
+def _refuse(request: Request, transfer: int) -> None:
     """Raise UserError for options that tierscope cannot honour."""
+    values = request.values
     nvlinks = values.get("nvlinks")
     if nvlinks is not None and nvlinks.value:
         raise UserError(
             f"{nvlinks.place}: cuFile decides by itself whether data crosses NVLink, and tierscope "
             "does not steer it; leave it out"
         )
-    for job in jobs:
+    for job in request.jobs:
         url = job.values.get("rdma_url")
         if url is not None:
             raise UserError(
@@ -162,39 +156,32 @@ def _refuse(values: Values, jobs: list[JobValues]) -> None:
     unaligned, align = values.get("unaligned"), values.get("align")
     if unaligned is not None and unaligned.value and align is not None:
         raise UserError(f"{unaligned.place} and {align.place} contradict each other; give one")
-
-
-def _check_batch(values: Values, transfer: int) -> None:
     batch = values.get("batch")
-    if batch is not None and transfer not in BATCHES:
+    if batch is not None and not TRANSFERS[transfer].in_batches:
         raise UserError(f"{batch.place}: batches go with -x 6 or -x 7, and -x is {transfer}")
 
 
-def _job(given: JobValues, values: Values, transfer: int) -> Job:
+def _job(given: JobValues, transfer: int) -> Job:
     own = given.values
     file, directory = own.get("file"), own.get("directory")
     if file is not None and directory is not None:
-        raise UserError(f"{directory.place}: {file.place} names a file already; one of the two")
+        raise UserError(f"{directory.place}: {file.place} names a file already; give one of them")
     target = file or directory
     if target is None:
         raise UserError(f"{given.place}: [{given.name}] has neither filename nor directory")
-    path = os.path.abspath(target.value)  # noqa: PTH100 - looks at no file
-    if len(os.fsencode(path)) > _LONGEST_PATH or not is_text(path):
-        raise UserError(f"{target.place}: the path is longer than 4000 bytes, or no text in UTF-8")
     memory = own.get("memory")
     if memory is not None:
         _check_memory(memory, transfer)
-    size = own.get("size") or values.get("size")
     return Job(
         name=given.name,
         place=given.place,
-        path=path,
+        path=absolute(target.value, target.place),
         is_directory=directory is not None,
-        gpu=own.of("gpu", 0),
-        node=own.of("node"),
-        threads=own.of("threads", 1),
-        memory=own.of("memory", 0),
-        size=None if size is None else size.value,
+        gpu=value_of(own, "gpu"),
+        node=value_of(own, "node"),
+        threads=value_of(own, "threads"),
+        memory=value_of(own, "memory"),
+        size=value_of(own, "size"),
     )
 
 
@@ -210,33 +197,28 @@ def _check_memory(memory: Given, transfer: int) -> None:
         raise UserError(f"{memory.place}: -x {transfer} always uses managed memory; leave it out")
 
 
-def _common(request: Request, name: str, default: int) -> int:
-    """Return a value that all jobs have to share."""
-    found = [one.values.get(name) or request.values.get(name) for one in request.jobs]
-    values = {given.value if given is not None else default for given in found}
-    if len(values) > 1:
-        given = next(one for one in found if one is not None)
-        raise UserError(f"{given.place}: all jobs share one value here, and these have several")
-    return values.pop()
+def _offset(jobs: list[JobValues]) -> int:
+    """Return the start of the data in each file, which all jobs share."""
+    offsets: set[int] = {value_of(job.values, "offset") for job in jobs}
+    if len(offsets) > 1:
+        given = next(job.values["offset"] for job in jobs if "offset" in job.values)
+        raise UserError(f"{given.place}: all jobs have to have the same value")
+    return offsets.pop()
 
 
-def _remarks(values: Values, operation: int, transfer: int) -> tuple[str, ...]:
+def _remarks(values: Values, made: Workload) -> tuple[str, ...]:
     """Return remarks on options without effect."""
-
-    def said(name: str, why: str, when: bool) -> str:
-        given = values.get(name)
-        return f"{given.place} changes nothing: {why}" if given and given.value and when else ""
-
-    sequential, reads = operation in (0, 1), operation in (0, 2) and "mix" not in values
-    found = (
-        said("fill", "buffers are always filled with random data", True),
-        said("unaligned", "I/O is sequential", sequential),
-        said("align", "I/O is sequential", sequential),
-        said("refill", "nothing is written", reads),
-        said("unregistered", f"-x {transfer} does not go through cuFile",
-            not TRANSFERS[transfer].cufile),
-    )  # fmt: skip
-    return tuple(filter(None, found))
+    why = {
+        "fill": "buffers are always filled with random data",
+        "unaligned": "" if made.random else "I/O is sequential",
+        "align": "" if made.random else "I/O is sequential",
+        "refill": "" if made.writes else "nothing is written",
+        "unregistered": ""
+        if made.transfer.cufile
+        else f"-x {made.transfer_number} does not go through cuFile",
+    }
+    given = ((values[name], said) for name, said in why.items() if said and name in values)
+    return tuple(f"{one.place} changes nothing: {said}" for one, said in given if one.value)
 
 
 def _check_jobs(made: Workload) -> None:
@@ -245,12 +227,12 @@ def _check_jobs(made: Workload) -> None:
     if odd and not made.buffered:
         raise UserError(
             f"with O_DIRECT, I/O sizes and start offset are multiples of 512 bytes; {odd[0]} is "
-            "none; -O 1 goes through the page cache"
+            "not; -O 1 goes through the page cache"
         )
     if made.one_thread_each and len({job.threads for job in made.jobs}) > 1:
         raise UserError(
             "with -x 6 and 7 and without -B, -w is the number of I/Os in flight, which all jobs "
-            "share; these have several"
+            "share; give all the same"
         )
     for job in made.jobs:
         _check_target(made, job)
@@ -262,12 +244,9 @@ def _check_jobs(made: Workload) -> None:
 
 def _check_target(made: Workload, job: Job) -> None:
     if made.writes and job.is_device:
-        raise UserError(
-            f"{job.place}: writing to a device destroys what is on it, which gdsio does not ask "
-            "about; 'tierscope io --destroy-data' does"
-        )
+        raise refuse_device(job.path, job.place)
     if job.is_device and job.is_directory:
-        raise UserError(f"{job.place}: '{job.path}' lies below /dev and is no directory for files")
+        raise UserError(f"{job.place}: '{job.path}' is below /dev; name a directory for files")
     if job.size is None and made.writes:
         raise UserError(f"{job.place}: writing needs the size of the files; give -s (size)")
 

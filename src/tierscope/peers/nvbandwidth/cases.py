@@ -4,13 +4,14 @@ v0.10 numbers them differently from 34 on: there ``device_local_copy`` is 38, an
 38 here.
 """
 
+from itertools import product
 from typing import Any
 
 from tierscope.model.gpu import CopyEngine
-from tierscope.peers.nvbandwidth import cells
 from tierscope.peers.nvbandwidth.cells import (
     Cells,
     Test,
+    bisection,
     host_latency,
     local,
     local_memory,
@@ -21,53 +22,46 @@ from tierscope.peers.nvbandwidth.cells import (
     with_host,
 )
 
-_ENGINES: dict[str, CopyEngine] = {"ce": "ce", "sm": "sm", "tma": "tma"}
-_MULTICAST = "takes multicast memory of NVSwitch, which tierscope does not use"
-_ENGINE_NAMES = {"ce": "a copy engine", "sm": "a kernel", "tma": "the bulk copy unit"}
+_ENGINE_NAMES: dict[CopyEngine, str] = {
+    "ce": "a copy engine",
+    "sm": "a kernel",
+    "tma": "the bulk copy unit",
+}
 
 
-_BUSY = "while the other direction is as busy"
-_SAME = "while all others do the same"
-_ALL_BUSY = "while all others and all opposite directions are busy"
-_ALONE = (
-    ("host_to_device", "Host to each GPU", "->", True, False, False),
-    ("device_to_host", "Each GPU to host", "<-", False, False, False),
-    ("host_to_device_bidirectional", f"Host to each GPU {_BUSY}", "<->", True, True, False),
-    ("device_to_host_bidirectional", f"Each GPU to host {_BUSY}", "<->", False, True, False),
-)
-"""One GPU and the host: name, description, arrow and the arguments of ``with_host``."""
-_CROWDED = (
-    ("all_to_host", f"Each GPU to host {_SAME}", "<-", False, False, True),
-    ("all_to_host_bidirectional", f"Each GPU to host {_ALL_BUSY}", "<->", False, True, True),
-    ("host_to_all", f"Host to each GPU {_SAME}", "->", True, False, True),
-    ("host_to_all_bidirectional", f"Host to each GPU {_ALL_BUSY}", "<->", True, True, True),
-)
-"""The same while all other GPUs do it, too."""
-
-
-def _tests_of(suffix: str) -> list[Test]:
+def _tests_of(engine: CopyEngine) -> list[Test]:
     """The sixteen test cases of both copy engines and kernels, in order."""
-
-    def with_the_host(
-        name: str, description: str, arrow: str, to_gpu: bool, both: bool, others: bool
-    ) -> Test:
-        return Test(
-            f"{name}_memcpy_{suffix}",
-            f"{description}, by {_ENGINE_NAMES[suffix]}",
-            with_host(to_gpu, both, others),
-            _ENGINES[suffix],
-            f"memcpy {suffix.upper()} CPU(row) {arrow} GPU(column) bandwidth (GB/s)",
-        )
-
+    alone = ((True, False), (False, False), (True, True), (False, True))
+    crowded = ((False, False), (False, True), (True, False), (True, True))
     return [
-        *(with_the_host(*row) for row in _ALONE),
-        *_peer_tests(suffix),
-        *(with_the_host(*row) for row in _CROWDED),
-        *_one_and_all_tests(suffix),
+        *(_host_test(engine, *ways, others=False) for ways in alone),
+        *_peer_tests(engine),
+        *(_host_test(engine, *ways, others=True) for ways in crowded),
+        *_one_and_all_tests(engine),
     ]
 
 
-def _one_and_all_tests(suffix: str) -> list[Test]:
+def _host_test(engine: CopyEngine, to_gpu: bool, both: bool, others: bool) -> Test:
+    """A GPU and the host, in one or both directions, alone or with all others."""
+    gpu, more = "all" if others else "device", "_bidirectional" if both else ""
+    name = f"host_to_{gpu}" if to_gpu else f"{gpu}_to_host"
+    load = {
+        (False, False): "",
+        (True, False): " while the other direction is as busy",
+        (False, True): " while all others do the same",
+        (True, True): " while all others and all opposite directions are busy",
+    }[both, others]
+    arrow = "<->" if both else "->" if to_gpu else "<-"
+    return Test(
+        f"{name}{more}_memcpy_{engine}",
+        f"{'Host to each GPU' if to_gpu else 'Each GPU to host'}{load}, by {_ENGINE_NAMES[engine]}",
+        with_host(to_gpu, both, others),
+        engine,
+        f"memcpy {engine.upper()} CPU(row) {arrow} GPU(column) bandwidth (GB/s)",
+    )
+
+
+def _one_and_all_tests(engine: CopyEngine) -> list[Test]:
     """One GPU and all others, together; the figure is their sum."""
     rows = (
         ("all_to_one_write", "All GPUs write to one", "<-", True, True),
@@ -77,11 +71,11 @@ def _one_and_all_tests(suffix: str) -> list[Test]:
     )
     return [
         Test(
-            f"{name}_{suffix}",
-            f"{description}, by {_ENGINE_NAMES[suffix]}; all together",
+            f"{name}_{engine}",
+            f"{description}, by {_ENGINE_NAMES[engine]}; all together",
             one_and_all(to_one),
-            _ENGINES[suffix],
-            f"memcpy {suffix.upper()} GPU(row) {arrow} GPU(column) bandwidth (GB/s)",
+            engine,
+            f"memcpy {engine.upper()} GPU(row) {arrow} GPU(column) bandwidth (GB/s)",
             writes=writes,
             least_gpus=2,
         )
@@ -89,21 +83,23 @@ def _one_and_all_tests(suffix: str) -> list[Test]:
     ]
 
 
-def _peer_tests(suffix: str, over_ranks: bool = False) -> list[Test]:
+def _peer_tests(engine: CopyEngine, over_ranks: bool = False) -> list[Test]:
     """GPU to GPU, of one host or of MPI ranks: one way and both ways, read and written."""
     tests = []
-    for both_ways, side, arrow in _PAIRS:
+    for both_ways, side in product((False, True), ("read", "write")):
+        arrow = "<->" if both_ways else "->" if side == "read" else "<-"
         part = side.capitalize()
         parts = (f"{part}1", f"{part}2", "Total") if both_ways and not over_ranks else ()
-        how = f"{'both ways at once, ' if both_ways else ''}{side} by {_ENGINE_NAMES[suffix]}"
+        gpu = "rank's GPU" if over_ranks else "GPU"
+        how = f"{'both ways at once, ' if both_ways else ''}{side} by {_ENGINE_NAMES[engine]}"
         tests.append(
             Test(
                 f"{'multinode_' if over_ranks else ''}device_to_device_"
-                f"{'bidirectional_' if both_ways else ''}memcpy_{side}_{suffix}",
-                f"Each {_RANK if over_ranks else 'GPU'} and each other, {how}",
+                f"{'bidirectional_' if both_ways else ''}memcpy_{side}_{engine}",
+                f"Each {gpu} and each other, {how}",
                 peers_both_ways if both_ways else peers,
-                _ENGINES[suffix],
-                f"memcpy {suffix.upper()} GPU(row) {arrow} GPU(column) {'{} ' if parts else ''}"
+                engine,
+                f"memcpy {engine.upper()} GPU(row) {arrow} GPU(column) {'{} ' if parts else ''}"
                 "bandwidth (GB/s)",
                 square=True,
                 parts=parts,
@@ -113,16 +109,6 @@ def _peer_tests(suffix: str, over_ranks: bool = False) -> list[Test]:
             )
         )
     return tests
-
-
-_RANK = "rank's GPU"
-_PAIRS = (
-    (False, "read", "->"),
-    (False, "write", "<-"),
-    (True, "read", "<->"),
-    (True, "write", "<->"),
-)
-"""Tests of pairs: whether both ways at once, which side works, and the arrow of the title."""
 
 
 def _multinode_tests() -> list[Test]:
@@ -146,21 +132,19 @@ def _multinode_tests() -> list[Test]:
         _rank_test(
             "device_to_device_broadcast_one_to_all_sm",
             "One rank's GPU writes to the multicast memory of all",
-            cells.none,
+            None,
             "multicast SM GPU(column) -> All Gpus total bandwidth (GB/s)",
-            never=_MULTICAST,
         ),
         _rank_test(
             "device_to_device_broadcast_all_to_all_sm",
             "All ranks' GPUs write to the multicast memory of all",
-            cells.none,
+            None,
             "multicast SM All -> All Gpus total bandwidth (GB/s)",
-            never=_MULTICAST,
         ),
         _rank_test(
             "bisect_write_ce",
             "Each rank's GPU writes to its partner in the other half, by a copy engine, at once",
-            cells.bisection,
+            bisection,
             "Bisect benchmarking, simultaneous write CE BW",
             engine="ce",
             writes=True,
@@ -170,11 +154,35 @@ def _multinode_tests() -> list[Test]:
 
 
 def _rank_test(
-    name: str, description: str, cells: Cells, title: str, engine: CopyEngine = "sm", **more: Any
+    name: str,
+    description: str,
+    cells: Cells | None,
+    title: str,
+    engine: CopyEngine = "sm",
+    **more: Any,
 ) -> Test:
     return Test(f"multinode_{name}", description, cells, engine, title, over_ranks=True, **more)
 
 
+def _latency_test(engine: CopyEngine, description: str) -> Test:
+    return Test(
+        f"device_to_device_latency_{engine}",
+        description,
+        peer_latency,
+        engine,
+        f"Device to Device Latency {engine.upper()} GPU(row) <-> GPU(column) (ns)",
+        square=True,
+        latency=True,
+        least_gpus=2,
+    )
+
+
+def _local_test(name: str, description: str, cells: Cells, engine: CopyEngine, what: str) -> Test:
+    title = f"{what} local GPU(column) bandwidth (GB/s)"
+    return Test(f"device_local_{name}", description, cells, engine, title)
+
+
+_COPY = "A copy inside one GPU{}; bytes count once"
 TESTS: tuple[Test, ...] = (
     *_tests_of("ce"),
     *_tests_of("sm"),
@@ -186,62 +194,26 @@ TESTS: tuple[Test, ...] = (
         "memory latency SM CPU(row) <-> GPU(column) (ns)",
         latency=True,
     ),
-    Test(
-        "device_to_device_latency_sm",
-        "A GPU's dependent loads from another's memory",
-        peer_latency,
-        "sm",
-        "Device to Device Latency SM GPU(row) <-> GPU(column) (ns)",
-        square=True,
-        latency=True,
-        least_gpus=2,
-    ),
-    Test(
-        "device_local_copy",
-        "A copy inside one GPU; bytes count once",
-        local,
-        "ce",
-        "memcpy local GPU(column) bandwidth (GB/s)",
-    ),
+    _latency_test("sm", "A GPU's dependent loads from another's memory"),
+    _local_test("copy", _COPY.format(""), local, "ce", "memcpy"),
     *_peer_tests("tma"),
-    Test(
-        "device_local_copy_sm",
-        "A copy inside one GPU by a kernel; bytes count once",
-        local,
-        "sm",
-        "memcpy SM local GPU(column) bandwidth (GB/s)",
-    ),
-    Test(
-        "device_local_read_sm",
+    _local_test("copy_sm", _COPY.format(" by a kernel"), local, "sm", "memcpy SM"),
+    _local_test(
+        "read_sm",
         "Reads of a GPU's own memory by a kernel",
         local_memory("read"),
         "sm",
-        "read SM local GPU(column) bandwidth (GB/s)",
+        "read SM",
     ),
-    Test(
-        "device_local_write_sm",
+    _local_test(
+        "write_sm",
         "Writes of a GPU's own memory by a kernel",
         local_memory("write"),
         "sm",
-        "write SM local GPU(column) bandwidth (GB/s)",
+        "write SM",
     ),
-    Test(
-        "device_to_device_latency_tma",
-        "A bulk copy of one line from another GPU's memory",
-        peer_latency,
-        "tma",
-        "Device to Device Latency TMA GPU(row) <-> GPU(column) (ns)",
-        square=True,
-        latency=True,
-        least_gpus=2,
-    ),
-    Test(
-        "device_local_copy_tma",
-        "A copy inside one GPU by the bulk copy unit; bytes count once",
-        local,
-        "tma",
-        "memcpy TMA local GPU(column) bandwidth (GB/s)",
-    ),
+    _latency_test("tma", "A bulk copy of one line from another GPU's memory"),
+    _local_test("copy_tma", _COPY.format(" by the bulk copy unit"), local, "tma", "memcpy TMA"),
     *_multinode_tests(),
 )
 """In index order; the first 35 are v0.8's, the last 13 those of MPI ranks."""

@@ -2,29 +2,33 @@
 
 import itertools
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from tierscope.kinds.gpu_copy.spec import copy_spec
 from tierscope.kinds.gpu_latency.spec import GpuLatencyPattern, GpuLatencySpec
 from tierscope.kinds.gpu_memory.spec import GpuMemoryPattern, GpuMemorySpec, GpuOperation
-from tierscope.kinds.gpu_ranks.spec import START, RankGpu, rank_transfer, ranks_spec
+from tierscope.kinds.gpu_ranks.spec import (
+    START,
+    RankGpu,
+    RankTransfer,
+    rank_transfer,
+    ranks_spec,
+)
 from tierscope.kinds.plan import Spec
 from tierscope.model.gpu import CopyEngine, HostPlace, MemoryPlace, Transfer
 from tierscope.model.spec import Sampling
 from tierscope.model.topology import Gpu, Topology
 from tierscope.plans.axes import identity
-from tierscope.plans.gpu import (
-    gpu_cpus,
-    gpu_place,
-    home_node,
-    host_place,
-    transfer,
-)
+from tierscope.plans.gpu import gpu_cpus, gpu_place, home_node, host_place, transfer
 from tierscope.plans.machine import MIB
 
 _LATENCY_BYTES = 2 * MIB
 _LATENCY_STRIDE = 128
+_SAMPLING = Sampling(budget_s=0.6, sample_s=0.01)
+_CONTENDED = Sampling(budget_s=1.2, sample_s=0.01)
+"""For both directions at once with the host, whose rates vary more."""
 
 
 @dataclass(frozen=True)
@@ -45,13 +49,10 @@ class Settings:
     """Ordered pairs of ranks to measure; -1: all of them."""
     pairs: list[tuple[int, int]] | None = None
     """Ordered pairs of GPUs to measure; None: all of them."""
-    sampling: Sampling = field(default_factory=lambda: Sampling(budget_s=0.6, sample_s=0.01))
-    contended: Sampling = field(default_factory=lambda: Sampling(budget_s=1.2, sample_s=0.01))
-    """For both directions at once with the host, whose rates vary more."""
 
-    def wants(self, one: int, other: int) -> bool:
-        """Whether a pair of GPUs is to be measured."""
-        return self.pairs is None or (one, other) in self.pairs
+    def size(self, test: "Test") -> int:
+        """Number of GPUs or ranks, and so of columns."""
+        return len(self.ranks if test.over_ranks else self.gpus)
 
     def host(self, gpu: Gpu) -> HostPlace:
         """Host memory near a GPU."""
@@ -70,10 +71,12 @@ class Cell:
     row: int
     column: int
     spec: Spec
-    transfers: tuple[Transfer, ...] = ()
-    """Copies that run at once; among ranks with the number of the rank as that of the GPU."""
-    names: tuple[str, ...] = ()
-    """Names of the transfers in the figures of the result, where they differ."""
+
+    @property
+    def transfers(self) -> Sequence[Transfer | RankTransfer]:
+        """Copies that run at once; empty for other measurements."""
+        copies: Sequence[Transfer | RankTransfer] = getattr(self.spec, "transfers", ())
+        return copies
 
 
 Cells = Callable[["Test", Settings], Iterator[Cell]]
@@ -85,7 +88,8 @@ class Test:
 
     name: str
     description: str
-    cells: Cells
+    cells: Cells | None
+    """None for the multicast memory of NVSwitch, which tierscope does not use."""
     engine: CopyEngine
     title: str
     """The line above its matrix."""
@@ -100,19 +104,17 @@ class Test:
     """It takes the GPUs of MPI ranks."""
     row_a_transfer: bool = False
     """Its only cell is shown as a column, one row per transfer."""
-    never: str = ""
-    """Why it cannot be measured anywhere."""
 
 
 def make_cells(test: Test, settings: Settings) -> list[Cell]:
     """Return the measurements of a test case on this machine."""
-    return list(test.cells(test, settings))
+    return list(test.cells(test, settings)) if test.cells else []
 
 
 def waived(test: Test, settings: Settings) -> str:
     """Say why a test case cannot run on this machine; empty where it can."""
-    if test.never:
-        return test.never
+    if test.cells is None:
+        return "takes multicast memory of NVSwitch, which tierscope does not use"
     if test.over_ranks and len(settings.ranks) < 2:
         return settings.no_ranks or f"takes several MPI ranks: {START}"
     if len(settings.gpus) < test.least_gpus:
@@ -128,7 +130,7 @@ def _copy(
     row: int,
     column: int,
     transfers: list[Transfer],
-    sampling: Sampling | None = None,
+    sampling: Sampling = _SAMPLING,
 ) -> Cell:
     gpu = settings.topology.gpu(transfers[0].gpu) or settings.gpus[0]
     spec = copy_spec(
@@ -136,11 +138,11 @@ def _copy(
         transfers,
         settings.topology,
         size=settings.buffer_bytes,
-        sampling=sampling or settings.sampling,
+        sampling=sampling,
         verify=settings.verify,
         cpus=settings.cpus(gpu),
     )
-    return Cell(row, column, spec, tuple(transfers))
+    return Cell(row, column, spec)
 
 
 def _host(test: Test, settings: Settings, gpu: Gpu, to_gpu: bool, reported: bool) -> Transfer:
@@ -156,31 +158,29 @@ def with_host(to_gpu: bool, both: bool, others: bool) -> Cells:
     """
 
     def cells(test: Test, settings: Settings) -> Iterator[Cell]:
+        ways = (to_gpu, not to_gpu) if both else (to_gpu,)
         for column, gpu in enumerate(settings.gpus):
-            transfers = [_host(test, settings, gpu, to_gpu, True)]
-            if both:
-                transfers.append(_host(test, settings, gpu, not to_gpu, False))
-            for other in settings.gpus if others else []:
-                if other is not gpu:
-                    transfers.append(_host(test, settings, other, to_gpu, False))
-                    if both:
-                        transfers.append(_host(test, settings, other, not to_gpu, False))
-            sampling = settings.contended if both else settings.sampling
+            rest = [other for other in settings.gpus if others and other is not gpu]
+            transfers = [
+                _host(test, settings, one, way, reported=(one, way) == (gpu, to_gpu))
+                for one in (gpu, *rest)
+                for way in ways
+            ]
+            sampling = _CONTENDED if both else _SAMPLING
             yield _copy(test, settings, 0, column, transfers, sampling)
 
     return cells
 
 
-Way = tuple[int, int, bool]
+Way = tuple[tuple[int, int], bool]
 """Source and destination, as places in the lists of GPUs or ranks; whether the copy counts."""
 
 
 def _pairs(test: Test, settings: Settings) -> list[tuple[int, int]]:
     """Return rows and columns; of ranks as many as asked for, drawn with a fixed seed."""
+    pairs = list(itertools.permutations(range(settings.size(test)), 2))
     if not test.over_ranks:
-        every = itertools.permutations(range(len(settings.gpus)), 2)
-        return [pair for pair in every if settings.wants(*pair)]
-    pairs = list(itertools.permutations(range(len(settings.ranks)), 2))
+        return [pair for pair in pairs if settings.pairs is None or pair in settings.pairs]
     if 0 <= settings.target_pairs < len(pairs):
         drawn = random.Random(0).sample(pairs, settings.target_pairs)  # noqa: S311 - no secret
         return sorted(drawn)
@@ -190,7 +190,7 @@ def _pairs(test: Test, settings: Settings) -> list[tuple[int, int]]:
 def peers(test: Test, settings: Settings) -> Iterator[Cell]:
     """Copies from one GPU to another, one way; the row's GPU works."""
     for row, column in _pairs(test, settings):
-        yield _between(test, settings, row, column, [(*_one_way(test, row, column), True)])
+        yield _between(test, settings, row, column, [(_one_way(test, row, column), True)])
 
 
 def _one_way(test: Test, row: int, column: int) -> tuple[int, int]:
@@ -200,13 +200,13 @@ def _one_way(test: Test, row: int, column: int) -> tuple[int, int]:
 def peers_both_ways(test: Test, settings: Settings) -> Iterator[Cell]:
     """Copies between two GPUs, both ways at once; the column's GPU works the other way.
 
-    On one host, the way from the column to the row comes first. Among ranks, as in nvbandwidth, of
-    copy engines only the row's copy counts, of kernels the sum.
+    On one host, the way from the column to the row comes first. Among ranks, as in nvbandwidth,
+    only the row's copy counts of copy engines, and the sum of kernels.
     """
     for row, column in _pairs(test, settings):
         ends = _one_way(test, row, column) if test.over_ranks else (column, row)
         counts = not test.over_ranks or test.engine != "ce"
-        yield _between(test, settings, row, column, [(*ends, True), (*ends[::-1], counts)])
+        yield _between(test, settings, row, column, [(ends, True), (ends[::-1], counts)])
 
 
 def one_and_all(to_one: bool) -> Cells:
@@ -217,10 +217,10 @@ def one_and_all(to_one: bool) -> Cells:
     """
 
     def cells(test: Test, settings: Settings) -> Iterator[Cell]:
-        count = len(settings.ranks if test.over_ranks else settings.gpus)
+        count = settings.size(test)
         for one in range(count):
             others = [other for other in range(count) if other != one]
-            ways = [(other, one, True) if to_one else (one, other, True) for other in others]
+            ways = [((other, one) if to_one else (one, other), True) for other in others]
             if ways:
                 yield _between(test, settings, 0, one, ways)
 
@@ -230,52 +230,33 @@ def one_and_all(to_one: bool) -> Cells:
 def bisection(test: Test, settings: Settings) -> Iterator[Cell]:
     """Copies from each rank of one half to its partner in the other one, all at once."""
     count = len(settings.ranks)
-    ways = [(rank, (rank + count // 2) % count, True) for rank in range(count)]
+    ways = [((rank, (rank + count // 2) % count), True) for rank in range(count)]
     if ways:
         yield _between(test, settings, 0, 0, ways)
 
 
-def none(_test: Test, _settings: Settings) -> Iterator[Cell]:
-    """Nothing: a test case that cannot be measured."""
-    return iter(())
-
-
 def _between(test: Test, settings: Settings, row: int, column: int, ways: list[Way]) -> Cell:
     """Return copies among GPUs of this host, or of ranks."""
-    gpus = [gpu.index for gpu in settings.gpus]
-    numbers = list(range(len(settings.ranks))) if test.over_ranks else gpus
-    shown = [
-        transfer(
-            gpu_place(numbers[source]),
-            gpu_place(numbers[destination]),
-            test.engine,
-            writes=test.writes,
-            reported=counts,
-        )
-        for source, destination, counts in ways
-    ]
     if not test.over_ranks:
-        return _copy(test, settings, row, column, shown)
+        places = [gpu_place(gpu.index) for gpu in settings.gpus]
+        copies = [
+            transfer(places[one], places[to], test.engine, writes=test.writes, reported=counts)
+            for (one, to), counts in ways
+        ]
+        return _copy(test, settings, row, column, copies)
     moved = [
-        rank_transfer(
-            settings.ranks,
-            source,
-            destination,
-            test.engine,
-            writes=test.writes,
-            reported=counts,
-        )
-        for source, destination, counts in ways
+        rank_transfer(settings.ranks, *ends, test.engine, writes=test.writes, reported=counts)
+        for ends, counts in ways
     ]
     spec = ranks_spec(
         identity([f"{test.name}.{row}.{column}"]),
         settings.ranks,
         moved,
         size=settings.buffer_bytes,
-        sampling=settings.sampling,
+        sampling=_SAMPLING,
         verify=settings.verify,
     )
-    return Cell(row, column, spec, tuple(shown), tuple(one.name for one in moved))
+    return Cell(row, column, spec)
 
 
 def local(test: Test, settings: Settings) -> Iterator[Cell]:
@@ -290,37 +271,36 @@ def local_memory(operation: GpuOperation) -> Cells:
 
     def cells(test: Test, settings: Settings) -> Iterator[Cell]:
         for column, gpu in enumerate(settings.gpus):
-            yield Cell(
-                0,
-                column,
-                GpuMemorySpec(
-                    id=identity([f"{test.name}.0.{column}"]),
-                    initiator=f"gpu:{gpu.index}",
-                    target=f"gpu:{gpu.index}",
-                    cpus=settings.cpus(gpu),
-                    sampling=settings.sampling,
-                    gpu=gpu.index,
-                    pattern=GpuMemoryPattern(operation=operation, size=settings.buffer_bytes),
-                ),
+            spec = GpuMemorySpec(
+                **_of_gpu(test, settings, 0, column, gpu),
+                target=f"gpu:{gpu.index}",
+                pattern=GpuMemoryPattern(operation=operation, size=settings.buffer_bytes),
             )
+            yield Cell(0, column, spec)
 
     return cells
 
 
+def _of_gpu(test: Test, settings: Settings, row: int, column: int, gpu: Gpu) -> dict[str, Any]:
+    """Return the fields of a spec that is about one GPU."""
+    return {
+        "id": identity([f"{test.name}.{row}.{column}"]),
+        "initiator": f"gpu:{gpu.index}",
+        "cpus": settings.cpus(gpu),
+        "sampling": _SAMPLING,
+        "gpu": gpu.index,
+    }
+
+
 def _latency(
-    test: Test, settings: Settings, place: tuple[int, int], gpu: Gpu, memory: MemoryPlace
+    test: Test, settings: Settings, row: int, column: int, gpu: Gpu, memory: MemoryPlace
 ) -> Cell:
-    row, column = place
     target = f"node:{home_node(settings.topology, gpu)}"
     if not isinstance(memory, HostPlace):
         target = f"gpu:{memory.gpu}"
     spec = GpuLatencySpec(
-        id=identity([f"{test.name}.{row}.{column}"]),
-        initiator=f"gpu:{gpu.index}",
+        **_of_gpu(test, settings, row, column, gpu),
         target=target,
-        cpus=settings.cpus(gpu),
-        sampling=settings.sampling,
-        gpu=gpu.index,
         memory=memory,
         engine="tma" if test.engine == "tma" else "sm",
         every_sm=test.engine == "sm",
@@ -332,11 +312,11 @@ def _latency(
 def host_latency(test: Test, settings: Settings) -> Iterator[Cell]:
     """A GPU's chase through host memory."""
     for column, gpu in enumerate(settings.gpus):
-        yield _latency(test, settings, (0, column), gpu, settings.host(gpu))
+        yield _latency(test, settings, 0, column, gpu, settings.host(gpu))
 
 
 def peer_latency(test: Test, settings: Settings) -> Iterator[Cell]:
     """A GPU's chase through another's memory."""
     for row, column in _pairs(test, settings):
         other = gpu_place(settings.gpus[column].index)
-        yield _latency(test, settings, (row, column), settings.gpus[row], other)
+        yield _latency(test, settings, row, column, settings.gpus[row], other)

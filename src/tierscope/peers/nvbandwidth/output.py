@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tierscope.model.cause import Cause
-from tierscope.model.gpu import GpuPlace, MemoryPlace
+from tierscope.model.gpu import MemoryPlace
 from tierscope.model.run import Measurement
 from tierscope.peers.drop_in import reason_of
 from tierscope.peers.nvbandwidth.cells import Cell, Test
@@ -37,29 +37,15 @@ class Outcome:
         return len(self.found) == len(self.cells)
 
     @property
-    def failed(self) -> bool:
-        """Whether a cell that the hardware can measure has no value or was interrupted."""
-        cut = any(entry.stop == "interrupted" for entry in self.found.values())
-        return bool(self._wrong) or cut or not self.complete
-
-    @property
     def error(self) -> str:
-        """Why it failed; empty where it did not."""
-        if not self.failed:
-            return ""
-        first = self._wrong[0] if self._wrong else None
-        said = reason_of(first) if first else self.cut
-        return said or "failed"
-
-    @property
-    def _wrong(self) -> list[Measurement]:
-        """Cells that failed, or were skipped although the hardware can do them."""
-        return [
-            entry
-            for entry in self.found.values()
-            if entry.status == "failed"
-            or (entry.status == "skipped" and entry.cause not in _HARDWARE)
-        ]
+        """Why a cell that the hardware can measure has no value, or the run ended; else empty."""
+        for entry in self.found.values():
+            if entry.status == "failed" or (
+                entry.status == "skipped" and entry.cause not in _HARDWARE
+            ):
+                return reason_of(entry) or "failed"
+        cut = any(entry.stop == "interrupted" for entry in self.found.values())
+        return self.cut if cut or not self.complete else ""
 
     @property
     def measured(self) -> bool:
@@ -69,7 +55,7 @@ class Outcome:
     @property
     def status(self) -> Literal["Passed", "Waived", "Error"]:
         """As nvbandwidth says it: a test case is waived where the hardware can do no cell of it."""
-        if self.failed:
+        if self.error:
             return "Error"
         return "Passed" if self.measured else "Waived"
 
@@ -81,54 +67,52 @@ class Outcome:
 
     def matrices(self, mean: bool) -> list[tuple[str, str, Matrix]]:
         """Key, title and values of each matrix."""
-        parts = self.test.parts or ("",)
+        if self.test.row_a_transfer:
+            return [(self.test.name, self.test.title, self._column())]
         found = []
-        for number, part in enumerate(parts):
+        for number, part in enumerate(self.test.parts or ("",)):
             key = self.test.name + (f"_{part.lower()}" if part else "")
-            title = self.test.title.format(part)
             which = number if part and part != "Total" else None
-            found.append((key, title, self._matrix(which, mean)))
+            found.append((key, self.test.title.format(part), self._matrix(which, mean)))
         return found
 
     @property
     def labels(self) -> list[str]:
         """Row labels."""
         if self.test.row_a_transfer:
-            ends = [(one.source, one.destination) for one in self.cells[0].transfers]
-            return [f"{_number_of(source)}->{_number_of(to)}" for source, to in ends]
+            copies = self.cells[0].transfers
+            return [f"{_gpu_of(one.source)}->{_gpu_of(one.destination)}" for one in copies]
         return [str(number) for number in range(self.size if self.test.square else 1)]
+
+    def value(self, cell: Cell) -> Measurement | None:
+        """Return the measurement of a cell; None without a value."""
+        entry = self.found.get(cell.spec.id)
+        return entry if entry is not None and entry.status == "measured" else None
 
     def _column(self) -> Matrix:
         """Return a row for each transfer of the only cell."""
-        entry = self.found.get(self.cells[0].spec.id)
-        if entry is None or entry.status != "measured":
-            return [[None] for _ in self.labels]
-        return [[_of_part(entry, name) / 1e9] for name in self.cells[0].names]
+        entry, copies = self.value(self.cells[0]), self.cells[0].transfers
+        return [[None if entry is None else _of_part(entry, one.name) / 1e9] for one in copies]
 
-    def _matrix(self, figure: int | None, mean: bool) -> Matrix:
-        if self.test.row_a_transfer:
-            return self._column()
-        rows = self.size if self.test.square else 1
-        matrix: Matrix = [[None] * self.size for _ in range(rows)]
+    def _matrix(self, number: int | None, mean: bool) -> Matrix:
+        """Return the values of all cells, or of their transfers of this number."""
+        matrix: Matrix = [[None] * self.size for _ in self.labels]
         for cell in self.cells:
-            entry = self.found.get(cell.spec.id)
-            if entry is not None and entry.status == "measured":
-                matrix[cell.row][cell.column] = self._value(cell, entry, figure, mean)
+            entry = self.value(cell)
+            if entry is None:
+                continue
+            value = entry.estimate or 0.0
+            if number is not None:
+                value = _of_part(entry, cell.transfers[number].name)
+            elif mean and not self.test.parts:  # Parts have medians only, and no samples.
+                value = statistics.fmean(entry.samples)
+            matrix[cell.row][cell.column] = value if self.test.latency else value / 1e9
         return matrix
 
-    def _value(self, cell: Cell, entry: Measurement, number: int | None, mean: bool) -> float:
-        value = entry.estimate or 0.0
-        if number is not None:
-            value = _of_part(entry, cell.transfers[number].name)
-        elif mean and not self.test.parts:  # Parts have medians only, and no samples.
-            value = statistics.fmean(entry.samples)
-        return value if self.test.latency else value / 1e9
 
-
-def _number_of(place: MemoryPlace) -> int:
-    """Return a GPU's number."""
-    assert isinstance(place, GpuPlace)
-    return place.gpu
+def _gpu_of(place: MemoryPlace | int) -> int | None:
+    """Return the number of a GPU or rank; None for the host."""
+    return place if isinstance(place, int) else getattr(place, "gpu", None)
 
 
 def _of_part(entry: Measurement, name: str) -> float:
@@ -162,7 +146,7 @@ def text_of(outcome: Outcome, verbose: bool, mean: bool, perf: bool = False) -> 
         # Of several matrices the last one is that of the totals.
         more = _statistics(key, values, verbose, number == len(matrices)) if values else []
         lines += [title, *_table(matrix, outcome.labels), "", head, *more, ""]
-    if outcome.failed:
+    if outcome.error:
         lines += [f"Error: {name}: {outcome.error}", ""]
     return "\n".join(lines) + "\n"
 
@@ -197,15 +181,13 @@ def _statistics(key: str, values: Sequence[float], verbose: bool, variation: boo
 
 def _samples(outcome: Outcome, cell: Cell) -> list[str]:
     """``\\tSample 0: Host -> Device 0: 55.59 GB/s``: each sample of a cell of copies."""
-    entry = outcome.found.get(cell.spec.id)
-    if entry is None or entry.status != "measured" or not cell.transfers:
+    entry = outcome.value(cell)
+    if entry is None or not cell.transfers:
         return []
     first, *others = (transfer for transfer in cell.transfers if transfer.reported)
-    ends = (
-        f"Device {end.gpu}" if isinstance(end, GpuPlace) else "Host"
-        for end in (first.source, first.destination)
-    )
-    way = "Total Bandwidth" if others else " -> ".join(ends)
+    ends = (_gpu_of(first.source), _gpu_of(first.destination))
+    names = ("Host" if gpu is None else f"Device {gpu}" for gpu in ends)
+    way = "Total Bandwidth" if others else " -> ".join(names)
     return [f"\tSample {i}: {way}: {value / 1e9:.2f} GB/s" for i, value in enumerate(entry.samples)]
 
 
@@ -260,7 +242,7 @@ def json_of(outcome: Outcome, verbose: bool, mean: bool) -> dict[str, Any]:
     }
     if verbose:
         entry |= {"min": min(values), "max": max(values), "average": statistics.fmean(values)}
-    if outcome.failed:
+    if outcome.error:
         entry["error"] = outcome.error
     return entry
 

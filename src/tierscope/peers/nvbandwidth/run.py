@@ -2,12 +2,9 @@
 
 import argparse
 import json
-import re
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 from typing import Any, NoReturn
 
 from tierscope.engine.process import capabilities
@@ -33,7 +30,6 @@ from tierscope.runs.record import version
 LIKE = "v0.8"
 _MAX_MIB = 1 << 22
 """4 TiB, the largest copy that a plan may have."""
-_DRIVER = Path("/proc/driver/nvidia/version")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -48,7 +44,8 @@ def run(arguments: Sequence[str], start_at: datetime | None = None) -> int:
     as_json = "-j" in arguments or "--json" in arguments or "json" in arguments
     try:
         options = _parser().parse_args(arguments)
-        as_json = _format(options) == "json"
+        options.format = options.format or ("json" if options.json else "text")
+        as_json = options.format == "json"
         if options.version:
             print(f"nvbandwidth {LIKE} (tierscope {version()})")
             return 0
@@ -79,16 +76,17 @@ def _add_what_to_measure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     several: dict[str, Any] = {"nargs": "+", "action": "extend", "default": []}
     count: dict[str, Any] = {"type": int, "metavar": "N"}
-    add("-b", "--bufferSize", type=int, default=512, metavar="MIB", help="default: 512")
+    add("-b", "--bufferSize", type=int, default=Settings.buffer_bytes // MIB, metavar="MIB",
+        help="size of a copy; default: %(default)s")  # fmt: skip
     add("-t", "--testcase", **several, metavar="NAME", help="names or indices")
     add("-p", "--testcasePrefixes", **several, metavar="PREFIX",
         help="test cases whose names begin with one of these")  # fmt: skip
     add("-s", "--skipVerification", action="store_true", help="do not verify what was copied")
     add("-d", "--disableAffinity", action="store_true",
         help="issue copies from any CPU, not one near the GPU")  # fmt: skip
-    add("-i", "--testSamples", **count, default=3,
+    add("-i", "--testSamples", **count,
         help="accepted and ignored; at least 15 samples are taken")  # fmt: skip
-    add("-P", "--targetNumPairs", **count, default=-1,
+    add("-P", "--targetNumPairs", **count, default=Settings.target_pairs,
         help="ordered pairs of ranks in multinode test cases; default: all")  # fmt: skip
     add("-H", "--useHugePages", action="store_true", help="host memory in transparent huge pages")
     add("--pair", nargs=2, metavar="UUID", help="only these two GPUs as a pair, both directions")
@@ -107,10 +105,6 @@ def _add_how_to_print(parser: argparse.ArgumentParser) -> None:
     add("-F", "--format", choices=("text", "json", "perf"), help="text, json or perf lines")
     add("--perfFormatter", action="store_true", help="&&&& PERF in place of SUM")
     add("--version", action="store_true", help="print the version and exit")
-
-
-def _format(options: argparse.Namespace) -> str:
-    return options.format or ("json" if options.json else "text")
 
 
 def _listing() -> str:
@@ -146,7 +140,9 @@ def _test(name: str) -> Test:
     return found
 
 
-def _settings(options: argparse.Namespace, topology: Topology) -> Settings:
+def _settings(
+    options: argparse.Namespace, topology: Topology, ranks: list[RankGpu], no_ranks: str
+) -> Settings:
     if options.bufferSize < 1:
         raise UserError(f"--bufferSize: {options.bufferSize} is not a positive number of MiB")
     if options.bufferSize > _MAX_MIB:
@@ -169,6 +165,8 @@ def _settings(options: argparse.Namespace, topology: Topology) -> Settings:
         verify=not options.skipVerification,
         affinity=not options.disableAffinity,
         huge_pages=options.useHugePages,
+        ranks=ranks,
+        no_ranks=no_ranks,
         pairs=pairs,
         target_pairs=options.targetNumPairs,
     )
@@ -191,14 +189,14 @@ def _measure(options: argparse.Namespace, start_at: datetime | None) -> int:
         raise UserError(f"no GPU can be used: {gpu.reason}; {gpu.remedy}")
     ranks, no_ranks = _ranks()
     topology = discover()
-    settings = replace(_settings(options, topology), ranks=ranks, no_ranks=no_ranks)
+    settings = _settings(options, topology, ranks, no_ranks)
     outcomes = [_outcome(test, settings) for test in tests]
     if options.useMean and any(test.parts for test in tests):
         sys.stderr.write("--useMean: test cases of several matrices have medians nevertheless\n")
     printer = _Printer(options, outcomes)
-    if printer.text:
-        print(_banner(settings, gpu), end="", flush=True)
     document = _document(topology, gpu)
+    if printer.text:
+        print(_banner(settings, gpu, document), end="", flush=True)
     code = ExitCode.ALL_MEASURED
     specs = [cell.spec for outcome in outcomes for cell in outcome.cells]
     if specs:
@@ -224,8 +222,7 @@ def _measure(options: argparse.Namespace, start_at: datetime | None) -> int:
 def _outcome(test: Test, settings: Settings) -> Outcome:
     reason = waived(test, settings)
     cells = [] if reason else make_cells(test, settings)
-    size = len(settings.ranks if test.over_ranks else settings.gpus)
-    return Outcome(test, size, cells, reason)
+    return Outcome(test, settings.size(test), cells, reason)
 
 
 class _Printer:
@@ -236,7 +233,7 @@ class _Printer:
         self._waiting = list(outcomes)
         self._all = outcomes
         self._by_id = {cell.spec.id: outcome for outcome in outcomes for cell in outcome.cells}
-        self.text = _format(options) == "text"
+        self.text = options.format == "text"
 
     def watch(self, event: Event | Measurement) -> None:
         """Record a concluded measurement."""
@@ -254,16 +251,16 @@ class _Printer:
         if self.text:
             text = text_of(outcome, given.verbose, given.useMean, given.perfFormatter)
             print(text, end="", flush=True)
-        elif _format(given) == "perf":
+        elif given.format == "perf":
             print(perf_of(outcome, given.useMean), end="", flush=True)
-            if outcome.failed:  # Perf lines have no place for it.
+            if outcome.error:  # Perf lines have no place for it.
                 sys.stderr.write(f"Error: {outcome.test.name}: {outcome.error}\n")
 
     def finish(self, document: dict[str, Any]) -> None:
         """Print interrupted test cases, and the document where JSON is asked for."""
         for outcome in self._waiting:
             self._print(outcome)
-        if _format(self._options) == "json":
+        if self._options.format == "json":
             mean, verbose = self._options.useMean, self._options.verbose
             document["testcases"] = [json_of(outcome, verbose, mean) for outcome in self._all]
             print(json.dumps({"nvbandwidth": document}, indent=2))
@@ -275,14 +272,6 @@ def _cuda_version(gpu: Capability, whose: str) -> int:
     return int(major) * 1000 + int(minor) * 10
 
 
-def _driver_version() -> str:
-    try:
-        match = re.search(r"\b(\d+\.\d+(?:\.\d+)*)\b", _DRIVER.read_text())
-    except OSError:
-        match = None
-    return match[1] if match else "unknown"
-
-
 def _devices(topology: Topology) -> list[str]:
     """``0: NVIDIA H100 (00000000:18:00)``: domain of eight digits, bus and device."""
     return [
@@ -291,26 +280,25 @@ def _devices(topology: Topology) -> list[str]:
     ]
 
 
-def _banner(settings: Settings, gpu: Capability) -> str:
-    topology = settings.topology
-    devices = "".join(f"Device {line}\n" for line in _devices(topology))
+def _banner(settings: Settings, gpu: Capability, document: dict[str, Any]) -> str:
+    devices = "".join(f"Device {line}\n" for line in _devices(settings.topology))
     devices += "".join(
         f"Process {one.rank} ({one.host}): device {one.gpu}: {one.name}\n" for one in settings.ranks
     )
     return (
-        f"nvbandwidth Version: {LIKE}\nBuilt from Git version: tierscope {version()}\n\n"
+        f"nvbandwidth Version: {LIKE}\nBuilt from Git version: {document['git_version']}\n\n"
         "NOTE: measured by tierscope; each figure's interval, samples and evidence are in the run "
         "file ('tierscope show last').\n\n"
-        f"CUDA Runtime Version: {_cuda_version(gpu, 'cuda_runtime')}\n"
+        f"CUDA Runtime Version: {document['CUDA Runtime Version']}\n"
         f"CUDA Driver Version: {_cuda_version(gpu, 'cuda_driver')}\n"
-        f"Driver Version: {_driver_version()}\n\n{topology.host}\n{devices}\n"
+        f"Driver Version: {document['Driver Version']}\n\n{settings.topology.host}\n{devices}\n"
     )
 
 
 def _document(topology: Topology, gpu: Capability) -> dict[str, Any]:
     return {
         "CUDA Runtime Version": _cuda_version(gpu, "cuda_runtime"),
-        "Driver Version": _driver_version(),
+        "Driver Version": topology.gpu_driver or "unknown",
         "GPU Device list": [f"{line}: ({topology.host})" for line in _devices(topology)],
         "git_version": f"tierscope {version()}",
         "version": LIKE,
