@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.text import Text
 
 from tierscope.analysis.effect import Landing, Watched, landing
 from tierscope.model.errors import counted, shown
@@ -68,18 +67,14 @@ def show_watched(console: Console, watched: Watched) -> None:
         return
     judged = landing(watched)
     title(console, f"Pages of '{watched.command[0]}', {watched.policy or 'no policy of its own'}")
-    table = new_table()
-    for heading in ("node", "memory", "share", "asked", "files"):
-        table.add_column(heading, justify="right")
+    table = new_table("node", "memory", "share", "asked", "files")
     total = look.anonymous_bytes or 1
     asked = (judged and judged.asked) or {}
     for node in sorted({*look.bytes_by_node, *look.file_bytes_by_node, *asked}):
         held = look.bytes_by_node.get(node, 0)
         wanted = _percent(asked.get(node, 0.0)) if asked else ""
         files = human_bytes(look.file_bytes_by_node.get(node, 0))
-        table.add_row(
-            *map(Text, (str(node), human_bytes(held), _percent(held / total), wanted, files))
-        )
+        table.add_row(str(node), human_bytes(held), _percent(held / total), wanted, files)
     console.print(table)
     note(
         console,

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from rich.console import Console
-from rich.text import Text
 
 from tierscope.model.endpoint import format_ranges
 from tierscope.model.errors import counted
@@ -20,14 +19,10 @@ def show_plan(
     ``seconds`` is the most that each may take, None where nobody knows; ``peak`` the
     most bytes of memory at a time.
     """
-    table = new_table()
-    table.add_column("measurement", overflow="fold")
-    table.add_column("CPUs")
-    table.add_column("memory", justify="right", no_wrap=True)
-    table.add_column("at most", justify="right", no_wrap=True)
+    table = new_table("measurement", "CPUs", "memory", "at most", words=("measurement", "CPUs"))
     for spec, longest in zip(specs, seconds, strict=True):
         table.add_row(
-            Text(spec.id),
+            spec.id,
             format_ranges(tuple(sorted(spec.thread_cpus()))),
             size_text(spec.host_bytes()),
             f"{longest:.2f} s" if longest is not None else _until(spec),

@@ -20,17 +20,20 @@ from tierscope.report.tiers import Tier, tiers_of
 from tierscope.report.view import KeyFigure, Summary, Views, kinds_in, view_of
 
 
+def show_summary_rows(console: Console, summary: Summary, most: int | None = None) -> None:
+    """Print a table's rows, at most so many, below their headings."""
+    table = new_table(*summary.columns, words=(summary.columns[0], *summary.words))
+    for row in summary.rows[:most]:
+        table.add_row(*row)
+    console.print(table)
+
+
 def show_summaries(console: Console, found: Sequence[Summary]) -> None:
     """Print tables with their notes; notes that several tables have stand below the last one."""
     for number, summary in enumerate(found):
         console.print()
         console.print(Text(summary.title, style="bold"))
-        table = new_table()
-        for place, name in enumerate(summary.columns):
-            table.add_column(name, justify="right" if place else "left")
-        for row in summary.rows:
-            table.add_row(*map(Text, row))
-        console.print(table)
+        show_summary_rows(console, summary)
         later = {line for other in found[number + 1 :] for line in other.notes}
         for line in summary.notes:
             if line not in later:

@@ -19,7 +19,6 @@ from tierscope.machine.uplinks import by_top_switch, io_devices
 from tierscope.model.affinity import (
     LEGEND,
     Advice,
-    Affinity,
     Assignment,
     Device,
     IoDevice,
@@ -33,7 +32,7 @@ from tierscope.model.errors import counted
 from tierscope.model.path import Hop, Path
 from tierscope.model.persistent import Namespace
 from tierscope.model.topology import Package, PciDevice, Topology, emulated_parts
-from tierscope.report.style import new_grid, new_table, note, title
+from tierscope.report.style import SafeTable, new_grid, new_table, note, title
 from tierscope.report.topology_outline import (
     Item,
     human_bytes,
@@ -84,13 +83,10 @@ def show_packages(console: Console, topology: Topology) -> None:
     """Cores and caches of each package."""
     title(console, "Cores and caches")
     kinds = sorted({(cache.level, cache.type) for cache in topology.caches})
-    table = new_table()
-    for name in ("package", "cores", "CPUs"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("CPU numbers", overflow="fold", max_width=_NUMBERS_WIDTH)
-    for level, kind in kinds:
-        letter = {"data": "d", "instruction": "i"}.get(kind, "")
-        table.add_column(f"L{level}{letter}", justify="right")
+    letters = {"data": "d", "instruction": "i"}
+    caches = (f"L{level}{letters.get(kind, '')}" for level, kind in kinds)
+    table = new_table("package", "cores", "CPUs", "CPU numbers", *caches, words=("CPU numbers",))
+    table.columns[3].max_width = _NUMBERS_WIDTH
     for package in topology.packages:
         table.add_row(
             str(package.number),
@@ -129,16 +125,8 @@ def show_nodes(console: Console, topology: Topology) -> None:
     columns = ["node", "kind", "CPUs", "total", "free", "tier", "limit", "kind known from"]
     if cached:
         columns.insert(4, "cache")
-    table = new_table()
-    for name in columns:
-        fold = name in ("CPUs", "kind known from")
-        table.add_column(
-            name,
-            justify="right" if name in _RIGHT else "left",
-            overflow="fold",
-            no_wrap=not fold,
-            max_width=_NUMBERS_WIDTH if name == "CPUs" else None,
-        )
+    table = new_table(*columns, words=("kind", "CPUs", "kind known from"))
+    table.columns[2].max_width = _NUMBERS_WIDTH
     for node in topology.nodes:
         limit, _ = memory_limit(topology, node, [])
         cells = {
@@ -159,9 +147,6 @@ def show_nodes(console: Console, topology: Topology) -> None:
         note(console, f"limit unknown: {line}")
     for line in _side_cache_lines(topology):
         note(console, line)
-
-
-_RIGHT = ("node", "total", "cache", "free", "tier", "limit")
 
 
 def _side_cache_lines(topology: Topology) -> list[str]:
@@ -228,12 +213,9 @@ def show_pcie(console: Console, topology: Topology) -> None:
         return
     title(console, "PCIe devices: slots, packets, and limits in GB/s")
     tree = Tree(topology.pci)
-    table = new_table()
-    table.add_column("device", overflow="fold")
-    table.add_column("slot")
-    table.add_column("link", no_wrap=True)
-    for name in ("MaxPayload", "MaxReadReq", "each way", "both ways", "data each way"):
-        table.add_column(name, justify="right")
+    words = ("device", "slot", "link")
+    numbers = ("MaxPayload", "MaxReadReq", "each way", "both ways", "data each way")
+    table = new_table(*words, *numbers, words=words)
     for name, device in rows:
         cxl = any(card.address == device.address for card in topology.cxl_memories)
         hop = (cxl_hop if cxl else pcie_hop)(tree, device, name)
@@ -243,7 +225,7 @@ def show_pcie(console: Console, topology: Topology) -> None:
             data = pcie_payload(device.link, device.max_payload)
         table.add_row(
             name,
-            Text(device.slot or "-"),
+            device.slot or "-",
             pcie_name(device.link).removeprefix("PCIe ") if device.link else "-",
             _payload(device),
             _bytes(device.max_read_request),
@@ -285,17 +267,19 @@ def _rate(value: float | None) -> str:
     return "-" if value is None else f"{value / 1e9:.2f}"
 
 
+def _table_of_words(*headings: str) -> SafeTable:
+    return new_table(*headings, words=headings)
+
+
 def show_firmware(console: Console, topology: Topology) -> None:
     """Models and versions of firmware, for papers and bug reports."""
     rows = list(firmware_rows(topology))
     if not rows and not topology.gpu_driver:
         return
     title(console, "Models and firmware")
-    table = new_table()
-    for name in ("part", "model", "firmware"):
-        table.add_column(name, overflow="fold")
+    table = _table_of_words("part", "model", "firmware")
     for row in rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*row)
     if topology.gpu_driver:
         table.add_row("NVIDIA's driver", "", topology.gpu_driver)
     console.print(table)
@@ -311,17 +295,14 @@ def show_io(console: Console, topology: Topology) -> None:
     if not devices:
         note(console, "none with a PCI address is known")
         return
-    table = new_table()
-    named = any(device.product for device in devices)
-    for name in ("device", *(["what"] if named else []), "PCI", "link", "limit", "node"):
-        table.add_column(name, justify="right" if name in ("limit", "node") else "left",
-                         no_wrap=name != "what")  # fmt: skip
-    table.add_column("uplinks from the CPU on", overflow="fold")
+    named = ["what"] if any(device.product for device in devices) else []
+    words = ("device", *named, "PCI", "link", "uplinks from the CPU on")
+    table = new_table(*words[:-1], "limit", "node", words[-1], words=words)
     short = _shortening(devices)
     for device in devices:
         table.add_row(
             device.name,
-            *([Text(device.product)] if named else []),
+            *([device.product] if named else []),
             short(device.address),
             device.link.removeprefix("PCIe ") or "-",
             rate_text(device.limit) if device.limit else "-",
@@ -354,12 +335,9 @@ def show_shared_switches(console: Console, devices: Sequence[IoDevice]) -> None:
     if not groups:
         return
     title(console, "Devices below one switch, whose data need not pass the CPU")
-    table = new_table()
-    table.add_column("switch", no_wrap=True)
     kinds = [kind for kind in _HEADS if any(d.kind == kind for m in groups.values() for d in m)]
-    for kind in kinds:
-        table.add_column(_HEADS[kind], overflow="fold")
-        table.add_column(f"{_HEADS[kind]} PCIe", overflow="fold")
+    heads = [name for kind in kinds for name in (_HEADS[kind], f"{_HEADS[kind]} PCIe")]
+    table = _table_of_words("switch", *heads)
     for name, members in groups.items():
         cells = [name]
         for kind in kinds:
@@ -391,9 +369,7 @@ def show_assignment(console: Console, topology: Topology) -> None:
         return
     drives = {stream.gpu: stream for stream in found.drives}
     nics = {stream.gpu: stream for stream in found.nics}
-    table = new_table()
-    for name in ("GPU", "drive", "NIC", "uplinks that their data crosses"):
-        table.add_column(name, overflow="fold")
+    table = _table_of_words("GPU", "drive", "NIC", "uplinks that their data crosses")
     given = [f"gpu:{gpu.index}" for gpu in topology.gpus if _has(gpu.index, found)]
     for gpu in given:
         own = [stream for stream in (drives.get(gpu), nics.get(gpu)) if stream is not None]
@@ -533,12 +509,12 @@ def link_cells(hop: Hop | None) -> tuple[str, str, Text]:
         return "", "", Text()
     rate = rate_text(hop.limit.value) if hop.limit is not None else ""
     link = pcie_name(hop.now) if hop.now is not None else ""
-    remark = ""
     if hop.shortfall:
         return link, rate, Text(hop.shortfall, style="yellow")
+    best = ""
     if hop.now is not None and hop.best is not None and hop.now != hop.best:
-        remark = f"best {pcie_name(hop.best)}"
-    return link, rate, Text(remark, style="dim")
+        best = f"best {pcie_name(hop.best)}"
+    return link, rate, Text(best, style="dim")
 
 
 def _arrays(topology: Topology) -> list[str]:
@@ -597,9 +573,9 @@ def _show_matrix(console: Console, topology: Topology, *, nvlink: bool) -> None:
         for row, name in zip(pairs, (row.name for row in rows), strict=True):
             line = Text(name.ljust(first), style="bold")
             for index in part:
-                line.append_text(
-                    _topology_tables_cell(row[index], max(len(heads[index][1]), 4) + 1)
-                )
+                width = max(len(heads[index][1]), 4) + 1
+                pair = row[index]
+                line.append(str(pair).ljust(width), style=_LEVEL_STYLES[pair.level])
             console.print(line, no_wrap=True)
         console.print()
     note(console, LEGEND)
@@ -624,17 +600,11 @@ def _matrix_head(part: list[int], heads: list[tuple[str, str]], first: int) -> l
     return [Text(line, style="bold") for line in (groups, names) if line.strip()]
 
 
-def _topology_tables_cell(pair: Affinity, width: int) -> Text:
-    return Text(str(pair).ljust(width), style=_LEVEL_STYLES[pair.level])
-
-
 def _show_advice(console: Console, found: list[Advice]) -> None:
     if not any(entry.nvme or entry.nics or entry.arrays for entry in found):
         return
     title(console, "Nearest to each GPU")
-    table = new_table()
-    for name in ("GPU", "NVMe", "arrays", "NICs"):
-        table.add_column(name, overflow="fold")
+    table = _table_of_words("GPU", "NVMe", "arrays", "NICs")
     for entry in found:
         table.add_row(
             entry.gpu, *(_nearest(part) for part in (entry.nvme, entry.arrays, entry.nics))
@@ -651,10 +621,8 @@ def _nearest(found: Nearest | None) -> str:
 def show_path(console: Console, path: Path) -> None:
     """A path hop by hop, then its limit with formula and source."""
     console.print(Text(f"{path.initiator} to {path.target}", style="bold"))
-    table = new_table()
-    for name in ("hop", "now", "best", "limit", "remark"):
-        right = name == "limit"
-        table.add_column(name, justify="right" if right else "left", overflow="fold")
+    words = ("hop", "now", "best", "remark")
+    table = new_table(*words[:-1], "limit", words[-1], words=words)
     for hop in path.hops:
         smallest = path.limit is not None and hop.limit == path.limit
         table.add_row(
@@ -676,7 +644,7 @@ def show_path(console: Console, path: Path) -> None:
         ways += f", {path.both_ways / 1e9:.2f} GB/s both ways at once"
     line = Text("limit ", style="bold").append(f"{limit.value / 1e9:.2f} GB/s {ways}: ")
     console.print(Padding(line.append(limit.link), (0, 0, 0, 2)))
-    note(console, f"{limit.formula}")
+    note(console, limit.formula)
     note(console, f"source: {limit.source}")
     if path.note:
         note(console, f"an upper bound, since not every hop is known: {path.note}")

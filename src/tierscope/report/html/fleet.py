@@ -5,20 +5,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from markupsafe import Markup
-
 from tierscope.model.errors import counted
 from tierscope.model.outlier import Outlier
 from tierscope.report.fleet import (
-    HEADINGS,
     FleetView,
     differing_settings,
     signed_percent,
-    together_lines,
-    together_rows,
+    together_table,
 )
-from tierscope.report.html.page import Drawn, csv_line, packed, template
-from tierscope.report.pictures.draw import svg_for_page
+from tierscope.report.html.page import csv_line, drawn, packed, template
 from tierscope.report.pictures.fleet import distribution
 from tierscope.report.view import KeyFigure
 
@@ -94,7 +89,7 @@ class PathLine:
 def render_fleet(view: FleetView) -> str:
     """Return the page."""
     order = _picture_order(view)
-    cards = [_drawn(view, number) for number in order[:MAX_PICTURES]]
+    cards = [drawn("path", distribution(view, number)) for number in order[:MAX_PICTURES]]
     lines = [*_path_lines(view)]
     return str(
         template("fleet.html").render(
@@ -110,9 +105,7 @@ def render_fleet(view: FleetView) -> str:
             cards=cards,
             pictures_left=max(0, len(order) - MAX_PICTURES),
             lines=lines,
-            together=together_rows(view.together),
-            together_headings=HEADINGS,
-            together_lines=together_lines(view.together),
+            together=together_table(view.together),
             unmeasured=[view.names[n] for n, path in enumerate(view.paths) if not path.measured],
             settings=[
                 (one, [(v, len(hosts), _names(hosts)) for v, hosts in one.values])
@@ -123,13 +116,6 @@ def render_fleet(view: FleetView) -> str:
             data=packed(_data(view)),
         )
     )
-
-
-def _drawn(view: FleetView, number: int) -> Drawn:
-    picture = distribution(view, number)
-    id_ = f"path{number + 1}"
-    svg = svg_for_page(picture, id_, f"{id_}-title {id_}-alt")
-    return Drawn(id_, picture, Markup(svg))  # noqa: S704  # Vega escapes text in its SVG
 
 
 def _picture_order(view: FleetView) -> list[int]:

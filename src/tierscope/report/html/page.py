@@ -27,7 +27,7 @@ from tierscope.report.best import best_of_path, best_to
 from tierscope.report.drawing import draw
 from tierscope.report.evidence import by_node, evidence_line, warnings, with_counts
 from tierscope.report.figures import share_text, size_text
-from tierscope.report.fleet import headings, lines, rows
+from tierscope.report.fleet import side_by_side
 from tierscope.report.naming import Missing, legal_text, missing_by_cause, no_interval_text, path_of
 from tierscope.report.pictures.draw import DARK, LIGHT, svg_for_page
 from tierscope.report.pictures.of_run import pictures_beside, pictures_of
@@ -508,9 +508,7 @@ def _environment(package: str) -> Environment:
     environment.filters["count"] = lambda number, name: f"{number} {name}" + "s" * (number != 1)
     environment.filters["fragment"] = _fragment
     environment.globals["sign"] = sign
-    environment.globals["together_headings"] = headings
-    environment.globals["together_rows"] = rows
-    environment.globals["together_lines"] = lines
+    environment.globals["side_by_side"] = side_by_side
     environment.globals["asset"] = _asset
     environment.globals["script_hash"] = _script_hash
     environment.globals["colours"] = {"light": LIGHT, "dark": DARK}

@@ -5,9 +5,10 @@ from typing import Any
 from tierscope.model.comparison import Difference
 from tierscope.model.run import Measurement
 from tierscope.report import figures
+from tierscope.report.compare import change_text, name_of
 from tierscope.report.naming import path_of
 from tierscope.report.pictures import shapes
-from tierscope.report.pictures.picture import Picture, Spec, label_of, row_of
+from tierscope.report.pictures.picture import Picture, Spec, row_of
 
 _MAX = 16
 _LINE = 38
@@ -27,7 +28,7 @@ def changes_picture(differences: list[Difference]) -> Picture:
     """Each change as a point on its interval, on a line at no change; the first 16."""
     rows: list[dict[str, Any]] = []
     for number, d in enumerate(differences[:_MAX]):
-        name = _name(d)
+        name = _title(d)
         rows.append(
             {
                 "name": f"{number}",
@@ -36,7 +37,7 @@ def changes_picture(differences: list[Difference]) -> Picture:
                 "low": d.low or 1.0,
                 "high": d.high or 1.0,
                 "verdict": d.verdict,
-                "tip": f"{name}: {_percent(d)}, {d.verdict}",
+                "tip": f"{name}: {change_text(d)}, {d.verdict}",
             }
         )
     first = differences[0]
@@ -44,9 +45,9 @@ def changes_picture(differences: list[Difference]) -> Picture:
     more = f" {left_out} more are in the CSV." if left_out else ""
     return Picture(
         key="changes",
-        title="Changes",
-        subtitle="new / base with intervals that hold for all at once",
-        alt=f"The first is {_name(first)}: {_percent(first)}, {first.verdict}.{more}",
+        title="Changes with their intervals",
+        subtitle="",
+        alt=f"The first is {_title(first)}: {change_text(first)}, {first.verdict}.{more}",
         spec={
             "width": 420,
             "height": {"step": _LINE},
@@ -115,20 +116,8 @@ def _ratio_axis(values: list[float]) -> Spec:
     }
 
 
-def _percent(d: Difference) -> str:
-    return f"{100 * ((d.ratio or 1.0) - 1):+.1f}%"
-
-
-def _name(d: Difference) -> str:
-    keys = ("operation", "order", "threads", "size", "access_size", "pages", "streams")
-    words = [
-        label_of(key, d.pattern[key], d.kind)
-        for key in keys
-        if d.pattern.get(key) not in (None, "", "sequential")
-        and (key, d.pattern[key]) != ("access_size", 64)
-        and not (key == "size" and d.unit == "B/s")
-    ]
-    return f"{path_of(d)} {d.kind} {', '.join(words)}"
+def _title(d: Difference) -> str:
+    return f"{path_of(d)} {d.kind} {name_of(d)}"
 
 
 def trend_picture(
@@ -170,6 +159,9 @@ def trend_picture(
         ],
     }  # fmt: skip
     course = ", ".join("–" if m is None else figures.with_interval(m, factor) for m in members)
-    change = f"; the last against the first: {_percent(difference)}" if difference.ratio else ""
-    verdict = f", {difference.verdict}" if difference.ratio else ""
-    return Picture("trend", "Trend", "", f"{course} {unit}{change}{verdict}.", spec, [])
+    change = (
+        f"; the last against the first: {change_text(difference)}, {difference.verdict}"
+        if difference.ratio
+        else ""
+    )
+    return Picture("trend", _title(difference), "", f"{course} {unit}{change}.", spec, [])
