@@ -61,7 +61,9 @@ def changes_picture(differences: list[Difference]) -> Picture:
 
 def _change_layers(rows: list[dict[str, Any]]) -> list[Spec]:
     present = [verdict for verdict in _COLOURS if any(row["verdict"] == verdict for row in rows)]
-    colour = _by_verdict(present, _COLOURS)
+    legend: Spec = {"title": None}
+    colour = shapes.by_name("verdict", present, [_COLOURS[one] for one in present], legend)
+    shape = shapes.by_name("verdict", present, [_MARKS[one] for one in present], legend)
     x = _ratio_axis([row[key] for row in rows for key in ("low", "value", "high")])
     name = {"type": "text", "x": 0, "dy": -9, "align": "left", "aria": False}
     return [
@@ -82,18 +84,13 @@ def _change_layers(rows: list[dict[str, Any]]) -> list[Spec]:
         {
             "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1, "yOffset": 7},
             "encoding": {
-                "x": {**x, "field": "value"},
+                "x": x,
                 "color": colour,
-                "shape": _by_verdict(present, _MARKS),
+                "shape": shape,
                 "description": {"field": "tip"},
             },
         },
     ]
-
-
-def _by_verdict(present: list[str], values: dict[str, str]) -> Spec:
-    scale = {"domain": present, "range": [values[verdict] for verdict in present]}
-    return {"field": "verdict", "type": "nominal", "scale": scale, "legend": {"title": None}}
 
 
 def _ratio_axis(values: list[float]) -> Spec:
@@ -103,17 +100,13 @@ def _ratio_axis(values: list[float]) -> Spec:
         span = 100 * (high - low)
         step = next(s for s in (0.1, 0.2, 0.5, 1, 2, 5, 10) if span / s <= 8)
         ticks = [1 + number * step / 100 for number in range(-400, 401)]
+        ticks = [tick for tick in ticks if low <= tick <= high]
         sign = "+.1f" if step < 1 else "+.0f"
         label = f"datum.value == 1 ? '0' : format(100 * (datum.value - 1), '{sign}') + '%'"
     else:
-        ticks = [digit * 10.0**decade for decade in range(-6, 7) for digit in (1, 2, 5)]
+        ticks = shapes.decade_ticks((low, high))
         label = "'×' + format(datum.value, '~g')"
-    return {
-        "type": "quantitative",
-        "title": "new / base",
-        "scale": {"type": "log", "domain": [low, high], "nice": False},
-        "axis": {"values": [tick for tick in ticks if low <= tick <= high], "labelExpr": label},
-    }
+    return shapes.log_axis("value", "new / base", (low, high), values=ticks, labelExpr=label)
 
 
 def _title(d: Difference) -> str:
@@ -131,16 +124,9 @@ def trend_picture(
         for number, (name, m) in enumerate(zip(names, members, strict=True), 1)
         if m is not None
     ]
-    y = {"field": "value", "type": "quantitative", "title": unit, "scale": {"zero": True},
-         "axis": {"tickCount": 4}}  # fmt: skip
-    x = {
-        "field": "x",
-        "type": "quantitative",
-        "title": "run",
-        "scale": {"domain": [0.8, max(2, len(names)) + 0.2], "nice": False},
-        "axis": {"values": list(range(1, len(names) + 1)), "format": "d", "labelOverlap": True,
-                 "grid": False},
-    }  # fmt: skip
+    y = {**shapes.from_zero(unit), "axis": {"tickCount": 4}}
+    look = {"values": [*range(1, len(names) + 1)], "labelOverlap": True, "grid": False}
+    x = shapes.axis("x", "run", (0.8, max(2, len(names)) + 0.2), format="d", **look)
     colour = "role:series-1"
     point = {"type": "point", "filled": True, "size": 60, "opacity": 1, "color": colour}
     spec = {

@@ -9,7 +9,7 @@ from tierscope.model.outlier import SlowPath
 from tierscope.report.fleet import FleetView, signed_percent
 from tierscope.report.pictures.draw import SERIES
 from tierscope.report.pictures.picture import Picture, Spec, slug
-from tierscope.report.pictures.shapes import WIDTH
+from tierscope.report.pictures.shapes import WIDTH, axis
 
 _HEIGHT = 96
 _FEW = 60
@@ -147,8 +147,7 @@ def _marks(scale: tuple[str, float], slow: list[tuple[str, SlowPath]]) -> Spec:
 
 
 def _x(unit: str) -> Spec:
-    return {"field": "x", "type": "quantitative", "title": unit,
-            "axis": {"tickCount": 5, "grid": False}}  # fmt: skip
+    return axis("x", unit, tickCount=5, grid=False)
 
 
 def _medians(view: FleetView, number: int) -> list[dict[str, Any]]:
