@@ -32,10 +32,10 @@ from tierscope.model.errors import counted
 from tierscope.model.path import Hop, Path
 from tierscope.model.persistent import Namespace
 from tierscope.model.topology import Package, PciDevice, Topology, emulated_parts
+from tierscope.report.figures import size_text
 from tierscope.report.style import SafeTable, new_grid, new_table, note, title
 from tierscope.report.topology_outline import (
     Item,
-    human_bytes,
     memory_words,
     outline,
     rate_text,
@@ -115,7 +115,7 @@ def _caches(topology: Topology, package: Package, level: int, kind: str) -> str:
         for cache in topology.caches
         if (cache.level, cache.type) == (level, kind) and set(cache.cpus) & set(package.cpus)
     )
-    return ", ".join(f"{count} x {human_bytes(size)}" for size, count in counts.items()) or "-"
+    return ", ".join(f"{count} x {size_text(size)}" for size, count in counts.items()) or "-"
 
 
 def show_nodes(console: Console, topology: Topology) -> None:
@@ -133,9 +133,9 @@ def show_nodes(console: Console, topology: Topology) -> None:
             "node": str(node.number),
             "kind": str(node.kind),
             "CPUs": _numbers(node.cpus),
-            "total": human_bytes(node.total_bytes) if node.total_bytes else "-",
-            "cache": "+".join(human_bytes(c.size_bytes) for c in node.memory_side_caches) or "-",
-            "free": human_bytes(node.free_bytes) if node.free_bytes is not None else "-",
+            "total": size_text(node.total_bytes) if node.total_bytes else "-",
+            "cache": "+".join(size_text(c.size_bytes) for c in node.memory_side_caches) or "-",
+            "free": size_text(node.free_bytes) if node.free_bytes is not None else "-",
             "tier": str(node.tier) if node.tier is not None else "-",
             "limit": rate_text(limit.value) if limit else "-",
             "kind known from": node.inferred_from,
@@ -522,12 +522,12 @@ def _arrays(topology: Topology) -> list[str]:
     lines: list[str] = []
     for region in topology.cxl_regions:
         node = f"node {region.node}" if region.node is not None else "no node"
-        size, over = human_bytes(region.size_bytes), ", ".join(region.memories)
+        size, over = size_text(region.size_bytes), ", ".join(region.memories)
         lines.append(f"{region.name}: {region.mode} {size} over {over}, {node}")
     for device in topology.dax:
         use = "in use as system RAM" if device.mode == "system-ram" else "not system RAM"
         where = f", node {device.node}" if device.node is not None else ""
-        size = human_bytes(device.size_bytes)
+        size = size_text(device.size_bytes)
         lines.append(f"{device.name}: {size} from {device.parent or 'unknown'}{where}, {use}")
     lines += [_namespace(space) for space in topology.namespaces]
     for block in topology.blocks:
@@ -535,7 +535,7 @@ def _arrays(topology: Topology) -> list[str]:
         where = f", on {', '.join(places[:3])}" if places else ""
         if block.kind == "pmem":
             lines.append(
-                f"{block.name}: persistent memory {human_bytes(block.size_bytes or 0)}{where}"
+                f"{block.name}: persistent memory {size_text(block.size_bytes or 0)}{where}"
             )
         if block.kind == "md" or (block.kind == "dm" and block.members):
             level = f"{block.level} " if block.level else ""
@@ -544,7 +544,7 @@ def _arrays(topology: Topology) -> list[str]:
 
 
 def _namespace(space: Namespace) -> str:
-    parts = [f"{space.name}: {space.mode or 'no mode'} {human_bytes(space.size_bytes)}"]
+    parts = [f"{space.name}: {space.mode or 'no mode'} {size_text(space.size_bytes)}"]
     parts += [f"as {space.device}"] if space.device else ["no driver took it"]
     parts += [f"node {space.node}"] if space.node is not None else []
     parts += [f"{space.region}, persistence domain {space.persistence_domain or 'not stated'}"]
