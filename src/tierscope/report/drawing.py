@@ -16,6 +16,7 @@ from tierscope.report.topology_outline import (
     fabric_summary,
     memory_words,
     outline,
+    rate_text,
 )
 
 CARD = 204
@@ -197,7 +198,6 @@ def style_sheet() -> str:
         ".line{fill:none;stroke:#94a3b8}",
         ".nvlink{fill:none;stroke:#4f8a10;stroke-width:3px}",
         ".short{fill:#b42318}",
-        ".halo{stroke:#ffffff;stroke-width:4px;stroke-linejoin:round}",
     ]
     dark = [
         ".paper{fill:#0b0f15}",
@@ -207,7 +207,6 @@ def style_sheet() -> str:
         ".line{stroke:#5b6b80}",
         ".nvlink{stroke:#8ccf3c}",
         ".short{fill:#ff8a7a}",
-        ".halo{stroke:#0b0f15}",
     ]
     for name, (fill, stroke, dark_fill, dark_stroke) in COLOURS.items():
         light.append(f".{name}{{fill:{fill};stroke:{stroke};stroke-width:1.2px}}")
@@ -536,8 +535,7 @@ def _short_name(text: str) -> str:
 def _rate(hop: Hop | None) -> str:
     if hop is None or hop.limit is None:
         return ""
-    value = hop.limit.value / 1e9
-    return f"{value:.0f} GB/s" if value >= 100 else f"{value:.1f} GB/s"
+    return rate_text(hop.limit.value)
 
 
 def _weight(hop: Hop | None) -> float:

@@ -95,7 +95,7 @@ def missing_by_cause(measurements: Sequence[Measurement]) -> list[Missing]:
 
 def no_interval_text(measurement: Measurement) -> str:
     """Say why a measured figure has no interval; empty where it has one."""
-    if measurement.ci_low is not None and measurement.ci_high is not None:
+    if figures.has_interval(measurement):
         return ""
     return f"no interval: {_NO_INTERVAL[measurement.no_interval]}"
 
@@ -125,7 +125,7 @@ def path_of(one: Measurement | Difference) -> str:
 
 def described(measurement: Measurement, path: bool = True) -> str:
     """Return a figure with its unit and pattern, and with its path unless told otherwise."""
-    unit, factor = figures.scale_of(measurement.unit or "count", [measurement.estimate or 0.0])
+    unit, factor = figures.common_scale([measurement])
     value = f"{figures.with_interval(measurement, factor)} {unit}"
     detail = " ".join(filter(None, _details(measurement)))
     start = f"{path_name(measurement)}, " if path else ""

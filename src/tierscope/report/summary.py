@@ -1,4 +1,4 @@
-"""Tables of what many figures come to, in the terminal."""
+"""What a run comes to: tables of many figures, three sentences, key figures, warnings."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -19,6 +19,15 @@ from tierscope.report.style import new_table, note
 from tierscope.report.tiers import Tier, tiers_of
 from tierscope.report.view import KeyFigure, Summary, Views, kinds_in, view_of
 
+_WIDE = 0.05
+"""Half-width of an interval, as a share of its estimate, from which on a figure is imprecise."""
+_GOOD = 0.85
+"""Share of its limit from which on a path is near it."""
+_ALIKE = 1.01
+"""Fastest over slowest path up to which neither is worth a name."""
+_LONGEST = 90
+"""Characters of a warning from which on its example in parentheses is left out."""
+
 
 def show_summary_rows(console: Console, summary: Summary, most: int | None = None) -> None:
     """Print a table's rows, at most so many, below their headings."""
@@ -38,10 +47,6 @@ def show_summaries(console: Console, found: Sequence[Summary]) -> None:
         for line in summary.notes:
             if line not in later:
                 note(console, line)
-
-
-_WIDE = 0.05
-"""Half-width of an interval, as a share of its estimate, from which on a figure is imprecise."""
 
 
 def warnings_sentence(run: Run) -> str:
@@ -167,7 +172,7 @@ def _imprecise(measured: Sequence[Measurement]) -> str:
 
 def _without_interval(measured: Sequence[Measurement]) -> str:
     count = sum(
-        (m.ci_low is None or m.ci_high is None) and m.no_interval not in ("observed", "imported")
+        not figures.has_interval(m) and m.no_interval not in ("observed", "imported")
         for m in measured
     )
     return f"no interval for {count} of {len(measured)} figures" if count else ""
@@ -186,12 +191,6 @@ _CHECKS = (_beyond, _degraded_links, _throttled, _imprecise, _without_interval, 
 
 def _efficiency(measurement: Measurement) -> float:
     return measurement.efficiency or 0.0
-
-
-_GOOD = 0.85
-"""Share of its limit from which on a path is near it."""
-_ALIKE = 1.01
-"""Fastest over slowest path up to which neither is worth a name."""
 
 
 def sentences(run: Run, views: Views) -> list[str]:
@@ -250,15 +249,12 @@ def _of_rates(rates: list[Measurement]) -> list[str]:
 
 def _summaries(measured: list[Measurement], views: Views) -> list[str]:
     """Return what kinds say of themselves whose figures do not stand for their paths."""
-    kinds: dict[str, list[Measurement]] = {}
-    for m in measured:
-        kinds.setdefault(m.kind, []).append(m)
-    found = []
-    for kind, members in kinds.items():
-        summary = view_of(views, kind).summary
-        if summary:
-            found.append(summary(members))
-    return found
+    kinds = dict.fromkeys(m.kind for m in measured)
+    return [
+        summary([m for m in measured if m.kind == kind])
+        for kind in kinds
+        if (summary := view_of(views, kind).summary)
+    ]
 
 
 def below_limit(run: Run, measured: list[Measurement]) -> str:
@@ -302,10 +298,9 @@ def _of_limited(limited: list[Measurement], slowed: Measurement | None) -> str:
 
 def _reached(measurement: Measurement) -> str:
     assert measurement.limit is not None
-    unit, factor = figures.scale_of(measurement.limit.unit, [measurement.limit.value])
     return (
         f"{described(measurement)}, {figures.share_text(_efficiency(measurement))} of the "
-        f"{measurement.limit.value / factor:.4g} {unit} of {measurement.limit.link}"
+        f"{figures.limit_text(measurement.limit)} of {measurement.limit.link}"
     )
 
 
@@ -327,12 +322,6 @@ def _still_scaling(measured: list[Measurement]) -> str:
                 "threads, the most that were measured"
             )
     return ""
-
-
-_FAR = 0.85
-"""Share of its limit below which a path is worth a look."""
-_LONGEST = 90
-"""Characters of a warning from which on its example in parentheses is left out."""
 
 
 def key_figures(run: Run, views: Views) -> list[KeyFigure]:
@@ -398,23 +387,17 @@ def _below_limit(run: Run, alone: list[Measurement]) -> Iterator[KeyFigure]:
     limited = best_rates([m for m in alone if m.limit and m.efficiency is not None])
     if run.header.emulated or not limited:
         return
-    worst = min(limited, key=lambda m: m.efficiency or 0.0)
+    worst = min(limited, key=_efficiency)
     assert worst.limit is not None
-    assert worst.efficiency is not None
-    text = figures.share_text(worst.efficiency)
-    unit, factor = figures.scale_of("B/s", [worst.limit.value])
-    limit = f"{worst.limit.value / factor:.4g} {unit}, {worst.limit.link}"
+    share = _efficiency(worst)
+    detail = f"{path_name(worst)}, of {figures.limit_text(worst.limit)}, {worst.limit.link}"
     yield KeyFigure(
-        "Lowest efficiency",
-        text.rstrip("%"),
-        "%" if text.endswith("%") else "",
-        f"{path_name(worst)}, of {limit}",
-        worst.efficiency < _FAR,
+        "Lowest efficiency", figures.share_text(share).rstrip("%"), "%", detail, share < _GOOD
     )
 
 
 def _figure(label: str, measurement: Measurement, detail: str) -> KeyFigure:
-    unit, factor = figures.scale_of(measurement.unit or "count", [measurement.estimate or 0.0])
+    unit, factor = figures.common_scale([measurement])
     doubtful = figures.is_doubtful(measurement)
     return KeyFigure(label, figures.plain(measurement, factor), unit, detail, doubtful)
 

@@ -238,7 +238,7 @@ def _grouped(measured: list[Measurement]) -> dict[tuple[str, ...], list[Measurem
 
 
 def _path_row(best: Measurement, kind: str) -> PathRow:
-    unit, factor = figures.scale_of(best.unit or "count", [best.estimate or 0.0])
+    unit, factor = figures.common_scale([best])
     estimate, interval = figures.parts(best, factor)
     keys = (
         "operation",
@@ -260,17 +260,13 @@ def _path_row(best: Measurement, kind: str) -> PathRow:
         and (key != "size" or lower_is_better(best))
         and (key != "access_size" or best.pattern.get("order") not in (None, "sequential"))
     ]
-    limit = ""
-    if best.limit:
-        name, divisor = figures.scale_of(best.limit.unit, [best.limit.value])
-        limit = f"{best.limit.value / divisor:.4g} {name}"
     return PathRow(
         path=path_of(best),
         what=", ".join([kind, *details]),
         estimate=estimate + figures.mark(best),
         interval=interval,
         unit=unit,
-        limit=limit,
+        limit=figures.limit_text(best.limit) if best.limit else "",
         link=best.limit.link if best.limit else "",
         formula=f"{best.limit.formula} ({best.limit.source})" if best.limit else "",
         efficiency=best.efficiency,
@@ -303,9 +299,7 @@ class FigureTable:
 def figure_table(measurements: list[Measurement]) -> FigureTable:
     """Return a picture's figures and their evidence, at most MAX_FIGURES of them."""
     names = varying(measurements)
-    unit, factor = figures.scale_of(
-        measurements[0].unit or "count", [m.estimate or 0.0 for m in measurements]
-    )
+    unit, factor = figures.common_scale(measurements)
     shown = measurements[:MAX_FIGURES]
     rows = [_figure_row(m, names, factor) for m in shown]
     return FigureTable(unit, rows, len(measurements) - len(shown))
