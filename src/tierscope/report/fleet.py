@@ -4,7 +4,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import median
@@ -392,6 +392,29 @@ class FleetPath:
     def scale(self) -> tuple[str, float]:
         """The unit to show values in, and what to divide them by."""
         return figures.scale_of(self.measurement.unit or "count", self.measured)
+
+    def number(self, value: float) -> str:
+        """Write a value in the path's unit, without it."""
+        return f"{value / self.scale[1]:.4g}"
+
+    def text(self, value: float) -> str:
+        """Write a value with the path's unit."""
+        return f"{self.number(value)} {self.scale[0]}"
+
+    def between(self, values: Collection[float]) -> str:
+        """Write the lowest and the highest of some values, without the unit; empty for none."""
+        ends = (min(values), max(values)) if values else ()
+        return " to ".join(dict.fromkeys(map(self.number, ends)))
+
+    @cached_property
+    def known_limits(self) -> set[float]:
+        """The limits that hosts have."""
+        return {limit for limit in self.limits if limit is not None}
+
+    @property
+    def golden_text(self) -> str:
+        """The golden value, without the unit; empty where there is none."""
+        return f"{self.golden.comparison} {self.number(self.golden.bound)}" if self.golden else ""
 
     def failing(self) -> int:
         """Return the number of hosts that do not meet the golden value."""

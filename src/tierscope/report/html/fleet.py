@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields
 from typing import Any
 
 from tierscope.model.errors import counted
@@ -160,13 +160,13 @@ def _keys(view: FleetView) -> list[KeyFigure]:
 
 def _outlier_row(view: FleetView, one: Outlier) -> OutlierRow:
     slow, number = one.worst, view.number_of(one.worst)
-    unit, factor = view.paths[number].scale
+    path = view.paths[number]
     return OutlierRow(
         host=one.host,
         path=view.names[number],
         more=len(one.paths) - 1,
-        value=f"{slow.figure / factor:.4g} {unit}",
-        median=f"{slow.centre / factor:.4g} {unit}",
+        value=path.text(slow.figure),
+        median=path.text(slow.centre),
         deviation=signed_percent(slow.deviation),
         slower=signed_percent(one.slower).lstrip("+"),
         together=one.together,
@@ -211,12 +211,11 @@ def _cell(view: FleetView, number: int, host: int) -> Cell:
     if value is None or deviation is None:
         status, reason = path.missing.get(host, ("not planned", ""))
         return Cell("", f"{name}: {status}{': ' if reason else ''}{reason}", "none")
-    unit, factor = path.scale
     unusual = abs(deviation) >= view.unusual[number]
     level = sum(abs(deviation) >= limit for limit in LEVELS) if unusual else 0
     direction = "worse" if (deviation > 0) == path.lower else "better"
     text = f"{100 * deviation:+.0f}".replace("-", "−") if level else ""
-    tip = f"{name}: {value / factor:.4g} {unit}, {signed_percent(deviation)}"
+    tip = f"{name}: {path.text(value)}, {signed_percent(deviation)}"
     return Cell(text, tip, f"{direction} level{level}" if level else "")
 
 
@@ -224,23 +223,16 @@ def _path_lines(view: FleetView) -> Iterator[PathLine]:
     for number, path in enumerate(view.paths):
         if not path.measured:
             continue
-        unit, factor = path.scale
-        limits = [limit for limit in path.limits if limit is not None]
-        golden = path.golden
-        ends = dict.fromkeys(f"{end / factor:.4g}" for end in (min(limits), max(limits))) \
-            if limits else {}  # fmt: skip
-        middle = [one for one in view.medians[number] if one is not None]
-        between = dict.fromkeys(f"{one / factor:.4g}" for one in (min(middle), max(middle)))
         yield PathLine(
             name=view.names[number],
             hosts=len(path.measured),
-            median=" to ".join(between),
-            unit=unit,
+            median=path.between([one for one in view.medians[number] if one is not None]),
+            unit=path.scale[0],
             spread=f"{100 * view.spreads[number]:.2g}%",
-            lowest=f"{min(path.measured) / factor:.4g}",
-            highest=f"{max(path.measured) / factor:.4g}",
-            limit=" to ".join(ends),
-            golden=f"{golden.comparison} {golden.bound / factor:.4g}" if golden else "",
+            lowest=path.number(min(path.measured)),
+            highest=path.number(max(path.measured)),
+            limit=path.between(path.known_limits),
+            golden=path.golden_text,
             failing=path.failing(),
             outliers=len(view.slow_on(number)),
         )
@@ -259,11 +251,9 @@ def _outlier_csv(view: FleetView) -> Iterator[str]:
 
 
 def _path_csv(lines: list[PathLine]) -> Iterator[str]:
-    names = ("name", "hosts", "median", "unit", "spread", "lowest", "highest", "limit", "golden",
-             "failing", "outliers")  # fmt: skip
-    yield csv_line(list(names))
+    yield csv_line([field.name for field in fields(PathLine)])
     for line in lines:
-        yield csv_line([str(getattr(line, name)) for name in names])
+        yield csv_line([str(value) for value in astuple(line)])
 
 
 def _data(view: FleetView) -> dict[str, Any]:
@@ -306,9 +296,7 @@ def _path_data(view: FleetView, number: int) -> dict[str, Any]:
         "lower": path.lower,
         "unusual": round(view.unusual[number], 4),
         "median": _short(view.medians[number], factor),
-        "golden": f"{path.golden.comparison} {path.golden.bound / factor:.4g}"
-        if path.golden
-        else "",
+        "golden": path.golden_text,
         "missing": [[host, *said] for host, said in path.missing.items()],
         **{key: _short(values, factor) for key, values in columns.items()},
     }

@@ -1,4 +1,4 @@
-"""The first screen of a report: the tiers of each initiator as a map and a table."""
+"""The page of a report: one or more runs, each with its tiers, paths, machine and pictures."""
 
 import base64
 import csv
@@ -19,6 +19,7 @@ from markupsafe import Markup, escape
 
 from tierscope.analysis.concurrent import Together
 from tierscope.model.endpoint import format_ranges
+from tierscope.model.errors import counted
 from tierscope.model.event import Evidence
 from tierscope.model.run import Measurement, Run, lower_is_better
 from tierscope.model.topology import emulated_parts
@@ -74,9 +75,8 @@ class TierCard:
 
     id: str
     initiator: str
-    picture: Picture | None
-    """None where fewer than two tiers have both a latency and a bandwidth."""
-    svg: Markup | None
+    drawn: "Drawn | None"
+    """The map; None where fewer than two tiers have both a latency and a bandwidth."""
     rows: list[TierRow]
 
 
@@ -87,12 +87,9 @@ def tier_cards(prefix: str, run: Run, views: Views) -> list[TierCard]:
     for number, (initiator, tiers) in enumerate(tiers_of(run, views).items(), 1):
         id_ = f"{prefix}-tiers{number}"
         first = next((t.latency.id for t in tiers if t.latency and t.bandwidth), "")
-        picture = maps.get(first)
-        svg = svg_for_page(picture, id_, f"{id_}-title {id_}-alt") if picture else None
-        cards.append(
-            TierCard(id_, initiator, picture, Markup(svg) if svg else None, tier_rows(tiers))  # noqa: S704  # Vega escapes text in its SVG
-        )
-    return sorted(cards, key=lambda card: card.svg is None)
+        picture = drawn_as(id_, maps[first]) if first in maps else None
+        cards.append(TierCard(id_, initiator, picture, tier_rows(tiers)))
+    return sorted(cards, key=lambda card: card.drawn is None)
 
 
 def sign(medium: str) -> Markup:
@@ -219,6 +216,9 @@ def path_rows(measurements: list[Measurement], views: Views) -> list[PathRow]:
     return rows
 
 
+_TOLD = ("operation", "order", "engine", "memory", "way", "size", "access_size", "threads",
+         "pages", "transfers", "beside")  # fmt: skip
+"""Properties that a row says of its path's best."""
 _APART = {
     False: ("operation", "way", "transfers", "beside"),
     True: ("order", "pages", "way", "transfers"),
@@ -228,8 +228,7 @@ _APART = {
 
 def _grouped(measured: list[Measurement]) -> dict[tuple[str, ...], list[Measurement]]:
     groups: dict[tuple[str, ...], list[Measurement]] = {}
-    paths = groups_by(measured, "path")
-    for (path,), members in paths.items():
+    for (path,), members in groups_by(measured, "path").items():
         for m in members:
             apart = (str(m.pattern.get(key, "")) for key in _APART[lower_is_better(m)])
             key = (path, m.kind, str(m.metric), *apart)
@@ -240,22 +239,9 @@ def _grouped(measured: list[Measurement]) -> dict[tuple[str, ...], list[Measurem
 def _path_row(best: Measurement, kind: str) -> PathRow:
     unit, factor = figures.common_scale([best])
     estimate, interval = figures.parts(best, factor)
-    keys = (
-        "operation",
-        "order",
-        "engine",
-        "memory",
-        "way",
-        "size",
-        "access_size",
-        "threads",
-        "pages",
-        "transfers",
-        "beside",
-    )
     details = [
         label_of(key, best.pattern[key], best.kind)
-        for key in keys
+        for key in _TOLD
         if best.pattern.get(key) not in (None, "", "sequential")
         and (key != "size" or lower_is_better(best))
         and (key != "access_size" or best.pattern.get("order") not in (None, "sequential"))
@@ -493,19 +479,23 @@ def _environment(package: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["size"] = size_text
-    environment.filters["emulated_parts"] = emulated_parts
-    environment.filters["cpus"] = lambda cpus: format_ranges(tuple(sorted(cpus))) or "none"
-    environment.filters["share"] = share_text
-    environment.filters["when"] = _when
-    environment.filters["setting"] = _setting
-    environment.filters["count"] = lambda number, name: f"{number} {name}" + "s" * (number != 1)
-    environment.filters["fragment"] = _fragment
-    environment.globals["sign"] = sign
-    environment.globals["side_by_side"] = side_by_side
-    environment.globals["asset"] = _asset
-    environment.globals["script_hash"] = _script_hash
-    environment.globals["colours"] = {"light": LIGHT, "dark": DARK}
+    environment.filters |= {
+        "size": size_text,
+        "emulated_parts": emulated_parts,
+        "cpus": lambda cpus: format_ranges(tuple(sorted(cpus))) or "none",
+        "share": share_text,
+        "when": _when,
+        "setting": _setting,
+        "count": counted,
+        "fragment": _fragment,
+    }
+    environment.globals |= {
+        "sign": sign,
+        "side_by_side": side_by_side,
+        "asset": _asset,
+        "script_hash": _script_hash,
+        "colours": {"light": LIGHT, "dark": DARK},
+    }
     return environment
 
 
@@ -575,7 +565,7 @@ def _run_page(
         sentences=sentences(run, views),
         keys=key_figures(run, views),
         tiers=tiers,
-        open_tiers=min(MAX_OPEN_TIERS, sum(card.svg is not None for card in tiers)) or 1,
+        open_tiers=min(MAX_OPEN_TIERS, sum(card.drawn is not None for card in tiers)) or 1,
         paths=paths[:MAX_PATHS],
         paths_left_out=max(0, len(paths) - MAX_PATHS),
         machine=machine,
@@ -618,7 +608,11 @@ def _pictures(run: Run, views: Views) -> tuple[dict[str, list[Picture]], bool]:
 
 def drawn(prefix: str, picture: Picture) -> Drawn:
     """Draw a picture for the page; its id begins with ``prefix``."""
-    id_ = f"{prefix}-{picture.key}"
+    return drawn_as(f"{prefix}-{picture.key}", picture)
+
+
+def drawn_as(id_: str, picture: Picture) -> Drawn:
+    """Draw a picture for the page under this id."""
     svg = svg_for_page(picture, id_, f"{id_}-title {id_}-alt")
     return Drawn(id_, picture, Markup(svg))  # noqa: S704  # Vega escapes text in its SVG
 
