@@ -9,6 +9,8 @@ from tierscope.model.run import Measurement, Run, shared
 from tierscope.report import figures
 from tierscope.report.naming import path_name
 
+_DIGITS = 3
+
 
 @cache
 def known_endpoint(text: str) -> Endpoint | None:
@@ -74,9 +76,6 @@ def memory_latencies(measured: list[Measurement]) -> list[Measurement]:
 
 def _size(measurement: Measurement) -> float:
     return float(measurement.pattern.get("size") or 0)
-
-
-_DIGITS = 3
 
 
 def best_to(*runs: Run) -> dict[str, tuple[str, str]]:

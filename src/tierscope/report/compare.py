@@ -21,6 +21,18 @@ from tierscope.report.pictures.picture import is_usual, label_of, metric_name
 from tierscope.report.style import SafeTable, new_table, note, title
 from tierscope.runs.pairs import FigureKey, Pair, Paired
 
+_STYLES: dict[Verdict, str] = {
+    "slower": "bold red", "faster": "bold green", "undecided": "yellow", "same": "",
+    "not comparable": "yellow",
+}  # fmt: skip
+_EXPLAINED: tuple[Verdict, ...] = ("undecided", "not comparable")
+"""Verdicts whose reasons are listed."""
+_MAX_ROWS = 20
+_MAX_PATHS = 8
+_MAX_SAME = 10
+"""Lines shown where nothing changed."""
+_SPARKS = "▁▂▃▄▅▆▇█"
+
 
 def pairs_json(found: Sequence[Paired]) -> list[dict[str, Any]]:
     """Return one object for each figure; the ratio is new / base."""
@@ -73,19 +85,6 @@ def show_pairs(console: Console, found: Sequence[Paired]) -> None:
             cells = (f"{base / factor:.4g}", f"{new / factor:.4g}", unit, ratio, str(len(pairs)))
             table.add_row(", ".join(filter(None, (name, further, part))), *cells)
     console.print(table)
-
-
-_STYLES: dict[Verdict, str] = {
-    "slower": "bold red", "faster": "bold green", "undecided": "yellow", "same": "",
-    "not comparable": "yellow",
-}  # fmt: skip
-_EXPLAINED: tuple[Verdict, ...] = ("undecided", "not comparable")
-"""Verdicts whose reasons are listed."""
-_MAX_ROWS = 20
-_MAX_PATHS = 8
-_MAX_SAME = 10
-"""Lines shown where nothing changed."""
-_SPARKS = "▁▂▃▄▅▆▇█"
 
 
 def show_comparison(console: Console, comparison: Comparison) -> None:

@@ -21,6 +21,8 @@ _WAYS = {
     "refused": ("not at all, cuFile refuses files here", "red"),
     "unknown": ("not certain", "yellow"),
 }
+_MARKS = {"problem": ("!", "bold red"), "note": ("·", "yellow"), "good": ("+", "green")}
+_ORDER = ("problem", "note", "good")
 
 
 def show_storage(
@@ -116,12 +118,6 @@ def _meaning(one: CufileSetting) -> Text:
     if one.overridden_by:
         text.append(f". {one.overridden_by} counts instead", style="yellow")
     return text
-
-
-_MARKS = {"problem": ("!", "bold red"), "note": ("·", "yellow"), "good": ("+", "green")}
-
-
-_ORDER = ("problem", "note", "good")
 
 
 def show_doctor(

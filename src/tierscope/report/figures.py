@@ -20,6 +20,9 @@ _UNKNOWN_DIGITS = 3
 """Digits of a figure whose interval is not known."""
 _LOPSIDED = 1.5
 """Ratio of an interval's sides from which on both of its ends are shown."""
+BOUND = "†"
+"""Marks figures that something other than the memory bounds."""
+BOUND_BY: dict[BoundBy, str] = {"address-generation": "bound by address generation"}
 
 
 def scale_of(unit: str, values: list[float]) -> tuple[str, float]:
@@ -189,11 +192,6 @@ def is_doubtful(measurement: Measurement) -> bool:
     """Return whether a figure is unreliable, or comes from disturbed rows for want of others."""
     evidence = measurement.evidence
     return is_unreliable(measurement) or bool(evidence and evidence.disturbed)
-
-
-BOUND = "†"
-"""Marks figures that something other than the memory bounds."""
-BOUND_BY: dict[BoundBy, str] = {"address-generation": "bound by address generation"}
 
 
 def mark(measurement: Measurement) -> str:

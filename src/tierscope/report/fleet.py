@@ -23,6 +23,31 @@ from tierscope.report.style import new_table, note, title
 from tierscope.report.summary import show_summary_rows
 from tierscope.report.view import Summary
 
+COHERENCE = (
+    "Coherence is up to software: unless the device keeps caches coherent, a host sees what "
+    "another one wrote only after that one has written its caches back and this one has dropped "
+    "its own. These figures are of traffic and say nothing of it."
+)
+_FEW = 0.9
+"""Overlap below which figures are not those of hosts at the same time."""
+_NETWORK = ("nfs", "lustre", "gpfs", "beegfs", "ceph", "cifs", "smb", "9p", "glusterfs", "fuse.",
+            "orangefs", "pvfs2", "weka", "wekafs", "virtiofs", "daos", "gfs2", "ocfs2")  # fmt: skip
+"""What types of file systems that hosts share begin with."""
+_STALLS = 0.1
+"""By how much, as a share, the mean differs from the median where hosts stall."""
+_MOST = 40
+"""Rows of a table; the Parquet file has all."""
+_MAD_TO_SIGMA = 1.4826
+"""The standard deviation of a normal distribution over its median absolute deviation."""
+_UNUSUAL = 3.0
+"""Deviations of more than so many spreads are shown: one in 370 figures of hosts that are alike."""
+_LEAST = 0.01
+"""Smaller deviations are of no consequence."""
+_MOST_VALUES = 12
+"""Values of a setting that a report lists; of more, it says how many there are."""
+Values = list[float | None]
+"""A number for each host, in the order of ``FleetView.hosts``; None where it has none."""
+
 
 def show_hosts(console: Console, index: FleetIndex, dry_run: bool = False) -> None:
     """Print a row for each host."""
@@ -51,15 +76,6 @@ def _clock(host: FleetHost) -> str:
         return "0"
     half = (clock.high_ns - clock.low_ns) / 2
     return f"{clock.offset_ns / 1000:.1f} ± {half / 1000:.1f} µs"
-
-
-COHERENCE = (
-    "Coherence is up to software: unless the device keeps caches coherent, a host sees what "
-    "another one wrote only after that one has written its caches back and this one has dropped "
-    "its own. These figures are of traffic and say nothing of it."
-)
-_FEW = 0.9
-"""Overlap below which figures are not those of hosts at the same time."""
 
 
 def show_together(console: Console, groups: list[Together]) -> None:
@@ -137,15 +153,6 @@ def _together_clock(host: SharedHost) -> str:
     if not host.clock.synchronized:
         return f"{host.host}: its clock is not synchronized, so the moment may be another one"
     return f"{host.host}: clock synchronized, off by at most {host.clock.max_error_s or 0:.2g} s"
-
-
-_NETWORK = ("nfs", "lustre", "gpfs", "beegfs", "ceph", "cifs", "smb", "9p", "glusterfs", "fuse.",
-            "orangefs", "pvfs2", "weka", "wekafs", "virtiofs", "daos", "gfs2", "ocfs2")  # fmt: skip
-"""What types of file systems that hosts share begin with."""
-_STALLS = 0.1
-"""By how much, as a share, the mean differs from the median where hosts stall."""
-_MOST = 40
-"""Rows of a table; the Parquet file has all."""
 
 
 def together_table(found: Sequence[TogetherFigure]) -> Summary | None:
@@ -320,19 +327,6 @@ def _stores(heads: Sequence[TogetherFigure]) -> Iterator[str]:
         yield (
             "through the page cache of each host: such figures are its memory's, not the storage's"
         )
-
-
-_MAD_TO_SIGMA = 1.4826
-"""The standard deviation of a normal distribution over its median absolute deviation."""
-_UNUSUAL = 3.0
-"""Deviations of more than so many spreads are shown: one in 370 figures of hosts that are alike."""
-_LEAST = 0.01
-"""Smaller deviations are of no consequence."""
-_MOST_VALUES = 12
-"""Values of a setting that a report lists; of more, it says how many there are."""
-
-Values = list[float | None]
-"""A number for each host, in the order of ``FleetView.hosts``; None where it has none."""
 
 
 @dataclass(frozen=True)

@@ -12,24 +12,6 @@ from tierscope.model.run import Measurement, NoInterval, shared
 from tierscope.report import figures
 
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-
-def legal_text(text: str) -> str:
-    """Return text with every sign that XML 1.0 forbids (most control signs) replaced."""
-    return _ILLEGAL.sub("\ufffd", text)
-
-
-def legal_values(value: Any) -> Any:
-    """Return a structure of dicts and lists with all its text, keys too, made legal."""
-    if isinstance(value, str):
-        return legal_text(value)
-    if isinstance(value, dict):
-        return {legal_values(key): legal_values(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [legal_values(item) for item in value]
-    return value
-
-
 _CAUSES = {
     Cause.INTERRUPTED: "interrupted before the first sample",
     Cause.CPU: "CPU missing, offline or not allowed",
@@ -67,6 +49,24 @@ _NO_INTERVAL: dict[NoInterval | None, str] = {
     "imported": "imported, and its source gives none",
     None: "not recorded",
 }
+_MOST = 2
+"""Targets together that are named; of more, the first one."""
+
+
+def legal_text(text: str) -> str:
+    """Return text with every sign that XML 1.0 forbids (most control signs) replaced."""
+    return _ILLEGAL.sub("\ufffd", text)
+
+
+def legal_values(value: Any) -> Any:
+    """Return a structure of dicts and lists with all its text, keys too, made legal."""
+    if isinstance(value, str):
+        return legal_text(value)
+    if isinstance(value, dict):
+        return {legal_values(key): legal_values(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [legal_values(item) for item in value]
+    return value
 
 
 @dataclass(frozen=True)
@@ -98,10 +98,6 @@ def no_interval_text(measurement: Measurement) -> str:
     if figures.has_interval(measurement):
         return ""
     return f"no interval: {_NO_INTERVAL[measurement.no_interval]}"
-
-
-_MOST = 2
-"""Targets together that are named; of more, the first one."""
 
 
 def path_name(measurement: Measurement) -> str:

@@ -28,6 +28,9 @@ _PLAIN = {
     "█": "#", "▉": "#", "▊": "#", "▋": "#", "▌": "#", "▍": "-", "▎": "-", "▏": "-", "·": ".",
     "─": "-", "│": "|", "├": "|", "└": "`",
 }  # fmt: skip
+_ASCII_HEAD = box.Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
+"""SIMPLE_HEAD of ASCII signs; rich itself would frame every cell."""
+_IMPORTED: ContextVar[bool] = ContextVar("imported", default=False)
 
 
 def ascii_text(text: Text) -> Text:
@@ -110,10 +113,6 @@ def bar(value: float, most: float, width: int) -> str:
     eighths = round(max(0.0, min(1.0, value / most)) * width * 8)
     rest = " ▏▎▍▌▋▊▉"[eighths % 8].strip()
     return "█" * (eighths // 8) + rest
-
-
-_ASCII_HEAD = box.Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
-"""SIMPLE_HEAD of ASCII signs; rich itself would frame every cell."""
 
 
 class SafeTable(Table):
@@ -238,9 +237,6 @@ def fits(console: Console, table: Table) -> bool:
 def whole_words(console: Console, table: SafeTable) -> bool:
     """Whether the console is wide enough for a table in which only words are wrapped."""
     return table.needs(console) <= console.width
-
-
-_IMPORTED: ContextVar[bool] = ContextVar("imported", default=False)
 
 
 @contextmanager

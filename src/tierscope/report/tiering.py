@@ -19,6 +19,7 @@ _MAPS = 4
 _BAR = 40
 _SHADES = " ·▏▌█"
 """Of the share of samples: none, up to 5%, 20%, 50%, more."""
+_TIERING_BAR = 20
 
 
 def show_footprint(
@@ -148,9 +149,6 @@ def footprint_json(
             for row in rows
         ],
     }
-
-
-_TIERING_BAR = 20
 
 
 def show_look(console: Console, look: Look) -> None:

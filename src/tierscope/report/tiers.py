@@ -10,6 +10,12 @@ from tierscope.report import figures
 from tierscope.report.best import best_of_path, known_endpoint, memory_latencies
 from tierscope.report.view import Views, view_of
 
+_LOCAL, _REMOTE = "local DRAM", "remote DRAM"
+_DRIVE, _UNKNOWN = "drive", "memory"
+MEDIA = (_LOCAL, _REMOTE, "HBM", "CXL", "PMem", "GPU", _DRIVE, _UNKNOWN)
+"""What holds a tier's data, in the order of legends."""
+_DRIVES = (EndpointKind.FILE, EndpointKind.DEV)
+
 
 def side_caches(run: Run, target: str) -> list[int]:
     """Return the sizes of the memory-side caches of a target that is one node, in bytes."""
@@ -18,12 +24,6 @@ def side_caches(run: Run, target: str) -> list[int]:
         return []
     node = _nodes(run.header).get(end.numbers[0], {})
     return sorted({int(cache["size_bytes"]) for cache in node.get("memory_side_caches", [])})
-
-
-_LOCAL, _REMOTE = "local DRAM", "remote DRAM"
-_DRIVE, _UNKNOWN = "drive", "memory"
-MEDIA = (_LOCAL, _REMOTE, "HBM", "CXL", "PMem", "GPU", _DRIVE, _UNKNOWN)
-"""What holds a tier's data, in the order of legends."""
 
 
 @dataclass(frozen=True)
@@ -110,9 +110,6 @@ def _medium(header: Header, initiator: str, target: str) -> tuple[str, int | Non
     if kind == "DRAM":
         kind = _LOCAL if _is_local(node, known_endpoint(initiator)) else _REMOTE
     return (kind if kind in MEDIA else _UNKNOWN), int(node["total_bytes"])
-
-
-_DRIVES = (EndpointKind.FILE, EndpointKind.DEV)
 
 
 def _is_local(node: dict[str, Any], initiator: Endpoint | None) -> bool:

@@ -49,6 +49,28 @@ _NAMES = {  # PCI Code and ID Assignment Specification: base classes
     _DISPLAY: "display controller",
     _ACCELERATOR: "accelerator",
 }
+_NUMBERS_WIDTH = 20
+"""Columns that a list of CPUs takes before it folds."""
+_HEADS = {"gpu": "GPU", "drive": "drive", "nic": "NIC"}
+_STYLES = {
+    "group": "bold",
+    "gpu": "bold green",
+    "nvswitch": "green",
+    "drive": "magenta",
+    "port": "blue",
+    "cxl": "yellow",
+    "node": "cyan",
+}
+_LEVEL_STYLES = {
+    Level.SELF: "dim",
+    Level.NVLINK: "bold green",
+    Level.PIX: "green",
+    Level.PXB: "cyan",
+    Level.PHB: "yellow",
+    Level.NODE: "yellow",
+    Level.SYS: "red",
+    Level.UNKNOWN: "dim",
+}
 
 
 def left_out_line(topology: Topology, items: Sequence[Item]) -> str:
@@ -73,10 +95,6 @@ def _all(items: Sequence[Item]) -> Iterator[Item]:
     for item in items:
         yield item
         yield from _all(item.children)
-
-
-_NUMBERS_WIDTH = 20
-"""Columns that a list of CPUs takes before it folds."""
 
 
 def show_packages(console: Console, topology: Topology) -> None:
@@ -285,9 +303,6 @@ def show_firmware(console: Console, topology: Topology) -> None:
     console.print(table)
 
 
-_HEADS = {"gpu": "GPU", "drive": "drive", "nic": "NIC"}
-
-
 def show_io(console: Console, topology: Topology) -> None:
     """Each GPU, drive and NIC with its link and uplinks, then those below one switch."""
     devices = io_devices(topology)
@@ -408,27 +423,6 @@ def assignment_lines(topology: Topology, found: Assignment) -> list[str]:
 
 def _told(streams: Iterable[Stream]) -> str:
     return ", ".join(f"{stream.gpu} with {stream.device}" for stream in streams)
-
-
-_STYLES = {
-    "group": "bold",
-    "gpu": "bold green",
-    "nvswitch": "green",
-    "drive": "magenta",
-    "port": "blue",
-    "cxl": "yellow",
-    "node": "cyan",
-}
-_LEVEL_STYLES = {
-    Level.SELF: "dim",
-    Level.NVLINK: "bold green",
-    Level.PIX: "green",
-    Level.PXB: "cyan",
-    Level.PHB: "yellow",
-    Level.NODE: "yellow",
-    Level.SYS: "red",
-    Level.UNKNOWN: "dim",
-}
 
 
 def show_machine(console: Console, topology: Topology, *, nvlink: bool) -> None:

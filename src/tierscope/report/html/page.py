@@ -67,6 +67,35 @@ _SIGNS = {
     "cross": "M5 1h4v4h4v4H9v4H5V9H1V5h4Z",
 }
 """The marks of the map as paths of 14 by 14 pixels."""
+_SMALLEST, _LARGEST = 0.75, 1.35
+"""How far the drawing may shrink, with legible text, before it scrolls, and how far it may grow."""
+MAX_PATHS = 200
+MAX_FIGURES = 40
+_TOLD = ("operation", "order", "engine", "memory", "way", "size", "access_size", "threads",
+         "pages", "transfers", "beside")  # fmt: skip
+"""Properties that a row says of its path's best."""
+_APART = {
+    False: ("operation", "way", "transfers", "beside"),
+    True: ("order", "pages", "way", "transfers"),
+}
+"""Properties that have rows of their own, of rates and of times."""
+_STOPS = {
+    "precision": "precision reached",
+    "budget": "time budget spent",
+    "rounds": "all rounds made",
+    "interrupted": "interrupted",
+    "written": "all of it written",
+    "steady": "steady state reached",
+}
+_SHOWN = {"pages", "cpus", "cpus_seen", "page_bytes", "threads", "clock", "notes", "region_bytes",
+          "counters", "lacking"}  # fmt: skip
+MAX_PICTURES = 30
+"""Pictures on one page; --svg and --png draw all."""
+MAX_OPEN_TIERS = 4
+"""Initiators whose tiers are on the first screen."""
+_SVG_BYTES = 1_300_000
+"""All pictures of a run together, so that its page stays under 3 MB."""
+_MAX_MISSING = 20
 
 
 @dataclass(frozen=True)
@@ -98,10 +127,6 @@ def sign(medium: str) -> Markup:
         '<svg class="sign" viewBox="0 0 14 14" aria-hidden="true">'
         '<path fill="var(--{})" d="{}"/></svg>'
     ).format(COLOURS[medium], _SIGNS[SHAPES[medium]])
-
-
-_SMALLEST, _LARGEST = 0.75, 1.35
-"""How far the drawing may shrink, with legible text, before it scrolls, and how far it may grow."""
 
 
 @dataclass(frozen=True)
@@ -180,10 +205,6 @@ def machine_drawing(run: Run, alike: list[Run]) -> Markup | None:
     )
 
 
-MAX_PATHS = 200
-MAX_FIGURES = 40
-
-
 @dataclass(frozen=True)
 class PathRow:
     """One line of the table of paths."""
@@ -214,16 +235,6 @@ def path_rows(measurements: list[Measurement], views: Views) -> list[PathRow]:
             group = [m for m in group if float(m.pattern.get("size", 0)) == size]
         rows.append(_path_row(best_of_path(group), kind))
     return rows
-
-
-_TOLD = ("operation", "order", "engine", "memory", "way", "size", "access_size", "threads",
-         "pages", "transfers", "beside")  # fmt: skip
-"""Properties that a row says of its path's best."""
-_APART = {
-    False: ("operation", "way", "transfers", "beside"),
-    True: ("order", "pages", "way", "transfers"),
-}
-"""Properties that have rows of their own, of rates and of times."""
 
 
 def _grouped(measured: list[Measurement]) -> dict[tuple[str, ...], list[Measurement]]:
@@ -291,16 +302,6 @@ def figure_table(measurements: list[Measurement]) -> FigureTable:
     return FigureTable(unit, rows, len(measurements) - len(shown))
 
 
-_STOPS = {
-    "precision": "precision reached",
-    "budget": "time budget spent",
-    "rounds": "all rounds made",
-    "interrupted": "interrupted",
-    "written": "all of it written",
-    "steady": "steady state reached",
-}
-
-
 def _figure_row(measurement: Measurement, names: list[str], factor: float) -> FigureRow:
     estimate, interval = figures.parts(measurement, factor)
     evidence = measurement.evidence or Evidence()
@@ -327,10 +328,6 @@ def _cpus(evidence: Evidence) -> str:
     return format_ranges(tuple(sorted({cpu for cpus in seen for cpu in cpus})))
 
 
-_SHOWN = {"pages", "cpus", "cpus_seen", "page_bytes", "threads", "clock", "notes", "region_bytes",
-          "counters", "lacking"}  # fmt: skip
-
-
 def _more(evidence: Evidence) -> list[str]:
     """Everything else that was observed, whichever fields a kind has."""
     values = evidence.model_dump(mode="json", exclude_none=True)
@@ -355,15 +352,6 @@ def _more(evidence: Evidence) -> list[str]:
 
 def _short(text: str) -> str:
     return text if len(text) <= 160 else f"{text[:157]}..."
-
-
-MAX_PICTURES = 30
-"""Pictures on one page; --svg and --png draw all."""
-MAX_OPEN_TIERS = 4
-"""Initiators whose tiers are on the first screen."""
-_SVG_BYTES = 1_300_000
-"""All pictures of a run together, so that its page stays under 3 MB."""
-_MAX_MISSING = 20
 
 
 @dataclass(frozen=True)

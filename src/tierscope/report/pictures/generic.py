@@ -32,6 +32,12 @@ from tierscope.report.pictures.picture import (
 )
 
 _BAR = 26
+_FEW = 6
+"""Values of a property up to which each has a tick."""
+_CROWDED = 10
+"""Columns of a heat map up to which its cells have room for four digits."""
+_MAX_BARS = 24
+_SWEEPS = ("size", "access_size", "threads", "streams")
 
 
 def stacked(rows: list[dict[str, Any]], unit: str) -> Spec:
@@ -128,10 +134,6 @@ def curves_over(
         ),
         measurements=members,
     )
-
-
-_FEW = 6
-"""Values of a property up to which each has a tick."""
 
 
 def axis_of(kind: str, key: str, values: list[float]) -> Spec:
@@ -261,12 +263,6 @@ def _natural(text: str) -> tuple[tuple[int, str], ...]:
     """Order node:2 before node:10."""
     runs = ("".join(part) for _, part in groupby(text, str.isdigit))
     return tuple((int(run), "") if run.isdigit() else (-1, run) for run in runs)
-
-
-_CROWDED = 10
-"""Columns of a heat map up to which its cells have room for four digits."""
-_MAX_BARS = 24
-_SWEEPS = ("size", "access_size", "threads", "streams")
 
 
 def bars(given: PictureInput) -> list[Picture]:

@@ -19,6 +19,8 @@ _ENDS = {"path": "{}", "initiator": "from {}", "target": "{}"}
 
 Spec = dict[str, Any]
 """A Vega-Lite specification without its data's theme; see ``draw``."""
+scale_of = figures.common_scale
+"""Returns the unit to show measurements of one metric in, and what to divide their values by."""
 
 
 @dataclass(frozen=True)
@@ -93,10 +95,6 @@ def row_of(measurement: Measurement, factor: float, unit: str, **more: Any) -> d
         "mark": figures.mark(measurement),
         **more,
     }
-
-
-scale_of = figures.common_scale
-"""Returns the unit to show measurements of one metric in, and what to divide their values by."""
 
 
 def label_of(key: str, value: Any, kind: str) -> str:
