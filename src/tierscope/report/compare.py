@@ -282,8 +282,8 @@ def _next_step(comparison: Comparison) -> list[str]:
     finest = max(100 * comparison.tolerance, 1)
     command = f"tierscope compare --pairs {comparison.pairs} BASE.yaml NEW.yaml"
     return [
-        f"to tell {finest:.2g}% from none: {command} measures both sides in turn",
-        "where that cannot be: further runs of the base (--also) or longer ones (--budget)",
+        f"to detect a change of {finest:.2g}%: {command} measures both sides in turn",
+        "where that is impossible: further runs of the base (--also) or longer ones (--budget)",
     ]
 
 

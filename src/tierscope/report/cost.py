@@ -18,15 +18,15 @@ _UNITS = {"bandwidth": (_GB, "GB/s"), "latency": (1.0, "ns"), "capacity": (float
 
 @dataclass(frozen=True)
 class CostView:
-    """What is shown: prices, what was measured of what they buy, and of which runs."""
+    """Prices, the figures measured of the placements that they buy, and the runs these are from."""
 
     prices: Prices
     placements: Sequence[Placement]
     operation: str
-    """Of bandwidth."""
+    """The operation whose bandwidth is compared."""
     runs: Sequence[str]
     imported: Sequence[str] = ()
-    """Of runs that are imported: where their figures come from."""
+    """The sources of figures in imported runs."""
 
     @property
     def missing(self) -> list[str]:
@@ -64,8 +64,8 @@ def show_cost(console: Console, view: CostView) -> None:
     _show_frontier(console, view)
     note(
         console,
-        "a placement costs what all tiers that hold its pages cost, whole; its capacity ends where "
-        "the first of them is full",
+        "a placement costs as much as all tiers that hold its pages, at full size; its capacity is "
+        "reached when the first of them is full",
     )
 
 

@@ -1,4 +1,4 @@
-"""Where each thing of a machine's drawing goes; pure geometry, in pixels of the drawing."""
+"""The drawing of a machine as SVG: layout in pixels, then boxes, lines and labels."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -24,15 +24,15 @@ from tierscope.report.summary import show_summary_rows
 from tierscope.report.view import Summary
 
 COHERENCE = (
-    "Coherence is up to software: unless the device keeps caches coherent, a host sees what "
-    "another one wrote only after that one has written its caches back and this one has dropped "
-    "its own. These figures are of traffic and say nothing of it."
+    "Coherence is up to software: unless the device keeps caches coherent, a host sees another "
+    "one's writes only after the writer has written its caches back and the reader has "
+    "invalidated its own. These figures measure traffic, not coherence."
 )
 _FEW = 0.9
 """Overlap below which figures are not those of hosts at the same time."""
 _NETWORK = ("nfs", "lustre", "gpfs", "beegfs", "ceph", "cifs", "smb", "9p", "glusterfs", "fuse.",
             "orangefs", "pvfs2", "weka", "wekafs", "virtiofs", "daos", "gfs2", "ocfs2")  # fmt: skip
-"""What types of file systems that hosts share begin with."""
+"""Prefixes of the types of file systems that hosts share."""
 _STALLS = 0.1
 """By how much, as a share, the mean differs from the median where hosts stall."""
 _MOST = 40
@@ -149,9 +149,9 @@ def _number(value: float | None, factor: float) -> str:
 
 def _together_clock(host: SharedHost) -> str:
     if host.clock is None:
-        return f"{host.host}: nothing is known of its clock"
+        return f"{host.host}: the state of its clock is unknown"
     if not host.clock.synchronized:
-        return f"{host.host}: its clock is not synchronized, so the moment may be another one"
+        return f"{host.host}: its clock is not synchronized, so it may have started at another time"
     return f"{host.host}: clock synchronized, off by at most {host.clock.max_error_s or 0:.2g} s"
 
 
@@ -442,7 +442,7 @@ class FleetView:
     outliers: list[Outlier]
     remarks: list[str] = field(default_factory=list)
     together: list[TogetherFigure] = field(default_factory=list)
-    """What hosts moved together of storage that they may share."""
+    """Figures of all hosts together on storage that they may share."""
 
     @cached_property
     def groups(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Where pages are, or were moved to: a line while it lasts, a table in the end, JSON."""
+"""Placement of pages: a live line while a program runs, tables and JSON when it ends."""
 
 import contextlib
 import shutil
@@ -93,22 +93,15 @@ def verdict(judged: Landing) -> str:
     """Say in a sentence whether memory is where it was asked for."""
     if judged.as_asked is None:
         return f"{_percent(1 - judged.off_nodes)} of its memory is on the nodes asked for."
-    within = (
-        f", within the {_percent(judged.tolerance)} that rounds may be off"
-        if judged.tolerance
-        else ""
-    )
+    rounding = f"the rounding tolerance of {_percent(judged.tolerance)}"
     if judged.as_asked:
+        within = f", within {rounding}" if judged.tolerance else ""
         return f"All of it is where it was asked for{within}."
     most = max(
         abs(judged.share.get(node, 0.0) - (judged.asked or {}).get(node, 0.0))
         for node in {*judged.share, *(judged.asked or {})}
     )
-    beyond = (
-        f", more than the {_percent(judged.tolerance)} that rounds may be off"
-        if judged.tolerance
-        else ""
-    )
+    beyond = f", more than {rounding}" if judged.tolerance else ""
     return f"Shares differ from what was asked by up to {_percent(most)}{beyond}."
 
 

@@ -16,8 +16,8 @@ def show_plan(
 ) -> None:
     """Print every measurement of a plan, and what the whole takes at most.
 
-    ``seconds`` is the most that each may take, None where nobody knows; ``peak`` the
-    most bytes of memory at a time.
+    ``seconds`` are upper bounds of each, None where there is none; ``peak`` is the largest amount
+    of memory at a time, in bytes.
     """
     table = new_table("measurement", "CPUs", "memory", "at most", words=("measurement", "CPUs"))
     for spec, longest in zip(specs, seconds, strict=True):
@@ -42,6 +42,6 @@ def show_plan(
 
 
 def _until(spec: MeasurementSpec) -> str:
-    """Say when a measurement ends that takes nobody knows how long."""
+    """Say when a measurement without an upper bound of its time ends."""
     rounds = spec.rounds()
     return "until written" if rounds is None else counted(rounds, "run")

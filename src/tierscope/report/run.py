@@ -22,7 +22,7 @@ from tierscope.report.view import Views, kinds_in, view_of
 
 _MAX_CAUSES = 12
 _LATE_S = 0.1
-"""From which on a run that was to begin at a given time is called late."""
+"""Seconds after its planned start from which on a run is reported as late."""
 _MAX_OF_CAUSE = 4
 _SETTINGS = ("governor", "turbo", "prefetchers", "thp", "numa-balancing", "load", "cpu-limit")
 
@@ -168,9 +168,9 @@ def start_text(run: Run) -> str:
     told = "" if late is None else f", {late:.3g} s late" if late > _LATE_S else ", in time"
     clock = run.header.clock
     if clock is None:
-        state = "the kernel says nothing of the clock"
+        state = "the kernel does not report the state of the clock"
     elif not clock.synchronized:
-        state = "the clock is not synchronized: another host's may be seconds away"
+        state = "the clock is not synchronized and may differ from other hosts' by seconds"
     else:
         state = f"the clock is synchronized, off by at most {clock.max_error_s or 0:.2g} s"
     return f"Start at {run.header.start_at}{told}; {state}."

@@ -1,4 +1,4 @@
-"""Where tables go: a terminal, a pipe, with or without colour and UTF-8."""
+"""Tables, titles and notes on a terminal or a pipe, with or without colour and UTF-8."""
 
 import codecs
 import contextlib

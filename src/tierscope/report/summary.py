@@ -262,7 +262,7 @@ def below_limit(run: Run, measured: list[Measurement]) -> str:
     if run.header.emulated:
         return "No path has a limit: this machine is emulated."
     if run.header.imported:
-        return "No limit is known: imported files tell nothing of links."
+        return "No limit is known: imported files do not describe links."
     alone = [m for m in measured if not shared(m)]
     limited = best_rates([m for m in alone if m.efficiency is not None and m.limit])
     crowded = [m for m in measured if shared(m) and m.efficiency is not None and m.limit]
@@ -273,7 +273,7 @@ def below_limit(run: Run, measured: list[Measurement]) -> str:
         return "No figure here has a theoretical limit: only bandwidths have one."
     if not limited:
         hidden = " in this virtual machine" if run.header.machine.get("hypervisor") else ""
-        return f"No limit is known: no link tells its rate{hidden}{_still_scaling(alone)}."
+        return f"No limit is known: no link reports its rate{hidden}{_still_scaling(alone)}."
     return f"{_of_limited(limited, slowed)}."
 
 

@@ -1,4 +1,4 @@
-"""What is accessed: working set over time, a heat map of addresses and time, what may be slow."""
+"""Accesses to memory: working set over time, heat maps, what could be on a slow node, tiering."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -102,7 +102,7 @@ def show_on_slow(console: Console, rows: Sequence[OnSlow], nodes: str) -> None:
     """Print how much could be on a slow node."""
     title(console, "What could be on a slow node")
     if not rows:
-        note(console, "DAMON's samples saw no access, so there is nothing to say; look for longer.")
+        note(console, "DAMON's samples saw no access; observe for longer.")
         return
     known = rows[0].latency_ns is not None
     costs = ("mean latency", "change") if known else ()
@@ -114,9 +114,12 @@ def show_on_slow(console: Console, rows: Sequence[OnSlow], nodes: str) -> None:
         table.add_row(*cells)
     console.print(table)
     if known:
-        note(console, f"By the measured latencies of {nodes}, as if each access were waited for.")
+        note(
+            console,
+            f"From the measured latencies of {nodes}, assuming that accesses do not overlap.",
+        )
     else:
-        note(console, "What that costs takes latencies: --run RUN --pair FAST:SLOW.")
+        note(console, "To estimate the cost, give measured latencies: --run RUN --pair FAST:SLOW.")
 
 
 def footprint_json(

@@ -417,7 +417,7 @@ def assignment_lines(topology: Topology, found: Assignment) -> list[str]:
     if found.left_out:
         lines.append(f"Not assigned: {'; '.join(found.left_out)}.")
     if not found.proven:
-        lines.append("There may be a better assignment: the search was ended before its time.")
+        lines.append("There may be a better assignment: the search stopped at its limit of steps.")
     return lines
 
 
@@ -463,7 +463,7 @@ def _show_head(console: Console, topology: Topology) -> None:
         parts = emulated_parts(topology.virtual)
         note(console, f"{parts} are emulated in software: no figure of this machine means anything")
     elif topology.virtual:
-        note(console, f"a virtual machine ({topology.virtual}): what the host hides is missing")
+        note(console, f"a virtual machine ({topology.virtual}): what the host hides is not shown")
 
 
 def _show_tree(console: Console, topology: Topology) -> None:

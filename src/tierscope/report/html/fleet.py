@@ -133,7 +133,7 @@ def _keys(view: FleetView) -> list[KeyFigure]:
         KeyFigure("Hosts measured", f"{measured:,}", f"of {total:,}", rest or "all of them",
                   alarming=measured < total),
         KeyFigure("Slow hosts", f"{len(view.outliers):,}", "",
-                  f"{share} of the measured" if view.outliers else "none by more than chance",
+                  f"{share} of the measured" if view.outliers else "no significant deviation",
                   alarming=bool(view.outliers)),
     ]  # fmt: skip
     if view.outliers:
